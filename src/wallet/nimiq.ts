@@ -1,0 +1,75 @@
+import { blake2b } from '@noble/hashes/blake2.js'
+import { sha256 } from '@noble/hashes/sha2.js'
+import type { WalletAdapter } from './wallet.ts'
+
+/** Nimiq's base32: no I, O, W or Z, which are easily misread. */
+const base32 = '0123456789ABCDEFGHJKLMNPQRSTUVXY'
+const addressForm = /^NQ[0-9]{2}[0-9A-HJ-NP-VXY]{32}$/i
+const messagePrefix = '\x16Nimiq Signed Message:\n'
+const utf8 = new TextEncoder()
+
+/**
+ * Nimiq wallets.
+ *
+ * A wallet signs the SHA-256 of `\x16Nimiq Signed Message:\n`, the message's length in UTF-8 bytes as decimal text, and the
+ * message. An address is the first 20 bytes of the key's BLAKE2b-256 in Nimiq's base32 behind `NQ` and two check digits.
+ *
+ * Source: the Nimiq documentation on signed messages and addresses, and @nimiq/core, with which both agree.
+ */
+export const nimiq: WalletAdapter = {
+  id: 'nimiq',
+  displayName: 'Nimiq',
+
+  signedBytes(message) {
+    const { length } = utf8.encode(message)
+    return sha256(utf8.encode(`${messagePrefix}${length}${message}`))
+  },
+
+  deriveAddress(publicKey) {
+    // Any length hashes to something that looks like an address.
+    if (publicKey.length !== 32) throw new TypeError(`a public key has 32 bytes, not ${publicKey.length}`)
+    const text = encodeBase32(blake2b(publicKey, { dkLen: 32 }).subarray(0, 20))
+    return `NQ${checkDigits(text)}${text}`.replace(/.{4}(?=.)/g, '$& ')
+  },
+
+  sameAddress(a, b) {
+    const parsed = parseAddress(a)
+    return parsed !== undefined && parsed === parseAddress(b)
+  },
+}
+
+/** An address without spaces in upper case; `undefined` when it is malformed or its check digits are wrong. */
+function parseAddress(text: string): string | undefined {
+  const compact = text.replaceAll(' ', '')
+  // Before the case changes: other alphabets have letters whose upper case is one of ours.
+  if (!addressForm.test(compact)) return undefined
+  const address = compact.toUpperCase()
+  // Compared, because 00, 01 and 99 leave the same remainder as 97, 98 and 02: one address would have two spellings.
+  return address.slice(2, 4) === checkDigits(address.slice(4)) ? address : undefined
+}
+
+/** The two check digits of an IBAN (ISO 13616, ISO 7064 MOD 97-10) with country code NQ. */
+function checkDigits(text: string): string {
+  let remainder = 0
+  for (const character of `${text}NQ00`) {
+    const value = Number.parseInt(character, 36)
+    remainder = (remainder * (value < 10 ? 10 : 100) + value) % 97
+  }
+  return String(98 - remainder).padStart(2, '0')
+}
+
+/** Five bits a character, most significant first; `bytes` is a multiple of five long, so that nothing is left over. */
+function encodeBase32(bytes: Uint8Array): string {
+  let text = ''
+  let buffer = 0
+  let bits = 0
+  for (const byte of bytes) {
+    buffer = ((buffer << 8) | byte) & 0xfff
+    bits += 8
+    while (bits >= 5) {
+      bits -= 5
+      text += base32.charAt((buffer >> bits) & 31)
+    }
+  }
+  return text
+}
