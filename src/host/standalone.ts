@@ -1,0 +1,208 @@
+import { createHash } from 'node:crypto'
+import { parseCookie, stringifySetCookie } from 'cookie'
+import { CountersignError } from '../errors.ts'
+import type { OriginPolicy } from '../origin.ts'
+import type { RequestContext } from '../request.ts'
+import type { Sessions } from '../session.ts'
+import type { Store } from '../store/store.ts'
+import { tokenFromBytes } from '../token.ts'
+import type { CurrentSession, Host, HostUser, IssuedSession, OrderGrant, ProvenIdentity, Session } from './host.ts'
+
+/** A user that the standalone host keeps: one for each wallet identity. */
+export interface WalletUser extends HostUser {
+  readonly createdAt: number
+  /** The wallet's address, with `syncAddressToUser`. */
+  readonly address?: string
+  /** The wallet's public key, lower-case hex, with `syncPublicKeyToUser`. */
+  readonly publicKeyHex?: string
+}
+
+/**
+ * The application's say in who may sign in: the user of a proven identity, or null when it has none. What it throws is
+ * answered as STORE_UNAVAILABLE, because nothing is known then.
+ */
+export type ResolveLogin = (identity: ProvenIdentity) => HostUser | null | Promise<HostUser | null>
+
+/** What the standalone host needs to know. */
+export interface StandaloneSettings {
+  readonly syncAddressToUser: boolean
+  readonly syncPublicKeyToUser: boolean
+  readonly resolveLogin?: ResolveLogin | undefined
+  /** Whether people reach the service by https; then the cookie is Secure and has the `__Host-` prefix (RFC 6265bis). */
+  readonly secureCookie: () => boolean
+}
+
+const cookieName = 'countersign_session'
+const maxUserIdLength = 200
+
+/** Keeps users and sessions in the store, for applications that have no authentication framework of their own. */
+export class StandaloneHost implements Host {
+  readonly #settings: StandaloneSettings
+  readonly #store: Store
+  readonly #sessions: Sessions
+  readonly #origins: OriginPolicy
+
+  constructor(settings: StandaloneSettings, store: Store, sessions: Sessions, origins: OriginPolicy) {
+    this.#settings = settings
+    this.#store = store
+    this.#sessions = sessions
+    this.#origins = origins
+  }
+
+  async resolveUser(identity: ProvenIdentity): Promise<HostUser> {
+    const { resolveLogin } = this.#settings
+    if (resolveLogin === undefined) return await this.#keepUser(identity)
+    const user = await callResolveLogin(resolveLogin, identity)
+    if (user === null) {
+      throw new CountersignError('LOGIN_REFUSED', 'The wallet proved its key, but it may not sign in here')
+    }
+    return { id: user.id }
+  }
+
+  async createSession(
+    user: HostUser,
+    identity: ProvenIdentity,
+    request: RequestContext,
+    order?: OrderGrant,
+  ): Promise<IssuedSession> {
+    const { token, session } = await this.#sessions.create(
+      {
+        userId: user.id,
+        adapterId: identity.adapterId,
+        publicKeyHex: identity.publicKeyHex,
+        address: identity.address,
+        ...(order === undefined ? {} : { orderId: order.orderId }),
+        ip: request.ip ?? '',
+        userAgent: request.userAgent,
+      },
+      order === undefined ? undefined : tokenFromBytes('session', order.seed),
+    )
+    return { token, session, cookies: [this.#cookie(token, session.expiresAt)] }
+  }
+
+  async currentSession(request: RequestContext): Promise<CurrentSession> {
+    const credential = this.#credential(request)
+    if (credential === undefined) {
+      throw new CountersignError(
+        'SESSION_REQUIRED',
+        'Sign in first: send the session token as Authorization: Bearer, or the session cookie',
+      )
+    }
+    if (credential.fromCookie) this.#origins.requireTrusted(request)
+    const used = await this.#sessions.use(credential.token)
+    if (used === undefined) {
+      throw new CountersignError('SESSION_INVALID', 'The session is unknown, expired or revoked; sign in again')
+    }
+    const { session, extended } = used
+    const cookies = extended && credential.fromCookie ? [this.#cookie(credential.token, session.expiresAt)] : []
+    return { session, cookies }
+  }
+
+  async signOut(request: RequestContext): Promise<readonly string[]> {
+    const credential = this.#credential(request)
+    if (credential === undefined) return []
+    if (credential.fromCookie) this.#origins.requireTrusted(request)
+    const session = await this.#sessions.find(credential.token)
+    if (session !== undefined) await this.#sessions.end(session.userId, session.id)
+    // A caller that names a token means that one: the browser's cookie, which may be another session's, is left alone.
+    return credential.fromCookie || this.#cookieToken(request) === credential.token ? [this.#cookie('', 0)] : []
+  }
+
+  async listSessions(userId: string): Promise<Session[]> {
+    return await this.#sessions.list(userId)
+  }
+
+  async revokeSession(userId: string, sessionId: string): Promise<boolean> {
+    return await this.#sessions.end(userId, sessionId)
+  }
+
+  async introspect(token: string): Promise<Session | undefined> {
+    return await this.#sessions.find(token)
+  }
+
+  /** The user with this id, unless there is none or the application keeps its users itself (`resolveLogin`). */
+  async findUser(userId: string): Promise<WalletUser | undefined> {
+    const stored = await this.#store.get(userKey(userId))
+    return stored === undefined ? undefined : (JSON.parse(stored.value) as WalletUser)
+  }
+
+  async #keepUser(identity: ProvenIdentity): Promise<HostUser> {
+    const id = userIdOf(identity)
+    const synced = {
+      ...(this.#settings.syncAddressToUser ? { address: identity.address } : {}),
+      ...(this.#settings.syncPublicKeyToUser ? { publicKeyHex: identity.publicKeyHex } : {}),
+    }
+    for (;;) {
+      const stored = await this.#store.get(userKey(id))
+      if (stored === undefined) {
+        const user: WalletUser = { id, createdAt: Date.now(), ...synced }
+        if (await this.#store.create(userKey(id), JSON.stringify(user), 'forever')) return user
+        continue
+      }
+      const user = JSON.parse(stored.value) as WalletUser
+      const updated: WalletUser = { ...user, ...synced }
+      const text = JSON.stringify(updated)
+      if (text === stored.value) return user
+      if (await this.#store.compareAndSet(userKey(id), stored.version, text, 'forever')) return updated
+    }
+  }
+
+  #credential(request: RequestContext): { token: string; fromCookie: boolean } | undefined {
+    const bearer = /^Bearer +(\S+)\s*$/i.exec(request.headers.get('authorization') ?? '')?.[1]
+    if (bearer !== undefined) return { token: bearer, fromCookie: false }
+    const token = this.#cookieToken(request)
+    return token === undefined ? undefined : { token, fromCookie: true }
+  }
+
+  #cookieToken(request: RequestContext): string | undefined {
+    return parseCookie(request.headers.get('cookie') ?? '')[this.#cookieName()] || undefined
+  }
+
+  #cookieName(): string {
+    return this.#settings.secureCookie() ? `__Host-${cookieName}` : cookieName
+  }
+
+  #cookie(value: string, expiresAt: number): string {
+    return stringifySetCookie({
+      name: this.#cookieName(),
+      value,
+      path: '/',
+      httpOnly: true,
+      sameSite: 'lax',
+      secure: this.#settings.secureCookie(),
+      maxAge: Math.max(0, Math.floor((expiresAt - Date.now()) / 1000)),
+    })
+  }
+}
+
+/** The same identity is always the same user, so two first sign-ins at once cannot make two. */
+function userIdOf(identity: ProvenIdentity): string {
+  const hash = createHash('sha256').update(`${identity.adapterId}:${identity.publicKeyHex}`).digest('base64url')
+  return `usr_${hash.slice(0, 22)}`
+}
+
+function userKey(id: string): string {
+  return `user:${id}`
+}
+
+async function callResolveLogin(resolveLogin: ResolveLogin, identity: ProvenIdentity): Promise<HostUser | null> {
+  let user: HostUser | null
+  try {
+    user = await resolveLogin(identity)
+  } catch (cause) {
+    throw new CountersignError(
+      'STORE_UNAVAILABLE',
+      'The application could not be asked who this is; try again shortly',
+      {
+        retryAfterMs: 1000,
+        cause,
+      },
+    )
+  }
+  if (user === null) return null
+  if (typeof user?.id !== 'string' || user.id === '' || user.id.length > maxUserIdLength) {
+    const cause = new TypeError(`resolveLogin must return null or {id: text of 1 to ${maxUserIdLength} characters}`)
+    throw new CountersignError('INTERNAL', 'The server failed; its log says why', { cause })
+  }
+  return user
+}

@@ -1,0 +1,50 @@
+/** How much a log line matters. */
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
+
+/** What a log line may carry besides its text: never a token, nonce, signature or request body. */
+export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>
+
+/** Writes what happens, one line an event. */
+export interface Logger {
+  debug(text: string, fields?: LogFields): void
+  info(text: string, fields?: LogFields): void
+  warn(text: string, fields?: LogFields): void
+  error(text: string, fields?: LogFields): void
+}
+
+const ranks: Record<LogLevel, number> = { debug: 0, info: 1, warn: 2, error: 3 }
+
+/** Where lines go: `process.stderr`, or whatever has the same `write`. */
+export interface LogSink {
+  readonly isTTY?: boolean | undefined
+  write(text: string): unknown
+}
+
+/** A logger that writes JSON objects, or lines for people when the sink is a terminal. */
+export function createLogger(sink: LogSink, level: LogLevel): Logger {
+  const format = sink.isTTY === true ? formatForPeople : formatAsJson
+  const write = (at: LogLevel, text: string, fields: LogFields = {}): void => {
+    if (ranks[at] >= ranks[level]) sink.write(`${format(at, text, fields)}\n`)
+  }
+  return {
+    debug: (text, fields) => write('debug', text, fields),
+    info: (text, fields) => write('info', text, fields),
+    warn: (text, fields) => write('warn', text, fields),
+    error: (text, fields) => write('error', text, fields),
+  }
+}
+
+/** A logger that writes nothing, for those who embed the service and want silence. */
+export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} }
+
+function formatAsJson(level: LogLevel, text: string, fields: LogFields): string {
+  return JSON.stringify({ time: new Date().toISOString(), level, text, ...fields })
+}
+
+function formatForPeople(level: LogLevel, text: string, fields: LogFields): string {
+  const time = new Date().toISOString().slice(11, 19)
+  const details = Object.entries(fields)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => ` ${name}=${typeof value === 'string' ? JSON.stringify(value) : value}`)
+  return `${time} ${level.padEnd(5)} ${text}${details.join('')}`
+}

@@ -1,0 +1,88 @@
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+
+/** Who holds a token, and so what it grants. */
+export type TokenKind = 'claim' | 'challenge' | 'desktop' | 'session'
+
+/** What each kind begins with, so that secret scanners find a leaked one and people can tell them apart. */
+const prefixes: Record<TokenKind, string> = { claim: 'csc_', challenge: 'csp_', desktop: 'csd_', session: 'css_' }
+
+const tokenBytes = 32
+
+/** A new token: 256 random bits in base64url (43 characters) behind the kind's prefix. */
+export function newToken(kind: TokenKind): string {
+  return tokenFromBytes(kind, randomBytes(tokenBytes))
+}
+
+/** The token that 32 secret bytes spell, for tokens that are derived and not stored. */
+export function tokenFromBytes(kind: TokenKind, bytes: Uint8Array): string {
+  if (bytes.length !== tokenBytes) throw new TypeError(`a token is made of ${tokenBytes} bytes, not ${bytes.length}`)
+  return prefixes[kind] + Buffer.from(bytes).toString('base64url')
+}
+
+/** A new identifier: 128 random bits in base64url (22 characters). Unguessable, but no secret. */
+export function newId(): string {
+  return randomBytes(16).toString('base64url')
+}
+
+/** What is stored of a token: its SHA-256, base64url. A token has 256 random bits, so no salt or stretching is needed. */
+export function hashToken(token: string): string {
+  return createHash('sha256').update(token).digest('base64url')
+}
+
+/** Whether a token is the one whose hash was stored, in time that does not depend on where they differ. */
+export function tokenMatches(token: string, hash: string): boolean {
+  return equalInConstantTime(hashToken(token), hash)
+}
+
+/** Whether two texts are equal, in time that depends on their lengths only. */
+export function equalInConstantTime(a: string, b: string): boolean {
+  const left = Buffer.from(a)
+  const right = Buffer.from(b)
+  return left.length === right.length && timingSafeEqual(left, right)
+}
+
+/** What a key made from the server's secret is for: one purpose's output says nothing of another's. */
+export type KeyPurpose = 'session token' | 'challenge token' | 'finalize seed'
+
+/**
+ * The server's secrets: the first signs and derives, all verify. To rotate, put a new one in front and take the old one away
+ * when the tokens it signed have expired.
+ */
+export class Keyring {
+  readonly #secrets: readonly string[]
+
+  constructor(secrets: readonly string[]) {
+    if (secrets.length === 0) throw new TypeError('a keyring needs at least one secret')
+    this.#secrets = secrets
+  }
+
+  /** HMAC-SHA-256 of a text under the first secret, base64url (43 characters). */
+  sign(purpose: KeyPurpose, text: string): string {
+    return this.#mac(this.#secrets[0] as string, purpose, [text]).toString('base64url')
+  }
+
+  /** Whether a signature was made by any of the secrets. */
+  verify(purpose: KeyPurpose, text: string, signature: string): boolean {
+    let valid = false
+    for (const secret of this.#secrets) {
+      const expected = this.#mac(secret, purpose, [text]).toString('base64url')
+      valid = equalInConstantTime(expected, signature) || valid
+    }
+    return valid
+  }
+
+  /**
+   * 32 secret bytes that follow from the server's secret and the parts, the caller's own secret among them: one candidate
+   * for each server secret, newest first. New values are made from the first; an old one is recognised among all.
+   */
+  derive(purpose: KeyPurpose, parts: readonly string[]): [Uint8Array, ...Uint8Array[]] {
+    return this.#secrets.map((secret) => this.#mac(secret, purpose, parts)) as [Buffer, ...Buffer[]]
+  }
+
+  #mac(secret: string, purpose: KeyPurpose, parts: readonly string[]): Buffer {
+    const mac = createHmac('sha256', secret).update(`countersign:v1:${purpose}`)
+    // Each part's length goes in front of it, so that no two lists of parts make the same input.
+    for (const part of parts) mac.update(`\n${Buffer.byteLength(part)}:${part}`)
+    return mac.digest()
+  }
+}

@@ -1,0 +1,278 @@
+import { Code, ConnectError, createClient, type Transport } from '@connectrpc/connect'
+import { codeFromString } from '@connectrpc/connect/protocol-connect'
+import { createGrpcTransport } from '@connectrpc/connect-node'
+import { createConnectTransport } from '@connectrpc/connect-web'
+import { describe, expect, test } from 'vitest'
+import { SessionService } from '../../gen/countersign/v1/session_service_pb.ts'
+import { SignInService } from '../../gen/countersign/v1/sign_in_service_pb.ts'
+import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/google/rpc/error_details_pb.ts'
+import { type ErrorReason, reasons } from '../../src/errors.ts'
+import type { CountersignOptions } from '../../src/index.ts'
+import { rest } from '../support/rest.ts'
+import { startService } from '../support/service.ts'
+import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
+
+type Headers = Record<string, string>
+
+/** Direct sign-in and sessions over one protocol; every failure is told as its reason. */
+interface Caller {
+  nonce(headers?: Headers, request?: object): Promise<{ nonceId: string; message: string }>
+  verify(request: object, headers?: Headers): Promise<{ token: string }>
+  session(headers: Headers): Promise<unknown>
+}
+
+class Refusal extends Error {
+  readonly reason: string
+  readonly retry: boolean
+  constructor(reason: string, retry: boolean, text: string) {
+    super(`${reason}: ${text}`)
+    this.reason = reason
+    this.retry = retry
+  }
+}
+
+function restCaller(url: string): Caller {
+  const call = async (path: string, body?: object, headers?: Headers) => {
+    const answer = await rest(url, path, body, headers)
+    if (answer.status === 200) return answer.json
+    expect(answer.status).toBe(reasons[answer.json.code as ErrorReason].httpStatus)
+    throw new Refusal(answer.json.code, answer.headers.has('retry-after'), answer.json.message)
+  }
+  return {
+    nonce: (headers, request = {}) => call('/wallet/nonce', request, headers),
+    verify: (request, headers) => call('/wallet/verify', request, headers),
+    session: (headers) => call('/session', undefined, headers),
+  }
+}
+
+function connectCaller(transport: Transport): Caller {
+  const signIn = createClient(SignInService, transport)
+  const sessions = createClient(SessionService, transport)
+  const told = async <T>(running: Promise<T>): Promise<T> => {
+    try {
+      return await running
+    } catch (thrown) {
+      const error = ConnectError.from(thrown)
+      const [info] = error.findDetails(ErrorInfoSchema)
+      // What connect-node refuses before a handler sees it has a code alone.
+      if (info === undefined && error.code === Code.ResourceExhausted) throw new Refusal('REQUEST_TOO_LARGE', false, '')
+      if (info === undefined) throw error
+      expect(info.domain).toBe('countersign')
+      expect(error.code).toBe(codeFromString(reasons[info.reason as ErrorReason].code))
+      throw new Refusal(info.reason, error.findDetails(RetryInfoSchema).length === 1, error.rawMessage)
+    }
+  }
+  return {
+    nonce: (headers = {}, request = {}) => told(signIn.issueNonce(request, { headers })),
+    verify: (request, headers = {}) => told(signIn.verifySignIn(request, { headers })),
+    session: (headers) => told(sessions.getCurrentSession({}, { headers })),
+  }
+}
+
+const callers: [string, (url: string) => Caller][] = [
+  ['REST', restCaller],
+  ['Connect JSON', (url) => connectCaller(createConnectTransport({ baseUrl: url }))],
+  [
+    'Connect with a deadline',
+    (url) => connectCaller(createConnectTransport({ baseUrl: url, defaultTimeoutMs: 20_000 })),
+  ],
+  ['gRPC', (url) => connectCaller(createGrpcTransport({ baseUrl: url }))],
+]
+
+interface Case {
+  readonly reason: ErrorReason
+  readonly when: string
+  readonly options?: CountersignOptions
+  act(caller: Caller, wallet: TestWallet, url: string): Promise<unknown>
+}
+
+const down = () => Promise.reject(new Error('down'))
+
+const cases: Case[] = [
+  {
+    reason: 'INVALID_REQUEST',
+    when: 'a key is not hex',
+    act: async (caller, wallet) =>
+      await caller.verify({ ...proofOf(wallet, await caller.nonce()), publicKeyHex: 'xyz' }),
+  },
+  {
+    reason: 'INVALID_REQUEST',
+    when: 'a field is missing',
+    act: async (caller) => await caller.verify({}),
+  },
+  {
+    reason: 'REQUEST_TOO_LARGE',
+    when: 'the body is a megabyte',
+    act: async (caller) => await caller.verify({ nonceId: 'x'.repeat(1_000_000) }),
+  },
+  {
+    reason: 'ORIGIN_NOT_TRUSTED',
+    when: 'a nonce is asked for from elsewhere',
+    act: async (caller) => await caller.nonce({ origin: 'https://evil.example' }),
+  },
+  {
+    reason: 'ORIGIN_MISMATCH',
+    when: 'a nonce is used from another trusted origin',
+    options: { trustedOrigins: ['https://one.example', 'https://two.example'] },
+    act: async (caller, wallet) =>
+      await caller.verify(proofOf(wallet, await caller.nonce({ origin: 'https://one.example' })), {
+        origin: 'https://two.example',
+      }),
+  },
+  {
+    reason: 'APP_NAME_MISMATCH',
+    when: 'the client expects another application',
+    act: async (caller) => await caller.nonce({}, { appName: 'Another' }),
+  },
+  {
+    reason: 'NONCE_NOT_FOUND',
+    when: 'a nonce is used twice',
+    act: async (caller, wallet) => {
+      const proof = proofOf(wallet, await caller.nonce())
+      await caller.verify(proof)
+      return await caller.verify(proof)
+    },
+  },
+  {
+    reason: 'NONCE_EXPIRED',
+    when: 'a nonce is used after its life',
+    options: { nonceStore: expiredNonces() },
+    act: async (caller, wallet) => await caller.verify(proofOf(wallet, await caller.nonce())),
+  },
+  {
+    reason: 'SIGNATURE_INVALID',
+    when: 'another wallet signed',
+    act: async (caller, wallet) => {
+      const challenge = await caller.nonce()
+      const signatureHex = makeWallet().sign(challenge.message)
+      return await caller.verify({ ...proofOf(wallet, challenge), signatureHex })
+    },
+  },
+  {
+    reason: 'SIGNATURE_INVALID',
+    when: 'the wallet signed another message',
+    act: async (caller, wallet) => {
+      const challenge = await caller.nonce()
+      return await caller.verify(proofOf(wallet, { ...challenge, message: `${challenge.message} ` }))
+    },
+  },
+  {
+    reason: 'ADDRESS_MISMATCH',
+    when: 'the address is malformed',
+    act: async (caller, wallet) =>
+      await caller.verify({ ...proofOf(wallet, await caller.nonce()), address: 'NQ00 0000' }),
+  },
+  {
+    reason: 'ADAPTER_UNKNOWN',
+    when: 'the adapter is not configured',
+    act: async (caller, wallet) =>
+      await caller.verify({ ...proofOf(wallet, await caller.nonce()), adapterId: 'solana' }),
+  },
+  {
+    reason: 'LOGIN_REFUSED',
+    when: 'the application knows no such user',
+    options: { resolveLogin: () => null },
+    act: async (caller, wallet) => await caller.verify(proofOf(wallet, await caller.nonce())),
+  },
+  {
+    reason: 'STORE_UNAVAILABLE',
+    when: "the application's user database is down",
+    options: { resolveLogin: down },
+    act: async (caller, wallet) => await caller.verify(proofOf(wallet, await caller.nonce())),
+  },
+  {
+    reason: 'STORE_UNAVAILABLE',
+    when: 'the nonce store is down',
+    options: { nonceStore: { get: down, set: down, delete: down } },
+    act: async (caller) => await caller.nonce(),
+  },
+  {
+    reason: 'INTERNAL',
+    when: "the application's hook answers nonsense",
+    options: { resolveLogin: () => ({}) as never },
+    act: async (caller, wallet) => await caller.verify(proofOf(wallet, await caller.nonce())),
+  },
+  {
+    reason: 'RATE_LIMITED',
+    when: 'one address asks too often',
+    options: { rateLimit: true },
+    act: async (caller) => {
+      for (let i = 0; i < 1000; i++) await caller.nonce()
+    },
+  },
+  { reason: 'SESSION_REQUIRED', when: 'there is no token', act: async (caller) => await caller.session({}) },
+  {
+    reason: 'SESSION_INVALID',
+    when: 'the token is not signed',
+    act: async (caller, wallet) => {
+      const { token } = await caller.verify(proofOf(wallet, await caller.nonce()))
+      return await caller.session({ authorization: `Bearer ${token.split('.')[0]}` })
+    },
+  },
+  {
+    reason: 'ORIGIN_NOT_TRUSTED',
+    when: 'a cookie comes from elsewhere',
+    act: async (caller, wallet) => {
+      const { token } = await caller.verify(proofOf(wallet, await caller.nonce()))
+      return await caller.session({ cookie: `countersign_session=${token}`, origin: 'https://evil.example' })
+    },
+  },
+]
+
+/** A nonce store in which every nonce is a day old. */
+function expiredNonces(): NonNullable<CountersignOptions['nonceStore']> {
+  const map = new Map<string, string>()
+  return {
+    get: async (key) => map.get(key),
+    async set(key, value) {
+      const record = JSON.parse(value)
+      map.set(key, JSON.stringify({ ...record, expiresAt: record.expiresAt - 86_400_000 }))
+    },
+    delete: async (key) => map.delete(key),
+  }
+}
+
+describe.each(callers)('over %s', (_protocol, makeCaller) => {
+  test.each(cases)('$reason when $when', async ({ reason, options, act }) => {
+    const { url } = await startService(options)
+    const failure = await act(makeCaller(url), makeWallet(), url).then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    )
+    expect(failure).toMatchObject({
+      reason,
+      retry: reason === 'RATE_LIMITED' || reason === 'STORE_UNAVAILABLE',
+    })
+  })
+})
+
+describe('over REST alone', () => {
+  test('ROUTE_NOT_FOUND where there is nothing', async () => {
+    const { url } = await startService()
+    expect(await rest(url, '/nothing')).toMatchObject({ status: 404, json: { code: 'ROUTE_NOT_FOUND' } })
+    const outside = await fetch(`${url}/countersign.v1.SignInService/Nothing`, { method: 'POST' })
+    expect([outside.status, await outside.json()]).toMatchObject([404, { code: 'ROUTE_NOT_FOUND' }])
+  })
+
+  test('METHOD_NOT_ALLOWED where the method is another', async () => {
+    const { url } = await startService()
+    const answer = await rest(url, '/wallet/nonce')
+    expect(answer).toMatchObject({ status: 405, json: { code: 'METHOD_NOT_ALLOWED' } })
+    expect(answer.headers.get('allow')).toBe('POST')
+  })
+})
+
+test('SESSION_NOT_FOUND when a session to revoke is not there, or is not ours', async () => {
+  const { url } = await startService()
+  const caller = restCaller(url)
+  const signIn = async () => {
+    const wallet = makeWallet()
+    return await caller.verify(proofOf(wallet, await caller.nonce()))
+  }
+  const [mine, theirs] = [await signIn(), await signIn()] as unknown as { token: string; session: { id: string } }[]
+  const client = createClient(SessionService, createConnectTransport({ baseUrl: url }))
+  const headers = { authorization: `Bearer ${mine!.token}` }
+  const failure = await client.revokeSession({ sessionId: theirs!.session.id }, { headers }).catch(ConnectError.from)
+  expect((failure as ConnectError).findDetails(ErrorInfoSchema)).toMatchObject([{ reason: 'SESSION_NOT_FOUND' }])
+  expect(await caller.session({ authorization: `Bearer ${theirs!.token}` })).toBeDefined()
+})

@@ -1,0 +1,117 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+
+/** A redis-server of our own, on a loopback port, in a folder of its own, without persistence. */
+export class RedisServer {
+  readonly port: number
+  readonly #folder: string
+  readonly #args: readonly string[]
+  #process: ChildProcess | undefined
+
+  private constructor(port: number, folder: string, args: readonly string[]) {
+    this.port = port
+    this.#folder = folder
+    this.#args = args
+  }
+
+  /** Starts a server with further arguments of redis-server. */
+  static async start(...args: string[]): Promise<RedisServer> {
+    const folder = await mkdtemp(join(tmpdir(), 'countersign-redis-'))
+    const server = new RedisServer(await freePort(), folder, args)
+    await server.start()
+    return server
+  }
+
+  get url(): string {
+    return `redis://127.0.0.1:${this.port}`
+  }
+
+  /** The folder of the server; it goes when the server is disposed of. */
+  get folder(): string {
+    return this.#folder
+  }
+
+  /** Starts the server again on the same port, after a stop. */
+  async start(): Promise<void> {
+    const args = ['--port', String(this.port), '--bind', '127.0.0.1', '--dir', this.#folder]
+    const child = spawn('redis-server', [...args, '--save', '', '--appendonly', 'no', ...this.#args], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    this.#process = child
+    await said(child, 'Ready to accept connections')
+  }
+
+  /** Kills the server without a goodbye. */
+  async kill(): Promise<void> {
+    const child = this.#process
+    this.#process = undefined
+    if (!child || child.exitCode !== null || child.signalCode !== null) return
+    const exited = once(child, 'exit')
+    child.kill('SIGKILL')
+    await exited
+  }
+
+  /** Stops the server from answering, while its connections stay open. */
+  freeze(): void {
+    this.#process?.kill('SIGSTOP')
+  }
+
+  /** Lets a frozen server go on. */
+  thaw(): void {
+    this.#process?.kill('SIGCONT')
+  }
+
+  /** Runs redis-cli against the server and returns what it prints. */
+  async cli(...args: string[]): Promise<string> {
+    return redisCli('-p', String(this.port), ...args)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill()
+    await rm(this.#folder, { recursive: true, force: true })
+  }
+}
+
+/** Runs redis-cli and returns what it prints; rejects when Redis answers with an error. */
+export async function redisCli(...args: string[]): Promise<string> {
+  const { stdout } = await run('redis-cli', ['-e', ...args])
+  return stdout.trim()
+}
+
+/** Resolves once a process has printed a text; rejects, with all it printed, when it ends instead. */
+export async function said(child: ChildProcess, text: string): Promise<void> {
+  let printed = ''
+  await new Promise<void>((resolve, reject) => {
+    const onData = (chunk: Buffer) => {
+      printed += chunk
+      if (printed.includes(text)) resolve()
+    }
+    child.stdout?.on('data', onData)
+    child.stderr?.on('data', onData)
+    child.once('error', reject)
+    child.once('exit', (code) => reject(new Error(`${child.spawnfile} ended with ${code}: ${printed}`)))
+  })
+}
+
+/** Finds a loopback port that is free now, together with the port 10,000 above it, which a cluster node takes as well. */
+export async function freePort(): Promise<number> {
+  while (true) {
+    const port = 20_000 + Math.floor(Math.random() * 30_000)
+    if ((await isFree(port)) && (await isFree(port + 10_000))) return port
+  }
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = createServer()
+    probe.once('error', () => resolve(false))
+    probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)))
+  })
+}

@@ -1,0 +1,63 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+import { type Countersign, type CountersignOptions, createCountersign } from '../../src/index.ts'
+import { silentLogger } from '../../src/log.ts'
+
+/** A service in this process on a free port, stopped when the test ends. */
+export async function startService(
+  options: CountersignOptions = {},
+): Promise<{ readonly url: string; readonly service: Countersign }> {
+  const service = await createCountersign({
+    store: 'sqlite::memory:',
+    port: 0,
+    host: '127.0.0.1',
+    rateLimit: false,
+    logger: silentLogger,
+    ...options,
+  })
+  onTestFinished(() => service.close(500))
+  return { url: await service.listen(), service }
+}
+
+/** A service as a process of its own, as `npm start` runs it. */
+export interface ServiceProcess {
+  readonly url: string
+  readonly process: ChildProcess
+  /** What it wrote to its log. */
+  log(): string
+  /** Sends a signal and waits for the exit code. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>
+}
+
+const mainFile = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+
+/** Starts `src/main.ts` with these environment variables; rejects with what it printed when it does not come up. */
+export async function spawnService(environment: Record<string, string>): Promise<ServiceProcess> {
+  const child = spawn(process.execPath, [mainFile], {
+    env: { PATH: process.env.PATH, PORT: '0', HOST: '127.0.0.1', COUNTERSIGN_RATE_LIMIT: 'off', ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let log = ''
+  child.stdout.on('data', (chunk: Buffer) => {
+    log += chunk
+  })
+  const exited = once(child, 'exit') as Promise<[number | null]>
+  const ready = new Promise<string>((resolve) => {
+    createInterface(child.stderr).on('line', (line) => {
+      log += `${line}\n`
+      const url = /"text":"ready".*"url":"([^"]+)"/.exec(line)?.[1]
+      if (url !== undefined) resolve(url)
+    })
+  })
+  const url = await Promise.race([ready, exited.then(() => undefined)])
+  if (url === undefined) throw new Error(log)
+  const stop = async (signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> => {
+    if (child.exitCode === null && child.signalCode === null) child.kill(signal)
+    return (await exited)[0]
+  }
+  onTestFinished(async () => void (await stop('SIGKILL')))
+  return { url, process: child, log: () => log, stop }
+}

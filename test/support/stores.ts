@@ -1,0 +1,34 @@
+import { afterAll } from 'vitest'
+import type { CountersignOptions } from '../../src/index.ts'
+import { hasPart } from './optional.ts'
+import { RedisServer } from './redis-server.ts'
+
+/** A kind of store that everything has to work on. */
+export interface StoreKind {
+  readonly name: string
+  /** Options that select it. */
+  open(): Promise<CountersignOptions>
+}
+
+const secret = 'a secret for tests, not for anything else'
+
+/** The Redis to test with: that of REDIS_URL, or one of our own for this file; `undefined` when there is none to start. */
+export const redisUrl: (() => Promise<string>) | undefined = findRedis()
+
+/** SQLite always, and Redis where it is to be had. */
+export const stores: StoreKind[] = [
+  { name: 'SQLite', open: async () => ({ store: 'sqlite::memory:' }) },
+  ...(redisUrl === undefined ? [] : [{ name: 'Redis', open: async () => ({ store: await redisUrl(), secret }) }]),
+]
+
+function findRedis(): (() => Promise<string>) | undefined {
+  const given = process.env.REDIS_URL
+  if (given !== undefined && given !== '') return async () => given
+  if (!hasPart('redis-server')) return undefined
+  let running: Promise<RedisServer> | undefined
+  afterAll(async () => await (await running)?.[Symbol.asyncDispose]())
+  return async () => {
+    running ??= RedisServer.start()
+    return (await running).url
+  }
+}
