@@ -13,7 +13,7 @@ import { OriginPolicy } from './origin.ts'
 import { RateLimiter } from './rate-limit.ts'
 import { createApi, registerApi } from './rpc/api.ts'
 import { Sessions } from './session.ts'
-import { SignIn } from './sign-in.ts'
+import { type Prover, SignIn } from './sign-in.ts'
 import { openStore } from './store/open.ts'
 import type { Store } from './store/store.ts'
 import { Keyring } from './token.ts'
@@ -22,9 +22,9 @@ import { chooseVerifier } from './wallet/native.ts'
 
 /** A running service, with or without a port of its own. */
 export interface Countersign {
-  /** Starts to listen; resolves with the address that people reach the service by. */
-  listen(): Promise<string>
-  /** The address that people reach the service by: publicUrl, or the loopback name on the listening port. */
+  /** Starts to listen; resolves with the port. */
+  listen(): Promise<number>
+  /** The address that people reach the service by: the option publicUrl, or `http://localhost:` and the listening port. */
   readonly publicUrl: string
   /** What the start has to say for people: where state is kept, which adapters and verifier. No secrets. */
   readonly description: { readonly store: string; readonly adapters: readonly string[]; readonly verifier: string }
@@ -101,8 +101,10 @@ class Service implements Countersign {
       store,
       settings.nonceStore,
     )
-    const prove = (message: string, proof: Parameters<SignIn['verify']>[1]) =>
-      proveIdentity({ adapters, verifier, message, ...proof })
+    const prove: Prover = (message, proof) => {
+      const { adapterId, publicKeyHex, address } = proveIdentity({ adapters, verifier, message, ...proof })
+      return { adapterId, publicKeyHex, address }
+    }
     const signIn = new SignIn(settings.appName, nonces, prove, origins, this.#host)
     const orders = new Orders({
       settings: { ...settings, publicOrigin: () => this.publicUrl },
@@ -133,7 +135,7 @@ class Service implements Countersign {
     return this.#settings.publicUrl ?? `http://localhost:${this.#port}`
   }
 
-  async listen(): Promise<string> {
+  async listen(): Promise<number> {
     if (!this.#settings.enforceOrigin) {
       this.#log.warn(
         'enforceOrigin is off: any web page can use this service in its visitors\u2019 names. For local tests only',
@@ -141,7 +143,7 @@ class Service implements Countersign {
     }
     const { port } = await this.#server.listen(this.#settings.port, this.#settings.host)
     this.#port = port
-    return this.publicUrl
+    return port
   }
 
   async introspect(token: string): Promise<Session | undefined> {

@@ -28,15 +28,15 @@ async function main(args: readonly string[]): Promise<void> {
   const logger = createLogger(process.stderr, logLevel(process.env.LOG_LEVEL))
   for (const name of unknownVariables(process.env)) logger.warn(`${name} is not a setting of Countersign; is it misspelt?`)
   const service = await createCountersign({ ...optionsFromEnvironment(process.env), logger })
-  let url: string
+  let port: number
   try {
-    url = await service.listen()
+    port = await service.listen()
   } catch (error) {
     await service.close(0)
     throw error
   }
-  if (process.stdout.isTTY) process.stdout.write(banner(service, url))
-  else logger.info('ready', { url, version, store: service.description.store })
+  if (process.stdout.isTTY) process.stdout.write(banner(service))
+  else logger.info('ready', { url: service.publicUrl, port, version, store: service.description.store })
   stopOnSignals(service, logger)
 }
 
@@ -59,15 +59,15 @@ function stopOnSignals(service: Countersign, logger: ReturnType<typeof createLog
   process.on('SIGINT', stop)
 }
 
-function banner({ description }: Countersign, url: string): string {
+function banner({ description, publicUrl }: Countersign): string {
   return `
   Countersign ${version} is ready
 
-  Address   ${url}
+  Address   ${publicUrl}
   Store     ${description.store}
   Wallets   ${description.adapters.join(', ')} (${description.verifier} Ed25519)
 
-  Next      open ${url} in a browser
+  Next      open ${publicUrl} in a browser
             npm run demo   shows every step of a sign-in in this terminal
             README.md      has the calls, the settings and the errors
   Stop      Ctrl+C

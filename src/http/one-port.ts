@@ -32,7 +32,10 @@ const defaultTimeouts: ConnectionTimeouts = {
   lingerMs: 2_000,
 }
 
-/** Largest headers of a request, bytes. HTTP/1.1 answers larger ones with 431, HTTP/2 resets the stream. */
+/**
+ * Largest headers of a request, bytes. HTTP/1.1 answers larger ones with 431, HTTP/2 resets the stream; from a client that has
+ * not acknowledged the server's settings yet, nghttp2 takes up to 64 KiB.
+ */
 const maxHeaderBytes = 16 * 1024
 
 /** Most requests at once on one connection: HTTP/2 streams, refused beyond, or pipelined HTTP/1.1 requests, cut off. */

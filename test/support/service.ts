@@ -19,7 +19,7 @@ export async function startService(
     ...options,
   })
   onTestFinished(() => service.close(500))
-  return { url: await service.listen(), service }
+  return { url: `http://localhost:${await service.listen()}`, service }
 }
 
 /** A service as a process of its own, as `npm start` runs it. */
@@ -48,8 +48,8 @@ export async function spawnService(environment: Record<string, string>): Promise
   const ready = new Promise<string>((resolve) => {
     createInterface(child.stderr).on('line', (line) => {
       log += `${line}\n`
-      const url = /"text":"ready".*"url":"([^"]+)"/.exec(line)?.[1]
-      if (url !== undefined) resolve(url)
+      const port = /"text":"ready".*"port":(\d+)/.exec(line)?.[1]
+      if (port !== undefined) resolve(`http://localhost:${port}`)
     })
   })
   const url = await Promise.race([ready, exited.then(() => undefined)])

@@ -10,7 +10,7 @@ export interface StoreKind {
   open(): Promise<CountersignOptions>
 }
 
-const secret = 'a secret for tests, not for anything else'
+const secret = 'a secret for tests and for nothing else'
 
 /** The Redis to test with: that of REDIS_URL, or one of our own for this file; `undefined` when there is none to start. */
 export const redisUrl: (() => Promise<string>) | undefined = findRedis()

@@ -1,0 +1,147 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { RedisServer } from '../support/redis-server.ts'
+import { rest } from '../support/rest.ts'
+import { spawnService } from '../support/service.ts'
+import { redisUrl } from '../support/stores.ts'
+import { makeWallet, proofOf } from '../support/wallet.ts'
+
+const secret = 'a secret for tests and for nothing else'
+const trusted = { COUNTERSIGN_TRUSTED_ORIGINS: 'https://app.example' }
+const origin = { origin: 'https://app.example' }
+
+async function signIn(url: string, wallet = makeWallet()) {
+  const { json } = await rest(url, '/wallet/nonce', {}, origin)
+  return await rest(url, '/wallet/verify', proofOf(wallet, json), origin)
+}
+
+async function sqliteFile(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  return `sqlite:${join(folder, 'countersign.db')}`
+}
+
+test('sessions on a SQLite file survive a restart, a crash included', async () => {
+  const environment = { ...trusted, COUNTERSIGN_STORE: await sqliteFile() }
+  const first = await spawnService(environment)
+  const { token } = (await signIn(first.url)).json
+  await first.stop('SIGKILL')
+  const second = await spawnService(environment)
+  const { status, json } = await rest(second.url, '/session', undefined, { authorization: `Bearer ${token}` })
+  expect([status, json.session?.current]).toEqual([200, true])
+})
+
+test('SIGTERM lets a request in flight finish and ends with exit status 0', async () => {
+  const service = await spawnService({ ...trusted, COUNTERSIGN_STORE: 'sqlite::memory:' })
+  const body = JSON.stringify({})
+  let push: (text: string) => void = () => {}
+  const stream = new ReadableStream<Uint8Array>({
+    start(controller) {
+      push = (text) => {
+        controller.enqueue(new TextEncoder().encode(text))
+        if (text === '}') controller.close()
+      }
+    },
+  })
+  const answer = fetch(`${service.url}/api/auth/wallet/nonce`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...origin },
+    body: stream,
+    duplex: 'half',
+  } as RequestInit)
+  push(body.slice(0, 1))
+  // The request has to have arrived: another connection is answered after it.
+  await fetch(`${service.url}/healthz`)
+  const stopped = service.stop('SIGTERM')
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  push('}')
+  expect((await answer).status).toBe(200)
+  expect(await stopped).toBe(0)
+})
+
+test('the log is JSON and holds no token, nonce or signature', async () => {
+  const service = await spawnService({ ...trusted, COUNTERSIGN_STORE: 'sqlite::memory:', LOG_LEVEL: 'debug' })
+  const wallet = makeWallet()
+  const { json: challenge } = await rest(service.url, '/wallet/nonce', {}, origin)
+  const proof = proofOf(wallet, challenge)
+  const { token } = (await rest(service.url, '/wallet/verify', proof, origin)).json
+  await rest(service.url, '/wallet/verify', proof, origin)
+  await rest(service.url, `/session?token=${token}`, undefined, { authorization: `Bearer ${token}x` })
+  await rest(service.url, `/cross-device/challenge?orderId=x&challengeToken=${token}`)
+  await rest(service.url, '/wallet/verify', { ...proof, nonceId: `${token}!` }, origin)
+  await rest(service.url, '/wallet/nonce', {}, { origin: 'https://evil.example' })
+  expect(await service.stop()).toBe(0)
+  const lines = service.log().trim().split('\n')
+  for (const line of lines)
+    expect(JSON.parse(line)).toMatchObject({ level: expect.any(String), text: expect.any(String) })
+  expect(service.log()).toContain('https://evil.example')
+  for (const secretText of [token, token.split('.')[0], proof.signatureHex, challenge.nonce, challenge.nonceId]) {
+    expect(service.log()).not.toContain(secretText)
+  }
+})
+
+describe.skipIf(redisUrl === undefined)('on Redis', () => {
+  test('100 parallel verifies of one nonce through two processes make one session', async () => {
+    const environment = { ...trusted, COUNTERSIGN_STORE: await redisUrl!(), COUNTERSIGN_SECRET: secret }
+    const [one, two] = await Promise.all([spawnService(environment), spawnService(environment)])
+    const wallet = makeWallet()
+    const { json: challenge } = await rest(one.url, '/wallet/nonce', {}, origin)
+    const proof = proofOf(wallet, challenge)
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, (_, i) => rest((i % 2 === 0 ? one : two).url, '/wallet/verify', proof, origin)),
+    )
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
+    expect(answers.filter(({ json }) => json.code === 'NONCE_NOT_FOUND')).toHaveLength(99)
+    const { token } = answers.find(({ status }) => status === 200)!.json
+    for (const { url } of [one, two]) {
+      const { json } = await rest(url, '/sessions', undefined, { authorization: `Bearer ${token}` })
+      expect(json.sessions).toHaveLength(1)
+    }
+  })
+
+  test('an outage under load is 503 with advice, and heals without a restart', { timeout: 60_000 }, async () => {
+    const redis = await RedisServer.start()
+    onTestFinished(() => redis[Symbol.asyncDispose]())
+    const service = await spawnService({ ...trusted, COUNTERSIGN_STORE: redis.url, COUNTERSIGN_SECRET: secret })
+    const { token } = (await signIn(service.url)).json
+    const seen = { before: 0, outage: 0, after: 0, other: [] as unknown[] }
+    let phase: 'before' | 'outage' | 'after' = 'before'
+    let running = true
+    const load = Array.from({ length: 8 }, async () => {
+      while (running) {
+        const answer = await rest(service.url, '/wallet/nonce', {}, origin)
+        if (answer.status === 200) {
+          if (phase !== 'outage') seen[phase]++
+        } else if (answer.status === 503) {
+          seen.outage++
+          expect(answer.json.code).toBe('STORE_UNAVAILABLE')
+          expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
+        } else seen.other.push(answer)
+        await new Promise((resolve) => setTimeout(resolve, 10))
+      }
+    })
+    const until = async (done: () => boolean | Promise<boolean>) => {
+      while (!(await done())) await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+    await until(() => seen.before > 50)
+    await redis.kill()
+    phase = 'outage'
+    await until(() => seen.outage > 50)
+    expect((await fetch(`${service.url}/readyz`)).status).toBe(503)
+    expect((await fetch(`${service.url}/healthz`)).status).toBe(200)
+    // A good token is not called wrong because nobody can look.
+    const session = await rest(service.url, '/session', undefined, { authorization: `Bearer ${token}` })
+    expect(session.json.code).toBe('STORE_UNAVAILABLE')
+    await redis.start()
+    await until(async () => (await fetch(`${service.url}/readyz`)).status === 200)
+    phase = 'after'
+    await until(() => seen.after > 50)
+    running = false
+    await Promise.all(load)
+    expect(seen.other).toEqual([])
+    expect((await signIn(service.url)).status).toBe(200)
+    expect(await service.stop()).toBe(0)
+  })
+})

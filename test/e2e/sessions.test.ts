@@ -1,0 +1,167 @@
+import { createClient } from '@connectrpc/connect'
+import { createConnectTransport } from '@connectrpc/connect-web'
+import { describe, expect, test, vi } from 'vitest'
+import { SessionService } from '../../gen/countersign/v1/session_service_pb.ts'
+import type { ProvenIdentity } from '../../src/index.ts'
+import { type RestAnswer, rest } from '../support/rest.ts'
+import { startService } from '../support/service.ts'
+import { stores } from '../support/stores.ts'
+import { makeWallet, proofOf } from '../support/wallet.ts'
+
+async function signIn(url: string, wallet = makeWallet(), headers: Record<string, string> = {}): Promise<RestAnswer> {
+  const { json } = await rest(url, '/wallet/nonce', {}, headers)
+  return await rest(url, '/wallet/verify', proofOf(wallet, json), headers)
+}
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+
+describe.each(stores)('on $name', ({ open }) => {
+  test('a user sees all sessions of the wallet, revokes one, then the others', async () => {
+    const { url } = await startService(await open())
+    const client = createClient(SessionService, createConnectTransport({ baseUrl: url }))
+    const wallet = makeWallet()
+    const tokens: string[] = []
+    for (const agent of ['phone', 'laptop', 'tablet']) {
+      tokens.push((await signIn(url, wallet, { 'user-agent': agent })).json.token)
+    }
+    const [phone, laptop, tablet] = tokens as [string, string, string]
+    const list = async (token: string) => (await client.listSessions({}, { headers: bearer(token) })).sessions
+
+    const sessions = await list(laptop)
+    expect(new Set(sessions.map(({ userAgent }) => userAgent))).toEqual(new Set(['tablet', 'laptop', 'phone']))
+    expect(sessions.filter(({ current }) => current).map(({ userAgent }) => userAgent)).toEqual(['laptop'])
+
+    const phoneId = sessions.find(({ userAgent }) => userAgent === 'phone')!.id
+    expect(await client.revokeSession({ sessionId: phoneId }, { headers: bearer(laptop) })).toMatchObject({ ok: true })
+    expect((await rest(url, '/session', undefined, bearer(phone))).json.code).toBe('SESSION_INVALID')
+
+    const revoked = await client.revokeOtherSessions({}, { headers: bearer(laptop) })
+    expect(revoked).toMatchObject({ ok: true, revokedCount: 1 })
+    expect((await rest(url, '/session', undefined, bearer(tablet))).json.code).toBe('SESSION_INVALID')
+    expect(await list(laptop)).toHaveLength(1)
+  })
+
+  test('signing out ends this session, and no other', async () => {
+    const { url } = await startService(await open())
+    const wallet = makeWallet()
+    const [one, two] = [(await signIn(url, wallet)).json.token, (await signIn(url, wallet)).json.token]
+    expect((await rest(url, '/sign-out', {}, bearer(one))).json).toEqual({ ok: true })
+    expect((await rest(url, '/session', undefined, bearer(one))).status).toBe(401)
+    expect((await rest(url, '/session', undefined, bearer(two))).status).toBe(200)
+    expect((await rest(url, '/sign-out', {}, bearer(one))).json).toEqual({ ok: true })
+    expect((await rest(url, '/sign-out', {})).json).toEqual({ ok: true })
+  })
+
+  test('a backend learns of a token whether it is good, and nothing changes', async () => {
+    const { url, service } = await startService(await open())
+    const client = createClient(SessionService, createConnectTransport({ baseUrl: url }))
+    const { token, session } = (await signIn(url)).json
+    expect(await client.introspectSession({ token })).toMatchObject({
+      active: true,
+      session: { id: session.id, userId: session.userId, current: false },
+    })
+    expect(await service.introspect(token)).toMatchObject({ id: session.id })
+    await rest(url, '/sign-out', {}, bearer(token))
+    expect(await client.introspectSession({ token })).toEqual(expect.not.objectContaining({ session: expect.anything() }))
+    expect(await client.introspectSession({ token: 'nonsense' })).toMatchObject({ active: false })
+  })
+})
+
+describe('the cookie', () => {
+  test('signs in a browser, and is cleared when it signs out', async () => {
+    const { url } = await startService()
+    const signedIn = await signIn(url)
+    const [cookie] = signedIn.headers.getSetCookie()[0]!.split(';') as [string]
+    expect((await rest(url, '/session', undefined, { cookie })).json.session.id).toBe(signedIn.json.session.id)
+    const out = await rest(url, '/sign-out', {}, { cookie })
+    expect(out.headers.getSetCookie()).toEqual(['countersign_session=; Max-Age=0; Path=/; HttpOnly; SameSite=Lax'])
+    expect((await rest(url, '/session', undefined, { cookie })).json.code).toBe('SESSION_INVALID')
+  })
+
+  test('is Secure and bound to its host where people come by https', async () => {
+    const { url } = await startService({ publicUrl: 'https://auth.example', trustProxy: true })
+    const proxied = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'auth.example' }
+    const signedIn = await signIn(url, makeWallet(), proxied)
+    const [cookie] = signedIn.headers.getSetCookie() as [string]
+    expect(cookie).toMatch(
+      /^__Host-countersign_session=css_[^;]+; Max-Age=\d+; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
+    )
+    const sent = { ...proxied, cookie: cookie.split(';')[0]! }
+    expect((await rest(url, '/session', undefined, sent)).status).toBe(200)
+    // The name without the prefix could have been planted by a neighbouring host.
+    const planted = { ...proxied, cookie: cookie.split(';')[0]!.replace('__Host-', '') }
+    expect((await rest(url, '/session', undefined, planted)).json.code).toBe('SESSION_REQUIRED')
+  })
+
+  test('from a page that is not trusted is refused, also to sign out', async () => {
+    const { url } = await startService()
+    const { headers } = await signIn(url)
+    const cookie = headers.getSetCookie()[0]!.split(';')[0]!
+    const evil = { cookie, origin: 'https://evil.example' }
+    expect((await rest(url, '/sign-out', {}, evil)).json.code).toBe('ORIGIN_NOT_TRUSTED')
+    expect((await rest(url, '/session', undefined, { cookie })).status).toBe(200)
+  })
+
+  test('loses against a bearer token, whose session is the one that is meant', async () => {
+    const { url } = await startService()
+    const [a, b] = [await signIn(url), await signIn(url)]
+    const both = { cookie: a.headers.getSetCookie()[0]!.split(';')[0]!, ...bearer(b.json.token) }
+    expect((await rest(url, '/session', undefined, both)).json.session.id).toBe(b.json.session.id)
+    const out = await rest(url, '/sign-out', {}, both)
+    expect(out.headers.getSetCookie()).toEqual([])
+    expect((await rest(url, '/session', undefined, bearer(a.json.token))).status).toBe(200)
+  })
+
+  test('is set anew when its session is extended', async () => {
+    const { url } = await startService({ sessionTtlSeconds: 1000 })
+    const { headers } = await signIn(url)
+    const cookie = headers.getSetCookie()[0]!.split(';')[0]!
+    expect((await rest(url, '/session', undefined, { cookie })).headers.getSetCookie()).toEqual([])
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 500_000 })
+    try {
+      const later = await rest(url, '/session', undefined, { cookie })
+      expect(later.headers.getSetCookie()).toEqual([`${cookie}; Max-Age=1000; Path=/; HttpOnly; SameSite=Lax`])
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+})
+
+describe('users', () => {
+  test('one wallet is one user, under each adapter another', async () => {
+    const { url } = await startService()
+    const wallet = makeWallet()
+    const [one, two, other] = [await signIn(url, wallet), await signIn(url, wallet), await signIn(url)]
+    expect(one.json.session.userId).toBe(two.json.session.userId)
+    expect(one.json.session.userId).not.toBe(other.json.session.userId)
+  })
+
+  test('carry address and key only where the settings say so', async () => {
+    const wallet = makeWallet()
+    const bare = await startService()
+    const bareUser = (await signIn(bare.url, wallet)).json.session.userId
+    expect(await bare.service.findUser(bareUser)).toEqual({ id: bareUser, createdAt: expect.any(Number) })
+    const full = await startService({ syncAddressToUser: true, syncPublicKeyToUser: true })
+    const fullUser = (await signIn(full.url, wallet)).json.session.userId
+    expect(await full.service.findUser(fullUser)).toMatchObject({
+      address: wallet.address,
+      publicKeyHex: wallet.publicKeyHex,
+    })
+  })
+
+  test('are whom the application says they are', async () => {
+    const wallet = makeWallet()
+    const asked: ProvenIdentity[] = []
+    const { url } = await startService({
+      resolveLogin: (identity) => {
+        asked.push(identity)
+        return identity.publicKeyHex === wallet.publicKeyHex ? { id: 'alice@example.com' } : null
+      },
+    })
+    expect((await signIn(url, wallet)).json.session.userId).toBe('alice@example.com')
+    expect(asked).toEqual([{ adapterId: 'nimiq', publicKeyHex: wallet.publicKeyHex, address: wallet.address }])
+    const stranger = await signIn(url)
+    expect([stranger.status, stranger.json.code]).toEqual([403, 'LOGIN_REFUSED'])
+    expect(stranger.headers.getSetCookie()).toEqual([])
+  })
+})
