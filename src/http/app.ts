@@ -15,6 +15,7 @@ import { isPlainConnectUnary, maxTimeoutMs, serveConnectUnary } from './connect-
 import { applyCors } from './cors.ts'
 import { serveEvents } from './events.ts'
 import { maxBodyBytes, type NodeRequest, type NodeResponse, pathOf, rawRequest } from './node-request.ts'
+import { createPages } from './pages.ts'
 import { type RestRoute, sendFailure, sendJson, serveRest } from './rest.ts'
 import { restRoutes } from './rest-routes.ts'
 
@@ -33,7 +34,7 @@ export interface AppParts {
   readonly log: Logger
 }
 
-/** Routes requests to health checks, RPCs and REST, with CORS in front of all. */
+/** Routes requests to health checks, RPCs, REST and pages, with CORS in front of all. */
 export function createRequestHandler(parts: AppParts): RequestHandler {
   const { settings, origins, log } = parts
   const rpcs = new Map(
@@ -41,6 +42,7 @@ export function createRequestHandler(parts: AppParts): RequestHandler {
   )
   const rest = restTable(restRoutes(settings, parts.api.methods))
   const eventsPath = `${settings.basePath}/cross-device/events`
+  const servePage = createPages(settings, log)
   const contexts = new WeakMap<NodeRequest, RequestContext>()
   const failed = failureLog(log)
 
@@ -82,6 +84,7 @@ export function createRequestHandler(parts: AppParts): RequestHandler {
         observe,
       )
     }
+    if (servePage(request, response, path, observe)) return
     contexts.set(request, context)
     connect(request, response)
   }

@@ -14,7 +14,7 @@ const exposedHeaders = [...cors.exposedHeaders, 'Set-Auth-Token', 'Retry-After']
  * Lets the pages of trusted origins call the service, with cookies, and read its answers (the Fetch standard's CORS protocol).
  * Call it before anything else writes to the response.
  *
- * `isTrusted` gets the canonical form of the Origin header; `undefined` when there is none or it is malformed. Returns
+ * `isTrusted` gets the canonical form of the Origin header; one that is missing or malformed is not trusted. Returns
  * `'preflight'` when the request was only a browser's question, which has then been answered in full: 204, without permissions
  * for origins that are not trusted. Any other request is to be served, whatever its origin: a browser keeps the answer from a
  * page without permission to read it, and calls that change something check the origin by themselves.
@@ -22,7 +22,7 @@ const exposedHeaders = [...cors.exposedHeaders, 'Set-Auth-Token', 'Retry-After']
 export function applyCors(
   request: NodeRequest,
   response: NodeResponse,
-  isTrusted: (origin: string | undefined) => boolean,
+  isTrusted: (origin: string) => boolean,
 ): 'preflight' | 'continue' {
   const { headers, method } = request
   const origin = headers.origin === undefined ? undefined : parseOrigin(headers.origin)

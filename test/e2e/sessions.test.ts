@@ -62,7 +62,9 @@ describe.each(stores)('on $name', ({ open }) => {
     })
     expect(await service.introspect(token)).toMatchObject({ id: session.id })
     await rest(url, '/sign-out', {}, bearer(token))
-    expect(await client.introspectSession({ token })).toEqual(expect.not.objectContaining({ session: expect.anything() }))
+    expect(await client.introspectSession({ token })).toEqual(
+      expect.not.objectContaining({ session: expect.anything() }),
+    )
     expect(await client.introspectSession({ token: 'nonsense' })).toMatchObject({ active: false })
   })
 })

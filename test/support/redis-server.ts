@@ -8,6 +8,12 @@ import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 
+// A run that breaks off leaves no server behind.
+const running = new Set<ChildProcess>()
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL')
+})
+
 /** A redis-server of our own, on a loopback port, in a folder of its own, without persistence. */
 export class RedisServer {
   readonly port: number
@@ -45,6 +51,8 @@ export class RedisServer {
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     this.#process = child
+    running.add(child)
+    child.once('exit', () => running.delete(child))
     await said(child, 'Ready to accept connections')
   }
 
@@ -66,6 +74,11 @@ export class RedisServer {
   /** Lets a frozen server go on. */
   thaw(): void {
     this.#process?.kill('SIGCONT')
+  }
+
+  /** Resolves once the server logs a text. */
+  async logs(text: string): Promise<void> {
+    if (this.#process) await said(this.#process, text)
   }
 
   /** Runs redis-cli against the server and returns what it prints. */

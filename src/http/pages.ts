@@ -1,0 +1,143 @@
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { extname } from 'node:path'
+import type { ServerResponse } from 'node:http'
+import type { Settings } from '../config.ts'
+import { CountersignError } from '../errors.ts'
+import type { Logger } from '../log.ts'
+import type { FailureObserver } from '../rpc/connect-errors.ts'
+import type { NodeRequest, NodeResponse } from './node-request.ts'
+import { claimPath, pageHeaders } from './page-headers.ts'
+import { sendFailure } from './rest.ts'
+
+/** Serves a request for a page or for what a page is made of; false, and nothing done, when the path is neither. */
+export type PageHandler = (
+  request: NodeRequest,
+  response: NodeResponse,
+  path: string,
+  observe: FailureObserver,
+) => boolean
+
+/** What is said to whoever opens a page of a service whose pages were not built. */
+const notBuilt = 'The pages of this service are not built. Run: npm run build:pages, then start it again.\n'
+
+/** Where assets are served. Their names change with their content. */
+const assetsPath = '/pages/'
+
+const contentTypes: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+}
+
+/** Where scripts/build-pages.ts puts them, seen from the sources and from what tsc makes of them (dist/src/http). */
+const buildFolders = ['../../dist/pages/', '../../pages/'].map((folder) => new URL(folder, import.meta.url))
+
+/** A file as it is served, from memory. */
+interface ServedFile {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Buffer
+}
+
+/**
+ * The service's own pages: the demo at `/`, and the approval page where claim URLs lead. They are files read once, at the
+ * start: opening one, however often and by whomever (a phone, a link preview, a crawler), reads and changes no order.
+ *
+ * When the pages were never built, both paths say so.
+ */
+export function createPages(
+  settings: Pick<Settings, 'pages' | 'appName' | 'claimUrlTemplate'>,
+  log: Logger,
+  folders: readonly URL[] = buildFolders,
+): PageHandler {
+  if (!settings.pages) return () => false
+  const files = readFolder(folders)
+  if (files === undefined) log.warn(notBuilt.trim())
+  const page = (name: string): ServedFile => {
+    const html = files?.get(name)?.toString('utf8')
+    return html === undefined ? unavailable : servedPage(fillIn(html, settings))
+  }
+  const demo = page('demo.html')
+  const approval = page('approve.html')
+  const isClaimPath = claimPath(settings.claimUrlTemplate)
+  const assets = new Map<string, ServedFile>()
+  for (const [name, body] of files ?? []) if (!name.endsWith('.html')) assets.set(assetsPath + name, servedAsset(name, body))
+
+  return (request, response, path, observe) => {
+    const file = isClaimPath(path) ? approval : path === '/' ? demo : assets.get(path)
+    if (file === undefined) return false
+    if (request.method === 'GET' || request.method === 'HEAD') serveFile(request, response, file)
+    else {
+      response.setHeader('allow', 'GET, HEAD')
+      const message = `${path} is for GET and HEAD, not ${request.method}`
+      sendFailure(response, new CountersignError('METHOD_NOT_ALLOWED', message), observe)
+    }
+    return true
+  }
+}
+
+function readFolder(folders: readonly URL[]): ReadonlyMap<string, Buffer> | undefined {
+  for (const folder of folders) {
+    try {
+      const names = readdirSync(folder).filter((name) => extname(name) in contentTypes)
+      return new Map(names.map((name) => [name, readFileSync(new URL(name, folder))]))
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    }
+  }
+  return undefined
+}
+
+/** The settings that a page shows or goes by. */
+function fillIn(html: string, { appName, claimUrlTemplate }: Pick<Settings, 'appName' | 'claimUrlTemplate'>): string {
+  const values: Readonly<Record<string, string>> = { appName, claimUrlTemplate }
+  return html.replace(/\{\{(\w+)\}\}/g, (placeholder, name: string) => escapeHtml(values[name] ?? placeholder))
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+}
+
+const unavailable: ServedFile = {
+  status: 503,
+  headers: { ...pageHeaders, 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' },
+  body: Buffer.from(notBuilt),
+}
+
+/** No cache keeps a page: it names the assets of one build. */
+function servedPage(html: string): ServedFile {
+  const headers = { ...pageHeaders, 'content-type': contentTypes['.html'] as string, 'cache-control': 'no-store' }
+  return { status: 200, headers, body: Buffer.from(html) }
+}
+
+function servedAsset(name: string, body: Buffer): ServedFile {
+  const headers = {
+    ...pageHeaders,
+    'content-type': contentTypes[extname(name)] as string,
+    'cache-control': 'public, max-age=31536000, immutable',
+    etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`,
+  }
+  return { status: 200, headers, body }
+}
+
+function serveFile(request: NodeRequest, response: NodeResponse, { status, headers, body }: ServedFile): void {
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
+  // The two classes' end() differ in what they return, which TypeScript cannot call through a union.
+  const answer = response as ServerResponse
+  if (headers.etag !== undefined && hasTag(request.headers['if-none-match'], headers.etag)) {
+    answer.statusCode = 304
+    answer.end()
+    return
+  }
+  answer.statusCode = status
+  answer.setHeader('content-length', body.length)
+  answer.end(request.method === 'HEAD' ? undefined : body)
+}
+
+/** Whether If-None-Match names the tag, by the weak comparison of RFC 9110, 13.1.2. */
+function hasTag(ifNoneMatch: string | undefined, etag: string): boolean {
+  const tags = ifNoneMatch?.split(',').map((tag) => tag.trim().replace(/^W\//, ''))
+  return tags !== undefined && (tags.includes(etag) || tags.includes('*'))
+}

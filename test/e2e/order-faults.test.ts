@@ -1,0 +1,129 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type OrderClient, orderClients, type Transition } from '../support/orders.ts'
+import { RedisServer } from '../support/redis-server.ts'
+import { rest } from '../support/rest.ts'
+import { spawnService, startService } from '../support/service.ts'
+import { redisUrl } from '../support/stores.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
+import { makeWallet } from '../support/wallet.ts'
+
+const secret = 'a secret for tests and for nothing else'
+
+async function claimAndRead(phone: OrderClient, order: { orderId: string; claimToken: string }) {
+  const { orderId } = order
+  const { challengeToken } = await phone.claim(order)
+  const wallet = makeWallet()
+  const { message } = await phone.challenge({ orderId, challengeToken })
+  const proof = { publicKeyHex: wallet.publicKeyHex, signatureHex: wallet.sign(message) }
+  return { orderId, challengeToken, proof }
+}
+
+describe.skipIf(redisUrl === undefined)('on Redis', () => {
+  test('an instance killed in the middle of a finalize leaves it to the next attempt', async () => {
+    await using redis = await RedisServer.start()
+    const proxy = await startTcpProxy(redis.port)
+    const environment = {
+      COUNTERSIGN_SECRET: secret,
+      COUNTERSIGN_ENFORCE_ORIGIN: 'false',
+    }
+    const doomed = await spawnService({ ...environment, COUNTERSIGN_STORE: `redis://127.0.0.1:${proxy.port}` })
+    const other = await spawnService({ ...environment, COUNTERSIGN_STORE: redis.url })
+    const [desktop, phone] = [orderClients.REST!(doomed.url), orderClients.REST!(other.url)]
+    const order = await desktop.start('login')
+    await phone.approve(await claimAndRead(phone, order))
+
+    // The order is set to finalized, and nothing after it reaches Redis: no session, no answer.
+    const stalled = proxy.stallAfter('"status":"finalized"')
+    const lost = desktop.finalize(order).catch((error: Error) => error)
+    await stalled
+    await doomed.stop('SIGKILL')
+    expect(await lost).toBeInstanceOf(Error)
+    expect((await redis.cli('--scan', '--pattern', '*session:*')).trim()).toBe('')
+
+    const [one, two] = [await phone.finalize(order), await phone.finalize(order)]
+    expect(one.token).toBe(two.token)
+    const authorization = `Bearer ${one.token}`
+    const { json } = await rest(other.url, '/sessions', undefined, { authorization })
+    expect(json.sessions).toMatchObject([{ orderId: order.orderId }])
+  })
+
+  test('a watcher whose subscription to Redis is cut misses nothing and hears nothing twice', async () => {
+    await using redis = await RedisServer.start()
+    const options = { store: redis.url, secret, enforceOrigin: false }
+    const [one, two] = [await startService(options), await startService(options)]
+    const [desktop, phone] = [orderClients.gRPC!(one.url), orderClients.REST!(two.url)]
+    for (let round = 0; round < 5; round++) {
+      const order = await desktop.start('sign')
+      const seen: Transition[] = []
+      const watching = (async () => {
+        for await (const event of desktop.watch(order, 0)) {
+          seen.push(event)
+          // Cut at another moment in every round.
+          if (event.sequence === (round % 4) + 1) await redis.cli('client', 'kill', 'type', 'pubsub')
+        }
+      })()
+      await phone.approve(await claimAndRead(phone, order))
+      await desktop.finalize(order)
+      await watching
+      expect(seen.map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4, 5])
+    }
+  })
+
+  test('1,000 watchers on one process each get their own events, and no other', { timeout: 60_000 }, async () => {
+    await using redis = await RedisServer.start()
+    const options = { store: redis.url, secret, enforceOrigin: false }
+    const [one, two] = [await startService(options), await startService(options)]
+    const desktop = orderClients['Connect over HTTP/2']!(one.url)
+    const other = orderClients.REST!(two.url)
+    const orders = await Promise.all(Array.from({ length: 1000 }, () => desktop.start('login')))
+    const watches = orders.map(async (order) => {
+      const seen: Transition[] = []
+      for await (const event of desktop.watch(order, 0)) seen.push(event)
+      return seen
+    })
+    // Half are cancelled, half are claimed first, all through the other instance.
+    await Promise.all(
+      orders.map(async ({ orderId, claimToken, desktopToken }, i) => {
+        if (i % 2 === 0) await other.claim({ orderId, claimToken })
+        const { status } = await rest(two.url, '/cross-device/cancel', { orderId, desktopToken })
+        expect(status).toBe(200)
+      }),
+    )
+    for (const [i, watch] of watches.entries()) {
+      const expected = i % 2 === 0 ? ['created', 'claimed', 'cancelled'] : ['created', 'cancelled']
+      expect((await watch).map(({ status }) => status)).toEqual(expected)
+    }
+    expect((await redis.cli('pubsub', 'shardchannels')).trim()).toBe('')
+    expect((await redis.cli('client', 'list', 'type', 'pubsub')).trim().split('\n').length).toBeLessThanOrEqual(2)
+  })
+
+  test('an order expires by itself, and every watcher hears it', { timeout: 40_000 }, async () => {
+    const options = { store: await redisUrl!(), secret, enforceOrigin: false, orderTtlSeconds: 10 }
+    const [one, two] = [await startService(options), await startService(options)]
+    const desktop = orderClients.REST!(one.url)
+    const order = await desktop.start('login')
+    const watch = async (client: OrderClient) => {
+      const statuses: string[] = []
+      for await (const { status } of client.watch(order, 0)) statuses.push(status)
+      return statuses
+    }
+    expect(await Promise.all([watch(desktop), watch(orderClients.gRPC!(two.url))])).toEqual([
+      ['created', 'expired'],
+      ['created', 'expired'],
+    ])
+    await expect(desktop.claim(order)).rejects.toThrow('ORDER_EXPIRED')
+  })
+})
+
+test('a stopping server asks its watchers to come back', async () => {
+  const service = await spawnService({ COUNTERSIGN_STORE: 'sqlite::memory:', COUNTERSIGN_ENFORCE_ORIGIN: 'false' })
+  const desktop = orderClients.REST!(service.url)
+  const { orderId, desktopToken } = await desktop.start('login')
+  const response = await fetch(`${service.url}/api/auth/cross-device/events?orderId=${orderId}`, {
+    headers: { authorization: `Bearer ${desktopToken}` },
+  })
+  const text = response.text()
+  onTestFinished(() => void text.catch(() => {}))
+  expect(await service.stop('SIGTERM')).toBe(0)
+  expect(await text).toMatch(/event: reconnect\ndata: \{.*"reconnect":true.*\}\n\n$/)
+})

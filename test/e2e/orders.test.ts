@@ -1,0 +1,187 @@
+import { createHash, createPublicKey, verify } from 'node:crypto'
+import { PublicKey, Signature } from '@nimiq/core'
+import { describe, expect, test } from 'vitest'
+import { type Holder, type OrderClient, orderClients, type Transition } from '../support/orders.ts'
+import { rest } from '../support/rest.ts'
+import { spawnService, startService } from '../support/service.ts'
+import { redisUrl, stores } from '../support/stores.ts'
+import { makeWallet, type TestWallet } from '../support/wallet.ts'
+
+const lifetime = [
+  { sequence: 1, status: 'created' },
+  { sequence: 2, status: 'claimed' },
+  { sequence: 3, status: 'waiting_user' },
+  { sequence: 4, status: 'approved' },
+  { sequence: 5, status: 'finalized' },
+]
+
+async function collect(events: AsyncIterable<Transition>): Promise<Transition[]> {
+  const seen: Transition[] = []
+  for await (const event of events) seen.push(event)
+  return seen
+}
+
+/** What the phone does, from the claim URL on. */
+async function approve(phone: OrderClient, claimUrl: string, wallet: TestWallet) {
+  const { pathname, hash } = new URL(claimUrl)
+  const orderId = pathname.split('/').at(-1) as string
+  const claimToken = new URLSearchParams(hash.slice(1)).get('token') as string
+  const { challengeToken } = await phone.claim({ orderId, claimToken })
+  const challenge = await phone.challenge({ orderId, challengeToken })
+  const proof = {
+    publicKeyHex: wallet.publicKeyHex,
+    signatureHex: wallet.sign(challenge.message),
+    address: wallet.address,
+  }
+  await phone.approve({ orderId, challengeToken, proof })
+  return challenge
+}
+
+/** Both kinds of order, from start to end. */
+async function bothFlows(desktop: OrderClient, phone: OrderClient, sessionUrl: string): Promise<void> {
+  const wallet = makeWallet()
+  const login = await desktop.start('login', { returnTo: '/welcome?x=1', displayTitle: 'Grüezi' })
+  const events = collect(desktop.watch(login, 0))
+  const challenge = await approve(phone, login.claimUrl, wallet)
+  expect(challenge.confirmationCode).toBe(login.confirmationCode)
+  const { token, redirectTo, session } = await desktop.finalize(login)
+  expect(redirectTo).toBe('/welcome?x=1')
+  expect(session).toMatchObject({ orderId: login.orderId, address: wallet.address })
+  const current = await rest(sessionUrl, '/session', undefined, { authorization: `Bearer ${token}` })
+  expect(current.json.session).toMatchObject({ orderId: login.orderId, publicKeyHex: wallet.publicKeyHex })
+  expect(await events).toEqual(lifetime)
+  // A retry by the same desktop, as after a lost response.
+  expect((await desktop.finalize(login)).token).toBe(token)
+  // Whoever comes back with the last sequence hears nothing twice.
+  expect(await collect(desktop.watch(login, 3))).toEqual(lifetime.slice(3))
+  expect(await collect(desktop.watch(login, 5))).toEqual([])
+
+  const sign = await desktop.start('sign', { displaySummary: '3 tulips', payloadHash: 'c2hhMjU2' })
+  await approve(phone, sign.claimUrl, wallet)
+  const { proofArtifact, token: none } = await desktop.finalize(sign)
+  expect(none).toBeUndefined()
+  expect(proofArtifact).toMatchObject({ address: wallet.address, payloadHash: 'c2hhMjU2', adapterId: 'nimiq' })
+  expectOfflineProof(proofArtifact)
+}
+
+/** Checks an artifact from its own fields alone, with Nimiq's library and with node:crypto. */
+function expectOfflineProof(artifact: {
+  publicKeyHex: string
+  signatureHex: string
+  message: string
+  address: string
+}): void {
+  const body = Buffer.from(artifact.message)
+  const digest = createHash('sha256').update(`\x16Nimiq Signed Message:\n${body.length}`).update(body).digest()
+  const publicKey = PublicKey.fromHex(artifact.publicKeyHex)
+  expect(publicKey.verify(Signature.fromHex(artifact.signatureHex), digest)).toBe(true)
+  expect(publicKey.toAddress().toUserFriendlyAddress()).toBe(artifact.address)
+  const x = Buffer.from(artifact.publicKeyHex, 'hex').toString('base64url')
+  const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })
+  expect(verify(null, digest, key, Buffer.from(artifact.signatureHex, 'hex'))).toBe(true)
+}
+
+describe.each(stores)('on $name', ({ open }) => {
+  test.each(Object.entries(orderClients))('login and sign orders over %s', async (_name, makeClient) => {
+    const { url } = await startService(await open())
+    await bothFlows(makeClient(url), makeClient(url), url)
+  })
+
+  test('every token but the right one is refused alike, on every call', async () => {
+    const { url } = await startService(await open())
+    const post = (path: string, body: object) => rest(url, `/cross-device${path}`, body)
+    const order = (await post('/start', { kind: 'login' })).json
+    const other = (await post('/start', { kind: 'login' })).json
+    const { orderId } = order
+    const { challengeToken } = (await post('/claim', { orderId, claimToken: order.claimToken })).json
+    const otherChallenge = (await post('/claim', { orderId: other.orderId, claimToken: other.claimToken })).json
+      .challengeToken
+    const proof = { publicKeyHex: '00'.repeat(32), signatureHex: '00'.repeat(64) }
+    const all = [
+      order.claimToken,
+      challengeToken,
+      order.desktopToken,
+      other.claimToken,
+      otherChallenge,
+      other.desktopToken,
+      'x',
+    ]
+    const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+    const calls: [string, string, (token: string) => ReturnType<typeof rest>][] = [
+      ['claim', order.claimToken, (claimToken) => post('/claim', { orderId, claimToken })],
+      [
+        'challenge',
+        challengeToken,
+        (token) => rest(url, `/cross-device/challenge?orderId=${orderId}`, undefined, bearer(token)),
+      ],
+      ['approve', challengeToken, (token) => post('/approve', { orderId, challengeToken: token, proof })],
+      ['reject', challengeToken, (token) => post('/reject', { orderId, challengeToken: token })],
+      ['cancel', order.desktopToken, (desktopToken) => post('/cancel', { orderId, desktopToken })],
+      ['finalize', order.desktopToken, (desktopToken) => post('/finalize', { orderId, desktopToken })],
+      [
+        'events',
+        order.desktopToken,
+        (token) => rest(url, `/cross-device/events?orderId=${orderId}`, undefined, bearer(token)),
+      ],
+    ]
+    const answers = new Set<string>()
+    for (const [, own, call] of calls) {
+      for (const token of all.filter((one) => one !== own)) {
+        const { status, json } = await call(token)
+        answers.add(`${status} ${json.code} ${json.message}`)
+      }
+    }
+    expect(answers.size).toBe(1)
+    expect([...answers][0]).toMatch(/^401 ORDER_TOKEN_INVALID /)
+  })
+})
+
+test('an EventSource that comes back after the end is told to stop', async () => {
+  const { url } = await startService()
+  const desktop = orderClients.REST!(url)
+  const order = await desktop.start('login')
+  await rest(url, '/cross-device/cancel', { orderId: order.orderId, desktopToken: order.desktopToken })
+  const headers = { authorization: `Bearer ${order.desktopToken}`, 'last-event-id': '2' }
+  const response = await fetch(`${url}/api/auth/cross-device/events?orderId=${order.orderId}`, { headers })
+  expect(response.status).toBe(204)
+})
+
+test('opening the claim URL changes nothing', async () => {
+  const { url } = await startService()
+  const desktop = orderClients.REST!(url)
+  const order = await desktop.start('login')
+  for (let i = 0; i < 10; i++) await (await fetch(order.claimUrl)).arrayBuffer()
+  await fetch(order.claimUrl, { method: 'HEAD' })
+  const { challengeToken } = await desktop.claim(order)
+  expect(challengeToken).toMatch(/^csp_/)
+})
+
+describe.skipIf(redisUrl === undefined)('on two processes over one Redis', () => {
+  const environment = async () => ({
+    COUNTERSIGN_STORE: await redisUrl!(),
+    COUNTERSIGN_SECRET: 'a secret for tests and for nothing else',
+    COUNTERSIGN_TRUSTED_ORIGINS: 'http://desktop.example',
+    COUNTERSIGN_ENFORCE_ORIGIN: 'false',
+  })
+
+  test.each(Object.entries(orderClients))('login and sign orders over %s', async (_name, makeClient) => {
+    const settings = await environment()
+    const [one, two] = await Promise.all([spawnService(settings), spawnService(settings)])
+    await bothFlows(makeClient(one.url), makeClient(two.url), two.url)
+  })
+
+  test('20 finalizes on both make one session', async () => {
+    const settings = await environment()
+    const [one, two] = await Promise.all([spawnService(settings), spawnService(settings)])
+    const [desktop, other] = [orderClients.gRPC!(one.url), orderClients.REST!(two.url)]
+    const order: Holder & { claimUrl: string } = await desktop.start('login')
+    await approve(other, order.claimUrl, makeWallet())
+    const results = await Promise.all(
+      Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? desktop : other).finalize(order)),
+    )
+    const tokens = new Set(results.map(({ token }) => token))
+    expect(tokens.size).toBe(1)
+    const authorization = `Bearer ${[...tokens][0]}`
+    expect((await rest(one.url, '/sessions', undefined, { authorization })).json.sessions).toHaveLength(1)
+  })
+})

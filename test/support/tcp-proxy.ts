@@ -1,0 +1,68 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { onTestFinished } from 'vitest'
+
+/** A TCP proxy that a test can cut, stop or switch to another target. */
+export interface TcpProxy {
+  readonly port: number
+  /** Where new connections go. */
+  targetPort: number
+  /** Ends all connections; new ones are accepted again. */
+  cut(): void
+  /**
+   * From the first chunk on that a client sends with this text in it: that chunk still goes through, nothing after it, in
+   * either direction. Resolves when it has come.
+   */
+  stallAfter(text: string): Promise<void>
+}
+
+export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
+  const pairs = new Set<[Socket, Socket]>()
+  let trigger: { text: string; fired: () => void } | undefined
+  let stalled = false
+  const server = createServer((client) => {
+    const upstream = connect(proxy.targetPort, '127.0.0.1')
+    const pair: [Socket, Socket] = [client, upstream]
+    pairs.add(pair)
+    client.on('data', (chunk) => {
+      if (stalled) return
+      upstream.write(chunk)
+      if (trigger !== undefined && chunk.includes(trigger.text)) {
+        stalled = true
+        trigger.fired()
+      }
+    })
+    upstream.on('data', (chunk) => {
+      if (!stalled) client.write(chunk)
+    })
+    for (const socket of pair) {
+      socket.on('error', () => {})
+      socket.on('close', () => {
+        client.destroy()
+        upstream.destroy()
+        pairs.delete(pair)
+      })
+    }
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const proxy: TcpProxy = {
+    port: (server.address() as AddressInfo).port,
+    targetPort,
+    cut() {
+      for (const [client, upstream] of pairs) {
+        client.destroy()
+        upstream.destroy()
+      }
+    },
+    stallAfter: (text) =>
+      new Promise((resolve) => {
+        trigger = { text, fired: resolve }
+      }),
+  }
+  onTestFinished(() => {
+    proxy.cut()
+    server.close()
+  })
+  return proxy
+}
