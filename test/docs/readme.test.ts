@@ -1,0 +1,105 @@
+import { execFile } from 'node:child_process'
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { delimiter, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type ErrorReason, reasons } from '../../src/errors.ts'
+import { startService } from '../support/service.ts'
+
+const run = promisify(execFile)
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const readme = await readFile(join(root, 'README.md'), 'utf8')
+
+/** The README's snippets that say they are executed. */
+const snippets = [...readme.matchAll(/<!-- executed by test\/docs -->\n```(\w+)\n([\s\S]*?)```/g)].map(
+  ([, language, code]) => ({ language: language as string, code: code as string }),
+)
+const [curl, direct, crossDevice] = snippets as [
+  (typeof snippets)[number],
+  (typeof snippets)[number],
+  (typeof snippets)[number],
+]
+
+async function workFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-readme-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** Runs a TypeScript snippet as a program against a service; `before` stands for what a browser has and Node has not. */
+async function runTypeScript(code: string, url: string, before = ''): Promise<{ stdout: string; stderr: string }> {
+  const program = `${before}\n${code
+    .replaceAll('http://localhost:8080', url)
+    .replaceAll("'countersign/client'", JSON.stringify(join(root, 'src/client/index.ts')))}`
+  const file = join(await workFolder(), 'snippet.ts')
+  await writeFile(file, program)
+  return await run(process.execPath, [file])
+}
+
+test('there are three', () => expect(snippets.map(({ language }) => language)).toEqual(['sh', 'ts', 'ts']))
+
+test('the curl snippet signs in', async () => {
+  const { url } = await startService()
+  const folder = await workFolder()
+  await cp(join(root, 'examples/curl'), join(folder, 'examples/curl'), { recursive: true })
+  const { stdout } = await run('bash', ['-euc', curl.code.replaceAll('http://localhost:8080', url)], {
+    cwd: folder,
+    env: { ...process.env, PATH: `${dirname(process.execPath)}${delimiter}${process.env.PATH}` },
+  })
+  expect(JSON.parse(stdout)).toMatchObject({ session: { adapterId: 'ed25519', current: true } })
+})
+
+test('the client snippet signs in, with the wallet that a page of Nimiq Pay finds', async () => {
+  const { url } = await startService()
+  // The provider's answers, as its documentation has them, signed by Nimiq's own library.
+  const provider = `
+    import { makeWallet } from ${JSON.stringify(join(root, 'test/support/wallet.ts'))}
+    const wallet = makeWallet()
+    globalThis.window = globalThis
+    globalThis.nimiq = {
+      listAccounts: async () => [wallet.address],
+      sign: async (message) => ({ publicKey: wallet.publicKeyHex, signature: wallet.sign(message) }),
+    }`
+  const { stdout } = await runTypeScript(direct.code, url, provider)
+  expect(stdout).toMatch(/^Signed in as NQ\d\d( [0-9A-Z]{4}){8}\n$/)
+})
+
+test('the order snippet goes from created to finalized', async () => {
+  const { url } = await startService()
+  const { stdout } = await runTypeScript(crossDevice.code, url, havePhoneApprove)
+  expect(stdout).toMatch(/^Scan \S+ and compare the code \d\d\n(created\n)?(claimed\n)?(waiting_user\n)?approved\nGo to \/\nfinalized\n$/)
+})
+
+/** Has a phone approve the order as soon as its claim URL is printed. */
+const havePhoneApprove = `
+  import { phone } from ${JSON.stringify(join(root, 'test/docs/phone.ts'))}
+  const log = console.log
+  console.log = (text) => {
+    log(text)
+    const claimUrl = /^Scan (\\S+)/.exec(text)?.[1]
+    if (claimUrl !== undefined) void phone(claimUrl)
+  }`
+
+describe('tables', () => {
+  test.each(Object.entries(reasons))('the error table has %s', (reason, { httpStatus, code }) => {
+    expect(readme).toContain(`| \`${reason as ErrorReason}\` | ${httpStatus} | \`${code}\` |`)
+  })
+
+  test('the settings table has every variable and option', async () => {
+    const config = await readFile(join(root, 'src/config.ts'), 'utf8')
+    const variables = [...config.matchAll(/^ {2}(\w+): \['([A-Z_]+)', read\w+\],$/gm)]
+    expect(variables.length).toBeGreaterThan(20)
+    for (const [, option, variable] of variables) {
+      const row = readme.split('\n').find((line) => line.startsWith('| `') && line.includes(`\`${variable}\``))
+      expect(row, variable).toContain(`\`${option}\``)
+    }
+  })
+
+  test('the links lead somewhere', async () => {
+    for (const [, target] of readme.matchAll(/\]\((?!https?:)([^)#]+)\)/g)) {
+      await expect(run('ls', [join(root, target as string)]), target).resolves.toBeDefined()
+    }
+  })
+})
