@@ -230,6 +230,7 @@ export class OnePortServer {
       clearTimeout(opening)
       this.#sockets.delete(socket)
       this.#undecided.delete(socket)
+      // Responses that wait behind another do not hear of the connection's end.
       this.#unanswered.delete(socket)
       this.#sessions.delete(socket)
     })
@@ -328,7 +329,7 @@ export class OnePortServer {
 
   /** Answers bytes that node cannot make a request of, or a request that does not arrive in time. */
   #refuseHttp1(error: Error, socket: Socket): void {
-    if (socket.destroyed || socket.writableEnded) return
+    if (!socket.writable) return
     const unanswered = [...(this.#unanswered.get(socket) ?? [])]
     const last = unanswered.at(-1)
     if (last?.req.complete === true) {
@@ -381,7 +382,7 @@ function listening(server: http.Server, port: number, host: string): Promise<voi
     server.once('error', reject)
     server.listen({ port, host, backlog }, () => {
       server.off('error', reject)
-      // A connection that cannot be accepted, with no file descriptor left for it, does not end the service.
+      // A connection that cannot be accepted, for want of memory say, does not end the service.
       server.on('error', () => {})
       resolve()
     })
