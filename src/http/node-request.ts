@@ -45,7 +45,10 @@ export function readBody(request: NodeRequest): Promise<Buffer> {
       chunks.push(chunk)
     })
     request.on('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)))
-    const gone = (): void => reject(new CountersignError('INVALID_REQUEST', 'The request ended before its body did'))
+    const gone = (): void => {
+      // A request closes after it was read as well.
+      if (!request.complete) reject(new CountersignError('INVALID_REQUEST', 'The request ended before its body did'))
+    }
     request.on('error', gone)
     request.on('close', gone)
   })

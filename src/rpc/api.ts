@@ -7,7 +7,7 @@ import type { Orders } from '../orders.ts'
 import type { RateLimiter } from '../rate-limit.ts'
 import type { SignIn } from '../sign-in.ts'
 import { callOf, registerService } from './connect-routes.ts'
-import { type UnaryMethod, unaryMethod } from './methods.ts'
+import { type UnaryMethod, unaryMethod, warmUp } from './methods.ts'
 import { type OrderHandlers, orderHandlers } from './order-service.ts'
 import { sessionHandlers } from './session-service.ts'
 import { signInHandlers } from './sign-in-service.ts'
@@ -52,6 +52,7 @@ export function createApi(domain: Domain, limiter: RateLimiter | undefined): Api
     // that is checked before the store is asked.
     unaryMethod(sessions.introspectSession, session.introspectSession, limiter, undefined),
   ]
+  warmUp(methods)
   const watchOrder: OrderHandlers['watchOrder'] = (message, call) => {
     limiter?.spend('order', call.request.ip)
     return order.watchOrder(message, call)

@@ -1,4 +1,10 @@
-import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } from '@bufbuild/protobuf'
+import {
+  create,
+  type DescMessage,
+  type DescMethodUnary,
+  type MessageInitShape,
+  type MessageShape,
+} from '@bufbuild/protobuf'
 import { createValidator, type Validator } from '@bufbuild/protovalidate'
 import { Code, ConnectError } from '@connectrpc/connect'
 import type { RateLimiter, RateLimitGroup } from '../rate-limit.ts'
@@ -35,8 +41,24 @@ export function unaryMethod<I extends DescMessage, O extends DescMessage>(
   return { desc, run } as unknown as UnaryMethod
 }
 
-/** Checks messages against the rules in the schema. One for the process: compiling the rules takes a tenth of a second. */
-export const validator: Validator = createValidator()
+/**
+ * Checks messages against the rules in the schema. The patterns there are plain enough for the platform's own regular
+ * expressions, which take a tenth of the time of the default, an RE2 in JavaScript.
+ */
+export const validator: Validator = createValidator({ regexMatch: matchPattern })
+
+const patterns = new Map<string, RegExp>()
+
+function matchPattern(pattern: string, text: string): boolean {
+  const known = patterns.get(pattern) ?? new RegExp(pattern, 'u')
+  patterns.set(pattern, known)
+  return known.test(text)
+}
+
+/** Compiles the rules of every request, which takes a moment, before a caller has to wait for it. */
+export function warmUp(methods: readonly UnaryMethod[]): void {
+  for (const { desc } of methods) validator.validate(desc.input, create(desc.input))
+}
 
 /** Refuses a message that breaks the schema's rules: invalid_argument, and the rules it breaks. */
 export function requireValid(schema: DescMessage, message: MessageShape<DescMessage>): void {

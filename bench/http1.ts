@@ -1,0 +1,113 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { publicUrl } from './servers.ts'
+
+/**
+ * An HTTP/1.1 connection that costs the measuring process as little as it can: it is kept alive, carries one request at
+ * a time, and understands the answers of the servers measured here and no others.
+ */
+export class Http1Connection implements Disposable {
+  readonly #socket: Socket
+  readonly #host: string
+  #received: Buffer = Buffer.alloc(0)
+  #waiting: PromiseWithResolvers<Buffer> | undefined
+
+  private constructor(socket: Socket, port: number) {
+    this.#socket = socket
+    this.#host = `127.0.0.1:${port}`
+    socket.setNoDelay(true)
+    socket.on('data', (chunk: Buffer) => this.#receive(chunk))
+    socket.on('error', () => {})
+    socket.on('close', () => this.#waiting?.reject(new Error('the server closed the connection')))
+  }
+
+  static async open(port: number): Promise<Http1Connection> {
+    const socket = connect(port, '127.0.0.1')
+    await once(socket, 'connect')
+    return new Http1Connection(socket, port)
+  }
+
+  /** Opens as many as are asked for. */
+  static async openAll(port: number, count: number): Promise<Http1Connection[]> {
+    return await Promise.all(Array.from({ length: count }, () => Http1Connection.open(port)))
+  }
+
+  /** Posts a body and returns that of the answer; rejects unless that is a 200. */
+  async post(path: string, contentType: string, body: string | Uint8Array, headers = ''): Promise<Buffer> {
+    const waiting = this.#expectAnswer()
+    const length = `content-length: ${Buffer.byteLength(body)}\r\n`
+    const head = this.#head(`POST ${path}`, `content-type: ${contentType}\r\n${length}${headers}`)
+    this.#socket.write(typeof body === 'string' ? head + body : Buffer.concat([Buffer.from(head), body]))
+    return await waiting
+  }
+
+  /** Posts JSON and reads JSON. `headers` are whole lines. */
+  // biome-ignore lint/suspicious/noExplicitAny: callers look at fields that they name.
+  async postJson(path: string, body: object, headers = ''): Promise<any> {
+    return JSON.parse((await this.post(path, 'application/json', JSON.stringify(body), headers)).toString())
+  }
+
+  /** Asks for a stream; resolves with its first bytes. What follows is dropped. */
+  async stream(path: string, headers: string, body?: Uint8Array): Promise<void> {
+    const head = body
+      ? this.#head(`POST ${path}`, `content-length: ${body.length}\r\n${headers}`)
+      : this.#head(`GET ${path}`, headers)
+    this.#socket.removeAllListeners('data')
+    this.#socket.write(body ? Buffer.concat([Buffer.from(head), body]) : head)
+    for (let received = ''; !/\r\n\r\n./s.test(received); ) {
+      const [chunk] = (await once(this.#socket, 'data')) as [Buffer]
+      received += chunk.toString('latin1')
+      if (!received.startsWith('HTTP/1.1 200')) throw new Error(received)
+    }
+    this.#socket.resume()
+  }
+
+  [Symbol.dispose](): void {
+    this.#waiting = undefined
+    this.#socket.destroy()
+  }
+
+  /** `headers` are whole lines. */
+  #head(start: string, headers: string): string {
+    return `${start} HTTP/1.1\r\nhost: ${this.#host}\r\norigin: ${publicUrl}\r\n${headers}\r\n`
+  }
+
+  #expectAnswer(): Promise<Buffer> {
+    this.#waiting = Promise.withResolvers()
+    return this.#waiting.promise
+  }
+
+  #receive(chunk: Buffer): void {
+    this.#received = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk])
+    const answer = readAnswer(this.#received)
+    if (answer === undefined) return
+    this.#received = Buffer.alloc(0)
+    if (answer.status === 200) this.#waiting?.resolve(answer.body)
+    else this.#waiting?.reject(new Error(`${answer.status} ${answer.body}`))
+  }
+}
+
+/** Reads an answer; `undefined` while there is more of it to come. */
+function readAnswer(bytes: Buffer): { status: number; body: Buffer } | undefined {
+  const headEnd = bytes.indexOf('\r\n\r\n')
+  if (headEnd === -1) return undefined
+  const head = bytes.toString('latin1', 0, headEnd)
+  const status = Number(head.slice(9, 12))
+  const body = bytes.subarray(headEnd + 4)
+  const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
+  if (length !== undefined) return body.length < Number(length) ? undefined : { status, body }
+  return body.subarray(-5).equals(lastChunk) ? { status, body: joinChunks(body) } : undefined
+}
+
+const lastChunk = Buffer.from('0\r\n\r\n')
+
+function joinChunks(body: Buffer): Buffer {
+  const chunks: Buffer[] = []
+  for (let start = 0; ; ) {
+    const sizeEnd = body.indexOf('\r\n', start)
+    const size = Number.parseInt(body.toString('latin1', start, sizeEnd), 16)
+    if (size === 0) return Buffer.concat(chunks)
+    chunks.push(body.subarray(sizeEnd + 2, sizeEnd + 2 + size))
+    start = sizeEnd + 2 + size + 2
+  }
+}

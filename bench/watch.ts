@@ -1,0 +1,387 @@
+import { once } from 'node:events'
+import { get, type IncomingMessage } from 'node:http'
+import { createInterface } from 'node:readline'
+import { create, type DescMethod, type MessageInitShape, toBinary, toJsonString } from '@bufbuild/protobuf'
+import { createClient } from 'redis'
+import { OrderKind, OrderService, OrderStatus } from '../gen/countersign/v1/order_service_pb.ts'
+import { RedisServer } from '../test/support/redis-server.ts'
+import { enveloped, GrpcConnection, pathOf } from './grpc.ts'
+import { formatMs, printTable, timesOf } from './harness.ts'
+import { Http1Connection } from './http1.ts'
+import { hasRedis, type ServerProcess, startCountersign, startFloor, startRelay } from './servers.ts'
+import { makeWallets } from './wallets.ts'
+
+const { startOrder, claimOrder, getOrderChallenge, approveOrder, watchOrder } = OrderService.method
+const orderCount = 300
+const concurrency = 4
+/** Approvals and floor take turns in slices of this many, so that noise hits both alike. */
+const slice = 20
+/** Under the service's limit for one connection. */
+const streamsPerConnection = 100
+const idleWatchers = 1000
+/** What the project promises for the 99th percentile. */
+const promiseMs = 50
+
+/** Watching orders: how soon a watcher hears of an approval, and what a watcher who hears nothing costs. */
+export async function benchWatch(): Promise<void> {
+  if (hasRedis()) await benchTwoInstances()
+  await benchOneInstance()
+  await benchMemory()
+}
+
+/** The watcher is on one instance, the approval arrives at another. */
+async function benchTwoInstances(): Promise<void> {
+  await using redis = await RedisServer.start()
+  await using watching = await startCountersign(redis.url)
+  await using approving = await startCountersign(redis.url)
+  await using publishing = await PublishFloor.start(redis.url)
+  await using relaying = await RelayFloor.start(redis.url)
+  const published: Timed[] = []
+  const relayed: Timed[] = []
+  const approvals = await approveAll(watching, approving, async () => {
+    published.push(...(await eachOf(slice, () => publishing.publish())))
+    relayed.push(...(await eachOf(slice, (_index, worker) => relaying.publish(worker))))
+  })
+  printTimed(
+    `An approval reaches a watcher on another instance through Redis, ${orderCount} orders, ${concurrency} at once`,
+    approvals,
+    [
+      { name: 'SPUBLISH to SSUBSCRIBE, bare node-redis', timed: published },
+      { name: 'post to stream, two bare relays', timed: relayed },
+    ],
+  )
+  const late = approvals.filter(({ sentAt, eventAt }) => eventAt - sentAt > promiseMs).length
+  const verdict = late <= orderCount / 100 ? 'holds' : 'DOES NOT HOLD'
+  console.log(
+    `\nThe promise, ${promiseMs} ms at p99, ${verdict}: ${orderCount - late} of ${orderCount} events came in time, ` +
+      'counted from the sending of the approval',
+  )
+}
+
+async function benchOneInstance(): Promise<void> {
+  await using service = await startCountersign('sqlite::memory:')
+  printTimed('The same within one instance, SQLite in memory', await approveAll(service, service, async () => {}))
+}
+
+/** When what happened, by performance.now. */
+interface Timed {
+  readonly sentAt: number
+  readonly answeredAt: number
+  readonly eventAt: number
+}
+
+/**
+ * Has orders watched on one instance and approves them on another; `between` runs after every slice. A first slice warms
+ * up and does not count.
+ */
+async function approveAll(
+  watching: ServerProcess,
+  approving: ServerProcess,
+  between: () => Promise<void>,
+): Promise<Timed[]> {
+  using connections = new DisposableStack()
+  const allCount = slice + orderCount
+  const watchers = Array.from({ length: Math.ceil(allCount / streamsPerConnection) }, () =>
+    connections.use(new GrpcConnection(watching.port)),
+  )
+  const desktop = connections.use(await Http1Connection.open(watching.port))
+  const phones = await Http1Connection.openAll(approving.port, concurrency)
+  for (const phone of phones) connections.use(phone)
+
+  const orders: { readonly body: string; readonly approved: Promise<number> }[] = []
+  for (const [index, wallet] of makeWallets(allCount).entries()) {
+    const { orderId, claimToken, desktopToken } = await rpc(desktop, startOrder, { kind: OrderKind.LOGIN })
+    const phone = phones[0] as Http1Connection
+    const { challengeToken } = await rpc(phone, claimOrder, { orderId, claimToken })
+    const { message } = await rpc(phone, getOrderChallenge, { orderId, challengeToken })
+    const watched = watch(watchers[index % watchers.length] as GrpcConnection, orderId, desktopToken)
+    await watched.started
+    const proof = wallet.prove(message)
+    orders.push({ body: jsonOf(approveOrder, { orderId, challengeToken, proof }), approved: watched.approved })
+  }
+
+  const approvals: Timed[] = []
+  for (let start = 0; start < allCount; start += slice) {
+    const some = await eachOf(slice, async (index, worker) => {
+      const { body, approved } = orders[start + index] as (typeof orders)[number]
+      const sentAt = performance.now()
+      await (phones[worker] as Http1Connection).post(pathOf(approveOrder), 'application/json', body)
+      const answeredAt = performance.now()
+      return { sentAt, answeredAt, eventAt: await approved }
+    })
+    if (start === 0) continue
+    approvals.push(...some)
+    await between()
+  }
+  return approvals
+}
+
+/** Watches an order that waits for its user. `approved` resolves with the time at which the watcher hears of that. */
+function watch(connection: GrpcConnection, orderId: string, desktopToken: string) {
+  const started = Promise.withResolvers<void>()
+  const approved = Promise.withResolvers<number>()
+  const request = toBinary(watchOrder.input, create(watchOrder.input, { orderId, desktopToken }))
+  connection.watch(watchOrder, request, ({ status, heartbeat }) => {
+    const now = performance.now()
+    if (heartbeat) return
+    if (status === OrderStatus.WAITING_USER) started.resolve()
+    else if (status === OrderStatus.APPROVED) approved.resolve(now)
+    else approved.reject(new Error(`the order went to status ${status}`))
+  })
+  return { started: started.promise, approved: approved.promise }
+}
+
+/** Runs work so many times, a few at once, and returns what came of it. */
+async function eachOf<T>(count: number, work: (index: number, worker: number) => Promise<T>): Promise<T[]> {
+  const results: T[] = []
+  let next = 0
+  const run = async (worker: number): Promise<void> => {
+    while (next < count) results.push(await work(next++, worker))
+  }
+  await Promise.all(Array.from({ length: concurrency }, (_, worker) => run(worker)))
+  return results
+}
+
+/** Messages that were sent and are waited for. */
+class Mailbox {
+  readonly #waiting = new Map<string, (receivedAt: number) => void>()
+  #sent = 0
+
+  /** Has `send` send a message and waits for it to be {@link receive}d. */
+  async time(send: (message: string) => Promise<unknown>): Promise<Timed> {
+    const message = String(this.#sent++)
+    const received = new Promise<number>((resolve) => this.#waiting.set(message, resolve))
+    const sentAt = performance.now()
+    await send(message)
+    const answeredAt = performance.now()
+    return { sentAt, answeredAt, eventAt: await received }
+  }
+
+  receive(message: string): void {
+    this.#waiting.get(message)?.(performance.now())
+    this.#waiting.delete(message)
+  }
+}
+
+/** What any wake-up through Redis takes: a message published on one connection and received on another. */
+class PublishFloor implements AsyncDisposable {
+  readonly #mailbox = new Mailbox()
+  readonly #publisher: ReturnType<typeof createClient>
+  readonly #subscriber: ReturnType<typeof createClient>
+
+  private constructor(url: string) {
+    this.#publisher = createClient({ url })
+    this.#subscriber = createClient({ url })
+  }
+
+  static async start(url: string): Promise<PublishFloor> {
+    const floor = new PublishFloor(url)
+    await Promise.all([floor.#publisher.connect(), floor.#subscriber.connect()])
+    await floor.#subscriber.sSubscribe('floor', (message) => floor.#mailbox.receive(message))
+    return floor
+  }
+
+  async publish(): Promise<Timed> {
+    return await this.#mailbox.time((message) => this.#publisher.sPublish('floor', message))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#publisher.destroy()
+    this.#subscriber.destroy()
+  }
+}
+
+/** What the way through as many processes as Countersign's takes: client, instance, Redis, other instance, client. */
+class RelayFloor implements AsyncDisposable {
+  readonly #mailbox = new Mailbox()
+  readonly #open = new AsyncDisposableStack()
+  readonly #posting: readonly Http1Connection[]
+
+  private constructor(posting: readonly Http1Connection[]) {
+    this.#posting = posting
+  }
+
+  static async start(url: string): Promise<RelayFloor> {
+    const streaming = await startRelay(url)
+    const publishing = await startRelay(url)
+    const floor = new RelayFloor(await Http1Connection.openAll(publishing.port, concurrency))
+    const request = get({ host: '127.0.0.1', port: streaming.port })
+    const [response] = (await once(request, 'response')) as [IncomingMessage]
+    const lines = createInterface(response).on('line', (message) => floor.#mailbox.receive(message))
+    // The end of the stream is the end of the measurement.
+    lines.on('error', () => {})
+    floor.#open.use(streaming)
+    floor.#open.use(publishing)
+    floor.#open.defer(() => void request.destroy())
+    for (const connection of floor.#posting) floor.#open.use(connection)
+    return floor
+  }
+
+  async publish(worker: number): Promise<Timed> {
+    const connection = this.#posting[worker] as Http1Connection
+    return await this.#mailbox.time((message) => connection.post('/', 'text/plain', message))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#open.disposeAsync()
+  }
+}
+
+/** Prints how long what took; ratios are to the last of the floors. */
+function printTimed(
+  title: string,
+  approvals: readonly Timed[],
+  floors: readonly { readonly name: string; readonly timed: readonly Timed[] }[] = [],
+): void {
+  const toEvent = ({ sentAt, eventAt }: Timed): number => eventAt - sentAt
+  const toAnswer = ({ sentAt, answeredAt }: Timed): number => answeredAt - sentAt
+  const row = (name: string, ms: readonly number[], floor?: readonly number[]): string[] => {
+    const { p50, p99, max } = timesOf(ms)
+    const compared = floor && timesOf(floor)
+    const ratios = compared ? [p50 / compared.p50, p99 / compared.p99].map((ratio) => ratio.toPrecision(2)) : ['', '']
+    return [name, formatMs(p50), formatMs(p99), formatMs(max), ...(floors.length > 0 ? ratios : [])]
+  }
+  const floor = floors.at(-1)?.timed
+  printTable(
+    title,
+    ['p50', 'p99', 'max', ...(floor ? ['p50 ÷ floor', 'p99 ÷ floor'] : [])],
+    [
+      ...floors.map(({ name, timed }) => row(`floor: ${name}`, timed.map(toEvent))),
+      row('approval sent to answer', approvals.map(toAnswer), floor?.map(toAnswer)),
+      row('approval sent to event', approvals.map(toEvent), floor?.map(toEvent)),
+      row(
+        'answer to event (negative: event first)',
+        approvals.map(({ answeredAt, eventAt }) => eventAt - answeredAt),
+      ),
+    ],
+  )
+}
+
+/** Opens the stream of the watcher of this index; resolves when its first bytes have come. */
+type OpenStream = (index: number) => Promise<void>
+
+/** A way to hold many streams open. */
+interface Held {
+  readonly name: string
+  start(): Promise<ServerProcess>
+  /** Connections join `open`, which ends them. */
+  prepare(server: ServerProcess, open: DisposableStack): Promise<OpenStream>
+}
+
+async function benchMemory(): Promise<void> {
+  const rows = []
+  for (const held of heldStreams) {
+    await using server = await held.start()
+    using open = new DisposableStack()
+    const openStream = await held.prepare(server, open)
+    // The first streams make room that the others use too.
+    await openStreams(openStream, 0, idleWatchers / 10)
+    const before = await server.usage('memory')
+    await openStreams(openStream, idleWatchers / 10, idleWatchers)
+    const after = await server.usage('memory')
+    const each = (bytes: number): string => `${(bytes / 1024 / idleWatchers).toFixed(1)} KiB`
+    rows.push([held.name, each(after.rss - before.rss), each(after.heapUsed - before.heapUsed)])
+  }
+  printTable(`${idleWatchers} idle watchers, one instance, SQLite in memory`, ['resident, each', 'heap, each'], rows)
+}
+
+async function openStreams(openStream: OpenStream, from: number, count: number): Promise<void> {
+  for (let index = from; index < from + count; index += 50) {
+    const some = Array.from({ length: Math.min(50, from + count - index) }, (_, offset) => openStream(index + offset))
+    await Promise.all(some)
+  }
+}
+
+const heldStreams: readonly Held[] = [
+  {
+    name: 'floor: bare node:http, a connection each',
+    start: () => startFloor('http'),
+    prepare:
+      async ({ port }, open) =>
+      async () =>
+        await open.use(await Http1Connection.open(port)).stream('/stream', ''),
+  },
+  {
+    name: 'server-sent events, a connection each',
+    start: () => startCountersign('sqlite::memory:'),
+    async prepare(server, open) {
+      const orders = await startOrders(server)
+      return async (index) => {
+        const { orderId, desktopToken } = orders[index] as WatchedOrder
+        const connection = open.use(await Http1Connection.open(server.port))
+        const path = `/api/auth/cross-device/events?orderId=${orderId}`
+        await connection.stream(path, `authorization: Bearer ${desktopToken}\r\n`)
+      }
+    },
+  },
+  {
+    name: 'Connect over HTTP/1.1, a connection each',
+    start: () => startCountersign('sqlite::memory:'),
+    async prepare(server, open) {
+      const orders = await startOrders(server)
+      return async (index) => {
+        const connection = open.use(await Http1Connection.open(server.port))
+        const body = enveloped(Buffer.from(jsonOf(watchOrder, orders[index] as WatchedOrder)))
+        await connection.stream(pathOf(watchOrder), 'content-type: application/connect+json\r\n', body)
+      }
+    },
+  },
+  {
+    name: `floor: bare node:http2, ${streamsPerConnection} to a connection`,
+    start: () => startFloor('http2'),
+    async prepare({ port }, open) {
+      const connectionOf = sharedConnections(port, open)
+      return async (index) => await connectionOf(index).stream('/stream', Buffer.alloc(0))
+    },
+  },
+  {
+    name: `gRPC, ${streamsPerConnection} to a connection`,
+    start: () => startCountersign('sqlite::memory:'),
+    async prepare(server, open) {
+      const orders = await startOrders(server)
+      const connectionOf = sharedConnections(server.port, open)
+      return async (index) => {
+        const request = toBinary(watchOrder.input, create(watchOrder.input, orders[index] as WatchedOrder))
+        await connectionOf(index).stream(pathOf(watchOrder), request)
+      }
+    },
+  },
+]
+
+function sharedConnections(port: number, open: DisposableStack): (index: number) => GrpcConnection {
+  const connections: GrpcConnection[] = []
+  return (index) => {
+    const number = Math.floor(index / streamsPerConnection)
+    connections[number] ??= open.use(new GrpcConnection(port))
+    return connections[number]
+  }
+}
+
+interface WatchedOrder {
+  readonly orderId: string
+  readonly desktopToken: string
+}
+
+/** One for each watcher, those that warm up included. */
+async function startOrders({ port }: ServerProcess): Promise<WatchedOrder[]> {
+  using connection = await Http1Connection.open(port)
+  const orders: WatchedOrder[] = []
+  while (orders.length < idleWatchers * 1.1) {
+    const { orderId, desktopToken } = await rpc(connection, startOrder, { kind: OrderKind.LOGIN })
+    orders.push({ orderId, desktopToken })
+  }
+  return orders
+}
+
+async function rpc<Method extends DescMethod>(
+  connection: Http1Connection,
+  method: Method,
+  message: MessageInitShape<Method['input']>,
+  // biome-ignore lint/suspicious/noExplicitAny: callers look at fields that they name.
+): Promise<any> {
+  return JSON.parse((await connection.post(pathOf(method), 'application/json', jsonOf(method, message))).toString())
+}
+
+function jsonOf<Method extends DescMethod>(method: Method, message: MessageInitShape<Method['input']>): string {
+  return toJsonString(method.input, create(method.input, message))
+}
