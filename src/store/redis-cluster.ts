@@ -1,4 +1,5 @@
-import { type Connection, dialMaster, Link, type RedisClient, withinTimeLimit } from './redis-connection.ts'
+import { type Connection, dialMaster, Link, type RedisClient } from './redis-connection.ts'
+import { scripts } from './redis-scripts.ts'
 import type { Attempt, OnServerLost, Servers } from './redis-servers.ts'
 import { SLOTS, slotOf } from './redis-slot.ts'
 import { type Address, formatAddress, type RedisTarget } from './redis-url.ts'
@@ -90,12 +91,19 @@ export class RedisCluster implements Servers {
     const known = this.#links.get(server)
     if (known) return known
     if (this.#closed) throw new Error('the store is closed')
-    const link = new Link(() => this.dial(server), {
+    const link = new Link(() => this.#dialForCalls(server), {
       onLost: () => this.#onServerLost(server),
       onDown: () => this.#learnQuietly(),
     })
     this.#links.set(server, link)
     return link
+  }
+
+  async #dialForCalls(server: string): Promise<Connection> {
+    const connection = await this.dial(server)
+    // A node to which slots are moving answers only the one command after ASKING, so it must know the scripts already.
+    await Promise.all(Object.values(scripts).map(({ SCRIPT }) => connection.client.scriptLoad(SCRIPT)))
+    return connection
   }
 
   #learnQuietly(): void {
@@ -160,7 +168,7 @@ interface SlotRange {
 }
 
 async function slotsFrom(client: RedisClient, askedHost: string): Promise<SlotRange[]> {
-  const ranges = await withinTimeLimit(client.clusterSlots())
+  const ranges = await client.clusterSlots()
   if (ranges.length === 0) throw new Error('the cluster has no slots yet')
   return ranges.map(({ from, to, master }) => ({
     from,

@@ -4,12 +4,12 @@ import { scripts } from './redis-scripts.ts'
 import { type Address, formatAddress, type RedisTarget } from './redis-url.ts'
 
 /** The time in which anything asked of Redis must be answered, in milliseconds. */
-export const TIME_LIMIT_MS = 2500
+const TIME_LIMIT_MS = 2500
 
-// A connection that says nothing for the second time is dead, and the next one may lead somewhere else: behind a broken
-// network nobody says goodbye, and a subscriber would wait for ever.
+// Behind a broken network nobody says goodbye, and a subscriber would wait for ever. So every connection is asked for a
+// sign of life, and silence ends it, also while it is still being made.
 const PING_INTERVAL_MS = 2000
-const SILENCE_LIMIT_MS = 5000
+const SILENCE_LIMIT_MS = 3000
 
 // A server that stopped answering must not let calls pile up for as long as it takes to notice.
 const MAX_CALLS_IN_FLIGHT = 20_000
@@ -32,12 +32,7 @@ export class TimeLimitError extends Error {
   override readonly name = 'TimeLimitError'
 }
 
-/** A server that will not do, and what to do about it in a sentence. */
-export class UnfitServerError extends Error {
-  override readonly name = 'UnfitServerError'
-}
-
-/** Waits for work for {@link TIME_LIMIT_MS} at most; then rejects with a TimeLimitError, and the work goes on unheard. */
+/** Waits for work for 2.5 seconds at most; then rejects with a TimeLimitError, and the work goes on unheard. */
 export async function withinTimeLimit<T>(work: Promise<T>): Promise<T> {
   const { promise: over, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => reject(new TimeLimitError(`no answer within ${TIME_LIMIT_MS} ms`)), TIME_LIMIT_MS)
@@ -53,7 +48,7 @@ export async function dialMaster(address: Address, target: RedisTarget): Promise
   const { username, password, database } = target
   const connection = await dial(address, target.tls, { username, password, database })
   try {
-    await withinTimeLimit(checkMaster(connection.client, address, target.kind === 'cluster'))
+    await checkMaster(connection.client, address, target.kind === 'cluster')
     return connection
   } catch (error) {
     connection.client.destroy()
@@ -68,9 +63,9 @@ export async function findMaster(target: RedisTarget): Promise<Address> {
     const { client } = await dial(address, target.tls, { username, password, database: 0 })
     try {
       const request = ['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', masterName]
-      const answer: unknown = await withinTimeLimit(client.sendCommand(request))
+      const answer: unknown = await client.sendCommand(request)
       if (!Array.isArray(answer)) {
-        throw new UnfitServerError(`the sentinel at ${formatAddress(address)} knows no master named ${masterName}`)
+        throw new Error(`the sentinel at ${formatAddress(address)} knows no master named ${masterName}`)
       }
       return { host: String(answer[0]), port: Number(answer[1]) }
     } finally {
@@ -96,7 +91,7 @@ async function dial(address: Address, tls: boolean, access: Access): Promise<Con
   // Without a listener the error of a lost connection would end the process.
   client.on('error', resolve).on('end', () => resolve(new Error('the connection was closed')))
   try {
-    await withinTimeLimit(client.connect())
+    await client.connect()
     return { client, lost }
   } catch (error) {
     client.destroy()
@@ -114,7 +109,6 @@ function newClient({ host, port }: Address, tls: boolean, { username, password, 
     database,
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
-    disableOfflineQueue: true,
     commandsQueueMaxLength: MAX_CALLS_IN_FLIGHT,
     pingInterval: PING_INTERVAL_MS,
     maintNotifications: 'disabled',
@@ -126,14 +120,13 @@ function newClient({ host, port }: Address, tls: boolean, { username, password, 
 async function checkMaster(client: RedisClient, address: Address, inCluster: boolean): Promise<void> {
   const { version, mode, role } = await client.hello()
   const where = `the server at ${formatAddress(address)}`
-  if (mode === 'sentinel') throw new UnfitServerError(`${where} is a sentinel: use redis+sentinel://`)
-  if (mode === 'cluster' && !inCluster)
-    throw new UnfitServerError(`${where} is part of a cluster: use redis+cluster://`)
-  if (mode !== 'cluster' && inCluster) throw new UnfitServerError(`${where} is not part of a cluster: use redis://`)
+  if (mode === 'sentinel') throw new Error(`${where} is a sentinel: use redis+sentinel://`)
+  if (mode === 'cluster' && !inCluster) throw new Error(`${where} is part of a cluster: use redis+cluster://`)
+  if (mode !== 'cluster' && inCluster) throw new Error(`${where} is not part of a cluster: use redis://`)
   if (Number.parseInt(version, 10) < 7) {
-    throw new UnfitServerError(`${where} is Redis ${version}, and sharded publish and subscribe needs Redis 7 or newer`)
+    throw new Error(`${where} is Redis ${version}, and sharded publish and subscribe needs Redis 7 or newer`)
   }
-  if (role !== 'master' && !inCluster) throw new UnfitServerError(`${where} is a ${role} and takes no writes`)
+  if (role !== 'master' && !inCluster) throw new Error(`${where} is a ${role} and takes no writes`)
 }
 
 /** What happens to a {@link Link}, for those who depend on it. */
@@ -154,7 +147,7 @@ export class Link {
 
   constructor(dialOnce: () => Promise<Connection>, events: LinkEvents = {}) {
     this.#dialOnce = dialOnce
-    this.#connection = this.#dialInTime()
+    this.#connection = dialOnce()
     void this.#keep(events)
   }
 
@@ -196,20 +189,7 @@ export class Link {
       if (signal.aborted) return
       events.onDown?.()
       await pauseAfter(failures, signal)
-      this.#connection = signal.aborted ? rejected(signal.reason) : this.#dialInTime()
-    }
-  }
-
-  async #dialInTime(): Promise<Connection> {
-    const dialling = this.#dialOnce()
-    try {
-      return await withinTimeLimit(dialling)
-    } catch (error) {
-      dialling.then(
-        ({ client }) => client.destroy(),
-        () => undefined,
-      )
-      throw error
+      this.#connection = signal.aborted ? rejected(signal.reason) : this.#dialOnce()
     }
   }
 }

@@ -36,12 +36,16 @@ export class RedisWatches {
     const remove = this.#watchers.add(name, onWake)
     const unwatch = () => {
       remove()
-      this.#settle(channel).catch(() => this.#repair())
+      // By now it can be another one of the same name.
+      const current = this.#channels.get(name)
+      if (current) this.#settle(current).catch(() => this.#repair())
     }
+    const givenUp = new AbortController()
     try {
-      await withinTimeLimit(this.#settle(channel))
+      await withinTimeLimit(this.#settlePatiently(channel, givenUp.signal))
       return unwatch
     } catch (error) {
+      givenUp.abort()
       unwatch()
       throw error
     }
@@ -60,19 +64,36 @@ export class RedisWatches {
 
   /** Brings a channel's subscription in line with whether anyone watches it; one change at a time, the last wish wins. */
   #settle(channel: Channel): Promise<void> {
-    channel.settling ??= this.#settleNow(channel).finally(() => {
-      delete channel.settling
-    })
+    channel.settling ??= this.#settleNow(channel)
     return channel.settling
+  }
+
+  /** Tries again after a failure: a connection that was lost is usually back in a moment, and a watcher has that moment. */
+  async #settlePatiently(channel: Channel, givenUp: AbortSignal): Promise<void> {
+    for (let failures = 1; ; failures++) {
+      try {
+        await this.#settle(channel)
+        return
+      } catch (error) {
+        if (givenUp.aborted || this.#closing.signal.aborted) throw error
+        await pauseAfter(failures, givenUp)
+      }
+    }
   }
 
   async #settleNow(channel: Channel): Promise<void> {
     const { name } = channel
-    while (this.#watchers.has(name) !== (channel.connection !== undefined)) {
-      if (channel.connection) await this.#unsubscribe(channel, channel.connection)
-      else await this.#subscribe(channel)
+    // Lets the caller note that this is under way. It is over, without a gap, once nothing is left to do.
+    await undefined
+    try {
+      while (this.#watchers.has(name) !== (channel.connection !== undefined)) {
+        if (channel.connection) await this.#unsubscribe(channel, channel.connection)
+        else await this.#subscribe(channel)
+      }
+      if (!channel.connection) this.#channels.delete(name)
+    } finally {
+      delete channel.settling
     }
-    if (!channel.connection) this.#channels.delete(name)
   }
 
   async #subscribe(channel: Channel): Promise<void> {
@@ -113,6 +134,7 @@ export class RedisWatches {
     const known = this.#feeds.get(server)
     if (known) return known
     const feed = new Link(() => this.#dial(server), {
+      // Without waiting for the end of a pause between repairs.
       onUp: () => this.#settleAll(),
       onDown: () => this.#onFeedDown(server, feed),
     })

@@ -8,11 +8,22 @@ import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 
-// A run that breaks off leaves no server behind.
 const running = new Set<ChildProcess>()
-process.once('exit', () => {
+
+/** Starts redis-server with arguments; what it says when it is ready is to be waited for with `said`. */
+export function spawnRedis(args: readonly string[]): ChildProcess {
+  const child = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  running.add(child)
+  child.once('exit', () => running.delete(child))
+  return child
+}
+
+/** Kills the servers that are left, as after a test that ran out of time. */
+export function killServers(): void {
   for (const child of running) child.kill('SIGKILL')
-})
+}
+
+process.once('exit', killServers)
 
 /** A redis-server of our own, on a loopback port, in a folder of its own, without persistence. */
 export class RedisServer {
@@ -47,13 +58,9 @@ export class RedisServer {
   /** Starts the server again on the same port, after a stop. */
   async start(): Promise<void> {
     const args = ['--port', String(this.port), '--bind', '127.0.0.1', '--dir', this.#folder]
-    const child = spawn('redis-server', [...args, '--save', '', '--appendonly', 'no', ...this.#args], {
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
-    this.#process = child
-    running.add(child)
-    child.once('exit', () => running.delete(child))
-    await said(child, 'Ready to accept connections')
+    const quiet = ['--save', '', '--appendonly', 'no', ...this.#args]
+    this.#process = spawnRedis([...args, ...quiet])
+    await said(this.#process, 'Ready to accept connections')
   }
 
   /** Kills the server without a goodbye. */
@@ -86,6 +93,15 @@ export class RedisServer {
     return redisCli('-p', String(this.port), ...args)
   }
 
+  /** Resolves once one replica has everything that was written until now. `args` are for redis-cli. */
+  async replicated(key: string, ...args: string[]): Promise<void> {
+    // WAIT waits for what its own connection wrote, and so for all that was written before that.
+    const writing = run('redis-cli', ['-e', '-p', String(this.port), ...args])
+    writing.child.stdin?.end(`SET ${key} 1 PX 1000\nWAIT 1 5000\n`)
+    const { stdout } = await writing
+    if (stdout.trim() !== 'OK\n1') throw new Error(`nothing was replicated: ${stdout}`)
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.kill()
     await rm(this.#folder, { recursive: true, force: true })
@@ -116,7 +132,8 @@ export async function said(child: ChildProcess, text: string): Promise<void> {
 /** Finds a loopback port that is free now, together with the port 10,000 above it, which a cluster node takes as well. */
 export async function freePort(): Promise<number> {
   while (true) {
-    const port = 20_000 + Math.floor(Math.random() * 30_000)
+    // Both lie below the ports that the system gives to outgoing connections.
+    const port = 11_000 + Math.floor(Math.random() * 11_000)
     if ((await isFree(port)) && (await isFree(port + 10_000))) return port
   }
 }

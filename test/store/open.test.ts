@@ -1,0 +1,129 @@
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, describe, expect, it } from 'vitest'
+import { openStore } from '../../src/store/open.ts'
+import { describeTarget, parseRedisUrl } from '../../src/store/redis-url.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'countersign-open-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+describe('openStore', () => {
+  it('opens memory and files', async () => {
+    const memory = await openStore('sqlite::memory:')
+    expect(memory.description).toBe('SQLite in memory')
+    await memory.close()
+    const file = join(folder, 'a.db')
+    for (const url of [`sqlite:${file}`, `sqlite://${file}`]) {
+      const store = await openStore(url)
+      await store.ping()
+      await store.close()
+    }
+  })
+
+  it.each([
+    '',
+    'sqlite:',
+    'sqlite://file.db',
+    'postgres://user:s3cret@host/db',
+    './countersign.db',
+    'REDIS://:s3cret@host',
+    'redis+other',
+  ])('takes %j for a mistake and names the forms it knows, and nothing of the URL', async (url) => {
+    const error = await openStore(url).catch((error: unknown) => error)
+    expect(error).toBeInstanceOf(TypeError)
+    expect(String(error)).toMatch(
+      /sqlite:\.\/file\.db, sqlite::memory:, redis:.*rediss:.*redis\+cluster:.*redis\+sentinel:/,
+    )
+    expect(String(error)).not.toMatch(/s3cret|\n/)
+  })
+
+  it('loads no Redis client for SQLite', async () => {
+    const script = `
+      import { createRequire } from 'node:module'
+      import { openStore } from ${JSON.stringify(new URL('../../src/store/open.ts', import.meta.url).href)}
+      const loaded = () => Object.keys(createRequire(import.meta.url).cache).filter((name) => name.includes('redis')).length
+      await (await openStore('sqlite::memory:')).close()
+      const before = loaded()
+      await openStore('redis://127.0.0.1:1').catch(() => undefined)
+      console.log(JSON.stringify([before, loaded() > 0]))`
+    const file = createRequire(import.meta.url).resolve('../../package.json')
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], {
+      cwd: join(file, '..'),
+    })
+    expect(JSON.parse(stdout)).toEqual([0, true])
+  })
+})
+
+describe('a Redis URL', () => {
+  it.each([
+    ['redis://host', { kind: 'single', addresses: [{ host: 'host', port: 6379 }], tls: false, database: 0 }],
+    ['rediss://host:1/5', { addresses: [{ host: 'host', port: 1 }], tls: true, database: 5 }],
+    ['redis://[::1]:7/', { addresses: [{ host: '::1', port: 7 }], database: 0 }],
+    ['redis://u:p%40%3A@h', { username: 'u', password: 'p@:' }],
+    ['redis://:p@q@h', { password: 'p@q' }],
+    ['redis://:p:q@h', { username: undefined, password: 'p:q' }],
+    ['redis://h', { username: undefined, password: undefined }],
+    [
+      'redis+cluster://u:p@h1:7000,h2,[::2]',
+      {
+        kind: 'cluster',
+        addresses: [
+          { host: 'h1', port: 7000 },
+          { host: 'h2', port: 6379 },
+          { host: '::2', port: 6379 },
+        ],
+        username: 'u',
+      },
+    ],
+    ['rediss+cluster://h/0', { kind: 'cluster', tls: true }],
+    [
+      'redis+sentinel://u:p@h1,h2:5/my%20master/3?sentinelUsername=s&sentinelPassword=t%26',
+      {
+        kind: 'sentinel',
+        addresses: [
+          { host: 'h1', port: 26379 },
+          { host: 'h2', port: 5 },
+        ],
+        masterName: 'my master',
+        database: 3,
+        password: 'p',
+        sentinelUsername: 's',
+        sentinelPassword: 't&',
+      },
+    ],
+  ])('%s is understood', (url, target) => {
+    expect(parseRedisUrl(url)).toMatchObject(target)
+  })
+
+  it.each([
+    ['redis://', /malformed/],
+    ['redis:host', /malformed/],
+    ['redis://:s3cret@h/1/2', /malformed database/],
+    ['redis://:s3cret@h/x', /malformed database/],
+    ['redis://:s3cret@h1,h2', /exactly one host/],
+    ['redis://:s3cret@h:0', /host or port/],
+    ['redis://:s3cret@h:65536', /host or port/],
+    ['redis://:s3cret@h:1:2', /host or port/],
+    ['redis://:s3cret%@h', /percent-encoding/],
+    ['redis+cluster://:s3cret@h1,,h2', /host or port/],
+    ['redis+cluster://:s3cret@h1/2', /cluster has only one/],
+    ['redis+sentinel://:s3cret@h1,h2', /does not name the master/],
+    ['redis+sentinel://:s3cret@h1,h2//2', /does not name the master/],
+  ])('%s is a TypeError that does not repeat it', (url, problem) => {
+    expect(() => parseRedisUrl(url)).toThrow(TypeError)
+    expect(() => parseRedisUrl(url)).toThrow(problem)
+    expect(() => parseRedisUrl(url)).not.toThrow(/s3cret/)
+  })
+
+  it('is described without its credentials', () => {
+    const url = 'rediss+sentinel://user:s3cret@[::1],h2:5/main/3?sentinelPassword=s3cret'
+    const description = 'Redis master main of the sentinels at [::1]:26379, h2:5 over TLS, database 3'
+    expect(describeTarget(parseRedisUrl(url))).toBe(description)
+    expect(describeTarget(parseRedisUrl('redis+cluster://u:s3cret@h1,h2:5'))).toBe('Redis cluster at h1:6379, h2:5')
+    expect(describeTarget(parseRedisUrl('redis://u:s3cret@h1'))).toBe('Redis at h1:6379')
+  })
+})

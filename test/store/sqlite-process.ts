@@ -1,0 +1,24 @@
+// A second process with a store file open, for sqlite.test.ts: what to do, the file, and a key or a number of keys.
+import { once } from 'node:events'
+import { openSqliteStore } from '../../src/store/sqlite.ts'
+
+const [action, file = '', argument = ''] = process.argv.slice(2)
+const store = await openSqliteStore(file)
+
+if (action === 'create-and-wait') {
+  await store.create(argument, 'by the child', 'forever')
+  process.stdout.write('created\n')
+  process.stdin.resume()
+}
+
+if (action === 'take-all') {
+  process.stdout.write('ready\n')
+  await once(process.stdin, 'data')
+  const taken: string[] = []
+  for (let i = 0; i < Number(argument); i++) {
+    if ((await store.take(`k${i}`)) !== undefined) taken.push(`k${i}`)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  process.stdout.write(`${JSON.stringify(taken)}\n`)
+  process.exit(0)
+}

@@ -1,0 +1,242 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { DatabaseSync } from 'node:sqlite'
+import { fileURLToPath } from 'node:url'
+import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { StoreOpenError } from '../../src/store/open-error.ts'
+import { openSqliteStore } from '../../src/store/sqlite.ts'
+import { describeStoreContract } from './contract.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'countersign-sqlite-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+let files = 0
+function newFile(): string {
+  return join(folder, `store-${++files}.db`)
+}
+
+describeStoreContract('SQLite in memory', async () => {
+  const store = await openSqliteStore(':memory:')
+  return [store, store]
+})
+
+describeStoreContract('SQLite in a file', async () => {
+  const file = newFile()
+  return [await openSqliteStore(file), await openSqliteStore(file)]
+})
+
+describe('a SQLite store in a file', () => {
+  it('has everything after a restart', async () => {
+    const file = newFile()
+    const before = await openSqliteStore(file)
+    await before.create('a', 'one', 'forever')
+    await before.compareAndSet('a', 1, 'two', { ttlMs: 60_000 })
+    await before.addMember('set', 'm', 'forever')
+    await before.close()
+    const after = await openSqliteStore(file)
+    expect(await after.get('a')).toEqual({ value: 'two', version: 2 })
+    expect(await after.members('set')).toEqual(['m'])
+    await after.close()
+  })
+
+  it('has everything after its process was killed', async () => {
+    const file = newFile()
+    const child = startChild('create-and-wait', file, 'a')
+    await child.nextLine()
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+    const store = await openSqliteStore(file)
+    expect(await store.get('a')).toEqual({ value: 'by the child', version: 1 })
+    await store.close()
+  })
+
+  it('can be read by its owner only, with the files beside it', async () => {
+    const umask = process.umask(0)
+    const file = newFile()
+    try {
+      const store = await openSqliteStore(file)
+      await store.create('a', 'one', 'forever')
+      const own = readdirSync(folder).filter((name) => join(folder, name).startsWith(file))
+      expect(own).toHaveLength(3)
+      for (const name of own) expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600)
+      await store.close()
+    } finally {
+      process.umask(umask)
+    }
+  })
+
+  it('is not shared and says where it is', async () => {
+    const file = newFile()
+    const store = await openSqliteStore(file)
+    expect(store.shared).toBe(false)
+    expect(store.description).toBe(`SQLite file ${file}`)
+    await store.close()
+  })
+
+  it('gives each of 200 values to one of two processes', async () => {
+    const file = newFile()
+    const store = await openSqliteStore(file)
+    const keys = Array.from({ length: 200 }, (_, i) => `k${i}`)
+    await Promise.all(keys.map((key) => store.create(key, 'a', 'forever')))
+    const child = startChild('take-all', file, String(keys.length))
+    await child.nextLine()
+    child.stdin.write('go\n')
+    const mine: string[] = []
+    for (const key of keys) {
+      if ((await store.take(key)) !== undefined) mine.push(key)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    const theirs: string[] = JSON.parse(await child.nextLine())
+    expect([...mine, ...theirs].sort()).toEqual([...keys].sort())
+    await store.close()
+  })
+
+  it('can be made by several processes at once', async () => {
+    const file = newFile()
+    const children = Array.from({ length: 3 }, (_, i) => startChild('create-and-wait', file, `k${i}`))
+    await Promise.all(children.map((child) => child.nextLine()))
+    const store = await openSqliteStore(file)
+    for (const i of children.keys()) expect(await store.get(`k${i}`)).toEqual({ value: 'by the child', version: 1 })
+    for (const child of children) child.kill()
+    await store.close()
+  })
+
+  it('is unavailable, for a second, while another process keeps it locked', async () => {
+    const file = newFile()
+    const store = await openSqliteStore(file)
+    await store.create('a', 'one', 'forever')
+    const locker = new DatabaseSync(file)
+    locker.exec('BEGIN IMMEDIATE')
+    await expect(store.take('a')).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE', retryAfterMs: 1000 })
+    expect(await store.get('a')).toEqual({ value: 'one', version: 1 })
+    locker.exec('ROLLBACK')
+    locker.close()
+    expect(await store.take('a')).toBe('one')
+    await store.close()
+  })
+})
+
+describe('opening a SQLite store refuses, in one line that names the setting,', () => {
+  it.each([
+    ['a folder that is missing', () => join(folder, 'missing', 'store.db'), /no such file or directory/],
+    [
+      'a path that is a folder',
+      () => {
+        const path = newFile()
+        mkdirSync(path)
+        return path
+      },
+      /illegal operation on a directory/,
+    ],
+    [
+      'a file that is not a database',
+      () => {
+        const path = newFile()
+        writeFileSync(path, 'something else, and rather long: '.repeat(100))
+        return path
+      },
+      /not a database/,
+    ],
+    ['the database of another application', () => otherDatabase('CREATE TABLE notes (text)'), /another application/],
+    [
+      'a schema of a newer version',
+      () => otherDatabase('CREATE TABLE t (c); PRAGMA application_id = 1129531214; PRAGMA user_version = 2'),
+      /schema version 2 of a newer Countersign/,
+    ],
+  ])('%s', async (_, makePath, problem) => {
+    const opening = openSqliteStore(makePath())
+    await expect(opening).rejects.toThrow(StoreOpenError)
+    await expect(opening).rejects.toThrow(problem)
+    await expect(opening).rejects.toThrow(/^[^\n]*COUNTERSIGN_STORE[^\n]*$/)
+  })
+
+  it('and leaves the database of another application as it was', async () => {
+    const path = otherDatabase('CREATE TABLE notes (text)')
+    await expect(openSqliteStore(path)).rejects.toThrow(StoreOpenError)
+    const database = new DatabaseSync(path)
+    expect(database.prepare('PRAGMA journal_mode').get()).toEqual({ journal_mode: 'delete' })
+    expect(database.prepare('SELECT name FROM sqlite_schema').all()).toEqual([{ name: 'notes' }])
+    database.close()
+  })
+
+  function otherDatabase(sql: string): string {
+    const path = newFile()
+    const database = new DatabaseSync(path)
+    database.exec(sql)
+    database.close()
+    return path
+  }
+})
+
+describe('on a clock that stands still, a SQLite store', () => {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] })
+  })
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+
+  it('shows a value up to the last millisecond of its life, and not in the next', async () => {
+    const store = await openSqliteStore(':memory:')
+    await store.create('a', 'one', { ttlMs: 1000 })
+    await store.addMember('set', 'm', { ttlMs: 1000 })
+    vi.setSystemTime(Date.now() + 999)
+    expect(await store.get('a')).toEqual({ value: 'one', version: 1 })
+    expect(await store.create('a', 'two', 'forever')).toBe(false)
+    expect(await store.members('set')).toEqual(['m'])
+    vi.setSystemTime(Date.now() + 1)
+    expect(await store.get('a')).toBeUndefined()
+    expect(await store.compareAndSet('a', 1, 'two', 'forever')).toBe(false)
+    expect(await store.take('a')).toBeUndefined()
+    expect(await store.members('set')).toEqual([])
+    expect(await store.create('a', 'two', 'forever')).toBe(true)
+    await store.close()
+  })
+
+  it('removes what expired, slice by slice, and nothing else', async () => {
+    const file = newFile()
+    const store = await openSqliteStore(file)
+    for (let i = 0; i < 1000; i++) {
+      await store.create(`over:${i}`, 'a', { ttlMs: 10 })
+      await store.addMember('set', `over:${i}`, { ttlMs: 10 })
+    }
+    await store.create('lasting', 'a', { ttlMs: 3_600_000 })
+    await store.create('forever', 'a', 'forever')
+    await store.addMember('set', 'forever', 'forever')
+    const database = new DatabaseSync(file)
+    const rows = () => [
+      database.prepare('SELECT count(*) AS n FROM entries').get()?.n,
+      database.prepare('SELECT count(*) AS n FROM members').get()?.n,
+    ]
+    expect(rows()).toEqual([1002, 1001])
+    vi.advanceTimersToNextTimer()
+    expect(rows()).toEqual([802, 801])
+    vi.advanceTimersByTime(1000)
+    expect(rows()).toEqual([2, 1])
+    // And it goes on.
+    await store.create('again', 'a', { ttlMs: 10 })
+    vi.advanceTimersByTime(60_000)
+    expect(rows()).toEqual([2, 1])
+    database.close()
+    await store.close()
+    expect(vi.getTimerCount()).toBe(0)
+  })
+})
+
+it('an open SQLite store does not keep its process alive', async () => {
+  const child = startChild('open-only', newFile())
+  const [code] = await once(child, 'exit')
+  expect(code).toBe(0)
+})
+
+function startChild(...args: string[]) {
+  const script = fileURLToPath(new URL('./sqlite-process.ts', import.meta.url))
+  const child = spawn(process.execPath, [script, ...args], { stdio: ['pipe', 'pipe', 'inherit'] })
+  // Keeps the lines that come before they are asked for.
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
+  return Object.assign(child, { nextLine: async () => String((await lines.next()).value) })
+}
