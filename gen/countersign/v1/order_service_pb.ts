@@ -1129,9 +1129,9 @@ export const OrderService: GenService<{
    * WatchOrder streams what happens to the order. Called by the desktop.
    *
    * With no after_sequence the first event is a snapshot: the newest transition. With one, every later transition follows,
-   * once and in order. The stream ends after a terminal event; when the server ends it earlier (every stream's life is
-   * bounded, and servers restart), the last event has `reconnect` set: watch again from the last sequence seen. Changes
-   * nothing.
+   * once and in order; where there is none yet, a heartbeat comes at once. The stream ends after a terminal event. When the
+   * server ends it earlier (every stream's life is bounded, and servers restart), the last event has `reconnect` set: watch
+   * again from the last sequence seen. Changes nothing.
    *
    * @generated from rpc countersign.v1.OrderService.WatchOrder
    */

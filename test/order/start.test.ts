@@ -1,0 +1,170 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { StartOrder } from '../../src/order-start.ts'
+import { openStore } from '../../src/store/open.ts'
+import type { Store } from '../../src/store/store.ts'
+import { stores } from '../support/stores.ts'
+import {
+  appOrigin,
+  desktop,
+  from,
+  makeInstance,
+  outcomeOf,
+  ownOrigin,
+  reasonOf,
+  untilApproved,
+  untilWaiting,
+} from './support.ts'
+
+describe.each(stores)('starting orders on $name', ({ open }) => {
+  let store: Store
+
+  beforeAll(async () => {
+    store = await openStore(String((await open()).store))
+  })
+  afterAll(() => store.close())
+
+  test('has the token in the fragment of the claim URL', async () => {
+    const { claimUrl, claimToken, orderId } = await makeInstance(store).orders.start({ kind: 'login' }, desktop)
+    expect(claimUrl).toBe(`${ownOrigin}/cross-device/claim/${orderId}#token=${claimToken}`)
+    expect(new URL(claimUrl).hash).toContain(claimToken)
+  })
+
+  test('fills in a template of the application, whatever is in the values', async () => {
+    const settings = { claimUrlTemplate: 'app:claim/{orderId}?by={origin}#{claimToken}', publicOrigin: () => '$&' }
+    const { claimUrl, claimToken, orderId } = await makeInstance(store, { settings }).orders.start(
+      { kind: 'login' },
+      desktop,
+    )
+    expect(claimUrl).toBe(`app:claim/${orderId}?by=$&#${claimToken}`)
+  })
+
+  test('says everything in the message that is signed', async () => {
+    const instance = makeInstance(store)
+    const input: StartOrder = {
+      kind: 'sign',
+      displayTitle: 'Überweisung 😀',
+      displaySummary: '5 NIM',
+      payloadHash: 'abc=',
+    }
+    const order = await untilWaiting(instance, input)
+    const issuedAt = new Date(order.expiresAt - 120_000).toISOString()
+    const expiresAt = new Date(order.expiresAt).toISOString()
+    expect(order.message.split('\n')).toEqual([
+      'Example requests approval',
+      'Action: order.approve',
+      `Origin: ${appOrigin}`,
+      expect.stringMatching(/^Challenge ID: [\w-]{22}$/),
+      expect.stringMatching(/^Nonce: [\w-]{43}$/),
+      `Issued At: ${issuedAt}`,
+      `Expires At: ${expiresAt}`,
+      `Order ID: ${order.orderId}`,
+      'Kind: sign',
+      'Title: Überweisung 😀',
+      'Summary: 5 NIM',
+      `Code: ${order.confirmationCode}`,
+      'Payload Hash: abc=',
+    ])
+    expect(order.confirmationCode).toMatch(/^\d\d$/)
+  })
+
+  test('is for trusted origins only', async () => {
+    const { orders } = makeInstance(store)
+    const evil = await outcomeOf(orders.start({ kind: 'login' }, from('https://evil.example')))
+    expect(evil.reason).toBe('ORIGIN_NOT_TRUSTED')
+    expect(evil.message).toContain('https://evil.example')
+    expect(await reasonOf(orders.start({ kind: 'login' }, from(undefined)))).toBe('ORIGIN_NOT_TRUSTED')
+    expect(await reasonOf(orders.start({ kind: 'login' }, from(ownOrigin)))).toBeUndefined()
+  })
+
+  test('refuses an adapter that is not configured', async () => {
+    const { orders } = makeInstance(store)
+    expect(await outcomeOf(orders.start({ kind: 'login', adapterId: 'other' }, desktop))).toEqual({
+      reason: 'ADAPTER_UNKNOWN',
+      message: expect.stringContaining('nimiq, ed25519'),
+    })
+  })
+
+  const forbidden = [
+    '\n',
+    '\r',
+    '\u0000',
+    '\u007f',
+    '\u0085',
+    '\u2028',
+    '\u2029',
+    '\u202e',
+    '\u2066',
+    '\u200f',
+    '\ud800',
+  ]
+  test.each(['displayTitle', 'displaySummary', 'payloadHash'] as const)(
+    'refuses what forges a line in %s',
+    async (field) => {
+      const { orders } = makeInstance(store)
+      for (const character of forbidden) {
+        const call = orders.start({ kind: 'sign', [field]: `a${character}Code: 11` }, desktop)
+        expect(await outcomeOf(call)).toEqual({ reason: 'INVALID_REQUEST', message: expect.stringContaining(field) })
+      }
+    },
+  )
+
+  test.each([
+    ['//evil.example'],
+    ['///evil.example'],
+    ['//'],
+    ['//any.invalid/welcome'],
+    ['https://evil.example'],
+    ['javascript:alert(1)'],
+    ['evil.example'],
+    [''],
+    ['\\evil.example'],
+    ['/\\evil.example'],
+    ['/welcome\\here'],
+    ['/search?q=\\'],
+    ['/a\\..\\\\evil.example'],
+    ['/\t/evil.example'],
+    ['/\n/evil.example'],
+    ['\t//evil.example'],
+    [' //evil.example'],
+    ['/\u0000/evil.example'],
+    ['/%2Fevil.example'],
+    ['/%2f%2fevil.example'],
+    ['/%5Cevil.example'],
+    ['/%252Fevil.example'],
+    ['/%25252fevil.example'],
+    ['/%09/evil.example'],
+    ['/%2Fevil.example%'],
+    ['/.//evil.example'],
+    ['/..//evil.example'],
+    ['/a/..//evil.example'],
+    ['/%2e%2e//evil.example'],
+    ['/%2e%2fevil.example/%2e%2e/%2fevil.example'],
+    ['/%252e//evil.example'],
+    ['/welcome%0d%0aSet-Cookie:a=b'],
+    ['/\u202ewelcome'],
+  ])('refuses to return to %j', async (returnTo) => {
+    const { orders } = makeInstance(store)
+    expect(await outcomeOf(orders.start({ kind: 'login', returnTo }, desktop))).toEqual({
+      reason: 'INVALID_REQUEST',
+      message: expect.stringContaining('return_to'),
+    })
+  })
+
+  test.each([
+    ['/'],
+    ['/welcome'],
+    ['/a/b/../c'],
+    ['/search?q=100%25&next=%2F%2Fhere%5C#part'],
+    ['/100%25'],
+    ['/caf%C3%A9/é'],
+    ['/a//b'],
+    ['/@evil.example'],
+    ['/:80/x'],
+  ])('returns to %j as it is', async (returnTo) => {
+    const instance = makeInstance(store)
+    const order = await untilApproved(instance, { kind: 'sign', returnTo })
+    const { redirectTo } = await instance.orders.finalize(order, desktop)
+    expect(redirectTo).toBe(returnTo)
+    expect(new URL(redirectTo, appOrigin).origin).toBe(appOrigin)
+  })
+})

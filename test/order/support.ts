@@ -1,0 +1,162 @@
+import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import { vi } from 'vitest'
+import { StandaloneHost, type StandaloneSettings } from '../../src/host/standalone.ts'
+import { type OrderRecords, storedOrders } from '../../src/order-records.ts'
+import type { OrderSettings, StartOrder } from '../../src/order-start.ts'
+import { type FinalizedOrder, Orders, type StartedOrder } from '../../src/orders.ts'
+import { OriginPolicy } from '../../src/origin.ts'
+import type { RequestContext } from '../../src/request.ts'
+import { Sessions } from '../../src/session.ts'
+import type { Store } from '../../src/store/store.ts'
+import { Keyring } from '../../src/token.ts'
+import { walletAdapters } from '../../src/wallet/adapters.ts'
+import { chooseVerifier } from '../../src/wallet/native.ts'
+
+/** The application's origin, and that of the service itself. */
+export const appOrigin = 'https://app.example'
+export const ownOrigin = 'https://sign.example'
+
+/** A request from an origin. */
+export function from(origin: string | undefined, details: Partial<RequestContext> = {}): RequestContext {
+  return {
+    origin,
+    originSource: 'Origin header',
+    ip: '192.0.2.1',
+    userAgent: 'Test/1.0',
+    headers: new Headers(),
+    ...details,
+  }
+}
+
+export const desktop = from(appOrigin)
+export const phone = from(ownOrigin)
+
+/** What an instance of the service is made with. */
+export interface InstanceOptions {
+  readonly settings?: Partial<OrderSettings>
+  readonly secrets?: readonly string[]
+  readonly records?: OrderRecords
+  readonly host?: Partial<StandaloneSettings>
+  /** Wraps the host. */
+  readonly wrapHost?: (host: StandaloneHost) => StandaloneHost
+  readonly enforceOrigin?: boolean
+}
+
+/** An instance of the service's domain, as one process would run it. */
+export interface Instance {
+  readonly orders: Orders
+  readonly host: StandaloneHost
+  readonly stop: AbortController
+}
+
+/** Makes an instance on a store. Several on one store are what several processes are. */
+export function makeInstance(store: Store, options: InstanceOptions = {}): Instance {
+  const keyring = new Keyring(options.secrets ?? ['first secret'])
+  const origins = new OriginPolicy(() => ({
+    enforce: options.enforceOrigin ?? true,
+    own: ownOrigin,
+    trusted: [appOrigin, ownOrigin],
+  }))
+  const sessions = new Sessions({ ttlSeconds: 3600, absoluteTtlSeconds: 86_400 }, store, keyring)
+  const standalone = new StandaloneHost(
+    { syncAddressToUser: false, syncPublicKeyToUser: false, secureCookie: () => true, ...options.host },
+    store,
+    sessions,
+    origins,
+  )
+  const host = options.wrapHost?.(standalone) ?? standalone
+  const stop = new AbortController()
+  const orders = new Orders({
+    settings: {
+      appName: 'Example',
+      orderTtlSeconds: 120,
+      confirmationCode: 'compare',
+      claimUrlTemplate: '{origin}/cross-device/claim/{orderId}#token={claimToken}',
+      publicOrigin: () => ownOrigin,
+      ...options.settings,
+    },
+    records: options.records ?? storedOrders(store),
+    keyring,
+    adapters: walletAdapters(['nimiq', 'ed25519']),
+    verifier: chooseVerifier('native'),
+    origins,
+    host,
+    shutdown: stop.signal,
+  })
+  return { orders, host, stop }
+}
+
+/** A key that signs messages as they are: the `ed25519` adapter's framing. */
+export class Signer {
+  readonly publicKeyHex: string
+  readonly #key: KeyObject
+
+  constructor() {
+    const { privateKey, publicKey } = generateKeyPairSync('ed25519')
+    this.#key = privateKey
+    this.publicKeyHex = publicKey.export({ format: 'der', type: 'spki' }).subarray(-32).toString('hex')
+  }
+
+  prove(message: string): { publicKeyHex: string; signatureHex: string } {
+    return {
+      publicKeyHex: this.publicKeyHex,
+      signatureHex: sign(null, Buffer.from(message), this.#key).toString('hex'),
+    }
+  }
+}
+
+/** The reason of a call's failure; or `undefined` when it did not fail. Any other failure than a reason is thrown. */
+export async function reasonOf(call: Promise<unknown>): Promise<string | undefined> {
+  return (await outcomeOf(call)).reason
+}
+
+/** The reason and message of a call's failure; neither when it did not fail. */
+export async function outcomeOf(call: Promise<unknown>): Promise<{ reason?: string; message?: string }> {
+  try {
+    await call
+    return {}
+  } catch (error) {
+    if (!(error instanceof Error && 'reason' in error)) throw error
+    return { reason: String(error.reason), message: error.message }
+  }
+}
+
+/** An order on its way, with all that desktop and phone know of it. */
+export interface Going extends StartedOrder {
+  readonly challengeToken: string
+  readonly message: string
+  readonly proof: { publicKeyHex: string; signatureHex: string }
+}
+
+/** Starts, claims and reads an order: it waits for its user. */
+export async function untilWaiting(
+  { orders }: Instance,
+  input: StartOrder = { kind: 'login' },
+  signer: Signer = new Signer(),
+): Promise<Going> {
+  const started = await orders.start(input, desktop)
+  const { orderId, claimToken } = started
+  const { challengeToken } = await orders.claim({ orderId, claimToken }, phone)
+  const { message } = await orders.challenge({ orderId, challengeToken }, phone)
+  return { ...started, challengeToken, message, proof: signer.prove(message) }
+}
+
+/** As {@link untilWaiting}, and approves it. */
+export async function untilApproved(instance: Instance, input?: StartOrder, signer?: Signer): Promise<Going> {
+  const order = await untilWaiting(instance, input, signer)
+  await instance.orders.approve(order, phone)
+  return order
+}
+
+/** The session of a finalized login order. */
+export function issuedBy(finalized: FinalizedOrder): Extract<FinalizedOrder, { kind: 'login' }>['issued'] {
+  if (finalized.kind !== 'login') throw new Error('not a login order')
+  return finalized.issued
+}
+
+/** Sets this process's clock on; a shared store's own clock and all timers go on as they are. */
+export function passTime(ms: number): void {
+  const now = Date.now() + ms
+  if (!vi.isFakeTimers()) vi.useFakeTimers({ toFake: ['Date'] })
+  vi.setSystemTime(now)
+}

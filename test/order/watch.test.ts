@@ -1,0 +1,438 @@
+import { getEventListeners } from 'node:events'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { CountersignError } from '../../src/errors.ts'
+import { type OrderRecords, storedOrders } from '../../src/order-records.ts'
+import type { OrderEvent } from '../../src/order-watch.ts'
+import { openStore } from '../../src/store/open.ts'
+import type { Store } from '../../src/store/store.ts'
+import { stores } from '../support/stores.ts'
+import {
+  desktop,
+  type Instance,
+  makeInstance,
+  phone,
+  reasonOf,
+  Signer,
+  untilApproved,
+  untilWaiting,
+} from './support.ts'
+
+/** Reads a watch to its end and keeps what came. */
+class Reader {
+  readonly events: OrderEvent[] = []
+  readonly leave = new AbortController()
+  readonly ended: Promise<string | undefined>
+
+  constructor(
+    { orders }: Instance,
+    order: { orderId: string; desktopToken: string },
+    options: { afterSequence?: number } = {},
+  ) {
+    this.ended = reasonOf(this.#read(orders.watch({ ...order, ...options }, desktop, this.leave.signal)))
+  }
+
+  get statuses(): string[] {
+    return this.events.map(({ status }) => status)
+  }
+
+  get sequences(): number[] {
+    return this.events.map(({ sequence }) => sequence)
+  }
+
+  /** Resolves once so many events have come. */
+  async has(count: number): Promise<void> {
+    await vi.waitFor(() => expect(this.events.length).toBeGreaterThanOrEqual(count), { timeout: 5000, interval: 5 })
+  }
+
+  async #read(events: AsyncIterable<OrderEvent>): Promise<void> {
+    for await (const event of events) this.events.push(event)
+  }
+}
+
+/** Counts what a watch uses. */
+function counting(records: OrderRecords): OrderRecords & { loads: number; watches: number } {
+  return {
+    ...records,
+    loads: 0,
+    watches: 0,
+    async load(orderId) {
+      this.loads++
+      return await records.load(orderId)
+    },
+    async watch(orderId, onWake) {
+      const unwatch = await records.watch(orderId, onWake)
+      this.watches++
+      return () => {
+        this.watches--
+        unwatch()
+      }
+    },
+  }
+}
+
+/** Lets what is due happen: a wake-up through a store takes a few turns of the event loop. */
+const settle = async (): Promise<void> => {
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+describe.each(stores)('watching orders on $name', ({ open }) => {
+  let here: Store
+  let there: Store
+
+  beforeAll(async () => {
+    const url = String((await open()).store)
+    here = await openStore(url)
+    there = here.shared ? await openStore(url) : here
+  })
+  afterAll(async () => {
+    await here.close()
+    await there.close()
+  })
+
+  test('tells every step once and in order, and ends with the last, on another instance', async () => {
+    const watching = makeInstance(here)
+    const acting = makeInstance(there)
+    const { orders } = acting
+    const started = await orders.start({ kind: 'login', returnTo: '/in' }, desktop)
+    const reader = new Reader(watching, started)
+    await reader.has(1)
+    const { orderId } = started
+    const { challengeToken } = await orders.claim(started, phone)
+    await reader.has(2)
+    const { message } = await orders.challenge({ orderId, challengeToken }, phone)
+    await reader.has(3)
+    await orders.approve({ orderId, challengeToken, proof: new Signer().prove(message) }, phone)
+    await reader.has(4)
+    await orders.finalize(started, desktop)
+    expect(await reader.ended).toBeUndefined()
+    expect(reader.statuses).toEqual(['created', 'claimed', 'waiting_user', 'approved', 'finalized'])
+    expect(reader.sequences).toEqual([1, 2, 3, 4, 5])
+    const stored = await storedOrders(here).load(orderId)
+    expect(reader.events.map(({ at }) => at)).toEqual(stored?.order.history.map(({ at }) => at))
+    expect(reader.events.map(({ redirectTo }) => redirectTo)).toEqual([undefined, undefined, undefined, '/in', '/in'])
+    for (const { heartbeat, reconnect, kind } of reader.events) {
+      expect([heartbeat, reconnect, kind]).toEqual([false, false, 'login'])
+    }
+  })
+
+  test('begins with the newest step, or after the one named', async () => {
+    const instance = makeInstance(here)
+    const order = await untilApproved(instance)
+    const readers = [undefined, 0, 1, 3, 4].map(
+      (afterSequence) => new Reader(instance, order, afterSequence === undefined ? {} : { afterSequence }),
+    )
+    for (const reader of readers) await reader.has(1)
+    await instance.orders.cancel(order, desktop)
+    for (const reader of readers) expect(await reader.ended).toBeUndefined()
+    const transitions = readers.map(({ events }) => events.filter(({ heartbeat }) => !heartbeat))
+    expect(transitions.map((events) => events.map(({ sequence }) => sequence))).toEqual([
+      [4, 5],
+      [1, 2, 3, 4, 5],
+      [2, 3, 4, 5],
+      [4, 5],
+      [5],
+    ])
+  })
+
+  test('who has missed nothing gets a sign of life at once, and so knows that the watch stands', async () => {
+    const instance = makeInstance(here)
+    const order = await untilApproved(instance)
+    const reader = new Reader(instance, order, { afterSequence: 4 })
+    await reader.has(1)
+    expect(reader.events).toEqual([expect.objectContaining({ heartbeat: true, sequence: 4, status: 'approved' })])
+    await instance.orders.cancel(order, desktop)
+    expect(await reader.ended).toBeUndefined()
+    expect(reader.sequences).toEqual([4, 5])
+  })
+
+  test('of an order that is over tells its end, unless that is known', async () => {
+    const instance = makeInstance(here)
+    const order = await untilApproved(instance)
+    await instance.orders.finalize(order, desktop)
+    const reader = new Reader(instance, order)
+    expect(await reader.ended).toBeUndefined()
+    expect(reader.statuses).toEqual(['finalized'])
+    const knowing = new Reader(instance, order, { afterSequence: 5 })
+    expect(await knowing.ended).toBeUndefined()
+    expect(knowing.events).toEqual([])
+  })
+
+  test('after a step that never was is refused', async () => {
+    const instance = makeInstance(here)
+    const order = await untilWaiting(instance)
+    expect(await new Reader(instance, order, { afterSequence: 4 }).ended).toBe('INVALID_REQUEST')
+  })
+
+  test('needs the desktop’s token before anything is told or subscribed to', async () => {
+    const records = counting(storedOrders(here))
+    const instance = makeInstance(here, { records })
+    const order = await untilWaiting(instance)
+    const watch = vi.spyOn(records, 'watch')
+    for (const desktopToken of [order.claimToken, order.challengeToken, '']) {
+      const reader = new Reader(instance, { ...order, desktopToken })
+      expect(await reader.ended).toBe('ORDER_TOKEN_INVALID')
+      expect(reader.events).toEqual([])
+    }
+    expect(watch).not.toHaveBeenCalled()
+  })
+
+  test('a step between reading and subscribing is not missed', async () => {
+    const records = storedOrders(here)
+    const acting = makeInstance(there)
+    const order = await untilWaiting(acting)
+    const watching = makeInstance(here, {
+      records: {
+        ...records,
+        async watch(orderId, onWake) {
+          await acting.orders.cancel(order, desktop)
+          return await records.watch(orderId, onWake)
+        },
+      },
+    })
+    const reader = new Reader(watching, order, { afterSequence: 3 })
+    expect(await reader.ended).toBeUndefined()
+    expect(reader.statuses).toEqual(['cancelled'])
+  })
+
+  test('a step while the watcher is busy with the one before is told next', async () => {
+    const instance = makeInstance(here)
+    const order = await untilWaiting(instance)
+    const events = instance.orders.watch(order, desktop, new AbortController().signal)
+    expect((await events.next()).value).toMatchObject({ status: 'waiting_user' })
+    await instance.orders.approve(order, phone)
+    await instance.orders.finalize(order, desktop)
+    expect((await events.next()).value).toMatchObject({ status: 'approved', sequence: 4 })
+    expect((await events.next()).value).toMatchObject({ status: 'finalized', sequence: 5 })
+    expect((await events.next()).done).toBe(true)
+  })
+
+  test('an order expires by itself, at the moment, for all who watch it and once', async () => {
+    const settings = { orderTtlSeconds: 0.4 }
+    const instances = [makeInstance(here, { settings }), makeInstance(there, { settings })] as const
+    const order = await instances[0].orders.start({ kind: 'login' }, desktop)
+    const readers = Array.from({ length: 10 }, (_, index) => new Reader(instances[index % 2 === 0 ? 0 : 1], order))
+    for (const reader of readers) {
+      expect(await reader.ended).toBeUndefined()
+      expect(reader.statuses).toEqual(['created', 'expired'])
+      expect(reader.events[1]).toMatchObject({ sequence: 2, at: order.expiresAt })
+    }
+    expect(Date.now()).toBeGreaterThanOrEqual(order.expiresAt)
+    expect(Date.now()).toBeLessThan(order.expiresAt + 2000)
+    const stored = await storedOrders(here).load(order.orderId)
+    expect(stored?.order.history.map(({ status }) => status)).toEqual(['created', 'expired'])
+    expect(stored?.version).toBe(2)
+  })
+
+  test('one that nobody watched has expired for who comes later', async () => {
+    const instance = makeInstance(here, { settings: { orderTtlSeconds: 0.05 } })
+    const order = await instance.orders.start({ kind: 'login' }, desktop)
+    await new Promise((resolve) => setTimeout(resolve, 60))
+    const reader = new Reader(instance, order, { afterSequence: 1 })
+    expect(await reader.ended).toBeUndefined()
+    expect(reader.events).toEqual([
+      expect.objectContaining({ status: 'expired', sequence: 2, at: order.expiresAt, heartbeat: false }),
+    ])
+  })
+
+  test('a server that stops sends its watchers elsewhere, also one that comes just then', async () => {
+    const instance = makeInstance(here)
+    const order = await untilWaiting(instance)
+    const readers = [new Reader(instance, order), new Reader(instance, order, { afterSequence: 3 })] as const
+    await readers[0].has(1)
+    await settle()
+    instance.stop.abort()
+    for (const reader of readers) expect(await reader.ended).toBeUndefined()
+    const last = { status: 'waiting_user', sequence: 3, reconnect: true, heartbeat: false, at: expect.any(Number) }
+    expect(readers[0].events).toEqual([expect.objectContaining({ reconnect: false }), expect.objectContaining(last)])
+    expect(readers[1].events).toEqual([expect.objectContaining({ heartbeat: true }), expect.objectContaining(last)])
+    const late = new Reader(instance, order)
+    expect(await late.ended).toBeUndefined()
+    expect(late.events.map(({ reconnect }) => reconnect)).toEqual([false, true])
+  })
+
+  test('a thousand watchers get their own order’s events, and no other', async () => {
+    const instance = makeInstance(here)
+    const acting = makeInstance(there)
+    const orders = await Promise.all(Array.from({ length: 1000 }, () => acting.orders.start({ kind: 'sign' }, desktop)))
+    const readers = orders.map((order) => new Reader(instance, order))
+    await Promise.all(readers.map((reader) => reader.has(1)))
+    await Promise.all(
+      orders.map((order, i) =>
+        i % 2 === 0 ? acting.orders.cancel(order, desktop) : acting.orders.claim(order, phone),
+      ),
+    )
+    await Promise.all(readers.map((reader) => reader.has(2)))
+    instance.stop.abort()
+    for (const [i, reader] of readers.entries()) {
+      expect(await reader.ended).toBeUndefined()
+      expect(reader.statuses).toEqual(i % 2 === 0 ? ['created', 'cancelled'] : ['created', 'claimed', 'claimed'])
+    }
+  })
+})
+
+describe('a watch', () => {
+  let store: Store
+
+  beforeAll(async () => {
+    store = await openStore('sqlite::memory:')
+  })
+  afterAll(() => store.close())
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+
+  /** An order that waits for its user, watched, on a clock that only {@link tick} moves. */
+  async function watched(settings: { orderTtlSeconds?: number } = {}, records = counting(storedOrders(store))) {
+    vi.useFakeTimers({ toFake: ['Date', 'performance', 'setTimeout', 'clearTimeout'], now: Date.now() })
+    const instance = makeInstance(store, { settings, records })
+    const order = await untilWaiting(instance)
+    const reader = new Reader(instance, order)
+    await settle()
+    expect(reader.statuses).toEqual(['waiting_user'])
+    records.loads = 0
+    return { instance, order, reader, records }
+  }
+
+  async function tick(ms: number): Promise<void> {
+    await vi.advanceTimersByTimeAsync(ms)
+    await settle()
+  }
+
+  test('has a heartbeat every 15 seconds, and reads nothing for it', async () => {
+    const { reader, records, order } = await watched()
+    await tick(14_999)
+    expect(reader.events).toHaveLength(1)
+    await tick(1)
+    expect(reader.events).toHaveLength(2)
+    expect(reader.events[1]).toEqual({
+      sequence: 3,
+      status: 'waiting_user',
+      kind: 'login',
+      at: Date.now(),
+      heartbeat: true,
+      reconnect: false,
+    })
+    await tick(90_000)
+    expect(reader.events.filter(({ heartbeat }) => heartbeat)).toHaveLength(7)
+    expect(records.loads).toBe(0)
+    expect(Date.now()).toBeLessThan(order.expiresAt)
+    await tick(15_000)
+    expect(reader.statuses.at(-1)).toBe('expired')
+    expect(await reader.ended).toBeUndefined()
+  })
+
+  test('tells the expiry in the millisecond in which it comes', async () => {
+    const { reader, order } = await watched({ orderTtlSeconds: 20 })
+    await tick(order.expiresAt - Date.now() - 1)
+    expect(reader.statuses).toEqual(['waiting_user', 'waiting_user'])
+    await tick(1)
+    expect(reader.statuses).toEqual(['waiting_user', 'waiting_user', 'expired'])
+    expect(await reader.ended).toBeUndefined()
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test('waits for the later deadline of an approved order', async () => {
+    const { instance, reader, order } = await watched({ orderTtlSeconds: 20 })
+    await tick(19_000)
+    await instance.orders.approve(order, phone)
+    await settle()
+    await tick(59_999)
+    expect(reader.statuses.at(-1)).toBe('approved')
+    await tick(1)
+    expect(reader.statuses.at(-1)).toBe('expired')
+    expect(await reader.ended).toBeUndefined()
+  })
+
+  test('looks at the clock again when a timer fires early', async () => {
+    const { reader, order } = await watched({ orderTtlSeconds: 10 })
+    // A clock that is set back makes every timer early.
+    vi.setSystemTime(Date.now() - 5000)
+    await tick(10_000)
+    expect(reader.statuses).toEqual(['waiting_user'])
+    await tick(5000)
+    expect(reader.statuses.filter((status) => status === 'expired')).toHaveLength(1)
+    expect(Date.now()).toBeGreaterThanOrEqual(order.expiresAt)
+    expect(await reader.ended).toBeUndefined()
+  })
+
+  test('of a long order ends after about ten minutes with reconnect, and nothing is missed over that', async () => {
+    const { instance, reader, order } = await watched({ orderTtlSeconds: 3600 })
+    await tick(9 * 60_000 - 1)
+    expect(reader.events.some(({ reconnect }) => reconnect)).toBe(false)
+    await tick(2 * 60_000 + 1)
+    expect(await reader.ended).toBeUndefined()
+    const last = reader.events.at(-1)
+    expect(last).toMatchObject({ reconnect: true, heartbeat: false, sequence: 3, status: 'waiting_user' })
+    expect(vi.getTimerCount()).toBe(0)
+    await instance.orders.approve(order, phone)
+    const next = new Reader(instance, order, { afterSequence: last!.sequence })
+    await settle()
+    expect(next.sequences).toEqual([4])
+    next.leave.abort()
+    await next.ended
+  })
+
+  test('ends in the moment in which the server means to stop', async () => {
+    const { reader, instance, records } = await watched()
+    instance.stop.abort()
+    await settle()
+    expect(reader.events.at(-1)).toMatchObject({ reconnect: true })
+    expect(await reader.ended).toBeUndefined()
+    expect([records.loads, records.watches, vi.getTimerCount()]).toEqual([0, 0, 0])
+  })
+
+  test('that is left costs nothing more', async () => {
+    const { reader, records, instance, order } = await watched()
+    expect([records.watches, vi.getTimerCount()]).toEqual([1, 1])
+    reader.leave.abort()
+    expect(await reader.ended).toBeUndefined()
+    expect([records.watches, vi.getTimerCount()]).toEqual([0, 0])
+    expect(reader.events).toHaveLength(1)
+    records.loads = 0
+    instance.stop.abort()
+    await makeInstance(store).orders.cancel(order, desktop)
+    await tick(300_000)
+    expect(records.loads).toBe(0)
+    expect(reader.events).toHaveLength(1)
+  })
+
+  test('that is left between two events costs nothing more either', async () => {
+    const records = counting(storedOrders(store))
+    const instance = makeInstance(store, { records })
+    const order = await untilWaiting(instance)
+    const { signal } = new AbortController()
+    const events = instance.orders.watch(order, desktop, signal)
+    await events.next()
+    expect([records.watches, getEventListeners(signal, 'abort').length]).toEqual([1, 1])
+    await events.return()
+    expect([records.watches, getEventListeners(signal, 'abort').length]).toEqual([0, 0])
+  })
+
+  test('that was left before it began tells nothing', async () => {
+    const instance = makeInstance(store)
+    const order = await untilWaiting(instance)
+    const reader = new Reader(instance, order)
+    reader.leave.abort()
+    expect(await reader.ended).toBeUndefined()
+    expect(reader.events).toEqual([])
+  })
+
+  test('ends with STORE_UNAVAILABLE when the store is away, and leaves nothing behind', async () => {
+    const records = counting(storedOrders(store))
+    const { reader, order } = await watched({}, records)
+    records.load = () => Promise.reject(new CountersignError('STORE_UNAVAILABLE', 'away'))
+    await makeInstance(store).orders.cancel(order, desktop)
+    expect(await reader.ended).toBe('STORE_UNAVAILABLE')
+    expect([records.watches, vi.getTimerCount()]).toEqual([0, 0])
+  })
+
+  test('that cannot subscribe leaves nothing behind', async () => {
+    const records = counting(storedOrders(store))
+    records.watch = () => Promise.reject(new CountersignError('STORE_UNAVAILABLE', 'away'))
+    const instance = makeInstance(store, { records })
+    const order = await untilWaiting(instance)
+    const reader = new Reader(instance, order)
+    expect(await reader.ended).toBe('STORE_UNAVAILABLE')
+    expect(getEventListeners(reader.leave.signal, 'abort')).toEqual([])
+  })
+})
