@@ -26,7 +26,8 @@ async function main(args: readonly string[]): Promise<void> {
     return
   }
   const logger = createLogger(process.stderr, logLevel(process.env.LOG_LEVEL))
-  for (const name of unknownVariables(process.env)) logger.warn(`${name} is not a setting of Countersign; is it misspelt?`)
+  for (const name of unknownVariables(process.env))
+    logger.warn(`${name} is not a setting of Countersign; is it misspelt?`)
   const service = await createCountersign({ ...optionsFromEnvironment(process.env), logger })
   let port: number
   try {

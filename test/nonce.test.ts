@@ -16,12 +16,18 @@ function mapStore(): NonceStore & { readonly map: Map<string, string>; readonly 
   return {
     map,
     ttls,
-    get: async (key) => (await later(), map.get(key) ?? null),
+    get: async (key) => {
+      await later()
+      return map.get(key) ?? null
+    },
     set: async (key, value, { ttlSeconds }) => {
       ttls.push(ttlSeconds)
       map.set(key, value)
     },
-    delete: async (key) => (await later(), void map.delete(key)),
+    delete: async (key) => {
+      await later()
+      map.delete(key)
+    },
   }
 }
 

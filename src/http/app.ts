@@ -69,20 +69,16 @@ export function createRequestHandler(parts: AppParts): RequestHandler {
     if (rpc !== undefined && isPlainConnectUnary(request)) {
       return await serveConnectUnary(rpc, request, response, { request: context, observe })
     }
-    if (path === eventsPath && request.method === 'GET') {
+    if (path === eventsPath) {
+      if (request.method !== 'GET') return refuseMethod(request, response, path, ['GET'], observe)
       return await serveEvents(parts.api.watchOrder, request, response, context, observe)
     }
     const routes = rest.get(path)
     if (routes !== undefined) {
       const route = routes.find(({ httpMethod }) => httpMethod === request.method)
       if (route !== undefined) return await serveRest(route, request, response, context, observe)
-      const allowed = routes.map(({ httpMethod }) => httpMethod).join(', ')
-      response.setHeader('allow', allowed)
-      return sendFailure(
-        response,
-        new CountersignError('METHOD_NOT_ALLOWED', `${path} is for ${allowed}, not ${request.method}`),
-        observe,
-      )
+      const allowed = routes.map(({ httpMethod }) => httpMethod)
+      return refuseMethod(request, response, path, allowed, observe)
     }
     if (servePage(request, response, path, observe)) return
     contexts.set(request, context)
@@ -92,6 +88,19 @@ export function createRequestHandler(parts: AppParts): RequestHandler {
   return (request, response) => {
     serve(request, response).catch((thrown: unknown) => sendFailure(response, toFailure(thrown), failed))
   }
+}
+
+function refuseMethod(
+  request: NodeRequest,
+  response: NodeResponse,
+  path: string,
+  allowed: readonly string[],
+  observe: FailureObserver,
+): void {
+  const list = allowed.join(', ')
+  response.setHeader('allow', list)
+  const failure = new CountersignError('METHOD_NOT_ALLOWED', `${path} is for ${list}, not ${request.method}`)
+  sendFailure(response, failure, observe)
 }
 
 async function serveReadiness(parts: AppParts, response: NodeResponse, observe: FailureObserver): Promise<void> {

@@ -1,24 +1,22 @@
 import { once } from 'node:events'
 import type { MessageInitShape } from '@bufbuild/protobuf'
-import { WatchOrderRequestSchema, WatchOrderResponseSchema } from '../../gen/countersign/v1/order_service_pb.ts'
+import { WatchOrderRequestSchema, type WatchOrderResponseSchema } from '../../gen/countersign/v1/order_service_pb.ts'
 import type { RequestContext } from '../request.ts'
 import type { FailureObserver } from '../rpc/connect-errors.ts'
 import { toFailure } from '../rpc/connect-errors.ts'
 import type { OrderHandlers } from '../rpc/order-service.ts'
+import { encodeEvent, eventStreamHeaders } from './event-stream.ts'
 import { clientGone, type NodeRequest, type NodeResponse } from './node-request.ts'
 import { orderQuery, sendFailure } from './rest.ts'
-import { messageFromRest, restFromMessage } from './rest-json.ts'
+import { messageFromRest } from './rest-json.ts'
 
 type Event = MessageInitShape<typeof WatchOrderResponseSchema>
 
 const watchInput = orderQuery('desktopToken')
 
 /**
- * Serves an order's events as server-sent events (WHATWG HTML, 9.2).
- *
- * A transition is a message with its sequence as the id, so that a client that comes back with Last-Event-ID misses nothing.
- * Signs of life are events named `heartbeat`; `reconnect` is the last of a stream that the server ends although the order
- * goes on. A client that comes back after the terminal one gets 204, which tells an EventSource to stop.
+ * Serves an order's events as server-sent events: see `encodeEvent`. A client that comes back after the terminal one gets 204,
+ * which tells an EventSource to stop.
  */
 export async function serveEvents(
   watchOrder: OrderHandlers['watchOrder'],
@@ -44,10 +42,7 @@ export async function serveEvents(
       return
     }
     response.statusCode = 200
-    response.setHeader('content-type', 'text/event-stream')
-    response.setHeader('cache-control', 'no-store, no-transform')
-    // nginx collects responses unless it is told not to.
-    response.setHeader('x-accel-buffering', 'no')
+    for (const [name, value] of Object.entries(eventStreamHeaders)) response.setHeader(name, value)
     await writeEvent(response, first.value, signal)
     for await (const event of events) await writeEvent(response, event, signal)
     response.end()
@@ -61,10 +56,7 @@ export async function serveEvents(
 }
 
 async function writeEvent(response: NodeResponse, event: Event, signal: AbortSignal): Promise<void> {
-  const data = JSON.stringify(restFromMessage(WatchOrderResponseSchema, event))
-  const name = event.heartbeat ? 'event: heartbeat\n' : event.reconnect ? 'event: reconnect\n' : ''
-  const id = name === '' ? `id: ${event.sequence}\n` : ''
   // The two classes' write() differ in their other parameters, which TypeScript cannot call through a union.
-  const more = (response as { write(text: string): boolean }).write(`${name}${id}data: ${data}\n\n`)
+  const more = (response as { write(text: string): boolean }).write(encodeEvent(event))
   if (!more) await once(response, 'drain', { signal })
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
-import { extname } from 'node:path'
 import type { ServerResponse } from 'node:http'
+import { extname } from 'node:path'
 import type { Settings } from '../config.ts'
 import { CountersignError } from '../errors.ts'
 import type { Logger } from '../log.ts'
@@ -19,7 +19,7 @@ export type PageHandler = (
 ) => boolean
 
 /** What is said to whoever opens a page of a service whose pages were not built. */
-const notBuilt = 'The pages of this service are not built. Run: npm run build:pages, then start it again.\n'
+const notBuilt = 'The pages of this service are not built. Run: npm run build, then start it again.\n'
 
 /** Where assets are served. Their names change with their content. */
 const assetsPath = '/pages/'
@@ -29,6 +29,8 @@ const contentTypes: Readonly<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
+  // Never sent as such: the compressed form of the file whose name it continues.
+  '.gz': 'application/gzip',
 }
 
 /** Where scripts/build-pages.ts puts them, seen from the sources and from what tsc makes of them (dist/src/http). */
@@ -39,6 +41,8 @@ interface ServedFile {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer
+  /** The same for clients that take gzip. */
+  readonly gzipped?: ServedFile
 }
 
 /**
@@ -63,13 +67,21 @@ export function createPages(
   const approval = page('approve.html')
   const isClaimPath = claimPath(settings.claimUrlTemplate)
   const assets = new Map<string, ServedFile>()
-  for (const [name, body] of files ?? []) if (!name.endsWith('.html')) assets.set(assetsPath + name, servedAsset(name, body))
+  for (const [name, body] of files ?? []) {
+    if (/\.(html|gz)$/.test(name)) continue
+    const gzipped = files?.get(`${name}.gz`)
+    const plain = servedAsset(name, body, {})
+    if (gzipped === undefined) assets.set(assetsPath + name, plain)
+    else
+      assets.set(assetsPath + name, { ...plain, gzipped: servedAsset(name, gzipped, { 'content-encoding': 'gzip' }) })
+  }
 
   return (request, response, path, observe) => {
     const file = isClaimPath(path) ? approval : path === '/' ? demo : assets.get(path)
     if (file === undefined) return false
-    if (request.method === 'GET' || request.method === 'HEAD') serveFile(request, response, file)
-    else {
+    if (request.method === 'GET' || request.method === 'HEAD') {
+      serveFile(request, response, takesGzip(request) ? (file.gzipped ?? file) : file)
+    } else {
       response.setHeader('allow', 'GET, HEAD')
       const message = `${path} is for GET and HEAD, not ${request.method}`
       sendFailure(response, new CountersignError('METHOD_NOT_ALLOWED', message), observe)
@@ -112,9 +124,11 @@ function servedPage(html: string): ServedFile {
   return { status: 200, headers, body: Buffer.from(html) }
 }
 
-function servedAsset(name: string, body: Buffer): ServedFile {
+function servedAsset(name: string, body: Buffer, encoding: Readonly<Record<string, string>>): ServedFile {
   const headers = {
     ...pageHeaders,
+    ...encoding,
+    vary: 'Origin, Accept-Encoding',
     'content-type': contentTypes[extname(name)] as string,
     'cache-control': 'public, max-age=31536000, immutable',
     etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`,
@@ -134,6 +148,11 @@ function serveFile(request: NodeRequest, response: NodeResponse, { status, heade
   answer.statusCode = status
   answer.setHeader('content-length', body.length)
   answer.end(request.method === 'HEAD' ? undefined : body)
+}
+
+/** Whether Accept-Encoding names gzip, and not with a weight of zero. */
+function takesGzip(request: NodeRequest): boolean {
+  return /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i.test(String(request.headers['accept-encoding'] ?? ''))
 }
 
 /** Whether If-None-Match names the tag, by the weak comparison of RFC 9110, 13.1.2. */

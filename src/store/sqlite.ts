@@ -20,7 +20,7 @@ const SWEEP_EVERY_MS = 5000
 const SWEEP_AGAIN_MS = 10
 const ROWS_PER_SWEEP = 200
 
-// Entries have a rowid: their values are too long to move about in the tree of the keys (see bench/README.md).
+// Entries have a rowid: their values are too long to move about in the tree of the keys.
 const SCHEMA = `
   CREATE TABLE entries (
     key TEXT PRIMARY KEY,

@@ -69,7 +69,9 @@ test('the client snippet signs in, with the wallet that a page of Nimiq Pay find
 test('the order snippet goes from created to finalized', async () => {
   const { url } = await startService()
   const { stdout } = await runTypeScript(crossDevice.code, url, havePhoneApprove)
-  expect(stdout).toMatch(/^Scan \S+ and compare the code \d\d\n(created\n)?(claimed\n)?(waiting_user\n)?approved\nGo to \/\nfinalized\n$/)
+  expect(stdout).toMatch(
+    /^Scan \S+ and compare the code \d\d\n(created\n)?(claimed\n)?(waiting_user\n)?approved\nGo to \/\nfinalized\n$/,
+  )
 })
 
 /** Has a phone approve the order as soon as its claim URL is printed. */

@@ -259,6 +259,8 @@ describe('over REST alone', () => {
     const answer = await rest(url, '/wallet/nonce')
     expect(answer).toMatchObject({ status: 405, json: { code: 'METHOD_NOT_ALLOWED' } })
     expect(answer.headers.get('allow')).toBe('POST')
+    const events = await rest(url, '/cross-device/events', {})
+    expect([events.json.code, events.headers.get('allow')]).toEqual(['METHOD_NOT_ALLOWED', 'GET'])
   })
 })
 

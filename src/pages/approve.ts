@@ -1,0 +1,190 @@
+import {
+  CountersignClientError,
+  createCountersignClient,
+  nimiqPay,
+  type OrderChallenge,
+  type PhoneOrder,
+  readWalletAnswer,
+  type Wallet,
+  type WalletSignature,
+} from '../client/index.ts'
+import { Countdown } from './countdown.ts'
+import { describeDevice } from './device.ts'
+import { byId, fill, metaContent, showOnly } from './dom.ts'
+import { countWrongCode, forgetClaim, takeClaim } from './held-claim.ts'
+import { Tasks } from './tasks.ts'
+import { openToyWallet, type ToyWallet } from './toy-wallet.ts'
+import { approved, declined, type Ending, endingOf, linkIncomplete, tooManyWrongCodes } from './words.ts'
+
+/**
+ * The approval page: where a claim URL leads on a phone.
+ *
+ * It claims the order only when its user taps "Review the request". Link previews and mail scanners open URLs, and some of
+ * them run scripts: were the order claimed on load, they would take it from the person it is meant for.
+ */
+
+const claim = takeClaim(metaContent('countersign-claim-url'))
+const client = createCountersignClient({ autoPersistToken: false })
+const sections = ['start', 'review', 'ended'].map((id) => byId(id))
+const codeInput = byId<HTMLInputElement>('code-input')
+const maxWrongCodes = 3
+const pageTitle = document.title
+
+let order: PhoneOrder | undefined
+let challenge: OrderChallenge | undefined
+let wallet: Wallet | undefined
+
+const tasks = new Tasks((code) => {
+  const ending = endingOf(code)
+  if (ending !== undefined) end(ending)
+  return ending !== undefined
+})
+
+const countdown = new Countdown(
+  (text) => {
+    byId('countdown').textContent = text
+  },
+  () => void recheck(),
+)
+
+if (claim === undefined) end(linkIncomplete)
+else showOnly(byId('start'), sections)
+
+byId('review-button').addEventListener('click', () => void tasks.run(review))
+byId('approve-button').addEventListener('click', () => void tasks.run(approve))
+// Also while an approval is on its way: "no" counts for as long as it can.
+byId('decline-button').addEventListener('click', () => void tasks.runInstead(decline))
+codeInput.addEventListener('input', () => showCodeError(''))
+codeInput.addEventListener('keydown', ({ key }) => key === 'Enter' && void tasks.run(approve))
+// The order may be over by the time that its user looks at it again.
+document.addEventListener('visibilitychange', () => void recheck())
+// Another request of a template that has the order in the fragment, opened in this very tab.
+addEventListener('hashchange', () => location.reload())
+
+/** Claims the order and shows what it is about. */
+async function review(signal: AbortSignal): Promise<void> {
+  if (claim === undefined) return
+  order ??= await client.claimOrder(claim, { claimKey: claim.claimKey, signal })
+  challenge = await client.getOrderChallenge(order, { signal })
+  wallet = remembering(findWallet(challenge))
+  showChallenge(challenge)
+}
+
+async function approve(signal: AbortSignal): Promise<void> {
+  if (order === undefined || challenge === undefined || wallet === undefined) return
+  const confirmationCode = challenge.confirmationCodeRequired ? codeInput.value.trim() : undefined
+  if (confirmationCode !== undefined && !/^[0-9]{6}$/.test(confirmationCode)) {
+    return showCodeError('The code has six digits.')
+  }
+  try {
+    await client.approveOrder(order, { challenge, wallet, confirmationCode, signal })
+  } catch (thrown) {
+    if (!(thrown instanceof CountersignClientError && thrown.code === 'CONFIRMATION_CODE_WRONG')) throw thrown
+    return await wrongCode(order, signal)
+  }
+  end(approved)
+}
+
+async function decline(signal: AbortSignal): Promise<void> {
+  if (order === undefined) return
+  await client.rejectOrder(order, { signal })
+  end(declined)
+}
+
+/** The service counts the wrong codes, and says only by refusing that it was the last. */
+async function wrongCode(order: PhoneOrder, signal: AbortSignal): Promise<void> {
+  const left = Math.max(1, maxWrongCodes - countWrongCode())
+  try {
+    await client.getOrderChallenge(order, { signal })
+  } catch (thrown) {
+    if (!(thrown instanceof CountersignClientError && thrown.code === 'ORDER_REJECTED')) throw thrown
+    return end(tooManyWrongCodes)
+  }
+  showCodeError(`That is not the code on your computer. ${left === 1 ? 'One try' : `${left} tries`} left.`)
+  codeInput.select()
+}
+
+/** Asks the service whether the order still stands. */
+async function recheck(): Promise<void> {
+  if (order === undefined || challenge === undefined || tasks.busy || document.visibilityState === 'hidden') return
+  try {
+    await client.getOrderChallenge(order)
+  } catch (thrown) {
+    const ending = thrown instanceof CountersignClientError ? endingOf(thrown.code) : undefined
+    // Whatever else failed, the next tap will tell.
+    if (ending !== undefined && !tasks.busy) end(ending)
+  }
+}
+
+function showChallenge(challenge: OrderChallenge): void {
+  const root = byId('review')
+  const { kind, requester, displayTitle, displaySummary, confirmationCode } = challenge
+  const site = new URL(requester.origin)
+  const title = displayTitle ?? (kind === 'login' ? `Sign in to ${site.host}?` : `Sign for ${site.host}?`)
+  fill(root, 'kind', kind === 'login' ? 'Sign-in request' : 'Signature request')
+  fill(root, 'title', title)
+  fill(root, 'summary', displaySummary)
+  fill(root, 'code', confirmationCode ?? '')
+  byId('compare').hidden = challenge.confirmationCodeRequired
+  byId('enter').hidden = !challenge.confirmationCodeRequired
+  fill(root, 'origin', site.protocol === 'https:' ? site.host : site.origin)
+  fill(root, 'device', [describeDevice(requester.userAgent), requester.ip].filter((part) => part !== '').join(', '))
+  fill(root, 'payloadHash', challenge.payloadHash)
+  fill(root, 'message', challenge.message)
+  showWallet(root, challenge)
+  document.title = `${title} · ${pageTitle.split(' · ').at(-1)}`
+  countdown.start(challenge.expiresAt, challenge.expiresAt - challenge.issuedAt)
+  showOnly(root, sections)
+}
+
+function showWallet(root: HTMLElement, { adapterId }: OrderChallenge): void {
+  const toy = isToy(wallet) ? wallet : undefined
+  const name = toy === undefined ? 'Nimiq Pay' : 'The toy wallet of this page'
+  fill(root, 'wallet', wallet === undefined ? `No wallet here is of the kind that is asked for, ${adapterId}` : name)
+  fill(root, 'address', toy?.address)
+  byId('toy-note').hidden = toy === undefined
+  byId('approve-button').hidden = wallet === undefined
+}
+
+/** The wallet of the app that the page was opened in; else a toy. */
+function findWallet({ adapterId }: OrderChallenge): Wallet | undefined {
+  const inPage = nimiqPay()
+  return inPage !== undefined && adapterId !== undefined && adapterId !== inPage.adapterId
+    ? undefined
+    : (inPage ?? openToyWallet(adapterId))
+}
+
+/** Keeps what the wallet signed: when an answer is lost, its user is not asked a second time. */
+function remembering<W extends Wallet>(wallet: W | undefined): W | undefined {
+  if (wallet === undefined) return undefined
+  let signed: { readonly message: string; readonly answer: WalletSignature } | undefined
+  return {
+    ...wallet,
+    async sign(message: string) {
+      // Read here, because wallets also answer with an error, which is not to be kept.
+      if (signed?.message !== message) signed = { message, answer: readWalletAnswer(await wallet.sign(message)) }
+      return signed.answer
+    },
+  }
+}
+
+function isToy(wallet: Wallet | undefined): wallet is ToyWallet {
+  return wallet !== undefined && 'publicKeyHex' in wallet
+}
+
+function showCodeError(text: string): void {
+  byId('code-error').textContent = text
+  codeInput.setAttribute('aria-invalid', String(text !== ''))
+  if (text !== '') codeInput.focus()
+}
+
+function end({ seal, title, advice }: Ending): void {
+  const root = byId('ended')
+  root.dataset.seal = seal
+  fill(root, 'ending', title)
+  fill(root, 'advice', advice)
+  countdown.stop()
+  forgetClaim()
+  document.title = `${title} · ${pageTitle.split(' · ').at(-1)}`
+  showOnly(root, sections)
+}

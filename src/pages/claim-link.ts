@@ -1,0 +1,33 @@
+import type { Claim } from '../client/claim-url.ts'
+
+const forms: Readonly<Record<string, string>> = {
+  orderId: '[A-Za-z0-9_-]{1,64}',
+  claimToken: '[A-Za-z0-9_.~-]{1,512}',
+}
+
+/**
+ * Reads a claim URL of the service's own template, which need not have the form that `parseClaimUrl` knows. A query that the
+ * template does not have, such as messengers add to links, is passed over. `undefined` when something is missing.
+ */
+export function readClaimLink(template: string, url: Pick<URL, 'pathname' | 'search' | 'hash'>): Claim | undefined {
+  const [head = '', fragment = ''] = template.replace('{origin}', '').split('#')
+  const address = url.pathname + (head.includes('?') ? url.search : '')
+  const found = { ...match(head || '/', address), ...match(fragment, url.hash.slice(1)) }
+  const { orderId, claimToken } = found
+  return orderId === undefined || claimToken === undefined ? undefined : { orderId, claimToken }
+}
+
+function match(template: string, text: string): Record<string, string> | undefined {
+  const seen = new Set<string>()
+  const pattern = template
+    .split(/\{(orderId|claimToken)\}/)
+    .map((part, index) => {
+      if (index % 2 === 0) return part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+      // A name can be given to one group only.
+      const name = seen.has(part) ? '' : `?<${part}>`
+      seen.add(part)
+      return `(${name}${forms[part]})`
+    })
+    .join('')
+  return new RegExp(`^${pattern}$`).exec(text)?.groups
+}

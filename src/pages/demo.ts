@@ -1,0 +1,81 @@
+import { createCountersignClient, nimiqPay, type Session } from '../client/index.ts'
+import { preparePhoneSignIn } from './demo-phone.ts'
+import { showSession, showSessions } from './demo-sessions.ts'
+import { prepareSignOrders } from './demo-sign.ts'
+import { byId, fill } from './dom.ts'
+import { Tasks } from './tasks.ts'
+import { forgetToyWallet, openToyWallet } from './toy-wallet.ts'
+
+/** The demo: both ways to sign in, the session, and a signature order. The session is in the cookie alone. */
+
+const client = createCountersignClient({ autoPersistToken: false })
+const views = { out: byId('signed-out'), in: byId('signed-in') }
+const inPage = nimiqPay()
+const tasks = new Tasks()
+const act = (work: () => Promise<void>): Promise<void> => tasks.run(work)
+
+byId('sign-in-button').addEventListener('click', () => void act(signInHere))
+byId('new-wallet-button').addEventListener('click', () => {
+  forgetToyWallet()
+  showWallet()
+})
+byId('sign-out-button').addEventListener('click', () => void act(signOut))
+byId('revoke-others-button').addEventListener('click', () => void act(revokeOthers))
+showWallet()
+prepareSignOrders(client)
+preparePhoneSignIn(client, (session) => void act(() => arrive(session)))
+void act(lookForSession)
+
+async function lookForSession(): Promise<void> {
+  const session = await client.getCurrentSession()
+  if (session === undefined) showSignedOut()
+  else await showSignedIn(session)
+}
+
+async function signInHere(): Promise<void> {
+  const wallet = inPage ?? openToyWallet()
+  const { session } = await client.signInWallet(wallet === undefined ? {} : { wallet })
+  await arrive(session)
+}
+
+/** Shows a session that was made just now. */
+async function arrive(session: Session): Promise<void> {
+  await showSignedIn(session)
+  byId('session-title').focus()
+}
+
+async function signOut(): Promise<void> {
+  await client.signOut()
+  showSignedOut()
+  byId('direct-title').focus()
+}
+
+async function revokeOthers(): Promise<void> {
+  await client.revokeOtherSessions()
+  await showSessions(client, act)
+  byId('sessions-title').focus()
+}
+
+async function showSignedIn(session: Session): Promise<void> {
+  byId('chip').textContent = 'Signed in'
+  views.out.hidden = true
+  showSession(session)
+  views.in.hidden = false
+  await showSessions(client, act)
+}
+
+function showSignedOut(): void {
+  byId('chip').textContent = 'Not signed in'
+  views.in.hidden = true
+  views.out.hidden = false
+  // So that the wallet can answer the tap itself; when it fails, the tap fetches one.
+  client.prepareSignIn().catch(() => {})
+}
+
+function showWallet(): void {
+  const toy = inPage === undefined ? openToyWallet() : undefined
+  fill(views.out, 'wallet', toy === undefined ? 'Nimiq Pay' : 'A toy, made in this page')
+  fill(views.out, 'address', toy?.address)
+  byId('toy-note').hidden = toy === undefined
+  byId('new-wallet-button').hidden = toy === undefined
+}

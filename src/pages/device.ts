@@ -1,0 +1,30 @@
+/** Browsers by what only they say; the order matters, since most also claim to be Chrome or Safari. */
+const browsers: readonly (readonly [RegExp, string])[] = [
+  [/\bEdg(A|iOS)?\//, 'Edge'],
+  [/\b(OPR|Opera)\//, 'Opera'],
+  [/\bSamsungBrowser\//, 'Samsung Internet'],
+  [/\b(Firefox|FxiOS)\//, 'Firefox'],
+  [/\b(HeadlessChrome|Chrome|CriOS|Chromium)\//, 'Chrome'],
+  [/\bVersion\/[\d.]+.*\bSafari\//, 'Safari'],
+]
+
+const systems: readonly (readonly [RegExp, string])[] = [
+  [/\biPhone\b/, 'iPhone'],
+  [/\biPad\b/, 'iPad'],
+  [/\bAndroid\b/, 'Android'],
+  [/\bWindows\b/, 'Windows'],
+  [/\bCrOS\b/, 'ChromeOS'],
+  [/\bMac OS X\b|\bMacintosh\b/, 'Mac'],
+  [/\bLinux\b|\bX11\b/, 'Linux'],
+]
+
+/** A user agent in words, such as "Firefox on Windows". It says what the device claims to be; anyone can claim anything. */
+export function describeDevice(userAgent: string): string {
+  const browser = browsers.find(([pattern]) => pattern.test(userAgent))?.[1]
+  const system = systems.find(([pattern]) => pattern.test(userAgent))?.[1]
+  if (browser !== undefined && system !== undefined) return `${browser} on ${system}`
+  if (browser !== undefined || system !== undefined) return browser ?? `A browser on ${system}`
+  // A program. Its name comes first, by convention.
+  const program = /^[\w.-]{1,40}/.exec(userAgent)?.[0]
+  return program === undefined ? 'Not known' : `A program (${program})`
+}

@@ -1,0 +1,80 @@
+import type { Locator, Page } from 'playwright-core'
+import { expect } from 'vitest'
+import { scan } from './support.ts'
+
+/** Steps that people take on the pages, by what they see of them. */
+
+/** Opens the demo on a desktop and has it show the code for the phone. */
+export async function openForPhone(desktop: Page, url: string): Promise<Locator> {
+  await desktop.goto(url)
+  return await showCode(desktop)
+}
+
+/** Has the demo show the code for the phone. */
+export async function showCode(desktop: Page): Promise<Locator> {
+  await phoneCard(desktop).getByRole('button', { name: 'Show the code' }).click()
+  const code = qrCode(phoneCard(desktop))
+  await code.waitFor()
+  return code
+}
+
+/** The part of the demo where the phone signs the desktop in. */
+export function phoneCard(desktop: Page): Locator {
+  return desktop.getByRole('region', { name: 'With your phone' })
+}
+
+/** The part of the demo where the phone signs something. */
+export function signCard(desktop: Page): Locator {
+  return desktop.getByRole('region', { name: 'Have something signed' })
+}
+
+/** The QR code in a part of the demo. */
+export function qrCode(card: Locator): Locator {
+  return card.getByRole('img', { name: /QR code/ })
+}
+
+/** The confirmation code that a part of the demo shows. */
+export async function confirmationCode(card: Locator): Promise<string> {
+  return (await card.locator('[part=code] > [aria-hidden]').textContent()) ?? ''
+}
+
+/** Waits for a part of the demo to tell that the phone's user is to decide. */
+export async function expectAnswerAwaited(card: Locator): Promise<void> {
+  await card.getByText('Compare the confirmation code').waitFor()
+}
+
+/** Scans the code and opens the approval page on a phone. */
+export async function openOnPhone(phone: Page, code: Locator): Promise<string> {
+  const claimUrl = await scan(code)
+  await phone.goto(claimUrl)
+  await phone.getByRole('heading', { name: 'A request is waiting for you' }).waitFor()
+  return claimUrl
+}
+
+/** Scans the code and has the phone review the request. */
+export async function reviewOnPhone(phone: Page, code: Locator): Promise<string> {
+  const claimUrl = await openOnPhone(phone, code)
+  await phone.getByRole('button', { name: 'Review the request' }).click()
+  await phone.getByRole('button', { name: 'Approve' }).waitFor()
+  return claimUrl
+}
+
+/** Expects a page's main heading to come to say this, with the focus on it. */
+export async function expectHeading(page: Page, name: string | RegExp): Promise<void> {
+  const heading = page.getByRole('heading', { name })
+  await heading.waitFor()
+  expect(await heading.evaluate((element) => element === document.activeElement)).toBe(true)
+}
+
+/** Expects the desktop to be signed in with an address. */
+export async function expectSignedIn(desktop: Page, address?: string): Promise<void> {
+  const session = desktop.getByRole('region', { name: 'You are signed in' })
+  await session.waitFor()
+  if (address !== undefined) expect(await session.textContent()).toContain(address)
+}
+
+/** The address of the wallet that the phone is about to sign with. */
+export async function addressOf(page: Page): Promise<string> {
+  const text = (await page.locator('main').textContent()) ?? ''
+  return /NQ\d\d( [0-9A-Z]{4}){8}/.exec(text)![0]
+}

@@ -1,0 +1,64 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+import { onTestFinished } from 'vitest'
+import type { CountersignClient, Wallet } from '../../src/client/index.ts'
+
+/** What {@link applicationScript} puts into the window, for tests to use. */
+export interface ApplicationWindow {
+  readonly client: CountersignClient
+  readonly wallet: Wallet
+  /** Shows the code for the phone. */
+  showCode(): void
+  /** The address of whoever signed in with a phone. */
+  readonly signedIn: string | undefined
+}
+
+/** A site of its own, on a port of its own; stopped when the test ends. Answers every path alike but for `/script.js`. */
+export async function serveSite(html: string, script = ''): Promise<{ readonly port: number; readonly url: string }> {
+  const server = createServer(({ url }, response) => {
+    const isScript = url === '/script.js'
+    response.setHeader('content-type', isScript ? 'text/javascript' : 'text/html')
+    // So that only a page's own rules can keep it from coming here.
+    response.setHeader('access-control-allow-origin', '*').end(isScript ? script : html)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  return { port, url: `http://127.0.0.1:${port}` }
+}
+
+/** An application's page that uses the client and the element, with the service named in `?service=`. */
+export const applicationPage = `<!doctype html><html lang="en"><title>An application</title><body><main></main>
+  <script type="module" src="/script.js"></script></body></html>`
+
+/** Bundles the client as applications do. */
+export async function applicationScript(): Promise<string> {
+  const { outputFiles } = await build({
+    stdin: {
+      contents: `
+        import { createCountersignClient } from './client/index.ts'
+        import { CountersignSignIn } from './client/element.ts'
+        import { openToyWallet } from './pages/toy-wallet.ts'
+        const baseUrl = new URLSearchParams(location.search).get('service')
+        window.client = createCountersignClient({ baseUrl })
+        window.wallet = openToyWallet()
+        window.showCode = () => {
+          const element = new CountersignSignIn()
+          element.setAttribute('base-url', baseUrl)
+          element.addEventListener('countersign:signed-in', (event) => {
+            window.signedIn = event.detail.session.address
+          })
+          document.querySelector('main').append(element)
+        }`,
+      resolveDir: fileURLToPath(new URL('../../src/', import.meta.url)),
+    },
+    bundle: true,
+    format: 'esm',
+    platform: 'browser',
+    write: false,
+    logLevel: 'warning',
+  })
+  return outputFiles[0]!.text
+}

@@ -1,0 +1,124 @@
+import { accessSync, constants, mkdirSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import axe from 'axe-core'
+import jsQR from 'jsqr'
+import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from 'playwright-core'
+import { PNG } from 'pngjs'
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
+import { hasPart } from '../support/optional.ts'
+
+/** Whether there is a browser to test with. */
+export const hasChromium: boolean = hasPart('chromium', ['--version'])
+
+// Its types are those of an ES module, which it is not.
+const decodeQr = jsQR as unknown as typeof jsQR.default
+const screenshots = new URL('../../screenshots/', import.meta.url)
+
+/** What a test saw a context's pages do. */
+export interface Trail {
+  /** URL, method and Referer of each request. */
+  readonly requests: { readonly url: string; readonly method: string; readonly referer: string | undefined }[]
+  /** Violations of a page's Content-Security-Policy, and scripts that threw. */
+  readonly faults: string[]
+}
+
+/** A browser for this file's tests; each of them makes contexts of its own. */
+export function useBrowser(): { open(options?: BrowserContextOptions): Promise<{ page: Page; trail: Trail }> } {
+  let browser: Browser | undefined
+  beforeAll(async () => {
+    mkdirSync(screenshots, { recursive: true })
+    browser = await chromium.launch({
+      executablePath: programPath('chromium'),
+      args: [
+        '--no-sandbox',
+        '--disable-gpu',
+        '--disable-quic',
+        '--no-first-run',
+        '--disable-background-networking',
+        '--disable-component-update',
+        '--disable-sync',
+      ],
+    })
+  })
+  afterAll(async () => await browser?.close())
+  return {
+    async open(options = {}) {
+      const context = await (browser as Browser).newContext({ reducedMotion: 'reduce', locale: 'en-GB', ...options })
+      context.setDefaultTimeout(15_000)
+      onTestFinished(() => context.close())
+      const trail: Trail = { requests: [], faults: [] }
+      context.on('request', async (request) => {
+        const entry = { url: request.url(), method: request.method(), referer: undefined as string | undefined }
+        trail.requests.push(entry)
+        entry.referer = await request.headerValue('referer').then(
+          (value) => value || undefined,
+          () => undefined,
+        )
+      })
+      context.on('weberror', (error) => trail.faults.push(String(error.error())))
+      context.on('console', (message) => {
+        if (/Content.Security.Policy|Trusted/i.test(message.text())) trail.faults.push(message.text())
+      })
+      return { page: await context.newPage(), trail }
+    },
+  }
+}
+
+function programPath(name: string): string {
+  for (const folder of (process.env.PATH ?? '').split(':')) {
+    try {
+      accessSync(`${folder}/${name}`, constants.X_OK)
+      return `${folder}/${name}`
+    } catch {
+      // Not in this folder.
+    }
+  }
+  throw new Error(`${name} is not on the PATH`)
+}
+
+/** Expects the pages of a context to have broken none of their own rules. */
+export function expectNoFaults(...trails: readonly Trail[]): void {
+  expect(trails.flatMap(({ faults }) => faults)).toEqual([])
+}
+
+/** Keeps a picture of a page for people to look at. */
+export async function screenshot(page: Page, name: string): Promise<void> {
+  await page.screenshot({ path: fileURLToPath(new URL(`${name}.png`, screenshots)), fullPage: true })
+}
+
+/** Reads a QR code off the screen, as a phone's camera does. */
+export async function scan(code: Locator): Promise<string> {
+  const { width, height, data } = PNG.sync.read(await code.screenshot({ scale: 'css' }))
+  const found = decodeQr(new Uint8ClampedArray(data), width, height)
+  if (found === null) throw new Error('there is no QR code to be read')
+  return found.data
+}
+
+/** Expects axe-core to find no serious fault in what a page shows now. */
+export async function expectAccessible(page: Page, state: string): Promise<void> {
+  await page.evaluate(axe.source)
+  const found = await page.evaluate(async () => {
+    // biome-ignore lint/suspicious/noExplicitAny: axe puts itself into the window, untyped.
+    const { violations } = await (globalThis as any).axe.run(document)
+    return violations.map(({ id, impact, nodes }: { id: string; impact: string; nodes: { html: string }[] }) => {
+      return { id, impact, nodes: nodes.map(({ html }) => html) }
+    })
+  })
+  const serious = found.filter(({ impact }: { impact: string }) => /serious|critical/.test(impact))
+  expect(serious, state).toEqual([])
+}
+
+/** Expects a page not to scroll sideways, and nothing in it to stand out of its card. */
+export async function expectNoSidewaysScroll(page: Page, state: string): Promise<void> {
+  const outside = await page.evaluate(() => {
+    const { scrollWidth, clientWidth } = document.documentElement
+    const visible = [...document.querySelectorAll('.card *')].filter((element) => element.checkVisibility())
+    const stickingOut = visible.filter((element) => {
+      const card = element.closest('.card') as Element
+      const inside = card.getBoundingClientRect().right - Number.parseFloat(getComputedStyle(card).paddingRight)
+      return element.getBoundingClientRect().right > inside
+    })
+    return [...(scrollWidth > clientWidth ? ['the page'] : []), ...stickingOut.map((element) => element.outerHTML)]
+  })
+  expect(outside, state).toEqual([])
+}

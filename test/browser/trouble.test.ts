@@ -1,0 +1,212 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { RedisServer } from '../support/redis-server.ts'
+import { spawnService, startService } from '../support/service.ts'
+import { redisUrl } from '../support/stores.ts'
+import { makeWallet } from '../support/wallet.ts'
+import {
+  addressOf,
+  confirmationCode,
+  expectAnswerAwaited,
+  expectHeading,
+  expectSignedIn,
+  openForPhone,
+  openOnPhone,
+  phoneCard,
+  qrCode,
+  reviewOnPhone,
+  signCard,
+} from './flows.ts'
+import { SwitchingProxy } from './proxy.ts'
+import { hasChromium, scan, useBrowser } from './support.ts'
+
+const secret = 'a secret for tests and for nothing else'
+
+describe.skipIf(!hasChromium)('when something comes between', () => {
+  const browser = useBrowser()
+
+  test('an order that expires makes way for a new code; the phones are told', async () => {
+    const { url } = await startService({ orderTtlSeconds: 10 })
+    const desktop = await browser.open()
+    const [early, late] = [await browser.open(), await browser.open()]
+    const code = await openForPhone(desktop.page, url)
+    const first = await openOnPhone(late.page, code)
+    await signCard(desktop.page).getByRole('button', { name: 'Ask the phone' }).click()
+    await reviewOnPhone(early.page, qrCode(signCard(desktop.page)))
+    // One is reading when its order expires, the other comes after it did.
+    await expectHeading(early.page, 'This request has expired')
+    await expect.poll(async () => await scan(code).catch(() => first), { timeout: 20_000 }).not.toBe(first)
+    await late.page.getByRole('button', { name: 'Review the request' }).click()
+    await expectHeading(late.page, 'This request has expired')
+    await reviewOnPhone(late.page, code)
+    await late.page.getByRole('button', { name: 'Approve' }).click()
+    await expectSignedIn(desktop.page)
+  })
+
+  test('the phone is offline for 5 s in the middle', async () => {
+    const { url } = await startService()
+    const desktop = await browser.open()
+    const phone = await browser.open()
+    await reviewOnPhone(phone.page, await openForPhone(desktop.page, url))
+    await phone.page.context().setOffline(true)
+    await phone.page.getByRole('button', { name: 'Approve' }).click()
+    await phone.page.getByText('You are offline').waitFor()
+    await phone.page.waitForTimeout(5000)
+    await phone.page.context().setOffline(false)
+    await expectHeading(phone.page, 'Approved')
+    await expectSignedIn(desktop.page)
+  })
+
+  test('a decline counts while an approval is held up', async () => {
+    const { url } = await startService()
+    const desktop = await browser.open()
+    const phone = await browser.open()
+    await reviewOnPhone(phone.page, await openForPhone(desktop.page, url))
+    await phone.page.context().setOffline(true)
+    await phone.page.getByRole('button', { name: 'Approve' }).click()
+    await phone.page.getByText('You are offline').waitFor()
+    await phone.page.getByRole('button', { name: 'Decline' }).click()
+    await phone.page.context().setOffline(false)
+    await expectHeading(phone.page, 'Declined')
+    await phoneCard(desktop.page).getByText('Declined on the phone').waitFor()
+  })
+
+  test('the phone reloads the page in the middle', async () => {
+    const { url } = await startService()
+    const desktop = await browser.open()
+    const phone = await browser.open()
+    await reviewOnPhone(phone.page, await openForPhone(desktop.page, url))
+    await phone.page.reload()
+    await phone.page.getByRole('button', { name: 'Review the request' }).click()
+    await phone.page.getByRole('button', { name: 'Approve' }).click()
+    await expectHeading(phone.page, 'Approved')
+    await expectSignedIn(desktop.page)
+    // What the tab kept for this is gone.
+    await phone.page.reload()
+    await expectHeading(phone.page, 'This link is not complete')
+  })
+
+  test('a second phone comes too late', async () => {
+    const { url } = await startService()
+    const desktop = await browser.open()
+    const phone = await browser.open()
+    const other = await browser.open()
+    const claimUrl = await reviewOnPhone(phone.page, await openForPhone(desktop.page, url))
+    await other.page.goto(claimUrl)
+    await other.page.getByRole('button', { name: 'Review the request' }).click()
+    await expectHeading(other.page, 'Another phone has this request')
+  })
+
+  test('where a code has to be entered, three wrong ones are the end', async () => {
+    const { url } = await startService({ confirmationCode: 'required' })
+    const desktop = await browser.open()
+    const phone = await browser.open()
+    const enter = async (digits: string): Promise<void> => {
+      await phone.page.getByLabel('Enter the code').fill(digits)
+      await phone.page.getByRole('button', { name: 'Approve' }).click()
+    }
+    const code = await openForPhone(desktop.page, url)
+    await reviewOnPhone(phone.page, code)
+    const right = await confirmationCode(phoneCard(desktop.page))
+    expect(right).toMatch(/^\d{6}$/)
+    const wrong = right === '000000' ? '000001' : '000000'
+    expect(await phone.page.locator('main').textContent()).not.toContain(right)
+    await enter('12')
+    await phone.page.getByText('The code has six digits').waitFor()
+    await enter(wrong)
+    await phone.page.getByText('2 tries left').waitFor()
+    await enter(wrong)
+    await phone.page.getByText('One try left').waitFor()
+    await enter(wrong)
+    await expectHeading(phone.page, 'Declined: the code was wrong three times')
+    await phoneCard(desktop.page).getByText('Declined on the phone').waitFor()
+  })
+
+  test('where a code has to be entered, the right one approves', async () => {
+    const { url } = await startService({ confirmationCode: 'required' })
+    const desktop = await browser.open()
+    const phone = await browser.open()
+    await reviewOnPhone(phone.page, await openForPhone(desktop.page, url))
+    const right = await confirmationCode(phoneCard(desktop.page))
+    expect(right).toMatch(/^\d{6}$/)
+    await phone.page.getByLabel('Enter the code').fill(right)
+    await phone.page.keyboard.press('Enter')
+    await expectHeading(phone.page, 'Approved')
+    await expectSignedIn(desktop.page)
+  })
+
+  test('a wallet in the page signs; when its user declines there, nothing is lost', async () => {
+    const { url } = await startService()
+    const wallet = makeWallet()
+    const desktop = await browser.open()
+    const phone = await browser.open()
+    let asked = 0
+    await phone.page.exposeFunction('signForTest', (message: string) =>
+      ++asked === 1
+        ? { error: { type: 'PermissionDenied', message: 'The user said no' } }
+        : { publicKey: wallet.publicKeyHex, signature: wallet.sign(message) },
+    )
+    await phone.page.addInitScript(() => {
+      // biome-ignore lint/suspicious/noExplicitAny: a wallet app puts its provider into the window.
+      const page = globalThis as any
+      page.nimiq = { sign: (message: string) => page.signForTest(message), listAccounts: async () => [] }
+    })
+    await reviewOnPhone(phone.page, await openForPhone(desktop.page, url))
+    await phone.page.getByText('Nimiq Pay').waitFor()
+    expect(await phone.page.getByText('Toy wallet').isVisible()).toBe(false)
+    await phone.page.getByRole('button', { name: 'Approve' }).click()
+    await phone.page.getByText('You declined in your wallet').waitFor()
+    // What it signs after that is signed once, though the answer to the call is lost.
+    const approveCall = '**/countersign.v1.OrderService/ApproveOrder'
+    await phone.page.route(approveCall, (route) =>
+      route.fulfill({ contentType: 'text/html', body: 'Log in to the Wi-Fi' }),
+    )
+    await phone.page.getByRole('button', { name: 'Try again' }).click()
+    await phone.page.getByText('That did not work').waitFor()
+    await phone.page.unroute(approveCall)
+    await phone.page.getByRole('button', { name: 'Try again' }).click()
+    await expectHeading(phone.page, 'Approved')
+    await expectSignedIn(desktop.page, wallet.address)
+    expect(asked).toBe(2)
+  })
+
+  describe.skipIf(redisUrl === undefined)('on Redis', () => {
+    test('the desktop’s instance is killed: its stream goes on from another', async () => {
+      const proxy = await SwitchingProxy.listen()
+      onTestFinished(() => proxy.close())
+      const environment = {
+        COUNTERSIGN_STORE: await redisUrl!(),
+        COUNTERSIGN_SECRET: secret,
+        COUNTERSIGN_PUBLIC_URL: proxy.url,
+      }
+      const [one, two] = await Promise.all([spawnService(environment), spawnService(environment)])
+      proxy.target = one.url
+      const desktop = await browser.open()
+      const phone = await browser.open()
+      await reviewOnPhone(phone.page, await openForPhone(desktop.page, proxy.url))
+      await expectAnswerAwaited(phoneCard(desktop.page))
+      const wallet = await addressOf(phone.page)
+      await one.stop('SIGKILL')
+      proxy.target = two.url
+      await phone.page.getByRole('button', { name: 'Approve' }).click()
+      await expectHeading(phone.page, 'Approved')
+      await expectSignedIn(desktop.page, wallet)
+      expect(desktop.trail.requests.filter(({ url }) => url === `${proxy.url}/`)).toHaveLength(1)
+    })
+
+    test('the store is away for a while: the page keeps trying', async () => {
+      const redis = await RedisServer.start()
+      onTestFinished(() => redis[Symbol.asyncDispose]())
+      const { url } = await startService({ store: redis.url, secret })
+      const desktop = await browser.open()
+      const phone = await browser.open()
+      await reviewOnPhone(phone.page, await openForPhone(desktop.page, url))
+      redis.freeze()
+      await phone.page.getByRole('button', { name: 'Approve' }).click()
+      await phone.page.getByText('Still trying').waitFor()
+      redis.thaw()
+      await expectHeading(phone.page, 'Approved')
+      await expectSignedIn(desktop.page)
+      expect(await qrCode(phoneCard(desktop.page)).count()).toBe(0)
+    })
+  })
+})

@@ -1,0 +1,65 @@
+import { afterEach, expect, test, vi } from 'vitest'
+import { readWalletAnswer } from '../../src/client/wallet-answer.ts'
+import { forgetToyWallet, openToyWallet } from '../../src/pages/toy-wallet.ts'
+import { proveIdentity, walletAdapters } from '../../src/wallet/adapters.ts'
+import { nativeVerifier } from '../../src/wallet/native.ts'
+
+afterEach(() => {
+  forgetToyWallet()
+  vi.unstubAllGlobals()
+})
+
+function stubStorage(): Map<string, string> {
+  const entries = new Map<string, string>()
+  vi.stubGlobal('localStorage', {
+    getItem: (key: string) => entries.get(key) ?? null,
+    setItem: (key: string, value: string) => entries.set(key, value),
+    removeItem: (key: string) => entries.delete(key),
+  })
+  return entries
+}
+
+test.each(['nimiq', 'ed25519'])('a toy %s wallet proves itself to the service', (adapterId) => {
+  stubStorage()
+  const wallet = openToyWallet(adapterId)!
+  const message = 'Countersign requests authentication\nAction: auth.login\nhéllo 😀'
+  const { publicKeyHex, signatureHex } = readWalletAnswer(wallet.sign(message))
+  const identity = proveIdentity({
+    adapters: walletAdapters(['nimiq', 'ed25519']),
+    verifier: nativeVerifier,
+    message,
+    publicKeyHex,
+    signatureHex,
+    address: wallet.address,
+  })
+  expect(identity).toMatchObject({ adapterId, publicKeyHex: wallet.publicKeyHex, address: wallet.address })
+})
+
+test('it is the same wallet each time, until it is thrown away', () => {
+  const entries = stubStorage()
+  const { address } = openToyWallet()!
+  expect(openToyWallet()!.address).toBe(address)
+  expect(entries.size).toBe(1)
+  forgetToyWallet()
+  expect(entries.size).toBe(0)
+  expect(openToyWallet()!.address).not.toBe(address)
+})
+
+test('where storage is blocked, it lives as long as the page', () => {
+  vi.stubGlobal('localStorage', undefined)
+  const { address } = openToyWallet()!
+  expect(openToyWallet()!.address).toBe(address)
+  forgetToyWallet()
+  expect(openToyWallet()!.address).not.toBe(address)
+})
+
+test('what is kept and no key is replaced', () => {
+  const entries = stubStorage()
+  const { address } = openToyWallet()!
+  entries.set([...entries.keys()][0]!, 'not hex')
+  expect(openToyWallet()!.address).not.toBe(address)
+})
+
+test('it is no wallet of a kind it does not know', () => {
+  expect(openToyWallet('other')).toBe(undefined)
+})
