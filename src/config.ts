@@ -1,3 +1,4 @@
+import type { Host } from './host/host.ts'
 import type { ResolveLogin } from './host/standalone.ts'
 import type { Logger } from './log.ts'
 import { isPlainLine } from './message.ts'
@@ -64,6 +65,11 @@ export interface CountersignOptions {
   syncAddressToUser?: boolean
   /** Whether the public key is copied to the user's record. Default false. COUNTERSIGN_SYNC_PUBLIC_KEY_TO_USER */
   syncPublicKeyToUser?: boolean
+  /**
+   * Who makes the users and sessions, such as `betterAuthHost(auth)`. The options about sessions and users are then that
+   * host's own. Default: the service itself. Code only.
+   */
+  sessionHost?: Host
   /** Decides which user a proven identity is, or null for none. Default: one user for each wallet identity. Code only. */
   resolveLogin?: ResolveLogin
   /**
@@ -113,6 +119,7 @@ export interface Settings {
   readonly verifier: 'auto' | 'portable' | 'native'
   readonly syncAddressToUser: boolean
   readonly syncPublicKeyToUser: boolean
+  readonly sessionHost: Host | undefined
   readonly resolveLogin: ResolveLogin | undefined
   readonly trustedProxies: number
   readonly confirmationCode: 'compare' | 'required'
@@ -167,6 +174,7 @@ export function resolveSettings(options: CountersignOptions = {}): Settings {
     verifier: choice('verifier', options.verifier ?? 'auto', ['auto', 'portable', 'native']),
     syncAddressToUser: flag('syncAddressToUser', options.syncAddressToUser ?? false),
     syncPublicKeyToUser: flag('syncPublicKeyToUser', options.syncPublicKeyToUser ?? false),
+    sessionHost: options.sessionHost === undefined ? undefined : sessionHost(options.sessionHost),
     resolveLogin: options.resolveLogin === undefined ? undefined : hook('resolveLogin', options.resolveLogin),
     trustedProxies: whole('trustProxy', Number(options.trustProxy ?? 0), 0, 10),
     confirmationCode: choice('confirmationCode', options.confirmationCode ?? 'compare', ['compare', 'required']),
@@ -217,7 +225,13 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 type VariableOption = keyof typeof variables
 
-const knownOptions: ReadonlySet<string> = new Set([...Object.keys(variables), 'nonceStore', 'resolveLogin', 'logger'])
+const knownOptions: ReadonlySet<string> = new Set([
+  ...Object.keys(variables),
+  'nonceStore',
+  'sessionHost',
+  'resolveLogin',
+  'logger',
+])
 
 /** The options that environment variables set. An empty variable is as good as none. */
 export function optionsFromEnvironment(environment: Environment): CountersignOptions {
@@ -341,4 +355,10 @@ function claimUrlTemplate(value: unknown): string {
 function nonceStore(value: NonceStore): NonceStore {
   const functions = [value.get, value.set, value.delete].every((method) => typeof method === 'function')
   return functions ? value : refuse('nonceStore', 'an object with the functions get, set and delete')
+}
+
+function sessionHost(value: Host): Host {
+  return typeof value?.createSession === 'function'
+    ? value
+    : refuse('sessionHost', 'a host such as betterAuthHost(auth)')
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { ConnectRouter } from '@connectrpc/connect'
 import { type CountersignOptions, resolveSettings, type Settings } from './config.ts'
-import type { Session } from './host/host.ts'
+import type { Host, Session } from './host/host.ts'
 import { StandaloneHost, type WalletUser } from './host/standalone.ts'
 import { createRequestHandler, type RequestHandler } from './http/app.ts'
 import { OnePortServer } from './http/one-port.ts'
@@ -34,7 +34,7 @@ export interface Countersign {
   readonly routes: (router: ConnectRouter) => void
   /** The live session of a token that a user's client presented, or `undefined`. Extends nothing. */
   introspect(token: string): Promise<Session | undefined>
-  /** The user that the service keeps under this id; `undefined` when there is none, or `resolveLogin` decides. */
+  /** The user that the service keeps under this id; `undefined` when there is none, or `resolveLogin` or `sessionHost` decides. */
   findUser(userId: string): Promise<WalletUser | undefined>
   /** Stops listening, lets requests in flight finish for `graceMs` (default 10 s), and closes the store. */
   close(graceMs?: number): Promise<void>
@@ -69,7 +69,9 @@ class Service implements Countersign {
   readonly #settings: Settings
   readonly #log: Logger
   readonly #store: Store
-  readonly #host: StandaloneHost
+  readonly #host: Host
+  /** Where the service keeps its users itself. */
+  readonly #standalone: StandaloneHost
   readonly #server: OnePortServer
   readonly #shutdown = new AbortController()
   #port: number
@@ -95,7 +97,8 @@ class Service implements Countersign {
       keyring,
     )
     const secureCookie = (): boolean => this.publicUrl.startsWith('https:')
-    this.#host = new StandaloneHost({ ...settings, secureCookie }, store, sessions, origins)
+    this.#standalone = new StandaloneHost({ ...settings, secureCookie }, store, sessions, origins)
+    this.#host = settings.sessionHost ?? this.#standalone
     const nonces = new Nonces(
       { appName: settings.appName, ttlSeconds: settings.nonceTtlSeconds },
       store,
@@ -151,7 +154,7 @@ class Service implements Countersign {
   }
 
   async findUser(userId: string): Promise<WalletUser | undefined> {
-    return await this.#host.findUser(userId)
+    return await this.#standalone.findUser(userId)
   }
 
   async close(graceMs = 10_000): Promise<void> {

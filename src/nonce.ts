@@ -47,7 +47,7 @@ export class Nonces {
   readonly #settings: NonceSettings
   readonly #store: SingleUseStore
 
-  constructor(settings: NonceSettings, store: Store, custom?: NonceStore) {
+  constructor(settings: NonceSettings, store: Pick<Store, 'create' | 'get' | 'take'>, custom?: NonceStore) {
     this.#settings = settings
     this.#store = custom === undefined ? builtIn(store) : singleUse(custom, store)
   }
@@ -105,7 +105,7 @@ function parseRecord(stored: string | null | undefined, nonceId: string): NonceR
   return record
 }
 
-function builtIn(store: Store): SingleUseStore {
+function builtIn(store: Pick<Store, 'create' | 'get' | 'take'>): SingleUseStore {
   return {
     get: async (key) => (await store.get(key))?.value,
     async set(key, value, { ttlSeconds }) {
@@ -117,7 +117,7 @@ function builtIn(store: Store): SingleUseStore {
 }
 
 /** Gives the application's nonce store a `take`, and turns its failures into one that callers understand. */
-function singleUse(custom: NonceStore, store: Store): SingleUseStore {
+function singleUse(custom: NonceStore, store: Pick<Store, 'create'>): SingleUseStore {
   const take = async (key: string): Promise<string | null | undefined> => {
     if (custom.take !== undefined) return await custom.take(key)
     const value = await custom.get(key)

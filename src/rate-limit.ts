@@ -8,7 +8,7 @@ export type RateLimitGroup = 'sign-in' | 'start order' | 'order' | 'session'
  * Calls a minute, which may also come at once. Generous, because many people can share one address: they are there to keep
  * a single client from filling the store or wearing out the verifier, not to guard secrets, which have 256 bits.
  */
-const callsPerMinute: Record<RateLimitGroup, number> = {
+export const callsPerMinute: Record<RateLimitGroup, number> = {
   'sign-in': 240,
   'start order': 120,
   order: 1200,

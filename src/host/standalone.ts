@@ -7,6 +7,9 @@ import type { Sessions } from '../session.ts'
 import type { Store } from '../store/store.ts'
 import { tokenFromBytes } from '../token.ts'
 import type { CurrentSession, Host, HostUser, IssuedSession, OrderGrant, ProvenIdentity, Session } from './host.ts'
+import { askResolveLogin, type ResolveLogin } from './resolve-login.ts'
+
+export type { ResolveLogin } from './resolve-login.ts'
 
 /** A user that the standalone host keeps: one for each wallet identity. */
 export interface WalletUser extends HostUser {
@@ -16,12 +19,6 @@ export interface WalletUser extends HostUser {
   /** The wallet's public key, lower-case hex, with `syncPublicKeyToUser`. */
   readonly publicKeyHex?: string
 }
-
-/**
- * The application's say in who may sign in: the user of a proven identity, or null when it has none. What it throws is
- * answered as STORE_UNAVAILABLE, because nothing is known then.
- */
-export type ResolveLogin = (identity: ProvenIdentity) => HostUser | null | Promise<HostUser | null>
 
 /** What the standalone host needs to know. */
 export interface StandaloneSettings {
@@ -33,7 +30,6 @@ export interface StandaloneSettings {
 }
 
 const cookieName = 'countersign_session'
-const maxUserIdLength = 200
 
 /** Keeps users and sessions in the store, for applications that have no authentication framework of their own. */
 export class StandaloneHost implements Host {
@@ -52,11 +48,8 @@ export class StandaloneHost implements Host {
   async resolveUser(identity: ProvenIdentity): Promise<HostUser> {
     const { resolveLogin } = this.#settings
     if (resolveLogin === undefined) return await this.#keepUser(identity)
-    const user = await callResolveLogin(resolveLogin, identity)
-    if (user === null) {
-      throw new CountersignError('LOGIN_REFUSED', 'The wallet proved its key, but it may not sign in here')
-    }
-    return { id: user.id }
+    const { id } = await askResolveLogin(resolveLogin, identity)
+    return { id }
   }
 
   async createSession(
@@ -183,26 +176,4 @@ function userIdOf(identity: ProvenIdentity): string {
 
 function userKey(id: string): string {
   return `user:${id}`
-}
-
-async function callResolveLogin(resolveLogin: ResolveLogin, identity: ProvenIdentity): Promise<HostUser | null> {
-  let user: HostUser | null
-  try {
-    user = await resolveLogin(identity)
-  } catch (cause) {
-    throw new CountersignError(
-      'STORE_UNAVAILABLE',
-      'The application could not be asked who this is; try again shortly',
-      {
-        retryAfterMs: 1000,
-        cause,
-      },
-    )
-  }
-  if (user === null) return null
-  if (typeof user?.id !== 'string' || user.id === '' || user.id.length > maxUserIdLength) {
-    const cause = new TypeError(`resolveLogin must return null or {id: text of 1 to ${maxUserIdLength} characters}`)
-    throw new CountersignError('INTERNAL', 'The server failed; its log says why', { cause })
-  }
-  return user
 }

@@ -1,0 +1,136 @@
+import type { GenericEndpointContext } from '@better-auth/core'
+import { getAuthoritativeSessionFromCtx } from 'better-auth/api'
+import { deleteSessionCookie, setSessionCookie } from 'better-auth/cookies'
+import { CountersignError } from '../errors.ts'
+import type {
+  CurrentSession,
+  Host,
+  HostUser,
+  IssuedSession,
+  OrderGrant,
+  ProvenIdentity,
+  Session,
+} from '../host/host.ts'
+import { loginRefused } from '../host/resolve-login.ts'
+import type { RequestContext } from '../request.ts'
+import { guarded } from './failures.ts'
+import { originsOf } from './request.ts'
+import { cookieOf, credentialOf, sessionOf, signedToken, unsignedToken, WalletSessions } from './sessions.ts'
+import type { WalletSettings } from './settings.ts'
+import { WalletUsers } from './users.ts'
+
+/**
+ * Better Auth as the host, inside one of its endpoints. Cookies go straight onto the endpoint's response, by Better Auth's
+ * own functions; so none are handed to the domain.
+ */
+export class EndpointHost implements Host {
+  protected readonly ctx: GenericEndpointContext
+  protected readonly users: WalletUsers
+  readonly #settings: WalletSettings
+  readonly #sessions: WalletSessions
+
+  constructor(ctx: GenericEndpointContext, settings: WalletSettings) {
+    this.ctx = ctx
+    this.#settings = settings
+    this.users = new WalletUsers(ctx.context, settings)
+    this.#sessions = new WalletSessions(ctx.context)
+  }
+
+  async resolveUser(identity: ProvenIdentity, _request: RequestContext): Promise<HostUser> {
+    const { id } = await guarded(() => this.users.resolve(identity))
+    return { id }
+  }
+
+  async createSession(
+    { id: userId }: HostUser,
+    identity: ProvenIdentity,
+    request: RequestContext,
+    order?: OrderGrant,
+  ): Promise<IssuedSession> {
+    return await guarded(async () => {
+      const user = await this.ctx.context.internalAdapter.findUserById(userId)
+      // Deleted since it was resolved.
+      if (user === null) throw loginRefused()
+      const session = await this.#sessions.create({ userId, identity, request, order })
+      await setSessionCookie(this.ctx, { session, user }, false)
+      return { token: signedToken(session.token, this.ctx.context), session: sessionOf(session), cookies: [] }
+    })
+  }
+
+  /**
+   * Reads and extends the session as Better Auth does, whose rules for cookies and their life thus hold. Its cookie cache is
+   * passed by: a session that was revoked is over at once.
+   */
+  async currentSession(request: RequestContext): Promise<CurrentSession> {
+    const credential = credentialOf(this.ctx, request)
+    if (credential === undefined) {
+      throw new CountersignError(
+        'SESSION_REQUIRED',
+        'Sign in first: send the session token as Authorization: Bearer, or the session cookie',
+      )
+    }
+    if (credential.fromCookie) originsOf(this.ctx.context, request, this.#settings).requireTrusted(request)
+    const current = await guarded(() => getAuthoritativeSessionFromCtx(this.ctx))
+    // What the request shows must be what was found: a bearer token that is no good does not fall back on the cookie.
+    if (current === null || current.session.token !== unsignedToken(credential.signed, this.ctx.context)) {
+      throw new CountersignError('SESSION_INVALID', 'The session is unknown, expired or revoked; sign in again')
+    }
+    return { session: sessionOf(current.session), cookies: [] }
+  }
+
+  async signOut(request: RequestContext): Promise<readonly string[]> {
+    const credential = credentialOf(this.ctx, request)
+    if (credential === undefined) return []
+    if (credential.fromCookie) originsOf(this.ctx.context, request, this.#settings).requireTrusted(request)
+    const token = unsignedToken(credential.signed, this.ctx.context)
+    if (token !== undefined) await guarded(() => this.#sessions.end(token))
+    // A caller that names a token means that one: the browser's cookie, which may be another session's, is left alone.
+    if (credential.fromCookie || cookieOf(this.ctx, request.headers) === credential.signed) {
+      deleteSessionCookie(this.ctx)
+    }
+    return []
+  }
+
+  async listSessions(userId: string): Promise<Session[]> {
+    return (await guarded(() => this.#sessions.list(userId))).map(sessionOf)
+  }
+
+  async revokeSession(userId: string, sessionId: string): Promise<boolean> {
+    return await guarded(async () => {
+      const session = (await this.#sessions.list(userId)).find(({ id }) => id === sessionId)
+      if (session !== undefined) await this.#sessions.end(session.token)
+      return session !== undefined
+    })
+  }
+
+  async introspect(token: string): Promise<Session | undefined> {
+    const unsigned = unsignedToken(token, this.ctx.context)
+    if (unsigned === undefined) return undefined
+    const session = await guarded(() => this.#sessions.find(unsigned))
+    return session === undefined ? undefined : sessionOf(session)
+  }
+}
+
+/** The host of a signed-in user who adds a wallet: the user is known, and no session is made. */
+export class LinkingHost extends EndpointHost {
+  readonly #userId: string
+  readonly #session: Session
+  /** The wallet that was linked. */
+  linked: ProvenIdentity | undefined
+
+  constructor(ctx: GenericEndpointContext, settings: WalletSettings, session: Session) {
+    super(ctx, settings)
+    this.#userId = session.userId
+    this.#session = session
+  }
+
+  override async resolveUser(identity: ProvenIdentity): Promise<HostUser> {
+    await guarded(() => this.users.link(this.#userId, identity))
+    this.linked = identity
+    return { id: this.#userId }
+  }
+
+  override async createSession(): Promise<IssuedSession> {
+    return { token: '', session: this.#session, cookies: [] }
+  }
+}

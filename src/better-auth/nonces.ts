@@ -1,0 +1,40 @@
+import type { AuthContext } from '@better-auth/core'
+import type { NonceStore } from '../nonce.ts'
+import type { Store } from '../store/store.ts'
+import { Marks } from './marks.ts'
+
+/** How long an expired nonce is remembered, so that a user who took too long is told so. */
+const afterlifeMs = 60_000
+
+/**
+ * Nonces as Better Auth's verification values: in its database, or in its secondary storage where there is one. Consuming one
+ * is atomic in both.
+ */
+export function verificationNonces({ internalAdapter }: AuthContext): NonceStore {
+  const identifierOf = (key: string): string => `countersign:${key}`
+  return {
+    get: async (key) => (await internalAdapter.findVerificationValue(identifierOf(key)))?.value,
+    set: async (key, value, { ttlSeconds }) =>
+      await internalAdapter.createVerificationValue({
+        identifier: identifierOf(key),
+        value,
+        expiresAt: new Date(Date.now() + ttlSeconds * 1000 + afterlifeMs),
+      }),
+    delete: async (key) => await internalAdapter.deleteVerificationByIdentifier(identifierOf(key)),
+    take: async (key) => (await internalAdapter.consumeVerificationValue(identifierOf(key)))?.value,
+  }
+}
+
+/** Where it is marked that a nonce of an application's own store, which has no atomic `take`, was used. */
+export function usedNonces(context: AuthContext): Pick<Store, 'create' | 'get' | 'take'> {
+  const unused = async (): Promise<undefined> => undefined
+  return {
+    async create(key, _value, life) {
+      const marks = new Marks(context)
+      await marks.sweep()
+      return await marks.make(key, new Date(life === 'forever' ? 8.64e15 : Date.now() + life.ttlMs))
+    },
+    get: unused,
+    take: unused,
+  }
+}

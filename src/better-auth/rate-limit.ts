@@ -1,0 +1,14 @@
+import { callsPerMinute, type RateLimitGroup } from '../rate-limit.ts'
+
+/** A rule of a plugin for Better Auth's rate limiter, which counts each path and client address for itself. */
+export interface RateLimitRule {
+  /** Seconds. */
+  window: number
+  max: number
+  pathMatcher: (path: string) => boolean
+}
+
+/** The allowance that a group of calls has in the service, as a rule for Better Auth's rate limiter. */
+export function rateLimit(group: RateLimitGroup, pathMatcher: (path: string) => boolean): RateLimitRule {
+  return { window: 60, max: callsPerMinute[group], pathMatcher }
+}

@@ -1,0 +1,199 @@
+import { createHmac } from 'node:crypto'
+import type { AuthContext, GenericEndpointContext } from '@better-auth/core'
+import { runWithTransaction } from '@better-auth/core/context'
+import type { Session as AuthSession } from 'better-auth'
+import { parseCookies } from 'better-auth/cookies'
+import { CountersignError } from '../errors.ts'
+import type { OrderGrant, ProvenIdentity, Session } from '../host/host.ts'
+import { loginRefused } from '../host/resolve-login.ts'
+import type { RequestContext } from '../request.ts'
+import { equalInConstantTime, newToken, tokenFromBytes } from '../token.ts'
+import { KeyedLock } from './keyed-lock.ts'
+import { Marks } from './marks.ts'
+
+/** One for the process: the memory adapter, which needs it, is known to one process only. */
+const lock = new KeyedLock()
+
+/**
+ * How long it is remembered that an order's session was made, milliseconds. Longer than any retry of a finalize (60 s) and
+ * request in flight can last, so that neither brings back a session that was ended.
+ */
+const madeMs = 10 * 60_000
+
+/** A session of Better Auth with what the plugins' schema adds. */
+export type WalletSession = AuthSession & {
+  readonly walletAdapterId?: string | null
+  readonly walletPublicKeyHex?: string | null
+  readonly walletAddress?: string | null
+  readonly walletOrderId?: string | null
+}
+
+/** Whose session, and how it came about. */
+export interface SessionDetails {
+  readonly userId: string
+  readonly identity: ProvenIdentity
+  readonly request: RequestContext
+  readonly order?: OrderGrant | undefined
+}
+
+/** Sessions that Better Auth makes and keeps. */
+export class WalletSessions {
+  readonly #context: AuthContext
+  readonly #marks: Marks
+
+  constructor(context: AuthContext) {
+    this.#context = context
+    this.#marks = new Marks(context)
+  }
+
+  /** Creates a session. With `order`, at most one for each order: see `Host.createSession`. */
+  async create(details: SessionDetails): Promise<WalletSession> {
+    const { userId, order } = details
+    // One after the other for each user: Better Auth's list of them in secondary storage is read, changed and written back.
+    return await lock.run(userId, () => {
+      if (order === undefined) return this.#make(details, newToken('session'))
+      return this.#makeOnce(details, order, tokenFromBytes('session', order.seed))
+    })
+  }
+
+  /** The live session of a token's part before the dot. */
+  async find(token: string): Promise<WalletSession | undefined> {
+    const found = await this.#context.internalAdapter.findSession(token)
+    return found !== null && found.session.expiresAt.getTime() > Date.now() ? found.session : undefined
+  }
+
+  /** The live sessions of a user, newest first. */
+  async list(userId: string): Promise<WalletSession[]> {
+    const sessions = await this.#context.internalAdapter.listSessions(userId, { onlyActiveSessions: true })
+    return sessions
+      .filter(({ expiresAt }) => new Date(expiresAt).getTime() > Date.now())
+      .sort((a, b) => new Date(b.createdAt).getTime() - new Date(a.createdAt).getTime() || (a.id < b.id ? -1 : 1))
+  }
+
+  /** Ends a session. */
+  async end(token: string): Promise<void> {
+    await this.#context.internalAdapter.deleteSession(token)
+  }
+
+  /**
+   * The session's token is unique in the database, and so is the mark that it was made: the two are written together, and
+   * whoever finds one of them there knows that the order has had its session.
+   */
+  async #makeOnce(details: SessionDetails, { orderId }: OrderGrant, token: string): Promise<WalletSession> {
+    const existing = await this.find(token)
+    if (existing !== undefined) return existing
+    const mark = `order-session:${orderId}`
+    if (await this.#marks.has(mark)) throw ended()
+    await this.#marks.sweep()
+    let made: WalletSession | undefined
+    try {
+      return await this.#inTransaction(async () => {
+        made = await this.#make(details, token)
+        await this.#marks.insert(mark, new Date(Date.now() + madeMs))
+        return made
+      })
+    } catch (cause) {
+      const found = await this.find(token)
+      // Written without its mark, on an adapter that knows no transactions: it is one too many when the mark is another's,
+      // since the session that had the token was ended then, and could come back later when there is no mark at all.
+      if (found !== undefined && found.id === made?.id && this.#inDatabase) await this.end(token)
+      // Another instance was faster. Secondary storage alone does not refuse a second session; there they are the same.
+      else if (found !== undefined) return found
+      throw (await this.#marks.has(mark)) ? ended() : cause
+    }
+  }
+
+  async #make({ userId, identity, request, order }: SessionDetails, token: string): Promise<WalletSession> {
+    const session: WalletSession | null = await this.#context.internalAdapter.createSession(
+      userId,
+      false,
+      {
+        token,
+        ipAddress: request.ip ?? '',
+        userAgent: request.userAgent,
+        walletAdapterId: identity.adapterId,
+        walletPublicKeyHex: identity.publicKeyHex,
+        walletAddress: identity.address,
+        walletOrderId: order?.orderId ?? null,
+      },
+      true,
+      { deferSecondaryStorageWrites: this.#inDatabase },
+    )
+    // A hook of the application answers false for one it does not want.
+    if (session === null) throw loginRefused()
+    return session
+  }
+
+  /** Whether the database has the sessions, and not secondary storage alone. */
+  get #inDatabase(): boolean {
+    const { secondaryStorage, session } = this.#context.options
+    return secondaryStorage === undefined || session?.storeSessionInDatabase === true
+  }
+
+  async #inTransaction<T>(task: () => Promise<T>): Promise<T> {
+    return this.#inDatabase ? await runWithTransaction(this.#context.adapter, task) : await task()
+  }
+}
+
+/** A session as the domain sees it. What Better Auth made without a wallet has no wallet to show. */
+export function sessionOf(session: WalletSession): Session {
+  const { id, userId, createdAt, expiresAt, ipAddress, userAgent, walletOrderId } = session
+  return {
+    id,
+    userId,
+    adapterId: session.walletAdapterId ?? '',
+    publicKeyHex: session.walletPublicKeyHex ?? '',
+    address: session.walletAddress ?? '',
+    createdAt: new Date(createdAt).getTime(),
+    expiresAt: new Date(expiresAt).getTime(),
+    ...(walletOrderId ? { orderId: walletOrderId } : {}),
+    ip: ipAddress ?? '',
+    userAgent: userAgent ?? '',
+  }
+}
+
+/** A token in the form that Better Auth's cookie has, which its bearer plugin takes with `requireSignature`, too. */
+export function signedToken(token: string, { secret }: AuthContext): string {
+  return `${token}.${signatureOf(token, secret)}`
+}
+
+/** A signed token's part before the dot; `undefined` unless Better Auth's secret signed it. */
+export function unsignedToken(signed: string, { secret }: AuthContext): string | undefined {
+  const [token, signature, ...rest] = decoded(signed).split('.')
+  if (token === undefined || signature === undefined || rest.length > 0) return undefined
+  return equalInConstantTime(signatureOf(token, secret), signature) ? token : undefined
+}
+
+/** The signed token that a request brings: its bearer token or, without one, its cookie. */
+export function credentialOf(
+  ctx: GenericEndpointContext,
+  { headers }: RequestContext,
+): { signed: string; fromCookie: boolean } | undefined {
+  const bearer = /^Bearer +(\S+)\s*$/i.exec(headers.get('authorization') ?? '')?.[1]
+  if (bearer !== undefined) return { signed: decoded(bearer), fromCookie: false }
+  const cookie = cookieOf(ctx, headers)
+  return cookie === undefined ? undefined : { signed: cookie, fromCookie: true }
+}
+
+/** The session cookie's value. */
+export function cookieOf(ctx: GenericEndpointContext, headers: Headers): string | undefined {
+  const { name } = ctx.context.authCookies.sessionToken
+  return parseCookies(headers.get('cookie') ?? '').get(name) || undefined
+}
+
+function signatureOf(token: string, secret: string): string {
+  return createHmac('sha256', secret).update(token).digest('base64')
+}
+
+/** The cookie's value may come as a browser stores it, percent-encoded. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+function ended(): CountersignError {
+  return new CountersignError('ORDER_FINALIZED', 'The order was finalized, and the session it made has ended')
+}

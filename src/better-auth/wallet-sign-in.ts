@@ -1,0 +1,105 @@
+import type { GenericEndpointContext } from '@better-auth/core'
+import { createAuthEndpoint } from 'better-auth/api'
+import { SignInService, VerifySignInRequestSchema } from '../../gen/countersign/v1/sign_in_service_pb.ts'
+import type { NonceChallenge, SignInResult } from '../client/types.ts'
+import type { CountersignOptions } from '../config.ts'
+import type { Host, ProvenIdentity } from '../host/host.ts'
+import { Nonces } from '../nonce.ts'
+import type { RequestContext } from '../request.ts'
+import { signInHandlers } from '../rpc/sign-in-service.ts'
+import { type Proof, SignIn } from '../sign-in.ts'
+import { answer, answering, bodyOf, readMessage } from './call.ts'
+import { EndpointHost, LinkingHost } from './endpoint-host.ts'
+import { errorCodes } from './failures.ts'
+import { usedNonces, verificationNonces } from './nonces.ts'
+import { rateLimit } from './rate-limit.ts'
+import { originsOf, requestOf } from './request.ts'
+import { walletSchema } from './schema.ts'
+import { appNameOf, proverOf, type WalletOptions, type WalletSettings, walletSettings } from './settings.ts'
+
+/** Options of {@link walletSignIn}. */
+export interface WalletSignInOptions
+  extends WalletOptions,
+    Pick<CountersignOptions, 'endpointPrefix' | 'nonceStore' | 'nonceTtlSeconds'> {}
+
+/** A wallet that was added to a user. */
+export interface LinkedWallet extends ProvenIdentity {
+  readonly ok: true
+}
+
+type ProofBody = { readonly nonceId: string } & Proof
+
+/**
+ * Better Auth's plugin for direct sign-in: a nonce challenge, a wallet's signature over it, a session of Better Auth.
+ *
+ * - `POST {endpointPrefix}/nonce` and `/verify`: as in the REST interface.
+ * - `POST {endpointPrefix}/link`: the body of a verify, and a session: makes the wallet an account of the signed-in user. Only
+ *   so: to sign in with a wallet never adds it to whoever happens to be signed in.
+ *
+ * Users of a wallet are Better Auth's own: the wallet is an account whose `providerId` is the adapter and whose `accountId`
+ * is the public key. Throws a `TypeError` when an option does not fit.
+ */
+export function walletSignIn(options: WalletSignInOptions = {}) {
+  const settings = walletSettings(options)
+  const { endpointPrefix } = settings
+  const handlersOf = (ctx: GenericEndpointContext, request: RequestContext) =>
+    signInHandlers(signInOf(ctx, request, settings, new EndpointHost(ctx, settings)))
+  return {
+    id: 'wallet-sign-in' as const,
+    schema: walletSchema(settings),
+    $ERROR_CODES: errorCodes,
+    options,
+    rateLimit: [rateLimit('sign-in', (path) => path.startsWith(`${endpointPrefix}/`))],
+    endpoints: {
+      issueWalletNonce: createAuthEndpoint(
+        `${endpointPrefix}/nonce` as '/wallet/nonce',
+        { method: 'POST', body: bodyOf<{ readonly appName?: string } | undefined>(), metadata: { noStore: true } },
+        async (ctx): Promise<NonceChallenge> => {
+          const request = requestOf(ctx)
+          const { issueNonce } = handlersOf(ctx, request)
+          return await answer(ctx, request, SignInService.method.issueNonce, issueNonce, ctx.body)
+        },
+      ),
+      verifyWalletSignIn: createAuthEndpoint(
+        `${endpointPrefix}/verify` as '/wallet/verify',
+        { method: 'POST', body: bodyOf<ProofBody>(), metadata: { noStore: true } },
+        async (ctx): Promise<SignInResult> => {
+          const request = requestOf(ctx)
+          const { verifySignIn } = handlersOf(ctx, request)
+          return await answer(ctx, request, SignInService.method.verifySignIn, verifySignIn, ctx.body)
+        },
+      ),
+      linkWallet: createAuthEndpoint(
+        `${endpointPrefix}/link` as '/wallet/link',
+        { method: 'POST', body: bodyOf<ProofBody>(), metadata: { noStore: true } },
+        async (ctx): Promise<LinkedWallet> =>
+          await answering(ctx, async () => {
+            const request = requestOf(ctx)
+            const { nonceId, ...proof } = readMessage(VerifySignInRequestSchema, ctx.body)
+            const { session } = await new EndpointHost(ctx, settings).currentSession(request)
+            const host = new LinkingHost(ctx, settings, session)
+            await signInOf(ctx, request, settings, host).verify(nonceId, proof, request)
+            return { ok: true, ...(host.linked as ProvenIdentity) }
+          }),
+      ),
+      /** The way in for `betterAuthHost`: runs a step with Better Auth as the host. In this process only, never over HTTP. */
+      runWithWalletHost: createAuthEndpoint(
+        `${endpointPrefix}/host` as '/wallet/host',
+        {
+          method: 'POST',
+          body: bodyOf<{ readonly run: (host: Host) => Promise<unknown> }>(),
+          metadata: { SERVER_ONLY: true },
+        },
+        async (ctx): Promise<unknown> => await ctx.body.run(new EndpointHost(ctx, settings)),
+      ),
+    },
+  }
+}
+
+function signInOf(ctx: GenericEndpointContext, request: RequestContext, settings: WalletSettings, host: Host): SignIn {
+  const { context } = ctx
+  const appName = appNameOf(settings, context)
+  const nonceStore = settings.nonceStore ?? verificationNonces(context)
+  const nonces = new Nonces({ appName, ttlSeconds: settings.nonceTtlSeconds }, usedNonces(context), nonceStore)
+  return new SignIn(appName, nonces, proverOf(settings), originsOf(context, request, settings), host)
+}

@@ -1,0 +1,85 @@
+import { Signer } from '../order/support.ts'
+import type { Auth } from './support.ts'
+
+/** An answer of a Better Auth server. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  // biome-ignore lint/suspicious/noExplicitAny: tests look at fields that they name.
+  readonly json: any
+}
+
+/** The server's own origin in tests without a port. */
+export const ownOrigin = 'http://localhost:3000'
+
+/** Calls an endpoint as a browser on the server's own origin does. */
+export async function call(
+  auth: Pick<Auth, 'handler'>,
+  path: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  const response = await auth.handler(
+    new Request(`${ownOrigin}/api/auth${path}`, {
+      ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
+      headers: { origin: ownOrigin, ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+    }),
+  )
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, json: text === '' ? undefined : JSON.parse(text) }
+}
+
+/** A fresh challenge, proved by a key. */
+export async function proofOf(
+  auth: Pick<Auth, 'handler'>,
+  signer: Signer,
+): Promise<{ nonceId: string; publicKeyHex: string; signatureHex: string }> {
+  const { json } = await call(auth, '/wallet/nonce', {})
+  return { nonceId: json.nonceId, ...signer.prove(json.message) }
+}
+
+/** Signs in; a refusal is an answer, too. */
+export async function signIn(
+  auth: Pick<Auth, 'handler'>,
+  signer: Signer = new Signer(),
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  return await call(auth, '/wallet/verify', await proofOf(auth, signer), headers)
+}
+
+/** The session cookie that an answer sets, as a browser sends it back. */
+export function cookieOf({ headers }: Answer): string {
+  return headers.getSetCookie()[0]?.split(';')[0] ?? ''
+}
+
+/** The header of the token that an answer hands out. */
+export function bearerOf({ json }: Answer): { authorization: string } {
+  return { authorization: `Bearer ${json.token}` }
+}
+
+/** An approved login order, for the desktop to finalize. */
+export async function approvedOrder(
+  auth: Pick<Auth, 'handler'>,
+  signer: Signer = new Signer(),
+): Promise<{ orderId: string; desktopToken: string }> {
+  const { json: started } = await call(auth, '/cross-device/start', { kind: 'login' })
+  const { orderId, claimToken, desktopToken } = started
+  const { json: claimed } = await call(auth, '/cross-device/claim', { orderId, claimToken })
+  const { challengeToken } = claimed
+  const { json: challenge } = await call(auth, `/cross-device/challenge?orderId=${orderId}`, undefined, {
+    authorization: `Bearer ${challengeToken}`,
+  })
+  const { status, json } = await call(auth, '/cross-device/approve', {
+    orderId,
+    challengeToken,
+    proof: signer.prove(challenge.message),
+  })
+  if (status !== 200) throw new Error(JSON.stringify(json))
+  return { orderId, desktopToken }
+}
+
+/** How many rows each of the models has. */
+export async function countRows(auth: Pick<Auth, '$context'>, models: readonly string[]): Promise<number[]> {
+  const { adapter } = await auth.$context
+  return await Promise.all(models.map((model) => adapter.count({ model })))
+}

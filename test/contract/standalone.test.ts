@@ -1,0 +1,29 @@
+import { startService } from '../support/service.ts'
+import { appOrigin, type ContractDriver, type ContractOptions, otherOrigin } from './driver.ts'
+import { credentialHeaders, restCalls } from './rest-driver.ts'
+import { rpcDriver } from './rpc-driver.ts'
+import { contractSuite } from './suite.ts'
+
+async function start(options: ContractOptions): Promise<string> {
+  const { url } = await startService({ appName: 'App', trustedOrigins: [appOrigin, otherOrigin], ...options })
+  return url
+}
+
+contractSuite('the standalone service over Connect', async (options = {}) => rpcDriver(await start(options)))
+
+contractSuite('the standalone service over REST', async (options = {}): Promise<ContractDriver> => {
+  const url = await start(options)
+  const get = async (path: string, headers: Record<string, string>) => {
+    const response = await fetch(`${url}/api/auth${path}`, { headers })
+    return response.ok ? await response.json() : undefined
+  }
+  return {
+    ...restCalls(url),
+    session: async (credential) => (await get('/session', credentialHeaders(credential)))?.session,
+    sessions: async (credential) =>
+      (await get('/sessions', credentialHeaders(credential))).sessions.map(({ id }: { id: string }) => id),
+    async signOut(credential) {
+      await fetch(`${url}/api/auth/sign-out`, { method: 'POST', headers: credentialHeaders(credential) })
+    },
+  }
+})
