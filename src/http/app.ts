@@ -49,8 +49,8 @@ export function createRequestHandler(parts: AppParts): RequestHandler {
   const connect = connectNodeAdapter({
     routes: parts.routes,
     readMaxBytes: maxBodyBytes,
+    // No shutdownSignal: it would cut watches off before they can ask their watchers to come back.
     maxTimeoutMs,
-    shutdownSignal: parts.shutdownSignal,
     interceptors: [errorInterceptor((failure) => failed(failure)), createValidateInterceptor({ validator })],
     contextValues: (request) => createContextValues().set(requestKey, contexts.get(request)),
     fallback: (request, response) => sendFailure(response as NodeResponse, notFound(pathOf(request)), failed),

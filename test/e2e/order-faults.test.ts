@@ -1,4 +1,7 @@
+import { createClient } from '@connectrpc/connect'
+import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { OrderKind, OrderService } from '../../gen/countersign/v1/order_service_pb.ts'
 import { type OrderClient, orderClients, type Transition } from '../support/orders.ts'
 import { RedisServer } from '../support/redis-server.ts'
 import { rest } from '../support/rest.ts'
@@ -115,15 +118,35 @@ describe.skipIf(redisUrl === undefined)('on Redis', () => {
   })
 })
 
-test('a stopping server asks its watchers to come back', async () => {
-  const service = await spawnService({ COUNTERSIGN_STORE: 'sqlite::memory:', COUNTERSIGN_ENFORCE_ORIGIN: 'false' })
-  const desktop = orderClients.REST!(service.url)
-  const { orderId, desktopToken } = await desktop.start('login')
-  const response = await fetch(`${service.url}/api/auth/cross-device/events?orderId=${orderId}`, {
-    headers: { authorization: `Bearer ${desktopToken}` },
+describe('a stopping server asks its watchers to come back', () => {
+  const start = () => spawnService({ COUNTERSIGN_STORE: 'sqlite::memory:', COUNTERSIGN_ENFORCE_ORIGIN: 'false' })
+
+  test('over server-sent events', async () => {
+    const service = await start()
+    const { orderId, desktopToken } = await orderClients.REST!(service.url).start('login')
+    const response = await fetch(`${service.url}/api/auth/cross-device/events?orderId=${orderId}`, {
+      headers: { authorization: `Bearer ${desktopToken}` },
+    })
+    const text = response.text()
+    onTestFinished(() => void text.catch(() => {}))
+    expect(await service.stop('SIGTERM')).toBe(0)
+    expect(await text).toMatch(/event: reconnect\ndata: \{.*"reconnect":true.*\}\n\n$/)
   })
-  const text = response.text()
-  onTestFinished(() => void text.catch(() => {}))
-  expect(await service.stop('SIGTERM')).toBe(0)
-  expect(await text).toMatch(/event: reconnect\ndata: \{.*"reconnect":true.*\}\n\n$/)
+
+  test.each([
+    ['Connect over HTTP/1.1', (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion: '1.1' })],
+    ['gRPC', (baseUrl: string) => createGrpcTransport({ baseUrl })],
+  ])('over %s', async (_name, makeTransport) => {
+    const service = await start()
+    const client = createClient(OrderService, makeTransport(service.url))
+    const { orderId, desktopToken } = await client.startOrder({ kind: OrderKind.LOGIN })
+    const seen: boolean[] = []
+    let stopped: Promise<number | null> | undefined
+    for await (const { reconnect } of client.watchOrder({ orderId, desktopToken })) {
+      seen.push(reconnect)
+      stopped ??= service.stop('SIGTERM')
+    }
+    expect(seen).toEqual([false, true])
+    expect(await stopped).toBe(0)
+  })
 })

@@ -74,9 +74,8 @@ function beforeWriting(records: OrderRecords, barrier: Barrier): OrderRecords {
 /** What a watcher is told, up to the end of the order. */
 async function statusesOf({ orders }: Instance, order: StartedOrder, afterSequence: number): Promise<string[]> {
   const statuses: string[] = []
-  for await (const { status } of orders.watch({ ...order, afterSequence }, desktop, AbortSignal.timeout(20_000))) {
-    statuses.push(status)
-  }
+  const events = orders.watch({ ...order, afterSequence }, desktop, AbortSignal.timeout(20_000))
+  for await (const { status, heartbeat } of events) if (!heartbeat) statuses.push(status)
   return statuses
 }
 

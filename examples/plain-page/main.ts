@@ -1,0 +1,43 @@
+// A page without a framework: signs in with the wallet of this device or with a phone, stays signed in, signs out.
+// In a project of your own, import from 'countersign/client/element' and 'countersign/client'.
+import { CountersignSignIn } from '../../src/client/element.ts'
+import { CountersignClientError, createCountersignClient, type Session } from '../../src/client/index.ts'
+
+const find = (selector: string) => document.querySelector<HTMLElement>(selector) as HTMLElement
+const element = document.querySelector('countersign-sign-in')
+if (!(element instanceof CountersignSignIn)) throw new Error('the page has no <countersign-sign-in>')
+
+const client = createCountersignClient({ baseUrl: element.getAttribute('base-url') ?? '' })
+
+function show(session: Session | undefined): void {
+  find('#signed-out').hidden = session !== undefined
+  find('#signed-in').hidden = session === undefined
+  find('#address').textContent = session?.address ?? ''
+  find('#problem').textContent = ''
+}
+
+function explain(error: unknown): void {
+  const code = error instanceof CountersignClientError ? error.code : 'INTERNAL'
+  const words: Record<string, string> = {
+    WALLET_MISSING: 'There is no wallet on this device. Use a phone.',
+    WALLET_DECLINED: 'You declined in the wallet.',
+    NETWORK: 'The service does not answer.',
+  }
+  find('#problem').textContent = words[code] ?? `That did not work: ${code}`
+}
+
+find('#here').addEventListener('click', () => {
+  client.signInWallet().then(({ session }) => show(session), explain)
+})
+find('#sign-out').addEventListener('click', () => {
+  client.signOut().then(() => {
+    show(undefined)
+    element.restart()
+  }, explain)
+})
+element.client = client
+element.addEventListener('countersign:signed-in', ({ detail }) => show(detail.session))
+
+client.getCurrentSession().then(show, explain)
+// So that the tap on the button reaches the wallet without a call to the network in between.
+client.prepareSignIn().catch(explain)

@@ -1,0 +1,68 @@
+import { durationMs } from '@bufbuild/protobuf/wkt'
+import { type Client, Code, ConnectError, createClient, type Interceptor } from '@connectrpc/connect'
+import { createConnectTransport } from '@connectrpc/connect-web'
+import { OrderService } from '../../gen/client/countersign/v1/order_service_pb.ts'
+import { SessionService } from '../../gen/client/countersign/v1/session_service_pb.ts'
+import { SignInService } from '../../gen/client/countersign/v1/sign_in_service_pb.ts'
+import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/client/google/rpc/error_details_pb.ts'
+import { aborted, type ClientErrorCode, CountersignClientError } from './errors.ts'
+
+/** The generated clients of all services. */
+export interface Services {
+  readonly signIn: Client<typeof SignInService>
+  readonly order: Client<typeof OrderService>
+  readonly session: Client<typeof SessionService>
+}
+
+/** How to reach the services. */
+export interface ServicesOptions {
+  readonly baseUrl: string
+  /** Looked up at each call, so that a page may wrap the global one. */
+  readonly fetch: () => typeof globalThis.fetch
+  /** The session token for calls that a session authorises. */
+  readonly token: () => string | undefined
+}
+
+/** Connects the generated clients over fetch, with the session cookie and, where a session authorises, the bearer token. */
+export function connectServices({ baseUrl, fetch, token }: ServicesOptions): Services {
+  const bearer: Interceptor = (next) => (request) => {
+    // All other calls are authorised by what they carry: the token goes nowhere without a need.
+    const sessionToken = request.service.typeName === SessionService.typeName ? token() : undefined
+    if (sessionToken !== undefined) request.header.set('authorization', `Bearer ${sessionToken}`)
+    return next(request)
+  }
+  const transport = createConnectTransport({
+    baseUrl,
+    interceptors: [bearer],
+    // Without a cache mode: POSTs are not cached anyway, and "no-store" would have browsers repeat every CORS preflight.
+    fetch: (input, init) => fetch()(input, { ...init, credentials: 'include' }),
+  })
+  return {
+    signIn: createClient(SignInService, transport),
+    order: createClient(OrderService, transport),
+    session: createClient(SessionService, transport),
+  }
+}
+
+/** Makes a coded error of anything that a generated client threw; `signal` is the caller's. */
+export function toClientError(thrown: unknown, signal: AbortSignal | undefined): CountersignClientError {
+  if (thrown instanceof CountersignClientError) return thrown
+  if (signal?.aborted) return aborted(signal)
+  const error = ConnectError.from(thrown)
+  const [info] = error.findDetails(ErrorInfoSchema).filter(({ domain }) => domain === 'countersign')
+  if (info !== undefined) {
+    const delay = error.findDetails(RetryInfoSchema)[0]?.retryDelay
+    const retryAfterMs = delay === undefined ? undefined : durationMs(delay)
+    return new CountersignClientError(info.reason as ClientErrorCode, error.rawMessage, { retryAfterMs, cause: error })
+  }
+  // Connect has a cause where fetch or the reading of the body failed, and a code where it read something that is not ours.
+  if (silent.has(error.code) || (error.code === Code.Unknown && error.cause !== undefined)) {
+    return new CountersignClientError('NETWORK', 'The service did not answer', { cause: error })
+  }
+  return new CountersignClientError('UNEXPECTED_ANSWER', `This is not the service: ${error.rawMessage}`, {
+    cause: error,
+  })
+}
+
+/** Proxies that do not reach the service (429, 502, 503, 504), and calls whose time was up. */
+const silent: ReadonlySet<Code> = new Set([Code.Unavailable, Code.DeadlineExceeded, Code.Canceled, Code.Aborted])

@@ -1,0 +1,50 @@
+/** The public client API. Everything that is not named here is private. */
+
+export { type Claim, parseClaimUrl } from './claim-url.ts'
+export {
+  type CountersignClient,
+  type CountersignClientOptions,
+  createCountersignClient,
+  type PrepareSignInOptions,
+} from './client.ts'
+export { type ClientErrorCode, type ClientErrorOptions, CountersignClientError } from './errors.ts'
+export { isTerminal, type WatchOrderOptions } from './order-watch.ts'
+export {
+  type ApproveOrderOptions,
+  type CallOptions,
+  type ClaimOrderOptions,
+  type FinalizeOrderOptions,
+  newClaimKey,
+  type OrderCalls,
+} from './orders.ts'
+export { type Fetcher, type RestOptions, type SignInWithWalletOptions, signInWithWallet } from './rest.ts'
+export type { SessionCalls } from './sessions.ts'
+export type { SignInOptions } from './sign-in.ts'
+export { clearStoredToken, readStoredToken, type TokenStorage, type TokenStoreOptions } from './token-store.ts'
+export type {
+  ClaimedOrder,
+  DesktopOrder,
+  FinalizedOrder,
+  NonceChallenge,
+  OrderChallenge,
+  OrderEvent,
+  OrderKind,
+  OrderState,
+  OrderStatus,
+  PhoneOrder,
+  ProofArtifact,
+  Session,
+  SignInResult,
+  StartedOrder,
+  StartOrderOptions,
+} from './types.ts'
+export {
+  type NimiqHub,
+  type NimiqHubOptions,
+  type NimiqProvider,
+  nimiqHub,
+  nimiqPay,
+  type ProofOptions,
+  type Wallet,
+} from './wallet.ts'
+export { readWalletAnswer, type WalletSignature } from './wallet-answer.ts'

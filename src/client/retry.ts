@@ -1,0 +1,53 @@
+import { aborted, CountersignClientError, isPassing } from './errors.ts'
+import { onWake } from './page.ts'
+
+/** The first and the longest wait between tries, milliseconds. */
+const waits = { first: 250, longest: 10_000 } as const
+
+/** How long to wait before the next try, milliseconds: twice as long each time, and a random half of it less. */
+export function backoffMs(failures: number): number {
+  const full = Math.min(waits.longest, waits.first * 2 ** Math.min(failures, 16))
+  const [random = 0] = crypto.getRandomValues(new Uint32Array(1))
+  return full / 2 + (random / 2 ** 32) * (full / 2)
+}
+
+/** Waits, at most until the page comes back to life; or for the full time where the server asked for it. */
+export async function pause(failures: number, retryAfterMs: number | undefined, signal?: AbortSignal): Promise<void> {
+  if (signal?.aborted) throw aborted(signal)
+  await new Promise<void>((resolve, reject) => {
+    const cleanUp = (): void => {
+      clearTimeout(timer)
+      stopListening()
+      signal?.removeEventListener('abort', onAbort)
+    }
+    const end = (): void => {
+      cleanUp()
+      resolve()
+    }
+    const onAbort = (): void => {
+      cleanUp()
+      reject(aborted(signal))
+    }
+    const timer = setTimeout(end, Math.max(backoffMs(failures), retryAfterMs ?? 0))
+    const stopListening = retryAfterMs === undefined ? onWake(end) : () => {}
+    signal?.addEventListener('abort', onAbort)
+  })
+}
+
+/**
+ * Makes a call again when no answer came or the service was away, for up to `forMs` milliseconds after the first try. Only
+ * for calls whose retry gets the same answer.
+ */
+export async function retrying<T>(call: () => Promise<T>, signal: AbortSignal | undefined, forMs = 30_000): Promise<T> {
+  const startedAt = performance.now()
+  for (let failures = 0; ; failures++) {
+    try {
+      return await call()
+    } catch (thrown) {
+      if (!(thrown instanceof CountersignClientError) || !isPassing(thrown)) throw thrown
+      const spentMs = performance.now() - startedAt + (thrown.retryAfterMs ?? 0)
+      if (spentMs >= forMs) throw thrown
+      await pause(failures, thrown.retryAfterMs, signal)
+    }
+  }
+}

@@ -1,0 +1,191 @@
+import { describe, expect, test } from 'vitest'
+import { createCountersignClient, newClaimKey, type OrderEvent, type Wallet } from '../../src/client/index.ts'
+import { rest } from '../support/rest.ts'
+import { startService } from '../support/service.ts'
+import { makeWallet } from '../support/wallet.ts'
+import { CuttableProxy } from './proxy.ts'
+import { codeOf, fetchFrom, MapStorage, pageWallet } from './support.ts'
+
+const wallet = makeWallet()
+
+function device(baseUrl: string, origin = baseUrl) {
+  const storage = new MapStorage()
+  const fetch = fetchFrom(origin)
+  return { storage, ...createCountersignClient({ baseUrl, storage, fetch, wallet: pageWallet(wallet) }) }
+}
+
+/** Claims, reads and approves an order, as a phone does. */
+async function approve(phone: ReturnType<typeof device>, claimUrl: string): Promise<void> {
+  const claim = await phone.claimOrder(claimUrl)
+  await phone.approveOrder(claim, { challenge: await phone.getOrderChallenge(claim) })
+}
+
+describe('an order from start to finish', () => {
+  test('login: the desktop gets a session and keeps its token', async () => {
+    const { url } = await startService()
+    const [desktop, phone] = [device(url), device(url)]
+    const order = await desktop.startOrder({ kind: 'login', returnTo: '/welcome', displayTitle: 'Sign in to Tally' })
+    expect(order).toMatchObject({ kind: 'login', status: 'created', confirmationCode: expect.stringMatching(/^\d\d$/) })
+    const seen: OrderEvent[] = []
+    for await (const event of desktop.watchOrder(order)) {
+      seen.push(event)
+      if (event.status === 'created') {
+        const claim = await phone.claimOrder(order.claimUrl)
+        expect(claim).toMatchObject({ ok: true, status: 'claimed' })
+        const challenge = await phone.getOrderChallenge(claim)
+        expect(challenge).toMatchObject({
+          action: 'auth.login',
+          kind: 'login',
+          status: 'waiting_user',
+          displayTitle: 'Sign in to Tally',
+          confirmationCode: order.confirmationCode,
+          requester: { origin: url },
+        })
+        expect(await phone.approveOrder(claim, { challenge })).toMatchObject({ ok: true, status: 'approved' })
+      }
+      if (event.status === 'approved') {
+        const finalized = await desktop.finalizeOrder(order)
+        expect(finalized).toMatchObject({ kind: 'login', status: 'finalized', redirectTo: '/welcome' })
+      }
+    }
+    expect(seen.map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4, 5])
+    expect(seen.map(({ status }) => status)).toEqual(['created', 'claimed', 'waiting_user', 'approved', 'finalized'])
+    expect(seen[3]).toEqual({ sequence: 4, status: 'approved', kind: 'login', at: seen[3]?.at, redirectTo: '/welcome' })
+    expect(await desktop.getCurrentSession()).toMatchObject({ address: wallet.address, orderId: order.orderId })
+    expect(phone.readStoredToken()).toBeUndefined()
+  })
+
+  test('sign: the desktop gets a proof and no session', async () => {
+    const { url } = await startService()
+    const [desktop, phone] = [device(url), device(url)]
+    const order = await desktop.startOrder({ kind: 'sign', payloadHash: 'sha256:abc', adapterId: 'nimiq' })
+    await approve(phone, order.claimUrl)
+    expect(await desktop.finalizeOrder(order)).toMatchObject({
+      kind: 'sign',
+      proofArtifact: { publicKeyHex: wallet.publicKeyHex, payloadHash: 'sha256:abc', adapterId: 'nimiq' },
+    })
+    expect(desktop.readStoredToken()).toBeUndefined()
+  })
+
+  test('login with autoPersistToken false: the token is handed out and not kept', async () => {
+    const { url } = await startService()
+    const [desktop, phone] = [device(url), device(url)]
+    const order = await desktop.startOrder({ kind: 'login' })
+    await approve(phone, order.claimUrl)
+    const finalized = await desktop.finalizeOrder(order, { autoPersistToken: false })
+    expect(finalized).toMatchObject({ token: expect.stringMatching(/^css_/) })
+    expect(desktop.readStoredToken()).toBeUndefined()
+  })
+
+  test('reject, cancel, and the code that has to be entered', async () => {
+    const { url } = await startService({ confirmationCode: 'required' })
+    const [desktop, phone] = [device(url), device(url)]
+    const rejected = await desktop.startOrder({ kind: 'login' })
+    expect(await phone.rejectOrder(await phone.claimOrder(rejected.claimUrl))).toMatchObject({ status: 'rejected' })
+    expect(await codeOf(desktop.finalizeOrder(rejected))).toBe('ORDER_REJECTED')
+
+    const cancelled = await desktop.startOrder({ kind: 'login' })
+    expect(await desktop.cancelOrder(cancelled)).toMatchObject({ status: 'cancelled' })
+    expect(await codeOf(phone.claimOrder(cancelled.claimUrl))).toBe('ORDER_CANCELLED')
+
+    const order = await desktop.startOrder({ kind: 'login' })
+    const claim = await phone.claimOrder(order)
+    const challenge = await phone.getOrderChallenge(claim)
+    expect(challenge.confirmationCodeRequired).toBe(true)
+    expect(await codeOf(phone.approveOrder(claim, { challenge }))).toBe('CONFIRMATION_CODE_REQUIRED')
+    const { confirmationCode } = order
+    expect(await phone.approveOrder(claim, { challenge, confirmationCode })).toMatchObject({ status: 'approved' })
+  })
+
+  test('the wallet is asked before anything is waited for', async () => {
+    const { url } = await startService()
+    const [desktop, phone] = [device(url), device(url)]
+    const order = await desktop.startOrder({ kind: 'login' })
+    const claim = await phone.claimOrder(order.claimUrl)
+    const challenge = await phone.getOrderChallenge(claim)
+    let asked = ''
+    const recording: Wallet = {
+      sign: (message) => {
+        asked = message
+        return pageWallet(wallet).sign(message)
+      },
+    }
+    const approved = phone.approveOrder(claim, { challenge, wallet: recording })
+    expect(asked).toBe(challenge.message)
+    await approved
+  })
+})
+
+describe('an answer that is lost', () => {
+  test('claim: made again with the same key, it is the same phone', async () => {
+    const { url } = await startService()
+    const [desktop, proxy] = [device(url), await CuttableProxy.start(url)]
+    const phone = device(proxy.url, url)
+    const order = await desktop.startOrder({ kind: 'login' })
+    proxy.swallowAnswers()
+    const claiming = phone.claimOrder(order.claimUrl)
+    for await (const { status } of desktop.watchOrder(order)) if (status === 'claimed') break
+    proxy.forward()
+    expect(await claiming).toMatchObject({ status: 'claimed' })
+  })
+
+  test('claim after a reload: the page keeps the key', async () => {
+    const { url } = await startService()
+    const [desktop, phone] = [device(url), device(url)]
+    const { claimUrl } = await desktop.startOrder({ kind: 'login' })
+    const claimKey = newClaimKey()
+    expect(await phone.claimOrder(claimUrl, { claimKey })).toEqual(await phone.claimOrder(claimUrl, { claimKey }))
+    expect(await codeOf(phone.claimOrder(claimUrl))).toBe('ORDER_ALREADY_CLAIMED')
+    expect(newClaimKey()).toMatch(/^[A-Za-z0-9_-]{43}$/)
+  })
+
+  test('finalize: made again, it is the same session', async () => {
+    const { url } = await startService()
+    const [desktop, phone] = [device(url), device(url)]
+    const proxy = await CuttableProxy.start(url)
+    const far = device(proxy.url, url)
+    const order = await desktop.startOrder({ kind: 'login' })
+    await approve(phone, order.claimUrl)
+    proxy.swallowAnswers()
+    const finalizing = far.finalizeOrder(order)
+    for await (const { status } of desktop.watchOrder(order)) if (status === 'finalized') break
+    proxy.forward()
+    const finalized = await finalizing
+    expect(far.readStoredToken()).toBe((finalized as { token: string }).token)
+    expect(await desktop.finalizeOrder(order)).toEqual(finalized)
+    expect(await desktop.listSessions()).toHaveLength(1)
+  })
+
+  test('aborting ends the tries', async () => {
+    const { url } = await startService()
+    const [desktop, proxy] = [device(url), await CuttableProxy.start(url)]
+    const order = await desktop.startOrder({ kind: 'login' })
+    const controller = new AbortController()
+    const refused = proxy.refuse()
+    const cancelling = device(proxy.url, url).cancelOrder(order, { signal: controller.signal })
+    await refused
+    controller.abort()
+    expect(await codeOf(cancelling)).toBe('ABORTED')
+  })
+})
+
+test('the client and REST say the same in the same words', async () => {
+  const { url } = await startService()
+  const client = device(url)
+  const viaClient = await client.startOrder({ kind: 'login' })
+  const { json } = await rest(url, '/cross-device/start', { kind: 'login' })
+  expect(Object.keys(viaClient).sort()).toEqual(Object.keys(json).sort())
+  expect({ kind: viaClient.kind, status: viaClient.status }).toEqual({ kind: json.kind, status: json.status })
+  expect(typeof viaClient.expiresAt).toBe(typeof json.expiresAt)
+
+  await client.signInWallet()
+  const session = await client.getCurrentSession()
+  const authorization = `Bearer ${client.readStoredToken()}`
+  expect((await rest(url, '/session', undefined, { authorization })).json.session).toEqual(session)
+
+  const claim = await client.claimOrder(viaClient)
+  const challenge = await client.getOrderChallenge(claim)
+  const query = `?orderId=${claim.orderId}`
+  const bearer = { authorization: `Bearer ${claim.challengeToken}` }
+  expect((await rest(url, `/cross-device/challenge${query}`, undefined, bearer)).json).toEqual(challenge)
+})

@@ -1,0 +1,200 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { CountersignClientError, nimiqHub, nimiqPay, readWalletAnswer, type Wallet } from '../../src/client/index.ts'
+import { proveWithWallet } from '../../src/client/wallet.ts'
+import { makeWallet } from '../support/wallet.ts'
+import { codeOf } from './support.ts'
+
+const key = fc.uint8Array({ minLength: 32, maxLength: 32 })
+const signature = fc.uint8Array({ minLength: 64, maxLength: 64 })
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
+
+/** The forms that wallets answer in. */
+const forms: Record<string, (bytes: Uint8Array) => unknown> = {
+  hex,
+  'upper-case hex': (bytes) => hex(bytes).toUpperCase(),
+  'hex behind 0x': (bytes) => `0x${hex(bytes)}`,
+  'hex with a line break': (bytes) => `${hex(bytes)}\n`,
+  base64: (bytes) => Buffer.from(bytes).toString('base64'),
+  'base64 without padding': (bytes) => Buffer.from(bytes).toString('base64').replace(/=+$/, ''),
+  base64url: (bytes) => Buffer.from(bytes).toString('base64url'),
+  'a Uint8Array': (bytes) => bytes,
+  'a view into a larger buffer': (bytes) => {
+    const larger = new Uint8Array(200)
+    larger.set(bytes, 7)
+    return new DataView(larger.buffer, 7, bytes.length)
+  },
+  'an ArrayBuffer': (bytes) => Uint8Array.from(bytes).buffer,
+  'an array': (bytes) => [...bytes],
+  'a Uint8Array that went through JSON': (bytes) => JSON.parse(JSON.stringify(bytes)),
+  'a Buffer that went through JSON': (bytes) => JSON.parse(JSON.stringify(Buffer.from(bytes))),
+  'an object that can toHex()': (bytes) => ({ toHex: () => hex(bytes) }),
+}
+
+describe('readWalletAnswer', () => {
+  test.each(Object.keys(forms))('reads %s', (name) => {
+    const form = forms[name]!
+    fc.assert(
+      fc.property(key, signature, (publicKey, signed) => {
+        expect(readWalletAnswer({ publicKey: form(publicKey), signature: form(signed) })).toEqual({
+          publicKeyHex: hex(publicKey),
+          signatureHex: hex(signed),
+        })
+      }),
+    )
+  })
+
+  test('knows the usual names', () => {
+    const [publicKey, signed] = [new Uint8Array(32).fill(7), new Uint8Array(64).fill(9)]
+    const expected = { publicKeyHex: hex(publicKey), signatureHex: hex(signed) }
+    for (const name of ['publicKeyHex', 'publicKey', 'public_key', 'signerPublicKey', 'pubKey']) {
+      for (const other of ['signatureHex', 'signature', 'sig']) {
+        expect(readWalletAnswer({ [name]: publicKey, [other]: signed })).toEqual(expected)
+      }
+    }
+    const withAddress = { signerPublicKey: publicKey, signature: signed, signer: 'NQ71 CT4K' }
+    expect(readWalletAnswer(withAddress)).toEqual({ ...expected, address: 'NQ71 CT4K' })
+  })
+
+  test('throws coded errors only, whatever it is given', () => {
+    const anything = fc.oneof(
+      fc.anything({ withBigInt: true, withDate: true, withMap: true, withSparseArray: true, withTypedArray: true }),
+      fc.record({ publicKey: fc.anything(), signature: fc.anything(), error: fc.anything() }, { requiredKeys: [] }),
+    )
+    fc.assert(
+      fc.property(anything, (answer) => {
+        try {
+          const { publicKeyHex, signatureHex } = readWalletAnswer(answer)
+          expect(publicKeyHex).toMatch(/^[0-9a-f]{64}$/)
+          expect(signatureHex).toMatch(/^[0-9a-f]{128}$/)
+        } catch (thrown) {
+          expect(thrown).toBeInstanceOf(CountersignClientError)
+          expect((thrown as CountersignClientError).code).toMatch(/^WALLET_/)
+        }
+      }),
+      { numRuns: 1000 },
+    )
+  })
+
+  test('survives an answer whose own code throws', () => {
+    const cause = new Error('detached')
+    const answer = {
+      get publicKey() {
+        throw cause
+      },
+    }
+    expect(() => readWalletAnswer(answer)).toThrow(expect.objectContaining({ code: 'WALLET_FAILED', cause }))
+  })
+
+  test('tells a key of another kind from an answer that is broken', () => {
+    const signed = new Uint8Array(64)
+    const code = (answer: unknown): string => {
+      try {
+        readWalletAnswer(answer)
+        return 'no error'
+      } catch (thrown) {
+        return (thrown as CountersignClientError).code
+      }
+    }
+    // A compressed secp256k1 key, as Ethereum and Bitcoin wallets have.
+    expect(code({ publicKey: new Uint8Array(33), signature: signed })).toBe('WALLET_WRONG_KEY')
+    expect(code({ publicKey: new Uint8Array(32), signature: new Uint8Array(65) })).toBe('WALLET_FAILED')
+    expect(code({ publicKey: [...new Uint8Array(31), 256], signature: signed })).toBe('WALLET_WRONG_KEY')
+    expect(code('0xsignature')).toBe('WALLET_FAILED')
+    expect(code(undefined)).toBe('WALLET_FAILED')
+  })
+})
+
+describe('a wallet that fails', () => {
+  const failures: [string, unknown, string][] = [
+    ['EIP-1193: rejected', { code: 4001, message: 'no' }, 'WALLET_DECLINED'],
+    ['words', new Error('User rejected the request.'), 'WALLET_DECLINED'],
+    ['the Nimiq Hub: cancelled', new Error('CANCELED'), 'WALLET_DECLINED'],
+    ['the Nimiq Hub: closed', new Error('Connection was closed'), 'WALLET_CLOSED'],
+    ['the Nimiq Hub: blocked', new Error('Failed to open popup'), 'WALLET_CLOSED'],
+    [
+      'a browser\u2019s own dialogue',
+      new DOMException('The request is not allowed', 'NotAllowedError'),
+      'WALLET_DECLINED',
+    ],
+    ['anything else', new Error('ledger: 0x6985'), 'WALLET_FAILED'],
+    ['a text', 'declined', 'WALLET_DECLINED'],
+    ['nothing', undefined, 'WALLET_FAILED'],
+  ]
+  test.each(failures)('%s, thrown or answered', async (_, cause, code) => {
+    const rejecting: Wallet = { sign: () => Promise.reject(cause) }
+    const expected = cause === undefined ? { code } : { code, cause }
+    await expect(proveWithWallet('m', { wallet: rejecting })).rejects.toMatchObject(expected)
+    const throwing: Wallet = {
+      sign: () => {
+        throw cause
+      },
+    }
+    await expect(proveWithWallet('m', { wallet: throwing })).rejects.toMatchObject(expected)
+    if (cause === undefined) return
+    const answering: Wallet = { sign: async () => ({ error: cause }) }
+    await expect(proveWithWallet('m', { wallet: answering })).rejects.toMatchObject({ code, cause })
+  })
+
+  test('is missing when there is none, or it cannot sign', async () => {
+    expect(await codeOf(proveWithWallet('m', {}))).toBe('WALLET_MISSING')
+    expect(await codeOf(proveWithWallet('m', { wallet: {} as Wallet }))).toBe('WALLET_MISSING')
+    expect(nimiqPay()).toBeUndefined()
+    expect(nimiqPay({} as never)).toBeUndefined()
+  })
+
+  test('cannot leave out an address that was asked for', async () => {
+    const test = makeWallet()
+    const wallet: Wallet = { sign: (message) => ({ publicKey: test.publicKeyHex, signature: test.sign(message) }) }
+    const options = { wallet, requestAddressBeforeVerify: true }
+    expect(await codeOf(proveWithWallet('m', options))).toBe('WALLET_FAILED')
+  })
+})
+
+describe('the Nimiq wallets', () => {
+  const test1 = makeWallet()
+  const signed = (message: string) => ({
+    publicKeyHex: test1.publicKeyHex,
+    signatureHex: test1.sign(message),
+    adapterId: 'nimiq',
+  })
+
+  test('Nimiq Pay: signs, and tells its address when asked', async () => {
+    const provider = {
+      sign: async (message: string) => ({ publicKey: test1.publicKeyHex, signature: test1.sign(message) }),
+      listAccounts: async (): Promise<unknown> => [test1.address],
+    }
+    Object.assign(globalThis, { nimiq: provider })
+    try {
+      expect(await proveWithWallet('m', {})).toEqual(signed('m'))
+    } finally {
+      Reflect.deleteProperty(globalThis, 'nimiq')
+    }
+    const withAddress = (wallet: Wallet | undefined) =>
+      proveWithWallet('m', { wallet, requestAddressBeforeVerify: true })
+    expect(await withAddress(nimiqPay(provider))).toEqual({ ...signed('m'), address: test1.address })
+    const declined = { ...provider, listAccounts: async () => ({ error: { type: 'PermissionDenied', message: 'no' } }) }
+    expect(await codeOf(withAddress(nimiqPay(declined)))).toBe('WALLET_DECLINED')
+  })
+
+  test('the Hub: signs as the address that is asked for, or not at all', async () => {
+    const requests: object[] = []
+    const hub = {
+      async signMessage(request: { appName: string; message: string; signer?: string }) {
+        requests.push(request)
+        return {
+          signer: test1.address,
+          signerPublicKey: Uint8Array.from(Buffer.from(test1.publicKeyHex, 'hex')),
+          signature: Uint8Array.from(Buffer.from(test1.sign(request.message), 'hex')),
+        }
+      },
+    }
+    const options = { wallet: nimiqHub(hub, { appName: 'Tally' }), requestAddressBeforeVerify: true }
+    expect(await proveWithWallet('m', options)).toEqual({ ...signed('m'), address: test1.address })
+    expect(requests).toEqual([{ appName: 'Tally', message: 'm' }])
+    const signer = test1.address.toLowerCase().replaceAll(' ', '')
+    expect(await proveWithWallet('m', { wallet: nimiqHub(hub, { appName: 'Tally', signer }) })).toEqual(signed('m'))
+    const other = nimiqHub(hub, { appName: 'Tally', signer: makeWallet().address })
+    expect(await codeOf(proveWithWallet('m', { wallet: other }))).toBe('WALLET_WRONG_KEY')
+  })
+})
