@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    globalSetup: ['test/support/build-pages.ts'],
+    globalSetup: ['test/support/optional.ts', 'test/support/build-pages.ts'],
     testTimeout: 30_000,
     hookTimeout: 60_000,
     // Real servers, stores and browsers share the machine's cores.

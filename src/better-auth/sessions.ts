@@ -83,7 +83,7 @@ export class WalletSessions {
     const existing = await this.find(token)
     if (existing !== undefined) return existing
     const mark = `order-session:${orderId}`
-    if (await this.#marks.has(mark)) throw ended()
+    if (await this.#marks.has(mark)) return await this.#findMarked(token)
     await this.#marks.sweep()
     let made: WalletSession | undefined
     try {
@@ -99,8 +99,20 @@ export class WalletSessions {
       if (found !== undefined && found.id === made?.id && this.#inDatabase) await this.end(token)
       // Another instance was faster. Secondary storage alone does not refuse a second session; there they are the same.
       else if (found !== undefined) return found
-      throw (await this.#marks.has(mark)) ? ended() : cause
+      if (await this.#marks.has(mark)) return await this.#findMarked(token)
+      throw cause
     }
+  }
+
+  /**
+   * The session whose mark is there. It is looked for after the mark was seen: before that, another instance may have been
+   * about to write both. When it is not there now, it was ended.
+   */
+  async #findMarked(token: string): Promise<WalletSession> {
+    const found = await this.find(token)
+    if (found === undefined)
+      throw new CountersignError('ORDER_FINALIZED', 'The order was finalized, and the session it made has ended')
+    return found
   }
 
   async #make({ userId, identity, request, order }: SessionDetails, token: string): Promise<WalletSession> {
@@ -192,8 +204,4 @@ function decoded(text: string): string {
   } catch {
     return text
   }
-}
-
-function ended(): CountersignError {
-  return new CountersignError('ORDER_FINALIZED', 'The order was finalized, and the session it made has ended')
 }

@@ -10,6 +10,7 @@ import { type RequestContext, readRequest } from '../request.ts'
 import type { Api } from '../rpc/api.ts'
 import { errorInterceptor, type FailureObserver, toFailure } from '../rpc/connect-errors.ts'
 import { requestKey } from '../rpc/connect-routes.ts'
+import { registerHealth } from '../rpc/health.ts'
 import { validator } from '../rpc/methods.ts'
 import { isPlainConnectUnary, maxTimeoutMs, serveConnectUnary } from './connect-unary.ts'
 import { applyCors } from './cors.ts'
@@ -47,7 +48,11 @@ export function createRequestHandler(parts: AppParts): RequestHandler {
   const failed = failureLog(log)
 
   const connect = connectNodeAdapter({
-    routes: parts.routes,
+    routes: (router) => {
+      parts.routes(router)
+      const services = [...new Set(parts.api.methods.map(({ desc }) => desc.parent.typeName))]
+      registerHealth(router, { services, ready: parts.ready, shutdown: parts.shutdownSignal })
+    },
     readMaxBytes: maxBodyBytes,
     // No shutdownSignal: it would cut watches off before they can ask their watchers to come back.
     maxTimeoutMs,

@@ -30,12 +30,14 @@ const reasonsOfConnect: Partial<Record<Code, ErrorReason>> = {
   [Code.Unimplemented]: 'INVALID_REQUEST',
 }
 
+/** Codes of errors that nobody foresaw. */
+const ourFault: ReadonlySet<Code> = new Set([Code.Unknown, Code.Internal, Code.DataLoss])
+
 /** The Connect error of a failure: its code, its message, ErrorInfo, and RetryInfo when a retry can help. */
 export function toConnectError(thrown: unknown): ConnectError {
-  // A caller that went away, or whose deadline passed, is no failure of ours; Connect has the words for it.
-  if (thrown instanceof ConnectError && (thrown.code === Code.Canceled || thrown.code === Code.DeadlineExceeded)) {
-    return thrown
-  }
+  // A caller that went away, a deadline that passed, a service of the health check that is not here: these have no reason of
+  // ours, and Connect has the words for them.
+  if (thrown instanceof ConnectError && !(thrown.code in reasonsOfConnect) && !ourFault.has(thrown.code)) return thrown
   const failure = toFailure(thrown)
   const { reason, code, message, retryAfterMs } = failure
   const connectCode = codeFromString(code) ?? Code.Internal

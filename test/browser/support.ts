@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
 import { hasPart } from '../support/optional.ts'
 
 /** Whether there is a browser to test with. */
-export const hasChromium: boolean = hasPart('chromium', ['--version'])
+export const hasChromium: boolean = hasPart('chromium')
 
 // Its types are those of an ES module, which it is not.
 const decodeQr = jsQR as unknown as typeof jsQR.default
