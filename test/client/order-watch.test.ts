@@ -216,7 +216,8 @@ describe('the end of a watch', () => {
   test('leaving the loop closes the connection', async () => {
     const { proxy, desktop, order } = await setUp()
     for await (const _ of desktop.watchOrder(order)) break
-    await vi.waitFor(() => expect(proxy.closed).toBe(1))
+    // Of other connections, which wait for a next call, some versions of Node close one as well.
+    await vi.waitFor(() => expect(proxy.closed).toBeGreaterThan(0))
   })
 
   test('an order that ended before is told in one event', async () => {
