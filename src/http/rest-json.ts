@@ -22,9 +22,10 @@ export function messageFromRest(schema: DescMessage, json: JsonValue): MessageSh
   if (json === null || typeof json !== 'object' || Array.isArray(json)) {
     throw new ConnectError('The body must be a JSON object', Code.InvalidArgument)
   }
+  const spelledOut = withProtoEnums(schema, json)
   let message: MessageShape<DescMessage>
   try {
-    message = fromJson(schema, withProtoEnums(schema, json), { ignoreUnknownFields: true })
+    message = fromJson(schema, spelledOut, { ignoreUnknownFields: true })
   } catch (cause) {
     throw new ConnectError((cause as Error).message, Code.InvalidArgument, undefined, undefined, cause)
   }
@@ -43,14 +44,18 @@ function withProtoEnums(schema: DescMessage, json: JsonObject): JsonObject {
     if (field.fieldKind !== 'enum') continue
     for (const name of [field.jsonName, field.name]) {
       const value = json[name]
-      if (typeof value === 'string') converted[name] = protoEnumName(field.enum, value)
+      if (typeof value === 'string') converted[name] = protoEnumName(name, field.enum, value)
     }
   }
   return converted
 }
 
-function protoEnumName(desc: DescEnum, text: string): string {
-  return desc.values.find((value) => restEnumName(desc, value.number) === text)?.name ?? text
+function protoEnumName(field: string, desc: DescEnum, text: string): string {
+  const known = desc.values.find(({ number, name }) => name === text || restEnumName(desc, number) === text)
+  if (known !== undefined) return known.name
+  // Left as it is, it would count as an unknown value, which is ignored, and be called missing.
+  const choices = desc.values.filter(({ number }) => number !== 0).map(({ number }) => restEnumName(desc, number))
+  throw new ConnectError(`${field}: must be ${choices.join(' or ')}`, Code.InvalidArgument)
 }
 
 function restEnumName(desc: DescEnum, number: number): string {

@@ -247,6 +247,19 @@ describe.each(callers)('over %s', (_protocol, makeCaller) => {
 })
 
 describe('over REST alone', () => {
+  test.each([
+    [{ kind: 'buy' }, 'kind: must be login or sign'],
+    [{}, 'kind: value is required'],
+    [{ kind: 7 }, 'kind: '],
+    [{ kind: 'login', displayTitle: 'a\nb' }, 'displayTitle must be one line'],
+    [{ kind: 'login', returnTo: '//evil.example' }, 'return_to must be a path'],
+  ])('%j is refused in words that help', async (body, words) => {
+    const { url } = await startService()
+    const { status, json } = await rest(url, '/cross-device/start', body)
+    expect([status, json.code]).toEqual([400, 'INVALID_REQUEST'])
+    expect(json.message).toContain(words)
+  })
+
   test('ROUTE_NOT_FOUND where there is nothing', async () => {
     const { url } = await startService()
     expect(await rest(url, '/nothing')).toMatchObject({ status: 404, json: { code: 'ROUTE_NOT_FOUND' } })
