@@ -44,11 +44,11 @@ export interface CountersignOptions {
   basePath?: string
   /** Path of the direct sign-in endpoints under basePath. Default /wallet. COUNTERSIGN_ENDPOINT_PREFIX */
   endpointPrefix?: string
-  /** Life of a nonce, 10 to 3600 seconds. Default 300. COUNTERSIGN_NONCE_TTL_SECONDS */
+  /** Life of a nonce, 1 to 3600 seconds. Default 300. COUNTERSIGN_NONCE_TTL_SECONDS */
   nonceTtlSeconds?: number
-  /** Life of an order that is not approved, 10 to 3600 seconds. Default 120. COUNTERSIGN_ORDER_TTL_SECONDS */
+  /** Life of an order that is not approved, 1 to 3600 seconds. Default 120. COUNTERSIGN_ORDER_TTL_SECONDS */
   orderTtlSeconds?: number
-  /** Life of a session that is not used, 60 seconds to 1 year. Default 604800 (7 days). COUNTERSIGN_SESSION_TTL_SECONDS */
+  /** Life of a session that is not used, 1 second to 1 year. Default 604800 (7 days). COUNTERSIGN_SESSION_TTL_SECONDS */
   sessionTtlSeconds?: number
   /**
    * Life of a session however much it is used, sessionTtlSeconds to 2 years. Default 2592000 (30 days), or
@@ -138,12 +138,7 @@ export function resolveSettings(options: CountersignOptions = {}): Settings {
   for (const name of Object.keys(options)) {
     if (!knownOptions.has(name)) throw new TypeError(`${name} is not an option of Countersign`)
   }
-  const sessionTtlSeconds = whole(
-    'sessionTtlSeconds',
-    options.sessionTtlSeconds ?? 7 * daySeconds,
-    60,
-    366 * daySeconds,
-  )
+  const sessionTtlSeconds = whole('sessionTtlSeconds', options.sessionTtlSeconds ?? 7 * daySeconds, 1, 366 * daySeconds)
   return {
     port: whole('port', options.port ?? 8080, 0, 65_535),
     host: text('host', options.host ?? 'localhost', /^[A-Za-z0-9.:_-]{1,253}$/, 'a host name or address'),
@@ -160,8 +155,8 @@ export function resolveSettings(options: CountersignOptions = {}): Settings {
     enforceOrigin: flag('enforceOrigin', options.enforceOrigin ?? true),
     basePath: path('basePath', options.basePath ?? '/api/auth'),
     endpointPrefix: path('endpointPrefix', options.endpointPrefix ?? '/wallet'),
-    nonceTtlSeconds: whole('nonceTtlSeconds', options.nonceTtlSeconds ?? 300, 10, 3600),
-    orderTtlSeconds: whole('orderTtlSeconds', options.orderTtlSeconds ?? 120, 10, 3600),
+    nonceTtlSeconds: whole('nonceTtlSeconds', options.nonceTtlSeconds ?? 300, 1, 3600),
+    orderTtlSeconds: whole('orderTtlSeconds', options.orderTtlSeconds ?? 120, 1, 3600),
     sessionTtlSeconds,
     sessionAbsoluteTtlSeconds: whole(
       'sessionAbsoluteTtlSeconds',

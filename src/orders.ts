@@ -148,7 +148,7 @@ export class Orders {
     const tokens = this.#challengeTokens(orderId, claimToken, claimKey)
     const [newest, ...older] = tokens
     const order = await changeOrder(this.#options.records, orderId, {
-      admit: (order) => this.#admit(order, claimToken, order.claimTokenHash, request),
+      admit: (order) => this.#admitFromPage(order, claimToken, order.claimTokenHash, request),
       command: { type: 'claim', challengeTokenHashes: [hashToken(newest), ...older.map(hashToken)] },
     })
     const challengeToken = tokens.find((token) => matches(token, order.challengeTokenHash)) as string
@@ -264,17 +264,24 @@ export class Orders {
   }
 
   #admitPhone({ challengeToken }: PhoneInput, request: RequestContext): (order: OrderRecord) => void {
-    return (order) => this.#admit(order, challengeToken, order.challengeTokenHash, request)
-  }
-
-  #admitDesktop({ desktopToken }: DesktopInput, request: RequestContext): (order: OrderRecord) => void {
-    return (order) => this.#admit(order, desktopToken, order.desktopTokenHash, request)
+    return (order) => this.#admitFromPage(order, challengeToken, order.challengeTokenHash, request)
   }
 
   /** The token comes first: who has none is not told the order's origin either. */
-  #admit(order: OrderRecord, token: string, hash: string | undefined, request: RequestContext): void {
+  #admitFromPage(order: OrderRecord, token: string, hash: string | undefined, request: RequestContext): void {
     if (!matches(token, hash)) throw refused('ORDER_TOKEN_INVALID')
     this.#options.origins.requireSameOrOwn(request, order.origin, 'order')
+  }
+
+  #admitDesktop({ desktopToken }: DesktopInput, request: RequestContext): (order: OrderRecord) => void {
+    return (order) => {
+      // Only browsers say where they are. An application's backend may know the service by another name than its pages do.
+      if (request.originSource === 'Origin header') {
+        this.#admitFromPage(order, desktopToken, order.desktopTokenHash, request)
+      } else if (!matches(desktopToken, order.desktopTokenHash)) {
+        throw refused('ORDER_TOKEN_INVALID')
+      }
+    }
   }
 
   /** The challenge token that a claim gets, then those that it would have got under the server's older secrets. */

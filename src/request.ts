@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { parseOrigin } from './origin.ts'
 
 /** What the domain knows of the request that it serves, whatever protocol brought it. */
@@ -44,7 +45,11 @@ export function readRequest(raw: RawRequest, trustedProxies: number): RequestCon
     const entries = raw.headers.get(name)?.split(',') ?? []
     return entries[Math.max(0, entries.length - trustedProxies)]?.trim() || undefined
   }
-  const ip = forwarded('x-forwarded-for') ?? raw.remoteAddress
+  // Some proxies add the client's port, and not everything that is written there is an address.
+  const told = forwarded('x-forwarded-for')
+    ?.replace(/^\[(.*)\](:\d+)?$/, '$1')
+    .replace(/^([\d.]+):\d+$/, '$1')
+  const ip = told !== undefined && isIP(told) !== 0 ? told : raw.remoteAddress
   return {
     ...readOrigin(raw, forwarded),
     ip: ip?.replace(ipv4InIpv6, ''),

@@ -24,6 +24,9 @@ const extendAfter = 0.1
  */
 const endedMs = 10 * 60_000
 
+/** Live sessions that a user has at most: a further one ends the oldest. */
+const maxSessionsPerUser = 100
+
 /** A token that is signed by this server, split. */
 interface SignedToken {
   /** What the store knows a hash of. */
@@ -67,7 +70,10 @@ export class Sessions {
       this.#store.addMember(indexOf(session.userId), id, life),
       this.#store.create(keyOf(id), JSON.stringify(record), life),
     ])
-    if (created) return { token, session }
+    if (created) {
+      await this.#endOldest(session.userId)
+      return { token, session }
+    }
     const existing = await this.#read(id)
     if (existing === undefined) {
       throw new CountersignError('ORDER_FINALIZED', 'The order was finalized, and the session it made has ended')
@@ -88,11 +94,10 @@ export class Sessions {
     if (extended === undefined) return { session: found.session, extended: false }
     const record: SessionRecord = { session: extended, tokenHash: found.tokenHash }
     const life = { ttlMs: extended.expiresAt - Date.now() }
+    // The list first: one that names a session for too long is harmless, one that misses a live session is not.
+    await this.#store.addMember(indexOf(extended.userId), extended.id, life)
     const replaced = await this.#store.compareAndSet(keyOf(extended.id), found.version, JSON.stringify(record), life)
-    if (replaced) {
-      await this.#store.addMember(indexOf(extended.userId), extended.id, life)
-      return { session: extended, extended: true }
-    }
+    if (replaced) return { session: extended, extended: true }
     // Somebody was faster: another request that extended it, or one that ended it.
     const fresh = await this.find(token)
     return fresh === undefined ? undefined : { session: fresh, extended: false }
@@ -123,6 +128,14 @@ export class Sessions {
       await this.#store.removeMember(indexOf(userId), id)
       return true
     }
+  }
+
+  /** Keeps the number of a user's sessions, and so the work of listing them, within bounds. */
+  async #endOldest(userId: string): Promise<void> {
+    const ids = await this.#store.members(indexOf(userId))
+    if (ids.length <= maxSessionsPerUser) return
+    const oldest = (await this.list(userId)).slice(maxSessionsPerUser)
+    await Promise.all(oldest.map(({ id }) => this.end(userId, id)))
   }
 
   #extend(session: Session): Session | undefined {

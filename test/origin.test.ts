@@ -65,6 +65,11 @@ describe('the origin of a request', () => {
     expect(request(headers, 2).ip).toBe('1.2.3.4')
     expect(request(headers, 9).ip).toBe('6.6.6.6')
   })
+  test('a port behind the address is left out, and what is no address does not count', () => {
+    expect(request({ 'x-forwarded-for': '1.2.3.4:5678' }, 1).ip).toBe('1.2.3.4')
+    expect(request({ 'x-forwarded-for': '[2001:db8::1]:443' }, 1).ip).toBe('2001:db8::1')
+    expect(request({ 'x-forwarded-for': 'somebody' }, 1).ip).toBe('10.0.0.9')
+  })
   test('an Origin of null is none, however good the host', () => {
     expect(request({ origin: 'null' }).origin).toBeUndefined()
   })

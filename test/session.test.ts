@@ -145,3 +145,14 @@ describe('the same secret part', () => {
     expect(await sessions.find(token)).toBeUndefined()
   })
 })
+
+test('a user has a hundred sessions at most: a further one ends the oldest', async () => {
+  const { sessions } = await make()
+  const first = await sessions.create(details)
+  for (let i = 0; i < 100; i++) {
+    vi.setSystemTime(Date.now() + 1)
+    await sessions.create(details)
+  }
+  expect(await sessions.list('u')).toHaveLength(100)
+  expect(await sessions.find(first.token)).toBeUndefined()
+})

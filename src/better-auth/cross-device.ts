@@ -162,5 +162,7 @@ function orderQuery(ctx: GenericEndpointContext, tokenField: string): Record<str
   const query: Record<string, unknown> = ctx.query ?? {}
   const authorization = (ctx.request?.headers ?? ctx.headers)?.get('authorization') ?? ''
   const bearer = /^Bearer +(\S+)\s*$/i.exec(authorization)?.[1]
-  return { orderId: query.orderId ?? '', [tokenField]: bearer ?? query[tokenField] ?? '' }
+  // The desktop's token makes sessions, and never stands in an address.
+  const inQuery = tokenField === 'challengeToken' ? query[tokenField] : undefined
+  return { orderId: query.orderId ?? '', [tokenField]: bearer ?? inQuery ?? '' }
 }

@@ -40,7 +40,11 @@ export async function eventsResponse(
         controller.close()
       }
     },
-    cancel: () => left.abort(),
+    async cancel() {
+      left.abort()
+      // A generator that stands at a yield does not hear of the signal, and would keep its watch for ever.
+      await events.return(undefined)
+    },
   })
   return new Response(stream, { headers: eventStreamHeaders })
 }

@@ -63,7 +63,8 @@ export function createRequestHandler(parts: AppParts): RequestHandler {
 
   const serve = async (request: NodeRequest, response: NodeResponse): Promise<void> => {
     const path = pathOf(request)
-    const context = readRequest(rawRequest(request), settings.trustedProxies)
+    const raw = rawRequest(request)
+    const context = readRequest(raw, settings.trustedProxies)
     const observe: FailureObserver = (failure) => failed(failure, request, path, context)
     response.setHeader('x-content-type-options', 'nosniff')
     if (applyCors(request, response, (origin) => origins.isTrusted(origin)) === 'preflight') return
@@ -86,6 +87,10 @@ export function createRequestHandler(parts: AppParts): RequestHandler {
       return refuseMethod(request, response, path, allowed, observe)
     }
     if (servePage(request, response, path, observe)) return
+    // connect-node makes a URL of it, and takes one that is none for its own fault.
+    if (!URL.canParse(`http://${raw.authority}`)) {
+      return sendFailure(response, new CountersignError('INVALID_REQUEST', 'The Host header is malformed'), observe)
+    }
     contexts.set(request, context)
     connect(request, response)
   }

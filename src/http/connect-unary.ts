@@ -55,7 +55,7 @@ export async function serveConnectUnary(
       const call = { request: context.request, responseHeaders: headers, signal: clientGone(response) }
       return create(method.desc.output, await method.run(message, call))
     }
-    const reply = await withinDeadline(run(), request.headers['connect-timeout-ms'])
+    const reply = await withinDeadline(run, request.headers['connect-timeout-ms'])
     headers.set('content-type', json ? 'application/json' : 'application/proto')
     send(response, 200, headers, json ? toJsonString(method.desc.output, reply) : toBinary(method.desc.output, reply))
   } catch (thrown) {
@@ -84,13 +84,15 @@ function decode(schema: DescMessage, json: boolean, body: Buffer): MessageShape<
   }
 }
 
-/** Waits for a reply as long as the caller does, by its Connect-Timeout-Ms header. */
-async function withinDeadline<Reply>(running: Promise<Reply>, header: string | string[] | undefined): Promise<Reply> {
-  if (header === undefined) return await running
+/** Runs a call and waits for its reply as long as the caller does, by its Connect-Timeout-Ms header. */
+async function withinDeadline<Reply>(run: () => Promise<Reply>, header: string | string[] | undefined): Promise<Reply> {
+  if (header === undefined) return await run()
   const { timeoutMs, error } = parseTimeout(String(header), maxTimeoutMs)
-  // Whatever becomes of it, it is not to be an unhandled rejection.
-  running.catch(() => {})
+  // Before anything is done: what is refused must not have happened.
   if (error !== undefined) throw error
+  const running = run()
+  // Whatever becomes of it after the deadline, it is not to be an unhandled rejection.
+  running.catch(() => {})
   let timer: NodeJS.Timeout | undefined
   const expired = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => reject(new ConnectError('the operation timed out', Code.DeadlineExceeded)), timeoutMs)

@@ -70,13 +70,14 @@ export function noInput(): JsonValue {
 }
 
 /**
- * Input of a GET for one order: `?orderId=`, and the token as `Authorization: Bearer` or, where a client cannot set headers,
- * under `tokenField` in the query.
+ * Input of a GET for one order: `?orderId=`, and the token as `Authorization: Bearer`. A phone that cannot set headers may send
+ * the challenge token in the query; the desktop's token makes sessions, and never stands in an address.
  */
 export function orderQuery(tokenField: string): (request: NodeRequest) => JsonObject {
   return (request) => {
     const query = new URLSearchParams((request.url ?? '').split('?')[1])
     const bearer = /^Bearer +(\S+)\s*$/i.exec(request.headers.authorization ?? '')?.[1]
-    return { orderId: query.get('orderId') ?? '', [tokenField]: bearer ?? query.get(tokenField) ?? '' }
+    const inQuery = tokenField === 'challengeToken' ? query.get(tokenField) : null
+    return { orderId: query.get('orderId') ?? '', [tokenField]: bearer ?? inQuery ?? '' }
   }
 }

@@ -105,6 +105,7 @@ describe.each(stores)('on $name', ({ open }) => {
       otherChallenge,
       other.desktopToken,
       'x',
+      '',
     ]
     const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
     const calls: [string, string, (token: string) => ReturnType<typeof rest>][] = [
@@ -134,6 +135,23 @@ describe.each(stores)('on $name', ({ open }) => {
     expect(answers.size).toBe(1)
     expect([...answers][0]).toMatch(/^401 ORDER_TOKEN_INVALID /)
   })
+})
+
+test('a desktop token in an address is not taken', async () => {
+  const { url } = await startService()
+  const { orderId, desktopToken } = await orderClients.REST!(url).start('login')
+  const { status, json } = await rest(url, `/cross-device/events?orderId=${orderId}&desktopToken=${desktopToken}`)
+  expect([status, json.code]).toEqual([401, 'ORDER_TOKEN_INVALID'])
+})
+
+test('a backend that knows the service by another name goes on with its order', async () => {
+  const { url } = await startService({ trustedOrigins: ['https://app.example'] })
+  const { json } = await rest(url, '/cross-device/start', { kind: 'login' }, { origin: 'https://app.example' })
+  const holder = { orderId: json.orderId, desktopToken: json.desktopToken }
+  const elsewhere = { origin: 'https://evil.example' }
+  expect((await rest(url, '/cross-device/cancel', holder, elsewhere)).json.code).toBe('ORIGIN_MISMATCH')
+  const inside = url.replace('localhost', '127.0.0.1')
+  expect((await rest(inside, '/cross-device/cancel', holder)).json).toMatchObject({ ok: true, status: 'cancelled' })
 })
 
 test('an EventSource that comes back after the end is told to stop', async () => {

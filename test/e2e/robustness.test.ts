@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import { request } from 'node:http'
 import { connect } from 'node:net'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -119,4 +120,34 @@ test('health is told without a session, readiness asks the store', async () => {
   expect(await (await fetch(`${url}/healthz`)).json()).toEqual({ status: 'ok' })
   expect(await (await fetch(`${url}/readyz`)).json()).toEqual({ status: 'ready' })
   expect(service.description).toMatchObject({ adapters: ['nimiq', 'ed25519'], verifier: 'native' })
+})
+
+test.each(['abc', '1200000', '-1'])('a deadline that is refused (%s) leaves the call undone', async (timeout) => {
+  const { url } = await startService()
+  const wallet = makeWallet()
+  const { json } = await rest(url, '/wallet/nonce', {})
+  const proof = proofOf(wallet, json)
+  const response = await fetch(url + rpc, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'connect-timeout-ms': timeout },
+    body: JSON.stringify(proof),
+  })
+  expect(response.status).toBe(400)
+  expect((await rest(url, '/wallet/verify', proof)).status).toBe(200)
+})
+
+test('a Host header that is none is the caller\u2019s mistake, whatever the protocol', async () => {
+  const { url } = await startService()
+  for (const host of ['[', 'a b', '%', 'a:99999']) {
+    const status = await new Promise<number>((resolve, reject) => {
+      const headers = { host, 'content-type': 'application/grpc-web+proto' }
+      const call = request(url + rpc, { method: 'POST', headers }, (response) => {
+        response.resume()
+        resolve(response.statusCode ?? 0)
+      })
+      call.on('error', reject)
+      call.end()
+    })
+    expect(status, host).toBe(400)
+  }
 })

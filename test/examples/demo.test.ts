@@ -1,0 +1,18 @@
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+
+test('npm run demo shows every step and ends well', async () => {
+  const demo = fileURLToPath(new URL('../../examples/demo/main.ts', import.meta.url))
+  // Rejects when the exit status is not 0.
+  const { stdout } = await promisify(execFile)(process.execPath, [demo])
+  for (const step of ['over REST', 'over Connect', 'over gRPC', 'a login order', 'a proof artifact', 'Done.']) {
+    expect(stdout).toContain(step)
+  }
+  for (const status of ['created', 'claimed', 'waiting_user', 'approved', 'finalized']) {
+    expect(stdout.match(new RegExp(`desktop │ .*: ${status}$`, 'gm'))?.length).toBe(2)
+  }
+  expect(stdout.match(/phone │ .*ApproveOrder/g)).toHaveLength(2)
+  expect(stdout).toMatch(/401 NONCE_NOT_FOUND/)
+})
