@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
+import { type IncomingMessage, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -35,29 +37,18 @@ test('sessions on a SQLite file survive a restart, a crash included', async () =
 
 test('SIGTERM lets a request in flight finish and ends with exit status 0', async () => {
   const service = await spawnService({ ...trusted, COUNTERSIGN_STORE: 'sqlite::memory:' })
-  const body = JSON.stringify({})
-  let push: (text: string) => void = () => {}
-  const stream = new ReadableStream<Uint8Array>({
-    start(controller) {
-      push = (text) => {
-        controller.enqueue(new TextEncoder().encode(text))
-        if (text === '}') controller.close()
-      }
-    },
-  })
-  const answer = fetch(`${service.url}/api/auth/wallet/nonce`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...origin },
-    body: stream,
-    duplex: 'half',
-  } as RequestInit)
-  push(body.slice(0, 1))
-  // The request has to have arrived: another connection is answered after it.
-  await fetch(`${service.url}/healthz`)
+  const headers = { 'content-type': 'application/json', expect: '100-continue', ...origin }
+  const call = request(`${service.url}/api/auth/wallet/nonce`, { method: 'POST', headers })
+  const answered = once(call, 'response') as Promise<[IncomingMessage]>
+  call.flushHeaders()
+  // The server has the request, and waits for its body.
+  await once(call, 'continue')
   const stopped = service.stop('SIGTERM')
   await new Promise((resolve) => setTimeout(resolve, 300))
-  push('}')
-  expect((await answer).status).toBe(200)
+  call.end('{}')
+  const [response] = await answered
+  response.resume()
+  expect(response.statusCode).toBe(200)
   expect(await stopped).toBe(0)
 })
 
