@@ -27,12 +27,6 @@ const endedMs = 10 * 60_000
 /** Live sessions that a user has at most: a further one ends the oldest. */
 const maxSessionsPerUser = 100
 
-/** A token that is signed by this server, split. */
-interface SignedToken {
-  /** What the store knows a hash of. */
-  readonly secretPart: string
-}
-
 /**
  * Sessions kept in a store.
  *
@@ -147,10 +141,10 @@ export class Sessions {
   }
 
   async #findVersioned(token: string): Promise<{ session: Session; tokenHash: string; version: number } | undefined> {
-    const signed = this.#parse(token)
-    if (signed === undefined) return undefined
-    const found = await this.#read(sessionIdOf(signed.secretPart))
-    return found !== undefined && tokenMatches(signed.secretPart, found.tokenHash) ? found : undefined
+    const secretPart = this.#secretPartOf(token)
+    if (secretPart === undefined) return undefined
+    const found = await this.#read(sessionIdOf(secretPart))
+    return found !== undefined && tokenMatches(secretPart, found.tokenHash) ? found : undefined
   }
 
   async #read(id: string): Promise<{ session: Session; tokenHash: string; version: number } | undefined> {
@@ -161,10 +155,11 @@ export class Sessions {
     return { ...record, version: stored.version }
   }
 
-  #parse(token: string): SignedToken | undefined {
+  /** What stands before the dot, if this server signed it. */
+  #secretPartOf(token: string): string | undefined {
     const [secretPart, signature, ...rest] = token.split('.')
     if (secretPart === undefined || signature === undefined || rest.length > 0) return undefined
-    return this.#keyring.verify('session token', secretPart, signature) ? { secretPart } : undefined
+    return this.#keyring.verify('session token', secretPart, signature) ? secretPart : undefined
   }
 }
 
