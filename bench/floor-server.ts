@@ -1,8 +1,9 @@
 /**
  * The floor that Countersign is compared with: node's own servers without anything on top. They read a request's body
- * and answer with as many bytes as they are told to; a request for /stream gets a first byte and no end.
+ * and answer with as many bytes as they are told to; a request for /stream gets a first byte, and a last one when the
+ * server is told to stop.
  */
-import { createServer, type Server } from 'node:http'
+import { createServer, type Server, type ServerResponse } from 'node:http'
 import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Stream } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 
@@ -14,12 +15,27 @@ server.listen(0, '127.0.0.1', () => {
   const { port } = server.address() as AddressInfo
   process.stderr.write(`${JSON.stringify({ text: 'ready', port })}\n`)
 })
-process.once('SIGTERM', () => process.exit())
+/** Those that hold a stream open. All are told of the stop in one turn of the event loop. */
+const streams = new Set<ServerResponse | ServerHttp2Stream>()
+process.once('SIGTERM', () => {
+  for (const stream of streams) stream.end(Buffer.alloc(5))
+  if (streams.size === 0) process.exit()
+})
+
+function hold(stream: ServerResponse | ServerHttp2Stream): void {
+  streams.add(stream)
+  stream.once('close', () => {
+    streams.delete(stream)
+    // What was written last still has to leave the process.
+    if (streams.size === 0) setTimeout(() => process.exit(), 100)
+  })
+}
 
 function http1Floor(): Server {
   return createServer((request, response) => {
     if (request.url === '/stream') {
       response.write('x')
+      hold(response)
       return
     }
     request.on('data', () => {})
@@ -40,6 +56,7 @@ function http2Floor(): Http2Server {
     if (headers[':path'] === '/stream') {
       stream.respond({ ':status': 200 })
       stream.write(Buffer.alloc(5))
+      hold(stream)
       return
     }
     stream.on('data', () => {})

@@ -52,12 +52,15 @@ export class GrpcConnection implements Disposable {
     })
   }
 
-  /** Opens a stream and resolves when the first bytes are there; what follows is dropped. */
-  async stream(path: string, message: Uint8Array): Promise<void> {
+  /** Opens a stream and resolves when the first bytes are there; `onMore` is called whenever more come. */
+  async stream(path: string, message: Uint8Array, onMore: () => void = () => {}): Promise<void> {
     const stream = this.#open(path, message)
     await new Promise<void>((resolve, reject) => {
       stream.on('error', reject)
-      stream.on('data', () => resolve())
+      stream.once('data', () => {
+        stream.on('data', onMore)
+        resolve()
+      })
       stream.on('trailers', (trailers) => reject(new Error(`gRPC status ${trailers['grpc-status']}`)))
     })
   }
@@ -76,6 +79,19 @@ export class GrpcConnection implements Disposable {
     })
     stream.end(enveloped(message))
     return stream
+  }
+}
+
+/** Streams on one connection: fewer than a server allows at a time. */
+export const streamsPerConnection = 100
+
+/** Opens as many connections as streams with numbers need, each when its first stream asks for it. */
+export function sharedConnections(port: number, open: DisposableStack): (index: number) => GrpcConnection {
+  const connections: GrpcConnection[] = []
+  return (index) => {
+    const number = Math.floor(index / streamsPerConnection)
+    connections[number] ??= open.use(new GrpcConnection(port))
+    return connections[number]
   }
 }
 

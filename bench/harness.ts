@@ -50,7 +50,8 @@ export function inFlight(concurrency: number, operation: (worker: number) => Pro
 export function inLoop(operation: () => unknown): Load {
   return async (endsAt, times) => {
     for (let startedAt = performance.now(); startedAt < endsAt; ) {
-      operation()
+      const done = operation()
+      if (done instanceof Promise) await done
       const now = performance.now()
       times.push(now - startedAt)
       startedAt = now

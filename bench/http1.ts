@@ -47,8 +47,8 @@ export class Http1Connection implements Disposable {
     return JSON.parse((await this.post(path, 'application/json', JSON.stringify(body), headers)).toString())
   }
 
-  /** Asks for a stream; resolves with its first bytes. What follows is dropped. */
-  async stream(path: string, headers: string, body?: Uint8Array): Promise<void> {
+  /** Asks for a stream; resolves with its first bytes. `onMore` is called whenever more come. */
+  async stream(path: string, headers: string, body?: Uint8Array, onMore: () => void = () => {}): Promise<void> {
     const head = body
       ? this.#head(`POST ${path}`, `content-length: ${body.length}\r\n${headers}`)
       : this.#head(`GET ${path}`, headers)
@@ -59,6 +59,7 @@ export class Http1Connection implements Disposable {
       received += chunk.toString('latin1')
       if (!received.startsWith('HTTP/1.1 200')) throw new Error(received)
     }
+    this.#socket.on('data', onMore)
     this.#socket.resume()
   }
 
@@ -84,6 +85,27 @@ export class Http1Connection implements Disposable {
     this.#received = Buffer.alloc(0)
     if (answer.status === 200) this.#waiting?.resolve(answer.body)
     else this.#waiting?.reject(new Error(`${answer.status} ${answer.body}`))
+  }
+}
+
+/** A connection for each of several workers. */
+export class Http1Pool implements Disposable {
+  readonly #connections: readonly Http1Connection[]
+
+  private constructor(connections: readonly Http1Connection[]) {
+    this.#connections = connections
+  }
+
+  static async open(port: number, count: number): Promise<Http1Pool> {
+    return new Http1Pool(await Http1Connection.openAll(port, count))
+  }
+
+  of(worker: number): Http1Connection {
+    return this.#connections[worker] as Http1Connection
+  }
+
+  [Symbol.dispose](): void {
+    for (const connection of this.#connections) connection[Symbol.dispose]()
   }
 }
 

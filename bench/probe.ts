@@ -3,6 +3,8 @@
  * Needs --expose-gc, so that memory is told without garbage.
  */
 
+import { writeSync } from 'node:fs'
+
 /** What a server process has used. */
 export interface Usage {
   /** CPU time of all its threads so far, microseconds. */
@@ -11,16 +13,70 @@ export interface Usage {
   readonly rss: number
   /** Live objects in JavaScript's heap, bytes. */
   readonly heapUsed: number
+  /** Since `turns` was asked last; 0 before. */
+  readonly turns: LoopTurns
 }
 
-/** What to tell: collecting garbage first takes CPU time, so it is asked for only where memory matters. */
-export type UsageQuestion = 'cpu' | 'memory'
+/** How long the event loop of a server was blocked at a time. */
+export interface LoopTurns {
+  /**
+   * CPU time of the longest turn, ms. Unlike the time on the clock, it does not depend on what else the machine does.
+   */
+  readonly longestCpuMs: number
+  /** Time of the longest turn on the clock, ms. */
+  readonly longestMs: number
+}
+
+/**
+ * What to tell: collecting garbage first takes CPU time, and measuring turns keeps the loop from sleeping, so they are
+ * asked for only where they matter. `turns` begins to measure anew.
+ */
+export type UsageQuestion = 'cpu' | 'memory' | 'turns'
+
+let longestMs = 0
+let longestCpuMicros = 0
+let measuring = false
+
+/** Measures each turn of the event loop from now on. The loop no longer sleeps then. */
+function measureTurns(): void {
+  longestMs = 0
+  longestCpuMicros = 0
+  if (measuring) return
+  measuring = true
+  let at = performance.now()
+  let cpu = cpuOfThread()
+  const measure = (): void => {
+    const now = performance.now()
+    const cpuNow = cpuOfThread()
+    longestMs = Math.max(longestMs, now - at)
+    longestCpuMicros = Math.max(longestCpuMicros, cpuNow - cpu)
+    at = now
+    cpu = cpuNow
+    // Without holding up the end of the process.
+    setImmediate(measure).unref()
+  }
+  measure()
+}
+
+function turnsSoFar(): LoopTurns {
+  return { longestMs, longestCpuMs: longestCpuMicros / 1000 }
+}
+
+function cpuOfThread(): number {
+  const { user, system } = process.threadCpuUsage()
+  return user + system
+}
+
+// From here to the end of the process.
+process.once('SIGTERM', measureTurns)
+process.once('exit', () => writeSync(2, `${JSON.stringify({ text: 'turns', ...turnsSoFar() })}\n`))
 
 process.on('message', (question: UsageQuestion) => {
   const { user, system } = process.cpuUsage()
   if (question === 'memory') globalThis.gc?.()
   const { rss, heapUsed } = process.memoryUsage()
-  process.send?.({ cpuMicros: user + system, rss, heapUsed } satisfies Usage)
+  process.send?.({ cpuMicros: user + system, rss, heapUsed, turns: turnsSoFar() } satisfies Usage)
+  if (question === 'turns') measureTurns()
 })
 // The server ends when it has nothing more to do.
 process.channel?.unref()

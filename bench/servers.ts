@@ -1,20 +1,25 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import type { Usage, UsageQuestion } from './probe.ts'
+import type { LoopTurns, Usage, UsageQuestion } from './probe.ts'
 
 /** A server in a process of its own, on a loopback port. */
 export interface ServerProcess extends AsyncDisposable {
   readonly port: number
   /** What it has used so far. */
   usage(question: UsageQuestion): Promise<Usage>
+  /** Stops it as an operator does, and resolves when it has ended with what its event loop did meanwhile. */
+  stop(): Promise<LoopTurns>
 }
 
 /** The instances of one service: what they have in common. */
 export const publicUrl = 'http://countersign.test'
 
-const mainFile = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+/** The folder of this working tree. */
+export const root = fileURLToPath(new URL('..', import.meta.url))
 const floorFile = fileURLToPath(new URL('./floor-server.ts', import.meta.url))
 const relayFile = fileURLToPath(new URL('./relay-server.ts', import.meta.url))
 const probeUrl = new URL('./probe.ts', import.meta.url).href
@@ -26,22 +31,41 @@ process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL')
 })
 
-/** Starts Countersign as `npm start` does, on this store. Callers send the origin {@link publicUrl}. */
-export async function startCountersign(store: string): Promise<ServerProcess> {
-  return await start([mainFile], {
+/** Which Countersign to start, and how. */
+export interface CountersignStart {
+  /** Folder of the working tree whose server it is. Default: this one. */
+  readonly folder?: string
+  /** Number of the processor core that it is to stay on. Default: any. */
+  readonly core?: number | undefined
+}
+
+/**
+ * Starts Countersign as `npm start` does, on this store and without its pages, which are not measured. Callers send the
+ * origin {@link publicUrl}.
+ */
+export async function startCountersign(
+  store: string,
+  { folder = root, core }: CountersignStart = {},
+): Promise<ServerProcess> {
+  const environment = {
     PORT: '0',
     HOST: '127.0.0.1',
     COUNTERSIGN_PUBLIC_URL: publicUrl,
     COUNTERSIGN_STORE: store,
     COUNTERSIGN_RATE_LIMIT: 'off',
+    COUNTERSIGN_PAGES: 'off',
+    COUNTERSIGN_DRAIN_SECONDS: '0',
+    // All load comes from one address, and each watcher by server-sent events has a connection of its own.
+    COUNTERSIGN_MAX_CONNECTIONS_PER_ADDRESS: '1000000',
     // An embedded store keeps a secret of its own.
     ...(store.startsWith('sqlite:') ? {} : { COUNTERSIGN_SECRET: 'a secret for benchmarks and for nothing else' }),
-  })
+  }
+  return await start([join(folder, 'src/main.ts')], environment, core)
 }
 
 /** Starts a server that does as little as a server can, and answers with as many bytes as Countersign. */
-export async function startFloor(protocol: 'http' | 'http2', answerBytes = 0): Promise<ServerProcess> {
-  return await start([floorFile, protocol, String(answerBytes)], {})
+export async function startFloor(protocol: 'http' | 'http2', answerBytes = 0, core?: number): Promise<ServerProcess> {
+  return await start([floorFile, protocol, String(answerBytes)], {}, core)
 }
 
 /** Starts an instance of the least that carries messages between instances through Redis. */
@@ -49,22 +73,34 @@ export async function startRelay(redisUrl: string): Promise<ServerProcess> {
   return await start([relayFile, redisUrl], {})
 }
 
-async function start(args: readonly string[], environment: Record<string, string>): Promise<ServerProcess> {
+async function start(
+  args: readonly string[],
+  environment: Record<string, string>,
+  core?: number,
+): Promise<ServerProcess> {
+  const pinned = core === undefined ? [] : ['taskset', '-c', String(core)]
   // Options of node go on to the servers: that is how one is profiled.
-  const child = spawn(process.execPath, [...process.execArgv, '--expose-gc', '--import', probeUrl, ...args], {
+  const node = [process.execPath, ...process.execArgv, '--expose-gc', '--import', probeUrl]
+  const [command = '', ...rest] = [...pinned, ...node, ...args]
+  const child = spawn(command, rest, {
     env: { PATH: process.env.PATH, ...environment },
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   })
   running.add(child)
   const exited = once(child, 'exit')
   child.once('exit', () => running.delete(child))
+  const { port, turns } = read(child)
   return {
-    port: await portOf(child),
+    port: await port,
     async usage(question) {
       const answer = once(child, 'message') as Promise<[Usage]>
       child.send(question)
       const [usage] = await answer
       return usage
+    },
+    async stop() {
+      child.kill('SIGTERM')
+      return await turns
     },
     async [Symbol.asyncDispose]() {
       child.kill('SIGTERM')
@@ -75,18 +111,29 @@ async function start(args: readonly string[], environment: Record<string, string
   }
 }
 
-/** Reads the port that a server names when it is ready; rejects with what it printed when it ends instead. */
-async function portOf(child: ChildProcess): Promise<number> {
+/**
+ * Reads the port that a server names when it is ready, and what its probe says when it ends. Both reject with what it
+ * printed when it ends without.
+ */
+function read(child: ChildProcess): { readonly port: Promise<number>; readonly turns: Promise<LoopTurns> } {
   const lines = createInterface(child.stderr as NodeJS.ReadableStream)
+  const port = Promise.withResolvers<number>()
+  const turns = Promise.withResolvers<LoopTurns>()
+  // Most measurements do not ask for it.
+  turns.promise.catch(() => {})
   let printed = ''
-  return await new Promise((resolve, reject) => {
-    lines.on('line', (line) => {
-      printed += `${line}\n`
-      const port = /"text":"ready".*"port":(\d+)/.exec(line)?.[1]
-      if (port !== undefined) resolve(Number(port))
-    })
-    child.once('exit', () => reject(new Error(`the server ended: ${printed}`)))
+  lines.on('line', (line) => {
+    printed += `${line}\n`
+    const said = /"text":"ready".*"port":(\d+)/.exec(line)?.[1]
+    if (said !== undefined) port.resolve(Number(said))
+    if (line.startsWith('{"text":"turns"')) turns.resolve(JSON.parse(line) as LoopTurns)
   })
+  lines.on('close', () => {
+    const ended = new Error(`the server ended: ${printed}`)
+    port.reject(ended)
+    turns.reject(ended)
+  })
+  return { port: port.promise, turns: turns.promise }
 }
 
 /** Whether redis-server can be started; says so when not, so that nobody takes a short run for a whole one. */
@@ -94,4 +141,23 @@ export function hasRedis(): boolean {
   if (spawnSync('redis-server', ['--version'], { stdio: 'ignore' }).status === 0) return true
   console.log('\nSKIPPED: everything on Redis, because redis-server is not installed')
   return false
+}
+
+/**
+ * Pins this process, which makes the load, to one core, and returns another for the servers; `undefined` if that cannot be
+ * done. A Redis that this process starts shares its core.
+ */
+export function pin(): number | undefined {
+  const status = process.platform === 'linux' ? readFileSync('/proc/self/status', 'utf8') : ''
+  const allowed = /^Cpus_allowed_list:\s*(\S+)$/m.exec(status)?.[1] ?? ''
+  const cores = allowed.split(',').flatMap((range) => {
+    const [first = NaN, last = first] = range.split('-').map(Number)
+    return Array.from({ length: last - first + 1 || 0 }, (_, offset) => first + offset)
+  })
+  const [load, server] = cores
+  if (load === undefined || server === undefined) return undefined
+  const { status: code } = spawnSync('taskset', ['-a', '-c', '-p', String(load), String(process.pid)], {
+    stdio: 'ignore',
+  })
+  return code === 0 ? server : undefined
 }

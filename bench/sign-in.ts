@@ -1,10 +1,10 @@
 import { create, toBinary } from '@bufbuild/protobuf'
-import { SessionService } from '../gen/countersign/v1/session_service_pb.ts'
-import { SignInService } from '../gen/countersign/v1/sign_in_service_pb.ts'
+import { SessionService } from '../gen/server/countersign/v1/session_service_pb.ts'
+import { SignInService } from '../gen/server/countersign/v1/sign_in_service_pb.ts'
 import { RedisServer } from '../test/support/redis-server.ts'
 import { GrpcConnection, pathOf } from './grpc.ts'
 import { compare, inFlight, printMeasured, type Subject } from './harness.ts'
-import { Http1Connection } from './http1.ts'
+import { Http1Connection, Http1Pool } from './http1.ts'
 import { hasRedis, startCountersign, startFloor } from './servers.ts'
 import { makeWallets, type Wallet } from './wallets.ts'
 
@@ -26,8 +26,8 @@ async function benchOn(storeName: string, store: string): Promise<void> {
   await using service = await startCountersign(store)
   await using floor = await startFloor('http', await nonceBytes(service.port))
   await using http2Floor = await startFloor('http2', await nonceBytes(service.port))
-  using connections = new Connections(await Http1Connection.openAll(service.port, concurrency))
-  using floorConnections = new Connections(await Http1Connection.openAll(floor.port, concurrency))
+  using connections = await Http1Pool.open(service.port, concurrency)
+  using floorConnections = await Http1Pool.open(floor.port, concurrency)
   using grpc = new GrpcConnection(service.port)
   using floorGrpc = new GrpcConnection(http2Floor.port)
   const wallets = makeWallets(256)
@@ -83,21 +83,4 @@ async function benchOn(storeName: string, store: string): Promise<void> {
 async function nonceBytes(port: number): Promise<number> {
   using connection = await Http1Connection.open(port)
   return (await connection.post(issueNoncePath, 'application/json', '{}')).length
-}
-
-/** A connection for each worker. */
-class Connections implements Disposable {
-  readonly #connections: readonly Http1Connection[]
-
-  constructor(connections: readonly Http1Connection[]) {
-    this.#connections = connections
-  }
-
-  of(worker: number): Http1Connection {
-    return this.#connections[worker] as Http1Connection
-  }
-
-  [Symbol.dispose](): void {
-    for (const connection of this.#connections) connection[Symbol.dispose]()
-  }
 }

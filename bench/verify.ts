@@ -2,11 +2,12 @@ import { createPublicKey, verify } from 'node:crypto'
 import { blake2b } from '@noble/hashes/blake2.js'
 import nacl from 'tweetnacl'
 import { hexToBytes } from '../src/hex.ts'
-import { proveIdentity, walletAdapters } from '../src/wallet/adapters.ts'
-import { portableVerifier } from '../src/wallet/ed25519.ts'
+import { walletAdapters } from '../src/wallet/adapters.ts'
 import { nativeVerifier } from '../src/wallet/native.ts'
 import { nimiq } from '../src/wallet/nimiq.ts'
-import type { SignatureVerifier } from '../src/wallet/wallet.ts'
+import { Prover } from '../src/wallet/prover.ts'
+import { portableVerifier } from '../src/wallet/strict-ed25519.ts'
+import type { SignatureVerifier } from '../src/wallet/verifier.ts'
 import { compare, inLoop, printMeasured, type Subject } from './harness.ts'
 import { makeWallets, type Wallet } from './wallets.ts'
 
@@ -35,8 +36,10 @@ export async function benchVerify(): Promise<void> {
   })
   const adapters = walletAdapters(['nimiq', 'ed25519'])
   const { publicKeyHex, signatureHex, adapterId } = proof
-  const prove = (verifier: SignatureVerifier, named?: string) => () =>
-    proveIdentity({ adapters, verifier, message, publicKeyHex, signatureHex, adapterId: named })
+  const prove = (verifier: SignatureVerifier, named?: string) => {
+    const prover = new Prover(adapters, verifier)
+    return () => prover.prove(message, { publicKeyHex, signatureHex, adapterId: named })
+  }
   const subject = (name: string, operation: () => unknown, floor?: string): Subject => ({
     name,
     load: inLoop(operation),
@@ -48,8 +51,8 @@ export async function benchVerify(): Promise<void> {
     [
       subject(crypto, () => verify(null, bytes, key, signature)),
       subject('native verifier', () => nativeVerifier.verify(signature, bytes, publicKey), crypto),
-      subject('proveIdentity, adapter named', prove(nativeVerifier, adapterId), crypto),
-      subject('proveIdentity, second of two adapters tried', prove(nativeVerifier), crypto),
+      subject('whole proof, adapter named', prove(nativeVerifier, adapterId), crypto),
+      subject('whole proof, second of two adapters tried', prove(nativeVerifier), crypto),
     ],
     brief,
   )
@@ -59,7 +62,7 @@ export async function benchVerify(): Promise<void> {
   const portable = await compare([
     subject(tweetnacl, () => nacl.sign.detached.verify(bytes, signature, publicKey)),
     subject('portable verifier', () => portableVerifier.verify(signature, bytes, publicKey), tweetnacl),
-    subject('proveIdentity, adapter named', prove(portableVerifier, adapterId), tweetnacl),
+    subject('whole proof, adapter named', prove(portableVerifier, adapterId), tweetnacl),
   ])
   printMeasured('Proofs, portable verifier', 'proofs', portable)
 

@@ -1,13 +1,14 @@
 import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import { createInterface } from 'node:readline'
-import { create, type DescMethod, type MessageInitShape, toBinary, toJsonString } from '@bufbuild/protobuf'
+import { create, toBinary } from '@bufbuild/protobuf'
 import { createClient } from 'redis'
-import { OrderKind, OrderService, OrderStatus } from '../gen/countersign/v1/order_service_pb.ts'
+import { OrderKind, OrderService, OrderStatus } from '../gen/server/countersign/v1/order_service_pb.ts'
 import { RedisServer } from '../test/support/redis-server.ts'
-import { enveloped, GrpcConnection, pathOf } from './grpc.ts'
+import { enveloped, GrpcConnection, pathOf, sharedConnections, streamsPerConnection } from './grpc.ts'
 import { formatMs, printTable, timesOf } from './harness.ts'
 import { Http1Connection } from './http1.ts'
+import { jsonOf, rpc } from './rpc.ts'
 import { hasRedis, type ServerProcess, startCountersign, startFloor, startRelay } from './servers.ts'
 import { makeWallets } from './wallets.ts'
 
@@ -16,8 +17,6 @@ const orderCount = 300
 const concurrency = 4
 /** Approvals and floor take turns in slices of this many, so that noise hits both alike. */
 const slice = 20
-/** Under the service's limit for one connection. */
-const streamsPerConnection = 100
 const idleWatchers = 1000
 /** What the project promises for the 99th percentile. */
 const promiseMs = 50
@@ -348,15 +347,6 @@ const heldStreams: readonly Held[] = [
   },
 ]
 
-function sharedConnections(port: number, open: DisposableStack): (index: number) => GrpcConnection {
-  const connections: GrpcConnection[] = []
-  return (index) => {
-    const number = Math.floor(index / streamsPerConnection)
-    connections[number] ??= open.use(new GrpcConnection(port))
-    return connections[number]
-  }
-}
-
 interface WatchedOrder {
   readonly orderId: string
   readonly desktopToken: string
@@ -371,17 +361,4 @@ async function startOrders({ port }: ServerProcess): Promise<WatchedOrder[]> {
     orders.push({ orderId, desktopToken })
   }
   return orders
-}
-
-async function rpc<Method extends DescMethod>(
-  connection: Http1Connection,
-  method: Method,
-  message: MessageInitShape<Method['input']>,
-  // biome-ignore lint/suspicious/noExplicitAny: callers look at fields that they name.
-): Promise<any> {
-  return JSON.parse((await connection.post(pathOf(method), 'application/json', jsonOf(method, message))).toString())
-}
-
-function jsonOf<Method extends DescMethod>(method: Method, message: MessageInitShape<Method['input']>): string {
-  return toJsonString(method.input, create(method.input, message))
 }

@@ -16,7 +16,7 @@ export interface ClientBundle {
 export const clientEntries: readonly ClientBundle[] = [
   { name: 'countersign-client', source: { entryPoints: ['src/client/index.ts'] } },
   { name: 'countersign-direct', source: { entryPoints: ['src/client/direct.ts'] } },
-  { name: 'countersign-sign-in', source: { entryPoints: ['src/client/element.ts'] } },
+  { name: 'countersign-sign-in', source: { entryPoints: ['src/client/element/element.ts'] } },
 ]
 
 /** What any page pays that calls one generated service with Connect, to measure the client against. */

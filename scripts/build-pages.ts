@@ -1,20 +1,29 @@
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { glob, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
-import { build } from 'esbuild'
 
+/** The repository. */
+const root = new URL('../', import.meta.url)
 const sources = new URL('../src/pages/', import.meta.url)
 const folder = new URL('../dist/pages/', import.meta.url)
 
 /** What browsers of the last few years run; the pages' CSS is prefixed for them. */
 const target = ['chrome111', 'firefox115', 'safari16.4']
 
+/** The files that are written last, so that their age is that of the whole. */
+const htmlFiles = ['approve.html', 'demo.html']
+
+/** What the pages are made of, relative to the repository. */
+const inputs = ['src/**/*.*', 'gen/client/**/*.ts', 'scripts/build-pages.ts', 'package-lock.json']
+
 /**
  * Builds the pages of the service: bundles scripts and styles, names each by its content, writes the names into the HTML, and
  * puts all of it into dist/pages, from where the server reads it at its start.
  */
 export async function buildPages(): Promise<void> {
+  // Not above: pages that are there can be kept without it, as after npm ci --omit=dev.
+  const { build } = await import('esbuild')
   const entries = ['approve.ts', 'demo.ts', 'style.css', 'icon.svg']
   const { metafile, outputFiles } = await build({
     absWorkingDir: fileURLToPath(sources),
@@ -46,7 +55,7 @@ export async function buildPages(): Promise<void> {
     await write(basename(path), contents)
     await write(`${basename(path)}.gz`, gzipSync(contents))
   }
-  for (const name of ['approve.html', 'demo.html']) {
+  for (const name of htmlFiles) {
     const html = await readFile(new URL(name, sources), 'utf8')
     const filled = html.replace(/\[\[([\w.]+)\]\]/g, (_, asset: string) => {
       const built = names.get(asset)
@@ -59,4 +68,36 @@ export async function buildPages(): Promise<void> {
   for (const name of await readdir(folder)) if (!written.has(name)) await rm(new URL(name, folder))
 }
 
-if (import.meta.main) await buildPages()
+/** Whether the pages are missing, or older than what they are made of. */
+async function areOld(): Promise<boolean> {
+  try {
+    const built = await Promise.all(htmlFiles.map((name) => modifiedAt(new URL(name, folder))))
+    const oldest = Math.min(...built)
+    for await (const path of glob(inputs, { cwd: fileURLToPath(root) })) {
+      if ((await modifiedAt(new URL(path, root))) > oldest) return true
+    }
+    return false
+  } catch {
+    return true
+  }
+}
+
+async function modifiedAt(file: URL): Promise<number> {
+  return (await stat(file)).mtimeMs
+}
+
+/**
+ * Builds the pages if they are missing or old. If this user cannot write them, the service starts with those that are there,
+ * or without any; its log says so.
+ */
+async function buildOldPages(): Promise<void> {
+  if (!(await areOld())) return
+  try {
+    await buildPages()
+  } catch (error) {
+    if (!/^(EACCES|EPERM|EROFS)$/.test((error as NodeJS.ErrnoException).code ?? '')) throw error
+    console.warn('The pages are missing or old, and this user cannot write dist/pages. To build them: npm run build')
+  }
+}
+
+if (import.meta.main) await (process.argv.includes('--if-old') ? buildOldPages() : buildPages())

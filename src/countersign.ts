@@ -1,60 +1,88 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { ConnectRouter } from '@connectrpc/connect'
 import { type CountersignOptions, resolveSettings, type Settings } from './config.ts'
 import type { Host, Session } from './host/host.ts'
+import { Sessions } from './host/sessions.ts'
 import { StandaloneHost, type WalletUser } from './host/standalone.ts'
-import { createRequestHandler, type RequestHandler } from './http/app.ts'
-import { OnePortServer } from './http/one-port.ts'
+import { createApp } from './http/app.ts'
+import type { RequestHandler } from './http/node-request.ts'
+import { ceilingsFor } from './http/port/limits.ts'
+import { OnePortServer } from './http/port/port.ts'
 import { createLogger, type Logger } from './log.ts'
-import { Nonces } from './nonce.ts'
-import { storedOrders } from './order-records.ts'
-import { Orders } from './orders.ts'
-import { OriginPolicy } from './origin.ts'
+import { Orders } from './order/orders.ts'
+import { storedOrders } from './order/records.ts'
+import { OriginPolicy, type OriginRules } from './origin-policy.ts'
 import { RateLimiter } from './rate-limit.ts'
-import { createApi, registerApi } from './rpc/api.ts'
-import { Sessions } from './session.ts'
-import { type Prover, SignIn } from './sign-in.ts'
+import { createApi } from './rpc/api.ts'
+import { callLog } from './rpc/call-log.ts'
+import { registerMethods } from './rpc/connect.ts'
+import { registerHealth } from './rpc/health.ts'
+import { Invoker } from './rpc/invoke.ts'
+import type { Method } from './rpc/methods.ts'
+import { Nonces } from './sign-in/nonce.ts'
+import { SignIn } from './sign-in/sign-in.ts'
 import { openStore } from './store/open.ts'
 import type { Store } from './store/store.ts'
 import { Keyring } from './token.ts'
-import { proveIdentity, walletAdapters } from './wallet/adapters.ts'
+import { walletAdapters } from './wallet/adapters.ts'
 import { chooseVerifier } from './wallet/native.ts'
+import { Prover } from './wallet/prover.ts'
 
 /** A running service, with or without a port of its own. */
 export interface Countersign {
-  /** Starts to listen; resolves with the port. */
+  /** Starts to listen. Resolves with the port. */
   listen(): Promise<number>
-  /** The address that people reach the service by: the option publicUrl, or `http://localhost:` and the listening port. */
+  /**
+   * The address that people reach the service by: the option publicUrl, or `http://localhost:` and the listening port.
+   */
   readonly publicUrl: string
-  /** What the start has to say for people: where state is kept, which adapters and verifier. No secrets. */
+  /** What is in use, as text for people: the store, the adapters and the Ed25519 verifier. Contains no secret. */
   readonly description: { readonly store: string; readonly adapters: readonly string[]; readonly verifier: string }
-  /** Serves a request of a node:http or node:http2 server of your own; then set publicUrl. */
+  /** Serves a request of a node:http or node:http2 server of your own. Set publicUrl if you use it. */
   readonly handler: RequestHandler
   /** Registers the services with a Connect router of your own. */
   readonly routes: (router: ConnectRouter) => void
-  /** The live session of a token that a user's client presented, or `undefined`. Extends nothing. */
+  /** The live session of a token that a user's client presented, or `undefined`. Does not extend the session. */
   introspect(token: string): Promise<Session | undefined>
-  /** The user that the service keeps under this id; `undefined` when there is none, or `resolveLogin` or `sessionHost` decides. */
+  /**
+   * The user that the service keeps under this id; `undefined` if there is none, or if `resolveLogin` or `sessionHost`
+   * is set.
+   */
   findUser(userId: string): Promise<WalletUser | undefined>
-  /** Stops listening, lets requests in flight finish for `graceMs` (default 10 s), and closes the store. */
+  /**
+   * Prepares a stop without failing anyone, for `drainSeconds`: readiness is off and watchers are told to reconnect, while
+   * every call is still served. Connections are let go: HTTP/1.1 answers carry `connection: close`, HTTP/2 clients get a
+   * GOAWAY. Resolves when the time is over, or `close` is called; the service serves until then. The command calls it on
+   * SIGTERM. `close` alone does not wait for it.
+   */
+  drain(): Promise<void>
+  /**
+   * Stops listening, waits at most `graceMs` milliseconds (default 10,000) for requests in progress, and closes the
+   * store unless it was passed in opened.
+   */
   close(graceMs?: number): Promise<void>
 }
 
 /**
- * Makes a service. Rejects with a `TypeError` when an option does not fit, and with an error that says what to change when
- * the store cannot be opened.
+ * Makes a service. Rejects with a `TypeError` if an option does not fit, and with a `StoreOpenError` that says
+ * what to change if the store cannot be opened.
  */
 export async function createCountersign(options: CountersignOptions = {}): Promise<Countersign> {
   const settings = resolveSettings(options)
   const log = settings.logger ?? createLogger(process.stderr, 'warn')
   const adapters = walletAdapters(settings.adapters)
   const verifier = chooseVerifier(settings.verifier)
-  const store = await openStore(settings.store)
+  const given = settings.store
+  const store = typeof given === 'string' ? await openStore(given) : given
+  const closeStore = async (): Promise<void> => {
+    if (store !== given) await store.close()
+  }
   try {
-    const keyring = new Keyring(settings.secrets ?? (await keptSecrets(settings, store)))
-    return new Service(settings, log, store, keyring, adapters, verifier)
+    const keyring = new Keyring(settings.secret ?? (await keptSecrets(store)))
+    return new Service(settings, log, store, closeStore, keyring, adapters, verifier)
   } catch (error) {
-    await store.close()
+    await closeStore()
     throw error
   }
 }
@@ -68,29 +96,37 @@ class Service implements Countersign {
   readonly routes: (router: ConnectRouter) => void
   readonly #settings: Settings
   readonly #log: Logger
-  readonly #store: Store
+  readonly #closeStore: () => Promise<void>
   readonly #host: Host
-  /** Where the service keeps its users itself. */
+  /** The built-in host, which is in use unless `sessionHost` is set. */
   readonly #standalone: StandaloneHost
+  readonly #origins: OriginPolicy
   readonly #server: OnePortServer
+  /** Aborts when the service begins to stop: it drains, or closes without that. */
   readonly #shutdown = new AbortController()
+  readonly #closing = new AbortController()
   #port: number
 
-  constructor(settings: Settings, log: Logger, store: Store, keyring: Keyring, adapters: Adapters, verifier: Verifier) {
+  constructor(
+    settings: Settings,
+    log: Logger,
+    store: Store,
+    closeStore: () => Promise<void>,
+    keyring: Keyring,
+    adapters: Adapters,
+    verifier: Verifier,
+  ) {
     this.#settings = settings
     this.#log = log
-    this.#store = store
+    this.#closeStore = closeStore
     this.#port = settings.port
     this.description = {
       store: store.description,
       adapters: adapters.map(({ id }) => id),
       verifier: verifier.kind,
     }
-    const origins = new OriginPolicy(() => ({
-      enforce: settings.enforceOrigin,
-      own: this.publicUrl,
-      trusted: settings.trustedOrigins ?? [this.publicUrl, ...loopbackOrigins(this.#port)],
-    }))
+    const origins = new OriginPolicy(this.#originRules())
+    this.#origins = origins
     const sessions = new Sessions(
       { ttlSeconds: settings.sessionTtlSeconds, absoluteTtlSeconds: settings.sessionAbsoluteTtlSeconds },
       store,
@@ -104,34 +140,42 @@ class Service implements Countersign {
       store,
       settings.nonceStore,
     )
-    const prove: Prover = (message, proof) => {
-      const { adapterId, publicKeyHex, address } = proveIdentity({ adapters, verifier, message, ...proof })
-      return { adapterId, publicKeyHex, address }
-    }
-    const signIn = new SignIn(settings.appName, nonces, prove, origins, this.#host)
+    const prover = new Prover(adapters, verifier)
+    const signIn = new SignIn(settings.appName, nonces, prover, origins, this.#host)
     const orders = new Orders({
       settings: { ...settings, publicOrigin: () => this.publicUrl },
       records: storedOrders(store),
       keyring,
-      adapters,
-      verifier,
+      prover,
       origins,
       host: this.#host,
       shutdown: this.#shutdown.signal,
     })
-    const limiter = settings.rateLimit ? new RateLimiter() : undefined
-    const api = createApi({ signIn, orders, host: this.#host }, limiter)
-    this.routes = (router) => registerApi(router, api)
-    this.handler = createRequestHandler({
+    const methods = createApi({ signIn, orders, host: this.#host })
+    const observe = callLog(log)
+    const invoker = new Invoker(settings.rateLimit ? new RateLimiter() : undefined, observe)
+    const ready = () => store.ping()
+    this.routes = (router) => registerMethods(router, methods, invoker)
+    const app = createApp({
       settings,
-      api,
-      routes: this.routes,
+      methods,
+      invoker,
+      observe,
+      registerForeign: (router) => {
+        registerHealth(router, { services: servicesOf(methods), ready, shutdown: this.#shutdown.signal })
+      },
       origins,
-      ready: () => store.ping(),
+      ready,
       shutdownSignal: this.#shutdown.signal,
       log,
     })
-    this.#server = new OnePortServer(this.handler)
+    this.handler = app.serve
+    this.#server = new OnePortServer(app.serve, {
+      takeStream: app.takeStream,
+      ceilings: ceilingsFor(settings),
+      trustedProxies: settings.trustProxy,
+      log,
+    })
   }
 
   get publicUrl(): string {
@@ -141,12 +185,22 @@ class Service implements Countersign {
   async listen(): Promise<number> {
     if (!this.#settings.enforceOrigin) {
       this.#log.warn(
-        'enforceOrigin is off: any web page can use this service in its visitors\u2019 names. For local tests only',
+        'enforceOrigin is off: any web page can act for its visitors on this service; use this in local tests only',
       )
     }
     const { port } = await this.#server.listen(this.#settings.port, this.#settings.host)
     this.#port = port
+    this.#origins.replaceRules(this.#originRules())
     return port
+  }
+
+  #originRules(): OriginRules {
+    const { enforceOrigin, trustedOrigins } = this.#settings
+    return {
+      enforce: enforceOrigin,
+      own: this.publicUrl,
+      trusted: trustedOrigins ?? [this.publicUrl, ...loopbackOrigins(this.#port)],
+    }
   }
 
   async introspect(token: string): Promise<Session | undefined> {
@@ -157,25 +211,40 @@ class Service implements Countersign {
     return await this.#standalone.findUser(userId)
   }
 
+  async drain(): Promise<void> {
+    this.#shutdown.abort()
+    this.#server.drain()
+    await sleep(this.#settings.drainSeconds * 1000, undefined, { signal: this.#closing.signal }).catch(() => {})
+  }
+
   async close(graceMs = 10_000): Promise<void> {
     this.#shutdown.abort()
+    this.#closing.abort()
     await this.#server.close(graceMs)
-    await this.#store.close()
+    await this.#closeStore()
   }
 }
 
-/** The embedded store keeps a secret of its own; a shared one would hand it to whoever reads the database. */
-async function keptSecrets(settings: Settings, store: Store): Promise<string[]> {
-  if (!/^sqlite:/.test(settings.store)) {
+/**
+ * The secret that the store keeps, made at the first start. A shared store keeps none: whoever can read it could sign
+ * tokens.
+ */
+async function keptSecrets(store: Store): Promise<string[]> {
+  // Not `if (store.shared)`: a store written in JavaScript may lack the property.
+  if (store.shared !== false) {
     throw new TypeError(
-      'secret (COUNTERSIGN_SECRET) must be set when the store is Redis; every instance needs the same one, such as the output of: openssl rand -base64 32',
+      'secret (COUNTERSIGN_SECRET) must be set if the store is shared, as Redis is; every instance needs the same one, such as the output of: openssl rand -base64 32',
     )
   }
   const key = 'secret'
   await store.create(key, randomBytes(32).toString('base64url'), 'forever')
   const kept = await store.get(key)
-  if (kept === undefined) throw new Error('the store lost the secret it was just given')
+  if (kept === undefined) throw new Error('the store does not return the secret that was just stored in it')
   return [kept.value]
+}
+
+function servicesOf(methods: readonly Method[]): string[] {
+  return [...new Set(methods.map(({ desc }) => desc.parent.typeName))]
 }
 
 function loopbackOrigins(port: number): string[] {

@@ -1,14 +1,13 @@
 /**
  * The reasons for which a call can fail, each with its Connect code and its HTTP status.
  *
- * The list is `ErrorReason` in proto/countersign/v1/error_reason.proto, without the prefix; a test holds the two together.
- * What each reason means and what a caller does about it is said there.
+ * The list is that of `ErrorReason` in proto/countersign/v1/error_reason.proto, without the prefix, which a test
+ * checks. The comments there say what each reason means and what a caller can do about it.
  */
 
 /** A status code of Connect and gRPC, as Connect's JSON spells it. */
 export type CodeName =
   | 'invalid_argument'
-  | 'deadline_exceeded'
   | 'not_found'
   | 'permission_denied'
   | 'resource_exhausted'
@@ -31,6 +30,7 @@ export const reasons = {
   RATE_LIMITED: { code: 'resource_exhausted', httpStatus: 429 },
   STORE_UNAVAILABLE: { code: 'unavailable', httpStatus: 503 },
   INTERNAL: { code: 'internal', httpStatus: 500 },
+  SERVER_BUSY: { code: 'unavailable', httpStatus: 503 },
   ORIGIN_NOT_TRUSTED: { code: 'permission_denied', httpStatus: 403 },
   ORIGIN_MISMATCH: { code: 'permission_denied', httpStatus: 403 },
   APP_NAME_MISMATCH: { code: 'invalid_argument', httpStatus: 400 },
@@ -60,12 +60,20 @@ export const reasons = {
 /** One of the reasons for which a call can fail. */
 export type ErrorReason = keyof typeof reasons
 
+/**
+ * Everything variable that a failure's message says, by name, such as the origin seen or the setting to change. Sent as
+ * the metadata of ErrorInfo. error_reason.proto lists the keys of each reason.
+ */
+export type ErrorMetadata = Readonly<Record<string, string>>
+
 /** Details of a {@link CountersignError}. */
 export interface CountersignErrorOptions {
-  /** Milliseconds after which a retry can succeed; sent as RetryInfo and Retry-After. */
-  retryAfterMs?: number
-  /** What went wrong underneath. It reaches the log, never the caller. */
-  cause?: unknown
+  /** Time in milliseconds after which a retry can succeed. Sent as RetryInfo and Retry-After. */
+  readonly retryAfterMs?: number
+  /** Sent as the metadata of ErrorInfo. */
+  readonly metadata?: ErrorMetadata
+  /** The underlying error. It is logged and never sent to the caller. */
+  readonly cause?: unknown
 }
 
 /** A failure that the caller is told about: a stable reason to act on and a message for people. */
@@ -73,11 +81,13 @@ export class CountersignError extends Error {
   override readonly name = 'CountersignError'
   readonly reason: ErrorReason
   readonly retryAfterMs: number | undefined
+  readonly metadata: ErrorMetadata
 
   constructor(reason: ErrorReason, message: string, options: CountersignErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.reason = reason
     this.retryAfterMs = options.retryAfterMs
+    this.metadata = options.metadata ?? {}
   }
 
   /** The Connect and gRPC code of the reason. */
@@ -88,5 +98,28 @@ export class CountersignError extends Error {
   /** The HTTP status of the reason. */
   get httpStatus(): number {
     return reasons[this.reason].httpStatus
+  }
+}
+
+/**
+ * A failure that is the server's own fault: INTERNAL. The caller gets a reference and nothing else; the log has the
+ * cause under it.
+ */
+export function internalError(cause: unknown): CountersignError {
+  const reference = crypto.randomUUID()
+  return new CountersignError('INTERNAL', `The server failed; its log has the cause under ${reference}`, {
+    metadata: { reference },
+    cause,
+  })
+}
+
+/** A call that ended early: its deadline passed, or its caller left. It has no reason. */
+export class CallEnded extends Error {
+  override readonly name = 'CallEnded'
+  readonly code: 'deadline_exceeded' | 'canceled'
+
+  constructor(code: 'deadline_exceeded' | 'canceled') {
+    super(code === 'canceled' ? 'The caller left before the call was over' : 'The deadline of the call has passed')
+    this.code = code
   }
 }

@@ -1,10 +1,24 @@
 /** The public server API. Everything that is not named here is private. */
 
-export { type CountersignOptions, optionsFromEnvironment } from './config.ts'
+export { type CountersignOptions, type Environment, optionsFromEnvironment } from './config.ts'
 export { type Countersign, createCountersign } from './countersign.ts'
-export { CountersignError, type ErrorReason } from './errors.ts'
-export type { HostUser, ProvenIdentity, Session } from './host/host.ts'
+export {
+  type CodeName,
+  CountersignError,
+  type CountersignErrorOptions,
+  type ErrorMetadata,
+  type ErrorReason,
+} from './errors.ts'
+export type { CurrentSession, Host, HostUser, IssuedSession, OrderGrant, Session } from './host/host.ts'
 export type { ResolveLogin, WalletUser } from './host/standalone.ts'
-export { createLogger, type Logger, type LogLevel } from './log.ts'
-export type { NonceStore } from './nonce.ts'
+export type { NodeRequest, NodeResponse, RequestHandler } from './http/node-request.ts'
+export { createLogger, type LogFields, type Logger, type LogLevel, type LogSink } from './log.ts'
+export type { RequestContext } from './request.ts'
+export type { NonceStore } from './sign-in/nonce.ts'
+export { openStore } from './store/open.ts'
+export { StoreOpenError } from './store/open-error.ts'
+export type { Life, Store, VersionedValue } from './store/store.ts'
+export { type Ed25519Adapter, type Ed25519Framing, ed25519Adapter } from './wallet/ed25519-adapter.ts'
+export type { Proof, ProvenIdentity } from './wallet/proof.ts'
+export type { SignatureVerifier } from './wallet/verifier.ts'
 export type { WalletAdapter } from './wallet/wallet.ts'

@@ -1,10 +1,10 @@
 /** How much a log line matters. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
-/** What a log line may carry besides its text: never a token, nonce, signature or request body. */
+/** What a log line can have in addition to its text: never a token, nonce, signature or request body. */
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>
 
-/** Writes what happens, one line an event. */
+/** Writes log lines. */
 export interface Logger {
   debug(text: string, fields?: LogFields): void
   info(text: string, fields?: LogFields): void
@@ -20,7 +20,7 @@ export interface LogSink {
   write(text: string): unknown
 }
 
-/** A logger that writes JSON objects, or lines for people when the sink is a terminal. */
+/** A logger that writes JSON objects, one per line, or lines for people if the sink is a terminal. */
 export function createLogger(sink: LogSink, level: LogLevel): Logger {
   const format = sink.isTTY === true ? formatForPeople : formatAsJson
   const write = (at: LogLevel, text: string, fields: LogFields = {}): void => {
@@ -34,7 +34,7 @@ export function createLogger(sink: LogSink, level: LogLevel): Logger {
   }
 }
 
-/** A logger that writes nothing, for those who embed the service and want silence. */
+/** A logger that writes nothing. */
 export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} }
 
 function formatAsJson(level: LogLevel, text: string, fields: LogFields): string {

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { optionsFromEnvironment, unknownVariables } from './config.ts'
 import { type Countersign, createCountersign } from './countersign.ts'
-import { createLogger, type LogLevel } from './log.ts'
+import { createLogger, type Logger, type LogLevel } from './log.ts'
 import { version } from './version.ts'
 
 const help = `Countersign ${version}: wallet sign-in and cross-device approval
@@ -11,6 +11,15 @@ Usage: npm start, or: countersign
 It takes no arguments. Settings are environment variables, such as PORT, COUNTERSIGN_PUBLIC_URL, COUNTERSIGN_STORE and
 COUNTERSIGN_SECRET; README.md lists them all. LOG_LEVEL is debug, info (the default), warn or error.
 `
+
+/**
+ * Time in milliseconds within which a second SIGINT is the same one again: a terminal sends it to every process, and npm
+ * passes on what it got itself.
+ */
+const sameKeyPressMs = 500
+
+// If whoever reads them goes away, lines are dropped. Without a listener, the error would end the process.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 
 try {
   await main(process.argv.slice(2))
@@ -36,28 +45,39 @@ async function main(args: readonly string[]): Promise<void> {
     await service.close(0)
     throw error
   }
+  // Before "ready" is logged: whoever reads that may send a signal at once.
+  stopOnSignals(service, logger)
   if (process.stdout.isTTY) process.stdout.write(banner(service))
   else logger.info('ready', { url: service.publicUrl, port, version, store: service.description.store })
-  stopOnSignals(service, logger)
 }
 
-function stopOnSignals(service: Countersign, logger: ReturnType<typeof createLogger>): void {
-  let stopping = false
-  const stop = (signal: NodeJS.Signals): void => {
-    // A second signal means now.
-    if (stopping) process.exit(1)
-    stopping = true
+/**
+ * Stops on SIGTERM, after the drain, and on SIGINT, which comes from a person, without one. Another SIGTERM changes
+ * nothing; SIGINT during a stop ends at once.
+ */
+function stopOnSignals(service: Countersign, logger: Logger): void {
+  let stopped: Promise<void> | undefined
+  let interruptedAt = Number.NEGATIVE_INFINITY
+  const stop = async (signal: NodeJS.Signals): Promise<void> => {
     logger.info('stopping', { signal })
-    service.close().then(
-      () => logger.info('stopped'),
-      (error: unknown) => {
-        logger.error('stopping failed', { cause: String(error) })
-        process.exitCode = 1
-      },
-    )
+    try {
+      if (signal === 'SIGTERM') await service.drain()
+      await service.close()
+      logger.info('stopped')
+    } catch (error) {
+      logger.error('stopping failed', { cause: String(error) })
+      process.exitCode = 1
+    }
   }
-  process.on('SIGTERM', stop)
-  process.on('SIGINT', stop)
+  process.on('SIGTERM', (signal) => {
+    stopped ??= stop(signal)
+  })
+  process.on('SIGINT', (signal) => {
+    const repeated = performance.now() - interruptedAt < sameKeyPressMs
+    interruptedAt = performance.now()
+    if (stopped !== undefined && !repeated) process.exit(1)
+    stopped ??= stop(signal)
+  })
 }
 
 function banner({ description, publicUrl }: Countersign): string {

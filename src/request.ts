@@ -1,31 +1,40 @@
-import { isIP } from 'node:net'
+import { isIP, isIPv6 } from 'node:net'
 import { parseOrigin } from './origin.ts'
 
-/** What the domain knows of the request that it serves, whatever protocol brought it. */
+/**
+ * What the domain knows of a request, over whatever protocol it came. To change a part, use {@link withParts}: `headers` may be an
+ * accessor, which a spread does not copy.
+ */
 export interface RequestContext {
   /**
-   * The caller's origin, such as `https://app.example`: the Origin header, or without one the scheme and host that the
-   * request was sent to. `undefined` when neither makes a valid origin.
+   * The caller's origin, such as `https://app.example`: the Origin header or, without one, the scheme and host that the
+   * request was sent to. `undefined` if that is not a valid origin.
    */
   readonly origin: string | undefined
-  /** Where the origin was read from, for error messages. */
+  /** What the origin was read from, for error messages. */
   readonly originSource: 'Origin header' | 'Host header' | 'X-Forwarded-Host header'
-  /** The client's address; `undefined` when it cannot be known (a Unix socket, an in-memory call). */
+  /** The client's IP address; `undefined` if it is unknown (a Unix socket, an in-memory call). */
   readonly ip: string | undefined
-  /** The client's user agent, cut to 256 characters, control characters removed; empty when it sent none. */
+  /** The client's user agent without control characters, cut to 256 characters. Empty if it sent none. */
   readonly userAgent: string
   /** The request's headers. */
   readonly headers: Headers
 }
 
+/** Headers as a transport has them. */
+export interface RawHeaders {
+  get(name: string): string | null
+  toHeaders(): Headers
+}
+
 /** A request as the transport saw it. */
 export interface RawRequest {
-  readonly headers: Headers
+  readonly headers: Headers | RawHeaders
   /** Scheme of the connection itself. */
   readonly scheme: 'http' | 'https'
-  /** The Host header or the `:authority` of HTTP/2; empty when there is none. */
+  /** The Host header or the `:authority` of HTTP/2. Empty if there is none. */
   readonly authority: string
-  /** Address of the peer; `undefined` when the transport knows none. */
+  /** IP address of the peer; `undefined` if the transport does not know it. */
   readonly remoteAddress: string | undefined
 }
 
@@ -35,27 +44,91 @@ const ipv4InIpv6 = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i
 /**
  * Reads a request's context.
  *
- * `trustedProxies` is how many proxies stand in front, each of which appends to X-Forwarded-For, -Host and -Proto. With 0
- * these headers are ignored: anyone could have written them. Otherwise the entry that the outermost trusted proxy wrote
- * counts, the last but `trustedProxies - 1`; whatever stands before it came from outside.
+ * `trustedProxies` is the number of proxies in front, each of which appends to X-Forwarded-For, -Host and -Proto. With
+ * 0, these headers are ignored, because anyone could have written them. Otherwise the entry of the outermost trusted
+ * proxy counts: with 1 the last entry, with 2 the one before it. Entries before that came from outside.
  */
 export function readRequest(raw: RawRequest, trustedProxies: number): RequestContext {
-  const forwarded = (name: string): string | undefined => {
-    if (trustedProxies === 0) return undefined
-    const entries = raw.headers.get(name)?.split(',') ?? []
-    return entries[Math.max(0, entries.length - trustedProxies)]?.trim() || undefined
+  const forwarded = (name: string): string | undefined => forwardedEntry(raw.headers, name, trustedProxies)
+  const { origin, originSource } = readOrigin(raw, forwarded)
+  const ip = clientAddress(raw.headers, raw.remoteAddress, trustedProxies)
+  const userAgent = (raw.headers.get('user-agent') ?? '').replace(/\p{Cc}/gu, '').slice(0, maxUserAgentLength)
+  return new ReadContext(origin, originSource, ip, userAgent, raw.headers)
+}
+
+/** A context that makes `Headers` of all headers only for those who ask: most calls look at one or two. */
+class ReadContext implements RequestContext {
+  readonly origin: string | undefined
+  readonly originSource: RequestContext['originSource']
+  readonly ip: string | undefined
+  readonly userAgent: string
+  readonly #raw: Headers | RawHeaders
+  #headers: Headers | undefined
+
+  constructor(
+    origin: string | undefined,
+    originSource: RequestContext['originSource'],
+    ip: string | undefined,
+    userAgent: string,
+    raw: Headers | RawHeaders,
+  ) {
+    this.origin = origin
+    this.originSource = originSource
+    this.ip = ip
+    this.userAgent = userAgent
+    this.#raw = raw
   }
-  // Some proxies add the client's port, and not everything that is written there is an address.
-  const told = forwarded('x-forwarded-for')
+
+  get headers(): Headers {
+    this.#headers ??= this.#raw instanceof Headers ? this.#raw : this.#raw.toHeaders()
+    return this.#headers
+  }
+
+  header(name: string): string | null {
+    return this.#raw.get(name)
+  }
+}
+
+/** The same request with some parts changed. */
+export function withParts(request: RequestContext, parts: Partial<RequestContext>): RequestContext {
+  const { origin, originSource, ip, userAgent, headers } = request
+  return { origin, originSource, ip, userAgent, headers, ...parts }
+}
+
+/** The client's IP address, read as by {@link readRequest}; `undefined` if it is unknown. */
+export function clientAddress(
+  headers: Pick<Headers, 'get'>,
+  remoteAddress: string | undefined,
+  trustedProxies: number,
+): string | undefined {
+  // Some proxies add the client's port, and some write other things than addresses.
+  const told = forwardedEntry(headers, 'x-forwarded-for', trustedProxies)
     ?.replace(/^\[(.*)\](:\d+)?$/, '$1')
     .replace(/^([\d.]+):\d+$/, '$1')
-  const ip = told !== undefined && isIP(told) !== 0 ? told : raw.remoteAddress
-  return {
-    ...readOrigin(raw, forwarded),
-    ip: ip?.replace(ipv4InIpv6, ''),
-    userAgent: (raw.headers.get('user-agent') ?? '').replace(/\p{Cc}/gu, '').slice(0, maxUserAgentLength),
-    headers: raw.headers,
+  const address = told !== undefined && isIP(told) !== 0 ? told : remoteAddress
+  return address?.replace(ipv4InIpv6, '')
+}
+
+/** What counts as one client: an IPv4 address, or an IPv6 /64, which is what one subscriber has. */
+export function networkOf(ip: string): string {
+  const address = ip.split('%')[0] as string
+  if (!isIPv6(address)) return address
+  const [head = '', tail] = address.split('::')
+  const groups = head === '' ? [] : head.split(':')
+  if (tail !== undefined) {
+    const rest = tail === '' ? [] : tail.split(':')
+    while (groups.length + rest.length < 8) groups.push('0')
+    groups.push(...rest)
   }
+  const prefix = groups.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16))
+  return `${prefix.join(':')}::/64`
+}
+
+/** The entry of a forwarding header that the outermost trusted proxy wrote. */
+function forwardedEntry(headers: Pick<Headers, 'get'>, name: string, trustedProxies: number): string | undefined {
+  if (trustedProxies === 0) return undefined
+  const entries = headers.get(name)?.split(',') ?? []
+  return entries[Math.max(0, entries.length - trustedProxies)]?.trim() || undefined
 }
 
 function readOrigin(
@@ -69,4 +142,14 @@ function readOrigin(
     origin: parseOrigin(`${forwarded('x-forwarded-proto') ?? raw.scheme}://${forwardedHost ?? raw.authority}`),
     originSource: forwardedHost === undefined ? 'Host header' : 'X-Forwarded-Host header',
   }
+}
+
+/** One header of a request; `undefined` if it has none of that name. */
+export function headerOf(request: RequestContext, name: string): string | undefined {
+  return (request instanceof ReadContext ? request.header(name) : request.headers.get(name)) ?? undefined
+}
+
+/** The token of an `Authorization: Bearer` header (RFC 6750); `undefined` if there is none. */
+export function bearerToken(request: RequestContext): string | undefined {
+  return /^Bearer +(\S+)\s*$/i.exec(headerOf(request, 'authorization') ?? '')?.[1]
 }

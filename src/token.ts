@@ -1,9 +1,9 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 
-/** Who holds a token, and so what it grants. */
+/** Kind of a token: who holds it, and so what it grants. */
 export type TokenKind = 'claim' | 'challenge' | 'desktop' | 'session'
 
-/** What each kind begins with, so that secret scanners find a leaked one and people can tell them apart. */
+/** Prefix of each kind, so that secret scanners find leaked tokens and people can tell them apart. */
 const prefixes: Record<TokenKind, string> = { claim: 'csc_', challenge: 'csp_', desktop: 'csd_', session: 'css_' }
 
 const tokenBytes = 32
@@ -13,40 +13,42 @@ export function newToken(kind: TokenKind): string {
   return tokenFromBytes(kind, randomBytes(tokenBytes))
 }
 
-/** The token that 32 secret bytes spell, for tokens that are derived and not stored. */
+/** The token made of 32 secret bytes, for tokens that are derived. */
 export function tokenFromBytes(kind: TokenKind, bytes: Uint8Array): string {
   if (bytes.length !== tokenBytes) throw new TypeError(`a token is made of ${tokenBytes} bytes, not ${bytes.length}`)
   return prefixes[kind] + Buffer.from(bytes).toString('base64url')
 }
 
-/** A new identifier: 128 random bits in base64url (22 characters). Unguessable, but no secret. */
+/** A new identifier: 128 random bits in base64url (22 characters). It cannot be guessed, but it is not a secret. */
 export function newId(): string {
   return randomBytes(16).toString('base64url')
 }
 
-/** What is stored of a token: its SHA-256, base64url. A token has 256 random bits, so no salt or stretching is needed. */
+/**
+ * What is stored of a token: its SHA-256, base64url. A token has 256 random bits, so no salt or stretching is needed.
+ */
 export function hashToken(token: string): string {
   return createHash('sha256').update(token).digest('base64url')
 }
 
-/** Whether a token is the one whose hash was stored, in time that does not depend on where they differ. */
+/** Whether a token has a stored hash. Takes the same time wherever they differ. */
 export function tokenMatches(token: string, hash: string): boolean {
   return equalInConstantTime(hashToken(token), hash)
 }
 
-/** Whether two texts are equal, in time that depends on their lengths only. */
+/** Whether two texts are equal. Takes time that depends on their lengths only. */
 export function equalInConstantTime(a: string, b: string): boolean {
   const left = Buffer.from(a)
   const right = Buffer.from(b)
   return left.length === right.length && timingSafeEqual(left, right)
 }
 
-/** What a key made from the server's secret is for: one purpose's output says nothing of another's. */
+/** Purpose of a key made from the server's secret. The output for one purpose reveals nothing about another's. */
 export type KeyPurpose = 'session token' | 'challenge token' | 'finalize seed'
 
 /**
- * The server's secrets: the first signs and derives, all verify. To rotate, put a new one in front and take the old one away
- * when the tokens it signed have expired.
+ * The server's secrets: the first signs and derives, all verify. To rotate, put a new one first, and remove the old one
+ * once the tokens that it signed have expired.
  */
 export class Keyring {
   readonly #secrets: readonly string[]
@@ -72,8 +74,8 @@ export class Keyring {
   }
 
   /**
-   * 32 secret bytes that follow from the server's secret and the parts, the caller's own secret among them: one candidate
-   * for each server secret, newest first. New values are made from the first; an old one is recognised among all.
+   * 32 secret bytes that are determined by the server's secret and the parts, one of which is the caller's own secret.
+   * One result for each of the server's secrets, in their order: new values use the first, old values can match any.
    */
   derive(purpose: KeyPurpose, parts: readonly string[]): [Uint8Array, ...Uint8Array[]] {
     return this.#secrets.map((secret) => this.#mac(secret, purpose, parts)) as [Buffer, ...Buffer[]]
@@ -81,7 +83,7 @@ export class Keyring {
 
   #mac(secret: string, purpose: KeyPurpose, parts: readonly string[]): Buffer {
     const mac = createHmac('sha256', secret).update(`countersign:v1:${purpose}`)
-    // Each part's length goes in front of it, so that no two lists of parts make the same input.
+    // Each part has its length in front of it, so that no two lists of parts have the same input.
     for (const part of parts) mac.update(`\n${Buffer.byteLength(part)}:${part}`)
     return mac.digest()
   }

@@ -1,155 +1,329 @@
+import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
-import { optionsFromEnvironment, resolveSettings, unknownVariables } from '../src/config.ts'
+import { type Option, optionRows, type Row } from '../src/config/options.ts'
+import { type CountersignOptions, optionsFromEnvironment, resolveSettings, unknownVariables } from '../src/config.ts'
+import { silentLogger } from '../src/log.ts'
+import { openStore } from '../src/store/open.ts'
 
-const settings = (environment: Record<string, string>) => resolveSettings(optionsFromEnvironment(environment))
+/** What a test has to know about an option: a new one does not compile until it is here. */
+interface Sample {
+  /** A value other than the default. */
+  readonly given: unknown
+  /** The same as an environment variable's text. */
+  readonly text?: string
+  /** What the settings make of it, if it is not the same. */
+  readonly resolved?: unknown
+  /** Values that just do not fit. Those outside a range or a list of choices come from the table. */
+  readonly refused: readonly unknown[]
+}
 
-test('the defaults are those of the documentation', () => {
-  expect(resolveSettings()).toMatchObject({
+const secret = 's'.repeat(32)
+const notAFlag = [1, 'maybe', 'true', []]
+const notAPath = ['api', '/api/', '/', '/a//b', '/a b', '', 1]
+const functions = { get: async () => null, set: async () => {}, delete: async () => {} }
+
+const samples: Record<Option, Sample> = {
+  port: { given: 0, text: '0', refused: [80.5, '8080', true] },
+  host: { given: '0.0.0.0', text: '0.0.0.0', refused: ['a b', '', 'x'.repeat(254), 1] },
+  publicUrl: {
+    given: 'https://Auth.example/',
+    text: 'https://Auth.example/',
+    resolved: 'https://auth.example',
+    refused: ['auth.example', 'https://auth.example/path', 'app://auth.example', 1],
+  },
+  store: { given: 'redis://localhost', text: 'redis://localhost', refused: ['', ' sqlite:a', 1, functions] },
+  secret: {
+    given: [secret, 't'.repeat(32)],
+    text: `${secret}, ${'t'.repeat(32)}`,
+    refused: [secret.slice(1), [secret, ''], [], 1, [secret, 1]],
+  },
+  appName: {
+    given: 'é'.repeat(80),
+    text: 'é'.repeat(80),
+    refused: ['', 'x'.repeat(81), ' x', 'x ', 'a\nb', 'a\u202eb', 1],
+  },
+  trustedOrigins: {
+    given: ['https://A.example', 'app://shell'],
+    text: 'https://A.example, app://shell',
+    resolved: ['https://a.example', 'app://shell'],
+    refused: [['*'], ['https://a.example', ''], ['https://a.example/path'], [1], 'https://a.example'],
+  },
+  enforceOrigin: { given: false, text: 'off', refused: notAFlag },
+  basePath: { given: '/auth', text: '/auth', refused: notAPath },
+  endpointPrefix: { given: '/w', text: '/w', refused: notAPath },
+  nonceTtlSeconds: { given: 60, text: '60', refused: [1.5, '60', Number.NaN, Number.POSITIVE_INFINITY] },
+  orderTtlSeconds: { given: 60, text: '60', refused: [1.5, '60', Number.NaN] },
+  sessionTtlSeconds: { given: 60, text: '60', refused: [1.5, '60', Number.NaN] },
+  sessionAbsoluteTtlSeconds: { given: 700_000, text: '700000', refused: [604_799, '700000', Number.NaN] },
+  adapters: { given: ['ed25519'], text: 'ed25519', refused: ['ed25519', 1] },
+  verifier: { given: 'portable', text: 'portable', refused: [] },
+  syncAddressToUser: { given: true, text: 'on', refused: notAFlag },
+  syncPublicKeyToUser: { given: true, text: 'yes', refused: notAFlag },
+  trustProxy: { given: true, text: 'true', resolved: 1, refused: [1.5, '1', Number.NaN] },
+  confirmationCode: { given: 'required', text: 'required', refused: [] },
+  rateLimit: { given: false, text: 'off', refused: notAFlag },
+  drainSeconds: { given: 0, text: '0', refused: [0.5, '2', Number.NaN] },
+  maxConnections: { given: 9, text: '9', refused: [1.5, '9', true] },
+  maxConnectionsPerAddress: { given: 9, text: '9', refused: [1.5, '9', true] },
+  maxRequests: { given: 9, text: '9', refused: [1.5, '9', true] },
+  maxPendingBodies: { given: 9, text: '9', refused: [1.5, '9', true] },
+  maxPendingBodiesPerAddress: { given: 9, text: '9', refused: [1.5, '9', true] },
+  claimUrlTemplate: {
+    given: 'https://phone.example/{orderId}#{claimToken}',
+    text: 'https://phone.example/{orderId}#{claimToken}',
+    refused: [
+      '{origin}/claim?o={orderId}&t={claimToken}',
+      '{origin}/claim#{claimToken}',
+      '{origin}/{orderId}#',
+      '{origin}/{other}/{orderId}#{claimToken}',
+      '#{orderId}{claimToken}',
+      1,
+    ],
+  },
+  orderModelName: {
+    given: `o${'1'.repeat(63)}`,
+    text: `o${'1'.repeat(63)}`,
+    refused: ['a-b', '1a', '', 'o'.repeat(65)],
+  },
+  pages: { given: false, text: 'no', refused: notAFlag },
+  nonceStore: { given: functions, refused: ['x', {}, { ...functions, delete: true }] },
+  sessionHost: { given: { createSession() {} }, refused: ['x', {}] },
+  resolveLogin: { given: async () => null, refused: ['x', {}] },
+  logger: { given: silentLogger, refused: ['x', { ...silentLogger, warn: undefined }] },
+}
+
+const options = optionRows.map(([option, row]) => ({ option, row, sample: samples[option] }))
+const withVariable = options.flatMap(({ row, ...rest }) =>
+  row.variable === undefined ? [] : [{ ...rest, row, variable: row.variable }],
+)
+
+function resolve(option: Option, value: unknown): unknown {
+  return resolveSettings({ [option]: value } as CountersignOptions)[option]
+}
+
+function fromEnvironment(environment: Record<string, string>) {
+  return resolveSettings(optionsFromEnvironment(environment))
+}
+
+/** The message of the refusal. */
+function refusal(attempt: () => unknown): string {
+  try {
+    attempt()
+  } catch (error) {
+    expect(error).toBeInstanceOf(TypeError)
+    return (error as Error).message
+  }
+  throw new Error('nothing was refused')
+}
+
+test('the defaults', () => {
+  expect(resolveSettings()).toEqual({
     port: 8080,
     host: 'localhost',
+    publicUrl: undefined,
     store: 'sqlite:./countersign.db',
+    secret: undefined,
     appName: 'Countersign',
+    trustedOrigins: undefined,
     enforceOrigin: true,
     basePath: '/api/auth',
     endpointPrefix: '/wallet',
     nonceTtlSeconds: 300,
     orderTtlSeconds: 120,
     sessionTtlSeconds: 604_800,
+    sessionAbsoluteTtlSeconds: 2_592_000,
     adapters: ['nimiq', 'ed25519'],
     verifier: 'auto',
     syncAddressToUser: false,
     syncPublicKeyToUser: false,
-    trustedProxies: 0,
+    trustProxy: 0,
     confirmationCode: 'compare',
     rateLimit: true,
+    drainSeconds: 2,
+    maxConnections: undefined,
+    maxConnectionsPerAddress: 2000,
+    maxRequests: undefined,
+    maxPendingBodies: 1000,
+    maxPendingBodiesPerAddress: 500,
     claimUrlTemplate: '{origin}/cross-device/claim/{orderId}#token={claimToken}',
     orderModelName: 'crossDeviceOrder',
     pages: true,
-  })
-})
-
-test('every variable sets its option', () => {
-  expect(
-    settings({
-      PORT: '0',
-      HOST: '0.0.0.0',
-      COUNTERSIGN_PUBLIC_URL: 'https://auth.example/',
-      COUNTERSIGN_STORE: 'redis://localhost',
-      COUNTERSIGN_SECRET: `${'a'.repeat(32)},${'b'.repeat(32)}`,
-      COUNTERSIGN_APP_NAME: 'Café',
-      COUNTERSIGN_TRUSTED_ORIGINS: 'https://a.example, http://localhost:3000',
-      COUNTERSIGN_ENFORCE_ORIGIN: 'false',
-      COUNTERSIGN_BASE_PATH: '/auth',
-      COUNTERSIGN_ENDPOINT_PREFIX: '/w',
-      COUNTERSIGN_NONCE_TTL_SECONDS: '60',
-      COUNTERSIGN_ORDER_TTL_SECONDS: '61',
-      COUNTERSIGN_SESSION_TTL_SECONDS: '62',
-      COUNTERSIGN_SESSION_ABSOLUTE_TTL_SECONDS: '63',
-      COUNTERSIGN_ADAPTERS: 'ed25519',
-      COUNTERSIGN_VERIFIER: 'portable',
-      COUNTERSIGN_SYNC_ADDRESS_TO_USER: 'true',
-      COUNTERSIGN_SYNC_PUBLIC_KEY_TO_USER: '1',
-      COUNTERSIGN_TRUST_PROXY: 'true',
-      COUNTERSIGN_CONFIRMATION_CODE: 'required',
-      COUNTERSIGN_RATE_LIMIT: 'off',
-      COUNTERSIGN_CLAIM_URL_TEMPLATE: 'https://phone.example/{orderId}#{claimToken}',
-      COUNTERSIGN_ORDER_MODEL_NAME: 'orders',
-      COUNTERSIGN_PAGES: 'off',
-    }),
-  ).toEqual({
-    port: 0,
-    host: '0.0.0.0',
-    publicUrl: 'https://auth.example',
-    store: 'redis://localhost',
-    secrets: ['a'.repeat(32), 'b'.repeat(32)],
-    appName: 'Café',
-    trustedOrigins: ['https://a.example', 'http://localhost:3000'],
-    enforceOrigin: false,
-    basePath: '/auth',
-    endpointPrefix: '/w',
-    nonceTtlSeconds: 60,
-    orderTtlSeconds: 61,
-    sessionTtlSeconds: 62,
-    sessionAbsoluteTtlSeconds: 63,
     nonceStore: undefined,
-    adapters: ['ed25519'],
-    verifier: 'portable',
-    syncAddressToUser: true,
-    syncPublicKeyToUser: true,
+    sessionHost: undefined,
     resolveLogin: undefined,
-    trustedProxies: 1,
-    confirmationCode: 'required',
-    rateLimit: false,
-    claimUrlTemplate: 'https://phone.example/{orderId}#{claimToken}',
-    orderModelName: 'orders',
-    pages: false,
     logger: undefined,
   })
 })
 
-describe('a value that does not fit stops the start with one line that names the variable', () => {
-  test.each([
-    ['PORT', '80x'],
-    ['PORT', '65536'],
-    ['PORT', '-1'],
-    ['HOST', 'a b'],
-    ['COUNTERSIGN_PUBLIC_URL', 'auth.example'],
-    ['COUNTERSIGN_PUBLIC_URL', 'https://auth.example/path'],
-    ['COUNTERSIGN_SECRET', 'short'],
-    ['COUNTERSIGN_SECRET', `${'a'.repeat(32)},`],
-    ['COUNTERSIGN_APP_NAME', 'a\nb'],
-    ['COUNTERSIGN_APP_NAME', 'x'.repeat(81)],
-    ['COUNTERSIGN_TRUSTED_ORIGINS', '*'],
-    ['COUNTERSIGN_TRUSTED_ORIGINS', 'https://a.example,,'],
-    ['COUNTERSIGN_ENFORCE_ORIGIN', 'maybe'],
-    ['COUNTERSIGN_BASE_PATH', 'api'],
-    ['COUNTERSIGN_BASE_PATH', '/api/'],
-    ['COUNTERSIGN_NONCE_TTL_SECONDS', '0'],
-    ['COUNTERSIGN_NONCE_TTL_SECONDS', '1.5'],
-    ['COUNTERSIGN_NONCE_TTL_SECONDS', '1e9'],
-    ['COUNTERSIGN_ORDER_TTL_SECONDS', 'NaN'],
-    ['COUNTERSIGN_SESSION_TTL_SECONDS', 'Infinity'],
-    ['COUNTERSIGN_SESSION_ABSOLUTE_TTL_SECONDS', '60'],
-    ['COUNTERSIGN_VERIFIER', 'fast'],
-    ['COUNTERSIGN_TRUST_PROXY', '11'],
-    ['COUNTERSIGN_CONFIRMATION_CODE', 'off'],
-    ['COUNTERSIGN_RATE_LIMIT', '5'],
-    ['COUNTERSIGN_CLAIM_URL_TEMPLATE', '{origin}/claim?o={orderId}&t={claimToken}'],
-    ['COUNTERSIGN_CLAIM_URL_TEMPLATE', '{origin}/claim#{claimToken}'],
-    ['COUNTERSIGN_ORDER_MODEL_NAME', 'a-b'],
-  ])('%s=%s', (name, value) => {
-    let message = ''
-    expect(() => {
-      try {
-        settings({ [name]: value })
-      } catch (error) {
-        message = (error as Error).message
-        throw error
-      }
-    }).toThrow(TypeError)
-    expect(message).toContain(name)
-    expect(message).not.toContain('\n')
-    if (name === 'COUNTERSIGN_SECRET') expect(message).not.toContain(value)
+describe.each(options)('$option', ({ option, row, sample }) => {
+  test('takes another value than its default', () => {
+    const resolved = resolve(option, sample.given)
+    expect(resolved).toEqual(sample.resolved ?? sample.given)
+    expect(resolved).not.toEqual(resolveSettings()[option])
+  })
+
+  test('takes undefined for its default', () => expect(resolve(option, undefined)).toEqual(resolveSettings()[option]))
+
+  test('refuses what just does not fit, in one line that names it', () => {
+    for (const value of [...sample.refused, ...outside(row)]) {
+      const message = refusal(() => resolve(option, value))
+      expect(message).toMatch(new RegExp(`^${option}( \\(${row.variable}\\))? must be .`))
+      expect(message).not.toMatch(/[\n\r\u2028\u2029]/)
+    }
   })
 })
 
-test('an option that does not exist is refused, so that a misspelt one is not forgotten', () => {
-  expect(() => resolveSettings({ enforceOrigins: true } as never)).toThrow(/enforceOrigins/)
-  expect(() => resolveSettings({ resolveLogin: 'x' as never })).toThrow(/resolveLogin must be a function/)
-  expect(() => resolveSettings({ nonceStore: { get() {} } as never })).toThrow(/nonceStore/)
+test.each(options.filter(({ row }) => fits(row).length > 0))(
+  '$option takes both ends of its range and all its choices',
+  ({ option, row }) => {
+    for (const value of fits(row)) expect(resolve(option, value)).toBe(value)
+  },
+)
+
+/** What fits by the table: the ends of a range, the choices. */
+function fits({ kind: { range, choices = [] }, notBelow }: Row): readonly unknown[] {
+  if (range === undefined) return choices
+  return notBelow === undefined ? [range.min, range.max] : [resolveSettings()[notBelow], range.max]
+}
+
+/** What does not fit by the table: the numbers just outside a range, words that are not a choice. */
+function outside({ kind: { range, choices } }: Row): readonly unknown[] {
+  if (range !== undefined) return [range.min - 1, range.max + 1]
+  return choices === undefined ? [] : [...choices.map((choice) => choice.toUpperCase()), `${choices[0]} `, '', 1, true]
+}
+
+describe('variables', () => {
+  test.each(withVariable)('$variable sets $option', ({ option, variable, sample }) => {
+    expect(sample.text).toBeDefined()
+    expect(fromEnvironment({ [variable]: ` ${sample.text} ` })).toEqual(
+      resolveSettings({ [option]: sample.given } as CountersignOptions),
+    )
+  })
+
+  test('each sets one option only', () => {
+    const variables = withVariable.map(({ variable }) => variable)
+    expect(new Set(variables).size).toBe(variables.length)
+    expect(optionsFromEnvironment(Object.fromEntries(variables.map((name) => [name, 'x'])))).toEqual(
+      Object.fromEntries(withVariable.map(({ option }) => [option, expect.anything()])),
+    )
+  })
+
+  test.each(withVariable)('an empty $variable counts as unset', ({ variable }) => {
+    expect(optionsFromEnvironment({ [variable]: '' })).toEqual({})
+    expect(optionsFromEnvironment({ [variable]: ' \t' })).toEqual({})
+  })
+
+  const flags = withVariable.filter(({ row }) => typeof row.default === 'boolean')
+
+  test.each(flags)('$variable has several spellings of on and off', ({ option, variable }) => {
+    for (const text of ['on', 'true', 'yes', '1', 'ON'])
+      expect(fromEnvironment({ [variable]: text })[option]).toBe(true)
+    for (const text of ['off', 'false', 'no', '0', 'Off']) {
+      expect(fromEnvironment({ [variable]: text })[option]).toBe(false)
+    }
+  })
+
+  test('COUNTERSIGN_TRUST_PROXY has a number of proxies, or on and off', () => {
+    const resolved = (text: string) => fromEnvironment({ COUNTERSIGN_TRUST_PROXY: text }).trustProxy
+    expect(['0', '1', '10', 'on', 'off', 'true', 'false'].map(resolved)).toEqual([0, 1, 10, 1, 0, 1, 0])
+  })
+
+  test.each([
+    ['PORT', '80x', 'port (PORT) must be a whole number from 0 to 65535, not "80x"'],
+    ['PORT', '65536', 'port (PORT) must be a whole number from 0 to 65535, not 65536'],
+    ['COUNTERSIGN_NONCE_TTL_SECONDS', '1e3', /must be a whole number from 1 to 3600, not "1e3"$/],
+    ['COUNTERSIGN_NONCE_TTL_SECONDS', '1.5', /not 1.5$/],
+    ['COUNTERSIGN_RATE_LIMIT', '5', /must be true or false \(on or off\), not "5"$/],
+    ['COUNTERSIGN_TRUST_PROXY', '11', /must be a whole number from 0 to 10, true or false \(on or off\), not 11$/],
+    ['COUNTERSIGN_TRUST_PROXY', 'maybe', /not "maybe"$/],
+    ['COUNTERSIGN_TRUSTED_ORIGINS', 'https://a.example,*', /must be a list of origins such as \S+, not "\*"$/],
+    ['COUNTERSIGN_TRUSTED_ORIGINS', 'https://a.example,', /not ""$/],
+    ['COUNTERSIGN_CONFIRMATION_CODE', 'off', /must be compare or required, not "off"$/],
+  ])('%s=%s is refused with what to change', (name, text, message) => {
+    expect(refusal(() => fromEnvironment({ [name]: text }))).toMatch(message)
+  })
+
+  test('misspelt ones are found, those of Kubernetes are not', () => {
+    expect(
+      unknownVariables({
+        COUNTERSIGN_STOER: 'x',
+        COUNTERSIGN_PORT_80_TCP: 'x',
+        COUNTERSIGN_SERVICE_HOST: 'x',
+        ...Object.fromEntries(withVariable.map(({ variable }) => [variable, 'x'])),
+      }),
+    ).toEqual(['COUNTERSIGN_STOER'])
+  })
 })
 
-test('misspelt variables are found, those of Kubernetes are not', () => {
-  expect(
-    unknownVariables({
-      COUNTERSIGN_STOER: 'x',
-      COUNTERSIGN_STORE: 'x',
-      COUNTERSIGN_PORT_80_TCP: 'x',
-      COUNTERSIGN_SERVICE_HOST: 'x',
-    }),
-  ).toEqual(['COUNTERSIGN_STOER'])
+test('sessionAbsoluteTtlSeconds is not below sessionTtlSeconds, and defaults to it if it is longer', () => {
+  const resolved = (options: CountersignOptions) => resolveSettings(options).sessionAbsoluteTtlSeconds
+  expect(resolved({ sessionTtlSeconds: 3_000_000 })).toBe(3_000_000)
+  expect(resolved({ sessionTtlSeconds: 60, sessionAbsoluteTtlSeconds: 60 })).toBe(60)
+  expect(refusal(() => resolved({ sessionTtlSeconds: 60, sessionAbsoluteTtlSeconds: 59 }))).toBe(
+    'sessionAbsoluteTtlSeconds (COUNTERSIGN_SESSION_ABSOLUTE_TTL_SECONDS) must be sessionTtlSeconds (60) or more, not 59',
+  )
 })
 
-test('an empty variable is as good as none', () => {
-  expect(settings({ PORT: '', COUNTERSIGN_APP_NAME: ' ' })).toMatchObject({ port: 8080, appName: 'Countersign' })
+test('a refusal repeats neither a secret nor a store address, which can hold a password', () => {
+  const short = 'tooshort'
+  for (const value of [short, [secret, short]]) {
+    expect(refusal(() => resolveSettings({ secret: value }))).not.toMatch(/tooshort|sss/)
+  }
+  expect(refusal(() => resolveSettings({ store: ' redis://:pa55@h' }))).not.toContain('pa55')
+  expect(refusal(() => resolveSettings({ store: { url: 'redis://:pa55@h' } as never }))).not.toContain('pa55')
+})
+
+test('refused values of any type are shown in one line', () => {
+  const shown = (value: unknown) => refusal(() => resolve('appName', value)).replace(/^.*, not /, '')
+  const values = ['a\nb', 1n, [1], { a: 1 }, () => 'a\nb', Symbol('a'), true, Number.NaN]
+  expect(values.map(shown)).toEqual([
+    '"a\\nb"',
+    '1',
+    'an object',
+    'an object',
+    'a function',
+    'Symbol(a)',
+    'true',
+    'NaN',
+  ])
+})
+
+test('an option that does not exist is refused, so that a misspelt one is not lost', () => {
+  expect(refusal(() => resolveSettings({ enforceOrigins: true } as never))).toBe(
+    'enforceOrigins is not an option of Countersign',
+  )
+  expect(refusal(() => resolveSettings({ toString: true } as never))).toMatch(/^toString/)
+})
+
+test('an opened store is an option as it is', async () => {
+  await using opened = await openedStore()
+  expect(resolveSettings({ store: opened.store }).store).toBe(opened.store)
+})
+
+async function openedStore() {
+  const store = await openStore('sqlite::memory:')
+  return { store, [Symbol.asyncDispose]: () => store.close() }
+}
+
+describe('the documentation comments of the options', async () => {
+  const source = await readFile(new URL('../src/config/options.ts', import.meta.url), 'utf8')
+  const comments = new Map(
+    [...source.matchAll(/\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\n {2}(\w+)\?:/g)].map(([, comment = '', option]) => [
+      option,
+      comment.replace(/\s*\n\s*\*?\s*/g, ' '),
+    ]),
+  )
+
+  test.each(options)('$option: variable, default and range are those of the table', ({ option, row }) => {
+    const comment = comments.get(option)
+    expect(comment).toContain(row.variable === undefined ? 'Code only.' : `Variable: ${row.variable}`)
+    const { range } = row.kind
+    if (range !== undefined) expect(comment).toContain(`${row.notBelow ?? range.min} to ${range.max}`)
+    for (const choice of row.kind.choices ?? []) expect(comment).toContain(choice)
+    if (row.default !== undefined) {
+      const value = Array.isArray(row.default) ? row.default.join(', ') : String(row.default)
+      const spellings = [`${value}.`, `${value},`, `${value} (`, `\`${value}\`.`].map((text) => `Default ${text}`)
+      expect(spellings.some((text) => comment?.includes(text))).toBe(true)
+    }
+  })
 })

@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs'
 import { Code } from '@connectrpc/connect'
 import { codeFromString, errorToJson } from '@connectrpc/connect/protocol-connect'
 import { expect, test } from 'vitest'
-import { ErrorReason, ErrorReasonSchema } from '../gen/countersign/v1/error_reason_pb.ts'
-import { ErrorInfoSchema, RetryInfoSchema } from '../gen/google/rpc/error_details_pb.ts'
+import { ErrorReason, ErrorReasonSchema } from '../gen/server/countersign/v1/error_reason_pb.ts'
+import { ErrorInfoSchema, RetryInfoSchema } from '../gen/server/google/rpc/error_details_pb.ts'
 import { CountersignError, reasons } from '../src/errors.ts'
-import { toConnectError } from '../src/rpc/connect-errors.ts'
+import { toConnectError } from '../src/rpc/errors.ts'
 
 const names = Object.keys(reasons)
 
@@ -42,9 +42,17 @@ test.each(Object.keys(reasons))('%s travels as ErrorInfo', (name) => {
   expect(error.metadata.get('retry-after')).toBe('2')
 })
 
+test('text with half of a surrogate pair travels too, as U+FFFD', () => {
+  const error = toConnectError(
+    new CountersignError('LOGIN_REFUSED', 'no \ud83d', { metadata: { application_message: 'no \ud83d' } }),
+  )
+  expect(error.rawMessage).toBe('no \ufffd')
+  expect(error.findDetails(ErrorInfoSchema)[0]?.metadata).toEqual({ application_message: 'no \ufffd' })
+})
+
 test('what nobody foresaw becomes INTERNAL and shows nothing of its cause', () => {
   const error = toConnectError(new Error('password=hunter2'))
   expect(error.code).toBe(Code.Internal)
-  expect(error.rawMessage).toMatch(/^The server failed; its log has the cause under [A-Za-z0-9_-]{22}$/)
+  expect(error.rawMessage).toMatch(/^The server failed; its log has the cause under [0-9a-f-]{36}$/)
   expect(JSON.stringify(errorToJson(error, undefined))).not.toContain('hunter2')
 })

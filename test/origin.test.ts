@@ -1,13 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { OriginPolicy, parseOrigin } from '../src/origin.ts'
+
+import { parseOrigin } from '../src/origin.ts'
+import { OriginPolicy } from '../src/origin-policy.ts'
+
 import { readRequest } from '../src/request.ts'
 
 const request = (headers: Record<string, string>, proxies = 0, remoteAddress: string | undefined = '10.0.0.9') =>
   readRequest({ headers: new Headers(headers), scheme: 'http', authority: 'internal:8080', remoteAddress }, proxies)
 
 const policy = (enforce = true) =>
-  new OriginPolicy(() => ({ enforce, own: 'https://auth.example', trusted: ['https://app.example'] }))
+  new OriginPolicy({ enforce, own: 'https://auth.example', trusted: ['https://app.example'] })
 
 describe('parseOrigin', () => {
   test.each([

@@ -1,6 +1,6 @@
 import { createAuthClient } from 'better-auth/client'
 import nacl from 'tweetnacl'
-import { crossDeviceClient, type Wallet, walletSignInClient } from '../../src/better-auth/client.ts'
+import { crossDeviceClient, type Wallet, walletSignInClient } from '../../src/better-auth/client/index.ts'
 import { createCountersignClient } from '../../src/client/index.ts'
 
 /** A wallet for trying things out. A real page leaves it out, and takes Nimiq Pay's or `nimiqHub`. */

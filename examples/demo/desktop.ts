@@ -3,7 +3,12 @@ import { createHash } from 'node:crypto'
 import { createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
 import { renderUnicodeCompact } from 'uqr'
-import { OrderKind, OrderService, OrderStatus, OrderStatusSchema } from '../../gen/countersign/v1/order_service_pb.ts'
+import {
+  OrderKind,
+  OrderService,
+  OrderStatus,
+  OrderStatusSchema,
+} from '../../gen/server/countersign/v1/order_service_pb.ts'
 import { indented, say, short } from './print.ts'
 
 const [url, kind] = process.argv.slice(2) as [string, 'login' | 'sign']

@@ -1,15 +1,17 @@
 import type { GenericEndpointContext } from '@better-auth/core'
-import type { DescMessage, DescMethodUnary, JsonValue, MessageShape } from '@bufbuild/protobuf'
+import type { DescMessage, DescMethod, DescMethodUnary, JsonValue, MessageShape } from '@bufbuild/protobuf'
 import type { StandardSchemaV1 } from 'better-auth'
-import { messageFromRest, restFromMessage } from '../http/rest-json.ts'
+import { CallEnded } from '../errors.ts'
+import { inputFromRest, restFromOutput } from '../http/rest/json.ts'
 import type { RequestContext } from '../request.ts'
 import type { Call } from '../rpc/call.ts'
-import type { UnaryHandler } from '../rpc/methods.ts'
+import { type Invocation, Invoker } from '../rpc/invoke.ts'
+import type { CallLimit, UnaryHandler } from '../rpc/methods.ts'
 import { apiError } from './failures.ts'
 
 /**
- * The type of a body, for Better Auth and its client. It checks nothing: the message's own rules in the schema do, when it is
- * read, and refuse in the words that REST uses.
+ * The type of a body, for Better Auth and its client. It checks nothing: the rules in the RPC's schema are checked when
+ * the message is read, and failures read as they do over REST.
  */
 export function bodyOf<Body>(): StandardSchemaV1<Flat<Body>> {
   return {
@@ -28,41 +30,70 @@ type Flat<T> = T extends object ? { [Field in keyof T]: T[Field] } : T
 export async function answer<I extends DescMessage, O extends DescMessage, Answer>(
   ctx: GenericEndpointContext,
   request: RequestContext,
-  method: DescMethodUnary<I, O>,
+  rpc: DescMethodUnary<I, O>,
   handler: UnaryHandler<I, O>,
-  input: unknown,
+  body: unknown,
 ): Promise<Answer> {
-  return await answering(ctx, async () => {
-    const message = readMessage(method.input, input)
-    const call = callOf(ctx, request)
-    const reply = await handler(message, call)
-    const token = call.responseHeaders.get('set-auth-token')
-    if (token !== null) exposeToken(ctx, token)
-    return restFromMessage(method.output, reply) as Answer
-  })
+  const call = callOf(ctx, request)
+  const reply = await invoked(ctx, call, { name: fullName(rpc), schema: rpc.input, handler }, body)
+  const token = call.responseHeaders.get('set-auth-token')
+  if (token !== null) exposeToken(ctx, token)
+  return restFromOutput(rpc.output, reply) as Answer
 }
 
-/** Runs a step of an endpoint and makes what it throws Better Auth's own kind of error. */
-export async function answering<T>(ctx: GenericEndpointContext, step: () => Promise<T>): Promise<T> {
+/**
+ * Carries out a call of an endpoint through the invoker, as every call, and turns its failure into Better Auth's
+ * `APIError`.
+ */
+export async function invoked<I extends DescMessage, Reply>(
+  ctx: GenericEndpointContext,
+  call: Call,
+  method: Pick<
+    Invocation<{ readonly limit: CallLimit; handle(input: MessageShape<I>, call: Call): Promise<Reply> }, I>,
+    'name' | 'schema' | 'handler'
+  >,
+  body: unknown,
+): Promise<Reply> {
   try {
-    return await step()
+    return await invokerOf(ctx).unary({
+      ...method,
+      call,
+      readInput: () => readInput(method.schema, body),
+      write: (reply) => reply,
+    })
   } catch (thrown) {
-    throw apiError(ctx, thrown)
+    throw apiError(thrown)
   }
 }
 
-/** Reads a message as REST does; no input at all is as good as an empty one. */
-export function readMessage<Schema extends DescMessage>(schema: Schema, input: unknown): MessageShape<Schema> {
-  return messageFromRest(schema, (input ?? {}) as JsonValue) as MessageShape<Schema>
+/** The full name of an RPC, such as `countersign.v1.SignInService/IssueNonce`. */
+export function fullName({ parent, name }: DescMethod): string {
+  return `${parent.typeName}/${name}`
 }
 
-/** What a handler of an RPC gets. */
+/**
+ * An invoker without limits, because Better Auth has its own. Failures that are the server's fault go to Better Auth's
+ * log.
+ */
+export function invokerOf(ctx: GenericEndpointContext): Invoker {
+  return new Invoker(undefined, ({ method, outcome }) => {
+    if (outcome === 'ok' || outcome instanceof CallEnded || outcome.httpStatus < 500) return
+    ctx.context.logger.error(`${method}: ${outcome.reason}: ${outcome.message}`, outcome.cause)
+  })
+}
+
+/** Reads a message as REST does. No body counts as an empty one. */
+export function readInput<I extends DescMessage>(schema: I, body: unknown): MessageShape<I> {
+  return inputFromRest(schema, (body ?? {}) as JsonValue)
+}
+
+/** The call as a handler of an RPC gets it. */
 export function callOf(ctx: GenericEndpointContext, request: RequestContext): Call {
   const signal = ctx.request?.signal ?? new AbortController().signal
-  return { request, responseHeaders: new Headers(), signal }
+  return { protocol: 'better-auth', request, responseHeaders: new Headers(), signal }
 }
 
-/** Better Auth's bearer plugin does the same where it is in use; the token is to be had without it, too. */
+/** Sets the token's header as Better Auth's bearer plugin does, also if the server does not have that plugin. */
 function exposeToken(ctx: GenericEndpointContext, token: string): void {
   ctx.setHeader('set-auth-token', token)
   ctx.setHeader('access-control-expose-headers', 'set-auth-token')

@@ -1,7 +1,7 @@
 import type { GenericEndpointContext } from '@better-auth/core'
-import type { DescMethodUnary } from '@bufbuild/protobuf'
+import type { DescMethodUnary, JsonObject } from '@bufbuild/protobuf'
 import { createAuthEndpoint } from 'better-auth/api'
-import { OrderService } from '../../gen/countersign/v1/order_service_pb.ts'
+import { OrderService } from '../../gen/server/countersign/v1/order_service_pb.ts'
 import type {
   ClaimedOrder,
   DesktopOrder,
@@ -13,18 +13,21 @@ import type {
   StartOrderOptions,
 } from '../client/types.ts'
 import type { CountersignOptions } from '../config.ts'
-import { storedOrders } from '../order-records.ts'
-import { Orders } from '../orders.ts'
-import type { RequestContext } from '../request.ts'
-import { type OrderHandlers, orderHandlers } from '../rpc/order-service.ts'
-import type { Proof } from '../sign-in.ts'
+import { orderInput } from '../http/rest/input.ts'
+import { Orders } from '../order/orders.ts'
+import { storedOrders } from '../order/records.ts'
+import { bearerToken, type RequestContext } from '../request.ts'
+import { orderPaths } from '../rest-paths.ts'
+import type { ServiceHandlers } from '../rpc/methods.ts'
+import { orderHandlers } from '../rpc/order-service.ts'
 import type { Store } from '../store/store.ts'
 import { Watchers } from '../store/watchers.ts'
-import { answer, answering, bodyOf } from './call.ts'
+import type { Proof } from '../wallet/proof.ts'
+import { answer, bodyOf } from './call.ts'
 import { EndpointHost } from './endpoint-host.ts'
 import { eventsResponse } from './events.ts'
 import { errorCodes } from './failures.ts'
-import { DatabaseOrders } from './orders.ts'
+import { DatabaseOrders } from './order-records.ts'
 import { rateLimit } from './rate-limit.ts'
 import { originsOf, ownOrigin, requestOf } from './request.ts'
 import { orderSchema, walletSchema } from './schema.ts'
@@ -38,22 +41,23 @@ export interface CrossDeviceOptions
       'trustedOrigins' | 'orderModelName' | 'orderTtlSeconds' | 'confirmationCode' | 'claimUrlTemplate'
     > {
   /**
-   * Keeps the orders in a store of Countersign (see `openStore`) instead of Better Auth's database: changes then reach
-   * watchers on other instances at once. It stays the caller's to close.
+   * Opened store of Countersign (see `openStore`) that keeps the orders. With it, changes reach watchers on other
+   * instances at once. The plugin does not close it. Default: Better Auth's database.
    */
   store?: Store
 }
 
 type ClaimBody = { readonly orderId: string; readonly claimToken: string; readonly claimKey?: string }
 type ApproveBody = PhoneOrder & { readonly proof: Proof; readonly confirmationCode?: string }
+type OrderHandlers = ServiceHandlers<typeof OrderService>
 type OrderQuery = Readonly<Record<string, string | undefined>> | undefined
 
 /**
- * Better Auth's plugin for cross-device orders: a phone approves with its wallet what a desktop started. The endpoints are
- * those of the REST interface, under `/cross-device`; a finalized login order is a session of Better Auth.
+ * Better Auth's plugin for cross-device orders: a phone approves with its wallet what a desktop started. The endpoints
+ * are those of the REST interface, under `/cross-device`. Finalizing a login order makes a session of Better Auth.
  *
- * Orders may be started from Better Auth's trusted origins and from `trustedOrigins` here. Orders are kept in the model
- * `orderModelName` of Better Auth's database. Throws a `TypeError` when an option does not fit.
+ * Orders can be started from Better Auth's trusted origins and from `trustedOrigins`. They are kept in the model
+ * `orderModelName` of Better Auth's database. Throws a `TypeError` if an option does not fit.
  */
 export function crossDevice({ store, ...options }: CrossDeviceOptions = {}) {
   const settings = walletSettings(options)
@@ -63,7 +67,7 @@ export function crossDevice({ store, ...options }: CrossDeviceOptions = {}) {
 
   const handlersOf = (ctx: GenericEndpointContext, request: RequestContext): OrderHandlers => {
     const { context } = ctx
-    const { orderTtlSeconds, confirmationCode, claimUrlTemplate, adapters, verifier } = settings
+    const { orderTtlSeconds, confirmationCode, claimUrlTemplate, prover } = settings
     return orderHandlers(
       new Orders({
         settings: {
@@ -75,8 +79,7 @@ export function crossDevice({ store, ...options }: CrossDeviceOptions = {}) {
         },
         records: stored ?? new DatabaseOrders(context, watchers, sweeping),
         keyring: keyringOf(context),
-        adapters,
-        verifier,
+        prover,
         origins: originsOf(context, request, settings),
         host: new EndpointHost(ctx, settings),
         // Better Auth does not tell its plugins when its server stops.
@@ -103,66 +106,62 @@ export function crossDevice({ store, ...options }: CrossDeviceOptions = {}) {
     $ERROR_CODES: errorCodes,
     options: { store, ...options },
     rateLimit: [
-      rateLimit('start order', (path) => path === '/cross-device/start'),
+      rateLimit('start order', (path) => path === orderPaths.start),
       rateLimit('order', (path) => path.startsWith('/cross-device/')),
     ],
     endpoints: {
       startOrder: createAuthEndpoint(
-        '/cross-device/start',
+        orderPaths.start,
         { method: 'POST', body: bodyOf<StartOrderOptions>(), metadata: { noStore: true } },
         async (ctx): Promise<StartedOrder> => await served(ctx, 'startOrder', ctx.body),
       ),
       claimOrder: createAuthEndpoint(
-        '/cross-device/claim',
+        orderPaths.claim,
         { method: 'POST', body: bodyOf<ClaimBody>(), metadata: { noStore: true } },
         async (ctx): Promise<ClaimedOrder> => await served(ctx, 'claimOrder', ctx.body),
       ),
       getOrderChallenge: createAuthEndpoint(
-        '/cross-device/challenge',
+        orderPaths.challenge,
         { method: 'GET', query: bodyOf<OrderQuery>(), metadata: { noStore: true } },
         async (ctx): Promise<OrderChallenge> =>
           await served(ctx, 'getOrderChallenge', orderQuery(ctx, 'challengeToken')),
       ),
       approveOrder: createAuthEndpoint(
-        '/cross-device/approve',
+        orderPaths.approve,
         { method: 'POST', body: bodyOf<ApproveBody>(), metadata: { noStore: true } },
         async (ctx): Promise<OrderState> => await served(ctx, 'approveOrder', ctx.body),
       ),
       rejectOrder: createAuthEndpoint(
-        '/cross-device/reject',
+        orderPaths.reject,
         { method: 'POST', body: bodyOf<PhoneOrder>(), metadata: { noStore: true } },
         async (ctx): Promise<OrderState> => await served(ctx, 'rejectOrder', ctx.body),
       ),
       cancelOrder: createAuthEndpoint(
-        '/cross-device/cancel',
+        orderPaths.cancel,
         { method: 'POST', body: bodyOf<DesktopOrder>(), metadata: { noStore: true } },
         async (ctx): Promise<OrderState> => await served(ctx, 'cancelOrder', ctx.body),
       ),
       finalizeOrder: createAuthEndpoint(
-        '/cross-device/finalize',
+        orderPaths.finalize,
         { method: 'POST', body: bodyOf<DesktopOrder>(), metadata: { noStore: true } },
         async (ctx): Promise<FinalizedOrder> => await served(ctx, 'finalizeOrder', ctx.body),
       ),
       watchOrder: createAuthEndpoint(
-        '/cross-device/events',
+        orderPaths.events,
         { method: 'GET', query: bodyOf<OrderQuery>() },
-        async (ctx): Promise<Response> =>
-          await answering(ctx, async () => {
-            const request = requestOf(ctx)
-            const { watchOrder } = handlersOf(ctx, request)
-            return await eventsResponse(ctx, request, watchOrder, orderQuery(ctx, 'desktopToken'))
-          }),
+        async (ctx): Promise<Response> => {
+          const request = requestOf(ctx)
+          const { watchOrder } = handlersOf(ctx, request)
+          return await eventsResponse(ctx, request, watchOrder, orderQuery(ctx, 'desktopToken'))
+        },
       ),
     },
   }
 }
 
-/** Names an order for a GET: its id from the query; the token as the bearer or, where a client cannot set headers, from there. */
-function orderQuery(ctx: GenericEndpointContext, tokenField: string): Record<string, unknown> {
-  const query: Record<string, unknown> = ctx.query ?? {}
-  const authorization = (ctx.request?.headers ?? ctx.headers)?.get('authorization') ?? ''
-  const bearer = /^Bearer +(\S+)\s*$/i.exec(authorization)?.[1]
-  // The desktop's token makes sessions, and never stands in an address.
-  const inQuery = tokenField === 'challengeToken' ? query[tokenField] : undefined
-  return { orderId: query.orderId ?? '', [tokenField]: bearer ?? inQuery ?? '' }
+/** Names an order for a GET, as REST does. */
+function orderQuery(ctx: GenericEndpointContext, tokenField: 'challengeToken' | 'desktopToken'): JsonObject {
+  const query: Readonly<Record<string, unknown>> = ctx.query ?? {}
+  const queried = (name: string): string | undefined => (typeof query[name] === 'string' ? query[name] : undefined)
+  return orderInput(tokenField, bearerToken(requestOf(ctx)), queried)
 }

@@ -1,18 +1,10 @@
 import type { GenericEndpointContext } from '@better-auth/core'
 import { getAuthoritativeSessionFromCtx } from 'better-auth/api'
 import { deleteSessionCookie, setSessionCookie } from 'better-auth/cookies'
-import { CountersignError } from '../errors.ts'
-import type {
-  CurrentSession,
-  Host,
-  HostUser,
-  IssuedSession,
-  OrderGrant,
-  ProvenIdentity,
-  Session,
-} from '../host/host.ts'
-import { loginRefused } from '../host/resolve-login.ts'
+import type { CurrentSession, Host, HostUser, IssuedSession, OrderGrant, Session } from '../host/host.ts'
+import { loginRefused, sessionInvalid, sessionRequired } from '../host/refusals.ts'
 import type { RequestContext } from '../request.ts'
+import type { ProvenIdentity } from '../wallet/proof.ts'
 import { guarded } from './failures.ts'
 import { originsOf } from './request.ts'
 import { cookieOf, credentialOf, sessionOf, signedToken, unsignedToken, WalletSessions } from './sessions.ts'
@@ -20,8 +12,8 @@ import type { WalletSettings } from './settings.ts'
 import { WalletUsers } from './users.ts'
 
 /**
- * Better Auth as the host, inside one of its endpoints. Cookies go straight onto the endpoint's response, by Better Auth's
- * own functions; so none are handed to the domain.
+ * Better Auth as the host, inside one of its endpoints. Better Auth's own functions set cookies on the endpoint's
+ * response, so the domain gets none.
  */
 export class EndpointHost implements Host {
   protected readonly ctx: GenericEndpointContext
@@ -58,22 +50,20 @@ export class EndpointHost implements Host {
   }
 
   /**
-   * Reads and extends the session as Better Auth does, whose rules for cookies and their life thus hold. Its cookie cache is
-   * passed by: a session that was revoked is over at once.
+   * Reads and extends the session as Better Auth does, by its own rules. Its cookie cache is not used, so that a
+   * session that was revoked ends at once.
    */
   async currentSession(request: RequestContext): Promise<CurrentSession> {
     const credential = credentialOf(this.ctx, request)
     if (credential === undefined) {
-      throw new CountersignError(
-        'SESSION_REQUIRED',
-        'Sign in first: send the session token as Authorization: Bearer, or the session cookie',
-      )
+      throw sessionRequired()
     }
     if (credential.fromCookie) originsOf(this.ctx.context, request, this.#settings).requireTrusted(request)
     const current = await guarded(() => getAuthoritativeSessionFromCtx(this.ctx))
-    // What the request shows must be what was found: a bearer token that is no good does not fall back on the cookie.
+    // The session found must be that of the request's own credential: an invalid bearer token does not fall back on the
+    // cookie.
     if (current === null || current.session.token !== unsignedToken(credential.signed, this.ctx.context)) {
-      throw new CountersignError('SESSION_INVALID', 'The session is unknown, expired or revoked; sign in again')
+      throw sessionInvalid()
     }
     return { session: sessionOf(current.session), cookies: [] }
   }

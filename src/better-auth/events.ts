@@ -1,30 +1,40 @@
 import type { GenericEndpointContext } from '@better-auth/core'
-import { WatchOrderRequestSchema } from '../../gen/countersign/v1/order_service_pb.ts'
-import { encodeEvent, eventStreamHeaders } from '../http/event-stream.ts'
-import type { RequestContext } from '../request.ts'
-import type { OrderHandlers } from '../rpc/order-service.ts'
-import { callOf, readMessage } from './call.ts'
+import type { JsonObject } from '@bufbuild/protobuf'
+import { OrderService } from '../../gen/server/countersign/v1/order_service_pb.ts'
+import { encodeEvent, eventStreamHeaders } from '../http/rest/event-stream.ts'
+import { withLastEventId } from '../http/rest/input.ts'
+import { headerOf, type RequestContext } from '../request.ts'
+import type { StreamHandler } from '../rpc/methods.ts'
+import { callOf, fullName, invokerOf, readInput } from './call.ts'
+import { apiError } from './failures.ts'
+
+type WatchOrder = typeof OrderService.method.watchOrder
+type WatchHandler = StreamHandler<WatchOrder['input'], WatchOrder['output']>
 
 /**
- * An order's events as server-sent events, as the REST interface sends them. A refusal is told before the stream begins;
- * after a terminal event there is nothing to come back for: 204.
+ * An order's events as server-sent events, as the REST interface sends them. A failure before the first event is an
+ * HTTP error. A client that comes back after the terminal event gets 204.
  */
 export async function eventsResponse(
   ctx: GenericEndpointContext,
   request: RequestContext,
-  watchOrder: OrderHandlers['watchOrder'],
-  input: Record<string, unknown>,
+  watchOrder: WatchHandler,
+  order: JsonObject,
 ): Promise<Response> {
-  const lastEventId = request.headers.get('last-event-id')
-  const message = readMessage(WatchOrderRequestSchema, {
-    ...input,
-    ...(lastEventId ? { afterSequence: lastEventId } : {}),
-  })
   const left = new AbortController()
   const call = callOf(ctx, request)
   const signal = AbortSignal.any([left.signal, call.signal])
-  const events = watchOrder(message, { ...call, signal })
-  const first = await events.next()
+  const rpc = OrderService.method.watchOrder
+  const events = invokerOf(ctx).stream({
+    name: fullName(rpc),
+    schema: rpc.input,
+    handler: watchOrder,
+    call: { ...call, signal },
+    readInput: () => readInput(rpc.input, withLastEventId(order, headerOf(request, 'last-event-id'))),
+  })
+  const first = await events.next().catch((thrown: unknown) => {
+    throw apiError(thrown)
+  })
   if (first.done) return new Response(null, { status: 204 })
   const encoder = new TextEncoder()
   const stream = new ReadableStream<Uint8Array>({
@@ -34,15 +44,15 @@ export async function eventsResponse(
         const next = await events.next()
         if (next.done) controller.close()
         else controller.enqueue(encoder.encode(encodeEvent(next.value)))
-      } catch (thrown) {
-        // A stream that was going on just ends; the client comes back with Last-Event-ID, and then hears why.
-        if (!signal.aborted) ctx.context.logger.error('The events of an order ended', thrown)
+      } catch {
+        // The headers are sent, so the stream just ends. The client comes back with Last-Event-ID and gets the error
+        // then.
         controller.close()
       }
     },
     async cancel() {
       left.abort()
-      // A generator that stands at a yield does not hear of the signal, and would keep its watch for ever.
+      // A generator that waits at a yield does not see the signal, and would keep its watch forever.
       await events.return(undefined)
     },
   })

@@ -1,8 +1,7 @@
-import type { GenericEndpointContext } from '@better-auth/core'
 import { BetterAuthError } from 'better-auth'
 import { APIError, isAPIError } from 'better-auth/api'
 import { CountersignError, type ErrorReason, reasons } from '../errors.ts'
-import { retryAfterSeconds, toFailure } from '../rpc/connect-errors.ts'
+import { retryAfterSeconds, toFailure } from '../rpc/errors.ts'
 
 /** One entry of a plugin's `$ERROR_CODES`. */
 export interface ErrorCode {
@@ -10,7 +9,7 @@ export interface ErrorCode {
   readonly message: string
 }
 
-/** The codes that the plugins' endpoints answer with, for Better Auth's `$ERROR_CODES`. The message of an answer says more. */
+/** Error codes of the plugins' endpoints, for Better Auth's `$ERROR_CODES`. An answer's own message says more. */
 export const errorCodes: Readonly<Record<ErrorReason, ErrorCode>> = Object.fromEntries(
   Object.keys(reasons).map((reason) => [reason, { code: reason as ErrorReason, message: inWords(reason) }]),
 ) as Record<ErrorReason, ErrorCode>
@@ -20,31 +19,30 @@ function inWords(reason: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
-/**
- * What Better Auth is told of a failure: an `APIError` with the HTTP status of its reason and `{code, message}` as the body.
- * The cause of what is nobody's fault but the server's goes to Better Auth's log.
- */
-export function apiError(ctx: GenericEndpointContext, thrown: unknown): APIError {
-  const failure = toFailure(thrown)
-  const { reason, message, httpStatus, retryAfterMs, cause } = failure
-  if (httpStatus >= 500) ctx.context.logger.error(`${reason}: ${message}`, cause)
+/** A failure as Better Auth's `APIError`: the HTTP status of its reason, and `{code, message}` as the body. */
+export function apiError(thrown: unknown): APIError {
+  const { reason, message, httpStatus, retryAfterMs } = toFailure(thrown)
   const headers: Record<string, string> =
     retryAfterMs === undefined ? {} : { 'retry-after': retryAfterSeconds(retryAfterMs) }
   return new APIError(httpStatus as 400, { code: reason, message }, headers)
 }
 
 /**
- * Runs a step that Better Auth or its database takes. What a hook of the application refuses becomes LOGIN_REFUSED with the
- * hook's own words, and what the database does not answer STORE_UNAVAILABLE: an outage is never told as a wrong proof.
+ * Runs a step of Better Auth or its database. If a hook of the application refuses, the failure is LOGIN_REFUSED with
+ * the hook's own words; if the database does not answer, it is STORE_UNAVAILABLE, so that nobody takes an outage for a
+ * wrong proof.
  */
 export async function guarded<T>(step: () => Promise<T>): Promise<T> {
   try {
     return await step()
   } catch (cause) {
-    // Better Auth's own errors are of its configuration or data; to say that it is away would have callers try for ever.
+    // Better Auth's own errors are about its configuration or data. As STORE_UNAVAILABLE, callers would retry them
+    // forever.
     if (cause instanceof CountersignError || cause instanceof BetterAuthError) throw cause
     if (isAPIError(cause) && cause.statusCode < 500) {
-      throw new CountersignError('LOGIN_REFUSED', cause.body?.message ?? 'The application refused the sign-in', {
+      const words = cause.body?.message
+      throw new CountersignError('LOGIN_REFUSED', words ?? 'The application refused the sign-in', {
+        ...(words === undefined ? {} : { metadata: { application_message: words } }),
         cause,
       })
     }

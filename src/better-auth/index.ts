@@ -1,10 +1,15 @@
 /** Countersign inside Better Auth. Everything that is not named here is private. */
 
-export { betterAuthHost } from '../host/better-auth.ts'
-export type { ProvenIdentity } from '../host/host.ts'
-export type { NonceStore } from '../nonce.ts'
+export type * from '../client/types.ts'
+export type { NonceStore } from '../sign-in/nonce.ts'
 export { openStore } from '../store/open.ts'
 export type { Store } from '../store/store.ts'
+export type { ProvenIdentity } from '../wallet/proof.ts'
 export type { WalletAdapter } from '../wallet/wallet.ts'
 export { type CrossDeviceOptions, crossDevice } from './cross-device.ts'
+export type { ErrorCode } from './failures.ts'
+export { betterAuthHost, type WalletAuth } from './host.ts'
+export type { RateLimitRule } from './rate-limit.ts'
+export type { WalletSchema } from './schema.ts'
+export type { WalletOptions } from './settings.ts'
 export { type LinkedWallet, type WalletSignInOptions, walletSignIn } from './wallet-sign-in.ts'

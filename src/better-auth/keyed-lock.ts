@@ -1,6 +1,6 @@
 /**
- * Runs tasks of one key one after the other, in this process. Where a database enforces what must be unique this only saves
- * work; where it does not (Better Auth's memory adapter, which is one process by nature) it is the guarantee.
+ * Runs tasks with the same key one after the other, in this process. If the database enforces uniqueness, this only
+ * saves work. Better Auth's memory adapter, which only one process can use, does not; there, this is the guarantee.
  */
 export class KeyedLock {
   readonly #tails = new Map<string, Promise<unknown>>()

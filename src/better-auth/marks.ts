@@ -7,13 +7,13 @@ import { markModelName } from './schema.ts'
 /** One for the process: the memory adapter, which needs it, is known to one process only. */
 const lock = new KeyedLock()
 
-/** Marks that outlived their use are swept this often at most, milliseconds. */
+/** Shortest time between two sweeps of expired marks, in ms. */
 const sweepEveryMs = 60_000
 let sweptAt = 0
 
 /**
- * Remembers in Better Auth's database what was done once, so that nobody does it again: of any number of calls with one key,
- * on any instance, one makes the mark. The database's unique index decides.
+ * Marks in Better Auth's database of things that must happen only once. Of any number of calls with one key, on any
+ * instance, one makes the mark: the database's unique index decides.
  */
 export class Marks {
   readonly #context: AuthContext
@@ -22,7 +22,7 @@ export class Marks {
     this.#context = context
   }
 
-  /** Makes a mark that is kept at least until `expiresAt`; false when it is there already. */
+  /** Makes a mark that is kept at least until `expiresAt`. Resolves with false if it exists already. */
   async make(key: string, expiresAt: Date): Promise<boolean> {
     return await lock.run(key, () =>
       guarded(async () => {
@@ -38,19 +38,19 @@ export class Marks {
     )
   }
 
-  /** As {@link make}, as a part of the transaction it is called in, which a mark that is there already makes fail. */
+  /** As {@link make}, but within the current transaction, which fails if the mark exists already. */
   async insert(key: string, expiresAt: Date): Promise<void> {
     const adapter = await getCurrentAdapter(this.#context.adapter)
     await adapter.create({ model: markModelName, data: { key, expiresAt } })
   }
 
-  /** Whether the mark is there. Keys are never used for something else, so that one past its time still counts. */
+  /** Whether the mark exists. An expired one counts too, because a key is never used for anything else. */
   async has(key: string): Promise<boolean> {
     const { adapter } = this.#context
     return (await adapter.findOne({ model: markModelName, where: [{ field: 'key', value: key }] })) !== null
   }
 
-  /** Deletes the marks that have outlived their use, now and then. */
+  /** Deletes expired marks, at most once a minute. */
   async sweep(): Promise<void> {
     const now = Date.now()
     if (now < sweptAt + sweepEveryMs) return

@@ -1,14 +1,14 @@
 import type { AuthContext } from '@better-auth/core'
-import type { NonceStore } from '../nonce.ts'
+import type { NonceStore } from '../sign-in/nonce.ts'
 import type { Store } from '../store/store.ts'
 import { Marks } from './marks.ts'
 
-/** How long an expired nonce is remembered, so that a user who took too long is told so. */
+/** Time for which an expired nonce is kept, in ms, so that a user who took too long gets NONCE_EXPIRED. */
 const afterlifeMs = 60_000
 
 /**
- * Nonces as Better Auth's verification values: in its database, or in its secondary storage where there is one. Consuming one
- * is atomic in both.
+ * Nonces as Better Auth's verification values: in its secondary storage if it has one, otherwise in its database.
+ * Consuming one is atomic in both.
  */
 export function verificationNonces({ internalAdapter }: AuthContext): NonceStore {
   const identifierOf = (key: string): string => `countersign:${key}`
@@ -25,7 +25,7 @@ export function verificationNonces({ internalAdapter }: AuthContext): NonceStore
   }
 }
 
-/** Where it is marked that a nonce of an application's own store, which has no atomic `take`, was used. */
+/** Marks of used nonces, for an application's own nonce store without an atomic `take`. */
 export function usedNonces(context: AuthContext): Pick<Store, 'create' | 'get' | 'take'> {
   const unused = async (): Promise<undefined> => undefined
   return {

@@ -1,22 +1,22 @@
 import type { AuthContext, GenericEndpointContext } from '@better-auth/core'
 import { getIP } from 'better-auth/api'
-import { OriginPolicy } from '../origin.ts'
-import { type RequestContext, readRequest } from '../request.ts'
+import { OriginPolicy } from '../origin-policy.ts'
+import { type RequestContext, readRequest, withParts } from '../request.ts'
 import type { WalletSettings } from './settings.ts'
 
 /**
- * What the domain sees of a request that Better Auth serves. Addresses are those that Better Auth's own `advanced.ipAddress`
- * makes out; X-Forwarded-Host and -Proto count where its `advanced.trustedProxyHeaders` says so.
+ * The context of a request that Better Auth serves. The client's address is read by Better Auth's rules
+ * (`advanced.ipAddress`); X-Forwarded-Host and -Proto count if its `advanced.trustedProxyHeaders` is true.
  */
 export function requestOf(ctx: GenericEndpointContext): RequestContext {
   const { options, baseURL } = ctx.context
   const headers = ctx.headers ?? ctx.request?.headers ?? new Headers()
-  // Without a request (a call through auth.api) and without a baseURL there is none.
+  // A call through auth.api has no request; without a baseURL there is no URL at all.
   const url = URL.parse(ctx.request?.url ?? baseURL)
   const scheme = url?.protocol === 'https:' ? 'https' : 'http'
   const trustedProxies = options.advanced?.trustedProxyHeaders === true ? 1 : 0
   const context = readRequest({ headers, scheme, authority: url?.host ?? '', remoteAddress: undefined }, trustedProxies)
-  return { ...context, ip: getIP(ctx.request ?? headers, options) ?? undefined }
+  return withParts(context, { ip: getIP(ctx.request ?? headers, options) ?? undefined })
 }
 
 /** The origins of a request: Better Auth's trusted ones, its patterns included, and those of the plugin itself. */
@@ -24,10 +24,10 @@ export function originsOf(context: AuthContext, request: RequestContext, setting
   const { origin } = request
   const known = origin !== undefined && context.isTrustedOrigin(origin)
   const trusted = [...(known ? [origin] : []), ...(settings.trustedOrigins ?? [])]
-  return new OriginPolicy(() => ({ enforce: settings.enforceOrigin, own: ownOrigin(context), trusted }))
+  return new OriginPolicy({ enforce: settings.enforceOrigin, own: ownOrigin(context), trusted })
 }
 
-/** The origin of Better Auth's own address; empty where it has none configured and no request told it. */
+/** The origin of Better Auth's own address. Empty if none is configured and it has seen no request. */
 export function ownOrigin({ baseURL }: AuthContext): string {
   return URL.parse(baseURL)?.origin ?? ''
 }

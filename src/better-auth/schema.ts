@@ -1,18 +1,18 @@
 import type { BetterAuthPluginDBSchema } from 'better-auth'
 
-/** What a session made by a wallet carries besides. Absent on the sessions that Better Auth made in other ways. */
+/** Fields that the plugins add to sessions. Absent from sessions that were not made with a wallet. */
 const sessionFields = {
   /** The adapter whose rules the proof satisfied, such as `nimiq`. */
   walletAdapterId: { type: 'string', required: false, input: false },
-  /** 64 lower-case hex characters. */
+  /** Lower-case hex; empty if the adapter knows the wallet by its address only. */
   walletPublicKeyHex: { type: 'string', required: false, input: false },
-  /** Grouped form. */
+  /** Canonical form. */
   walletAddress: { type: 'string', required: false, input: false },
-  /** The cross-device order that made the session, when one did. */
+  /** The cross-device order that made the session, if one did. */
   walletOrderId: { type: 'string', required: false, input: false },
 } as const satisfies BetterAuthPluginDBSchema[string]['fields']
 
-/** Things that were done and may not be done again; see `Marks`. */
+/** The model of the marks of things that must happen only once; see `Marks`. */
 const markModel = {
   fields: {
     key: { type: 'string', required: true, unique: true, input: false },
@@ -24,9 +24,9 @@ const markModel = {
 export const markModelName = 'walletMark'
 
 const userFields = {
-  /** With `syncAddressToUser`: the address of the wallet that the user proved last, grouped form. */
+  /** With `syncAddressToUser`: the address of the wallet that the user signed in with last, in canonical form. */
   walletAddress: { type: 'string', required: false, input: false },
-  /** With `syncPublicKeyToUser`: its public key, 64 lower-case hex characters. */
+  /** With `syncPublicKeyToUser`: that wallet's public key, lower-case hex. */
   walletPublicKeyHex: { type: 'string', required: false, input: false },
 } as const satisfies BetterAuthPluginDBSchema[string]['fields']
 
@@ -36,7 +36,7 @@ export interface SyncedFields {
   readonly syncPublicKeyToUser: boolean
 }
 
-/** What both plugins need. The user's fields are in the database only where an option fills them. */
+/** The schema that both plugins need. The fields of the user exist only if an option fills them. */
 export function walletSchema({ syncAddressToUser, syncPublicKeyToUser }: SyncedFields): WalletSchema {
   const { walletAddress, walletPublicKeyHex } = userFields
   const user = {
@@ -45,11 +45,11 @@ export function walletSchema({ syncAddressToUser, syncPublicKeyToUser }: SyncedF
       ...(syncPublicKeyToUser ? { walletPublicKeyHex } : {}),
     },
   }
-  // Typed with all of them: what is not kept is undefined, as a field that is not required may be.
+  // The type has all fields. One that is not kept is undefined, as any optional field may be.
   return { user, session: { fields: sessionFields }, [markModelName]: markModel } as WalletSchema
 }
 
-/** See {@link walletSchema}. A type and no interface, which would not be assignable to Better Auth's. */
+/** See {@link walletSchema}. A type, because an interface would not be assignable to Better Auth's type. */
 export type WalletSchema = {
   user: { fields: typeof userFields }
   session: { fields: typeof sessionFields }
@@ -62,9 +62,9 @@ const orderFields = {
   kind: { type: 'string', required: true, input: false },
   /** created, claimed, waiting_user, approved; finalized, rejected, cancelled, expired. */
   status: { type: 'string', required: true, input: false },
-  /** Rises by one with every change: what a compare-and-set names. */
+  /** Goes up by one with every change. A compare-and-set names it. */
   version: { type: 'number', required: true, input: false },
-  /** The order as JSON: what it asks, its history, the hashes of its tokens, the proof. No token is in it. */
+  /** The order as JSON: its texts, its history, the hashes of its tokens, the proof. It contains no token. */
   record: { type: 'string', required: true, input: false, returned: false },
   createdAt: { type: 'date', required: true, input: false },
   /** When the row may be deleted: ten minutes after the order is over. */
@@ -78,5 +78,5 @@ export function orderSchema(modelName: string): {
   return { crossDeviceOrder: { modelName, fields: orderFields } }
 }
 
-/** What Better Auth knows the model of the orders by, whatever its table is called. */
+/** Better Auth's key of the model of the orders, whatever its table is called. */
 export const orderModel = 'crossDeviceOrder'

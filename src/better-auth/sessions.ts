@@ -3,11 +3,11 @@ import type { AuthContext, GenericEndpointContext } from '@better-auth/core'
 import { runWithTransaction } from '@better-auth/core/context'
 import type { Session as AuthSession } from 'better-auth'
 import { parseCookies } from 'better-auth/cookies'
-import { CountersignError } from '../errors.ts'
-import type { OrderGrant, ProvenIdentity, Session } from '../host/host.ts'
-import { loginRefused } from '../host/resolve-login.ts'
-import type { RequestContext } from '../request.ts'
+import type { OrderGrant, Session } from '../host/host.ts'
+import { loginRefused, orderSessionEnded } from '../host/refusals.ts'
+import { bearerToken, type RequestContext } from '../request.ts'
 import { equalInConstantTime, newToken, tokenFromBytes } from '../token.ts'
+import type { ProvenIdentity } from '../wallet/proof.ts'
 import { KeyedLock } from './keyed-lock.ts'
 import { Marks } from './marks.ts'
 
@@ -15,8 +15,8 @@ import { Marks } from './marks.ts'
 const lock = new KeyedLock()
 
 /**
- * How long it is remembered that an order's session was made, milliseconds. Longer than any retry of a finalize (60 s) and
- * request in flight can last, so that neither brings back a session that was ended.
+ * Time for which the mark of an order's session is kept, in ms. Longer than any retry of a finalize (60 s) and any
+ * request in flight can last, so that neither creates a session again that was ended.
  */
 const madeMs = 10 * 60_000
 
@@ -28,7 +28,7 @@ export type WalletSession = AuthSession & {
   readonly walletOrderId?: string | null
 }
 
-/** Whose session, and how it came about. */
+/** What a new session is made from. */
 export interface SessionDetails {
   readonly userId: string
   readonly identity: ProvenIdentity
@@ -49,7 +49,8 @@ export class WalletSessions {
   /** Creates a session. With `order`, at most one for each order: see `Host.createSession`. */
   async create(details: SessionDetails): Promise<WalletSession> {
     const { userId, order } = details
-    // One after the other for each user: Better Auth's list of them in secondary storage is read, changed and written back.
+    // One after the other for each user: Better Auth's list of them in secondary storage is read, changed and written
+    // back.
     return await lock.run(userId, () => {
       if (order === undefined) return this.#make(details, newToken('session'))
       return this.#makeOnce(details, order, tokenFromBytes('session', order.seed))
@@ -70,14 +71,14 @@ export class WalletSessions {
       .sort((a, b) => new Date(b.createdAt).getTime() - new Date(a.createdAt).getTime() || (a.id < b.id ? -1 : 1))
   }
 
-  /** Ends a session. */
+  /** Ends a session. Does nothing if it has ended. */
   async end(token: string): Promise<void> {
     await this.#context.internalAdapter.deleteSession(token)
   }
 
   /**
-   * The session's token is unique in the database, and so is the mark that it was made: the two are written together, and
-   * whoever finds one of them there knows that the order has had its session.
+   * The session's token is unique in the database, and so is the mark that it was made: the two are written together,
+   * and if either exists, the order has had its session.
    */
   async #makeOnce(details: SessionDetails, { orderId }: OrderGrant, token: string): Promise<WalletSession> {
     const existing = await this.find(token)
@@ -94,8 +95,9 @@ export class WalletSessions {
       })
     } catch (cause) {
       const found = await this.find(token)
-      // Written without its mark, on an adapter that knows no transactions: it is one too many when the mark is another's,
-      // since the session that had the token was ended then, and could come back later when there is no mark at all.
+      // Written without its mark, on an adapter that knows no transactions: it is one too many when the mark is
+      // another's, since the session that had the token was ended then, and could come back later when there is no mark
+      // at all.
       if (found !== undefined && found.id === made?.id && this.#inDatabase) await this.end(token)
       // Another instance was faster. Secondary storage alone does not refuse a second session; there they are the same.
       else if (found !== undefined) return found
@@ -105,13 +107,12 @@ export class WalletSessions {
   }
 
   /**
-   * The session whose mark is there. It is looked for after the mark was seen: before that, another instance may have been
-   * about to write both. When it is not there now, it was ended.
+   * The session whose mark is there. It is looked for after the mark was seen: before that, another instance may have
+   * been about to write both. When it is not there now, it was ended.
    */
   async #findMarked(token: string): Promise<WalletSession> {
     const found = await this.find(token)
-    if (found === undefined)
-      throw new CountersignError('ORDER_FINALIZED', 'The order was finalized, and the session it made has ended')
+    if (found === undefined) throw orderSessionEnded()
     return found
   }
 
@@ -147,7 +148,7 @@ export class WalletSessions {
   }
 }
 
-/** A session as the domain sees it. What Better Auth made without a wallet has no wallet to show. */
+/** A session as the domain sees it. The wallet's fields are empty if it was made without a wallet. */
 export function sessionOf(session: WalletSession): Session {
   const { id, userId, createdAt, expiresAt, ipAddress, userAgent, walletOrderId } = session
   return {
@@ -164,7 +165,7 @@ export function sessionOf(session: WalletSession): Session {
   }
 }
 
-/** A token in the form that Better Auth's cookie has, which its bearer plugin takes with `requireSignature`, too. */
+/** A token in the form of Better Auth's cookie, which its bearer plugin also accepts with `requireSignature`. */
 export function signedToken(token: string, { secret }: AuthContext): string {
   return `${token}.${signatureOf(token, secret)}`
 }
@@ -176,14 +177,14 @@ export function unsignedToken(signed: string, { secret }: AuthContext): string |
   return equalInConstantTime(signatureOf(token, secret), signature) ? token : undefined
 }
 
-/** The signed token that a request brings: its bearer token or, without one, its cookie. */
+/** The signed token of a request: its bearer token or, without one, its cookie. */
 export function credentialOf(
   ctx: GenericEndpointContext,
-  { headers }: RequestContext,
+  request: RequestContext,
 ): { signed: string; fromCookie: boolean } | undefined {
-  const bearer = /^Bearer +(\S+)\s*$/i.exec(headers.get('authorization') ?? '')?.[1]
+  const bearer = bearerToken(request)
   if (bearer !== undefined) return { signed: decoded(bearer), fromCookie: false }
-  const cookie = cookieOf(ctx, headers)
+  const cookie = cookieOf(ctx, request.headers)
   return cookie === undefined ? undefined : { signed: cookie, fromCookie: true }
 }
 
@@ -197,7 +198,7 @@ function signatureOf(token: string, secret: string): string {
   return createHmac('sha256', secret).update(token).digest('base64')
 }
 
-/** The cookie's value may come as a browser stores it, percent-encoded. */
+/** Undoes the percent-encoding that the cookie's value has in browsers. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text)

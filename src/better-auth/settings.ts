@@ -1,53 +1,42 @@
 import type { AuthContext } from '@better-auth/core'
 import { type CountersignOptions, resolveSettings, type Settings } from '../config.ts'
-import type { Prover } from '../sign-in.ts'
 import { Keyring } from '../token.ts'
-import { proveIdentity, walletAdapters } from '../wallet/adapters.ts'
+import { walletAdapters } from '../wallet/adapters.ts'
 import { chooseVerifier } from '../wallet/native.ts'
-import type { SignatureVerifier, WalletAdapter } from '../wallet/wallet.ts'
+import { Prover } from '../wallet/prover.ts'
 
-/** What both plugins can be told: options of Countersign, with the same meanings, defaults and bounds. */
+/** Options of both plugins. They are options of Countersign, with the same meanings, defaults and bounds. */
 export interface WalletOptions
   extends Pick<
     CountersignOptions,
     'enforceOrigin' | 'adapters' | 'verifier' | 'resolveLogin' | 'syncAddressToUser' | 'syncPublicKeyToUser'
   > {
   /**
-   * The name at the top of every message that a wallet signs, 1 to 80 characters. Default: Better Auth's `appName`, or
+   * Name at the top of every message that a wallet signs, 1 to 80 characters. Default: Better Auth's `appName`, or
    * Countersign.
    */
   appName?: string
 }
 
-/** The options of either plugin, checked and completed. */
-export interface WalletSettings extends Omit<Settings, 'adapters' | 'appName' | 'verifier'> {
+/** The options of a plugin, checked and with their defaults. */
+export interface WalletSettings extends Omit<Settings, 'appName'> {
   readonly appName: string | undefined
-  readonly adapters: readonly WalletAdapter[]
-  readonly verifier: SignatureVerifier
+  readonly prover: Prover
 }
 
-/** Checks a plugin's options, all of them at its making; a `TypeError` of one line when one does not fit. */
+/** Checks a plugin's options when it is created. Throws a `TypeError` of one line if one does not fit. */
 export function walletSettings(options: CountersignOptions): WalletSettings {
   const settings = resolveSettings(options)
   return {
     ...settings,
     appName: options.appName,
-    adapters: walletAdapters(settings.adapters),
-    verifier: chooseVerifier(settings.verifier),
+    prover: new Prover(walletAdapters(settings.adapters), chooseVerifier(settings.verifier)),
   }
 }
 
 /** The name at the top of every message that a wallet signs. */
 export function appNameOf(settings: WalletSettings, context: AuthContext): string {
   return settings.appName ?? context.options.appName ?? 'Countersign'
-}
-
-/** Checks proofs with the plugin's adapters and verifier. */
-export function proverOf({ adapters, verifier }: WalletSettings): Prover {
-  return (message, proof) => {
-    const { adapterId, publicKeyHex, address } = proveIdentity({ adapters, verifier, message, ...proof })
-    return { adapterId, publicKeyHex, address }
-  }
 }
 
 /** Better Auth's secrets: the one it signs with first, then those it was configured with to verify. */

@@ -3,20 +3,24 @@ import type { AuthContext } from '@better-auth/core'
 import { runWithTransaction } from '@better-auth/core/context'
 import { createPlaceholderEmail } from '@better-auth/core/utils/email'
 import type { User } from 'better-auth'
-import { CountersignError } from '../errors.ts'
-import type { ProvenIdentity } from '../host/host.ts'
-import { askResolveLogin, loginRefused } from '../host/resolve-login.ts'
+import { CountersignError, internalError } from '../errors.ts'
+import { loginRefused } from '../host/refusals.ts'
+import { askResolveLogin } from '../host/resolve-login.ts'
 import { newId } from '../token.ts'
+import type { ProvenIdentity } from '../wallet/proof.ts'
 import { KeyedLock } from './keyed-lock.ts'
 import type { WalletSettings } from './settings.ts'
 
 /** One for the process: the memory adapter, which needs it, is known to one process only. */
 const lock = new KeyedLock()
 
-/** A user with this address who is younger may be one that another instance makes for the same wallet now, milliseconds. */
+/**
+ * Age in ms up to which another user with the same address may be one that another instance is creating for this
+ * wallet.
+ */
 const beingMadeMs = 10_000
 
-/** Better Auth's users, and the wallets that are their accounts. */
+/** Better Auth's users and their wallets, which are accounts. */
 export class WalletUsers {
   readonly #context: AuthContext
   readonly #settings: WalletSettings
@@ -27,8 +31,8 @@ export class WalletUsers {
   }
 
   /**
-   * The user whom `resolveLogin` names; without it the owner of the wallet's account, or a new user with that account. With
-   * LOGIN_REFUSED nothing was created.
+   * The user that `resolveLogin` names. Without `resolveLogin`: the owner of the wallet's account, or a new user with
+   * that account. If it rejects with LOGIN_REFUSED, nothing was created.
    */
   async resolve(identity: ProvenIdentity): Promise<User> {
     const { resolveLogin } = this.#settings
@@ -36,13 +40,14 @@ export class WalletUsers {
     const { id } = await askResolveLogin(resolveLogin, identity)
     const user = await this.#context.internalAdapter.findUserById(id)
     if (user === null) {
-      const cause = new TypeError('resolveLogin returned the id of no user of Better Auth')
-      throw new CountersignError('INTERNAL', 'The server failed; its log says why', { cause })
+      throw internalError(new TypeError('resolveLogin returned an id that no user of Better Auth has'))
     }
     return await this.#sync(user, identity)
   }
 
-  /** Makes a wallet an account of a user; LOGIN_REFUSED when it is another user's. Once it is theirs, it changes nothing. */
+  /**
+   * Adds a wallet to a user as an account. LOGIN_REFUSED if it is another user's. Does nothing if it is theirs already.
+   */
   async link(userId: string, identity: ProvenIdentity): Promise<void> {
     await lock.run(keyOf(identity), async () => {
       const owner = await this.#owner(identity)
@@ -70,7 +75,7 @@ export class WalletUsers {
         if (madeElsewhere !== undefined) return madeElsewhere
         const namesake = await this.#context.internalAdapter.findUserByEmail(email)
         if (namesake === null || Date.now() < namesake.user.createdAt.getTime() + beingMadeMs) throw cause
-        // The wallet was once this user's and no longer is: whoever holds it now is somebody else.
+        // The wallet was unlinked from this user, so its holder gets a new one.
         return await this.#make(identity, placeholderEmail(identity, newId()))
       }
     })
@@ -83,7 +88,7 @@ export class WalletUsers {
         { name: identity.address, email, emailVerified: false },
         { method: 'wallet' },
       )
-      // A hook of the application answers false for one it does not want.
+      // A hook of the application refused.
       if (created === null) throw loginRefused()
       await this.#addAccount(created.id, identity)
       return created
@@ -95,7 +100,8 @@ export class WalletUsers {
     const account = await internalAdapter.linkAccount({ userId, ...accountKey(identity) })
     if (account === null) throw loginRefused()
     try {
-      // No index of Better Auth's keeps two instances from adding one wallet to two users: whoever sees both steps back.
+      // No index of Better Auth keeps two instances from adding one wallet to two users. An instance that sees both
+      // undoes its own.
       await internalAdapter.findAccountByKey(accountKey(identity))
     } catch (cause) {
       await internalAdapter.deleteAccount(account.id)
@@ -107,7 +113,7 @@ export class WalletUsers {
     const found = await this.#context.internalAdapter.findAccountOwnerByKey(accountKey(identity))
     if (found === null) return undefined
     if (found.kind === 'owned') return found.user
-    // Its user was deleted around Better Auth.
+    // Its user was deleted without Better Auth's knowledge.
     await this.#context.internalAdapter.deleteAccount(found.account.id)
     return undefined
   }
@@ -124,17 +130,17 @@ export class WalletUsers {
   }
 }
 
-function accountKey({ adapterId, publicKeyHex }: ProvenIdentity): { providerId: string; accountId: string } {
-  return { providerId: adapterId, accountId: publicKeyHex }
+function accountKey({ adapterId, subject }: ProvenIdentity): { providerId: string; accountId: string } {
+  return { providerId: adapterId, accountId: subject }
 }
 
-function keyOf({ adapterId, publicKeyHex }: ProvenIdentity): string {
-  return `${adapterId}:${publicKeyHex}`
+function keyOf({ adapterId, subject }: ProvenIdentity): string {
+  return `${adapterId}:${subject}`
 }
 
 /**
- * Better Auth's users have an email address. A wallet's user gets one under a name that is reserved never to exist
- * (RFC 6761 §6.4). Nobody is ever looked up by it to sign in.
+ * A placeholder for the email address that every user of Better Auth has, under a domain that can never exist
+ * (`.invalid`, RFC 6761 §6.4). It is never used to sign in.
  */
 function placeholderEmail(identity: ProvenIdentity, salt = ''): string {
   const hash = createHash('sha256')

@@ -1,29 +1,35 @@
 import type { GenericEndpointContext } from '@better-auth/core'
 import { createAuthEndpoint } from 'better-auth/api'
-import { SignInService, VerifySignInRequestSchema } from '../../gen/countersign/v1/sign_in_service_pb.ts'
+import {
+  SignInService,
+  type VerifySignInRequest,
+  VerifySignInRequestSchema,
+} from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
 import type { NonceChallenge, SignInResult } from '../client/types.ts'
 import type { CountersignOptions } from '../config.ts'
-import type { Host, ProvenIdentity } from '../host/host.ts'
-import { Nonces } from '../nonce.ts'
+import type { Host } from '../host/host.ts'
 import type { RequestContext } from '../request.ts'
+import { linkPath, signInPaths } from '../rest-paths.ts'
 import { signInHandlers } from '../rpc/sign-in-service.ts'
-import { type Proof, SignIn } from '../sign-in.ts'
-import { answer, answering, bodyOf, readMessage } from './call.ts'
+import { Nonces } from '../sign-in/nonce.ts'
+import { SignIn } from '../sign-in/sign-in.ts'
+import type { Proof, ProvenIdentity } from '../wallet/proof.ts'
+import { answer, bodyOf, callOf, invoked } from './call.ts'
 import { EndpointHost, LinkingHost } from './endpoint-host.ts'
 import { errorCodes } from './failures.ts'
 import { usedNonces, verificationNonces } from './nonces.ts'
 import { rateLimit } from './rate-limit.ts'
 import { originsOf, requestOf } from './request.ts'
 import { walletSchema } from './schema.ts'
-import { appNameOf, proverOf, type WalletOptions, type WalletSettings, walletSettings } from './settings.ts'
+import { appNameOf, type WalletOptions, type WalletSettings, walletSettings } from './settings.ts'
 
 /** Options of {@link walletSignIn}. */
 export interface WalletSignInOptions
   extends WalletOptions,
     Pick<CountersignOptions, 'endpointPrefix' | 'nonceStore' | 'nonceTtlSeconds'> {}
 
-/** A wallet that was added to a user. */
-export interface LinkedWallet extends ProvenIdentity {
+/** A wallet that was added to a user as an account. */
+export interface LinkedWallet extends Omit<ProvenIdentity, 'subject'> {
   readonly ok: true
 }
 
@@ -33,11 +39,12 @@ type ProofBody = { readonly nonceId: string } & Proof
  * Better Auth's plugin for direct sign-in: a nonce challenge, a wallet's signature over it, a session of Better Auth.
  *
  * - `POST {endpointPrefix}/nonce` and `/verify`: as in the REST interface.
- * - `POST {endpointPrefix}/link`: the body of a verify, and a session: makes the wallet an account of the signed-in user. Only
- *   so: to sign in with a wallet never adds it to whoever happens to be signed in.
+ * - `POST {endpointPrefix}/link`: takes the body of a verify and a session, and adds the wallet to the signed-in user.
+ *   Signing in with a wallet never adds it to the user who happens to be signed in.
  *
- * Users of a wallet are Better Auth's own: the wallet is an account whose `providerId` is the adapter and whose `accountId`
- * is the public key. Throws a `TypeError` when an option does not fit.
+ * Users are Better Auth's own. A wallet is an account whose `providerId` is the adapter's id and whose `accountId` is
+ * the wallet's subject (see `ProvenIdentity`): the public key for `nimiq` and `ed25519`. Throws a `TypeError` if an
+ * option does not fit.
  */
 export function walletSignIn(options: WalletSignInOptions = {}) {
   const settings = walletSettings(options)
@@ -52,7 +59,7 @@ export function walletSignIn(options: WalletSignInOptions = {}) {
     rateLimit: [rateLimit('sign-in', (path) => path.startsWith(`${endpointPrefix}/`))],
     endpoints: {
       issueWalletNonce: createAuthEndpoint(
-        `${endpointPrefix}/nonce` as '/wallet/nonce',
+        `${endpointPrefix}${signInPaths.nonce}` as '/wallet/nonce',
         { method: 'POST', body: bodyOf<{ readonly appName?: string } | undefined>(), metadata: { noStore: true } },
         async (ctx): Promise<NonceChallenge> => {
           const request = requestOf(ctx)
@@ -61,7 +68,7 @@ export function walletSignIn(options: WalletSignInOptions = {}) {
         },
       ),
       verifyWalletSignIn: createAuthEndpoint(
-        `${endpointPrefix}/verify` as '/wallet/verify',
+        `${endpointPrefix}${signInPaths.verify}` as '/wallet/verify',
         { method: 'POST', body: bodyOf<ProofBody>(), metadata: { noStore: true } },
         async (ctx): Promise<SignInResult> => {
           const request = requestOf(ctx)
@@ -70,19 +77,28 @@ export function walletSignIn(options: WalletSignInOptions = {}) {
         },
       ),
       linkWallet: createAuthEndpoint(
-        `${endpointPrefix}/link` as '/wallet/link',
+        `${endpointPrefix}${linkPath}` as '/wallet/link',
         { method: 'POST', body: bodyOf<ProofBody>(), metadata: { noStore: true } },
-        async (ctx): Promise<LinkedWallet> =>
-          await answering(ctx, async () => {
-            const request = requestOf(ctx)
-            const { nonceId, ...proof } = readMessage(VerifySignInRequestSchema, ctx.body)
+        async (ctx): Promise<LinkedWallet> => {
+          const request = requestOf(ctx)
+          const handle = async ({ nonceId, ...proof }: VerifySignInRequest): Promise<LinkedWallet> => {
             const { session } = await new EndpointHost(ctx, settings).currentSession(request)
             const host = new LinkingHost(ctx, settings, session)
             await signInOf(ctx, request, settings, host).verify(nonceId, proof, request)
-            return { ok: true, ...(host.linked as ProvenIdentity) }
-          }),
+            const { adapterId, publicKeyHex, address } = host.linked as ProvenIdentity
+            return { ok: true, adapterId, publicKeyHex, address }
+          }
+          const link = {
+            name: 'better-auth/linkWallet',
+            schema: VerifySignInRequestSchema,
+            handler: { limit: 'unlimited', handle } as const,
+          }
+          return await invoked(ctx, callOf(ctx, request), link, ctx.body)
+        },
       ),
-      /** The way in for `betterAuthHost`: runs a step with Better Auth as the host. In this process only, never over HTTP. */
+      /**
+       * For `betterAuthHost`: runs a step with Better Auth as the host. Callable in this process only, never over HTTP.
+       */
       runWithWalletHost: createAuthEndpoint(
         `${endpointPrefix}/host` as '/wallet/host',
         {
@@ -101,5 +117,5 @@ function signInOf(ctx: GenericEndpointContext, request: RequestContext, settings
   const appName = appNameOf(settings, context)
   const nonceStore = settings.nonceStore ?? verificationNonces(context)
   const nonces = new Nonces({ appName, ttlSeconds: settings.nonceTtlSeconds }, usedNonces(context), nonceStore)
-  return new SignIn(appName, nonces, proverOf(settings), originsOf(context, request, settings), host)
+  return new SignIn(appName, nonces, settings.prover, originsOf(context, request, settings), host)
 }

@@ -1,6 +1,6 @@
 import { CountersignClientError } from './errors.ts'
 
-/** What a claim URL says. */
+/** The contents of a claim URL. */
 export interface Claim {
   readonly orderId: string
   /** Secret. */
@@ -8,8 +8,8 @@ export interface Claim {
 }
 
 /**
- * Reads a claim URL: the order's identifier is the last part of its path, the claim token is `token` in its fragment. Any
- * other text is CLAIM_URL_INVALID. Services with a claimUrlTemplate of another form have their own reader.
+ * Reads a claim URL. The order's identifier is the last segment of its path, the claim token is `token` in its fragment.
+ * Throws CLAIM_URL_INVALID for any other text. A service with another `claimUrlTemplate` needs its own reader.
  */
 export function parseClaimUrl(url: string | URL): Claim {
   const text = String(url)
@@ -18,7 +18,7 @@ export function parseClaimUrl(url: string | URL): Claim {
   const orderId = /\/([A-Za-z0-9_-]{1,64})\/?$/.exec(parsed?.pathname ?? '')?.[1]
   const claimToken = new URLSearchParams(parsed?.hash.slice(1)).get('token')
   if (orderId === undefined || claimToken === null || !/^[A-Za-z0-9_.~-]{1,512}$/.test(claimToken)) {
-    // Without the text, which can hold a token.
+    // The message leaves the text out, because it may hold a token.
     throw new CountersignClientError('CLAIM_URL_INVALID', 'This is not the claim URL of an order')
   }
   return { orderId, claimToken }

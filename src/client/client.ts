@@ -1,53 +1,58 @@
-import { connectServices, type Services, toClientError } from './connect.ts'
-import { given, type OrderCalls, orderCalls } from './orders.ts'
+import { type Call, run } from './call.ts'
+import { connectServices, type Services } from './connect.ts'
+import { given } from './given.ts'
+import { defaultHeartbeatTimeoutMs } from './order-watch.ts'
+import { type OrderCalls, orderCalls } from './orders.ts'
 import { plain } from './plain.ts'
 import { PreparedNonce } from './prepared-nonce.ts'
-import { callSignal, type RestOptions, restSignIn } from './rest.ts'
+import { type RestOptions, restSignIn } from './rest.ts'
 import { type SessionCalls, sessionCalls } from './sessions.ts'
 import { type SignInApi, type SignInOptions, signIn } from './sign-in.ts'
+import { defaultTimeoutMs } from './time-limit.ts'
 import { TokenStore, type TokenStoreOptions } from './token-store.ts'
 import type { NonceChallenge, SignInResult } from './types.ts'
 
-/** How to make a client. What a single call can also be told is the default for those that are not. */
+/** Options of {@link createCountersignClient}. Those that a call has too are its defaults. */
 export interface CountersignClientOptions extends Omit<SignInOptions, 'signal'>, TokenStoreOptions, RestOptions {
-  /** Makes the requests. Default: the global `fetch`. */
+  /** Function that makes the requests. Default: the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch | undefined
   /**
-   * Path of the REST endpoints for direct sign-in. When it is given, `signInWallet` uses them, for hosts that serve no
-   * others; without it, it uses Connect like all other calls.
+   * Path of the REST endpoints for direct sign-in. With it, `signInWallet` uses REST, for hosts that serve nothing else;
+   * without it, Connect, like all other calls.
    */
   readonly endpointPrefix?: string | undefined
   /**
-   * How long an order's stream may be silent before it is taken for dead, milliseconds. Default 40,000; the service gives a
-   * sign of life every 15,000.
+   * Longest silence of an order's event stream before it is opened again, in milliseconds. Default 40,000; the service sends
+   * a heartbeat every 15,000.
    */
   readonly heartbeatTimeoutMs?: number | undefined
 }
 
-/** How a nonce is prepared. */
+/** Options of {@link CountersignClient.prepareSignIn}. */
 export type PrepareSignInOptions = Pick<SignInOptions, 'appName' | 'signal'>
 
-/** A client of one service, for web pages and whatever else has `fetch`. All calls reject with a `CountersignClientError`. */
+/** A client of one service, for every environment that has `fetch`. All calls reject with a `CountersignClientError`. */
 export interface CountersignClient extends OrderCalls, SessionCalls {
   /**
-   * Signs in with a wallet that this device can reach: nonce, wallet signature, verify. Call it from a user's gesture: the
-   * wallet may open a window. Not retried: after NETWORK, sign in again.
+   * Signs in with a wallet on this device: nonce, wallet signature, verification. Call it in a user gesture, because the
+   * wallet may open a window. It does not retry: after NETWORK, call it again.
    */
   signInWallet(options?: SignInOptions): Promise<SignInResult>
   /**
-   * Fetches a nonce before it is needed, so that `signInWallet` has no network call between the tap and the wallet. It is kept
-   * fresh for as long as the page can be seen, until the sign-in or until `signal` aborts.
+   * Fetches a nonce in advance, so that `signInWallet` makes no network call between the tap and the wallet. The nonce is
+   * replaced before it expires for as long as the page is visible, until the user has signed in or `signal` aborts.
    */
   prepareSignIn(options?: PrepareSignInOptions): Promise<void>
-  /** The session token that was kept at sign-in; `undefined` when there is none. */
+  /** The stored session token, or `undefined` if there is none. */
   readStoredToken(): string | undefined
-  /** Drops the stored token. It ends no session: `signOut` does. */
+  /** Removes the stored session token. The session itself goes on; `signOut` ends it. */
   clearStoredToken(): void
 }
 
-/** Makes a client. Throws a `TypeError` when an option does not fit. */
+/** Makes a client. Throws a `TypeError` if `baseUrl` is not an http or https address. */
 export function createCountersignClient(options: CountersignClientOptions = {}): CountersignClient {
-  const { baseUrl = '', timeoutMs = 15_000, heartbeatTimeoutMs = 40_000, autoPersistToken = true } = options
+  const { baseUrl = '', autoPersistToken = true } = options
+  const { timeoutMs = defaultTimeoutMs, heartbeatTimeoutMs = defaultHeartbeatTimeoutMs } = options
   requireHttp(baseUrl)
   const fetch = (): typeof globalThis.fetch => options.fetch ?? globalThis.fetch
   const tokens = new TokenStore(options)
@@ -72,27 +77,19 @@ export function createCountersignClient(options: CountersignClientOptions = {}):
       autoPersistToken,
       proofDefaults,
       timeoutMs,
-      silenceMs: heartbeatTimeoutMs,
+      heartbeatTimeoutMs,
     }),
   }
 }
 
+/** The calls of a direct sign-in over Connect. */
 function connectSignIn({ signIn: service }: Services, timeoutMs: number): SignInApi {
-  const run = async <T>(call: Promise<Parameters<typeof plain>[0]>, signal: AbortSignal | undefined): Promise<T> => {
-    try {
-      return plain<T>(await call)
-    } catch (thrown) {
-      throw toClientError(thrown, signal)
-    }
-  }
+  const plainly = async <T>(call: Call<Parameters<typeof plain>[0]>, signal: AbortSignal | undefined): Promise<T> =>
+    plain<T>(await run(call, signal, timeoutMs))
   return {
     issueNonce: (appName, signal) =>
-      run<NonceChallenge>(
-        service.issueNonce(appName === undefined ? {} : { appName }, { signal: callSignal(signal, timeoutMs) }),
-        signal,
-      ),
-    verifySignIn: (proof, signal) =>
-      run<SignInResult>(service.verifySignIn(proof, { signal: callSignal(signal, timeoutMs) }), signal),
+      plainly<NonceChallenge>((call) => service.issueNonce(appName === undefined ? {} : { appName }, call), signal),
+    verifySignIn: (proof, signal) => plainly<SignInResult>((call) => service.verifySignIn(proof, call), signal),
   }
 }
 

@@ -14,19 +14,22 @@ export interface Services {
   readonly session: Client<typeof SessionService>
 }
 
-/** How to reach the services. */
+/** Options of {@link connectServices}. */
 export interface ServicesOptions {
+  /** Address of the service; empty for the page's own origin. */
   readonly baseUrl: string
-  /** Looked up at each call, so that a page may wrap the global one. */
+  /** Returns the `fetch` to use. Asked at each call, because a page may replace the global one. */
   readonly fetch: () => typeof globalThis.fetch
-  /** The session token for calls that a session authorises. */
+  /** Returns the session token, for calls that a session authorises. */
   readonly token: () => string | undefined
 }
 
-/** Connects the generated clients over fetch, with the session cookie and, where a session authorises, the bearer token. */
+/**
+ * Makes the generated clients. All calls send the session cookie; those that a session authorises also send the bearer token.
+ */
 export function connectServices({ baseUrl, fetch, token }: ServicesOptions): Services {
   const bearer: Interceptor = (next) => (request) => {
-    // All other calls are authorised by what they carry: the token goes nowhere without a need.
+    // Other calls are authorised by tokens of their own and do not get to see this one.
     const sessionToken = request.service.typeName === SessionService.typeName ? token() : undefined
     if (sessionToken !== undefined) request.header.set('authorization', `Bearer ${sessionToken}`)
     return next(request)
@@ -34,7 +37,7 @@ export function connectServices({ baseUrl, fetch, token }: ServicesOptions): Ser
   const transport = createConnectTransport({
     baseUrl,
     interceptors: [bearer],
-    // Without a cache mode: POSTs are not cached anyway, and "no-store" would have browsers repeat every CORS preflight.
+    // No cache mode: POSTs are not cached anyway, and "no-store" would make browsers repeat every CORS preflight.
     fetch: (input, init) => fetch()(input, { ...init, credentials: 'include' }),
   })
   return {
@@ -44,7 +47,7 @@ export function connectServices({ baseUrl, fetch, token }: ServicesOptions): Ser
   }
 }
 
-/** Makes a coded error of anything that a generated client threw; `signal` is the caller's. */
+/** The coded error for anything that a generated client threw. `signal` is the caller's. */
 export function toClientError(thrown: unknown, signal: AbortSignal | undefined): CountersignClientError {
   if (thrown instanceof CountersignClientError) return thrown
   if (signal?.aborted) return aborted(signal)
@@ -55,14 +58,14 @@ export function toClientError(thrown: unknown, signal: AbortSignal | undefined):
     const retryAfterMs = delay === undefined ? undefined : durationMs(delay)
     return new CountersignClientError(info.reason as ClientErrorCode, error.rawMessage, { retryAfterMs, cause: error })
   }
-  // Connect has a cause where fetch or the reading of the body failed, and a code where it read something that is not ours.
+  // Connect gives a cause if fetch or reading the body failed, and only a code if it read an answer that is not the service's.
   if (silent.has(error.code) || (error.code === Code.Unknown && error.cause !== undefined)) {
     return new CountersignClientError('NETWORK', 'The service did not answer', { cause: error })
   }
-  return new CountersignClientError('UNEXPECTED_ANSWER', `This is not the service: ${error.rawMessage}`, {
+  return new CountersignClientError('UNEXPECTED_ANSWER', `Unexpected answer: ${error.rawMessage}`, {
     cause: error,
   })
 }
 
-/** Proxies that do not reach the service (429, 502, 503, 504), and calls whose time was up. */
+/** Codes for proxies that do not reach the service (429, 502, 503, 504) and for calls that ran out of time. */
 const silent: ReadonlySet<Code> = new Set([Code.Unavailable, Code.DeadlineExceeded, Code.Canceled, Code.Aborted])

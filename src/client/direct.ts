@@ -1,7 +1,9 @@
 /**
- * Direct sign-in alone, over REST: a small part of the client, without Connect. Everything that is not named here is private.
+ * The public API of direct sign-in over REST: a small part of the client, without Connect. Everything that is not listed here
+ * is private.
  */
 
+export type { ErrorReason } from '../errors.ts'
 export { type ClientErrorCode, type ClientErrorOptions, CountersignClientError } from './errors.ts'
 export { type Fetcher, type RestOptions, type SignInWithWalletOptions, signInWithWallet } from './rest.ts'
 export type { SignInOptions } from './sign-in.ts'

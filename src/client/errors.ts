@@ -1,16 +1,20 @@
 import type { ErrorReason } from '../errors.ts'
 
 /**
- * Why a call failed, to act on.
+ * Stable code of a failure, for programs to act on. The client's own codes:
  *
- * Of the client's own: WALLET_MISSING, there is no wallet here. WALLET_DECLINED, its user said no. WALLET_CLOSED, its window
- * closed without an answer, or could not open. WALLET_WRONG_KEY, it answered with another key than asked for, or with one
- * that is no Ed25519 key. WALLET_FAILED, anything else that it did. NETWORK, no answer came: it may be that the call took
- * effect all the same. UNEXPECTED_ANSWER, something else than the service answered: look at baseUrl. ABORTED, by the caller's
- * signal. CLAIM_URL_INVALID, the text is no claim URL.
+ * - WALLET_MISSING: this page has no wallet.
+ * - WALLET_DECLINED: the user declined in the wallet.
+ * - WALLET_CLOSED: the wallet's window closed without an answer, or could not be opened.
+ * - WALLET_WRONG_KEY: the wallet signed with another key than asked for, or its key is not an Ed25519 key.
+ * - WALLET_FAILED: any other failure of the wallet.
+ * - NETWORK: no answer arrived. The call may have taken effect nevertheless.
+ * - UNEXPECTED_ANSWER: the answer is not the service's; check `baseUrl`.
+ * - ABORTED: the caller's signal was aborted.
+ * - CLAIM_URL_INVALID: the text is not a claim URL.
  *
- * The others come from the service: see proto/countersign/v1/error_reason.proto. A newer service may send reasons that are
- * not in this list.
+ * All others are the service's reasons, described in proto/countersign/v1/error_reason.proto. A newer service may send
+ * reasons that this list does not have.
  */
 export type ClientErrorCode =
   | ErrorReason
@@ -26,13 +30,13 @@ export type ClientErrorCode =
 
 /** Details of a {@link CountersignClientError}. */
 export interface ClientErrorOptions {
-  /** Milliseconds after which a retry can succeed, when the service said so. */
+  /** Time after which a retry can succeed, in milliseconds, if the service stated one. */
   readonly retryAfterMs?: number | undefined
-  /** What was caught: the wallet's, the network's or the protocol's own error. */
+  /** The error underneath: the wallet's, the network's or the protocol's. */
   readonly cause?: unknown
 }
 
-/** What every function of the client rejects with: a stable code to act on, a message for developers, and the cause. */
+/** The error that every function of the client rejects with: a stable code, a message for developers, and the cause. */
 export class CountersignClientError extends Error {
   override readonly name = 'CountersignClientError'
   readonly code: ClientErrorCode
@@ -45,14 +49,20 @@ export class CountersignClientError extends Error {
   }
 }
 
-/** The failure of a call whose signal was aborted. */
+/** The failure of a call that was aborted. */
 export function aborted(signal: AbortSignal | undefined): CountersignClientError {
   return new CountersignClientError('ABORTED', 'The call was aborted', { cause: signal?.reason })
 }
 
-const passing: ReadonlySet<ClientErrorCode> = new Set(['NETWORK', 'STORE_UNAVAILABLE', 'RATE_LIMITED', 'INTERNAL'])
+const passing: ReadonlySet<ClientErrorCode> = new Set([
+  'NETWORK',
+  'STORE_UNAVAILABLE',
+  'RATE_LIMITED',
+  'INTERNAL',
+  'SERVER_BUSY',
+])
 
-/** Whether the same call can succeed later: nothing is wrong with it, only with the moment. */
+/** Whether the same call can succeed later, unchanged. */
 export function isPassing(error: CountersignClientError): boolean {
   return passing.has(error.code)
 }

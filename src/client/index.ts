@@ -1,5 +1,7 @@
-/** The public client API. Everything that is not named here is private. */
+/** The public API of the client. Everything that is not listed here is private. */
 
+export type { ErrorReason } from '../errors.ts'
+export type { CallOptions } from './call.ts'
 export { type Claim, parseClaimUrl } from './claim-url.ts'
 export {
   type CountersignClient,
@@ -11,7 +13,6 @@ export { type ClientErrorCode, type ClientErrorOptions, CountersignClientError }
 export { isTerminal, type WatchOrderOptions } from './order-watch.ts'
 export {
   type ApproveOrderOptions,
-  type CallOptions,
   type ClaimOrderOptions,
   type FinalizeOrderOptions,
   newClaimKey,
@@ -29,6 +30,7 @@ export type {
   OrderChallenge,
   OrderEvent,
   OrderKind,
+  OrderRequester,
   OrderState,
   OrderStatus,
   PhoneOrder,

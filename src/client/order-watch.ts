@@ -6,42 +6,45 @@ import { plain } from './plain.ts'
 import { pause } from './retry.ts'
 import type { DesktopOrder, OrderEvent, OrderStatus } from './types.ts'
 
-/** How an order is watched. */
+/** Options of `watchOrder`. */
 export interface WatchOrderOptions {
-  /** Ends the watch: it rejects with ABORTED. */
+  /** Ends the watch, which then rejects with ABORTED. */
   readonly signal?: AbortSignal | undefined
-  /** The last sequence seen, to go on from there. Without it, the first event is the newest transition. */
+  /** Last sequence seen; the watch yields what came after it. Without it, the first event is the newest transition. */
   readonly afterSequence?: number | undefined
-  /** Told when the stream opens (true) and when it is lost (false), for a page to show. */
+  /** Called with `true` when the stream opens and with `false` when it is lost, for a page to show. */
   readonly onConnection?: ((connected: boolean) => void) | undefined
 }
 
-/** What {@link watchOrder} works with. */
+/** Longest silence of a stream, in milliseconds, unless the client's options say otherwise. */
+export const defaultHeartbeatTimeoutMs = 40_000
+
+/** Source of the streams of {@link watchOrder}. */
 export interface WatchSource {
   readonly open: (
     request: Pick<WatchOrderRequest, 'orderId' | 'desktopToken' | 'afterSequence'>,
     call: { readonly signal: AbortSignal; readonly onHeader: () => void },
   ) => AsyncIterable<WatchOrderResponse>
-  /** Silence after which a stream is taken for dead, milliseconds. */
-  readonly silenceMs: number
+  /** Longest silence of a stream before it is opened again, in milliseconds. */
+  readonly heartbeatTimeoutMs: number
 }
 
 const terminal: ReadonlySet<OrderStatus> = new Set(['finalized', 'rejected', 'cancelled', 'expired'])
 
-/** Whether nothing more happens to an order with this status. */
+/** Whether the status is terminal: the order will not change any more. */
 export function isTerminal(status: OrderStatus): boolean {
   return terminal.has(status)
 }
 
 /**
- * Yields what happens to an order, each transition once and in order, and ends after a terminal one.
+ * Yields an order's transitions, each once and in order, and ends after a terminal one.
  *
- * A stream that is lost is opened again from the last sequence seen: with growing waits when it fails, and at once when the
- * page becomes visible or the network returns, since a stream may have died unseen. Rejects with ABORTED, and with what no
- * retry can change, such as ORDER_NOT_FOUND and ORDER_TOKEN_INVALID.
+ * A lost stream is opened again from the last sequence seen: after growing waits if it failed, and at once when the page
+ * becomes visible or the network returns, because a stream can die unnoticed. Rejects with ABORTED, and with errors that a
+ * retry cannot change, such as ORDER_NOT_FOUND and ORDER_TOKEN_INVALID.
  */
 export async function* watchOrder(
-  { open, silenceMs }: WatchSource,
+  { open, heartbeatTimeoutMs }: WatchSource,
   { orderId, desktopToken }: DesktopOrder,
   { signal, afterSequence, onConnection }: WatchOrderOptions,
 ): AsyncGenerator<OrderEvent, void, undefined> {
@@ -49,17 +52,17 @@ export async function* watchOrder(
   let failures = 0
   for (;;) {
     if (signal?.aborted) throw aborted(signal)
-    const link = new Link(signal, silenceMs)
+    const link = new Link(signal, heartbeatTimeoutMs)
     let retryAfterMs: number | undefined
     try {
       const request = { orderId, desktopToken, afterSequence: sequence }
       const onHeader = (): void => onConnection?.(true)
       const stream = open(request, { signal: link.signal, onHeader })[Symbol.asyncIterator]()
-      for (let heard = 0; ; heard++) {
-        const { done, value } = await link.hear(stream.next())
+      for (let received = 0; ; received++) {
+        const { done, value } = await link.next(stream)
         if (done) break
-        // A first message always comes. A stream that is more than that is a connection that holds.
-        if (heard > 0) failures = 0
+        // The service sends a first message at once. Only a second one shows that the connection holds.
+        if (received > 0) failures = 0
         if (value.reconnect) break
         if (value.heartbeat) continue
         sequence = value.sequence
@@ -69,7 +72,7 @@ export async function* watchOrder(
       }
     } catch (thrown) {
       const error = toClientError(thrown, signal)
-      // A store that lost its last writes does not know the sequence any more: begin anew.
+      // A store that lost its last writes does not know the sequence any more: start without one.
       if (error.code === 'INVALID_REQUEST' && sequence !== undefined) sequence = undefined
       else if (!isPassing(error)) throw error
       retryAfterMs = error.retryAfterMs
@@ -86,19 +89,19 @@ function toEvent(message: WatchOrderResponse): OrderEvent {
   return { sequence, status, kind, at, ...(redirectTo === undefined ? {} : { redirectTo }) }
 }
 
-/** The life of one stream: ends it when the caller aborts, when nothing is heard for too long, and when the page wakes up. */
+/** The connection of one stream. Ends it when the caller aborts, when it is silent for too long, and when the page wakes up. */
 class Link {
   readonly #controller = new AbortController()
-  readonly #silenceMs: number
+  readonly #heartbeatTimeoutMs: number
   readonly #caller: AbortSignal | undefined
   readonly #stopListening: () => void
   readonly #end = (): void => this.#controller.abort()
   /** Whether the page woke up while the stream was open. */
   woken = false
 
-  constructor(caller: AbortSignal | undefined, silenceMs: number) {
+  constructor(caller: AbortSignal | undefined, heartbeatTimeoutMs: number) {
     this.#caller = caller
-    this.#silenceMs = silenceMs
+    this.#heartbeatTimeoutMs = heartbeatTimeoutMs
     caller?.addEventListener('abort', this.#end)
     this.#stopListening = onWake(() => {
       this.woken = true
@@ -110,11 +113,11 @@ class Link {
     return this.#controller.signal
   }
 
-  /** Waits for the next sign of life. The clock runs only meanwhile: whoever takes the events may take its time. */
-  async hear<T>(next: Promise<T>): Promise<T> {
-    const timer = setTimeout(this.#end, this.#silenceMs)
+  /** Waits for the next message. The timer runs only during the wait, so that the consumer of the events may be slow. */
+  async next<T>(stream: AsyncIterator<T>): Promise<IteratorResult<T>> {
+    const timer = setTimeout(this.#end, this.#heartbeatTimeoutMs)
     try {
-      return await next
+      return await stream.next()
     } finally {
       clearTimeout(timer)
     }

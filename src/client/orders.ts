@@ -1,9 +1,10 @@
 import type { Message } from '@bufbuild/protobuf'
+import { type Call, type CallOptions, run } from './call.ts'
 import { type Claim, parseClaimUrl } from './claim-url.ts'
-import { type Services, toClientError } from './connect.ts'
+import type { Services } from './connect.ts'
+import { given } from './given.ts'
 import { type WatchOrderOptions, watchOrder } from './order-watch.ts'
 import { plain, protoKind } from './plain.ts'
-import { callSignal } from './rest.ts'
 import { retrying } from './retry.ts'
 import { keepToken } from './sign-in.ts'
 import type { TokenStore } from './token-store.ts'
@@ -20,95 +21,85 @@ import type {
 } from './types.ts'
 import { type ProofOptions, proveWithWallet } from './wallet.ts'
 
-/** What every call can be told. */
-export interface CallOptions {
-  /** Ends the call: it rejects with ABORTED. */
-  readonly signal?: AbortSignal | undefined
-}
-
-/** How an order is finalized. */
+/** Options of {@link OrderCalls.finalizeOrder}. */
 export interface FinalizeOrderOptions extends CallOptions {
-  /** Whether a login's token is kept in the storage. Default: the client's own setting. */
+  /** Whether the token of a login order is stored. Default: the client's own option. */
   readonly autoPersistToken?: boolean | undefined
 }
 
-/** How an order is claimed. */
+/** Options of {@link OrderCalls.claimOrder}. */
 export interface ClaimOrderOptions extends CallOptions {
   /**
-   * A secret of the phone's own (see `newClaimKey`), with which a claim whose answer was lost can be made again, even after
-   * a reload of the page. Default: a new one.
+   * Secret of this phone (see `newClaimKey`). With the same one, a claim whose answer was lost can be repeated, even after
+   * the page was reloaded. Default: a new one.
    */
   readonly claimKey?: string | undefined
 }
 
-/** How an order is approved. */
+/** Options of {@link OrderCalls.approveOrder}. */
 export interface ApproveOrderOptions extends ProofOptions {
-  /** What `getOrderChallenge` answered; its message is what the wallet signs. */
+  /** The answer of `getOrderChallenge`; the wallet signs its `message`. */
   readonly challenge: OrderChallenge
-  /** The digits on the desktop's screen, where the challenge says that they are required. */
+  /** Digits on the desktop's screen, if `confirmationCodeRequired` of the challenge is true. */
   readonly confirmationCode?: string | undefined
 }
 
-/** Cross-device orders. */
+/** Calls for cross-device orders. Those that are retried get the same answer again. */
 export interface OrderCalls {
-  /** Makes an order, for the desktop. */
+  /** Desktop: starts an order. Not retried. */
   startOrder(options: StartOrderOptions & CallOptions): Promise<StartedOrder>
-  /** Tells the desktop what happens to the order; see {@link watchOrder}. */
+  /**
+   * Desktop: yields each transition of the order once and ends after a terminal one. A lost stream is opened again. Rejects
+   * with ABORTED, and with errors that a retry cannot change, such as ORDER_TOKEN_INVALID.
+   */
   watchOrder(order: DesktopOrder, options?: WatchOrderOptions): AsyncGenerator<OrderEvent, void, undefined>
-  /** Turns an approved order into a session or a proof, for the desktop, and keeps a session's token. Made again when no answer comes. */
+  /** Desktop: turns an approved order into a session, whose token is stored, or a proof. Retried if no answer arrives. */
   finalizeOrder(order: DesktopOrder, options?: FinalizeOrderOptions): Promise<FinalizedOrder>
-  /** Takes an order back, for the desktop. Made again when no answer comes. */
+  /** Desktop: cancels an order. Retried if no answer arrives. */
   cancelOrder(order: DesktopOrder, options?: CallOptions): Promise<OrderState>
-  /** Takes an order for this phone, from its claim URL. Made again, with the same claim key, when no answer comes. */
+  /** Phone: claims an order by its claim URL. Retried with the same claim key if no answer arrives. */
   claimOrder(claim: string | URL | Claim, options?: ClaimOrderOptions): Promise<ClaimedOrder>
-  /** What the wallet is to sign and its user to see. Made again when no answer comes. */
+  /** Phone: reads the text to sign and the details to show to the user. Retried if no answer arrives. */
   getOrderChallenge(order: PhoneOrder, options?: CallOptions): Promise<OrderChallenge>
-  /** Has the wallet sign the challenge and approves the order. Call it from a user's gesture. */
+  /** Phone: asks the wallet to sign the challenge, then approves the order. Call it in a user gesture. Retried if no answer arrives. */
   approveOrder(order: PhoneOrder, options: ApproveOrderOptions): Promise<OrderState>
-  /** Says no, for the phone. Made again when no answer comes. */
+  /** Phone: rejects an order. Retried if no answer arrives. */
   rejectOrder(order: PhoneOrder, options?: CallOptions): Promise<OrderState>
 }
 
-/** What {@link orderCalls} works with. */
-export interface OrderCallsParts {
+/** Options of {@link orderCalls}. */
+export interface OrderCallsOptions {
   readonly service: Services['order']
   readonly tokens: TokenStore
   readonly autoPersistToken: boolean
   readonly proofDefaults: ProofOptions
+  /** Time limit of a call, in milliseconds. */
   readonly timeoutMs: number
-  readonly silenceMs: number
+  /** Longest silence of an event stream, in milliseconds. */
+  readonly heartbeatTimeoutMs: number
 }
 
-/** How long a finalize is tried, milliseconds: the service gives the same answer again for 60 seconds. */
-const finalizeForMs = 50_000
+/** Time for the retries of a finalize, in milliseconds: the service repeats its answer for 60 seconds. */
+const finalizeRetriesMs = 50_000
 
-/** Cross-device orders over the generated client. */
-export function orderCalls(parts: OrderCallsParts): OrderCalls {
-  const { service, tokens, timeoutMs } = parts
-  const once = async <T>(
-    call: (options: { signal: AbortSignal }) => Promise<Message>,
-    signal?: AbortSignal,
-  ): Promise<T> => {
-    try {
-      return plain<T>(await call({ signal: callSignal(signal, timeoutMs) }))
-    } catch (thrown) {
-      throw toClientError(thrown, signal)
-    }
-  }
-  const again = async <T>(
-    call: (options: { signal: AbortSignal }) => Promise<Message>,
-    signal: AbortSignal | undefined,
-    forMs?: number,
-  ): Promise<T> => await retrying(() => once<T>(call, signal), signal, forMs)
+/** Calls for cross-device orders over the generated client. */
+export function orderCalls(options: OrderCallsOptions): OrderCalls {
+  const { service, tokens, timeoutMs, heartbeatTimeoutMs } = options
+  const once = async <T>(call: Call<Message>, signal?: AbortSignal): Promise<T> =>
+    plain<T>(await run(call, signal, timeoutMs))
+  const again = async <T>(call: Call<Message>, signal: AbortSignal | undefined, forMs?: number): Promise<T> =>
+    await retrying(() => once<T>(call, signal), signal, forMs)
 
   return {
     startOrder: ({ signal, kind, ...order }) =>
       once((call) => service.startOrder({ ...order, kind: protoKind(kind) }, call), signal),
-    watchOrder: (order, options = {}) =>
-      watchOrder({ open: service.watchOrder, silenceMs: parts.silenceMs }, order, options),
-    async finalizeOrder({ orderId, desktopToken }, { signal, autoPersistToken = parts.autoPersistToken } = {}) {
-      const call = (options: { signal: AbortSignal }) => service.finalizeOrder({ orderId, desktopToken }, options)
-      const finalized = await again<FinalizedOrder>(call, signal, finalizeForMs)
+    watchOrder: (order, watch = {}) => watchOrder({ open: service.watchOrder, heartbeatTimeoutMs }, order, watch),
+    async finalizeOrder({ orderId, desktopToken }, { signal, autoPersistToken = options.autoPersistToken } = {}) {
+      const finalized = await again<FinalizedOrder>(
+        (call) => service.finalizeOrder({ orderId, desktopToken }, call),
+        signal,
+        finalizeRetriesMs,
+      )
       if (finalized.kind === 'login') keepToken(tokens, finalized.token, autoPersistToken)
       return finalized
     },
@@ -121,28 +112,23 @@ export function orderCalls(parts: OrderCallsParts): OrderCalls {
     getOrderChallenge: ({ orderId, challengeToken }, { signal } = {}) =>
       again((call) => service.getOrderChallenge({ orderId, challengeToken }, call), signal),
     async approveOrder({ orderId, challengeToken }, { challenge, confirmationCode, ...proofOptions }) {
-      const options = { ...parts.proofDefaults, ...given(proofOptions) }
-      const proof = await proveWithWallet(challenge.message, options)
+      const proving = { ...options.proofDefaults, ...given(proofOptions) }
+      const proof = await proveWithWallet(challenge.message, proving)
       const request = {
         orderId,
         challengeToken,
         proof,
         ...(confirmationCode === undefined ? {} : { confirmationCode }),
       }
-      return await again((call) => service.approveOrder(request, call), options.signal)
+      return await again((call) => service.approveOrder(request, call), proving.signal)
     },
     rejectOrder: ({ orderId, challengeToken }, { signal } = {}) =>
       again((call) => service.rejectOrder({ orderId, challengeToken }, call), signal),
   }
 }
 
-/** A new secret for a phone's claim: 256 random bits, base64url. */
+/** A new secret for `claimKey`: 256 random bits in base64url. */
 export function newClaimKey(): string {
   const bytes = String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32)))
   return btoa(bytes).replace(/\+/g, '-').replace(/\//g, '_').replace(/=+$/, '')
-}
-
-/** Only what was given: an option that is `undefined` does not hide its default. */
-export function given<T extends object>(options: T): T {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as T
 }

@@ -1,13 +1,13 @@
-/** What the client needs to know of the page that it runs in. Outside of a page (in Node) it is always in view. */
+/** The visibility of the page that the client runs in. Outside of a page, such as in Node, it counts as visible. */
 
-/** Whether nobody can see the page. */
+/** Whether the page is hidden: in a background tab, a minimised window, or behind a locked screen. */
 export function isHidden(): boolean {
   return globalThis.document?.visibilityState === 'hidden'
 }
 
 /**
- * Calls `listener` when the page comes back to life: it becomes visible, or the network returns. Returns the function that
- * ends it.
+ * Calls `listener` when the page wakes up: it becomes visible, or the network returns. Returns a function that removes the
+ * listener.
  */
 export function onWake(listener: () => void): () => void {
   const onVisibility = (): void => {

@@ -1,39 +1,23 @@
 import type { Message } from '@bufbuild/protobuf'
 import { OrderKind, OrderStatus } from '../../gen/client/countersign/v1/order_service_pb.ts'
+import { type EnumWords, enumWords } from '../enum-words.ts'
 import type * as types from './types.ts'
 
-const kinds: readonly (readonly [OrderKind, types.OrderKind])[] = [
-  [OrderKind.LOGIN, 'login'],
-  [OrderKind.SIGN, 'sign'],
-]
+const kinds = enumWords(OrderKind)
 
-const statuses: readonly (readonly [OrderStatus, types.OrderStatus])[] = [
-  [OrderStatus.CREATED, 'created'],
-  [OrderStatus.CLAIMED, 'claimed'],
-  [OrderStatus.WAITING_USER, 'waiting_user'],
-  [OrderStatus.APPROVED, 'approved'],
-  [OrderStatus.FINALIZED, 'finalized'],
-  [OrderStatus.REJECTED, 'rejected'],
-  [OrderStatus.CANCELLED, 'cancelled'],
-  [OrderStatus.EXPIRED, 'expired'],
-]
+/** The enum fields of all messages, by their names. */
+const enumFields: Readonly<Record<string, EnumWords>> = { kind: kinds, status: enumWords(OrderStatus) }
 
-/** The fields with an enum value, in all messages. */
-const enumFields: Readonly<Record<string, ReadonlyMap<unknown, string>>> = {
-  kind: new Map(kinds),
-  status: new Map(statuses),
-}
-
-/** The protos' value of an order kind. */
+/** The value of an order kind in the protos. */
 export function protoKind(kind: types.OrderKind): OrderKind {
-  return kinds.find(([, name]) => name === kind)?.[0] ?? OrderKind.UNSPECIFIED
+  return kinds.numberOf(kind)
 }
 
-/** A message as a plain object in the shape of REST's JSON; `T` says which. */
+/** A message as a plain object in the shape of REST's JSON; `T` is the type of that shape. */
 export function plain<T>(message: Message): T {
   const entries = Object.entries(message).filter(([name, value]) => !name.startsWith('$') && value !== undefined)
   return Object.fromEntries(
-    entries.map(([name, value]) => [name, enumFields[name]?.get(value) ?? plainValue(value)]),
+    entries.map(([name, value]) => [name, enumFields[name]?.wordOf(value) ?? plainValue(value)]),
   ) as T
 }
 

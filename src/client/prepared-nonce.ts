@@ -1,13 +1,14 @@
 import type { CountersignClientError } from './errors.ts'
 import { isHidden, onWake } from './page.ts'
+import { Stopwatch } from './stopwatch.ts'
 import type { NonceChallenge } from './types.ts'
 
-/** Time that a user is given in the wallet, at least, milliseconds; less when a nonce lives for less than twice as long. */
+/** Least time that the user has in the wallet, in milliseconds; half of a nonce's lifetime if that is shorter. */
 const marginMs = 60_000
 
 /**
- * A nonce that is fetched before it is needed: a network call between a tap and the wallet breaks deep links on phones, and
- * pop-ups everywhere. It is fetched anew before it expires, for as long as the page can be seen.
+ * A nonce that is fetched in advance: a network call between a tap and the wallet breaks deep links on phones, and pop-ups
+ * everywhere. It is replaced before it expires for as long as the page is visible.
  */
 export class PreparedNonce {
   readonly #issue: (appName: string | undefined) => Promise<NonceChallenge>
@@ -21,8 +22,8 @@ export class PreparedNonce {
   }
 
   /**
-   * Fetches a nonce, and goes on until {@link stop}, another start, or `signal` aborts. Rejects when the first cannot be had
-   * now; the next wake-up of the page tries again.
+   * Fetches a nonce and keeps it fresh until {@link stop}, the next start, or `signal` aborts. Rejects if the first one cannot
+   * be fetched now; the next wake-up of the page tries again.
    */
   async start(appName: string | undefined, signal: AbortSignal | undefined): Promise<void> {
     this.stop()
@@ -37,7 +38,7 @@ export class PreparedNonce {
     await this.#fetch()
   }
 
-  /** Hands out the nonce, for one use. `undefined` when there is none, or not for this application name. */
+  /** Returns the nonce for one use, or `undefined` if there is none for this application name. */
   take(appName: string | undefined): HeldNonce | undefined {
     const held = this.#held
     if (held === undefined || held.isStale() || this.#run?.appName !== appName) return undefined
@@ -45,12 +46,12 @@ export class PreparedNonce {
     return held
   }
 
-  /** Takes back a nonce that nobody used. */
+  /** Takes back a nonce that was not used. */
   giveBack(nonce: HeldNonce): void {
     if (this.#run !== undefined) this.#held ??= nonce
   }
 
-  /** Lets go of the nonce and fetches no more. */
+  /** Drops the nonce and fetches no more. */
   stop(): void {
     clearTimeout(this.#timer)
     this.#stopListening?.()
@@ -61,7 +62,7 @@ export class PreparedNonce {
   async #fetch(): Promise<void> {
     const run = this.#run
     const held = new HeldNonce(await this.#issue(run?.appName))
-    // Stopped or started anew meanwhile: the nonce is another run's, if anybody's.
+    // Stopped or restarted in the meantime: this run has ended.
     if (this.#run !== run) return
     this.#held = held
     clearTimeout(this.#timer)
@@ -69,30 +70,28 @@ export class PreparedNonce {
   }
 
   #renew(): void {
-    // Nobody taps a page that nobody sees: it waits until it is seen again.
+    // A hidden page needs no nonce until it is visible again.
     if (isHidden() || (this.#held !== undefined && !this.#held.isStale())) return
-    // When it cannot be had now, the next wake-up or the tap itself fetches it.
+    // If this fails, the next wake-up or the sign-in itself fetches one.
     this.#fetch().catch((_: CountersignClientError) => {})
   }
 }
 
-/** A nonce and its age. */
+/** A fetched nonce and its age. */
 export class HeldNonce {
   readonly challenge: NonceChallenge
-  /** How long after its receipt there is still time to sign, milliseconds. */
+  /** Time after its receipt during which there is enough left to sign, in milliseconds. */
   readonly freshMs: number
-  readonly #wall = Date.now()
-  readonly #monotonic = performance.now()
+  readonly #sinceReceipt = new Stopwatch()
 
   constructor(challenge: NonceChallenge) {
     this.challenge = challenge
-    // The server's two times, not one of them and this device's clock, which may be hours off.
+    // From the server's own times only, because this device's clock may be hours off.
     const lifeMs = challenge.expiresAt - challenge.issuedAt
     this.freshMs = Math.max(0, lifeMs - Math.min(marginMs, lifeMs / 2))
   }
 
   isStale(): boolean {
-    // The one clock may be set back, the other may stand still while the device sleeps.
-    return Math.max(Date.now() - this.#wall, performance.now() - this.#monotonic) >= this.freshMs
+    return this.#sinceReceipt.elapsedMs >= this.freshMs
   }
 }

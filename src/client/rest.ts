@@ -1,20 +1,23 @@
-import { aborted, type ClientErrorCode, CountersignClientError } from './errors.ts'
+import { signInPaths } from '../rest-paths.ts'
+import { aborted, CountersignClientError } from './errors.ts'
+import { refusalError } from './refusal.ts'
 import { type SignInApi, type SignInOptions, signIn } from './sign-in.ts'
+import { defaultTimeoutMs, withTimeLimit } from './time-limit.ts'
 import { TokenStore, type TokenStoreOptions } from './token-store.ts'
 import type { SignInResult } from './types.ts'
 
-/** Makes HTTP requests, as `fetch` does. */
+/** A function that makes HTTP requests, as `fetch` does. */
 export type Fetcher = (url: string, init: RequestInit) => Promise<Response>
 
-/** Where the REST endpoints are. */
+/** Address and time limit of the REST endpoints. */
 export interface RestOptions {
   /** Address of the service. Default: the page's own origin. */
   readonly baseUrl?: string | undefined
   /** Path of the REST endpoints. Default /api/auth. */
   readonly basePath?: string | undefined
-  /** Path of the direct sign-in endpoints under it. Default /wallet. */
+  /** Path of the direct sign-in endpoints under `basePath`. Default /wallet. */
   readonly endpointPrefix?: string | undefined
-  /** How long a call may take, milliseconds. Default 15,000. */
+  /** Time limit of a call, in milliseconds. Default 15,000. */
   readonly timeoutMs?: number | undefined
 }
 
@@ -22,8 +25,8 @@ export interface RestOptions {
 export interface SignInWithWalletOptions extends SignInOptions, TokenStoreOptions, RestOptions {}
 
 /**
- * Signs in over REST with a fetcher of the caller's: nonce, wallet signature, verify. Small, for pages that need nothing
- * else of the client. Call it from a user's gesture: the wallet may open a window.
+ * Signs in over REST with the caller's own `fetch`: nonce, wallet signature, verification. Small, for pages that need nothing
+ * else of the client. Call it in a user gesture, because the wallet may open a window.
  *
  * Rejects with a `CountersignClientError`.
  */
@@ -31,9 +34,9 @@ export async function signInWithWallet(fetcher: Fetcher, options: SignInWithWall
   return await signIn(restSignIn(fetcher, options), new TokenStore(options), options)
 }
 
-/** Direct sign-in over REST. */
+/** The calls of a direct sign-in over REST. */
 export function restSignIn(fetcher: Fetcher, options: RestOptions): SignInApi {
-  const { baseUrl = '', basePath = '/api/auth', endpointPrefix = '/wallet' } = options
+  const { baseUrl = '', basePath = '/api/auth', endpointPrefix = '/wallet', timeoutMs = defaultTimeoutMs } = options
   const root = baseUrl.replace(/\/+$/, '') + basePath + endpointPrefix
   const post = async <T>(path: string, body: object, signal: AbortSignal | undefined): Promise<T> => {
     const init: RequestInit = {
@@ -42,7 +45,7 @@ export function restSignIn(fetcher: Fetcher, options: RestOptions): SignInApi {
       body: JSON.stringify(body),
       credentials: 'include',
       redirect: 'error',
-      signal: callSignal(signal, options.timeoutMs),
+      signal: withTimeLimit(signal, timeoutMs),
     }
     let response: Response
     let json: Record<string, unknown> | undefined
@@ -53,33 +56,19 @@ export function restSignIn(fetcher: Fetcher, options: RestOptions): SignInApi {
       if (signal?.aborted) throw aborted(signal)
       throw new CountersignClientError('NETWORK', 'The service did not answer', { cause })
     }
-    if (response.ok && json !== undefined) return json as T
-    throw refusal(response, json)
+    const { ok, status, headers } = response
+    if (ok && json !== undefined) return json as T
+    throw refusalError({ ...(ok ? {} : json), status, retryAfterMs: retryAfterMs(headers) })
   }
   return {
-    issueNonce: (appName, signal) => post('/nonce', appName === undefined ? {} : { appName }, signal),
-    verifySignIn: (proof, signal) => post('/verify', proof, signal),
+    issueNonce: (appName, signal) => post(signInPaths.nonce, appName === undefined ? {} : { appName }, signal),
+    verifySignIn: (proof, signal) => post(signInPaths.verify, proof, signal),
   }
 }
 
-/** Aborts when the caller says so, and when the time is up. */
-export function callSignal(signal: AbortSignal | undefined, timeoutMs = 15_000): AbortSignal {
-  const timeout = AbortSignal.timeout(timeoutMs)
-  return signal === undefined ? timeout : AbortSignal.any([signal, timeout])
-}
-
-function refusal(response: Response, json: Record<string, unknown> | undefined): CountersignClientError {
-  const { code, message } = json ?? {}
-  if (typeof code === 'string' && typeof message === 'string' && !response.ok) {
-    const seconds = Number(response.headers.get('retry-after') ?? Number.NaN)
-    const retryAfterMs = Number.isFinite(seconds) ? seconds * 1000 : undefined
-    return new CountersignClientError(code as ClientErrorCode, message, { retryAfterMs })
-  }
-  // A proxy that does not reach the service.
-  if ([429, 502, 503, 504].includes(response.status)) {
-    return new CountersignClientError('NETWORK', `The service did not answer: HTTP ${response.status}`)
-  }
-  return new CountersignClientError('UNEXPECTED_ANSWER', `This is not the service: HTTP ${response.status}`)
+function retryAfterMs(headers: Headers): number | undefined {
+  const seconds = Number(headers.get('retry-after') ?? Number.NaN)
+  return Number.isFinite(seconds) ? seconds * 1000 : undefined
 }
 
 function parseObject(text: string): Record<string, unknown> | undefined {

@@ -1,17 +1,20 @@
 import { aborted, CountersignClientError, isPassing } from './errors.ts'
 import { onWake } from './page.ts'
 
-/** The first and the longest wait between tries, milliseconds. */
+/** First and longest wait between two tries, in milliseconds. */
 const waits = { first: 250, longest: 10_000 } as const
 
-/** How long to wait before the next try, milliseconds: twice as long each time, and a random half of it less. */
+/** Wait before the next try, in milliseconds: doubled with each failure, then reduced at random by up to a half. */
 export function backoffMs(failures: number): number {
   const full = Math.min(waits.longest, waits.first * 2 ** Math.min(failures, 16))
   const [random = 0] = crypto.getRandomValues(new Uint32Array(1))
   return full / 2 + (random / 2 ** 32) * (full / 2)
 }
 
-/** Waits, at most until the page comes back to life; or for the full time where the server asked for it. */
+/**
+ * Waits before the next try: until the page wakes up at the latest, but for the full `retryAfterMs` if the server asked for it.
+ * Rejects with ABORTED.
+ */
 export async function pause(failures: number, retryAfterMs: number | undefined, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted) throw aborted(signal)
   await new Promise<void>((resolve, reject) => {
@@ -35,8 +38,8 @@ export async function pause(failures: number, retryAfterMs: number | undefined, 
 }
 
 /**
- * Makes a call again when no answer came or the service was away, for up to `forMs` milliseconds after the first try. Only
- * for calls whose retry gets the same answer.
+ * Makes a call, and retries it if no answer arrives or the service is unavailable, for up to `forMs` milliseconds. Only for
+ * calls whose retry gets the same answer.
  */
 export async function retrying<T>(call: () => Promise<T>, signal: AbortSignal | undefined, forMs = 30_000): Promise<T> {
   const startedAt = performance.now()

@@ -3,7 +3,7 @@ import type { TokenStore } from './token-store.ts'
 import type { NonceChallenge, SignInResult } from './types.ts'
 import { type ProofOptions, proveWithWallet, type WalletProof } from './wallet.ts'
 
-/** The two calls of a direct sign-in, over whichever protocol. */
+/** The two calls of a direct sign-in, over any protocol. */
 export interface SignInApi {
   issueNonce(appName: string | undefined, signal: AbortSignal | undefined): Promise<NonceChallenge>
   verifySignIn(
@@ -12,18 +12,18 @@ export interface SignInApi {
   ): Promise<SignInResult>
 }
 
-/** What a sign-in can be told. */
+/** Options of a direct sign-in. */
 export interface SignInOptions extends ProofOptions {
   /**
-   * The application name that the signed message is expected to begin with. The service refuses when it is not its own
-   * (APP_NAME_MISMATCH), and never takes the name from here.
+   * Application name that the signed message must begin with. If it is not the service's own, the service refuses with
+   * APP_NAME_MISMATCH; it never takes the name from here.
    */
   readonly appName?: string | undefined
-  /** Whether the token is kept in the storage; with false, the cookie has to do. Default true. */
+  /** Whether the session token is stored; if not, only the cookie keeps the user signed in. Default true. */
   readonly autoPersistToken?: boolean | undefined
 }
 
-/** Nonce, wallet, verify. A nonce that was prepared is signed before anything is waited for. */
+/** Signs in: nonce, wallet signature, verification. With a prepared nonce, the wallet is asked before anything is awaited. */
 export async function signIn(
   api: SignInApi,
   tokens: TokenStore,
@@ -46,7 +46,7 @@ export async function signIn(
   return result
 }
 
-/** Keeps a new session's token; or, where only the cookie is to count, drops an older one, which would win over it. */
+/** Stores a new session's token. Without `autoPersistToken`, removes an older one, which would take precedence over the cookie. */
 export function keepToken(tokens: TokenStore, token: string, autoPersistToken = true): void {
   if (autoPersistToken) tokens.save(token)
   else tokens.clear()

@@ -1,28 +1,28 @@
-/** Where a token is kept: the part of `localStorage` that the client uses. */
+/** Storage for the session token: the part of `localStorage` that the client uses. */
 export interface TokenStorage {
   getItem(key: string): string | null
   setItem(key: string, value: string): void
   removeItem(key: string): void
 }
 
-/** Where the session token is kept, and under which key. */
+/** Options for storing the session token. */
 export interface TokenStoreOptions {
-  /** Default: `localStorage`. */
+  /** Storage for the session token. Default: `localStorage`. */
   readonly storage?: TokenStorage | undefined
-  /** Key of the token in the storage. Default countersign.token. */
+  /** Key of the session token in the storage. Default countersign.token. */
   readonly tokenStorageKey?: string | undefined
 }
 
 const defaultKey = 'countersign.token'
 
 /**
- * Keeps the session token. Where the storage is full, blocked or missing (private windows, a browser's privacy settings, a
- * server), the token is kept in memory, for as long as the page lives; nothing here throws.
+ * Stores the session token. If the storage is full, blocked or missing (private windows, a browser's privacy settings, a
+ * server), the token stays in memory until the page is closed. Nothing here throws.
  */
 export class TokenStore {
   readonly #given: TokenStorage | undefined
   readonly #key: string
-  /** Only what the storage did not take. */
+  /** Fallback if the storage is unavailable. */
   #unsaved: string | undefined
 
   constructor({ storage, tokenStorageKey = defaultKey }: TokenStoreOptions = {}) {
@@ -47,15 +47,15 @@ export class TokenStore {
     this.#try((storage) => storage.removeItem(this.#key))
   }
 
-  /** Clears the token if it is still this one: another tab may have signed in meanwhile. */
+  /** Removes the token if it is still this one: another tab may have signed in since. */
   forget(token: string | undefined): void {
     if (token !== undefined && this.read() === token) this.clear()
   }
 
   #try<T>(use: (storage: TokenStorage) => T): T | undefined {
     try {
-      // Reading the property is enough to throw where storage is blocked. Only in pages: Node has a storage of this name too,
-      // and what it keeps would belong to all users of a server.
+      // If storage is blocked, already reading the property throws. Only in pages: Node has a `localStorage` too, which all
+      // users of a server would share.
       const storage = this.#given ?? (globalThis.document === undefined ? undefined : globalThis.localStorage)
       return storage === undefined || storage === null ? undefined : use(storage)
     } catch {
@@ -64,12 +64,12 @@ export class TokenStore {
   }
 }
 
-/** The session token that was kept at sign-in; `undefined` when there is none. */
+/** The stored session token, or `undefined` if there is none. */
 export function readStoredToken(options?: TokenStoreOptions): string | undefined {
   return new TokenStore(options).read()
 }
 
-/** Removes the session token from this browser. It ends no session: sign out for that. */
+/** Removes the stored session token. The session itself goes on; `signOut` ends it. */
 export function clearStoredToken(options?: TokenStoreOptions): void {
   new TokenStore(options).clear()
 }

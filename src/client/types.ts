@@ -1,12 +1,12 @@
 /**
- * What the client hands out: plain objects in the shape of REST's JSON. Enum values are in lower case, times are epoch
- * milliseconds on the server's clock, and optional fields are absent where there is nothing to say.
+ * The results of the client's calls: plain objects in the shape of REST's JSON. Enum values are in lower case, times are epoch
+ * milliseconds on the server's clock, and optional fields are absent if they have no value.
  */
 
-/** What an order is for. */
+/** Purpose of an order: a session or a signature. */
 export type OrderKind = 'login' | 'sign'
 
-/** The state of an order. The last four are terminal. */
+/** State of an order. The last four are terminal. */
 export type OrderStatus =
   | 'created'
   | 'claimed'
@@ -19,28 +19,28 @@ export type OrderStatus =
 
 /** A signed-in wallet. */
 export interface Session {
-  /** Identifier; grants nothing. */
+  /** Identifier. Not secret: it grants nothing. */
   readonly id: string
   readonly userId: string
-  /** The wallet adapter; a part of the identity, like the key. */
+  /** Wallet adapter. It is part of the identity, like the key. */
   readonly adapterId: string
   /** 32 bytes, lower-case hex. */
   readonly publicKeyHex: string
-  /** Grouped form. */
+  /** Address of the key, in its grouped form. */
   readonly address: string
   readonly createdAt: number
   readonly expiresAt: number
-  /** The order that made the session, when one did. */
+  /** Order that made the session, if one did. */
   readonly orderId?: string
-  /** Empty when unknown. */
+  /** IP address of the client; empty if unknown. */
   readonly ip: string
-  /** Empty when unknown. */
+  /** User agent of the client; empty if unknown. */
   readonly userAgent: string
-  /** Whether this is the session that asked. */
+  /** Whether this is the caller's own session. */
   readonly current: boolean
 }
 
-/** A text for the wallet to sign, good for one sign-in. */
+/** A text for the wallet to sign, valid for one sign-in. */
 export interface NonceChallenge {
   readonly action: string
   readonly challengeId: string
@@ -52,50 +52,50 @@ export interface NonceChallenge {
   readonly message: string
 }
 
-/** What came of a sign-in. */
+/** Result of a sign-in. */
 export interface SignInResult {
   readonly ok: boolean
-  /** The session token, for `Authorization: Bearer`. Secret. */
+  /** Session token, for `Authorization: Bearer`. Secret. */
   readonly token: string
   readonly session: Session
 }
 
-/** What a desktop asks a phone for. */
+/** Options of an order. */
 export interface StartOrderOptions {
   readonly kind: OrderKind
-  /** The wallet adapter that the phone has to use. Without it, any configured one will do. */
+  /** Wallet adapter that the phone must use. Default: any that the service is configured with. */
   readonly adapterId?: string
-  /** Where the desktop goes after finalizing: a path on its own origin. Default "/". */
+  /** Path on the desktop's own origin to go to after finalizing. Default "/". */
   readonly returnTo?: string
-  /** What the phone's user is asked, at most 120 characters; a line of what the wallet signs. */
+  /** Title for the phone's user, at most 120 characters; the wallet signs it as part of the text. */
   readonly displayTitle?: string
-  /** The same at length, at most 500 characters; a line of what the wallet signs. */
+  /** Description for the phone's user, at most 500 characters; the wallet signs it as part of the text. */
   readonly displaySummary?: string
-  /** Hash of what a sign order is about; a line of what the wallet signs. */
+  /** Hash of the content to be signed; the wallet signs it as part of the text. */
   readonly payloadHash?: string
 }
 
-/** Names an order, with the desktop's token. */
+/** An order's identifier with the desktop's token. */
 export interface DesktopOrder {
   readonly orderId: string
   /** Secret. */
   readonly desktopToken: string
 }
 
-/** A new order. */
+/** A started order. */
 export interface StartedOrder extends DesktopOrder {
-  /** What the QR code shows. Whoever has it can claim the order. */
+  /** Address for the QR code. Whoever has it can claim the order. */
   readonly claimUrl: string
-  /** Secret; a part of {@link claimUrl}. */
+  /** Secret. {@link claimUrl} contains it. */
   readonly claimToken: string
   readonly kind: OrderKind
   readonly status: OrderStatus
   readonly expiresAt: number
-  /** Digits for the desktop to show. */
+  /** Digits that the desktop shows: two to compare, or six that the phone's user has to enter. */
   readonly confirmationCode: string
 }
 
-/** A transition of a watched order. */
+/** A transition of an order. */
 export interface OrderEvent {
   /** Number of the transition, from 1. */
   readonly sequence: number
@@ -103,18 +103,18 @@ export interface OrderEvent {
   readonly kind: OrderKind
   /** Time of the transition. */
   readonly at: number
-  /** Where the desktop goes after finalizing: of approved and finalized orders. */
+  /** Path to go to after finalizing; only once the order is approved. */
   readonly redirectTo?: string
 }
 
-/** An order's identifier and where the order stands. */
+/** An order's identifier and status. */
 export interface OrderState {
   readonly ok: boolean
   readonly orderId: string
   readonly status: OrderStatus
 }
 
-/** Names an order, with the phone's token. */
+/** An order's identifier with the phone's token. */
 export interface PhoneOrder {
   readonly orderId: string
   /** Secret. */
@@ -127,7 +127,7 @@ export interface ClaimedOrder extends PhoneOrder {
   readonly status: OrderStatus
 }
 
-/** What the wallet signs and what its user is to see. */
+/** The text that the wallet signs, and the details to show to its user. */
 export interface OrderChallenge {
   readonly action: string
   readonly challengeId: string
@@ -135,7 +135,7 @@ export interface OrderChallenge {
   readonly origin: string
   readonly issuedAt: number
   readonly expiresAt: number
-  /** The text to be signed, to the letter. */
+  /** Exact text to sign. */
   readonly message: string
   readonly kind: OrderKind
   readonly status: OrderStatus
@@ -143,25 +143,34 @@ export interface OrderChallenge {
   readonly displayTitle?: string
   readonly displaySummary?: string
   readonly payloadHash?: string
-  /** Digits to compare with those on the desktop; absent where the user has to enter them. */
+  /** Digits to compare with those on the desktop; absent if the user has to enter them. */
   readonly confirmationCode?: string
+  /** Whether the user has to enter the desktop's digits to approve. */
   readonly confirmationCodeRequired: boolean
-  /** The desktop, as the server saw it; ip and userAgent are empty when unknown. */
-  readonly requester: { readonly origin: string; readonly ip: string; readonly userAgent: string }
+  readonly requester: OrderRequester
 }
 
-/** A wallet's signature with all that is needed to check it offline. */
+/** The desktop that started an order, as the server saw it. */
+export interface OrderRequester {
+  readonly origin: string
+  /** IP address; empty if unknown. */
+  readonly ip: string
+  /** User agent; empty if unknown. */
+  readonly userAgent: string
+}
+
+/** A wallet's signature with everything that is needed to verify it offline. */
 export interface ProofArtifact {
   readonly publicKeyHex: string
   readonly signatureHex: string
   readonly address: string
-  /** The text that was signed, to the letter. */
+  /** Exact text that was signed. */
   readonly message: string
   readonly payloadHash?: string
   readonly adapterId: string
 }
 
-/** What came of an order: a session (login) or a proof (sign). */
+/** Result of an order: a session (kind login) or a proof (kind sign). */
 export type FinalizedOrder = OrderState & { readonly redirectTo: string } & (
     | { readonly kind: 'login'; readonly token: string; readonly session: Session }
     | { readonly kind: 'sign'; readonly proofArtifact: ProofArtifact }

@@ -1,16 +1,16 @@
 import { CountersignClientError } from './errors.ts'
 
-/** A wallet's proof in the form that the service takes. */
+/** A wallet's signature in the form of the service's requests. */
 export interface WalletSignature {
   /** 32 bytes, lower-case hex. */
   readonly publicKeyHex: string
   /** 64 bytes, lower-case hex. */
   readonly signatureHex: string
-  /** The signer's address, when the wallet told it along. */
+  /** Address of the signer, if the wallet's answer has it. */
   readonly address?: string
 }
 
-/** The names that wallets give to the parts of their answers. */
+/** Names that wallets use for the parts of their answers. */
 const names = {
   publicKey: ['publicKeyHex', 'publicKey', 'public_key', 'signerPublicKey', 'pubKey'],
   signature: ['signatureHex', 'signature', 'sig'],
@@ -18,10 +18,10 @@ const names = {
 } as const
 
 /**
- * Reads what a wallet answered to a request to sign: an object with the public key and the signature under one of their
- * usual names, each as hex, hex behind 0x, base64, base64url, bytes in an array, a buffer or a view, or an object that can
- * `toHex()`. Throws WALLET_WRONG_KEY for a key of another length than 32 bytes, WALLET_FAILED for all else that does not
- * fit, and what {@link walletFailure} makes of an answer that is an error.
+ * Reads a wallet's answer to a request to sign: an object with the public key and the signature under one of their usual
+ * names. Each may be hex, hex after 0x, base64, base64url, bytes in an array, a buffer or a view, or an object with a method
+ * `toHex`. Throws WALLET_WRONG_KEY if the key is missing or not 32 bytes long, WALLET_FAILED for any other answer that does not
+ * fit, and the error of {@link walletFailure} for an answer that is an error.
  */
 export function readWalletAnswer(answer: unknown): WalletSignature {
   try {
@@ -33,7 +33,7 @@ export function readWalletAnswer(answer: unknown): WalletSignature {
 }
 
 function read(answer: unknown): WalletSignature {
-  if (!isObject(answer)) throw new CountersignClientError('WALLET_FAILED', 'The wallet answered with no object')
+  if (!isObject(answer)) throw new CountersignClientError('WALLET_FAILED', 'The wallet did not answer with an object')
   if (answer.error) throw walletFailure(answer.error)
   const publicKeyHex = readHex(part(answer, 'publicKey'), 32)
   if (publicKeyHex === undefined) {
@@ -54,7 +54,7 @@ function part(answer: Record<string, unknown>, name: keyof typeof names): unknow
   return names[name].map((key) => answer[key]).find((value) => value !== undefined && value !== null)
 }
 
-/** Lower-case hex of a value that stands for exactly `length` bytes. The lengths keep hex and base64 apart. */
+/** Lower-case hex of a value of exactly `length` bytes, which also tells hex from base64. */
 function readHex(value: unknown, length: number): string | undefined {
   if (typeof value === 'string') return hexOfText(value.trim(), length)
   if (!isObject(value)) return undefined
@@ -71,7 +71,7 @@ function hexOfText(text: string, length: number): string | undefined {
   return hexOf(Uint8Array.from(atob(base64), (character) => character.charCodeAt(0)))
 }
 
-/** The bytes of anything that holds bytes, also when it went through JSON or came from another window. */
+/** The bytes of an array, a buffer or a view, even if it came through JSON or from another window. */
 function bytesOf(value: Record<string, unknown>): Uint8Array | undefined {
   if (ArrayBuffer.isView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
   if (Object.prototype.toString.call(value) === '[object ArrayBuffer]') {
@@ -89,8 +89,8 @@ function hexOf(bytes: Uint8Array): string {
 }
 
 /**
- * Makes a coded error of a wallet's own. Wallets have no common codes, but EIP-1193's 4001 and similar words: the Nimiq Hub
- * says CANCELED or "Connection was closed", Nimiq Pay's error is of the type PermissionDenied.
+ * The coded error for a wallet's own error. Wallets have no common codes, but EIP-1193's 4001 and similar words: the Nimiq Hub
+ * says CANCELED or "Connection was closed", and Nimiq Pay's error has the type PermissionDenied.
  */
 export function walletFailure(cause: unknown): CountersignClientError {
   if (cause instanceof CountersignClientError) return cause

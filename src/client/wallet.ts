@@ -1,45 +1,47 @@
 import { aborted, CountersignClientError } from './errors.ts'
 import { readWalletAnswer, type WalletSignature, walletFailure } from './wallet-answer.ts'
 
-/** A wallet. Any object that can sign a message is one. */
+/** A wallet: any object that can sign a message. */
 export interface Wallet {
-  /** The service's adapter for this kind of wallet, such as "nimiq". Without it, the service tries those it has. */
+  /** Identifier of the service's adapter for this wallet, such as "nimiq". Without it, the service tries nimiq and ed25519. */
   readonly adapterId?: string
-  /** The address that the wallet signs with; may ask its user. */
+  /** Returns the address that the wallet signs with. It may ask the user. */
   getAddress?(): Promise<string> | string
   /**
-   * Has the user sign a text; resolves with public key and signature in about any form (see `readWalletAnswer`). Called
-   * before anything is waited for when the text is at hand, so that a wallet in a pop-up can open in a user's gesture.
+   * Asks the user to sign a text. Returns, or resolves with, the public key and the signature in any form that
+   * `readWalletAnswer` reads. If the text is at hand it is called before anything is awaited, so that a wallet can open a
+   * pop-up window in the user gesture.
    */
   sign(message: string): unknown
 }
 
-/** A proof as the service's requests take it. */
+/** A proof in the form of the service's requests. */
 export interface WalletProof extends WalletSignature {
   readonly adapterId?: string
 }
 
-/** How to ask a wallet for a proof. */
+/** Options for asking a wallet for a proof. */
 export interface ProofOptions {
-  /** Default: Nimiq Pay's, when the page runs in it. */
+  /** Wallet that signs. Default: Nimiq Pay's, if the page is open in it. */
   readonly wallet?: Wallet | undefined
-  /** Whether to ask the wallet for its address, which the service then holds against the key. Default false. */
+  /** Whether to ask the wallet for its address, so that the service checks it against the key. Default false. */
   readonly requestAddressBeforeVerify?: boolean | undefined
+  /** Ends the call, which then rejects with ABORTED. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** Has a wallet sign a message. Rejects with one of the WALLET codes, or ABORTED. */
+/** Asks a wallet to sign a message. Rejects with one of the WALLET codes, or with ABORTED. */
 export async function proveWithWallet(message: string, options: ProofOptions): Promise<WalletProof> {
   const { signal } = options
   const wallet = options.wallet ?? nimiqPay()
   if (wallet === undefined || typeof wallet.sign !== 'function') {
-    throw new CountersignClientError('WALLET_MISSING', 'There is no wallet here')
+    throw new CountersignClientError('WALLET_MISSING', 'This page has no wallet')
   }
   const { address: told, ...signature } = readWalletAnswer(await asked(() => wallet.sign(message), signal))
   const wanted = options.requestAddressBeforeVerify === true
   const address = wanted ? (told ?? (await asked(() => wallet.getAddress?.(), signal))) : undefined
   if (wanted && (typeof address !== 'string' || address === '')) {
-    throw new CountersignClientError('WALLET_FAILED', 'The wallet does not tell its address')
+    throw new CountersignClientError('WALLET_FAILED', 'The wallet did not give its address')
   }
   return {
     ...signature,
@@ -48,7 +50,7 @@ export async function proveWithWallet(message: string, options: ProofOptions): P
   }
 }
 
-/** Asks a wallet for something, until the caller has no use for it: a wallet may never answer. */
+/** Waits for a wallet's answer until the caller aborts: a wallet may never answer. */
 async function asked<T>(ask: () => T, signal: AbortSignal | undefined): Promise<Awaited<T>> {
   if (signal?.aborted) throw aborted(signal)
   let onAbort: (() => void) | undefined
@@ -65,15 +67,15 @@ async function asked<T>(ask: () => T, signal: AbortSignal | undefined): Promise<
   }
 }
 
-/** The part of Nimiq Pay's provider that is used here. It resolves with `{error: {type, message}}` when it fails. */
+/** The part of Nimiq Pay's provider that the client uses. It resolves with `{error: {type, message}}` if it fails. */
 export interface NimiqProvider {
   listAccounts(): Promise<unknown>
   sign(message: string): Promise<unknown>
 }
 
 /**
- * The wallet of Nimiq Pay, which puts its provider into the pages that it opens as `window.nimiq`. `undefined` when there is
- * none.
+ * The wallet of Nimiq Pay, which provides itself as `window.nimiq` to the pages that it opens. `undefined` if there is no
+ * provider.
  */
 export function nimiqPay(
   provider: NimiqProvider | undefined = (globalThis as { nimiq?: NimiqProvider }).nimiq,
@@ -91,7 +93,7 @@ export function nimiqPay(
   }
 }
 
-/** The part of `HubApi` of @nimiq/hub-api that is used here. */
+/** The part of `HubApi` of @nimiq/hub-api that the client uses. */
 export interface NimiqHub {
   signMessage(request: {
     appName: string
@@ -100,15 +102,15 @@ export interface NimiqHub {
   }): Promise<{ readonly signer: string; readonly signerPublicKey: Uint8Array; readonly signature: Uint8Array }>
 }
 
-/** How the Nimiq Hub asks. */
+/** Options of {@link nimiqHub}. */
 export interface NimiqHubOptions {
-  /** The name that the Hub shows its user. */
+  /** Application name that the Hub shows to its user. */
   readonly appName: string
-  /** The address that has to sign. Without it, the user chooses. */
+  /** Address that has to sign. Default: the user chooses. */
   readonly signer?: string
 }
 
-/** A wallet behind the Nimiq Hub, which opens a window: sign in a user's gesture. */
+/** The wallet of the Nimiq Hub. It opens a window, so call `sign` in a user gesture. */
 export function nimiqHub(hub: NimiqHub, { appName, signer }: NimiqHubOptions): Wallet {
   return {
     adapterId: 'nimiq',

@@ -1,15 +1,5 @@
 import type { RequestContext } from '../request.ts'
-
-/**
- * Who the wallet proved to be: a key under an adapter's rules. The same key under another adapter is another identity.
- */
-export interface ProvenIdentity {
-  readonly adapterId: string
-  /** 32 bytes, lower-case hex. */
-  readonly publicKeyHex: string
-  /** Canonical, grouped form. */
-  readonly address: string
-}
+import type { ProvenIdentity } from '../wallet/proof.ts'
 
 /** A signed-in wallet. Times are epoch milliseconds. */
 export interface Session {
@@ -21,15 +11,15 @@ export interface Session {
   readonly address: string
   readonly createdAt: number
   readonly expiresAt: number
-  /** The order that made this session, when one did. */
+  /** Id of the order that made this session, if one did. */
   readonly orderId?: string
-  /** Empty when unknown. */
+  /** IP address of the client that signed in. Empty if unknown. */
   readonly ip: string
-  /** Empty when the client sent none. */
+  /** User agent of the client that signed in. Empty if it sent none. */
   readonly userAgent: string
 }
 
-/** A session and what the caller needs to use it. */
+/** A new session and what the caller needs to use it. */
 export interface IssuedSession {
   /** The bearer token. Secret. */
   readonly token: string
@@ -41,7 +31,7 @@ export interface IssuedSession {
 /** The caller's own session. */
 export interface CurrentSession {
   readonly session: Session
-  /** Set-Cookie header values: not empty when the session's life was extended. */
+  /** Set-Cookie header values. Not empty if the session was extended and a cookie authenticated the call. */
   readonly cookies: readonly string[]
 }
 
@@ -50,27 +40,32 @@ export interface HostUser {
   readonly id: string
 }
 
-/** The order that asks for a session. */
+/** The order that a session is made for. */
 export interface OrderGrant {
   readonly orderId: string
-  /** 32 secret bytes, the same at every attempt to finalize this order: the session's token is derived from them. */
+  /**
+   * 32 secret bytes that are the same at each attempt to finalize this order. The session's token is derived from them.
+   */
   readonly seed: Uint8Array
 }
 
 /**
- * Who makes and keeps the sessions: Countersign itself (standalone), or an authentication framework it is plugged into. The
- * domain hands the host a proven identity; the host hands back its own artifacts.
+ * Makes and keeps users and sessions: Countersign's own store (`StandaloneHost`), or an authentication framework. It
+ * gets identities that are proven, and returns its own users, tokens and cookies.
+ *
+ * If it fails because something it needs does not answer, it rejects with a `CountersignError` of reason
+ * STORE_UNAVAILABLE, so that nobody takes an outage for a refusal.
  */
 export interface Host {
   /**
-   * Finds or makes the user of an identity. Rejects with LOGIN_REFUSED when the application does not let it sign in; then
-   * nothing is created.
+   * Finds or makes the user of an identity. Rejects with LOGIN_REFUSED if the application does not allow it to sign in;
+   * then nothing is created.
    */
   resolveUser(identity: ProvenIdentity, request: RequestContext): Promise<HostUser>
 
   /**
-   * Creates a session. With `order`, a repeated call with the same seed returns the session that is there and creates no
-   * second one, on any instance; when that session was ended meanwhile, it rejects with ORDER_FINALIZED.
+   * Creates a session. With `order`, a repeated call with the same seed, on any instance, returns the existing session
+   * and does not create a second one; if that session has ended in the meantime, it rejects with ORDER_FINALIZED.
    */
   createSession(
     user: HostUser,
@@ -80,9 +75,9 @@ export interface Host {
   ): Promise<IssuedSession>
 
   /**
-   * The session of the request's bearer token or cookie, its life extended when due. Rejects with SESSION_REQUIRED when the
-   * request has neither, with SESSION_INVALID when what it has is no longer good, with ORIGIN_NOT_TRUSTED when a cookie came
-   * from an origin that is not trusted.
+   * The session of the request's bearer token or, without one, of its cookie. Extended if due. Rejects with
+   * SESSION_REQUIRED if the request has neither, with SESSION_INVALID if the session is unknown, expired or revoked,
+   * and with ORIGIN_NOT_TRUSTED if a cookie comes from an origin that is not trusted.
    */
   currentSession(request: RequestContext): Promise<CurrentSession>
 
@@ -92,9 +87,9 @@ export interface Host {
   /** The live sessions of a user, newest first. */
   listSessions(userId: string, request: RequestContext): Promise<Session[]>
 
-  /** Ends a session of the user by its id; false when the user has none such. */
+  /** Ends a session of the user by its id. Resolves with false if the user has no such session. */
   revokeSession(userId: string, sessionId: string, request: RequestContext): Promise<boolean>
 
-  /** The session of a token, or `undefined` when the token is not good. Extends nothing. */
+  /** The session of a token, or `undefined` if the token is not valid. Does not extend the session. */
   introspect(token: string): Promise<Session | undefined>
 }

@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto'
 import { parseCookie, stringifySetCookie } from 'cookie'
-import { CountersignError } from '../errors.ts'
-import type { OriginPolicy } from '../origin.ts'
-import type { RequestContext } from '../request.ts'
-import type { Sessions } from '../session.ts'
+import { parseRecord, type StoredRecord } from '../record.ts'
+import { bearerToken, headerOf, type RequestContext } from '../request.ts'
 import type { Store } from '../store/store.ts'
 import { tokenFromBytes } from '../token.ts'
-import type { CurrentSession, Host, HostUser, IssuedSession, OrderGrant, ProvenIdentity, Session } from './host.ts'
+import type { ProvenIdentity } from '../wallet/proof.ts'
+import type { CurrentSession, Host, HostUser, IssuedSession, OrderGrant, Session } from './host.ts'
+import { sessionInvalid, sessionRequired } from './refusals.ts'
 import { askResolveLogin, type ResolveLogin } from './resolve-login.ts'
+import type { Sessions } from './sessions.ts'
 
 export type { ResolveLogin } from './resolve-login.ts'
 
@@ -20,25 +21,39 @@ export interface WalletUser extends HostUser {
   readonly publicKeyHex?: string
 }
 
-/** What the standalone host needs to know. */
+/** Settings of the standalone host. */
 export interface StandaloneSettings {
   readonly syncAddressToUser: boolean
   readonly syncPublicKeyToUser: boolean
   readonly resolveLogin?: ResolveLogin | undefined
-  /** Whether people reach the service by https; then the cookie is Secure and has the `__Host-` prefix (RFC 6265bis). */
+  /**
+   * Whether people reach the service by https. The cookie is then Secure and has the prefix `__Host-` (RFC 6265bis).
+   */
   readonly secureCookie: () => boolean
+}
+
+/** The rule for origins that the host needs: a call that a cookie authenticates has to come from a trusted one. */
+interface TrustedOrigins {
+  /** Throws ORIGIN_NOT_TRUSTED unless the request comes from a trusted origin. */
+  requireTrusted(request: RequestContext): void
 }
 
 const cookieName = 'countersign_session'
 
-/** Keeps users and sessions in the store, for applications that have no authentication framework of their own. */
+/** What is stored of a user. */
+type UserRecord = WalletUser & StoredRecord
+
+/** Newest version of {@link UserRecord} that this release reads, and the one that it writes. */
+const userVersion = 1
+
+/** Keeps users and sessions in the store, for applications without an authentication framework of their own. */
 export class StandaloneHost implements Host {
   readonly #settings: StandaloneSettings
   readonly #store: Store
   readonly #sessions: Sessions
-  readonly #origins: OriginPolicy
+  readonly #origins: TrustedOrigins
 
-  constructor(settings: StandaloneSettings, store: Store, sessions: Sessions, origins: OriginPolicy) {
+  constructor(settings: StandaloneSettings, store: Store, sessions: Sessions, origins: TrustedOrigins) {
     this.#settings = settings
     this.#store = store
     this.#sessions = sessions
@@ -76,15 +91,12 @@ export class StandaloneHost implements Host {
   async currentSession(request: RequestContext): Promise<CurrentSession> {
     const credential = this.#credential(request)
     if (credential === undefined) {
-      throw new CountersignError(
-        'SESSION_REQUIRED',
-        'Sign in first: send the session token as Authorization: Bearer, or the session cookie',
-      )
+      throw sessionRequired()
     }
     if (credential.fromCookie) this.#origins.requireTrusted(request)
     const used = await this.#sessions.use(credential.token)
     if (used === undefined) {
-      throw new CountersignError('SESSION_INVALID', 'The session is unknown, expired or revoked; sign in again')
+      throw sessionInvalid()
     }
     const { session, extended } = used
     const cookies = extended && credential.fromCookie ? [this.#cookie(credential.token, session.expiresAt)] : []
@@ -97,7 +109,8 @@ export class StandaloneHost implements Host {
     if (credential.fromCookie) this.#origins.requireTrusted(request)
     const session = await this.#sessions.find(credential.token)
     if (session !== undefined) await this.#sessions.end(session.userId, session.id)
-    // A caller that names a token means that one: the browser's cookie, which may be another session's, is left alone.
+    // A bearer token names the session to end. The browser's cookie, which may belong to another session, is left
+    // alone.
     return credential.fromCookie || this.#cookieToken(request) === credential.token ? [this.#cookie('', 0)] : []
   }
 
@@ -113,10 +126,14 @@ export class StandaloneHost implements Host {
     return await this.#sessions.find(token)
   }
 
-  /** The user with this id, unless there is none or the application keeps its users itself (`resolveLogin`). */
+  /**
+   * The user with this id. `undefined` if there is none, or if the application keeps its users itself (`resolveLogin`).
+   */
   async findUser(userId: string): Promise<WalletUser | undefined> {
     const stored = await this.#store.get(userKey(userId))
-    return stored === undefined ? undefined : (JSON.parse(stored.value) as WalletUser)
+    if (stored === undefined) return undefined
+    const { v: _version, ...user } = readUser(stored.value)
+    return user
   }
 
   async #keepUser(identity: ProvenIdentity): Promise<HostUser> {
@@ -128,12 +145,12 @@ export class StandaloneHost implements Host {
     for (;;) {
       const stored = await this.#store.get(userKey(id))
       if (stored === undefined) {
-        const user: WalletUser = { id, createdAt: Date.now(), ...synced }
+        const user: UserRecord = { v: userVersion, id, createdAt: Date.now(), ...synced }
         if (await this.#store.create(userKey(id), JSON.stringify(user), 'forever')) return user
         continue
       }
-      const user = JSON.parse(stored.value) as WalletUser
-      const updated: WalletUser = { ...user, ...synced }
+      const user = readUser(stored.value)
+      const updated: UserRecord = { ...user, ...synced }
       const text = JSON.stringify(updated)
       if (text === stored.value) return user
       if (await this.#store.compareAndSet(userKey(id), stored.version, text, 'forever')) return updated
@@ -141,14 +158,14 @@ export class StandaloneHost implements Host {
   }
 
   #credential(request: RequestContext): { token: string; fromCookie: boolean } | undefined {
-    const bearer = /^Bearer +(\S+)\s*$/i.exec(request.headers.get('authorization') ?? '')?.[1]
+    const bearer = bearerToken(request)
     if (bearer !== undefined) return { token: bearer, fromCookie: false }
     const token = this.#cookieToken(request)
     return token === undefined ? undefined : { token, fromCookie: true }
   }
 
   #cookieToken(request: RequestContext): string | undefined {
-    return parseCookie(request.headers.get('cookie') ?? '')[this.#cookieName()] || undefined
+    return parseCookie(headerOf(request, 'cookie') ?? '')[this.#cookieName()] || undefined
   }
 
   #cookieName(): string {
@@ -168,10 +185,14 @@ export class StandaloneHost implements Host {
   }
 }
 
-/** The same identity is always the same user, so two first sign-ins at once cannot make two. */
+/** An identity determines its user's id, so that two first sign-ins at once cannot make two users. */
 function userIdOf(identity: ProvenIdentity): string {
-  const hash = createHash('sha256').update(`${identity.adapterId}:${identity.publicKeyHex}`).digest('base64url')
+  const hash = createHash('sha256').update(`${identity.adapterId}:${identity.subject}`).digest('base64url')
   return `usr_${hash.slice(0, 22)}`
+}
+
+function readUser(text: string): UserRecord {
+  return parseRecord<UserRecord>('user', text, userVersion)
 }
 
 function userKey(id: string): string {

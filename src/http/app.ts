@@ -1,161 +1,265 @@
+import { METHODS } from 'node:http'
 import type { ConnectRouter } from '@connectrpc/connect'
-import { createContextValues } from '@connectrpc/connect'
-import { connectNodeAdapter } from '@connectrpc/connect-node'
-import { createValidateInterceptor } from '@connectrpc/validate'
 import type { Settings } from '../config.ts'
 import { CountersignError } from '../errors.ts'
 import type { Logger } from '../log.ts'
-import type { OriginPolicy } from '../origin.ts'
-import { type RequestContext, readRequest } from '../request.ts'
-import type { Api } from '../rpc/api.ts'
-import { errorInterceptor, type FailureObserver, toFailure } from '../rpc/connect-errors.ts'
-import { requestKey } from '../rpc/connect-routes.ts'
-import { registerHealth } from '../rpc/health.ts'
-import { validator } from '../rpc/methods.ts'
-import { isPlainConnectUnary, maxTimeoutMs, serveConnectUnary } from './connect-unary.ts'
+import type { OriginPolicy } from '../origin-policy.ts'
+import { readRequest } from '../request.ts'
+import { registerMethods } from '../rpc/connect.ts'
+import { toFailure } from '../rpc/errors.ts'
+import type { CallObserver, CallOutcome, Invoker } from '../rpc/invoke.ts'
+import { isUnary, type Method } from '../rpc/methods.ts'
+import { ConnectNode } from './connect-node.ts'
+import { isLean, serveConnectUnary } from './connect-unary.ts'
 import { applyCors } from './cors.ts'
-import { serveEvents } from './events.ts'
-import { maxBodyBytes, type NodeRequest, type NodeResponse, pathOf, rawRequest } from './node-request.ts'
+import { isLeanGrpc, serveGrpcUnary } from './grpc-unary.ts'
+import {
+  authorityOf,
+  type NodeRequest,
+  type NodeResponse,
+  pathOf,
+  type RequestHandler,
+  rawRequest,
+  rawStream,
+  type StreamHandler,
+} from './node-request.ts'
 import { createPages } from './pages.ts'
-import { type RestRoute, sendFailure, sendJson, serveRest } from './rest.ts'
-import { restRoutes } from './rest-routes.ts'
-
-/** Serves one request. */
-export type RequestHandler = (request: NodeRequest, response: NodeResponse) => void
+import { type RestEndpoint, restEndpoints } from './rest/endpoints.ts'
+import { serveEvents } from './rest/events.ts'
+import { sendFailure, sendJson, serveRest } from './rest/serve.ts'
+import { type Exchange, type Route, requireHttpMethod } from './route.ts'
+import { wireOf } from './wire.ts'
 
 /** What the request handler is made of. */
 export interface AppParts {
   readonly settings: Settings
-  readonly api: Api
-  readonly routes: (router: ConnectRouter) => void
+  /** Every RPC with its handler. */
+  readonly methods: readonly Method[]
+  readonly invoker: Invoker
+  /** Told of every call that no RPC takes: health, pages, and refusals before an RPC is known. */
+  readonly observe: CallObserver
+  /** Registers what else connect-node serves, such as the health check. */
+  readonly registerForeign: (router: ConnectRouter) => void
   readonly origins: OriginPolicy
-  /** Resolves when the store answers. */
+  /** Resolves if the store answers. */
   readonly ready: () => Promise<void>
   readonly shutdownSignal: AbortSignal
   readonly log: Logger
 }
 
-/** Routes requests to health checks, RPCs, REST and pages, with CORS in front of all. */
-export function createRequestHandler(parts: AppParts): RequestHandler {
-  const { settings, origins, log } = parts
-  const rpcs = new Map(
-    parts.api.methods.map((method) => [`/${method.desc.parent.typeName}/${method.desc.name}`, method]),
-  )
-  const rest = restTable(restRoutes(settings, parts.api.methods))
-  const eventsPath = `${settings.basePath}/cross-device/events`
-  const servePage = createPages(settings, log)
-  const contexts = new WeakMap<NodeRequest, RequestContext>()
-  const failed = failureLog(log)
+/** What a port serves with. */
+export interface App {
+  /** Serves a request: what every request has in common, then one look at the routing table. */
+  readonly serve: RequestHandler
+  /** Serves the HTTP/2 streams that need no request and response objects: plain unary gRPC calls. */
+  readonly takeStream: StreamHandler
+}
 
-  const connect = connectNodeAdapter({
-    routes: (router) => {
-      parts.routes(router)
-      const services = [...new Set(parts.api.methods.map(({ desc }) => desc.parent.typeName))]
-      registerHealth(router, { services, ready: parts.ready, shutdown: parts.shutdownSignal })
-    },
-    readMaxBytes: maxBodyBytes,
-    // No shutdownSignal: it would cut watches off before they can ask their watchers to come back.
-    maxTimeoutMs,
-    interceptors: [errorInterceptor((failure) => failed(failure)), createValidateInterceptor({ validator })],
-    contextValues: (request) => createContextValues().set(requestKey, contexts.get(request)),
-    fallback: (request, response) => sendFailure(response as NodeResponse, notFound(pathOf(request)), failed),
-  })
+/** Makes the application out of its parts. */
+export function createApp(parts: AppParts): App {
+  return { serve: requestHandler(parts), takeStream: streamHandler(parts) }
+}
 
+function requestHandler(parts: AppParts): RequestHandler {
+  const { settings, origins } = parts
+  const find = routingTable(parts)
   const serve = async (request: NodeRequest, response: NodeResponse): Promise<void> => {
-    const path = pathOf(request)
-    const raw = rawRequest(request)
-    const context = readRequest(raw, settings.trustedProxies)
-    const observe: FailureObserver = (failure) => failed(failure, request, path, context)
+    const context = readRequest(rawRequest(request), settings.trustProxy)
+    const exchange: Exchange = { request, response, path: pathOf(request), context }
     response.setHeader('x-content-type-options', 'nosniff')
-    if (applyCors(request, response, (origin) => origins.isTrusted(origin)) === 'preflight') return
-    if (path === '/healthz') return sendJson(response, 200, new Headers(), { status: 'ok' })
-    if (path === '/readyz') return await serveReadiness(parts, response, observe)
-
-    const rpc = rpcs.get(path)
-    if (rpc !== undefined && isPlainConnectUnary(request)) {
-      return await serveConnectUnary(rpc, request, response, { request: context, observe })
-    }
-    if (path === eventsPath) {
-      if (request.method !== 'GET') return refuseMethod(request, response, path, ['GET'], observe)
-      return await serveEvents(parts.api.watchOrder, request, response, context, observe)
-    }
-    const routes = rest.get(path)
-    if (routes !== undefined) {
-      const route = routes.find(({ httpMethod }) => httpMethod === request.method)
-      if (route !== undefined) return await serveRest(route, request, response, context, observe)
-      const allowed = routes.map(({ httpMethod }) => httpMethod)
-      return refuseMethod(request, response, path, allowed, observe)
-    }
-    if (servePage(request, response, path, observe)) return
-    // connect-node makes a URL of it, and takes one that is none for its own fault.
-    if (!URL.canParse(`http://${raw.authority}`)) {
-      return sendFailure(response, new CountersignError('INVALID_REQUEST', 'The Host header is malformed'), observe)
-    }
-    contexts.set(request, context)
-    connect(request, response)
+    if (applyCors(exchange, (origin) => origins.isTrusted(origin)) === 'preflight') return
+    await find(exchange.path)(exchange)
   }
-
   return (request, response) => {
-    serve(request, response).catch((thrown: unknown) => sendFailure(response, toFailure(thrown), failed))
+    serve(request, response).catch((thrown: unknown) => {
+      const failure = toFailure(thrown)
+      const level = failure.httpStatus < 500 ? 'info' : 'error'
+      parts.log[level]('request failed', { reason: failure.reason, ...failure.metadata, cause: String(failure.cause) })
+      sendFailure(response, failure)
+    })
   }
 }
 
-function refuseMethod(
-  request: NodeRequest,
-  response: NodeResponse,
-  path: string,
-  allowed: readonly string[],
-  observe: FailureObserver,
-): void {
-  const list = allowed.join(', ')
-  response.setHeader('allow', list)
-  const failure = new CountersignError('METHOD_NOT_ALLOWED', `${path} is for ${list}, not ${request.method}`)
-  sendFailure(response, failure, observe)
-}
-
-async function serveReadiness(parts: AppParts, response: NodeResponse, observe: FailureObserver): Promise<void> {
-  if (parts.shutdownSignal.aborted) return sendJson(response, 503, new Headers(), { status: 'stopping' })
-  try {
-    await parts.ready()
-    sendJson(response, 200, new Headers(), { status: 'ready' })
-  } catch (thrown) {
-    sendFailure(response, toFailure(thrown), observe)
+function streamHandler({ settings, methods, invoker }: AppParts): StreamHandler {
+  const unary = new Map(methods.filter(isUnary).map((method) => [`/${method.name}`, method]))
+  return (stream, headers) => {
+    const method = unary.get(headers[':path'] ?? '')
+    if (method === undefined || headers[':method'] !== 'POST') return false
+    const wire = wireOf(headers['content-type'])
+    if (wire === undefined || !isLeanGrpc(wire) || !isAuthority(headers[':authority'] ?? '')) return false
+    const context = readRequest(rawStream(stream, headers), settings.trustProxy)
+    void serveGrpcUnary(method, wire, stream, headers, context, invoker)
+    return true
   }
 }
 
-function restTable(routes: readonly RestRoute[]): ReadonlyMap<string, RestRoute[]> {
-  const table = new Map<string, RestRoute[]>()
-  for (const route of routes) table.set(route.path, [...(table.get(route.path) ?? []), route])
-  return table
+/** Finds the route of a path. All paths but those of pages are in one table. */
+function routingTable(parts: AppParts): (path: string) => Route {
+  const { settings, methods, invoker, observe } = parts
+  const table = new Map<string, Route>()
+  const add = (path: string, route: Route): void => {
+    if (table.has(path)) throw new TypeError(`two routes have the path ${path}; change basePath or endpointPrefix`)
+    table.set(path, route)
+  }
+  const connect = new ConnectNode((router) => {
+    registerMethods(router, methods, invoker)
+    parts.registerForeign(router)
+  })
+  for (const method of methods) add(`/${method.name}`, rpcRoute(method, connect, parts))
+  for (const path of connect.paths) {
+    if (!table.has(path))
+      add(
+        path,
+        observed(path.slice(1), observe, (exchange) => connect.serveForeign(exchange)),
+      )
+  }
+  for (const [path, endpoints] of Map.groupBy(restEndpoints(settings), (endpoint) => endpoint.path)) {
+    add(path, restRoute(path, endpoints, parts))
+  }
+  const health = (serve: Route): Route => observed('health', observe, serve)
+  add(
+    '/healthz',
+    health(({ response }) => sendJson(response, 200, new Headers(), { status: 'ok' })),
+  )
+  add(
+    '/readyz',
+    health(({ response }) => serveReadiness(parts, response)),
+  )
+  const pageOf = createPages(settings, parts.log)
+  const notFound = observed('unknown', observe, ({ path }) => {
+    const shown = path.slice(0, 200)
+    throw new CountersignError('ROUTE_NOT_FOUND', `There is nothing at ${shown}`, { metadata: { path: shown } })
+  })
+  return (path) => {
+    const route = table.get(path)
+    if (route !== undefined) return route
+    const page = pageOf(path)
+    return page === undefined ? notFound : observed('page', observe, page)
+  }
 }
 
-function notFound(path: string): CountersignError {
-  return new CountersignError('ROUTE_NOT_FOUND', `There is nothing at ${path.slice(0, 200)}`)
-}
-
-/** Reasons whose messages help the operator and quote no input but an origin. */
-const tellingReasons: ReadonlySet<string> = new Set(['ORIGIN_NOT_TRUSTED', 'ORIGIN_MISMATCH', 'STORE_UNAVAILABLE'])
-
-function failureLog(
-  log: Logger,
-): (failure: CountersignError, request?: NodeRequest, path?: string, context?: RequestContext) => void {
-  return (failure, request, path, context) => {
-    const { reason, message, httpStatus } = failure
-    const fields = {
-      reason,
-      ...(tellingReasons.has(reason) || httpStatus === 500 ? { message } : {}),
-      ...(request === undefined ? {} : { method: request.method, path: path?.slice(0, 200), ip: context?.ip }),
+/** An RPC at its own path: by the lean path if that can take the call, else by connect-node. */
+function rpcRoute(method: Method, connect: ConnectNode, { invoker, observe, log }: AppParts): Route {
+  return async (exchange) => {
+    const { request, response } = exchange
+    if (refuseHttpMethod(exchange, method.name, ['POST'], observe)) return
+    const wire = wireOf(request.headers['content-type'])
+    if (wire === undefined || (wire.protocol === 'connect' && wire.enveloped === isUnary(method))) {
+      response.setHeader('accept-post', isUnary(method) ? unaryTypes : streamTypes)
+      const failure = new CountersignError('INVALID_REQUEST', 'No call of this RPC has this content type')
+      return refuse(exchange, method.name, failure, observe, 415)
     }
-    if (httpStatus === 500) log.error('request failed', { ...fields, cause: describe(failure.cause) })
-    else if (httpStatus === 503) log.warn('store unavailable', { ...fields, cause: messageOf(failure.cause) })
-    else log.info('request refused', fields)
+    if (!isAuthority(authorityOf(request))) {
+      const failure = new CountersignError('INVALID_REQUEST', 'The Host header is malformed')
+      return refuse(exchange, method.name, failure, observe)
+    }
+    if (isUnary(method) && isLean(wire, request)) return await serveConnectUnary(method, wire, exchange, invoker)
+    connect.serve(method, wire, exchange).catch((cause: unknown) => {
+      // By then the observer has been told how the call ended. What is left is an answer that could not be written.
+      if (!response.headersSent) refuse(exchange, method.name, toFailure(cause), observe)
+      else log.debug('answer not written', { method: method.name, cause: String(cause) })
+    })
   }
 }
 
-function describe(cause: unknown): string | undefined {
-  return cause instanceof Error ? (cause.stack ?? cause.message) : cause === undefined ? undefined : String(cause)
+const grpcTypes = 'application/grpc, application/grpc+proto, application/grpc-web, application/grpc-web-text'
+const unaryTypes = `application/json, application/proto, ${grpcTypes}`
+const streamTypes = `application/connect+json, application/connect+proto, ${grpcTypes}`
+
+let lastAuthority = { text: '', good: false }
+
+/**
+ * Whether a Host header is a host and perhaps a port, and nothing else (RFC 9110, 7.2): connect-node makes a URL of it, in
+ * which a user or a path would be another host's. Most calls have the one of the call before.
+ */
+function isAuthority(text: string): boolean {
+  if (text !== lastAuthority.text) {
+    lastAuthority = { text, good: !/[\s/\\?#@]/.test(text) && URL.canParse(`http://${text}`) }
+  }
+  return lastAuthority.good
 }
 
-function messageOf(cause: unknown): string | undefined {
-  return cause instanceof Error ? cause.message : undefined
+function restRoute(path: string, endpoints: readonly RestEndpoint[], { methods, invoker, observe }: AppParts): Route {
+  const byHttpMethod = new Map<string, Route>(
+    endpoints.map((endpoint) => {
+      const method = methods.find(({ desc }) => desc === endpoint.rpc)
+      if (method === undefined) throw new TypeError(`${endpoint.rpc.name} has no handler`)
+      const { input } = endpoint
+      const serve: Route = isUnary(method)
+        ? (exchange) => serveRest(method, input, exchange, invoker)
+        : (exchange) => serveEvents(method, input, exchange, invoker)
+      return [endpoint.httpMethod, serve]
+    }),
+  )
+  return async (exchange) => {
+    const serve = byHttpMethod.get(exchange.request.method ?? '')
+    if (serve !== undefined) return await serve(exchange)
+    refuseHttpMethod(exchange, path, [...byHttpMethod.keys()], observe)
+  }
+}
+
+async function serveReadiness({ ready, shutdownSignal }: AppParts, response: NodeResponse): Promise<void> {
+  if (shutdownSignal.aborted) return sendJson(response, 503, new Headers(), { status: 'stopping' })
+  await ready()
+  sendJson(response, 200, new Headers(), { status: 'ready' })
+}
+
+/** A route that no RPC stands behind: its failures are answered here, and the observer is told when the response is over. */
+function observed(name: string, observe: CallObserver, serve: Route): Route {
+  return async (exchange) => {
+    const { request, response, context } = exchange
+    const startedAt = performance.now()
+    let outcome: CallOutcome = 'ok'
+    response.once('close', () => {
+      observe({
+        method: name,
+        protocol: 'http',
+        httpMethod: httpMethodOf(request),
+        request: context,
+        outcome,
+        durationMs: performance.now() - startedAt,
+      })
+    })
+    try {
+      await serve(exchange)
+    } catch (thrown) {
+      const failure = toFailure(thrown)
+      outcome = failure
+      sendFailure(response, failure)
+    }
+  }
+}
+
+/** The HTTP method for the log. HTTP/2 clients can send any text as their method. */
+function httpMethodOf(request: NodeRequest): string {
+  return METHODS.includes(request.method ?? '') ? (request.method ?? '') : 'other'
+}
+
+/** Refuses a call before an RPC takes it. Its path is one of the service's own. */
+function refuse(
+  { request, response, path, context }: Exchange,
+  name: string,
+  failure: CountersignError,
+  observe: CallObserver,
+  status?: number,
+): void {
+  const httpMethod = httpMethodOf(request)
+  observe({ method: name, protocol: 'http', httpMethod, path, request: context, outcome: failure, durationMs: 0 })
+  sendFailure(response, failure, status)
+}
+
+function refuseHttpMethod(
+  exchange: Exchange,
+  name: string,
+  allowed: readonly string[],
+  observe: CallObserver,
+): boolean {
+  const { request, response, path } = exchange
+  try {
+    requireHttpMethod(request, response, path, allowed)
+    return false
+  } catch (thrown) {
+    refuse(exchange, name, toFailure(thrown), observe)
+    return true
+  }
 }

@@ -1,9 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { cors } from '@connectrpc/connect'
-import { parseOrigin } from '../origin.ts'
-import type { NodeRequest, NodeResponse } from './node-request.ts'
+import type { Exchange } from './route.ts'
 
-/** How long a browser may remember a preflight's answer, seconds: 2 hours, the most that Chrome honours. */
+/** Time in seconds for which a browser may cache a preflight's answer: 2 hours, the most that Chrome allows. */
 const maxAgeSeconds = 7200
 
 const allowedMethods = cors.allowedMethods.join(', ')
@@ -11,24 +10,23 @@ const allowedHeaders = [...cors.allowedHeaders, 'Authorization', 'Last-Event-ID'
 const exposedHeaders = [...cors.exposedHeaders, 'Set-Auth-Token', 'Retry-After'].join(', ')
 
 /**
- * Lets the pages of trusted origins call the service, with cookies, and read its answers (the Fetch standard's CORS protocol).
- * Call it before anything else writes to the response.
+ * Lets the pages of trusted origins call the service, with cookies, and read its answers (the Fetch standard's CORS
+ * protocol). Call it before anything else writes to the response.
  *
- * `isTrusted` gets the canonical form of the Origin header; one that is missing or malformed is not trusted. Returns
- * `'preflight'` when the request was only a browser's question, which has then been answered in full: 204, without permissions
- * for origins that are not trusted. Any other request is to be served, whatever its origin: a browser keeps the answer from a
- * page without permission to read it, and calls that change something check the origin by themselves.
+ * `isTrusted` is called with the Origin header in its canonical form. A missing or malformed one is not trusted.
+ * Returns `'preflight'` if the request was a preflight, which has then been answered: 204, without permissions if the
+ * origin is not trusted. Serve any other request, whatever its origin: browsers do not show the answer to a page
+ * without permission, and calls that change something check the origin themselves.
  */
 export function applyCors(
-  request: NodeRequest,
-  response: NodeResponse,
+  { request, response, context }: Pick<Exchange, 'request' | 'response' | 'context'>,
   isTrusted: (origin: string) => boolean,
 ): 'preflight' | 'continue' {
   const { headers, method } = request
-  const origin = headers.origin === undefined ? undefined : parseOrigin(headers.origin)
+  const origin = context.originSource === 'Origin header' ? context.origin : undefined
   const isPreflight =
     method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined
-  // Also where there is nothing to allow: a cache must not hand one origin's answer to another.
+  // Always, so that no cache gives one origin's answer to another.
   response.setHeader('vary', 'Origin')
   if (origin !== undefined && isTrusted(origin)) {
     response.setHeader('access-control-allow-origin', origin)

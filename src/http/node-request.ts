@@ -1,47 +1,93 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type {
+  IncomingHttpHeaders as Http2Headers,
+  Http2ServerRequest,
+  Http2ServerResponse,
+  ServerHttp2Stream,
+} from 'node:http2'
 import { CountersignError } from '../errors.ts'
-import type { RawRequest } from '../request.ts'
+import type { RawHeaders, RawRequest } from '../request.ts'
 
 /** A request of either HTTP version. */
 export type NodeRequest = IncomingMessage | Http2ServerRequest
 /** A response of either HTTP version. */
 export type NodeResponse = ServerResponse | Http2ServerResponse
 
+/** Serves one request of a node:http or node:http2 server. */
+export type RequestHandler = (request: NodeRequest, response: NodeResponse) => void
+
+/** Serves a stream of a node:http2 server, whose errors are listened to already, or returns false and leaves it as it is. */
+export type StreamHandler = (stream: ServerHttp2Stream, headers: Http2Headers) => boolean
+
 /** Largest body of a request, bytes. The largest honest one is a few kilobytes. */
 export const maxBodyBytes: number = 64 * 1024
 
+/** The Host header, or the `:authority` of HTTP/2; empty if there is neither. */
+export function authorityOf(request: NodeRequest): string {
+  const authority = 'authority' in request ? request.authority : undefined
+  return authority ?? request.headers.host ?? ''
+}
+
 /** What the domain's request context is read from. */
 export function rawRequest(request: NodeRequest): RawRequest {
-  const headers = new Headers()
-  for (let i = 0; i + 1 < request.rawHeaders.length; i += 2) {
-    const name = request.rawHeaders[i] as string
-    if (!name.startsWith(':')) headers.append(name, request.rawHeaders[i + 1] as string)
-  }
-  const authority = 'authority' in request ? request.authority : undefined
   return {
-    headers,
+    headers: rawHeaders(request.headers),
     scheme: 'encrypted' in request.socket && request.socket.encrypted === true ? 'https' : 'http',
-    authority: authority ?? request.headers.host ?? '',
+    authority: authorityOf(request),
     remoteAddress: request.socket.remoteAddress,
   }
 }
 
-/** Reads a request's body; REQUEST_TOO_LARGE as soon as it is known to be. */
-export function readBody(request: NodeRequest): Promise<Buffer> {
+/** The same of a stream of HTTP/2. */
+export function rawStream(stream: ServerHttp2Stream, headers: Http2Headers): RawRequest {
+  const socket = stream.session?.socket
+  return {
+    headers: rawHeaders(headers),
+    scheme: socket !== undefined && 'encrypted' in socket && socket.encrypted === true ? 'https' : 'http',
+    authority: headers[':authority'] ?? headers.host ?? '',
+    remoteAddress: socket?.remoteAddress,
+  }
+}
+
+/** Headers as node:http and node:http2 have them, made into `Headers` only for those who ask. */
+function rawHeaders(headers: IncomingHttpHeaders): RawHeaders {
+  return {
+    get(name) {
+      const value = headers[name]
+      return value === undefined ? null : String(value)
+    },
+    toHeaders() {
+      const made = new Headers()
+      for (const [name, value] of Object.entries(headers)) {
+        if (value !== undefined && !name.startsWith(':')) made.append(name, String(value))
+      }
+      return made
+    },
+  }
+}
+
+/** The refusal of a body that is larger than {@link maxBodyBytes}. */
+export function bodyTooLarge(): CountersignError {
+  return new CountersignError('REQUEST_TOO_LARGE', `The body is larger than ${maxBodyBytes} bytes`, {
+    metadata: { max_bytes: String(maxBodyBytes) },
+  })
+}
+
+/** Reads a request's body. REQUEST_TOO_LARGE as soon as it is known to be longer than `maxBytes`. */
+export function readBody(request: NodeRequest, maxBytes: number = maxBodyBytes): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const tooLarge = (): void => {
       request.removeAllListeners('data')
       // The rest is read and dropped, so that the client can finish sending and then hear the answer.
       request.resume()
-      reject(new CountersignError('REQUEST_TOO_LARGE', `The body is larger than ${maxBodyBytes} bytes`))
+      reject(bodyTooLarge())
     }
-    if (Number(request.headers['content-length'] ?? 0) > maxBodyBytes) return tooLarge()
+    if (Number(request.headers['content-length'] ?? 0) > maxBytes) return tooLarge()
     const chunks: Buffer[] = []
     let size = 0
     request.on('data', (chunk: Buffer) => {
       size += chunk.length
-      if (size > maxBodyBytes) return tooLarge()
+      if (size > maxBytes) return tooLarge()
       chunks.push(chunk)
     })
     request.on('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)))
@@ -54,10 +100,10 @@ export function readBody(request: NodeRequest): Promise<Buffer> {
   })
 }
 
-/** The path of a request's target, without the query, which can hold a secret. */
+/** The path of a request's target, without the query, which can hold a secret. A `#` is a part of it: no client sends one. */
 export function pathOf(request: NodeRequest): string {
   const target = request.url ?? '/'
-  const end = target.search(/[?#]/)
+  const end = target.indexOf('?')
   return end === -1 ? target : target.slice(0, end)
 }
 

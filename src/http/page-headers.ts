@@ -1,7 +1,7 @@
 /**
- * What browsers may do with the pages: run their own scripts and styles, none inline; call the service and nobody else; stand
- * in no frame, where a click on "approve" could be stolen; say nowhere where they come from; submit no form, ask for no
- * device. Script sinks take no text at all (Trusted Types), so that nothing a desktop wrote into an order can become markup.
+ * Security headers of the pages. A page can run its own scripts and styles, but none inline; call this service and no
+ * other; not be framed, so that no other page can steal a click on "Approve"; send no referrer, submit no form and use
+ * no device. Script sinks accept no text at all (Trusted Types), so that no text of an order can become markup.
  */
 export const pageHeaders: Readonly<Record<string, string>> = {
   'content-security-policy': [
@@ -26,8 +26,8 @@ export const pageHeaders: Readonly<Record<string, string>> = {
 }
 
 /**
- * Tells the paths that claim URLs of the service's own origin have. None, when the template leads elsewhere: then another
- * application has the approval page.
+ * Makes a function that says whether a path is that of a claim URL on the service's own origin. If the template leads
+ * to another origin, which then has the approval page, no path is.
  */
 export function claimPath(template: string): (path: string) => boolean {
   const own = /^\{origin\}(\/[^?#]*)?/.exec(template)

@@ -3,25 +3,18 @@ import { readdirSync, readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { extname } from 'node:path'
 import type { Settings } from '../config.ts'
-import { CountersignError } from '../errors.ts'
 import type { Logger } from '../log.ts'
-import type { FailureObserver } from '../rpc/connect-errors.ts'
 import type { NodeRequest, NodeResponse } from './node-request.ts'
 import { claimPath, pageHeaders } from './page-headers.ts'
-import { sendFailure } from './rest.ts'
+import { type Route, requireHttpMethod } from './route.ts'
 
-/** Serves a request for a page or for what a page is made of; false, and nothing done, when the path is neither. */
-export type PageHandler = (
-  request: NodeRequest,
-  response: NodeResponse,
-  path: string,
-  observe: FailureObserver,
-) => boolean
+/** The route of a page, or of a file that a page is made of; `undefined` for any other path. */
+export type PageRoutes = (path: string) => Route | undefined
 
-/** What is said to whoever opens a page of a service whose pages were not built. */
+/** Text of a page if the pages have not been built. */
 const notBuilt = 'The pages of this service are not built. Run: npm run build, then start it again.\n'
 
-/** Where assets are served. Their names change with their content. */
+/** Path of the assets. Their names change with their content. */
 const assetsPath = '/pages/'
 
 const contentTypes: Readonly<Record<string, string>> = {
@@ -29,34 +22,35 @@ const contentTypes: Readonly<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
-  // Never sent as such: the compressed form of the file whose name it continues.
+  // Not served under this name: it is the compressed form of the file that its name begins with.
   '.gz': 'application/gzip',
 }
 
-/** Where scripts/build-pages.ts puts them, seen from the sources and from what tsc makes of them (dist/src/http). */
+/** Folders into which scripts/build-pages.ts writes, relative to the sources and to tsc's output (dist/src/http). */
 const buildFolders = ['../../dist/pages/', '../../pages/'].map((folder) => new URL(folder, import.meta.url))
 
-/** A file as it is served, from memory. */
+/** A file as it is served. It is kept in memory. */
 interface ServedFile {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer
-  /** The same for clients that take gzip. */
+  /** The same, compressed, for clients that accept gzip. */
   readonly gzipped?: ServedFile
 }
 
 /**
- * The service's own pages: the demo at `/`, and the approval page where claim URLs lead. They are files read once, at the
- * start: opening one, however often and by whomever (a phone, a link preview, a crawler), reads and changes no order.
+ * The service's own pages: the demo at `/`, and the approval page at the path of claim URLs. They are files that are
+ * read once, at the start. Opening a page, however often and by whatever (a phone, a link preview, a crawler), reads
+ * and changes no order.
  *
- * When the pages were never built, both paths say so.
+ * If the pages have not been built, both paths answer 503 and say so.
  */
 export function createPages(
   settings: Pick<Settings, 'pages' | 'appName' | 'claimUrlTemplate'>,
   log: Logger,
   folders: readonly URL[] = buildFolders,
-): PageHandler {
-  if (!settings.pages) return () => false
+): PageRoutes {
+  if (!settings.pages) return () => undefined
   const files = readFolder(folders)
   if (files === undefined) log.warn(notBuilt.trim())
   const page = (name: string): ServedFile => {
@@ -76,17 +70,16 @@ export function createPages(
       assets.set(assetsPath + name, { ...plain, gzipped: servedAsset(name, gzipped, { 'content-encoding': 'gzip' }) })
   }
 
-  return (request, response, path, observe) => {
-    const file = isClaimPath(path) ? approval : path === '/' ? demo : assets.get(path)
-    if (file === undefined) return false
-    if (request.method === 'GET' || request.method === 'HEAD') {
-      serveFile(request, response, takesGzip(request) ? (file.gzipped ?? file) : file)
-    } else {
-      response.setHeader('allow', 'GET, HEAD')
-      const message = `${path} is for GET and HEAD, not ${request.method}`
-      sendFailure(response, new CountersignError('METHOD_NOT_ALLOWED', message), observe)
-    }
-    return true
+  const routes = new Map<string, Route>([['/', fileRoute(demo)]])
+  for (const [path, file] of assets) routes.set(path, fileRoute(file))
+  const approvalRoute = fileRoute(approval)
+  return (path) => routes.get(path) ?? (isClaimPath(path) ? approvalRoute : undefined)
+}
+
+function fileRoute(file: ServedFile): Route {
+  return ({ request, response, path }) => {
+    requireHttpMethod(request, response, path, ['GET', 'HEAD'])
+    serveFile(request, response, takesGzip(request) ? (file.gzipped ?? file) : file)
   }
 }
 
@@ -102,7 +95,7 @@ function readFolder(folders: readonly URL[]): ReadonlyMap<string, Buffer> | unde
   return undefined
 }
 
-/** The settings that a page shows or goes by. */
+/** Fills the settings that a page uses into its placeholders. */
 function fillIn(html: string, { appName, claimUrlTemplate }: Pick<Settings, 'appName' | 'claimUrlTemplate'>): string {
   const values: Readonly<Record<string, string>> = { appName, claimUrlTemplate }
   return html.replace(/\{\{(\w+)\}\}/g, (placeholder, name: string) => escapeHtml(values[name] ?? placeholder))
@@ -118,7 +111,7 @@ const unavailable: ServedFile = {
   body: Buffer.from(notBuilt),
 }
 
-/** No cache keeps a page: it names the assets of one build. */
+/** A page is not cached, because it names the assets of one build. */
 function servedPage(html: string): ServedFile {
   const headers = { ...pageHeaders, 'content-type': contentTypes['.html'] as string, 'cache-control': 'no-store' }
   return { status: 200, headers, body: Buffer.from(html) }
@@ -150,12 +143,12 @@ function serveFile(request: NodeRequest, response: NodeResponse, { status, heade
   answer.end(request.method === 'HEAD' ? undefined : body)
 }
 
-/** Whether Accept-Encoding names gzip, and not with a weight of zero. */
+/** Whether Accept-Encoding has gzip with a weight other than zero. */
 function takesGzip(request: NodeRequest): boolean {
   return /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i.test(String(request.headers['accept-encoding'] ?? ''))
 }
 
-/** Whether If-None-Match names the tag, by the weak comparison of RFC 9110, 13.1.2. */
+/** Whether If-None-Match has the tag, by the weak comparison of RFC 9110, 13.1.2. */
 function hasTag(ifNoneMatch: string | undefined, etag: string): boolean {
   const tags = ifNoneMatch?.split(',').map((tag) => tag.trim().replace(/^W\//, ''))
   return tags !== undefined && (tags.includes(etag) || tags.includes('*'))

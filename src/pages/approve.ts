@@ -1,3 +1,4 @@
+import { Countdown, minutesAndSeconds } from '../client/element/countdown.ts'
 import {
   CountersignClientError,
   createCountersignClient,
@@ -8,7 +9,6 @@ import {
   type Wallet,
   type WalletSignature,
 } from '../client/index.ts'
-import { Countdown } from './countdown.ts'
 import { describeDevice } from './device.ts'
 import { byId, fill, metaContent, showOnly } from './dom.ts'
 import { countWrongCode, forgetClaim, takeClaim } from './held-claim.ts'
@@ -17,10 +17,10 @@ import { openToyWallet, type ToyWallet } from './toy-wallet.ts'
 import { approved, declined, type Ending, endingOf, linkIncomplete, tooManyWrongCodes } from './words.ts'
 
 /**
- * The approval page: where a claim URL leads on a phone.
+ * The approval page, which a claim URL opens on a phone.
  *
- * It claims the order only when its user taps "Review the request". Link previews and mail scanners open URLs, and some of
- * them run scripts: were the order claimed on load, they would take it from the person it is meant for.
+ * It claims the order only when the user taps "Review the request". Link previews and mail scanners open URLs, and some of
+ * them run scripts: if the page claimed the order on load, they would take it from the user.
  */
 
 const claim = takeClaim(metaContent('countersign-claim-url'))
@@ -41,8 +41,8 @@ const tasks = new Tasks((code) => {
 })
 
 const countdown = new Countdown(
-  (text) => {
-    byId('countdown').textContent = text
+  (seconds) => {
+    byId('countdown').textContent = seconds ? `Expires in ${minutesAndSeconds(seconds)}` : ''
   },
   () => void recheck(),
 )
@@ -52,16 +52,16 @@ else showOnly(byId('start'), sections)
 
 byId('review-button').addEventListener('click', () => void tasks.run(review))
 byId('approve-button').addEventListener('click', () => void tasks.run(approve))
-// Also while an approval is on its way: "no" counts for as long as it can.
+// Also during an approval: the user can decline until the service has it.
 byId('decline-button').addEventListener('click', () => void tasks.runInstead(decline))
 codeInput.addEventListener('input', () => showCodeError(''))
 codeInput.addEventListener('keydown', ({ key }) => key === 'Enter' && void tasks.run(approve))
-// The order may be over by the time that its user looks at it again.
+// The order may have ended while the page was hidden.
 document.addEventListener('visibilitychange', () => void recheck())
-// Another request of a template that has the order in the fragment, opened in this very tab.
+// The link of another order, opened in this tab, by a template with the order's identifier in the fragment.
 addEventListener('hashchange', () => location.reload())
 
-/** Claims the order and shows what it is about. */
+/** Claims the order and shows its challenge. */
 async function review(signal: AbortSignal): Promise<void> {
   if (claim === undefined) return
   order ??= await client.claimOrder(claim, { claimKey: claim.claimKey, signal })
@@ -91,7 +91,7 @@ async function decline(signal: AbortSignal): Promise<void> {
   end(declined)
 }
 
-/** The service counts the wrong codes, and says only by refusing that it was the last. */
+/** The service counts the wrong codes. After the last one, the order is rejected. */
 async function wrongCode(order: PhoneOrder, signal: AbortSignal): Promise<void> {
   const left = Math.max(1, maxWrongCodes - countWrongCode())
   try {
@@ -104,14 +104,14 @@ async function wrongCode(order: PhoneOrder, signal: AbortSignal): Promise<void> 
   codeInput.select()
 }
 
-/** Asks the service whether the order still stands. */
+/** Asks the service whether the order has ended. */
 async function recheck(): Promise<void> {
   if (order === undefined || challenge === undefined || tasks.busy || document.visibilityState === 'hidden') return
   try {
     await client.getOrderChallenge(order)
   } catch (thrown) {
     const ending = thrown instanceof CountersignClientError ? endingOf(thrown.code) : undefined
-    // Whatever else failed, the next tap will tell.
+    // The next tap shows any other failure.
     if (ending !== undefined && !tasks.busy) end(ending)
   }
 }
@@ -133,20 +133,22 @@ function showChallenge(challenge: OrderChallenge): void {
   fill(root, 'message', challenge.message)
   showWallet(root, challenge)
   document.title = `${title} · ${pageTitle.split(' · ').at(-1)}`
-  countdown.start(challenge.expiresAt, challenge.expiresAt - challenge.issuedAt)
+  countdown.stop()
+  // This device's clock may be hours off: never more than the order's whole lifetime.
+  countdown.start(Math.min(challenge.expiresAt - Date.now(), challenge.expiresAt - challenge.issuedAt))
   showOnly(root, sections)
 }
 
 function showWallet(root: HTMLElement, { adapterId }: OrderChallenge): void {
   const toy = isToy(wallet) ? wallet : undefined
-  const name = toy === undefined ? 'Nimiq Pay' : 'The toy wallet of this page'
-  fill(root, 'wallet', wallet === undefined ? `No wallet here is of the kind that is asked for, ${adapterId}` : name)
+  const name = toy === undefined ? 'Nimiq Pay' : 'This page’s toy wallet'
+  fill(root, 'wallet', wallet === undefined ? `This page has no wallet of the requested kind, ${adapterId}` : name)
   fill(root, 'address', toy?.address)
   byId('toy-note').hidden = toy === undefined
   byId('approve-button').hidden = wallet === undefined
 }
 
-/** The wallet of the app that the page was opened in; else a toy. */
+/** The wallet of the app that opened the page, or else a toy wallet. */
 function findWallet({ adapterId }: OrderChallenge): Wallet | undefined {
   const inPage = nimiqPay()
   return inPage !== undefined && adapterId !== undefined && adapterId !== inPage.adapterId
@@ -154,14 +156,14 @@ function findWallet({ adapterId }: OrderChallenge): Wallet | undefined {
     : (inPage ?? openToyWallet(adapterId))
 }
 
-/** Keeps what the wallet signed: when an answer is lost, its user is not asked a second time. */
+/** A wallet that keeps its last signature, so that a retry after a lost answer does not ask the user again. */
 function remembering<W extends Wallet>(wallet: W | undefined): W | undefined {
   if (wallet === undefined) return undefined
   let signed: { readonly message: string; readonly answer: WalletSignature } | undefined
   return {
     ...wallet,
     async sign(message: string) {
-      // Read here, because wallets also answer with an error, which is not to be kept.
+      // Read here, because a wallet may also answer with an error, which must not be kept.
       if (signed?.message !== message) signed = { message, answer: readWalletAnswer(await wallet.sign(message)) }
       return signed.answer
     },

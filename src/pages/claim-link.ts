@@ -6,8 +6,8 @@ const forms: Readonly<Record<string, string>> = {
 }
 
 /**
- * Reads a claim URL of the service's own template, which need not have the form that `parseClaimUrl` knows. A query that the
- * template does not have, such as messengers add to links, is passed over. `undefined` when something is missing.
+ * Reads a claim URL by the service's own template, which may differ from the form that `parseClaimUrl` reads. Ignores a query
+ * that the template does not have, such as those that messengers add to links. `undefined` if a part is missing.
  */
 export function readClaimLink(template: string, url: Pick<URL, 'pathname' | 'search' | 'hash'>): Claim | undefined {
   const [head = '', fragment = ''] = template.replace('{origin}', '').split('#')
@@ -23,7 +23,7 @@ function match(template: string, text: string): Record<string, string> | undefin
     .split(/\{(orderId|claimToken)\}/)
     .map((part, index) => {
       if (index % 2 === 0) return part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
-      // A name can be given to one group only.
+      // A regular expression can use each group name only once.
       const name = seen.has(part) ? '' : `?<${part}>`
       seen.add(part)
       return `(${name}${forms[part]})`

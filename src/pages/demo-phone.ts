@@ -1,10 +1,10 @@
-import { CountersignSignIn, type CountersignSignInEvents } from '../client/element.ts'
+import { CountersignSignIn, type CountersignSignInEvents } from '../client/element/element.ts'
 import type { CountersignClient, Session, StartOrderOptions } from '../client/index.ts'
 import { byId } from './dom.ts'
 
 /**
- * Puts `<countersign-sign-in>` into a place of the page, in the place of what is there: a former one then takes its order
- * back. The session it makes is in the cookie alone.
+ * Replaces the content of `place` with a `<countersign-sign-in>`. One that was there cancels its order. The session is in the
+ * cookie only.
  */
 export function showOrder(place: HTMLElement, client: CountersignClient, order: StartOrderOptions): CountersignSignIn {
   const element = new CountersignSignIn()
@@ -18,7 +18,7 @@ export function showOrder(place: HTMLElement, client: CountersignClient, order: 
   return element
 }
 
-/** Calls `listener` with the detail of an element's event. */
+/** Calls `listener` with the detail of each event of this name. */
 export function onEvent<Name extends keyof CountersignSignInEvents>(
   element: CountersignSignIn,
   name: Name,
@@ -27,7 +27,7 @@ export function onEvent<Name extends keyof CountersignSignInEvents>(
   element.addEventListener(name, (event) => listener((event as CustomEvent<CountersignSignInEvents[Name]>).detail))
 }
 
-/** Lets people sign in with a phone. No order is made before they ask for it. */
+/** Prepares the sign-in with a phone. The order starts only when the user asks for it. */
 export function preparePhoneSignIn(client: CountersignClient, onSession: (session: Session) => void): void {
   const place = byId('phone-sign-in')
   const button = byId('show-code-button')

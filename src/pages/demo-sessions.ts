@@ -4,7 +4,7 @@ import { byId, element, fill } from './dom.ts'
 
 const moment = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
 
-/** Writes the caller's session into the page. */
+/** Shows the caller's session. */
 export function showSession(session: Session): void {
   const root = byId('signed-in')
   const how = session.orderId === undefined ? 'on this device' : 'with a phone'
@@ -12,10 +12,10 @@ export function showSession(session: Session): void {
   fill(root, 'adapter', session.adapterId)
   fill(root, 'user', session.userId)
   fill(root, 'since', `${moment.format(session.createdAt)}, ${how}`)
-  fill(root, 'until', `${moment.format(session.expiresAt)}; longer when you use it`)
+  fill(root, 'until', `${moment.format(session.expiresAt)}, or later if you keep using it`)
 }
 
-/** Lists the user's sessions, with a button to end each of the others. `act` runs what a button does. */
+/** Lists the user's sessions, with a button to end each of the others. `act` runs a button's action. */
 export async function showSessions(
   client: CountersignClient,
   act: (work: () => Promise<void>) => Promise<void>,
@@ -25,7 +25,7 @@ export async function showSessions(
   const end = async (session: Session): Promise<void> => {
     await client.revokeSession(session.id)
     await showSessions(client, act)
-    // The button that had the focus is gone.
+    // The focused button is gone.
     byId('sessions-title').focus()
   }
   byId('sessions').replaceChildren(...sessions.map((session) => row(session, () => act(() => end(session)))))

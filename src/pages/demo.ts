@@ -6,7 +6,7 @@ import { byId, fill } from './dom.ts'
 import { Tasks } from './tasks.ts'
 import { forgetToyWallet, openToyWallet } from './toy-wallet.ts'
 
-/** The demo: both ways to sign in, the session, and a signature order. The session is in the cookie alone. */
+/** The demo page: both ways to sign in, the session, and a signature order. The session is in the cookie only. */
 
 const client = createCountersignClient({ autoPersistToken: false })
 const views = { out: byId('signed-out'), in: byId('signed-in') }
@@ -38,7 +38,7 @@ async function signInHere(): Promise<void> {
   await arrive(session)
 }
 
-/** Shows a session that was made just now. */
+/** Shows a new session. */
 async function arrive(session: Session): Promise<void> {
   await showSignedIn(session)
   byId('session-title').focus()
@@ -68,13 +68,13 @@ function showSignedOut(): void {
   byId('chip').textContent = 'Not signed in'
   views.in.hidden = true
   views.out.hidden = false
-  // So that the wallet can answer the tap itself; when it fails, the tap fetches one.
+  // So that the wallet can open in the tap itself. If this fails, the sign-in fetches a nonce.
   client.prepareSignIn().catch(() => {})
 }
 
 function showWallet(): void {
   const toy = inPage === undefined ? openToyWallet() : undefined
-  fill(views.out, 'wallet', toy === undefined ? 'Nimiq Pay' : 'A toy, made in this page')
+  fill(views.out, 'wallet', toy === undefined ? 'Nimiq Pay' : 'Toy wallet, made in this page')
   fill(views.out, 'address', toy?.address)
   byId('toy-note').hidden = toy === undefined
   byId('new-wallet-button').hidden = toy === undefined

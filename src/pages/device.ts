@@ -1,4 +1,4 @@
-/** Browsers by what only they say; the order matters, since most also claim to be Chrome or Safari. */
+/** Patterns that identify browsers. Their order matters, because most browsers also claim to be Chrome or Safari. */
 const browsers: readonly (readonly [RegExp, string])[] = [
   [/\bEdg(A|iOS)?\//, 'Edge'],
   [/\b(OPR|Opera)\//, 'Opera'],
@@ -18,7 +18,7 @@ const systems: readonly (readonly [RegExp, string])[] = [
   [/\bLinux\b|\bX11\b/, 'Linux'],
 ]
 
-/** A user agent in words, such as "Firefox on Windows". It says what the device claims to be; anyone can claim anything. */
+/** A user agent in words, such as "Firefox on Windows". It is only the client's own claim. */
 export function describeDevice(userAgent: string): string {
   const browser = browsers.find(([pattern]) => pattern.test(userAgent))?.[1]
   const system = systems.find(([pattern]) => pattern.test(userAgent))?.[1]
@@ -26,5 +26,5 @@ export function describeDevice(userAgent: string): string {
   if (browser !== undefined || system !== undefined) return browser ?? `A browser on ${system}`
   // A program. Its name comes first, by convention.
   const program = /^[\w.-]{1,40}/.exec(userAgent)?.[0]
-  return program === undefined ? 'Not known' : `A program (${program})`
+  return program === undefined ? 'Unknown device' : `A program (${program})`
 }

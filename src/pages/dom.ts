@@ -1,13 +1,13 @@
-/** What the pages' scripts do to their documents. Text goes in as text only: no order and no server can add markup. */
+/** Access to the page's document. Text is inserted as text only, so that no order and no server can add markup. */
 
-/** The element with this id. The pages' HTML has it, or the page is broken. */
+/** The element with this id. Throws if the page has none. */
 export function byId<E extends HTMLElement = HTMLElement>(id: string): E {
   const element = document.getElementById(id)
   if (element === null) throw new Error(`the page has no #${id}`)
   return element as E
 }
 
-/** Writes a text into a slot, `data-slot`. An empty slot is hidden, and so is the row of facts that has nothing else to say. */
+/** Writes a text into the slot with this `data-slot`. Hides an empty slot, and a row of facts if all of its slots are empty. */
 export function fill(root: ParentNode, name: string, text: string | undefined): void {
   const slot = root.querySelector<HTMLElement>(`[data-slot="${name}"]`)
   if (slot === null) throw new Error(`the page has no slot ${name}`)
@@ -17,7 +17,7 @@ export function fill(root: ParentNode, name: string, text: string | undefined): 
   if (row !== null) row.hidden = [...row.querySelectorAll<HTMLElement>('[data-slot]')].every(({ hidden }) => hidden)
 }
 
-/** Shows one of several sections and moves the focus, and with it a screen reader, to its heading. */
+/** Shows one of several sections and moves the focus to its heading, which also makes a screen reader read it. */
 export function showOnly(section: HTMLElement, sections: readonly HTMLElement[]): void {
   for (const other of sections) other.hidden = other !== section
   section.querySelector<HTMLElement>('h1, h2')?.focus()
@@ -35,7 +35,7 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   return made
 }
 
-/** The content of a `<meta>` that the server filled in. */
+/** Content of a `<meta>` element that the server filled in; empty if there is none. */
 export function metaContent(name: string): string {
   return document.querySelector<HTMLMetaElement>(`meta[name="${name}"]`)?.content ?? ''
 }

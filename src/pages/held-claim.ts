@@ -1,20 +1,21 @@
 import type { Claim } from '../client/claim-url.ts'
 import { newClaimKey } from '../client/index.ts'
 import { readClaimLink } from './claim-link.ts'
+import { tryStorage } from './storage.ts'
 
-/** What this tab needs to claim an order, and to claim it again when an answer is lost or the page reloaded. */
+/** A claim that this tab keeps, to repeat it if an answer is lost or the page is reloaded. Without storage, a reload loses it. */
 export interface HeldClaim extends Claim {
-  /** Secret of this tab's own. */
+  /** Secret of this tab. */
   readonly claimKey: string
-  /** Wrong confirmation codes that were entered here. */
+  /** Number of wrong confirmation codes that were entered in this tab. */
   readonly wrongCodes: number
 }
 
 const storageKey = 'countersign.claim'
 
 /**
- * Takes the claim token out of the address bar: from here on it is in no history, no bookmark, no screenshot and no link that
- * someone copies from there. The tab keeps it until the request is over, because phones reload pages as they please.
+ * Reads the claim and removes its token from the address bar, so that the token gets into no history, bookmark, screenshot or
+ * copied link. The tab keeps the claim until the request is over, because phones reload pages at any time.
  */
 export function takeClaim(template: string): HeldClaim | undefined {
   const claim = readClaimLink(template, location)
@@ -26,7 +27,7 @@ export function takeClaim(template: string): HeldClaim | undefined {
   return held
 }
 
-/** Counts one more wrong confirmation code; returns how many there were. */
+/** Counts one more wrong confirmation code. Returns their number. */
 export function countWrongCode(): number {
   const kept = readKept()
   const wrongCodes = (kept?.wrongCodes ?? 0) + 1
@@ -34,30 +35,21 @@ export function countWrongCode(): number {
   return wrongCodes
 }
 
-/** Forgets the claim: the request is over. */
+/** Deletes the claim after the request is over. */
 export function forgetClaim(): void {
-  tryStorage((storage) => storage.removeItem(storageKey))
+  tryStorage('sessionStorage', (storage) => storage.removeItem(storageKey))
 }
 
 function keep(held: HeldClaim): void {
-  tryStorage((storage) => storage.setItem(storageKey, JSON.stringify(held)))
+  tryStorage('sessionStorage', (storage) => storage.setItem(storageKey, JSON.stringify(held)))
 }
 
 function readKept(): HeldClaim | undefined {
-  const text = tryStorage((storage) => storage.getItem(storageKey))
+  const text = tryStorage('sessionStorage', (storage) => storage.getItem(storageKey))
   return text === undefined || text === null ? undefined : (JSON.parse(text) as HeldClaim)
 }
 
 /** Whether a kept claim is for the page's own address. */
 function isHere({ orderId }: HeldClaim): boolean {
   return `${location.pathname}${location.search}`.split(/[/?&=]/).includes(orderId)
-}
-
-/** Without storage (a browser's privacy settings) a reload loses the claim, and nothing else. */
-function tryStorage<T>(use: (storage: Storage) => T): T | undefined {
-  try {
-    return use(sessionStorage)
-  } catch {
-    return undefined
-  }
 }

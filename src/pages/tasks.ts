@@ -2,18 +2,18 @@ import { CountersignClientError } from '../client/index.ts'
 import { byId, fill } from './dom.ts'
 import { noticeOf } from './words.ts'
 
-/** After this long without an answer people are told that it is still being tried, milliseconds. */
+/** Time without an answer after which the page says that it is still trying, in milliseconds. */
 const slowMs = 3000
 
-const offline = 'You are offline. It goes on as soon as the connection is back.'
-const slow = 'The service does not answer. Still trying.'
+const offline = 'You are offline. This page continues when you are back online.'
+const slow = 'The service is slow to answer. Still trying …'
 
-/** What is to be done. The signal aborts when its user wants something else instead. */
+/** A task. Its signal aborts if the user chooses another task instead. */
 export type Task = (signal: AbortSignal) => Promise<void>
 
 /**
- * Does what people ask a page for, one thing at a time, and says what comes of it in the page's `#notice`, with a button to
- * try again after a failure.
+ * Runs the tasks that the user starts, one at a time. Shows their progress and their failures in the page's `#notice`, with a
+ * button to try again after a failure.
  */
 export class Tasks {
   readonly #notice = byId('notice')
@@ -21,7 +21,7 @@ export class Tasks {
   #running: { readonly controller: AbortController; readonly done: Promise<void> } | undefined
   #again: Task | undefined
 
-  /** `isHandled` may deal with an error code in its own way; with true, nothing more is said. */
+  /** `isHandled` may handle an error code itself; if it returns true, no notice is shown. */
   constructor(isHandled: (code: string) => boolean = () => false) {
     this.#isHandled = isHandled
     byId('retry-button').addEventListener('click', () => this.#again !== undefined && void this.run(this.#again))
@@ -32,7 +32,7 @@ export class Tasks {
     return this.#running !== undefined
   }
 
-  /** Does it, unless something else is being done. Never rejects. */
+  /** Runs a task, unless another one is running. Never rejects. */
   async run(task: Task): Promise<void> {
     if (this.busy) return
     const controller = new AbortController()
@@ -40,7 +40,7 @@ export class Tasks {
     await this.#running.done
   }
 
-  /** Does it instead of whatever is being done. Never rejects. */
+  /** Runs a task in place of the running one, which is aborted. Never rejects. */
   async runInstead(task: Task): Promise<void> {
     const running = this.#running
     running?.controller.abort()
@@ -67,7 +67,7 @@ export class Tasks {
     }
   }
 
-  /** Says something, or with no text nothing any more. `again` is what "Try again" does. */
+  /** Shows a notice, or hides it if the text is empty. The button "Try again" runs `again`. */
   #say(text: string, again?: Task): void {
     this.#again = again
     this.#notice.hidden = text === ''

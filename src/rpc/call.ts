@@ -1,20 +1,26 @@
 import type { RequestContext } from '../request.ts'
 
-/** What a handler gets besides the request's message, whichever skin brought it. */
+/** The protocol over which a call came. */
+export type Protocol = 'connect' | 'grpc' | 'grpc-web' | 'rest' | 'better-auth'
+
+/** What a handler gets in addition to the request's message, over whatever protocol it came. */
 export interface Call {
+  readonly protocol: Protocol
   readonly request: RequestContext
-  /** Headers to send with the response. */
+  /** Headers to send with the response if the call succeeds. None of them is sent if it fails. */
   readonly responseHeaders: Headers
-  /** Aborts when the caller has gone or the call is over. */
+  /** Aborts if the caller leaves, or once the call is over. */
   readonly signal: AbortSignal
+  /** Time in ms for which the caller waits for the answer. Absent if the caller set no deadline. */
+  readonly timeoutMs?: number | undefined
 }
 
-/** Has the response set cookies. */
+/** Sets cookies with the response. */
 export function setCookies(call: Call, cookies: readonly string[]): void {
   for (const cookie of cookies) call.responseHeaders.append('set-cookie', cookie)
 }
 
-/** Hands a new session's artifacts to the caller: the cookie, and the token for those who read it from a header. */
+/** Sets a new session's cookie and its token, as the header `set-auth-token`, with the response. */
 export function setSession(call: Call, issued: { readonly token: string; readonly cookies: readonly string[] }): void {
   setCookies(call, issued.cookies)
   call.responseHeaders.set('set-auth-token', issued.token)

@@ -1,36 +1,198 @@
 import { Code, ConnectError, type ConnectRouter } from '@connectrpc/connect'
-import { Health, HealthCheckResponse_ServingStatus as ServingStatus } from '../../gen/grpc/health/v1/health_pb.ts'
+import {
+  Health,
+  HealthCheckResponse_ServingStatus as ServingStatus,
+} from '../../gen/server/grpc/health/v1/health_pb.ts'
+import { turns } from '../timing/turns.ts'
 
-/** What the health service tells of. */
+/** What the health service reports on. */
 export interface HealthSource {
-  /** Full names of the services, such as `countersign.v1.SignInService`. All are as well as the process is. */
+  /** Full names of the services, such as `countersign.v1.SignInService`. All of them have the status of the process. */
   readonly services: readonly string[]
-  /** Resolves when the store answers. */
+  /** Resolves when the store answers. Settles within the store's time limit. */
   readonly ready: () => Promise<void>
-  /** Aborts when the server means to stop. */
+  /** Aborts when the server begins to stop. */
   readonly shutdown: AbortSignal
 }
 
+/** Time between two probes of the store while there are watchers, in ms. */
+const probeIntervalMs = 2_000
+
 /**
- * Registers grpc.health.v1.Health, which gRPC's load balancers and Kubernetes ask. Check and List say what `/readyz` says; an
- * empty service name means the whole server. Watch is not served: gRPC's clients then take the server to be well.
+ * Time after which an unchanged status is sent again, in ms. gRPC's clients ignore the repetition, but proxies, and
+ * this server's own port, cut a stream that stays silent: common limits begin at 60 s.
  */
-export function registerHealth(router: ConnectRouter, { services, ready, shutdown }: HealthSource): void {
-  const status = async () => {
-    if (shutdown.aborted) return { status: ServingStatus.NOT_SERVING }
-    return await ready().then(
-      () => ({ status: ServingStatus.SERVING }),
-      () => ({ status: ServingStatus.NOT_SERVING }),
-    )
-  }
+const repeatIntervalMs = 30_000
+
+/**
+ * Life of a stream that begins while the server stops, in ms. A client that has had a message may open the next stream
+ * as soon as one ends, without a pause (gRPC's C core does), and would do so again and again.
+ */
+const stoppingStreamMs = 1_000
+
+/**
+ * Registers grpc.health.v1.Health, which gRPC's clients, load balancers and Kubernetes ask. It says what `/readyz`
+ * says: SERVING while the store answers, NOT_SERVING while it does not and from the moment the server begins to stop.
+ * The empty service name stands for the whole server.
+ *
+ * Check and List probe the store. Watch sends the status at once, then each change, at most about 5 s late, and repeats
+ * an unchanged status every 30 s. An unknown service is NOT_FOUND for Check and SERVICE_UNKNOWN for Watch, whose stream
+ * stays open. Streams end when the server stops, after NOT_SERVING.
+ *
+ * Source: https://github.com/grpc/grpc/blob/master/doc/health-checking.md
+ */
+export function registerHealth(router: ConnectRouter, source: HealthSource): void {
+  const health = new ServerHealth(source)
+  const isKnown = (service: string): boolean => service === '' || source.services.includes(service)
   router.service(Health, {
     check: async ({ service }) => {
-      if (service === '' || services.includes(service)) return await status()
-      throw new ConnectError('There is no such service here', Code.NotFound)
+      if (!isKnown(service)) throw new ConnectError('This server has no service of this name', Code.NotFound)
+      return { status: await health.probe() }
     },
     list: async () => {
-      const now = await status()
-      return { statuses: Object.fromEntries(['', ...services].map((service) => [service, now])) }
+      const status = await health.probe()
+      return { statuses: Object.fromEntries(['', ...source.services].map((service) => [service, { status }])) }
+    },
+    async *watch({ service }, { signal, responseHeader }) {
+      // The messages are too small to be compressed anyway, and the health checking of gRPC's C core (1.51, in Debian
+      // 12) crashes on an answer that names a compression.
+      responseHeader.delete('grpc-encoding')
+      for await (const status of health.watch(isKnown(service), signal)) yield { status }
     },
   })
+}
+
+/** The health of this process. However many ask or watch, there is at most one probe of the store at a time. */
+class ServerHealth {
+  readonly #ready: () => Promise<void>
+  readonly #shutdown: AbortSignal
+  /** Wakes each watcher, which then looks at the status again. */
+  readonly #watchers = new Set<() => void>()
+  /** The newest result while there are watchers; `undefined` before the first. */
+  #status: ServingStatus | undefined
+  #probe: Promise<ServingStatus> | undefined
+  /** The pause between two probes, for as long as there are watchers. */
+  #polling: Sleep | undefined
+
+  constructor({ ready, shutdown }: HealthSource) {
+    this.#ready = ready
+    this.#shutdown = shutdown
+    // One listener for all: removing one of many from a signal takes time in proportion to their number.
+    shutdown.addEventListener('abort', () => {
+      this.#stopPolling()
+      this.#wakeWatchers()
+    })
+  }
+
+  /** Asks the store, or waits for the probe that is running. */
+  async probe(): Promise<ServingStatus> {
+    if (this.#shutdown.aborted) return ServingStatus.NOT_SERVING
+    this.#probe ??= this.#ready()
+      .then(
+        () => ServingStatus.SERVING,
+        () => ServingStatus.NOT_SERVING,
+      )
+      .finally(() => {
+        this.#probe = undefined
+      })
+    return await this.#probe
+  }
+
+  /**
+   * Yields the status of a service that is known here, or SERVICE_UNKNOWN; then each change. A watcher that reads
+   * slowly gets the newest status, not every one in between. Ends when the server stops or the watcher leaves; rejects
+   * with deadline_exceeded when the caller's deadline has passed.
+   */
+  async *watch(known: boolean, signal: AbortSignal): AsyncGenerator<ServingStatus, void, undefined> {
+    const sleep = new Sleep()
+    const wake = (): void => sleep.end()
+    this.#addWatcher(wake)
+    signal.addEventListener('abort', wake)
+    try {
+      yield* this.#follow(known, signal, sleep)
+    } finally {
+      signal.removeEventListener('abort', wake)
+      this.#removeWatcher(wake)
+    }
+  }
+
+  async *#follow(known: boolean, signal: AbortSignal, sleep: Sleep): AsyncGenerator<ServingStatus, void, undefined> {
+    const startedAt = performance.now()
+    const endsAt = this.#shutdown.aborted ? startedAt + stoppingStreamMs : startedAt
+    let repeatAt = startedAt + repeatIntervalMs
+    let sent: ServingStatus | undefined
+    while (!signal.aborted) {
+      const stopping = this.#shutdown.aborted
+      const own = stopping ? ServingStatus.NOT_SERVING : this.#status
+      const status = known ? own : ServingStatus.SERVICE_UNKNOWN
+      const now = performance.now()
+      if (status !== undefined && (status !== sent || now >= repeatAt)) {
+        sent = status
+        repeatAt = now + repeatIntervalMs
+        yield status
+        continue
+      }
+      if (stopping && now >= endsAt) return
+      await sleep.atMost((stopping ? endsAt : repeatAt) - now)
+    }
+    const { reason } = signal
+    if (reason instanceof ConnectError && reason.code === Code.DeadlineExceeded) throw reason
+  }
+
+  #addWatcher(wake: () => void): void {
+    this.#watchers.add(wake)
+    if (this.#polling !== undefined || this.#shutdown.aborted) return
+    this.#polling = new Sleep()
+    void this.#poll(this.#polling)
+  }
+
+  #removeWatcher(wake: () => void): void {
+    this.#watchers.delete(wake)
+    turns.delete(wake)
+    if (this.#watchers.size === 0) this.#stopPolling()
+  }
+
+  #wakeWatchers(): void {
+    for (const wake of this.#watchers) turns.add(wake)
+  }
+
+  #stopPolling(): void {
+    const polling = this.#polling
+    this.#polling = undefined
+    // The next watcher must not be told an old status.
+    this.#status = undefined
+    polling?.end()
+  }
+
+  async #poll(sleep: Sleep): Promise<void> {
+    while (this.#polling === sleep) {
+      const status = await this.probe()
+      if (this.#polling !== sleep) return
+      if (status !== this.#status) {
+        this.#status = status
+        this.#wakeWatchers()
+      }
+      await sleep.atMost(probeIntervalMs)
+    }
+  }
+}
+
+/** A wait that can be ended early. */
+class Sleep {
+  #end: (() => void) | undefined
+
+  end(): void {
+    this.#end?.()
+  }
+
+  async atMost(ms: number): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, Math.max(1, Math.ceil(ms)))
+      this.#end = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+    this.#end = undefined
+  }
 }

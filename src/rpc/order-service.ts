@@ -1,118 +1,109 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import {
-  type ApproveOrderRequest,
-  type ApproveOrderResponseSchema,
-  type CancelOrderRequest,
-  type CancelOrderResponseSchema,
-  type ClaimOrderRequest,
-  type ClaimOrderResponseSchema,
-  type FinalizeOrderRequest,
-  type FinalizeOrderResponseSchema,
-  type GetOrderChallengeRequest,
-  type GetOrderChallengeResponseSchema,
   OrderKind,
+  type OrderService,
   OrderStatus,
-  type RejectOrderRequest,
-  type RejectOrderResponseSchema,
-  type StartOrderRequest,
-  type StartOrderResponseSchema,
-  type WatchOrderRequest,
   type WatchOrderResponseSchema,
-} from '../../gen/countersign/v1/order_service_pb.ts'
+} from '../../gen/server/countersign/v1/order_service_pb.ts'
+import { enumWords } from '../enum-words.ts'
 import { CountersignError } from '../errors.ts'
-import type * as domain from '../order.ts'
-import type { OrderEvent } from '../order-watch.ts'
-import type { Orders } from '../orders.ts'
-import { type Call, setSession } from './call.ts'
-import type { Reply } from './methods.ts'
-import { sessionMessage } from './session-service.ts'
+import type * as domain from '../order/order.ts'
+import type { Orders } from '../order/orders.ts'
+import type { OrderEvent } from '../order/watch.ts'
+import { setSession } from './call.ts'
+import type { ServiceHandlers } from './methods.ts'
+import { sessionFields } from './session-service.ts'
 
-/** The RPCs of OrderService as plain functions: message and call in, message or messages out. */
-export interface OrderHandlers {
-  startOrder(message: StartOrderRequest, call: Call): Reply<typeof StartOrderResponseSchema>
-  claimOrder(message: ClaimOrderRequest, call: Call): Reply<typeof ClaimOrderResponseSchema>
-  getOrderChallenge(message: GetOrderChallengeRequest, call: Call): Reply<typeof GetOrderChallengeResponseSchema>
-  approveOrder(message: ApproveOrderRequest, call: Call): Reply<typeof ApproveOrderResponseSchema>
-  rejectOrder(message: RejectOrderRequest, call: Call): Reply<typeof RejectOrderResponseSchema>
-  cancelOrder(message: CancelOrderRequest, call: Call): Reply<typeof CancelOrderResponseSchema>
-  finalizeOrder(message: FinalizeOrderRequest, call: Call): Reply<typeof FinalizeOrderResponseSchema>
-  watchOrder(
-    message: WatchOrderRequest,
-    call: Call,
-  ): AsyncGenerator<MessageInitShape<typeof WatchOrderResponseSchema>, void, undefined>
-}
+const kinds = enumWords(OrderKind)
+const statuses = enumWords(OrderStatus)
 
-const kinds: Record<domain.OrderKind, OrderKind> = { login: OrderKind.LOGIN, sign: OrderKind.SIGN }
-
-const statuses: Record<domain.OrderStatus, OrderStatus> = {
-  created: OrderStatus.CREATED,
-  claimed: OrderStatus.CLAIMED,
-  waiting_user: OrderStatus.WAITING_USER,
-  approved: OrderStatus.APPROVED,
-  finalized: OrderStatus.FINALIZED,
-  rejected: OrderStatus.REJECTED,
-  cancelled: OrderStatus.CANCELLED,
-  expired: OrderStatus.EXPIRED,
-}
-
-/** OrderService over the domain. */
-export function orderHandlers(orders: Orders): OrderHandlers {
+/** OrderService on the domain. */
+export function orderHandlers(orders: Orders): ServiceHandlers<typeof OrderService> {
   return {
-    async startOrder({ kind, ...input }, call) {
-      const started = await orders.start({ ...input, kind: kindOf(kind) }, call.request)
-      return { ...statusOf(started), kind, expiresAt: BigInt(started.expiresAt) }
+    startOrder: {
+      limit: 'start order',
+      async handle({ kind, ...input }, call) {
+        const started = await orders.start({ ...input, kind: kindOf(kind) }, call.request)
+        return { ...statusOf(started), kind, expiresAt: BigInt(started.expiresAt) }
+      },
     },
-    async claimOrder(message, call) {
-      const claimed = await orders.claim(message, call.request)
-      return { ok: true, ...statusOf(claimed) }
+    claimOrder: {
+      limit: 'order',
+      async handle(input, call) {
+        return { ok: true, ...statusOf(await orders.claim(input, call.request)) }
+      },
     },
-    async getOrderChallenge(message, call) {
-      const { kind, issuedAt, expiresAt, ...challenge } = await orders.challenge(message, call.request)
-      return {
-        ...statusOf(challenge),
-        kind: kinds[kind],
-        issuedAt: BigInt(issuedAt),
-        expiresAt: BigInt(expiresAt),
-      }
+    getOrderChallenge: {
+      limit: 'order',
+      async handle(input, call) {
+        const { kind, issuedAt, expiresAt, ...challenge } = await orders.readChallenge(input, call.request)
+        return {
+          ...statusOf(challenge),
+          kind: kinds.numberOf(kind),
+          issuedAt: BigInt(issuedAt),
+          expiresAt: BigInt(expiresAt),
+        }
+      },
     },
-    async approveOrder({ proof, ...message }, call) {
-      if (proof === undefined) throw new CountersignError('INVALID_REQUEST', 'proof: value is required')
-      return { ok: true, ...statusOf(await orders.approve({ ...message, proof }, call.request)) }
+    approveOrder: {
+      limit: 'order',
+      async handle({ proof, ...input }, call) {
+        if (proof === undefined)
+          throw new CountersignError('INVALID_REQUEST', 'proof: value is required', { metadata: { field: 'proof' } })
+        return { ok: true, ...statusOf(await orders.approve({ ...input, proof }, call.request)) }
+      },
     },
-    async rejectOrder(message, call) {
-      return { ok: true, ...statusOf(await orders.reject(message, call.request)) }
+    rejectOrder: {
+      limit: 'order',
+      async handle(input, call) {
+        return { ok: true, ...statusOf(await orders.reject(input, call.request)) }
+      },
     },
-    async cancelOrder(message, call) {
-      return { ok: true, ...statusOf(await orders.cancel(message, call.request)) }
+    cancelOrder: {
+      limit: 'order',
+      async handle(input, call) {
+        return { ok: true, ...statusOf(await orders.cancel(input, call.request)) }
+      },
     },
-    async finalizeOrder(message, call) {
-      const finalized = await orders.finalize(message, call.request)
-      const { orderId, kind, status, redirectTo } = finalized
-      const common = { ok: true, orderId, status: statuses[status], kind: kinds[kind], redirectTo }
-      if (finalized.kind === 'sign') return { ...common, proofArtifact: finalized.proofArtifact }
-      const { issued } = finalized
-      setSession(call, issued)
-      return { ...common, token: issued.token, session: sessionMessage(issued.session, true) }
+    finalizeOrder: {
+      limit: 'order',
+      async handle(input, call) {
+        const finalized = await orders.finalize(input, call.request)
+        const { orderId, kind, status, redirectTo } = finalized
+        const common = { ok: true, orderId, status: statuses.numberOf(status), kind: kinds.numberOf(kind), redirectTo }
+        switch (finalized.kind) {
+          case 'sign':
+            return { ...common, proofArtifact: finalized.proofArtifact }
+          case 'login': {
+            const { issued } = finalized
+            setSession(call, issued)
+            return { ...common, token: issued.token, session: sessionFields(issued.session, true) }
+          }
+        }
+      },
     },
-    async *watchOrder(message, call) {
-      for await (const event of orders.watch(message, call.request, call.signal)) yield eventMessage(event)
+    watchOrder: {
+      limit: 'order',
+      async *handle(input, call) {
+        for await (const event of orders.watch(input, call.request, call.signal)) yield eventFields(event)
+      },
     },
   }
 }
 
 /** An event as the API shows it. */
-function eventMessage(event: OrderEvent): MessageInitShape<typeof WatchOrderResponseSchema> {
-  return { ...event, status: statuses[event.status], kind: kinds[event.kind], at: BigInt(event.at) }
+function eventFields(event: OrderEvent): MessageInitShape<typeof WatchOrderResponseSchema> {
+  return { ...event, status: statuses.numberOf(event.status), kind: kinds.numberOf(event.kind), at: BigInt(event.at) }
 }
 
 function statusOf<State extends { readonly status: domain.OrderStatus }>(
   state: State,
 ): Omit<State, 'status'> & { readonly status: OrderStatus } {
-  return { ...state, status: statuses[state.status] }
+  return { ...state, status: statuses.numberOf(state.status) }
 }
 
-function kindOf(kind: OrderKind): domain.OrderKind {
-  if (kind === OrderKind.LOGIN) return 'login'
-  if (kind === OrderKind.SIGN) return 'sign'
-  throw new CountersignError('INVALID_REQUEST', 'kind: must be login or sign')
+function kindOf(value: OrderKind): domain.OrderKind {
+  const kind = kinds.wordOf(value)
+  if (kind === undefined) throw new CountersignError('INVALID_REQUEST', `kind: must be ${kinds.words.join(' or ')}`)
+  return kind
 }

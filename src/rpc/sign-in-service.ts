@@ -1,31 +1,26 @@
-import type {
-  IssueNonceRequest,
-  IssueNonceResponseSchema,
-  VerifySignInRequest,
-  VerifySignInResponseSchema,
-} from '../../gen/countersign/v1/sign_in_service_pb.ts'
-import type { SignIn } from '../sign-in.ts'
-import { type Call, setSession } from './call.ts'
-import type { Reply } from './methods.ts'
-import { sessionMessage } from './session-service.ts'
+import type { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
+import type { SignIn } from '../sign-in/sign-in.ts'
+import { setSession } from './call.ts'
+import type { ServiceHandlers } from './methods.ts'
+import { sessionFields } from './session-service.ts'
 
-/** The RPCs of SignInService as plain functions: message and call in, message out. */
-export interface SignInHandlers {
-  issueNonce(message: IssueNonceRequest, call: Call): Reply<typeof IssueNonceResponseSchema>
-  verifySignIn(message: VerifySignInRequest, call: Call): Reply<typeof VerifySignInResponseSchema>
-}
-
-/** SignInService over the domain. */
-export function signInHandlers(signIn: SignIn): SignInHandlers {
+/** SignInService on the domain. */
+export function signInHandlers(signIn: SignIn): ServiceHandlers<typeof SignInService> {
   return {
-    async issueNonce({ appName }, call) {
-      const { issuedAt, expiresAt, ...challenge } = await signIn.issueNonce(appName, call.request)
-      return { ...challenge, issuedAt: BigInt(issuedAt), expiresAt: BigInt(expiresAt) }
+    issueNonce: {
+      limit: 'sign-in',
+      async handle({ appName }, call) {
+        const { issuedAt, expiresAt, ...challenge } = await signIn.issueNonce(appName, call.request)
+        return { ...challenge, issuedAt: BigInt(issuedAt), expiresAt: BigInt(expiresAt) }
+      },
     },
-    async verifySignIn({ nonceId, ...proof }, call) {
-      const issued = await signIn.verify(nonceId, proof, call.request)
-      setSession(call, issued)
-      return { ok: true, token: issued.token, session: sessionMessage(issued.session, true) }
+    verifySignIn: {
+      limit: 'sign-in',
+      async handle({ nonceId, ...proof }, call) {
+        const issued = await signIn.verify(nonceId, proof, call.request)
+        setSession(call, issued)
+        return { ok: true, token: issued.token, session: sessionFields(issued.session, true) }
+      },
     },
   }
 }

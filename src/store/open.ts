@@ -1,7 +1,8 @@
 import { openSqliteStore } from './sqlite.ts'
 import type { Store } from './store.ts'
 
-const FORMS =
+/** The forms of a store's URL, for error messages. */
+const forms =
   'sqlite:./file.db, sqlite::memory:, redis://host:6379/0, rediss://host, redis+cluster://host1,host2 or redis+sentinel://host1,host2/name'
 
 /**
@@ -9,23 +10,25 @@ const FORMS =
  *
  * | URL | store |
  * |---|---|
- * | `sqlite:./file.db`, `sqlite:/folder/file.db` | a file, made if it is missing |
- * | `sqlite::memory:` | memory: gone when the process ends |
+ * | `sqlite:./file.db`, `sqlite:/folder/file.db` | a file, created if it is missing |
+ * | `sqlite::memory:` | memory, lost when the process ends |
  * | `redis://user:password@host:6379/0` | one Redis server, 7 or newer |
- * | `redis+cluster://user:password@host1:6379,host2` | a Redis cluster; any of its nodes will do to find the others |
- * | `redis+sentinel://user:password@host1:26379,host2/name` | the master of that name, whichever it is |
+ * | `redis+cluster://user:password@host1:6379,host2` | a Redis cluster; any of its nodes leads to the others |
+ * | `redis+sentinel://user:password@host1:26379,host2/name` | the current master of that name, as the sentinels know it |
  *
  * With `rediss` in place of `redis` the connections use TLS.
  *
- * @throws TypeError when the URL has none of these forms; the message does not repeat it, for it can hold a password.
- * @throws StoreOpenError when the store cannot be opened: one line that says what to change.
+ * @throws TypeError if the URL has none of these forms. The message does not repeat it, because it can contain a
+ * password.
+ * @throws StoreOpenError if the store cannot be opened. The message is one line that says what to change.
  */
 export async function openStore(url: string): Promise<Store> {
   const [, scheme, rest = ''] = /^(sqlite|rediss?(?:\+\w+)?):(.*)$/s.exec(url) ?? []
-  // sqlite://file.db would mean a file in the root folder, which nobody means.
+  // By the rules of URLs, file.db in sqlite://file.db is a host; as a path it would be in the root folder. Nobody means
+  // either.
   if (scheme === 'sqlite' && rest !== '' && !/^\/\/(?!\/)/.test(rest)) return openSqliteStore(rest)
-  if (scheme === undefined || scheme === 'sqlite') throw new TypeError(`The store must be one of ${FORMS}`)
-  // Loaded on demand: the embedded default needs no Redis client.
-  const { openRedisStore } = await import('./redis.ts')
+  if (scheme === undefined || scheme === 'sqlite') throw new TypeError(`The store must be one of ${forms}`)
+  // Loaded on demand, because the embedded default does not need the Redis client.
+  const { openRedisStore } = await import('./redis/store.ts')
   return openRedisStore(url)
 }

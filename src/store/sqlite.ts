@@ -7,21 +7,32 @@ import { StoreOpenError } from './open-error.ts'
 import type { Life, Store, VersionedValue } from './store.ts'
 import { Watchers } from './watchers.ts'
 
-const SCHEMA_VERSION = 1
-// "CSGN": tells a file of Countersign from anyone else's SQLite file.
-const APPLICATION_ID = 0x4353474e
-// Waiting for another process's write blocks the event loop, so not for long.
-const BUSY_TIMEOUT_MS = 1000
-const RETRY_AFTER_MS = 1000
-const FOREVER = Number.MAX_SAFE_INTEGER
+/** Version of the tables, kept in the file as `user_version`. */
+const schemaVersion = 1
 
-const SWEEP_EVERY_MS = 5000
-// While expired rows are left, slices follow each other with pauses in which the event loop serves requests.
-const SWEEP_AGAIN_MS = 10
-const ROWS_PER_SWEEP = 200
+/** "CSGN", kept in the file as `application_id`: tells a file of Countersign from other SQLite files. */
+const applicationId = 0x4353474e
 
-// Entries have a rowid: their values are too long to move about in the tree of the keys.
-const SCHEMA = `
+/** How long a step waits for another process's write, in milliseconds. It blocks the event loop, so not for long. */
+const busyTimeoutMs = 1000
+
+/** What a caller is told to wait when the store does not answer, in milliseconds. */
+const retryAfterMs = 1000
+
+/** The time at which a value that lives forever expires, in milliseconds since 1970. */
+const never = Number.MAX_SAFE_INTEGER
+
+/** From the end of one removal of expired rows to the next, in milliseconds. */
+const sweepIntervalMs = 5000
+
+/** The same while expired rows are left, in milliseconds: a pause in which the event loop serves requests. */
+const sweepPauseMs = 10
+
+/** Most rows of each table that one sweep removes. */
+const rowsPerSweep = 200
+
+// `entries` keeps its rowid, because values are too long to be stored in the tree of the keys.
+const schema = `
   CREATE TABLE entries (
     key TEXT PRIMARY KEY,
     value TEXT NOT NULL,
@@ -36,31 +47,34 @@ const SCHEMA = `
     PRIMARY KEY (set_key, member)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX members_by_expiry ON members (expires_at);
-  PRAGMA application_id = ${APPLICATION_ID};
-  PRAGMA user_version = ${SCHEMA_VERSION};
+  PRAGMA application_id = ${applicationId};
+  PRAGMA user_version = ${schemaVersion};
 `
 
 /**
  * Opens the embedded store: one SQLite file, or memory.
  *
- * It serves one process (`shared` is false). Several may have the file open, as happens for a moment when a service is
- * replaced, and every step stays atomic between them; but a wake-up reaches only the watchers in its own process.
+ * It is meant for one process (`shared` is false). Several may have the file open, as happens for a moment when a
+ * service is replaced, and every step is atomic between them; but a wake-up reaches only the watchers in its own
+ * process.
  *
- * A write is safe from a crash of the process at once. A power cut can lose the last moments, never the file.
+ * A write survives a crash of the process at once. A power cut can lose the last moments, but does not damage the file.
  *
- * @param location the path of the file, made with mode 0600 if it is missing because it holds secrets; or ':memory:'.
- * @throws StoreOpenError when the file cannot be opened, is not a store of Countersign, or has a newer schema.
+ * @param location path of the file, or ':memory:'. A missing file is created with mode 0600, because it contains
+ * secrets.
+ * @throws StoreOpenError if the file cannot be opened, is not a store of Countersign, or has a newer schema.
  */
 export async function openSqliteStore(location: string): Promise<Store> {
   const path = location === ':memory:' ? location : ownFile(location)
   const database = openDatabase(path, location)
-  return new SqliteStore(database, location, path === ':memory:' ? new Watchers() : watchersOfFile(path))
+  const watchers = path === ':memory:' ? new Watchers() : watchersOfFile(path)
+  return new SqliteStore({ database, location, watchers })
 }
 
 function ownFile(location: string): string {
   const path = resolve(location)
   try {
-    // SQLite would make it readable by everyone; the files beside it get the mode of this one.
+    // SQLite would create it readable for everyone. The files that it puts beside it get the mode of this one.
     closeSync(openSync(path, 'a', 0o600))
     return realpathSync(path)
   } catch (cause) {
@@ -71,7 +85,7 @@ function ownFile(location: string): string {
 function openDatabase(path: string, location: string): DatabaseSync {
   let database: DatabaseSync | undefined
   try {
-    database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS })
+    database = new DatabaseSync(path, { timeout: busyTimeoutMs })
     prepareSchema(database)
     return database
   } catch (cause) {
@@ -90,21 +104,21 @@ function describe(cause: unknown): string {
 }
 
 function prepareSchema(database: DatabaseSync): void {
-  // Before anything is written, so that a wrong path leaves someone else's file as it was.
-  if (!isEmpty(database) && readPragma(database, 'application_id') !== APPLICATION_ID) {
+  // Checked before anything is written, so that a wrong path does not change someone else's file.
+  if (!isEmpty(database) && readPragma(database, 'application_id') !== applicationId) {
     throw new Error('it is the SQLite file of another application')
   }
   database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL')
   database.exec('BEGIN IMMEDIATE')
   try {
     const version = readPragma(database, 'user_version')
-    if (version > SCHEMA_VERSION) {
+    if (version > schemaVersion) {
       throw new Error(
-        `it has schema version ${version} of a newer Countersign, and this one knows up to ${SCHEMA_VERSION}`,
+        `it has schema version ${version} of a newer Countersign, and this one knows up to ${schemaVersion}`,
       )
     }
-    // Asked again under the lock: another process may have made the tables in the meantime.
-    if (isEmpty(database)) database.exec(SCHEMA)
+    // Checked again under the lock, because another process may have created the tables in the meantime.
+    if (isEmpty(database)) database.exec(schema)
     database.exec('COMMIT')
   } catch (error) {
     if (database.isTransaction) database.exec('ROLLBACK')
@@ -120,7 +134,9 @@ function readPragma(database: DatabaseSync, name: 'application_id' | 'user_versi
   return Number(database.prepare(`PRAGMA ${name}`).get()?.[name])
 }
 
-// Handles of one file in one process share their watchers. An entry stays: a few bytes for each file ever opened.
+/**
+ * Shared by the handles of one file in this process. Entries are never removed: a few bytes for each file ever opened.
+ */
 const watchersByFile = new Map<string, Watchers>()
 
 function watchersOfFile(path: string): Watchers {
@@ -129,26 +145,34 @@ function watchersOfFile(path: string): Watchers {
   return watchers
 }
 
+interface SqliteStoreParts {
+  readonly database: DatabaseSync
+  /** As the operator wrote it. */
+  readonly location: string
+  readonly watchers: Watchers
+}
+
 class SqliteStore implements Store {
   readonly description: string
   readonly shared = false
   readonly #database: DatabaseSync
   readonly #watchers: Watchers
+  /** Ends each watch of this handle. */
   readonly #watches = new Set<() => void>()
   readonly #statements: ReturnType<typeof prepareStatements>
   #sweepTimer: NodeJS.Timeout
 
-  constructor(database: DatabaseSync, location: string, watchers: Watchers) {
+  constructor({ database, location, watchers }: SqliteStoreParts) {
     this.description = location === ':memory:' ? 'SQLite in memory' : `SQLite file ${location}`
     this.#database = database
     this.#watchers = watchers
     this.#statements = prepareStatements(database)
-    this.#sweepTimer = this.#sweepIn(SWEEP_EVERY_MS)
+    this.#sweepTimer = this.#sweepIn(sweepIntervalMs)
   }
 
   async get(key: string): Promise<VersionedValue | undefined> {
     const [row] = this.#step(() => this.#statements.get.all(key, Date.now()))
-    return row && { value: String(row.value), version: Number(row.version) }
+    return row === undefined ? undefined : { value: String(row.value), version: Number(row.version) }
   }
 
   async create(key: string, value: string, life: Life): Promise<boolean> {
@@ -158,7 +182,7 @@ class SqliteStore implements Store {
 
   async take(key: string): Promise<string | undefined> {
     const [row] = this.#step(() => this.#statements.take.all(key, Date.now()))
-    return row && String(row.value)
+    return row === undefined ? undefined : String(row.value)
   }
 
   async compareAndSet(
@@ -171,11 +195,12 @@ class SqliteStore implements Store {
     const expiresAt = expiryOf(life)
     const { changes } = this.#step(() => this.#statements.compareAndSet.run(value, expiresAt, key, version, Date.now()))
     if (changes === 0) return false
-    if (options.wake) this.#watchers.wake(key)
+    if (options.wake === true) this.#watchers.wake(key)
     return true
   }
 
   async watch(key: string, onWake: () => void): Promise<() => void> {
+    // A closed store has no watches.
     this.#step(() => undefined)
     const remove = this.#watchers.add(key, onWake)
     const unwatch = () => {
@@ -211,7 +236,7 @@ class SqliteStore implements Store {
     this.#database.close()
   }
 
-  // Every step is a single statement, and SQLite makes each statement a transaction.
+  /** Runs a step. It is atomic because it is a single statement, and SQLite runs each statement as a transaction. */
   #step<T>(statement: () => T): T {
     if (!this.#database.isOpen) throw unavailable('The store is closed', undefined)
     try {
@@ -223,24 +248,26 @@ class SqliteStore implements Store {
 
   #sweepIn(delayMs: number): NodeJS.Timeout {
     return setTimeout(() => {
-      this.#sweepTimer = this.#sweepIn(this.#sweep() ? SWEEP_AGAIN_MS : SWEEP_EVERY_MS)
+      this.#sweepTimer = this.#sweepIn(this.#sweep() ? sweepPauseMs : sweepIntervalMs)
     }, delayMs).unref()
   }
 
+  /** Removes expired rows, and returns whether there may be more. */
   #sweep(): boolean {
     const now = Date.now()
     try {
       const { sweepEntries, sweepMembers } = this.#statements
-      const swept = [sweepEntries, sweepMembers].map((statement) => Number(statement.run(now, ROWS_PER_SWEEP).changes))
-      return swept.includes(ROWS_PER_SWEEP)
+      const swept = [sweepEntries, sweepMembers].map((statement) => Number(statement.run(now, rowsPerSweep).changes))
+      return swept.includes(rowsPerSweep)
     } catch {
-      // Expired rows do no harm: nothing reads them. The next sweep gets them.
+      // Expired rows do no harm, because no statement reads them. The next sweep removes them.
       return false
     }
   }
 }
 
-// A statement with RETURNING is run with all(): get() would end it before its commit and hide a failure of that.
+// A statement with RETURNING is run with all(), because get() would stop it before its commit and hide a failure of
+// that.
 function prepareStatements(database: DatabaseSync): Record<StatementName, StatementSync> {
   return {
     get: database.prepare('SELECT value, version FROM entries WHERE key = ? AND expires_at > ?'),
@@ -283,9 +310,9 @@ type StatementName =
 
 function expiryOf(life: Life): number {
   const ttlMs = ttlMsOf(life)
-  return ttlMs === undefined ? FOREVER : Date.now() + ttlMs
+  return ttlMs === undefined ? never : Date.now() + ttlMs
 }
 
 function unavailable(message: string, cause: unknown): CountersignError {
-  return new CountersignError('STORE_UNAVAILABLE', message, { retryAfterMs: RETRY_AFTER_MS, cause })
+  return new CountersignError('STORE_UNAVAILABLE', message, { retryAfterMs, cause })
 }

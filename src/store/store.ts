@@ -1,76 +1,110 @@
 /**
- * What Countersign asks of a store: a handful of atomic primitives over short-lived text values.
+ * The contract of a store: a few atomic operations on short-lived text values and on sets of text. It is what somebody
+ * implements who wants to keep Countersign's state elsewhere; a store knows nothing of nonces, orders or sessions.
  *
- * A store knows nothing of nonces, orders or sessions. Each method is one atomic step, also between processes that share
- * the store. There is deliberately no way to read and then delete: single use is `take`, change is `compareAndSet`.
+ * **Atomicity.** Each method is one atomic step, also between processes that share the store. Once its promise has
+ * resolved, every later call by any of them sees its effect. There is deliberately no way to read a value and delete it
+ * in a second step: `take` makes a value single-use, and `compareAndSet` makes a change.
  *
- * Keys are ASCII of at most 200 characters without white space. A part in braces, such as `order:{id}`, keeps keys that
- * belong together on one node of a cluster. Values are text of at most 64 KiB.
+ * **Keys** are ASCII of at most 200 characters without white space. A part in braces, such as `order:{id}`, is for
+ * stores that are spread over several servers: keys with the same part in braces belong on the same server. A key is
+ * used either for a value or for a set, never for both.
  *
- * An expired value is absent for every method, from the millisecond its life ends on the store's own clock, whether or not
- * it was removed already.
+ * **Values** are Unicode text of at most 64 KiB in UTF-8. A store returns exactly what it was given, including empty
+ * text, line breaks and NUL. **Members** of a set are ASCII of at most 200 characters. Callers keep these bounds, so a
+ * store does not have to check them.
  *
- * When the store does not answer within its time limit, a method rejects with a `CountersignError` of reason
- * STORE_UNAVAILABLE, and the step may or may not have happened. The store reconnects by itself.
+ * **Expiry.** A value or member is expired from the millisecond in which its life ends on the store's own clock. From
+ * then on it is absent for every method, even if the store has not removed it yet. Expiry does not wake watchers.
+ *
+ * **Failure.** A method rejects, and never throws synchronously. Every call has a time limit of a few seconds, which
+ * the store sets: if it does not answer by then, the method rejects with a `CountersignError` of reason
+ * STORE_UNAVAILABLE, and the step may or may not have happened. The store does not repeat such a step, because a second
+ * `take` would find nothing, and it restores lost connections by itself. A `life` out of bounds rejects with a
+ * TypeError and changes nothing.
  */
 export interface Store {
-  /** What kind of store this is and where, for people: no credentials in it. */
+  /** Kind and place of the store, as text for people. It must not contain credentials. */
   readonly description: string
-  /** Whether other processes see what this one stores: a file on a shared disk does not count. */
+
+  /**
+   * Whether other processes that open the same store see what this one writes, and are woken by it. A file on a shared
+   * disk does not count as shared.
+   */
   readonly shared: boolean
 
-  /** Reads a value and its version. */
+  /** Reads a value and its version. Resolves with undefined if the key is absent. */
   get(key: string): Promise<VersionedValue | undefined>
 
-  /** Stores a value, version 1, unless the key has one: then it changes nothing and returns false. */
+  /**
+   * Stores a value, with version 1, if the key is absent. Otherwise resolves with false and changes nothing, not even
+   * the life of the value that is there. Of any number of concurrent calls for an absent key, exactly one resolves with
+   * true.
+   */
   create(key: string, value: string, life: Life): Promise<boolean>
 
-  /** Removes a value and returns it. Of any number of concurrent calls, one gets the value. */
+  /**
+   * Removes a value and resolves with it, or with undefined if the key is absent. Of any number of concurrent calls,
+   * exactly one gets the value.
+   */
   take(key: string): Promise<string | undefined>
 
   /**
-   * Replaces a value if its version still is `version`, adds one to the version, and sets its life anew. Returns false, and
-   * changes nothing, if the key is absent or has another version.
+   * Replaces a value if its version is still `version`, adds 1 to the version, and starts the new life now, whatever
+   * was left of the old one. Resolves with false and changes nothing if the key is absent or has another version. Of
+   * any number of concurrent calls with the same version, exactly one resolves with true.
    *
-   * With `wake`, everyone who watches the key, in any process, is woken as a part of the same atomic step.
+   * With `wake`, the same atomic step wakes everyone who watches the key, in every process that shares the store: there
+   * must be no moment in which the value has changed and the wake-up can still be lost.
    */
   compareAndSet(key: string, version: number, value: string, life: Life, options?: { wake?: boolean }): Promise<boolean>
 
   /**
-   * Calls `onWake` after every compare-and-set of the key with `wake`, by any process. Resolves once the watch is in force:
-   * a later wake-up is not missed.
+   * Calls `onWake` after each successful `compareAndSet` of the key with `wake`, by any process. The key may be absent.
+   * Resolves once the watch is in force: every wake-up from then on leads to a call.
    *
-   * A call is only a hint to read the key again. Several wake-ups may come as one call, and after a lost connection the
-   * store calls `onWake` by itself, because it may have missed one. `onWake` must not throw.
+   * A call only says that the key should be read again. Several wake-ups may be merged into one call, but `onWake` must
+   * be called after the last of them, when its change can be read, and not from within the `compareAndSet` that caused
+   * it. After a lost connection the store calls `onWake` by itself, because it may have missed a wake-up. `onWake` does
+   * not throw.
    *
-   * The returned function ends the watch; it may be called more than once.
+   * The returned function ends this watch and no other. It may be called more than once; afterwards `onWake` is not
+   * called.
    */
   watch(key: string, onWake: () => void): Promise<() => void>
 
-  /** Adds a member to a set, or sets the life of one that is in it. Each member has a life of its own. */
+  /**
+   * Adds a member to a set, or starts the life of one that is in it anew, shorter or longer. Each member has a life of
+   * its own. A set needs no creation: one without members is the same as one that never existed.
+   */
   addMember(set: string, member: string, life: Life): Promise<void>
 
-  /** Removes a member from a set. */
+  /** Removes a member from a set. Does nothing if it is not in it. */
   removeMember(set: string, member: string): Promise<void>
 
-  /** Lists the live members of a set, in no particular order. */
+  /** Lists the members of a set that have not expired, each once, in any order. */
   members(set: string): Promise<string[]>
 
-  /** Resolves when the store answers. */
+  /** Resolves if the store answers; rejects with STORE_UNAVAILABLE if it does not. */
   ping(): Promise<void>
 
-  /** Ends all watches and connections. Later calls reject. May be called more than once. */
+  /**
+   * Ends all watches and connections of this handle; the data stays. Later calls of the other methods reject with
+   * STORE_UNAVAILABLE. May be called more than once.
+   */
   close(): Promise<void>
 }
 
-/** A value as read, with the version that a compare-and-set has to name. */
+/** A value as read, with the version to pass to `compareAndSet`. */
 export interface VersionedValue {
   readonly value: string
+  /** 1 when the value was created, and 1 more after each `compareAndSet`. */
   readonly version: number
 }
 
 /**
- * How long a value lives: milliseconds, a whole number from 1 to 10 years; or for ever, said in words, because a zero that
- * came of rounding must never mean it. Anything else is a TypeError.
+ * How long a value or member lives, counted from the call: `ttlMs` milliseconds, a whole number from 1 to
+ * 315,360,000,000 (10 years of 365 days), or forever. Forever is a word of its own, so that a duration rounded to 0 can
+ * never mean it.
  */
 export type Life = { readonly ttlMs: number } | 'forever'

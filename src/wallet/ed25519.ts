@@ -1,68 +1,5 @@
-import { hexToBytes as decode } from '@noble/hashes/utils.js'
-import nacl from 'tweetnacl'
+import { type Ed25519Adapter, ed25519Adapter } from './ed25519-adapter.ts'
 import { nimiq } from './nimiq.ts'
-import type { SignatureVerifier, WalletAdapter } from './wallet.ts'
-
-/** p = 2^255 - 19, the field's prime; little-endian, like every number here. */
-const fieldPrime = decode('edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f')
-
-/** L = 2^252 + 27742317777372353535851937790883648493, the order of the base point. */
-const groupOrder = decode('edd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010')
-
-/**
- * The y coordinates of the eight points whose order divides the cofactor 8: orders 1, 2, 4, 8 and 8. Either sign of x
- * belongs to one of them, so that y alone tells; where x is 0, in the first two, the other sign is no encoding at all.
- */
-const smallOrderYs = [
-  '0100000000000000000000000000000000000000000000000000000000000000',
-  'ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f',
-  '0000000000000000000000000000000000000000000000000000000000000000',
-  '26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05',
-  'c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a',
-].map(decode)
-
-/**
- * Whether a signature and a public key have the form that every honest signer gives them: 64 and 32 bytes, S below the
- * group order, A (the key) and R each canonically encoded (y below the field's prime) and not of small order.
- *
- * RFC 8032 §5.1.7 demands all of it but the last, and verifiers differ in what they let pass. A key of small order is
- * nobody's: anyone can make signatures for it, and one signature by the identity fits every message. S + L is a second
- * signature that takes no secret to make. Every {@link SignatureVerifier} asks here first, so that all give one answer.
- *
- * Whether A and R lie on the curve at all is left to the verifier. Takes time that depends on its inputs; they are public.
- */
-export function isStrictEncoding(signature: Uint8Array, publicKey: Uint8Array): boolean {
-  return (
-    signature.length === 64 &&
-    publicKey.length === 32 &&
-    isBelow(signature.subarray(32), groupOrder) &&
-    isStrictPoint(publicKey) &&
-    isStrictPoint(signature.subarray(0, 32))
-  )
-}
-
-function isStrictPoint(encoded: Uint8Array): boolean {
-  const y = new Uint8Array(encoded)
-  // The highest bit is the sign of x.
-  y[31] = (y[31] as number) & 0x7f
-  return isBelow(y, fieldPrime) && !smallOrderYs.some((small) => small.every((byte, index) => byte === y[index]))
-}
-
-/** Whether a < b, both little-endian and of 32 bytes. */
-function isBelow(a: Uint8Array, b: Uint8Array): boolean {
-  for (let index = 31; index >= 0; index--) {
-    const difference = (a[index] as number) - (b[index] as number)
-    if (difference !== 0) return difference < 0
-  }
-  return false
-}
-
-/** Verifies anywhere, browsers and edge runtimes included: about 10 ms a signature. */
-export const portableVerifier: SignatureVerifier = {
-  kind: 'portable',
-  verify: (signature, message, publicKey) =>
-    isStrictEncoding(signature, publicKey) && nacl.sign.detached.verify(message, signature, publicKey),
-}
 
 const utf8 = new TextEncoder()
 
@@ -70,10 +7,10 @@ const utf8 = new TextEncoder()
  * Wallets and tools that sign the message's UTF-8 bytes as they are (Ed25519 without context or pre-hash, RFC 8032 §5.1).
  * Addresses are those of {@link nimiq}: the two differ in their framing only.
  */
-export const ed25519: WalletAdapter = {
+export const ed25519: Ed25519Adapter = ed25519Adapter({
   id: 'ed25519',
   displayName: 'Ed25519',
   signedBytes: (message) => utf8.encode(message),
   deriveAddress: nimiq.deriveAddress,
   sameAddress: nimiq.sameAddress,
-}
+})

@@ -1,6 +1,6 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
-import { isStrictEncoding, portableVerifier } from './ed25519.ts'
-import type { SignatureVerifier } from './wallet.ts'
+import { isStrictEncoding, portableVerifier } from './strict-ed25519.ts'
+import type { SignatureVerifier } from './verifier.ts'
 
 const bytes = (hex: string): Uint8Array => Buffer.from(hex, 'hex')
 
@@ -14,7 +14,7 @@ const known = {
   sPlusOrder: 'f52db7415978abc61b2c2eb6aeebfca0387b2eaeb4302aeeb00d291612bb0c10',
 }
 
-/** What stands before the 32 bytes of an Ed25519 key in a SubjectPublicKeyInfo (RFC 8410 §4). */
+/** The bytes before the 32 bytes of an Ed25519 key in a SubjectPublicKeyInfo (RFC 8410 §4). */
 const spkiPrefix = bytes('302a300506032b6570032100')
 
 const importRaw = (publicKey: Uint8Array): KeyObject =>
@@ -23,7 +23,7 @@ const importRaw = (publicKey: Uint8Array): KeyObject =>
 const importSpki = (publicKey: Uint8Array): KeyObject =>
   createPublicKey({ key: Buffer.concat([spkiPrefix, publicKey]), format: 'der', type: 'spki' })
 
-/** Raw keys are the quickest to import; the first releases of Node 24 know no such format. */
+/** Raw keys are the fastest to import, but the first releases of Node 24 do not know the format. */
 const importKey = works(importRaw) ? importRaw : importSpki
 
 function works(importer: (publicKey: Uint8Array) => KeyObject): boolean {
@@ -42,19 +42,20 @@ export const nativeVerifier: SignatureVerifier = {
     try {
       return verify(null, message, importKey(publicKey), signature)
     } catch {
-      // What OpenSSL cannot import or check, an Ed25519 that a build or a policy has switched off included, proves nothing.
+      // OpenSSL cannot import or check it, for example because a build or a policy has turned Ed25519 off: it proves
+      // nothing.
       return false
     }
   },
 }
 
-/** The identity point, and a scalar of 0: as key, R and S they satisfy the verification equation for every message. */
+/** The identity point and a scalar of 0. As key, R and S they satisfy the verification equation for every message. */
 const identity = '01'.padEnd(64, '0')
 const zero = '0'.repeat(64)
 
 /**
- * Whether a verifier accepts a known signature and refuses four that it must: over another message, with a flipped bit, the
- * identity key's forgery, and S + L. One that throws has failed.
+ * Whether a verifier accepts a known signature and refuses four that it must refuse: over another message, with a
+ * flipped bit, the forgery for the identity key, and S + L. A verifier that throws has failed.
  */
 export function selfTest(verifier: SignatureVerifier): boolean {
   const { publicKey, message, r, s, sPlusOrder } = known
@@ -74,14 +75,14 @@ export function selfTest(verifier: SignatureVerifier): boolean {
 }
 
 /**
- * The verifier that a server uses. `auto` is the native one if it passes its {@link selfTest} (under a millisecond), else
- * the portable one, about 100 times slower. Throws when `native` is asked for and fails.
+ * The verifier that a server uses. `auto` is the native one if it passes its {@link selfTest} (under a millisecond),
+ * otherwise the portable one, which is about 100 times slower. Throws if `native` is set and fails the test.
  */
 export function chooseVerifier(setting: 'auto' | 'portable' | 'native'): SignatureVerifier {
   if (setting === 'portable') return portableVerifier
   if (selfTest(nativeVerifier)) return nativeVerifier
   if (setting === 'auto') return portableVerifier
   throw new Error(
-    'verifier "native" does not work: this node:crypto fails the Ed25519 self-test; set verifier to "auto" or "portable"',
+    'verifier (COUNTERSIGN_VERIFIER) cannot be native: node:crypto fails the Ed25519 self-test here; set it to auto or portable',
   )
 }

@@ -1,6 +1,6 @@
 import { blake2b } from '@noble/hashes/blake2.js'
 import { sha256 } from '@noble/hashes/sha2.js'
-import type { WalletAdapter } from './wallet.ts'
+import { type Ed25519Adapter, ed25519Adapter } from './ed25519-adapter.ts'
 
 /** Nimiq's base32: no I, O, W or Z, which are easily misread. */
 const base32 = '0123456789ABCDEFGHJKLMNPQRSTUVXY'
@@ -11,12 +11,13 @@ const utf8 = new TextEncoder()
 /**
  * Nimiq wallets.
  *
- * A wallet signs the SHA-256 of `\x16Nimiq Signed Message:\n`, the message's length in UTF-8 bytes as decimal text, and the
- * message. An address is the first 20 bytes of the key's BLAKE2b-256 in Nimiq's base32 behind `NQ` and two check digits.
+ * A wallet signs the SHA-256 of `\x16Nimiq Signed Message:\n`, the message's length in UTF-8 bytes as decimal text, and
+ * the message. An address is the first 20 bytes of the key's BLAKE2b-256 in Nimiq's base32 behind `NQ` and two check
+ * digits.
  *
  * Source: the Nimiq documentation on signed messages and addresses, and @nimiq/core, with which both agree.
  */
-export const nimiq: WalletAdapter = {
+export const nimiq: Ed25519Adapter = ed25519Adapter({
   id: 'nimiq',
   displayName: 'Nimiq',
 
@@ -26,7 +27,7 @@ export const nimiq: WalletAdapter = {
   },
 
   deriveAddress(publicKey) {
-    // Any length hashes to something that looks like an address.
+    // A hash of bytes of any length looks like an address.
     if (publicKey.length !== 32) throw new TypeError(`a public key has 32 bytes, not ${publicKey.length}`)
     const text = encodeBase32(blake2b(publicKey, { dkLen: 32 }).subarray(0, 20))
     return `NQ${checkDigits(text)}${text}`.replace(/.{4}(?=.)/g, '$& ')
@@ -36,15 +37,16 @@ export const nimiq: WalletAdapter = {
     const parsed = parseAddress(a)
     return parsed !== undefined && parsed === parseAddress(b)
   },
-}
+})
 
-/** An address without spaces in upper case; `undefined` when it is malformed or its check digits are wrong. */
+/** An address without spaces in upper case; `undefined` if it is malformed or its check digits are wrong. */
 function parseAddress(text: string): string | undefined {
   const compact = text.replaceAll(' ', '')
-  // Before the case changes: other alphabets have letters whose upper case is one of ours.
+  // Tested before the case changes: other alphabets have letters whose upper case is an ASCII letter.
   if (!addressForm.test(compact)) return undefined
   const address = compact.toUpperCase()
-  // Compared, because 00, 01 and 99 leave the same remainder as 97, 98 and 02: one address would have two spellings.
+  // Compared as text, because 00, 01 and 99 leave the same remainder as 97, 98 and 02, so an address would have two
+  // forms.
   return address.slice(2, 4) === checkDigits(address.slice(4)) ? address : undefined
 }
 
@@ -58,7 +60,9 @@ function checkDigits(text: string): string {
   return String(98 - remainder).padStart(2, '0')
 }
 
-/** Five bits a character, most significant first; `bytes` is a multiple of five long, so that nothing is left over. */
+/**
+ * Five bits per character, most significant first. The number of bytes is a multiple of five, so no bits are left over.
+ */
 function encodeBase32(bytes: Uint8Array): string {
   let text = ''
   let buffer = 0

@@ -1,7 +1,7 @@
 import { createClient } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-web'
 import { describe, expect, test } from 'vitest'
-import { SessionService } from '../../gen/countersign/v1/session_service_pb.ts'
+import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { betterAuthHost } from '../../src/better-auth/index.ts'
 import { reasons } from '../../src/errors.ts'
 import { appOrigin, type ContractDriver } from '../contract/driver.ts'

@@ -45,7 +45,7 @@ describe('resolveLogin', () => {
     const refused = await signIn(auth)
     expect([refused.status, refused.json]).toEqual([
       403,
-      { code: 'LOGIN_REFUSED', message: 'The wallet proved its key, but it may not sign in here' },
+      { code: 'LOGIN_REFUSED', message: 'This wallet is not allowed to sign in' },
     ])
     expect(refused.headers.getSetCookie()).toEqual([])
     expect(await countRows(auth, [...models, 'session', 'verification'])).toEqual([0, 0, 0, 0])
@@ -69,7 +69,10 @@ describe('resolveLogin', () => {
     const signer = new Signer()
     const { json } = await signIn(auth, signer)
     expect(json.session.userId).toBe(user.id)
-    expect(asked).toEqual([{ adapterId: 'ed25519', publicKeyHex: signer.publicKeyHex, address: json.session.address }])
+    const { publicKeyHex } = signer
+    expect(asked).toEqual([
+      { adapterId: 'ed25519', subject: publicKeyHex, publicKeyHex, address: json.session.address },
+    ])
     expect(await countRows(auth, models)).toEqual([1, 1])
   })
 

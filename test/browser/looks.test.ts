@@ -66,7 +66,7 @@ describe.skipIf(!hasChromium)('in every main state a page is accessible, in ligh
     await signCard(desktop).getByRole('button', { name: 'Ask the phone' }).click()
     await reviewOnPhone(phone, qrCode(signCard(desktop)))
     await phone.getByRole('button', { name: 'Approve' }).click()
-    await signCard(desktop).getByText('the signature holds').waitFor()
+    await signCard(desktop).getByText('the signature is valid').waitFor()
     await look(desktop, 'demo-proof')
     await desktop.context().setOffline(true)
     await desktop.getByRole('button', { name: 'Sign out' }).click()
@@ -114,7 +114,7 @@ describe.skipIf(!hasChromium)('in every main state a page is accessible, in ligh
     const { page } = await browser.open({ viewport: phoneSize })
     const order = (await rest(url, '/cross-device/start', invoice)).json
     await page.goto(order.claimUrl.split('#')[0])
-    await expectHeading(page, 'This link is not complete')
+    await expectHeading(page, 'This link is incomplete')
     await look(page, 'approve-incomplete')
     await rest(url, '/cross-device/cancel', { orderId: order.orderId, desktopToken: order.desktopToken })
     await page.goto(order.claimUrl)

@@ -39,7 +39,7 @@ export async function applicationScript(): Promise<string> {
     stdin: {
       contents: `
         import { createCountersignClient } from './client/index.ts'
-        import { CountersignSignIn } from './client/element.ts'
+        import { CountersignSignIn } from './client/element/element.ts'
         import { openToyWallet } from './pages/toy-wallet.ts'
         const baseUrl = new URLSearchParams(location.search).get('service')
         window.client = createCountersignClient({ baseUrl })

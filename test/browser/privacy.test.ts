@@ -72,7 +72,7 @@ describe.skipIf(!hasChromium)('what leaves a page and what comes in', () => {
     // And one that fails, which the log has a line for.
     await phone.page.goto(claimUrls[0]!)
     await phone.page.getByRole('button', { name: 'Review the request' }).click()
-    await expectHeading(phone.page, 'This request is done')
+    await expectHeading(phone.page, 'This request is complete')
     expect(await service.stop()).toBe(0)
     expect(new Set([...tokens].map((token) => token.slice(0, 4)))).toEqual(new Set(['csc_', 'csp_', 'csd_', 'css_']))
     const log = service.log()

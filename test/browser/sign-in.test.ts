@@ -102,7 +102,7 @@ describe.skipIf(!hasChromium).each(stores)('in a browser, on $name', ({ open }) 
     const wallet = await addressOf(phone.page)
     await phone.page.getByRole('button', { name: 'Approve' }).click()
     await expectHeading(desktop.page, 'The proof artifact')
-    await card.getByText('the signature holds').waitFor()
+    await card.getByText('the signature is valid').waitFor()
     const text = (await card.textContent())!
     expect(text).toContain('Title: Sell the house')
     expect(text).toContain(wallet)

@@ -82,7 +82,7 @@ describe.skipIf(!hasChromium)('when something comes between', () => {
     await expectSignedIn(desktop.page)
     // What the tab kept for this is gone.
     await phone.page.reload()
-    await expectHeading(phone.page, 'This link is not complete')
+    await expectHeading(phone.page, 'This link is incomplete')
   })
 
   test('a second phone comes too late', async () => {
@@ -93,7 +93,7 @@ describe.skipIf(!hasChromium)('when something comes between', () => {
     const claimUrl = await reviewOnPhone(phone.page, await openForPhone(desktop.page, url))
     await other.page.goto(claimUrl)
     await other.page.getByRole('button', { name: 'Review the request' }).click()
-    await expectHeading(other.page, 'Another phone has this request')
+    await expectHeading(other.page, 'This request is open on another phone')
   })
 
   test('where a code has to be entered, three wrong ones are the end', async () => {
@@ -117,7 +117,7 @@ describe.skipIf(!hasChromium)('when something comes between', () => {
     await enter(wrong)
     await phone.page.getByText('One try left').waitFor()
     await enter(wrong)
-    await expectHeading(phone.page, 'Declined: the code was wrong three times')
+    await expectHeading(phone.page, 'Declined after three wrong codes')
     await phoneCard(desktop.page).getByText('Declined on the phone').waitFor()
   })
 

@@ -1,3 +1,4 @@
+import { readEventStream } from '../../src/client/event-stream.ts'
 import {
   appOrigin,
   type CallName,
@@ -54,16 +55,7 @@ export function restCalls(url: string): Pick<ContractDriver, 'ownOrigin' | 'call
       })
       if (response.status === 204) return
       if (!response.ok) throw new EventsRefused((await outcome(response)).reason ?? '')
-      let text = ''
-      const decoder = new TextDecoderStream()
-      for await (const chunk of (response.body as ReadableStream<BufferSource>).pipeThrough(decoder)) {
-        text += chunk
-        for (let end = text.indexOf('\n\n'); end !== -1; end = text.indexOf('\n\n')) {
-          const data = /^data: (.*)$/m.exec(text.slice(0, end))?.[1]
-          text = text.slice(end + 2)
-          if (data !== undefined) yield JSON.parse(data)
-        }
-      }
+      if (response.body !== null) for await (const { data } of readEventStream(response.body)) yield JSON.parse(data)
     },
   }
 }

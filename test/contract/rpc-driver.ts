@@ -1,11 +1,11 @@
 import type { DescMethod, Message } from '@bufbuild/protobuf'
 import { ConnectError, createClient } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-web'
-import { OrderKind, OrderService, WatchOrderResponseSchema } from '../../gen/countersign/v1/order_service_pb.ts'
-import { GetCurrentSessionResponseSchema, SessionService } from '../../gen/countersign/v1/session_service_pb.ts'
-import { SignInService } from '../../gen/countersign/v1/sign_in_service_pb.ts'
-import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.ts'
-import { restFromMessage } from '../../src/http/rest-json.ts'
+import { OrderKind, OrderService, WatchOrderResponseSchema } from '../../gen/server/countersign/v1/order_service_pb.ts'
+import { GetCurrentSessionResponseSchema, SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
+import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
+import { ErrorInfoSchema } from '../../gen/server/google/rpc/error_details_pb.ts'
+import { restFromOutput } from '../../src/http/rest/json.ts'
 import {
   appOrigin,
   type CallName,
@@ -37,7 +37,7 @@ export function rpcDriver(url: string): ContractDriver {
             headers = received
           },
         })
-        return { json: restFromMessage(methods[name].output, message), headers }
+        return { json: restFromOutput(methods[name].output, message), headers }
       } catch (thrown) {
         return { reason: reasonOf(thrown), json: undefined, headers }
       }
@@ -45,7 +45,7 @@ export function rpcDriver(url: string): ContractDriver {
     async *watch(input, signal, origin = appOrigin) {
       try {
         for await (const event of orders.watchOrder(input, { headers: { origin }, signal })) {
-          yield restFromMessage(WatchOrderResponseSchema, event)
+          yield restFromOutput(WatchOrderResponseSchema, event)
         }
       } catch (thrown) {
         if (signal.aborted) return
@@ -55,7 +55,7 @@ export function rpcDriver(url: string): ContractDriver {
     async session(credential) {
       try {
         const answer = await session.getCurrentSession({}, { headers: credentialHeaders(credential) })
-        return restFromMessage(GetCurrentSessionResponseSchema, answer).session as unknown as { userId: string }
+        return restFromOutput(GetCurrentSessionResponseSchema, answer).session as unknown as { userId: string }
       } catch (thrown) {
         if (/^SESSION_/.test(reasonOf(thrown))) return undefined
         throw thrown

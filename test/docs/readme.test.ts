@@ -1,11 +1,13 @@
 import { execFile } from 'node:child_process'
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type ErrorReason, reasons } from '../../src/errors.ts'
+import { namedEndpoints, withTables } from '../../scripts/docs.ts'
+import { optionRows } from '../../src/config/options.ts'
+import { reasons } from '../../src/errors.ts'
 import { startService } from '../support/service.ts'
 
 const run = promisify(execFile)
@@ -84,24 +86,49 @@ const havePhoneApprove = `
     if (claimUrl !== undefined) void phone(claimUrl)
   }`
 
-describe('tables', () => {
-  test.each(Object.entries(reasons))('the error table has %s', (reason, { httpStatus, code }) => {
-    expect(readme).toContain(`| \`${reason as ErrorReason}\` | ${httpStatus} | \`${code}\` |`)
+describe('tables', async () => {
+  test('are those of the code; if not, run `npm run docs`', () => expect(withTables(readme)).toBe(readme))
+
+  test.each([
+    [
+      'settings',
+      optionRows.flatMap(([option, { variable }]) => (variable === undefined ? [option] : [option, variable])),
+    ],
+    ['REST calls', await rpcs()],
+    ['errors', Object.keys(reasons)],
+  ])('the table of %s is written whole', (name, entries) => {
+    const place = new RegExp(`(<!-- ${name}: written by npm run docs -->\n\n)([^<]*)(\n<!-- end of ${name} -->\n)`)
+    const written = place.exec(withTables(readme.replace(place, '$1$3')))?.[2]
+    for (const entry of entries) expect(written).toContain(`\`${entry}\``)
   })
 
-  test('the settings table has every variable and option', async () => {
-    const config = await readFile(join(root, 'src/config.ts'), 'utf8')
-    const variables = [...config.matchAll(/^ {2}(\w+): \['([A-Z_]+)', read\w+\],$/gm)]
-    expect(variables.length).toBeGreaterThan(20)
-    for (const [, option, variable] of variables) {
-      const row = readme.split('\n').find((line) => line.startsWith('| `') && line.includes(`\`${variable}\``))
-      expect(row, variable).toContain(`\`${option}\``)
-    }
+  test('a table without its place is an error, not forgotten', () => {
+    expect(() => withTables(readme.replace('<!-- end of errors -->', ''))).toThrow(/no place for the table of errors/)
   })
 
-  test('the links lead somewhere', async () => {
-    for (const [, target] of readme.matchAll(/\]\((?!https?:)([^)#]+)\)/g)) {
-      await expect(run('ls', [join(root, target as string)]), target).resolves.toBeDefined()
+  test.each(namedEndpoints())('$httpMethod $path is served, by its method alone', async ({ httpMethod, path }) => {
+    const { url } = await startService()
+    const call = async (method: string) => {
+      const response = await fetch(`${url}/api/auth${path}`, { method })
+      return ((await response.json()) as { code?: string }).code
     }
+    expect(['ROUTE_NOT_FOUND', 'METHOD_NOT_ALLOWED']).not.toContain(await call(httpMethod))
+    expect(await call(httpMethod === 'GET' ? 'POST' : 'GET')).toBe('METHOD_NOT_ALLOWED')
   })
+})
+
+/** All RPCs as the protos declare them: `Service.Method`. */
+async function rpcs(): Promise<string[]> {
+  const folder = join(root, 'proto/countersign/v1')
+  const protos = await Promise.all((await readdir(folder)).map((name) => readFile(join(folder, name), 'utf8')))
+  return protos.flatMap((proto) => {
+    const service = /^service (\w+)/m.exec(proto)?.[1]
+    return [...proto.matchAll(/^ {2}rpc (\w+)/gm)].map(([, rpc]) => `${service}.${rpc}`)
+  })
+}
+
+test('the links lead somewhere', async () => {
+  for (const [, target] of readme.matchAll(/\]\((?!https?:)([^)#]+)\)/g)) {
+    await expect(run('ls', [join(root, target as string)]), target).resolves.toBeDefined()
+  }
 })

@@ -1,7 +1,7 @@
 import { createClient } from '@connectrpc/connect'
 import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { OrderKind, OrderService } from '../../gen/countersign/v1/order_service_pb.ts'
+import { OrderKind, OrderService } from '../../gen/server/countersign/v1/order_service_pb.ts'
 import { type OrderClient, orderClients, type Transition } from '../support/orders.ts'
 import { RedisServer } from '../support/redis-server.ts'
 import { rest } from '../support/rest.ts'

@@ -122,7 +122,7 @@ test('health is told without a session, readiness asks the store', async () => {
   expect(service.description).toMatchObject({ adapters: ['nimiq', 'ed25519'], verifier: 'native' })
 })
 
-test.each(['abc', '1200000', '-1'])('a deadline that is refused (%s) leaves the call undone', async (timeout) => {
+test.each(['abc', '12345678901', '-1'])('a deadline that is malformed (%s) leaves the call undone', async (timeout) => {
   const { url } = await startService()
   const wallet = makeWallet()
   const { json } = await rest(url, '/wallet/nonce', {})
@@ -134,6 +134,24 @@ test.each(['abc', '1200000', '-1'])('a deadline that is refused (%s) leaves the 
   })
   expect(response.status).toBe(400)
   expect((await rest(url, '/wallet/verify', proof)).status).toBe(200)
+})
+
+test('a deadline beyond 15 minutes is cut to them, over Connect and gRPC', async () => {
+  const { url } = await startService()
+  for (const timeout of ['1200000', '9999999999']) {
+    const response = await fetch(`${url}/countersign.v1.SignInService/IssueNonce`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'connect-timeout-ms': timeout },
+      body: '{}',
+    })
+    expect([response.status, timeout]).toEqual([200, timeout])
+  }
+  const response = await fetch(`${url}/countersign.v1.SignInService/IssueNonce`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/grpc-web+proto', 'grpc-timeout': '99999999H' },
+    body: new Uint8Array(5),
+  })
+  expect(Buffer.from(await response.arrayBuffer()).toString('latin1')).toContain('grpc-status: 0')
 })
 
 test('a Host header that is none is the caller\u2019s mistake, whatever the protocol', async () => {

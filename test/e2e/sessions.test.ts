@@ -1,7 +1,7 @@
 import { createClient } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-web'
 import { describe, expect, test, vi } from 'vitest'
-import { SessionService } from '../../gen/countersign/v1/session_service_pb.ts'
+import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import type { ProvenIdentity } from '../../src/index.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
@@ -161,7 +161,8 @@ describe('users', () => {
       },
     })
     expect((await signIn(url, wallet)).json.session.userId).toBe('alice@example.com')
-    expect(asked).toEqual([{ adapterId: 'nimiq', publicKeyHex: wallet.publicKeyHex, address: wallet.address }])
+    const { publicKeyHex, address } = wallet
+    expect(asked).toEqual([{ adapterId: 'nimiq', subject: publicKeyHex, publicKeyHex, address }])
     const stranger = await signIn(url)
     expect([stranger.status, stranger.json.code]).toEqual([403, 'LOGIN_REFUSED'])
     expect(stranger.headers.getSetCookie()).toEqual([])

@@ -24,7 +24,7 @@ async function buildExample(entry: string): Promise<{ code: string; inputs: Meta
 
 test('the plain page is built, and its script finds in the page what it looks for', async () => {
   const { code, inputs } = await buildExample('plain-page/main.ts')
-  expect(Object.keys(inputs)).toContain('src/client/element.ts')
+  expect(Object.keys(inputs)).toContain('src/client/element/element.ts')
   expect(code).toContain('countersign-sign-in')
   const html = await readFile(`${root}/examples/plain-page/index.html`, 'utf8')
   const script = await readFile(`${root}/examples/plain-page/main.ts`, 'utf8')
@@ -38,6 +38,6 @@ test('the React page is built, without the custom element', async () => {
   const paths = Object.keys(inputs)
   expect(paths).toContain('examples/react/sign-in.tsx')
   expect(paths).toContain('src/client/client.ts')
-  expect(paths).not.toContain('src/client/element.ts')
+  expect(paths).not.toContain('src/client/element/element.ts')
   expect(code).toContain('Sign in with your wallet')
 })

@@ -3,7 +3,9 @@ import http, { type IncomingHttpHeaders, type IncomingMessage, type OutgoingHttp
 import http2 from 'node:http2'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { applyCors } from '../../src/http/cors.ts'
-import { OnePortServer } from '../../src/http/one-port.ts'
+import { rawRequest } from '../../src/http/node-request.ts'
+import { OnePortServer } from '../../src/http/port/port.ts'
+import { readRequest } from '../../src/request.ts'
 
 const trusted = 'https://app.example'
 const preflight = { 'access-control-request-method': 'POST', 'access-control-request-headers': 'content-type' }
@@ -14,7 +16,8 @@ const server = new OnePortServer((request, response) => {
     asked.push(origin)
     return origin === trusted
   }
-  if (applyCors(request, response, isTrusted) === 'preflight') return
+  const context = readRequest(rawRequest(request), 0)
+  if (applyCors({ request, response, context }, isTrusted) === 'preflight') return
   response.statusCode = 299
   response.end()
 })
@@ -133,6 +136,7 @@ async function callHttp2(method: string, headers: OutgoingHttpHeaders): Promise<
   const session = http2.connect(url)
   try {
     const stream = session.request({ ':method': method, ':path': '/', ...headers })
+    stream.end()
     const [answer] = await once(stream, 'response')
     return { status: answer[':status'], headers: answer }
   } finally {

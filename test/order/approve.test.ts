@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { storedOrders } from '../../src/order-records.ts'
+import { storedOrders } from '../../src/order/records.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
 import { stores } from '../support/stores.ts'
@@ -76,7 +76,7 @@ describe.each(stores)('approving orders on $name', ({ open }) => {
     test('where the message is stored as it is, changed settings do not change it', async () => {
       const order = await untilWaiting(makeInstance(store))
       const renamed = makeInstance(store, { settings: { appName: 'Renamed', confirmationCode: 'required' } })
-      expect((await renamed.orders.challenge(order, phone)).message).toBe(order.message)
+      expect((await renamed.orders.readChallenge(order, phone)).message).toBe(order.message)
       expect((await renamed.orders.approve(order, phone)).status).toBe('approved')
     })
   })
@@ -88,7 +88,7 @@ describe.each(stores)('approving orders on $name', ({ open }) => {
       const instance = makeInstance(store, { settings })
       const order = await untilWaiting(instance)
       expect(order.confirmationCode).toMatch(/^\d{6}$/)
-      const challenge = await instance.orders.challenge(order, phone)
+      const challenge = await instance.orders.readChallenge(order, phone)
       expect(challenge.confirmationCodeRequired).toBe(true)
       expect(challenge).not.toHaveProperty('confirmationCode')
       expect(JSON.stringify(challenge)).not.toContain(order.confirmationCode)

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import { storedOrders } from '../../src/order-records.ts'
+import { storedOrders } from '../../src/order/records.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
 import { stores } from '../support/stores.ts'
@@ -38,7 +38,7 @@ describe.each(stores)('finalizing orders on $name', ({ open }) => {
       expect(await orders.claim(claim, phone)).toEqual(first)
       const rotated = makeInstance(store, { secrets: ['second secret', 'first secret'] })
       expect(await rotated.orders.claim(claim, phone)).toEqual(first)
-      await orders.challenge({ orderId, challengeToken: first.challengeToken }, phone)
+      await orders.readChallenge({ orderId, challengeToken: first.challengeToken }, phone)
       expect(await orders.claim(claim, phone)).toEqual({ ...first, status: 'waiting_user' })
       for (const other of [
         { ...claim, claimKey: 'l'.repeat(22) },
@@ -172,7 +172,7 @@ describe.each(stores)('finalizing orders on $name', ({ open }) => {
       allowed.add(order.proof.publicKeyHex)
       const { session } = issuedBy(await instance.orders.finalize(order, desktop))
       expect(session.userId).toBe(`of ${order.proof.publicKeyHex}`)
-      expect(Object.keys(seen[0] as object).sort()).toEqual(['adapterId', 'address', 'publicKeyHex'])
+      expect(Object.keys(seen[0] as object).sort()).toEqual(['adapterId', 'address', 'publicKeyHex', 'subject'])
       // A retry is for the user that was found first, and does not ask again.
       allowed.clear()
       expect(issuedBy(await instance.orders.finalize(order, desktop)).session).toEqual(session)

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import type { OrderTransition } from '../../src/order.ts'
-import { type OrderRecords, storedOrders } from '../../src/order-records.ts'
-import type { StartedOrder } from '../../src/orders.ts'
+import type { OrderTransition } from '../../src/order/order.ts'
+import type { StartedOrder } from '../../src/order/orders.ts'
+import { type OrderRecords, storedOrders } from '../../src/order/records.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
 import { newToken } from '../../src/token.ts'
@@ -147,7 +147,7 @@ class Real {
       return finalized.status
     }
     const input = { orderId, challengeToken: challengeTokens.get(call.phone) ?? newToken('challenge') }
-    if (call.type === 'read') return (await orders.challenge(input, phoneRequest)).status
+    if (call.type === 'read') return (await orders.readChallenge(input, phoneRequest)).status
     if (call.type === 'reject') return (await orders.reject(input, phoneRequest)).status
     const proof = signers[call.signer]!.prove(call.validProof ? order.message : 'something else')
     const right = started.confirmationCode

@@ -6,16 +6,17 @@ import {
   forgottenAt,
   newestTransition,
   type OrderCommand,
-  type OrderProof,
   type OrderRecord,
   type OrderStatus,
-} from '../../src/order.ts'
+  type StoredProof,
+} from '../../src/order/order.ts'
 
 const start = 1_800_000_000_000
 const ttlMs = 120_000
 
-const proof: OrderProof = {
+const proof: StoredProof = {
   adapterId: 'ed25519',
+  subject: '11'.repeat(32),
   publicKeyHex: '11'.repeat(32),
   signatureHex: '22'.repeat(64),
   address: 'NQ',
@@ -48,7 +49,7 @@ const commands = {
   claim: { type: 'claim', challengeTokenHashes: ['phone'] },
   'claim by another': { type: 'claim', challengeTokenHashes: ['other phone', 'other phone, older secret'] },
   'claim after a change of secret': { type: 'claim', challengeTokenHashes: ['phone, newer secret', 'phone'] },
-  read: { type: 'read' },
+  readChallenge: { type: 'readChallenge' },
   approve: { type: 'approve', proof },
   'approve otherwise': { type: 'approve', proof: otherProof },
   reject: { type: 'reject' },
@@ -71,10 +72,10 @@ function after(...names: (keyof typeof commands)[]): OrderRecord {
 const states: Record<OrderStatus, OrderRecord> = {
   created,
   claimed: after('claim'),
-  waiting_user: after('claim', 'read'),
-  approved: after('claim', 'read', 'approve'),
-  finalized: after('claim', 'read', 'approve', 'finalize'),
-  rejected: after('claim', 'read', 'reject'),
+  waiting_user: after('claim', 'readChallenge'),
+  approved: after('claim', 'readChallenge', 'approve'),
+  finalized: after('claim', 'readChallenge', 'approve', 'finalize'),
+  rejected: after('claim', 'readChallenge', 'reject'),
   cancelled: after('claim', 'cancel'),
   expired: after('claim', 'expire'),
 }
@@ -102,7 +103,7 @@ const expected: Record<keyof typeof commands, string[]> = {
     'ORDER_CANCELLED',
     'ORDER_EXPIRED',
   ],
-  read: [
+  readChallenge: [
     'ORDER_CHALLENGE_NOT_READ',
     '→ waiting_user',
     '=',
@@ -216,7 +217,7 @@ describe('what a move leaves in the order', () => {
   })
 
   test('times that do not run backwards, though the next instance has a slower clock', () => {
-    const { history } = applyCommand(states.claimed, commands.read, start - 5000).order
+    const { history } = applyCommand(states.claimed, commands.readChallenge, start - 5000).order
     expect(history.map(({ at }) => at)).toEqual([start, start + 1000, start + 1000])
   })
 })

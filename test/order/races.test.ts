@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createClient } from 'redis'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import { type OrderRecords, storedOrders } from '../../src/order-records.ts'
-import type { StartedOrder } from '../../src/orders.ts'
+import type { StartedOrder } from '../../src/order/orders.ts'
+import { type OrderRecords, storedOrders } from '../../src/order/records.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
 import { redisUrl } from '../support/stores.ts'
@@ -168,7 +168,7 @@ describe.each(places)('races on $name', ({ open, dump }) => {
       if (claim.status === 'rejected') expect(claim.reason.reason).toBe('ORDER_ALREADY_CLAIMED')
     }
     const challengeToken = tokens[0] as string
-    expect(await reasonOf(instances[0].orders.challenge({ ...order, challengeToken }, phone))).toBeUndefined()
+    expect(await reasonOf(instances[0].orders.readChallenge({ ...order, challengeToken }, phone))).toBeUndefined()
   })
 
   test('fifty tries of one phone get one token', async () => {
@@ -202,7 +202,7 @@ describe.each(places)('races on $name', ({ open, dump }) => {
       while (barrier.held < 3) await new Promise((resolve) => setImmediate(resolve))
       // Those three have decided; for the fourth the time is up.
       vi.setSystemTime(order.expiresAt)
-      const late = await outcomeOf(second.orders.challenge(order, phone))
+      const late = await outcomeOf(second.orders.readChallenge(order, phone))
       const outcomes = {
         approved: await calls.approved,
         rejected: await calls.rejected,
@@ -313,7 +313,7 @@ describe.each(places)('races on $name', ({ open, dump }) => {
     const started = await orders.start({ kind: 'login' }, desktop)
     const { challengeToken } = await orders.claim({ ...started, claimKey }, phone)
     const phoneInput = { orderId: started.orderId, challengeToken }
-    const { message } = await orders.challenge(phoneInput, phone)
+    const { message } = await orders.readChallenge(phoneInput, phone)
     await orders.approve({ ...phoneInput, proof: new Signer().prove(message) }, phone)
     const { token } = issuedBy(await orders.finalize(started, desktop))
     secrets.push(started.claimToken, started.desktopToken, challengeToken, token, ...token.split('.'))

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { StartOrder } from '../../src/order-start.ts'
+import type { StartOrder } from '../../src/order/start.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
 import { stores } from '../support/stores.ts'
@@ -97,16 +97,17 @@ describe.each(stores)('starting orders on $name', ({ open }) => {
     '\u200f',
     '\ud800',
   ]
-  test.each(['displayTitle', 'displaySummary', 'payloadHash'] as const)(
-    'refuses what forges a line in %s',
-    async (field) => {
-      const { orders } = makeInstance(store)
-      for (const character of forbidden) {
-        const call = orders.start({ kind: 'sign', [field]: `a${character}Code: 11` }, desktop)
-        expect(await outcomeOf(call)).toEqual({ reason: 'INVALID_REQUEST', message: expect.stringContaining(field) })
-      }
-    },
-  )
+  test.each([
+    ['displayTitle', 'display_title'],
+    ['displaySummary', 'display_summary'],
+    ['payloadHash', 'payload_hash'],
+  ])('refuses what forges a line in %s', async (field, name) => {
+    const { orders } = makeInstance(store)
+    for (const character of forbidden) {
+      const call = orders.start({ kind: 'sign', [field]: `a${character}Code: 11` }, desktop)
+      expect(await outcomeOf(call)).toEqual({ reason: 'INVALID_REQUEST', message: expect.stringContaining(name) })
+    }
+  })
 
   test.each([
     ['//evil.example'],

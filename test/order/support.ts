@@ -1,16 +1,17 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { vi } from 'vitest'
+import { Sessions } from '../../src/host/sessions.ts'
 import { StandaloneHost, type StandaloneSettings } from '../../src/host/standalone.ts'
-import { type OrderRecords, storedOrders } from '../../src/order-records.ts'
-import type { OrderSettings, StartOrder } from '../../src/order-start.ts'
-import { type FinalizedOrder, Orders, type StartedOrder } from '../../src/orders.ts'
-import { OriginPolicy } from '../../src/origin.ts'
+import { type FinalizedOrder, Orders, type StartedOrder } from '../../src/order/orders.ts'
+import { type OrderRecords, storedOrders } from '../../src/order/records.ts'
+import type { OrderSettings, StartOrder } from '../../src/order/start.ts'
+import { OriginPolicy } from '../../src/origin-policy.ts'
 import type { RequestContext } from '../../src/request.ts'
-import { Sessions } from '../../src/session.ts'
 import type { Store } from '../../src/store/store.ts'
 import { Keyring } from '../../src/token.ts'
 import { walletAdapters } from '../../src/wallet/adapters.ts'
 import { chooseVerifier } from '../../src/wallet/native.ts'
+import { Prover } from '../../src/wallet/prover.ts'
 
 /** The application's origin, and that of the service itself. */
 export const appOrigin = 'https://app.example'
@@ -52,11 +53,11 @@ export interface Instance {
 /** Makes an instance on a store. Several on one store are what several processes are. */
 export function makeInstance(store: Store, options: InstanceOptions = {}): Instance {
   const keyring = new Keyring(options.secrets ?? ['first secret'])
-  const origins = new OriginPolicy(() => ({
+  const origins = new OriginPolicy({
     enforce: options.enforceOrigin ?? true,
     own: ownOrigin,
     trusted: [appOrigin, ownOrigin],
-  }))
+  })
   const sessions = new Sessions({ ttlSeconds: 3600, absoluteTtlSeconds: 86_400 }, store, keyring)
   const standalone = new StandaloneHost(
     { syncAddressToUser: false, syncPublicKeyToUser: false, secureCookie: () => true, ...options.host },
@@ -77,8 +78,7 @@ export function makeInstance(store: Store, options: InstanceOptions = {}): Insta
     },
     records: options.records ?? storedOrders(store),
     keyring,
-    adapters: walletAdapters(['nimiq', 'ed25519']),
-    verifier: chooseVerifier('native'),
+    prover: new Prover(walletAdapters(['nimiq', 'ed25519']), chooseVerifier('native')),
     origins,
     host,
     shutdown: stop.signal,
@@ -137,7 +137,7 @@ export async function untilWaiting(
   const started = await orders.start(input, desktop)
   const { orderId, claimToken } = started
   const { challengeToken } = await orders.claim({ orderId, claimToken }, phone)
-  const { message } = await orders.challenge({ orderId, challengeToken }, phone)
+  const { message } = await orders.readChallenge({ orderId, challengeToken }, phone)
   return { ...started, challengeToken, message, proof: signer.prove(message) }
 }
 

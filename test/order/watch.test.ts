@@ -1,8 +1,8 @@
 import { getEventListeners } from 'node:events'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { CountersignError } from '../../src/errors.ts'
-import { type OrderRecords, storedOrders } from '../../src/order-records.ts'
-import type { OrderEvent } from '../../src/order-watch.ts'
+import { type OrderRecords, storedOrders } from '../../src/order/records.ts'
+import type { OrderEvent } from '../../src/order/watch.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
 import { stores } from '../support/stores.ts'
@@ -99,7 +99,7 @@ describe.each(stores)('watching orders on $name', ({ open }) => {
     const { orderId } = started
     const { challengeToken } = await orders.claim(started, phone)
     await reader.has(2)
-    const { message } = await orders.challenge({ orderId, challengeToken }, phone)
+    const { message } = await orders.readChallenge({ orderId, challengeToken }, phone)
     await reader.has(3)
     await orders.approve({ orderId, challengeToken, proof: new Signer().prove(message) }, phone)
     await reader.has(4)
@@ -293,40 +293,92 @@ describe('a watch', () => {
     return { instance, order, reader, records }
   }
 
+  /** Timers are coarse: see TimerWheel. */
+  const tickMs = 100
+
   async function tick(ms: number): Promise<void> {
     await vi.advanceTimersByTimeAsync(ms)
     await settle()
   }
 
-  test('has a heartbeat every 15 seconds, and reads nothing for it', async () => {
+  test('has a heartbeat at least every 15 seconds, with what is stored by then', async () => {
     const { reader, records, order } = await watched()
-    await tick(14_999)
+    await tick(7_499)
     expect(reader.events).toHaveLength(1)
-    await tick(1)
+    await tick(7_500 + tickMs)
     expect(reader.events).toHaveLength(2)
     expect(reader.events[1]).toEqual({
       sequence: 3,
       status: 'waiting_user',
       kind: 'login',
-      at: Date.now(),
+      at: expect.any(Number),
       heartbeat: true,
       reconnect: false,
     })
-    await tick(90_000)
-    expect(reader.events.filter(({ heartbeat }) => heartbeat)).toHaveLength(7)
-    expect(records.loads).toBe(0)
+    await tick(6 * (15_000 + tickMs))
+    const beats = reader.events.filter(({ heartbeat }) => heartbeat).map(({ at }) => at)
+    expect(beats.length).toBeGreaterThanOrEqual(7)
+    for (const [i, at] of beats.slice(1).entries()) {
+      expect(at - (beats[i] as number)).toBeGreaterThanOrEqual(15_000)
+      expect(at - (beats[i] as number)).toBeLessThanOrEqual(15_000 + tickMs)
+    }
+    expect(records.loads).toBe(beats.length)
     expect(Date.now()).toBeLessThan(order.expiresAt)
-    await tick(15_000)
+    await tick(order.expiresAt - Date.now() + tickMs)
     expect(reader.statuses.at(-1)).toBe('expired')
     expect(await reader.ended).toBeUndefined()
   })
 
-  test('tells the expiry in the millisecond in which it comes', async () => {
-    const { reader, order } = await watched({ orderTtlSeconds: 20 })
+  test('of a thousand that began together, each has its heartbeat at a time of its own', async () => {
+    const { instance, order } = await watched()
+    const readers = Array.from({ length: 1000 }, () => new Reader(instance, order))
+    await settle()
+    let beats = 0
+    let most = 0
+    for (let ms = 0; ms <= 15_000; ms += tickMs) {
+      await tick(tickMs)
+      const now = readers.filter(({ events }) => events.length > 1).length
+      most = Math.max(most, now - beats)
+      beats = now
+    }
+    expect(beats).toBe(1000)
+    // 1000 in 75 ticks are about 13 a tick.
+    expect(most).toBeLessThan(50)
+  })
+
+  test('whose wake-up was lost is late by one heartbeat at most, and no heartbeat says what is no longer so', async () => {
+    const records = counting(storedOrders(store))
+    const { reader, order } = await watched({}, { ...records, watch: async () => () => {} } as typeof records)
+    await makeInstance(store).orders.cancel(order, desktop)
+    await settle()
+    expect(reader.statuses).toEqual(['waiting_user'])
+    await tick(15_000 + tickMs)
+    expect(reader.events.slice(1)).toEqual([
+      expect.objectContaining({ status: 'cancelled', sequence: 4, heartbeat: false }),
+    ])
+    expect(await reader.ended).toBeUndefined()
+  })
+
+  test('has its heartbeats while the store is away, and hears afterwards what it missed', async () => {
+    const records = counting(storedOrders(store))
+    const { reader, order } = await watched({}, records)
+    const { load } = records
+    records.load = () => Promise.reject(new CountersignError('STORE_UNAVAILABLE', 'away'))
+    await tick(30_000 + 2 * tickMs)
+    expect(reader.events.filter(({ heartbeat }) => heartbeat).length).toBeGreaterThanOrEqual(2)
+    records.load = load
+    await makeInstance(store).orders.cancel(order, desktop)
+    await settle()
+    expect(reader.events.at(-1)).toMatchObject({ status: 'cancelled', sequence: 4 })
+    expect(await reader.ended).toBeUndefined()
+  })
+
+  test('tells the expiry within a tick, and never before', async () => {
+    const { reader, order } = await watched({ orderTtlSeconds: 7 })
     await tick(order.expiresAt - Date.now() - 1)
-    expect(reader.statuses).toEqual(['waiting_user', 'waiting_user'])
-    await tick(1)
-    expect(reader.statuses).toEqual(['waiting_user', 'waiting_user', 'expired'])
+    expect(reader.statuses).toEqual(['waiting_user'])
+    await tick(1 + tickMs)
+    expect(reader.statuses).toEqual(['waiting_user', 'expired'])
     expect(await reader.ended).toBeUndefined()
     expect(vi.getTimerCount()).toBe(0)
   })
@@ -338,7 +390,7 @@ describe('a watch', () => {
     await settle()
     await tick(59_999)
     expect(reader.statuses.at(-1)).toBe('approved')
-    await tick(1)
+    await tick(1 + tickMs)
     expect(reader.statuses.at(-1)).toBe('expired')
     expect(await reader.ended).toBeUndefined()
   })
@@ -347,8 +399,8 @@ describe('a watch', () => {
     const { reader, order } = await watched({ orderTtlSeconds: 10 })
     // A clock that is set back makes every timer early.
     vi.setSystemTime(Date.now() - 5000)
-    await tick(10_000)
-    expect(reader.statuses).toEqual(['waiting_user'])
+    await tick(10_000 + tickMs)
+    expect(reader.statuses).not.toContain('expired')
     await tick(5000)
     expect(reader.statuses.filter((status) => status === 'expired')).toHaveLength(1)
     expect(Date.now()).toBeGreaterThanOrEqual(order.expiresAt)
@@ -359,7 +411,7 @@ describe('a watch', () => {
     const { instance, reader, order } = await watched({ orderTtlSeconds: 3600 })
     await tick(9 * 60_000 - 1)
     expect(reader.events.some(({ reconnect }) => reconnect)).toBe(false)
-    await tick(2 * 60_000 + 1)
+    await tick(2 * 60_000 + tickMs)
     expect(await reader.ended).toBeUndefined()
     const last = reader.events.at(-1)
     expect(last).toMatchObject({ reconnect: true, heartbeat: false, sequence: 3, status: 'waiting_user' })
@@ -370,6 +422,26 @@ describe('a watch', () => {
     expect(next.sequences).toEqual([4])
     next.leave.abort()
     await next.ended
+  })
+
+  test('of a thousand that are told of a stop: the event loop has many turns in between', async () => {
+    const instance = makeInstance(store)
+    const order = await untilWaiting(instance)
+    const readers = Array.from({ length: 1000 }, () => new Reader(instance, order))
+    await Promise.all(readers.map((reader) => reader.has(1)))
+    instance.stop.abort()
+    const told = (): number => readers.filter(({ events }) => events.length > 1).length
+    const steps = [told()]
+    while (steps.at(-1) !== 1000) {
+      await new Promise((resolve) => setImmediate(resolve))
+      steps.push(told())
+    }
+    expect(steps[0]).toBe(0)
+    for (const [i, count] of steps.slice(1).entries()) expect(count - (steps[i] as number)).toBeLessThanOrEqual(100)
+    for (const reader of readers) {
+      expect(await reader.ended).toBeUndefined()
+      expect(reader.events.at(-1)).toMatchObject({ reconnect: true })
+    }
   })
 
   test('ends in the moment in which the server means to stop', async () => {

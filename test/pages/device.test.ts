@@ -33,8 +33,8 @@ test.each([
   ],
   ['Mozilla/5.0 (Linux; Android 10) SomethingNew/1.0', 'A browser on Android'],
   ['curl/8.14.1', 'A program (curl)'],
-  ['<b>bold</b>', 'Not known'],
-  ['', 'Not known'],
+  ['<b>bold</b>', 'Unknown device'],
+  ['', 'Unknown device'],
 ])('%s', (userAgent, words) => {
   expect(describeDevice(userAgent)).toBe(words)
 })

@@ -145,13 +145,13 @@ test('a service whose pages were never built says what to run, and starts', () =
   const warnings: string[] = []
   const log = { ...silentLogger, warn: (text: string) => warnings.push(text) }
   const settings = { pages: true, appName: 'Countersign', claimUrlTemplate: '{origin}/claim/{orderId}#{claimToken}' }
-  const serve = createPages(settings, log, [pathToFileURL('/nowhere/at/all/')])
+  const routeOf = createPages(settings, log, [pathToFileURL('/nowhere/at/all/')])
   expect(warnings).toEqual([expect.stringContaining('npm run build')])
   const answer = { statusCode: 0, body: '', setHeader() {}, end: (body: Buffer) => (answer.body = String(body)) }
   const request = { method: 'GET', headers: {} }
   for (const path of ['/', '/claim/x']) {
-    expect(serve(request as never, answer as never, path, () => {})).toBe(true)
+    routeOf(path)?.({ request, response: answer, path } as never)
     expect([answer.statusCode, answer.body]).toEqual([503, expect.stringContaining('npm run build')])
   }
-  expect(serve(request as never, answer as never, '/other', () => {})).toBe(false)
+  expect(routeOf('/other')).toBeUndefined()
 })

@@ -1,8 +1,9 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { readWalletAnswer } from '../../src/client/wallet-answer.ts'
 import { forgetToyWallet, openToyWallet } from '../../src/pages/toy-wallet.ts'
-import { proveIdentity, walletAdapters } from '../../src/wallet/adapters.ts'
+import { walletAdapters } from '../../src/wallet/adapters.ts'
 import { nativeVerifier } from '../../src/wallet/native.ts'
+import { Prover } from '../../src/wallet/prover.ts'
 
 afterEach(() => {
   forgetToyWallet()
@@ -19,19 +20,13 @@ function stubStorage(): Map<string, string> {
   return entries
 }
 
-test.each(['nimiq', 'ed25519'])('a toy %s wallet proves itself to the service', (adapterId) => {
+test.each(['nimiq', 'ed25519'])('a toy %s wallet proves itself to the service', async (adapterId) => {
   stubStorage()
   const wallet = openToyWallet(adapterId)!
   const message = 'Countersign requests authentication\nAction: auth.login\nhéllo 😀'
   const { publicKeyHex, signatureHex } = readWalletAnswer(wallet.sign(message))
-  const identity = proveIdentity({
-    adapters: walletAdapters(['nimiq', 'ed25519']),
-    verifier: nativeVerifier,
-    message,
-    publicKeyHex,
-    signatureHex,
-    address: wallet.address,
-  })
+  const prover = new Prover(walletAdapters(['nimiq', 'ed25519']), nativeVerifier)
+  const identity = await prover.prove(message, { publicKeyHex, signatureHex, address: wallet.address })
   expect(identity).toMatchObject({ adapterId, publicKeyHex: wallet.publicKeyHex, address: wallet.address })
 })
 

@@ -13,7 +13,15 @@ test('every way in which a request can be over has words of its own', () => {
 })
 
 test('what passes is no ending', () => {
-  for (const code of ['NETWORK', 'STORE_UNAVAILABLE', 'RATE_LIMITED', 'INTERNAL', 'WALLET_DECLINED', 'WALLET_CLOSED']) {
+  for (const code of [
+    'NETWORK',
+    'STORE_UNAVAILABLE',
+    'SERVER_BUSY',
+    'RATE_LIMITED',
+    'INTERNAL',
+    'WALLET_DECLINED',
+    'WALLET_CLOSED',
+  ]) {
     expect(endingOf(code)).toBe(undefined)
     expect(noticeOf(code, 'message')).not.toContain(code)
   }

@@ -18,16 +18,16 @@ export interface Real {
 
 type Command = fc.AsyncCommand<Model, Real>
 
-const BRIEF: Life = { ttlMs: 1 }
+const brief: Life = { ttlMs: 1 }
 // By then a brief life is over on any clock.
-const AFTER_BRIEF_MS = 4
+const afterBriefMs = 4
 
 /** Calls of all methods on a few keys, with lives that end at once or not during the test. */
 export const storeCommands: fc.Arbitrary<Command>[] = commandsOver(
   fc.constantFrom('k1', 'k2', 'k3'),
   fc.constantFrom('m1', 'm2', 'm3'),
   fc.string({ unit: 'grapheme', maxLength: 20 }),
-  fc.constantFrom<Life>('forever', { ttlMs: 60_000 }, BRIEF),
+  fc.constantFrom<Life>('forever', { ttlMs: 60_000 }, brief),
   fc.boolean(),
 )
 
@@ -71,9 +71,9 @@ function commandsOver(
         await store.addMember(`${id}set:${k}`, m, lasts)
         const set = model.sets.get(k) ?? new Set()
         model.sets.set(k, set)
-        if (lasts === BRIEF) {
+        if (lasts === brief) {
           set.delete(m)
-          await sleep(AFTER_BRIEF_MS)
+          await sleep(afterBriefMs)
         } else set.add(m)
       }),
     ),
@@ -92,12 +92,12 @@ function commandsOver(
 }
 
 async function put(model: Model, key: string, entry: VersionedValue, life: Life): Promise<void> {
-  if (life !== BRIEF) {
+  if (life !== brief) {
     model.values.set(key, entry)
     return
   }
   model.values.delete(key)
-  await sleep(AFTER_BRIEF_MS)
+  await sleep(afterBriefMs)
 }
 
 function command(

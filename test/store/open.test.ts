@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openStore } from '../../src/store/open.ts'
-import { describeTarget, parseRedisUrl } from '../../src/store/redis-url.ts'
+import { describeTarget, parseRedisUrl } from '../../src/store/redis/url.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'countersign-open-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

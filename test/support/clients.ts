@@ -4,7 +4,7 @@ import { createGrpcTransport, createConnectTransport as createNodeConnectTranspo
 import { createConnectTransport, createGrpcWebTransport } from '@connectrpc/connect-web'
 import * as grpc from '@grpc/grpc-js'
 import { loadSync } from '@grpc/proto-loader'
-import { SignInService } from '../../gen/countersign/v1/sign_in_service_pb.ts'
+import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
 import { rest } from './rest.ts'
 
 /** A nonce challenge, as every protocol gives it. */

@@ -1,20 +1,30 @@
 import { spawnSync } from 'node:child_process'
 
-/** The programs that a part of the tests needs, and that a machine may lack. */
-const optionalParts: readonly string[] = ['redis-server', 'chromium']
+/** What some tests need and a machine may lack: programs, or packages of the system. */
+const optionalParts: readonly string[] = ['redis-server', 'chromium', 'python3-grpcio', 'nginx']
 
-/** Whether a program is installed. Where it is missing and REQUIRE_ALL_PARTS=1, as on a build machine, it throws instead. */
-export function hasPart(program: string): boolean {
-  const { error, status } = spawnSync(program, ['--version'], { stdio: 'ignore' })
+/** The Python of the system, which has the system's packages. The first one on the PATH may be another. */
+export const systemPython = '/usr/bin/python3'
+
+/** How to see that a part is installed, if it is not a program that knows `--version`. */
+const checks: Readonly<Record<string, readonly [string, ...string[]]>> = {
+  'python3-grpcio': [systemPython, '-c', 'import grpc'],
+  nginx: ['nginx', '-v'],
+}
+
+/** Whether a part is installed. If it is missing and REQUIRE_ALL_PARTS=1, as on a build machine, it throws instead. */
+export function hasPart(part: string): boolean {
+  const [program, ...args] = checks[part] ?? [part, '--version']
+  const { error, status } = spawnSync(program, args, { stdio: 'ignore' })
   if (error === undefined && status === 0) return true
-  if (process.env.REQUIRE_ALL_PARTS === '1') throw new Error(`${program} is not installed or does not run`)
+  if (process.env.REQUIRE_ALL_PARTS === '1') throw new Error(`${part} is not installed or does not run`)
   return false
 }
 
-/** Says once for each missing program, before any test runs, that what needs it is skipped. */
+/** Says once for each missing part, before any test runs, that what needs it is skipped. */
 export default function announceSkips(): void {
-  for (const program of optionalParts) {
-    if (program === 'redis-server' && process.env.REDIS_URL) continue
-    if (!hasPart(program)) process.stderr.write(`SKIPPED: the tests that need ${program}, which is not installed\n`)
+  for (const part of optionalParts) {
+    if (part === 'redis-server' && process.env.REDIS_URL) continue
+    if (!hasPart(part)) process.stderr.write(`SKIPPED: the tests that need ${part}, which is not installed\n`)
   }
 }

@@ -1,7 +1,8 @@
 import { createClient, type Transport } from '@connectrpc/connect'
 import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node'
 import { createGrpcWebTransport } from '@connectrpc/connect-web'
-import { OrderKind, OrderService, OrderStatusSchema } from '../../gen/countersign/v1/order_service_pb.ts'
+import { OrderKind, OrderService, OrderStatusSchema } from '../../gen/server/countersign/v1/order_service_pb.ts'
+import { readEventStream } from '../../src/client/event-stream.ts'
 import { rest } from './rest.ts'
 
 /** A transition, as every protocol tells it. */
@@ -94,17 +95,11 @@ function restClient(url: string): OrderClient {
       })
       if (response.status === 204) return
       if (response.status !== 200 || response.body === null) throw new Error(await response.text())
-      let text = ''
-      for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
-        text += chunk
-        const blocks = text.split('\n\n')
-        text = blocks.pop() as string
-        for (const block of blocks) {
-          if (/^event: /m.test(block)) continue
-          const { sequence, status } = JSON.parse(/^data: (.*)$/m.exec(block)![1] as string)
-          if (/^id: (.*)$/m.exec(block)![1] !== String(sequence)) throw new Error('the id is not the sequence')
-          yield { sequence, status }
-        }
+      for await (const { name, data, lastEventId } of readEventStream(response.body)) {
+        if (name !== 'message') continue
+        const { sequence, status } = JSON.parse(data)
+        if (lastEventId !== String(sequence)) throw new Error('the id is not the sequence')
+        yield { sequence, status }
       }
     },
   }

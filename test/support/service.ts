@@ -34,10 +34,17 @@ export interface ServiceProcess {
 
 const mainFile = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
-/** Starts `src/main.ts` with these environment variables; rejects with what it printed when it does not come up. */
+/** Starts `src/main.ts` with these environment variables, without a drain unless they say otherwise; rejects with what it printed when it does not come up. */
 export async function spawnService(environment: Record<string, string>): Promise<ServiceProcess> {
   const child = spawn(process.execPath, [mainFile], {
-    env: { PATH: process.env.PATH, PORT: '0', HOST: '127.0.0.1', COUNTERSIGN_RATE_LIMIT: 'off', ...environment },
+    env: {
+      PATH: process.env.PATH,
+      PORT: '0',
+      HOST: '127.0.0.1',
+      COUNTERSIGN_RATE_LIMIT: 'off',
+      COUNTERSIGN_DRAIN_SECONDS: '0',
+      ...environment,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let log = ''

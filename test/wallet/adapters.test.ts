@@ -2,17 +2,22 @@ import { createPrivateKey, generateKeyPairSync, type KeyObject, sign } from 'nod
 import { describe, expect, test } from 'vitest'
 import { CountersignError, type ErrorReason } from '../../src/errors.ts'
 import { bytesToHex } from '../../src/hex.ts'
-import { type IdentityClaim, proveIdentity, walletAdapters } from '../../src/wallet/adapters.ts'
-import { ed25519, portableVerifier } from '../../src/wallet/ed25519.ts'
+import { walletAdapters } from '../../src/wallet/adapters.ts'
+import { ed25519 } from '../../src/wallet/ed25519.ts'
+import { type Ed25519Framing, ed25519Adapter } from '../../src/wallet/ed25519-adapter.ts'
 import { nativeVerifier } from '../../src/wallet/native.ts'
 import { nimiq } from '../../src/wallet/nimiq.ts'
+import type { Proof } from '../../src/wallet/proof.ts'
+import { Prover } from '../../src/wallet/prover.ts'
+import { portableVerifier } from '../../src/wallet/strict-ed25519.ts'
+import type { SignatureVerifier } from '../../src/wallet/verifier.ts'
 import type { WalletAdapter } from '../../src/wallet/wallet.ts'
 import { decodeInteger, encodeInteger, L, smallOrderEncodings } from './curve.ts'
 
 const message = 'Example requests authentication\nNonce: 😀'
 
-/** An adapter of one's own, with state that its functions need. */
-class Prefixed implements WalletAdapter {
+/** The framing of an adapter of one's own, with state that its functions need. */
+class Prefixed implements Ed25519Framing {
   readonly id = 'prefixed'
   readonly displayName = 'Prefixed'
   readonly #prefix = 'prefix:'
@@ -27,7 +32,7 @@ class Prefixed implements WalletAdapter {
   }
 }
 
-function newWallet(adapter: WalletAdapter, privateKey: KeyObject = generateKeyPairSync('ed25519').privateKey) {
+function newWallet(adapter: Ed25519Framing, privateKey: KeyObject = generateKeyPairSync('ed25519').privateKey) {
   const { x } = privateKey.export({ format: 'jwk' })
   const publicKey = Buffer.from(x!, 'base64url')
   return {
@@ -38,20 +43,20 @@ function newWallet(adapter: WalletAdapter, privateKey: KeyObject = generateKeyPa
   }
 }
 
-function prove(claim: Partial<IdentityClaim>) {
-  return proveIdentity({
-    adapters: [nimiq, ed25519],
-    verifier: nativeVerifier,
-    message,
-    publicKeyHex: '',
-    signatureHex: '',
-    ...claim,
-  })
+interface Claim extends Proof {
+  readonly adapters: readonly WalletAdapter[]
+  readonly verifier: SignatureVerifier
+  readonly message: string
 }
 
-function reasonOf(claim: Partial<IdentityClaim>): ErrorReason | undefined {
+async function prove(claim: Partial<Claim>) {
+  const { adapters = [nimiq, ed25519], verifier = nativeVerifier, message: signed = message, ...proof } = claim
+  return await new Prover(adapters, verifier).prove(signed, { publicKeyHex: '', signatureHex: '', ...proof })
+}
+
+async function reasonOf(claim: Partial<Claim>): Promise<ErrorReason | undefined> {
   try {
-    prove(claim)
+    await prove(claim)
   } catch (error) {
     if (error instanceof CountersignError) return error.reason
     throw error
@@ -66,7 +71,7 @@ describe('walletAdapters', () => {
   })
 
   test("takes adapters of one's own", () => {
-    const own = new Prefixed()
+    const own = ed25519Adapter(new Prefixed())
     expect(walletAdapters([own, 'nimiq'])).toEqual([own, nimiq])
   })
 
@@ -92,7 +97,7 @@ describe('walletAdapters', () => {
     expect(walletAdapters([{ ...nimiq, id }])[0]?.id).toBe(id)
   })
 
-  test.each(['signedBytes', 'deriveAddress', 'sameAddress'])('refuses an adapter without %s', (name) => {
+  test.each(['verify', 'sameAddress'])('refuses an adapter without %s', (name) => {
     expect(() => walletAdapters([{ ...nimiq, [name]: undefined }])).toThrow(new RegExp(name))
   })
 
@@ -101,19 +106,19 @@ describe('walletAdapters', () => {
   })
 })
 
-describe.each([nativeVerifier, portableVerifier])('proveIdentity with the $kind verifier', (verifier) => {
-  test.each([nimiq, ed25519])('finds the $id adapter by itself, in whatever order', (adapter) => {
+describe.each([nativeVerifier, portableVerifier])('a proof with the $kind verifier', (verifier) => {
+  test.each([nimiq, ed25519])('finds the $id adapter by itself, in whatever order', async (adapter) => {
     const { publicKeyHex, signatureHex, address } = newWallet(adapter)
     for (const adapters of [
       [nimiq, ed25519],
       [ed25519, nimiq],
     ]) {
-      const identity = prove({ adapters, verifier, publicKeyHex, signatureHex })
-      expect(identity).toEqual({ adapterId: adapter.id, publicKeyHex, signatureHex, address })
+      const identity = await prove({ adapters, verifier, publicKeyHex, signatureHex })
+      expect(identity).toEqual({ adapterId: adapter.id, subject: publicKeyHex, publicKeyHex, address })
     }
   })
 
-  test.each([nimiq, ed25519])('no keyless forgery holds for $id', (adapter) => {
+  test.each([nimiq, ed25519])('no keyless forgery holds for $id', async (adapter) => {
     const messages = ['', 'a', message, 'x1', 'x2', 'x3', 'x4', 'x5']
     const S = '0'.repeat(64)
     for (const forgedFor of messages) {
@@ -121,69 +126,71 @@ describe.each([nativeVerifier, portableVerifier])('proveIdentity with the $kind 
         for (const R of smallOrderEncodings.map(bytesToHex)) {
           for (const adapterId of [undefined, adapter.id]) {
             const claim = { verifier, message: forgedFor, publicKeyHex: key, signatureHex: R + S, adapterId }
-            expect(reasonOf(claim)).toBe('SIGNATURE_INVALID')
+            expect(await reasonOf(claim)).toBe('SIGNATURE_INVALID')
           }
         }
       }
     }
   })
 
-  test('the address of the identity key proves nothing', () => {
+  test('the address of the identity key proves nothing', async () => {
     const publicKeyHex = '01'.padEnd(64, '0')
     const signatureHex = publicKeyHex + '0'.repeat(64)
     const address = 'NQ20 MXX1 Q19U 5UKQ UF5V 8G4U 3G4L X62A LHCV'
     for (const adapterId of [undefined, 'nimiq', 'ed25519']) {
-      expect(reasonOf({ verifier, publicKeyHex, signatureHex, address, adapterId })).toBe('SIGNATURE_INVALID')
+      expect(await reasonOf({ verifier, publicKeyHex, signatureHex, address, adapterId })).toBe('SIGNATURE_INVALID')
     }
   })
 
-  test('a second signature made with S + L does not hold', () => {
+  test('a second signature made with S + L does not hold', async () => {
     const { publicKeyHex, signatureHex } = newWallet(nimiq)
     const S = decodeInteger(Buffer.from(signatureHex.slice(64), 'hex')) + L
     const second = signatureHex.slice(0, 64) + bytesToHex(encodeInteger(S))
-    expect(reasonOf({ verifier, publicKeyHex, signatureHex: second })).toBe('SIGNATURE_INVALID')
+    expect(await reasonOf({ verifier, publicKeyHex, signatureHex: second })).toBe('SIGNATURE_INVALID')
   })
 })
 
-describe('proveIdentity', () => {
+describe('a proof', () => {
   const wallet = newWallet(nimiq)
   const { publicKeyHex, signatureHex, address } = wallet
 
-  test('answers in canonical forms', () => {
-    const identity = prove({
+  test('answers in canonical forms', async () => {
+    const identity = await prove({
       publicKeyHex: publicKeyHex.toUpperCase(),
       signatureHex: signatureHex.toUpperCase(),
       address: address.replaceAll(' ', '').toLowerCase(),
       adapterId: 'nimiq',
     })
-    expect(identity).toEqual({ adapterId: 'nimiq', publicKeyHex, signatureHex, address })
+    expect(identity).toEqual({ adapterId: 'nimiq', subject: publicKeyHex, publicKeyHex, address })
   })
 
-  test('one key under two adapters makes two identities', () => {
+  test('one key under two adapters makes two identities', async () => {
     const other = newWallet(ed25519, createPrivateKey(wallet.privateKey.export({ format: 'pem', type: 'pkcs8' })))
     expect(other.publicKeyHex).toBe(publicKeyHex)
-    expect(prove({ publicKeyHex, signatureHex }).adapterId).toBe('nimiq')
-    expect(prove({ publicKeyHex, signatureHex: other.signatureHex }).adapterId).toBe('ed25519')
+    expect((await prove({ publicKeyHex, signatureHex })).adapterId).toBe('nimiq')
+    expect((await prove({ publicKeyHex, signatureHex: other.signatureHex })).adapterId).toBe('ed25519')
   })
 
-  test('a named adapter is the only one tried', () => {
-    expect(prove({ publicKeyHex, signatureHex, adapterId: 'nimiq' }).adapterId).toBe('nimiq')
-    expect(reasonOf({ publicKeyHex, signatureHex, adapterId: 'ed25519' })).toBe('SIGNATURE_INVALID')
+  test('a named adapter is the only one tried', async () => {
+    expect((await prove({ publicKeyHex, signatureHex, adapterId: 'nimiq' })).adapterId).toBe('nimiq')
+    expect(await reasonOf({ publicKeyHex, signatureHex, adapterId: 'ed25519' })).toBe('SIGNATURE_INVALID')
   })
 
-  test('an adapter that is not configured is unknown', () => {
-    expect(reasonOf({ publicKeyHex, signatureHex, adapterId: 'solana' })).toBe('ADAPTER_UNKNOWN')
-    expect(reasonOf({ publicKeyHex, signatureHex, adapterId: '' })).toBe('ADAPTER_UNKNOWN')
-    expect(reasonOf({ adapters: [ed25519], publicKeyHex, signatureHex, adapterId: 'nimiq' })).toBe('ADAPTER_UNKNOWN')
-    expect(reasonOf({ adapters: [ed25519], publicKeyHex, signatureHex })).toBe('SIGNATURE_INVALID')
+  test('an adapter that is not configured is unknown', async () => {
+    expect(await reasonOf({ publicKeyHex, signatureHex, adapterId: 'solana' })).toBe('ADAPTER_UNKNOWN')
+    expect(await reasonOf({ publicKeyHex, signatureHex, adapterId: '' })).toBe('ADAPTER_UNKNOWN')
+    expect(await reasonOf({ adapters: [ed25519], publicKeyHex, signatureHex, adapterId: 'nimiq' })).toBe(
+      'ADAPTER_UNKNOWN',
+    )
+    expect(await reasonOf({ adapters: [ed25519], publicKeyHex, signatureHex })).toBe('SIGNATURE_INVALID')
   })
 
-  test('a signature over another message proves nothing', () => {
-    expect(reasonOf({ publicKeyHex, signatureHex, message: `${message} ` })).toBe('SIGNATURE_INVALID')
+  test('a signature over another message proves nothing', async () => {
+    expect(await reasonOf({ publicKeyHex, signatureHex, message: `${message} ` })).toBe('SIGNATURE_INVALID')
   })
 
-  test("another wallet's key proves nothing", () => {
-    expect(reasonOf({ publicKeyHex: newWallet(nimiq).publicKeyHex, signatureHex })).toBe('SIGNATURE_INVALID')
+  test("another wallet's key proves nothing", async () => {
+    expect(await reasonOf({ publicKeyHex: newWallet(nimiq).publicKeyHex, signatureHex })).toBe('SIGNATURE_INVALID')
   })
 
   test.each([
@@ -195,8 +202,8 @@ describe('proveIdentity', () => {
     ['short signature', publicKeyHex, signatureHex.slice(2)],
     ['odd signature', publicKeyHex, signatureHex.slice(1)],
     ['signature that is no hex', publicKeyHex, `${signatureHex.slice(1)} `],
-  ])('a %s is a malformed request', (_, key, signature) => {
-    expect(reasonOf({ publicKeyHex: key, signatureHex: signature })).toBe('INVALID_REQUEST')
+  ])('a %s is a malformed request', async (_, key, signature) => {
+    expect(await reasonOf({ publicKeyHex: key, signatureHex: signature })).toBe('INVALID_REQUEST')
   })
 
   test.each([
@@ -204,19 +211,56 @@ describe('proveIdentity', () => {
     ['malformed', 'NQ71'],
     ['empty', ''],
     ['wrongly checked', address.replace(/^NQ../, 'NQ00')],
-  ])('an address that is %s does not match', (_, other) => {
-    expect(reasonOf({ publicKeyHex, signatureHex, address: other })).toBe('ADDRESS_MISMATCH')
+  ])('an address that is %s does not match', async (_, other) => {
+    expect(await reasonOf({ publicKeyHex, signatureHex, address: other })).toBe('ADDRESS_MISMATCH')
   })
 
-  test('the signature counts before the address', () => {
-    expect(reasonOf({ publicKeyHex, signatureHex, message: 'other', address: 'NQ71' })).toBe('SIGNATURE_INVALID')
+  test('the signature counts before the address', async () => {
+    expect(await reasonOf({ publicKeyHex, signatureHex, message: 'other', address: 'NQ71' })).toBe('SIGNATURE_INVALID')
   })
 
-  test("an adapter of one's own serves like the others", () => {
-    const own = new Prefixed()
+  test("an adapter of one's own serves like the others", async () => {
+    const own = ed25519Adapter(new Prefixed())
     const proof = newWallet(own)
-    const claim = { adapters: [nimiq, own], publicKeyHex: proof.publicKeyHex, signatureHex: proof.signatureHex }
-    expect(prove({ ...claim, address: proof.address })).toMatchObject({ adapterId: 'prefixed', address: proof.address })
-    expect(reasonOf({ ...claim, address: proof.publicKeyHex })).toBe('ADDRESS_MISMATCH')
+    const { publicKeyHex, signatureHex } = proof
+    const claim = { adapters: [nimiq, own], publicKeyHex, signatureHex, adapterId: own.id }
+    expect(await prove({ ...claim, address: proof.address })).toMatchObject({
+      adapterId: 'prefixed',
+      address: proof.address,
+    })
+    expect(await reasonOf({ ...claim, address: proof.publicKeyHex })).toBe('ADDRESS_MISMATCH')
+  })
+})
+
+test('an adapter that speaks for another one is a mistake of the application, and proves nothing', async () => {
+  const { publicKeyHex, signatureHex } = newWallet(nimiq)
+  const copy = { ...nimiq, id: 'copy' }
+  await expect(prove({ adapters: [copy], publicKeyHex, signatureHex, adapterId: 'copy' })).rejects.toThrow(TypeError)
+})
+
+describe('a proof that names no adapter', () => {
+  test('is tried with nimiq and ed25519 only, as far as they are configured', async () => {
+    const asked: string[] = []
+    const spying = (adapter: WalletAdapter): WalletAdapter => ({
+      ...adapter,
+      verify: (...claim) => {
+        asked.push(adapter.id)
+        return adapter.verify(...claim)
+      },
+    })
+    const own = ed25519Adapter(new Prefixed())
+    const { publicKeyHex, signatureHex } = newWallet(own)
+    const adapters = [own, ed25519, nimiq].map(spying)
+    expect(await reasonOf({ adapters, publicKeyHex, signatureHex })).toBe('SIGNATURE_INVALID')
+    expect(asked).toEqual(['ed25519', 'nimiq'])
+  })
+
+  test('is refused with the names to choose from if neither is configured', async () => {
+    const own = ed25519Adapter(new Prefixed())
+    const { publicKeyHex, signatureHex } = newWallet(own)
+    await expect(prove({ adapters: [own], publicKeyHex, signatureHex })).rejects.toMatchObject({
+      reason: 'ADAPTER_UNKNOWN',
+      metadata: { adapters: 'prefixed' },
+    })
   })
 })

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { portableVerifier } from '../../src/wallet/ed25519.ts'
 import { chooseVerifier, nativeVerifier, selfTest } from '../../src/wallet/native.ts'
-import type { SignatureVerifier } from '../../src/wallet/wallet.ts'
+import { portableVerifier } from '../../src/wallet/strict-ed25519.ts'
+import type { SignatureVerifier } from '../../src/wallet/verifier.ts'
 import rfc8032 from '../vectors/rfc8032.json' with { type: 'json' }
 import { decodeInteger, encodeInteger, L, smallOrderEncodings } from './curve.ts'
 
@@ -91,7 +91,9 @@ describe('chooseVerifier', () => {
     const native = await nativeOver(change)
     expect(native.chooseVerifier('auto').kind).toBe('portable')
     expect(native.chooseVerifier('portable').kind).toBe('portable')
-    expect(() => native.chooseVerifier('native')).toThrow(/^verifier "native" does not work: [^\n]+$/)
+    expect(() => native.chooseVerifier('native')).toThrow(
+      /^verifier \(COUNTERSIGN_VERIFIER\) cannot be native: [^\n]+$/,
+    )
   })
 })
 

@@ -3,9 +3,9 @@ import { KeyPair, PrivateKey, PublicKey } from '@nimiq/core'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { hexToBytes } from '../../src/hex.ts'
-import { portableVerifier } from '../../src/wallet/ed25519.ts'
 import { nativeVerifier } from '../../src/wallet/native.ts'
 import { nimiq } from '../../src/wallet/nimiq.ts'
+import { portableVerifier } from '../../src/wallet/strict-ed25519.ts'
 import vectors from '../vectors/nimiq.json' with { type: 'json' }
 
 const bytes = (hex: string): Uint8Array => hexToBytes(hex)!

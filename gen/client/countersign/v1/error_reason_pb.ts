@@ -10,14 +10,19 @@ import type { UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file countersign/v1/error_reason.proto.
  */
 export const file_countersign_v1_error_reason: GenFile = /*@__PURE__*/
-  fileDesc("CiFjb3VudGVyc2lnbi92MS9lcnJvcl9yZWFzb24ucHJvdG8SDmNvdW50ZXJzaWduLnYxKvoICgtFcnJvclJlYXNvbhIcChhFUlJPUl9SRUFTT05fVU5TUEVDSUZJRUQQABIgChxFUlJPUl9SRUFTT05fSU5WQUxJRF9SRVFVRVNUEAESIgoeRVJST1JfUkVBU09OX1JFUVVFU1RfVE9PX0xBUkdFEAISIAocRVJST1JfUkVBU09OX1JPVVRFX05PVF9GT1VORBADEiMKH0VSUk9SX1JFQVNPTl9NRVRIT0RfTk9UX0FMTE9XRUQQBBIdChlFUlJPUl9SRUFTT05fUkFURV9MSU1JVEVEEAUSIgoeRVJST1JfUkVBU09OX1NUT1JFX1VOQVZBSUxBQkxFEAYSGQoVRVJST1JfUkVBU09OX0lOVEVSTkFMEAcSIwofRVJST1JfUkVBU09OX09SSUdJTl9OT1RfVFJVU1RFRBAUEiAKHEVSUk9SX1JFQVNPTl9PUklHSU5fTUlTTUFUQ0gQFRIiCh5FUlJPUl9SRUFTT05fQVBQX05BTUVfTUlTTUFUQ0gQFhIgChxFUlJPUl9SRUFTT05fTk9OQ0VfTk9UX0ZPVU5EECgSHgoaRVJST1JfUkVBU09OX05PTkNFX0VYUElSRUQQKRIiCh5FUlJPUl9SRUFTT05fU0lHTkFUVVJFX0lOVkFMSUQQKhIhCh1FUlJPUl9SRUFTT05fQUREUkVTU19NSVNNQVRDSBArEiAKHEVSUk9SX1JFQVNPTl9BREFQVEVSX1VOS05PV04QLBIeChpFUlJPUl9SRUFTT05fTE9HSU5fUkVGVVNFRBAtEiEKHUVSUk9SX1JFQVNPTl9TRVNTSU9OX1JFUVVJUkVEEDwSIAocRVJST1JfUkVBU09OX1NFU1NJT05fSU5WQUxJRBA9EiIKHkVSUk9SX1JFQVNPTl9TRVNTSU9OX05PVF9GT1VORBA+EiAKHEVSUk9SX1JFQVNPTl9PUkRFUl9OT1RfRk9VTkQQUBIkCiBFUlJPUl9SRUFTT05fT1JERVJfVE9LRU5fSU5WQUxJRBBREh4KGkVSUk9SX1JFQVNPTl9PUkRFUl9FWFBJUkVEEFISJgoiRVJST1JfUkVBU09OX09SREVSX0FMUkVBRFlfQ0xBSU1FRBBTEiMKH0VSUk9SX1JFQVNPTl9PUkRFUl9OT1RfQVBQUk9WRUQQVBInCiNFUlJPUl9SRUFTT05fT1JERVJfQUxSRUFEWV9BUFBST1ZFRBBVEikKJUVSUk9SX1JFQVNPTl9PUkRFUl9DSEFMTEVOR0VfTk9UX1JFQUQQVhIfChtFUlJPUl9SRUFTT05fT1JERVJfUkVKRUNURUQQVxIgChxFUlJPUl9SRUFTT05fT1JERVJfQ0FOQ0VMTEVEEFgSIAocRVJST1JfUkVBU09OX09SREVSX0ZJTkFMSVpFRBBZEisKJ0VSUk9SX1JFQVNPTl9DT05GSVJNQVRJT05fQ09ERV9SRVFVSVJFRBBaEigKJEVSUk9SX1JFQVNPTl9DT05GSVJNQVRJT05fQ09ERV9XUk9ORxBbYgZwcm90bzM");
+  fileDesc("CiFjb3VudGVyc2lnbi92MS9lcnJvcl9yZWFzb24ucHJvdG8SDmNvdW50ZXJzaWduLnYxKpgJCgtFcnJvclJlYXNvbhIcChhFUlJPUl9SRUFTT05fVU5TUEVDSUZJRUQQABIgChxFUlJPUl9SRUFTT05fSU5WQUxJRF9SRVFVRVNUEAESIgoeRVJST1JfUkVBU09OX1JFUVVFU1RfVE9PX0xBUkdFEAISIAocRVJST1JfUkVBU09OX1JPVVRFX05PVF9GT1VORBADEiMKH0VSUk9SX1JFQVNPTl9NRVRIT0RfTk9UX0FMTE9XRUQQBBIdChlFUlJPUl9SRUFTT05fUkFURV9MSU1JVEVEEAUSIgoeRVJST1JfUkVBU09OX1NUT1JFX1VOQVZBSUxBQkxFEAYSGQoVRVJST1JfUkVBU09OX0lOVEVSTkFMEAcSHAoYRVJST1JfUkVBU09OX1NFUlZFUl9CVVNZEAgSIwofRVJST1JfUkVBU09OX09SSUdJTl9OT1RfVFJVU1RFRBAUEiAKHEVSUk9SX1JFQVNPTl9PUklHSU5fTUlTTUFUQ0gQFRIiCh5FUlJPUl9SRUFTT05fQVBQX05BTUVfTUlTTUFUQ0gQFhIgChxFUlJPUl9SRUFTT05fTk9OQ0VfTk9UX0ZPVU5EECgSHgoaRVJST1JfUkVBU09OX05PTkNFX0VYUElSRUQQKRIiCh5FUlJPUl9SRUFTT05fU0lHTkFUVVJFX0lOVkFMSUQQKhIhCh1FUlJPUl9SRUFTT05fQUREUkVTU19NSVNNQVRDSBArEiAKHEVSUk9SX1JFQVNPTl9BREFQVEVSX1VOS05PV04QLBIeChpFUlJPUl9SRUFTT05fTE9HSU5fUkVGVVNFRBAtEiEKHUVSUk9SX1JFQVNPTl9TRVNTSU9OX1JFUVVJUkVEEDwSIAocRVJST1JfUkVBU09OX1NFU1NJT05fSU5WQUxJRBA9EiIKHkVSUk9SX1JFQVNPTl9TRVNTSU9OX05PVF9GT1VORBA+EiAKHEVSUk9SX1JFQVNPTl9PUkRFUl9OT1RfRk9VTkQQUBIkCiBFUlJPUl9SRUFTT05fT1JERVJfVE9LRU5fSU5WQUxJRBBREh4KGkVSUk9SX1JFQVNPTl9PUkRFUl9FWFBJUkVEEFISJgoiRVJST1JfUkVBU09OX09SREVSX0FMUkVBRFlfQ0xBSU1FRBBTEiMKH0VSUk9SX1JFQVNPTl9PUkRFUl9OT1RfQVBQUk9WRUQQVBInCiNFUlJPUl9SRUFTT05fT1JERVJfQUxSRUFEWV9BUFBST1ZFRBBVEikKJUVSUk9SX1JFQVNPTl9PUkRFUl9DSEFMTEVOR0VfTk9UX1JFQUQQVhIfChtFUlJPUl9SRUFTT05fT1JERVJfUkVKRUNURUQQVxIgChxFUlJPUl9SRUFTT05fT1JERVJfQ0FOQ0VMTEVEEFgSIAocRVJST1JfUkVBU09OX09SREVSX0ZJTkFMSVpFRBBZEisKJ0VSUk9SX1JFQVNPTl9DT05GSVJNQVRJT05fQ09ERV9SRVFVSVJFRBBaEigKJEVSUk9SX1JFQVNPTl9DT05GSVJNQVRJT05fQ09ERV9XUk9ORxBbQh5aHGNvdW50ZXJzaWduL3YxO2NvdW50ZXJzaWdudjFiBnByb3RvMw");
 
 /**
  * ErrorReason is the one list of reasons for which a call can fail.
  *
- * Every error carries one: over Connect, gRPC and gRPC-Web as the `reason` of a google.rpc.ErrorInfo detail with domain
- * "countersign", over REST as the `code` of the JSON body; in both without the prefix ERROR_REASON_. Reasons are stable:
- * act on them, never on the message, which is for people.
+ * Every error carries one. Over Connect, gRPC and gRPC-Web it is the `reason` of a google.rpc.ErrorInfo detail with the
+ * domain "countersign"; over REST it is the `code` of the JSON body. Both leave out the prefix ERROR_REASON_. Reasons
+ * are stable: let programs act on them. The message is for people and can change.
+ *
+ * Whatever a message says that is not fixed text is also in the `metadata` of the ErrorInfo. The line "Metadata" of a
+ * reason lists all its keys; an error has those that apply to it. A reason without the line has no metadata. Values are
+ * text; lists are separated by a comma and a space. REST answers, and those to calls that no RPC takes, have no
+ * metadata.
  *
  * @generated from enum countersign.v1.ErrorReason
  */
@@ -30,40 +35,58 @@ export const ErrorReason = {
   UNSPECIFIED: 0,
 
   /**
-   * The request is malformed: not JSON, a wrong type, a value out of the bounds that the schema states, or text with a
-   * line break, control or bidirectional-override character. Correct it; a retry of the same request fails again.
+   * The request is malformed: it does not decode, a field has a wrong type or breaks a rule of the schema, or a text
+   * has a line break, a control character or a bidirectional override. Correct it; the same request fails again. If it
+   * breaks rules of the schema, a buf.validate.Violations detail lists each of them with the full path of its field. A
+   * call whose content type the RPC does not take is answered with HTTP 415.
    * Connect: invalid_argument. HTTP: 400.
+   * Metadata: field, type, header, encodings, allowed, expected, bytes.
+   *   field: name in the protos of the field that is wrong, such as nonce_id; a list if there are several.
+   *   type: full name of the message that the body does not decode as.
+   *   header: name of the header that is malformed.
+   *   encodings: compressions that the server can read.
+   *   allowed: values that the field can have.
+   *   expected: the value that the field must have here.
+   *   bytes: number of bytes that the field must have, in hex.
    *
    * @generated from enum value: ERROR_REASON_INVALID_REQUEST = 1;
    */
   INVALID_REQUEST: 1,
 
   /**
-   * The request's body is larger than the server accepts (64 KiB).
+   * The request's body is larger than the server accepts. Send less.
    * Connect: resource_exhausted. HTTP: 413.
+   * Metadata: max_bytes.
+   *   max_bytes: size in bytes of the largest body that the server accepts.
    *
    * @generated from enum value: ERROR_REASON_REQUEST_TOO_LARGE = 2;
    */
   REQUEST_TOO_LARGE: 2,
 
   /**
-   * No such path or RPC.
+   * There is no such path or RPC.
    * Connect: unimplemented. HTTP: 404.
+   * Metadata: path.
+   *   path: the path asked for, cut to 200 characters, without its query.
    *
    * @generated from enum value: ERROR_REASON_ROUTE_NOT_FOUND = 3;
    */
   ROUTE_NOT_FOUND: 3,
 
   /**
-   * The path exists, but not for this HTTP method; the Allow header names the right one.
+   * The path exists, but not for this HTTP method. The Allow header names the methods it takes.
    * Connect: unimplemented. HTTP: 405.
+   * Metadata: path, method, allowed.
+   *   path: the path asked for, without its query.
+   *   method: the HTTP method of the request.
+   *   allowed: HTTP methods that the path takes.
    *
    * @generated from enum value: ERROR_REASON_METHOD_NOT_ALLOWED = 4;
    */
   METHOD_NOT_ALLOWED: 4,
 
   /**
-   * Too many requests from this address. RetryInfo and Retry-After say when to come back.
+   * Too many requests came from this address. Retry after the time that RetryInfo and Retry-After give.
    * Connect: resource_exhausted. HTTP: 429.
    *
    * @generated from enum value: ERROR_REASON_RATE_LIMITED = 5;
@@ -71,8 +94,8 @@ export const ErrorReason = {
   RATE_LIMITED: 5,
 
   /**
-   * The store, or the application's own hook, does not answer. Nothing is wrong with the caller's credentials: keep them
-   * and retry, as RetryInfo and Retry-After say.
+   * The store, or the application's own hook, does not answer. The caller's credentials are not to blame: keep them,
+   * and retry after the time that RetryInfo and Retry-After give. The call may have taken effect.
    * Connect: unavailable. HTTP: 503.
    *
    * @generated from enum value: ERROR_REASON_STORE_UNAVAILABLE = 6;
@@ -80,39 +103,65 @@ export const ErrorReason = {
   STORE_UNAVAILABLE: 6,
 
   /**
-   * The server failed in a way it did not foresee; its log has the cause under the request's id.
+   * The server failed in an unforeseen way. Its log has the cause under the reference that the message names.
    * Connect: internal. HTTP: 500.
+   * Metadata: reference.
+   *   reference: what to search the server's log for.
    *
    * @generated from enum value: ERROR_REASON_INTERNAL = 7;
    */
   INTERNAL: 7,
 
   /**
-   * The request's origin is not among the trusted origins. The message names the origin seen and the setting to change.
+   * The server has as many connections or requests as it can take, or the store has. Nothing was done: retry after the
+   * time that RetryInfo and Retry-After give.
+   * Connect: unavailable. HTTP: 503.
+   *
+   * @generated from enum value: ERROR_REASON_SERVER_BUSY = 8;
+   */
+  SERVER_BUSY: 8,
+
+  /**
+   * The request's origin is not one of the trusted origins. Add it to them, or correct the headers that the proxy
+   * sends.
    * Connect: permission_denied. HTTP: 403.
+   * Metadata: origin, origin_source, setting, proxy_setting.
+   *   origin: the origin seen; empty if it is missing or malformed.
+   *   origin_source: what it was read from: "Origin header", "Host header" or "X-Forwarded-Host header".
+   *   setting: environment variable to add the origin to.
+   *   proxy_setting: environment variable to set if there is a proxy in front. Absent if there is an Origin header.
    *
    * @generated from enum value: ERROR_REASON_ORIGIN_NOT_TRUSTED = 20;
    */
   ORIGIN_NOT_TRUSTED: 20,
 
   /**
-   * The request's origin differs from the one that the nonce or order was made for.
+   * The request's origin is not the one that the nonce or order was made for. Call from that origin, or correct the
+   * server's public URL.
    * Connect: permission_denied. HTTP: 403.
+   * Metadata: origin, origin_source, expected, bound_to, setting, proxy_setting.
+   *   origin, origin_source, proxy_setting: as for ORIGIN_NOT_TRUSTED.
+   *   expected: origins that the call can come from.
+   *   bound_to: what is bound to them: "nonce" or "order".
+   *   setting: environment variable to correct if the service's own origin is wrong.
    *
    * @generated from enum value: ERROR_REASON_ORIGIN_MISMATCH = 21;
    */
   ORIGIN_MISMATCH: 21,
 
   /**
-   * The application name that the client expects is not the server's.
+   * The client expects another application name than the server has. Correct it in the client or on the server.
    * Connect: invalid_argument. HTTP: 400.
+   * Metadata: app_name, setting.
+   *   app_name: the server's application name.
+   *   setting: environment variable that sets it.
    *
    * @generated from enum value: ERROR_REASON_APP_NAME_MISMATCH = 22;
    */
   APP_NAME_MISMATCH: 22,
 
   /**
-   * The nonce does not exist: never issued, or already used. Ask for a new one.
+   * The nonce does not exist: it was never issued, or it was used already. Ask for a new one.
    * Connect: unauthenticated. HTTP: 401.
    *
    * @generated from enum value: ERROR_REASON_NONCE_NOT_FOUND = 40;
@@ -120,7 +169,7 @@ export const ErrorReason = {
   NONCE_NOT_FOUND: 40,
 
   /**
-   * The nonce's life is over. Ask for a new one.
+   * The nonce has expired. Ask for a new one.
    * Connect: failed_precondition. HTTP: 410.
    *
    * @generated from enum value: ERROR_REASON_NONCE_EXPIRED = 41;
@@ -128,8 +177,8 @@ export const ErrorReason = {
   NONCE_EXPIRED: 41,
 
   /**
-   * The signature does not prove control of the key over the challenge's message; also when the key or signature is one
-   * of the degenerate encodings that prove nothing.
+   * The signature does not prove control of the key over the challenge's message. Degenerate keys and signatures, which
+   * prove nothing, are refused in the same way.
    * Connect: unauthenticated. HTTP: 401.
    *
    * @generated from enum value: ERROR_REASON_SIGNATURE_INVALID = 42;
@@ -137,7 +186,7 @@ export const ErrorReason = {
   SIGNATURE_INVALID: 42,
 
   /**
-   * The address does not derive from the public key, or is no address at all.
+   * The signature holds, but the address is malformed or belongs to another wallet.
    * Connect: unauthenticated. HTTP: 401.
    *
    * @generated from enum value: ERROR_REASON_ADDRESS_MISMATCH = 43;
@@ -145,16 +194,21 @@ export const ErrorReason = {
   ADDRESS_MISMATCH: 43,
 
   /**
-   * The named wallet adapter is not configured.
+   * The named wallet adapter is not configured; or the proof names none, and no adapter is configured that is tried
+   * without being named (nimiq, ed25519). Name one of the configured adapters.
    * Connect: invalid_argument. HTTP: 400.
+   * Metadata: adapters.
+   *   adapters: ids of the configured adapters.
    *
    * @generated from enum value: ERROR_REASON_ADAPTER_UNKNOWN = 44;
    */
   ADAPTER_UNKNOWN: 44,
 
   /**
-   * The wallet proved its key, but the application does not let this identity sign in.
+   * The application does not allow this wallet to sign in.
    * Connect: permission_denied. HTTP: 403.
+   * Metadata: application_message.
+   *   application_message: what a hook of the application said, if one refused with words of its own.
    *
    * @generated from enum value: ERROR_REASON_LOGIN_REFUSED = 45;
    */
@@ -169,7 +223,7 @@ export const ErrorReason = {
   SESSION_REQUIRED: 60,
 
   /**
-   * The session token is unsigned, wrong, expired or revoked. Sign in again.
+   * The session token is not signed by this service, or its session is unknown, expired or revoked. Sign in again.
    * Connect: unauthenticated. HTTP: 401.
    *
    * @generated from enum value: ERROR_REASON_SESSION_INVALID = 61;
@@ -185,7 +239,7 @@ export const ErrorReason = {
   SESSION_NOT_FOUND: 62,
 
   /**
-   * No order has this id, or it ended more than ten minutes ago.
+   * No order has this id, or it ended more than ten minutes ago. Start a new one.
    * Connect: not_found. HTTP: 404.
    *
    * @generated from enum value: ERROR_REASON_ORDER_NOT_FOUND = 80;
@@ -193,7 +247,7 @@ export const ErrorReason = {
   ORDER_NOT_FOUND: 80,
 
   /**
-   * The token is not the one of this order that this call asks for.
+   * The token is not the one of this order that this call takes.
    * Connect: unauthenticated. HTTP: 401.
    *
    * @generated from enum value: ERROR_REASON_ORDER_TOKEN_INVALID = 81;
@@ -201,7 +255,7 @@ export const ErrorReason = {
   ORDER_TOKEN_INVALID: 81,
 
   /**
-   * The order's life ended before this call.
+   * The order has expired. Start a new one.
    * Connect: failed_precondition. HTTP: 410.
    *
    * @generated from enum value: ERROR_REASON_ORDER_EXPIRED = 82;
@@ -209,7 +263,7 @@ export const ErrorReason = {
   ORDER_EXPIRED: 82,
 
   /**
-   * Another phone was first to claim the order.
+   * Another phone has claimed the order.
    * Connect: failed_precondition. HTTP: 409.
    *
    * @generated from enum value: ERROR_REASON_ORDER_ALREADY_CLAIMED = 83;
@@ -225,7 +279,7 @@ export const ErrorReason = {
   ORDER_NOT_APPROVED: 84,
 
   /**
-   * The phone approved the order already.
+   * The phone has already approved the order.
    * Connect: failed_precondition. HTTP: 409.
    *
    * @generated from enum value: ERROR_REASON_ORDER_ALREADY_APPROVED = 85;
@@ -233,7 +287,7 @@ export const ErrorReason = {
   ORDER_ALREADY_APPROVED: 85,
 
   /**
-   * The phone has not read the order's challenge, so there is nothing yet to approve.
+   * The phone has not read the order's challenge yet. Read it first.
    * Connect: failed_precondition. HTTP: 409.
    *
    * @generated from enum value: ERROR_REASON_ORDER_CHALLENGE_NOT_READ = 86;
@@ -241,7 +295,7 @@ export const ErrorReason = {
   ORDER_CHALLENGE_NOT_READ: 86,
 
   /**
-   * The phone rejected the order.
+   * The order was rejected: by the phone's user, or by a third wrong confirmation code.
    * Connect: failed_precondition. HTTP: 409.
    *
    * @generated from enum value: ERROR_REASON_ORDER_REJECTED = 87;
@@ -257,7 +311,8 @@ export const ErrorReason = {
   ORDER_CANCELLED: 88,
 
   /**
-   * The order is finalized and its result was handed out; the time to ask again (60 seconds) is over.
+   * The order is finalized, and its result can no longer be fetched: the 60 seconds for retries are over, or the
+   * session that it made has ended.
    * Connect: failed_precondition. HTTP: 409.
    *
    * @generated from enum value: ERROR_REASON_ORDER_FINALIZED = 89;
@@ -265,7 +320,7 @@ export const ErrorReason = {
   ORDER_FINALIZED: 89,
 
   /**
-   * The server wants the confirmation code that the desktop shows, and the phone sent none.
+   * Approving this order takes the confirmation code that the desktop shows, and the request has none.
    * Connect: invalid_argument. HTTP: 400.
    *
    * @generated from enum value: ERROR_REASON_CONFIRMATION_CODE_REQUIRED = 90;
@@ -273,8 +328,10 @@ export const ErrorReason = {
   CONFIRMATION_CODE_REQUIRED: 90,
 
   /**
-   * The confirmation code is not the one that the desktop shows. The third wrong one rejects the order.
+   * The confirmation code is not the one that the desktop shows. The third wrong code rejects the order.
    * Connect: unauthenticated. HTTP: 401.
+   * Metadata: tries_left.
+   *   tries_left: number of further codes that can be tried; 0 if this one rejected the order.
    *
    * @generated from enum value: ERROR_REASON_CONFIRMATION_CODE_WRONG = 91;
    */
@@ -284,9 +341,14 @@ export const ErrorReason = {
 /**
  * ErrorReason is the one list of reasons for which a call can fail.
  *
- * Every error carries one: over Connect, gRPC and gRPC-Web as the `reason` of a google.rpc.ErrorInfo detail with domain
- * "countersign", over REST as the `code` of the JSON body; in both without the prefix ERROR_REASON_. Reasons are stable:
- * act on them, never on the message, which is for people.
+ * Every error carries one. Over Connect, gRPC and gRPC-Web it is the `reason` of a google.rpc.ErrorInfo detail with the
+ * domain "countersign"; over REST it is the `code` of the JSON body. Both leave out the prefix ERROR_REASON_. Reasons
+ * are stable: let programs act on them. The message is for people and can change.
+ *
+ * Whatever a message says that is not fixed text is also in the `metadata` of the ErrorInfo. The line "Metadata" of a
+ * reason lists all its keys; an error has those that apply to it. A reason without the line has no metadata. Values are
+ * text; lists are separated by a comma and a space. REST answers, and those to calls that no RPC takes, have no
+ * metadata.
  *
  * @generated from enum countersign.v1.ErrorReason
  */

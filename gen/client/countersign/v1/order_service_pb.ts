@@ -12,7 +12,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file countersign/v1/order_service.proto.
  */
 export const file_countersign_v1_order_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJjb3VudGVyc2lnbi92MS9vcmRlcl9zZXJ2aWNlLnByb3RvEg5jb3VudGVyc2lnbi52MSKWAgoRU3RhcnRPcmRlclJlcXVlc3QSJwoEa2luZBgBIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZBIXCgphZGFwdGVyX2lkGAIgASgJSACIAQESFgoJcmV0dXJuX3RvGAMgASgJSAGIAQESGgoNZGlzcGxheV90aXRsZRgEIAEoCUgCiAEBEhwKD2Rpc3BsYXlfc3VtbWFyeRgFIAEoCUgDiAEBEhkKDHBheWxvYWRfaGFzaBgGIAEoCUgEiAEBQg0KC19hZGFwdGVyX2lkQgwKCl9yZXR1cm5fdG9CEAoOX2Rpc3BsYXlfdGl0bGVCEgoQX2Rpc3BsYXlfc3VtbWFyeUIPCg1fcGF5bG9hZF9oYXNoIuoBChJTdGFydE9yZGVyUmVzcG9uc2USEAoIb3JkZXJfaWQYASABKAkSEQoJY2xhaW1fdXJsGAIgASgJEhMKC2NsYWltX3Rva2VuGAMgASgJEhUKDWRlc2t0b3BfdG9rZW4YBCABKAkSJwoEa2luZBgFIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZBIrCgZzdGF0dXMYBiABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cxISCgpleHBpcmVzX2F0GAcgASgDEhkKEWNvbmZpcm1hdGlvbl9jb2RlGAggASgJImAKEUNsYWltT3JkZXJSZXF1ZXN0EhAKCG9yZGVyX2lkGAEgASgJEhMKC2NsYWltX3Rva2VuGAIgASgJEhYKCWNsYWltX2tleRgDIAEoCUgAiAEBQgwKCl9jbGFpbV9rZXkieAoSQ2xhaW1PcmRlclJlc3BvbnNlEgoKAm9rGAEgASgIEhAKCG9yZGVyX2lkGAIgASgJEisKBnN0YXR1cxgDIAEoDjIbLmNvdW50ZXJzaWduLnYxLk9yZGVyU3RhdHVzEhcKD2NoYWxsZW5nZV90b2tlbhgEIAEoCSJFChhHZXRPcmRlckNoYWxsZW5nZVJlcXVlc3QSEAoIb3JkZXJfaWQYASABKAkSFwoPY2hhbGxlbmdlX3Rva2VuGAIgASgJIq8EChlHZXRPcmRlckNoYWxsZW5nZVJlc3BvbnNlEg4KBmFjdGlvbhgBIAEoCRIUCgxjaGFsbGVuZ2VfaWQYAiABKAkSDQoFbm9uY2UYAyABKAkSDgoGb3JpZ2luGAQgASgJEhEKCWlzc3VlZF9hdBgFIAEoAxISCgpleHBpcmVzX2F0GAYgASgDEg8KB21lc3NhZ2UYByABKAkSJwoEa2luZBgIIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZBIrCgZzdGF0dXMYCSABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cxIXCgphZGFwdGVyX2lkGAogASgJSACIAQESGgoNZGlzcGxheV90aXRsZRgLIAEoCUgBiAEBEhwKD2Rpc3BsYXlfc3VtbWFyeRgMIAEoCUgCiAEBEhkKDHBheWxvYWRfaGFzaBgNIAEoCUgDiAEBEh4KEWNvbmZpcm1hdGlvbl9jb2RlGA4gASgJSASIAQESMQoJcmVxdWVzdGVyGA8gASgLMh4uY291bnRlcnNpZ24udjEuT3JkZXJSZXF1ZXN0ZXISIgoaY29uZmlybWF0aW9uX2NvZGVfcmVxdWlyZWQYECABKAhCDQoLX2FkYXB0ZXJfaWRCEAoOX2Rpc3BsYXlfdGl0bGVCEgoQX2Rpc3BsYXlfc3VtbWFyeUIPCg1fcGF5bG9hZF9oYXNoQhQKEl9jb25maXJtYXRpb25fY29kZSJACg5PcmRlclJlcXVlc3RlchIOCgZvcmlnaW4YASABKAkSCgoCaXAYAiABKAkSEgoKdXNlcl9hZ2VudBgDIAEoCSKFAQoKT3JkZXJQcm9vZhIWCg5wdWJsaWNfa2V5X2hleBgBIAEoCRIVCg1zaWduYXR1cmVfaGV4GAIgASgJEhQKB2FkZHJlc3MYAyABKAlIAIgBARIXCgphZGFwdGVyX2lkGAQgASgJSAGIAQFCCgoIX2FkZHJlc3NCDQoLX2FkYXB0ZXJfaWQioQEKE0FwcHJvdmVPcmRlclJlcXVlc3QSEAoIb3JkZXJfaWQYASABKAkSFwoPY2hhbGxlbmdlX3Rva2VuGAIgASgJEikKBXByb29mGAMgASgLMhouY291bnRlcnNpZ24udjEuT3JkZXJQcm9vZhIeChFjb25maXJtYXRpb25fY29kZRgEIAEoCUgAiAEBQhQKEl9jb25maXJtYXRpb25fY29kZSJhChRBcHByb3ZlT3JkZXJSZXNwb25zZRIKCgJvaxgBIAEoCBIQCghvcmRlcl9pZBgCIAEoCRIrCgZzdGF0dXMYAyABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cyI/ChJSZWplY3RPcmRlclJlcXVlc3QSEAoIb3JkZXJfaWQYASABKAkSFwoPY2hhbGxlbmdlX3Rva2VuGAIgASgJImAKE1JlamVjdE9yZGVyUmVzcG9uc2USCgoCb2sYASABKAgSEAoIb3JkZXJfaWQYAiABKAkSKwoGc3RhdHVzGAMgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMiPQoSQ2FuY2VsT3JkZXJSZXF1ZXN0EhAKCG9yZGVyX2lkGAEgASgJEhUKDWRlc2t0b3BfdG9rZW4YAiABKAkiYAoTQ2FuY2VsT3JkZXJSZXNwb25zZRIKCgJvaxgBIAEoCBIQCghvcmRlcl9pZBgCIAEoCRIrCgZzdGF0dXMYAyABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cyI/ChRGaW5hbGl6ZU9yZGVyUmVxdWVzdBIQCghvcmRlcl9pZBgBIAEoCRIVCg1kZXNrdG9wX3Rva2VuGAIgASgJIp8CChVGaW5hbGl6ZU9yZGVyUmVzcG9uc2USCgoCb2sYASABKAgSEAoIb3JkZXJfaWQYAiABKAkSKwoGc3RhdHVzGAMgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSJwoEa2luZBgEIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZBITCgtyZWRpcmVjdF90bxgFIAEoCRISCgV0b2tlbhgGIAEoCUgAiAEBEigKB3Nlc3Npb24YByABKAsyFy5jb3VudGVyc2lnbi52MS5TZXNzaW9uEjUKDnByb29mX2FydGlmYWN0GAggASgLMh0uY291bnRlcnNpZ24udjEuUHJvb2ZBcnRpZmFjdEIICgZfdG9rZW4ioAEKDVByb29mQXJ0aWZhY3QSFgoOcHVibGljX2tleV9oZXgYASABKAkSFQoNc2lnbmF0dXJlX2hleBgCIAEoCRIPCgdhZGRyZXNzGAMgASgJEg8KB21lc3NhZ2UYBCABKAkSGQoMcGF5bG9hZF9oYXNoGAUgASgJSACIAQESEgoKYWRhcHRlcl9pZBgGIAEoCUIPCg1fcGF5bG9hZF9oYXNoImwKEVdhdGNoT3JkZXJSZXF1ZXN0EhAKCG9yZGVyX2lkGAEgASgJEhUKDWRlc2t0b3BfdG9rZW4YAiABKAkSGwoOYWZ0ZXJfc2VxdWVuY2UYAyABKA1IAIgBAUIRCg9fYWZ0ZXJfc2VxdWVuY2Ui2AEKEldhdGNoT3JkZXJSZXNwb25zZRIQCghzZXF1ZW5jZRgBIAEoDRIrCgZzdGF0dXMYAiABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cxInCgRraW5kGAMgASgOMhkuY291bnRlcnNpZ24udjEuT3JkZXJLaW5kEgoKAmF0GAQgASgDEhgKC3JlZGlyZWN0X3RvGAUgASgJSACIAQESEQoJaGVhcnRiZWF0GAYgASgIEhEKCXJlY29ubmVjdBgHIAEoCEIOCgxfcmVkaXJlY3RfdG8qUgoJT3JkZXJLaW5kEhoKFk9SREVSX0tJTkRfVU5TUEVDSUZJRUQQABIUChBPUkRFUl9LSU5EX0xPR0lOEAESEwoPT1JERVJfS0lORF9TSUdOEAIqhgIKC09yZGVyU3RhdHVzEhwKGE9SREVSX1NUQVRVU19VTlNQRUNJRklFRBAAEhgKFE9SREVSX1NUQVRVU19DUkVBVEVEEAESGAoUT1JERVJfU1RBVFVTX0NMQUlNRUQQAhIdChlPUkRFUl9TVEFUVVNfV0FJVElOR19VU0VSEAMSGQoVT1JERVJfU1RBVFVTX0FQUFJPVkVEEAQSGgoWT1JERVJfU1RBVFVTX0ZJTkFMSVpFRBAFEhkKFU9SREVSX1NUQVRVU19SRUpFQ1RFRBAGEhoKFk9SREVSX1NUQVRVU19DQU5DRUxMRUQQBxIYChRPUkRFUl9TVEFUVVNfRVhQSVJFRBAIMuIFCgxPcmRlclNlcnZpY2USUwoKU3RhcnRPcmRlchIhLmNvdW50ZXJzaWduLnYxLlN0YXJ0T3JkZXJSZXF1ZXN0GiIuY291bnRlcnNpZ24udjEuU3RhcnRPcmRlclJlc3BvbnNlElMKCkNsYWltT3JkZXISIS5jb3VudGVyc2lnbi52MS5DbGFpbU9yZGVyUmVxdWVzdBoiLmNvdW50ZXJzaWduLnYxLkNsYWltT3JkZXJSZXNwb25zZRJoChFHZXRPcmRlckNoYWxsZW5nZRIoLmNvdW50ZXJzaWduLnYxLkdldE9yZGVyQ2hhbGxlbmdlUmVxdWVzdBopLmNvdW50ZXJzaWduLnYxLkdldE9yZGVyQ2hhbGxlbmdlUmVzcG9uc2USWQoMQXBwcm92ZU9yZGVyEiMuY291bnRlcnNpZ24udjEuQXBwcm92ZU9yZGVyUmVxdWVzdBokLmNvdW50ZXJzaWduLnYxLkFwcHJvdmVPcmRlclJlc3BvbnNlElYKC1JlamVjdE9yZGVyEiIuY291bnRlcnNpZ24udjEuUmVqZWN0T3JkZXJSZXF1ZXN0GiMuY291bnRlcnNpZ24udjEuUmVqZWN0T3JkZXJSZXNwb25zZRJWCgtDYW5jZWxPcmRlchIiLmNvdW50ZXJzaWduLnYxLkNhbmNlbE9yZGVyUmVxdWVzdBojLmNvdW50ZXJzaWduLnYxLkNhbmNlbE9yZGVyUmVzcG9uc2USXAoNRmluYWxpemVPcmRlchIkLmNvdW50ZXJzaWduLnYxLkZpbmFsaXplT3JkZXJSZXF1ZXN0GiUuY291bnRlcnNpZ24udjEuRmluYWxpemVPcmRlclJlc3BvbnNlElUKCldhdGNoT3JkZXISIS5jb3VudGVyc2lnbi52MS5XYXRjaE9yZGVyUmVxdWVzdBoiLmNvdW50ZXJzaWduLnYxLldhdGNoT3JkZXJSZXNwb25zZTABYgZwcm90bzM", [file_countersign_v1_session_service]);
+  fileDesc("CiJjb3VudGVyc2lnbi92MS9vcmRlcl9zZXJ2aWNlLnByb3RvEg5jb3VudGVyc2lnbi52MSKWAgoRU3RhcnRPcmRlclJlcXVlc3QSJwoEa2luZBgBIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZBIXCgphZGFwdGVyX2lkGAIgASgJSACIAQESFgoJcmV0dXJuX3RvGAMgASgJSAGIAQESGgoNZGlzcGxheV90aXRsZRgEIAEoCUgCiAEBEhwKD2Rpc3BsYXlfc3VtbWFyeRgFIAEoCUgDiAEBEhkKDHBheWxvYWRfaGFzaBgGIAEoCUgEiAEBQg0KC19hZGFwdGVyX2lkQgwKCl9yZXR1cm5fdG9CEAoOX2Rpc3BsYXlfdGl0bGVCEgoQX2Rpc3BsYXlfc3VtbWFyeUIPCg1fcGF5bG9hZF9oYXNoIuoBChJTdGFydE9yZGVyUmVzcG9uc2USEAoIb3JkZXJfaWQYASABKAkSEQoJY2xhaW1fdXJsGAIgASgJEhMKC2NsYWltX3Rva2VuGAMgASgJEhUKDWRlc2t0b3BfdG9rZW4YBCABKAkSJwoEa2luZBgFIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZBIrCgZzdGF0dXMYBiABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cxISCgpleHBpcmVzX2F0GAcgASgDEhkKEWNvbmZpcm1hdGlvbl9jb2RlGAggASgJImAKEUNsYWltT3JkZXJSZXF1ZXN0EhAKCG9yZGVyX2lkGAEgASgJEhMKC2NsYWltX3Rva2VuGAIgASgJEhYKCWNsYWltX2tleRgDIAEoCUgAiAEBQgwKCl9jbGFpbV9rZXkieAoSQ2xhaW1PcmRlclJlc3BvbnNlEgoKAm9rGAEgASgIEhAKCG9yZGVyX2lkGAIgASgJEisKBnN0YXR1cxgDIAEoDjIbLmNvdW50ZXJzaWduLnYxLk9yZGVyU3RhdHVzEhcKD2NoYWxsZW5nZV90b2tlbhgEIAEoCSJFChhHZXRPcmRlckNoYWxsZW5nZVJlcXVlc3QSEAoIb3JkZXJfaWQYASABKAkSFwoPY2hhbGxlbmdlX3Rva2VuGAIgASgJIq8EChlHZXRPcmRlckNoYWxsZW5nZVJlc3BvbnNlEg4KBmFjdGlvbhgBIAEoCRIUCgxjaGFsbGVuZ2VfaWQYAiABKAkSDQoFbm9uY2UYAyABKAkSDgoGb3JpZ2luGAQgASgJEhEKCWlzc3VlZF9hdBgFIAEoAxISCgpleHBpcmVzX2F0GAYgASgDEg8KB21lc3NhZ2UYByABKAkSJwoEa2luZBgIIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZBIrCgZzdGF0dXMYCSABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cxIXCgphZGFwdGVyX2lkGAogASgJSACIAQESGgoNZGlzcGxheV90aXRsZRgLIAEoCUgBiAEBEhwKD2Rpc3BsYXlfc3VtbWFyeRgMIAEoCUgCiAEBEhkKDHBheWxvYWRfaGFzaBgNIAEoCUgDiAEBEh4KEWNvbmZpcm1hdGlvbl9jb2RlGA4gASgJSASIAQESMQoJcmVxdWVzdGVyGA8gASgLMh4uY291bnRlcnNpZ24udjEuT3JkZXJSZXF1ZXN0ZXISIgoaY29uZmlybWF0aW9uX2NvZGVfcmVxdWlyZWQYECABKAhCDQoLX2FkYXB0ZXJfaWRCEAoOX2Rpc3BsYXlfdGl0bGVCEgoQX2Rpc3BsYXlfc3VtbWFyeUIPCg1fcGF5bG9hZF9oYXNoQhQKEl9jb25maXJtYXRpb25fY29kZSJACg5PcmRlclJlcXVlc3RlchIOCgZvcmlnaW4YASABKAkSCgoCaXAYAiABKAkSEgoKdXNlcl9hZ2VudBgDIAEoCSKFAQoKT3JkZXJQcm9vZhIWCg5wdWJsaWNfa2V5X2hleBgBIAEoCRIVCg1zaWduYXR1cmVfaGV4GAIgASgJEhQKB2FkZHJlc3MYAyABKAlIAIgBARIXCgphZGFwdGVyX2lkGAQgASgJSAGIAQFCCgoIX2FkZHJlc3NCDQoLX2FkYXB0ZXJfaWQioQEKE0FwcHJvdmVPcmRlclJlcXVlc3QSEAoIb3JkZXJfaWQYASABKAkSFwoPY2hhbGxlbmdlX3Rva2VuGAIgASgJEikKBXByb29mGAMgASgLMhouY291bnRlcnNpZ24udjEuT3JkZXJQcm9vZhIeChFjb25maXJtYXRpb25fY29kZRgEIAEoCUgAiAEBQhQKEl9jb25maXJtYXRpb25fY29kZSJhChRBcHByb3ZlT3JkZXJSZXNwb25zZRIKCgJvaxgBIAEoCBIQCghvcmRlcl9pZBgCIAEoCRIrCgZzdGF0dXMYAyABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cyI/ChJSZWplY3RPcmRlclJlcXVlc3QSEAoIb3JkZXJfaWQYASABKAkSFwoPY2hhbGxlbmdlX3Rva2VuGAIgASgJImAKE1JlamVjdE9yZGVyUmVzcG9uc2USCgoCb2sYASABKAgSEAoIb3JkZXJfaWQYAiABKAkSKwoGc3RhdHVzGAMgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMiPQoSQ2FuY2VsT3JkZXJSZXF1ZXN0EhAKCG9yZGVyX2lkGAEgASgJEhUKDWRlc2t0b3BfdG9rZW4YAiABKAkiYAoTQ2FuY2VsT3JkZXJSZXNwb25zZRIKCgJvaxgBIAEoCBIQCghvcmRlcl9pZBgCIAEoCRIrCgZzdGF0dXMYAyABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cyI/ChRGaW5hbGl6ZU9yZGVyUmVxdWVzdBIQCghvcmRlcl9pZBgBIAEoCRIVCg1kZXNrdG9wX3Rva2VuGAIgASgJIp8CChVGaW5hbGl6ZU9yZGVyUmVzcG9uc2USCgoCb2sYASABKAgSEAoIb3JkZXJfaWQYAiABKAkSKwoGc3RhdHVzGAMgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSJwoEa2luZBgEIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZBITCgtyZWRpcmVjdF90bxgFIAEoCRISCgV0b2tlbhgGIAEoCUgAiAEBEigKB3Nlc3Npb24YByABKAsyFy5jb3VudGVyc2lnbi52MS5TZXNzaW9uEjUKDnByb29mX2FydGlmYWN0GAggASgLMh0uY291bnRlcnNpZ24udjEuUHJvb2ZBcnRpZmFjdEIICgZfdG9rZW4ioAEKDVByb29mQXJ0aWZhY3QSFgoOcHVibGljX2tleV9oZXgYASABKAkSFQoNc2lnbmF0dXJlX2hleBgCIAEoCRIPCgdhZGRyZXNzGAMgASgJEg8KB21lc3NhZ2UYBCABKAkSGQoMcGF5bG9hZF9oYXNoGAUgASgJSACIAQESEgoKYWRhcHRlcl9pZBgGIAEoCUIPCg1fcGF5bG9hZF9oYXNoImwKEVdhdGNoT3JkZXJSZXF1ZXN0EhAKCG9yZGVyX2lkGAEgASgJEhUKDWRlc2t0b3BfdG9rZW4YAiABKAkSGwoOYWZ0ZXJfc2VxdWVuY2UYAyABKA1IAIgBAUIRCg9fYWZ0ZXJfc2VxdWVuY2Ui2AEKEldhdGNoT3JkZXJSZXNwb25zZRIQCghzZXF1ZW5jZRgBIAEoDRIrCgZzdGF0dXMYAiABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cxInCgRraW5kGAMgASgOMhkuY291bnRlcnNpZ24udjEuT3JkZXJLaW5kEgoKAmF0GAQgASgDEhgKC3JlZGlyZWN0X3RvGAUgASgJSACIAQESEQoJaGVhcnRiZWF0GAYgASgIEhEKCXJlY29ubmVjdBgHIAEoCEIOCgxfcmVkaXJlY3RfdG8qUgoJT3JkZXJLaW5kEhoKFk9SREVSX0tJTkRfVU5TUEVDSUZJRUQQABIUChBPUkRFUl9LSU5EX0xPR0lOEAESEwoPT1JERVJfS0lORF9TSUdOEAIqhgIKC09yZGVyU3RhdHVzEhwKGE9SREVSX1NUQVRVU19VTlNQRUNJRklFRBAAEhgKFE9SREVSX1NUQVRVU19DUkVBVEVEEAESGAoUT1JERVJfU1RBVFVTX0NMQUlNRUQQAhIdChlPUkRFUl9TVEFUVVNfV0FJVElOR19VU0VSEAMSGQoVT1JERVJfU1RBVFVTX0FQUFJPVkVEEAQSGgoWT1JERVJfU1RBVFVTX0ZJTkFMSVpFRBAFEhkKFU9SREVSX1NUQVRVU19SRUpFQ1RFRBAGEhoKFk9SREVSX1NUQVRVU19DQU5DRUxMRUQQBxIYChRPUkRFUl9TVEFUVVNfRVhQSVJFRBAIMoAGCgxPcmRlclNlcnZpY2USUwoKU3RhcnRPcmRlchIhLmNvdW50ZXJzaWduLnYxLlN0YXJ0T3JkZXJSZXF1ZXN0GiIuY291bnRlcnNpZ24udjEuU3RhcnRPcmRlclJlc3BvbnNlElMKCkNsYWltT3JkZXISIS5jb3VudGVyc2lnbi52MS5DbGFpbU9yZGVyUmVxdWVzdBoiLmNvdW50ZXJzaWduLnYxLkNsYWltT3JkZXJSZXNwb25zZRJtChFHZXRPcmRlckNoYWxsZW5nZRIoLmNvdW50ZXJzaWduLnYxLkdldE9yZGVyQ2hhbGxlbmdlUmVxdWVzdBopLmNvdW50ZXJzaWduLnYxLkdldE9yZGVyQ2hhbGxlbmdlUmVzcG9uc2UiA5ACAhJeCgxBcHByb3ZlT3JkZXISIy5jb3VudGVyc2lnbi52MS5BcHByb3ZlT3JkZXJSZXF1ZXN0GiQuY291bnRlcnNpZ24udjEuQXBwcm92ZU9yZGVyUmVzcG9uc2UiA5ACAhJbCgtSZWplY3RPcmRlchIiLmNvdW50ZXJzaWduLnYxLlJlamVjdE9yZGVyUmVxdWVzdBojLmNvdW50ZXJzaWduLnYxLlJlamVjdE9yZGVyUmVzcG9uc2UiA5ACAhJbCgtDYW5jZWxPcmRlchIiLmNvdW50ZXJzaWduLnYxLkNhbmNlbE9yZGVyUmVxdWVzdBojLmNvdW50ZXJzaWduLnYxLkNhbmNlbE9yZGVyUmVzcG9uc2UiA5ACAhJhCg1GaW5hbGl6ZU9yZGVyEiQuY291bnRlcnNpZ24udjEuRmluYWxpemVPcmRlclJlcXVlc3QaJS5jb3VudGVyc2lnbi52MS5GaW5hbGl6ZU9yZGVyUmVzcG9uc2UiA5ACAhJaCgpXYXRjaE9yZGVyEiEuY291bnRlcnNpZ24udjEuV2F0Y2hPcmRlclJlcXVlc3QaIi5jb3VudGVyc2lnbi52MS5XYXRjaE9yZGVyUmVzcG9uc2UiA5ACAjABQh5aHGNvdW50ZXJzaWduL3YxO2NvdW50ZXJzaWdudjFiBnByb3RvMw", [file_countersign_v1_session_service]);
 
 /**
  * StartOrderRequest describes the order.
@@ -28,35 +28,35 @@ export type StartOrderRequest = Message<"countersign.v1.StartOrderRequest"> & {
   kind: OrderKind;
 
   /**
-   * The wallet adapter that the phone has to use. Without it, any configured one will do.
+   * Id of the wallet adapter that the proof must come from. Absent: any configured adapter.
    *
    * @generated from field: optional string adapter_id = 2;
    */
   adapterId?: string | undefined;
 
   /**
-   * Where the desktop goes after finalizing: a path on its own origin that begins with one slash. Default "/".
+   * Path on the desktop's own origin to go to after finalizing. Begins with exactly one slash. Default "/".
    *
    * @generated from field: optional string return_to = 3;
    */
   returnTo?: string | undefined;
 
   /**
-   * What the phone's user is asked, in a few words. It becomes a line of the signed message.
+   * What the phone's user is asked to approve, in a few words. Becomes a line of the signed message. One line of text.
    *
    * @generated from field: optional string display_title = 4;
    */
   displayTitle?: string | undefined;
 
   /**
-   * The same in a sentence or two. It becomes a line of the signed message.
+   * The same in a sentence or two. Becomes a line of the signed message. One line of text.
    *
    * @generated from field: optional string display_summary = 5;
    */
   displaySummary?: string | undefined;
 
   /**
-   * Hash of what a sign order is about, in the application's own encoding. It becomes a line of the signed message.
+   * Hash of what a sign order is about, in the application's own encoding. Becomes a line of the signed message.
    *
    * @generated from field: optional string payload_hash = 6;
    */
@@ -84,21 +84,21 @@ export type StartOrderResponse = Message<"countersign.v1.StartOrderResponse"> & 
   orderId: string;
 
   /**
-   * What the QR code shows: the approval page, with the claim token in the fragment, which browsers do not send.
+   * Address for the QR code: the approval page, with the claim token in the fragment, which browsers do not send.
    *
    * @generated from field: string claim_url = 2;
    */
   claimUrl: string;
 
   /**
-   * The token in the claim URL, for applications that build their own. Secret.
+   * The token in the claim URL, for applications that build their own URL. Secret.
    *
    * @generated from field: string claim_token = 3;
    */
   claimToken: string;
 
   /**
-   * Watches, cancels and finalizes the order. Secret, for the desktop only.
+   * Token to watch, cancel and finalize the order. Secret, for the desktop only.
    *
    * @generated from field: string desktop_token = 4;
    */
@@ -112,21 +112,22 @@ export type StartOrderResponse = Message<"countersign.v1.StartOrderResponse"> & 
   kind: OrderKind;
 
   /**
-   * Status: created.
+   * Status of the order: created.
    *
    * @generated from field: countersign.v1.OrderStatus status = 6;
    */
   status: OrderStatus;
 
   /**
-   * End of life, epoch milliseconds.
+   * Time at which the order expires unless it is approved before, epoch milliseconds.
    *
    * @generated from field: int64 expires_at = 7;
    */
   expiresAt: bigint;
 
   /**
-   * Digits that desktop and phone both show, for the user to compare.
+   * Digits for the desktop to show. Two, which the phone shows too, for the user to compare; or, if the server requires
+   * the user to enter them on the phone, six, which the phone does not show.
    *
    * @generated from field: string confirmation_code = 8;
    */
@@ -141,7 +142,7 @@ export const StartOrderResponseSchema: GenMessage<StartOrderResponse> = /*@__PUR
   messageDesc(file_countersign_v1_order_service, 1);
 
 /**
- * ClaimOrderRequest claims an order for a phone.
+ * ClaimOrderRequest names the order to claim.
  *
  * @generated from message countersign.v1.ClaimOrderRequest
  */
@@ -161,8 +162,8 @@ export type ClaimOrderRequest = Message<"countersign.v1.ClaimOrderRequest"> & {
   claimToken: string;
 
   /**
-   * A secret the phone makes before its first try (128 random bits or more, base64url), so that its own retry is answered
-   * alike. Optional.
+   * Secret that the phone makes before its first try: 128 random bits or more, base64url. A retry with the same one
+   * gets the same response. Optional.
    *
    * @generated from field: optional string claim_key = 3;
    */
@@ -177,7 +178,7 @@ export const ClaimOrderRequestSchema: GenMessage<ClaimOrderRequest> = /*@__PURE_
   messageDesc(file_countersign_v1_order_service, 2);
 
 /**
- * ClaimOrderResponse hands the order to the phone.
+ * ClaimOrderResponse is the claimed order.
  *
  * @generated from message countersign.v1.ClaimOrderResponse
  */
@@ -204,7 +205,7 @@ export type ClaimOrderResponse = Message<"countersign.v1.ClaimOrderResponse"> & 
   status: OrderStatus;
 
   /**
-   * Reads, approves and rejects the order. Secret.
+   * Token to read, approve and reject the order. Secret, for the phone only.
    *
    * @generated from field: string challenge_token = 4;
    */
@@ -219,7 +220,7 @@ export const ClaimOrderResponseSchema: GenMessage<ClaimOrderResponse> = /*@__PUR
   messageDesc(file_countersign_v1_order_service, 3);
 
 /**
- * GetOrderChallengeRequest asks for the challenge.
+ * GetOrderChallengeRequest names the order.
  *
  * @generated from message countersign.v1.GetOrderChallengeRequest
  */
@@ -247,7 +248,7 @@ export const GetOrderChallengeRequestSchema: GenMessage<GetOrderChallengeRequest
   messageDesc(file_countersign_v1_order_service, 4);
 
 /**
- * GetOrderChallengeResponse is what the wallet signs and what its user sees.
+ * GetOrderChallengeResponse is the text for the wallet to sign, and what to show its user.
  *
  * @generated from message countersign.v1.GetOrderChallengeResponse
  */
@@ -267,35 +268,35 @@ export type GetOrderChallengeResponse = Message<"countersign.v1.GetOrderChalleng
   challengeId: string;
 
   /**
-   * The random text that makes the message unique.
+   * Random text that makes the message unique.
    *
    * @generated from field: string nonce = 3;
    */
   nonce: string;
 
   /**
-   * The origin that started the order.
+   * Origin that started the order.
    *
    * @generated from field: string origin = 4;
    */
   origin: string;
 
   /**
-   * Time of the order's start, epoch milliseconds.
+   * Time at which the order was started, epoch milliseconds.
    *
    * @generated from field: int64 issued_at = 5;
    */
   issuedAt: bigint;
 
   /**
-   * End of the order's life, epoch milliseconds.
+   * Time at which the order expires unless it is approved before, epoch milliseconds.
    *
    * @generated from field: int64 expires_at = 6;
    */
   expiresAt: bigint;
 
   /**
-   * The text to be signed, to the letter.
+   * The exact text to sign.
    *
    * @generated from field: string message = 7;
    */
@@ -316,50 +317,49 @@ export type GetOrderChallengeResponse = Message<"countersign.v1.GetOrderChalleng
   status: OrderStatus;
 
   /**
-   * The wallet adapter to use; absent when any will do.
+   * Id of the wallet adapter that the proof must come from. Absent: any configured adapter.
    *
    * @generated from field: optional string adapter_id = 10;
    */
   adapterId?: string | undefined;
 
   /**
-   * What the user is asked, when the desktop said it.
+   * What the user is asked to approve, if the desktop said so.
    *
    * @generated from field: optional string display_title = 11;
    */
   displayTitle?: string | undefined;
 
   /**
-   * The same in a sentence or two, when the desktop said it.
+   * The same in a sentence or two, if the desktop said so.
    *
    * @generated from field: optional string display_summary = 12;
    */
   displaySummary?: string | undefined;
 
   /**
-   * Hash of what a sign order is about, when the desktop named one.
+   * Hash of what a sign order is about, if the desktop named one.
    *
    * @generated from field: optional string payload_hash = 13;
    */
   payloadHash?: string | undefined;
 
   /**
-   * Digits for the user to compare with those on the desktop. Absent when the server wants the user to enter them
-   * (confirmationCode "required").
+   * Digits for the user to compare with those on the desktop. Absent if the server requires the user to enter them.
    *
    * @generated from field: optional string confirmation_code = 14;
    */
   confirmationCode?: string | undefined;
 
   /**
-   * Who asks.
+   * The desktop that started the order.
    *
    * @generated from field: countersign.v1.OrderRequester requester = 15;
    */
   requester?: OrderRequester | undefined;
 
   /**
-   * Whether approving needs the confirmation code that the desktop shows.
+   * Whether the user has to enter the confirmation code that the desktop shows.
    *
    * @generated from field: bool confirmation_code_required = 16;
    */
@@ -374,7 +374,7 @@ export const GetOrderChallengeResponseSchema: GenMessage<GetOrderChallengeRespon
   messageDesc(file_countersign_v1_order_service, 5);
 
 /**
- * OrderRequester is the desktop, as the server saw it when it started the order.
+ * OrderRequester is the desktop as the server saw it when the order was started.
  *
  * @generated from message countersign.v1.OrderRequester
  */
@@ -387,14 +387,14 @@ export type OrderRequester = Message<"countersign.v1.OrderRequester"> & {
   origin: string;
 
   /**
-   * Its address; empty when unknown.
+   * Its IP address. Empty if unknown.
    *
    * @generated from field: string ip = 2;
    */
   ip: string;
 
   /**
-   * Its user agent, cut to 256 characters; empty when it sent none.
+   * Its user agent, cut to 256 characters. Empty if it sent none.
    *
    * @generated from field: string user_agent = 3;
    */
@@ -415,28 +415,31 @@ export const OrderRequesterSchema: GenMessage<OrderRequester> = /*@__PURE__*/
  */
 export type OrderProof = Message<"countersign.v1.OrderProof"> & {
   /**
-   * The signer's Ed25519 public key: 32 bytes, hex, either case.
+   * The signer's public key, hex in either case. 32 bytes for nimiq and ed25519. Empty if the adapter recovers the key
+   * from the signature.
    *
    * @generated from field: string public_key_hex = 1;
    */
   publicKeyHex: string;
 
   /**
-   * The signature over the message as the wallet frames it: 64 bytes, hex, either case.
+   * The signature over the message as the wallet frames it, hex in either case, at most 16 KiB. 64 bytes for nimiq and
+   * ed25519.
    *
    * @generated from field: string signature_hex = 2;
    */
   signatureHex: string;
 
   /**
-   * The wallet's address, grouped or not, either case. When present it must derive from the public key.
+   * The wallet's address, grouped or not, in either case. Optional. It must be the signer's.
    *
    * @generated from field: optional string address = 3;
    */
   address?: string | undefined;
 
   /**
-   * The wallet adapter that made the signature. Without it, those that the order allows are tried in order.
+   * Id of the wallet adapter that made the signature. Absent: the adapter that the order names; if it names none, nimiq
+   * and ed25519 as far as they are configured.
    *
    * @generated from field: optional string adapter_id = 4;
    */
@@ -478,7 +481,7 @@ export type ApproveOrderRequest = Message<"countersign.v1.ApproveOrderRequest"> 
   proof?: OrderProof | undefined;
 
   /**
-   * The digits on the desktop, where the server requires them.
+   * The digits that the desktop shows, if the server requires them.
    *
    * @generated from field: optional string confirmation_code = 4;
    */
@@ -528,7 +531,7 @@ export const ApproveOrderResponseSchema: GenMessage<ApproveOrderResponse> = /*@_
   messageDesc(file_countersign_v1_order_service, 9);
 
 /**
- * RejectOrderRequest says no.
+ * RejectOrderRequest names the order to reject.
  *
  * @generated from message countersign.v1.RejectOrderRequest
  */
@@ -591,7 +594,7 @@ export const RejectOrderResponseSchema: GenMessage<RejectOrderResponse> = /*@__P
   messageDesc(file_countersign_v1_order_service, 11);
 
 /**
- * CancelOrderRequest takes an order back.
+ * CancelOrderRequest names the order to cancel.
  *
  * @generated from message countersign.v1.CancelOrderRequest
  */
@@ -654,7 +657,7 @@ export const CancelOrderResponseSchema: GenMessage<CancelOrderResponse> = /*@__P
   messageDesc(file_countersign_v1_order_service, 13);
 
 /**
- * FinalizeOrderRequest asks for the result.
+ * FinalizeOrderRequest names the order to finalize.
  *
  * @generated from message countersign.v1.FinalizeOrderRequest
  */
@@ -702,7 +705,7 @@ export type FinalizeOrderResponse = Message<"countersign.v1.FinalizeOrderRespons
   orderId: string;
 
   /**
-   * Status: finalized.
+   * Status of the order: finalized.
    *
    * @generated from field: countersign.v1.OrderStatus status = 3;
    */
@@ -716,28 +719,28 @@ export type FinalizeOrderResponse = Message<"countersign.v1.FinalizeOrderRespons
   kind: OrderKind;
 
   /**
-   * Where the desktop goes now: the order's return_to.
+   * Path to go to now: the order's return_to.
    *
    * @generated from field: string redirect_to = 5;
    */
   redirectTo: string;
 
   /**
-   * login: the session token, for `Authorization: Bearer`. Secret.
+   * The session token of a login order, for `Authorization: Bearer`. Secret.
    *
    * @generated from field: optional string token = 6;
    */
   token?: string | undefined;
 
   /**
-   * login: the session it belongs to.
+   * The session of a login order.
    *
    * @generated from field: countersign.v1.Session session = 7;
    */
   session?: Session | undefined;
 
   /**
-   * sign: the proof.
+   * The proof artifact of a sign order.
    *
    * @generated from field: countersign.v1.ProofArtifact proof_artifact = 8;
    */
@@ -752,48 +755,48 @@ export const FinalizeOrderResponseSchema: GenMessage<FinalizeOrderResponse> = /*
   messageDesc(file_countersign_v1_order_service, 15);
 
 /**
- * ProofArtifact is a wallet's signature with all that is needed to check it offline.
+ * ProofArtifact is a wallet's signature with everything needed to check it offline.
  *
  * @generated from message countersign.v1.ProofArtifact
  */
 export type ProofArtifact = Message<"countersign.v1.ProofArtifact"> & {
   /**
-   * The signer's public key: 32 bytes, lower-case hex.
+   * The signer's public key, lower-case hex. Empty if the adapter knows the signer by its address only.
    *
    * @generated from field: string public_key_hex = 1;
    */
   publicKeyHex: string;
 
   /**
-   * The signature: 64 bytes, lower-case hex.
+   * The signature, lower-case hex.
    *
    * @generated from field: string signature_hex = 2;
    */
   signatureHex: string;
 
   /**
-   * The signer's address in its grouped form.
+   * The signer's address in its canonical form.
    *
    * @generated from field: string address = 3;
    */
   address: string;
 
   /**
-   * The text that was signed, to the letter.
+   * The exact text that was signed.
    *
    * @generated from field: string message = 4;
    */
   message: string;
 
   /**
-   * Hash of what the order was about, when the desktop named one.
+   * Hash of what the order was about, if the desktop named one.
    *
    * @generated from field: optional string payload_hash = 5;
    */
   payloadHash?: string | undefined;
 
   /**
-   * The wallet adapter, which says how the wallet framed the message before it signed.
+   * Id of the wallet adapter, whose rules say how the wallet framed the message before it signed it.
    *
    * @generated from field: string adapter_id = 6;
    */
@@ -808,7 +811,7 @@ export const ProofArtifactSchema: GenMessage<ProofArtifact> = /*@__PURE__*/
   messageDesc(file_countersign_v1_order_service, 16);
 
 /**
- * WatchOrderRequest asks for an order's events.
+ * WatchOrderRequest names the order to watch.
  *
  * @generated from message countersign.v1.WatchOrderRequest
  */
@@ -828,7 +831,8 @@ export type WatchOrderRequest = Message<"countersign.v1.WatchOrderRequest"> & {
   desktopToken: string;
 
   /**
-   * The last sequence the caller has seen; only later events follow. Optional.
+   * Sequence of the last transition that the caller has seen. Optional. One that the order has not reached is
+   * INVALID_REQUEST.
    *
    * @generated from field: optional uint32 after_sequence = 3;
    */
@@ -843,20 +847,21 @@ export const WatchOrderRequestSchema: GenMessage<WatchOrderRequest> = /*@__PURE_
   messageDesc(file_countersign_v1_order_service, 17);
 
 /**
- * WatchOrderResponse is one event: a transition, or a heartbeat.
+ * WatchOrderResponse is one event: a transition, a heartbeat or a request to reconnect.
  *
  * @generated from message countersign.v1.WatchOrderResponse
  */
 export type WatchOrderResponse = Message<"countersign.v1.WatchOrderResponse"> & {
   /**
-   * Number of the transition, rising by one from 1; in a heartbeat, the number of the newest one sent.
+   * Number of the transition: 1 for created, and 1 more for each later one. In other events, that of the newest one
+   * sent.
    *
    * @generated from field: uint32 sequence = 1;
    */
   sequence: number;
 
   /**
-   * Status after the transition.
+   * Status of the order after the transition.
    *
    * @generated from field: countersign.v1.OrderStatus status = 2;
    */
@@ -870,28 +875,28 @@ export type WatchOrderResponse = Message<"countersign.v1.WatchOrderResponse"> & 
   kind: OrderKind;
 
   /**
-   * Time of the transition, or of the heartbeat, epoch milliseconds.
+   * Time of the transition or of the other event, epoch milliseconds.
    *
    * @generated from field: int64 at = 4;
    */
   at: bigint;
 
   /**
-   * Where the desktop goes after finalizing; from approved on.
+   * Path to go to after finalizing, in events of approved and finalized orders.
    *
    * @generated from field: optional string redirect_to = 5;
    */
   redirectTo?: string | undefined;
 
   /**
-   * Whether this is no transition but a sign of life, sent every 15 seconds.
+   * Whether this is a heartbeat and not a transition. Sent about every 15 seconds.
    *
    * @generated from field: bool heartbeat = 6;
    */
   heartbeat: boolean;
 
   /**
-   * Whether the server ends the stream here although the order goes on: watch again from the last sequence seen.
+   * Whether the server ends the stream here although the order is still live. Watch again from the last sequence seen.
    *
    * @generated from field: bool reconnect = 7;
    */
@@ -912,7 +917,7 @@ export const WatchOrderResponseSchema: GenMessage<WatchOrderResponse> = /*@__PUR
  */
 export const OrderKind = {
   /**
-   * Not a kind.
+   * Not set.
    *
    * @generated from enum value: ORDER_KIND_UNSPECIFIED = 0;
    */
@@ -953,63 +958,63 @@ export const OrderKindSchema: GenEnum<OrderKind> = /*@__PURE__*/
  */
 export const OrderStatus = {
   /**
-   * Not a status.
+   * Not set.
    *
    * @generated from enum value: ORDER_STATUS_UNSPECIFIED = 0;
    */
   UNSPECIFIED: 0,
 
   /**
-   * Started by the desktop, claimed by nobody.
+   * The desktop has started it, and no phone has claimed it.
    *
    * @generated from enum value: ORDER_STATUS_CREATED = 1;
    */
   CREATED: 1,
 
   /**
-   * A phone holds it.
+   * A phone has claimed it.
    *
    * @generated from enum value: ORDER_STATUS_CLAIMED = 2;
    */
   CLAIMED: 2,
 
   /**
-   * The phone has read the challenge; its user is to decide.
+   * The phone has read the challenge and waits for its user's decision.
    *
    * @generated from enum value: ORDER_STATUS_WAITING_USER = 3;
    */
   WAITING_USER: 3,
 
   /**
-   * The wallet signed; the desktop is to finalize.
+   * The wallet has signed. The desktop can finalize it.
    *
    * @generated from enum value: ORDER_STATUS_APPROVED = 4;
    */
   APPROVED: 4,
 
   /**
-   * Done. Terminal.
+   * The desktop has finalized it. Terminal.
    *
    * @generated from enum value: ORDER_STATUS_FINALIZED = 5;
    */
   FINALIZED: 5,
 
   /**
-   * The phone's user said no. Terminal.
+   * The phone's user has rejected it, or a third wrong confirmation code has. Terminal.
    *
    * @generated from enum value: ORDER_STATUS_REJECTED = 6;
    */
   REJECTED: 6,
 
   /**
-   * The desktop took it back. Terminal.
+   * The desktop has cancelled it. Terminal.
    *
    * @generated from enum value: ORDER_STATUS_CANCELLED = 7;
    */
   CANCELLED: 7,
 
   /**
-   * Nobody finished it in time. Terminal.
+   * It was not finished in time. Terminal.
    *
    * @generated from enum value: ORDER_STATUS_EXPIRED = 8;
    */
@@ -1032,18 +1037,19 @@ export const OrderStatusSchema: GenEnum<OrderStatus> = /*@__PURE__*/
 /**
  * OrderService lets a phone approve with its wallet what a desktop started.
  *
- * Status of an order: created, claimed, waiting_user, approved, finalized; or rejected, cancelled, expired. Every call but
- * StartOrder is authorised by one of the order's three tokens alone; a token that is not the one asked for is refused with
- * ORDER_TOKEN_INVALID, whatever it is. Every change is a compare-and-set on the order: of racing calls, one wins on all
- * instances.
+ * An order goes from created to claimed, waiting_user, approved and finalized; or it ends as rejected, cancelled or
+ * expired. Every call but StartOrder is authorized by one of the order's three tokens: the claim token, the phone's
+ * challenge token or the desktop's token. Any other token than the one that the call takes is refused with
+ * ORDER_TOKEN_INVALID. Every change is a compare-and-set on the order: of concurrent calls, on whatever instances, one
+ * wins, and the others are decided anew on what it left.
  *
  * @generated from service countersign.v1.OrderService
  */
 export const OrderService: GenService<{
   /**
-   * StartOrder makes an order and its claim URL. Called by the desktop, from a trusted origin.
+   * StartOrder creates an order and its claim URL. Called by the desktop, from a trusted origin.
    *
-   * Each call makes a new order; one that nobody uses expires by itself.
+   * Each call creates a new order, so a retry after a lost response leaves an unused one behind, which expires.
    *
    * @generated from rpc countersign.v1.OrderService.StartOrder
    */
@@ -1053,10 +1059,11 @@ export const OrderService: GenService<{
     output: typeof StartOrderResponseSchema;
   },
   /**
-   * ClaimOrder takes the order for one phone and hands it the challenge token: created becomes claimed. Called by the phone.
+   * ClaimOrder assigns the order to one phone and returns its challenge token: created becomes claimed. Called by the
+   * phone.
    *
-   * The first claim wins, all others get ORDER_ALREADY_CLAIMED, except a retry with the same claim_key, which gets the same
-   * answer. Without a claim_key a lost response cannot be recovered.
+   * The first claim wins; all others get ORDER_ALREADY_CLAIMED. A retry with the same claim_key gets the same response.
+   * Without a claim_key, a lost response cannot be recovered.
    *
    * @generated from rpc countersign.v1.OrderService.ClaimOrder
    */
@@ -1066,9 +1073,9 @@ export const OrderService: GenService<{
     output: typeof ClaimOrderResponseSchema;
   },
   /**
-   * GetOrderChallenge returns what the wallet is to sign and what the user is to see. Called by the phone.
+   * GetOrderChallenge returns the text for the wallet to sign, and what to show its user. Called by the phone.
    *
-   * The first read moves claimed to waiting_user. Safe to retry.
+   * The first call moves claimed to waiting_user. A retry gets the same challenge.
    *
    * @generated from rpc countersign.v1.OrderService.GetOrderChallenge
    */
@@ -1080,7 +1087,8 @@ export const OrderService: GenService<{
   /**
    * ApproveOrder checks the wallet's proof and moves waiting_user to approved. Called by the phone.
    *
-   * A wrong proof changes nothing. The phone's retry with the same proof gets the same answer.
+   * A proof that does not hold changes nothing. If the server requires a confirmation code, a wrong one is counted, and
+   * the third rejects the order. A retry with the same proof gets the same response, also once the order is finalized.
    *
    * @generated from rpc countersign.v1.OrderService.ApproveOrder
    */
@@ -1090,7 +1098,9 @@ export const OrderService: GenService<{
     output: typeof ApproveOrderResponseSchema;
   },
   /**
-   * RejectOrder ends the order, from claimed or waiting_user. Called by the phone. A retry gets the same answer.
+   * RejectOrder ends the order: claimed or waiting_user becomes rejected. Called by the phone.
+   *
+   * A retry gets the same response.
    *
    * @generated from rpc countersign.v1.OrderService.RejectOrder
    */
@@ -1100,7 +1110,9 @@ export const OrderService: GenService<{
     output: typeof RejectOrderResponseSchema;
   },
   /**
-   * CancelOrder ends the order, from any state that is not terminal. Called by the desktop. A retry gets the same answer.
+   * CancelOrder ends the order: any status that is not terminal becomes cancelled. Called by the desktop.
+   *
+   * A retry gets the same response.
    *
    * @generated from rpc countersign.v1.OrderService.CancelOrder
    */
@@ -1113,9 +1125,9 @@ export const OrderService: GenService<{
    * FinalizeOrder turns an approved order into its result: a session (login) or a proof artifact (sign). Called by the
    * desktop.
    *
-   * At most one session comes of an order. A retry by the desktop within 60 seconds gets the same result, the same token
-   * included; also when a server died in the middle. For login the response sets the session cookie and a `set-auth-token`
-   * header.
+   * approved becomes finalized before the session is created. An order makes at most one session. A retry within 60
+   * seconds gets the same result with the same token, even if a server crashed in between. For login, the response also
+   * sets the session cookie and a `set-auth-token` header.
    *
    * @generated from rpc countersign.v1.OrderService.FinalizeOrder
    */
@@ -1125,12 +1137,13 @@ export const OrderService: GenService<{
     output: typeof FinalizeOrderResponseSchema;
   },
   /**
-   * WatchOrder streams what happens to the order. Called by the desktop.
+   * WatchOrder streams the order's transitions. Called by the desktop.
    *
-   * With no after_sequence the first event is a snapshot: the newest transition. With one, every later transition follows,
-   * once and in order; where there is none yet, a heartbeat comes at once. The stream ends after a terminal event. When the
-   * server ends it earlier (every stream's life is bounded, and servers restart), the last event has `reconnect` set: watch
-   * again from the last sequence seen. Changes nothing.
+   * Without after_sequence, the first event is the newest transition, and every later one follows. With it, every
+   * transition after that sequence follows, once and in order; if there is none yet, a heartbeat comes at once. The
+   * stream ends after a terminal transition. If the server ends it earlier (after about ten minutes, or because it
+   * stops), the last event has `reconnect` set: call again with the last sequence seen. If the caller's deadline passes
+   * first, the stream ends with deadline_exceeded. Changes nothing, so any number of watchers and retries is fine.
    *
    * @generated from rpc countersign.v1.OrderService.WatchOrder
    */

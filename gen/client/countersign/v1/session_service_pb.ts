@@ -10,10 +10,10 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file countersign/v1/session_service.proto.
  */
 export const file_countersign_v1_session_service: GenFile = /*@__PURE__*/
-  fileDesc("CiRjb3VudGVyc2lnbi92MS9zZXNzaW9uX3NlcnZpY2UucHJvdG8SDmNvdW50ZXJzaWduLnYxIuABCgdTZXNzaW9uEgoKAmlkGAEgASgJEg8KB3VzZXJfaWQYAiABKAkSEgoKYWRhcHRlcl9pZBgDIAEoCRIWCg5wdWJsaWNfa2V5X2hleBgEIAEoCRIPCgdhZGRyZXNzGAUgASgJEhIKCmNyZWF0ZWRfYXQYBiABKAMSEgoKZXhwaXJlc19hdBgHIAEoAxIVCghvcmRlcl9pZBgIIAEoCUgAiAEBEgoKAmlwGAkgASgJEhIKCnVzZXJfYWdlbnQYCiABKAkSDwoHY3VycmVudBgLIAEoCEILCglfb3JkZXJfaWQiGgoYR2V0Q3VycmVudFNlc3Npb25SZXF1ZXN0IkUKGUdldEN1cnJlbnRTZXNzaW9uUmVzcG9uc2USKAoHc2Vzc2lvbhgBIAEoCzIXLmNvdW50ZXJzaWduLnYxLlNlc3Npb24iEAoOU2lnbk91dFJlcXVlc3QiHQoPU2lnbk91dFJlc3BvbnNlEgoKAm9rGAEgASgIIhUKE0xpc3RTZXNzaW9uc1JlcXVlc3QiQQoUTGlzdFNlc3Npb25zUmVzcG9uc2USKQoIc2Vzc2lvbnMYASADKAsyFy5jb3VudGVyc2lnbi52MS5TZXNzaW9uIioKFFJldm9rZVNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkiIwoVUmV2b2tlU2Vzc2lvblJlc3BvbnNlEgoKAm9rGAEgASgIIhwKGlJldm9rZU90aGVyU2Vzc2lvbnNSZXF1ZXN0IkAKG1Jldm9rZU90aGVyU2Vzc2lvbnNSZXNwb25zZRIKCgJvaxgBIAEoCBIVCg1yZXZva2VkX2NvdW50GAIgASgNIikKGEludHJvc3BlY3RTZXNzaW9uUmVxdWVzdBINCgV0b2tlbhgBIAEoCSJVChlJbnRyb3NwZWN0U2Vzc2lvblJlc3BvbnNlEg4KBmFjdGl2ZRgBIAEoCBIoCgdzZXNzaW9uGAIgASgLMhcuY291bnRlcnNpZ24udjEuU2Vzc2lvbjLZBAoOU2Vzc2lvblNlcnZpY2USaAoRR2V0Q3VycmVudFNlc3Npb24SKC5jb3VudGVyc2lnbi52MS5HZXRDdXJyZW50U2Vzc2lvblJlcXVlc3QaKS5jb3VudGVyc2lnbi52MS5HZXRDdXJyZW50U2Vzc2lvblJlc3BvbnNlEkoKB1NpZ25PdXQSHi5jb3VudGVyc2lnbi52MS5TaWduT3V0UmVxdWVzdBofLmNvdW50ZXJzaWduLnYxLlNpZ25PdXRSZXNwb25zZRJZCgxMaXN0U2Vzc2lvbnMSIy5jb3VudGVyc2lnbi52MS5MaXN0U2Vzc2lvbnNSZXF1ZXN0GiQuY291bnRlcnNpZ24udjEuTGlzdFNlc3Npb25zUmVzcG9uc2USXAoNUmV2b2tlU2Vzc2lvbhIkLmNvdW50ZXJzaWduLnYxLlJldm9rZVNlc3Npb25SZXF1ZXN0GiUuY291bnRlcnNpZ24udjEuUmV2b2tlU2Vzc2lvblJlc3BvbnNlEm4KE1Jldm9rZU90aGVyU2Vzc2lvbnMSKi5jb3VudGVyc2lnbi52MS5SZXZva2VPdGhlclNlc3Npb25zUmVxdWVzdBorLmNvdW50ZXJzaWduLnYxLlJldm9rZU90aGVyU2Vzc2lvbnNSZXNwb25zZRJoChFJbnRyb3NwZWN0U2Vzc2lvbhIoLmNvdW50ZXJzaWduLnYxLkludHJvc3BlY3RTZXNzaW9uUmVxdWVzdBopLmNvdW50ZXJzaWduLnYxLkludHJvc3BlY3RTZXNzaW9uUmVzcG9uc2ViBnByb3RvMw");
+  fileDesc("CiRjb3VudGVyc2lnbi92MS9zZXNzaW9uX3NlcnZpY2UucHJvdG8SDmNvdW50ZXJzaWduLnYxIuABCgdTZXNzaW9uEgoKAmlkGAEgASgJEg8KB3VzZXJfaWQYAiABKAkSEgoKYWRhcHRlcl9pZBgDIAEoCRIWCg5wdWJsaWNfa2V5X2hleBgEIAEoCRIPCgdhZGRyZXNzGAUgASgJEhIKCmNyZWF0ZWRfYXQYBiABKAMSEgoKZXhwaXJlc19hdBgHIAEoAxIVCghvcmRlcl9pZBgIIAEoCUgAiAEBEgoKAmlwGAkgASgJEhIKCnVzZXJfYWdlbnQYCiABKAkSDwoHY3VycmVudBgLIAEoCEILCglfb3JkZXJfaWQiGgoYR2V0Q3VycmVudFNlc3Npb25SZXF1ZXN0IkUKGUdldEN1cnJlbnRTZXNzaW9uUmVzcG9uc2USKAoHc2Vzc2lvbhgBIAEoCzIXLmNvdW50ZXJzaWduLnYxLlNlc3Npb24iEAoOU2lnbk91dFJlcXVlc3QiHQoPU2lnbk91dFJlc3BvbnNlEgoKAm9rGAEgASgIIhUKE0xpc3RTZXNzaW9uc1JlcXVlc3QiQQoUTGlzdFNlc3Npb25zUmVzcG9uc2USKQoIc2Vzc2lvbnMYASADKAsyFy5jb3VudGVyc2lnbi52MS5TZXNzaW9uIioKFFJldm9rZVNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkiIwoVUmV2b2tlU2Vzc2lvblJlc3BvbnNlEgoKAm9rGAEgASgIIhwKGlJldm9rZU90aGVyU2Vzc2lvbnNSZXF1ZXN0IkAKG1Jldm9rZU90aGVyU2Vzc2lvbnNSZXNwb25zZRIKCgJvaxgBIAEoCBIVCg1yZXZva2VkX2NvdW50GAIgASgNIikKGEludHJvc3BlY3RTZXNzaW9uUmVxdWVzdBINCgV0b2tlbhgBIAEoCSJVChlJbnRyb3NwZWN0U2Vzc2lvblJlc3BvbnNlEg4KBmFjdGl2ZRgBIAEoCBIoCgdzZXNzaW9uGAIgASgLMhcuY291bnRlcnNpZ24udjEuU2Vzc2lvbjLyBAoOU2Vzc2lvblNlcnZpY2USbQoRR2V0Q3VycmVudFNlc3Npb24SKC5jb3VudGVyc2lnbi52MS5HZXRDdXJyZW50U2Vzc2lvblJlcXVlc3QaKS5jb3VudGVyc2lnbi52MS5HZXRDdXJyZW50U2Vzc2lvblJlc3BvbnNlIgOQAgISTwoHU2lnbk91dBIeLmNvdW50ZXJzaWduLnYxLlNpZ25PdXRSZXF1ZXN0Gh8uY291bnRlcnNpZ24udjEuU2lnbk91dFJlc3BvbnNlIgOQAgISXgoMTGlzdFNlc3Npb25zEiMuY291bnRlcnNpZ24udjEuTGlzdFNlc3Npb25zUmVxdWVzdBokLmNvdW50ZXJzaWduLnYxLkxpc3RTZXNzaW9uc1Jlc3BvbnNlIgOQAgISXAoNUmV2b2tlU2Vzc2lvbhIkLmNvdW50ZXJzaWduLnYxLlJldm9rZVNlc3Npb25SZXF1ZXN0GiUuY291bnRlcnNpZ24udjEuUmV2b2tlU2Vzc2lvblJlc3BvbnNlEnMKE1Jldm9rZU90aGVyU2Vzc2lvbnMSKi5jb3VudGVyc2lnbi52MS5SZXZva2VPdGhlclNlc3Npb25zUmVxdWVzdBorLmNvdW50ZXJzaWduLnYxLlJldm9rZU90aGVyU2Vzc2lvbnNSZXNwb25zZSIDkAICEm0KEUludHJvc3BlY3RTZXNzaW9uEiguY291bnRlcnNpZ24udjEuSW50cm9zcGVjdFNlc3Npb25SZXF1ZXN0GikuY291bnRlcnNpZ24udjEuSW50cm9zcGVjdFNlc3Npb25SZXNwb25zZSIDkAICQh5aHGNvdW50ZXJzaWduL3YxO2NvdW50ZXJzaWdudjFiBnByb3RvMw");
 
 /**
- * Session is a signed-in wallet.
+ * Session is the session of a signed-in wallet.
  *
  * @generated from message countersign.v1.Session
  */
@@ -26,29 +26,29 @@ export type Session = Message<"countersign.v1.Session"> & {
   id: string;
 
   /**
-   * The user: one for each wallet identity, unless the application resolves logins itself.
+   * Id of the user: one user for each wallet identity, unless the application resolves logins itself.
    *
    * @generated from field: string user_id = 2;
    */
   userId: string;
 
   /**
-   * The wallet adapter whose rules the proof satisfied. A part of the identity: the same key under another adapter is
-   * another user.
+   * Id of the wallet adapter that accepted the proof. It is a part of the identity: the same key under another adapter
+   * is another user.
    *
    * @generated from field: string adapter_id = 3;
    */
   adapterId: string;
 
   /**
-   * The wallet's public key: 32 bytes, lower-case hex.
+   * The wallet's public key, lower-case hex. Empty if the adapter knows the wallet by its address only.
    *
    * @generated from field: string public_key_hex = 4;
    */
   publicKeyHex: string;
 
   /**
-   * The wallet's address in its grouped form.
+   * The wallet's address in its canonical form.
    *
    * @generated from field: string address = 5;
    */
@@ -62,35 +62,35 @@ export type Session = Message<"countersign.v1.Session"> & {
   createdAt: bigint;
 
   /**
-   * End of life unless it is extended, epoch milliseconds.
+   * Time at which the session expires unless it is extended, epoch milliseconds.
    *
    * @generated from field: int64 expires_at = 7;
    */
   expiresAt: bigint;
 
   /**
-   * The order that made this session, when one did.
+   * Id of the order that made this session, if one did.
    *
    * @generated from field: optional string order_id = 8;
    */
   orderId?: string | undefined;
 
   /**
-   * Address of the client that signed in, as the server saw it; empty when unknown.
+   * IP address of the client that signed in, as the server saw it. Empty if unknown.
    *
    * @generated from field: string ip = 9;
    */
   ip: string;
 
   /**
-   * User agent of the client that signed in, cut to 256 characters; empty when it sent none.
+   * User agent of the client that signed in, cut to 256 characters. Empty if it sent none.
    *
    * @generated from field: string user_agent = 10;
    */
   userAgent: string;
 
   /**
-   * Whether this is the session that made the call.
+   * Whether this session made the call.
    *
    * @generated from field: bool current = 11;
    */
@@ -105,7 +105,7 @@ export const SessionSchema: GenMessage<Session> = /*@__PURE__*/
   messageDesc(file_countersign_v1_session_service, 0);
 
 /**
- * GetCurrentSessionRequest carries nothing: the token comes in the headers.
+ * GetCurrentSessionRequest has no fields: the token is sent in the headers.
  *
  * @generated from message countersign.v1.GetCurrentSessionRequest
  */
@@ -141,7 +141,7 @@ export const GetCurrentSessionResponseSchema: GenMessage<GetCurrentSessionRespon
   messageDesc(file_countersign_v1_session_service, 2);
 
 /**
- * SignOutRequest carries nothing: the token comes in the headers.
+ * SignOutRequest has no fields: the token is sent in the headers.
  *
  * @generated from message countersign.v1.SignOutRequest
  */
@@ -156,7 +156,7 @@ export const SignOutRequestSchema: GenMessage<SignOutRequest> = /*@__PURE__*/
   messageDesc(file_countersign_v1_session_service, 3);
 
 /**
- * SignOutResponse says that the session is over.
+ * SignOutResponse says that the session has ended.
  *
  * @generated from message countersign.v1.SignOutResponse
  */
@@ -177,7 +177,7 @@ export const SignOutResponseSchema: GenMessage<SignOutResponse> = /*@__PURE__*/
   messageDesc(file_countersign_v1_session_service, 4);
 
 /**
- * ListSessionsRequest carries nothing: the token comes in the headers.
+ * ListSessionsRequest has no fields: the token is sent in the headers.
  *
  * @generated from message countersign.v1.ListSessionsRequest
  */
@@ -234,7 +234,7 @@ export const RevokeSessionRequestSchema: GenMessage<RevokeSessionRequest> = /*@_
   messageDesc(file_countersign_v1_session_service, 7);
 
 /**
- * RevokeSessionResponse says that the session is over.
+ * RevokeSessionResponse says that the session has ended.
  *
  * @generated from message countersign.v1.RevokeSessionResponse
  */
@@ -255,7 +255,7 @@ export const RevokeSessionResponseSchema: GenMessage<RevokeSessionResponse> = /*
   messageDesc(file_countersign_v1_session_service, 8);
 
 /**
- * RevokeOtherSessionsRequest carries nothing: the token comes in the headers.
+ * RevokeOtherSessionsRequest has no fields: the token is sent in the headers.
  *
  * @generated from message countersign.v1.RevokeOtherSessionsRequest
  */
@@ -298,7 +298,7 @@ export const RevokeOtherSessionsResponseSchema: GenMessage<RevokeOtherSessionsRe
   messageDesc(file_countersign_v1_session_service, 10);
 
 /**
- * IntrospectSessionRequest carries the token in question.
+ * IntrospectSessionRequest carries the token to check.
  *
  * @generated from message countersign.v1.IntrospectSessionRequest
  */
@@ -319,20 +319,20 @@ export const IntrospectSessionRequestSchema: GenMessage<IntrospectSessionRequest
   messageDesc(file_countersign_v1_session_service, 11);
 
 /**
- * IntrospectSessionResponse says whether the token is good.
+ * IntrospectSessionResponse says whether the token is valid.
  *
  * @generated from message countersign.v1.IntrospectSessionResponse
  */
 export type IntrospectSessionResponse = Message<"countersign.v1.IntrospectSessionResponse"> & {
   /**
-   * Whether the token is good now.
+   * Whether the token is valid now.
    *
    * @generated from field: bool active = 1;
    */
   active: boolean;
 
   /**
-   * The session; only when active.
+   * The session. Absent if the token is not valid.
    *
    * @generated from field: countersign.v1.Session session = 2;
    */
@@ -349,17 +349,18 @@ export const IntrospectSessionResponseSchema: GenMessage<IntrospectSessionRespon
 /**
  * SessionService reads and ends sessions.
  *
- * All calls but IntrospectSession act for the user whose session token comes as `Authorization: Bearer` or in the session
- * cookie; the bearer wins when both are there. A call that a cookie authenticates must come from a trusted origin.
+ * All calls but IntrospectSession act for the user whose session token is sent as `Authorization: Bearer` or in the
+ * session cookie. If both are sent, the bearer token counts. A call that a cookie authenticates must come from a
+ * trusted origin.
  *
  * @generated from service countersign.v1.SessionService
  */
 export const SessionService: GenService<{
   /**
-   * GetCurrentSession tells whose session the caller's token is. Called by the signed-in user.
+   * GetCurrentSession returns the caller's session. Called by the signed-in user.
    *
-   * Extends the session when a part of its life has gone by (sliding expiry, up to an absolute limit), and then sets the
-   * cookie anew. Safe to retry.
+   * If it is due (in the built-in host, once a tenth of the lifetime has passed), the session is extended, up to an
+   * absolute limit, and a cookie that authenticated the call is set anew. Safe to retry.
    *
    * @generated from rpc countersign.v1.SessionService.GetCurrentSession
    */
@@ -369,9 +370,9 @@ export const SessionService: GenService<{
     output: typeof GetCurrentSessionResponseSchema;
   },
   /**
-   * SignOut ends the caller's own session, and no other, and clears the cookie. Called by the signed-in user.
+   * SignOut ends the caller's session and no other, and clears the cookie. Called by the signed-in user.
    *
-   * A retry, or a call with a token that is no longer valid, succeeds as well: the outcome is the same.
+   * A retry, or a call whose token is no longer valid, succeeds too.
    *
    * @generated from rpc countersign.v1.SessionService.SignOut
    */
@@ -381,7 +382,9 @@ export const SessionService: GenService<{
     output: typeof SignOutResponseSchema;
   },
   /**
-   * ListSessions lists the caller's live sessions, newest first. Called by the signed-in user. Changes nothing.
+   * ListSessions lists the live sessions of the caller's user, newest first. Called by the signed-in user.
+   *
+   * Extends the caller's own session as GetCurrentSession does, and changes nothing else. Safe to retry.
    *
    * @generated from rpc countersign.v1.SessionService.ListSessions
    */
@@ -391,9 +394,10 @@ export const SessionService: GenService<{
     output: typeof ListSessionsResponseSchema;
   },
   /**
-   * RevokeSession ends one of the caller's sessions by its id, at once and on every instance. Called by the signed-in user.
+   * RevokeSession ends a session of the caller's user by its id, at once and on every instance. Called by the signed-in
+   * user.
    *
-   * Revoking a session that is gone already answers SESSION_NOT_FOUND.
+   * If the session has already ended, as after a first try whose response was lost, it answers SESSION_NOT_FOUND.
    *
    * @generated from rpc countersign.v1.SessionService.RevokeSession
    */
@@ -403,9 +407,10 @@ export const SessionService: GenService<{
     output: typeof RevokeSessionResponseSchema;
   },
   /**
-   * RevokeOtherSessions ends all of the caller's sessions but the one that makes the call. Called by the signed-in user.
+   * RevokeOtherSessions ends all sessions of the caller's user but the one that makes the call. Called by the signed-in
+   * user.
    *
-   * Safe to retry.
+   * Each session is ended by a step of its own. Safe to retry: a retry ends those that are left.
    *
    * @generated from rpc countersign.v1.SessionService.RevokeOtherSessions
    */
@@ -415,10 +420,10 @@ export const SessionService: GenService<{
     output: typeof RevokeOtherSessionsResponseSchema;
   },
   /**
-   * IntrospectSession tells whether a session token is good now. Called by backends that were handed a user's token.
+   * IntrospectSession says whether a session token is valid now. Called by backends that were given a user's token.
    *
-   * A token that is wrong, expired or revoked is an answer (`active` false), not an error. Changes nothing: it does not
-   * extend the session.
+   * For a wrong, expired or revoked token it answers with `active` false, which is not an error. Changes nothing: it
+   * does not extend the session.
    *
    * @generated from rpc countersign.v1.SessionService.IntrospectSession
    */

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file countersign/v1/sign_in_service.proto.
  */
 export const file_countersign_v1_sign_in_service: GenFile = /*@__PURE__*/
-  fileDesc("CiRjb3VudGVyc2lnbi92MS9zaWduX2luX3NlcnZpY2UucHJvdG8SDmNvdW50ZXJzaWduLnYxIjcKEUlzc3VlTm9uY2VSZXF1ZXN0EhUKCGFwcF9uYW1lGAEgASgJSACIAQFCCwoJX2FwcF9uYW1lIqMBChJJc3N1ZU5vbmNlUmVzcG9uc2USDgoGYWN0aW9uGAEgASgJEhQKDGNoYWxsZW5nZV9pZBgCIAEoCRIQCghub25jZV9pZBgDIAEoCRINCgVub25jZRgEIAEoCRIOCgZvcmlnaW4YBSABKAkSEQoJaXNzdWVkX2F0GAYgASgDEhIKCmV4cGlyZXNfYXQYByABKAMSDwoHbWVzc2FnZRgIIAEoCSKgAQoTVmVyaWZ5U2lnbkluUmVxdWVzdBIQCghub25jZV9pZBgBIAEoCRIWCg5wdWJsaWNfa2V5X2hleBgCIAEoCRIVCg1zaWduYXR1cmVfaGV4GAMgASgJEhQKB2FkZHJlc3MYBCABKAlIAIgBARIXCgphZGFwdGVyX2lkGAUgASgJSAGIAQFCCgoIX2FkZHJlc3NCDQoLX2FkYXB0ZXJfaWQiWwoUVmVyaWZ5U2lnbkluUmVzcG9uc2USCgoCb2sYASABKAgSDQoFdG9rZW4YAiABKAkSKAoHc2Vzc2lvbhgDIAEoCzIXLmNvdW50ZXJzaWduLnYxLlNlc3Npb24yvwEKDVNpZ25JblNlcnZpY2USUwoKSXNzdWVOb25jZRIhLmNvdW50ZXJzaWduLnYxLklzc3VlTm9uY2VSZXF1ZXN0GiIuY291bnRlcnNpZ24udjEuSXNzdWVOb25jZVJlc3BvbnNlElkKDFZlcmlmeVNpZ25JbhIjLmNvdW50ZXJzaWduLnYxLlZlcmlmeVNpZ25JblJlcXVlc3QaJC5jb3VudGVyc2lnbi52MS5WZXJpZnlTaWduSW5SZXNwb25zZWIGcHJvdG8z", [file_countersign_v1_session_service]);
+  fileDesc("CiRjb3VudGVyc2lnbi92MS9zaWduX2luX3NlcnZpY2UucHJvdG8SDmNvdW50ZXJzaWduLnYxIjcKEUlzc3VlTm9uY2VSZXF1ZXN0EhUKCGFwcF9uYW1lGAEgASgJSACIAQFCCwoJX2FwcF9uYW1lIqMBChJJc3N1ZU5vbmNlUmVzcG9uc2USDgoGYWN0aW9uGAEgASgJEhQKDGNoYWxsZW5nZV9pZBgCIAEoCRIQCghub25jZV9pZBgDIAEoCRINCgVub25jZRgEIAEoCRIOCgZvcmlnaW4YBSABKAkSEQoJaXNzdWVkX2F0GAYgASgDEhIKCmV4cGlyZXNfYXQYByABKAMSDwoHbWVzc2FnZRgIIAEoCSKgAQoTVmVyaWZ5U2lnbkluUmVxdWVzdBIQCghub25jZV9pZBgBIAEoCRIWCg5wdWJsaWNfa2V5X2hleBgCIAEoCRIVCg1zaWduYXR1cmVfaGV4GAMgASgJEhQKB2FkZHJlc3MYBCABKAlIAIgBARIXCgphZGFwdGVyX2lkGAUgASgJSAGIAQFCCgoIX2FkZHJlc3NCDQoLX2FkYXB0ZXJfaWQiWwoUVmVyaWZ5U2lnbkluUmVzcG9uc2USCgoCb2sYASABKAgSDQoFdG9rZW4YAiABKAkSKAoHc2Vzc2lvbhgDIAEoCzIXLmNvdW50ZXJzaWduLnYxLlNlc3Npb24yvwEKDVNpZ25JblNlcnZpY2USUwoKSXNzdWVOb25jZRIhLmNvdW50ZXJzaWduLnYxLklzc3VlTm9uY2VSZXF1ZXN0GiIuY291bnRlcnNpZ24udjEuSXNzdWVOb25jZVJlc3BvbnNlElkKDFZlcmlmeVNpZ25JbhIjLmNvdW50ZXJzaWduLnYxLlZlcmlmeVNpZ25JblJlcXVlc3QaJC5jb3VudGVyc2lnbi52MS5WZXJpZnlTaWduSW5SZXNwb25zZUIeWhxjb3VudGVyc2lnbi92MTtjb3VudGVyc2lnbnYxYgZwcm90bzM", [file_countersign_v1_session_service]);
 
 /**
  * IssueNonceRequest asks for a challenge.
@@ -21,8 +21,8 @@ export const file_countersign_v1_sign_in_service: GenFile = /*@__PURE__*/
  */
 export type IssueNonceRequest = Message<"countersign.v1.IssueNonceRequest"> & {
   /**
-   * The application name that the client expects in the message. The server refuses the call when it is not its own; it
-   * never takes the name from here. Optional.
+   * The application name that the client expects in the message. Optional. If it is not the server's own, the call
+   * fails with APP_NAME_MISMATCH; the server never uses a name from here.
    *
    * @generated from field: optional string app_name = 1;
    */
@@ -64,14 +64,14 @@ export type IssueNonceResponse = Message<"countersign.v1.IssueNonceResponse"> & 
   nonceId: string;
 
   /**
-   * The random text that makes the message unique.
+   * Random text that makes the message unique.
    *
    * @generated from field: string nonce = 4;
    */
   nonce: string;
 
   /**
-   * The origin the nonce was issued for.
+   * Origin that the nonce was issued for.
    *
    * @generated from field: string origin = 5;
    */
@@ -85,14 +85,14 @@ export type IssueNonceResponse = Message<"countersign.v1.IssueNonceResponse"> & 
   issuedAt: bigint;
 
   /**
-   * End of life, epoch milliseconds: issued_at plus the nonce TTL, exactly.
+   * Time at which it expires, epoch milliseconds: exactly issued_at plus the lifetime of nonces.
    *
    * @generated from field: int64 expires_at = 7;
    */
   expiresAt: bigint;
 
   /**
-   * The text to be signed, to the letter.
+   * The exact text to sign.
    *
    * @generated from field: string message = 8;
    */
@@ -113,35 +113,38 @@ export const IssueNonceResponseSchema: GenMessage<IssueNonceResponse> = /*@__PUR
  */
 export type VerifySignInRequest = Message<"countersign.v1.VerifySignInRequest"> & {
   /**
-   * The nonce_id of the challenge.
+   * Identifier of the nonce, from the challenge.
    *
    * @generated from field: string nonce_id = 1;
    */
   nonceId: string;
 
   /**
-   * The signer's Ed25519 public key: 32 bytes, hex, either case.
+   * The signer's public key, hex in either case. 32 bytes for nimiq and ed25519. Empty if the adapter recovers the key
+   * from the signature.
    *
    * @generated from field: string public_key_hex = 2;
    */
   publicKeyHex: string;
 
   /**
-   * The signature over the message as the wallet frames it: 64 bytes, hex, either case.
+   * The signature over the message as the wallet frames it, hex in either case, at most 16 KiB. 64 bytes for nimiq and
+   * ed25519.
    *
    * @generated from field: string signature_hex = 3;
    */
   signatureHex: string;
 
   /**
-   * The wallet's address, grouped or not, either case. When present it must derive from the public key.
+   * The wallet's address, grouped or not, in either case. Optional. It must be the signer's.
    *
    * @generated from field: optional string address = 4;
    */
   address?: string | undefined;
 
   /**
-   * The wallet adapter that made the signature, such as "nimiq". Without it, the configured adapters are tried in order.
+   * Id of the wallet adapter that made the signature, such as "nimiq". Absent: nimiq and ed25519 are tried as far as
+   * they are configured. Any other adapter must be named.
    *
    * @generated from field: optional string adapter_id = 5;
    */
@@ -176,7 +179,7 @@ export type VerifySignInResponse = Message<"countersign.v1.VerifySignInResponse"
   token: string;
 
   /**
-   * The session it belongs to.
+   * The session.
    *
    * @generated from field: countersign.v1.Session session = 3;
    */
@@ -191,16 +194,17 @@ export const VerifySignInResponseSchema: GenMessage<VerifySignInResponse> = /*@_
   messageDesc(file_countersign_v1_sign_in_service, 3);
 
 /**
- * SignInService signs in a user whose wallet is at hand: a nonce challenge, a signature over it, a session.
+ * SignInService signs in a user whose wallet is on the same device: a nonce challenge, a signature over it, a session.
  *
  * @generated from service countersign.v1.SignInService
  */
 export const SignInService: GenService<{
   /**
-   * IssueNonce makes a challenge for the wallet to sign and stores it for one use.
+   * IssueNonce creates a challenge for the wallet to sign and stores it for a single use. Called by a browser, from a
+   * trusted origin.
    *
-   * Called by a browser, from a trusted origin; the challenge is bound to that origin. Each call makes a new challenge and
-   * leaves earlier ones alone, so a retry is harmless. The challenge is not secret: only the wallet's signature counts.
+   * The challenge is bound to that origin. It is not secret. Each call creates a new challenge and leaves earlier ones
+   * valid, so a retry is harmless.
    *
    * @generated from rpc countersign.v1.SignInService.IssueNonce
    */
@@ -210,12 +214,13 @@ export const SignInService: GenService<{
     output: typeof IssueNonceResponseSchema;
   },
   /**
-   * VerifySignIn checks the wallet's signature over a challenge and creates a session.
+   * VerifySignIn checks the wallet's signature over a challenge and creates a session. Called by the browser that asked
+   * for the challenge, from the same origin.
    *
-   * Called by the browser that asked for the challenge, from the same origin. The nonce is consumed atomically before the
-   * signature is checked: of any number of calls with one nonce, at most one gets a session, and after a wrong signature a
-   * new challenge is needed. Not to be retried: after a lost response, ask for a new nonce. On success the response also
-   * sets the session cookie and a `set-auth-token` header.
+   * The nonce is consumed atomically before the signature is checked: of any number of calls with one nonce, at most
+   * one gets a session, and after a wrong signature a new challenge is needed. A retry fails with NONCE_NOT_FOUND:
+   * after a lost response, ask for a new nonce. On success the response also sets the session cookie and a
+   * `set-auth-token` header.
    *
    * @generated from rpc countersign.v1.SignInService.VerifySignIn
    */

@@ -1,0 +1,135 @@
+/**
+ * Runs what takes too long for .ci/run, and the whole test suite on the oldest Node that package.json promises.
+ *
+ * `npm run nightly` runs every step; `npm run nightly -- bench` runs those whose name contains one of the words. A step that
+ * fails does not stop the others. The exit code is 0 only if all of them passed.
+ */
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+interface Step {
+  readonly name: string
+  /** A shell command. Programs of node_modules are found by their name. */
+  readonly command: string
+  /** Time after which the step has failed and is stopped, in minutes. */
+  readonly limitMinutes: number
+  /** Version of Node that the step runs on. Default: the one of npm scripts. */
+  readonly node?: string
+  readonly environment?: Readonly<Record<string, string>>
+}
+
+/** A new step is one more entry here. */
+const steps: readonly Step[] = [
+  {
+    name: 'test suite on Node 24',
+    command: 'vitest run',
+    limitMinutes: 20,
+    node: '24.21.0',
+    // test/node-version.test.ts fails if the tests, or programs that they start, run on another version.
+    environment: { EXPECTED_NODE_VERSION: '24.21.0' },
+  },
+  {
+    name: 'ten restarts behind nginx',
+    command: 'vitest run test/e2e/behind-nginx.test.ts',
+    limitMinutes: 5,
+    environment: { ROLLING_RESTARTS: 'many' },
+  },
+  { name: 'bench runs to its end', command: 'node bench/main.ts', limitMinutes: 5 },
+]
+
+type Result = { readonly name: string; readonly outcome: string; readonly passed: boolean; readonly seconds: number }
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+let running: ChildProcess | undefined
+
+/** Stops a step with everything it started: it leads a process group of its own. */
+function stopGroup(child: ChildProcess): void {
+  try {
+    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
+  } catch {
+    // It has ended in the meantime.
+  }
+}
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    if (running) stopGroup(running)
+    process.exit(1)
+  })
+}
+
+async function runStep({ name, command, limitMinutes, node, environment }: Step, folder: string): Promise<Result> {
+  const startedAt = performance.now()
+  const result = (outcome: string): Result => ({
+    name,
+    outcome,
+    passed: outcome === 'passed',
+    seconds: Math.round((performance.now() - startedAt) / 1000),
+  })
+  console.log(`\n== ${name}: ${command}`)
+  try {
+    // Node comes first: programs of node_modules start `node` as PATH has it.
+    const path = [...(node === undefined ? [] : [await fetchNode(node, folder)]), join(root, 'node_modules/.bin')]
+    const child = spawn(command, {
+      cwd: root,
+      shell: true,
+      detached: true,
+      stdio: ['ignore', 'inherit', 'inherit'],
+      env: {
+        ...process.env,
+        REQUIRE_ALL_PARTS: '1',
+        ...environment,
+        PATH: [...path, process.env.PATH].join(delimiter),
+      },
+    })
+    running = child
+    let late = false
+    const timer = setTimeout(() => {
+      late = true
+      stopGroup(child)
+    }, limitMinutes * 60_000)
+    const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null]
+    clearTimeout(timer)
+    running = undefined
+    if (late) return result(`not done after ${limitMinutes} minutes`)
+    return result(code === 0 ? 'passed' : `ended with ${code ?? signal}`)
+  } catch (error) {
+    console.error(error)
+    return result('did not start')
+  }
+}
+
+/** Installs a version of Node into a folder and returns where its program is. */
+async function fetchNode(version: string, folder: string): Promise<string> {
+  const packageName = `node-${process.platform}-${process.arch}`
+  const prefix = join(folder, version)
+  const run = promisify(execFile)
+  mkdirSync(prefix, { recursive: true })
+  await run('npm', ['install', '--prefix', prefix, '--no-save', '--ignore-scripts', `${packageName}@${version}`], {
+    cwd: prefix,
+  })
+  const programs = join(prefix, 'node_modules', packageName, 'bin')
+  const { stdout } = await run(join(programs, 'node'), ['--version'])
+  if (stdout.trim() !== `v${version}`) throw new Error(`${packageName}@${version} is Node ${stdout.trim()}`)
+  return programs
+}
+
+const words = process.argv.slice(2)
+const asked = steps.filter(({ name }) => words.length === 0 || words.some((word) => name.includes(word)))
+if (asked.length === 0) {
+  console.error(`No step has such a name; there are: ${steps.map(({ name }) => name).join(', ')}`)
+  process.exit(1)
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'countersign-nightly-'))
+process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+const results: Result[] = []
+for (const step of asked) results.push(await runStep(step, folder))
+console.log('\n== summary')
+for (const { name, outcome, seconds } of results) console.log(`${name}: ${outcome}, ${seconds} s`)
+process.exitCode = results.every(({ passed }) => passed) ? 0 : 1

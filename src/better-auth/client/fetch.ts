@@ -1,0 +1,107 @@
+import type { BetterAuthClientOptions, BetterAuthClientPlugin } from 'better-auth/client'
+import { aborted, CountersignClientError } from '../../client/errors.ts'
+import { type Refusal, refusalError } from '../../client/refusal.ts'
+import type { TokenStore } from '../../client/token-store.ts'
+
+/** Better Auth's own fetch. */
+export type BetterFetch = Parameters<NonNullable<BetterAuthClientPlugin['getActions']>>[0]
+
+type BetterFetchPlugin = NonNullable<BetterAuthClientPlugin['fetchPlugins']>[number]
+
+/** Parts of a request. */
+export interface CallInit {
+  readonly body?: object | undefined
+  readonly query?: Record<string, string> | undefined
+  readonly headers?: Record<string, string> | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+/** Makes calls through Better Auth's own fetch, so that its base address, options and plugins apply. */
+export type Caller = <T>(path: string, init?: CallInit) => Promise<T>
+
+/** Calls endpoints: POST with a body, GET without. A call rejects with a `CountersignClientError`. */
+export function callerOf($fetch: BetterFetch): Caller {
+  return async <T>(path: string, { body, query, headers, signal }: CallInit = {}): Promise<T> => {
+    let answer: { data: unknown; error: Refusal | null }
+    try {
+      answer = await $fetch(path, {
+        method: body === undefined ? 'GET' : 'POST',
+        ...(body === undefined ? {} : { body }),
+        ...(query === undefined ? {} : { query }),
+        ...(headers === undefined ? {} : { headers }),
+        ...(signal === undefined ? {} : { signal }),
+      })
+    } catch (cause) {
+      if (cause instanceof CountersignClientError) throw cause
+      throw signal?.aborted
+        ? aborted(signal)
+        : new CountersignClientError('NETWORK', 'The service did not answer', { cause })
+    }
+    if (answer.error !== null) throw clientError(answer.error)
+    return answer.data as T
+  }
+}
+
+function clientError(refusal: Refusal): CountersignClientError {
+  // Better Auth's own rate limiter answers with the status alone.
+  if (refusal.status === 429 && refusal.code === undefined) {
+    return new CountersignClientError('RATE_LIMITED', 'Too many requests; try again later')
+  }
+  return refusalError(refusal)
+}
+
+/** Value of the Authorization header for a token. */
+export function bearer(token: string): string {
+  return `Bearer ${token}`
+}
+
+/** Opens a stream through Better Auth's fetch. That would read the stream to its end, so the response is intercepted. */
+export async function openStream(
+  $fetch: BetterFetch,
+  options: BetterAuthClientOptions | undefined,
+  path: string,
+  init: CallInit,
+): Promise<Response> {
+  const fetchOf = options?.fetchOptions?.customFetchImpl ?? globalThis.fetch
+  let opened: Response | undefined
+  const taking = ((target: string, given?: object) =>
+    $fetch(target, {
+      ...given,
+      customFetchImpl: async (input: string | URL | Request, sent?: RequestInit) => {
+        const response = await fetchOf(input, sent)
+        if (!response.ok) return response
+        opened = response
+        return new Response(null, { status: 204 })
+      },
+    })) as BetterFetch
+  await callerOf(taking)(path, init)
+  return opened as unknown as Response
+}
+
+/**
+ * Sends the stored token with Better Auth's requests, unless they have a token of their own. Removes it after signing out, and
+ * if Better Auth has no session for it.
+ */
+export function bearerPlugin(tokens: TokenStore): BetterFetchPlugin {
+  return {
+    id: 'countersign-token',
+    name: 'Countersign session token',
+    hooks: {
+      onRequest(context) {
+        const token = tokens.read()
+        // Only to the service's own address.
+        const own = context.baseURL !== undefined && String(context.url).startsWith(context.baseURL)
+        if (token !== undefined && own && !context.headers.has('authorization')) {
+          context.headers.set('authorization', bearer(token))
+        }
+        return context
+      },
+      onSuccess({ data, request }) {
+        const token = tokens.read()
+        if (token === undefined || request.headers.get('authorization') !== bearer(token)) return
+        const path = URL.parse(String(request.url), 'http://localhost')?.pathname ?? ''
+        if (path.endsWith('/sign-out') || (path.endsWith('/get-session') && data === null)) tokens.clear()
+      },
+    },
+  }
+}

@@ -1,0 +1,131 @@
+/** The public API of the plugins for Better Auth's client. Everything that is not listed here is private. */
+
+import type { BetterAuthClientPlugin } from 'better-auth/client'
+import { given } from '../../client/given.ts'
+import { defaultHeartbeatTimeoutMs } from '../../client/order-watch.ts'
+import { type OrderCalls, orderCalls } from '../../client/orders.ts'
+import { type SignInOptions, signIn } from '../../client/sign-in.ts'
+import { defaultTimeoutMs } from '../../client/time-limit.ts'
+import { TokenStore, type TokenStoreOptions } from '../../client/token-store.ts'
+import type { NonceChallenge, SignInResult } from '../../client/types.ts'
+import { type ProofOptions, proveWithWallet } from '../../client/wallet.ts'
+import { linkPath, signInPaths } from '../../rest-paths.ts'
+import type { crossDevice } from '../cross-device.ts'
+import type { LinkedWallet, walletSignIn } from '../wallet-sign-in.ts'
+import { bearerPlugin, callerOf } from './fetch.ts'
+import { orderService } from './orders.ts'
+
+export { type ClientErrorCode, CountersignClientError } from '../../client/errors.ts'
+export type { OrderCalls } from '../../client/orders.ts'
+export type { SignInOptions } from '../../client/sign-in.ts'
+export type { TokenStorage } from '../../client/token-store.ts'
+export type * from '../../client/types.ts'
+export { nimiqHub, nimiqPay, type Wallet } from '../../client/wallet.ts'
+export type { LinkedWallet } from '../wallet-sign-in.ts'
+
+/** Options of {@link walletSignInClient}. Those that a call has too are its defaults. */
+export interface WalletSignInClientOptions
+  extends TokenStoreOptions,
+    Pick<SignInOptions, 'appName' | 'wallet' | 'requestAddressBeforeVerify' | 'autoPersistToken'> {
+  /** Path of the endpoints, as in the server's plugin. Default /wallet. */
+  readonly endpointPrefix?: string | undefined
+}
+
+/** Calls that {@link walletSignInClient} adds to Better Auth's client. All reject with a `CountersignClientError`. */
+export interface WalletSignInActions {
+  /**
+   * Signs in with a wallet on this device: nonce, wallet signature, verification. Call it in a user gesture, because the
+   * wallet may open a window. It does not retry: after NETWORK, call it again.
+   */
+  signInWallet(options?: SignInOptions): Promise<SignInResult>
+  /** Adds a wallet to the signed-in user, who can then sign in with it. Rejects with LOGIN_REFUSED if another user has it. */
+  linkWallet(options?: ProofOptions): Promise<LinkedWallet>
+  /** The stored session token, or `undefined` if there is none. */
+  readStoredToken(): string | undefined
+  /** Removes the stored session token. The session itself goes on; `signOut` ends it. */
+  clearStoredToken(): void
+}
+
+/**
+ * The plugin for Better Auth's client that signs in directly. A stored token is sent as `Authorization: Bearer`, for which the
+ * server needs Better Auth's bearer plugin. With `autoPersistToken: false` only the cookie is used.
+ */
+export function walletSignInClient(options: WalletSignInClientOptions = {}) {
+  const { endpointPrefix = '/wallet', appName, wallet, requestAddressBeforeVerify, autoPersistToken } = options
+  const defaults = { appName, wallet, requestAddressBeforeVerify, autoPersistToken }
+  const tokens = new TokenStore(options)
+  const nonce = endpointPrefix + signInPaths.nonce
+  const verify = endpointPrefix + signInPaths.verify
+  const link = endpointPrefix + linkPath
+  return {
+    id: 'wallet-sign-in',
+    $InferServerPlugin: {} as ReturnType<typeof walletSignIn>,
+    pathMethods: {
+      [nonce]: 'POST',
+      [verify]: 'POST',
+      [link]: 'POST',
+    },
+    fetchPlugins: [bearerPlugin(tokens)],
+    getActions: ($fetch, $store): WalletSignInActions => {
+      const call = callerOf($fetch)
+      const issueNonce = (name: string | undefined, signal: AbortSignal | undefined): Promise<NonceChallenge> =>
+        call(nonce, { body: name === undefined ? {} : { appName: name }, signal })
+      return {
+        async signInWallet(callOptions = {}) {
+          const verifySignIn = (body: object, signal: AbortSignal | undefined): Promise<SignInResult> =>
+            call(verify, { body, signal })
+          const result = await signIn({ issueNonce, verifySignIn }, tokens, { ...defaults, ...given(callOptions) })
+          $store.notify('$sessionSignal')
+          return result
+        },
+        async linkWallet(callOptions = {}) {
+          const { signal } = callOptions
+          const { nonceId, message } = await issueNonce(appName, signal)
+          const proof = await proveWithWallet(message, { ...defaults, ...given(callOptions) })
+          return await call(link, { body: { ...proof, nonceId }, signal })
+        },
+        readStoredToken: () => tokens.read(),
+        clearStoredToken: () => tokens.clear(),
+      }
+    },
+  } satisfies BetterAuthClientPlugin
+}
+
+/** Options of {@link crossDeviceClient}. */
+export interface CrossDeviceClientOptions
+  extends TokenStoreOptions,
+    Pick<SignInOptions, 'wallet' | 'requestAddressBeforeVerify' | 'autoPersistToken'> {
+  /** Time limit of a call, in milliseconds. Default 15,000. */
+  readonly timeoutMs?: number | undefined
+  /** Longest silence of an order's event stream before it is opened again, in milliseconds. Default 40,000. */
+  readonly heartbeatTimeoutMs?: number | undefined
+}
+
+/** The plugin for Better Auth's client for cross-device orders: the calls of the desktop and of the phone. */
+export function crossDeviceClient(options: CrossDeviceClientOptions = {}) {
+  const { wallet, requestAddressBeforeVerify, autoPersistToken = true } = options
+  const { timeoutMs = defaultTimeoutMs, heartbeatTimeoutMs = defaultHeartbeatTimeoutMs } = options
+  const tokens = new TokenStore(options)
+  return {
+    id: 'cross-device',
+    $InferServerPlugin: {} as ReturnType<typeof crossDevice>,
+    getActions: ($fetch, $store, clientOptions): OrderCalls => {
+      const calls = orderCalls({
+        service: orderService($fetch, clientOptions),
+        tokens,
+        autoPersistToken,
+        proofDefaults: { wallet, requestAddressBeforeVerify },
+        timeoutMs,
+        heartbeatTimeoutMs,
+      })
+      return {
+        ...calls,
+        async finalizeOrder(order, callOptions) {
+          const finalized = await calls.finalizeOrder(order, callOptions)
+          if (finalized.kind === 'login') $store.notify('$sessionSignal')
+          return finalized
+        },
+      }
+    },
+  } satisfies BetterAuthClientPlugin
+}

@@ -1,0 +1,94 @@
+import type { AuthContext } from '@better-auth/core'
+import { forgottenAt, type OrderRecord } from '../order/order.ts'
+import { type OrderRecords, parseOrder } from '../order/records.ts'
+import type { Watchers } from '../store/watchers.ts'
+import { guarded } from './failures.ts'
+import { orderModel } from './schema.ts'
+
+/**
+ * Time between two reads of a watched order, in ms: another process may have changed it, and a database does not say
+ * so. Changes by this process are seen at once.
+ */
+const rereadMs = 2000
+
+/** Shortest time between two sweeps of forgotten orders, in ms. */
+const sweepEveryMs = 60_000
+
+/** A row of the model. */
+interface OrderRow {
+  readonly version: number
+  readonly record: string
+}
+
+/**
+ * Keeps orders in Better Auth's database. A change is one `incrementOne` with the row's version in its condition, so
+ * that of concurrent changes, on whatever instances, one wins.
+ *
+ * A watcher sees a change by another process up to two seconds late. If that is too late, give the plugin a store.
+ */
+export class DatabaseOrders implements OrderRecords {
+  readonly #context: AuthContext
+  readonly #watchers: Watchers
+  readonly #sweeping: { at: number }
+
+  /** `watchers` and `sweeping` are shared by all requests of the process. */
+  constructor(context: AuthContext, watchers: Watchers, sweeping: { at: number }) {
+    this.#context = context
+    this.#watchers = watchers
+    this.#sweeping = sweeping
+  }
+
+  async create(order: OrderRecord): Promise<void> {
+    await guarded(async () => {
+      await this.#sweep()
+      const data = { orderId: order.orderId, kind: order.kind, version: 1, createdAt: new Date(), ...columnsOf(order) }
+      await this.#context.adapter.create({ model: orderModel, data })
+    })
+  }
+
+  async load(orderId: string): Promise<{ order: OrderRecord; version: number } | undefined> {
+    const where = [{ field: 'orderId', value: orderId }]
+    const row = await guarded(() => this.#context.adapter.findOne<OrderRow>({ model: orderModel, where }))
+    return row === null ? undefined : { order: parseOrder(row.record), version: row.version }
+  }
+
+  async compareAndSet(order: OrderRecord, version: number): Promise<boolean> {
+    const { orderId } = order
+    const changed = await guarded(() =>
+      this.#context.adapter.incrementOne({
+        model: orderModel,
+        where: [
+          { field: 'orderId', value: orderId },
+          { field: 'version', value: version },
+        ],
+        increment: { version: 1 },
+        set: columnsOf(order),
+      }),
+    )
+    if (changed !== null) this.#watchers.wake(orderId)
+    return changed !== null
+  }
+
+  async watch(orderId: string, onWake: () => void): Promise<() => void> {
+    const unwatch = this.#watchers.add(orderId, onWake)
+    const timer = setInterval(onWake, rereadMs)
+    return () => {
+      clearInterval(timer)
+      unwatch()
+    }
+  }
+
+  async #sweep(): Promise<void> {
+    const now = Date.now()
+    if (now < this.#sweeping.at + sweepEveryMs) return
+    this.#sweeping.at = now
+    await this.#context.adapter.deleteMany({
+      model: orderModel,
+      where: [{ field: 'expiresAt', operator: 'lt', value: new Date(now) }],
+    })
+  }
+}
+
+function columnsOf(order: OrderRecord): Record<string, unknown> {
+  return { status: order.status, record: JSON.stringify(order), expiresAt: new Date(forgottenAt(order)) }
+}

@@ -1,0 +1,77 @@
+import { CountersignError } from './errors.ts'
+
+/** What a signature is for. */
+export type ChallengeAction = 'auth.login' | 'order.approve'
+
+/** What every challenge says. Times are epoch milliseconds. */
+export interface Challenge {
+  readonly action: ChallengeAction
+  readonly challengeId: string
+  readonly nonce: string
+  readonly origin: string
+  readonly issuedAt: number
+  readonly expiresAt: number
+}
+
+/** What an order's challenge says in addition. */
+export interface OrderLines {
+  readonly orderId: string
+  readonly kind: 'login' | 'sign'
+  readonly displayTitle?: string | undefined
+  readonly displaySummary?: string | undefined
+  /** Absent if the phone's user has to enter it: the message would give it away. */
+  readonly confirmationCode?: string | undefined
+  readonly payloadHash?: string | undefined
+}
+
+/**
+ * Line breaks and other control characters (Cc, Zl, Zp), lone surrogates (Cs) and the characters that change the
+ * direction of text (Unicode TR9): with one of them a value could forge a line, or look like another value.
+ */
+const forbidden = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/u
+
+/** Whether a text can be a part of a challenge. */
+export function isPlainLine(text: string): boolean {
+  return !forbidden.test(text)
+}
+
+/**
+ * Refuses a caller's text that cannot be a part of a challenge, with INVALID_REQUEST. `field` is its name in the
+ * protos.
+ */
+export function requirePlainLine(field: string, text: string): void {
+  if (isPlainLine(text)) return
+  throw new CountersignError(
+    'INVALID_REQUEST',
+    `${field} must be one line of text without control or text-direction characters`,
+    { metadata: { field } },
+  )
+}
+
+/**
+ * The text that the wallet signs. Proofs are verified against the stored text, never against text that a client sends.
+ */
+export function challengeMessage(appName: string, challenge: Challenge, order?: OrderLines): string {
+  const lines = [
+    `${appName} requests ${order === undefined ? 'authentication' : 'approval'}`,
+    `Action: ${challenge.action}`,
+    `Origin: ${challenge.origin}`,
+    `Challenge ID: ${challenge.challengeId}`,
+    `Nonce: ${challenge.nonce}`,
+    `Issued At: ${new Date(challenge.issuedAt).toISOString()}`,
+    `Expires At: ${new Date(challenge.expiresAt).toISOString()}`,
+  ]
+  if (order !== undefined) {
+    lines.push(`Order ID: ${order.orderId}`, `Kind: ${order.kind}`)
+    if (order.displayTitle !== undefined) lines.push(`Title: ${order.displayTitle}`)
+    if (order.displaySummary !== undefined) lines.push(`Summary: ${order.displaySummary}`)
+    if (order.confirmationCode !== undefined) lines.push(`Code: ${order.confirmationCode}`)
+    if (order.payloadHash !== undefined) lines.push(`Payload Hash: ${order.payloadHash}`)
+  }
+  // Every caller's value was checked when it came in. If this throws, such a check is missing.
+  for (const line of lines) {
+    if (!isPlainLine(line))
+      throw new TypeError('a value of the challenge contains a line break, control or text-direction character')
+  }
+  return lines.join('\n')
+}

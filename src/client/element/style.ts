@@ -1,0 +1,59 @@
+/**
+ * Style sheet of the element. Its colours follow the page's `color-scheme`. Custom properties to change it:
+ * --countersign-background, --countersign-color, --countersign-border, --countersign-accent, --countersign-qr-size.
+ */
+export const elementStyle = `
+:host {
+  display: block;
+  box-sizing: border-box;
+  max-width: 22rem;
+  color-scheme: light dark;
+  color: var(--countersign-color, CanvasText);
+  background: var(--countersign-background, Canvas);
+  border: 1px solid var(--countersign-border, color-mix(in srgb, currentcolor 25%, transparent));
+  border-radius: 12px;
+  padding: 1.25rem;
+  text-align: center;
+  font: 1rem/1.5 system-ui, sans-serif;
+}
+:host([hidden]), [hidden] { display: none !important; }
+p { margin: 0.5rem 0 0; }
+svg {
+  display: block;
+  width: min(100%, var(--countersign-qr-size, 15rem));
+  margin: 0 auto;
+  border-radius: 6px;
+}
+[part='status'] { font-weight: 600; min-height: 1.5em; }
+[part='code'] {
+  margin: 0;
+  font: 700 2rem/1.2 ui-monospace, monospace;
+  letter-spacing: 0.15em;
+  padding-inline-start: 0.15em;
+}
+.spoken {
+  position: absolute;
+  width: 1px;
+  height: 1px;
+  overflow: hidden;
+  clip-path: inset(50%);
+  white-space: nowrap;
+}
+[part='countdown'] { font-variant-numeric: tabular-nums; }
+[part='actions'] { display: flex; flex-wrap: wrap; gap: 0.5rem; justify-content: center; margin-top: 1rem; }
+button {
+  font: inherit;
+  color: inherit;
+  background: transparent;
+  border: 1px solid currentcolor;
+  border-radius: 8px;
+  min-height: 44px;
+  padding: 0 1rem;
+  cursor: pointer;
+}
+button:focus-visible { outline: 3px solid var(--countersign-accent, Highlight); outline-offset: 2px; }
+[part='renew'] {
+  color: var(--countersign-background, Canvas);
+  background: var(--countersign-color, CanvasText);
+}
+`

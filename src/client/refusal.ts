@@ -1,0 +1,24 @@
+import { type ClientErrorCode, CountersignClientError } from './errors.ts'
+
+/** A REST answer that is not a success. */
+export interface Refusal {
+  /** HTTP status. */
+  readonly status: number
+  /** `code` of the body. */
+  readonly code?: unknown
+  /** `message` of the body. */
+  readonly message?: unknown
+  /** Time from the Retry-After header, in milliseconds. */
+  readonly retryAfterMs?: number | undefined
+}
+
+/** The error that a REST answer stands for. Only the service itself answers with a code and a message. */
+export function refusalError({ status, code, message, retryAfterMs }: Refusal): CountersignClientError {
+  if (typeof code === 'string' && typeof message === 'string') {
+    return new CountersignClientError(code as ClientErrorCode, message, { retryAfterMs })
+  }
+  // A proxy that does not reach the service.
+  return [429, 502, 503, 504].includes(status)
+    ? new CountersignClientError('NETWORK', `The service did not answer: HTTP ${status}`, { retryAfterMs })
+    : new CountersignClientError('UNEXPECTED_ANSWER', `Unexpected answer: HTTP ${status}`)
+}

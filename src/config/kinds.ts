@@ -1,0 +1,209 @@
+import { isPlainLine } from '../challenge.ts'
+import { parseOrigin } from '../origin.ts'
+
+/** What kind of value an option takes: how it is read from text, checked, and described. */
+export interface Kind<Given, Resolved = Given> {
+  /** Completes the sentence "{option} must be …" of a refusal. */
+  readonly expected: string
+  /**
+   * Returns the value in the form that the service uses, or refuses it. The type is what the caller promises, not what
+   * comes in: JavaScript and environment variables pass anything.
+   */
+  readonly check: (value: Given, refuse: Refuse) => Resolved
+  /**
+   * Makes a value of an environment variable's text; without it, the text is the value. Text that makes no sense is
+   * returned unchanged, for `check` to refuse.
+   */
+  readonly read?: (text: string) => unknown
+  /** Smallest and largest number, if the kind has them. */
+  readonly range?: Range
+  /** All values, if they can be listed. */
+  readonly choices?: readonly string[]
+}
+
+/** Throws the refusal of a value. `got` is what the message repeats; without it, the message repeats nothing. */
+export type Refuse = (got?: unknown) => never
+
+/** Smallest and largest number, both allowed. */
+export interface Range {
+  readonly min: number
+  readonly max: number
+}
+
+/** A whole number within bounds. */
+export function whole(min: number, max: number): Kind<number> {
+  return {
+    expected: `a whole number from ${min} to ${max}`,
+    check: (value, refuse) => (isWhole(value, min, max) ? value : refuse(value)),
+    read: readNumber,
+    range: { min, max },
+  }
+}
+
+/** A number of things, or true for one and false for none. */
+export function count(max: number): Kind<boolean | number, number> {
+  return {
+    expected: `a whole number from 0 to ${max}, true or false (on or off)`,
+    check(value, refuse) {
+      if (typeof value === 'boolean') return value ? 1 : 0
+      return isWhole(value, 0, max) ? value : refuse(value)
+    },
+    read(text) {
+      const number = readNumber(text)
+      return typeof number === 'number' ? number : readFlag(text)
+    },
+    range: { min: 0, max },
+  }
+}
+
+/** True or false; `on` and `off` in variables. */
+export const flag: Kind<boolean> = {
+  expected: 'true or false (on or off)',
+  check: (value, refuse) => (typeof value === 'boolean' ? value : refuse(value)),
+  read: readFlag,
+}
+
+/** One of a few words. */
+export function choice<Choice extends string>(...choices: readonly Choice[]): Kind<Choice> {
+  return {
+    expected: choices.join(' or '),
+    check: (value, refuse) => choices.find((one) => one === value) ?? refuse(value),
+    choices,
+  }
+}
+
+/** Text of a form. */
+export function text(pattern: RegExp, expected: string): Kind<string> {
+  return textThat((value) => pattern.test(value), expected)
+}
+
+/** Text that passes a test. */
+function textThat(fits: (value: string) => boolean, expected: string): Kind<string> {
+  return {
+    expected,
+    check: (value, refuse) => (typeof value === 'string' && fits(value) ? value : refuse(value)),
+  }
+}
+
+/** One line of text that can stand in a challenge. */
+export function line(maxLength: number): Kind<string> {
+  return textThat(
+    (value) => value !== '' && value.length <= maxLength && value.trim() === value && isPlainLine(value),
+    `one line of 1 to ${maxLength} characters, without spaces around it or control characters`,
+  )
+}
+
+/** A path that others are appended to. */
+export const path: Kind<string> = text(
+  /^(\/[A-Za-z0-9._~-]+)+$/,
+  'a path such as /api/auth, without a slash at the end',
+)
+
+/** An http or https origin, in its canonical form. */
+export const httpOrigin: Kind<string> = {
+  expected: 'an http or https address without a path, such as https://auth.example',
+  check(value, refuse) {
+    const origin = originOf(value)
+    return origin !== undefined && /^https?:/.test(origin) ? origin : refuse(value)
+  },
+}
+
+/** Origins of any scheme, in their canonical form. */
+export const origins: Kind<readonly string[]> = {
+  expected: 'a list of origins such as https://app.example',
+  check(value, refuse) {
+    if (!Array.isArray(value)) return refuse(value)
+    return value.map((entry: unknown) => originOf(entry) ?? refuse(entry))
+  },
+  read: readList,
+}
+
+/** One or several secrets, each of a minimum length. A refusal never repeats them. */
+export function secrets(minLength: number): Kind<string | readonly string[], readonly string[]> {
+  return {
+    expected: `text of ${minLength} characters or more, such as the output of: openssl rand -base64 32`,
+    check(value, refuse) {
+      const entries: readonly unknown[] = Array.isArray(value) ? value : [value]
+      const good = entries.filter((entry) => typeof entry === 'string' && entry.length >= minLength)
+      return good.length > 0 && good.length === entries.length ? (good as string[]) : refuse()
+    },
+    read: readList,
+  }
+}
+
+/** A list whose entries are checked where they are used. */
+export function list<Entry>(expected: string): Kind<readonly Entry[]> {
+  return {
+    expected,
+    check: (value, refuse) => (Array.isArray(value) ? value : refuse(value)),
+    read: readList,
+  }
+}
+
+/** A template of the claim URL. */
+export const claimUrlTemplate: Kind<string> = textThat((value) => {
+  const hash = value.indexOf('#')
+  const filled = value.replaceAll('{origin}', 'https://a.example').replaceAll(/\{(orderId|claimToken)\}/g, 'x')
+  return (
+    hash > 0 &&
+    value.includes('{orderId}') &&
+    value.indexOf('{claimToken}') > hash &&
+    URL.canParse(filled) &&
+    !/[{}]/.test(filled)
+  )
+}, 'an address with {orderId} and, after a #, {claimToken}, such as {origin}/cross-device/claim/{orderId}#token={claimToken}')
+
+/** A function. */
+export function hook<Hook>(): Kind<Hook> {
+  return {
+    expected: 'a function',
+    check: (value, refuse) => (typeof value === 'function' ? value : refuse()),
+  }
+}
+
+/** An object with these methods. */
+export function objectWith<Value>(methods: readonly (keyof Value & string)[], expected: string): Kind<Value> {
+  return {
+    expected,
+    check: (value, refuse) => (hasMethods(value, methods) ? value : refuse()),
+  }
+}
+
+/** Text of a form, or an object with these methods. A refusal does not repeat the text: it can hold a password. */
+export function textOr<Value extends object>(
+  pattern: RegExp,
+  methods: readonly (keyof Value & string)[],
+  expected: string,
+): Kind<string | Value> {
+  return {
+    expected,
+    check: (value, refuse) =>
+      (typeof value === 'string' ? pattern.test(value) : hasMethods(value, methods)) ? value : refuse(),
+  }
+}
+
+function hasMethods<Value>(value: Value, methods: readonly (keyof Value & string)[]): boolean {
+  return methods.every((name) => typeof value?.[name] === 'function')
+}
+
+function isWhole(value: unknown, min: number, max: number): boolean {
+  return typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max
+}
+
+/** The canonical origin of an address, with or without a slash at the end. */
+function originOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? parseOrigin(value.replace(/\/$/, '')) : undefined
+}
+
+function readList(text: string): string[] {
+  return text.split(',').map((entry) => entry.trim())
+}
+
+function readNumber(text: string): number | string {
+  return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text
+}
+
+function readFlag(text: string): boolean | string {
+  if (/^(true|on|yes|1)$/i.test(text)) return true
+  return /^(false|off|no|0)$/i.test(text) ? false : text
+}

@@ -1,0 +1,443 @@
+import type { Host } from '../host/host.ts'
+import type { ResolveLogin } from '../host/resolve-login.ts'
+import type { Logger } from '../log.ts'
+import type { NonceStore } from '../sign-in/nonce.ts'
+import type { Store } from '../store/store.ts'
+import type { WalletAdapter } from '../wallet/wallet.ts'
+import {
+  choice,
+  claimUrlTemplate,
+  count,
+  flag,
+  hook,
+  httpOrigin,
+  type Kind,
+  line,
+  list,
+  objectWith,
+  origins,
+  path,
+  secrets,
+  text,
+  textOr,
+  whole,
+} from './kinds.ts'
+
+/**
+ * Everything that can be set, in code or, except for the options marked "code only", by an environment variable. A
+ * value that does not fit stops the start with a `TypeError` of one line that says what to change.
+ *
+ * To add an option: declare it here, add its row to `table` below, and run `npm run docs`.
+ */
+export interface CountersignOptions {
+  /** Port to listen on, 0 to 65535; 0 picks a free one. Default 8080. Variable: PORT. */
+  port?: number
+  /** Host name or address to listen on. Default localhost, which other machines cannot reach. Variable: HOST. */
+  host?: string
+  /**
+   * Address where people reach the service: an http or https origin, without a path. With https, cookies are Secure.
+   * Default `http://localhost:{port}`. Variable: COUNTERSIGN_PUBLIC_URL.
+   */
+  publicUrl?: string
+  /**
+   * Place where state is kept: `sqlite:{file}`, `sqlite::memory:`, `redis://`, `rediss://`, `redis+cluster://h1,h2` or
+   * `redis+sentinel://h1,h2/name`; or, in code, a store that is already open, which the service does not close. Default
+   * `sqlite:./countersign.db`. Variable: COUNTERSIGN_STORE.
+   */
+  store?: string | Store
+  /**
+   * Secret that session tokens are signed with: text of 32 characters or more, from a secure random source. Of several,
+   * the first signs and all verify. Default: made at the first start and kept in the store; a store that several
+   * processes share does not keep one, so that the option is required with Redis. Variable: COUNTERSIGN_SECRET
+   * (comma-separated).
+   */
+  secret?: string | readonly string[]
+  /**
+   * Name at the top of every message that a wallet signs, 1 to 80 characters. Default Countersign. Variable:
+   * COUNTERSIGN_APP_NAME.
+   */
+  appName?: string
+  /**
+   * Origins of the web pages that may ask for nonces, start orders and use the session cookie. Default: the origin of
+   * publicUrl and the loopback names on the listening port. Variable: COUNTERSIGN_TRUSTED_ORIGINS (comma-separated).
+   */
+  trustedOrigins?: readonly string[]
+  /**
+   * Check of origins; false is for controlled local tests only. Default true. Variable: COUNTERSIGN_ENFORCE_ORIGIN (on,
+   * off).
+   */
+  enforceOrigin?: boolean
+  /** Path that the REST endpoints are under. Default /api/auth. Variable: COUNTERSIGN_BASE_PATH. */
+  basePath?: string
+  /** Path of the direct sign-in endpoints under basePath. Default /wallet. Variable: COUNTERSIGN_ENDPOINT_PREFIX. */
+  endpointPrefix?: string
+  /** Lifetime of a nonce in seconds, 1 to 3600. Default 300. Variable: COUNTERSIGN_NONCE_TTL_SECONDS. */
+  nonceTtlSeconds?: number
+  /**
+   * Lifetime of an order in seconds, 1 to 3600. Once approved, it has at least 60 seconds left. Default 120. Variable:
+   * COUNTERSIGN_ORDER_TTL_SECONDS.
+   */
+  orderTtlSeconds?: number
+  /**
+   * Lifetime of an unused session in seconds, 1 to 31622400 (366 days); each use starts it anew. Default 604800 (7
+   * days). Variable: COUNTERSIGN_SESSION_TTL_SECONDS.
+   */
+  sessionTtlSeconds?: number
+  /**
+   * Lifetime of a session in seconds however much it is used, sessionTtlSeconds to 63244800 (732 days). Default 2592000
+   * (30 days), or sessionTtlSeconds if that is longer. Variable: COUNTERSIGN_SESSION_ABSOLUTE_TTL_SECONDS.
+   */
+  sessionAbsoluteTtlSeconds?: number
+  /** Store of your own for nonces. Default: the store of all other state. Code only. */
+  nonceStore?: NonceStore
+  /**
+   * Wallet adapters, in the order in which they are tried: names, or adapters of your own. Default nimiq, ed25519.
+   * Variable: COUNTERSIGN_ADAPTERS (comma-separated names).
+   */
+  adapters?: readonly (string | WalletAdapter)[]
+  /**
+   * Ed25519 verifier: native (node:crypto), portable (tweetnacl), or auto, the native one if it passes a self-test. All
+   * give the same answers. Default auto. Variable: COUNTERSIGN_VERIFIER.
+   */
+  verifier?: 'auto' | 'portable' | 'native'
+  /**
+   * Copying of the wallet's address to the user's record. Default false. Variable: COUNTERSIGN_SYNC_ADDRESS_TO_USER
+   * (on, off).
+   */
+  syncAddressToUser?: boolean
+  /**
+   * Copying of the public key to the user's record. Default false. Variable: COUNTERSIGN_SYNC_PUBLIC_KEY_TO_USER (on,
+   * off).
+   */
+  syncPublicKeyToUser?: boolean
+  /**
+   * Host that makes users and sessions, such as `betterAuthHost(auth)`. The options about sessions and users then do
+   * nothing: that host has its own. Default: the service itself. Code only.
+   */
+  sessionHost?: Host
+  /**
+   * Function that decides which user a proven identity is, or null to refuse. Default: one user for each wallet
+   * identity. Code only.
+   */
+  resolveLogin?: ResolveLogin
+  /**
+   * Number of proxies in front that append to X-Forwarded-For, -Host and -Proto, 0 to 10; false is 0, true is 1. Only
+   * set it if nobody can reach the service around them. Default 0. Variable: COUNTERSIGN_TRUST_PROXY.
+   */
+  trustProxy?: boolean | number
+  /**
+   * Use of an order's confirmation code. compare: computer and phone show it, and the user compares. required: only the
+   * computer shows it, and the user enters it on the phone. Default compare. Variable: COUNTERSIGN_CONFIRMATION_CODE.
+   */
+  confirmationCode?: 'compare' | 'required'
+  /** Limit on the calls of each client address. Default true. Variable: COUNTERSIGN_RATE_LIMIT (on, off). */
+  rateLimit?: boolean
+  /**
+   * Connections at a time, 1 to 1000000; more are closed as they are accepted. Default: one for each 64 KiB of the
+   * heap. Variable: COUNTERSIGN_MAX_CONNECTIONS.
+   */
+  maxConnections?: number
+  /**
+   * Connections of one client address (IPv6: /64) at a time, 1 to 1000000. Without effect if trustProxy is set, because
+   * a proxy has one address for all its clients. Default 2000. Variable: COUNTERSIGN_MAX_CONNECTIONS_PER_ADDRESS.
+   */
+  maxConnectionsPerAddress?: number
+  /**
+   * Requests in progress at a time, open streams included, 1 to 1000000; more are refused with SERVER_BUSY. Default: one
+   * for each 96 KiB of the heap. Variable: COUNTERSIGN_MAX_REQUESTS.
+   */
+  maxRequests?: number
+  /**
+   * Requests at a time whose body has not arrived, 1 to 1000000; more are refused with SERVER_BUSY. Default 1000.
+   * Variable: COUNTERSIGN_MAX_PENDING_BODIES.
+   */
+  maxPendingBodies?: number
+  /**
+   * Requests of one client address (IPv6: /64) at a time whose body has not arrived, 1 to 1000000; more are refused with
+   * SERVER_BUSY. Default 500. Variable: COUNTERSIGN_MAX_PENDING_BODIES_PER_ADDRESS.
+   */
+  maxPendingBodiesPerAddress?: number
+  /**
+   * Template of the claim URL that the QR code shows. `{origin}`, `{orderId}` and `{claimToken}` are filled in; the
+   * token must be in the fragment, which browsers do not send. Default
+   * `{origin}/cross-device/claim/{orderId}#token={claimToken}`. Variable: COUNTERSIGN_CLAIM_URL_TEMPLATE.
+   */
+  claimUrlTemplate?: string
+  /**
+   * Name of the model in which a host framework's database keeps orders. Default crossDeviceOrder. Variable:
+   * COUNTERSIGN_ORDER_MODEL_NAME.
+   */
+  orderModelName?: string
+  /** Serving of the service's own pages (demo and approval). Default true. Variable: COUNTERSIGN_PAGES (on, off). */
+  pages?: boolean
+  /**
+   * Time in seconds, 0 to 300, for which `drain()`, and so the command after SIGTERM, goes on serving while it asks
+   * everyone to leave: long enough for proxies to notice. 0 means none. Default 2. Variable: COUNTERSIGN_DRAIN_SECONDS.
+   */
+  drainSeconds?: number
+  /** Receiver of log lines. Default: warnings and errors go to standard error. Code only. */
+  logger?: Logger
+}
+
+/** Name of an option. */
+export type Option = keyof CountersignOptions
+
+/** All there is to know about an option. */
+export interface Row {
+  /** Environment variable; `undefined` for an option that can only be set in code. */
+  readonly variable: string | undefined
+  readonly kind: Kind<never, unknown>
+  /** Value if nothing is set. */
+  readonly default: unknown
+  /** What the README says about the default if the value itself does not tell. Markdown. */
+  readonly defaultText?: string
+  /** Option further up that this one must not be below. If that is above the default, it is the default. */
+  readonly notBelow?: Option
+  /** What it is, in one line of Markdown for the README. */
+  readonly about: string
+}
+
+/** The row of an option of type `Given`. */
+type RowOf<Given> = Row & { readonly kind: Kind<Given, unknown> } & (
+    | { readonly default: Given }
+    | { readonly default: undefined; readonly defaultText: string }
+  )
+
+const daySeconds = 86_400
+
+/** Every option, in the README's order: parsing, checks, defaults and documentation all come from here. */
+const table = {
+  port: { variable: 'PORT', kind: whole(0, 65_535), default: 8080, about: 'port to listen on; 0 picks a free one' },
+  host: {
+    variable: 'HOST',
+    kind: text(/^[A-Za-z0-9.:_-]{1,253}$/, 'a host name or address'),
+    default: 'localhost',
+    about: 'host name or address to listen on; `0.0.0.0` lets other machines in',
+  },
+  publicUrl: {
+    variable: 'COUNTERSIGN_PUBLIC_URL',
+    kind: httpOrigin,
+    default: undefined,
+    defaultText: '`http://localhost:{port}`',
+    about: 'address where people reach the service; with https, cookies are Secure',
+  },
+  store: {
+    variable: 'COUNTERSIGN_STORE',
+    kind: textOr<Store>(
+      /^\S.*$/,
+      ['get', 'create', 'take', 'compareAndSet', 'watch', 'addMember', 'removeMember', 'members', 'ping', 'close'],
+      'a store address such as sqlite:./countersign.db, or an opened store',
+    ),
+    default: 'sqlite:./countersign.db',
+    about:
+      'where state is kept; also `sqlite::memory:`, `redis://`, `rediss://`, `redis+cluster://h1,h2`, `redis+sentinel://h1,h2/name` (Redis 7 or later), or in code an opened store',
+  },
+  secret: {
+    variable: 'COUNTERSIGN_SECRET',
+    kind: secrets(32),
+    default: undefined,
+    defaultText: 'made and kept in SQLite; required with Redis',
+    about:
+      'signs session tokens, 32 characters or more; to rotate it, a comma-separated list: the first signs, all verify',
+  },
+  appName: {
+    variable: 'COUNTERSIGN_APP_NAME',
+    kind: line(80),
+    default: 'Countersign',
+    about: 'name at the top of every message that a wallet signs, up to 80 characters',
+  },
+  trustedOrigins: {
+    variable: 'COUNTERSIGN_TRUSTED_ORIGINS',
+    kind: origins,
+    default: undefined,
+    defaultText: 'publicUrl and the loopback names',
+    about: 'origins of the web pages that may sign users in, comma-separated',
+  },
+  enforceOrigin: {
+    variable: 'COUNTERSIGN_ENFORCE_ORIGIN',
+    kind: flag,
+    default: true,
+    about: 'whether origins are checked; `off` is for controlled local tests only',
+  },
+  basePath: {
+    variable: 'COUNTERSIGN_BASE_PATH',
+    kind: path,
+    default: '/api/auth',
+    about: 'path that the REST endpoints are under',
+  },
+  endpointPrefix: {
+    variable: 'COUNTERSIGN_ENDPOINT_PREFIX',
+    kind: path,
+    default: '/wallet',
+    about: 'path of the direct sign-in endpoints under basePath',
+  },
+  nonceTtlSeconds: {
+    variable: 'COUNTERSIGN_NONCE_TTL_SECONDS',
+    kind: whole(1, 3600),
+    default: 300,
+    about: 'lifetime of a nonce in seconds',
+  },
+  orderTtlSeconds: {
+    variable: 'COUNTERSIGN_ORDER_TTL_SECONDS',
+    kind: whole(1, 3600),
+    default: 120,
+    about: 'lifetime of an order in seconds; once approved, it has at least 60 seconds left',
+  },
+  sessionTtlSeconds: {
+    variable: 'COUNTERSIGN_SESSION_TTL_SECONDS',
+    kind: whole(1, 366 * daySeconds),
+    default: 7 * daySeconds,
+    about: 'lifetime of an unused session in seconds (the default is 7 days)',
+  },
+  sessionAbsoluteTtlSeconds: {
+    variable: 'COUNTERSIGN_SESSION_ABSOLUTE_TTL_SECONDS',
+    kind: whole(1, 732 * daySeconds),
+    notBelow: 'sessionTtlSeconds',
+    default: 30 * daySeconds,
+    about: 'lifetime of a session in seconds however much it is used (the default is 30 days)',
+  },
+  adapters: {
+    variable: 'COUNTERSIGN_ADAPTERS',
+    kind: list<string | WalletAdapter>('a list of wallet adapters such as nimiq,ed25519'),
+    default: ['nimiq', 'ed25519'],
+    about: 'wallet adapters in the order in which they are tried, comma-separated; in code also adapters of your own',
+  },
+  verifier: {
+    variable: 'COUNTERSIGN_VERIFIER',
+    kind: choice('auto', 'portable', 'native'),
+    default: 'auto',
+    about:
+      'Ed25519 verifier: `portable` is tweetnacl, `native` is node:crypto, `auto` is `native` if it passes a self-test; all give the same answers',
+  },
+  syncAddressToUser: {
+    variable: 'COUNTERSIGN_SYNC_ADDRESS_TO_USER',
+    kind: flag,
+    default: false,
+    about: "whether the wallet's address is copied to the user's record",
+  },
+  syncPublicKeyToUser: {
+    variable: 'COUNTERSIGN_SYNC_PUBLIC_KEY_TO_USER',
+    kind: flag,
+    default: false,
+    about: "whether the public key is copied to the user's record",
+  },
+  trustProxy: {
+    variable: 'COUNTERSIGN_TRUST_PROXY',
+    kind: count(10),
+    default: 0,
+    about: 'number of proxies in front whose `X-Forwarded-For`, `-Host` and `-Proto` count; `on` is 1',
+  },
+  confirmationCode: {
+    variable: 'COUNTERSIGN_CONFIRMATION_CODE',
+    kind: choice('compare', 'required'),
+    default: 'compare',
+    about:
+      '`compare`: computer and phone show the code, the user compares; `required`: only the computer shows it, the user enters it on the phone',
+  },
+  rateLimit: {
+    variable: 'COUNTERSIGN_RATE_LIMIT',
+    kind: flag,
+    default: true,
+    about: 'whether the calls of each client address are limited; `off` is for tests',
+  },
+  maxConnections: {
+    variable: 'COUNTERSIGN_MAX_CONNECTIONS',
+    kind: whole(1, 1_000_000),
+    default: undefined,
+    defaultText: 'one for each 64 KiB of heap',
+    about: 'most connections at a time; more are closed as they are accepted',
+  },
+  maxConnectionsPerAddress: {
+    variable: 'COUNTERSIGN_MAX_CONNECTIONS_PER_ADDRESS',
+    kind: whole(1, 1_000_000),
+    default: 2000,
+    about: 'most connections of one client address (IPv6: /64) at a time; without effect if `trustProxy` is set',
+  },
+  maxRequests: {
+    variable: 'COUNTERSIGN_MAX_REQUESTS',
+    kind: whole(1, 1_000_000),
+    default: undefined,
+    defaultText: 'one for each 96 KiB of heap',
+    about: 'most requests in progress at a time, open streams included; more are refused with `SERVER_BUSY`',
+  },
+  maxPendingBodies: {
+    variable: 'COUNTERSIGN_MAX_PENDING_BODIES',
+    kind: whole(1, 1_000_000),
+    default: 1000,
+    about: 'most requests at a time whose body has not arrived; more are refused with `SERVER_BUSY`',
+  },
+  maxPendingBodiesPerAddress: {
+    variable: 'COUNTERSIGN_MAX_PENDING_BODIES_PER_ADDRESS',
+    kind: whole(1, 1_000_000),
+    // One HTTP/2 connection can hold 250 requests, and a burst of honest ones comes headers first: two such bursts.
+    default: 500,
+    about: 'most requests of one client address (IPv6: /64) at a time whose body has not arrived',
+  },
+  claimUrlTemplate: {
+    variable: 'COUNTERSIGN_CLAIM_URL_TEMPLATE',
+    kind: claimUrlTemplate,
+    default: '{origin}/cross-device/claim/{orderId}#token={claimToken}',
+    about: 'claim URL that the QR code shows',
+  },
+  orderModelName: {
+    variable: 'COUNTERSIGN_ORDER_MODEL_NAME',
+    kind: text(/^[A-Za-z][A-Za-z0-9_]{0,63}$/, 'a name of letters, digits and underscores'),
+    default: 'crossDeviceOrder',
+    about: "name of the model in which a host framework's database keeps orders",
+  },
+  pages: {
+    variable: 'COUNTERSIGN_PAGES',
+    kind: flag,
+    default: true,
+    about: "whether the service's own demo and approval pages are served",
+  },
+  drainSeconds: {
+    variable: 'COUNTERSIGN_DRAIN_SECONDS',
+    kind: whole(0, 300),
+    default: 2,
+    about:
+      'time in seconds after SIGTERM in which everything is still served while proxies, clients and watchers are asked to leave',
+  },
+  nonceStore: {
+    variable: undefined,
+    kind: objectWith<NonceStore>(['get', 'set', 'delete'], 'an object with the functions get, set and delete'),
+    default: undefined,
+    defaultText: 'the store',
+    about: 'store of your own for nonces: `{get, set(key, value, {ttlSeconds}), delete, take?}`',
+  },
+  sessionHost: {
+    variable: undefined,
+    kind: objectWith<Host>(['createSession'], 'a host such as betterAuthHost(auth)'),
+    default: undefined,
+    defaultText: 'the service itself',
+    about: 'host that makes users and sessions, such as `betterAuthHost(auth)`',
+  },
+  resolveLogin: {
+    variable: undefined,
+    kind: hook<ResolveLogin>(),
+    default: undefined,
+    defaultText: 'one user for each wallet',
+    about: 'function that decides who signs in: `(identity) => {id}`, or `null` to refuse',
+  },
+  logger: {
+    variable: undefined,
+    kind: objectWith<Logger>(
+      ['debug', 'info', 'warn', 'error'],
+      'an object with the functions debug, info, warn and error',
+    ),
+    default: undefined,
+    defaultText: 'warnings and errors to standard error',
+    about: 'receiver of log lines',
+  },
+} satisfies { readonly [Name in Option]-?: RowOf<Required<CountersignOptions>[Name]> }
+
+/** The options, checked and completed. What depends on the listening port, the store or the size
+ * of the heap stays `undefined`. */
+export type Settings = {
+  readonly [Name in Option]:
+    | ReturnType<(typeof table)[Name]['kind']['check']>
+    | Extract<(typeof table)[Name]['default'], undefined>
+}
+
+/** The table's rows, each with the option it is about. */
+export const optionRows = Object.entries(table) as [Option, Row][]

@@ -1,0 +1,269 @@
+import http, { type IncomingHttpHeaders, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import type { ErrorReason } from '../../errors.ts'
+import type { RequestHandler } from '../node-request.ts'
+import type { Ceilings } from './ceilings.ts'
+import { destroyLater } from './destroy-later.ts'
+import { errorCode } from './error-code.ts'
+import { type ConnectionTimeouts, maxConcurrentRequests, maxHeaderBytes } from './limits.ts'
+
+/** Idle time before the first TCP keep-alive probe, in milliseconds: it finds peers that vanished without a word. */
+const tcpKeepAliveDelayMs = 60_000
+
+/** An answer that is given without the handler. */
+interface Refusal {
+  readonly status: number
+  readonly reason: ErrorReason
+  readonly message: string
+}
+
+function malformed(status: number, message: string): Refusal {
+  return { status, reason: 'INVALID_REQUEST', message }
+}
+
+/** The answers to node's error codes. */
+const refusals: Readonly<Record<string, Refusal>> = {
+  HPE_HEADER_OVERFLOW: malformed(431, `The headers are larger than ${maxHeaderBytes} bytes`),
+  ERR_HTTP_REQUEST_TIMEOUT: malformed(408, 'The request did not arrive in time'),
+}
+
+/** The answer to every other error. */
+const notHttp = malformed(400, 'The bytes received are not an HTTP/1.1 request')
+
+/** The answer beyond a ceiling. */
+const busy: Refusal = {
+  status: 503,
+  reason: 'SERVER_BUSY',
+  message: 'The server has as much to do as it can; try again shortly',
+}
+
+/** Time in seconds after which a client that got a 503 can try again. */
+const retryAfterSeconds = '1'
+
+/** What is known of one connection. */
+interface Http1Connection {
+  /** Says which client sent a request, from its headers. */
+  readonly networkOf: (headers: IncomingHttpHeaders) => string | undefined
+  /** Responses that are not finished, in the order of their requests. */
+  readonly unanswered: Set<ServerResponse>
+  /** Closes after its last response; a request that arrives now is not served. */
+  ending: boolean
+  /** Bytes received when its last response was complete. While no more have arrived, the connection is idle. */
+  bytesReadAtRest: number | undefined
+}
+
+/**
+ * Listening servers for HTTP/1.1 whose connections are served only once somebody has decided that they speak it, and
+ * what those connections owe their clients.
+ */
+export class Http1Connections {
+  readonly #handler: RequestHandler
+  readonly #timeouts: ConnectionTimeouts
+  readonly #ceilings: Ceilings
+  readonly #connections = new Map<Socket, Http1Connection>()
+  /** Whether to let connections go: since `drain` or `end`. */
+  #leaving = false
+
+  constructor(handler: RequestHandler, timeouts: ConnectionTimeouts, ceilings: Ceilings) {
+    this.#handler = handler
+    this.#timeouts = timeouts
+    this.#ceilings = ceilings
+  }
+
+  /**
+   * Makes a server that can listen. It hands each connection that it accepts to `accept`, unread; `serve` has it served
+   * as HTTP/1.1. The first bytes may have been read if they were put back with `unshift`.
+   */
+  createServer(accept: (socket: Socket, serve: () => void) => void): http.Server {
+    const { headersMs, requestMs, keepAliveMs, idleMs } = this.#timeouts
+    const server = http.createServer({
+      maxHeaderSize: maxHeaderBytes,
+      headersTimeout: headersMs,
+      requestTimeout: requestMs,
+      connectionsCheckingInterval: Math.ceil(headersMs / 3),
+      keepAliveTimeout: keepAliveMs,
+      keepAlive: true,
+      keepAliveInitialDelay: tcpKeepAliveDelayMs,
+      noDelay: true,
+    })
+    // There is no option for it. Unlike the two timeouts above, it also ends a connection whose client does not read.
+    server.timeout = idleMs
+    // close() calls it before it stops listening. Node's own counts a response as over once end() was called, and would cut
+    // off what is not yet sent; this class has its own, for afterwards.
+    server.closeIdleConnections = () => {}
+    // An http.Server starts its check of headersTimeout and requestTimeout on its own 'listening' event. On a server
+    // that never listened and gets its sockets by emit('connection'), both would have no effect. So this server listens
+    // itself. Its own 'connection' listener would begin to parse HTTP/1.1 at once, so it is taken off here and called
+    // by hand later.
+    const serveHttp1 = server.listeners('connection') as ((socket: Socket) => void)[]
+    server.removeAllListeners('connection')
+    server.on('connection', (socket: Socket) => {
+      accept(socket, () => {
+        this.#add(socket)
+        for (const listener of serveHttp1) listener.call(server, socket)
+      })
+    })
+    server.on('request', (request, response) => this.#serve(request, response))
+    server.on('clientError', (error, socket) => this.#refuse(error, socket as Socket))
+    server.on('connect', ({ socket }) => this.#refuseConnect(socket))
+    return server
+  }
+
+  /**
+   * From now on every answer whose headers are not sent yet says `connection: close`, and its connection ends with it.
+   *
+   * A connection whose answer has begun, such as a stream of events, stays for one more request. If it ended without that
+   * header, a proxy could send a request over it before it sees the end, and that request would be lost.
+   */
+  drain(): void {
+    this.#leaving = true
+    for (const connection of this.#connections.values()) {
+      if ([...connection.unanswered].at(-1)?.headersSent === false) this.#endWhenAnswered(connection)
+    }
+  }
+
+  /**
+   * Closes each connection after the answers that it is still owed. A request that is arriving is answered too.
+   * Connections that are idle end with `closeIdle`.
+   */
+  end(): void {
+    this.#leaving = true
+    for (const connection of this.#connections.values()) {
+      if (connection.unanswered.size > 0) this.#endWhenAnswered(connection)
+    }
+  }
+
+  #add(socket: Socket): void {
+    this.#connections.set(socket, {
+      networkOf: this.#ceilings.networksOn(socket.remoteAddress),
+      unanswered: new Set(),
+      ending: false,
+      bytesReadAtRest: undefined,
+    })
+    socket.once('close', () => this.#connections.delete(socket))
+  }
+
+  #serve(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request
+    const connection = this.#connections.get(socket)
+    // With `ending` or an ended socket, the client has been told, or is about to be, that nothing more is served here.
+    if (connection === undefined || connection.ending || socket.writableEnded) return
+    const { unanswered } = connection
+    unanswered.add(response)
+    if (unanswered.size > maxConcurrentRequests) {
+      socket.destroy()
+      return
+    }
+    let onClose: (() => void) | undefined
+    response.once('close', () => {
+      onClose?.()
+      unanswered.delete(response)
+      if (unanswered.size > 0) return
+      connection.bytesReadAtRest = socket.bytesRead
+      if (connection.ending) socket.destroySoon()
+    })
+    if (this.#leaving) this.#endWhenAnswered(connection)
+    this.#ceilings.admit({
+      network: connection.networkOf(request.headers),
+      hasBody: hasBody(request),
+      bodyArrived: () => request.complete,
+      onBodyEnd: (listener) => request.once('end', listener),
+      onClose: (listener) => {
+        onClose = listener
+      },
+      serve: () => this.#handler(request, response),
+      refuse: () => this.#refuseAsBusy(connection, response),
+    })
+  }
+
+  #refuseAsBusy(connection: Http1Connection, response: ServerResponse): void {
+    const { req: request } = response
+    const { socket } = request
+    if (!socket.writable) return
+    // Without a reader, the rest of the body would stop the client from sending, and so from reading the answer.
+    request.resume()
+    connection.ending = true
+    if (connection.unanswered.size === 1) {
+      this.#answerAndEnd(socket, busy)
+      return
+    }
+    // Earlier requests are answered first, and then the connection ends.
+    const { status, headers, body } = written(busy)
+    response.writeHead(status, headers).end(body)
+  }
+
+  /** Closes the connections on which nothing is asked. For after the servers have stopped listening. */
+  closeIdle(): void {
+    for (const [socket, { unanswered, bytesReadAtRest }] of this.#connections) {
+      // More bytes than at rest are the beginning of a request.
+      if (unanswered.size === 0 && bytesReadAtRest === socket.bytesRead) socket.destroy()
+    }
+  }
+
+  #endWhenAnswered(connection: Http1Connection): void {
+    connection.ending = true
+    const last = [...connection.unanswered].at(-1)
+    if (last?.headersSent === false) last.setHeader('connection', 'close')
+  }
+
+  /** Answers bytes that node cannot parse as a request, or a request that does not arrive in time. */
+  #refuse(error: Error, socket: Socket): void {
+    const connection = this.#connections.get(socket)
+    if (connection === undefined || !socket.writable) return
+    const { unanswered } = connection
+    const last = [...unanswered].at(-1)
+    if (last?.req.complete === true) {
+      this.#endWhenAnswered(connection)
+      return
+    }
+    // An answer now would be taken for, or land in the middle of, another.
+    if (unanswered.size > 1 || last?.headersSent === true) {
+      socket.destroy()
+      return
+    }
+    this.#answerAndEnd(socket, refusals[errorCode(error) ?? ''] ?? notHttp)
+    // The handler is waiting for the rest of the body; the end of the socket tells it that there is none.
+    if (last !== undefined) socket.destroySoon()
+  }
+
+  /** Without a listener for 'connect', node would close the connection without an answer. */
+  #refuseConnect(socket: Socket): void {
+    const unanswered = this.#connections.get(socket)?.unanswered.size ?? 0
+    // An answer would overtake those to earlier requests.
+    if (unanswered > 0) socket.destroy()
+    else this.#answerAndEnd(socket, malformed(400, 'CONNECT is for proxies, which this is not'))
+  }
+
+  /**
+   * Answers without a request and a handler. A socket that is closed with unread bytes is reset, and the client might
+   * not get the answer, so what it goes on to send is read and dropped for as long as it has to read that.
+   */
+  #answerAndEnd(socket: Socket, refusal: Refusal): void {
+    const { status, headers, body } = written(refusal)
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+    socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`)
+    socket.resume()
+    destroyLater(socket, this.#timeouts.lingerMs)
+  }
+}
+
+/** A refusal as it is sent. The connection ends behind it. */
+function written({ status, reason, message }: Refusal): {
+  readonly status: number
+  readonly headers: Record<string, string>
+  readonly body: string
+} {
+  const body = JSON.stringify({ code: reason, message })
+  const headers: Record<string, string> = {
+    'content-type': 'application/json',
+    'content-length': String(Buffer.byteLength(body)),
+    'cache-control': 'no-store',
+    connection: 'close',
+  }
+  if (status === 503) headers['retry-after'] = retryAfterSeconds
+  return { status, headers, body }
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
+}

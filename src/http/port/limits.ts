@@ -1,0 +1,66 @@
+import { getHeapStatistics } from 'node:v8'
+import type { CeilingLimits } from './ceilings.ts'
+
+/** Time limits of a connection, in milliseconds. */
+export interface ConnectionTimeouts {
+  /**
+   * From the connection's start to the bytes that tell its protocol; with HTTP/2, to the end of the client's preface.
+   */
+  readonly openingMs: number
+  /** For the headers of an HTTP/1.1 request; at most `requestMs`. Answered with 408, up to a third later. */
+  readonly headersMs: number
+  /** For a whole request, including its body. HTTP/1.1 answers with 408, HTTP/2 cancels the stream. */
+  readonly requestMs: number
+  /** Between two requests of an HTTP/1.1 connection. Longer than the 60 s after which common load balancers let go. */
+  readonly keepAliveMs: number
+  /**
+   * While nothing moves in either direction: an HTTP/2 connection without requests, or a client that does not read its
+   * answer. A server stream stays open if it sends something more often than this, such as a heartbeat every 15 s.
+   */
+  readonly idleMs: number
+  /**
+   * From the last bytes sent to a client that was turned away, so that it can read them, to the end of its connection.
+   */
+  readonly lingerMs: number
+}
+
+export const defaultTimeouts: ConnectionTimeouts = {
+  openingMs: 10_000,
+  headersMs: 10_000,
+  requestMs: 10_000,
+  keepAliveMs: 65_000,
+  idleMs: 120_000,
+  lingerMs: 2_000,
+}
+
+/**
+ * Largest headers of a request, in bytes. HTTP/1.1 answers larger ones with 431, HTTP/2 resets the stream. Until an
+ * HTTP/2 client has acknowledged the server's settings, nghttp2 accepts up to 64 KiB from it.
+ */
+export const maxHeaderBytes: number = 16 * 1024
+
+/**
+ * Most requests in progress on one connection. HTTP/2 refuses streams beyond it; an HTTP/1.1 connection that pipelines
+ * more is cut off.
+ */
+export const maxConcurrentRequests: number = 250
+
+/**
+ * Heap for each connection and for each request in progress, in bytes. An idle connection takes 6 KiB of the heap, a watch
+ * over connect-node 50 KiB: as many of both as these allow leave a quarter of the heap free.
+ */
+const heapPerConnection = 64 * 1024
+const heapPerRequest = 96 * 1024
+
+/** The ceilings of the settings; those that the settings leave open follow from the size of the heap. */
+export function ceilingsFor(settings: CeilingLimits): CeilingLimits {
+  const { heap_size_limit: heapBytes } = getHeapStatistics()
+  const {
+    maxConnections = Math.floor(heapBytes / heapPerConnection),
+    maxRequests = Math.floor(heapBytes / heapPerRequest),
+    maxConnectionsPerAddress,
+    maxPendingBodies,
+    maxPendingBodiesPerAddress,
+  } = settings
+  return { maxConnections, maxConnectionsPerAddress, maxRequests, maxPendingBodies, maxPendingBodiesPerAddress }
+}

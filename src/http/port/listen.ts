@@ -1,0 +1,86 @@
+import type { AddressInfo, Server } from 'node:net'
+import { errorCode } from './error-code.ts'
+
+/** Connections that may wait to be accepted, as far as the system allows. */
+const backlog = 4096
+
+/** How often a free port is tried until one is free on both loopback addresses. */
+const maxPortAttempts = 10
+
+/** The host cannot be listened on. The message is one line for the operator: what is wrong and what to change. */
+export class ListenError extends Error {
+  override readonly name = 'ListenError'
+}
+
+/** Where to listen, and with what. */
+export interface Listening<S extends Server> {
+  /** 0 takes a free port. */
+  readonly port: number
+  /** An address or name of this machine. `localhost` means 127.0.0.1 and, if the machine has it, ::1. */
+  readonly host: string
+  /** Makes a server for one address. A server that failed to listen is dropped. */
+  readonly createServer: () => S
+}
+
+/**
+ * Listens on every address of a host, on the same port. Resolves with one listening server for each address, at least
+ * one.
+ *
+ * @throws ListenError if it cannot; then no server is left listening.
+ */
+export async function listenOn<S extends Server>({ port, host, createServer }: Listening<S>): Promise<[S, ...S[]]> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      if (host === 'localhost') return await listenOnLoopback(port, createServer)
+      return [await listenOnAddress(port, host, createServer)]
+    } catch (error) {
+      // A port that is free on 127.0.0.1 can be taken on ::1.
+      if (port !== 0 || errorCode(error) !== 'EADDRINUSE' || attempt === maxPortAttempts) {
+        throw toListenError(error, port, host)
+      }
+    }
+  }
+}
+
+/** The port of a server that listens. */
+export function portOf(server: Server): number {
+  return (server.address() as AddressInfo).port
+}
+
+/** Browsers try either address for the name localhost. */
+async function listenOnLoopback<S extends Server>(port: number, createServer: () => S): Promise<[S, ...S[]]> {
+  const ipv4 = await listenOnAddress(port, '127.0.0.1', createServer)
+  try {
+    return [ipv4, await listenOnAddress(portOf(ipv4), '::1', createServer)]
+  } catch (error) {
+    // The machine has no IPv6.
+    if (/^(EADDRNOTAVAIL|EAFNOSUPPORT)$/.test(errorCode(error) ?? '')) return [ipv4]
+    ipv4.close()
+    throw error
+  }
+}
+
+function listenOnAddress<S extends Server>(port: number, host: string, createServer: () => S): Promise<S> {
+  const server = createServer()
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ port, host, backlog }, () => {
+      server.off('error', reject)
+      // From here on it tells of connections that the system could not accept, for lack of memory for example. Without
+      // a listener that would end the process.
+      server.on('error', () => {})
+      resolve(server)
+    })
+  })
+}
+
+function toListenError(cause: unknown, port: number, host: string): ListenError {
+  const messages: Readonly<Record<string, string>> = {
+    EADDRINUSE: `port ${port} on ${host} is in use by another program; stop it, or set another port (PORT)`,
+    EACCES: `port ${port} on ${host} is not open to this user; set port (PORT) to 1024 or higher`,
+    EADDRNOTAVAIL: `${host} is not an address of this machine; set host (HOST) to localhost, 0.0.0.0 or an address it has`,
+    ENOTFOUND: `the name ${host} leads to no address; set host (HOST) to localhost, 0.0.0.0 or an address of this machine`,
+  }
+  const message = messages[errorCode(cause) ?? ''] ?? `cannot listen on port ${port} (PORT) of ${host} (HOST): ${cause}`
+  return new ListenError(message, { cause })
+}

@@ -1,0 +1,199 @@
+import type { Server, Socket } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { type Logger, silentLogger } from '../../log.ts'
+import type { RequestHandler, StreamHandler } from '../node-request.ts'
+import { type CeilingLimits, Ceilings } from './ceilings.ts'
+import { Http1Connections } from './http1.ts'
+import { Http2Connections, http2Start } from './http2.ts'
+import { type ConnectionTimeouts, defaultTimeouts } from './limits.ts'
+import { ListenError, listenOn, portOf } from './listen.ts'
+
+/** Options of a {@link OnePortServer}. */
+export interface OnePortOptions {
+  /** Time limits other than the default ones. */
+  readonly timeouts?: Partial<ConnectionTimeouts>
+  /** The most that clients can hold. Default: no ceilings. */
+  readonly ceilings?: CeilingLimits
+  /** Number of proxies in front that append to X-Forwarded-For. Default 0. */
+  readonly trustedProxies?: number
+  /** Told of ceilings that are reached. Default: nobody. */
+  readonly log?: Logger
+  /** Asked first for each stream of HTTP/2; those that it leaves go to the handler as requests. */
+  readonly takeStream?: StreamHandler
+}
+
+/**
+ * Time for the first bytes of connections that have sent nothing when the server closes, in milliseconds: a request may
+ * be on its way.
+ */
+const closingOpeningMs = 250
+
+/** Longest wait for a moment in which no connection is arriving, in milliseconds. */
+const maxArrivalsMs = 1_000
+
+/** A turn of the event loop that is shorter than this, in milliseconds, had next to nothing to do. */
+const quietTurnMs = 0.05
+
+/**
+ * One port for HTTP/1.1 and, with prior knowledge, HTTP/2, both without TLS, in front of one handler. Each connection's
+ * first bytes decide which of the two it is.
+ *
+ * It limits what clients can hold: time, headers, connections, requests in progress. The size of bodies is the handler's
+ * to limit. Beyond a ceiling, a connection is closed, and a request is refused with a 503 (SERVER_BUSY) or, over HTTP/2,
+ * REFUSED_STREAM, which says that it can be sent again.
+ *
+ * Bytes that are not HTTP are answered with 400 if the protocol allows it, and the connection is closed. The handler
+ * must not throw.
+ */
+export class OnePortServer {
+  readonly #timeouts: ConnectionTimeouts
+  readonly #ceilings: Ceilings
+  readonly #http1: Http1Connections
+  readonly #http2: Http2Connections
+  /** One for each address. All connections, HTTP/2 or not, are accepted by one of them. */
+  readonly #servers: Server[] = []
+  readonly #sockets = new Set<Socket>()
+  /** Connections whose first bytes have not arrived yet. */
+  readonly #undecided = new Set<Socket>()
+  #accepted = 0
+  #closed: Promise<void> | undefined
+
+  constructor(
+    handler: RequestHandler,
+    { timeouts, ceilings = {}, trustedProxies = 0, log = silentLogger, takeStream }: OnePortOptions = {},
+  ) {
+    this.#timeouts = { ...defaultTimeouts, ...timeouts }
+    this.#ceilings = new Ceilings({ limits: ceilings, trustedProxies, log })
+    this.#http1 = new Http1Connections(handler, this.#timeouts, this.#ceilings)
+    this.#http2 = new Http2Connections(handler, this.#timeouts, this.#ceilings, takeStream)
+  }
+
+  /**
+   * Starts to listen. Port 0 takes a free one. `host` is an address or name of this machine; `localhost` means
+   * 127.0.0.1 and, if the machine has it, ::1, because browsers try either. Resolves with the port in use.
+   *
+   * @throws ListenError if the host or port cannot be listened on, or the server has been closed.
+   */
+  async listen(port: number, host: string): Promise<{ port: number; host: string }> {
+    const createServer = () => this.#http1.createServer((socket, serveHttp1) => this.#accept(socket, serveHttp1))
+    const servers = await listenOn({ port, host, createServer })
+    if (this.#closed !== undefined) {
+      for (const server of servers) server.close()
+      throw new ListenError('the server has been closed')
+    }
+    this.#servers.push(...servers)
+    this.#http2.startReaping()
+    return { port: portOf(servers[0]), host }
+  }
+
+  /**
+   * Asks every client to leave, and goes on serving, new connections included, until `close`. HTTP/1.1 answers carry
+   * `connection: close`. HTTP/2 clients get a GOAWAY that leaves out no request: what they sent before they read it is
+   * served.
+   */
+  drain(): void {
+    this.#http1.drain()
+    this.#http2.drain()
+  }
+
+  /**
+   * Stops accepting, closes idle connections, and lets requests in progress finish; HTTP/1.1 responses then carry
+   * `connection: close`, HTTP/2 clients get a GOAWAY. After `graceMs` milliseconds the rest is cut off. Resolves when
+   * no connection is left. A second call waits for the same end.
+   */
+  close(graceMs: number = 10_000): Promise<void> {
+    this.#closed ??= this.#close(graceMs)
+    return this.#closed
+  }
+
+  async #close(graceMs: number): Promise<void> {
+    this.#http1.end()
+    await this.#noArrivals(Math.min(maxArrivalsMs, graceMs))
+    // Each waits for every connection that it accepted, also for those that became HTTP/2.
+    const stopped = this.#servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve())))
+    const opening = setTimeout(
+      () => {
+        for (const socket of this.#undecided) socket.destroy()
+      },
+      Math.min(closingOpeningMs, graceMs),
+    )
+    this.#http1.closeIdle()
+    this.#http2.end()
+    const cutOff = setTimeout(() => {
+      for (const socket of this.#sockets) socket.destroy()
+    }, graceMs)
+    await Promise.all(stopped)
+    clearTimeout(opening)
+    clearTimeout(cutOff)
+    this.#http2.stopReaping()
+  }
+
+  /**
+   * Waits until no connection is arriving, at most `maxMs` milliseconds. The system completes connections before anybody
+   * accepts them, and resets those that still wait when the server stops listening, although their clients may have sent
+   * a request. node:net accepts one in each turn of the event loop.
+   */
+  async #noArrivals(maxMs: number): Promise<void> {
+    // From here on, there is a look at the sockets between one await and the next.
+    await nextTurn()
+    const startedAt = performance.now()
+    for (let turnAt = startedAt; turnAt - startedAt < maxMs; ) {
+      const accepted = this.#accepted
+      await nextTurn()
+      const now = performance.now()
+      if (this.#accepted === accepted && now - turnAt < quietTurnMs) return
+      turnAt = now
+    }
+  }
+
+  /** Looks at a connection's first bytes, puts them back, and hands the socket to its protocol. */
+  #accept(socket: Socket, serveHttp1: () => void): void {
+    // An error event without a listener would end the process, and there are moments in which no protocol listens.
+    socket.on('error', () => {})
+    const { connections } = this.#ceilings
+    const network = this.#ceilings.networkOf({}, socket.remoteAddress)
+    const tooMany = connections.reachedBy(network)
+    if (tooMany !== undefined) {
+      tooMany.refused(network)
+      socket.destroy()
+      return
+    }
+    const release = connections.take(network)
+    const opening = setTimeout(() => socket.destroy(), this.#timeouts.openingMs)
+    this.#accepted++
+    this.#sockets.add(socket)
+    this.#undecided.add(socket)
+    socket.once('close', () => {
+      release()
+      clearTimeout(opening)
+      this.#sockets.delete(socket)
+      this.#undecided.delete(socket)
+    })
+    let head = Buffer.alloc(0)
+    const look = (): void => {
+      for (let chunk: Buffer | null = socket.read(); chunk !== null; chunk = socket.read()) {
+        head = Buffer.concat([head, chunk])
+      }
+      const start = head.subarray(0, http2Start.length)
+      const mayBeHttp2 = start.equals(http2Start.subarray(0, start.length))
+      if (mayBeHttp2 && start.length < http2Start.length) return
+      socket.off('readable', look)
+      socket.off('end', giveUp)
+      this.#undecided.delete(socket)
+      socket.unshift(head)
+      if (mayBeHttp2) {
+        this.#http2.serve(socket, () => clearTimeout(opening))
+      } else {
+        clearTimeout(opening)
+        serveHttp1()
+      }
+    }
+    // The socket does not end its own side when the client ends (allowHalfOpen).
+    const giveUp = (): void => {
+      socket.destroy()
+    }
+    // 'data' would set the socket flowing, and bytes could pass before the protocol's own listeners are in place.
+    socket.on('readable', look)
+    socket.on('end', giveUp)
+  }
+}

@@ -1,0 +1,53 @@
+import type { DescMethod } from '@bufbuild/protobuf'
+import { OrderService } from '../../../gen/server/countersign/v1/order_service_pb.ts'
+import { SessionService } from '../../../gen/server/countersign/v1/session_service_pb.ts'
+import { SignInService } from '../../../gen/server/countersign/v1/sign_in_service_pb.ts'
+import type { Settings } from '../../config.ts'
+import { orderPaths, signInPaths } from '../../rest-paths.ts'
+import { jsonBody, noInput, orderQuery, type ReadJson } from './input.ts'
+
+/** A REST endpoint: an RPC under another name. */
+export interface RestEndpoint {
+  readonly httpMethod: 'GET' | 'POST'
+  readonly path: string
+  readonly rpc: DescMethod
+  /** Reads the JSON of the RPC's message from the request. */
+  readonly input: ReadJson
+}
+
+/** All REST endpoints. WatchOrder's answers with server-sent events. */
+export function restEndpoints({
+  basePath,
+  endpointPrefix,
+}: Pick<Settings, 'basePath' | 'endpointPrefix'>): RestEndpoint[] {
+  const post = (path: string, rpc: DescMethod): RestEndpoint => ({
+    httpMethod: 'POST',
+    path: basePath + path,
+    rpc,
+    input: jsonBody,
+  })
+  const get = (path: string, rpc: DescMethod, input: ReadJson): RestEndpoint => ({
+    httpMethod: 'GET',
+    path: basePath + path,
+    rpc,
+    input,
+  })
+  const signIn = SignInService.method
+  const order = OrderService.method
+  const session = SessionService.method
+  return [
+    post(endpointPrefix + signInPaths.nonce, signIn.issueNonce),
+    post(endpointPrefix + signInPaths.verify, signIn.verifySignIn),
+    post(orderPaths.start, order.startOrder),
+    post(orderPaths.claim, order.claimOrder),
+    get(orderPaths.challenge, order.getOrderChallenge, orderQuery('challengeToken')),
+    post(orderPaths.approve, order.approveOrder),
+    post(orderPaths.reject, order.rejectOrder),
+    post(orderPaths.cancel, order.cancelOrder),
+    post(orderPaths.finalize, order.finalizeOrder),
+    get(orderPaths.events, order.watchOrder, orderQuery('desktopToken')),
+    get('/session', session.getCurrentSession, noInput),
+    get('/sessions', session.listSessions, noInput),
+    post('/sign-out', session.signOut),
+  ]
+}

@@ -1,0 +1,55 @@
+import type { JsonObject, JsonValue } from '@bufbuild/protobuf'
+import { CountersignError } from '../../errors.ts'
+import { bearerToken, headerOf } from '../../request.ts'
+import { parseJson } from '../../rpc/read-input.ts'
+import { type NodeRequest, readBody } from '../node-request.ts'
+import type { Exchange } from '../route.ts'
+
+/** Reads the JSON of an RPC's message from a request. */
+export type ReadJson = (exchange: Exchange) => Promise<JsonValue> | JsonValue
+
+/** Input of a POST: the body, a JSON object. An empty body counts as an empty object. */
+export async function jsonBody({ request }: Exchange): Promise<JsonValue> {
+  const body = await readBody(request)
+  if (body.length === 0) return {}
+  if (!isJson(request)) {
+    throw new CountersignError('INVALID_REQUEST', 'Send JSON, with the header content-type: application/json')
+  }
+  return parseJson(body)
+}
+
+function isJson(request: NodeRequest): boolean {
+  return /^application\/json\b/i.test(request.headers['content-type'] ?? '')
+}
+
+/** Input of a GET that has none. */
+export function noInput(): JsonValue {
+  return {}
+}
+
+/**
+ * Input of a GET for one order: `?orderId=`, and the token as `Authorization: Bearer`. A phone that cannot set headers
+ * can send the challenge token in the query. The desktop's token can make a session, so it is never accepted in a URL.
+ */
+export function orderQuery(tokenField: 'challengeToken' | 'desktopToken'): ReadJson {
+  return ({ request, context }) => {
+    const query = new URLSearchParams((request.url ?? '').split('?')[1])
+    const order = orderInput(tokenField, bearerToken(context), (name) => query.get(name) ?? undefined)
+    return tokenField === 'desktopToken' ? withLastEventId(order, headerOf(context, 'last-event-id')) : order
+  }
+}
+
+/** The same from a bearer token and a query, however they are read. */
+export function orderInput(
+  tokenField: 'challengeToken' | 'desktopToken',
+  bearer: string | undefined,
+  queried: (name: string) => string | undefined,
+): JsonObject {
+  const inQuery = tokenField === 'challengeToken' ? queried(tokenField) : undefined
+  return { orderId: queried('orderId') ?? '', [tokenField]: bearer ?? inQuery ?? '' }
+}
+
+/** The input of a watch that resumes after the last event that a client has seen. */
+export function withLastEventId(order: JsonObject, lastEventId: string | undefined): JsonObject {
+  return lastEventId === undefined || lastEventId === '' ? order : { ...order, afterSequence: lastEventId }
+}

@@ -1,0 +1,48 @@
+import type { JsonObject } from '@bufbuild/protobuf'
+import type { CountersignError } from '../../errors.ts'
+import { retryAfterSeconds, toFailure } from '../../rpc/errors.ts'
+import type { Invoker } from '../../rpc/invoke.ts'
+import type { UnaryMethod } from '../../rpc/methods.ts'
+import { clientGone, type NodeResponse, send } from '../node-request.ts'
+import type { Exchange } from '../route.ts'
+import type { ReadJson } from './input.ts'
+import { inputFromRest, restFromOutput } from './json.ts'
+
+/** Serves a REST endpoint. */
+export async function serveRest(
+  method: UnaryMethod,
+  input: ReadJson,
+  exchange: Exchange,
+  invoker: Invoker,
+): Promise<void> {
+  const { response, context } = exchange
+  const { name, desc } = method
+  const headers = new Headers()
+  try {
+    const json = await invoker.unary({
+      name,
+      schema: desc.input,
+      handler: method,
+      call: { protocol: 'rest', request: context, responseHeaders: headers, signal: clientGone(response) },
+      readInput: async () => inputFromRest(desc.input, await input(exchange)),
+      write: (reply) => restFromOutput(desc.output, reply),
+    })
+    sendJson(response, 200, headers, json)
+  } catch (thrown) {
+    sendFailure(response, toFailure(thrown))
+  }
+}
+
+/** Answers a failure: `{"code", "message"}` and the HTTP status of its reason, or another one that fits better. */
+export function sendFailure(response: NodeResponse, failure: CountersignError, status = failure.httpStatus): void {
+  const headers = new Headers()
+  if (failure.retryAfterMs !== undefined) headers.set('retry-after', retryAfterSeconds(failure.retryAfterMs))
+  sendJson(response, status, headers, { code: failure.reason, message: failure.message })
+}
+
+/** Sends JSON that no cache may keep. */
+export function sendJson(response: NodeResponse, status: number, headers: Headers, json: JsonObject): void {
+  headers.set('content-type', 'application/json')
+  headers.set('cache-control', 'no-store')
+  send(response, status, headers, JSON.stringify(json))
+}

@@ -1,0 +1,160 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { promisify } from 'node:util'
+import { brotliDecompress, gunzip } from 'node:zlib'
+import { CountersignError } from '../errors.ts'
+import type { Protocol } from '../rpc/call.ts'
+import type { Codec } from '../rpc/read-input.ts'
+import { bodyTooLarge, maxBodyBytes } from './node-request.ts'
+
+/** How an RPC's content type says that its messages are written. */
+export interface Wire {
+  readonly protocol: Extract<Protocol, 'connect' | 'grpc' | 'grpc-web'>
+  readonly codec: Codec
+  /** Whether each message has five bytes in front of it (flags, length); false for unary calls of Connect. */
+  readonly enveloped: boolean
+  /** Whether the body is base64 (gRPC-Web's text form). */
+  readonly base64: boolean
+}
+
+/** The content types that connect-node takes, and the text form of gRPC-Web. */
+const contentType =
+  /^application\/(?:(connect\+)?(?:(json)(?:; ?charset=utf-?8)?|proto)|(grpc(?:-web(-text)?)?)(?:\+(?:(json)(?:; ?charset=utf-?8)?|proto))?)$/i
+
+/** What each content type says that was read before. Clients use a handful; the many spellings of others are read anew. */
+const known = new Map<string, Wire>()
+const maxKnown = 32
+
+/** Reads a content type; `undefined` if no RPC is spoken in it. */
+export function wireOf(header: string | undefined): Wire | undefined {
+  if (header === undefined) return undefined
+  const wire = known.get(header) ?? parseContentType(header)
+  if (wire !== undefined && known.size < maxKnown) known.set(header, wire)
+  return wire
+}
+
+function parseContentType(header: string): Wire | undefined {
+  const match = contentType.exec(header)
+  if (match === null) return undefined
+  const [, streaming, json, grpc, text, grpcJson] = match
+  if (grpc === undefined) {
+    return {
+      protocol: 'connect',
+      codec: json === undefined ? 'proto' : 'json',
+      enveloped: streaming !== undefined,
+      base64: false,
+    }
+  }
+  return {
+    protocol: grpc.length === 'grpc'.length ? 'grpc' : 'grpc-web',
+    codec: grpcJson === undefined ? 'proto' : 'json',
+    enveloped: true,
+    base64: text !== undefined,
+  }
+}
+
+/** The names of the headers that a protocol has for the same things. */
+const headerNames = {
+  connect: { timeout: 'connect-timeout-ms', encoding: 'content-encoding', accept: 'accept-encoding' },
+  'connect stream': {
+    timeout: 'connect-timeout-ms',
+    encoding: 'connect-content-encoding',
+    accept: 'connect-accept-encoding',
+  },
+  grpc: { timeout: 'grpc-timeout', encoding: 'grpc-encoding', accept: 'grpc-accept-encoding' },
+} as const
+
+/** The names of the headers in which a call's deadline and compression come. */
+export function headersOf({ protocol, enveloped }: Wire): (typeof headerNames)[keyof typeof headerNames] {
+  if (protocol !== 'connect') return headerNames.grpc
+  return enveloped ? headerNames['connect stream'] : headerNames.connect
+}
+
+const grpcUnitMs: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1000, m: 1, u: 1e-3, n: 1e-6 }
+
+/** A call's deadline as its header says it. */
+export interface Deadline {
+  /** Time in milliseconds for which the caller waits; `undefined` if it set no deadline, or a malformed one. */
+  readonly timeoutMs: number | undefined
+  /** The refusal of a malformed one, to be thrown as a part of the call and before anything is done. */
+  readonly malformed: CountersignError | undefined
+}
+
+/** Reads a call's deadline from the value of its Connect-Timeout-Ms or grpc-timeout header. */
+export function readDeadline(wire: Wire, header: string | undefined): Deadline {
+  if (header === undefined) return { timeoutMs: undefined, malformed: undefined }
+  const [, digits, unit = 'm'] =
+    (wire.protocol === 'connect' ? /^(\d{1,10})$/ : /^(\d{1,8})([HMSmun])$/).exec(header) ?? []
+  if (digits !== undefined) return { timeoutMs: Number(digits) * (grpcUnitMs[unit] as number), malformed: undefined }
+  const name = headersOf(wire).timeout
+  const malformed = new CountersignError('INVALID_REQUEST', `The header ${name} is malformed`, {
+    metadata: { header: name },
+  })
+  return { timeoutMs: undefined, malformed }
+}
+
+const decompressors = { gzip: promisify(gunzip), br: promisify(brotliDecompress) } as const
+
+/** The compressions that a caller can use, as its header of accepted ones would list them. */
+export const knownEncodings: string = Object.keys(decompressors).join(', ')
+
+/** Whether a caller can use a compression. */
+export function isKnownEncoding(name: string): name is keyof typeof decompressors {
+  return Object.hasOwn(decompressors, name)
+}
+
+/**
+ * The bytes of the one message in a request's body: out of its envelope and decompressed, of at most {@link maxBodyBytes}.
+ * INVALID_REQUEST for a body that is cut off, broken or has more than one message.
+ */
+export async function inputBytes(wire: Wire, headers: IncomingHttpHeaders, body: Buffer): Promise<Uint8Array> {
+  const encoding = String(headers[headersOf(wire).encoding] ?? 'identity')
+  if (encoding !== 'identity' && !isKnownEncoding(encoding)) {
+    throw new CountersignError('INVALID_REQUEST', `The compression is not supported; supported: ${knownEncodings}`, {
+      metadata: { encodings: knownEncodings },
+    })
+  }
+  if (!wire.enveloped) return await decompressed(encoding, body)
+  const bytes = wire.base64 ? fromBase64(body) : body
+  const compressed = isCompressedEnvelope(bytes)
+  if (compressed && encoding === 'identity') throw malformed('is marked as compressed without naming the compression')
+  return await decompressed(compressed ? encoding : 'identity', bytes.subarray(envelopeBytes))
+}
+
+/** Flags and length in front of a message. */
+export const envelopeBytes = 5
+
+const compressedFlag = 1
+
+function isCompressedEnvelope(bytes: Buffer): boolean {
+  if (bytes.length === 0) throw malformed('has no message')
+  if (bytes.length < envelopeBytes) throw malformed('ends before its message')
+  const flags = bytes.readUInt8(0)
+  const length = bytes.readUInt32BE(1)
+  if (length > maxBodyBytes) throw bodyTooLarge()
+  if (bytes.length - envelopeBytes < length) throw malformed('ends before its message')
+  if (bytes.length - envelopeBytes > length) throw malformed('has more than one message')
+  if ((flags & ~compressedFlag) !== 0) throw malformed('has unknown flags')
+  return flags === compressedFlag
+}
+
+async function decompressed(encoding: string, bytes: Uint8Array): Promise<Uint8Array> {
+  // An empty message is never compressed.
+  if (!isKnownEncoding(encoding) || bytes.length === 0) return bytes
+  try {
+    return await decompressors[encoding](bytes, { maxOutputLength: maxBodyBytes })
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw bodyTooLarge()
+    throw malformed('does not decompress', cause)
+  }
+}
+
+/** Base64 text, in which every chunk that a client encoded may have a padding of its own. */
+function fromBase64(body: Buffer): Buffer {
+  const text = body.toString('latin1')
+  if (!/^(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)*$/.test(text)) throw malformed('is not base64')
+  return Buffer.concat((text.match(/[A-Za-z0-9+/]+={0,2}/g) ?? []).map((part) => Buffer.from(part, 'base64')))
+}
+
+function malformed(how: string, cause?: unknown): CountersignError {
+  return new CountersignError('INVALID_REQUEST', `The body ${how}`, { cause })
+}

@@ -1,0 +1,103 @@
+import { CountersignError } from '../errors.ts'
+import {
+  applyCommand,
+  codeTriesLeft,
+  decideEarly,
+  forgottenAt,
+  type OrderCommand,
+  type OrderIntent,
+  type OrderRecord,
+  type OrderRefusal,
+  type Outcome,
+} from './order.ts'
+import type { OrderRecords, VersionedOrder } from './records.ts'
+
+/** A change of an order by a caller. */
+export type OrderChange = {
+  /** Throws unless the caller may do this. Called before anything about the order's state is told. */
+  readonly admit: (order: OrderRecord) => void
+} & (
+  | { readonly command: OrderCommand & OrderIntent }
+  | {
+      readonly intent: OrderIntent
+      /** Does the work for the command. Called only if the intent moves the order on, and again after a lost race. */
+      readonly complete: (order: OrderRecord) => OrderCommand | Promise<OrderCommand>
+    }
+)
+
+/**
+ * An order changes at most six times (four steps and two wrong codes), and each lost race means one such change. If
+ * more tries than that are lost, the storage does not keep its contract.
+ */
+const maxTries = 16
+
+/** Messages of the reasons for which an order refuses a command. */
+const messages: Readonly<Record<OrderRefusal, string>> = {
+  ORDER_NOT_FOUND: 'No order has this id, or it ended more than ten minutes ago; start a new one',
+  ORDER_TOKEN_INVALID: 'The token is not the one of this order that this call takes',
+  ORDER_EXPIRED: 'The order has expired; start a new one',
+  ORDER_ALREADY_CLAIMED: 'Another phone has already claimed the order',
+  ORDER_NOT_APPROVED: 'The phone has not approved the order yet',
+  ORDER_ALREADY_APPROVED: 'The phone has already approved the order',
+  ORDER_CHALLENGE_NOT_READ: 'The phone has not read the challenge yet; read it first',
+  ORDER_REJECTED: 'The order was rejected on the phone; start a new one',
+  ORDER_CANCELLED: 'The order was cancelled on the desktop; start a new one',
+  ORDER_FINALIZED: 'The order is finalized, and its result can no longer be fetched; start a new one',
+  CONFIRMATION_CODE_REQUIRED: 'Enter the confirmation code that the desktop shows',
+  CONFIRMATION_CODE_WRONG: 'The confirmation code is not the one that the desktop shows',
+}
+
+/**
+ * Changes an order and returns the new one, or throws the reason for which it cannot be changed. If another caller is
+ * faster, the change is decided again on what that one stored.
+ *
+ * Everything that is returned or thrown was stored first, so no two callers, on whatever instances, learn different
+ * things.
+ */
+export async function changeOrder(records: OrderRecords, orderId: string, change: OrderChange): Promise<OrderRecord> {
+  for (let tries = 0; tries < maxTries; tries++) {
+    const loaded = await loadOrder(records, orderId)
+    change.admit(loaded.order)
+    const { order, refusal } = await decide(loaded.order, change)
+    if (order !== loaded.order && !(await records.compareAndSet(order, loaded.version))) continue
+    if (refusal === 'CONFIRMATION_CODE_WRONG') throw wrongCode(order)
+    if (refusal !== undefined) throw refused(refusal)
+    return order
+  }
+  throw new CountersignError(
+    'STORE_UNAVAILABLE',
+    'The order could not be stored, because it kept changing; try again shortly',
+    {
+      retryAfterMs: 1000,
+    },
+  )
+}
+
+/** Reads an order. Throws ORDER_NOT_FOUND if there is none, or if it is forgotten but still stored. */
+async function loadOrder(records: OrderRecords, orderId: string): Promise<VersionedOrder> {
+  const loaded = await records.load(orderId)
+  if (loaded === undefined || Date.now() >= forgottenAt(loaded.order)) throw refused('ORDER_NOT_FOUND')
+  return loaded
+}
+
+async function decide(order: OrderRecord, change: OrderChange): Promise<Outcome> {
+  if ('command' in change) return applyCommand(order, change.command, Date.now())
+  const early = decideEarly(order, change.intent, Date.now())
+  if (early !== undefined) return early
+  const command = await change.complete(order)
+  // The work may have taken a while, so the time is read again.
+  return applyCommand(order, command, Date.now())
+}
+
+function wrongCode(order: OrderRecord): CountersignError {
+  const triesLeft = codeTriesLeft(order)
+  const after = triesLeft === 0 ? 'the order is rejected' : triesLeft === 1 ? '1 try left' : `${triesLeft} tries left`
+  return new CountersignError('CONFIRMATION_CODE_WRONG', `${messages.CONFIRMATION_CODE_WRONG}: ${after}`, {
+    metadata: { tries_left: String(triesLeft) },
+  })
+}
+
+/** A refusal with its message for people. */
+export function refused(reason: OrderRefusal): CountersignError {
+  return new CountersignError(reason, messages[reason])
+}

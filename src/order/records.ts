@@ -1,0 +1,75 @@
+import { internalError } from '../errors.ts'
+import { parseRecord } from '../record.ts'
+import type { Life, Store } from '../store/store.ts'
+import { forgottenAt, type OrderRecord, orderVersion } from './order.ts'
+
+/**
+ * Where orders are kept. Each method is one atomic step, also between the processes that share the orders.
+ *
+ * An order is kept until it is forgotten (`forgottenAt`), or longer. If the storage does not answer, a method rejects
+ * with STORE_UNAVAILABLE, and a change may or may not have happened.
+ */
+export interface OrderRecords {
+  /**
+   * Stores a new order, version 1. Rejects with INTERNAL if its id is taken, which cannot happen with 128 random bits.
+   */
+  create(order: OrderRecord): Promise<void>
+
+  /** Reads an order and its version. */
+  load(orderId: string): Promise<VersionedOrder | undefined>
+
+  /**
+   * Replaces an order if its version is still `version`, adds 1 to the version, and wakes everyone who watches it, all
+   * in the same step. Resolves with false and changes nothing if it has another version or is gone.
+   */
+  compareAndSet(order: OrderRecord, version: number): Promise<boolean>
+
+  /**
+   * Calls `onWake` after every change of the order, by any process. Resolves once the watch is in force: no later
+   * change is missed. A call only says that the order should be read again. `onWake` must not throw.
+   *
+   * The returned function ends the watch. It may be called more than once.
+   */
+  watch(orderId: string, onWake: () => void): Promise<() => void>
+}
+
+/** An order as read, with the version to pass to `compareAndSet`. */
+export interface VersionedOrder {
+  readonly order: OrderRecord
+  readonly version: number
+}
+
+/** Keeps orders in a store. Their keys begin with `keyPrefix`, for stores that others use too. */
+export function storedOrders(store: Store, keyPrefix = ''): OrderRecords {
+  const keyOf = (orderId: string): string => `${keyPrefix}order:{${orderId}}`
+  return {
+    async create(order) {
+      if (await store.create(keyOf(order.orderId), JSON.stringify(order), lifeOf(order))) return
+      throw internalError(new Error('a new order has the identifier of another one'))
+    },
+    async load(orderId) {
+      const stored = await store.get(keyOf(orderId))
+      return stored === undefined ? undefined : { order: parseOrder(stored.value), version: stored.version }
+    },
+    async compareAndSet(order, version) {
+      const key = keyOf(order.orderId)
+      return await store.compareAndSet(key, version, JSON.stringify(order), lifeOf(order), { wake: true })
+    },
+    watch: async (orderId, onWake) => await store.watch(keyOf(orderId), onWake),
+  }
+}
+
+/** Reads an order from its JSON. Throws a `RecordVersionError` if a newer release stored it. */
+export function parseOrder(text: string): OrderRecord {
+  const order = parseRecord<OrderRecord>('order', text, orderVersion)
+  const { proof } = order
+  // Releases before the subject existed stored proofs without it, and knew wallets by their key only.
+  return proof === undefined || proof.subject !== undefined
+    ? order
+    : { ...order, proof: { ...proof, subject: proof.publicKeyHex } }
+}
+
+function lifeOf(order: OrderRecord): Life {
+  // An order may be written in the millisecond in which it is forgotten, and a store does not take a life of 0.
+  return { ttlMs: Math.max(1, forgottenAt(order) - Date.now()) }
+}

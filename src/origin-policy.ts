@@ -1,0 +1,96 @@
+import { CountersignError, type ErrorMetadata } from './errors.ts'
+import type { RequestContext } from './request.ts'
+
+/** What an {@link OriginPolicy} goes by. */
+export interface OriginRules {
+  /** Whether origins are compared at all. */
+  readonly enforce: boolean
+  /** The service's own origin. */
+  readonly own: string
+  /** Origins that may ask for a nonce, start an order, and use a session cookie. */
+  readonly trusted: readonly string[]
+}
+
+/** Decides which origins may do what. Each refusal names the origin that was seen and the setting to change. */
+export class OriginPolicy {
+  #rules: OriginRules
+  #trusted: ReadonlySet<string>
+
+  constructor(rules: OriginRules) {
+    this.#rules = rules
+    this.#trusted = new Set(rules.trusted)
+  }
+
+  /**
+   * Replaces the rules. The default origins contain the listening port, which is known only once the service listens.
+   */
+  replaceRules(rules: OriginRules): void {
+    this.#rules = rules
+    this.#trusted = new Set(rules.trusted)
+  }
+
+  /** Whether an origin is one of the trusted origins, enforced or not. */
+  isTrusted(origin: string | undefined): origin is string {
+    return origin !== undefined && this.#trusted.has(origin)
+  }
+
+  /**
+   * The request's origin, which must be a trusted one; else ORIGIN_NOT_TRUSTED. If origins are not enforced, any
+   * passes.
+   */
+  requireTrusted(request: RequestContext): string {
+    const { enforce, own } = this.#rules
+    if (this.isTrusted(request.origin)) return request.origin
+    if (!enforce) return request.origin ?? own
+    throw new CountersignError(
+      'ORIGIN_NOT_TRUSTED',
+      `${seen(request)} is not trusted; add it to trustedOrigins (COUNTERSIGN_TRUSTED_ORIGINS)${proxyHint(request)}`,
+      { metadata: { ...metadataOf(request), setting: 'COUNTERSIGN_TRUSTED_ORIGINS' } },
+    )
+  }
+
+  /** Refuses a request from any other origin than `expected` with ORIGIN_MISMATCH. `what` is bound to that origin. */
+  requireSame(request: RequestContext, expected: string, what: 'nonce' | 'order'): void {
+    this.#requireOneOf(request, [expected], what)
+  }
+
+  /**
+   * As {@link requireSame}, but the service's own origin (publicUrl) passes too: its approval page serves every order.
+   */
+  requireSameOrOwn(request: RequestContext, expected: string, what: 'nonce' | 'order'): void {
+    this.#requireOneOf(request, [expected, this.#rules.own], what)
+  }
+
+  #requireOneOf(request: RequestContext, expected: readonly string[], what: 'nonce' | 'order'): void {
+    if (!this.#rules.enforce) return
+    if (request.origin !== undefined && expected.includes(request.origin)) return
+    const allowed = [...new Set(expected)]
+    throw new CountersignError(
+      'ORIGIN_MISMATCH',
+      `${seen(request)} is not the origin of the ${what}, ${allowed.join(' or ')}; call from there, or correct publicUrl (COUNTERSIGN_PUBLIC_URL)${proxyHint(request)}`,
+      {
+        metadata: {
+          ...metadataOf(request),
+          expected: allowed.join(', '),
+          bound_to: what,
+          setting: 'COUNTERSIGN_PUBLIC_URL',
+        },
+      },
+    )
+  }
+}
+
+function metadataOf({ origin, originSource }: RequestContext): ErrorMetadata {
+  const proxy = originSource === 'Origin header' ? {} : { proxy_setting: 'COUNTERSIGN_TRUST_PROXY' }
+  return { origin: origin ?? '', origin_source: originSource, ...proxy }
+}
+
+function seen(request: RequestContext): string {
+  const value = request.origin ?? 'missing or malformed'
+  return `The request's origin (${value}, read from the ${request.originSource})`
+}
+
+function proxyHint(request: RequestContext): string {
+  if (request.originSource === 'Origin header') return ''
+  return '; behind a proxy, set trustProxy (COUNTERSIGN_TRUST_PROXY) and make the proxy send X-Forwarded-Host and X-Forwarded-Proto'
+}

@@ -1,0 +1,22 @@
+/** Paths of the REST endpoints that the server and its clients have in common. */
+
+/** Cross-device orders, under the base path. */
+export const orderPaths = {
+  start: '/cross-device/start',
+  claim: '/cross-device/claim',
+  challenge: '/cross-device/challenge',
+  approve: '/cross-device/approve',
+  reject: '/cross-device/reject',
+  cancel: '/cross-device/cancel',
+  finalize: '/cross-device/finalize',
+  events: '/cross-device/events',
+} as const
+
+/** Direct sign-in, under the base path and the endpoint prefix. */
+export const signInPaths = {
+  nonce: '/nonce',
+  verify: '/verify',
+} as const
+
+/** Better Auth only, beside {@link signInPaths}: adds a wallet to the signed-in user. */
+export const linkPath = '/link'

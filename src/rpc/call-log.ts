@@ -1,0 +1,106 @@
+import { CallEnded, type CountersignError } from '../errors.ts'
+import type { LogFields, Logger } from '../log.ts'
+import type { CallObserver, CallReport } from './invoke.ts'
+
+/** Reasons whose messages help the operator, and which quote no input other than an origin. */
+const tellingReasons: ReadonlySet<string> = new Set(['ORIGIN_NOT_TRUSTED', 'ORIGIN_MISMATCH', 'STORE_UNAVAILABLE'])
+
+/** Shortest time in milliseconds between two lines about the same address and reason. */
+const samplePeriodMs = 1_000
+
+/** Time in milliseconds between two looks at what is to be written. */
+const flushIntervalMs = 250
+
+/** Most pairs of address and reason to tell apart at once. Beyond it, all other addresses count as one. */
+const maxSampledPairs = 1_000
+
+/**
+ * Logs failed calls: at level error if it is the server's fault, at level warn if it is at its limits, at level info if
+ * it is the caller's.
+ *
+ * Failures with a reference are all logged. Of the others, which a caller can cause at will, the first of each address
+ * and reason is logged at once, and those that follow make at most one line each second: the newest, with their number
+ * as `repeated`.
+ */
+export function callLog(log: Logger): CallObserver {
+  const sampler = new Sampler()
+  return (report) => {
+    const { outcome } = report
+    if (outcome === 'ok' || outcome instanceof CallEnded) return
+    const { reason, metadata, httpStatus, cause } = outcome
+    const call = callFields(report)
+    if (httpStatus === 500) {
+      log.error('request failed', { reason, ...call, reference: metadata.reference, cause: withStack(cause) })
+      return
+    }
+    // The server's limits are the same for everyone.
+    const address = httpStatus === 503 ? '' : (report.request.ip ?? '')
+    sampler.tell(address, reason, (repeated) => writeRefusal(log, outcome, { ...call, repeated }))
+  }
+}
+
+function writeRefusal(log: Logger, { reason, message, httpStatus, cause }: CountersignError, call: LogFields): void {
+  const told = tellingReasons.has(reason) ? { message } : {}
+  if (httpStatus !== 503) log.info('request refused', { reason, ...told, ...call })
+  else if (reason === 'STORE_UNAVAILABLE')
+    log.warn('store unavailable', { reason, ...told, ...call, cause: messageOf(cause) })
+  else log.warn('request refused', { reason, ...told, ...call })
+}
+
+function callFields({ method, protocol, httpMethod, path, request }: CallReport): LogFields {
+  return { method, protocol, httpMethod, path, ip: request.ip }
+}
+
+/** An address and a reason that was logged a moment ago. */
+interface SampledPair {
+  /** Number of refusals that no line stands for yet. */
+  held: number
+  /** Writes the line of the newest refusal. */
+  write: (repeated?: number) => void
+  writtenAt: number
+}
+
+/** Thins out equal lines. Without any, it holds no memory and no timer. */
+class Sampler {
+  readonly #pairs = new Map<string, SampledPair>()
+  #timer: NodeJS.Timeout | undefined
+
+  /** Writes the first of a pair at once. `write` is called with the number of lines that it stands for, if it is not one. */
+  tell(address: string, reason: string, write: (repeated?: number) => void): void {
+    const own = `${reason} ${address}`
+    const key = this.#pairs.has(own) || this.#pairs.size < maxSampledPairs ? own : reason
+    const pair = this.#pairs.get(key)
+    if (pair === undefined) {
+      this.#pairs.set(key, { held: 0, write, writtenAt: performance.now() })
+      this.#timer ??= setInterval(() => this.#flush(), flushIntervalMs).unref()
+      write()
+    } else {
+      pair.held++
+      pair.write = write
+    }
+  }
+
+  #flush(): void {
+    const now = performance.now()
+    for (const [key, pair] of this.#pairs) {
+      if (now - pair.writtenAt < samplePeriodMs) continue
+      if (pair.held === 0) this.#pairs.delete(key)
+      else {
+        pair.write(pair.held)
+        pair.held = 0
+        pair.writtenAt = now
+      }
+    }
+    if (this.#pairs.size > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+}
+
+function withStack(cause: unknown): string | undefined {
+  return cause instanceof Error ? (cause.stack ?? cause.message) : cause === undefined ? undefined : String(cause)
+}
+
+function messageOf(cause: unknown): string | undefined {
+  return cause instanceof Error ? cause.message : undefined
+}

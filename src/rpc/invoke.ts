@@ -1,0 +1,242 @@
+import type { DescMessage, MessageInitShape, MessageShape } from '@bufbuild/protobuf'
+import { CallEnded, type CountersignError } from '../errors.ts'
+import type { RateLimiter } from '../rate-limit.ts'
+import type { RequestContext } from '../request.ts'
+import type { Call, Protocol } from './call.ts'
+import { toFailure } from './errors.ts'
+import type { CallLimit, StreamHandler } from './methods.ts'
+import { requireValid } from './read-input.ts'
+
+/** How a call ended: well, with a failure that has a reason, or early. */
+export type CallOutcome = 'ok' | CountersignError | CallEnded
+
+/** What the observer is told of each call, once, when it is over. */
+export interface CallReport {
+  /** Full name of the RPC, such as `countersign.v1.SignInService/IssueNonce`, or what else was asked for. */
+  readonly method: string
+  readonly protocol: Protocol | 'http'
+  /** HTTP method, such as GET, of what no RPC took. */
+  readonly httpMethod?: string
+  /** Path of what no RPC took, if it is one of the service's own. Any other path could contain a secret. */
+  readonly path?: string
+  /** Who called. */
+  readonly request: RequestContext
+  readonly outcome: CallOutcome
+  /** Time from the call's arrival to its end, milliseconds. A stream ends when its last message was taken. */
+  readonly durationMs: number
+}
+
+/** Told of every call. Must not throw. */
+export type CallObserver = (report: CallReport) => void
+
+/** A call to be carried out: how it is handled, who makes it, and how to read what it says. */
+export interface Invocation<Handler, I extends DescMessage> {
+  /** See {@link CallReport.method}. */
+  readonly name: string
+  readonly schema: I
+  readonly handler: Handler
+  readonly call: Call
+  /** Reads the request's message, which is work, and is done only for calls that the limit lets through. */
+  readonly readInput: () => MessageShape<I> | Promise<MessageShape<I>>
+}
+
+/** A call that answers once, and how its reply is written. */
+export interface UnaryInvocation<I extends DescMessage, Reply, Written>
+  extends Invocation<AnyUnaryHandler<I, Reply>, I> {
+  /** Writes the reply. It is a part of the call: if it cannot be written, the call has failed, and the log says why. */
+  readonly write: (reply: Reply) => Written
+}
+
+/** A handler of calls that answer once, with whatever reply. */
+interface AnyUnaryHandler<I extends DescMessage, Reply> {
+  readonly limit: CallLimit
+  handle(input: MessageShape<I>, call: Call): Promise<Reply>
+}
+
+/** Longest deadline of a stream, in milliseconds: 15 minutes. A longer one is cut to it; streams end by themselves before. */
+const maxStreamMs: number = 15 * 60_000
+
+/**
+ * The one place that every call of every protocol passes: limit, validation, handler, reply or failure, and the observer is
+ * told. What a call rejects with is always a `CountersignError` or a `CallEnded`.
+ */
+export class Invoker {
+  readonly #limiter: RateLimiter | undefined
+  readonly #observe: CallObserver
+
+  /** Without a limiter, nothing is counted. */
+  constructor(limiter: RateLimiter | undefined, observe: CallObserver) {
+    this.#limiter = limiter
+    this.#observe = observe
+  }
+
+  /** Carries out a call that answers once. Resolves with the reply as it was written. */
+  async unary<I extends DescMessage, Reply, Written>(invocation: UnaryInvocation<I, Reply, Written>): Promise<Written> {
+    const startedAt = performance.now()
+    const { timeoutMs } = invocation.call
+    try {
+      // Nobody waits for the reply of a call that has no time, so it must not take effect either.
+      if (timeoutMs !== undefined && timeoutMs <= 0) throw new CallEnded('deadline_exceeded')
+      const written = await withinDeadline(timeoutMs, this.#run(invocation))
+      this.#tell(invocation, startedAt, 'ok')
+      return written
+    } catch (thrown) {
+      throw this.#failed(invocation, startedAt, thrown)
+    }
+  }
+
+  async #run<I extends DescMessage, Reply, Written>(invocation: UnaryInvocation<I, Reply, Written>): Promise<Written> {
+    const { handler, call, write } = invocation
+    const input = await this.#admit(invocation)
+    return write(await handler.handle(input, call))
+  }
+
+  /** Carries out a call that answers with a stream. A caller that leaves early ends it with `return`, or aborts its signal. */
+  async *stream<I extends DescMessage, O extends DescMessage>(
+    invocation: Invocation<StreamHandler<I, O>, I>,
+  ): AsyncGenerator<MessageInitShape<O>, void, undefined> {
+    const { handler, call } = invocation
+    const startedAt = performance.now()
+    const deadline = new Deadline(call)
+    let outcome: CallOutcome = new CallEnded('canceled')
+    try {
+      if (deadline.passed) throw new CallEnded('deadline_exceeded')
+      const input = await this.#admit(invocation)
+      yield* handler.handle(input, { ...call, signal: deadline.signal })
+      if (deadline.passed) throw new CallEnded('deadline_exceeded')
+      if (!call.signal.aborted) outcome = 'ok'
+    } catch (thrown) {
+      outcome = toOutcome(thrown, call)
+      throw outcome
+    } finally {
+      deadline.clear()
+      this.#tell(invocation, startedAt, outcome)
+    }
+  }
+
+  async #admit<I extends DescMessage>({
+    handler,
+    call,
+    schema,
+    readInput,
+  }: Invocation<{ readonly limit: CallLimit }, I>): Promise<MessageShape<I>> {
+    if (handler.limit !== 'unlimited') this.#limiter?.spend(handler.limit, call.request.ip)
+    const input = await readInput()
+    requireValid(schema, input)
+    return input
+  }
+
+  #failed(invocation: AnyInvocation, startedAt: number, thrown: unknown): CountersignError | CallEnded {
+    const { call } = invocation
+    // Nothing of a call that failed is handed out, cookies above all.
+    for (const name of [...call.responseHeaders.keys()]) call.responseHeaders.delete(name)
+    const outcome = toOutcome(thrown, call)
+    this.#tell(invocation, startedAt, outcome)
+    return outcome
+  }
+
+  #tell({ name, call }: AnyInvocation, startedAt: number, outcome: CallOutcome): void {
+    const { protocol, request } = call
+    this.#observe({ method: name, protocol, request, outcome, durationMs: performance.now() - startedAt })
+  }
+}
+
+type AnyInvocation = Pick<Invocation<unknown, DescMessage>, 'name' | 'call'>
+
+function toOutcome(thrown: unknown, call: Call): CountersignError | CallEnded {
+  if (thrown instanceof CallEnded) return thrown
+  const failure = toFailure(thrown)
+  // What breaks because the caller has gone, such as a body that ends in the middle, is nobody's failure.
+  return call.signal.aborted && failure.reason === 'INTERNAL' ? new CallEnded('canceled') : failure
+}
+
+/**
+ * Waits for a call's reply as long as the caller does, and no longer than {@link maxUnaryMs}. The work itself goes on: it may take
+ * effect.
+ */
+function withinDeadline<T>(timeoutMs: number | undefined, running: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const end = (): void => reject(new CallEnded('deadline_exceeded'))
+    const timer = timeoutMs === undefined || timeoutMs >= maxUnaryMs ? undefined : setTimeout(end, timeoutMs)
+    if (timer === undefined) unaryCalls.enter(end)
+    const leave = (): void => {
+      if (timer === undefined) unaryCalls.leave(end)
+      else clearTimeout(timer)
+    }
+    running.then(
+      (reply) => {
+        leave()
+        resolve(reply)
+      },
+      (thrown: unknown) => {
+        leave()
+        reject(thrown)
+      },
+    )
+  })
+}
+
+/** Longest time for the reply of a call that answers once, in milliseconds, whatever its handler or the caller's deadline says. */
+const maxUnaryMs = 30_000
+
+/** How often it is looked for calls whose time is over, in milliseconds. */
+const overdueCheckMs = 1000
+
+/**
+ * Ends calls that have taken {@link maxUnaryMs}, up to a second late. One timer for all: hardly any call lives long enough for
+ * one of its own to be worth setting.
+ */
+class UnaryCalls {
+  /** In the order of their beginning. */
+  readonly #calls = new Map<() => void, number>()
+  #timer: NodeJS.Timeout | undefined
+
+  /** Has `end` called when the time is over, unless it leaves before. */
+  enter(end: () => void): void {
+    this.#calls.set(end, performance.now() + maxUnaryMs)
+    this.#timer ??= setInterval(() => this.#check(), overdueCheckMs).unref()
+  }
+
+  leave(end: () => void): void {
+    this.#calls.delete(end)
+  }
+
+  #check(): void {
+    const now = performance.now()
+    for (const [end, endsAt] of this.#calls) {
+      if (now < endsAt) return
+      this.#calls.delete(end)
+      end()
+    }
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+}
+
+const unaryCalls = new UnaryCalls()
+
+/** The end of a stream's time: the caller's own signal, or the caller's deadline. */
+class Deadline {
+  readonly signal: AbortSignal
+  passed = false
+  readonly #timer: NodeJS.Timeout | undefined
+
+  constructor({ signal, timeoutMs }: Call) {
+    if (timeoutMs === undefined) {
+      this.signal = signal
+      return
+    }
+    const controller = new AbortController()
+    this.signal = AbortSignal.any([signal, controller.signal])
+    const pass = (): void => {
+      this.passed = true
+      controller.abort()
+    }
+    if (timeoutMs <= 0) pass()
+    else this.#timer = setTimeout(pass, Math.min(timeoutMs, maxStreamMs))
+  }
+
+  clear(): void {
+    clearTimeout(this.#timer)
+  }
+}

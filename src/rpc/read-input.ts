@@ -1,0 +1,104 @@
+import {
+  create,
+  type DescMessage,
+  fromBinary,
+  fromJson,
+  fromJsonString,
+  type JsonValue,
+  type MessageShape,
+} from '@bufbuild/protobuf'
+import { createValidator, type ValidationError } from '@bufbuild/protovalidate'
+import { CountersignError } from '../errors.ts'
+
+/** How a message is written on the wire. */
+export type Codec = 'json' | 'proto'
+
+// Leaves out a byte order mark, as JSON's and connect-node's readers do, and puts U+FFFD for what is not UTF-8.
+const utf8 = new TextDecoder()
+
+const jsonOptions = { ignoreUnknownFields: true } as const
+
+/**
+ * Reads a request's message from bytes. INVALID_REQUEST if they are not one; the message says which field does not fit, and
+ * quotes nothing, because the text can hold a token.
+ */
+export function decodeInput<I extends DescMessage>(schema: I, codec: Codec, bytes: Uint8Array): MessageShape<I> {
+  try {
+    // Not JSON.parse and fromJson, which would take the last of two values that have one name.
+    return codec === 'json' ? fromJsonString(schema, utf8.decode(bytes), jsonOptions) : fromBinary(schema, bytes)
+  } catch (cause) {
+    if ((cause as Error).cause instanceof SyntaxError) throw notJson(cause)
+    throw undecodable(schema, cause)
+  }
+}
+
+/** Reads JSON text. INVALID_REQUEST if it is not JSON. */
+export function parseJson(bytes: Uint8Array): JsonValue {
+  try {
+    return JSON.parse(utf8.decode(bytes)) as JsonValue
+  } catch (cause) {
+    throw notJson(cause)
+  }
+}
+
+function notJson(cause: unknown): CountersignError {
+  return new CountersignError('INVALID_REQUEST', 'The body is not valid JSON', { cause })
+}
+
+/** Reads a request's message from parsed JSON. Fields that the schema does not know are ignored. */
+export function inputFromJson<I extends DescMessage>(schema: I, json: JsonValue): MessageShape<I> {
+  try {
+    return fromJson(schema, json, jsonOptions)
+  } catch (cause) {
+    throw undecodable(schema, cause)
+  }
+}
+
+function undecodable({ typeName }: DescMessage, cause: unknown): CountersignError {
+  const field = /^cannot decode field (?:\w+\.)*(\w+) from JSON/.exec((cause as Error).message)?.[1]
+  return field === undefined
+    ? new CountersignError('INVALID_REQUEST', `The body does not decode as ${typeName}`, {
+        metadata: { type: typeName },
+        cause,
+      })
+    : new CountersignError('INVALID_REQUEST', `${field} has a wrong type`, { metadata: { field }, cause })
+}
+
+/**
+ * Checks messages against the rules in the schema. The patterns there are plain enough for the platform's own regular
+ * expressions, which take a tenth of the time of the default, an RE2 in JavaScript.
+ */
+const validator = createValidator({ regexMatch: matchPattern })
+
+const patterns = new Map<string, RegExp>()
+
+function matchPattern(pattern: string, text: string): boolean {
+  const known = patterns.get(pattern) ?? new RegExp(pattern, 'u')
+  patterns.set(pattern, known)
+  return known.test(text)
+}
+
+/**
+ * Refuses a message that breaks the schema's rules: INVALID_REQUEST, with the `ValidationError` as the cause, which says
+ * every rule it breaks.
+ */
+export function requireValid<I extends DescMessage>(schema: I, input: MessageShape<I>): void {
+  const result = validator.validate(schema, input)
+  if (result.kind === 'valid') return
+  // The other kind is a rule that does not compile or fails to run: not the caller's fault.
+  if (result.kind === 'error') throw result.error
+  throw new CountersignError('INVALID_REQUEST', result.error.message, {
+    metadata: { field: fieldsOf(result.error) },
+    cause: result.error,
+  })
+}
+
+function fieldsOf({ violations }: ValidationError): string {
+  const names = violations.map(({ field }) => field.findLast((part) => part.kind === 'field')?.name)
+  return [...new Set(names)].filter((name) => name !== undefined).join(', ')
+}
+
+/** Compiles the rules of a message, which takes a moment, before a caller has to wait for it. */
+export function warmUp(schema: DescMessage): void {
+  validator.validate(schema, create(schema))
+}

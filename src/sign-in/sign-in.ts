@@ -1,0 +1,53 @@
+import { CountersignError } from '../errors.ts'
+import type { Host, IssuedSession } from '../host/host.ts'
+import type { OriginPolicy } from '../origin-policy.ts'
+import type { RequestContext } from '../request.ts'
+import type { Proof } from '../wallet/proof.ts'
+import type { Prover } from '../wallet/prover.ts'
+import type { NonceRecord, Nonces } from './nonce.ts'
+
+/** Direct sign-in: a nonce challenge, a signature over it, a session. */
+export class SignIn {
+  readonly #appName: string
+  readonly #nonces: Nonces
+  readonly #prover: Prover
+  readonly #origins: OriginPolicy
+  readonly #host: Host
+
+  constructor(appName: string, nonces: Nonces, prover: Prover, origins: OriginPolicy, host: Host) {
+    this.#appName = appName
+    this.#nonces = nonces
+    this.#prover = prover
+    this.#origins = origins
+    this.#host = host
+  }
+
+  /**
+   * Makes a challenge for the request's origin, which must be trusted. `expectedAppName`, if given, must be the
+   * server's own.
+   */
+  async issueNonce(expectedAppName: string | undefined, request: RequestContext): Promise<NonceRecord> {
+    const origin = this.#origins.requireTrusted(request)
+    if (expectedAppName !== undefined && expectedAppName !== this.#appName) {
+      throw new CountersignError(
+        'APP_NAME_MISMATCH',
+        `The application name of this service is ${JSON.stringify(this.#appName)}; correct appName in the client or on the server (COUNTERSIGN_APP_NAME)`,
+        { metadata: { app_name: this.#appName, setting: 'COUNTERSIGN_APP_NAME' } },
+      )
+    }
+    return await this.#nonces.issue(origin)
+  }
+
+  /**
+   * Consumes the nonce, checks the proof over its stored message, and then creates a session. The request must come
+   * from the nonce's own origin.
+   */
+  async verify(nonceId: string, proof: Proof, request: RequestContext): Promise<IssuedSession> {
+    const { message } = await this.#nonces.consume(nonceId, ({ origin }) =>
+      this.#origins.requireSame(request, origin, 'nonce'),
+    )
+    const identity = await this.#prover.prove(message, proof)
+    const user = await this.#host.resolveUser(identity, request)
+    return await this.#host.createSession(user, identity, request)
+  }
+}

@@ -1,0 +1,180 @@
+import { type Connection, dialMaster, firstAnswer, Link, type RedisClient } from './connection.ts'
+import { scripts } from './scripts.ts'
+import type { Attempt, OnServerLost, Servers } from './servers.ts'
+import { slotCount, slotOf } from './slot.ts'
+import { type Address, formatAddress, type RedisTarget } from './url.ts'
+
+/** How often a step follows MOVED and ASK before it fails. */
+const maxRedirections = 5
+
+/**
+ * The masters of a Redis cluster, with one connection to each.
+ *
+ * A step is repeated only if a server said that it did not run it (MOVED, ASK). Which server has which slot is asked
+ * again after a MOVED and whenever a master cannot be reached, because a replica may have taken its place.
+ */
+export class RedisCluster implements Servers {
+  readonly opened: Promise<unknown>
+  readonly #target: RedisTarget
+  readonly #onServerLost: OnServerLost
+  readonly #links = new Map<string, Link>()
+  readonly #addresses = new Map<string, Address>()
+  /** The server of each slot; a slot without one is missing. */
+  #owners: string[] = []
+  /** Asking for the slots, while that is in progress. */
+  #learning: Promise<void> | undefined
+  #closed = false
+
+  constructor(target: RedisTarget, onServerLost: OnServerLost) {
+    this.#target = target
+    this.#onServerLost = onServerLost
+    this.opened = this.#learn()
+  }
+
+  async run<T>(key: string, step: (client: RedisClient) => Promise<T>, attempt: Attempt): Promise<T> {
+    let server = this.locate(key)
+    let asking = false
+    for (let redirections = 0; ; redirections++) {
+      const { client } = await this.#linkTo(server).connection
+      attempt.client = client
+      try {
+        if (!asking) return await step(client)
+        // Both are written in the same tick, so no other command comes between them.
+        const [, result] = await Promise.all([client.sendCommand(['ASKING']), step(client)])
+        return result
+      } catch (error) {
+        const [, kind, address] = /^(MOVED|ASK) \d+ (\S+)$/.exec(error instanceof Error ? error.message : '') ?? []
+        if (address === undefined || redirections === maxRedirections) throw error
+        if (kind === 'MOVED') this.redirect(key, error)
+        asking = kind === 'ASK'
+        server = this.#named(address, server)
+      }
+    }
+  }
+
+  locate(key: string): string {
+    const server = this.#owners[slotOf(key)]
+    if (server === undefined) throw new Error('no server of the cluster has the slot of the key')
+    return server
+  }
+
+  dial(server: string): Promise<Connection> {
+    const address = this.#addresses.get(server)
+    if (address === undefined) return Promise.reject(new Error('the server left the cluster'))
+    return dialMaster(address, this.#target)
+  }
+
+  serves(server: string): boolean {
+    return this.#addresses.has(server)
+  }
+
+  redirect(key: string, cause: unknown): void {
+    const slot = slotOf(key)
+    const owner = this.#owners[slot]
+    const [, moved] = /^MOVED \d+ (\S+)$/.exec(cause instanceof Error ? cause.message : '') ?? []
+    if (moved !== undefined && owner !== undefined) this.#owners[slot] = this.#named(moved, owner)
+    if (moved !== undefined || owner === undefined) this.#learnQuietly()
+  }
+
+  close(): void {
+    this.#closed = true
+    for (const link of this.#links.values()) link.close()
+    this.#links.clear()
+  }
+
+  /** The name of a server that another one mentioned. An empty host means the host of the one that mentioned it. */
+  #named(text: string, mentionedBy: string): string {
+    const [, host, port] = /^(.*):(\d+)/.exec(text) ?? []
+    const address = { host: host || (this.#addresses.get(mentionedBy)?.host ?? ''), port: Number(port) }
+    const server = formatAddress(address)
+    this.#addresses.set(server, address)
+    return server
+  }
+
+  #linkTo(server: string): Link {
+    const known = this.#links.get(server)
+    if (known !== undefined) return known
+    if (this.#closed) throw new Error('the store is closed')
+    const link = new Link(() => this.#dialForCalls(server), {
+      onLost: () => this.#onServerLost(server),
+      onDown: () => this.#learnQuietly(),
+    })
+    this.#links.set(server, link)
+    return link
+  }
+
+  async #dialForCalls(server: string): Promise<Connection> {
+    const connection = await this.dial(server)
+    // ASKING holds for the next command only. If that is an EVALSHA of an unknown script, the EVAL that follows it is
+    // redirected, so the scripts are loaded beforehand.
+    await Promise.all(Object.values(scripts).map(({ SCRIPT }) => connection.client.scriptLoad(SCRIPT)))
+    return connection
+  }
+
+  #learnQuietly(): void {
+    if (!this.#closed) this.#learn().catch(() => undefined)
+  }
+
+  #learn(): Promise<void> {
+    this.#learning ??= this.#askForSlots().finally(() => {
+      this.#learning = undefined
+    })
+    return this.#learning
+  }
+
+  async #askForSlots(): Promise<void> {
+    const ranges = await this.#slotsFromLinks().catch(() => this.#slotsFromSeeds())
+    if (this.#closed) return
+    const owners: string[] = new Array(slotCount)
+    this.#addresses.clear()
+    for (const { from, to, address } of ranges) {
+      const server = formatAddress(address)
+      this.#addresses.set(server, address)
+      owners.fill(server, from, to + 1)
+    }
+    this.#owners = owners
+    for (const [server, link] of this.#links) {
+      if (this.serves(server)) continue
+      link.close()
+      this.#links.delete(server)
+    }
+  }
+
+  #slotsFromLinks(): Promise<SlotRange[]> {
+    return Promise.any(
+      [...this.#links].map(async ([server, link]) => {
+        const { client } = await link.connection
+        return slotsFrom(client, this.#addresses.get(server)?.host ?? '')
+      }),
+    )
+  }
+
+  async #slotsFromSeeds(): Promise<SlotRange[]> {
+    const answers = this.#target.addresses.map(async (address) => {
+      const { client } = await dialMaster(address, this.#target)
+      try {
+        return await slotsFrom(client, address.host)
+      } finally {
+        client.destroy()
+      }
+    })
+    return await firstAnswer(answers)
+  }
+}
+
+/** Slots `from` to `to`, both included, and the address of their master. */
+interface SlotRange {
+  readonly from: number
+  readonly to: number
+  readonly address: Address
+}
+
+async function slotsFrom(client: RedisClient, askedHost: string): Promise<SlotRange[]> {
+  const ranges = await client.clusterSlots()
+  if (ranges.length === 0) throw new Error('the cluster has no slots yet')
+  return ranges.map(({ from, to, master }) => ({
+    from,
+    to,
+    address: { host: master.host || askedHost, port: master.port },
+  }))
+}

@@ -1,0 +1,237 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { createClient } from 'redis'
+import { scripts } from './scripts.ts'
+import { type Address, formatAddress, type RedisTarget } from './url.ts'
+
+/** Time limit of every call to Redis, in milliseconds. */
+const timeLimitMs = 2500
+
+/**
+ * Interval between two PINGs on a connection, in milliseconds. A network that breaks does not close connections, and a
+ * subscriber that only listens would wait forever.
+ */
+const pingIntervalMs = 2000
+
+/** Silence after which a connection is closed, in milliseconds, even while it is still being made. */
+const silenceLimitMs = 3000
+
+/** Most calls of one connection that wait for an answer: so many may pile up until a server that hangs is noticed. */
+const maxCallsInFlight = 20_000
+
+/** Longest pause after a first failure, in milliseconds. It doubles with each further one. */
+const firstPauseMs = 50
+
+/** Longest pause after any number of failures, in milliseconds. */
+const longestPauseMs = 2000
+
+/** Life of a connection after which its end no longer counts as another failure in a row, in milliseconds. */
+const stableAfterMs = 1000
+
+/** A connected client. It never reconnects; a new connection is a new client. */
+export interface Connection {
+  readonly client: RedisClient
+  /** Resolves with the reason once the connection is lost. */
+  readonly lost: Promise<unknown>
+}
+
+/** A Redis client that knows the scripts of the store. */
+export type RedisClient = ReturnType<typeof newClient>
+
+/** A call was not answered in time. */
+export class TimeLimitError extends Error {
+  override readonly name = 'TimeLimitError'
+}
+
+/**
+ * Waits for work for at most 2.5 seconds, then rejects with a TimeLimitError. The work goes on, but its result is
+ * dropped.
+ */
+export async function withinTimeLimit<T>(work: Promise<T>): Promise<T> {
+  const { promise: over, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(new TimeLimitError(`no answer within ${timeLimitMs} ms`)), timeLimitMs)
+  try {
+    return await Promise.race([work, over])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Connects to a Redis server. Rejects unless it is version 7 or newer, of the target's kind, and takes writes. */
+export async function dialMaster(address: Address, target: RedisTarget): Promise<Connection> {
+  const { tls, username, password, database } = target
+  const connection = await dial({ address, tls, username, password, database })
+  try {
+    await checkMaster(connection.client, address, target)
+    return connection
+  } catch (error) {
+    connection.client.destroy()
+    throw error
+  }
+}
+
+/** Asks all sentinels at once which server is the current master. The first answer counts. */
+export async function findMaster(target: RedisTarget): Promise<Address> {
+  const { addresses, tls, masterName, sentinelUsername: username, sentinelPassword: password } = target
+  const answers = addresses.map(async (address) => {
+    const { client } = await dial({ address, tls, username, password, database: 0 })
+    try {
+      const request = ['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', masterName]
+      const answer: unknown = await client.sendCommand(request)
+      if (!Array.isArray(answer)) {
+        throw new Error(`the sentinel at ${formatAddress(address)} knows no master named ${masterName}`)
+      }
+      return { host: String(answer[0]), port: Number(answer[1]) }
+    } finally {
+      client.destroy()
+    }
+  })
+  return await firstAnswer(answers)
+}
+
+/** The first answer of several servers or, if none answers, the failure of the first one. */
+export async function firstAnswer<T>(answers: readonly Promise<T>[]): Promise<T> {
+  try {
+    return await Promise.any(answers)
+  } catch (error) {
+    throw error instanceof AggregateError ? error.errors[0] : error
+  }
+}
+
+/** How to reach one server, and as whom. */
+interface Access {
+  readonly address: Address
+  readonly tls: boolean
+  readonly username: string | undefined
+  readonly password: string | undefined
+  readonly database: number
+}
+
+async function dial(access: Access): Promise<Connection> {
+  const client = newClient(access)
+  const { promise: lost, resolve } = Promise.withResolvers<unknown>()
+  // Without a listener, the error of a lost connection would end the process.
+  client.on('error', resolve).on('end', () => resolve(new Error('the connection was closed')))
+  try {
+    await client.connect()
+    return { client, lost }
+  } catch (error) {
+    client.destroy()
+    throw error
+  }
+}
+
+function newClient({ address: { host, port }, tls, username, password, database }: Access) {
+  const timing = { connectTimeout: timeLimitMs, socketTimeout: silenceLimitMs, reconnectStrategy: false } as const
+  return createClient({
+    scripts,
+    socket: tls ? { host, port, tls, ...timing } : { host, port, ...timing },
+    // CLIENT LIST shows it.
+    name: 'countersign',
+    database,
+    ...(username !== undefined && { username }),
+    ...(password !== undefined && { password }),
+    commandsQueueMaxLength: maxCallsInFlight,
+    pingInterval: pingIntervalMs,
+    maintNotifications: 'disabled',
+    // Its own time limit covers only commands that are not sent yet, with a timer for each; `withinTimeLimit` covers
+    // all.
+    commandOptions: { timeout: 0 },
+  })
+}
+
+async function checkMaster(client: RedisClient, address: Address, { kind }: RedisTarget): Promise<void> {
+  const inCluster = kind === 'cluster'
+  const { version, mode, role } = await client.hello()
+  const where = `the server at ${formatAddress(address)}`
+  if (mode === 'sentinel') throw new Error(`${where} is a sentinel: use redis+sentinel://`)
+  if (mode === 'cluster' && !inCluster) throw new Error(`${where} is part of a cluster: use redis+cluster://`)
+  if (mode !== 'cluster' && inCluster) throw new Error(`${where} is not part of a cluster: use redis://`)
+  if (Number.parseInt(version, 10) < 7) {
+    throw new Error(`${where} is Redis ${version}, and sharded publish and subscribe needs Redis 7 or newer`)
+  }
+  if (role !== 'master' && !inCluster) throw new Error(`${where} is a ${role} and takes no writes`)
+}
+
+/** Told to those who depend on a {@link Link}. */
+export interface LinkEvents {
+  /** A connection is there. */
+  onUp?(): void
+  /** A connection that was there is lost. */
+  onLost?(): void
+  /** There is no connection: it was lost, or a try to connect failed. */
+  onDown?(): void
+}
+
+/** Keeps one connection: connects again whenever it is lost, with growing pauses between failures. */
+export class Link {
+  readonly #dialOnce: () => Promise<Connection>
+  readonly #closing = new AbortController()
+  #connection: Promise<Connection>
+  #up: Connection | undefined
+
+  constructor(dialOnce: () => Promise<Connection>, events: LinkEvents = {}) {
+    this.#dialOnce = dialOnce
+    this.#connection = dialOnce()
+    void this.#keep(events)
+  }
+
+  /**
+   * Resolves with the connection, waiting for it while it is being made. Rejects at once in a pause after a failure.
+   */
+  get connection(): Promise<Connection> {
+    return this.#connection
+  }
+
+  /** Closes the connection, if there is one. A new one is made as after any loss. */
+  drop(): void {
+    this.#up?.client.destroy()
+  }
+
+  /** Closes the connection for good. */
+  close(): void {
+    this.#closing.abort(new Error('the store is closed'))
+    this.drop()
+  }
+
+  async #keep(events: LinkEvents): Promise<void> {
+    const { signal } = this.#closing
+    let failures = 0
+    while (true) {
+      let cause: unknown
+      try {
+        this.#up = await this.#connection
+        const upAt = performance.now()
+        if (signal.aborted) this.drop()
+        else events.onUp?.()
+        cause = await this.#up.lost
+        this.drop()
+        if (!signal.aborted) events.onLost?.()
+        failures = performance.now() - upAt > stableAfterMs ? 0 : failures + 1
+      } catch (error) {
+        cause = error
+        failures++
+      }
+      this.#up = undefined
+      this.#connection = rejected(signal.aborted ? signal.reason : cause)
+      if (signal.aborted) return
+      events.onDown?.()
+      await pauseAfter(failures, signal)
+      this.#connection = signal.aborted ? rejected(signal.reason) : this.#dialOnce()
+    }
+  }
+}
+
+/**
+ * Pauses before the next try: longer after each failure, and for a random part of that, so that processes which failed
+ * together do not try again together. Ends at once when aborted.
+ */
+export async function pauseAfter(failures: number, signal: AbortSignal): Promise<void> {
+  const longest = failures === 0 ? 0 : Math.min(longestPauseMs, firstPauseMs * 2 ** (failures - 1))
+  await pause(longest * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => undefined)
+}
+
+function rejected(cause: unknown): Promise<never> {
+  const promise = Promise.reject(cause)
+  promise.catch(() => undefined)
+  return promise
+}

@@ -1,0 +1,74 @@
+import { type Connection, dialMaster, findMaster, Link, type RedisClient } from './connection.ts'
+import type { RedisTarget } from './url.ts'
+
+/**
+ * The servers behind a Redis URL, which may fail and be replaced. Knows where commands and subscriptions have to go.
+ */
+export interface Servers {
+  /** Resolves once the servers have answered for the first time; rejects if they do not. */
+  readonly opened: Promise<unknown>
+  /**
+   * Runs one step on the server of a key. It is not repeated, because a step whose answer was lost may have happened.
+   * The client that it runs on is noted in `attempt`.
+   */
+  run<T>(key: string, step: (client: RedisClient) => Promise<T>, attempt: Attempt): Promise<T>
+  /** Names the server that is believed to have a key or channel. Throws if none is known. */
+  locate(key: string): string
+  /** Whether a server that {@link locate} named before is still in use. */
+  serves(server: string): boolean
+  /** Connects to a server that {@link locate} named. */
+  dial(server: string): Promise<Connection>
+  /** Learns where a key is now from the error of a failed step. */
+  redirect(key: string, cause: unknown): void
+  /** Closes all connections; later steps are rejected. */
+  close(): void
+}
+
+/** One try to run a step. */
+export interface Attempt {
+  /** The client that the step was sent with, as soon as there is one. */
+  client?: RedisClient
+}
+
+/** Called when the connection for commands to a server is lost: other connections to it may be broken unnoticed. */
+export type OnServerLost = (server: string) => void
+
+/** A single server, or the current master according to the sentinels. */
+export class OneServer implements Servers {
+  readonly opened: Promise<unknown>
+  readonly #target: RedisTarget
+  readonly #link: Link
+
+  constructor(target: RedisTarget, onServerLost: OnServerLost) {
+    this.#target = target
+    this.#link = new Link(() => this.dial(), { onLost: () => onServerLost(this.locate()) })
+    this.opened = this.#link.connection
+  }
+
+  async run<T>(_key: string, step: (client: RedisClient) => Promise<T>, attempt: Attempt): Promise<T> {
+    const { client } = await this.#link.connection
+    attempt.client = client
+    return step(client)
+  }
+
+  locate(): string {
+    return 'master'
+  }
+
+  serves(): boolean {
+    return true
+  }
+
+  async dial(): Promise<Connection> {
+    const target = this.#target
+    return dialMaster(target.kind === 'sentinel' ? await findMaster(target) : target.addresses[0], target)
+  }
+
+  redirect(): void {
+    // There is only one place, and each new connection asks where that is.
+  }
+
+  close(): void {
+    this.#link.close()
+  }
+}

@@ -1,0 +1,152 @@
+import { CountersignError } from '../../errors.ts'
+import { ttlMsOf } from '../life.ts'
+import { StoreOpenError } from '../open-error.ts'
+import type { Life, Store, VersionedValue } from '../store.ts'
+import { RedisCluster } from './cluster.ts'
+import { type RedisClient, TimeLimitError, withinTimeLimit } from './connection.ts'
+import { type Attempt, OneServer, type Servers } from './servers.ts'
+import { describeTarget, parseRedisUrl, type RedisTarget } from './url.ts'
+import { RedisWatches } from './watches.ts'
+
+/** Begins the name of every key and channel. */
+const prefix = 'countersign:'
+
+/** What a caller is told to wait when the store does not answer, in milliseconds. */
+const retryAfterMs = 1000
+
+/**
+ * Opens a store in Redis 7 or newer: a single server, a cluster, or the master that sentinels name. `openStore`
+ * describes the forms of the URL.
+ *
+ * A process has one connection to each server for its calls and another for its watches. Each call is answered or fails
+ * within 2.5 seconds; while there is no connection it fails at once. A call whose answer was lost is not repeated,
+ * because a second `take` would find nothing.
+ *
+ * A Redis user restricted by an access list needs the keys and the channels `countersign:*`.
+ *
+ * @throws TypeError if the URL is malformed.
+ * @throws StoreOpenError if no suitable server answers within 2.5 seconds. No message contains a credential.
+ */
+export async function openRedisStore(url: string): Promise<Store> {
+  const target = parseRedisUrl(url)
+  const store = new RedisStore(target)
+  try {
+    await withinTimeLimit(store.opened)
+    return store
+  } catch (cause) {
+    await store.close()
+    const problem = cause instanceof Error ? cause.message || cause.name : String(cause)
+    const message = `Cannot open the store, ${store.description}: ${problem}. Start it or correct COUNTERSIGN_STORE.`
+    throw new StoreOpenError(message, { cause })
+  }
+}
+
+class RedisStore implements Store {
+  readonly description: string
+  readonly shared = true
+  readonly #servers: Servers
+  readonly #watches: RedisWatches
+
+  constructor(target: RedisTarget) {
+    this.description = describeTarget(target)
+    const onServerLost = (server: string) => this.#watches.renew(server)
+    this.#servers =
+      target.kind === 'cluster' ? new RedisCluster(target, onServerLost) : new OneServer(target, onServerLost)
+    this.#watches = new RedisWatches(this.#servers)
+  }
+
+  /** Resolves once the servers have answered for the first time; rejects if they do not. */
+  get opened(): Promise<unknown> {
+    return this.#servers.opened
+  }
+
+  async get(key: string): Promise<VersionedValue | undefined> {
+    const entry = await this.#run(key, (client, name) => client.get(name))
+    return entry === null ? undefined : parseEntry(entry)
+  }
+
+  async create(key: string, value: string, life: Life): Promise<boolean> {
+    const ttlMs = ttlMsOf(life)
+    const expiration = ttlMs === undefined ? {} : ({ expiration: { type: 'PX', value: ttlMs } } as const)
+    const reply = await this.#run(key, (client, name) =>
+      client.set(name, `1:${value}`, { condition: 'NX', ...expiration }),
+    )
+    return reply === 'OK'
+  }
+
+  async take(key: string): Promise<string | undefined> {
+    const entry = await this.#run(key, (client, name) => client.getDel(name))
+    return entry === null ? undefined : parseEntry(entry).value
+  }
+
+  async compareAndSet(
+    key: string,
+    version: number,
+    value: string,
+    life: Life,
+    options: { wake?: boolean } = {},
+  ): Promise<boolean> {
+    const change = { version, value, ttlMs: ttlMsOf(life), wake: options.wake === true }
+    return this.#run(key, (client, name) => client.compareAndSet(name, change))
+  }
+
+  async watch(key: string, onWake: () => void): Promise<() => void> {
+    try {
+      return await this.#watches.watch(prefix + key, onWake)
+    } catch (cause) {
+      throw unavailable(cause)
+    }
+  }
+
+  async addMember(set: string, member: string, life: Life): Promise<void> {
+    const ttlMs = ttlMsOf(life)
+    await this.#run(set, (client, name) => client.addMember(name, member, ttlMs))
+  }
+
+  async removeMember(set: string, member: string): Promise<void> {
+    await this.#run(set, (client, name) => client.removeMember(name, member))
+  }
+
+  async members(set: string): Promise<string[]> {
+    return this.#run(set, (client, name) => client.members(name))
+  }
+
+  async ping(): Promise<void> {
+    // In a cluster it asks only one of the servers. If it asked all, the loss of one would make every process count as
+    // down.
+    await this.#run('ping', (client) => client.ping())
+  }
+
+  async close(): Promise<void> {
+    this.#watches.close()
+    this.#servers.close()
+  }
+
+  async #run<T>(key: string, step: (client: RedisClient, name: string) => Promise<T>): Promise<T> {
+    const name = prefix + key
+    const attempt: Attempt = {}
+    try {
+      return await withinTimeLimit(this.#servers.run(name, (client) => step(client, name), attempt))
+    } catch (cause) {
+      // A server that hangs answers no call, and a master that was replaced takes no more writes. The next connection
+      // may lead to another server.
+      if (cause instanceof TimeLimitError || isReadOnly(cause)) attempt.client?.destroy()
+      this.#servers.redirect(name, cause)
+      throw unavailable(cause)
+    }
+  }
+}
+
+/** Splits an entry such as "1:value". Version and value are stored as one text, so that they change together. */
+function parseEntry(entry: string): VersionedValue {
+  const colon = entry.indexOf(':')
+  return { value: entry.slice(colon + 1), version: Number(entry.slice(0, colon)) }
+}
+
+function isReadOnly(cause: unknown): boolean {
+  return cause instanceof Error && cause.message.startsWith('READONLY')
+}
+
+function unavailable(cause: unknown): CountersignError {
+  return new CountersignError('STORE_UNAVAILABLE', 'The store does not answer', { retryAfterMs, cause })
+}

@@ -1,0 +1,27 @@
+/** A wallet's proof over a text, as a caller sends it. Hex in either case. Every byte may be an attacker's choice. */
+export interface Proof {
+  /** Empty if the adapter does not need it. */
+  readonly publicKeyHex: string
+  readonly signatureHex: string
+  /** If present, it must belong to the wallet that signed. */
+  readonly address?: string | undefined
+  /** The adapter that judges the proof. Without it, nimiq and ed25519 are tried as far as they are configured. */
+  readonly adapterId?: string | undefined
+}
+
+/**
+ * A wallet whose control was proven. `adapterId` and `subject` are the identity: users, accounts and retries go by the two, and
+ * the same key under another adapter is another identity. A proof says who holds the wallet, never what the holder may do.
+ */
+export interface ProvenIdentity {
+  readonly adapterId: string
+  /**
+   * What the adapter goes by to tell one wallet from another, 1 to 200 characters, such as the public key in lower-case hex.
+   * An adapter never changes how it is made.
+   */
+  readonly subject: string
+  /** Lower-case hex. Empty if the adapter knows wallets by their address only. */
+  readonly publicKeyHex: string
+  /** Canonical form. */
+  readonly address: string
+}

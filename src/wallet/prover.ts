@@ -1,0 +1,62 @@
+import { CountersignError } from '../errors.ts'
+import type { Proof, ProvenIdentity } from './proof.ts'
+import type { SignatureVerifier } from './verifier.ts'
+import type { WalletAdapter } from './wallet.ts'
+
+/** Adapters that are tried for a proof that names none. Any other may be expensive to ask, so a proof has to name it. */
+const triedUnnamed: ReadonlySet<string> = new Set(['nimiq', 'ed25519'])
+
+/** Checks wallets' proofs with the configured adapters: for direct sign-in, for orders and for linking alike. */
+export class Prover {
+  readonly #adapters: readonly WalletAdapter[]
+  readonly #verifier: SignatureVerifier
+
+  /** `adapters` are those that `walletAdapters` made, at least one. */
+  constructor(adapters: readonly WalletAdapter[], verifier: SignatureVerifier) {
+    this.#adapters = adapters
+    this.#verifier = verifier
+  }
+
+  /** Refuses an adapter that is not configured with ADAPTER_UNKNOWN. */
+  requireConfigured(adapterId: string): void {
+    if (!this.#adapters.some(({ id }) => id === adapterId)) throw this.#unknownAdapter()
+  }
+
+  /**
+   * Checks that a proof over a message holds, and returns the identity it proves. `message` is the text that the service
+   * stored.
+   *
+   * Rejects with a {@link CountersignError}: INVALID_REQUEST for a key, signature or address that is malformed,
+   * ADAPTER_UNKNOWN if the adapter is not configured, or none is named and none can be tried, SIGNATURE_INVALID if the
+   * signature holds under none of those tried, ADDRESS_MISMATCH if it holds and the address is another wallet's.
+   */
+  async prove(message: string, proof: Proof): Promise<ProvenIdentity> {
+    for (const adapter of this.#candidates(proof.adapterId)) {
+      const proven = await adapter.verify(message, proof, this.#verifier)
+      if (proven === undefined) continue
+      const { adapterId, subject, publicKeyHex, address } = proven
+      // An adapter speaks for its own wallets only. A copy of another one under a new id would make that one's identities.
+      if (adapterId !== adapter.id)
+        throw new TypeError(`adapter "${adapter.id}" returned an identity of "${adapterId}"`)
+      return { adapterId, subject, publicKeyHex, address }
+    }
+    throw new CountersignError('SIGNATURE_INVALID', 'The signature does not prove control of the public key')
+  }
+
+  #candidates(adapterId: string | undefined): readonly WalletAdapter[] {
+    const candidates = this.#adapters.filter(({ id }) =>
+      adapterId === undefined ? triedUnnamed.has(id) : id === adapterId,
+    )
+    if (candidates.length === 0) throw this.#unknownAdapter()
+    return candidates
+  }
+
+  #unknownAdapter(): CountersignError {
+    const adapters = this.#adapters.map(({ id }) => id).join(', ')
+    return new CountersignError(
+      'ADAPTER_UNKNOWN',
+      `Name one of the configured wallet adapters as adapter_id: ${adapters}`,
+      { metadata: { adapters } },
+    )
+  }
+}

@@ -1,0 +1,197 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createAuthClient } from 'better-auth/client'
+import { describe, expect, expectTypeOf, onTestFinished, test } from 'vitest'
+import { CountersignClientError, crossDeviceClient, walletSignInClient } from '../../../src/better-auth/client/index.ts'
+import { fetchFrom, MapStorage, pageWallet } from '../../client/support.ts'
+import { makeWallet } from '../../support/wallet.ts'
+import { type AuthServerOptions, startAuth } from '../support.ts'
+
+/** A page of the server's own origin with Better Auth's client and the plugins. */
+async function openPage(url: string, options: { autoPersistToken?: boolean; origin?: string } = {}) {
+  const storage = new MapStorage()
+  const wallet = makeWallet()
+  const both = { storage, tokenStorageKey: 'token', wallet: pageWallet(wallet), ...options }
+  const client = createAuthClient({
+    baseURL: url,
+    plugins: [walletSignInClient({ ...both, appName: 'App' }), crossDeviceClient(both)],
+    fetchOptions: { customFetchImpl: trackedFetch(options.origin ?? url) },
+  })
+  return { client, storage, wallet }
+}
+
+/** `fetch` in a page. Better Auth's client reads its session anew by itself; a test does not end before that is over. */
+function trackedFetch(origin: string): never {
+  const running = new Set<Promise<unknown>>()
+  const fetch = fetchFrom(origin)
+  onTestFinished(async () => {
+    do {
+      await Promise.allSettled(running)
+      await new Promise((resolve) => setTimeout(resolve, 30))
+    } while (running.size > 0)
+  })
+  const tracked: typeof fetch = (input, init) => {
+    const request = fetch(input, init)
+    running.add(request)
+    request.catch(() => {}).finally(() => running.delete(request))
+    return request
+  }
+  return tracked as never
+}
+
+async function start(options: AuthServerOptions = {}) {
+  const { url, auth } = await startAuth(options)
+  return { url, auth, ...(await openPage(url)) }
+}
+
+async function codeOf(call: Promise<unknown>): Promise<string | undefined> {
+  try {
+    await call
+  } catch (error) {
+    if (error instanceof CountersignClientError) return error.code
+    throw error
+  }
+}
+
+describe('walletSignInClient', () => {
+  test('signs in, keeps the token, and sends it along from then on', async () => {
+    const { client, storage, wallet } = await start()
+    const result = await client.signInWallet({ requestAddressBeforeVerify: true })
+    expect(result).toMatchObject({ ok: true, session: { publicKeyHex: wallet.publicKeyHex, address: wallet.address } })
+    expect(client.readStoredToken()).toBe(result.token)
+    expect(storage.entries.get('token')).toBe(result.token)
+    const { data } = await client.getSession()
+    expect(data?.user.id).toBe(result.session.userId)
+    expect(data?.session.walletAddress).toBe(wallet.address)
+    expectTypeOf(data!.session.walletAddress).toEqualTypeOf<string | null | undefined>()
+    await client.signOut()
+    expect(client.readStoredToken()).toBeUndefined()
+  })
+
+  test('without autoPersistToken nothing is kept', async () => {
+    const { url } = await startAuth()
+    const { client, storage } = await openPage(url, { autoPersistToken: false })
+    await client.signInWallet()
+    expect(storage.entries.size).toBe(0)
+  })
+
+  test('a token whose session is over is dropped', async () => {
+    const { client, auth } = await start()
+    const { token } = await client.signInWallet()
+    await auth.api.signOut({ headers: new Headers({ authorization: `Bearer ${token}` }) })
+    expect((await client.getSession()).data).toBeNull()
+    expect(client.readStoredToken()).toBeUndefined()
+  })
+
+  test('the token goes to the service’s own address only', async () => {
+    const { client } = await start()
+    await client.signInWallet()
+    const elsewhere = createServer((request, response) => {
+      response.end(JSON.stringify({ authorization: request.headers.authorization ?? null }))
+    })
+    elsewhere.listen(0, '127.0.0.1')
+    await once(elsewhere, 'listening')
+    onTestFinished(() => {
+      elsewhere.closeAllConnections()
+      elsewhere.close()
+    })
+    const { port } = elsewhere.address() as AddressInfo
+    expect((await client.$fetch(`http://127.0.0.1:${port}/`)).data).toEqual({ authorization: null })
+  })
+
+  test('links another wallet', async () => {
+    const { client, url } = await start()
+    const first = await client.signInWallet()
+    const second = makeWallet()
+    const linked = await client.linkWallet({ wallet: pageWallet(second) })
+    expect(linked).toMatchObject({ ok: true, adapterId: 'nimiq', publicKeyHex: second.publicKeyHex })
+    const again = await (await openPage(url)).client.signInWallet({ wallet: pageWallet(second) })
+    expect(again.session.userId).toBe(first.session.userId)
+  })
+
+  test('failures have the codes of the service and of the client', async () => {
+    const { client, url } = await start()
+    expect(await codeOf(client.signInWallet({ appName: 'Another' }))).toBe('APP_NAME_MISMATCH')
+    const declined = { sign: () => Promise.reject(new Error('Request denied')) }
+    expect(await codeOf(client.signInWallet({ wallet: declined }))).toBe('WALLET_DECLINED')
+    const { client: foreign } = await openPage(url, { origin: 'https://evil.example' })
+    expect(await codeOf(foreign.signInWallet())).toBe('ORIGIN_NOT_TRUSTED')
+    const { client: lost } = await openPage('http://127.0.0.1:1')
+    expect(await codeOf(lost.signInWallet())).toBe('NETWORK')
+    expect(await codeOf(client.signInWallet({ signal: AbortSignal.abort() }))).toBe('ABORTED')
+  })
+
+  test('the endpoints are typed for Better Auth’s own calls, too', async () => {
+    const { client } = await start()
+    const { data } = await client.wallet.nonce({ appName: 'App' })
+    expectTypeOf(data!.nonceId).toEqualTypeOf<string>()
+    expect(data?.message).toMatch(/^App requests authentication\n/)
+    const { error } = await client.wallet.verify({ nonceId: 'x', publicKeyHex: '0', signatureHex: '0' })
+    expect(error).toMatchObject({ status: 400, code: 'INVALID_REQUEST' })
+  })
+
+  test('the prefix is the server’s', async () => {
+    const { url } = await startAuth({ wallet: { endpointPrefix: '/nimiq' } })
+    const storage = new MapStorage()
+    const client = createAuthClient({
+      baseURL: url,
+      plugins: [walletSignInClient({ endpointPrefix: '/nimiq', storage, wallet: pageWallet(makeWallet()) })],
+      fetchOptions: { customFetchImpl: trackedFetch(url) },
+    })
+    expect(await client.signInWallet()).toMatchObject({ ok: true })
+  })
+})
+
+describe('crossDeviceClient', () => {
+  test('a desktop and a phone carry an order through, watched', async () => {
+    const { url } = await startAuth()
+    const { client: desktop, storage } = await openPage(url)
+    const { client: phone, wallet } = await openPage(url)
+    const order = await desktop.startOrder({ kind: 'login', displayTitle: 'Sign in on the desktop' })
+    const seen: string[] = []
+    for await (const { status } of desktop.watchOrder(order)) {
+      seen.push(status)
+      if (status === 'created') {
+        const claimed = await phone.claimOrder(order.claimUrl)
+        const challenge = await phone.getOrderChallenge(claimed)
+        expect(challenge.displayTitle).toBe('Sign in on the desktop')
+        await phone.approveOrder(claimed, { challenge })
+      }
+      if (status === 'approved') break
+    }
+    expect(seen).toEqual(['created', 'claimed', 'waiting_user', 'approved'])
+    const finalized = await desktop.finalizeOrder(order)
+    expect(finalized).toMatchObject({ kind: 'login', session: { address: wallet.address } })
+    expect(storage.entries.get('token')).toBe(finalized.kind === 'login' && finalized.token)
+    const { data } = await desktop.getSession()
+    expect(data?.session.walletOrderId).toBe(order.orderId)
+  })
+
+  test('rejecting and cancelling reach the watcher, and the watch ends', async () => {
+    const { url } = await startAuth()
+    const { client: desktop } = await openPage(url)
+    const { client: phone } = await openPage(url)
+    const rejected = await desktop.startOrder({ kind: 'sign', payloadHash: 'x' })
+    const claimed = await phone.claimOrder(rejected.claimUrl)
+    await phone.rejectOrder(claimed)
+    const cancelled = await desktop.startOrder({ kind: 'login' })
+    await desktop.cancelOrder(cancelled)
+    for (const [order, end] of [
+      [rejected, 'rejected'],
+      [cancelled, 'cancelled'],
+    ] as const) {
+      const statuses = []
+      for await (const { status } of desktop.watchOrder(order, { afterSequence: 1 })) statuses.push(status)
+      expect(statuses.at(-1)).toBe(end)
+    }
+    expect(await codeOf(desktop.finalizeOrder(rejected))).toBe('ORDER_REJECTED')
+  })
+
+  test('a watch that may not be ends with its reason', async () => {
+    const { client } = await start()
+    const order = await client.startOrder({ kind: 'login' })
+    const watch = client.watchOrder({ ...order, desktopToken: order.claimToken })
+    expect(await codeOf(watch.next())).toBe('ORDER_TOKEN_INVALID')
+  })
+})

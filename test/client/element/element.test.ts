@@ -1,0 +1,258 @@
+import type { Page } from 'playwright-core'
+import { describe, expect, test } from 'vitest'
+import { type CountersignClient, createCountersignClient } from '../../../src/client/index.ts'
+import type { CountersignOptions } from '../../../src/index.ts'
+import { expectAccessible, hasChromium, scan, screenshot, useBrowser } from '../../browser/support.ts'
+import { startService } from '../../support/service.ts'
+import { makeWallet } from '../../support/wallet.ts'
+import { CuttableProxy } from '../proxy.ts'
+import { fetchFrom, MapStorage, pageWallet } from '../support.ts'
+import { servePage } from './page.ts'
+
+const wallet = makeWallet()
+const polling = { timeout: 15_000 }
+
+async function setUp(options: CountersignOptions = {}) {
+  const { origin, show } = await servePage()
+  const { url } = await startService({ trustedOrigins: [origin], ...options })
+  const phone = createCountersignClient({
+    baseUrl: url,
+    storage: new MapStorage(),
+    fetch: fetchFrom(url),
+    wallet: pageWallet(wallet),
+  })
+  return { url, phone, show }
+}
+
+const status = (page: Page) => page.getByRole('status')
+const code = (page: Page) => page.getByRole('img', { name: 'QR code for your phone' })
+const renew = (page: Page) => page.getByRole('button', { name: 'Show a new code' })
+// biome-ignore lint/suspicious/noExplicitAny: what the page kept.
+const seen = (page: Page): Promise<any[]> => page.evaluate('globalThis.seen')
+/** Waits for an event of the element and returns its detail. */
+// biome-ignore lint/suspicious/noExplicitAny: what the page kept.
+async function detailOf(page: Page, type: string): Promise<any> {
+  await expect.poll(async () => (await seen(page)).map((one) => one.type), polling).toContain(type)
+  return (await seen(page)).find((one) => one.type === type).detail
+}
+
+async function answer(phone: CountersignClient, claimUrl: string, yes: boolean): Promise<void> {
+  const claim = await phone.claimOrder(claimUrl)
+  const challenge = await phone.getOrderChallenge(claim)
+  if (yes) await phone.approveOrder(claim, { challenge })
+  else await phone.rejectOrder(claim)
+}
+
+describe.runIf(hasChromium)('<countersign-sign-in> in Chromium', () => {
+  const browser = useBrowser()
+
+  test('signs a desktop in with a phone that scans its code', async () => {
+    const { url, phone, show } = await setUp()
+    const { page, trail } = await browser.open()
+    await show(
+      page,
+      `<countersign-sign-in base-url="${url}" display-title="Sign in to Tally" return-to="/desk"></countersign-sign-in>`,
+      url,
+    )
+    await code(page).waitFor()
+    await page
+      .getByRole('timer')
+      .filter({ hasText: /Expires in (2:00|1:5\d)/ })
+      .waitFor()
+    await expectAccessible(page, 'scan')
+    await screenshot(page, 'element-scan')
+
+    const claim = await phone.claimOrder(await scan(code(page)))
+    const challenge = await phone.getOrderChallenge(claim)
+    await status(page).filter({ hasText: 'Compare the confirmation code' }).waitFor()
+    expect(await page.locator('[part=code] span').first().textContent()).toBe(challenge.confirmationCode)
+    expect(await code(page).count()).toBe(0)
+    await expectAccessible(page, 'answer')
+    await screenshot(page, 'element-answer')
+
+    await phone.approveOrder(claim, { challenge })
+    const detail = await detailOf(page, 'countersign:signed-in')
+    expect(detail).toMatchObject({ kind: 'login', redirectTo: '/desk', session: { address: wallet.address } })
+    await status(page).filter({ hasText: 'Done.' }).waitFor()
+    await screenshot(page, 'element-done')
+    expect(
+      (await seen(page)).filter(({ type }) => type === 'countersign:status').map((one) => one.detail.status),
+    ).toEqual(['created', 'claimed', 'waiting_user', 'approved', 'finalized'])
+    expect(await page.evaluate('localStorage.getItem("countersign.token")')).toBe(detail.token)
+    expect(trail.faults).toEqual([])
+    expect(trail.requests.filter((request) => /cs[a-z]_/.test(request.url + request.referer))).toEqual([])
+  })
+
+  test('puts no token into the DOM, in any state', async () => {
+    const { url, phone, show } = await setUp()
+    const { page } = await browser.open()
+    await show(page, '', url)
+    // Every text and attribute that the element ever had.
+    await page.evaluate((baseUrl) => {
+      const element = document.createElement('countersign-sign-in')
+      element.setAttribute('base-url', baseUrl)
+      document.querySelector('main')?.append(element)
+      const texts: string[] = []
+      Reflect.set(globalThis, 'texts', texts)
+      const note = (): void => void texts.push(element.outerHTML, element.shadowRoot?.innerHTML ?? '')
+      const options = { subtree: true, childList: true, attributes: true, characterData: true }
+      const observer = new MutationObserver(note)
+      observer.observe(element, options)
+      observer.observe(element.shadowRoot as ShadowRoot, options)
+    }, url)
+    await code(page).waitFor()
+    await answer(phone, await scan(code(page)), true)
+    await detailOf(page, 'countersign:signed-in')
+    const texts = (await page.evaluate('globalThis.texts')) as string[]
+    expect(texts.length).toBeGreaterThan(5)
+    expect(texts.join('\n')).not.toMatch(/cs[a-z]_/)
+  })
+
+  test('has something signed, keeps no token when told so', async () => {
+    const { url, phone, show } = await setUp()
+    const { page } = await browser.open()
+    await show(
+      page,
+      `<countersign-sign-in base-url="${url}" kind="sign" payload-hash="sha256:abc"></countersign-sign-in>`,
+      url,
+    )
+    await code(page).waitFor()
+    await answer(phone, await scan(code(page)), true)
+    expect(await detailOf(page, 'countersign:signed')).toMatchObject({ proofArtifact: { payloadHash: 'sha256:abc' } })
+
+    await show(page, `<countersign-sign-in base-url="${url}" no-token-storage></countersign-sign-in>`, url)
+    await code(page).waitFor()
+    await answer(phone, await scan(code(page)), true)
+    expect(await detailOf(page, 'countersign:signed-in')).toMatchObject({ token: expect.stringMatching(/^css_/) })
+    expect(await page.evaluate('localStorage.length')).toBe(0)
+    expect(await page.context().cookies(url)).toMatchObject([{ httpOnly: true }])
+  })
+
+  test('declined, then cancelled, then again, with the keyboard alone, in the dark', async () => {
+    const { url, phone, show } = await setUp()
+    const { page } = await browser.open({ colorScheme: 'dark', viewport: { width: 320, height: 640 } })
+    await show(page, `<countersign-sign-in base-url="${url}"></countersign-sign-in>`, url)
+    await code(page).waitFor()
+    await screenshot(page, 'element-scan-dark')
+    await expectAccessible(page, 'scan in the dark')
+    const first = await scan(code(page))
+    await answer(phone, first, false)
+    await status(page).filter({ hasText: 'Declined on the phone.' }).waitFor()
+    await expectAccessible(page, 'declined in the dark')
+    await screenshot(page, 'element-declined-dark')
+
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await code(page).waitFor()
+    expect(await scan(code(page))).not.toBe(first)
+    // "Copy link" comes first.
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await status(page).filter({ hasText: 'Cancelled.' }).waitFor()
+    // The button that was pressed is gone; the focus is on the one that is left.
+    await page.keyboard.press('Enter')
+    await code(page).waitFor()
+  })
+
+  test('a code that expires is replaced while the page is seen, and waits for a press when it is not', async () => {
+    const { url, show } = await setUp({ orderTtlSeconds: 10 })
+    const html = `<countersign-sign-in base-url="${url}"></countersign-sign-in>`
+    const { page } = await browser.open()
+    const { page: hidden } = await browser.open()
+    await show(page, html, url)
+    await show(hidden, html, url)
+    await code(page).waitFor()
+    const first = await scan(code(page))
+    await code(hidden).waitFor()
+    await hidden.evaluate(() => Object.defineProperty(document, 'visibilityState', { value: 'hidden' }))
+
+    const started = async () => (await seen(page)).filter(({ detail }) => detail.status === 'created')
+    await expect.poll(started, polling).toHaveLength(2)
+    expect(await scan(code(page))).not.toBe(first)
+    await status(hidden).filter({ hasText: 'The code has expired.' }).waitFor()
+    await expectAccessible(hidden, 'expired')
+    await screenshot(hidden, 'element-expired')
+    expect(await code(hidden).count()).toBe(0)
+    expect(await renew(hidden).isVisible()).toBe(true)
+  })
+
+  test('a stream that died unseen is opened again when the network returns', async () => {
+    const { url, phone, show } = await setUp()
+    const proxy = await CuttableProxy.start(url)
+    const { page } = await browser.open()
+    await show(page, `<countersign-sign-in base-url="${proxy.url}"></countersign-sign-in>`, proxy.url)
+    await code(page).waitFor()
+    const claimUrl = await scan(code(page))
+    await expect.poll(() => seen(page), polling).toHaveLength(1)
+    proxy.silence('POST /countersign.v1.OrderService/WatchOrder')
+    await phone.claimOrder(claimUrl)
+    await page.context().setOffline(true)
+    await page.context().setOffline(false)
+    await status(page).filter({ hasText: 'A phone has opened the request.' }).waitFor()
+  })
+
+  test('says when the connection is lost, and when the service cannot be reached at all', async () => {
+    const { url, show } = await setUp()
+    const proxy = await CuttableProxy.start(url)
+    const { page } = await browser.open()
+    await show(page, `<countersign-sign-in base-url="${proxy.url}"></countersign-sign-in>`, proxy.url)
+    await expect.poll(() => seen(page), polling).toHaveLength(1)
+    await proxy.refuse()
+    await status(page).filter({ hasText: 'The connection was lost. Trying again.' }).waitFor()
+    await screenshot(page, 'element-reconnecting')
+
+    await page.locator('countersign-sign-in').evaluate((element) => element.setAttribute('display-title', 'another'))
+    await status(page).filter({ hasText: 'The service does not answer.' }).waitFor()
+    const { error } = await page.evaluate(() => {
+      const { detail } = Reflect.get(globalThis, 'seen').at(-1)
+      return { error: { code: detail.error.code, name: detail.error.name } }
+    })
+    expect(error).toEqual({ code: 'NETWORK', name: 'CountersignClientError' })
+    await expectAccessible(page, 'failed')
+    proxy.forward()
+    await renew(page).click()
+    await code(page).waitFor()
+  })
+
+  test('an order that the page has left is taken back', async () => {
+    const { url, phone, show } = await setUp()
+    const { page } = await browser.open()
+    await show(page, `<countersign-sign-in base-url="${url}"></countersign-sign-in>`, url)
+    const codeOfClaim = async (claimUrl: string): Promise<string> =>
+      await phone.claimOrder(claimUrl).then(
+        () => 'claimed',
+        (error) => error.code,
+      )
+    const cancelled = () => page.waitForResponse((response) => response.url().endsWith('/CancelOrder'))
+
+    await code(page).waitFor()
+    const first = await scan(code(page))
+    const changed = cancelled()
+    await page.locator('countersign-sign-in').evaluate((element) => element.setAttribute('display-title', 'another'))
+    await changed
+    expect(await codeOfClaim(first)).toBe('ORDER_CANCELLED')
+
+    await code(page).waitFor()
+    const second = await scan(code(page))
+    const removed = cancelled()
+    await page.locator('countersign-sign-in').evaluate((element) => element.remove())
+    await removed
+    expect(await codeOfClaim(second)).toBe('ORDER_CANCELLED')
+  })
+
+  test('speaks another language, with a client of the page\u2019s own', async () => {
+    const { url, show } = await setUp()
+    const { page } = await browser.open()
+    await show(page, '', url)
+    await page.evaluate((baseUrl) => {
+      const element = document.createElement('countersign-sign-in')
+      element.texts = { created: 'Code mit dem Handy scannen.', cancel: 'Abbrechen' }
+      element.setAttribute('base-url', baseUrl)
+      document.querySelector('main')?.append(element)
+    }, url)
+    await status(page).filter({ hasText: 'Code mit dem Handy scannen.' }).waitFor()
+    expect(await page.getByRole('button', { name: 'Abbrechen' }).isVisible()).toBe(true)
+    expect(await page.getByRole('button', { name: 'Copy link' }).isVisible()).toBe(true)
+  })
+})

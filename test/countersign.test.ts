@@ -1,0 +1,120 @@
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type Countersign, createCountersign, openStore, type Store } from '../src/index.ts'
+import { silentLogger } from '../src/log.ts'
+import { rest } from './support/rest.ts'
+import { startService } from './support/service.ts'
+import { redisUrl } from './support/stores.ts'
+import { makeWallet, proofOf } from './support/wallet.ts'
+
+const secret = 'a secret for tests and for nothing else'
+
+async function open(url: string): Promise<Store> {
+  const store = await openStore(url)
+  onTestFinished(() => store.close())
+  return store
+}
+
+/** A store of the caller's own making: the given one behind another object. */
+function wrapped(store: Store, shared: boolean | undefined): Store {
+  return {
+    description: 'of our own',
+    shared: shared as boolean,
+    get: (key) => store.get(key),
+    create: (key, value, life) => store.create(key, value, life),
+    take: (key) => store.take(key),
+    compareAndSet: (key, version, value, life, options) => store.compareAndSet(key, version, value, life, options),
+    watch: (key, onWake) => store.watch(key, onWake),
+    addMember: (set, member, life) => store.addMember(set, member, life),
+    removeMember: (set, member) => store.removeMember(set, member),
+    members: (set) => store.members(set),
+    ping: () => store.ping(),
+    close: () => store.close(),
+  }
+}
+
+async function signIn(url: string): Promise<string> {
+  const { json: challenge } = await rest(url, '/wallet/nonce', {})
+  const { status, json } = await rest(url, '/wallet/verify', proofOf(makeWallet(), challenge))
+  expect(status).toBe(200)
+  return json.token
+}
+
+function create(store: string | Store, given?: string): Promise<Countersign> {
+  return createCountersign({ store, logger: silentLogger, ...(given === undefined ? {} : { secret: given }) })
+}
+
+describe('the option store', () => {
+  test('takes an opened store, which stays open when the service closes', async () => {
+    const store = await open('sqlite::memory:')
+    const { url, service } = await startService({ store })
+    const token = await signIn(url)
+    expect(service.description.store).toBe(store.description)
+    await service.close(0)
+    await store.ping()
+
+    const next = await create(store)
+    expect(await next.introspect(token)).toMatchObject({ adapterId: 'nimiq' })
+    await next.close(0)
+  })
+
+  test('takes a store of another make', async () => {
+    const store = wrapped(await open('sqlite::memory:'), false)
+    const { url, service } = await startService({ store })
+    expect(await service.introspect(await signIn(url))).toBeDefined()
+    expect(service.description.store).toBe('of our own')
+  })
+
+  test('takes an address, and the service then closes the store that it opened', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'countersign-store-'))
+    onTestFinished(() => rm(folder, { recursive: true, force: true }))
+    const file = join(folder, 'a.db')
+    const service = await create(`sqlite:${file}`)
+    // SQLite removes its write-ahead log when the last connection closes.
+    expect(existsSync(`${file}-wal`)).toBe(true)
+    await service.close(0)
+    expect(existsSync(`${file}-wal`)).toBe(false)
+  })
+})
+
+describe('the secret', () => {
+  const required = /^secret \(COUNTERSIGN_SECRET\) must be set if the store is shared, as Redis is; .+$/
+
+  test('is made once and kept by a store that is not shared', async () => {
+    const store = await open('sqlite::memory:')
+    await (await create(store)).close(0)
+    const kept = await store.get('secret')
+    expect(kept?.value).toMatch(/^[\w-]{43}$/)
+    await (await create(store)).close(0)
+    expect(await store.get('secret')).toEqual(kept)
+  })
+
+  test('is not kept if it is given', async () => {
+    const store = await open('sqlite::memory:')
+    await (await create(store, secret)).close(0)
+    expect(await store.get('secret')).toBeUndefined()
+  })
+
+  test.each([true, undefined])('is required if shared is %s, whatever the store is called', async (shared) => {
+    const inner = await open('sqlite::memory:')
+    const store = wrapped(inner, shared)
+    await expect(create(store)).rejects.toThrow(required)
+    await expect(create(store)).rejects.toBeInstanceOf(TypeError)
+    // The store is still open, and nothing was written to it.
+    expect(await inner.get('secret')).toBeUndefined()
+    await (await create(store, secret)).close(0)
+  })
+
+  test.runIf(redisUrl)('is required with Redis, as an address or opened', async () => {
+    const url = await redisUrl!()
+    const store = await open(url)
+    for (const given of [url, store]) {
+      await expect(create(given)).rejects.toThrow(required)
+      await (await create(given, secret)).close(0)
+    }
+    await store.ping()
+  })
+})

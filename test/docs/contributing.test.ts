@@ -1,0 +1,17 @@
+import { readFile } from 'node:fs/promises'
+import { expect, test } from 'vitest'
+
+const read = (name: string) => readFile(new URL(`../../${name}`, import.meta.url), 'utf8')
+
+test('CONTRIBUTING.md explains every script of package.json', async () => {
+  const { scripts } = JSON.parse(await read('package.json')) as { scripts: Record<string, string> }
+  const guide = await read('CONTRIBUTING.md')
+  const table = [...guide.matchAll(/^\| `npm (?:run )?([\w:-]+)`/gm)].map(([, name]) => name)
+  const automatic = ['prestart', 'prepack', 'postpack']
+  for (const name of automatic) expect(guide).toContain(`\`${name}\``)
+  expect(table.toSorted()).toEqual(
+    Object.keys(scripts)
+      .filter((name) => !automatic.includes(name))
+      .toSorted(),
+  )
+})

@@ -1,0 +1,161 @@
+import { gzipSync } from 'node:zlib'
+import { create, toBinary } from '@bufbuild/protobuf'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { OrderService } from '../../gen/server/countersign/v1/order_service_pb.ts'
+import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
+import type { CountersignOptions } from '../../src/index.ts'
+import { openStore } from '../../src/store/open.ts'
+import { keptLog, type LogLine } from '../support/log-lines.ts'
+import { rest } from '../support/rest.ts'
+import type { RpcAnswer } from '../support/rpc-answer.ts'
+import { callRaw, envelope } from '../support/rpc-call.ts'
+import { startService } from '../support/service.ts'
+import { makeWallet, proofOf } from '../support/wallet.ts'
+
+const { issueNonce, verifySignIn } = SignInService.method
+const { watchOrder } = OrderService.method
+
+const undecodable = Buffer.from([0x0a, 0x7f, 0x78])
+const truncatedGzip = gzipSync('{"appName":"Countersign"}').subarray(0, -9)
+const asGzip = { 'content-encoding': 'gzip' }
+
+describe('a message that cannot be read is the caller\u2019s mistake', () => {
+  test.each<[string, (url: string) => Promise<RpcAnswer>]>([
+    ['bytes, over Connect', (url) => callRaw(url, issueNonce, 'application/proto', undecodable)],
+    ['JSON, over Connect', (url) => callRaw(url, issueNonce, 'application/json', Buffer.from('{"appName":'))],
+    ['gzip cut off, over Connect', (url) => callRaw(url, issueNonce, 'application/json', truncatedGzip, asGzip)],
+    [
+      'undecodable bytes in gzip, over Connect',
+      (url) => callRaw(url, issueNonce, 'application/proto', gzipSync(undecodable), asGzip),
+    ],
+    [
+      'JSON in a stream over Connect',
+      (url) => callRaw(url, watchOrder, 'application/connect+json', envelope(Buffer.from('{"orderId":7}'))),
+    ],
+    [
+      'bytes in a stream over Connect',
+      (url) => callRaw(url, watchOrder, 'application/connect+proto', envelope(undecodable)),
+    ],
+    [
+      'gzip cut off, in a stream over Connect',
+      (url) =>
+        callRaw(url, watchOrder, 'application/connect+json', envelope(truncatedGzip, 1), {
+          'connect-content-encoding': 'gzip',
+        }),
+    ],
+    [
+      'an envelope cut off',
+      (url) => callRaw(url, watchOrder, 'application/connect+json', Buffer.from([0, 0, 0, 0, 9])),
+    ],
+    ['bytes in a stream over gRPC', (url) => callRaw(url, watchOrder, 'application/grpc', envelope(undecodable))],
+    [
+      'bytes in a stream over gRPC-Web',
+      (url) => callRaw(url, watchOrder, 'application/grpc-web', envelope(undecodable)),
+    ],
+    [
+      'an emoji in place of JSON, over gRPC',
+      (url) => callRaw(url, issueNonce, 'application/grpc+json', envelope(Buffer.from('\u{1f600}{}'))),
+    ],
+    [
+      'an emoji in place of JSON, over gRPC-Web',
+      (url) => callRaw(url, issueNonce, 'application/grpc-web+json', envelope(Buffer.from('\u{1f600}{}'))),
+    ],
+    ['bytes, over gRPC', (url) => callRaw(url, issueNonce, 'application/grpc', envelope(undecodable))],
+    [
+      'gzip cut off, over gRPC',
+      (url) => callRaw(url, issueNonce, 'application/grpc', envelope(truncatedGzip, 1), { 'grpc-encoding': 'gzip' }),
+    ],
+    [
+      'text that is not base64, over gRPC-Web',
+      (url) => callRaw(url, watchOrder, 'application/grpc-web-text', Buffer.from('$$$$')),
+    ],
+  ])('%s', async (_name, call) => {
+    const { logger, lines } = keptLog()
+    const { url } = await startService({ logger })
+    const { status, headers, failure } = await call(url)
+    expect(failure).toMatchObject({ code: 'invalid_argument', reason: 'INVALID_REQUEST' })
+    const type = headers.get('content-type') ?? ''
+    if (type === 'application/json') expect(status).toBe(400)
+    if (type.includes('grpc')) expect(headers.get('grpc-status')).toBe('3')
+    expect(lines.map(({ level, text }) => [level, text])).toEqual([['info', 'request refused']])
+    expect(lines[0]?.fields).toMatchObject({ reason: 'INVALID_REQUEST', method: expect.stringMatching(/\w+\/\w+$/) })
+    expect(JSON.stringify(lines)).not.toMatch(/\bat .+:\d+:\d+/)
+  })
+})
+
+test('a gzipped Connect call that says its length is served', async () => {
+  const { url } = await startService()
+  const body = gzipSync('{"appName":"Countersign"}')
+  const { status, messages } = await callRaw(url, issueNonce, 'application/json', body, asGzip)
+  expect([status, messages[0]]).toEqual([200, expect.objectContaining({ action: 'auth.login' })])
+})
+
+test('JSON that gives a name two values is refused', async () => {
+  const { url } = await startService()
+  const body = Buffer.from('{"appName":"Another","appName":"Countersign"}')
+  const { failure } = await callRaw(url, issueNonce, 'application/json', body)
+  expect(failure).toMatchObject({ reason: 'INVALID_REQUEST' })
+})
+
+describe('a fault of the server\u2019s own has a reference, under which the log has the cause', () => {
+  const proofBytes = (proof: ReturnType<typeof proofOf>): Buffer =>
+    Buffer.from(toBinary(verifySignIn.input, create(verifySignIn.input, proof)))
+  /** How to sign in over each protocol. */
+  const verify: [string, (url: string, proof: ReturnType<typeof proofOf>) => Promise<RpcAnswer>][] = [
+    [
+      'Connect JSON',
+      (url, proof) => callRaw(url, verifySignIn, 'application/json', Buffer.from(JSON.stringify(proof))),
+    ],
+    [
+      'Connect, gzipped',
+      (url, proof) => callRaw(url, verifySignIn, 'application/proto', gzipSync(proofBytes(proof)), asGzip),
+    ],
+    ['gRPC', (url, proof) => callRaw(url, verifySignIn, 'application/grpc', envelope(proofBytes(proof)))],
+    ['gRPC-Web', (url, proof) => callRaw(url, verifySignIn, 'application/grpc-web', envelope(proofBytes(proof)))],
+  ]
+  const proven = async (url: string) => {
+    const { json } = await rest(url, '/wallet/nonce', {})
+    return proofOf(makeWallet(), json)
+  }
+  const rubbish = { resolveLogin: () => ({ name: 'no id' }) as never } satisfies CountersignOptions
+
+  test.each(verify)('if resolveLogin answers rubbish, over %s', async (_name, call) => {
+    const { logger, lines } = keptLog()
+    const { url } = await startService({ logger, ...rubbish })
+    const { failure } = await call(url, await proven(url))
+    expect(failure).toMatchObject({ code: 'internal', reason: 'INTERNAL' })
+    expect(failure?.message).toContain(failure?.metadata?.reference)
+    expectInLog(lines, failure?.metadata?.reference, 'resolveLogin must return')
+  })
+
+  test('if resolveLogin answers rubbish, over REST', async () => {
+    const { logger, lines } = keptLog()
+    const { url } = await startService({ logger, ...rubbish })
+    const { status, json } = await rest(url, '/wallet/verify', await proven(url))
+    expect([status, json.code]).toEqual([500, 'INTERNAL'])
+    expectInLog(lines, /[0-9a-f-]{36}/.exec(json.message)?.[0], 'resolveLogin must return')
+  })
+
+  test.each([
+    ['Connect', 'application/connect+json', '{"orderId":"rubbish","desktopToken":"x"}'],
+    ['gRPC', 'application/grpc+json', '{"orderId":"rubbish","desktopToken":"x"}'],
+  ])('if a stored value is not JSON, in a stream over %s', async (_name, contentType, message) => {
+    const store = await openStore('sqlite::memory:')
+    onTestFinished(() => store.close())
+    await store.create('order:{rubbish}', 'not JSON', { ttlMs: 60_000 })
+    const { logger, lines } = keptLog()
+    const { url } = await startService({ logger, store })
+    const { failure } = await callRaw(url, watchOrder, contentType, envelope(Buffer.from(message)))
+    expect(failure).toMatchObject({ code: 'internal', reason: 'INTERNAL' })
+    expectInLog(lines, failure?.metadata?.reference, 'SyntaxError')
+  })
+
+  /** That the log has one error, under this reference, with a stack. */
+  function expectInLog(lines: readonly LogLine[], reference: string | undefined, cause: string): void {
+    expect(reference).toMatch(/^[0-9a-f-]{36}$/)
+    const errors = lines.filter(({ level }) => level === 'error')
+    expect(errors.map(({ fields }) => fields.reference)).toEqual([reference])
+    expect(errors[0]?.fields.cause).toContain(cause)
+    expect(errors[0]?.fields.cause).toMatch(/\bat .+:\d+:\d+/)
+  }
+})

@@ -1,0 +1,392 @@
+import { once } from 'node:events'
+import http, { type IncomingMessage, type ServerResponse } from 'node:http'
+import http2, { type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2'
+import net, { type Socket } from 'node:net'
+import { networkInterfaces } from 'node:os'
+import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { optionRows } from '../../../src/config/options.ts'
+import type { NodeRequest, NodeResponse } from '../../../src/http/node-request.ts'
+import { ceilingsFor } from '../../../src/http/port/limits.ts'
+import { type OnePortOptions, OnePortServer } from '../../../src/http/port/port.ts'
+import { keptLog } from '../../support/log-lines.ts'
+
+// Linux has all of 127.0.0.0/8; elsewhere there is only 127.0.0.1.
+const hasManyAddresses = process.platform === 'linux'
+const hasIpv6 = Object.values(networkInterfaces()).some((list) => list?.some(({ address }) => address === '::1'))
+
+describe('requests whose body has not arrived', () => {
+  test('are refused beyond those of all clients, over both protocols', async () => {
+    const { port } = await start({ ceilings: { maxPendingBodies: 2 } })
+    const session = await connectHttp2(port)
+    const waiting = [bodiless(session), bodiless(session)]
+    expect(await outcome(bodiless(session))).toBe(http2.constants.NGHTTP2_REFUSED_STREAM)
+    expect(await exchange(port, headersOnly())).toSatisfy(isBusy)
+    // Whoever has a body to show is served, as soon as at any other time.
+    expect(await post(port, 'polite')).toBe('POST polite')
+    expect(await outcome(session.request({ ':method': 'POST' }).end('polite'))).toBe('POST polite')
+    expect(await get(port)).toBe('GET ')
+    // Those that were there first are served once they send theirs.
+    for (const stream of waiting) expect(await outcome(stream.end('late'))).toBe('POST late')
+  })
+
+  test.runIf(hasManyAddresses)('are refused beyond those of one address', async () => {
+    const { port } = await start({ ceilings: { maxPendingBodiesPerAddress: 2 } })
+    const session = await connectHttp2(port, '127.0.0.2')
+    bodiless(session)
+    const socket = open(port, '127.0.0.2')
+    socket.write(headersOnly())
+    await once(socket, 'connect')
+    await until(async () => (await outcome(bodiless(session), 100)) === http2.constants.NGHTTP2_REFUSED_STREAM)
+    expect(await exchange(port, headersOnly(), '127.0.0.2')).toSatisfy(isBusy)
+    expect(await post(port, 'neighbour', '127.0.0.2')).toBe('POST neighbour')
+    const other = bodiless(await connectHttp2(port, '127.0.0.3'))
+    await sleep(30)
+    expect(await outcome(other.end('from elsewhere'))).toBe('POST from elsewhere')
+  })
+
+  test('are counted by what a trusted proxy says of their clients', async () => {
+    const { port } = await start({ ceilings: { maxPendingBodiesPerAddress: 1 }, trustedProxies: 1 })
+    const session = await connectHttp2(port)
+    const from = (address: string) => bodiless(session, { 'x-forwarded-for': address })
+    from('192.0.2.1')
+    const second = from('192.0.2.2')
+    expect(await outcome(from('192.0.2.1'))).toBe(http2.constants.NGHTTP2_REFUSED_STREAM)
+    expect(await exchange(port, headersOnly('x-forwarded-for: 192.0.2.1'))).toSatisfy(isBusy)
+    expect(await outcome(second.end('b'))).toBe('POST b')
+    // One subscriber has a whole /64.
+    from('2001:db8::1')
+    expect(await outcome(from('2001:db8::2'))).toBe(http2.constants.NGHTTP2_REFUSED_STREAM)
+    expect(await outcome(from('2001:db8:0:1::1').end('c'))).toBe('POST c')
+  })
+
+  test.runIf(hasIpv6 && hasManyAddresses)('IPv4 clients of an IPv6 socket are not one client', async () => {
+    const { port } = await start({ ceilings: { maxPendingBodiesPerAddress: 1 } }, echo, '::')
+    bodiless(await connectHttp2(port, '127.0.0.2'))
+    const other = bodiless(await connectHttp2(port, '127.0.0.3'))
+    await sleep(30)
+    expect(await outcome(other.end('b'))).toBe('POST b')
+  })
+
+  test('make room when their client leaves, resets them, or takes too long', async () => {
+    const { port } = await start({ ceilings: { maxPendingBodies: 1 }, timeouts: { headersMs: 300, requestMs: 300 } })
+    const session = await connectHttp2(port)
+    const room = async () => {
+      const stream = bodiless(session)
+      await sleep(20)
+      return (await outcome(stream.end('x'))) === 'POST x'
+    }
+    const reset = bodiless(session)
+    expect(await room()).toBe(false)
+    reset.close(http2.constants.NGHTTP2_CANCEL)
+    await until(room)
+    const leaving = open(port)
+    leaving.write(headersOnly())
+    await sleep(50)
+    expect(await room()).toBe(false)
+    leaving.destroy()
+    await until(room)
+    expect(await outcome(bodiless(session))).toBe(http2.constants.NGHTTP2_CANCEL)
+    await until(room)
+    expect(await exchange(port, headersOnly())).toMatch(/^HTTP\/1\.1 408 /)
+    await until(room)
+  })
+
+  test('make room when they are answered without their body', async () => {
+    const { port } = await start({ ceilings: { maxPendingBodies: 1 } }, (_, response) => reply(response, 'no, thanks'))
+    const session = await connectHttp2(port)
+    for (let n = 0; n < 5; n++) {
+      const stream = bodiless(session)
+      stream.write('half a')
+      expect(await outcome(stream)).toBe('no, thanks')
+      stream.end()
+      await once(stream, 'close')
+      await sleep(10)
+      expect(await exchange(port, headersOnly('connection: close'))).toMatch(/no, thanks$/)
+    }
+  })
+
+  test('are refused in order, behind the answers to earlier requests', async () => {
+    const { port } = await start({ ceilings: { maxPendingBodies: 1 } }, (request, response) => {
+      if (request.method === 'GET') setTimeout(() => reply(response, 'first'), 30)
+    })
+    bodiless(await connectHttp2(port))
+    const answers = await exchange(port, `GET / HTTP/1.1\r\nhost: a\r\n\r\n${headersOnly()}`)
+    expect(answers.match(/HTTP\/1\.1 \d+|first|SERVER_BUSY/g)).toEqual([
+      'HTTP/1.1 200',
+      'first',
+      'HTTP/1.1 503',
+      'SERVER_BUSY',
+    ])
+  })
+
+  test('are refused to a client that goes on sending before it reads', async () => {
+    const { port } = await start({ ceilings: { maxPendingBodies: 1 } })
+    bodiless(await connectHttp2(port))
+    const socket = open(port).pause()
+    const size = 4 * 1024 * 1024
+    socket.write(`POST / HTTP/1.1\r\nhost: a\r\ncontent-length: ${size}\r\n\r\n`)
+    await new Promise<void>((sent) => socket.write(Buffer.alloc(size), () => sent()))
+    expect(await received(socket)).toSatisfy(isBusy)
+  })
+})
+
+describe('requests in progress', () => {
+  test('are refused beyond their ceiling, and served again below it', async () => {
+    const held: NodeResponse[] = []
+    const { port } = await start({ ceilings: { maxRequests: 2 } }, (_, response) => void held.push(response))
+    const session = await connectHttp2(port)
+    const first = outcome(session.request())
+    const second = exchange(port, 'GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n')
+    await until(() => held.length === 2)
+    expect(await outcome(session.request())).toBe(http2.constants.NGHTTP2_REFUSED_STREAM)
+    expect(await outcome(session.request({ ':method': 'POST' }).end('x'))).toBe(http2.constants.NGHTTP2_REFUSED_STREAM)
+    expect(await exchange(port, 'GET / HTTP/1.1\r\nhost: a\r\n\r\n')).toSatisfy(isBusy)
+    expect(await exchange(port, `${headersOnly()}12345`)).toSatisfy(isBusy)
+    for (const response of held.splice(0)) reply(response, 'done')
+    expect(await first).toBe('done')
+    expect(await second).toMatch(/done$/)
+    const third = outcome(session.request())
+    await until(() => held.length === 1)
+    reply(held[0]!, 'served')
+    expect(await third).toBe('served')
+  })
+})
+
+describe('connections', () => {
+  test('are closed beyond those of all clients, and accepted again below', async () => {
+    const { port } = await start({ ceilings: { maxConnections: 2 } })
+    const session = await connectHttp2(port)
+    const socket = open(port)
+    await once(socket, 'connect')
+    await until(async () => (await exchange(port, '')) === '')
+    expect(await exchange(port, 'GET / HTTP/1.1\r\nhost: a\r\n\r\n')).toBe('')
+    // Whoever has a connection is served.
+    expect(await outcome(session.request())).toBe('GET ')
+    socket.destroy()
+    await until(async () => (await get(port).catch(() => '')) === 'GET ')
+  })
+
+  test.runIf(hasManyAddresses)('are closed beyond those of one address', async () => {
+    const { port } = await start({ ceilings: { maxConnectionsPerAddress: 2 } })
+    await connectHttp2(port, '127.0.0.2')
+    await connectHttp2(port, '127.0.0.2')
+    expect(await exchange(port, 'GET / HTTP/1.1\r\nhost: a\r\n\r\n', '127.0.0.2')).toBe('')
+    expect(await get(port)).toBe('GET ')
+  })
+
+  test('of one address have no ceiling behind a proxy', async () => {
+    const { port } = await start({ ceilings: { maxConnectionsPerAddress: 1 }, trustedProxies: 1 })
+    await connectHttp2(port)
+    expect(await get(port)).toBe('GET ')
+  })
+})
+
+test('an HTTP/2 request is handed on with the first bytes of its body, or before if its client waits', async () => {
+  const served: (string | undefined)[] = []
+  const { port } = await start({}, ({ url }) => served.push(url))
+  const session = await connectHttp2(port)
+  bodiless(session, { ':path': '/post' })
+  const begun = bodiless(session, { ':path': '/begun' })
+  bodiless(session, { ':path': '/expecting', expect: '100-continue' })
+  bodiless(session, { ':path': '/put', ':method': 'PUT' })
+  begun.write('b')
+  await until(() => served.length === 3)
+  await sleep(30)
+  expect(served.toSorted()).toEqual(['/begun', '/expecting', '/put'])
+})
+
+test('HTTP/2 requests that are answered without their body being read close', async () => {
+  let open = 0
+  const { port } = await start({}, (request, response) => {
+    open++
+    request.once('close', () => open--)
+    reply(response, 'no, thanks')
+  })
+  const session = await connectHttp2(port)
+  for (let n = 0; n < 20; n++) {
+    const stream = bodiless(session)
+    stream.end('x'.repeat(n * 1000))
+    expect(await outcome(stream)).toBe('no, thanks')
+  }
+  await until(() => open === 0)
+})
+
+test('an HTTP/2 connection that is refused again and again is closed, unless it is a proxy', async () => {
+  for (const trustedProxies of [0, 1]) {
+    const { port } = await start({ ceilings: { maxPendingBodies: 1 }, trustedProxies })
+    const session = await connectHttp2(port)
+    bodiless(session)
+    const streams = Array.from({ length: 150 }, () => bodiless(session))
+    const codes = await Promise.all(streams.map((stream) => outcome(stream)))
+    expect(codes[0]).toBe(http2.constants.NGHTTP2_REFUSED_STREAM)
+    expect(session.destroyed).toBe(trustedProxies === 0)
+    expect(await post(port, 'polite')).toBe('POST polite')
+  }
+})
+
+test('a ceiling that is reached is logged at once, and then once a second with a count', async () => {
+  const { logger, lines } = keptLog()
+  const { port } = await start({ ceilings: { maxPendingBodiesPerAddress: 1 }, log: logger })
+  const session = await connectHttp2(port)
+  bodiless(session)
+  for (let n = 0; n < 4; n++) await outcome(bodiless(session))
+  const line = (refused: number) => ({
+    level: 'warn',
+    text: 'ceiling reached',
+    fields: {
+      ceiling: 'requests of one address whose body has not arrived',
+      setting: 'COUNTERSIGN_MAX_PENDING_BODIES_PER_ADDRESS',
+      most: 1,
+      refused,
+      lastRefused: '127.0.0.1',
+    },
+  })
+  expect(lines).toEqual([line(1)])
+  await sleep(1200)
+  expect(lines).toEqual([line(1), line(3)])
+})
+
+test.each([
+  'maxConnections',
+  'maxConnectionsPerAddress',
+  'maxRequests',
+  'maxPendingBodies',
+  'maxPendingBodiesPerAddress',
+] as const)('the log names the variable that sets %s', async (option) => {
+  const { logger, lines } = keptLog()
+  const { port } = await start({ ceilings: { [option]: 1 }, log: logger })
+  const sockets = Array.from({ length: 3 }, () => open(port))
+  for (const socket of sockets) socket.write(headersOnly())
+  await until(() => lines.length > 0)
+  const [, row] = optionRows.find(([name]) => name === option)!
+  expect(lines[0]?.fields.setting).toBe(row.variable)
+})
+
+test('the ceilings of connections and requests follow from the size of the heap unless they are set', () => {
+  const { maxConnections, maxRequests, ...rest } = ceilingsFor({ maxPendingBodies: 7 })
+  expect(maxConnections).toBeGreaterThan(1000)
+  expect(maxRequests).toBeGreaterThan(1000)
+  expect(rest).toEqual({ maxPendingBodies: 7 })
+  expect(ceilingsFor({ maxConnections: 8, maxRequests: 9 })).toMatchObject({ maxConnections: 8, maxRequests: 9 })
+})
+
+type Handler = (request: NodeRequest, response: NodeResponse) => unknown
+
+async function start(options: OnePortOptions, handler: Handler = echo, host = '127.0.0.1') {
+  const server = new OnePortServer(handler, options)
+  const { port } = await server.listen(0, host)
+  onTestFinished(() => server.close(0))
+  return { port }
+}
+
+async function echo(request: NodeRequest, response: NodeResponse): Promise<void> {
+  try {
+    reply(response, `${request.method} ${await text(request)}`)
+  } catch {
+    // The client has gone.
+  }
+}
+
+function reply(response: NodeResponse, body: string): void {
+  ;(response as ServerResponse).end(body)
+}
+
+/** The headers of an HTTP/1.1 request with a body of five bytes. */
+function headersOnly(header?: string): string {
+  return `POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\n${header === undefined ? '' : `${header}\r\n`}\r\n`
+}
+
+async function connectHttp2(port: number, localAddress = '127.0.0.1'): Promise<ClientHttp2Session> {
+  const session = http2.connect(`http://127.0.0.1:${port}`, { localAddress } as http2.ClientSessionOptions)
+  session.on('error', () => {})
+  onTestFinished(() => session.destroy())
+  await once(session, 'remoteSettings')
+  return session
+}
+
+/** A POST whose headers have been sent and whose body has not. */
+function bodiless(session: ClientHttp2Session, headers: Record<string, string> = {}): ClientHttp2Stream {
+  const stream = session.request({ ':method': 'POST', ...headers }, { endStream: false })
+  stream.on('error', () => {})
+  return stream
+}
+
+/** What a stream is answered, or the code that it is reset with; 'nothing' if neither comes in time. */
+async function outcome(stream: ClientHttp2Stream, timeoutMs = 1000): Promise<string | number> {
+  stream.on('error', () => {})
+  const answered = new Promise<string | number>((resolve) => {
+    let body = ''
+    stream.on('data', (chunk: Buffer) => {
+      body += chunk
+    })
+    stream.on('end', () => {
+      if (stream.rstCode === 0) resolve(body)
+    })
+    stream.on('close', () => resolve(stream.rstCode === 0 ? body : stream.rstCode))
+  })
+  return await Promise.race([answered, sleep(timeoutMs, 'nothing')])
+}
+
+async function post(port: number, body: string, localAddress = '127.0.0.1'): Promise<string> {
+  return await ask(port, { method: 'POST', localAddress }, body)
+}
+
+async function get(port: number): Promise<string> {
+  return await ask(port, {})
+}
+
+async function ask(port: number, options: http.RequestOptions, body?: string): Promise<string> {
+  const request = http.request(`http://127.0.0.1:${port}`, { agent: false, ...options }).end(body)
+  const [response] = (await once(request, 'response')) as [IncomingMessage]
+  return await text(response)
+}
+
+function open(port: number, localAddress = '127.0.0.1'): Socket {
+  const socket = net.connect({ port, host: '127.0.0.1', localAddress, allowHalfOpen: true })
+  socket.on('error', () => {})
+  onTestFinished(() => void socket.destroy())
+  return socket
+}
+
+/** Sends bytes over a connection of their own; all that comes back until the server ends it. */
+async function exchange(port: number, bytes: string, localAddress?: string): Promise<string> {
+  const socket = open(port, localAddress)
+  if (bytes !== '') socket.write(bytes)
+  const answer = await Promise.race([received(socket), sleep(1000, 'nothing')])
+  socket.destroy()
+  return answer
+}
+
+/** All that comes until the server ends or resets the connection. */
+function received(socket: Socket): Promise<string> {
+  return new Promise((resolve) => {
+    let all = ''
+    socket.on('data', (chunk: Buffer) => {
+      all += chunk.toString('latin1')
+    })
+    socket.once('end', () => resolve(all))
+    socket.once('close', () => resolve(all))
+    socket.resume()
+  })
+}
+
+/** Whether an answer is the refusal beyond a ceiling, complete. */
+function isBusy(answer: string): boolean {
+  const [head = '', body = ''] = answer.split('\r\n\r\n')
+  expect(head).toMatch(/^HTTP\/1\.1 503 /)
+  expect(head).toContain('retry-after: 1')
+  expect(head).toContain('connection: close')
+  expect(head).toContain(`content-length: ${body.length}`)
+  expect(JSON.parse(body)).toEqual({ code: 'SERVER_BUSY', message: expect.any(String) })
+  return true
+}
+
+async function until(done: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 5000
+  while (!(await done())) {
+    if (performance.now() > deadline) throw new Error('it did not happen')
+    await sleep(5)
+  }
+}

@@ -1,0 +1,303 @@
+import { glob, readFile } from 'node:fs/promises'
+import { dirname, join, normalize } from 'node:path/posix'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+import { describe, expect, test } from 'vitest'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+interface Import {
+  /** A path of this repository, such as src/token.ts, or the name of a package as it is written. */
+  readonly target: string
+  /** Whether the whole statement is `import type` or `export type`, which leaves nothing at run time. */
+  readonly typeOnly: boolean
+}
+
+interface Room {
+  readonly room: string
+  readonly files: RegExp
+  /** All that files of the room may import. */
+  readonly may: readonly RegExp[]
+  /** What they may import in addition, by `import type` only. */
+  readonly mayAsTypes?: readonly RegExp[]
+  readonly because: string
+}
+
+const node = /^node:/
+const connect = /^@connectrpc\//
+const protobuf = /^@bufbuild\//
+const betterAuth = /^@?better-auth(\/|$)/
+const domain =
+  /^src\/((sign-in|order|wallet)\/|(challenge|errors|hex|origin|origin-policy|rate-limit|record|request|token)\.ts$)/
+const contracts = /^src\/(store\/(store|life)|host\/host|wallet\/(wallet|proof|verifier))\.ts$/
+const sharedWithClients = /^src\/(enum-words|rest-paths)\.ts$/
+const tokenAndErrors = /^src\/(token|errors)\.ts$/
+const timing = /^src\/timing\//
+const storeHelpers = /^src\/store\/(store|life|watchers|open-error)\.ts$/
+const settingsAndLog = /^src\/(config(\/options)?|log)\.ts$/
+
+/** Which way imports run. A new folder of src is one more row; a new arrow is a decision, to be made here. */
+const rooms: readonly Room[] = [
+  {
+    room: 'tokens and errors',
+    files: tokenAndErrors,
+    may: [tokenAndErrors, node],
+    because: 'everything stands on them, contracts included',
+  },
+  {
+    room: 'domain',
+    files:
+      /^src\/((sign-in|order|wallet\/(?!(wallet|proof|verifier)\.ts$))|(challenge|hex|origin|origin-policy|rate-limit|record|request)\.ts$)/,
+    may: [domain, contracts, timing, node, /^@noble\/hashes\//, /^tweetnacl$/],
+    because: 'its rules hold for every protocol, store and host, so it knows none of them',
+  },
+  {
+    room: 'contracts of stores, hosts and wallets',
+    files: contracts,
+    may: [contracts, tokenAndErrors, /^src\/request\.ts$/],
+    because: 'whoever implements one reads it without the rest of the code',
+  },
+  {
+    room: 'what stores share',
+    files: /^src\/store\/(watchers|open-error)\.ts$/,
+    may: [storeHelpers, tokenAndErrors, timing, node],
+    because: 'it serves every store, so it knows none of them',
+  },
+  {
+    room: 'SQLite',
+    files: /^src\/store\/sqlite\.ts$/,
+    may: [storeHelpers, tokenAndErrors, node],
+    because: 'a store knows its contract: neither the other stores nor what is kept in it',
+  },
+  {
+    room: 'Redis',
+    files: /^src\/store\/redis\//,
+    may: [/^src\/store\/redis\//, storeHelpers, tokenAndErrors, node, /^redis$/],
+    because: 'a store knows its contract: neither the other stores nor what is kept in it',
+  },
+  {
+    room: 'choice of the store',
+    files: /^src\/store\/open\.ts$/,
+    may: [/^src\/store\//, tokenAndErrors],
+    because: 'it is the one place that knows every store',
+  },
+  {
+    room: 'standalone host',
+    files: /^src\/host\/(?!host\.ts$)/,
+    may: [/^src\/host\//, contracts, tokenAndErrors, /^src\/(record|request)\.ts$/, node, /^cookie$/],
+    because: 'a host makes sessions of identities that are proven: sign-in and orders are behind it',
+  },
+  {
+    room: 'RPCs',
+    files: /^src\/rpc\//,
+    may: [
+      /^src\/rpc\//,
+      /^gen\/server\//,
+      domain,
+      contracts,
+      timing,
+      sharedWithClients,
+      /^src\/log\.ts$/,
+      connect,
+      protobuf,
+      node,
+    ],
+    because: 'a handler runs under every transport, so it knows nothing of HTTP and sockets',
+  },
+  {
+    room: 'HTTP',
+    files: /^src\/http\//,
+    may: [
+      /^src\/http\//,
+      /^src\/rpc\//,
+      /^gen\/server\//,
+      /^src\/(errors|origin|origin-policy|request)\.ts$/,
+      sharedWithClients,
+      settingsAndLog,
+      connect,
+      protobuf,
+      node,
+    ],
+    because: 'it reaches sign-in and orders through the RPCs, whose limits and validation hold for every call',
+  },
+  {
+    room: 'client',
+    files: /^src\/client\//,
+    may: [
+      /^src\/client\//,
+      /^gen\/client\//,
+      sharedWithClients,
+      /^@connectrpc\/connect(-web)?$/,
+      /^@bufbuild\/protobuf(\/|$)/,
+      /^uqr$/,
+    ],
+    mayAsTypes: [/^src\/errors\.ts$/],
+    because: 'it runs in browsers, which have neither Node nor a store, and every byte of it is downloaded',
+  },
+  {
+    room: 'pages',
+    files: /^src\/pages\//,
+    may: [
+      /^src\/(pages|client)\//,
+      /^src\/(wallet\/(ed25519|ed25519-adapter|strict-ed25519|nimiq|wallet)|hex)\.ts$/,
+      /^@noble\/hashes\//,
+      /^tweetnacl$/,
+    ],
+    because: 'they run in browsers, and use the client as any page does; the demo wallet signs as the adapters verify',
+  },
+  {
+    room: 'Better Auth plugins',
+    files: /^src\/better-auth\/(?!client\/)/,
+    may: [
+      /^src\/better-auth\/(?!client\/)/,
+      /^src\/(rpc|http\/rest)\//,
+      /^gen\/server\//,
+      domain,
+      contracts,
+      /^src\/host\/(resolve-login|refusals)\.ts$/,
+      /^src\/store\/(open|watchers)\.ts$/,
+      sharedWithClients,
+      settingsAndLog,
+      protobuf,
+      betterAuth,
+      node,
+    ],
+    mayAsTypes: [/^src\/client\/types\.ts$/],
+    because: 'Better Auth has users, sessions and a server of its own, so the standalone ones stay out',
+  },
+  {
+    room: 'Better Auth client',
+    files: /^src\/better-auth\/client\//,
+    may: [/^src\/better-auth\/client\//, /^src\/client\//, sharedWithClients, /^better-auth\/client$/],
+    mayAsTypes: [/^src\/better-auth\//],
+    because: 'it runs in browsers; of the plugins it needs the types, from which Better Auth infers its own',
+  },
+  {
+    room: 'contract suites',
+    files: /^src\/testing\//,
+    may: [/^src\/testing\//, domain, contracts, node],
+    because: 'they test parts that others wrote, so they know the contracts and no part that keeps them',
+  },
+  {
+    room: 'settings',
+    files: /^src\/config(\.ts$|\/)/,
+    may: [/^src\/config\//, domain, contracts, /^src\/log\.ts$/],
+    mayAsTypes: [/^src\/host\/resolve-login\.ts$/],
+    because: 'they are checked before anything is started',
+  },
+  {
+    room: 'what server and clients share',
+    files: sharedWithClients,
+    may: [],
+    mayAsTypes: [protobuf],
+    because: 'browsers download it',
+  },
+  {
+    room: 'timing',
+    files: timing,
+    may: [timing],
+    because: 'it shares out the event loop among all others, so it knows none of them',
+  },
+  {
+    room: 'log and version',
+    files: /^src\/(log|version)\.ts$/,
+    may: [node],
+    because: 'everything may use them, so they use nothing',
+  },
+  {
+    room: 'composition',
+    files: /^src\/countersign\.ts$/,
+    may: [domain, contracts, settingsAndLog, /^src\/(store|host|http|rpc)\//, connect, node],
+    because: 'it is the one place that puts the parts together',
+  },
+  {
+    room: 'entries',
+    files: /^src\/(index|main)\.ts$/,
+    may: [domain, contracts, settingsAndLog, /^src\/(countersign|version)\.ts$/, /^src\/(store|host)\//],
+    mayAsTypes: [/^src\/http\/(app|node-request)\.ts$/],
+    because: 'the command and the package have only what the composition offers, and the types of its options',
+  },
+]
+
+const imports = await importsOfSources()
+
+describe('imports run one way', () => {
+  for (const { room, files, may, mayAsTypes = [], because } of rooms) {
+    test(`${room}: ${because}`, () => {
+      const fits = ({ target, typeOnly }: Import): boolean =>
+        [...may, ...(typeOnly ? mayAsTypes : [])].some((pattern) => pattern.test(target))
+      const own = [...imports].filter(([file]) => files.test(file))
+      expect(own, 'the room has files').not.toEqual([])
+      const breaches = own.flatMap(([file, all]) =>
+        all
+          .filter((one) => !fits(one))
+          .map(({ target, typeOnly }) => `${file} imports ${typeOnly ? 'types of ' : ''}${target}`),
+      )
+      expect(breaches).toEqual([])
+    })
+  }
+})
+
+test('every file of src is in exactly one room', () => {
+  const misplaced = [...imports.keys()].filter((file) => rooms.filter(({ files }) => files.test(file)).length !== 1)
+  expect(misplaced).toEqual([])
+})
+
+test('no file of src imports itself, directly or through others, types included', () => {
+  expect(circles()).toEqual([])
+})
+
+test('every import that esbuild sees is found in the text', async () => {
+  const { metafile } = await build({
+    absWorkingDir: root,
+    entryPoints: ['src/index.ts', 'src/main.ts', 'src/client/index.ts', 'src/better-auth/index.ts'],
+    outdir: 'not-written',
+    bundle: true,
+    packages: 'external',
+    format: 'esm',
+    platform: 'node',
+    metafile: true,
+    write: false,
+  })
+  const missed = Object.entries(metafile.inputs).flatMap(([file, input]) => {
+    const found = new Set(imports.get(file)?.map(({ target }) => target))
+    return input.imports
+      .filter(({ path }) => file.startsWith('src/') && !found.has(path))
+      .map(({ path }) => `${file} imports ${path}`)
+  })
+  expect(missed).toEqual([])
+})
+
+/** What each file of src imports, types included: bundlers drop those, so the text is read. */
+async function importsOfSources(): Promise<ReadonlyMap<string, readonly Import[]>> {
+  const found = new Map<string, readonly Import[]>()
+  for await (const file of glob('src/**/*.ts', { cwd: root })) {
+    const text = await readFile(join(root, file), 'utf8')
+    const statements = [...text.matchAll(/^(?:import|export)\s+(type\s+)?(?:[\w$*{},\s]+?\sfrom\s+)?'([^']+)'/gm)]
+    const calls = [...text.matchAll(/\bimport\(\s*'([^']+)'/g)]
+    found.set(file, [
+      ...statements.map(([, type, path = '']) => ({ target: resolve(file, path), typeOnly: type !== undefined })),
+      ...calls.map(([, path = '']) => ({ target: resolve(file, path), typeOnly: false })),
+    ])
+  }
+  return found
+}
+
+function resolve(file: string, path: string): string {
+  return path.startsWith('.') ? normalize(join(dirname(file), path)) : path
+}
+
+/** A circle of imports for each file that closes one. */
+function circles(): string[] {
+  const found: string[] = []
+  const done = new Set<string>()
+  const visit = (file: string, way: readonly string[]): void => {
+    const start = way.indexOf(file)
+    if (start !== -1) found.push([...way.slice(start), file].join(' > '))
+    if (start !== -1 || done.has(file)) return
+    for (const { target } of imports.get(file) ?? []) visit(target, [...way, file])
+    done.add(file)
+  }
+  for (const file of imports.keys()) visit(file, [])
+  return found
+}

@@ -1,0 +1,117 @@
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { type NonceStore, Nonces } from '../../src/sign-in/nonce.ts'
+import { openStore } from '../../src/store/open.ts'
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }))
+afterEach(() => void vi.useRealTimers())
+
+const origin = 'https://app.example'
+const anyone = (): void => {}
+
+/** The application's own store, as simple as the contract allows: a map, every step slow enough for others to come between. */
+function mapStore(): NonceStore & { readonly map: Map<string, string>; readonly ttls: number[] } {
+  const map = new Map<string, string>()
+  const ttls: number[] = []
+  const later = () => new Promise((resolve) => setImmediate(resolve))
+  return {
+    map,
+    ttls,
+    get: async (key) => {
+      await later()
+      return map.get(key) ?? null
+    },
+    set: async (key, value, { ttlSeconds }) => {
+      ttls.push(ttlSeconds)
+      map.set(key, value)
+    },
+    delete: async (key) => {
+      await later()
+      map.delete(key)
+    },
+  }
+}
+
+async function open() {
+  const store = await openStore('sqlite::memory:')
+  onTestFinished(() => store.close())
+  return store
+}
+
+describe.each([
+  ['the store', () => undefined],
+  ['a nonce store without take', mapStore],
+  [
+    'a nonce store with take',
+    () => {
+      const plain = mapStore()
+      return {
+        ...plain,
+        take: async (key: string) => {
+          const value = plain.map.get(key)
+          plain.map.delete(key)
+          return value
+        },
+      }
+    },
+  ],
+])('on %s', (_name, custom) => {
+  const make = async () => new Nonces({ appName: 'App', ttlSeconds: 60 }, await open(), custom())
+
+  test('a nonce is used once, however many try at once', async () => {
+    const nonces = await make()
+    const issued = await nonces.issue(origin)
+    const tries = await Promise.allSettled(Array.from({ length: 50 }, () => nonces.consume(issued.nonceId, anyone)))
+    const won = tries.filter((one) => one.status === 'fulfilled')
+    expect(won.map(({ value }) => value)).toEqual([issued])
+    for (const lost of tries.filter((one) => one.status === 'rejected')) {
+      expect(lost.reason).toMatchObject({ reason: 'NONCE_NOT_FOUND' })
+    }
+  })
+
+  test('a nonce that was never issued is not found', async () => {
+    const nonces = await make()
+    await expect(nonces.consume('nobody', anyone)).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
+  })
+
+  test('an expired nonce is expired from that millisecond on', async () => {
+    const nonces = await make()
+    const { nonceId, expiresAt } = await nonces.issue(origin)
+    vi.setSystemTime(expiresAt)
+    await expect(nonces.consume(nonceId, anyone)).rejects.toMatchObject({ reason: 'NONCE_EXPIRED' })
+    vi.setSystemTime(expiresAt - 1)
+    expect(await nonces.consume(nonceId, anyone)).toMatchObject({ nonceId })
+  })
+
+  test('a check that fails leaves the nonce to its owner', async () => {
+    const nonces = await make()
+    const { nonceId } = await nonces.issue(origin)
+    const stranger = () => {
+      throw new Error('stranger')
+    }
+    await expect(nonces.consume(nonceId, stranger)).rejects.toThrow('stranger')
+    expect(await nonces.consume(nonceId, anyone)).toMatchObject({ nonceId })
+  })
+})
+
+test("the application's store gets the nonce's life in whole seconds", async () => {
+  const custom = mapStore()
+  await new Nonces({ appName: 'App', ttlSeconds: 300 }, await open(), custom).issue(origin)
+  expect(custom.ttls).toEqual([300])
+})
+
+test("the application's store in trouble is an outage, not a wrong nonce", async () => {
+  const down = () => Promise.reject(new Error('down'))
+  const nonces = new Nonces({ appName: 'App', ttlSeconds: 60 }, await open(), { get: down, set: down, delete: down })
+  await expect(nonces.issue(origin)).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE', retryAfterMs: 1000 })
+  await expect(nonces.consume('x', anyone)).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' })
+})
+
+test("a store that answers with another nonce's record is not believed", async () => {
+  const custom = mapStore()
+  const nonces = new Nonces({ appName: 'App', ttlSeconds: 60 }, await open(), custom)
+  const { nonceId } = await nonces.issue(origin)
+  const [record] = custom.map.values()
+  custom.map.set('nonce:another', record as string)
+  await expect(nonces.consume('another', anyone)).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
+  expect(await nonces.consume(nonceId, anyone)).toBeDefined()
+})

@@ -1,0 +1,240 @@
+import { randomUUID } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { StoreOpenError } from '../../../src/store/open-error.ts'
+import { slotOf } from '../../../src/store/redis/slot.ts'
+import { openRedisStore } from '../../../src/store/redis/store.ts'
+import { hasPart } from '../../support/optional.ts'
+import { freePort, killServers, RedisServer, redisCli, said, spawnRedis } from '../../support/redis-server.ts'
+import { describeStoreContract } from '../contract.ts'
+import { healed } from '../healed.ts'
+
+// A master waits five seconds for more replicas otherwise.
+const replicateAtOnce = ['--repl-diskless-sync-delay', '0']
+
+const hasServer = hasPart('redis-server') && hasPart('redis-cli')
+
+afterAll(killServers)
+
+describe.skipIf(!hasServer)('a Redis store in a cluster', () => {
+  const nodes: RedisServer[] = []
+  let url: string
+
+  beforeAll(async () => {
+    const args = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '1000', '--cluster-require-full-coverage', 'no']
+    args.push(...replicateAtOnce)
+    nodes.push(...(await Promise.all([1, 2, 3, 4].map(() => RedisServer.start(...args)))))
+    const masters = nodes.slice(0, 3)
+    const serving = masters.map((node) => node.logs('Cluster state changed: ok'))
+    await redisCli('--cluster', 'create', ...masters.map(address), '--cluster-yes')
+    await Promise.all(serving)
+    url = `redis+cluster://${nodes.slice(0, 2).map(address).join(',')}`
+  }, 20_000)
+  afterAll(() => Promise.all(nodes.map((node) => node[Symbol.asyncDispose]())))
+
+  describeStoreContract('a Redis cluster', async () => [await openRedisStore(url), await openRedisStore(url)])
+
+  it('counts slots as Redis does', async () => {
+    const keys = [
+      '',
+      'a',
+      '123456789',
+      'a{b}c',
+      '{}a{b}',
+      'a{}',
+      '{a',
+      'a}b{c}',
+      '{a}{b}',
+      '{{a}}',
+      `k:${randomUUID()}`,
+    ]
+    for (const key of keys)
+      expect([key, slotOf(key)]).toEqual([key, Number(await nodes[0]!.cli('CLUSTER', 'KEYSLOT', key))])
+  })
+
+  it('has a value on the node of its slot, and of its braces', async () => {
+    const store = await openRedisStore(url)
+    const id = randomUUID()
+    const keys = Array.from({ length: 20 }, (_, i) => `test:{${id}}:${i}`)
+    for (const key of keys) await store.create(key, 'a', { ttlMs: 60_000 })
+    const counts = await Promise.all(
+      nodes.slice(0, 3).map(async (node) => (await node.cli('KEYS', `*${id}*`)).split('\n').filter(Boolean).length),
+    )
+    expect(counts.sort((a, b) => a - b)).toEqual([0, 0, 20])
+    await store.close()
+  })
+
+  it('follows a slot that moves to another node, in the middle and after, with its watches', {
+    timeout: 20_000,
+  }, async () => {
+    // As a node knows them that is new.
+    for (const node of nodes) await node.cli('SCRIPT', 'FLUSH')
+    const store = await openRedisStore(url)
+    const key = `test:${randomUUID()}`
+    const slot = String(slotOf(`countersign:${key}`))
+    const owner = await ownerOf(slot)
+    const target = nodes.slice(0, 3).find((node) => node !== owner)!
+    const woken = Promise.withResolvers<void>()
+    await store.create(key, 'a', 'forever')
+    const unwatch = await store.watch(key, woken.resolve)
+    const bystander = await openRedisStore(url)
+    await bystander.get(key)
+
+    const [ownerId, targetId] = [await owner.cli('CLUSTER', 'MYID'), await target.cli('CLUSTER', 'MYID')]
+    await target.cli('CLUSTER', 'SETSLOT', slot, 'IMPORTING', ownerId)
+    await owner.cli('CLUSTER', 'SETSLOT', slot, 'MIGRATING', targetId)
+    await owner.cli('MIGRATE', '127.0.0.1', String(target.port), `countersign:${key}`, '0', '1000')
+    // The owner sends callers on with ASK now.
+    expect(await store.compareAndSet(key, 1, 'b', 'forever')).toBe(true)
+    expect(await store.get(key)).toEqual({ value: 'b', version: 2 })
+    for (const node of [target, owner]) await node.cli('CLUSTER', 'SETSLOT', slot, 'NODE', targetId)
+    // The owner ends the subscription, and sends callers on with MOVED.
+    await woken.promise
+    expect(await store.get(key)).toEqual({ value: 'b', version: 2 })
+    const again = Promise.withResolvers<void>()
+    const unwatchAgain = await healed(store, () => store.watch(key, again.resolve))
+    expect(await target.cli('PUBSUB', 'SHARDCHANNELS', '*')).toContain(key)
+    expect(await store.compareAndSet(key, 2, 'c', 'forever', { wake: true })).toBe(true)
+    await again.promise
+    unwatch()
+    unwatchAgain()
+    // One that comes late is sent on once, and goes to the right place from then on.
+    await owner.cli('CONFIG', 'RESETSTAT')
+    for (let i = 0; i < 5; i++) expect(await bystander.get(key)).toEqual({ value: 'c', version: 3 })
+    expect(await owner.cli('INFO', 'errorstats')).toContain('errorstat_MOVED:count=1')
+    await bystander.close()
+    await store.close()
+  })
+
+  it('lives through the loss of a master and goes on with its replica', { timeout: 30_000 }, async () => {
+    const [first, , master, replica] = nodes as [RedisServer, RedisServer, RedisServer, RedisServer]
+    const masterId = await master.cli('CLUSTER', 'MYID')
+    const synchronized = replica.logs('sync: Finished with success')
+    await redisCli(
+      '--cluster',
+      'add-node',
+      address(replica),
+      address(first),
+      '--cluster-slave',
+      '--cluster-master-id',
+      masterId,
+    )
+    const store = await openRedisStore(url)
+    const elsewhere = await keyOn(first)
+    const key = await keyOn(master)
+    await store.create(key, 'a', 'forever')
+    await store.create(elsewhere, 'a', 'forever')
+    const woken = Promise.withResolvers<void>()
+    await store.watch(key, woken.resolve)
+    await synchronized
+    await master.replicated(`{countersign:${key}}`)
+    await master.kill()
+    await expect(store.get(key)).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' })
+    expect(await store.get(elsewhere)).toEqual({ value: 'a', version: 1 })
+
+    await woken.promise
+    expect(await healed(store, () => store.get(key))).toEqual({ value: 'a', version: 1 })
+    const again = Promise.withResolvers<void>()
+    await store.watch(key, again.resolve)
+    expect(await store.compareAndSet(key, 1, 'b', 'forever', { wake: true })).toBe(true)
+    await again.promise
+    await store.close()
+  })
+
+  it('is refused under redis://, and a single server under redis+cluster://, with the scheme to use', async () => {
+    await using single = await RedisServer.start()
+    await refused(`redis://${address(nodes[0]!)}`, /part of a cluster: use redis\+cluster:/)
+    await refused(`redis+cluster://${address(single)}`, /not part of a cluster: use redis:/)
+    await refused(`redis+cluster://:s3cret@127.0.0.1:${await freePort()},127.0.0.1:${await freePort()}`, /ECONNREFUSED/)
+  })
+
+  async function ownerOf(slot: string): Promise<RedisServer> {
+    for (const node of nodes.slice(0, 3)) {
+      const ranges = (await node.cli('CLUSTER', 'NODES')).split('\n').find((line) => line.includes('myself'))
+      for (const [, from, to] of ranges?.matchAll(/ (\d+)-(\d+)/g) ?? []) {
+        if (Number(slot) >= Number(from) && Number(slot) <= Number(to)) return node
+      }
+    }
+    throw new Error(`nobody has slot ${slot}`)
+  }
+
+  async function keyOn(node: RedisServer): Promise<string> {
+    while (true) {
+      const key = `test:${randomUUID()}`
+      if ((await ownerOf(String(slotOf(`countersign:${key}`)))) === node) return key
+    }
+  }
+})
+
+describe.skipIf(!hasServer)('a Redis store behind sentinels', () => {
+  it('finds the master, and the next one after a failover, with its watches', { timeout: 30_000 }, async () => {
+    await using master = await RedisServer.start('--requirepass', 'pass', '--masterauth', 'pass', ...replicateAtOnce)
+    await using replica = await RedisServer.start(
+      ...['--requirepass', 'pass', '--masterauth', 'pass', '--replicaof', '127.0.0.1', String(master.port)],
+    )
+    await using sentinels = new AsyncDisposableStack()
+    const ports = await Promise.all([1, 2, 3].map((n) => startSentinel(sentinels, master, n)))
+    const url = `redis+sentinel://:pass@${ports.map((port) => `127.0.0.1:${port}`).join(',')}/main/2`
+    await refused(url.replace('/main/2', '/another'), /knows no master named another/)
+    await refused(`redis://127.0.0.1:${ports[0]}`, /is a sentinel: use redis\+sentinel:/)
+
+    const store = await openRedisStore(url)
+    expect(store.description).toBe(
+      `Redis master main of the sentinels at ${ports.map((port) => `127.0.0.1:${port}`).join(', ')}, database 2`,
+    )
+    const woken = Promise.withResolvers<void>()
+    await store.create('k', 'a', 'forever')
+    await store.watch('k', woken.resolve)
+    expect(await master.cli('-a', 'pass', '--no-auth-warning', '-n', '2', 'GET', 'countersign:k')).toBe('1:a')
+    // The replica has it, and the sentinels know of the replica and of each other.
+    await master.replicated('k', '-a', 'pass', '--no-auth-warning')
+    await Promise.all(sentinelsKnow.splice(0))
+
+    await master.kill()
+    await expect(store.get('k')).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' })
+    await woken.promise
+    expect(await healed(store, () => store.get('k'))).toEqual({ value: 'a', version: 1 })
+    const again = Promise.withResolvers<void>()
+    await healed(store, () => store.watch('k', again.resolve))
+    expect(await store.compareAndSet('k', 1, 'b', 'forever', { wake: true })).toBe(true)
+    await again.promise
+    expect(await replica.cli('-a', 'pass', '--no-auth-warning', '-n', '2', 'GET', 'countersign:k')).toBe('2:b')
+    await store.close()
+  })
+
+  const sentinelsKnow: Promise<void>[] = []
+
+  async function startSentinel(stack: AsyncDisposableStack, master: RedisServer, n: number): Promise<number> {
+    const port = await freePort()
+    const config = join(master.folder, `sentinel-${n}.conf`)
+    await writeFile(
+      config,
+      `bind 127.0.0.1\nport ${port}\ndir ${master.folder}
+sentinel monitor main 127.0.0.1 ${master.port} 2
+sentinel auth-pass main pass
+sentinel down-after-milliseconds main 500
+sentinel failover-timeout main 3000\n`,
+    )
+    const child = spawnRedis([config, '--sentinel'])
+    stack.defer(() => {
+      child.kill('SIGKILL')
+    })
+    sentinelsKnow.push(said(child, '+slave slave'))
+    sentinelsKnow.push(said(child, '+sentinel sentinel'))
+    await said(child, '+monitor master main')
+    return port
+  }
+})
+
+function address(node: RedisServer): string {
+  return `127.0.0.1:${node.port}`
+}
+
+async function refused(url: string, problem: RegExp): Promise<void> {
+  const error = await openRedisStore(url).catch((error: unknown) => error)
+  expect(error).toBeInstanceOf(StoreOpenError)
+  const { message } = error as StoreOpenError
+  expect(message).toMatch(problem)
+  expect(message).not.toContain('s3cret')
+}

@@ -1,0 +1,46 @@
+import http2 from 'node:http2'
+import { onTestFinished } from 'vitest'
+import type { RawAnswer, RawRequest } from './raw-http.ts'
+
+/** Sends requests over one HTTP/2 connection, as gRPC clients do. */
+export function http2Sender(url: string): (request: RawRequest) => Promise<RawAnswer> {
+  const session = http2.connect(url)
+  onTestFinished(() => session.close())
+  return ({ method, target, headers, body }) =>
+    new Promise((resolve, reject) => {
+      const ofConnection = new Set(['connection', 'host'])
+      const host = headers.find(([name]) => name === 'host')?.[1]
+      const stream = session.request({
+        ...Object.fromEntries(headers.filter(([name]) => !ofConnection.has(name))),
+        ':method': method,
+        ':path': target,
+        ...(host === undefined ? {} : { ':authority': host }),
+        te: 'trailers',
+      })
+      const chunks: Buffer[] = []
+      let head = new Headers()
+      let trailers = new Headers()
+      stream.on('response', (received) => {
+        head = webHeaders(received)
+      })
+      stream.on('trailers', (received) => {
+        trailers = webHeaders(received)
+      })
+      stream.on('data', (chunk: Buffer) => chunks.push(chunk))
+      stream.on('error', reject)
+      stream.on('end', () => {
+        const status = Number(head.get('x-status'))
+        head.delete('x-status')
+        resolve({ status, headers: head, trailers, body: Buffer.concat(chunks) })
+      })
+      stream.end(body)
+    })
+}
+
+function webHeaders(received: http2.IncomingHttpHeaders): Headers {
+  const headers = new Headers()
+  for (const [name, value] of Object.entries(received)) {
+    for (const one of [value ?? []].flat()) headers.append(name.replace(':', 'x-'), one)
+  }
+  return headers
+}

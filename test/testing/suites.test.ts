@@ -1,0 +1,460 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { Sessions } from '../../src/host/sessions.ts'
+import { StandaloneHost } from '../../src/host/standalone.ts'
+import type { Host, Proof, Store, WalletAdapter } from '../../src/index.ts'
+import { CountersignError, openStore } from '../../src/index.ts'
+import { OriginPolicy } from '../../src/origin-policy.ts'
+import {
+  describeAdapterContract,
+  describeHostContract,
+  describeStoreContract,
+  makeTestWallet,
+} from '../../src/testing/index.ts'
+import { Keyring } from '../../src/token.ts'
+import { nimiq } from '../../src/wallet/nimiq.ts'
+import { altered, collect } from './collect.ts'
+
+// Each suite has to find what is wrong with a part that breaks one promise, and nothing wrong with the part as it is.
+
+/** A defect, the test that finds it, and how the part is changed. */
+type Defect<T> = readonly [defect: string, fact: string, change: (part: T) => Partial<T>]
+
+type Tests = ReadonlyMap<string, () => Promise<void>>
+
+function describeDefects<T>(
+  what: string,
+  suite: (change: (part: T) => Partial<T>) => Tests,
+  defects: Defect<T>[],
+): void {
+  describe(`the suite for ${what} finds`, () => {
+    test.each(defects)('%s', async (_, fact, change) => {
+      await expect(suite(() => ({})).get(fact)?.(), `without the defect: ${fact}`).resolves.toBeUndefined()
+      await expect(suite(change).get(fact)?.()).rejects.toThrow()
+    })
+  })
+}
+
+const storeSuite = (change: (store: Store) => Partial<Store>): Tests =>
+  collect((runner) =>
+    describeStoreContract(runner, {
+      name: 'SQLite',
+      async open() {
+        const store = await openStore('sqlite::memory:')
+        const handle = altered(store, change(store))
+        return [handle, handle]
+      },
+    }),
+  )
+
+describeDefects<Store>('stores', storeSuite, [
+  [
+    'a take in two steps',
+    'take gives the value to one of 200 concurrent calls',
+    (store) => ({
+      async take(key) {
+        const found = await store.get(key)
+        await store.take(key)
+        return found?.value
+      },
+    }),
+  ],
+  [
+    'a create that looks first',
+    'create lets one of 200 concurrent calls win',
+    (store) => ({
+      async create(key, value, life) {
+        if ((await store.get(key)) !== undefined) return false
+        await store.take(key)
+        await store.create(key, value, life)
+        return true
+      },
+    }),
+  ],
+  [
+    'a create that replaces',
+    'create changes nothing and resolves with false if the key has a value',
+    (store) => ({
+      async create(key, value, life) {
+        await store.take(key)
+        return await store.create(key, value, life)
+      },
+    }),
+  ],
+  [
+    'a compareAndSet that ignores the version',
+    'compareAndSet changes nothing and resolves with false if version 1 is called 2',
+    (store) => ({
+      async compareAndSet(key, _version, value, life, options) {
+        return await store.compareAndSet(key, (await store.get(key))?.version ?? 0, value, life, options)
+      },
+    }),
+  ],
+  [
+    'a compareAndSet that compares in a step of its own',
+    'compareAndSet lets one of 200 concurrent calls with the same version win',
+    (store) => ({
+      async compareAndSet(key, version, value, life, options) {
+        if ((await store.get(key))?.version !== version) return false
+        await store.compareAndSet(key, version, value, life, options)
+        return true
+      },
+    }),
+  ],
+  [
+    'a life that is kept at a change',
+    'compareAndSet gives the value a new life, shorter or longer',
+    (store) => ({
+      compareAndSet: (key, version, value, _life, options) =>
+        store.compareAndSet(key, version, value, 'forever', options),
+    }),
+  ],
+  [
+    'values that never expire',
+    'an expired value is absent for get, take and compareAndSet, and its key is free',
+    (store) => ({ create: (key, value) => store.create(key, value, 'forever') }),
+  ],
+  [
+    'a life of 0 that means forever',
+    'a life of 0 milliseconds is a TypeError and changes nothing',
+    (store) => ({
+      create: (key, value, life) => store.create(key, value, life !== 'forever' && life.ttlMs === 0 ? 'forever' : life),
+    }),
+  ],
+  [
+    'text that loses what stands behind a NUL',
+    'get returns exactly control characters and NUL',
+    (store) => ({ create: (key, value, life) => store.create(key, value.split('\0')[0] ?? '', life) }),
+  ],
+  [
+    'watchers that are called at every change',
+    'watch does not call for a compareAndSet without wake, for one that fails, or for another change',
+    (store) => ({
+      compareAndSet: (key, version, value, life) => store.compareAndSet(key, version, value, life, { wake: true }),
+    }),
+  ],
+  [
+    'a watcher that is called within the change',
+    'watch calls after the change can be read, and not from within the call that made it',
+    (store) => {
+      const watchers = new Map<string, () => void>()
+      return {
+        async watch(key, onWake) {
+          watchers.set(key, onWake)
+          return await store.watch(key, onWake)
+        },
+        compareAndSet(key, version, value, life, options) {
+          watchers.get(key)?.()
+          return store.compareAndSet(key, version, value, life, options)
+        },
+      }
+    },
+  ],
+  [
+    'watches that are the same function',
+    'watch calls every watcher of the key, also if two are the same function',
+    (store) => {
+      const watched = new Set<() => void>()
+      return {
+        async watch(key, onWake) {
+          if (watched.has(onWake)) return () => undefined
+          watched.add(onWake)
+          return await store.watch(key, onWake)
+        },
+      }
+    },
+  ],
+  [
+    'a watch that cannot be ended',
+    'watch is ended by its own function, which may be called twice and ends no other watch',
+    (store) => ({
+      async watch(key, onWake) {
+        await store.watch(key, onWake)
+        return () => undefined
+      },
+    }),
+  ],
+  [
+    'members that are listed after their life',
+    'a set gives each member a life of its own, which begins anew when it is added again',
+    (store) => ({ addMember: (set, member) => store.addMember(set, member, 'forever') }),
+  ],
+  [
+    'a handle that still answers when it is closed',
+    'close may be called twice; later calls reject, and watches are over',
+    () => ({ close: async () => undefined }),
+  ],
+  [
+    'a store that does not say whether it is shared',
+    'it has a description and says whether it is shared',
+    () => ({ shared: undefined as never }),
+  ],
+])
+
+const trustedOrigin = 'https://app.example'
+
+const hostSuite = (change: (host: Host) => Partial<Host>): Tests =>
+  collect((runner) =>
+    describeHostContract(runner, {
+      name: 'the standalone host',
+      trustedOrigin,
+      async open() {
+        const store = await openStore('sqlite::memory:')
+        const sessions = new Sessions(
+          { ttlSeconds: 3600, absoluteTtlSeconds: 7200 },
+          store,
+          new Keyring(['a secret for tests and for nothing else']),
+        )
+        const host = new StandaloneHost(
+          { syncAddressToUser: false, syncPublicKeyToUser: false, secureCookie: () => true },
+          store,
+          sessions,
+          new OriginPolicy({ enforce: true, own: trustedOrigin, trusted: [trustedOrigin] }),
+        )
+        const one = altered<Host>(host, change(host))
+        return { hosts: [one, one], close: () => store.close() }
+      },
+    }),
+  )
+
+describeDefects<Host>('hosts', hostSuite, [
+  [
+    'users by key alone',
+    'resolveUser makes another user of another subject, and of the same subject under another adapter',
+    (host) => ({ resolveUser: (identity, request) => host.resolveUser({ ...identity, adapterId: 'any' }, request) }),
+  ],
+  [
+    'a new user each time',
+    'resolveUser finds the same user for the same identity, on any instance',
+    () => ({ resolveUser: async () => ({ id: crypto.randomUUID() }) }),
+  ],
+  [
+    'a session for each attempt to finalize',
+    'createSession for an order returns the session that is there for the same seed, on any instance',
+    (host) => ({ createSession: (user, identity, request) => host.createSession(user, identity, request) }),
+  ],
+  [
+    'a session that is brought back',
+    'createSession for an order does not bring back a session that was revoked',
+    (host) => ({
+      async createSession(user, identity, request, order) {
+        try {
+          return await host.createSession(user, identity, request, order)
+        } catch {
+          return await host.createSession(user, identity, request)
+        }
+      },
+    }),
+  ],
+  [
+    'a cookie that counts from everywhere',
+    'currentSession refuses a cookie from an origin that is not trusted, and no bearer token',
+    (host) => ({
+      currentSession: (request) => host.currentSession({ ...request, origin: trustedOrigin }),
+    }),
+  ],
+  [
+    'a sign-out from everywhere',
+    'signOut by a cookie from an origin that is not trusted is refused and ends nothing',
+    (host) => ({ signOut: (request) => host.signOut({ ...request, origin: trustedOrigin }) }),
+  ],
+  [
+    'a bearer token that falls back on the cookie',
+    'currentSession goes by the bearer token if there is a cookie too',
+    (host) => ({
+      async currentSession(request) {
+        try {
+          return await host.currentSession(request)
+        } catch {
+          const headers = new Headers(request.headers)
+          headers.delete('authorization')
+          return await host.currentSession({ ...request, headers })
+        }
+      },
+    }),
+  ],
+  [
+    'a sign-out that ends all sessions',
+    'signOut ends the session of the cookie and no other, and clears the cookie',
+    (host) => ({
+      async signOut(request) {
+        const { session } = await host.currentSession(request)
+        for (const { id } of await host.listSessions(session.userId, request)) {
+          if (id !== session.id) await host.revokeSession(session.userId, id, request)
+        }
+        return await host.signOut(request)
+      },
+    }),
+  ],
+  [
+    'a cookie that is not cleared',
+    'signOut ends the session of the cookie and no other, and clears the cookie',
+    (host) => ({
+      async signOut(request) {
+        await host.signOut(request)
+        return []
+      },
+    }),
+  ],
+  [
+    "another user's session that is revoked",
+    "revokeSession resolves with false for an unknown session, and for another user's, which lives on",
+    (host) => {
+      const owners = new Map<string, string>()
+      return {
+        async createSession(user, identity, request, order) {
+          const issued = await host.createSession(user, identity, request, order)
+          owners.set(issued.session.id, user.id)
+          return issued
+        },
+        revokeSession: (userId, id, request) => host.revokeSession(owners.get(id) ?? userId, id, request),
+      }
+    },
+  ],
+  [
+    'a list in no order',
+    'listSessions lists the live sessions of the user, newest first, and nobody else’s',
+    (host) => ({ listSessions: async (userId, request) => (await host.listSessions(userId, request)).reverse() }),
+  ],
+  [
+    'a token that is good without its end',
+    'introspect knows no token but those it issued',
+    (host) => {
+      const tokens: string[] = []
+      return {
+        async createSession(user, identity, request, order) {
+          const issued = await host.createSession(user, identity, request, order)
+          tokens.push(issued.token)
+          return issued
+        },
+        introspect: (token) => host.introspect(tokens.find((each) => token && each.startsWith(token)) ?? token),
+      }
+    },
+  ],
+])
+
+const adapterSuite = (change: (adapter: WalletAdapter) => Partial<WalletAdapter>): Tests =>
+  collect((runner) =>
+    describeAdapterContract(runner, {
+      adapter: altered<WalletAdapter>(nimiq, change(nimiq)),
+      makeWallet: makeTestWallet,
+    }),
+  )
+
+/** What nimiq says of a claim without looking at a part of it. */
+const blindTo =
+  (part: (proof: Proof) => Partial<Proof>) =>
+  (adapter: WalletAdapter): Partial<WalletAdapter> => ({
+    verify: (message, proof, ed25519) => adapter.verify(message, { ...proof, ...part(proof) }, ed25519),
+  })
+
+describeDefects<WalletAdapter>('wallet adapters', adapterSuite, [
+  [
+    'one that believes every signature',
+    'one bit changed in any byte of the signature proves nothing',
+    (adapter) => ({
+      verify: (message, proof) => adapter.verify(message, proof, { kind: 'portable', verify: () => true }),
+    }),
+  ],
+  [
+    'one that ignores the address',
+    "another wallet's address is ADDRESS_MISMATCH",
+    blindTo(() => ({ address: undefined })),
+  ],
+  [
+    'one that ignores an empty address',
+    'an address that is empty, cut or misspelt is refused',
+    blindTo(({ address }) => ({ address: address || undefined })),
+  ],
+  [
+    'one that trims the message',
+    'one letter changed, added or removed in the message proves nothing',
+    (adapter) => ({ verify: (message, proof, ed25519) => adapter.verify(message.trim(), proof, ed25519) }),
+  ],
+  [
+    'one that reads the first bytes of a key',
+    'a key or signature of another length proves nothing',
+    blindTo(({ publicKeyHex }) => ({ publicKeyHex: publicKeyHex.slice(0, 64) })),
+  ],
+  [
+    'one that reads the first bytes of a signature',
+    'a key or signature of another length proves nothing',
+    blindTo(({ signatureHex }) => ({ signatureHex: signatureHex.slice(0, 128) })),
+  ],
+  [
+    'a subject that changes',
+    'a wallet has one subject, whatever it signs, and no other wallet has the same',
+    (adapter) => ({
+      async verify(...claim) {
+        const proven = await adapter.verify(...claim)
+        return proven && { ...proven, subject: crypto.randomUUID() }
+      },
+    }),
+  ],
+  [
+    'a subject that many share',
+    'a wallet has one subject, whatever it signs, and no other wallet has the same',
+    (adapter) => ({
+      async verify(...claim) {
+        const proven = await adapter.verify(...claim)
+        return proven && { ...proven, subject: 'wallet' }
+      },
+    }),
+  ],
+  [
+    'a key in upper case',
+    'a valid proof proves its wallet, with its address or without',
+    (adapter) => ({
+      async verify(...claim) {
+        const proven = await adapter.verify(...claim)
+        return proven && { ...proven, publicKeyHex: proven.publicKeyHex.toUpperCase() }
+      },
+    }),
+  ],
+  [
+    'an error of another kind',
+    'bytes and text of any kind are refused, and nothing but a CountersignError is thrown',
+    (adapter) => ({
+      async verify(message, proof, ed25519) {
+        if (proof.publicKeyHex.length !== 64) throw new RangeError('32 bytes')
+        return await adapter.verify(message, proof, ed25519)
+      },
+    }),
+  ],
+  [
+    "a reason that is not an adapter's",
+    'bytes and text of any kind are refused, and nothing but a CountersignError is thrown',
+    (adapter) => ({
+      async verify(message, proof, ed25519) {
+        await sleep(0)
+        if (proof.publicKeyHex.length !== 64) throw new CountersignError('INTERNAL', 'no key')
+        return await adapter.verify(message, proof, ed25519)
+      },
+    }),
+  ],
+  [
+    'addresses that are only compared as text',
+    'sameAddress does not hold for malformed text, not even with itself',
+    () => ({ sameAddress: (a, b) => a === b }),
+  ],
+  [
+    'addresses of which only the end counts',
+    'sameAddress does not hold for two wallets, nor for a letter that differs',
+    () => ({ sameAddress: (a, b) => a.length > 30 && a.slice(4) === b.slice(4) }),
+  ],
+  [
+    'an id that cannot be in an identity',
+    'its id is of the form that identities need, and it has a name',
+    () => ({ id: 'Nimiq 1' }),
+  ],
+  [
+    'an identity of another adapter',
+    'a valid proof proves its wallet, with its address or without',
+    (adapter) => ({
+      async verify(...claim) {
+        const proven = await adapter.verify(...claim)
+        return proven && { ...proven, adapterId: 'ed25519' }
+      },
+    }),
+  ],
+])

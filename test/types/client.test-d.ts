@@ -1,0 +1,59 @@
+// The assertion is that it compiles, here and in a project that has the package installed (consumer.test.ts).
+import {
+  type Claim,
+  type ClientErrorCode,
+  type CountersignClient,
+  CountersignClientError,
+  createCountersignClient,
+  type FinalizedOrder,
+  isTerminal,
+  nimiqHub,
+  nimiqPay,
+  type OrderStatus,
+  type ProofArtifact,
+  parseClaimUrl,
+  type Session,
+  type StartedOrder,
+  type Wallet,
+} from 'countersign/client'
+
+const client: CountersignClient = createCountersignClient({ baseUrl: 'https://auth.example', appName: 'Example' })
+
+export async function direct(): Promise<string> {
+  await client.prepareSignIn()
+  const wallet: Wallet | undefined = nimiqPay()
+  try {
+    const { token, session } = await client.signInWallet({ wallet })
+    const { address }: Session = session
+    return `${address} ${token}`
+  } catch (error) {
+    if (!(error instanceof CountersignClientError)) throw error
+    const code: ClientErrorCode = error.code
+    return code === 'RATE_LIMITED' ? 'later' : code
+  }
+}
+
+export async function desktop(): Promise<ProofArtifact | Session> {
+  const order: StartedOrder = await client.startOrder({ kind: 'login', displayTitle: 'Sign in' })
+  // @ts-expect-error: a kind that does not exist.
+  await client.startOrder({ kind: 'pay' })
+  for await (const { status } of client.watchOrder(order)) {
+    const known: OrderStatus = status
+    if (known === 'approved' || isTerminal(known)) break
+  }
+  const finalized: FinalizedOrder = await client.finalizeOrder(order)
+  // @ts-expect-error: only a login order has a session.
+  finalized.session
+  return finalized.kind === 'login' ? finalized.session : finalized.proofArtifact
+}
+
+export async function phone(url: string): Promise<void> {
+  const claim: Claim | undefined = parseClaimUrl(url)
+  if (claim === undefined) return
+  const claimed = await client.claimOrder(claim)
+  const challenge = await client.getOrderChallenge(claimed)
+  const issuedAt: number = challenge.issuedAt
+  if (issuedAt > 0) await client.rejectOrder(claimed)
+}
+
+export const hub: typeof nimiqHub = nimiqHub

@@ -1,0 +1,70 @@
+import { execFile } from 'node:child_process'
+import { cp, readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { makeProject, manifestOf, root, tsc } from './emit.ts'
+
+const run = promisify(execFile)
+
+/** The files here that use the package as its users do, by the subpath that they are about. */
+const files: Readonly<Record<string, string>> = {
+  '.': 'main.test-d.ts',
+  './client': 'client.test-d.ts',
+  './client/direct': 'direct.test-d.ts',
+  './client/element': 'element.test-d.ts',
+  './better-auth': 'better-auth.test-d.ts',
+  './better-auth/client': 'better-auth-client.test-d.ts',
+  './testing': 'testing.test-d.ts',
+  './gen/*': 'gen.test-d.ts',
+}
+const examples = ['custom-adapter', 'custom-store']
+
+const compilerOptions = {
+  module: 'nodenext',
+  target: 'es2024',
+  lib: ['es2024', 'dom', 'dom.iterable', 'esnext.disposable'],
+  types: ['node'],
+  strict: true,
+  exactOptionalPropertyTypes: true,
+  allowImportingTsExtensions: true,
+  noEmit: true,
+  // So that a type that this package's declarations cannot find is an error, and not silently `any`.
+  skipLibCheck: false,
+}
+
+test('every subpath has a file of typical calls', async () => {
+  const { exports } = await manifestOf()
+  const typed = Object.entries(exports).filter(([, target]) => typeof target !== 'string')
+  expect(Object.keys(files).sort()).toEqual(typed.map(([subpath]) => subpath).sort())
+  const here = (await readdir(join(root, 'test/types'))).filter((name) => name.endsWith('.test-d.ts'))
+  expect(here.sort()).toEqual([...Object.values(files), 'service-handlers.test-d.ts'].sort())
+})
+
+test('in a project that has the package installed, typical calls and the examples compile and the examples pass', async () => {
+  const folder = await makeProject()
+  await writeFile(join(folder, 'package.json'), JSON.stringify({ name: 'user', type: 'module' }))
+  await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*'] }))
+  for (const file of Object.values(files)) await cp(join(root, 'test/types', file), join(folder, file))
+  for (const example of examples) {
+    await cp(join(root, 'examples', example), join(folder, example), { recursive: true })
+  }
+
+  const printed = await run(process.execPath, [tsc, '--pretty', 'false'], { cwd: folder }).then(
+    () => '',
+    ({ stdout }: { stdout: string }) => stdout,
+  )
+  // The declarations of other packages are theirs to mend.
+  const errors = printed.split('\n').filter((line) => /^(?!\.\.|node_modules\/(?!countersign\/)|\s|$)/.test(line))
+  expect(errors).toEqual([])
+
+  for (const example of examples) {
+    const tests = (await readdir(join(folder, example))).filter((name) => name.endsWith('.test.ts'))
+    const args = ['--test', '--test-reporter=tap', ...tests.map((name) => join(folder, example, name))]
+    // Without the variable that tells node:test that it runs within another test runner of Node's own.
+    const { NODE_TEST_CONTEXT: _, ...env } = process.env
+    const { stdout } = await run(process.execPath, args, { cwd: folder, env, timeout: 60_000 })
+    expect(Number(/^# pass (\d+)$/m.exec(stdout)?.[1])).toBeGreaterThan(15)
+    expect(stdout).toMatch(/^# fail 0$/m)
+  }
+})

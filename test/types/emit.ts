@@ -1,0 +1,56 @@
+import { execFile } from 'node:child_process'
+import { cp, mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { onTestFinished } from 'vitest'
+
+export const root = fileURLToPath(new URL('../..', import.meta.url))
+export const tsc = join(root, 'node_modules/typescript/bin/tsc')
+
+/** The package.json of this package, or of one that is installed. */
+export async function manifestOf(name?: string): Promise<Manifest> {
+  const folder = name === undefined ? root : join(root, 'node_modules', name)
+  return JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'))
+}
+
+/** What the tests read of a package.json. */
+export interface Manifest {
+  readonly exports: Readonly<Record<string, string | { readonly types: string; readonly default: string }>>
+  readonly dependencies: Readonly<Record<string, string>>
+  readonly peerDependencies: Readonly<Record<string, string>>
+}
+
+/** The packages whose types Better Auth's own declarations name, in endpoints above all. npm installs them beside it. */
+export async function packagesOfBetterAuth(): Promise<string[]> {
+  const manifests = await Promise.all(['better-auth', '@better-auth/core', 'better-call'].map(manifestOf))
+  return [...new Set(manifests.flatMap(({ dependencies }) => Object.keys(dependencies)))]
+}
+
+/** Compiles this package as `npm run build` does, into a folder. */
+export async function emit(outDir: string): Promise<void> {
+  const args = [tsc, '-p', 'tsconfig.build.json', '--outDir', outDir]
+  // Errors are for `npm run typecheck` to report; tsc emits in spite of them.
+  await promisify(execFile)(process.execPath, args, { cwd: root }).catch(() => undefined)
+}
+
+/**
+ * Makes a project that has this package installed as its users have it: what package.json exports, with its dependencies and
+ * peers, and none of the packages that only this project's own development needs. Removed when the test ends.
+ */
+export async function makeProject(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-user-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const installed = join(folder, 'node_modules/countersign')
+  await emit(join(installed, 'dist'))
+  await cp(join(root, 'package.json'), join(installed, 'package.json'))
+  const { dependencies, peerDependencies } = await manifestOf()
+  const names = [...Object.keys({ ...dependencies, ...peerDependencies }), ...(await packagesOfBetterAuth())]
+  for (const name of new Set([...names, '@types/node'])) {
+    const place = join(folder, 'node_modules', name)
+    await mkdir(dirname(place), { recursive: true })
+    await symlink(join(root, 'node_modules', name), place)
+  }
+  return folder
+}

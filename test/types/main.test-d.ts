@@ -1,0 +1,122 @@
+// The assertion is that it compiles, here and in a project that has the package installed (consumer.test.ts).
+import { createServer } from 'node:http'
+import {
+  type Countersign,
+  CountersignError,
+  type CountersignOptions,
+  createCountersign,
+  createLogger,
+  type Ed25519Adapter,
+  type ErrorReason,
+  ed25519Adapter,
+  type Host,
+  type HostUser,
+  type IssuedSession,
+  type Life,
+  type Logger,
+  type NonceStore,
+  type OrderGrant,
+  openStore,
+  optionsFromEnvironment,
+  type Proof,
+  type ProvenIdentity,
+  type RequestContext,
+  type RequestHandler,
+  type ResolveLogin,
+  type Session,
+  type Store,
+  StoreOpenError,
+  type VersionedValue,
+  type WalletAdapter,
+} from 'countersign'
+
+export async function run(): Promise<void> {
+  const options: CountersignOptions = optionsFromEnvironment(process.env)
+  const logger: Logger = createLogger(process.stderr, 'info')
+  const resolveLogin: ResolveLogin = async ({ adapterId, subject }) =>
+    adapterId === 'nimiq' ? { id: `user of ${subject}` } : null
+  const service: Countersign = await createCountersign({ ...options, logger, resolveLogin, adapters: ['nimiq', stamp] })
+  const port: number = await service.listen()
+  const handler: RequestHandler = service.handler
+  createServer(handler).listen(port + 1)
+  const session: Session | undefined = await service.introspect('token')
+  const address: string | undefined = session?.address
+  // @ts-expect-error: a session need not be there.
+  session.address.at(0)
+  // @ts-expect-error: nobody writes to a session.
+  if (session) session.userId = address ?? ''
+  // @ts-expect-error: an option that does not exist.
+  await createCountersign({ trustedOrigin: 'https://app.example' })
+  await service.close()
+}
+
+export async function storeOfOneself(): Promise<CountersignOptions> {
+  const life: Life = { ttlMs: 1000 }
+  // @ts-expect-error: a number is no life; it would leave open what 0 means.
+  const number: Life = 1000
+  try {
+    const store: Store = await openStore('sqlite::memory:')
+    await store.create('key', 'value', life)
+    const found: VersionedValue | undefined = await store.get('key')
+    await store.compareAndSet('key', found?.version ?? 1, 'next', 'forever', { wake: true })
+    return { store, secret: String(number) }
+  } catch (error) {
+    throw error instanceof StoreOpenError ? new Error('see COUNTERSIGN_STORE', { cause: error }) : error
+  }
+}
+
+/** An adapter that knows wallets by their address only, and asks elsewhere. */
+const stamp: WalletAdapter = {
+  id: 'stamp',
+  displayName: 'Stamp',
+  async verify(message: string, { signatureHex, address }: Proof): Promise<ProvenIdentity | undefined> {
+    if (address === undefined) throw new CountersignError('INVALID_REQUEST', 'Name the address')
+    if (signatureHex.length !== message.length) return undefined
+    return { adapterId: 'stamp', subject: address, publicKeyHex: '', address }
+  },
+  sameAddress: (a, b) => a === b,
+}
+
+export const framed: Ed25519Adapter = ed25519Adapter({
+  id: 'framed',
+  displayName: 'Framed',
+  signedBytes: (message) => new TextEncoder().encode(message),
+  deriveAddress: (publicKey) => String(publicKey.length),
+  sameAddress: (a, b) => a === b,
+})
+
+/** A host written elsewhere. */
+export class OwnHost implements Host {
+  async resolveUser({ adapterId, subject }: ProvenIdentity): Promise<HostUser> {
+    return { id: `${adapterId}:${subject}` }
+  }
+  async createSession(
+    user: HostUser,
+    identity: ProvenIdentity,
+    request: RequestContext,
+    order?: OrderGrant,
+  ): Promise<IssuedSession> {
+    const { adapterId, publicKeyHex, address } = identity
+    const { ip = '', userAgent } = request
+    const orderId = order === undefined ? {} : { orderId: order.orderId }
+    const times = { createdAt: 0, expiresAt: 1 }
+    const session = { id: '', userId: user.id, adapterId, publicKeyHex, address, ...times, ...orderId, ip, userAgent }
+    return { token: '', session, cookies: [] }
+  }
+  async currentSession(request: RequestContext): Promise<never> {
+    const reason: ErrorReason = request.headers.has('cookie') ? 'SESSION_INVALID' : 'SESSION_REQUIRED'
+    throw new CountersignError(reason, 'Sign in', { retryAfterMs: 1000, metadata: { origin: request.origin ?? '' } })
+  }
+  async signOut(): Promise<readonly string[]> {
+    return []
+  }
+  async listSessions(): Promise<Session[]> {
+    return []
+  }
+  async revokeSession(): Promise<boolean> {
+    return false
+  }
+  async introspect(): Promise<undefined> {}
+}
+
+export const nonces: NonceStore | undefined = undefined as CountersignOptions['nonceStore']
