@@ -154,7 +154,14 @@ function checkOut(commit: string): string {
     rmSync(parent, { recursive: true, force: true })
   })
   git('worktree', 'add', '--quiet', '--detach', folder, commit)
-  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+  if (git('diff', '--name-only', commit, '--', 'package-lock.json') === '') {
+    symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+  } else {
+    execFileSync('npm', ['ci', '--ignore-scripts', '--loglevel=error'], {
+      cwd: folder,
+      stdio: ['ignore', 'ignore', 'inherit'],
+    })
+  }
   return folder
 }
 
