@@ -1,18 +1,16 @@
 import { METHODS } from 'node:http'
+import { constants } from 'node:http2'
 import type { ConnectRouter } from '@connectrpc/connect'
 import type { Settings } from '../config.ts'
 import { CountersignError } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
 import { readRequest } from '../request.ts'
-import { registerMethods } from '../rpc/connect.ts'
 import { toFailure } from '../rpc/errors.ts'
 import type { CallObserver, CallOutcome, Invoker } from '../rpc/invoke.ts'
 import { isUnary, type Method } from '../rpc/methods.ts'
-import { ConnectNode } from './connect-node.ts'
-import { isLean, serveConnectUnary } from './connect-unary.ts'
+import { connectNodeRoutes } from './connect-node.ts'
 import { applyCors } from './cors.ts'
-import { isLeanGrpc, serveGrpcUnary } from './grpc-unary.ts'
 import {
   authorityOf,
   type NodeRequest,
@@ -23,11 +21,13 @@ import {
   rawStream,
   type StreamHandler,
 } from './node-request.ts'
+import { ResponseOutput, StreamOutput } from './output.ts'
 import { createPages } from './pages.ts'
 import { type RestEndpoint, restEndpoints } from './rest/endpoints.ts'
 import { serveEvents } from './rest/events.ts'
 import { sendFailure, sendJson, serveRest } from './rest/serve.ts'
 import { type Exchange, type Route, requireHttpMethod } from './route.ts'
+import { serveRpc } from './serve-rpc.ts'
 import { wireOf } from './wire.ts'
 
 /** What the request handler is made of. */
@@ -51,7 +51,7 @@ export interface AppParts {
 export interface App {
   /** Serves a request: what every request has in common, then one look at the routing table. */
   readonly serve: RequestHandler
-  /** Serves the HTTP/2 streams that need no request and response objects: plain unary gRPC calls. */
+  /** Serves the HTTP/2 streams that need no request and response objects: gRPC calls. */
   readonly takeStream: StreamHandler
 }
 
@@ -80,39 +80,34 @@ function requestHandler(parts: AppParts): RequestHandler {
   }
 }
 
-function streamHandler({ settings, methods, invoker }: AppParts): StreamHandler {
-  const unary = new Map(methods.filter(isUnary).map((method) => [`/${method.name}`, method]))
+function streamHandler({ settings, methods, invoker, log }: AppParts): StreamHandler {
+  const byPath = new Map(methods.map((method) => [`/${method.name}`, method]))
   return (stream, headers) => {
-    const method = unary.get(headers[':path'] ?? '')
+    const method = byPath.get(headers[':path'] ?? '')
     if (method === undefined || headers[':method'] !== 'POST') return false
     const wire = wireOf(headers['content-type'])
-    if (wire === undefined || !isLeanGrpc(wire) || !isAuthority(headers[':authority'] ?? '')) return false
+    if (wire?.protocol !== 'grpc' || !isAuthority(headers[':authority'] ?? '')) return false
     const context = readRequest(rawStream(stream, headers), settings.trustProxy)
-    void serveGrpcUnary(method, wire, stream, headers, context, invoker)
+    const output = new StreamOutput(stream)
+    serveRpc(method, { wire, headers, body: stream, context, output }, invoker).catch((cause: unknown) => {
+      log.error('answer not written', { method: method.name, cause: String(cause) })
+      stream.close(constants.NGHTTP2_INTERNAL_ERROR)
+    })
     return true
   }
 }
 
 /** Finds the route of a path. All paths but those of pages are in one table. */
 function routingTable(parts: AppParts): (path: string) => Route {
-  const { settings, methods, invoker, observe } = parts
+  const { settings, methods, observe } = parts
   const table = new Map<string, Route>()
   const add = (path: string, route: Route): void => {
     if (table.has(path)) throw new TypeError(`two routes have the path ${path}; change basePath or endpointPrefix`)
     table.set(path, route)
   }
-  const connect = new ConnectNode((router) => {
-    registerMethods(router, methods, invoker)
-    parts.registerForeign(router)
-  })
-  for (const method of methods) add(`/${method.name}`, rpcRoute(method, connect, parts))
-  for (const path of connect.paths) {
-    if (!table.has(path))
-      add(
-        path,
-        observed(path.slice(1), observe, (exchange) => connect.serveForeign(exchange)),
-      )
-  }
+  for (const method of methods) add(`/${method.name}`, rpcRoute(method, parts))
+  for (const [path, serve] of connectNodeRoutes(parts.registerForeign))
+    add(path, observed(path.slice(1), observe, serve))
   for (const [path, endpoints] of Map.groupBy(restEndpoints(settings), (endpoint) => endpoint.path)) {
     add(path, restRoute(path, endpoints, parts))
   }
@@ -138,10 +133,10 @@ function routingTable(parts: AppParts): (path: string) => Route {
   }
 }
 
-/** An RPC at its own path: by the lean path if that can take the call, else by connect-node. */
-function rpcRoute(method: Method, connect: ConnectNode, { invoker, observe, log }: AppParts): Route {
+/** An RPC at its own path. */
+function rpcRoute(method: Method, { invoker, observe }: AppParts): Route {
   return async (exchange) => {
-    const { request, response } = exchange
+    const { request, response, context } = exchange
     if (refuseHttpMethod(exchange, method.name, ['POST'], observe)) return
     const wire = wireOf(request.headers['content-type'])
     if (wire === undefined || (wire.protocol === 'connect' && wire.enveloped === isUnary(method))) {
@@ -153,12 +148,8 @@ function rpcRoute(method: Method, connect: ConnectNode, { invoker, observe, log 
       const failure = new CountersignError('INVALID_REQUEST', 'The Host header is malformed')
       return refuse(exchange, method.name, failure, observe)
     }
-    if (isUnary(method) && isLean(wire, request)) return await serveConnectUnary(method, wire, exchange, invoker)
-    connect.serve(method, wire, exchange).catch((cause: unknown) => {
-      // By then the observer has been told how the call ended. What is left is an answer that could not be written.
-      if (!response.headersSent) refuse(exchange, method.name, toFailure(cause), observe)
-      else log.debug('answer not written', { method: method.name, cause: String(cause) })
-    })
+    const output = new ResponseOutput(response)
+    await serveRpc(method, { wire, headers: request.headers, body: request, context, output }, invoker)
   }
 }
 

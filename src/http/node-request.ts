@@ -5,6 +5,7 @@ import type {
   Http2ServerResponse,
   ServerHttp2Stream,
 } from 'node:http2'
+import type { Readable } from 'node:stream'
 import { CountersignError } from '../errors.ts'
 import type { RawHeaders, RawRequest } from '../request.ts'
 
@@ -74,29 +75,30 @@ export function bodyTooLarge(): CountersignError {
 }
 
 /** Reads a request's body. REQUEST_TOO_LARGE as soon as it is known to be longer than `maxBytes`. */
-export function readBody(request: NodeRequest, maxBytes: number = maxBodyBytes): Promise<Buffer> {
+export function readBody(
+  body: Readable,
+  headers: IncomingHttpHeaders,
+  maxBytes: number = maxBodyBytes,
+): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const tooLarge = (): void => {
-      request.removeAllListeners('data')
-      // The rest is read and dropped, so that the client can finish sending and then hear the answer.
-      request.resume()
+    // What comes after the limit is read and dropped, so that the client can finish sending and then hear the answer.
+    if (Number(headers['content-length'] ?? 0) > maxBytes) {
+      body.resume()
       reject(bodyTooLarge())
+      return
     }
-    if (Number(request.headers['content-length'] ?? 0) > maxBytes) return tooLarge()
     const chunks: Buffer[] = []
     let size = 0
-    request.on('data', (chunk: Buffer) => {
+    body.on('data', (chunk: Buffer) => {
       size += chunk.length
-      if (size > maxBytes) return tooLarge()
-      chunks.push(chunk)
+      if (size > maxBytes) reject(bodyTooLarge())
+      else chunks.push(chunk)
     })
-    request.on('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)))
-    const gone = (): void => {
-      // A request closes after it was read as well.
-      if (!request.complete) reject(new CountersignError('INVALID_REQUEST', 'The request ended before its body did'))
-    }
-    request.on('error', gone)
-    request.on('close', gone)
+    body.on('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)))
+    // After the end, these change nothing.
+    const gone = (): void => reject(new CountersignError('INVALID_REQUEST', 'The request ended before its body did'))
+    body.on('error', gone)
+    body.on('close', gone)
   })
 }
 
@@ -117,13 +119,4 @@ export function send(response: NodeResponse, status: number, headers: Headers, b
   response.statusCode = status
   // The two classes' end() differ in what they return, which TypeScript cannot call through a union.
   ;(response as ServerResponse).end(body)
-}
-
-/** A signal that aborts when the client goes before the response is complete. */
-export function clientGone(response: NodeResponse): AbortSignal {
-  const controller = new AbortController()
-  response.on('close', () => {
-    if (!response.writableFinished) controller.abort()
-  })
-  return controller.signal
 }

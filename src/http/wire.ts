@@ -125,6 +125,13 @@ export const envelopeBytes = 5
 
 const compressedFlag = 1
 
+/** Largest body that can hold a message of {@link maxBodyBytes}, bytes. */
+export function maxBytesOnTheWire({ enveloped, base64 }: Wire): number {
+  const maxBytes = enveloped ? maxBodyBytes + envelopeBytes : maxBodyBytes
+  // Padding may come after each of several pieces.
+  return base64 ? Math.ceil((maxBytes * 4) / 3) + 64 : maxBytes
+}
+
 function isCompressedEnvelope(bytes: Buffer): boolean {
   if (bytes.length === 0) throw malformed('has no message')
   if (bytes.length < envelopeBytes) throw malformed('ends before its message')

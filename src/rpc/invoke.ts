@@ -102,7 +102,7 @@ export class Invoker {
     try {
       if (deadline.passed) throw new CallEnded('deadline_exceeded')
       const input = await this.#admit(invocation)
-      yield* handler.handle(input, { ...call, signal: deadline.signal })
+      yield* handler.handle(input, deadline.signal === call.signal ? call : withSignal(call, deadline.signal))
       if (deadline.passed) throw new CallEnded('deadline_exceeded')
       if (!call.signal.aborted) outcome = 'ok'
     } catch (thrown) {
@@ -139,6 +139,11 @@ export class Invoker {
     const { protocol, request } = call
     this.#observe({ method: name, protocol, request, outcome, durationMs: performance.now() - startedAt })
   }
+}
+
+/** The parts are named, because those of a call can be accessors of its class, which a spread does not copy. */
+function withSignal({ protocol, request, responseHeaders, timeoutMs }: Call, signal: AbortSignal): Call {
+  return { protocol, request, responseHeaders, timeoutMs, signal }
 }
 
 type AnyInvocation = Pick<Invocation<unknown, DescMessage>, 'name' | 'call'>

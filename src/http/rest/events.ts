@@ -1,20 +1,14 @@
-import { once } from 'node:events'
-import type { MessageInitShape } from '@bufbuild/protobuf'
-import {
-  WatchOrderRequestSchema,
-  type WatchOrderResponseSchema,
-} from '../../../gen/server/countersign/v1/order_service_pb.ts'
+import { WatchOrderRequestSchema } from '../../../gen/server/countersign/v1/order_service_pb.ts'
 import { toFailure } from '../../rpc/errors.ts'
 import type { Invoker } from '../../rpc/invoke.ts'
 import type { StreamMethod } from '../../rpc/methods.ts'
-import { clientGone, type NodeResponse } from '../node-request.ts'
+import { HttpCall } from '../http-call.ts'
+import { ResponseOutput, writeAll } from '../output.ts'
 import type { Exchange } from '../route.ts'
 import { encodeEvent, eventStreamHeaders } from './event-stream.ts'
 import type { ReadJson } from './input.ts'
 import { inputFromRest } from './json.ts'
 import { sendFailure } from './serve.ts'
-
-type Event = MessageInitShape<typeof WatchOrderResponseSchema>
 
 /**
  * Serves an order's events as server-sent events: see `encodeEvent`. A client that comes back after the terminal event
@@ -27,37 +21,28 @@ export async function serveEvents(
   invoker: Invoker,
 ): Promise<void> {
   const { response, context } = exchange
-  const signal = clientGone(response)
+  const output = new ResponseOutput(response)
+  const call = new HttpCall('rest', context, output.answering)
   const events = invoker.stream({
     name: watchOrder.name,
     schema: WatchOrderRequestSchema,
     handler: watchOrder,
-    call: { protocol: 'rest', request: context, responseHeaders: new Headers(), signal },
+    call,
     readInput: async () => inputFromRest(WatchOrderRequestSchema, await input(exchange)),
   })
-  try {
-    // There is always a first event at once. Until then, a failure can still be an HTTP status.
-    const first = await events.next()
-    if (first.done) {
-      response.statusCode = 204
-      response.end()
-      return
-    }
-    response.statusCode = 200
-    for (const [name, value] of Object.entries(eventStreamHeaders)) response.setHeader(name, value)
-    await writeEvent(response, first.value, signal)
-    for await (const event of events) await writeEvent(response, event, signal)
-    response.end()
-  } catch (thrown) {
-    if (!response.headersSent) return sendFailure(response, toFailure(thrown))
-    // The headers are sent, so the stream just ends. The client comes back with Last-Event-ID and gets the error then.
-    await events.return(undefined)
-    response.end()
+  let begun = false
+  const begin = (): void => {
+    output.begin(eventStreamHeaders)
+    begun = true
   }
-}
-
-async function writeEvent(response: NodeResponse, event: Event, signal: AbortSignal): Promise<void> {
-  // The two classes' write() differ in their other parameters, which TypeScript cannot call through a union.
-  const more = (response as { write(text: string): boolean }).write(encodeEvent(event))
-  if (!more) await once(response, 'drain', { signal })
+  try {
+    // Until the first event, a failure can still be an HTTP status.
+    await writeAll(events, encodeEvent, output, call.signal, begin)
+    if (begun) output.end()
+    else output.send({ status: 204, headers: {} })
+  } catch (thrown) {
+    if (!begun) sendFailure(response, toFailure(thrown))
+    // The headers are sent, so the stream just ends. The client comes back with Last-Event-ID and gets the error then.
+    else output.end()
+  }
 }

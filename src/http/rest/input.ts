@@ -10,7 +10,7 @@ export type ReadJson = (exchange: Exchange) => Promise<JsonValue> | JsonValue
 
 /** Input of a POST: the body, a JSON object. An empty body counts as an empty object. */
 export async function jsonBody({ request }: Exchange): Promise<JsonValue> {
-  const body = await readBody(request)
+  const body = await readBody(request, request.headers)
   if (body.length === 0) return {}
   if (!isJson(request)) {
     throw new CountersignError('INVALID_REQUEST', 'Send JSON, with the header content-type: application/json')

@@ -3,7 +3,8 @@ import type { CountersignError } from '../../errors.ts'
 import { retryAfterSeconds, toFailure } from '../../rpc/errors.ts'
 import type { Invoker } from '../../rpc/invoke.ts'
 import type { UnaryMethod } from '../../rpc/methods.ts'
-import { clientGone, type NodeResponse, send } from '../node-request.ts'
+import { answeringOf, HttpCall } from '../http-call.ts'
+import { type NodeResponse, send } from '../node-request.ts'
 import type { Exchange } from '../route.ts'
 import type { ReadJson } from './input.ts'
 import { inputFromRest, restFromOutput } from './json.ts'
@@ -17,17 +18,17 @@ export async function serveRest(
 ): Promise<void> {
   const { response, context } = exchange
   const { name, desc } = method
-  const headers = new Headers()
+  const call = new HttpCall('rest', context, answeringOf(response))
   try {
     const json = await invoker.unary({
       name,
       schema: desc.input,
       handler: method,
-      call: { protocol: 'rest', request: context, responseHeaders: headers, signal: clientGone(response) },
+      call,
       readInput: async () => inputFromRest(desc.input, await input(exchange)),
       write: (reply) => restFromOutput(desc.output, reply),
     })
-    sendJson(response, 200, headers, json)
+    sendJson(response, 200, call.headersSet ?? new Headers(), json)
   } catch (thrown) {
     sendFailure(response, toFailure(thrown))
   }

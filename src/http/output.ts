@@ -1,0 +1,124 @@
+import { once } from 'node:events'
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { ServerHttp2Stream } from 'node:http2'
+import { type Answering, answeringOf } from './http-call.ts'
+import type { NodeResponse } from './node-request.ts'
+
+/** A complete answer. */
+export interface Answer {
+  readonly status: number
+  readonly headers: OutgoingHttpHeaders
+  readonly body?: string | Uint8Array | undefined
+  readonly trailers?: OutgoingHttpHeaders | undefined
+}
+
+/** Where an answer goes. To write to a client that has gone does nothing. */
+export interface Output {
+  readonly answering: Answering
+  /** Sends a complete answer. */
+  send(answer: Answer): void
+  /** Begins an answer that is written in pieces. */
+  begin(headers: OutgoingHttpHeaders): void
+  /** Whether to write on at once; if not, wait for 'drain'. */
+  write(bytes: Uint8Array | string): boolean
+  /** Ends an answer that was begun. */
+  end(body?: string | Uint8Array, trailers?: OutgoingHttpHeaders): void
+}
+
+/** Writes to a response object. */
+export class ResponseOutput implements Output {
+  readonly answering: Answering
+  // The two classes' methods differ in their other parameters, which TypeScript cannot call through a union.
+  readonly #response: ServerResponse
+
+  constructor(response: NodeResponse) {
+    this.answering = answeringOf(response)
+    this.#response = response as ServerResponse
+  }
+
+  send({ status, headers, body, trailers }: Answer): void {
+    if (this.#response.headersSent || this.#isOver) return
+    const sized = trailers === undefined ? { ...headers, 'content-length': Buffer.byteLength(body ?? '') } : headers
+    this.#response.writeHead(status, sized)
+    this.end(body, trailers)
+  }
+
+  begin(headers: OutgoingHttpHeaders): void {
+    if (!this.#isOver) this.#response.writeHead(200, headers)
+  }
+
+  write(bytes: Uint8Array | string): boolean {
+    return this.#isOver || this.#response.write(bytes)
+  }
+
+  end(body?: string | Uint8Array, trailers?: OutgoingHttpHeaders): void {
+    if (this.#isOver) return
+    if (trailers !== undefined) this.#response.addTrailers(trailers)
+    this.#response.end(body)
+  }
+
+  get #isOver(): boolean {
+    return this.answering.closed || this.#response.writableEnded
+  }
+}
+
+/** Writes to a stream of HTTP/2, without a response object. */
+export class StreamOutput implements Output {
+  readonly answering: ServerHttp2Stream
+
+  constructor(stream: ServerHttp2Stream) {
+    this.answering = stream
+  }
+
+  /** An answer without a body is one HEADERS frame, its trailers included ("Trailers-Only" in gRPC). */
+  send({ status, headers, body, trailers }: Answer): void {
+    if (this.#isOver || this.answering.headersSent) return
+    if (body === undefined) {
+      this.answering.respond({ ':status': status, ...headers, ...trailers }, { endStream: true })
+    } else {
+      this.#respond(status, headers)
+      this.end(body, trailers)
+    }
+  }
+
+  begin(headers: OutgoingHttpHeaders): void {
+    if (!this.#isOver) this.#respond(200, headers)
+  }
+
+  write(bytes: Uint8Array | string): boolean {
+    return this.#isOver || this.answering.write(bytes)
+  }
+
+  end(body?: string | Uint8Array, trailers: OutgoingHttpHeaders = {}): void {
+    if (this.#isOver) return
+    this.answering.once('wantTrailers', () => this.answering.sendTrailers(trailers))
+    this.answering.end(body)
+  }
+
+  #respond(status: number, headers: OutgoingHttpHeaders): void {
+    this.answering.respond({ ':status': status, ...headers }, { waitForTrailers: true })
+  }
+
+  get #isOver(): boolean {
+    return this.answering.closed || this.answering.destroyed || this.answering.writableEnded
+  }
+}
+
+/**
+ * Writes what a stream yields as it comes, and no faster than the client reads. Calls `begin` before the first. Rejects as the
+ * stream does, and if the client goes while it is waited for.
+ */
+export async function writeAll<T>(
+  items: AsyncIterable<T>,
+  encode: (item: T) => Uint8Array | string,
+  output: Output,
+  signal: AbortSignal,
+  begin: () => void,
+): Promise<void> {
+  let begun = false
+  for await (const item of items) {
+    if (!begun) begin()
+    begun = true
+    if (!output.write(encode(item))) await once(output.answering, 'drain', { signal })
+  }
+}
