@@ -29,7 +29,8 @@ export const differences: readonly Difference[] = [
   {
     why: 'A compression is named only by an answer that is in it: gRPC\u2019s C library fails on one that is named without need.',
     fields: ['header grpc-encoding', 'header connect-content-encoding'],
-    when: ({ ours }) => ours[('header grpc-encoding', 'header connect-content-encoding')] === undefined,
+    when: ({ ours }) =>
+      ours['header grpc-encoding'] === undefined && ours['header connect-content-encoding'] === undefined,
   },
   {
     why: 'Every answer tells browsers not to guess its type, and caches that it depends on the Origin header.',
