@@ -94,9 +94,15 @@ export function readBody(
       if (size > maxBytes) reject(bodyTooLarge())
       else chunks.push(chunk)
     })
-    body.on('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)))
-    // After the end, these change nothing.
-    const gone = (): void => reject(new CountersignError('INVALID_REQUEST', 'The request ended before its body did'))
+    let isComplete = false
+    body.on('end', () => {
+      isComplete = true
+      resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks))
+    })
+    const gone = (): void => {
+      // A body closes after its end as well.
+      if (!isComplete) reject(new CountersignError('INVALID_REQUEST', 'The request ended before its body did'))
+    }
     body.on('error', gone)
     body.on('close', gone)
   })
