@@ -1,20 +1,17 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { create, type JsonValue, toBinary } from '@bufbuild/protobuf'
-import { connectNodeAdapter } from '@connectrpc/connect-node'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
-import type { Countersign } from '../../src/index.ts'
 import { sendRaw } from '../support/raw-http.ts'
 import { rest } from '../support/rest.ts'
 import { readRpcAnswer } from '../support/rpc-answer.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
-import { differencesOf, type Fields, fieldsOf } from './differential/compare.ts'
+import { type Fields, fieldsOf } from './differential/compare.ts'
 import { differences, type Pair } from './differential/differences.ts'
 import { inParallel, makeFixture } from './differential/fixture.ts'
+import { isChance, Judge } from './differential/judge.ts'
 import { ignoreTimeoutOverflows } from './differential/quiet.ts'
+import { startReference } from './differential/reference.ts'
 import { type Fixture, methodOf, mixedPlans, type Plan, requestOf, simplePlans } from './differential/requests.ts'
 
 ignoreTimeoutOverflows()
@@ -28,39 +25,26 @@ test('the service answers as connect-node does, but for the differences that are
 }, async () => {
   const { url, service } = await startService()
   const port = Number(new URL(url).port)
-  const referencePort = await startReference(service)
+  const referencePort = await startReference(service, 'HTTP/1.1')
   const fixture = await makeFixture(url)
   const unexplained: unknown[] = []
-  const used = new Set<string>()
+  const judge = new Judge(differences)
   const check = async (plan: Plan): Promise<void> => {
     const [ours, theirs] = await Promise.all([ask(port, plan, fixture), ask(referencePort, plan, fixture)])
     const pair: Pair = { plan, ours, theirs }
-    if (isChance(pair)) return
-    let left = differencesOf(ours, theirs)
-    if (left.length === 0) return
-    for (const { why, fields, when } of differences) {
-      const covers = (field: string): boolean => fields === 'all' || fields.includes(field)
-      if (!left.some(covers) || !when(pair)) continue
-      used.add(why)
-      left = left.filter((field) => !covers(field))
-    }
-    if (left.length === 0) return
-    const shown = (answer: Fields) => Object.fromEntries(left.map((field) => [field, answer[field]]))
-    unexplained.push({ plan, ours: shown(ours), theirs: shown(theirs) })
+    const found = isChance(pair) ? undefined : judge.unexplained(pair)
+    if (found !== undefined) unexplained.push(found)
   }
   const plans = [...simplePlans(), ...mixedPlans(seed, mixedCount)]
   await inParallel(plans, check)
   expect(unexplained.slice(0, 5), `unexplained, seed ${seed}: ${unexplained.length} of ${plans.length}`).toEqual([])
-  expect(
-    differences.map(({ why }) => why).filter((why) => !used.has(why)),
-    'listed, but not found any more: take it out of the list',
-  ).toEqual([])
+  expect(judge.unused, 'listed, but not found any more: take it out of the list').toEqual([])
 })
 
 test('a sign-in that succeeds has the same answer both ways, but for what is drawn at random', async () => {
   const { url, service } = await startService()
   const port = Number(new URL(url).port)
-  const referencePort = await startReference(service)
+  const referencePort = await startReference(service, 'HTTP/1.1')
   for (const type of ['application/json', 'application/proto']) {
     const shapes = []
     for (const to of [port, referencePort]) {
@@ -106,32 +90,7 @@ function shapeOf(json: JsonValue): JsonValue {
   return Object.fromEntries(Object.entries(json).map(([name, value]) => [name, shapeOf(value)]))
 }
 
-/** connect-node's own adapter over the same handlers, with the same limit on bodies. */
-async function startReference(service: Countersign): Promise<number> {
-  const adapter = connectNodeAdapter({ routes: service.routes, readMaxBytes: 64 * 1024, maxTimeoutMs: 15 * 60_000 })
-  const server = createServer((request, response) => {
-    try {
-      adapter(request, response)
-    } catch {
-      // connect-node throws at a host that makes no URL, which would end the process.
-      response.writeHead(500, { 'x-threw': 'yes' }).end()
-    }
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return (server.address() as AddressInfo).port
-}
-
 async function ask(port: number, plan: Plan, fixture: Fixture): Promise<Fields> {
   const answer = await sendRaw(port, requestOf(plan, fixture))
   return fieldsOf(answer && readRpcAnswer(answer, methodOf(plan)))
-}
-
-/** Whether a deadline of one millisecond passed first. It is chance which of the two answers comes. */
-function isChance({ plan, ours, theirs }: Pair): boolean {
-  return plan.timeout === '1' && [ours.code, theirs.code].includes('deadline_exceeded')
 }
