@@ -17,7 +17,7 @@ import { RateLimiter } from './rate-limit.ts'
 import { createApi } from './rpc/api.ts'
 import { callLog } from './rpc/call-log.ts'
 import { registerMethods } from './rpc/connect.ts'
-import { registerHealth } from './rpc/health.ts'
+import { healthMethods } from './rpc/health.ts'
 import { Invoker } from './rpc/invoke.ts'
 import type { Method } from './rpc/methods.ts'
 import { Nonces } from './sign-in/nonce.ts'
@@ -155,15 +155,13 @@ class Service implements Countersign {
     const observe = callLog(log)
     const invoker = new Invoker(settings.rateLimit ? new RateLimiter() : undefined, observe)
     const ready = () => store.ping()
+    const health = { services: servicesOf(methods), ready, shutdown: this.#shutdown.signal }
     this.routes = (router) => registerMethods(router, methods, invoker)
     const app = createApp({
       settings,
-      methods,
+      methods: [...methods, ...healthMethods(health)],
       invoker,
       observe,
-      registerForeign: (router) => {
-        registerHealth(router, { services: servicesOf(methods), ready, shutdown: this.#shutdown.signal })
-      },
       origins,
       ready,
       shutdownSignal: this.#shutdown.signal,

@@ -113,13 +113,21 @@ export function internalError(cause: unknown): CountersignError {
   })
 }
 
-/** A call that ended early: its deadline passed, or its caller left. It has no reason. */
+/** How a call can end that has no reason, with what its caller is told. */
+const endings = {
+  deadline_exceeded: 'The deadline of the call has passed',
+  canceled: 'The caller left before the call was over',
+  // gRPC's health check asks for it.
+  not_found: 'This server has no service of this name',
+} as const
+
+/** A call that ended without a reason: its deadline passed, its caller left, or a protocol that is not ours asks for a bare code. */
 export class CallEnded extends Error {
   override readonly name = 'CallEnded'
-  readonly code: 'deadline_exceeded' | 'canceled'
+  readonly code: keyof typeof endings
 
-  constructor(code: 'deadline_exceeded' | 'canceled') {
-    super(code === 'canceled' ? 'The caller left before the call was over' : 'The deadline of the call has passed')
+  constructor(code: keyof typeof endings) {
+    super(endings[code])
     this.code = code
   }
 }

@@ -1,6 +1,5 @@
 import { METHODS } from 'node:http'
 import { constants } from 'node:http2'
-import type { ConnectRouter } from '@connectrpc/connect'
 import type { Settings } from '../config.ts'
 import { CountersignError } from '../errors.ts'
 import type { Logger } from '../log.ts'
@@ -9,7 +8,6 @@ import { readRequest } from '../request.ts'
 import { toFailure } from '../rpc/errors.ts'
 import type { CallObserver, CallOutcome, Invoker } from '../rpc/invoke.ts'
 import { isUnary, type Method } from '../rpc/methods.ts'
-import { connectNodeRoutes } from './connect-node.ts'
 import { applyCors } from './cors.ts'
 import {
   authorityOf,
@@ -33,13 +31,11 @@ import { wireOf } from './wire.ts'
 /** What the request handler is made of. */
 export interface AppParts {
   readonly settings: Settings
-  /** Every RPC with its handler. */
+  /** Every RPC with its handler, the health check's included. */
   readonly methods: readonly Method[]
   readonly invoker: Invoker
-  /** Told of every call that no RPC takes: health, pages, and refusals before an RPC is known. */
+  /** Told of every request that no RPC takes: `/healthz`, pages, and refusals before an RPC is known. */
   readonly observe: CallObserver
-  /** Registers what else connect-node serves, such as the health check. */
-  readonly registerForeign: (router: ConnectRouter) => void
   readonly origins: OriginPolicy
   /** Resolves if the store answers. */
   readonly ready: () => Promise<void>
@@ -106,8 +102,6 @@ function routingTable(parts: AppParts): (path: string) => Route {
     table.set(path, route)
   }
   for (const method of methods) add(`/${method.name}`, rpcRoute(method, parts))
-  for (const [path, serve] of connectNodeRoutes(parts.registerForeign))
-    add(path, observed(path.slice(1), observe, serve))
   for (const [path, endpoints] of Map.groupBy(restEndpoints(settings), (endpoint) => endpoint.path)) {
     add(path, restRoute(path, endpoints, parts))
   }

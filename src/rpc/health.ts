@@ -1,9 +1,10 @@
-import { Code, ConnectError, type ConnectRouter } from '@connectrpc/connect'
 import {
   Health,
   HealthCheckResponse_ServingStatus as ServingStatus,
 } from '../../gen/server/grpc/health/v1/health_pb.ts'
+import { CallEnded } from '../errors.ts'
 import { turns } from '../timing/turns.ts'
+import { type Method, methodsOf } from './methods.ts'
 
 /** What the health service reports on. */
 export interface HealthSource {
@@ -31,7 +32,7 @@ const repeatIntervalMs = 30_000
 const stoppingStreamMs = 1_000
 
 /**
- * Registers grpc.health.v1.Health, which gRPC's clients, load balancers and Kubernetes ask. It says what `/readyz`
+ * grpc.health.v1.Health, which gRPC's clients, load balancers and Kubernetes ask. It says what `/readyz`
  * says: SERVING while the store answers, NOT_SERVING while it does not and from the moment the server begins to stop.
  * The empty service name stands for the whole server.
  *
@@ -41,23 +42,31 @@ const stoppingStreamMs = 1_000
  *
  * Source: https://github.com/grpc/grpc/blob/master/doc/health-checking.md
  */
-export function registerHealth(router: ConnectRouter, source: HealthSource): void {
+export function healthMethods(source: HealthSource): readonly Method[] {
   const health = new ServerHealth(source)
   const isKnown = (service: string): boolean => service === '' || source.services.includes(service)
-  router.service(Health, {
-    check: async ({ service }) => {
-      if (!isKnown(service)) throw new ConnectError('This server has no service of this name', Code.NotFound)
-      return { status: await health.probe() }
+  // Load balancers ask often, and however many ask, the store is asked by one at a time.
+  const limit = 'unlimited'
+  return methodsOf(Health, {
+    check: {
+      limit,
+      async handle({ service }) {
+        if (!isKnown(service)) throw new CallEnded('not_found')
+        return { status: await health.probe() }
+      },
     },
-    list: async () => {
-      const status = await health.probe()
-      return { statuses: Object.fromEntries(['', ...source.services].map((service) => [service, { status }])) }
+    list: {
+      limit,
+      async handle() {
+        const status = await health.probe()
+        return { statuses: Object.fromEntries(['', ...source.services].map((service) => [service, { status }])) }
+      },
     },
-    async *watch({ service }, { signal, responseHeader }) {
-      // The messages are too small to be compressed anyway, and the health checking of gRPC's C core (1.51, in Debian
-      // 12) crashes on an answer that names a compression.
-      responseHeader.delete('grpc-encoding')
-      for await (const status of health.watch(isKnown(service), signal)) yield { status }
+    watch: {
+      limit,
+      async *handle({ service }, { signal }) {
+        for await (const status of health.watch(isKnown(service), signal)) yield { status }
+      },
     },
   })
 }
@@ -100,8 +109,7 @@ class ServerHealth {
 
   /**
    * Yields the status of a service that is known here, or SERVICE_UNKNOWN; then each change. A watcher that reads
-   * slowly gets the newest status, not every one in between. Ends when the server stops or the watcher leaves; rejects
-   * with deadline_exceeded when the caller's deadline has passed.
+   * slowly gets the newest status, not every one in between. Ends when the server stops or the signal aborts.
    */
   async *watch(known: boolean, signal: AbortSignal): AsyncGenerator<ServingStatus, void, undefined> {
     const sleep = new Sleep()
@@ -135,8 +143,6 @@ class ServerHealth {
       if (stopping && now >= endsAt) return
       await sleep.atMost((stopping ? endsAt : repeatAt) - now)
     }
-    const { reason } = signal
-    if (reason instanceof ConnectError && reason.code === Code.DeadlineExceeded) throw reason
   }
 
   #addWatcher(wake: () => void): void {

@@ -3,6 +3,7 @@ import { create, toBinary } from '@bufbuild/protobuf'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { OrderService } from '../../gen/server/countersign/v1/order_service_pb.ts'
 import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
+import { Health } from '../../gen/server/grpc/health/v1/health_pb.ts'
 import type { CountersignOptions } from '../../src/index.ts'
 import { openStore } from '../../src/store/open.ts'
 import { keptLog, type LogLine } from '../support/log-lines.ts'
@@ -59,6 +60,11 @@ describe('a message that cannot be read is the caller\u2019s mistake', () => {
     [
       'an emoji in place of JSON, over gRPC-Web',
       (url) => callRaw(url, issueNonce, 'application/grpc-web+json', envelope(Buffer.from('\u{1f600}{}'))),
+    ],
+    ['bytes, to the health check', (url) => callRaw(url, Health.method.check, 'application/proto', undecodable)],
+    [
+      'an emoji in place of JSON, to the health check over gRPC',
+      (url) => callRaw(url, Health.method.watch, 'application/grpc+json', envelope(Buffer.from('\u{1f600}{}'))),
     ],
     ['bytes, over gRPC', (url) => callRaw(url, issueNonce, 'application/grpc', envelope(undecodable))],
     [

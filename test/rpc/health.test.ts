@@ -5,7 +5,9 @@ import {
   Health,
   HealthCheckResponse_ServingStatus as ServingStatus,
 } from '../../gen/server/grpc/health/v1/health_pb.ts'
-import { registerHealth } from '../../src/rpc/health.ts'
+import { registerMethods } from '../../src/rpc/connect.ts'
+import { healthMethods } from '../../src/rpc/health.ts'
+import { Invoker } from '../../src/rpc/invoke.ts'
 import { openStore } from '../../src/store/open.ts'
 
 const { SERVING, NOT_SERVING, SERVICE_UNKNOWN } = ServingStatus
@@ -31,9 +33,9 @@ async function startHealth() {
     counts.probes++
     return store.ping()
   }
-  const transport = createRouterTransport((router) =>
-    registerHealth(router, { services: ['a.Service'], ready, shutdown: stop.signal }),
-  )
+  const methods = healthMethods({ services: ['a.Service'], ready, shutdown: stop.signal })
+  const invoker = new Invoker(undefined, () => {})
+  const transport = createRouterTransport((router) => registerMethods(router, methods, invoker))
   const client = createClient(Health, transport)
   /** Watches until `leave`; `statuses` grows with what comes. */
   const watch = (service: string) => {

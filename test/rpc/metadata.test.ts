@@ -433,7 +433,6 @@ async function serveObserved(observe: (outcome: unknown) => void): Promise<strin
     methods: createApi({ signIn: new SignIn('Example', nonces, prover, origins, host), orders, host }),
     invoker: new Invoker(undefined, tell),
     observe: tell,
-    registerForeign: () => {},
     origins,
     ready: () => store.ping(),
     shutdownSignal: new AbortController().signal,
