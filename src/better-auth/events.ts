@@ -25,25 +25,26 @@ export async function eventsResponse(
   const call = callOf(ctx, request)
   const signal = AbortSignal.any([left.signal, call.signal])
   const rpc = OrderService.method.watchOrder
+  const encoder = new TextEncoder()
   const events = invokerOf(ctx).stream({
     name: fullName(rpc),
     schema: rpc.input,
     handler: watchOrder,
     call: { ...call, signal },
     readInput: () => readInput(rpc.input, withLastEventId(order, headerOf(request, 'last-event-id'))),
+    write: (event) => encoder.encode(encodeEvent(event)),
   })
   const first = await events.next().catch((thrown: unknown) => {
     throw apiError(thrown)
   })
   if (first.done) return new Response(null, { status: 204 })
-  const encoder = new TextEncoder()
   const stream = new ReadableStream<Uint8Array>({
-    start: (controller) => controller.enqueue(encoder.encode(encodeEvent(first.value))),
+    start: (controller) => controller.enqueue(first.value),
     async pull(controller) {
       try {
         const next = await events.next()
         if (next.done) controller.close()
-        else controller.enqueue(encoder.encode(encodeEvent(next.value)))
+        else controller.enqueue(next.value)
       } catch {
         // The headers are sent, so the stream just ends. The client comes back with Last-Event-ID and gets the error
         // then.

@@ -38,8 +38,8 @@ export class ResponseOutput implements Output {
 
   send({ status, headers, body, trailers }: Answer): void {
     if (this.#response.headersSent || this.#isOver) return
-    const sized = trailers === undefined ? { ...headers, 'content-length': Buffer.byteLength(body ?? '') } : headers
-    this.#response.writeHead(status, sized)
+    const isSized = body !== undefined && trailers === undefined
+    this.#response.writeHead(status, isSized ? { ...headers, 'content-length': Buffer.byteLength(body) } : headers)
     this.end(body, trailers)
   }
 
@@ -108,17 +108,16 @@ export class StreamOutput implements Output {
  * Writes what a stream yields as it comes, and no faster than the client reads. Calls `begin` before the first. Rejects as the
  * stream does, and if the client goes while it is waited for.
  */
-export async function writeAll<T>(
-  items: AsyncIterable<T>,
-  encode: (item: T) => Uint8Array | string,
+export async function writeAll(
+  pieces: AsyncIterable<Uint8Array | string>,
   output: Output,
   signal: AbortSignal,
   begin: () => void,
 ): Promise<void> {
   let begun = false
-  for await (const item of items) {
+  for await (const piece of pieces) {
     if (!begun) begin()
     begun = true
-    if (!output.write(encode(item))) await once(output.answering, 'drain', { signal })
+    if (!output.write(piece)) await once(output.answering, 'drain', { signal })
   }
 }

@@ -24,7 +24,7 @@ import {
 } from './wire.ts'
 
 /** A call of an RPC as it arrived. */
-export interface Arrival {
+export interface RpcExchange {
   readonly wire: Wire
   readonly headers: IncomingHttpHeaders
   readonly body: Readable
@@ -36,19 +36,19 @@ export interface Arrival {
  * Serves a call of one of our RPCs, over Connect, gRPC or gRPC-Web. It answers as connect-node does, at a fraction of the
  * work: see bench/README.md. Differential tests hold the two together.
  */
-export async function serveRpc(method: Method, arrival: Arrival, invoker: Invoker): Promise<void> {
-  if (!isUnary(method)) await serveStream(method, arrival, invoker)
-  else if (arrival.wire.enveloped) await serveUnary(method, arrival, invoker)
-  else await serveConnectUnary(method, arrival, invoker)
+export async function serveRpc(method: Method, exchange: RpcExchange, invoker: Invoker): Promise<void> {
+  if (!isUnary(method)) await serveStream(method, exchange, invoker)
+  else if (exchange.wire.enveloped) await serveUnary(method, exchange, invoker)
+  else await serveConnectUnary(method, exchange, invoker)
 }
 
 /** A call of gRPC or gRPC-Web that answers once. */
-async function serveUnary(method: UnaryMethod, arrival: Arrival, invoker: Invoker): Promise<void> {
-  const { wire, output } = arrival
-  const invocation = invocationOf(method, arrival)
+async function serveUnary(method: UnaryMethod, exchange: RpcExchange, invoker: Invoker): Promise<void> {
+  const { wire, output } = exchange
+  const invocation = invocationOf(method, exchange)
   try {
     const message = await invoker.unary({ ...invocation, write: writerOf(method.desc.output, wire.codec) })
-    const { bytes, encoding } = await compressed(message, acceptedBy(arrival))
+    const { bytes, encoding } = await compressed(message, acceptedBy(exchange))
     const { body, trailers } = endingOf(wire, undefined)
     const envelope = messageEnvelope(wire, bytes, encoding !== undefined)
     // Only if it is used: gRPC's C library (1.51, of Debian 12) fails on an answer that names one without need.
@@ -60,14 +60,14 @@ async function serveUnary(method: UnaryMethod, arrival: Arrival, invoker: Invoke
       trailers,
     })
   } catch (thrown) {
-    refuse(arrival, thrown)
+    refuse(exchange, thrown)
   }
 }
 
 /** A call of Connect that answers once: the message is the body, and a failure is an HTTP status. */
-async function serveConnectUnary(method: UnaryMethod, arrival: Arrival, invoker: Invoker): Promise<void> {
-  const { wire, output, body: rest } = arrival
-  const invocation = invocationOf(method, arrival)
+async function serveConnectUnary(method: UnaryMethod, exchange: RpcExchange, invoker: Invoker): Promise<void> {
+  const { wire, output } = exchange
+  const invocation = invocationOf(method, exchange)
   let status = 200
   let message: string | Uint8Array
   let headers: OutgoingHttpHeaders
@@ -81,20 +81,20 @@ async function serveConnectUnary(method: UnaryMethod, arrival: Arrival, invoker:
     headers = {
       'content-type': 'application/json',
       ...noStore,
-      ...knownEncodingsIfAsked(arrival),
+      ...knownEncodingsIfAsked(exchange),
       ...outgoing(error.metadata),
     }
-    rest.resume()
+    exchange.body.resume()
   }
-  const { bytes, encoding } = await compressed(message, acceptedBy(arrival))
+  const { bytes, encoding } = await compressed(message, acceptedBy(exchange))
   if (encoding !== undefined) headers['content-encoding'] = encoding
   output.send({ status, headers, body: bytes })
 }
 
 /** A call that answers with a stream. Its messages are small and are not compressed. */
-async function serveStream(method: StreamMethod, arrival: Arrival, invoker: Invoker): Promise<void> {
-  const { wire, output } = arrival
-  const invocation = invocationOf(method, arrival)
+async function serveStream(method: StreamMethod, exchange: RpcExchange, invoker: Invoker): Promise<void> {
+  const { wire, output } = exchange
+  const invocation = invocationOf(method, exchange)
   const write = writerOf(method.desc.output, wire.codec)
   let begun = false
   const begin = (): void => {
@@ -102,44 +102,44 @@ async function serveStream(method: StreamMethod, arrival: Arrival, invoker: Invo
     begun = true
   }
   try {
-    const encode = (event: MessageInitShape<DescMessage>): Buffer => messageEnvelope(wire, write(event), false)
-    await writeAll(invoker.stream(invocation), encode, output, invocation.call.signal, begin)
+    const pieces = invoker.stream({ ...invocation, write: (reply) => messageEnvelope(wire, write(reply), false) })
+    await writeAll(pieces, output, invocation.call.signal, begin)
     if (!begun) begin()
     const { body, trailers } = endingOf(wire, undefined)
     output.end(body, trailers)
   } catch (thrown) {
-    if (!begun) return refuse(arrival, thrown)
+    if (!begun) return refuse(exchange, thrown)
     const { body, trailers } = endingOf(wire, toConnectError(thrown))
     output.end(body, trailers)
   }
 }
 
 /** Answers a failure of a call whose messages are in envelopes, before any message. */
-function refuse(arrival: Arrival, thrown: unknown): void {
-  const { wire, output } = arrival
+function refuse(exchange: RpcExchange, thrown: unknown): void {
+  const { wire, output } = exchange
   const { body, trailers } = endingOf(wire, toConnectError(thrown))
   // What the client goes on to send is read and dropped, so that the stream can end.
-  arrival.body.resume()
-  output.send({ status: 200, headers: { ...headOf(wire), ...knownEncodingsIfAsked(arrival) }, body, trailers })
+  exchange.body.resume()
+  output.send({ status: 200, headers: { ...headOf(wire), ...knownEncodingsIfAsked(exchange) }, body, trailers })
 }
 
 /** What the invoker needs to know of a call. */
 function invocationOf<M extends Method>(
   method: M,
-  arrival: Arrival,
+  exchange: RpcExchange,
 ): Invocation<M, DescMessage> & { readonly call: HttpCall } {
-  const { wire, headers, context, output } = arrival
+  const { wire, headers, context, output } = exchange
   const deadline = readDeadline(wire, headers[headersOf(wire).timeout] as string | undefined)
   return {
     name: method.name,
     schema: method.desc.input,
     handler: method,
     call: new HttpCall(wire.protocol, context, output.answering, deadline.timeoutMs),
-    readInput: async () => await readInput(method.desc.input, arrival, deadline),
+    readInput: async () => await readInput(method.desc.input, exchange, deadline),
   }
 }
 
-async function readInput<I extends DescMessage>(schema: I, { wire, headers, body }: Arrival, deadline: Deadline) {
+async function readInput<I extends DescMessage>(schema: I, { wire, headers, body }: RpcExchange, deadline: Deadline) {
   if (deadline.malformed !== undefined) throw deadline.malformed
   const bytes = await readBody(body, headers, maxBytesOnTheWire(wire))
   return decodeInput(schema, wire.codec, await inputBytes(wire, headers, bytes))
@@ -160,13 +160,13 @@ function headOf(wire: Wire): OutgoingHttpHeaders {
 }
 
 /** The compressions that the caller takes: those it names or, if it names none, its own. */
-function acceptedBy({ wire, headers }: Arrival): string | undefined {
+function acceptedBy({ wire, headers }: RpcExchange): string | undefined {
   const names = headersOf(wire)
   return (headers[names.accept] || headers[names.encoding]) as string | undefined
 }
 
 /** A caller that used an unknown compression is told those that are known. All protocols ask for it. */
-function knownEncodingsIfAsked({ wire, headers }: Arrival): OutgoingHttpHeaders {
+function knownEncodingsIfAsked({ wire, headers }: RpcExchange): OutgoingHttpHeaders {
   const names = headersOf(wire)
   const encoding = String(headers[names.encoding] ?? 'identity')
   return encoding === 'identity' || isKnownEncoding(encoding) ? {} : { [names.accept]: knownEncodings }

@@ -28,7 +28,8 @@ export function registerMethods(router: ConnectRouter, methods: readonly Method[
         const call = callOf(context)
         context.responseHeader.set('cache-control', 'no-store')
         try {
-          yield* invoker.stream({ name, schema, handler: method, call, readInput: () => input })
+          const invocation = { name, schema, handler: method, call, readInput: () => input }
+          yield* invoker.stream({ ...invocation, write: (reply) => reply })
         } catch (thrown) {
           throw toConnectError(thrown)
         }

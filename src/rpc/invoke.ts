@@ -40,12 +40,20 @@ export interface Invocation<Handler, I extends DescMessage> {
   readonly readInput: () => MessageShape<I> | Promise<MessageShape<I>>
 }
 
-/** A call that answers once, and how its reply is written. */
-export interface UnaryInvocation<I extends DescMessage, Reply, Written>
-  extends Invocation<AnyUnaryHandler<I, Reply>, I> {
-  /** Writes the reply. It is a part of the call: if it cannot be written, the call has failed, and the log says why. */
+/** How replies are written: a part of the call, so that one that cannot be written is a failure of the call, in the log. */
+interface Writing<Reply, Written> {
   readonly write: (reply: Reply) => Written
 }
+
+/** A call that answers once. */
+export interface UnaryInvocation<I extends DescMessage, Reply, Written>
+  extends Invocation<AnyUnaryHandler<I, Reply>, I>,
+    Writing<Reply, Written> {}
+
+/** A call that answers with a stream. */
+export interface StreamInvocation<I extends DescMessage, O extends DescMessage, Written>
+  extends Invocation<StreamHandler<I, O>, I>,
+    Writing<MessageInitShape<O>, Written> {}
 
 /** A handler of calls that answer once, with whatever reply. */
 interface AnyUnaryHandler<I extends DescMessage, Reply> {
@@ -92,17 +100,18 @@ export class Invoker {
   }
 
   /** Carries out a call that answers with a stream. A caller that leaves early ends it with `return`, or aborts its signal. */
-  async *stream<I extends DescMessage, O extends DescMessage>(
-    invocation: Invocation<StreamHandler<I, O>, I>,
-  ): AsyncGenerator<MessageInitShape<O>, void, undefined> {
-    const { handler, call } = invocation
+  async *stream<I extends DescMessage, O extends DescMessage, Written>(
+    invocation: StreamInvocation<I, O, Written>,
+  ): AsyncGenerator<Written, void, undefined> {
+    const { handler, call, write } = invocation
     const startedAt = performance.now()
     const deadline = new Deadline(call)
     let outcome: CallOutcome = new CallEnded('canceled')
     try {
       if (deadline.passed) throw new CallEnded('deadline_exceeded')
       const input = await this.#admit(invocation)
-      yield* handler.handle(input, deadline.signal === call.signal ? call : withSignal(call, deadline.signal))
+      const watched = deadline.signal === call.signal ? call : withSignal(call, deadline.signal)
+      for await (const reply of handler.handle(input, watched)) yield write(reply)
       if (deadline.passed) throw new CallEnded('deadline_exceeded')
       if (!call.signal.aborted) outcome = 'ok'
     } catch (thrown) {

@@ -29,6 +29,7 @@ export async function serveEvents(
     handler: watchOrder,
     call,
     readInput: async () => inputFromRest(WatchOrderRequestSchema, await input(exchange)),
+    write: encodeEvent,
   })
   let begun = false
   const begin = (): void => {
@@ -37,9 +38,9 @@ export async function serveEvents(
   }
   try {
     // Until the first event, a failure can still be an HTTP status.
-    await writeAll(events, encodeEvent, output, call.signal, begin)
+    await writeAll(events, output, call.signal, begin)
     if (begun) output.end()
-    else output.send({ status: 204, headers: {} })
+    else output.send({ status: 204, headers: { 'cache-control': 'no-store' } })
   } catch (thrown) {
     if (!begun) sendFailure(response, toFailure(thrown))
     // The headers are sent, so the stream just ends. The client comes back with Last-Event-ID and gets the error then.
