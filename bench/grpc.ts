@@ -1,4 +1,4 @@
-import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2'
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, type OutgoingHttpHeaders } from 'node:http2'
 import { type DescMessage, type DescMethod, fromBinary, type MessageShape } from '@bufbuild/protobuf'
 import { publicUrl } from './servers.ts'
 
@@ -13,8 +13,8 @@ export class GrpcConnection implements Disposable {
   }
 
   /** Makes a unary call; rejects unless it succeeds. `message` is encoded already, and so is the answer. */
-  async call(path: string, message: Uint8Array): Promise<Buffer> {
-    const stream = this.#open(path, message)
+  async call(path: string, message: Uint8Array, headers?: OutgoingHttpHeaders): Promise<Buffer> {
+    const stream = this.#open(path, message, headers)
     return await new Promise((resolve, reject) => {
       const chunks: Buffer[] = []
       let status: unknown
@@ -69,13 +69,14 @@ export class GrpcConnection implements Disposable {
     this.#session.destroy()
   }
 
-  #open(path: string, message: Uint8Array): ClientHttp2Stream {
+  #open(path: string, message: Uint8Array, headers?: OutgoingHttpHeaders): ClientHttp2Stream {
     const stream = this.#session.request({
       ':method': 'POST',
       ':path': path,
       'content-type': 'application/grpc+proto',
       te: 'trailers',
       origin: publicUrl,
+      ...headers,
     })
     stream.end(enveloped(message))
     return stream
