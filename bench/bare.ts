@@ -5,7 +5,8 @@ import type { AddressInfo } from 'node:net'
 
 /** Listens on a free loopback port, and names it as Countersign does. */
 export function listen(server: Server | Http2Server): void {
-  server.listen(0, '127.0.0.1', () => {
+  // As many connections may wait to be accepted as the system allows: thousands of watchers come at once.
+  server.listen({ port: 0, host: '127.0.0.1', backlog: 65_535 }, () => {
     const { port } = server.address() as AddressInfo
     process.stderr.write(`${JSON.stringify({ text: 'ready', port })}\n`)
   })

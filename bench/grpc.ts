@@ -52,13 +52,14 @@ export class GrpcConnection implements Disposable {
     })
   }
 
-  /** Opens a stream and resolves when the first bytes are there; `onMore` is called whenever more come. */
-  async stream(path: string, message: Uint8Array, onMore: () => void = () => {}): Promise<void> {
+  /** Opens a stream and resolves when the first bytes are there; `onEnd` is called when the server has ended it. */
+  async stream(path: string, message: Uint8Array, onEnd: () => void): Promise<void> {
     const stream = this.#open(path, message)
     await new Promise<void>((resolve, reject) => {
       stream.on('error', reject)
       stream.once('data', () => {
-        stream.on('data', onMore)
+        stream.once('end', onEnd)
+        stream.resume()
         resolve()
       })
       stream.on('trailers', (trailers) => reject(new Error(`gRPC status ${trailers['grpc-status']}`)))

@@ -172,6 +172,12 @@ export function printTable(title: string, titles: readonly string[], rows: reado
   console.log(`\n${title}\n\n${[line(head), rule, ...body.map(line)].join('\n')}`)
 }
 
+/** Says whether a promise of the project held, and if not, for what. */
+export function printVerdict(promise: string, brokenFor: readonly string[]): void {
+  const verdict = brokenFor.length === 0 ? 'holds' : `DOES NOT HOLD: ${brokenFor.join('; ')}`
+  console.log(`\nThe promise, ${promise}, ${verdict}`)
+}
+
 /** A time in a unit that suits it; negative ones are those of what came first. */
 export function formatMs(ms: number): string {
   return Math.abs(ms) < 1 ? `${(ms * 1000).toFixed(Math.abs(ms) < 0.01 ? 1 : 0)} µs` : `${ms.toFixed(1)} ms`

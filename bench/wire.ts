@@ -1,5 +1,5 @@
 import { RedisServer } from '../test/support/redis-server.ts'
-import { formatMs, median, printTable } from './harness.ts'
+import { formatMs, median, printTable, printVerdict } from './harness.ts'
 import { inTurns, type Pair, ratioCells, ratioTitles, runnerOf } from './pairs.ts'
 import { type Path, sessionCheckConnect, sessionCheckGrpc, signInGrpc } from './paths.ts'
 import { hasRedis, pin, type ServerProcess, startCountersign, startSignInFloor } from './servers.ts'
@@ -63,6 +63,9 @@ function printRatios(title: string, baseName: string, rows: readonly Row[]): voi
       ...ratioCells(ratiosOf(pairs)),
     ]),
   )
-  const holds = rows.every(({ pairs }) => median(ratiosOf(pairs)) >= promised)
-  console.log(`\nThe promise, at least ${promised}, ${holds ? 'holds' : 'DOES NOT HOLD'}`)
+  const broken = rows.filter(({ pairs }) => median(ratiosOf(pairs)) < promised)
+  printVerdict(
+    `at least ${promised}`,
+    broken.map(({ name }) => name),
+  )
 }
