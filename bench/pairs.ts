@@ -35,12 +35,15 @@ export async function runnerOf(path: Path, server: ServerProcess, open: Disposab
   }
 }
 
-/** Measures two in turns, every other time in the other order. The first rounds warm up and do not count. */
-export async function inTurns(
-  base: Runner,
-  other: Runner,
-  { warmUpRounds, rounds }: { readonly warmUpRounds: number; readonly rounds: number },
-): Promise<Pair[]> {
+/** How often two are measured. */
+export interface Rounds {
+  /** Rounds before those that count. */
+  readonly warmUpRounds: number
+  readonly rounds: number
+}
+
+/** Measures two in turns, every other time in the other order. */
+export async function inTurns(base: Runner, other: Runner, { warmUpRounds, rounds }: Rounds): Promise<Pair[]> {
   const pairs: Pair[] = []
   for (let round = 0; round < warmUpRounds + rounds; round++) {
     const pair = await runPair(base, other, round % 2 === 1)
