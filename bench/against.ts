@@ -10,8 +10,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { RedisServer } from '../test/support/redis-server.ts'
-import { machine, printTable } from './harness.ts'
-import { type Load, type Path, paths, type Round } from './paths.ts'
+import { machine, median, printTable } from './harness.ts'
+import { inTurns, type Pair, ratioCells, ratioTitles, runnerOf } from './pairs.ts'
+import { paths } from './paths.ts'
 import { hasRedis, pin, root, type ServerProcess, startCountersign } from './servers.ts'
 
 /** Rounds for which a server that is new to a path warms up; they do not count. */
@@ -36,20 +37,6 @@ if (ref === undefined || chosen.length === 0 || !(starts >= 1) || !(roundsPerSta
 }
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 
-interface Sample {
-  readonly perSecond: number
-  /** CPU time of the server for one call, microseconds. */
-  readonly cpuMicros: number
-}
-
-interface Pair {
-  readonly old: Sample
-  readonly new: Sample
-}
-
-/** A path on the server of one tree. */
-type Runner = () => Promise<Sample>
-
 /** `storeFor` gives the servers a store each. */
 async function compareOn(storeName: string, storeFor: (open: AsyncDisposableStack) => Promise<string>): Promise<void> {
   const pairs = new Map<string, Pair[]>(chosen.map(({ name }) => [name, []]))
@@ -66,70 +53,25 @@ async function compareOn(storeName: string, storeFor: (open: AsyncDisposableStac
       using connections = new DisposableStack()
       const oldRunner = await runnerOf(path, oldServer, connections)
       const newRunner = await runnerOf(path, newServer, connections)
-      for (let round = 0; round < warmUpRounds + roundsPerStart; round++) {
-        const pair = await runPair(oldRunner, newRunner, round % 2 === 1)
-        if (round >= warmUpRounds) pairs.get(path.name)?.push(pair)
-      }
+      pairs.get(path.name)?.push(...(await inTurns(oldRunner, newRunner, { warmUpRounds, rounds: roundsPerStart })))
     }
   }
   printPairs(storeName, pairs)
 }
 
-async function runnerOf(path: Path, server: ServerProcess, connections: DisposableStack): Promise<Runner> {
-  const load: Load = await path.connect(server.port, connections)
-  return async () => {
-    let cpuMicros = 0
-    const { calls, ms }: Round = await load(async (work) => {
-      const before = (await server.usage('cpu')).cpuMicros
-      const startedAt = performance.now()
-      const count = await work()
-      const elapsed = performance.now() - startedAt
-      cpuMicros = (await server.usage('cpu')).cpuMicros - before
-      return { calls: count, ms: elapsed }
-    })
-    return { perSecond: (calls * 1000) / ms, cpuMicros: cpuMicros / calls }
-  }
-}
-
-async function runPair(oldRunner: Runner, newRunner: Runner, newFirst: boolean): Promise<Pair> {
-  if (newFirst) {
-    const sample = await newRunner()
-    return { new: sample, old: await oldRunner() }
-  }
-  return { old: await oldRunner(), new: await newRunner() }
-}
-
 function printPairs(storeName: string, pairs: ReadonlyMap<string, readonly Pair[]>): void {
-  const ratioCells = (ratios: readonly number[]): string[] => {
-    const sorted = ratios.toSorted(ascending)
-    // The median of all rounds there could be lies between these ranks with a probability of 95 %.
-    const reach = 0.98 * Math.sqrt(sorted.length)
-    const at = (rank: number): string => (sorted[Math.min(Math.max(rank, 0), sorted.length - 1)] ?? NaN).toFixed(3)
-    const low = at(Math.floor(sorted.length / 2 - reach))
-    const high = at(Math.ceil(sorted.length / 2 + reach))
-    return [median(sorted).toFixed(3), `${low} to ${high}`, at(0), at(sorted.length - 1)]
-  }
   const rows = [...pairs].map(([name, all]) => [
     name,
-    median(all.map((pair) => pair.old.perSecond)).toFixed(0),
-    median(all.map((pair) => pair.new.perSecond)).toFixed(0),
-    ...ratioCells(all.map((pair) => pair.new.perSecond / pair.old.perSecond)),
-    ...ratioCells(all.map((pair) => pair.new.cpuMicros / pair.old.cpuMicros)),
+    median(all.map((pair) => pair.base.perSecond)).toFixed(0),
+    median(all.map((pair) => pair.other.perSecond)).toFixed(0),
+    ...ratioCells(all.map((pair) => pair.other.perSecond / pair.base.perSecond)),
+    ...ratioCells(all.map((pair) => pair.other.cpuMicros / pair.base.cpuMicros)),
   ])
-  const spread = ['95 %', 'min', 'max']
   printTable(
     `${storeName}, ${starts} starts of ${roundsPerStart} rounds`,
-    ['old/s', 'new/s', 'rate new ÷ old', ...spread, 'CPU new ÷ old', ...spread],
+    ['old/s', 'new/s', ...ratioTitles('rate new ÷ old'), ...ratioTitles('CPU new ÷ old')],
     rows,
   )
-}
-
-const ascending = (a: number, b: number): number => a - b
-
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted(ascending)
-  const middle = (sorted.length - 1) / 2
-  return ((sorted[Math.floor(middle)] ?? NaN) + (sorted[Math.ceil(middle)] ?? NaN)) / 2
 }
 
 function git(...args: string[]): string {
@@ -171,8 +113,5 @@ console.log(machine())
 const serverCore = pin()
 console.log(`old: ${git('log', '-1', '--format=%h %s', commit)}`)
 console.log(`new: the working tree on ${git('log', '-1', '--format=%h %s')}`)
-console.log(
-  serverCore === undefined ? 'not pinned: taskset or a second core is missing' : `servers on core ${serverCore}`,
-)
 await compareOn('SQLite in memory', async () => 'sqlite::memory:')
 if (hasRedis()) await compareOn('Redis', async (open) => open.use(await RedisServer.start()).url)

@@ -5,16 +5,13 @@
  */
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Stream } from 'node:http2'
-import type { AddressInfo } from 'node:net'
+import { answerGrpc, listen } from './bare.ts'
+import { enveloped } from './grpc.ts'
 
 const [protocol, answerBytes] = process.argv.slice(2)
 const answer = Buffer.alloc(Number(answerBytes), 'x')
 
-const server = protocol === 'http2' ? http2Floor() : http1Floor()
-server.listen(0, '127.0.0.1', () => {
-  const { port } = server.address() as AddressInfo
-  process.stderr.write(`${JSON.stringify({ text: 'ready', port })}\n`)
-})
+listen(protocol === 'http2' ? http2Floor() : http1Floor())
 /** Those that hold a stream open. All are told of the stop in one turn of the event loop. */
 const streams = new Set<ServerResponse | ServerHttp2Stream>()
 process.once('SIGTERM', () => {
@@ -49,8 +46,7 @@ function http1Floor(): Server {
 
 /** Frames its answers and ends them with a trailer, as gRPC asks for. */
 function http2Floor(): Http2Server {
-  const framed = Buffer.concat([Buffer.alloc(5), answer])
-  framed.writeUInt32BE(answer.length, 1)
+  const framed = enveloped(answer)
   const http2 = createHttp2Server()
   http2.on('stream', (stream: ServerHttp2Stream, headers) => {
     if (headers[':path'] === '/stream') {
@@ -60,11 +56,7 @@ function http2Floor(): Http2Server {
       return
     }
     stream.on('data', () => {})
-    stream.on('end', () => {
-      stream.respond({ ':status': 200, 'content-type': 'application/grpc+proto' }, { waitForTrailers: true })
-      stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }))
-      stream.end(framed)
-    })
+    stream.on('end', () => answerGrpc(stream, framed))
   })
   return http2
 }

@@ -1,4 +1,4 @@
-import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2'
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, type OutgoingHttpHeaders } from 'node:http2'
 import { type DescMessage, type DescMethod, fromBinary, type MessageShape } from '@bufbuild/protobuf'
 import { publicUrl } from './servers.ts'
 
@@ -13,8 +13,8 @@ export class GrpcConnection implements Disposable {
   }
 
   /** Makes a unary call; rejects unless it succeeds. `message` is encoded already, and so is the answer. */
-  async call(path: string, message: Uint8Array): Promise<Buffer> {
-    const stream = this.#open(path, message)
+  async call(path: string, message: Uint8Array, headers?: OutgoingHttpHeaders): Promise<Buffer> {
+    const stream = this.#open(path, message, headers)
     return await new Promise((resolve, reject) => {
       const chunks: Buffer[] = []
       let status: unknown
@@ -52,13 +52,14 @@ export class GrpcConnection implements Disposable {
     })
   }
 
-  /** Opens a stream and resolves when the first bytes are there; `onMore` is called whenever more come. */
-  async stream(path: string, message: Uint8Array, onMore: () => void = () => {}): Promise<void> {
+  /** Opens a stream and resolves when the first bytes are there; `onEnd` is called when the server has ended it. */
+  async stream(path: string, message: Uint8Array, onEnd: () => void): Promise<void> {
     const stream = this.#open(path, message)
     await new Promise<void>((resolve, reject) => {
       stream.on('error', reject)
       stream.once('data', () => {
-        stream.on('data', onMore)
+        stream.once('end', onEnd)
+        stream.resume()
         resolve()
       })
       stream.on('trailers', (trailers) => reject(new Error(`gRPC status ${trailers['grpc-status']}`)))
@@ -69,13 +70,14 @@ export class GrpcConnection implements Disposable {
     this.#session.destroy()
   }
 
-  #open(path: string, message: Uint8Array): ClientHttp2Stream {
+  #open(path: string, message: Uint8Array, headers?: OutgoingHttpHeaders): ClientHttp2Stream {
     const stream = this.#session.request({
       ':method': 'POST',
       ':path': path,
       'content-type': 'application/grpc+proto',
       te: 'trailers',
       origin: publicUrl,
+      ...headers,
     })
     stream.end(enveloped(message))
     return stream

@@ -103,13 +103,13 @@ class Tally {
     const floorTimes = floor && timesOf(floor.#times)
     return {
       name,
-      perSecond: medianOf(this.#rates),
+      perSecond: median(this.#rates),
       times,
       ...(cpuMicros && { cpuMicros: this.#cpuMicros / this.#times.length }),
       ...(floor &&
         floorTimes && {
           ratios: {
-            rate: medianOf(this.#rates.map((rate, round) => rate / (floor.#rates[round] as number))),
+            rate: median(this.#rates.map((rate, round) => rate / (floor.#rates[round] as number))),
             p50: times.p50 / floorTimes.p50,
             p99: times.p99 / floorTimes.p99,
           },
@@ -118,8 +118,11 @@ class Tally {
   }
 }
 
-function medianOf(values: readonly number[]): number {
-  return percentile(values.toSorted(ascending), 0.5)
+/** The middle value; the mean of the two in the middle of an even number. */
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted(ascending)
+  const middle = (sorted.length - 1) / 2
+  return ((sorted[Math.floor(middle)] ?? NaN) + (sorted[Math.ceil(middle)] ?? NaN)) / 2
 }
 
 /** The percentiles of measured times. */
@@ -128,7 +131,8 @@ export function timesOf(values: readonly number[]): Times {
   return { p50: percentile(sorted, 0.5), p99: percentile(sorted, 0.99), max: percentile(sorted, 1) }
 }
 
-const ascending = (a: number, b: number): number => a - b
+/** Order of numbers, for sorting. */
+export const ascending = (a: number, b: number): number => a - b
 
 /** The nearest rank, so that the answer is a value that was measured. */
 function percentile(sorted: readonly number[], share: number): number {
@@ -166,6 +170,12 @@ export function printTable(title: string, titles: readonly string[], rows: reado
   const rule = line(widths.map((width, column) => (column === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`)))
   const [head = [], ...body] = all
   console.log(`\n${title}\n\n${[line(head), rule, ...body.map(line)].join('\n')}`)
+}
+
+/** Says whether a promise of the project held, and if not, for what. */
+export function printVerdict(promise: string, brokenFor: readonly string[]): void {
+  const verdict = brokenFor.length === 0 ? 'holds' : `DOES NOT HOLD: ${brokenFor.join('; ')}`
+  console.log(`\nThe promise, ${promise}, ${verdict}`)
 }
 
 /** A time in a unit that suits it; negative ones are those of what came first. */

@@ -47,24 +47,25 @@ export class Http1Connection implements Disposable {
     return JSON.parse((await this.post(path, 'application/json', JSON.stringify(body), headers)).toString())
   }
 
-  /** Asks for a stream; resolves with its first bytes. `onMore` is called whenever more come. */
-  async stream(path: string, headers: string, body?: Uint8Array, onMore: () => void = () => {}): Promise<void> {
-    const head = body
-      ? this.#head(`POST ${path}`, `content-length: ${body.length}\r\n${headers}`)
-      : this.#head(`GET ${path}`, headers)
+  /** Asks for a stream; resolves with its first bytes. `onEnd` is called when the server has ended it. */
+  async stream(path: string, headers: string, onEnd: () => void): Promise<void> {
     this.#socket.removeAllListeners('data')
-    this.#socket.write(body ? Buffer.concat([Buffer.from(head), body]) : head)
+    this.#socket.write(this.#head(`GET ${path}`, headers))
     for (let received = ''; !/\r\n\r\n./s.test(received); ) {
       const [chunk] = (await once(this.#socket, 'data')) as [Buffer]
       received += chunk.toString('latin1')
       if (!received.startsWith('HTTP/1.1 200')) throw new Error(received)
     }
-    this.#socket.on('data', onMore)
+    this.#socket.on('data', (chunk: Buffer) => {
+      if (chunk.subarray(-lastChunk.length).equals(lastChunk)) this.#socket.destroy()
+    })
+    this.#socket.once('close', onEnd)
     this.#socket.resume()
   }
 
   [Symbol.dispose](): void {
     this.#waiting = undefined
+    this.#socket.removeAllListeners('close')
     this.#socket.destroy()
   }
 

@@ -4,7 +4,7 @@ import { SessionService } from '../gen/server/countersign/v1/session_service_pb.
 import { SignInService } from '../gen/server/countersign/v1/sign_in_service_pb.ts'
 import { enveloped, GrpcConnection, pathOf } from './grpc.ts'
 import { inFlight } from './harness.ts'
-import { type Http1Connection, Http1Pool } from './http1.ts'
+import { Http1Connection, Http1Pool } from './http1.ts'
 import { jsonOf, rpc } from './rpc.ts'
 import { makeWallets, type Wallet } from './wallets.ts'
 
@@ -29,6 +29,8 @@ export interface Path {
 }
 
 const concurrency = 16
+/** The calls in flight are spread over them. */
+const grpcConnections = 4
 /** Short, because what disturbs a machine comes and goes: many short turns share it more evenly than a few long ones. */
 const roundMs = 100
 const watchedOrders = 40
@@ -39,10 +41,36 @@ const { startOrder, claimOrder, getOrderChallenge, approveOrder, finalizeOrder, 
 const { getCurrentSession } = SessionService.method
 const emptyMessage = new Uint8Array()
 
-/** Enough of them that no user comes near the limit of sessions. */
-const wallets = makeWallets(1024)
+/** Enough of them that a user has as few sessions as people do. */
+const wallets = makeWallets(8192)
 let walletsUsed = 0
 const nextWallet = (): Wallet => wallets[walletsUsed++ % wallets.length] as Wallet
+
+export const signInGrpc = overGrpc('whole sign-in, gRPC', async (grpc) => {
+  const challenge = fromBinary(issueNonce.output, await grpc.call(pathOf(issueNonce), emptyMessage))
+  const proof = nextWallet().prove(challenge.message)
+  const request = create(verifySignIn.input, { nonceId: challenge.nonceId, ...proof })
+  await grpc.call(pathOf(verifySignIn), toBinary(verifySignIn.input, request))
+})
+
+export const sessionCheckConnect: Path = {
+  name: 'session check, Connect JSON',
+  async connect(port, open) {
+    const pool = open.use(await Http1Pool.open(port, concurrency))
+    const bearer = `authorization: Bearer ${await signIn(pool.of(0))}\r\n`
+    return timed((worker) => pool.of(worker).post(pathOf(getCurrentSession), 'application/json', '{}', bearer))
+  },
+}
+
+export const sessionCheckGrpc: Path = {
+  name: 'session check, gRPC',
+  async connect(port, open) {
+    using connection = await Http1Connection.open(port)
+    const bearer = { authorization: `Bearer ${await signIn(connection)}` }
+    const grpc = openGrpc(port, open)
+    return timed((worker) => grpc(worker).call(pathOf(getCurrentSession), emptyMessage, bearer))
+  },
+}
 
 export const paths: readonly Path[] = [
   overHttp1('IssueNonce, REST', (connection) => connection.post('/api/auth/wallet/nonce', 'application/json', '{}')),
@@ -61,21 +89,9 @@ export const paths: readonly Path[] = [
     await connection.postJson('/api/auth/wallet/verify', { nonceId, ...nextWallet().prove(message) })
   }),
   overHttp1('whole sign-in, Connect JSON', signIn),
-  overGrpc('whole sign-in, gRPC', async (grpc) => {
-    const challenge = fromBinary(issueNonce.output, await grpc.call(pathOf(issueNonce), emptyMessage))
-    const proof = nextWallet().prove(challenge.message)
-    const request = create(verifySignIn.input, { nonceId: challenge.nonceId, ...proof })
-    await grpc.call(pathOf(verifySignIn), toBinary(verifySignIn.input, request))
-  }),
-  {
-    name: 'session check, Connect JSON',
-    async connect(port, open) {
-      const pool = open.use(await Http1Pool.open(port, concurrency))
-      const bearer = `authorization: Bearer ${await signIn(pool.of(0), makeWallets(1)[0])}\r\n`
-      const path = pathOf(getCurrentSession)
-      return timed((worker) => pool.of(worker).post(path, 'application/json', '{}', bearer))
-    },
-  },
+  signInGrpc,
+  sessionCheckConnect,
+  sessionCheckGrpc,
   overHttp1('login order, start to finalize, Connect JSON', async (connection) => {
     const { orderId, claimToken, desktopToken } = await rpc(connection, startOrder, { kind: OrderKind.LOGIN })
     const { challengeToken } = await rpc(connection, claimOrder, { orderId, claimToken })
@@ -122,10 +138,16 @@ function overGrpc(name: string, call: (connection: GrpcConnection) => Promise<un
   return {
     name,
     async connect(port, open) {
-      const connection = open.use(new GrpcConnection(port))
-      return timed(() => call(connection))
+      const grpc = openGrpc(port, open)
+      return timed((worker) => call(grpc(worker)))
     },
   }
+}
+
+/** The connection of each of several workers. */
+function openGrpc(port: number, open: DisposableStack): (worker: number) => GrpcConnection {
+  const connections = Array.from({ length: grpcConnections }, () => open.use(new GrpcConnection(port)))
+  return (worker) => connections[worker % grpcConnections] as GrpcConnection
 }
 
 /** Calls for the time of a round, several at once. */
@@ -139,9 +161,9 @@ function timed(call: (worker: number) => Promise<unknown>): Load {
     })
 }
 
-async function signIn(connection: Http1Connection, wallet: Wallet = nextWallet()): Promise<string> {
+async function signIn(connection: Http1Connection): Promise<string> {
   const { nonceId, message } = await rpc(connection, issueNonce, {})
-  return (await rpc(connection, verifySignIn, { nonceId, ...wallet.prove(message) })).token
+  return (await rpc(connection, verifySignIn, { nonceId, ...nextWallet().prove(message) })).token
 }
 
 interface WatchedOrder {

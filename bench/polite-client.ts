@@ -5,12 +5,28 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { parentPort, Worker, workerData } from 'node:worker_threads'
-import { GrpcConnection } from './grpc.ts'
+import { SignInService } from '../gen/server/countersign/v1/sign_in_service_pb.ts'
+import { GrpcConnection, pathOf } from './grpc.ts'
 import { type Times, timesOf } from './harness.ts'
 import { Http1Connection } from './http1.ts'
 
 /** How to call the server. */
-export type PoliteCall = 'nonce' | 'bare http' | 'bare http2'
+export type PoliteCall = 'nonce' | 'nonce by gRPC' | 'bare http' | 'bare http2'
+
+const pathsOf: Readonly<Record<PoliteCall, string>> = {
+  nonce: '/api/auth/wallet/nonce',
+  'nonce by gRPC': pathOf(SignInService.method.issueNonce),
+  'bare http': '/',
+  'bare http2': '/',
+}
+
+/** What a client's calls came to. */
+export interface Heard {
+  /** How long they took, those that failed included. */
+  readonly times: Times
+  /** How many failed, as those that a store does not answer in time. */
+  readonly failed: number
+}
 
 interface Task {
   readonly port: number
@@ -25,12 +41,17 @@ export class PoliteClient implements AsyncDisposable {
     this.#worker = new Worker(new URL(import.meta.url), { workerData: { port, call } satisfies Task })
   }
 
-  /** How long its calls took since the last time it was asked. */
-  async times(): Promise<Times> {
-    const answer = Promise.withResolvers<Times>()
+  /** Forgets the calls so far. */
+  restart(): void {
+    this.#worker.postMessage('restart')
+  }
+
+  /** What its calls came to since the restart. */
+  async heard(): Promise<Heard> {
+    const answer = Promise.withResolvers<Heard>()
     this.#worker.once('message', answer.resolve)
     this.#worker.once('error', answer.reject)
-    this.#worker.postMessage('times')
+    this.#worker.postMessage('heard')
     return await answer.promise
   }
 
@@ -44,24 +65,29 @@ if (parentPort !== null) await work(workerData as Task)
 async function work({ port, call }: Task): Promise<void> {
   const { post } = await callerOf(port, call)
   let times: number[] = []
-  parentPort?.on('message', () => {
-    parentPort?.postMessage(timesOf(times))
-    times = []
+  let failed = 0
+  parentPort?.on('message', (asked: 'heard' | 'restart') => {
+    if (asked === 'heard') {
+      parentPort?.postMessage({ times: timesOf(times), failed } satisfies Heard)
+    } else {
+      times = []
+      failed = 0
+    }
   })
   for (;;) {
     const startedAt = performance.now()
-    await post()
+    await post().catch(() => failed++)
     times.push(performance.now() - startedAt)
     await pause(2)
   }
 }
 
 async function callerOf(port: number, call: PoliteCall): Promise<{ post: () => Promise<unknown> }> {
-  if (call === 'bare http2') {
+  const path = pathsOf[call]
+  if (call === 'bare http2' || call === 'nonce by gRPC') {
     const connection = new GrpcConnection(port)
-    return { post: () => connection.call('/', Buffer.alloc(0)) }
+    return { post: () => connection.call(path, Buffer.alloc(0)) }
   }
   const connection = await Http1Connection.open(port)
-  const path = call === 'nonce' ? '/api/auth/wallet/nonce' : '/'
   return { post: () => connection.post(path, 'application/json', '{}') }
 }

@@ -3,8 +3,8 @@
  * Redis, and every other instance writes it to whoever has asked it for a stream.
  */
 import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { createClient } from 'redis'
+import { listen } from './bare.ts'
 
 const [url = ''] = process.argv.slice(2)
 const publisher = createClient({ url })
@@ -32,8 +32,5 @@ const server = createServer((request, response) => {
     response.end()
   })
 })
-server.listen(0, '127.0.0.1', () => {
-  const { port } = server.address() as AddressInfo
-  process.stderr.write(`${JSON.stringify({ text: 'ready', port })}\n`)
-})
+listen(server)
 process.once('SIGTERM', () => process.exit())

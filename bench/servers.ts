@@ -21,6 +21,8 @@ export const publicUrl = 'http://countersign.test'
 /** The folder of this working tree. */
 export const root = fileURLToPath(new URL('..', import.meta.url))
 const floorFile = fileURLToPath(new URL('./floor-server.ts', import.meta.url))
+const signInFloorFile = fileURLToPath(new URL('./sign-in-floor.ts', import.meta.url))
+const connectNodeFloorFile = fileURLToPath(new URL('./connect-node-floor.ts', import.meta.url))
 const relayFile = fileURLToPath(new URL('./relay-server.ts', import.meta.url))
 const probeUrl = new URL('./probe.ts', import.meta.url).href
 const stopMs = 3000
@@ -66,6 +68,16 @@ export async function startCountersign(
 /** Starts a server that does as little as a server can, and answers with as many bytes as Countersign. */
 export async function startFloor(protocol: 'http' | 'http2', answerBytes = 0, core?: number): Promise<ServerProcess> {
   return await start([floorFile, protocol, String(answerBytes)], {}, core)
+}
+
+/** Starts the least that signs in over gRPC, on a store: "sqlite::memory:" or the URL of a Redis. */
+export async function startSignInFloor(store: string, core?: number): Promise<ServerProcess> {
+  return await start([signInFloorFile, store], {}, core)
+}
+
+/** Starts a server of bare connect-node, whose watches only wait. */
+export async function startConnectNodeFloor(core?: number): Promise<ServerProcess> {
+  return await start([connectNodeFloorFile], {}, core)
 }
 
 /** Starts an instance of the least that carries messages between instances through Redis. */
@@ -143,21 +155,28 @@ export function hasRedis(): boolean {
   return false
 }
 
+/** The core of the servers, once this process is pinned. */
+let serverCore: { readonly number: number | undefined } | undefined
+
 /**
  * Pins this process, which makes the load, to one core, and returns another for the servers; `undefined` if that cannot be
- * done. A Redis that this process starts shares its core.
+ * done. Says which. A Redis that this process starts shares its core, and so do servers that are not put on another.
  */
 export function pin(): number | undefined {
+  if (serverCore !== undefined) return serverCore.number
+  const [load, server] = allowedCores()
+  const args = ['-a', '-c', '-p', String(load), String(process.pid)]
+  const pinned = server !== undefined && spawnSync('taskset', args, { stdio: 'ignore' }).status === 0
+  serverCore = { number: pinned ? server : undefined }
+  console.log(pinned ? `servers on core ${server}` : 'not pinned: taskset or a second core is missing')
+  return serverCore.number
+}
+
+function allowedCores(): number[] {
   const status = process.platform === 'linux' ? readFileSync('/proc/self/status', 'utf8') : ''
   const allowed = /^Cpus_allowed_list:\s*(\S+)$/m.exec(status)?.[1] ?? ''
-  const cores = allowed.split(',').flatMap((range) => {
+  return allowed.split(',').flatMap((range) => {
     const [first = NaN, last = first] = range.split('-').map(Number)
     return Array.from({ length: last - first + 1 || 0 }, (_, offset) => first + offset)
   })
-  const [load, server] = cores
-  if (load === undefined || server === undefined) return undefined
-  const { status: code } = spawnSync('taskset', ['-a', '-c', '-p', String(load), String(process.pid)], {
-    stdio: 'ignore',
-  })
-  return code === 0 ? server : undefined
 }

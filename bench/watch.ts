@@ -5,11 +5,11 @@ import { create, toBinary } from '@bufbuild/protobuf'
 import { createClient } from 'redis'
 import { OrderKind, OrderService, OrderStatus } from '../gen/server/countersign/v1/order_service_pb.ts'
 import { RedisServer } from '../test/support/redis-server.ts'
-import { enveloped, GrpcConnection, pathOf, sharedConnections, streamsPerConnection } from './grpc.ts'
+import { GrpcConnection, pathOf, streamsPerConnection } from './grpc.ts'
 import { formatMs, printTable, timesOf } from './harness.ts'
 import { Http1Connection } from './http1.ts'
 import { jsonOf, rpc } from './rpc.ts'
-import { hasRedis, type ServerProcess, startCountersign, startFloor, startRelay } from './servers.ts'
+import { hasRedis, type ServerProcess, startCountersign, startRelay } from './servers.ts'
 import { makeWallets } from './wallets.ts'
 
 const { startOrder, claimOrder, getOrderChallenge, approveOrder, watchOrder } = OrderService.method
@@ -17,15 +17,13 @@ const orderCount = 300
 const concurrency = 4
 /** Approvals and floor take turns in slices of this many, so that noise hits both alike. */
 const slice = 20
-const idleWatchers = 1000
 /** What the project promises for the 99th percentile. */
 const promiseMs = 50
 
-/** Watching orders: how soon a watcher hears of an approval, and what a watcher who hears nothing costs. */
+/** Watching orders: how soon a watcher hears of an approval. */
 export async function benchWatch(): Promise<void> {
   if (hasRedis()) await benchTwoInstances()
   await benchOneInstance()
-  await benchMemory()
 }
 
 /** The watcher is on one instance, the approval arrives at another. */
@@ -254,111 +252,4 @@ function printTimed(
       ),
     ],
   )
-}
-
-/** Opens the stream of the watcher of this index; resolves when its first bytes have come. */
-type OpenStream = (index: number) => Promise<void>
-
-/** A way to hold many streams open. */
-interface Held {
-  readonly name: string
-  start(): Promise<ServerProcess>
-  /** Connections join `open`, which ends them. */
-  prepare(server: ServerProcess, open: DisposableStack): Promise<OpenStream>
-}
-
-async function benchMemory(): Promise<void> {
-  const rows = []
-  for (const held of heldStreams) {
-    await using server = await held.start()
-    using open = new DisposableStack()
-    const openStream = await held.prepare(server, open)
-    // The first streams make room that the others use too.
-    await openStreams(openStream, 0, idleWatchers / 10)
-    const before = await server.usage('memory')
-    await openStreams(openStream, idleWatchers / 10, idleWatchers)
-    const after = await server.usage('memory')
-    const each = (bytes: number): string => `${(bytes / 1024 / idleWatchers).toFixed(1)} KiB`
-    rows.push([held.name, each(after.rss - before.rss), each(after.heapUsed - before.heapUsed)])
-  }
-  printTable(`${idleWatchers} idle watchers, one instance, SQLite in memory`, ['resident, each', 'heap, each'], rows)
-}
-
-async function openStreams(openStream: OpenStream, from: number, count: number): Promise<void> {
-  for (let index = from; index < from + count; index += 50) {
-    const some = Array.from({ length: Math.min(50, from + count - index) }, (_, offset) => openStream(index + offset))
-    await Promise.all(some)
-  }
-}
-
-const heldStreams: readonly Held[] = [
-  {
-    name: 'floor: bare node:http, a connection each',
-    start: () => startFloor('http'),
-    prepare:
-      async ({ port }, open) =>
-      async () =>
-        await open.use(await Http1Connection.open(port)).stream('/stream', ''),
-  },
-  {
-    name: 'server-sent events, a connection each',
-    start: () => startCountersign('sqlite::memory:'),
-    async prepare(server, open) {
-      const orders = await startOrders(server)
-      return async (index) => {
-        const { orderId, desktopToken } = orders[index] as WatchedOrder
-        const connection = open.use(await Http1Connection.open(server.port))
-        const path = `/api/auth/cross-device/events?orderId=${orderId}`
-        await connection.stream(path, `authorization: Bearer ${desktopToken}\r\n`)
-      }
-    },
-  },
-  {
-    name: 'Connect over HTTP/1.1, a connection each',
-    start: () => startCountersign('sqlite::memory:'),
-    async prepare(server, open) {
-      const orders = await startOrders(server)
-      return async (index) => {
-        const connection = open.use(await Http1Connection.open(server.port))
-        const body = enveloped(Buffer.from(jsonOf(watchOrder, orders[index] as WatchedOrder)))
-        await connection.stream(pathOf(watchOrder), 'content-type: application/connect+json\r\n', body)
-      }
-    },
-  },
-  {
-    name: `floor: bare node:http2, ${streamsPerConnection} to a connection`,
-    start: () => startFloor('http2'),
-    async prepare({ port }, open) {
-      const connectionOf = sharedConnections(port, open)
-      return async (index) => await connectionOf(index).stream('/stream', Buffer.alloc(0))
-    },
-  },
-  {
-    name: `gRPC, ${streamsPerConnection} to a connection`,
-    start: () => startCountersign('sqlite::memory:'),
-    async prepare(server, open) {
-      const orders = await startOrders(server)
-      const connectionOf = sharedConnections(server.port, open)
-      return async (index) => {
-        const request = toBinary(watchOrder.input, create(watchOrder.input, orders[index] as WatchedOrder))
-        await connectionOf(index).stream(pathOf(watchOrder), request)
-      }
-    },
-  },
-]
-
-interface WatchedOrder {
-  readonly orderId: string
-  readonly desktopToken: string
-}
-
-/** One for each watcher, those that warm up included. */
-async function startOrders({ port }: ServerProcess): Promise<WatchedOrder[]> {
-  using connection = await Http1Connection.open(port)
-  const orders: WatchedOrder[] = []
-  while (orders.length < idleWatchers * 1.1) {
-    const { orderId, desktopToken } = await rpc(connection, startOrder, { kind: OrderKind.LOGIN })
-    orders.push({ orderId, desktopToken })
-  }
-  return orders
 }

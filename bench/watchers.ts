@@ -1,39 +1,99 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { create, toBinary } from '@bufbuild/protobuf'
 import { OrderKind, OrderService } from '../gen/server/countersign/v1/order_service_pb.ts'
+import { backoffMs } from '../src/client/retry.ts'
+import { RedisServer } from '../test/support/redis-server.ts'
 import { pathOf, sharedConnections, streamsPerConnection } from './grpc.ts'
-import { formatMs, printTable, type Times } from './harness.ts'
+import { formatMs, printTable, printVerdict } from './harness.ts'
 import { Http1Connection, Http1Pool } from './http1.ts'
-import { type PoliteCall, PoliteClient } from './polite-client.ts'
+import { type Heard, type PoliteCall, PoliteClient } from './polite-client.ts'
 import type { LoopTurns } from './probe.ts'
 import { rpc } from './rpc.ts'
-import { pin, type ServerProcess, startCountersign, startFloor } from './servers.ts'
+import { hasRedis, pin, type ServerProcess, startConnectNodeFloor, startCountersign, startFloor } from './servers.ts'
 
 const { startOrder, watchOrder } = OrderService.method
 const watcherCount = 10_000
 /** Streams that are opened at once. */
 const openingAtOnce = 20
+/** The first streams make room that the others use too, so they do not count. */
+const firstWatchers = watcherCount / 10
+/** What the project promises: the longest turn while all are told of a stop, and the most heap for each watcher. */
+const promisedTurnMs = 50
+const promisedHeap = 20 * 1024
 
 /** Opens the stream of the watcher of this index; resolves when its first bytes have come. */
-type OpenStream = (index: number, onMore: () => void) => Promise<void>
+type OpenStream = (index: number, onEnd: () => void) => Promise<void>
 
 interface Held {
   readonly name: string
   readonly polite: PoliteCall
-  start(core: number | undefined): Promise<ServerProcess>
+  /** Name of the row that its heap is compared with. A floor has none. */
+  readonly floor?: string
+  /** What is watched; absent if the servers are floors, whose streams need nothing. */
+  readonly store?: (open: AsyncDisposableStack) => Promise<string>
+  start(store: string, core: number | undefined): Promise<ServerProcess>
   /** Connections join `open`, which ends them. */
-  prepare(server: ServerProcess, open: DisposableStack): Promise<OpenStream>
+  streamsOf(port: number, orders: readonly WatchedOrder[], open: DisposableStack): OpenStream
+}
+
+/** What was measured of one kind of stream. */
+interface Row {
+  readonly heapEach: number
+  readonly rssEach: number
+  readonly opening: Phase
+  readonly idle: Phase
+  readonly stop: LoopTurns
+  readonly toldMs: number
+  readonly comingBack: Phase
+  readonly backMs: number
+}
+
+/** What happened while the watchers did one thing. */
+interface Phase {
+  readonly turns: LoopTurns
+  readonly polite: Heard
 }
 
 /** Ten thousand watchers on one process: what they cost, and what another client feels of them. */
 export async function benchWatchers(): Promise<void> {
   const core = pin()
-  const rows: string[][] = []
-  for (const held of heldStreams) rows.push(await measure(held, core))
+  const redisThere = hasRedis()
+  const rows = new Map<string, Row>()
+  for (const held of heldStreams) {
+    if (held.store === onRedis && !redisThere) continue
+    rows.set(held.name, await measure(held, core))
+  }
+  const kib = (bytes: number): string => `${(bytes / 1024).toFixed(1)} KiB`
+  const phaseCells = ({ turns, polite: { times, failed } }: Phase): string[] => [
+    formatMs(turns.longestCpuMs),
+    formatMs(times.p99) + (failed > 0 ? `, ${failed} failed` : ''),
+  ]
+  const printed = heldStreams.flatMap(({ name, floor }) => {
+    const row = rows.get(name)
+    if (row === undefined) return []
+    const { heapEach, rssEach, opening, idle, stop, toldMs, comingBack, backMs } = row
+    const floorHeap = floor === undefined ? undefined : rows.get(floor)?.heapEach
+    return [
+      [
+        name,
+        kib(heapEach),
+        floorHeap === undefined ? '' : (heapEach / floorHeap).toPrecision(2),
+        kib(rssEach),
+        ...[opening, idle].flatMap(phaseCells),
+        ...[stop.longestCpuMs, stop.longestMs, toldMs].map(formatMs),
+        ...phaseCells(comingBack),
+        formatMs(backMs),
+      ],
+    ]
+  })
   printTable(
-    `${watcherCount} watchers, one process, SQLite in memory`,
+    `${watcherCount} watchers, one process`,
     [
       'heap, each',
+      '÷ floor',
       'resident, each',
       'opening: longest turn',
       'another client, p99',
@@ -42,114 +102,229 @@ export async function benchWatchers(): Promise<void> {
       'stop: longest turn',
       'on the clock',
       'all told after',
+      'coming back: longest turn',
+      'another client, p99',
+      'all back after',
     ],
-    rows,
+    printed,
+  )
+  const brokenBy = (breaks: (row: Row) => boolean): string[] =>
+    heldStreams.flatMap(({ name, store }) => {
+      const row = rows.get(name)
+      return store !== undefined && row !== undefined && breaks(row) ? [name] : []
+    })
+  printVerdict(
+    `no turn above ${promisedTurnMs} ms of CPU time while all are told of a stop`,
+    brokenBy(({ stop }) => stop.longestCpuMs > promisedTurnMs),
+  )
+  printVerdict(
+    `at most ${kib(promisedHeap)} of heap for each watcher`,
+    brokenBy(({ heapEach }) => heapEach > promisedHeap),
   )
 }
 
-async function measure({ name, polite, start, prepare }: Held, core: number | undefined): Promise<string[]> {
-  await using server = await start(core)
+async function measure({ polite, store, start, streamsOf }: Held, core: number | undefined): Promise<Row> {
+  await using stores = new AsyncDisposableStack()
+  const storeUrl = (await store?.(stores)) ?? ''
+  await using server = await start(storeUrl, core)
   using open = new DisposableStack()
-  const openStream = await prepare(server, open)
-  let told = 0
-  let stopping = false
-  const allTold = Promise.withResolvers<void>()
-  const openSome = async (from: number, to: number): Promise<void> => {
-    let next = from
-    const worker = async (): Promise<void> => {
-      for (let index = next++; index < to; index = next++) {
-        let heard = false
-        await openStream(index, () => {
-          // Before the stop there are heartbeats, and after its last message a stream ends with one more piece.
-          if (!stopping || heard) return
-          heard = true
-          if (++told === watcherCount) allTold.resolve()
-        })
-      }
+  const orders = store === undefined ? [] : await startOrders(server)
+  const told = new Countdown(watcherCount)
+  const back = new Countdown(watcherCount)
+  let openAgain: OpenStream | undefined
+  /** Does as Countersign's own client: waits a little, and longer after each failure. */
+  const comeBack = async (index: number): Promise<void> => {
+    if (openAgain === undefined) throw new Error('a stream ended before the stop')
+    for (let failures = 0; ; failures++) {
+      await pause(backoffMs(failures))
+      try {
+        await openAgain(index, () => {})
+        back.count()
+        return
+      } catch {}
     }
-    await Promise.all(Array.from({ length: openingAtOnce }, worker))
   }
-  // The first streams make room that the others use too.
-  const first = watcherCount / 10
-  await openSome(0, first)
+  const openStream = streamsOf(server.port, orders, open)
+  const watch = async (index: number): Promise<void> =>
+    await openStream(index, () => {
+      told.count()
+      comeBack(index).catch(back.fail)
+    })
+
+  await openSome(watch, 0, firstWatchers)
   const before = await server.usage('memory')
-  const polites: Times[] = []
-  const turns: LoopTurns[] = []
-  {
-    await using client = new PoliteClient(server.port, polite)
-    await pause(500)
-    await client.times()
-    await server.usage('turns')
-    await openSome(first, watcherCount)
-    polites.push(await client.times())
-    turns.push((await server.usage('turns')).turns)
-    // A heartbeat of each.
-    await pause(16_000)
-    polites.push(await client.times())
-    turns.push((await server.usage('turns')).turns)
-  }
+  const [opening, idle] = await besidePolite(server, polite, async (during) => [
+    await during(() => openSome(watch, firstWatchers, watcherCount)),
+    // Long enough for a heartbeat of each. Floors have none.
+    await during(() => pause(store === undefined ? 2000 : 16_000)),
+  ])
   const after = await server.usage('memory')
-  stopping = true
-  const stoppedAt = performance.now()
-  const stopped = server.stop()
-  await allTold.promise
-  const toldMs = performance.now() - stoppedAt
-  const atStop = await stopped
-  const each = (bytes: number): string => `${(bytes / 1024 / (watcherCount - first)).toFixed(1)} KiB`
-  return [
-    name,
-    each(after.heapUsed - before.heapUsed),
-    each(after.rss - before.rss),
-    ...polites.flatMap(({ p99 }, phase) => [formatMs((turns[phase] as LoopTurns).longestCpuMs), formatMs(p99)]),
-    ...[atStop.longestCpuMs, atStop.longestMs, toldMs].map(formatMs),
-  ]
+
+  // The instance that takes over. It shares the core with the one that stops.
+  await using successor = await start(storeUrl, core)
+  openAgain = streamsOf(successor.port, orders, open)
+  return await besidePolite(successor, polite, async (during) => {
+    const stoppedAt = performance.now()
+    const since = (): number => performance.now() - stoppedAt
+    const stopped = server.stop()
+    const toldAfter = told.done.then(since)
+    const comingBack = await during(() => back.done)
+    const backMs = since()
+    const each = (bytes: number): number => bytes / (watcherCount - firstWatchers)
+    return {
+      heapEach: each(after.heapUsed - before.heapUsed),
+      rssEach: each(after.rss - before.rss),
+      opening,
+      idle,
+      stop: await stopped,
+      toldMs: await toldAfter,
+      comingBack,
+      backMs,
+    }
+  })
 }
+
+/** Lets another client call the server, and measures `work` in phases. */
+async function besidePolite<T>(
+  server: ServerProcess,
+  call: PoliteCall,
+  work: (during: (doing: () => Promise<unknown>) => Promise<Phase>) => Promise<T>,
+): Promise<T> {
+  await using client = new PoliteClient(server.port, call)
+  await pause(500)
+  return await work(async (doing) => {
+    client.restart()
+    await server.usage('turns')
+    await doing()
+    const polite = await client.heard()
+    return { turns: (await server.usage('turns')).turns, polite }
+  })
+}
+
+/** Opens the streams of some watchers, a few at once. */
+async function openSome(watch: (index: number) => Promise<void>, from: number, to: number): Promise<void> {
+  let next = from
+  const worker = async (): Promise<void> => {
+    while (next < to) await watch(next++)
+  }
+  await Promise.all(Array.from({ length: openingAtOnce }, worker))
+}
+
+/** Resolves once something has happened so many times. */
+class Countdown {
+  readonly done: Promise<void>
+  readonly fail: (error: unknown) => void
+  readonly #resolve: () => void
+  #left: number
+
+  constructor(count: number) {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    this.done = promise
+    this.fail = reject
+    this.#resolve = resolve
+    this.#left = count
+    // A failure is told to whoever waits later.
+    promise.catch(() => {})
+  }
+
+  count(): void {
+    if (--this.#left === 0) this.#resolve()
+  }
+}
+
+async function inSqliteFile(open: AsyncDisposableStack): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'))
+  open.defer(() => rm(folder, { recursive: true, force: true }))
+  return `sqlite:${join(folder, 'store.db')}`
+}
+
+async function onRedis(open: AsyncDisposableStack): Promise<string> {
+  return open.use(await RedisServer.start()).url
+}
+
+const startService = async (store: string, core: number | undefined): Promise<ServerProcess> =>
+  await startCountersign(store, { core })
+
+/** Streams of gRPC, many to a connection. */
+function grpcStreams(port: number, open: DisposableStack, path: string, messageOf: (index: number) => Uint8Array) {
+  const connectionOf = sharedConnections(port, open)
+  return async (index: number, onEnd: () => void): Promise<void> =>
+    await connectionOf(index).stream(path, messageOf(index), onEnd)
+}
+
+/** Streams of HTTP/1.1, each on a connection of its own. */
+function http1Streams(port: number, open: DisposableStack, requestOf: (index: number) => Http1Request): OpenStream {
+  return async (index, onEnd) => {
+    const { path, headers } = requestOf(index)
+    await open.use(await Http1Connection.open(port)).stream(path, headers, onEnd)
+  }
+}
+
+interface Http1Request {
+  readonly path: string
+  readonly headers: string
+}
+
+const watchGrpc: Held['streamsOf'] = (port, orders, open) =>
+  grpcStreams(port, open, pathOf(watchOrder), (index) =>
+    toBinary(watchOrder.input, create(watchOrder.input, orders[index] ?? {})),
+  )
+
+const shared = `${streamsPerConnection} to a connection`
+const each = 'a connection each'
+const bareHttp2 = `floor: bare node:http2, ${shared}`
+const connectNode = `floor: bare connect-node, gRPC, ${shared}`
+const bareHttp1 = `floor: bare node:http, ${each}`
 
 const heldStreams: readonly Held[] = [
   {
-    name: `floor: bare node:http2, ${streamsPerConnection} to a connection`,
+    name: bareHttp2,
     polite: 'bare http2',
-    start: (core) => startFloor('http2', 0, core),
-    async prepare({ port }, open) {
-      const connectionOf = sharedConnections(port, open)
-      return async (index, onMore) => await connectionOf(index).stream('/stream', Buffer.alloc(0), onMore)
-    },
+    start: (_store, core) => startFloor('http2', 0, core),
+    streamsOf: (port, _orders, open) => grpcStreams(port, open, '/stream', () => Buffer.alloc(0)),
   },
   {
-    name: `gRPC, ${streamsPerConnection} to a connection`,
+    name: connectNode,
+    polite: 'nonce by gRPC',
+    start: (_store, core) => startConnectNodeFloor(core),
+    streamsOf: watchGrpc,
+  },
+  {
+    name: `gRPC, SQLite, ${shared}`,
     polite: 'nonce',
-    start: (core) => startCountersign('sqlite::memory:', { core }),
-    async prepare(server, open) {
-      const orders = await startOrders(server)
-      const connectionOf = sharedConnections(server.port, open)
-      return async (index, onMore) => {
-        const request = toBinary(watchOrder.input, create(watchOrder.input, orders[index] as WatchedOrder))
-        await connectionOf(index).stream(pathOf(watchOrder), request, onMore)
-      }
-    },
+    floor: connectNode,
+    store: inSqliteFile,
+    start: startService,
+    streamsOf: watchGrpc,
   },
   {
-    name: 'floor: bare node:http, a connection each',
+    name: `gRPC, Redis, ${shared}`,
+    polite: 'nonce',
+    floor: connectNode,
+    store: onRedis,
+    start: startService,
+    streamsOf: watchGrpc,
+  },
+  {
+    name: bareHttp1,
     polite: 'bare http',
-    start: (core) => startFloor('http', 0, core),
-    async prepare({ port }, open) {
-      return async (_index, onMore) =>
-        await open.use(await Http1Connection.open(port)).stream('/stream', '', undefined, onMore)
-    },
+    start: (_store, core) => startFloor('http', 0, core),
+    streamsOf: (port, _orders, open) => http1Streams(port, open, () => ({ path: '/stream', headers: '' })),
   },
   {
-    name: 'server-sent events, a connection each',
+    name: `server-sent events, SQLite, ${each}`,
     polite: 'nonce',
-    start: (core) => startCountersign('sqlite::memory:', { core }),
-    async prepare(server, open) {
-      const orders = await startOrders(server)
-      return async (index, onMore) => {
+    floor: bareHttp1,
+    store: inSqliteFile,
+    start: startService,
+    streamsOf: (port, orders, open) =>
+      http1Streams(port, open, (index) => {
         const { orderId, desktopToken } = orders[index] as WatchedOrder
-        const connection = open.use(await Http1Connection.open(server.port))
-        const path = `/api/auth/cross-device/events?orderId=${orderId}`
-        await connection.stream(path, `authorization: Bearer ${desktopToken}\r\n`, undefined, onMore)
-      }
-    },
+        return {
+          path: `/api/auth/cross-device/events?orderId=${orderId}`,
+          headers: `authorization: Bearer ${desktopToken}\r\n`,
+        }
+      }),
   },
 ]
 
