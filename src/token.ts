@@ -1,4 +1,4 @@
-import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto'
 
 /** Kind of a token: who holds it, and so what it grants. */
 export type TokenKind = 'claim' | 'challenge' | 'desktop' | 'session'
@@ -28,7 +28,7 @@ export function newId(): string {
  * What is stored of a token: its SHA-256, base64url. A token has 256 random bits, so no salt or stretching is needed.
  */
 export function hashToken(token: string): string {
-  return createHash('sha256').update(token).digest('base64url')
+  return hash('sha256', token, 'base64url')
 }
 
 /** Whether a token has a stored hash. Takes the same time wherever they differ. */

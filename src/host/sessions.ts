@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { parseRecord, type StoredRecord } from '../record.ts'
 import type { Store, VersionedValue } from '../store/store.ts'
 import { hashToken, type Keyring, newToken, tokenMatches } from '../token.ts'
@@ -170,7 +170,7 @@ export class Sessions {
 
 function sessionIdOf(secretPart: string): string {
   // Not the hash that tokens are compared with: an id is public, and reveals nothing about that hash.
-  return createHash('sha256').update(`session id\n${secretPart}`).digest('base64url').slice(0, 22)
+  return hash('sha256', `session id\n${secretPart}`, 'base64url').slice(0, 22)
 }
 
 function keyOf(id: string): string {

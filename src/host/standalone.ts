@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { parseCookie, stringifySetCookie } from 'cookie'
 import { parseRecord, type StoredRecord } from '../record.ts'
 import { bearerToken, headerOf, type RequestContext } from '../request.ts'
@@ -187,8 +187,7 @@ export class StandaloneHost implements Host {
 
 /** An identity determines its user's id, so that two first sign-ins at once cannot make two users. */
 function userIdOf(identity: ProvenIdentity): string {
-  const hash = createHash('sha256').update(`${identity.adapterId}:${identity.subject}`).digest('base64url')
-  return `usr_${hash.slice(0, 22)}`
+  return `usr_${hash('sha256', `${identity.adapterId}:${identity.subject}`, 'base64url').slice(0, 22)}`
 }
 
 function readUser(text: string): UserRecord {

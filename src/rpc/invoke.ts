@@ -2,6 +2,7 @@ import type { DescMessage, MessageInitShape, MessageShape } from '@bufbuild/prot
 import { CallEnded, type CountersignError } from '../errors.ts'
 import type { RateLimiter } from '../rate-limit.ts'
 import type { RequestContext } from '../request.ts'
+import { TimeLimit } from '../timing/time-limit.ts'
 import type { Call, Protocol } from './call.ts'
 import { toFailure } from './errors.ts'
 import type { CallLimit, StreamHandler } from './methods.ts'
@@ -172,9 +173,9 @@ function withinDeadline<T>(timeoutMs: number | undefined, running: Promise<T>): 
   return new Promise((resolve, reject) => {
     const end = (): void => reject(new CallEnded('deadline_exceeded'))
     const timer = timeoutMs === undefined || timeoutMs >= maxUnaryMs ? undefined : setTimeout(end, timeoutMs)
-    if (timer === undefined) unaryCalls.enter(end)
+    if (timer === undefined) unaryTime.enter(end)
     const leave = (): void => {
-      if (timer === undefined) unaryCalls.leave(end)
+      if (timer === undefined) unaryTime.leave(end)
       else clearTimeout(timer)
     }
     running.then(
@@ -193,41 +194,8 @@ function withinDeadline<T>(timeoutMs: number | undefined, running: Promise<T>): 
 /** Longest time for the reply of a call that answers once, in milliseconds, whatever its handler or the caller's deadline says. */
 const maxUnaryMs = 30_000
 
-/** How often it is looked for calls whose time is over, in milliseconds. */
-const overdueCheckMs = 1000
-
-/**
- * Ends calls that have taken {@link maxUnaryMs}, up to a second late. One timer for all: hardly any call lives long enough for
- * one of its own to be worth setting.
- */
-class UnaryCalls {
-  /** In the order of their beginning. */
-  readonly #calls = new Map<() => void, number>()
-  #timer: NodeJS.Timeout | undefined
-
-  /** Has `end` called when the time is over, unless it leaves before. */
-  enter(end: () => void): void {
-    this.#calls.set(end, performance.now() + maxUnaryMs)
-    this.#timer ??= setInterval(() => this.#check(), overdueCheckMs).unref()
-  }
-
-  leave(end: () => void): void {
-    this.#calls.delete(end)
-  }
-
-  #check(): void {
-    const now = performance.now()
-    for (const [end, endsAt] of this.#calls) {
-      if (now < endsAt) return
-      this.#calls.delete(end)
-      end()
-    }
-    clearInterval(this.#timer)
-    this.#timer = undefined
-  }
-}
-
-const unaryCalls = new UnaryCalls()
+/** The time of all calls that answer once. They are ended up to a second late. */
+const unaryTime = new TimeLimit(maxUnaryMs, 1000)
 
 /** The end of a stream's time: the caller's own signal, or the caller's deadline. */
 class Deadline {
