@@ -8,7 +8,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { optionRows } from '../../../src/config/options.ts'
 import type { NodeRequest, NodeResponse } from '../../../src/http/node-request.ts'
-import { ceilingsFor } from '../../../src/http/port/limits.ts'
 import { type OnePortOptions, OnePortServer } from '../../../src/http/port/port.ts'
 import { keptLog } from '../../support/log-lines.ts'
 
@@ -262,14 +261,6 @@ test.each([
   await until(() => lines.length > 0)
   const [, row] = optionRows.find(([name]) => name === option)!
   expect(lines[0]?.fields.setting).toBe(row.variable)
-})
-
-test('the ceilings of connections and requests follow from the size of the heap unless they are set', () => {
-  const { maxConnections, maxRequests, ...rest } = ceilingsFor({ maxPendingBodies: 7 })
-  expect(maxConnections).toBeGreaterThan(1000)
-  expect(maxRequests).toBeGreaterThan(1000)
-  expect(rest).toEqual({ maxPendingBodies: 7 })
-  expect(ceilingsFor({ maxConnections: 8, maxRequests: 9 })).toMatchObject({ maxConnections: 8, maxRequests: 9 })
 })
 
 type Handler = (request: NodeRequest, response: NodeResponse) => unknown
