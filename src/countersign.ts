@@ -15,6 +15,7 @@ import { Orders } from './order/orders.ts'
 import { storedOrders } from './order/records.ts'
 import { OriginPolicy, type OriginRules } from './origin-policy.ts'
 import { RateLimiter } from './rate-limit.ts'
+import { withAdmission } from './rpc/admission.ts'
 import { createApi } from './rpc/api.ts'
 import { callLog } from './rpc/call-log.ts'
 import { registerMethods } from './rpc/connect.ts'
@@ -152,10 +153,18 @@ class Service implements Countersign {
       host: this.#host,
       shutdown: this.#shutdown.signal,
     })
-    const methods = createApi({ signIn, orders, host: this.#host })
+    const ceilings = ceilingsFor(settings)
+    const methods = withAdmission(createApi({ signIn, orders, host: this.#host }), ceilings, log)
     const observe = callLog(log)
     const invoker = new Invoker(settings.rateLimit ? new RateLimiter() : undefined, observe)
-    const ready = () => store.ping()
+    // However many ask, the store is asked once at a time.
+    let pinging: Promise<void> | undefined
+    const ready = (): Promise<void> => {
+      pinging ??= store.ping().finally(() => {
+        pinging = undefined
+      })
+      return pinging
+    }
     this.routes = (router) => registerMethods(router, methods, invoker)
     const app = createApp({
       settings,
@@ -173,7 +182,7 @@ class Service implements Countersign {
     this.handler = app.serve
     this.#server = new OnePortServer(app.serve, {
       takeStream: app.takeStream,
-      ceilings: ceilingsFor(settings),
+      ceilings,
       trustedProxies: settings.trustProxy,
       log,
     })
