@@ -1,19 +1,21 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ConnectRouter } from '@connectrpc/connect'
+import { ceilingsFor } from './ceiling.ts'
 import { type CountersignOptions, resolveSettings, type Settings } from './config.ts'
 import type { Host, Session } from './host/host.ts'
 import { Sessions } from './host/sessions.ts'
 import { StandaloneHost, type WalletUser } from './host/standalone.ts'
 import { createApp } from './http/app.ts'
 import type { RequestHandler } from './http/node-request.ts'
-import { ceilingsFor } from './http/port/limits.ts'
+
 import { OnePortServer } from './http/port/port.ts'
 import { createLogger, type Logger } from './log.ts'
 import { Orders } from './order/orders.ts'
 import { storedOrders } from './order/records.ts'
 import { OriginPolicy, type OriginRules } from './origin-policy.ts'
 import { RateLimiter } from './rate-limit.ts'
+import { withAdmission } from './rpc/admission.ts'
 import { createApi } from './rpc/api.ts'
 import { callLog } from './rpc/call-log.ts'
 import { registerMethods } from './rpc/connect.ts'
@@ -151,10 +153,18 @@ class Service implements Countersign {
       host: this.#host,
       shutdown: this.#shutdown.signal,
     })
-    const methods = createApi({ signIn, orders, host: this.#host })
+    const ceilings = ceilingsFor(settings)
+    const methods = withAdmission(createApi({ signIn, orders, host: this.#host }), ceilings, log)
     const observe = callLog(log)
     const invoker = new Invoker(settings.rateLimit ? new RateLimiter() : undefined, observe)
-    const ready = () => store.ping()
+    // However many ask, the store is asked once at a time.
+    let pinging: Promise<void> | undefined
+    const ready = (): Promise<void> => {
+      pinging ??= store.ping().finally(() => {
+        pinging = undefined
+      })
+      return pinging
+    }
     const health = { services: servicesOf(methods), ready, shutdown: this.#shutdown.signal }
     this.routes = (router) => registerMethods(router, methods, invoker)
     const app = createApp({
@@ -170,7 +180,7 @@ class Service implements Countersign {
     this.handler = app.serve
     this.#server = new OnePortServer(app.serve, {
       takeStream: app.takeStream,
-      ceilings: ceilingsFor(settings),
+      ceilings,
       trustedProxies: settings.trustProxy,
       log,
     })

@@ -68,6 +68,8 @@ const samples: Record<Option, Sample> = {
   maxRequests: { given: 9, text: '9', refused: [1.5, '9', true] },
   maxPendingBodies: { given: 9, text: '9', refused: [1.5, '9', true] },
   maxPendingBodiesPerAddress: { given: 9, text: '9', refused: [1.5, '9', true] },
+  maxStreams: { given: 9, text: '9', refused: [1.5, '9', true] },
+  maxStoreCalls: { given: 9, text: '9', refused: [1.5, '9', true] },
   claimUrlTemplate: {
     given: 'https://phone.example/{orderId}#{claimToken}',
     text: 'https://phone.example/{orderId}#{claimToken}',
@@ -143,6 +145,8 @@ test('the defaults', () => {
     maxConnections: undefined,
     maxConnectionsPerAddress: 2000,
     maxRequests: undefined,
+    maxStreams: undefined,
+    maxStoreCalls: undefined,
     maxPendingBodies: 1000,
     maxPendingBodiesPerAddress: 500,
     claimUrlTemplate: '{origin}/cross-device/claim/{orderId}#token={claimToken}',

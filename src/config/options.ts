@@ -158,6 +158,16 @@ export interface CountersignOptions {
    */
   maxPendingBodiesPerAddress?: number
   /**
+   * Open streams of events at a time, over all protocols, 1 to 1000000; more are refused with SERVER_BUSY. Default: one for
+   * each 128 KiB of the heap. Variable: COUNTERSIGN_MAX_STREAMS.
+   */
+  maxStreams?: number
+  /**
+   * Calls at a time that wait for the store, 1 to 1000000; more are refused with SERVER_BUSY before they have done anything.
+   * Default: one for each 384 KiB of the heap. Variable: COUNTERSIGN_MAX_STORE_CALLS.
+   */
+  maxStoreCalls?: number
+  /**
    * Template of the claim URL that the QR code shows. `{origin}`, `{orderId}` and `{claimToken}` are filled in; the
    * token must be in the fragment, which browsers do not send. Default
    * `{origin}/cross-device/claim/{orderId}#token={claimToken}`. Variable: COUNTERSIGN_CLAIM_URL_TEMPLATE.
@@ -372,6 +382,20 @@ const table = {
     // One HTTP/2 connection can hold 250 requests, and a burst of honest ones comes headers first: two such bursts.
     default: 500,
     about: 'most requests of one client address (IPv6: /64) at a time whose body has not arrived',
+  },
+  maxStreams: {
+    variable: 'COUNTERSIGN_MAX_STREAMS',
+    kind: whole(1, 1_000_000),
+    default: undefined,
+    defaultText: 'one for each 128 KiB of heap',
+    about: 'most open streams of events at a time; more are refused with `SERVER_BUSY`',
+  },
+  maxStoreCalls: {
+    variable: 'COUNTERSIGN_MAX_STORE_CALLS',
+    kind: whole(1, 1_000_000),
+    default: undefined,
+    defaultText: 'one for each 384 KiB of heap',
+    about: 'most calls at a time that wait for the store; more are refused with `SERVER_BUSY`',
   },
   claimUrlTemplate: {
     variable: 'COUNTERSIGN_CLAIM_URL_TEMPLATE',

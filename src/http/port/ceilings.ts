@@ -1,20 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { Ceiling, type CeilingLimits } from '../../ceiling.ts'
 import type { Logger } from '../../log.ts'
 import { clientAddress, networkOf } from '../../request.ts'
-
-/** The most that clients can hold of this process at a time, by the names of the settings. `undefined` is no ceiling. */
-export interface CeilingLimits {
-  /** Connections of all clients. */
-  readonly maxConnections?: number | undefined
-  /** Connections of one client address. Without effect behind a proxy, which has one address for all its clients. */
-  readonly maxConnectionsPerAddress?: number | undefined
-  /** Requests in progress of all clients, open streams included. */
-  readonly maxRequests?: number | undefined
-  /** Requests of all clients whose body has not arrived. */
-  readonly maxPendingBodies?: number | undefined
-  /** Requests of one client address whose body has not arrived. */
-  readonly maxPendingBodiesPerAddress?: number | undefined
-}
 
 /** What {@link Ceilings} are made of. */
 export interface CeilingParts {
@@ -25,38 +12,76 @@ export interface CeilingParts {
   readonly log: Logger
 }
 
-/** A request for the ceilings to decide on, of either HTTP version. */
-export interface Arrival {
-  /** The client, as {@link Ceilings.networksOn} says it. */
+/** One client and what it holds. */
+export class Client {
+  /** What counts as one client: an IPv4 address or an IPv6 /64; `undefined` if the address is unknown. */
   readonly network: string | undefined
-  /** Whether the headers announce a body. */
-  readonly hasBody: boolean
-  /** Whether all of the body has arrived, read or not. */
-  readonly bodyArrived: () => boolean
-  /** Registers what to call once the body has been read. */
-  readonly onBodyEnd: (listener: () => void) => void
-  /** Registers what to call once the request is over. Called at most once. */
-  readonly onClose: (listener: () => void) => void
-  /** Makes what the handler needs and calls it. */
-  readonly serve: () => void
-  /** Tells the client to come back later. Not called if the client has gone. */
-  readonly refuse: () => void
+  connections = 0
+  pendingBodies = 0
+
+  constructor(network: string | undefined) {
+    this.network = network
+  }
 }
+
+/** A request for the ceilings to decide on, of either HTTP version, and what they have counted of it. */
+export abstract class Arrival {
+  /** Whether it counts as in progress. For {@link Ceilings} only. */
+  counted = false
+  /** The client for which it counts as one whose body has not arrived. For {@link Ceilings} only. */
+  pendingFor: Client | undefined = undefined
+
+  /** The client that connected. */
+  readonly connected: Client
+
+  constructor(connected: Client) {
+    this.connected = connected
+  }
+
+  abstract headers(): IncomingHttpHeaders
+  /** What it asks for (a path, perhaps with a query), if nothing holds its answer up: neither a body nor earlier requests. */
+  abstract unhinderedTarget(): string | undefined
+  /** Whether the headers announce a body. */
+  abstract hasBody(): boolean
+  /** Whether all of the body has arrived, read or not. */
+  abstract bodyArrived(): boolean
+  /** Registers what to call once the body has been read. */
+  abstract onBodyEnd(listener: () => void): void
+}
+
+/**
+ * Requests beyond maxRequests in which a probe is still answered, by its path. An orchestrator ends a process whose liveness
+ * probe fails, and a busy one must live. A probe of readiness waits for the store: these cannot take the room of the others.
+ */
+const probeReserve: ReadonlyMap<string, number> = new Map([
+  ['/healthz', 16],
+  ['/readyz', 8],
+])
 
 /** Counts what clients hold, and decides who gets more. */
 export class Ceilings {
-  readonly connections: Ceiling
-  readonly #requests: Ceiling
-  readonly #pendingBodies: Ceiling
   readonly #trustedProxies: number
+  readonly #maxConnections: Ceiling
+  readonly #maxConnectionsPerAddress: Ceiling
+  readonly #maxRequests: Ceiling
+  readonly #maxPendingBodies: Ceiling
+  readonly #maxPendingBodiesPerAddress: Ceiling
+  #connections = 0
+  #requests = 0
+  #pendingBodies = 0
+  /** Clients that hold something. */
+  readonly #clients = new Map<string, Client>()
+  /** Requests of this turn of the event loop whose body has not arrived. */
+  #newlyPending: Arrival[] = []
 
   constructor({ limits, trustedProxies, log }: CeilingParts) {
     this.#trustedProxies = trustedProxies
-    const ceiling = (inAll: keyof CeilingLimits, perAddress?: keyof CeilingLimits): Ceiling =>
-      new Ceiling(new Limit(inAll, limits[inAll], log), perAddress && new Limit(perAddress, limits[perAddress], log))
-    this.connections = ceiling('maxConnections', trustedProxies === 0 ? 'maxConnectionsPerAddress' : undefined)
-    this.#requests = ceiling('maxRequests')
-    this.#pendingBodies = ceiling('maxPendingBodies', 'maxPendingBodiesPerAddress')
+    const ceiling = (option: keyof CeilingLimits): Ceiling => new Ceiling(option, limits, log)
+    this.#maxConnections = ceiling('maxConnections')
+    this.#maxConnectionsPerAddress = ceiling('maxConnectionsPerAddress')
+    this.#maxRequests = ceiling('maxRequests')
+    this.#maxPendingBodies = ceiling('maxPendingBodies')
+    this.#maxPendingBodiesPerAddress = ceiling('maxPendingBodiesPerAddress')
   }
 
   /** Whether connections come from a proxy, and each is that of many clients. */
@@ -64,157 +89,131 @@ export class Ceilings {
     return this.#trustedProxies > 0
   }
 
-  /** What counts as one client: an IPv4 address or an IPv6 /64; `undefined` if the address is unknown. */
-  networkOf(headers: IncomingHttpHeaders, remoteAddress: string | undefined): string | undefined {
+  /** Counts a connection and returns its client; `undefined` if there is one too many. End it with {@link disconnect}. */
+  connect(remoteAddress: string | undefined): Client | undefined {
+    const client = this.#client({}, remoteAddress)
+    const tooMany = this.#tooManyConnections(client)
+    if (tooMany !== undefined) {
+      tooMany.refused(client.network)
+      return undefined
+    }
+    this.#keep(client)
+    this.#connections++
+    client.connections++
+    return client
+  }
+
+  /** A connection is over. */
+  disconnect(client: Client): void {
+    this.#connections--
+    client.connections--
+    this.#forgetIfIdle(client)
+  }
+
+  /**
+   * Decides whether a request is served, at once or in the next turn. A request whose body is there with its headers is
+   * not held up by others whose body is not. Call {@link leave} once it is over, which may be before it is decided on.
+   */
+  admit(arrival: Arrival, decide: (served: boolean) => void): void {
+    if (this.#requests >= this.#maxRequests.most && !this.#isReserved(arrival)) {
+      this.#maxRequests.refused(this.#senderOf(arrival).network)
+      decide(false)
+      return
+    }
+    this.#requests++
+    arrival.counted = true
+    if (!arrival.hasBody()) {
+      decide(true)
+      return
+    }
+    const client = this.#senderOf(arrival)
+    const tooManyPending = this.#tooManyPending(client)
+    if (tooManyPending === undefined) {
+      this.#keep(client)
+      this.#pendingBodies++
+      client.pendingBodies++
+      arrival.pendingFor = client
+      if (this.#newlyPending.push(arrival) === 1) setImmediate(() => this.#releaseArrived())
+      decide(true)
+      return
+    }
+    // Headers are told of before the bytes behind them have been looked at. By the next turn, they have been.
+    setImmediate(() => {
+      const served = arrival.bodyArrived()
+      if (!served) tooManyPending.refused(client.network)
+      decide(served)
+    })
+  }
+
+  /** A request is over. Does nothing for one that was not admitted. */
+  leave(arrival: Arrival): void {
+    if (!arrival.counted) return
+    arrival.counted = false
+    this.#requests--
+    this.#release(arrival)
+  }
+
+  /** Nearly all bodies come along with their headers. Only the others need a listener that tells of their end. */
+  #releaseArrived(): void {
+    const arrivals = this.#newlyPending
+    this.#newlyPending = []
+    for (const arrival of arrivals) {
+      if (arrival.pendingFor === undefined) continue
+      if (arrival.bodyArrived()) this.#release(arrival)
+      else arrival.onBodyEnd(() => this.#release(arrival))
+    }
+  }
+
+  #release(arrival: Arrival): void {
+    const client = arrival.pendingFor
+    if (client === undefined) return
+    arrival.pendingFor = undefined
+    this.#pendingBodies--
+    client.pendingBodies--
+    this.#forgetIfIdle(client)
+  }
+
+  #isReserved(arrival: Arrival): boolean {
+    const reserved = probeReserve.get(arrival.unhinderedTarget()?.split('?', 1)[0] ?? '') ?? 0
+    return this.#requests < this.#maxRequests.most + reserved
+  }
+
+  #tooManyConnections({ network, connections }: Client): Ceiling | undefined {
+    if (this.#connections >= this.#maxConnections.most) return this.#maxConnections
+    if (this.behindProxy || network === undefined) return undefined
+    return connections >= this.#maxConnectionsPerAddress.most ? this.#maxConnectionsPerAddress : undefined
+  }
+
+  #tooManyPending({ network, pendingBodies }: Client): Ceiling | undefined {
+    if (this.#pendingBodies >= this.#maxPendingBodies.most) return this.#maxPendingBodies
+    if (network === undefined) return undefined
+    return pendingBodies >= this.#maxPendingBodiesPerAddress.most ? this.#maxPendingBodiesPerAddress : undefined
+  }
+
+  /** Who sent a request: without a proxy, all requests of a connection come from one client. */
+  #senderOf(arrival: Arrival): Client {
+    const { connected } = arrival
+    // Without a header, it is the proxy itself. The network of a network is the same.
+    return this.behindProxy ? this.#client(arrival.headers(), connected.network) : connected
+  }
+
+  /** The client at an address. One that holds nothing is new each time. */
+  #client(headers: IncomingHttpHeaders, remoteAddress: string | undefined): Client {
     const get = (name: string): string | null => {
       const value = headers[name]
       return value === undefined ? null : String(value)
     }
     const address = clientAddress({ get }, remoteAddress, this.#trustedProxies)
-    return address === undefined ? undefined : networkOf(address)
+    const network = address === undefined ? undefined : networkOf(address)
+    return (network === undefined ? undefined : this.#clients.get(network)) ?? new Client(network)
   }
 
-  /** The same for the requests of one connection: without a proxy, they all come from one client. */
-  networksOn(remoteAddress: string | undefined): (headers: IncomingHttpHeaders) => string | undefined {
-    if (this.behindProxy) return (headers) => this.networkOf(headers, remoteAddress)
-    const network = this.networkOf({}, remoteAddress)
-    return () => network
+  #keep(client: Client): void {
+    const { network, connections, pendingBodies } = client
+    if (network !== undefined && connections + pendingBodies === 0) this.#clients.set(network, client)
   }
 
-  /**
-   * Has a request served or refused. A request whose body is there with its headers is not held up by others whose body
-   * is not.
-   */
-  admit(arrival: Arrival): void {
-    const { network, hasBody, serve, refuse } = arrival
-    const tooMany = this.#requests.reachedBy(network)
-    if (tooMany !== undefined) {
-      tooMany.refused(network)
-      refuse()
-      return
-    }
-    // Counted from here on: it may be over before it is decided on.
-    const requestOver = this.#requests.take(network)
-    let bodyOver: (() => void) | undefined
-    arrival.onClose(() => {
-      bodyOver?.()
-      requestOver()
-    })
-    if (!hasBody) {
-      serve()
-      return
-    }
-    const tooManyPending = this.#pendingBodies.reachedBy(network)
-    if (tooManyPending === undefined) {
-      bodyOver = this.#pendingBodies.take(network)
-      arrival.onBodyEnd(bodyOver)
-      serve()
-      return
-    }
-    // Headers are told of before the bytes behind them have been looked at. By the next turn, they have been.
-    setImmediate(() => {
-      if (arrival.bodyArrived()) {
-        serve()
-      } else {
-        tooManyPending.refused(network)
-        refuse()
-      }
-    })
-  }
-}
-
-/** Counts one kind of thing that clients hold, in all and for each client. */
-class Ceiling {
-  readonly #inAll: Limit
-  readonly #perNetwork: Limit | undefined
-  #held = 0
-  readonly #heldBy = new Map<string, number>()
-
-  constructor(inAll: Limit, perNetwork: Limit | undefined) {
-    this.#inAll = inAll
-    this.#perNetwork = perNetwork
-  }
-
-  /** The limit that leaves a client no room for one more; `undefined` if there is room. */
-  reachedBy(network: string | undefined): Limit | undefined {
-    if (this.#held >= this.#inAll.most) return this.#inAll
-    if (this.#perNetwork === undefined || network === undefined) return undefined
-    return (this.#heldBy.get(network) ?? 0) >= this.#perNetwork.most ? this.#perNetwork : undefined
-  }
-
-  /** Counts one more. Call the result when it is over; further calls of it do nothing. */
-  take(network: string | undefined): () => void {
-    this.#count(network, 1)
-    let held = true
-    return () => {
-      if (held) this.#count(network, -1)
-      held = false
-    }
-  }
-
-  #count(network: string | undefined, change: 1 | -1): void {
-    this.#held += change
-    if (this.#perNetwork === undefined || network === undefined) return
-    const held = (this.#heldBy.get(network) ?? 0) + change
-    if (held === 0) this.#heldBy.delete(network)
-    else this.#heldBy.set(network, held)
-  }
-}
-
-/** What the log calls each ceiling, and the environment variable that sets it. */
-const named: Readonly<Record<keyof CeilingLimits, { readonly ceiling: string; readonly setting: string }>> = {
-  maxConnections: { ceiling: 'connections', setting: 'COUNTERSIGN_MAX_CONNECTIONS' },
-  maxConnectionsPerAddress: {
-    ceiling: 'connections of one address',
-    setting: 'COUNTERSIGN_MAX_CONNECTIONS_PER_ADDRESS',
-  },
-  maxRequests: { ceiling: 'requests in progress', setting: 'COUNTERSIGN_MAX_REQUESTS' },
-  maxPendingBodies: {
-    ceiling: 'requests whose body has not arrived',
-    setting: 'COUNTERSIGN_MAX_PENDING_BODIES',
-  },
-  maxPendingBodiesPerAddress: {
-    ceiling: 'requests of one address whose body has not arrived',
-    setting: 'COUNTERSIGN_MAX_PENDING_BODIES_PER_ADDRESS',
-  },
-}
-
-/** Time between two log lines of one ceiling, in milliseconds. */
-const logIntervalMs = 1000
-
-/** One ceiling's number, and the log of those that it turned away. */
-class Limit {
-  readonly most: number
-  readonly #option: keyof CeilingLimits
-  readonly #log: Logger
-  #refused = 0
-  #lastNetwork: string | undefined
-  #silence: NodeJS.Timeout | undefined
-
-  constructor(option: keyof CeilingLimits, most: number | undefined, log: Logger) {
-    this.#option = option
-    this.most = most ?? Number.POSITIVE_INFINITY
-    this.#log = log
-  }
-
-  /** Tells the log that a client was turned away: the first one at once, those of the second after it in one line. */
-  refused(network: string | undefined): void {
-    this.#refused++
-    this.#lastNetwork = network
-    if (this.#silence === undefined) this.#tell()
-  }
-
-  #tell(): void {
-    this.#log.warn('ceiling reached', {
-      ...named[this.#option],
-      most: this.most,
-      refused: this.#refused,
-      lastRefused: this.#lastNetwork,
-    })
-    this.#refused = 0
-    this.#silence = setTimeout(() => {
-      this.#silence = undefined
-      if (this.#refused > 0) this.#tell()
-    }, logIntervalMs).unref()
+  #forgetIfIdle({ network, connections, pendingBodies }: Client): void {
+    if (network !== undefined && connections + pendingBodies === 0) this.#clients.delete(network)
   }
 }

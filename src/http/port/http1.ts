@@ -2,7 +2,7 @@ import http, { type IncomingHttpHeaders, type IncomingMessage, type ServerRespon
 import type { Socket } from 'node:net'
 import type { ErrorReason } from '../../errors.ts'
 import type { RequestHandler } from '../node-request.ts'
-import type { Ceilings } from './ceilings.ts'
+import { Arrival, type Ceilings, type Client } from './ceilings.ts'
 import { destroyLater } from './destroy-later.ts'
 import { errorCode } from './error-code.ts'
 import { type ConnectionTimeouts, maxConcurrentRequests, maxHeaderBytes } from './limits.ts'
@@ -42,8 +42,7 @@ const retryAfterSeconds = '1'
 
 /** What is known of one connection. */
 interface Http1Connection {
-  /** Says which client sent a request, from its headers. */
-  readonly networkOf: (headers: IncomingHttpHeaders) => string | undefined
+  readonly client: Client
   /** Responses that are not finished, in the order of their requests. */
   readonly unanswered: Set<ServerResponse>
   /** Closes after its last response; a request that arrives now is not served. */
@@ -74,7 +73,7 @@ export class Http1Connections {
    * Makes a server that can listen. It hands each connection that it accepts to `accept`, unread; `serve` has it served
    * as HTTP/1.1. The first bytes may have been read if they were put back with `unshift`.
    */
-  createServer(accept: (socket: Socket, serve: () => void) => void): http.Server {
+  createServer(accept: (socket: Socket, serve: (client: Client) => void) => void): http.Server {
     const { headersMs, requestMs, keepAliveMs, idleMs } = this.#timeouts
     const server = http.createServer({
       maxHeaderSize: maxHeaderBytes,
@@ -98,8 +97,8 @@ export class Http1Connections {
     const serveHttp1 = server.listeners('connection') as ((socket: Socket) => void)[]
     server.removeAllListeners('connection')
     server.on('connection', (socket: Socket) => {
-      accept(socket, () => {
-        this.#add(socket)
+      accept(socket, (client) => {
+        this.#add(socket, client)
         for (const listener of serveHttp1) listener.call(server, socket)
       })
     })
@@ -133,13 +132,8 @@ export class Http1Connections {
     }
   }
 
-  #add(socket: Socket): void {
-    this.#connections.set(socket, {
-      networkOf: this.#ceilings.networksOn(socket.remoteAddress),
-      unanswered: new Set(),
-      ending: false,
-      bytesReadAtRest: undefined,
-    })
+  #add(socket: Socket, client: Client): void {
+    this.#connections.set(socket, { client, unanswered: new Set(), ending: false, bytesReadAtRest: undefined })
     socket.once('close', () => this.#connections.delete(socket))
   }
 
@@ -154,25 +148,19 @@ export class Http1Connections {
       socket.destroy()
       return
     }
-    let onClose: (() => void) | undefined
-    response.once('close', () => {
-      onClose?.()
+    const arrival = new Http1Arrival(connection, request)
+    // Not once(), which makes two more objects: a response closes only once.
+    response.on('close', () => {
+      this.#ceilings.leave(arrival)
       unanswered.delete(response)
       if (unanswered.size > 0) return
       connection.bytesReadAtRest = socket.bytesRead
       if (connection.ending) socket.destroySoon()
     })
     if (this.#leaving) this.#endWhenAnswered(connection)
-    this.#ceilings.admit({
-      network: connection.networkOf(request.headers),
-      hasBody: hasBody(request),
-      bodyArrived: () => request.complete,
-      onBodyEnd: (listener) => request.once('end', listener),
-      onClose: (listener) => {
-        onClose = listener
-      },
-      serve: () => this.#handler(request, response),
-      refuse: () => this.#refuseAsBusy(connection, response),
+    this.#ceilings.admit(arrival, (served) => {
+      if (served) this.#handler(request, response)
+      else this.#refuseAsBusy(connection, response)
     })
   }
 
@@ -264,6 +252,35 @@ function written({ status, reason, message }: Refusal): {
   return { status, headers, body }
 }
 
-function hasBody({ headers }: IncomingMessage): boolean {
-  return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
+/** A request as the ceilings see it. */
+class Http1Arrival extends Arrival {
+  readonly #request: IncomingMessage
+  readonly #unanswered: ReadonlySet<ServerResponse>
+
+  constructor({ client, unanswered }: Http1Connection, request: IncomingMessage) {
+    super(client)
+    this.#request = request
+    this.#unanswered = unanswered
+  }
+
+  headers(): IncomingHttpHeaders {
+    return this.#request.headers
+  }
+
+  unhinderedTarget(): string | undefined {
+    return this.#unanswered.size === 1 && !this.hasBody() ? this.#request.url : undefined
+  }
+
+  hasBody(): boolean {
+    const { headers } = this.#request
+    return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
+  }
+
+  bodyArrived(): boolean {
+    return this.#request.complete
+  }
+
+  onBodyEnd(listener: () => void): void {
+    this.#request.once('end', listener)
+  }
 }

@@ -6,7 +6,7 @@ import http2, {
 } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { RequestHandler, StreamHandler } from '../node-request.ts'
-import type { Ceilings } from './ceilings.ts'
+import { Arrival, type Ceilings, type Client } from './ceilings.ts'
 import { destroyLater } from './destroy-later.ts'
 import { sendGoawayNotice } from './goaway-notice.ts'
 import { type ConnectionTimeouts, maxConcurrentRequests, maxHeaderBytes } from './limits.ts'
@@ -41,8 +41,7 @@ type StreamArguments = [stream: ServerHttp2Stream, headers: IncomingHttpHeaders,
 interface Http2Connection {
   readonly socket: Socket
   readonly session: ServerHttp2Session
-  /** Says which client opened a stream, from its headers. */
-  readonly networkOf: (headers: IncomingHttpHeaders) => string | undefined
+  readonly client: Client
   /** Streams that were refused. */
   refusedStreams: number
   /** Whether its preface has arrived. */
@@ -105,13 +104,13 @@ export class Http2Connections {
    * Serves a connection. Its first bytes must still be in the socket's buffer. Calls `onOpened` after the client's
    * preface.
    */
-  serve(socket: Socket, onOpened: () => void): void {
+  serve(socket: Socket, client: Client, onOpened: () => void): void {
     // The session event comes before emit() returns, so it is this connection's.
     this.#server.once('session', (session) => {
       const connection: Http2Connection = {
         socket,
         session,
-        networkOf: this.#ceilings.networksOn(socket.remoteAddress),
+        client,
         refusedStreams: 0,
         opened: false,
         notified: false,
@@ -186,14 +185,11 @@ export class Http2Connections {
     if (connection === undefined) return
     if (this.#draining) this.#notify(connection)
     this.#limitBodyTime(stream)
-    this.#ceilings.admit({
-      network: connection.networkOf(headers),
-      hasBody: !stream.endAfterHeaders,
-      bodyArrived: () => hasArrived(stream),
-      onBodyEnd: (listener) => stream.once('end', listener),
-      onClose: (listener) => stream.once('close', listener),
-      serve,
-      refuse: () => this.#refuse(stream, connection),
+    const arrival = new Http2Arrival(connection.client, stream, headers)
+    stream.once('close', () => this.#ceilings.leave(arrival))
+    this.#ceilings.admit(arrival, (served) => {
+      if (served) serve()
+      else this.#refuse(stream, connection)
     })
   }
 
@@ -225,6 +221,39 @@ export class Http2Connections {
  */
 function waitsForAnswer({ endAfterHeaders }: ServerHttp2Stream, headers: IncomingHttpHeaders): boolean {
   return endAfterHeaders || headers[':method'] !== 'POST' || headers.expect !== undefined
+}
+
+/** A stream as the ceilings see it. */
+class Http2Arrival extends Arrival {
+  readonly #stream: ServerHttp2Stream
+  readonly #headers: IncomingHttpHeaders
+
+  constructor(client: Client, stream: ServerHttp2Stream, headers: IncomingHttpHeaders) {
+    super(client)
+    this.#stream = stream
+    this.#headers = headers
+  }
+
+  headers(): IncomingHttpHeaders {
+    return this.#headers
+  }
+
+  unhinderedTarget(): string | undefined {
+    return this.hasBody() ? undefined : this.#headers[':path']
+  }
+
+  hasBody(): boolean {
+    return !this.#stream.endAfterHeaders
+  }
+
+  bodyArrived(): boolean {
+    // Most bodies have been read by then, and to ask nghttp2 costs more.
+    return this.#stream.readableEnded || hasArrived(this.#stream)
+  }
+
+  onBodyEnd(listener: () => void): void {
+    this.#stream.once('end', listener)
+  }
 }
 
 /** nghttp2's own view of whether the whole body has arrived; the handler may not have read it yet. */

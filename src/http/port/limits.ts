@@ -1,6 +1,3 @@
-import { getHeapStatistics } from 'node:v8'
-import type { CeilingLimits } from './ceilings.ts'
-
 /** Time limits of a connection, in milliseconds. */
 export interface ConnectionTimeouts {
   /**
@@ -44,23 +41,3 @@ export const maxHeaderBytes: number = 16 * 1024
  * more is cut off.
  */
 export const maxConcurrentRequests: number = 250
-
-/**
- * Heap for each connection and for each request in progress, in bytes. An idle connection takes 6 KiB of the heap, a watch
- * over connect-node 50 KiB: as many of both as these allow leave a quarter of the heap free.
- */
-const heapPerConnection = 64 * 1024
-const heapPerRequest = 96 * 1024
-
-/** The ceilings of the settings; those that the settings leave open follow from the size of the heap. */
-export function ceilingsFor(settings: CeilingLimits): CeilingLimits {
-  const { heap_size_limit: heapBytes } = getHeapStatistics()
-  const {
-    maxConnections = Math.floor(heapBytes / heapPerConnection),
-    maxRequests = Math.floor(heapBytes / heapPerRequest),
-    maxConnectionsPerAddress,
-    maxPendingBodies,
-    maxPendingBodiesPerAddress,
-  } = settings
-  return { maxConnections, maxConnectionsPerAddress, maxRequests, maxPendingBodies, maxPendingBodiesPerAddress }
-}

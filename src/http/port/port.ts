@@ -1,8 +1,9 @@
 import type { Server, Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { CeilingLimits } from '../../ceiling.ts'
 import { type Logger, silentLogger } from '../../log.ts'
 import type { RequestHandler, StreamHandler } from '../node-request.ts'
-import { type CeilingLimits, Ceilings } from './ceilings.ts'
+import { Ceilings, type Client } from './ceilings.ts'
 import { Http1Connections } from './http1.ts'
 import { Http2Connections, http2Start } from './http2.ts'
 import { type ConnectionTimeouts, defaultTimeouts } from './limits.ts'
@@ -147,24 +148,20 @@ export class OnePortServer {
   }
 
   /** Looks at a connection's first bytes, puts them back, and hands the socket to its protocol. */
-  #accept(socket: Socket, serveHttp1: () => void): void {
+  #accept(socket: Socket, serveHttp1: (client: Client) => void): void {
     // An error event without a listener would end the process, and there are moments in which no protocol listens.
     socket.on('error', () => {})
-    const { connections } = this.#ceilings
-    const network = this.#ceilings.networkOf({}, socket.remoteAddress)
-    const tooMany = connections.reachedBy(network)
-    if (tooMany !== undefined) {
-      tooMany.refused(network)
+    const client = this.#ceilings.connect(socket.remoteAddress)
+    if (client === undefined) {
       socket.destroy()
       return
     }
-    const release = connections.take(network)
     const opening = setTimeout(() => socket.destroy(), this.#timeouts.openingMs)
     this.#accepted++
     this.#sockets.add(socket)
     this.#undecided.add(socket)
     socket.once('close', () => {
-      release()
+      this.#ceilings.disconnect(client)
       clearTimeout(opening)
       this.#sockets.delete(socket)
       this.#undecided.delete(socket)
@@ -182,10 +179,10 @@ export class OnePortServer {
       this.#undecided.delete(socket)
       socket.unshift(head)
       if (mayBeHttp2) {
-        this.#http2.serve(socket, () => clearTimeout(opening))
+        this.#http2.serve(socket, client, () => clearTimeout(opening))
       } else {
         clearTimeout(opening)
-        serveHttp1()
+        serveHttp1(client)
       }
     }
     // The socket does not end its own side when the client ends (allowHalfOpen).

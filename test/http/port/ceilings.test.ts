@@ -1,14 +1,13 @@
 import { once } from 'node:events'
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import http2, { type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2'
-import net, { type Socket } from 'node:net'
+import net, { Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { optionRows } from '../../../src/config/options.ts'
 import type { NodeRequest, NodeResponse } from '../../../src/http/node-request.ts'
-import { ceilingsFor } from '../../../src/http/port/limits.ts'
 import { type OnePortOptions, OnePortServer } from '../../../src/http/port/port.ts'
 import { keptLog } from '../../support/log-lines.ts'
 
@@ -107,6 +106,31 @@ describe('requests whose body has not arrived', () => {
     }
   })
 
+  test.each([
+    ['HTTP/1.1', 'at once'],
+    ['HTTP/1.1', 'late'],
+    ['HTTP/2', 'at once'],
+    ['HTTP/2', 'late'],
+  ])('make room over %s when their body has come %s, before they are answered', async (version, when) => {
+    let arrived = 0
+    const { port } = await start({ ceilings: { maxPendingBodies: 1 } }, async (request, response) => {
+      const body = await text(request).catch(() => 'gone')
+      arrived++
+      // Those with this body are never answered.
+      if (body !== 'waits') reply(response, body)
+    })
+    const session = await connectHttp2(port)
+    for (let n = 1; n <= 5; n++) {
+      const peer = version === 'HTTP/2' ? bodiless(session) : open(port)
+      if (peer instanceof Socket) peer.write(headersOnly())
+      if (when === 'late') await sleep(30)
+      if (peer instanceof Socket) peer.write('waits')
+      else peer.end('waits')
+      await until(() => arrived === n)
+    }
+    expect(await outcome(bodiless(session), 100)).toBe('nothing')
+  })
+
   test('are refused in order, behind the answers to earlier requests', async () => {
     const { port } = await start({ ceilings: { maxPendingBodies: 1 } }, (request, response) => {
       if (request.method === 'GET') setTimeout(() => reply(response, 'first'), 30)
@@ -152,6 +176,64 @@ describe('requests in progress', () => {
     reply(held[0]!, 'served')
     expect(await third).toBe('served')
   })
+})
+
+describe('probes of health', () => {
+  const probe = (path: string, header = '') => `GET ${path} HTTP/1.1\r\nhost: a\r\n${header}\r\n`
+  const closing = 'connection: close\r\n'
+
+  test('are answered while the ceiling of requests is reached', async () => {
+    const { port } = await start({ ceilings: { maxRequests: 1 } }, busyHandler())
+    const session = await connectHttp2(port)
+    session.request({ ':path': '/held' })
+    await until(async () => isBusy(await exchange(port, probe('/', closing))))
+    for (const path of ['/healthz', '/readyz', '/healthz?verbose']) {
+      expect(await exchange(port, probe(path, closing))).toMatch(/well$/)
+      expect(await outcome(session.request({ ':path': path }))).toBe('well')
+    }
+    for (const path of ['/healthz/', '/held']) {
+      expect(await exchange(port, probe(path, closing))).toSatisfy(isBusy)
+      expect(await outcome(session.request({ ':path': path }))).toBe(http2.constants.NGHTTP2_REFUSED_STREAM)
+    }
+    // Nothing that can take its time uses their room.
+    expect(await exchange(port, probe('/healthz', 'content-length: 5\r\n'))).toSatisfy(isBusy)
+    expect(await outcome(bodiless(session, { ':path': '/healthz' }))).toBe(http2.constants.NGHTTP2_REFUSED_STREAM)
+  })
+
+  test('have room for a few at a time, and those of readiness leave some for those of liveness', async () => {
+    const held: NodeResponse[] = []
+    const { port } = await start({ ceilings: { maxRequests: 1 } }, (_, response) => void held.push(response))
+    const session = await connectHttp2(port)
+    const ask = async (count: number, path: string) =>
+      (await Promise.all(Array.from({ length: count }, () => outcome(session.request({ ':path': path }), 200)))).filter(
+        (answer) => answer === 'nothing',
+      ).length
+    expect(await ask(3, '/')).toBe(1)
+    expect(await ask(30, '/readyz')).toBe(8)
+    expect(await ask(30, '/healthz')).toBe(8)
+    expect(held).toHaveLength(17)
+    for (const response of held.splice(0)) reply(response, '')
+    await until(async () => (await ask(1, '/')) === 1)
+  })
+
+  test('behind another request of their connection have no room of their own', async () => {
+    const { port } = await start({ ceilings: { maxRequests: 1 } }, busyHandler(50))
+    const answers = await exchange(port, `${probe('/held')}${probe('/healthz')}`)
+    expect(answers.match(/HTTP\/1\.1 \d+|held|well|SERVER_BUSY/g)).toEqual([
+      'HTTP/1.1 200',
+      'held',
+      'HTTP/1.1 503',
+      'SERVER_BUSY',
+    ])
+  })
+
+  /** Answers what is held after a while, or never, and everything else at once. */
+  function busyHandler(heldMs?: number): Handler {
+    return ({ url }, response) => {
+      if (url !== '/held') reply(response, 'well')
+      else if (heldMs !== undefined) setTimeout(() => reply(response, 'held'), heldMs)
+    }
+  }
 })
 
 describe('connections', () => {
@@ -262,14 +344,6 @@ test.each([
   await until(() => lines.length > 0)
   const [, row] = optionRows.find(([name]) => name === option)!
   expect(lines[0]?.fields.setting).toBe(row.variable)
-})
-
-test('the ceilings of connections and requests follow from the size of the heap unless they are set', () => {
-  const { maxConnections, maxRequests, ...rest } = ceilingsFor({ maxPendingBodies: 7 })
-  expect(maxConnections).toBeGreaterThan(1000)
-  expect(maxRequests).toBeGreaterThan(1000)
-  expect(rest).toEqual({ maxPendingBodies: 7 })
-  expect(ceilingsFor({ maxConnections: 8, maxRequests: 9 })).toMatchObject({ maxConnections: 8, maxRequests: 9 })
 })
 
 type Handler = (request: NodeRequest, response: NodeResponse) => unknown

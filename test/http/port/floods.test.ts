@@ -3,8 +3,12 @@ import http, { type IncomingMessage } from 'node:http'
 import net, { type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { create, toBinary } from '@bufbuild/protobuf'
 import { expect, onTestFinished, test } from 'vitest'
+import { WatchOrderRequestSchema } from '../../../gen/server/countersign/v1/order_service_pb.ts'
 import { Inspector } from '../../support/inspector.ts'
+import { orderClients } from '../../support/orders.ts'
+import { envelope } from '../../support/rpc-call.ts'
 import { spawnService } from '../../support/service.ts'
 
 /** Heap of the service that is flooded, in MiB: two bodiless requests for each KiB would fill it. */
@@ -13,6 +17,7 @@ const heapMiB = 256
 const floodMs = 2500
 
 const issueNonce = '/countersign.v1.SignInService/IssueNonce'
+const watchOrder = '/countersign.v1.OrderService/WatchOrder'
 
 /** Floods: each makes the bytes that its n-th connection sends. */
 const floods: readonly [name: string, connections: number, bytes: (n: number) => Buffer][] = [
@@ -46,19 +51,7 @@ test.each(floods)(
   // Whatever else runs on the machine can hold an answer up too.
   { timeout: 30_000, retry: 1 },
   async (_, connections, bytes) => {
-    const service = await spawnService({
-      COUNTERSIGN_STORE: 'sqlite::memory:',
-      NODE_OPTIONS: `--max-old-space-size=${heapMiB} --inspect=127.0.0.1:0`,
-    })
-    const inspector = await Inspector.connect(service.log())
-    const port = Number(new URL(service.url).port)
-    for (let n = 0; n < 20; n++) await politeCall(port)
-    const heapBefore = await inspector.heapUsed()
-
-    const sockets: Socket[] = []
-    onTestFinished(() => {
-      for (const socket of sockets) socket.destroy()
-    })
+    const { service, port, sockets, end } = await startSmall()
     const answers: { status: number; durationMs: number }[] = []
     const until = performance.now() + floodMs
     const polite = (async () => {
@@ -78,22 +71,68 @@ test.each(floods)(
     expect(answers.filter(({ status }) => status !== 200 && status !== 503)).toEqual([])
     expect(Math.max(...answers.map(({ durationMs }) => durationMs))).toBeLessThan(1000)
 
+    await end()
+  },
+)
+
+test(`watchers: the service lives in ${heapMiB} MiB however many come, and the heap returns`, async () => {
+  // So many requests would not fit: the ceiling of streams alone has to hold.
+  const { service, port, sockets, end } = await startSmall({ COUNTERSIGN_MAX_REQUESTS: '1000000' })
+  const order = await orderClients.REST!(service.url).start('sign')
+  const message = envelope(toBinary(WatchOrderRequestSchema, create(WatchOrderRequestSchema, order)))
+  const watch = (id: number) => Buffer.concat([grpcHeaders(id, watchOrder), frame(0, 1, id, message)])
+  for (let n = 0; n < 36; n++) {
+    sockets.push(
+      attacker(
+        port,
+        n,
+        http2Calls(249, (id) => watch(id)),
+      ),
+    )
+    // To open a stream takes time, which is not what this is about.
+    expect((await politeCall(port, 10_000)).status, service.log()).toBe(200)
+  }
+  expect(service.log()).toContain('COUNTERSIGN_MAX_STREAMS')
+  await end()
+}, 60_000)
+
+/**
+ * A service with a small heap, and the attackers' sockets. `end` closes these, and expects that the heap returns and the
+ * service stops in order.
+ */
+async function startSmall(environment: Record<string, string> = {}) {
+  const service = await spawnService({
+    COUNTERSIGN_STORE: 'sqlite::memory:',
+    NODE_OPTIONS: `--max-old-space-size=${heapMiB} --inspect=127.0.0.1:0`,
+    ...environment,
+  })
+  const inspector = await Inspector.connect(service.log())
+  const port = Number(new URL(service.url).port)
+  for (let n = 0; n < 20; n++) await politeCall(port)
+  const heapBefore = await inspector.heapUsed()
+  const sockets: Socket[] = []
+  const hangUp = (): void => {
     for (const socket of sockets) socket.destroy()
+  }
+  onTestFinished(hangUp)
+  const end = async (): Promise<void> => {
+    hangUp()
     await expect.poll(() => inspector.heapUsed(), { timeout: 8000, interval: 200 }).toBeLessThan(heapBefore + 4_000_000)
     expect((await politeCall(port)).status).toBe(200)
     // Node waits for its debugger to leave.
     inspector.close()
     expect(await service.stop()).toBe(0)
-  },
-)
+  }
+  return { service, port, sockets, end }
+}
 
-/** A sign-in's first call, over a connection of its own. Status 0 if it is not answered within two seconds. */
-async function politeCall(port: number): Promise<{ status: number; durationMs: number }> {
+/** A sign-in's first call, over a connection of its own. Status 0 if it is not answered in time. */
+async function politeCall(port: number, timeoutMs = 2000): Promise<{ status: number; durationMs: number }> {
   const startedAt = performance.now()
   const request = http.request(`http://127.0.0.1:${port}/api/auth/wallet/nonce`, {
     method: 'POST',
     agent: false,
-    signal: AbortSignal.timeout(2000),
+    signal: AbortSignal.timeout(timeoutMs),
     headers: { 'content-type': 'application/json', origin: `http://localhost:${port}` },
   })
   let status = 0
@@ -139,20 +178,22 @@ function frame(type: number, flags: number, stream: number, payload: Buffer = Bu
 const opening = Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(4, 0, 0)])
 
 /** POST, http, then path, authority and content type as literals with an indexed name (RFC 7541, 6.2.2). */
-const headerBlock = Buffer.concat([
-  Buffer.of(0x83, 0x86),
-  literal(Buffer.of(0x04), issueNonce),
-  literal(Buffer.of(0x01), 'a'),
-  literal(Buffer.of(0x0f, 0x10), 'application/grpc'),
-])
+function headerBlock(path: string): Buffer {
+  return Buffer.concat([
+    Buffer.of(0x83, 0x86),
+    literal(Buffer.of(0x04), path),
+    literal(Buffer.of(0x01), 'a'),
+    literal(Buffer.of(0x0f, 0x10), 'application/grpc'),
+  ])
+}
 
 function literal(name: Buffer, value: string): Buffer {
   return Buffer.concat([name, Buffer.of(value.length), Buffer.from(value)])
 }
 
 /** HEADERS that end the headers, but not the stream. */
-function grpcHeaders(stream: number): Buffer {
-  return frame(1, 0x4, stream, headerBlock)
+function grpcHeaders(stream: number, path = issueNonce): Buffer {
+  return frame(1, 0x4, stream, headerBlock(path))
 }
 
 /** An HTTP/2 connection with calls on streams of their own. */

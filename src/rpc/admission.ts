@@ -1,0 +1,93 @@
+import { Ceiling, type CeilingLimits } from '../ceiling.ts'
+import { CountersignError } from '../errors.ts'
+import type { Logger } from '../log.ts'
+import { networkOf } from '../request.ts'
+import type { Call } from './call.ts'
+import { isUnary, type Method, type StreamMethod, type UnaryMethod } from './methods.ts'
+
+/** Time after which a call that was refused can be made again, in milliseconds. */
+const retryAfterMs = 1000
+
+/**
+ * The same RPCs with ceilings on what is in progress: `maxStoreCalls` calls that wait for the store, and `maxStreams` streams.
+ * Beyond them a call is refused with SERVER_BUSY at once, before it has asked the store for anything.
+ *
+ * Whole calls are counted, not single steps of the store: a refusal between two steps would leave a nonce consumed without a
+ * session, or an order finalized without one, although SERVER_BUSY promises that nothing was done. All RPCs need the store, and
+ * do next to nothing else that takes time, unless a hook of the application does, which can hang in the same way. A call that was
+ * given up at its deadline counts until its handler ends, because its step still waits in the store's queue.
+ *
+ * A stream counts as a call until its first event. Later it reads its order again only if that was changed, and every 15 s; there
+ * are as many such reads as streams at most, and to refuse one would end a stream that works.
+ */
+export function withAdmission(methods: readonly Method[], limits: CeilingLimits, log: Logger): readonly Method[] {
+  const calls = new Places(new Ceiling('maxStoreCalls', limits, log))
+  const streams = new Places(new Ceiling('maxStreams', limits, log))
+  return methods.map((method) =>
+    isUnary(method) ? admittedUnary(method, calls) : admittedStream(method, calls, streams),
+  )
+}
+
+function admittedUnary(method: UnaryMethod, calls: Places): UnaryMethod {
+  return {
+    ...method,
+    async handle(input, call) {
+      calls.take(call)
+      try {
+        return await method.handle(input, call)
+      } finally {
+        calls.leave()
+      }
+    },
+  }
+}
+
+function admittedStream(method: StreamMethod, calls: Places, streams: Places): StreamMethod {
+  return {
+    ...method,
+    async *handle(input, call) {
+      streams.take(call)
+      let opening = false
+      const opened = (): void => {
+        if (opening) calls.leave()
+        opening = false
+      }
+      try {
+        calls.take(call)
+        opening = true
+        for await (const message of method.handle(input, call)) {
+          opened()
+          yield message
+        }
+      } finally {
+        opened()
+        streams.leave()
+      }
+    },
+  }
+}
+
+/** Places for what is in progress, as many as a ceiling says. */
+class Places {
+  readonly #ceiling: Ceiling
+  #taken = 0
+
+  constructor(ceiling: Ceiling) {
+    this.#ceiling = ceiling
+  }
+
+  /** Takes a place for a call. Throws SERVER_BUSY if there is none. */
+  take({ request: { ip } }: Call): void {
+    if (this.#taken >= this.#ceiling.most) {
+      this.#ceiling.refused(ip === undefined ? undefined : networkOf(ip))
+      throw new CountersignError('SERVER_BUSY', 'The server has as much to do as it can; try again shortly', {
+        retryAfterMs,
+      })
+    }
+    this.#taken++
+  }
+
+  leave(): void {
+    this.#taken--
+  }
+}

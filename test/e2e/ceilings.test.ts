@@ -1,0 +1,182 @@
+import { Code, ConnectError } from '@connectrpc/connect'
+import { describe, expect, test } from 'vitest'
+import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/server/google/rpc/error_details_pb.ts'
+import { signInClients } from '../support/clients.ts'
+import { keptLog } from '../support/log-lines.ts'
+import { orderClients } from '../support/orders.ts'
+import { RedisServer } from '../support/redis-server.ts'
+import { rest } from '../support/rest.ts'
+import { startService } from '../support/service.ts'
+import { redisUrl } from '../support/stores.ts'
+import { makeWallet } from '../support/wallet.ts'
+
+const secret = 'a secret for tests and for nothing else'
+
+describe('open streams', () => {
+  test('are refused beyond their ceiling over every protocol, and served again below it', async () => {
+    const { logger, lines } = keptLog()
+    const { url } = await startService({ enforceOrigin: false, maxStreams: 2, logger })
+    const watched = await Promise.all(['REST', 'gRPC'].map((protocol) => watchNew(url, protocol)))
+    const order = await orderClients.REST!(url).start('sign')
+    for (const [protocol, clientFor] of Object.entries(orderClients)) {
+      if (protocol !== 'REST') expect(await refusal(clientFor(url).watch(order)), protocol).toEqual(busy)
+    }
+    const path = `/cross-device/events?orderId=${order.orderId}`
+    expect(await rest(url, path, undefined, { authorization: `Bearer ${order.desktopToken}` })).toSatisfy(isBusy)
+    // The order was not even read.
+    expect(await rest(url, path, undefined, { authorization: 'Bearer wrong' })).toSatisfy(isBusy)
+    // Everything else is served.
+    expect((await rest(url, '/wallet/nonce', {})).status).toBe(200)
+    expect(lines.find(({ text }) => text === 'ceiling reached')).toEqual({
+      level: 'warn',
+      text: 'ceiling reached',
+      fields: {
+        ceiling: 'open streams',
+        setting: 'COUNTERSIGN_MAX_STREAMS',
+        most: 2,
+        refused: 1,
+        lastRefused: '127.0.0.1',
+      },
+    })
+    for (const { end } of watched) await end()
+    for (const protocol of Object.keys(orderClients)) await (await watchNew(url, protocol)).end()
+  })
+
+  test('make room when they end, fail or lose their watcher', async () => {
+    const { url } = await startService({ enforceOrigin: false, maxStreams: 1, maxStoreCalls: 1 })
+    const client = orderClients['Connect over HTTP/2']!(url)
+    const order = await client.start('sign')
+    for (let n = 0; n < 3; n++) {
+      expect(await refusal(client.watch({ ...order, desktopToken: order.claimToken }))).toMatchObject({
+        reason: 'ORDER_TOKEN_INVALID',
+      })
+      await (await watchNew(url, 'gRPC-Web')).end()
+      const leaving = new AbortController()
+      const response = await fetch(`${url}/api/auth/cross-device/events?orderId=${order.orderId}`, {
+        headers: { authorization: `Bearer ${order.desktopToken}` },
+        signal: leaving.signal,
+      })
+      expect(response.status).toBe(200)
+      expect(await refusal(client.watch(order))).toEqual(busy)
+      leaving.abort()
+      await expect
+        .poll(() => refusal(client.watch({ ...order, desktopToken: 'wrong' })))
+        .toMatchObject({ reason: 'ORDER_TOKEN_INVALID' })
+    }
+  })
+})
+
+describe.skipIf(redisUrl === undefined)('calls that wait for the store', () => {
+  test('are refused at once beyond their ceiling; the others are answered when the store is', async () => {
+    await using redis = await RedisServer.start()
+    const { logger, lines } = keptLog()
+    const { url } = await startService({ store: redis.url, secret, enforceOrigin: false, maxStoreCalls: 3, logger })
+    const order = await orderClients.REST!(url).start('sign')
+    redis.freeze()
+    // The store gives a call up after 2.5 seconds.
+    const patience = 1000
+    const startedAt = performance.now()
+    const statuses: number[] = []
+    const calls = Array.from({ length: 8 }, async () => statuses.push((await rest(url, '/wallet/nonce', {})).status))
+    await expect.poll(() => statuses).toEqual([503, 503, 503, 503, 503])
+    for (const [protocol, clientFor] of Object.entries(signInClients)) {
+      if (protocol === 'REST') expect(await rest(url, '/wallet/nonce', {})).toSatisfy(isBusy)
+      else if (protocol.includes('grpc-js')) await expect(clientFor(url).issueNonce()).rejects.toThrow('UNAVAILABLE')
+      else expect(await refusal(clientFor(url).issueNonce()), protocol).toEqual(busy)
+    }
+    expect(await refusal(orderClients.gRPC!(url).watch(order))).toEqual(busy)
+    expect((await fetch(`${url}/healthz`)).status).toBe(200)
+    expect(performance.now() - startedAt).toBeLessThan(patience)
+    expect(statuses).toHaveLength(5)
+    redis.thaw()
+    await Promise.all(calls)
+    expect(statuses.slice(5)).toEqual([200, 200, 200])
+    for (const clientFor of Object.values(signInClients)) expect(await clientFor(url).issueNonce()).toBeDefined()
+    for (const protocol of Object.keys(orderClients)) await (await watchNew(url, protocol)).end()
+    expect(lines.find(({ text }) => text === 'ceiling reached')?.fields).toMatchObject({
+      ceiling: 'calls that wait for the store',
+      setting: 'COUNTERSIGN_MAX_STORE_CALLS',
+      most: 3,
+    })
+  })
+
+  test('are never refused between two steps: whoever is told SERVER_BUSY still has the nonce', async () => {
+    await using redis = await RedisServer.start()
+    const { url } = await startService({ store: redis.url, secret, enforceOrigin: false, maxStoreCalls: 2 })
+    const client = signInClients.REST!(url)
+    const counts = { refused: 0 }
+    const untilServed = async <T>(call: () => Promise<T>): Promise<T> => {
+      for (;;) {
+        try {
+          return await call()
+        } catch (error) {
+          if (!(error instanceof Error && error.message.includes('SERVER_BUSY'))) throw error
+          counts.refused++
+        }
+      }
+    }
+    const signIn = async () => {
+      const wallet = makeWallet()
+      const { nonceId, message } = await untilServed(() => client.issueNonce())
+      const proof = { nonceId, publicKeyHex: wallet.publicKeyHex, signatureHex: wallet.sign(message) }
+      return await untilServed(() => client.verify(proof))
+    }
+    const results = await Promise.all(Array.from({ length: 20 }, signIn))
+    expect(results.map(({ ok }) => ok)).toEqual(Array.from({ length: 20 }, () => true))
+    expect(counts.refused).toBeGreaterThan(20)
+  })
+
+  test('do not include those of readiness: however many ask, one asks the store', async () => {
+    await using redis = await RedisServer.start()
+    const { url } = await startService({ store: redis.url, secret, maxStoreCalls: 1 })
+    const pings = async (): Promise<number> =>
+      Number(/cmdstat_ping:calls=(\d+)/.exec(await redis.cli('info', 'commandstats'))?.[1] ?? 0)
+    expect((await fetch(`${url}/readyz`)).status).toBe(200)
+    const before = await pings()
+    redis.freeze()
+    const asked = Array.from({ length: 50 }, () => fetch(`${url}/readyz`))
+    await expect.poll(() => fetch(`${url}/healthz`).then(({ status }) => status)).toBe(200)
+    redis.thaw()
+    for (const { status } of await Promise.all(asked)) expect(status).toBe(200)
+    // The client pings its connections as well, every two seconds.
+    expect((await pings()) - before).toBeLessThan(10)
+  })
+})
+
+/** Watches a new order until `end` cancels it. Rejects if the stream is refused. */
+async function watchNew(url: string, protocol: string): Promise<{ end(): Promise<void> }> {
+  const client = orderClients[protocol]!(url)
+  const { orderId, desktopToken } = await client.start('sign')
+  const events = client.watch({ orderId, desktopToken })[Symbol.asyncIterator]()
+  expect((await events.next()).value).toMatchObject({ status: 'created' })
+  return {
+    async end() {
+      expect((await rest(url, '/cross-device/cancel', { orderId, desktopToken })).status).toBe(200)
+      expect((await events.next()).value).toMatchObject({ status: 'cancelled' })
+      expect((await events.next()).done).toBe(true)
+    },
+  }
+}
+
+/** What a call is told that may come back in a second. */
+const busy = { code: Code.Unavailable, reason: 'SERVER_BUSY', retryAfterSeconds: 1n }
+
+function isBusy({ status, headers, json }: Awaited<ReturnType<typeof rest>>): boolean {
+  return status === 503 && json?.code === 'SERVER_BUSY' && headers.get('retry-after') === '1'
+}
+
+/** How an RPC fails, or a stream before its first message; 'served' if it does not. */
+async function refusal(called: Promise<unknown> | AsyncIterable<unknown>): Promise<unknown> {
+  try {
+    if (called instanceof Promise) await called
+    else for await (const _ of called) break
+    return 'served'
+  } catch (thrown) {
+    const error = ConnectError.from(thrown)
+    return {
+      code: error.code,
+      reason: error.findDetails(ErrorInfoSchema)[0]?.reason,
+      retryAfterSeconds: error.findDetails(RetryInfoSchema)[0]?.retryDelay?.seconds,
+    }
+  }
+}
