@@ -62,12 +62,6 @@ async function benchOn(storeName: string, store: string): Promise<void> {
     onService('IssueNonce, REST', post('/api/auth/wallet/nonce', 'application/json', '{}'), http1),
     onService('IssueNonce, Connect JSON', post(issueNoncePath, 'application/json', '{}'), http1),
     onService('IssueNonce, Connect binary', post(issueNoncePath, 'application/proto', emptyMessage), http1),
-    // The lean path leaves this spelling of the charset, like all that is unusual, to connect-node.
-    onService(
-      'IssueNonce, Connect JSON through connect-node',
-      post(issueNoncePath, 'application/json; charset=utf8', '{}'),
-      http1,
-    ),
     onService('GetCurrentSession, Connect JSON', post(sessionPath, 'application/json', '{}', bearer), http1),
     onService('whole sign-in, Connect JSON', signIn, http1),
     {

@@ -76,11 +76,12 @@ export class MapStore implements Store {
     }
   }
 
-  async addMember(set: string, member: string, life: Life): Promise<void> {
+  async addMember(set: string, member: string, life: Life): Promise<number> {
     this.#requireOpen()
     const members = this.#sets.get(set) ?? new Map<string, number>()
     members.set(member, endOf(life))
     this.#sets.set(set, members)
+    return (await this.members(set)).length
   }
 
   async removeMember(set: string, member: string): Promise<void> {

@@ -65,12 +65,12 @@ export class Sessions {
     const record: SessionRecord = { v: sessionVersion, session, tokenHash: hashToken(secretPart) }
     const life = { ttlMs: expiresAt - createdAt }
     // Sent together. The token is returned once both are stored, so no list misses a session that is in use.
-    const [, created] = await Promise.all([
+    const [count, created] = await Promise.all([
       this.#store.addMember(indexOf(session.userId), id, life),
       this.#store.create(keyOf(id), JSON.stringify(record), life),
     ])
     if (created) {
-      await this.#endOldest(session.userId)
+      if (count > maxSessionsPerUser) await this.#endOldest(session.userId)
       return { token, session }
     }
     const existing = await this.#read(id)
@@ -129,10 +129,8 @@ export class Sessions {
     }
   }
 
-  /** Ends the oldest sessions of a user who has too many, so that listing them stays cheap. */
+  /** Ends the oldest sessions of a user beyond the limit, so that listing them stays cheap. */
   async #endOldest(userId: string): Promise<void> {
-    const ids = await this.#store.members(indexOf(userId))
-    if (ids.length <= maxSessionsPerUser) return
     const oldest = (await this.list(userId)).slice(maxSessionsPerUser)
     await Promise.all(oldest.map(({ id }) => this.end(userId, id)))
   }

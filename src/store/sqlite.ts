@@ -211,9 +211,14 @@ class SqliteStore implements Store {
     return unwatch
   }
 
-  async addMember(set: string, member: string, life: Life): Promise<void> {
+  async addMember(set: string, member: string, life: Life): Promise<number> {
+    const now = Date.now()
     const expiresAt = expiryOf(life)
-    this.#step(() => this.#statements.addMember.run(set, member, expiresAt))
+    const row = this.#step(() => {
+      this.#statements.addMember.run(set, member, expiresAt)
+      return this.#statements.countMembers.get(set, now)
+    })
+    return Number(row?.count)
   }
 
   async removeMember(set: string, member: string): Promise<void> {
@@ -285,6 +290,7 @@ function prepareStatements(database: DatabaseSync): Record<StatementName, Statem
       `INSERT INTO members (set_key, member, expires_at) VALUES (?, ?, ?)
        ON CONFLICT (set_key, member) DO UPDATE SET expires_at = excluded.expires_at`,
     ),
+    countMembers: database.prepare('SELECT count(*) AS count FROM members WHERE set_key = ? AND expires_at > ?'),
     removeMember: database.prepare('DELETE FROM members WHERE set_key = ? AND member = ?'),
     members: database.prepare('SELECT member FROM members WHERE set_key = ? AND expires_at > ?'),
     sweepEntries: database.prepare(
@@ -303,6 +309,7 @@ type StatementName =
   | 'take'
   | 'compareAndSet'
   | 'addMember'
+  | 'countMembers'
   | 'removeMember'
   | 'members'
   | 'sweepEntries'

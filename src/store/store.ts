@@ -75,9 +75,10 @@ export interface Store {
 
   /**
    * Adds a member to a set, or starts the life of one that is in it anew, shorter or longer. Each member has a life of
-   * its own. A set needs no creation: one without members is the same as one that never existed.
+   * its own. A set needs no creation: one without members is the same as one that never existed. Resolves with the number of
+   * members that the set has now, without expired ones.
    */
-  addMember(set: string, member: string, life: Life): Promise<void>
+  addMember(set: string, member: string, life: Life): Promise<number>
 
   /** Removes a member from a set. Does nothing if it is not in it. */
   removeMember(set: string, member: string): Promise<void>

@@ -435,6 +435,15 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
         assert.deepEqual(await store.members(set), ['a'])
       })
 
+      check('says how many members it has when one is added, without expired ones', async (store, other) => {
+        const set = newKey()
+        assert.equal(await store.addMember(set, 'a', long), 1)
+        assert.equal(await other.addMember(set, 'b', short), 2)
+        assert.equal(await other.addMember(set, 'a', 'forever'), 2)
+        await sleep(afterShortMs)
+        assert.equal(await store.addMember(set, 'c', long), 2)
+      })
+
       check('keeps members apart from values of the same name and from other sets', async (store) => {
         const [set, another] = [newKey(), newKey()]
         await store.addMember(set, another, long)

@@ -68,13 +68,14 @@ function commandsOver(
     ),
     fc.tuple(key, member, life, viaOther).map(([k, m, lasts, via]) =>
       command(`addMember ${k} ${m} ${JSON.stringify(lasts)}`, via, async (model, store, id) => {
-        await store.addMember(`${id}set:${k}`, m, lasts)
+        const count = await store.addMember(`${id}set:${k}`, m, lasts)
         const set = model.sets.get(k) ?? new Set()
         model.sets.set(k, set)
+        expect(count).toBe(set.add(m).size)
         if (lasts === brief) {
           set.delete(m)
           await sleep(afterBriefMs)
-        } else set.add(m)
+        }
       }),
     ),
     fc.tuple(key, member, viaOther).map(([k, m, via]) =>

@@ -180,6 +180,16 @@ describeDefects<Store>('stores', storeSuite, [
     (store) => ({ addMember: (set, member) => store.addMember(set, member, 'forever') }),
   ],
   [
+    'a number of members that is always one',
+    'a set says how many members it has when one is added, without expired ones',
+    (store) => ({
+      async addMember(set, member, life) {
+        await store.addMember(set, member, life)
+        return 1
+      },
+    }),
+  ],
+  [
     'a handle that still answers when it is closed',
     'close may be called twice; later calls reject, and watches are over',
     () => ({ close: async () => undefined }),

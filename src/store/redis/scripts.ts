@@ -43,13 +43,15 @@ const addMember = defineScript({
   SCRIPT: `${now}
 ${removeExpired}
 local expiry = ARGV[2] == '' and 'inf' or string.format('%.0f', now + ARGV[2])
-redis.call('ZADD', KEYS[1], expiry, ARGV[1])${expireWithLastMember}`,
+redis.call('ZADD', KEYS[1], expiry, ARGV[1])
+local count = redis.call('ZCARD', KEYS[1])${expireWithLastMember}
+return count`,
   NUMBER_OF_KEYS: 1,
   parseCommand(parser: CommandParser, set: string, member: string, ttlMs: number | undefined) {
     parser.pushKey(set)
     parser.push(member, ttlText(ttlMs))
   },
-  transformReply: (_: null) => undefined,
+  transformReply: (reply: number) => reply,
 })
 
 const removeMember = defineScript({

@@ -98,9 +98,9 @@ class RedisStore implements Store {
     }
   }
 
-  async addMember(set: string, member: string, life: Life): Promise<void> {
+  async addMember(set: string, member: string, life: Life): Promise<number> {
     const ttlMs = ttlMsOf(life)
-    await this.#run(set, (client, name) => client.addMember(name, member, ttlMs))
+    return this.#run(set, (client, name) => client.addMember(name, member, ttlMs))
   }
 
   async removeMember(set: string, member: string): Promise<void> {
