@@ -1,7 +1,7 @@
 import { type DescMethod, fromJson, type JsonObject, toBinary } from '@bufbuild/protobuf'
 import { restEndpoints } from '../../../src/http/rest/endpoints.ts'
 import type { RawRequest } from '../../support/raw-http.ts'
-import { messageBytes, type Plan, pathOf, requestWith } from '../differential/requests.ts'
+import { type Fixture, messageBytes, type Plan, pathOf, requestWith } from '../differential/requests.ts'
 import { damaged, hostileJson, messageOf, withHostileTexts } from './messages.ts'
 import type { Random } from './random.ts'
 import type { World } from './world.ts'
@@ -56,9 +56,14 @@ function rpcInput({ random, world, plan, methods }: Ingredients): Input {
     ...(isStream ? { timeout: random.pick(['5', '20', '60', '0', '-1', 'abc', '1.5']), headers: 'none' } : {}),
   }
   const object = messageOf(method.input, random.pick(world.known), random)
-  const fixture = /^(signOut|revoke)/.test(method.localName) ? world.endingSessions : world.fixture
+  const fixture = fixtureFor(method, world)
   const message = writtenMessage(own, method, object, random)
   return { http, method, request: withOddities(requestWith(own, pathOf(method), message, fixture), random) }
+}
+
+function fixtureFor({ localName }: DescMethod, { fixture, revoking, signingOut }: World): Fixture {
+  if (localName === 'signOut') return signingOut
+  return localName.startsWith('revoke') ? revoking : fixture
 }
 
 /** Over HTTP/2 there is no way to say these things, or its own library refuses to. */
@@ -138,7 +143,7 @@ function restInput({ random, world, plan }: Ingredients): Input {
     envelope: 'plain',
   }
   const object = messageOf(rpc.input, random.pick(world.known), random)
-  const fixture = /^(signOut|revoke)/.test(rpc.localName) ? world.endingSessions : world.fixture
+  const fixture = fixtureFor(rpc, world)
   const message = httpMethod === 'GET' ? Buffer.alloc(0) : writtenMessage(own, rpc, object, random)
   const request = withOddities(requestWith(own, path, message, fixture), random)
   if (httpMethod !== 'GET') return { http, request }

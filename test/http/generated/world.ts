@@ -8,14 +8,15 @@ import type { Known } from './messages.ts'
 /** What exists in the service for inputs to refer to. */
 export interface World {
   readonly fixture: Fixture
-  /** The same for calls that end sessions. */
-  readonly endingSessions: Fixture
+  /** The same for calls that revoke sessions, and for those that sign out: no more is left of it after the first. */
+  readonly revoking: Fixture
+  readonly signingOut: Fixture
   /** Orders in every state, a nonce and a session: each with what a caller needs for the next step. */
   readonly known: readonly Known[]
 }
 
 export async function makeWorld(url: string): Promise<World> {
-  const [fixture, endingSessions] = [await makeFixture(url), await makeFixture(url)]
+  const [fixture, revoking, signingOut] = [await makeFixture(url), await makeFixture(url), await makeFixture(url)]
   const wallet = makeWallet()
   const okay = async (path: string, body?: object, headers?: Record<string, string>) => {
     const { status, json } = await rest(url, path, body, headers)
@@ -35,11 +36,12 @@ export async function makeWorld(url: string): Promise<World> {
   const approved = await startProven()
   const { orderId, challengeToken, publicKeyHex, signatureHex } = approved
   await okay('/cross-device/approve', { orderId, challengeToken, proof: { publicKeyHex, signatureHex } })
-  const session = await okay('/session', undefined, { authorization: `Bearer ${endingSessions.sessionToken}` })
+  const session = await okay('/session', undefined, { authorization: `Bearer ${revoking.sessionToken}` })
   const { orderId: liveId, desktopToken, claimToken } = await start()
   return {
     fixture,
-    endingSessions,
+    revoking,
+    signingOut,
     known: [
       {},
       fixture.waiting,
