@@ -72,7 +72,7 @@ const rooms: readonly Room[] = [
   {
     room: 'Redis',
     files: /^src\/store\/redis\//,
-    may: [/^src\/store\/redis\//, storeHelpers, tokenAndErrors, node, /^redis$/],
+    may: [/^src\/store\/redis\//, storeHelpers, tokenAndErrors, timing, node, /^redis$/],
     because: 'a store knows its contract: neither the other stores nor what is kept in it',
   },
   {
@@ -112,6 +112,7 @@ const rooms: readonly Room[] = [
       /^src\/rpc\//,
       /^gen\/server\//,
       /^src\/(errors|origin|origin-policy|request)\.ts$/,
+      timing,
       sharedWithClients,
       settingsAndLog,
       connect,

@@ -7,8 +7,6 @@ import type { NodeResponse } from './node-request.ts'
 export interface Answering extends EventEmitter {
   /** Whether it was closed, by whomever. */
   readonly closed: boolean
-  /** Whether all that was written is with the system. */
-  readonly writableFinished: boolean
 }
 
 /** What the answer of a response object is written to. */
@@ -35,9 +33,12 @@ export class HttpCall implements Call {
     this.#answering = answering
   }
 
-  /** Aborts if the client goes before the answer is complete. */
+  /**
+   * Aborts when the answer is closed: it is complete, or the client has gone. Which of the two it is cannot be told: node ends the
+   * streams of a connection that is lost as if they were complete.
+   */
   get signal(): AbortSignal {
-    this.#signal ??= gone(this.#answering)
+    this.#signal ??= closingOf(this.#answering)
     return this.#signal
   }
 
@@ -52,12 +53,9 @@ export class HttpCall implements Call {
   }
 }
 
-function gone(answering: Answering): AbortSignal {
+function closingOf(answering: Answering): AbortSignal {
   const controller = new AbortController()
-  const check = (): void => {
-    if (!answering.writableFinished) controller.abort()
-  }
-  if (answering.closed) check()
-  else answering.once('close', check)
+  if (answering.closed) controller.abort()
+  else answering.once('close', () => controller.abort())
   return controller.signal
 }

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 
-/** What some tests need and a machine may lack: programs, or packages of the system. */
-const optionalParts: readonly string[] = ['redis-server', 'chromium', 'python3-grpcio', 'nginx']
+/** What some tests need and a machine may lack: programs, packages of the system, or limits that are high enough. */
+const optionalParts: readonly string[] = ['redis-server', 'chromium', 'python3-grpcio', 'nginx', '11000 open files']
 
 /** The Python of the system, which has the system's packages. The first one on the PATH may be another. */
 export const systemPython = '/usr/bin/python3'
@@ -10,6 +10,8 @@ export const systemPython = '/usr/bin/python3'
 const checks: Readonly<Record<string, readonly [string, ...string[]]>> = {
   'python3-grpcio': [systemPython, '-c', 'import grpc'],
   nginx: ['nginx', '-v'],
+  // Node raises the soft limit to the hard one when it starts, and its children have it from there.
+  '11000 open files': ['sh', '-c', 'test "$(ulimit -n)" = unlimited || test "$(ulimit -n)" -ge 11000'],
 }
 
 /** Whether a part is installed. If it is missing and REQUIRE_ALL_PARTS=1, as on a build machine, it throws instead. */
@@ -17,7 +19,7 @@ export function hasPart(part: string): boolean {
   const [program, ...args] = checks[part] ?? [part, '--version']
   const { error, status } = spawnSync(program, args, { stdio: 'ignore' })
   if (error === undefined && status === 0) return true
-  if (process.env.REQUIRE_ALL_PARTS === '1') throw new Error(`${part} is not installed or does not run`)
+  if (process.env.REQUIRE_ALL_PARTS === '1') throw new Error(`this machine does not have ${part}, or it does not run`)
   return false
 }
 
@@ -25,6 +27,6 @@ export function hasPart(part: string): boolean {
 export default function announceSkips(): void {
   for (const part of optionalParts) {
     if (part === 'redis-server' && process.env.REDIS_URL) continue
-    if (!hasPart(part)) process.stderr.write(`SKIPPED: the tests that need ${part}, which is not installed\n`)
+    if (!hasPart(part)) process.stderr.write(`SKIPPED: the tests that need ${part}, which this machine does not have\n`)
   }
 }

@@ -24,8 +24,11 @@ export interface RawAnswer {
 /** Longest wait for an answer, milliseconds. */
 const timeoutMs = 10_000
 
-/** Sends a request over a connection of its own. `undefined` if the server hung up without an answer. */
-export async function sendRaw(port: number, request: RawRequest): Promise<RawAnswer | undefined> {
+/**
+ * Sends a request over a connection of its own, and hangs up once the answer has ended or contains `enough`. `undefined` if the
+ * server hung up without an answer.
+ */
+export async function sendRaw(port: number, request: RawRequest, enough?: string): Promise<RawAnswer | undefined> {
   const received = await new Promise<Buffer>((resolve, reject) => {
     const chunks: Buffer[] = []
     const socket = connect(port, '127.0.0.1')
@@ -33,13 +36,16 @@ export async function sendRaw(port: number, request: RawRequest): Promise<RawAns
       reject(new Error(`no answer to ${request.method} ${request.target} within ${timeoutMs} ms`))
       socket.destroy()
     })
-    socket.on('data', (chunk: Buffer) => chunks.push(chunk))
+    socket.on('data', (chunk: Buffer) => {
+      chunks.push(chunk)
+      if (enough !== undefined && Buffer.concat(chunks).includes(enough)) socket.destroy()
+    })
     // A server that refuses a body resets the connection after its answer.
     socket.on('error', () => {})
     socket.on('close', () => resolve(Buffer.concat(chunks)))
     socket.write(bytesOf(request))
   })
-  return readAnswer(received, request.method)
+  return readAnswer(received, request.method, enough)
 }
 
 /** Size of the chunks that a body goes out in, bytes. */
@@ -62,16 +68,19 @@ function bytesOf({ method, target, version, headers, body, chunked = false }: Ra
   return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), ...parts])
 }
 
-function readAnswer(received: Buffer, method: string): RawAnswer | undefined {
+function readAnswer(received: Buffer, method: string, enough: string | undefined): RawAnswer | undefined {
   const headEnd = received.indexOf('\r\n\r\n')
   if (headEnd === -1) return undefined
   const [statusLine = '', ...lines] = received.subarray(0, headEnd).toString('latin1').split('\r\n')
   const status = Number(statusLine.split(' ')[1])
   const rest = received.subarray(headEnd + 4)
   // 100 Continue, and the answer proper after it.
-  if (status < 200) return readAnswer(rest, method)
+  if (status < 200) return readAnswer(rest, method, enough)
   const headers = headersOf(lines)
-  if (headers.get('transfer-encoding') === 'chunked' && method !== 'HEAD') return { status, headers, ...dechunk(rest) }
+  const cutByClient = enough !== undefined && received.includes(enough)
+  if (headers.get('transfer-encoding') === 'chunked' && method !== 'HEAD' && !cutByClient) {
+    return { status, headers, ...dechunk(rest) }
+  }
   return { status, headers, body: rest, trailers: new Headers() }
 }
 

@@ -10,13 +10,16 @@ export function http2Sender(url: string): (request: RawRequest) => Promise<RawAn
     new Promise((resolve, reject) => {
       const ofConnection = new Set(['connection', 'host'])
       const host = headers.find(([name]) => name === 'host')?.[1]
-      const stream = session.request({
-        ...Object.fromEntries(headers.filter(([name]) => !ofConnection.has(name))),
-        ':method': method,
-        ':path': target,
-        ...(host === undefined ? {} : { ':authority': host }),
-        te: 'trailers',
-      })
+      const stream = session.request(
+        {
+          ...Object.fromEntries(headers.filter(([name]) => !ofConnection.has(name))),
+          ':method': method,
+          ':path': target,
+          ...(host === undefined ? {} : { ':authority': host }),
+          te: 'trailers',
+        },
+        { endStream: body.length === 0 && method !== 'POST' },
+      )
       const chunks: Buffer[] = []
       let head = new Headers()
       let trailers = new Headers()
@@ -33,7 +36,7 @@ export function http2Sender(url: string): (request: RawRequest) => Promise<RawAn
         head.delete('x-status')
         resolve({ status, headers: head, trailers, body: Buffer.concat(chunks) })
       })
-      stream.end(body)
+      if (!stream.writableEnded) stream.end(body)
     })
 }
 

@@ -5,6 +5,7 @@ import http2, {
   type ServerHttp2Stream,
 } from 'node:http2'
 import type { Socket } from 'node:net'
+import { TimeLimit } from '../../timing/time-limit.ts'
 import type { RequestHandler, StreamHandler } from '../node-request.ts'
 import { Arrival, type Ceilings, type Client } from './ceilings.ts'
 import { destroyLater } from './destroy-later.ts'
@@ -48,6 +49,10 @@ interface Http2Connection {
   opened: boolean
   /** Whether it was asked to leave. */
   notified: boolean
+  /** Bytes that had moved, in both directions, when somebody last looked. */
+  bytesMoved: number
+  /** When somebody last saw that more had moved, by performance.now. */
+  movedAt: number
 }
 
 /** Serves HTTP/2 on sockets that it is handed. */
@@ -58,6 +63,8 @@ export class Http2Connections {
   readonly #connections = new Map<Http2Session, Http2Connection>()
   #draining = false
   #reaper: NodeJS.Timeout | undefined
+  /** node:http2 has no time limit for the body of a request. */
+  readonly #bodyTime: TimeLimit
 
   constructor(
     handler: RequestHandler,
@@ -67,6 +74,7 @@ export class Http2Connections {
   ) {
     this.#timeouts = timeouts
     this.#ceilings = ceilings
+    this.#bodyTime = new TimeLimit(timeouts.requestMs, timeouts.requestMs / 10)
     // It never listens. Unlike an http.Server it starts nothing on its 'listening' event, so it serves a socket from
     // emit('connection') in the same way as one that it accepted.
     this.#server = http2.createServer({
@@ -86,7 +94,7 @@ export class Http2Connections {
         const serve = (): void => {
           for (const listener of serveAsRequest) listener(...args)
         }
-        if (waitsForAnswer(stream, headers)) {
+        if (waitsForAnswer(stream, headers) || hasArrived(stream)) {
           serve()
           return
         }
@@ -114,6 +122,8 @@ export class Http2Connections {
         refusedStreams: 0,
         opened: false,
         notified: false,
+        bytesMoved: 0,
+        movedAt: performance.now(),
       }
       this.#connections.set(session, connection)
       socket.once('close', () => this.#connections.delete(session))
@@ -121,13 +131,6 @@ export class Http2Connections {
       session.once('remoteSettings', () => {
         connection.opened = true
         onOpened()
-      })
-      session.setTimeout(this.#timeouts.idleMs, () => {
-        // After close(), destroy() ends the server's side of the socket and leaves the rest to the client. Alone, it
-        // would destroy the socket, perhaps before the client has read the GOAWAY.
-        session.close()
-        // close() waits for open streams, but those have not moved either.
-        session.destroy()
       })
     })
     // An http.Server accepts its sockets with allowHalfOpen: they stay open for writing after the client has ended its
@@ -158,12 +161,13 @@ export class Http2Connections {
   }
 
   /**
-   * Starts to look for connections that outlive their session: a session that was destroyed ends its own side and waits
-   * for the client's, and some clients never end theirs. No event tells of it (a session's 'close' waits for the
-   * socket's).
+   * Starts to look for connections that are idle, and for those that outlive their session: a session that was destroyed
+   * ends its own side and waits for the client's, and some clients never end theirs. No event tells of it (a session's
+   * 'close' waits for the socket's).
    */
   startReaping(): void {
-    this.#reaper ??= setInterval(() => this.#reap(), this.#timeouts.lingerMs).unref()
+    const { lingerMs, idleMs } = this.#timeouts
+    this.#reaper ??= setInterval(() => this.#reap(), Math.min(lingerMs, idleMs / 4)).unref()
   }
 
   stopReaping(): void {
@@ -171,11 +175,31 @@ export class Http2Connections {
   }
 
   #reap(): void {
-    for (const { socket, session } of this.#connections.values()) {
-      if (!session.destroyed) continue
-      this.#connections.delete(session)
-      destroyLater(socket, this.#timeouts.lingerMs)
+    const now = performance.now()
+    for (const connection of this.#connections.values()) {
+      const { socket, session } = connection
+      if (session.destroyed) {
+        this.#connections.delete(session)
+        destroyLater(socket, this.#timeouts.lingerMs)
+      } else if (this.#isIdle(connection, now)) {
+        // After close(), destroy() ends the server's side of the socket and leaves the rest to the client. Alone, it
+        // would destroy the socket, perhaps before the client has read the GOAWAY.
+        session.close()
+        // close() waits for open streams, but those have not moved either.
+        session.destroy()
+      }
     }
+  }
+
+  /** Not by the session's own timer, which would keep the session in memory after its end, until it goes off. */
+  #isIdle(connection: Http2Connection, now: number): boolean {
+    const { socket } = connection
+    const bytesMoved = socket.bytesRead + socket.bytesWritten
+    if (bytesMoved !== connection.bytesMoved) {
+      connection.bytesMoved = bytesMoved
+      connection.movedAt = now
+    }
+    return now - connection.movedAt >= this.#timeouts.idleMs
   }
 
   #admit([stream, headers]: StreamArguments, serve: () => void): void {
@@ -184,9 +208,15 @@ export class Http2Connections {
     const connection = stream.session && this.#connections.get(stream.session)
     if (connection === undefined) return
     if (this.#draining) this.#notify(connection)
-    this.#limitBodyTime(stream)
+    const cutOff = (): void => {
+      if (!hasArrived(stream)) stream.close(http2.constants.NGHTTP2_CANCEL)
+    }
+    if (!stream.endAfterHeaders) this.#bodyTime.enter(cutOff)
     const arrival = new Http2Arrival(connection.client, stream, headers)
-    stream.once('close', () => this.#ceilings.leave(arrival))
+    stream.once('close', () => {
+      this.#bodyTime.leave(cutOff)
+      this.#ceilings.leave(arrival)
+    })
     this.#ceilings.admit(arrival, (served) => {
       if (served) serve()
       else this.#refuse(stream, connection)
@@ -203,15 +233,6 @@ export class Http2Connections {
       session.goaway(http2.constants.NGHTTP2_ENHANCE_YOUR_CALM)
       session.destroy()
     }
-  }
-
-  /** node:http2 has no time limit for the body of a request. */
-  #limitBodyTime(stream: ServerHttp2Stream): void {
-    if (stream.endAfterHeaders) return
-    const timer = setTimeout(() => {
-      if (!hasArrived(stream)) stream.close(http2.constants.NGHTTP2_CANCEL)
-    }, this.#timeouts.requestMs)
-    stream.once('close', () => clearTimeout(timer))
   }
 }
 
