@@ -26,7 +26,7 @@ export function verificationNonces({ internalAdapter }: AuthContext): NonceStore
 }
 
 /** Marks of used nonces, for an application's own nonce store without an atomic `take`. */
-export function usedNonces(context: AuthContext): Pick<Store, 'create' | 'get' | 'take'> {
+export function usedNonces(context: AuthContext): Pick<Store, 'create' | 'get' | 'take' | 'takeIf'> {
   const unused = async (): Promise<undefined> => undefined
   return {
     async create(key, _value, life) {
@@ -36,5 +36,6 @@ export function usedNonces(context: AuthContext): Pick<Store, 'create' | 'get' |
     },
     get: unused,
     take: unused,
+    takeIf: unused,
   }
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { type Challenge, challengeMessage } from '../challenge.ts'
 import { CountersignError, internalError } from '../errors.ts'
 import { parseRecord, type StoredRecord } from '../record.ts'
-import type { Store } from '../store/store.ts'
+import type { FoundValue, Store } from '../store/store.ts'
 import { newId } from '../token.ts'
 
 /** A stored nonce: the challenge and the exact text for the wallet to sign. */
@@ -29,8 +29,13 @@ export interface NonceStore {
   take?(key: string): Promise<string | null | undefined>
 }
 
-/** The operations that are used here. A value is removed by `take` only. */
-type SingleUseStore = Required<Omit<NonceStore, 'delete'>>
+/** The operations that are used here. Each value is taken once. */
+interface SingleUseStore {
+  readonly set: NonceStore['set']
+  readonly take: NonNullable<NonceStore['take']>
+  /** Finds a value and, if it begins with `prefix`, may take it in the same step. */
+  readonly find: (key: string, prefix: string | undefined) => Promise<FoundValue | undefined>
+}
 
 /** Settings of nonces. */
 export interface NonceSettings {
@@ -52,7 +57,7 @@ export class Nonces {
   readonly #settings: NonceSettings
   readonly #store: SingleUseStore
 
-  constructor(settings: NonceSettings, store: Pick<Store, 'create' | 'get' | 'take'>, custom?: NonceStore) {
+  constructor(settings: NonceSettings, store: Pick<Store, 'create' | 'get' | 'take' | 'takeIf'>, custom?: NonceStore) {
     this.#settings = settings
     this.#store = custom === undefined ? builtIn(store) : singleUse(custom, store)
   }
@@ -70,7 +75,7 @@ export class Nonces {
       expiresAt: issuedAt + ttlSeconds * 1000,
     }
     const record: NonceRecord = {
-      v: nonceVersion,
+      ...beginning(origin),
       nonceId: newId(),
       ...challenge,
       message: challengeMessage(appName, challenge),
@@ -83,19 +88,31 @@ export class Nonces {
    * Consumes a nonce and returns its record. NONCE_NOT_FOUND if there is none, NONCE_EXPIRED if it has expired.
    *
    * `check` gets the record first. If it throws, the nonce is not consumed, so that a caller from a foreign origin
-   * cannot spend somebody else's nonce. Of concurrent calls that pass it, one gets the record.
+   * cannot spend somebody else's nonce. Of concurrent calls that pass it, one gets the record. `origin` is the caller's: a
+   * record of that origin is taken in one step, and put back if it is refused.
    */
-  async consume(nonceId: string, check: (record: NonceRecord) => void): Promise<NonceRecord> {
+  async consume(
+    nonceId: string,
+    origin: string | undefined,
+    check: (record: NonceRecord) => void,
+  ): Promise<NonceRecord> {
     const key = keyOf(nonceId)
-    const stored = await this.#store.get(key)
-    const record = readNonce(stored, nonceId)
-    if (Date.now() >= record.expiresAt) {
-      throw new CountersignError('NONCE_EXPIRED', 'The challenge has expired; ask for a new one')
+    const found = await this.#store.find(key, origin === undefined ? undefined : textOf(beginning(origin)))
+    if (found === undefined) throw nonceNotFound()
+    const record = readNonce(found.value, nonceId)
+    try {
+      if (Date.now() >= record.expiresAt) {
+        throw new CountersignError('NONCE_EXPIRED', 'The challenge has expired; ask for a new one')
+      }
+      check(record)
+    } catch (refusal) {
+      const leftMs = Math.max(0, record.expiresAt - Date.now())
+      if (found.taken) await this.#store.set(key, found.value, { ttlSeconds: Math.ceil(leftMs / 1000) })
+      throw refusal
     }
-    check(record)
     // `take` makes the nonce single-use. If it returns anything but the record just checked, someone replaced it in
     // between: refuse.
-    if ((await this.#store.take(key)) !== stored) throw nonceNotFound()
+    if (!found.taken && (await this.#store.take(key)) !== found.value) throw nonceNotFound()
     return record
   }
 }
@@ -104,21 +121,34 @@ function keyOf(nonceId: string): string {
   return `nonce:${nonceId}`
 }
 
+/** What the record of a nonce for an origin begins with. One that begins otherwise, as older releases wrote it, is taken in two steps. */
+function beginning(origin: string): Pick<NonceRecord, 'v' | 'origin'> {
+  return { v: nonceVersion, origin }
+}
+
+/** An object's JSON without the end, with which the JSON of a longer one begins. */
+function textOf(beginning: object): string {
+  return `${JSON.stringify(beginning).slice(0, -1)},`
+}
+
 function nonceNotFound(): CountersignError {
   return new CountersignError('NONCE_NOT_FOUND', 'The nonce is unknown or was used already; ask for a new challenge')
 }
 
 /** Reads what the store returned. The application's own store may return anything, even another nonce's record. */
-function readNonce(stored: string | null | undefined, nonceId: string): NonceRecord {
-  if (stored === null || stored === undefined) throw nonceNotFound()
+function readNonce(stored: string, nonceId: string): NonceRecord {
   const record = parseRecord<NonceRecord>('nonce', stored, nonceVersion)
   if (record.nonceId !== nonceId || !Number.isSafeInteger(record.expiresAt)) throw nonceNotFound()
   return record
 }
 
-function builtIn(store: Pick<Store, 'create' | 'get' | 'take'>): SingleUseStore {
+function builtIn(store: Pick<Store, 'create' | 'get' | 'take' | 'takeIf'>): SingleUseStore {
   return {
-    get: async (key) => (await store.get(key))?.value,
+    async find(key, prefix) {
+      if (prefix !== undefined) return await store.takeIf(key, prefix)
+      const stored = await store.get(key)
+      return stored && { value: stored.value, taken: false }
+    },
     async set(key, value, { ttlSeconds }) {
       if (await store.create(key, value, { ttlMs: ttlSeconds * 1000 + afterlifeMs })) return
       throw internalError(new Error('a new nonce has the identifier of another one'))
@@ -139,8 +169,12 @@ function singleUse(custom: NonceStore, store: Pick<Store, 'create'>): SingleUseS
     await custom.delete(key)
     return value
   }
+  const find = async (key: string): Promise<FoundValue | undefined> => {
+    const value = await custom.get(key)
+    return value === null || value === undefined ? undefined : { value, taken: false }
+  }
   return {
-    get: guarded((key: string) => custom.get(key)),
+    find: guarded(find),
     set: guarded((key: string, value: string, options: { ttlSeconds: number }) => custom.set(key, value, options)),
     take: guarded(take),
   }

@@ -43,7 +43,7 @@ export class SignIn {
    * from the nonce's own origin.
    */
   async verify(nonceId: string, proof: Proof, request: RequestContext): Promise<IssuedSession> {
-    const { message } = await this.#nonces.consume(nonceId, ({ origin }) =>
+    const { message } = await this.#nonces.consume(nonceId, request.origin, ({ origin }) =>
       this.#origins.requireSame(request, origin, 'nonce'),
     )
     const identity = await this.#prover.prove(message, proof)

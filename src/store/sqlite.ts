@@ -4,7 +4,7 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { CountersignError } from '../errors.ts'
 import { ttlMsOf } from './life.ts'
 import { StoreOpenError } from './open-error.ts'
-import type { Life, Store, VersionedValue } from './store.ts'
+import type { FoundValue, Life, Store, VersionedValue } from './store.ts'
 import { Watchers } from './watchers.ts'
 
 /** Version of the tables, kept in the file as `user_version`. */
@@ -185,6 +185,19 @@ class SqliteStore implements Store {
     return row === undefined ? undefined : String(row.value)
   }
 
+  async takeIf(key: string, prefix: string): Promise<FoundValue | undefined> {
+    return this.#step(() => {
+      for (;;) {
+        const row = this.#statements.get.get(key, Date.now())
+        if (row === undefined) return undefined
+        const value = String(row.value)
+        if (!value.startsWith(prefix)) return { value, taken: false }
+        // Another process may have been faster.
+        if (this.#statements.takeValue.run(key, value).changes === 1) return { value, taken: true }
+      }
+    })
+  }
+
   async compareAndSet(
     key: string,
     version: number,
@@ -282,6 +295,7 @@ function prepareStatements(database: DatabaseSync): Record<StatementName, Statem
        WHERE entries.expires_at <= ?`,
     ),
     take: database.prepare('DELETE FROM entries WHERE key = ? AND expires_at > ? RETURNING value'),
+    takeValue: database.prepare('DELETE FROM entries WHERE key = ? AND value = ?'),
     compareAndSet: database.prepare(
       `UPDATE entries SET value = ?, version = version + 1, expires_at = ?
        WHERE key = ? AND version = ? AND expires_at > ?`,
@@ -307,6 +321,7 @@ type StatementName =
   | 'get'
   | 'create'
   | 'take'
+  | 'takeValue'
   | 'compareAndSet'
   | 'addMember'
   | 'countMembers'

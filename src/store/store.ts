@@ -50,6 +50,12 @@ export interface Store {
   take(key: string): Promise<string | undefined>
 
   /**
+   * Removes a value if it begins with `prefix`, and leaves any other where it is. Resolves with the value and whether it was
+   * taken, or with undefined if the key is absent. Of any number of concurrent calls, exactly one takes the value.
+   */
+  takeIf(key: string, prefix: string): Promise<FoundValue | undefined>
+
+  /**
    * Replaces a value if its version is still `version`, adds 1 to the version, and starts the new life now, whatever
    * was left of the old one. Resolves with false and changes nothing if the key is absent or has another version. Of
    * any number of concurrent calls with the same version, exactly one resolves with true.
@@ -94,6 +100,13 @@ export interface Store {
    * STORE_UNAVAILABLE. May be called more than once.
    */
   close(): Promise<void>
+}
+
+/** A value that `takeIf` found. */
+export interface FoundValue {
+  readonly value: string
+  /** Whether this call has taken it. */
+  readonly taken: boolean
 }
 
 /** A value as read, with the version to pass to `compareAndSet`. */

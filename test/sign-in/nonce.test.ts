@@ -57,10 +57,14 @@ describe.each([
 ])('on %s', (_name, custom) => {
   const make = async () => new Nonces({ appName: 'App', ttlSeconds: 60 }, await open(), custom())
 
-  test('a nonce is used once, however many try at once', async () => {
+  test('a nonce is used once, however many try at once, whether their origin is known or not', async () => {
     const nonces = await make()
     const issued = await nonces.issue(origin)
-    const tries = await Promise.allSettled(Array.from({ length: 50 }, () => nonces.consume(issued.nonceId, anyone)))
+    const tries = await Promise.allSettled(
+      Array.from({ length: 50 }, (_, i) =>
+        nonces.consume(issued.nonceId, [origin, undefined, 'https://other.example'][i % 3], anyone),
+      ),
+    )
     const won = tries.filter((one) => one.status === 'fulfilled')
     expect(won.map(({ value }) => value)).toEqual([issued])
     for (const lost of tries.filter((one) => one.status === 'rejected')) {
@@ -70,27 +74,30 @@ describe.each([
 
   test('a nonce that was never issued is not found', async () => {
     const nonces = await make()
-    await expect(nonces.consume('nobody', anyone)).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
+    await expect(nonces.consume('nobody', origin, anyone)).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
   })
 
   test('an expired nonce is expired from that millisecond on', async () => {
     const nonces = await make()
     const { nonceId, expiresAt } = await nonces.issue(origin)
     vi.setSystemTime(expiresAt)
-    await expect(nonces.consume(nonceId, anyone)).rejects.toMatchObject({ reason: 'NONCE_EXPIRED' })
+    await expect(nonces.consume(nonceId, origin, anyone)).rejects.toMatchObject({ reason: 'NONCE_EXPIRED' })
     vi.setSystemTime(expiresAt - 1)
-    expect(await nonces.consume(nonceId, anyone)).toMatchObject({ nonceId })
+    expect(await nonces.consume(nonceId, origin, anyone)).toMatchObject({ nonceId })
   })
 
-  test('a check that fails leaves the nonce to its owner', async () => {
-    const nonces = await make()
-    const { nonceId } = await nonces.issue(origin)
-    const stranger = () => {
-      throw new Error('stranger')
-    }
-    await expect(nonces.consume(nonceId, stranger)).rejects.toThrow('stranger')
-    expect(await nonces.consume(nonceId, anyone)).toMatchObject({ nonceId })
-  })
+  test.each([origin, undefined, 'https://other.example', `${origin}","x":"`])(
+    'a check that fails leaves the nonce to its owner, with a caller from %s',
+    async (from) => {
+      const nonces = await make()
+      const { nonceId } = await nonces.issue(origin)
+      const stranger = () => {
+        throw new Error('stranger')
+      }
+      await expect(nonces.consume(nonceId, from, stranger)).rejects.toThrow('stranger')
+      expect(await nonces.consume(nonceId, origin, anyone)).toMatchObject({ nonceId })
+    },
+  )
 })
 
 test("the application's store gets the nonce's life in whole seconds", async () => {
@@ -103,7 +110,7 @@ test("the application's store in trouble is an outage, not a wrong nonce", async
   const down = () => Promise.reject(new Error('down'))
   const nonces = new Nonces({ appName: 'App', ttlSeconds: 60 }, await open(), { get: down, set: down, delete: down })
   await expect(nonces.issue(origin)).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE', retryAfterMs: 1000 })
-  await expect(nonces.consume('x', anyone)).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' })
+  await expect(nonces.consume('x', origin, anyone)).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' })
 })
 
 test("a store that answers with another nonce's record is not believed", async () => {
@@ -112,6 +119,6 @@ test("a store that answers with another nonce's record is not believed", async (
   const { nonceId } = await nonces.issue(origin)
   const [record] = custom.map.values()
   custom.map.set('nonce:another', record as string)
-  await expect(nonces.consume('another', anyone)).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
-  expect(await nonces.consume(nonceId, anyone)).toBeDefined()
+  await expect(nonces.consume('another', origin, anyone)).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
+  expect(await nonces.consume(nonceId, origin, anyone)).toBeDefined()
 })

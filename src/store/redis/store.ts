@@ -1,7 +1,7 @@
 import { CountersignError } from '../../errors.ts'
 import { ttlMsOf } from '../life.ts'
 import { StoreOpenError } from '../open-error.ts'
-import type { Life, Store, VersionedValue } from '../store.ts'
+import type { FoundValue, Life, Store, VersionedValue } from '../store.ts'
 import { RedisCluster } from './cluster.ts'
 import { type RedisClient, TimeLimitError, withinTimeLimit } from './connection.ts'
 import { type Attempt, OneServer, type Servers } from './servers.ts'
@@ -77,6 +77,11 @@ class RedisStore implements Store {
   async take(key: string): Promise<string | undefined> {
     const entry = await this.#run(key, (client, name) => client.getDel(name))
     return entry === null ? undefined : parseEntry(entry).value
+  }
+
+  async takeIf(key: string, prefix: string): Promise<FoundValue | undefined> {
+    const found = await this.#run(key, (client, name) => client.takeIf(name, prefix))
+    return found === null ? undefined : { value: parseEntry(found.entry).value, taken: found.taken }
   }
 
   async compareAndSet(
