@@ -36,8 +36,8 @@ export async function answer<I extends DescMessage, O extends DescMessage, Answe
 ): Promise<Answer> {
   const call = callOf(ctx, request)
   const reply = await invoked(ctx, call, { name: fullName(rpc), schema: rpc.input, handler }, body)
-  const token = call.responseHeaders.get('set-auth-token')
-  if (token !== null) exposeToken(ctx, token)
+  const token = call.responseHeaders['set-auth-token']
+  if (token !== undefined) exposeToken(ctx, token)
   return restFromOutput(rpc.output, reply) as Answer
 }
 
@@ -90,7 +90,7 @@ export function readInput<I extends DescMessage>(schema: I, body: unknown): Mess
 /** The call as a handler of an RPC gets it. */
 export function callOf(ctx: GenericEndpointContext, request: RequestContext): Call {
   const signal = ctx.request?.signal ?? new AbortController().signal
-  return { protocol: 'better-auth', request, responseHeaders: new Headers(), signal }
+  return { protocol: 'better-auth', request, responseHeaders: {}, signal }
 }
 
 /** Sets the token's header as Better Auth's bearer plugin does, also if the server does not have that plugin. */

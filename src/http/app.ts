@@ -108,7 +108,7 @@ function routingTable(parts: AppParts): (path: string) => Route {
   const health = (serve: Route): Route => observed('health', observe, serve)
   add(
     '/healthz',
-    health(({ response }) => sendJson(response, 200, new Headers(), { status: 'ok' })),
+    health(({ response }) => sendJson(response, 200, {}, { status: 'ok' })),
   )
   add(
     '/readyz',
@@ -184,9 +184,9 @@ function restRoute(path: string, endpoints: readonly RestEndpoint[], { methods, 
 }
 
 async function serveReadiness({ ready, shutdownSignal }: AppParts, response: NodeResponse): Promise<void> {
-  if (shutdownSignal.aborted) return sendJson(response, 503, new Headers(), { status: 'stopping' })
+  if (shutdownSignal.aborted) return sendJson(response, 503, {}, { status: 'stopping' })
   await ready()
-  sendJson(response, 200, new Headers(), { status: 'ready' })
+  sendJson(response, 200, {}, { status: 'ready' })
 }
 
 /** A route that no RPC stands behind: its failures are answered here, and the observer is told when the response is over. */

@@ -55,7 +55,7 @@ async function serveUnary(method: UnaryMethod, exchange: RpcExchange, invoker: I
     const named = encoding === undefined ? {} : { [headersOf(wire).encoding]: encoding }
     output.send({
       status: 200,
-      headers: { ...headOf(wire), ...named, ...outgoing(invocation.call.headersSet) },
+      headers: { ...headOf(wire), ...named, ...invocation.call.responseHeaders },
       body: body === undefined ? envelope : Buffer.concat([envelope, body]),
       trailers,
     })
@@ -73,7 +73,7 @@ async function serveConnectUnary(method: UnaryMethod, exchange: RpcExchange, inv
   let headers: OutgoingHttpHeaders
   try {
     message = await invoker.unary({ ...invocation, write: writerOf(method.desc.output, wire.codec) })
-    headers = { 'content-type': `application/${wire.codec}`, ...noStore, ...outgoing(invocation.call.headersSet) }
+    headers = { 'content-type': `application/${wire.codec}`, ...noStore, ...invocation.call.responseHeaders }
   } catch (thrown) {
     const error = toConnectError(thrown)
     status = codeToHttpStatus(error.code)
@@ -82,7 +82,7 @@ async function serveConnectUnary(method: UnaryMethod, exchange: RpcExchange, inv
       'content-type': 'application/json',
       ...noStore,
       ...knownEncodingsIfAsked(exchange),
-      ...outgoing(error.metadata),
+      ...Object.fromEntries(error.metadata),
     }
     exchange.body.resume()
   }
@@ -170,13 +170,4 @@ function knownEncodingsIfAsked({ wire, headers }: RpcExchange): OutgoingHttpHead
   const names = headersOf(wire)
   const encoding = String(headers[names.encoding] ?? 'identity')
   return encoding === 'identity' || isKnownEncoding(encoding) ? {} : { [names.accept]: knownEncodings }
-}
-
-function outgoing(headers: Headers | undefined): OutgoingHttpHeaders {
-  if (headers === undefined) return {}
-  const made: OutgoingHttpHeaders = {}
-  for (const [name, value] of headers) if (name !== 'set-cookie') made[name] = value
-  const cookies = headers.getSetCookie()
-  if (cookies.length > 0) made['set-cookie'] = cookies
-  return made
 }

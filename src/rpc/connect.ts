@@ -1,6 +1,6 @@
 import type { ConnectRouter, HandlerContext } from '@connectrpc/connect'
 import { type RequestContext, readRequest } from '../request.ts'
-import type { Call, Protocol } from './call.ts'
+import type { Call, Protocol, ResponseHeaders } from './call.ts'
 import { toConnectError } from './errors.ts'
 import type { Invoker } from './invoke.ts'
 import { isUnary, type Method } from './methods.ts'
@@ -42,7 +42,7 @@ function callOf(context: HandlerContext): Call {
   return {
     protocol: context.protocolName as Protocol,
     request: requestOf(context),
-    responseHeaders: new Headers(),
+    responseHeaders: {},
     signal: context.signal,
     timeoutMs: context.timeoutMs(),
   }
@@ -54,6 +54,6 @@ function requestOf(context: HandlerContext): RequestContext {
   return readRequest({ headers: context.requestHeader, scheme, authority: url.host, remoteAddress: undefined }, 0)
 }
 
-function copyHeaders(from: Headers, to: Headers): void {
-  for (const [name, value] of from) to.append(name, value)
+function copyHeaders(from: ResponseHeaders, to: Headers): void {
+  for (const [name, values] of Object.entries(from)) for (const value of [values].flat()) to.append(name, value)
 }

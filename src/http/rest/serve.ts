@@ -1,3 +1,4 @@
+import type { OutgoingHttpHeaders } from 'node:http'
 import type { JsonObject } from '@bufbuild/protobuf'
 import type { CountersignError } from '../../errors.ts'
 import { retryAfterSeconds, toFailure } from '../../rpc/errors.ts'
@@ -28,7 +29,7 @@ export async function serveRest(
       readInput: async () => inputFromRest(desc.input, await input(exchange)),
       write: (reply) => restFromOutput(desc.output, reply),
     })
-    sendJson(response, 200, call.headersSet ?? new Headers(), json)
+    sendJson(response, 200, { ...call.responseHeaders }, json)
   } catch (thrown) {
     sendFailure(response, toFailure(thrown))
   }
@@ -36,14 +37,13 @@ export async function serveRest(
 
 /** Answers a failure: `{"code", "message"}` and the HTTP status of its reason, or another one that fits better. */
 export function sendFailure(response: NodeResponse, failure: CountersignError, status = failure.httpStatus): void {
-  const headers = new Headers()
-  if (failure.retryAfterMs !== undefined) headers.set('retry-after', retryAfterSeconds(failure.retryAfterMs))
-  sendJson(response, status, headers, { code: failure.reason, message: failure.message })
+  const { retryAfterMs, reason, message } = failure
+  const headers = retryAfterMs === undefined ? {} : { 'retry-after': retryAfterSeconds(retryAfterMs) }
+  sendJson(response, status, headers, { code: reason, message })
 }
 
 /** Sends JSON that no cache may keep. */
-export function sendJson(response: NodeResponse, status: number, headers: Headers, json: JsonObject): void {
-  headers.set('content-type', 'application/json')
-  headers.set('cache-control', 'no-store')
-  send(response, status, headers, JSON.stringify(json))
+export function sendJson(response: NodeResponse, status: number, headers: OutgoingHttpHeaders, json: JsonObject): void {
+  const common = { 'content-type': 'application/json', 'cache-control': 'no-store' }
+  send(response, status, { ...common, ...headers }, JSON.stringify(json))
 }
