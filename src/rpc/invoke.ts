@@ -171,25 +171,11 @@ function toOutcome(thrown: unknown, call: Call): CountersignError | CallEnded {
  * effect.
  */
 function withinDeadline<T>(timeoutMs: number | undefined, running: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const end = (): void => reject(new CallEnded('deadline_exceeded'))
-    const timer = timeoutMs === undefined || timeoutMs >= maxUnaryMs ? undefined : setTimeout(end, timeoutMs)
-    if (timer === undefined) unaryTime.enter(end)
-    const leave = (): void => {
-      if (timer === undefined) unaryTime.leave(end)
-      else clearTimeout(timer)
-    }
-    running.then(
-      (reply) => {
-        leave()
-        resolve(reply)
-      },
-      (thrown: unknown) => {
-        leave()
-        reject(thrown)
-      },
-    )
-  })
+  const late = (): CallEnded => new CallEnded('deadline_exceeded')
+  if (timeoutMs === undefined || timeoutMs >= maxUnaryMs) return unaryTime.within(running, late)
+  const { promise: over, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(late()), timeoutMs)
+  return Promise.race([running, over]).finally(() => clearTimeout(timer))
 }
 
 /** Longest time for the reply of a call that answers once, in milliseconds, whatever its handler or the caller's deadline says. */

@@ -5,8 +5,9 @@
 export class TimeLimit {
   readonly #limitMs: number
   readonly #checkMs: number
-  /** When each piece of work is over time, by performance.now, in the order of their beginning. */
-  readonly #ends = new Map<() => void, number>()
+  /** The ends of a list of work, in the order of its beginning. A list, because a map costs more than most of the work. */
+  #first: Limited | undefined
+  #last: Limited | undefined
   #timer: NodeJS.Timeout | undefined
 
   /** Work is ended after `limitMs` milliseconds, or up to `checkMs` later. */
@@ -15,24 +16,61 @@ export class TimeLimit {
     this.#checkMs = checkMs
   }
 
-  /** Calls `end`, a function that is entered once, when its time is over, unless it leaves before. */
-  enter(end: () => void): void {
-    this.#ends.set(end, performance.now() + this.#limitMs)
+  /** Calls `end` when the time is over, unless the work leaves before. */
+  enter(end: () => void): Limited {
+    const work: Limited = { end, endsAt: performance.now() + this.#limitMs, before: this.#last, after: undefined }
+    if (this.#last === undefined) this.#first = work
+    else this.#last.after = work
+    this.#last = work
     this.#timer ??= setInterval(() => this.#check(), this.#checkMs).unref()
+    return work
   }
 
-  leave(end: () => void): void {
-    this.#ends.delete(end)
+  /** Waits for work while it has time. After that rejects with what `late` makes; the work goes on, but nobody waits for it. */
+  within<T>(work: Promise<T>, late: () => Error): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const limited = this.enter(() => reject(late()))
+      work.then(
+        (result) => {
+          this.leave(limited)
+          resolve(result)
+        },
+        (thrown: unknown) => {
+          this.leave(limited)
+          reject(thrown)
+        },
+      )
+    })
+  }
+
+  /** Forgets work. May be called more than once, and after its time. */
+  leave(work: Limited): void {
+    const { before, after } = work
+    if (before === undefined && this.#first !== work) return
+    if (before === undefined) this.#first = after
+    else before.after = after
+    if (after === undefined) this.#last = before
+    else after.before = before
+    work.before = undefined
+    work.after = undefined
   }
 
   #check(): void {
     const now = performance.now()
-    for (const [end, endsAt] of this.#ends) {
-      if (now < endsAt) return
-      this.#ends.delete(end)
-      end()
+    for (let work = this.#first; work !== undefined; work = this.#first) {
+      if (now < work.endsAt) return
+      this.leave(work)
+      work.end()
     }
     clearInterval(this.#timer)
     this.#timer = undefined
   }
+}
+
+/** Work that has a time limit: what {@link TimeLimit} knows of it. */
+export interface Limited {
+  readonly end: () => void
+  readonly endsAt: number
+  before: Limited | undefined
+  after: Limited | undefined
 }

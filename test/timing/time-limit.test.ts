@@ -20,10 +20,14 @@ test('work is ended when its time is over, at the next check, and each piece at 
 
 test('work that leaves in time is not ended, and leaves no timer behind', () => {
   const limit = new TimeLimit(1000, 100)
-  const end = vi.fn()
-  limit.enter(end)
-  limit.leave(end)
-  vi.advanceTimersByTime(5000)
-  expect(end).not.toHaveBeenCalled()
+  const ended: number[] = []
+  const all = Array.from({ length: 5 }, (_, n) => limit.enter(() => ended.push(n)))
+  // The first, the last, one in between, and one of these twice.
+  for (const n of [0, 4, 2, 2]) limit.leave(all[n]!)
+  vi.advanceTimersByTime(1100)
+  expect(ended).toEqual([1, 3])
+  for (const work of all) limit.leave(work)
+  vi.advanceTimersByTime(1100)
+  expect(ended).toEqual([1, 3])
   expect(vi.getTimerCount()).toBe(0)
 })

@@ -208,13 +208,10 @@ export class Http2Connections {
     const connection = stream.session && this.#connections.get(stream.session)
     if (connection === undefined) return
     if (this.#draining) this.#notify(connection)
-    const cutOff = (): void => {
-      if (!hasArrived(stream)) stream.close(http2.constants.NGHTTP2_CANCEL)
-    }
-    if (!stream.endAfterHeaders) this.#bodyTime.enter(cutOff)
+    const body = stream.endAfterHeaders ? undefined : this.#bodyTime.enter(() => cutOff(stream))
     const arrival = new Http2Arrival(connection.client, stream, headers)
     stream.once('close', () => {
-      this.#bodyTime.leave(cutOff)
+      if (body !== undefined) this.#bodyTime.leave(body)
       this.#ceilings.leave(arrival)
     })
     this.#ceilings.admit(arrival, (served) => {
@@ -234,6 +231,11 @@ export class Http2Connections {
       session.destroy()
     }
   }
+}
+
+/** Ends a stream whose body took too long. One that has arrived waits for its handler. */
+function cutOff(stream: ServerHttp2Stream): void {
+  if (!hasArrived(stream)) stream.close(http2.constants.NGHTTP2_CANCEL)
 }
 
 /**

@@ -51,20 +51,7 @@ const callTime = new TimeLimit(timeLimitMs - 100, 100)
  * dropped.
  */
 export function withinTimeLimit<T>(work: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const end = (): void => reject(new TimeLimitError(`no answer within ${timeLimitMs} ms`))
-    callTime.enter(end)
-    work.then(
-      (result) => {
-        callTime.leave(end)
-        resolve(result)
-      },
-      (thrown: unknown) => {
-        callTime.leave(end)
-        reject(thrown)
-      },
-    )
-  })
+  return callTime.within(work, () => new TimeLimitError(`no answer within ${timeLimitMs} ms`))
 }
 
 /** Connects to a Redis server. Rejects unless it is version 7 or newer, of the target's kind, and takes writes. */
