@@ -1,5 +1,5 @@
 /** What the floors' servers have in common. */
-import type { Server } from 'node:http'
+import type { OutgoingHttpHeaders, Server } from 'node:http'
 import type { Http2Server, ServerHttp2Stream } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 
@@ -13,8 +13,8 @@ export function listen(server: Server | Http2Server): void {
 }
 
 /** Answers a gRPC call. `framed` is the message in its envelope. */
-export function answerGrpc(stream: ServerHttp2Stream, framed: Uint8Array): void {
-  stream.respond({ ':status': 200, 'content-type': 'application/grpc+proto' }, { waitForTrailers: true })
+export function answerGrpc(stream: ServerHttp2Stream, framed: Uint8Array, headers?: OutgoingHttpHeaders): void {
+  stream.respond({ ':status': 200, 'content-type': 'application/grpc+proto', ...headers }, { waitForTrailers: true })
   stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }))
   stream.end(framed)
 }

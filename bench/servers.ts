@@ -71,8 +71,12 @@ export async function startFloor(protocol: 'http' | 'http2', answerBytes = 0, co
 }
 
 /** Starts the least that signs in over gRPC, on a store: "sqlite::memory:" or the URL of a Redis. */
-export async function startSignInFloor(store: string, core?: number): Promise<ServerProcess> {
-  return await start([signInFloorFile, store], {}, core)
+export async function startSignInFloor(
+  store: string,
+  kind: 'session alone' | 'same result',
+  core?: number,
+): Promise<ServerProcess> {
+  return await start([signInFloorFile, store, kind], {}, core)
 }
 
 /** Starts a server of bare connect-node, whose watches only wait. */

@@ -1,13 +1,14 @@
 /**
- * The floor for sign-ins over gRPC: the least that issues and verifies real nonces on bare node:http2. bench/README.md
- * says what it does and what it leaves out.
+ * The floors for sign-ins over gRPC: the least that issues and verifies real nonces on bare node:http2. One keeps a session and
+ * nothing else, the other leaves and answers the same as Countersign. bench/README.md says what they do and leave out.
  */
 import { createPublicKey, hash, randomBytes, verify } from 'node:crypto'
-import { createServer, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
+import { createServer, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
 import { DatabaseSync } from 'node:sqlite'
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
 import { createClient } from 'redis'
 import { SignInService } from '../gen/server/countersign/v1/sign_in_service_pb.ts'
+import { nimiq } from '../src/wallet/nimiq.ts'
 import { answerGrpc, listen } from './bare.ts'
 import { enveloped, pathOf } from './grpc.ts'
 
@@ -19,6 +20,8 @@ const sessionMs = 7 * 24 * 3_600_000
 interface Steps {
   set(key: string, value: string, ttlMs: number): unknown
   take(key: string): unknown
+  get(key: string): unknown
+  addMember(set: string, member: string, expiresAt: number): unknown
 }
 
 async function openRedis(url: string): Promise<Steps> {
@@ -28,24 +31,36 @@ async function openRedis(url: string): Promise<Steps> {
   return {
     set: (key, value, ttlMs) => client.set(key, value, { expiration: { type: 'PX', value: ttlMs } }),
     take: (key) => client.getDel(key),
+    get: (key) => client.get(key),
+    addMember: (set, member, expiresAt) => client.zAdd(set, { score: expiresAt, value: member }),
   }
 }
 
 function openMemory(): Steps {
   const database = new DatabaseSync(':memory:')
   database.exec(
-    'CREATE TABLE entries (key TEXT PRIMARY KEY, value TEXT NOT NULL, expires_at INTEGER NOT NULL) STRICT, WITHOUT ROWID',
+    `CREATE TABLE entries (key TEXT PRIMARY KEY, value TEXT NOT NULL, expires_at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+     CREATE TABLE members (set_key TEXT NOT NULL, member TEXT NOT NULL, expires_at INTEGER NOT NULL,
+       PRIMARY KEY (set_key, member)) STRICT, WITHOUT ROWID`,
   )
   const insert = database.prepare('INSERT INTO entries (key, value, expires_at) VALUES (?, ?, ?)')
   const remove = database.prepare('DELETE FROM entries WHERE key = ? AND expires_at > ? RETURNING value')
+  const read = database.prepare('SELECT value FROM entries WHERE key = ? AND expires_at > ?')
+  const addMember = database.prepare('INSERT INTO members (set_key, member, expires_at) VALUES (?, ?, ?)')
   return {
     set: (key, value, ttlMs) => insert.run(key, value, Date.now() + ttlMs),
     take: (key) => remove.all(key, Date.now())[0]?.value,
+    get: (key) => read.get(key, Date.now())?.value,
+    addMember: (set, member, expiresAt) => addMember.run(set, member, expiresAt),
   }
 }
 
-/** Answers one call; throws if it is not a sign-in. */
-type Answer = (message: Uint8Array, headers: IncomingHttpHeaders) => Promise<Uint8Array>
+/** Answers one call; throws if it is not a sign-in. `answerHeaders` go out with the answer. */
+type Answer = (
+  message: Uint8Array,
+  headers: IncomingHttpHeaders,
+  answerHeaders: OutgoingHttpHeaders,
+) => Promise<Uint8Array>
 
 const answers: Readonly<Record<string, Answer>> = {
   [pathOf(issueNonce)]: async (bytes, headers) => {
@@ -75,9 +90,13 @@ Expires At: ${new Date(expiresAt).toISOString()}`
     })
     return toBinary(issueNonce.output, answer)
   },
-  [pathOf(verifySignIn)]: async (bytes) => {
+  [pathOf(verifySignIn)]: async (bytes, _headers, answerHeaders) => {
     const { nonceId, publicKeyHex, signatureHex } = fromBinary(verifySignIn.input, bytes)
-    const message = await steps.take(`nonce:${nonceId}`)
+    const userId = sameResult ? `usr_${hash('sha256', publicKeyHex, 'base64url')}` : publicKeyHex
+    const [message, user] = await Promise.all([
+      steps.take(`nonce:${nonceId}`),
+      sameResult ? steps.get(`user:${userId}`) : undefined,
+    ])
     if (typeof message !== 'string') throw new Error('there is no such nonce')
     const rawKey = Buffer.from(publicKeyHex, 'hex')
     const key = createPublicKey({ key: rawKey, format: 'raw-public', asymmetricKeyType: 'ed25519' })
@@ -86,27 +105,31 @@ Expires At: ${new Date(expiresAt).toISOString()}`
     const id = hash('sha256', token, 'base64url')
     const createdAt = Date.now()
     const expiresAt = createdAt + sessionMs
-    await steps.set(`session:${id}`, JSON.stringify({ publicKeyHex, createdAt, expiresAt }), sessionMs)
+    // Without an address, the key stands for what would be derived from it.
+    const address = sameResult ? nimiq.deriveAddress(rawKey) : publicKeyHex
+    const session = { id, userId, adapterId: 'ed25519', publicKeyHex, address, createdAt, expiresAt }
+    const newUser = sameResult && typeof user !== 'string'
+    await Promise.all([
+      steps.set(`session:${id}`, JSON.stringify(session), sessionMs),
+      sameResult ? steps.addMember(`sessions:${userId}`, id, expiresAt) : undefined,
+      newUser ? steps.set(`user:${userId}`, JSON.stringify({ id: userId, createdAt }), sessionMs) : undefined,
+    ])
+    if (sameResult) {
+      answerHeaders['set-auth-token'] = token
+      answerHeaders['set-cookie'] =
+        `countersign_session=${token}; Max-Age=${sessionMs / 1000}; Path=/; HttpOnly; SameSite=Lax`
+    }
     const answer = create(verifySignIn.output, {
       ok: true,
       token,
-      // The key stands for what would be derived from it.
-      session: {
-        id,
-        userId: publicKeyHex,
-        adapterId: 'ed25519',
-        publicKeyHex,
-        address: publicKeyHex,
-        createdAt: BigInt(createdAt),
-        expiresAt: BigInt(expiresAt),
-        current: true,
-      },
+      session: { ...session, createdAt: BigInt(createdAt), expiresAt: BigInt(expiresAt), current: true },
     })
     return toBinary(verifySignIn.output, answer)
   },
 }
 
-const [store = ''] = process.argv.slice(2)
+const [store = '', kind] = process.argv.slice(2)
+const sameResult = kind === 'same result'
 const steps = store === 'sqlite::memory:' ? openMemory() : await openRedis(store)
 const server = createServer()
 server.on('stream', (stream: ServerHttp2Stream, headers) => {
@@ -116,8 +139,9 @@ server.on('stream', (stream: ServerHttp2Stream, headers) => {
   stream.on('end', async () => {
     try {
       const body = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
-      const message = await (answer as Answer)(body.subarray(5), headers)
-      answerGrpc(stream, enveloped(message))
+      const answerHeaders: OutgoingHttpHeaders = {}
+      const message = await (answer as Answer)(body.subarray(5), headers, answerHeaders)
+      answerGrpc(stream, enveloped(message), answerHeaders)
     } catch {
       stream.respond({ ':status': 200, 'grpc-status': '16' }, { endStream: true })
     }

@@ -69,9 +69,8 @@ export function challengeMessage(appName: string, challenge: Challenge, order?: 
     if (order.payloadHash !== undefined) lines.push(`Payload Hash: ${order.payloadHash}`)
   }
   // Every caller's value was checked when it came in. If this throws, such a check is missing.
-  for (const line of lines) {
-    if (!isPlainLine(line))
-      throw new TypeError('a value of the challenge contains a line break, control or text-direction character')
+  if (!isPlainLine(lines.join(''))) {
+    throw new TypeError('a value of the challenge contains a line break, control or text-direction character')
   }
   return lines.join('\n')
 }

@@ -53,8 +53,11 @@ function parseAddress(text: string): string | undefined {
 /** The two check digits of an IBAN (ISO 13616, ISO 7064 MOD 97-10) with country code NQ. */
 function checkDigits(text: string): string {
   let remainder = 0
-  for (const character of `${text}NQ00`) {
-    const value = Number.parseInt(character, 36)
+  const digits = `${text}NQ00`
+  for (let index = 0; index < digits.length; index++) {
+    const code = digits.charCodeAt(index)
+    // A is 10.
+    const value = code < 0x41 ? code - 0x30 : code - 0x41 + 10
     remainder = (remainder * (value < 10 ? 10 : 100) + value) % 97
   }
   return String(98 - remainder).padStart(2, '0')

@@ -180,6 +180,11 @@ export class Link {
     return this.#connection
   }
 
+  /** The connection, if it is there already. */
+  get up(): Connection | undefined {
+    return this.#up
+  }
+
   /** Closes the connection, if there is one. A new one is made as after any loss. */
   drop(): void {
     this.#up?.client.destroy()

@@ -45,10 +45,13 @@ export class OneServer implements Servers {
     this.opened = this.#link.connection
   }
 
-  async run<T>(_key: string, step: (client: RedisClient) => Promise<T>, attempt: Attempt): Promise<T> {
-    const { client } = await this.#link.connection
-    attempt.client = client
-    return step(client)
+  run<T>(_key: string, step: (client: RedisClient) => Promise<T>, attempt: Attempt): Promise<T> {
+    const start = ({ client }: Connection): Promise<T> => {
+      attempt.client = client
+      return step(client)
+    }
+    const { up, connection } = this.#link
+    return up === undefined ? connection.then(start) : start(up)
   }
 
   locate(): string {
