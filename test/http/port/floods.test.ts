@@ -28,6 +28,7 @@ const manyFiles = '11000 open files'
 
 const issueNonce = '/countersign.v1.SignInService/IssueNonce'
 const watchOrder = '/countersign.v1.OrderService/WatchOrder'
+const restNonce = '/api/auth/wallet/nonce'
 
 /** What an attacker knows. */
 interface Victim {
@@ -65,7 +66,12 @@ const floods: readonly Flood[] = [
     connections: 2000,
     bytes: (n) => http1Call(n % 2 === 0 ? 'content-length: 100' : 'expect: 100-continue\r\ncontent-length: 100'),
   },
-  { name: 'REST calls with half a body', connections: 1000, bytes: () => http1Call('content-length: 60000', 30_000) },
+  { name: 'REST calls without a body', connections: 2000, bytes: () => http1Call('content-length: 100', 0, restNonce) },
+  {
+    name: 'REST calls with half a body',
+    connections: 1000,
+    bytes: () => http1Call('content-length: 60000', 30_000, restNonce),
+  },
   {
     name: 'headers that do not end',
     connections: 2000,
@@ -230,7 +236,7 @@ interface PoliteAnswer {
 /** A sign-in's first call, over a connection of its own. */
 async function politeCall(port: number, servicePid: number): Promise<PoliteAnswer> {
   const startedAt = performance.now() - waitedMs(servicePid)
-  const request = http.request(`http://127.0.0.1:${port}/api/auth/wallet/nonce`, {
+  const request = http.request(`http://127.0.0.1:${port}${restNonce}`, {
     method: 'POST',
     agent: false,
     signal: AbortSignal.timeout(5000),
@@ -302,8 +308,8 @@ class Attacker {
   }
 }
 
-function http1Call(header: string, bodyBytes = 0): Buffer {
-  const head = `POST ${issueNonce} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n${header}\r\n\r\n`
+function http1Call(header: string, bodyBytes = 0, path = issueNonce): Buffer {
+  const head = `POST ${path} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n${header}\r\n\r\n`
   return Buffer.concat([Buffer.from(head), Buffer.alloc(bodyBytes, ' ')])
 }
 
