@@ -1,3 +1,4 @@
+import { createServer } from 'node:http'
 import type { Server, Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { CeilingLimits } from '../../ceiling.ts'
@@ -28,6 +29,9 @@ export interface OnePortOptions {
  * be on its way.
  */
 const closingOpeningMs = 250
+
+/** Longest time for {@link rehearseEnd}, in milliseconds. */
+const rehearsalMs = 100
 
 /** Longest wait for a moment in which no connection is arriving, in milliseconds. */
 const maxArrivalsMs = 1_000
@@ -109,6 +113,7 @@ export class OnePortServer {
 
   async #close(graceMs: number): Promise<void> {
     this.#http1.end()
+    await rehearseEnd()
     await this.#noArrivals(Math.min(maxArrivalsMs, graceMs))
     // Each waits for every connection that it accepted, also for those that became HTTP/2.
     const stopped = this.#servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve())))
@@ -193,4 +198,18 @@ export class OnePortServer {
     socket.on('readable', look)
     socket.on('end', giveUp)
   }
+}
+
+/**
+ * Ends a server that nobody knows of. What an end runs is not compiled before the first one, which takes half a millisecond: ten
+ * times as long as the next, and the system resets connections that arrive in that time.
+ */
+async function rehearseEnd(): Promise<void> {
+  const server = createServer()
+  await new Promise<void>((resolve) => {
+    // Without a port to be had in time, the end just takes longer.
+    server.once('error', () => resolve())
+    setTimeout(resolve, rehearsalMs)
+    server.unref().listen(0, '127.0.0.1', () => server.close(() => resolve()))
+  })
 }
