@@ -26,6 +26,7 @@ import { Nonces } from './sign-in/nonce.ts'
 import { SignIn } from './sign-in/sign-in.ts'
 import { openStore } from './store/open.ts'
 import type { Store } from './store/store.ts'
+import { oneAtATime } from './timing/one-at-a-time.ts'
 import { Keyring } from './token.ts'
 import { walletAdapters } from './wallet/adapters.ts'
 import { chooseVerifier } from './wallet/native.ts'
@@ -158,13 +159,7 @@ class Service implements Countersign {
     const observe = callLog(log)
     const invoker = new Invoker(settings.rateLimit ? new RateLimiter() : undefined, observe)
     // However many ask, the store is asked once at a time.
-    let pinging: Promise<void> | undefined
-    const ready = (): Promise<void> => {
-      pinging ??= store.ping().finally(() => {
-        pinging = undefined
-      })
-      return pinging
-    }
+    const ready = oneAtATime(() => store.ping())
     const health = { services: servicesOf(methods), ready, shutdown: this.#shutdown.signal }
     this.routes = (router) => registerMethods(router, methods, invoker)
     const app = createApp({

@@ -113,6 +113,13 @@ export function internalError(cause: unknown): CountersignError {
   })
 }
 
+/** The refusal of what is beyond a ceiling. Nothing was done. */
+export function serverBusy(): CountersignError {
+  return new CountersignError('SERVER_BUSY', 'The server has as much to do as it can; try again shortly', {
+    retryAfterMs: 1000,
+  })
+}
+
 /** How a call can end that has no reason, with what its caller is told. */
 const endings = {
   deadline_exceeded: 'The deadline of the call has passed',
@@ -121,7 +128,10 @@ const endings = {
   not_found: 'This server has no service of this name',
 } as const
 
-/** A call that ended without a reason: its deadline passed, its caller left, or a protocol that is not ours asks for a bare code. */
+/**
+ * A call that ended without a reason: its deadline passed, its caller left, or a protocol that is not ours asks for a bare
+ * code.
+ */
 export class CallEnded extends Error {
   override readonly name = 'CallEnded'
   readonly code: keyof typeof endings

@@ -208,7 +208,7 @@ const rooms: readonly Room[] = [
   {
     room: 'composition',
     files: /^src\/countersign\.ts$/,
-    may: [domain, contracts, settingsAndLog, /^src\/(store|host|http|rpc)\//, connect, node],
+    may: [domain, contracts, settingsAndLog, /^src\/(store|host|http|rpc|timing)\//, connect, node],
     because: 'it is the one place that puts the parts together',
   },
   {

@@ -154,8 +154,8 @@ const streamTypes = `application/connect+json, application/connect+proto, ${grpc
 let lastAuthority = { text: '', good: false }
 
 /**
- * Whether a Host header is a host and perhaps a port, and nothing else (RFC 9110, 7.2): connect-node makes a URL of it, in
- * which a user or a path would be another host's. Most calls have the one of the call before.
+ * Whether a Host header is a host and perhaps a port, and nothing else (RFC 9110, 7.2). Most calls have the one of the call
+ * before.
  */
 function isAuthority(text: string): boolean {
   if (text !== lastAuthority.text) {

@@ -19,6 +19,6 @@ export async function compressed(bytes: string | Uint8Array, accepted: string | 
   if (!accepted || Buffer.byteLength(bytes) < compressFromBytes) return { bytes, encoding: undefined }
   const { response } = compressionNegotiate([compressionGzip, compressionBrotli], null, accepted, '')
   if (response === null) return { bytes, encoding: undefined }
-  const plain = typeof bytes === 'string' ? Buffer.from(bytes) : Buffer.from(bytes)
+  const plain = typeof bytes === 'string' ? Buffer.from(bytes) : new Uint8Array(bytes)
   return { bytes: await response.compress(plain), encoding: response.name }
 }

@@ -14,9 +14,7 @@ export function answeringOf(response: NodeResponse): Answering {
   return 'stream' in response ? response.stream : response
 }
 
-/**
- * A call over HTTP. Its signal is made once somebody asks for it, because most calls end before anybody could leave.
- */
+/** A call over HTTP. Its signal is made once somebody asks for it, because most calls end before anybody could leave. */
 export class HttpCall implements Call {
   readonly protocol: Protocol
   readonly request: RequestContext
@@ -33,8 +31,8 @@ export class HttpCall implements Call {
   }
 
   /**
-   * Aborts when the answer is closed: it is complete, or the client has gone. Which of the two it is cannot be told: node ends the
-   * streams of a connection that is lost as if they were complete.
+   * Aborts when the answer is closed: it is complete, or the client has gone. Which of the two it is cannot be told: node
+   * ends the streams of a connection that is lost as if they were complete.
    */
   get signal(): AbortSignal {
     this.#signal ??= closingOf(this.#answering)

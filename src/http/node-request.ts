@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type {
   IncomingHttpHeaders as Http2Headers,
   Http2ServerRequest,
@@ -113,19 +113,4 @@ export function pathOf(request: NodeRequest): string {
   const target = request.url ?? '/'
   const end = target.indexOf('?')
   return end === -1 ? target : target.slice(0, end)
-}
-
-/** Sends a complete response, unless the client has gone. */
-export function send(
-  response: NodeResponse,
-  status: number,
-  headers: OutgoingHttpHeaders,
-  body: string | Uint8Array,
-): void {
-  if (response.headersSent || response.writableEnded) return
-  for (const [name, value] of Object.entries(headers)) if (value !== undefined) response.setHeader(name, value)
-  response.setHeader('content-length', Buffer.byteLength(body))
-  response.statusCode = status
-  // The two classes' end() differ in what they return, which TypeScript cannot call through a union.
-  ;(response as ServerResponse).end(body)
 }

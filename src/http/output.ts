@@ -15,6 +15,8 @@ export interface Answer {
 /** Where an answer goes. To write to a client that has gone does nothing. */
 export interface Output {
   readonly answering: Answering
+  /** Whether an answer was begun, or sent. */
+  readonly begun: boolean
   /** Sends a complete answer. */
   send(answer: Answer): void
   /** Begins an answer that is written in pieces. */
@@ -36,8 +38,12 @@ export class ResponseOutput implements Output {
     this.#response = response as ServerResponse
   }
 
+  get begun(): boolean {
+    return this.#response.headersSent
+  }
+
   send({ status, headers, body, trailers }: Answer): void {
-    if (this.#response.headersSent || this.#isOver) return
+    if (this.begun || this.#isOver) return
     const isSized = body !== undefined && trailers === undefined
     this.#response.writeHead(status, isSized ? { ...headers, 'content-length': Buffer.byteLength(body) } : headers)
     this.end(body, trailers)
@@ -70,9 +76,13 @@ export class StreamOutput implements Output {
     this.answering = stream
   }
 
+  get begun(): boolean {
+    return this.answering.headersSent
+  }
+
   /** An answer without a body is one HEADERS frame, its trailers included ("Trailers-Only" in gRPC). */
   send({ status, headers, body, trailers }: Answer): void {
-    if (this.#isOver || this.answering.headersSent) return
+    if (this.begun || this.#isOver) return
     if (body === undefined) {
       this.answering.respond({ ':status': status, ...headers, ...trailers }, { endStream: true })
     } else {
@@ -105,19 +115,17 @@ export class StreamOutput implements Output {
 }
 
 /**
- * Writes what a stream yields as it comes, and no faster than the client reads. Calls `begin` before the first. Rejects as the
- * stream does, and if the client goes while it is waited for.
+ * Writes what a stream yields as it comes, and no faster than the client reads. The answer begins with the first piece. Rejects
+ * as the stream does, and if the client goes while it is waited for.
  */
 export async function writeAll(
   pieces: AsyncIterable<Uint8Array | string>,
   output: Output,
+  headers: OutgoingHttpHeaders,
   signal: AbortSignal,
-  begin: () => void,
 ): Promise<void> {
-  let begun = false
   for await (const piece of pieces) {
-    if (!begun) begin()
-    begun = true
+    if (!output.begun) output.begin(headers)
     if (!output.write(piece)) await once(output.answering, 'drain', { signal })
   }
 }

@@ -96,19 +96,14 @@ async function serveStream(method: StreamMethod, exchange: RpcExchange, invoker:
   const { wire, output } = exchange
   const invocation = invocationOf(method, exchange)
   const write = writerOf(method.desc.output, wire.codec)
-  let begun = false
-  const begin = (): void => {
-    output.begin(headOf(wire))
-    begun = true
-  }
   try {
     const pieces = invoker.stream({ ...invocation, write: (reply) => messageEnvelope(wire, write(reply), false) })
-    await writeAll(pieces, output, invocation.call.signal, begin)
-    if (!begun) begin()
+    await writeAll(pieces, output, headOf(wire), invocation.call.signal)
+    if (!output.begun) output.begin(headOf(wire))
     const { body, trailers } = endingOf(wire, undefined)
     output.end(body, trailers)
   } catch (thrown) {
-    if (!begun) return refuse(exchange, thrown)
+    if (!output.begun) return refuse(exchange, thrown)
     const { body, trailers } = endingOf(wire, toConnectError(thrown))
     output.end(body, trailers)
   }

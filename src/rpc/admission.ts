@@ -1,12 +1,9 @@
 import { Ceiling, type CeilingLimits } from '../ceiling.ts'
-import { CountersignError } from '../errors.ts'
+import { serverBusy } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { networkOf } from '../request.ts'
 import type { Call } from './call.ts'
 import { isUnary, type Method, type StreamMethod, type UnaryMethod } from './methods.ts'
-
-/** Time after which a call that was refused can be made again, in milliseconds. */
-const retryAfterMs = 1000
 
 /**
  * The same RPCs with ceilings on what is in progress: `maxStoreCalls` calls that wait for the store, and `maxStreams` streams.
@@ -80,9 +77,7 @@ class Places {
   take({ request: { ip } }: Call): void {
     if (this.#taken >= this.#ceiling.most) {
       this.#ceiling.refused(ip === undefined ? undefined : networkOf(ip))
-      throw new CountersignError('SERVER_BUSY', 'The server has as much to do as it can; try again shortly', {
-        retryAfterMs,
-      })
+      throw serverBusy()
     }
     this.#taken++
   }

@@ -5,7 +5,7 @@ import { toConnectError } from './errors.ts'
 import type { Invoker } from './invoke.ts'
 import { isUnary, type Method } from './methods.ts'
 
-/** Registers RPCs with a Connect router. Each call then goes through the invoker. For applications that have a router of their own. */
+/** Registers RPCs with the Connect router of an application. Each call then goes through the invoker. */
 export function registerMethods(router: ConnectRouter, methods: readonly Method[], invoker: Invoker): void {
   for (const method of methods) {
     const { name } = method

@@ -10,7 +10,7 @@ import { type Method, methodsOf } from './methods.ts'
 export interface HealthSource {
   /** Full names of the services, such as `countersign.v1.SignInService`. All of them have the status of the process. */
   readonly services: readonly string[]
-  /** Resolves when the store answers. Settles within the store's time limit. */
+  /** Resolves when the store answers. Settles within the store's time limit. May be called often. */
   readonly ready: () => Promise<void>
   /** Aborts when the server begins to stop. */
   readonly shutdown: AbortSignal
@@ -32,9 +32,9 @@ const repeatIntervalMs = 30_000
 const stoppingStreamMs = 1_000
 
 /**
- * grpc.health.v1.Health, which gRPC's clients, load balancers and Kubernetes ask. It says what `/readyz`
- * says: SERVING while the store answers, NOT_SERVING while it does not and from the moment the server begins to stop.
- * The empty service name stands for the whole server.
+ * grpc.health.v1.Health, which gRPC's clients, load balancers and Kubernetes ask. It says what `/readyz` says: SERVING
+ * while the store answers, NOT_SERVING while it does not and from the moment the server begins to stop. The empty service
+ * name stands for the whole server.
  *
  * Check and List probe the store. Watch sends the status at once, then each change, at most about 5 s late, and repeats
  * an unchanged status every 30 s. An unknown service is NOT_FOUND for Check and SERVICE_UNKNOWN for Watch, whose stream
@@ -45,7 +45,7 @@ const stoppingStreamMs = 1_000
 export function healthMethods(source: HealthSource): readonly Method[] {
   const health = new ServerHealth(source)
   const isKnown = (service: string): boolean => service === '' || source.services.includes(service)
-  // Load balancers ask often, and however many ask, the store is asked by one at a time.
+  // Load balancers ask often. However many ask, the store is asked once at a time.
   const limit = 'unlimited'
   return methodsOf(Health, {
     check: {
@@ -71,7 +71,7 @@ export function healthMethods(source: HealthSource): readonly Method[] {
   })
 }
 
-/** The health of this process. However many ask or watch, there is at most one probe of the store at a time. */
+/** The health of this process. However many watch it, one poll asks for all of them. */
 class ServerHealth {
   readonly #ready: () => Promise<void>
   readonly #shutdown: AbortSignal
@@ -79,7 +79,6 @@ class ServerHealth {
   readonly #watchers = new Set<() => void>()
   /** The newest result while there are watchers; `undefined` before the first. */
   #status: ServingStatus | undefined
-  #probe: Promise<ServingStatus> | undefined
   /** The pause between two probes, for as long as there are watchers. */
   #polling: Sleep | undefined
 
@@ -93,18 +92,12 @@ class ServerHealth {
     })
   }
 
-  /** Asks the store, or waits for the probe that is running. */
   async probe(): Promise<ServingStatus> {
     if (this.#shutdown.aborted) return ServingStatus.NOT_SERVING
-    this.#probe ??= this.#ready()
-      .then(
-        () => ServingStatus.SERVING,
-        () => ServingStatus.NOT_SERVING,
-      )
-      .finally(() => {
-        this.#probe = undefined
-      })
-    return await this.#probe
+    return await this.#ready().then(
+      () => ServingStatus.SERVING,
+      () => ServingStatus.NOT_SERVING,
+    )
   }
 
   /**

@@ -121,7 +121,10 @@ function keyOf(nonceId: string): string {
   return `nonce:${nonceId}`
 }
 
-/** What the record of a nonce for an origin begins with. One that begins otherwise, as older releases wrote it, is taken in two steps. */
+/**
+ * What the record of a nonce for an origin begins with. One that begins otherwise, as older releases wrote it, is taken in
+ * two steps.
+ */
 function beginning(origin: string): Pick<NonceRecord, 'v' | 'origin'> {
   return { v: nonceVersion, origin }
 }

@@ -134,7 +134,12 @@ describe.skipIf(redisUrl === undefined)('calls that wait for the store', () => {
     expect((await fetch(`${url}/readyz`)).status).toBe(200)
     const before = await pings()
     redis.freeze()
-    const asked = Array.from({ length: 50 }, () => fetch(`${url}/readyz`))
+    const check = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' }
+    const asked = Array.from({ length: 50 }, () => [
+      fetch(`${url}/readyz`),
+      fetch(`${url}/grpc.health.v1.Health/Check`, check),
+      fetch(`${url}/grpc.health.v1.Health/List`, check),
+    ]).flat()
     await expect.poll(() => fetch(`${url}/healthz`).then(({ status }) => status)).toBe(200)
     redis.thaw()
     for (const { status } of await Promise.all(asked)) expect(status).toBe(200)

@@ -77,7 +77,7 @@ test.each<[string, (url: string, order: Holder) => Promise<() => void>]>([
   ['gRPC-Web', (url, order) => overHttp1(url, order, 'application/grpc-web+proto')],
   ['gRPC, by cancelling the call', (url, order) => overHttp2(url, order, 'stream')],
   ['gRPC, with its connection', (url, order) => overHttp2(url, order, 'connection')],
-])('a watcher that leaves is watched for no longer: %s', async (_, watch) => {
+])('the watch of a client that leaves ends: %s', async (_, watch) => {
   const { store, watches } = await openCounted()
   const { url } = await startService({ store })
   const order = (await rest(url, '/cross-device/start', { kind: 'login' })).json

@@ -87,16 +87,6 @@ test('watchers that come and go one after the other get a fresh status, from one
   expect(counts.probes).toBe(26)
 })
 
-test('calls of Check and List that come together share one probe', async () => {
-  const { counts, client } = await startHealth()
-  const checks = Array.from({ length: 50 }, () => client.check({}))
-  for (const { status } of await Promise.all(checks)) expect(status).toBe(SERVING)
-  expect(counts.probes).toBe(1)
-  await client.check({})
-  await client.list({})
-  expect(counts.probes).toBe(3)
-})
-
 test('an unchanged status is repeated every thirty seconds, so that nobody cuts the stream as idle', async () => {
   const { watch } = await startHealth()
   const known = watch('')

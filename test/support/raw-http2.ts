@@ -2,6 +2,16 @@ import http2 from 'node:http2'
 import { onTestFinished } from 'vitest'
 import type { RawAnswer, RawRequest } from './raw-http.ts'
 
+/** An HTTP/2 frame (RFC 9113, 4.1). */
+export function frame(type: number, flags: number, stream: number, payload: Buffer = Buffer.alloc(0)): Buffer {
+  const head = Buffer.alloc(9)
+  head.writeUIntBE(payload.length, 0, 3)
+  head.writeUInt8(type, 3)
+  head.writeUInt8(flags, 4)
+  head.writeUInt32BE(stream, 5)
+  return Buffer.concat([head, payload])
+}
+
 /** Sends requests over one HTTP/2 connection, as gRPC clients do. */
 export function http2Sender(url: string): (request: RawRequest) => Promise<RawAnswer> {
   const session = http2.connect(url)

@@ -1,6 +1,7 @@
 import http, { type IncomingHttpHeaders, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import type { ErrorReason } from '../../errors.ts'
+import { type ErrorReason, serverBusy } from '../../errors.ts'
+import { retryAfterSeconds } from '../../rpc/errors.ts'
 import type { RequestHandler } from '../node-request.ts'
 import { Arrival, type Ceilings, type Client } from './ceilings.ts'
 import { destroyLater } from './destroy-later.ts'
@@ -15,6 +16,7 @@ interface Refusal {
   readonly status: number
   readonly reason: ErrorReason
   readonly message: string
+  readonly retryAfterMs?: number
 }
 
 function malformed(status: number, message: string): Refusal {
@@ -31,14 +33,8 @@ const refusals: Readonly<Record<string, Refusal>> = {
 const notHttp = malformed(400, 'The bytes received are not an HTTP/1.1 request')
 
 /** The answer beyond a ceiling. */
-const busy: Refusal = {
-  status: 503,
-  reason: 'SERVER_BUSY',
-  message: 'The server has as much to do as it can; try again shortly',
-}
-
-/** Time in seconds after which a client that got a 503 can try again. */
-const retryAfterSeconds = '1'
+const { httpStatus: status, reason, message, retryAfterMs = 0 } = serverBusy()
+const busy: Refusal = { status, reason, message, retryAfterMs }
 
 /** What is known of one connection. */
 interface Http1Connection {
@@ -236,7 +232,7 @@ export class Http1Connections {
 }
 
 /** A refusal as it is sent. The connection ends behind it. */
-function written({ status, reason, message }: Refusal): {
+function written({ status, reason, message, retryAfterMs }: Refusal): {
   readonly status: number
   readonly headers: Record<string, string>
   readonly body: string
@@ -248,7 +244,7 @@ function written({ status, reason, message }: Refusal): {
     'cache-control': 'no-store',
     connection: 'close',
   }
-  if (status === 503) headers['retry-after'] = retryAfterSeconds
+  if (retryAfterMs !== undefined) headers['retry-after'] = retryAfterSeconds(retryAfterMs)
   return { status, headers, body }
 }
 

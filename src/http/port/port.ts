@@ -113,7 +113,7 @@ export class OnePortServer {
 
   async #close(graceMs: number): Promise<void> {
     this.#http1.end()
-    await rehearseEnd()
+    if (this.#servers.length > 0) await rehearseEnd()
     await this.#noArrivals(Math.min(maxArrivalsMs, graceMs))
     // Each waits for every connection that it accepted, also for those that became HTTP/2.
     const stopped = this.#servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve())))
@@ -201,15 +201,16 @@ export class OnePortServer {
 }
 
 /**
- * Ends a server that nobody knows of. What an end runs is not compiled before the first one, which takes half a millisecond: ten
- * times as long as the next, and the system resets connections that arrive in that time.
+ * Ends a server that nobody knows of. The first end of a process takes half a millisecond, ten times as long as the next,
+ * because its code is not compiled yet, and the system resets connections that arrive in that time.
  */
 async function rehearseEnd(): Promise<void> {
   const server = createServer()
-  await new Promise<void>((resolve) => {
-    // Without a port to be had in time, the end just takes longer.
-    server.once('error', () => resolve())
-    setTimeout(resolve, rehearsalMs)
-    server.unref().listen(0, '127.0.0.1', () => server.close(() => resolve()))
-  })
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>()
+  // Without a port to be had in time, the end just takes longer.
+  const late = setTimeout(end, rehearsalMs)
+  server.once('error', () => end())
+  server.unref().listen(0, '127.0.0.1', () => server.close(() => end()))
+  await ended
+  clearTimeout(late)
 }

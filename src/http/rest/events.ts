@@ -31,18 +31,13 @@ export async function serveEvents(
     readInput: async () => inputFromRest(WatchOrderRequestSchema, await input(exchange)),
     write: encodeEvent,
   })
-  let begun = false
-  const begin = (): void => {
-    output.begin(eventStreamHeaders)
-    begun = true
-  }
   try {
     // Until the first event, a failure can still be an HTTP status.
-    await writeAll(events, output, call.signal, begin)
-    if (begun) output.end()
+    await writeAll(events, output, eventStreamHeaders, call.signal)
+    if (output.begun) output.end()
     else output.send({ status: 204, headers: { 'cache-control': 'no-store' } })
   } catch (thrown) {
-    if (!begun) sendFailure(response, toFailure(thrown))
+    if (!output.begun) sendFailure(response, toFailure(thrown))
     // The headers are sent, so the stream just ends. The client comes back with Last-Event-ID and gets the error then.
     else output.end()
   }

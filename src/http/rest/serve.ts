@@ -5,7 +5,8 @@ import { retryAfterSeconds, toFailure } from '../../rpc/errors.ts'
 import type { Invoker } from '../../rpc/invoke.ts'
 import type { UnaryMethod } from '../../rpc/methods.ts'
 import { answeringOf, HttpCall } from '../http-call.ts'
-import { type NodeResponse, send } from '../node-request.ts'
+import type { NodeResponse } from '../node-request.ts'
+import { ResponseOutput } from '../output.ts'
 import type { Exchange } from '../route.ts'
 import type { ReadJson } from './input.ts'
 import { inputFromRest, restFromOutput } from './json.ts'
@@ -45,5 +46,5 @@ export function sendFailure(response: NodeResponse, failure: CountersignError, s
 /** Sends JSON that no cache may keep. */
 export function sendJson(response: NodeResponse, status: number, headers: OutgoingHttpHeaders, json: JsonObject): void {
   const common = { 'content-type': 'application/json', 'cache-control': 'no-store' }
-  send(response, status, { ...common, ...headers }, JSON.stringify(json))
+  new ResponseOutput(response).send({ status, headers: { ...common, ...headers }, body: JSON.stringify(json) })
 }

@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { OnePortServer } from '../../../src/http/port/port.ts'
+import { frame } from '../../support/raw-http2.ts'
 
 /** A server whose answers are "served", with what is asked of it: "/begun" begins an answer and holds its end back. */
 async function start() {
@@ -85,15 +86,6 @@ class StubbornHttp2Client {
     }
     return frames
   }
-}
-
-function frame(type: number, flags: number, stream: number, payload: Buffer = Buffer.alloc(0)): Buffer {
-  const header = Buffer.alloc(9)
-  header.writeUIntBE(payload.length, 0, 3)
-  header.writeUInt8(type, 3)
-  header.writeUInt8(flags, 4)
-  header.writeUInt32BE(stream, 5)
-  return Buffer.concat([header, payload])
 }
 
 function connectHttp2(url: string): ClientHttp2Session {

@@ -10,6 +10,7 @@ import { WatchOrderRequestSchema } from '../../../gen/server/countersign/v1/orde
 import { Inspector } from '../../support/inspector.ts'
 import { hasPart } from '../../support/optional.ts'
 import type { Holder } from '../../support/orders.ts'
+import { frame } from '../../support/raw-http2.ts'
 import { rest } from '../../support/rest.ts'
 import { envelope } from '../../support/rpc-call.ts'
 import { spawnService } from '../../support/service.ts'
@@ -311,16 +312,6 @@ class Attacker {
 function http1Call(header: string, bodyBytes = 0, path = issueNonce): Buffer {
   const head = `POST ${path} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n${header}\r\n\r\n`
   return Buffer.concat([Buffer.from(head), Buffer.alloc(bodyBytes, ' ')])
-}
-
-/** An HTTP/2 frame (RFC 9113, 4.1). */
-function frame(type: number, flags: number, stream: number, payload: Buffer = Buffer.alloc(0)): Buffer {
-  const head = Buffer.alloc(9)
-  head.writeUIntBE(payload.length, 0, 3)
-  head.writeUInt8(type, 3)
-  head.writeUInt8(flags, 4)
-  head.writeUInt32BE(stream, 5)
-  return Buffer.concat([head, payload])
 }
 
 /** Preface and SETTINGS. */
