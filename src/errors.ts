@@ -31,6 +31,8 @@ export const reasons = {
   STORE_UNAVAILABLE: { code: 'unavailable', httpStatus: 503 },
   INTERNAL: { code: 'internal', httpStatus: 500 },
   SERVER_BUSY: { code: 'unavailable', httpStatus: 503 },
+  HOST_UNAVAILABLE: { code: 'unavailable', httpStatus: 503 },
+  NOT_ENABLED: { code: 'not_found', httpStatus: 404 },
   ORIGIN_NOT_TRUSTED: { code: 'permission_denied', httpStatus: 403 },
   ORIGIN_MISMATCH: { code: 'permission_denied', httpStatus: 403 },
   APP_NAME_MISMATCH: { code: 'invalid_argument', httpStatus: 400 },
@@ -43,6 +45,7 @@ export const reasons = {
   SESSION_REQUIRED: { code: 'unauthenticated', httpStatus: 401 },
   SESSION_INVALID: { code: 'unauthenticated', httpStatus: 401 },
   SESSION_NOT_FOUND: { code: 'not_found', httpStatus: 404 },
+  SESSION_NOT_FRESH: { code: 'permission_denied', httpStatus: 403 },
   ORDER_NOT_FOUND: { code: 'not_found', httpStatus: 404 },
   ORDER_TOKEN_INVALID: { code: 'unauthenticated', httpStatus: 401 },
   ORDER_EXPIRED: { code: 'failed_precondition', httpStatus: 410 },
@@ -55,6 +58,7 @@ export const reasons = {
   ORDER_FINALIZED: { code: 'failed_precondition', httpStatus: 409 },
   CONFIRMATION_CODE_REQUIRED: { code: 'invalid_argument', httpStatus: 400 },
   CONFIRMATION_CODE_WRONG: { code: 'unauthenticated', httpStatus: 401 },
+  WALLET_TAKEN: { code: 'failed_precondition', httpStatus: 409 },
 } as const satisfies Record<string, Mapping>
 
 /** One of the reasons for which a call can fail. */

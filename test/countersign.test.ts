@@ -23,6 +23,7 @@ function wrapped(store: Store, shared: boolean | undefined): Store {
   return {
     description: 'of our own',
     shared: shared as boolean,
+    now: () => store.now(),
     get: (key) => store.get(key),
     create: (key, value, life) => store.create(key, value, life),
     take: (key) => store.take(key),

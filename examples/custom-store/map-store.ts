@@ -25,6 +25,10 @@ export class MapStore implements Store {
   readonly #sweeper = setInterval(() => this.#sweep(), sweepEveryMs).unref()
   #closed = false
 
+  now(): number {
+    return Date.now()
+  }
+
   async get(key: string): Promise<VersionedValue | undefined> {
     const entry = this.#read(key)
     return entry && { value: entry.value, version: entry.version }

@@ -236,6 +236,7 @@ const table = {
     kind: textOr<Store>(
       /^\S.*$/,
       [
+        'now',
         'get',
         'create',
         'take',

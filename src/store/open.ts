@@ -1,5 +1,12 @@
+import type { Logger } from '../log.ts'
 import { openSqliteStore } from './sqlite.ts'
 import type { Store } from './store.ts'
+
+/** What else there is to say about a store, beside its URL. */
+export interface StoreOptions {
+  /** Receiver of what the operator should know, such as an eviction policy that can drop sessions. Default: none. */
+  readonly log?: Logger
+}
 
 /** The forms of a store's URL, for error messages. */
 const forms =
@@ -22,7 +29,7 @@ const forms =
  * password.
  * @throws StoreOpenError if the store cannot be opened. The message is one line that says what to change.
  */
-export async function openStore(url: string): Promise<Store> {
+export async function openStore(url: string, _options: StoreOptions = {}): Promise<Store> {
   const [, scheme, rest = ''] = /^(sqlite|rediss?(?:\+\w+)?):(.*)$/s.exec(url) ?? []
   // By the rules of URLs, file.db in sqlite://file.db is a host; as a path it would be in the root folder. Nobody means
   // either.

@@ -170,6 +170,10 @@ class SqliteStore implements Store {
     this.#sweepTimer = this.#sweepIn(sweepIntervalMs)
   }
 
+  now(): number {
+    return Date.now()
+  }
+
   async get(key: string): Promise<VersionedValue | undefined> {
     const [row] = this.#step(() => this.#statements.get.all(key, Date.now()))
     return row === undefined ? undefined : { value: String(row.value), version: Number(row.version) }

@@ -33,6 +33,13 @@ export interface Store {
    */
   readonly shared: boolean
 
+  /**
+   * The time on the clock that lives are counted on, in epoch milliseconds, as well as it is known without asking. Processes
+   * that share a store decide by it what has expired, so that they agree although their own clocks differ. Never throws. A
+   * store whose clock is that of its process returns `Date.now()`.
+   */
+  now(): number
+
   /** Reads a value and its version. Resolves with undefined if the key is absent. */
   get(key: string): Promise<VersionedValue | undefined>
 

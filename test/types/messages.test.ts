@@ -88,7 +88,9 @@ describe('what the client’s calls resolve with has the fields of the responses
 
 describe('what the client’s calls take has the fields of the requests', () => {
   test('direct sign-in', () => {
-    expectTypeOf<Pick<SignInOptions, 'appName'>>().toEqualTypeOf<Optional<Json<signIn.IssueNonceRequest>>>()
+    expectTypeOf<Pick<SignInOptions, 'appName'>>().toEqualTypeOf<
+      Optional<Omit<Json<signIn.IssueNonceRequest>, 'purpose'>>
+    >()
     expectTypeOf<Flat<WalletProof & { readonly nonceId: string }>>().toEqualTypeOf<Json<signIn.VerifySignInRequest>>()
   })
 

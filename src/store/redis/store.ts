@@ -60,6 +60,10 @@ class RedisStore implements Store {
     return this.#servers.opened
   }
 
+  now(): number {
+    return Date.now()
+  }
+
   async get(key: string): Promise<VersionedValue | undefined> {
     const entry = await this.#run(key, (client, name) => client.get(name))
     return entry === null ? undefined : parseEntry(entry)

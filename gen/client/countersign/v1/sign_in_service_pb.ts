@@ -2,17 +2,17 @@
 // @generated from file countersign/v1/sign_in_service.proto (package countersign.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Session } from "./session_service_pb.ts";
 import { file_countersign_v1_session_service } from "./session_service_pb.ts";
-import type { Message } from "@bufbuild/protobuf";
+import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file countersign/v1/sign_in_service.proto.
  */
 export const file_countersign_v1_sign_in_service: GenFile = /*@__PURE__*/
-  fileDesc("CiRjb3VudGVyc2lnbi92MS9zaWduX2luX3NlcnZpY2UucHJvdG8SDmNvdW50ZXJzaWduLnYxIjcKEUlzc3VlTm9uY2VSZXF1ZXN0EhUKCGFwcF9uYW1lGAEgASgJSACIAQFCCwoJX2FwcF9uYW1lIqMBChJJc3N1ZU5vbmNlUmVzcG9uc2USDgoGYWN0aW9uGAEgASgJEhQKDGNoYWxsZW5nZV9pZBgCIAEoCRIQCghub25jZV9pZBgDIAEoCRINCgVub25jZRgEIAEoCRIOCgZvcmlnaW4YBSABKAkSEQoJaXNzdWVkX2F0GAYgASgDEhIKCmV4cGlyZXNfYXQYByABKAMSDwoHbWVzc2FnZRgIIAEoCSKgAQoTVmVyaWZ5U2lnbkluUmVxdWVzdBIQCghub25jZV9pZBgBIAEoCRIWCg5wdWJsaWNfa2V5X2hleBgCIAEoCRIVCg1zaWduYXR1cmVfaGV4GAMgASgJEhQKB2FkZHJlc3MYBCABKAlIAIgBARIXCgphZGFwdGVyX2lkGAUgASgJSAGIAQFCCgoIX2FkZHJlc3NCDQoLX2FkYXB0ZXJfaWQiWwoUVmVyaWZ5U2lnbkluUmVzcG9uc2USCgoCb2sYASABKAgSDQoFdG9rZW4YAiABKAkSKAoHc2Vzc2lvbhgDIAEoCzIXLmNvdW50ZXJzaWduLnYxLlNlc3Npb24yvwEKDVNpZ25JblNlcnZpY2USUwoKSXNzdWVOb25jZRIhLmNvdW50ZXJzaWduLnYxLklzc3VlTm9uY2VSZXF1ZXN0GiIuY291bnRlcnNpZ24udjEuSXNzdWVOb25jZVJlc3BvbnNlElkKDFZlcmlmeVNpZ25JbhIjLmNvdW50ZXJzaWduLnYxLlZlcmlmeVNpZ25JblJlcXVlc3QaJC5jb3VudGVyc2lnbi52MS5WZXJpZnlTaWduSW5SZXNwb25zZUIeWhxjb3VudGVyc2lnbi92MTtjb3VudGVyc2lnbnYxYgZwcm90bzM", [file_countersign_v1_session_service]);
+  fileDesc("CiRjb3VudGVyc2lnbi92MS9zaWduX2luX3NlcnZpY2UucHJvdG8SDmNvdW50ZXJzaWduLnYxImYKEUlzc3VlTm9uY2VSZXF1ZXN0EhUKCGFwcF9uYW1lGAEgASgJSACIAQESLQoHcHVycG9zZRgCIAEoDjIcLmNvdW50ZXJzaWduLnYxLk5vbmNlUHVycG9zZUILCglfYXBwX25hbWUiowEKEklzc3VlTm9uY2VSZXNwb25zZRIOCgZhY3Rpb24YASABKAkSFAoMY2hhbGxlbmdlX2lkGAIgASgJEhAKCG5vbmNlX2lkGAMgASgJEg0KBW5vbmNlGAQgASgJEg4KBm9yaWdpbhgFIAEoCRIRCglpc3N1ZWRfYXQYBiABKAMSEgoKZXhwaXJlc19hdBgHIAEoAxIPCgdtZXNzYWdlGAggASgJIqABChNWZXJpZnlTaWduSW5SZXF1ZXN0EhAKCG5vbmNlX2lkGAEgASgJEhYKDnB1YmxpY19rZXlfaGV4GAIgASgJEhUKDXNpZ25hdHVyZV9oZXgYAyABKAkSFAoHYWRkcmVzcxgEIAEoCUgAiAEBEhcKCmFkYXB0ZXJfaWQYBSABKAlIAYgBAUIKCghfYWRkcmVzc0INCgtfYWRhcHRlcl9pZCJbChRWZXJpZnlTaWduSW5SZXNwb25zZRIKCgJvaxgBIAEoCBINCgV0b2tlbhgCIAEoCRIoCgdzZXNzaW9uGAMgASgLMhcuY291bnRlcnNpZ24udjEuU2Vzc2lvbipgCgxOb25jZVB1cnBvc2USHQoZTk9OQ0VfUFVSUE9TRV9VTlNQRUNJRklFRBAAEhkKFU5PTkNFX1BVUlBPU0VfU0lHTl9JThABEhYKEk5PTkNFX1BVUlBPU0VfTElOSxACMr8BCg1TaWduSW5TZXJ2aWNlElMKCklzc3VlTm9uY2USIS5jb3VudGVyc2lnbi52MS5Jc3N1ZU5vbmNlUmVxdWVzdBoiLmNvdW50ZXJzaWduLnYxLklzc3VlTm9uY2VSZXNwb25zZRJZCgxWZXJpZnlTaWduSW4SIy5jb3VudGVyc2lnbi52MS5WZXJpZnlTaWduSW5SZXF1ZXN0GiQuY291bnRlcnNpZ24udjEuVmVyaWZ5U2lnbkluUmVzcG9uc2VCHlocY291bnRlcnNpZ24vdjE7Y291bnRlcnNpZ252MWIGcHJvdG8z", [file_countersign_v1_session_service]);
 
 /**
  * IssueNonceRequest asks for a challenge.
@@ -27,6 +27,13 @@ export type IssueNonceRequest = Message<"countersign.v1.IssueNonceRequest"> & {
    * @generated from field: optional string app_name = 1;
    */
   appName?: string | undefined;
+
+  /**
+   * What the signature is for.
+   *
+   * @generated from field: countersign.v1.NoncePurpose purpose = 2;
+   */
+  purpose: NoncePurpose;
 };
 
 /**
@@ -43,14 +50,14 @@ export const IssueNonceRequestSchema: GenMessage<IssueNonceRequest> = /*@__PURE_
  */
 export type IssueNonceResponse = Message<"countersign.v1.IssueNonceResponse"> & {
   /**
-   * What the signature is for: "auth.login".
+   * What the signature is for: "auth.login", or "auth.link" for a wallet that is added to a user.
    *
    * @generated from field: string action = 1;
    */
   action: string;
 
   /**
-   * Identifier of the challenge within its action: "login".
+   * Identifier of the challenge within its action: "login" or "link".
    *
    * @generated from field: string challenge_id = 2;
    */
@@ -192,6 +199,48 @@ export type VerifySignInResponse = Message<"countersign.v1.VerifySignInResponse"
  */
 export const VerifySignInResponseSchema: GenMessage<VerifySignInResponse> = /*@__PURE__*/
   messageDesc(file_countersign_v1_sign_in_service, 3);
+
+/**
+ * NoncePurpose is what the signature over a challenge is for.
+ *
+ * @generated from enum countersign.v1.NoncePurpose
+ */
+export const NoncePurpose = {
+  /**
+   * Not given: a sign-in.
+   *
+   * @generated from enum value: NONCE_PURPOSE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * A sign-in.
+   *
+   * @generated from enum value: NONCE_PURPOSE_SIGN_IN = 1;
+   */
+  SIGN_IN: 1,
+
+  /**
+   * Adding a wallet to the signed-in user. The call needs a session, and the nonce is good for that user only. Offered by the
+   * plugins for Better Auth; elsewhere it is NOT_ENABLED.
+   *
+   * @generated from enum value: NONCE_PURPOSE_LINK = 2;
+   */
+  LINK: 2,
+} as const;
+
+/**
+ * NoncePurpose is what the signature over a challenge is for.
+ *
+ * @generated from enum countersign.v1.NoncePurpose
+ */
+export type NoncePurpose = (typeof NoncePurpose)[keyof typeof NoncePurpose] | UnknownEnum;
+
+/**
+ * Describes the enum countersign.v1.NoncePurpose.
+ */
+export const NoncePurposeSchema: GenEnum<NoncePurpose> = /*@__PURE__*/
+  enumDesc(file_countersign_v1_sign_in_service, 0);
 
 /**
  * SignInService signs in a user whose wallet is on the same device: a nonce challenge, a signature over it, a session.

@@ -2,18 +2,18 @@
 // @generated from file countersign/v1/sign_in_service.proto (package countersign.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import type { Session } from "./session_service_pb.ts";
 import { file_countersign_v1_session_service } from "./session_service_pb.ts";
-import type { Message } from "@bufbuild/protobuf";
+import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file countersign/v1/sign_in_service.proto.
  */
 export const file_countersign_v1_sign_in_service: GenFile = /*@__PURE__*/
-  fileDesc("CiRjb3VudGVyc2lnbi92MS9zaWduX2luX3NlcnZpY2UucHJvdG8SDmNvdW50ZXJzaWduLnYxIkIKEUlzc3VlTm9uY2VSZXF1ZXN0EiAKCGFwcF9uYW1lGAEgASgJQgm6SAZyBBABGFBIAIgBAUILCglfYXBwX25hbWUiowEKEklzc3VlTm9uY2VSZXNwb25zZRIOCgZhY3Rpb24YASABKAkSFAoMY2hhbGxlbmdlX2lkGAIgASgJEhAKCG5vbmNlX2lkGAMgASgJEg0KBW5vbmNlGAQgASgJEg4KBm9yaWdpbhgFIAEoCRIRCglpc3N1ZWRfYXQYBiABKAMSEgoKZXhwaXJlc19hdBgHIAEoAxIPCgdtZXNzYWdlGAggASgJIqwCChNWZXJpZnlTaWduSW5SZXF1ZXN0Ei4KCG5vbmNlX2lkGAEgASgJQhy6SBlyFzIVXltBLVphLXowLTlfLV17MSw2NH0kEjUKDnB1YmxpY19rZXlfaGV4GAIgASgJQh26SBpyGBiABDITXihbMC05YS1mQS1GXXsyfSkqJBI3Cg1zaWduYXR1cmVfaGV4GAMgASgJQiC6SB1yGxACGICAAjITXihbMC05YS1mQS1GXXsyfSkqJBIfCgdhZGRyZXNzGAQgASgJQgm6SAZyBBABGEBIAIgBARI5CgphZGFwdGVyX2lkGAUgASgJQiC6SB1yGzIZXlthLXowLTldW2EtejAtOS1dezAsMzF9JEgBiAEBQgoKCF9hZGRyZXNzQg0KC19hZGFwdGVyX2lkIlsKFFZlcmlmeVNpZ25JblJlc3BvbnNlEgoKAm9rGAEgASgIEg0KBXRva2VuGAIgASgJEigKB3Nlc3Npb24YAyABKAsyFy5jb3VudGVyc2lnbi52MS5TZXNzaW9uMr8BCg1TaWduSW5TZXJ2aWNlElMKCklzc3VlTm9uY2USIS5jb3VudGVyc2lnbi52MS5Jc3N1ZU5vbmNlUmVxdWVzdBoiLmNvdW50ZXJzaWduLnYxLklzc3VlTm9uY2VSZXNwb25zZRJZCgxWZXJpZnlTaWduSW4SIy5jb3VudGVyc2lnbi52MS5WZXJpZnlTaWduSW5SZXF1ZXN0GiQuY291bnRlcnNpZ24udjEuVmVyaWZ5U2lnbkluUmVzcG9uc2VCHlocY291bnRlcnNpZ24vdjE7Y291bnRlcnNpZ252MWIGcHJvdG8z", [file_buf_validate_validate, file_countersign_v1_session_service]);
+  fileDesc("CiRjb3VudGVyc2lnbi92MS9zaWduX2luX3NlcnZpY2UucHJvdG8SDmNvdW50ZXJzaWduLnYxInsKEUlzc3VlTm9uY2VSZXF1ZXN0EiAKCGFwcF9uYW1lGAEgASgJQgm6SAZyBBABGFBIAIgBARI3CgdwdXJwb3NlGAIgASgOMhwuY291bnRlcnNpZ24udjEuTm9uY2VQdXJwb3NlQgi6SAWCAQIQAUILCglfYXBwX25hbWUiowEKEklzc3VlTm9uY2VSZXNwb25zZRIOCgZhY3Rpb24YASABKAkSFAoMY2hhbGxlbmdlX2lkGAIgASgJEhAKCG5vbmNlX2lkGAMgASgJEg0KBW5vbmNlGAQgASgJEg4KBm9yaWdpbhgFIAEoCRIRCglpc3N1ZWRfYXQYBiABKAMSEgoKZXhwaXJlc19hdBgHIAEoAxIPCgdtZXNzYWdlGAggASgJIqwCChNWZXJpZnlTaWduSW5SZXF1ZXN0Ei4KCG5vbmNlX2lkGAEgASgJQhy6SBlyFzIVXltBLVphLXowLTlfLV17MSw2NH0kEjUKDnB1YmxpY19rZXlfaGV4GAIgASgJQh26SBpyGBiABDITXihbMC05YS1mQS1GXXsyfSkqJBI3Cg1zaWduYXR1cmVfaGV4GAMgASgJQiC6SB1yGxACGICAAjITXihbMC05YS1mQS1GXXsyfSkqJBIfCgdhZGRyZXNzGAQgASgJQgm6SAZyBBABGEBIAIgBARI5CgphZGFwdGVyX2lkGAUgASgJQiC6SB1yGzIZXlthLXowLTldW2EtejAtOS1dezAsMzF9JEgBiAEBQgoKCF9hZGRyZXNzQg0KC19hZGFwdGVyX2lkIlsKFFZlcmlmeVNpZ25JblJlc3BvbnNlEgoKAm9rGAEgASgIEg0KBXRva2VuGAIgASgJEigKB3Nlc3Npb24YAyABKAsyFy5jb3VudGVyc2lnbi52MS5TZXNzaW9uKmAKDE5vbmNlUHVycG9zZRIdChlOT05DRV9QVVJQT1NFX1VOU1BFQ0lGSUVEEAASGQoVTk9OQ0VfUFVSUE9TRV9TSUdOX0lOEAESFgoSTk9OQ0VfUFVSUE9TRV9MSU5LEAIyvwEKDVNpZ25JblNlcnZpY2USUwoKSXNzdWVOb25jZRIhLmNvdW50ZXJzaWduLnYxLklzc3VlTm9uY2VSZXF1ZXN0GiIuY291bnRlcnNpZ24udjEuSXNzdWVOb25jZVJlc3BvbnNlElkKDFZlcmlmeVNpZ25JbhIjLmNvdW50ZXJzaWduLnYxLlZlcmlmeVNpZ25JblJlcXVlc3QaJC5jb3VudGVyc2lnbi52MS5WZXJpZnlTaWduSW5SZXNwb25zZUIeWhxjb3VudGVyc2lnbi92MTtjb3VudGVyc2lnbnYxYgZwcm90bzM", [file_buf_validate_validate, file_countersign_v1_session_service]);
 
 /**
  * IssueNonceRequest asks for a challenge.
@@ -28,6 +28,13 @@ export type IssueNonceRequest = Message<"countersign.v1.IssueNonceRequest"> & {
    * @generated from field: optional string app_name = 1;
    */
   appName?: string | undefined;
+
+  /**
+   * What the signature is for.
+   *
+   * @generated from field: countersign.v1.NoncePurpose purpose = 2;
+   */
+  purpose: NoncePurpose;
 };
 
 /**
@@ -44,14 +51,14 @@ export const IssueNonceRequestSchema: GenMessage<IssueNonceRequest> = /*@__PURE_
  */
 export type IssueNonceResponse = Message<"countersign.v1.IssueNonceResponse"> & {
   /**
-   * What the signature is for: "auth.login".
+   * What the signature is for: "auth.login", or "auth.link" for a wallet that is added to a user.
    *
    * @generated from field: string action = 1;
    */
   action: string;
 
   /**
-   * Identifier of the challenge within its action: "login".
+   * Identifier of the challenge within its action: "login" or "link".
    *
    * @generated from field: string challenge_id = 2;
    */
@@ -193,6 +200,48 @@ export type VerifySignInResponse = Message<"countersign.v1.VerifySignInResponse"
  */
 export const VerifySignInResponseSchema: GenMessage<VerifySignInResponse> = /*@__PURE__*/
   messageDesc(file_countersign_v1_sign_in_service, 3);
+
+/**
+ * NoncePurpose is what the signature over a challenge is for.
+ *
+ * @generated from enum countersign.v1.NoncePurpose
+ */
+export const NoncePurpose = {
+  /**
+   * Not given: a sign-in.
+   *
+   * @generated from enum value: NONCE_PURPOSE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * A sign-in.
+   *
+   * @generated from enum value: NONCE_PURPOSE_SIGN_IN = 1;
+   */
+  SIGN_IN: 1,
+
+  /**
+   * Adding a wallet to the signed-in user. The call needs a session, and the nonce is good for that user only. Offered by the
+   * plugins for Better Auth; elsewhere it is NOT_ENABLED.
+   *
+   * @generated from enum value: NONCE_PURPOSE_LINK = 2;
+   */
+  LINK: 2,
+} as const;
+
+/**
+ * NoncePurpose is what the signature over a challenge is for.
+ *
+ * @generated from enum countersign.v1.NoncePurpose
+ */
+export type NoncePurpose = (typeof NoncePurpose)[keyof typeof NoncePurpose] | UnknownEnum;
+
+/**
+ * Describes the enum countersign.v1.NoncePurpose.
+ */
+export const NoncePurposeSchema: GenEnum<NoncePurpose> = /*@__PURE__*/
+  enumDesc(file_countersign_v1_sign_in_service, 0);
 
 /**
  * SignInService signs in a user whose wallet is on the same device: a nonce challenge, a signature over it, a session.
