@@ -39,6 +39,7 @@ const steps: readonly Step[] = [
     limitMinutes: 5,
     environment: { ROLLING_RESTARTS: 'many' },
   },
+  { name: 'every defence has a test that notices its absence', command: 'node scripts/mutate.ts', limitMinutes: 30 },
   { name: 'bench runs to its end', command: 'node bench/main.ts', limitMinutes: 15 },
 ]
 

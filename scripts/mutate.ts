@@ -1,0 +1,143 @@
+/**
+ * Takes out each defence that SECURITY.md names, one at a time, in a copy of the working tree, and says which test noticed.
+ *
+ * `npm run mutate` tries every entry of scripts/mutations.ts; `npm run mutate -- nonce cookie` those whose row number, file or
+ * description contains one of the words. The exit code is 0 only if no mutation survives. A mutation that keeps a test file from
+ * loading has shown nothing, and counts as a failure of its own.
+ */
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type Mutation, mutations } from './mutations.ts'
+
+/** Time in ms after which a run of tests is ended. A defence whose absence hangs its tests is one that they notice. */
+const limitMs = 180_000
+
+/** The part of vitest's JSON report that is used here. */
+interface Report {
+  readonly testResults: readonly {
+    readonly name: string
+    readonly message: string
+    readonly assertionResults: readonly { readonly status: string; readonly fullName: string }[]
+  }[]
+}
+
+type Verdict =
+  | { readonly kind: 'noticed'; readonly by: string }
+  | { readonly kind: 'survived' }
+  | { readonly kind: 'broken'; readonly why: string }
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const scratch = mkdtempSync(join(tmpdir(), 'countersign-mutate-'))
+process.once('exit', () => rmSync(scratch, { recursive: true, force: true }))
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+
+/** Makes a copy of the working tree to mutate. Tests import from it, and packages from the original's node_modules. */
+function makeCopy(name: string): string {
+  const copy = join(scratch, name)
+  const list = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: root })
+  for (const file of list.toString().split('\0')) {
+    if (file === '' || file === 'node_modules') continue
+    mkdirSync(dirname(join(copy, file)), { recursive: true })
+    cpSync(join(root, file), join(copy, file))
+  }
+  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
+  return copy
+}
+
+/** Runs some tests in a copy. `undefined` if they do not end in time. */
+async function runTests(copy: string, tests: readonly string[]): Promise<Report | undefined> {
+  const output = join(copy, 'mutation-report.json')
+  rmSync(output, { force: true })
+  const vitest = join(root, 'node_modules/vitest/vitest.mjs')
+  const child = spawn(
+    process.execPath,
+    [vitest, 'run', '--bail=1', '--retry=0', '--maxWorkers=1', '--reporter=json', `--outputFile=${output}`, ...tests],
+    { cwd: copy, stdio: 'ignore', detached: true },
+  )
+  let late = false
+  const timer = setTimeout(() => {
+    late = true
+    // The tests and the servers that they started are one process group.
+    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
+  }, limitMs)
+  await once(child, 'exit')
+  clearTimeout(timer)
+  return late ? undefined : (JSON.parse(readFileSync(output, 'utf8')) as Report)
+}
+
+function judge(report: Report | undefined, copy: string): Verdict {
+  if (report === undefined) return { kind: 'noticed', by: `tests that did not end within ${limitMs / 1000} s` }
+  for (const { name, assertionResults } of report.testResults) {
+    const failed = assertionResults.find(({ status }) => status === 'failed')
+    if (failed !== undefined) return { kind: 'noticed', by: `${relative(copy, name)}: ${failed.fullName.trim()}` }
+  }
+  const unloaded = report.testResults.find(({ assertionResults }) => assertionResults.length === 0)
+  if (unloaded !== undefined) {
+    return { kind: 'broken', why: `${relative(copy, unloaded.name)} did not load: ${unloaded.message.split('\n')[0]}` }
+  }
+  return { kind: 'survived' }
+}
+
+async function tryMutation(copy: string, { file, find, replace, tests }: Mutation): Promise<Verdict> {
+  const path = join(copy, file)
+  const original = readFileSync(path, 'utf8')
+  if (original.split(find).length !== 2)
+    return { kind: 'broken', why: `${file} does not contain the text exactly once` }
+  try {
+    // A function, because a plain replacement text gives $ a meaning.
+    writeFileSync(
+      path,
+      original.replace(find, () => replace),
+    )
+    return judge(await runTests(copy, tests), copy)
+  } finally {
+    writeFileSync(path, original)
+  }
+}
+
+const words = process.argv.slice(2)
+const asked = mutations.filter(
+  ({ row, file, takesOut }) =>
+    words.length === 0 || words.some((word) => String(row) === word || `${file} ${takesOut}`.includes(word)),
+)
+if (asked.length === 0) {
+  console.error('No mutation has such a row, file or description; scripts/mutations.ts lists them')
+  process.exit(1)
+}
+
+const copies = Array.from({ length: Math.min(availableParallelism(), asked.length) }, (_, index) =>
+  makeCopy(String(index)),
+)
+
+// A test that is red anyway would seem to notice everything.
+const named = [...new Set(asked.flatMap(({ tests }) => tests))]
+const sound = judge(await runTests(copies[0] as string, named), copies[0] as string)
+if (sound.kind !== 'survived') {
+  console.error(`The tests are not green without a mutation: ${sound.kind === 'noticed' ? sound.by : sound.why}`)
+  process.exit(1)
+}
+
+const queue = [...asked]
+const verdicts = new Map<Mutation, Verdict>()
+await Promise.all(
+  copies.map(async (copy) => {
+    for (let mutation = queue.shift(); mutation !== undefined; mutation = queue.shift()) {
+      const verdict = await tryMutation(copy, mutation)
+      verdicts.set(mutation, verdict)
+      const told = { noticed: 'noticed ', survived: 'SURVIVED', broken: 'BROKEN  ' }[verdict.kind]
+      const detail = verdict.kind === 'noticed' ? verdict.by : verdict.kind === 'broken' ? verdict.why : 'by no test'
+      console.log(`${told} row ${mutation.row}, ${mutation.file}: ${mutation.takesOut}\n         ${detail}`)
+    }
+  }),
+)
+
+const counts = { noticed: 0, survived: 0, broken: 0 }
+for (const { kind } of verdicts.values()) counts[kind]++
+console.log(
+  `\n${asked.length} mutations: ${counts.noticed} noticed, ${counts.survived} survived, ${counts.broken} broken`,
+)
+process.exitCode = counts.noticed === asked.length ? 0 : 1
