@@ -334,10 +334,10 @@ export const mutations: readonly Mutation[] = [
   {
     row: 8,
     takesOut: 'the rule that the claim token is in the fragment',
-    file: 'src/config/options.ts',
-    find: "default: '{origin}/cross-device/claim/{orderId}#token={claimToken}'",
-    replace: "default: '{origin}/cross-device/claim/{orderId}?token={claimToken}'",
-    tests: ['test/config.test.ts', 'test/order/start.test.ts'],
+    file: 'src/config/kinds.ts',
+    find: "value.indexOf('{claimToken}') > hash &&",
+    replace: '',
+    tests: ['test/config.test.ts'],
   },
 
   // 9: tokens of an order

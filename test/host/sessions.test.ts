@@ -47,6 +47,15 @@ describe('a token', () => {
     for (const part of token.slice(4).split('.')) expect(stored).not.toContain(part)
   })
 
+  test('is compared with something that the id of its session, which is public, says nothing about', async () => {
+    const { sessions, store } = await make()
+    const create = vi.spyOn(store, 'create')
+    const { session } = await sessions.create(details)
+    const { tokenHash } = JSON.parse(String(create.mock.calls[0]?.[1]))
+    expect(tokenHash).toHaveLength(43)
+    expect(tokenHash).not.toContain(session.id)
+  })
+
   test('signed with an older secret stays good while that secret is listed', async () => {
     const store = openStore('sqlite::memory:')
     const { token } = await (await make(['old '.repeat(8)], store)).sessions.create(details)

@@ -112,6 +112,8 @@ describe.each(stores)('orders on $name', ({ open }) => {
     /** Every call but start, each with its own kind of token replaced by `token`. */
     const calls = (instance: ReturnType<typeof makeInstance>, orderId: string, token: string) => {
       const { orders } = instance
+      // A caller that is not a browser sends no Origin header.
+      const backend = from('https://internal.example', { originSource: 'Host header' })
       const proof = new Signer().prove('anything')
       const own = new AbortController()
       return {
@@ -121,8 +123,12 @@ describe.each(stores)('orders on $name', ({ open }) => {
         approve: () => orders.approve({ orderId, challengeToken: token, proof }, phone),
         reject: () => orders.reject({ orderId, challengeToken: token }, phone),
         cancel: () => orders.cancel({ orderId, desktopToken: token }, desktop),
+        'cancel by a backend': () => orders.cancel({ orderId, desktopToken: token }, backend),
         finalize: () => orders.finalize({ orderId, desktopToken: token }, desktop),
+        'finalize by a backend': () => orders.finalize({ orderId, desktopToken: token }, backend),
         watch: async () => await orders.watch({ orderId, desktopToken: token }, desktop, own.signal).next(),
+        'watch by a backend': async () =>
+          await orders.watch({ orderId, desktopToken: token }, backend, own.signal).next(),
       }
     }
     const holders: Record<string, string> = {
@@ -132,8 +138,11 @@ describe.each(stores)('orders on $name', ({ open }) => {
       approve: 'challengeToken',
       reject: 'challengeToken',
       cancel: 'desktopToken',
+      'cancel by a backend': 'desktopToken',
       finalize: 'desktopToken',
+      'finalize by a backend': 'desktopToken',
       watch: 'desktopToken',
+      'watch by a backend': 'desktopToken',
     }
 
     test('each good for its own calls only, the answer being the same whatever is wrong and however the order stands', async () => {
