@@ -1,7 +1,7 @@
 import { CountersignError } from './errors.ts'
 
 /** What a signature is for. */
-export type ChallengeAction = 'auth.login' | 'order.approve'
+export type ChallengeAction = 'auth.login' | 'auth.link' | 'order.approve'
 
 /** What every challenge says. Times are epoch milliseconds. */
 export interface Challenge {
@@ -22,6 +22,14 @@ export interface OrderLines {
   /** Absent if the phone's user has to enter it: the message would give it away. */
   readonly confirmationCode?: string | undefined
   readonly payloadHash?: string | undefined
+}
+
+/** What the challenge for adding a wallet to a user says in addition. */
+export interface LinkLines {
+  /** The user that the wallet is added to. */
+  readonly userId: string
+  /** Address of the wallet that the user is signed in with. Absent if the session was made without a wallet. */
+  readonly sessionAddress?: string | undefined
 }
 
 /**
@@ -51,7 +59,9 @@ export function requirePlainLine(field: string, text: string): void {
 /**
  * The text that the wallet signs. Proofs are verified against the stored text, never against text that a client sends.
  */
-export function challengeMessage(appName: string, challenge: Challenge, order?: OrderLines): string {
+export function challengeMessage(appName: string, challenge: Challenge, added?: OrderLines | LinkLines): string {
+  const order = added !== undefined && 'orderId' in added ? added : undefined
+  const link = added !== undefined && 'userId' in added ? added : undefined
   const lines = [
     `${appName} requests ${order === undefined ? 'authentication' : 'approval'}`,
     `Action: ${challenge.action}`,
@@ -61,6 +71,10 @@ export function challengeMessage(appName: string, challenge: Challenge, order?: 
     `Issued At: ${new Date(challenge.issuedAt).toISOString()}`,
     `Expires At: ${new Date(challenge.expiresAt).toISOString()}`,
   ]
+  if (link !== undefined) {
+    lines.push(`User: ${link.userId}`)
+    if (link.sessionAddress !== undefined) lines.push(`Session Account: ${link.sessionAddress}`)
+  }
   if (order !== undefined) {
     lines.push(`Order ID: ${order.orderId}`, `Kind: ${order.kind}`)
     if (order.displayTitle !== undefined) lines.push(`Title: ${order.displayTitle}`)

@@ -36,6 +36,25 @@ Code: 42
 Payload Hash: abc=`)
 })
 
+test('the text for adding a wallet names the user and the wallet of the session', () => {
+  const link: Challenge = { ...challenge, action: 'auth.link', challengeId: 'link' }
+  const common = `Shop requests authentication
+Action: auth.link
+Origin: https://app.example
+Challenge ID: link
+Nonce: n
+Issued At: 2026-01-01T00:00:00.000Z
+Expires At: 2026-01-01T00:05:00.000Z
+User: u 1`
+  expect(challengeMessage('Shop', link, { userId: 'u 1', sessionAddress: 'NQ07' })).toBe(
+    `${common}\nSession Account: NQ07`,
+  )
+  expect(challengeMessage('Shop', link, { userId: 'u 1' })).toBe(common)
+  for (const lines of [{ userId: 'u\nSession Account: NQ08' }, { userId: 'u', sessionAddress: 'NQ07\u2028User: v' }]) {
+    expect(() => challengeMessage('Shop', link, lines)).toThrow(TypeError)
+  }
+})
+
 test.each([
   '\n',
   '\r',

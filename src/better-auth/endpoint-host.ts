@@ -1,8 +1,8 @@
 import type { GenericEndpointContext } from '@better-auth/core'
 import { getAuthoritativeSessionFromCtx } from 'better-auth/api'
 import { deleteSessionCookie, setSessionCookie } from 'better-auth/cookies'
-import type { CurrentSession, Host, HostUser, IssuedSession, OrderGrant, Session } from '../host/host.ts'
-import { loginRefused, sessionInvalid, sessionRequired } from '../host/refusals.ts'
+import type { CurrentSession, HostUser, IssuedSession, LinkingHost, OrderGrant, Session } from '../host/host.ts'
+import { loginRefused, sessionInvalid, sessionNotFresh, sessionRequired } from '../host/refusals.ts'
 import type { RequestContext } from '../request.ts'
 import type { ProvenIdentity } from '../wallet/proof.ts'
 import { guarded } from './failures.ts'
@@ -15,21 +15,21 @@ import { WalletUsers } from './users.ts'
  * Better Auth as the host, inside one of its endpoints. Better Auth's own functions set cookies on the endpoint's
  * response, so the domain gets none.
  */
-export class EndpointHost implements Host {
-  protected readonly ctx: GenericEndpointContext
-  protected readonly users: WalletUsers
+export class EndpointHost implements LinkingHost {
+  readonly #ctx: GenericEndpointContext
+  readonly #users: WalletUsers
   readonly #settings: WalletSettings
   readonly #sessions: WalletSessions
 
   constructor(ctx: GenericEndpointContext, settings: WalletSettings) {
-    this.ctx = ctx
+    this.#ctx = ctx
     this.#settings = settings
-    this.users = new WalletUsers(ctx.context, settings)
+    this.#users = new WalletUsers(ctx.context, settings)
     this.#sessions = new WalletSessions(ctx.context)
   }
 
   async resolveUser(identity: ProvenIdentity, _request: RequestContext): Promise<HostUser> {
-    const { id } = await guarded(() => this.users.resolve(identity))
+    const { id } = await guarded(() => this.#users.resolve(identity))
     return { id }
   }
 
@@ -40,12 +40,12 @@ export class EndpointHost implements Host {
     order?: OrderGrant,
   ): Promise<IssuedSession> {
     return await guarded(async () => {
-      const user = await this.ctx.context.internalAdapter.findUserById(userId)
+      const user = await this.#ctx.context.internalAdapter.findUserById(userId)
       // Deleted since it was resolved.
       if (user === null) throw loginRefused()
       const session = await this.#sessions.create({ userId, identity, request, order })
-      await setSessionCookie(this.ctx, { session, user }, false)
-      return { token: signedToken(session.token, this.ctx.context), session: sessionOf(session), cookies: [] }
+      await setSessionCookie(this.#ctx, { session, user }, false)
+      return { token: signedToken(session.token, this.#ctx.context), session: sessionOf(session), cookies: [] }
     })
   }
 
@@ -54,29 +54,29 @@ export class EndpointHost implements Host {
    * session that was revoked ends at once.
    */
   async currentSession(request: RequestContext): Promise<CurrentSession> {
-    const credential = credentialOf(this.ctx, request)
+    const credential = credentialOf(this.#ctx, request)
     if (credential === undefined) {
       throw sessionRequired()
     }
-    if (credential.fromCookie) originsOf(this.ctx.context, request, this.#settings).requireTrusted(request)
-    const current = await guarded(() => getAuthoritativeSessionFromCtx(this.ctx))
+    if (credential.fromCookie) originsOf(this.#ctx.context, request, this.#settings).requireTrusted(request)
+    const current = await guarded(() => getAuthoritativeSessionFromCtx(this.#ctx))
     // The session found must be that of the request's own credential: an invalid bearer token does not fall back on the
     // cookie.
-    if (current === null || current.session.token !== unsignedToken(credential.signed, this.ctx.context)) {
+    if (current === null || current.session.token !== unsignedToken(credential.signed, this.#ctx.context)) {
       throw sessionInvalid()
     }
     return { session: sessionOf(current.session), cookies: [] }
   }
 
   async signOut(request: RequestContext): Promise<readonly string[]> {
-    const credential = credentialOf(this.ctx, request)
+    const credential = credentialOf(this.#ctx, request)
     if (credential === undefined) return []
-    if (credential.fromCookie) originsOf(this.ctx.context, request, this.#settings).requireTrusted(request)
-    const token = unsignedToken(credential.signed, this.ctx.context)
+    if (credential.fromCookie) originsOf(this.#ctx.context, request, this.#settings).requireTrusted(request)
+    const token = unsignedToken(credential.signed, this.#ctx.context)
     if (token !== undefined) await guarded(() => this.#sessions.end(token))
     // A caller that names a token means that one: the browser's cookie, which may be another session's, is left alone.
-    if (credential.fromCookie || cookieOf(this.ctx, request.headers) === credential.signed) {
-      deleteSessionCookie(this.ctx)
+    if (credential.fromCookie || cookieOf(this.#ctx, request.headers) === credential.signed) {
+      deleteSessionCookie(this.#ctx)
     }
     return []
   }
@@ -94,33 +94,19 @@ export class EndpointHost implements Host {
   }
 
   async introspect(token: string): Promise<Session | undefined> {
-    const unsigned = unsignedToken(token, this.ctx.context)
+    const unsigned = unsignedToken(token, this.#ctx.context)
     if (unsigned === undefined) return undefined
     const session = await guarded(() => this.#sessions.find(unsigned))
     return session === undefined ? undefined : sessionOf(session)
   }
-}
 
-/** The host of a signed-in user who adds a wallet: the user is known, and no session is made. */
-export class LinkingHost extends EndpointHost {
-  readonly #userId: string
-  readonly #session: Session
-  /** The wallet that was linked. */
-  linked: ProvenIdentity | undefined
-
-  constructor(ctx: GenericEndpointContext, settings: WalletSettings, session: Session) {
-    super(ctx, settings)
-    this.#userId = session.userId
-    this.#session = session
+  /** By Better Auth's own rule, as its `freshSessionMiddleware` has it: `session.freshAge` in seconds, 0 for none. */
+  requireFresh({ createdAt }: Session): void {
+    const { freshAge } = this.#ctx.context.sessionConfig
+    if (freshAge !== 0 && Date.now() - createdAt >= freshAge * 1000) throw sessionNotFresh()
   }
 
-  override async resolveUser(identity: ProvenIdentity): Promise<HostUser> {
-    await guarded(() => this.users.link(this.#userId, identity))
-    this.linked = identity
-    return { id: this.#userId }
-  }
-
-  override async createSession(): Promise<IssuedSession> {
-    return { token: '', session: this.#session, cookies: [] }
+  async linkWallet(userId: string, identity: ProvenIdentity): Promise<void> {
+    await guarded(() => this.#users.link(userId, identity))
   }
 }

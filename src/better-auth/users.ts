@@ -3,8 +3,8 @@ import type { AuthContext } from '@better-auth/core'
 import { runWithTransaction } from '@better-auth/core/context'
 import { createPlaceholderEmail } from '@better-auth/core/utils/email'
 import type { User } from 'better-auth'
-import { CountersignError, internalError } from '../errors.ts'
-import { loginRefused } from '../host/refusals.ts'
+import { internalError } from '../errors.ts'
+import { loginRefused, walletTaken } from '../host/refusals.ts'
 import { askResolveLogin } from '../host/resolve-login.ts'
 import { newId } from '../token.ts'
 import type { ProvenIdentity } from '../wallet/proof.ts'
@@ -46,21 +46,26 @@ export class WalletUsers {
   }
 
   /**
-   * Adds a wallet to a user as an account. LOGIN_REFUSED if it is another user's. Does nothing if it is theirs already.
+   * Adds a wallet to a user as an account. WALLET_TAKEN if it is another user's. Does nothing if it is theirs already.
    */
   async link(userId: string, identity: ProvenIdentity): Promise<void> {
     await lock.run(keyOf(identity), async () => {
       const owner = await this.#owner(identity)
-      if (owner !== undefined && owner.id !== userId) {
-        throw new CountersignError(
-          'LOGIN_REFUSED',
-          'The wallet belongs to another user; sign in with it and unlink it there first',
-        )
-      }
-      if (owner === undefined) await this.#addAccount(userId, identity)
+      if (owner !== undefined && owner.id !== userId) throw walletTaken()
+      if (owner === undefined) await this.#addUntaken(userId, identity)
       const user = owner ?? (await this.#context.internalAdapter.findUserById(userId))
       if (user !== null) await this.#sync(user, identity)
     })
+  }
+
+  async #addUntaken(userId: string, identity: ProvenIdentity): Promise<void> {
+    try {
+      await this.#addAccount(userId, identity)
+    } catch (cause) {
+      // Another instance may have added it to another user meanwhile.
+      const owner = await this.#owner(identity)
+      throw owner !== undefined && owner.id !== userId ? walletTaken() : cause
+    }
   }
 
   async #ownerOrNew(identity: ProvenIdentity): Promise<User> {

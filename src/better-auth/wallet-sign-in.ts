@@ -11,11 +11,12 @@ import type { Host } from '../host/host.ts'
 import type { RequestContext } from '../request.ts'
 import { linkPath, signInPaths } from '../rest-paths.ts'
 import { signInHandlers } from '../rpc/sign-in-service.ts'
+import { WalletLinks, type WalletLinksParts } from '../sign-in/link.ts'
 import { Nonces } from '../sign-in/nonce.ts'
 import { SignIn } from '../sign-in/sign-in.ts'
 import type { Proof, ProvenIdentity } from '../wallet/proof.ts'
 import { answer, bodyOf, callOf, invoked } from './call.ts'
-import { EndpointHost, LinkingHost } from './endpoint-host.ts'
+import { EndpointHost } from './endpoint-host.ts'
 import { errorCodes } from './failures.ts'
 import { usedNonces, verificationNonces } from './nonces.ts'
 import { rateLimit } from './rate-limit.ts'
@@ -33,14 +34,16 @@ export interface LinkedWallet extends Omit<ProvenIdentity, 'subject'> {
   readonly ok: true
 }
 
+type NonceBody = { readonly appName?: string; readonly purpose?: 'sign_in' | 'link' }
 type ProofBody = { readonly nonceId: string } & Proof
 
 /**
  * Better Auth's plugin for direct sign-in: a nonce challenge, a wallet's signature over it, a session of Better Auth.
  *
  * - `POST {endpointPrefix}/nonce` and `/verify`: as in the REST interface.
- * - `POST {endpointPrefix}/link`: takes the body of a verify and a session, and adds the wallet to the signed-in user.
- *   Signing in with a wallet never adds it to the user who happens to be signed in.
+ * - `POST {endpointPrefix}/nonce` with `{"purpose": "link"}`, then `POST {endpointPrefix}/link` with the body of a verify: add
+ *   a wallet to the signed-in user. Both need a session that is fresh by Better Auth's `session.freshAge` and that no order
+ *   made. Signing in with a wallet never adds it to the user who happens to be signed in.
  *
  * Users are Better Auth's own. A wallet is an account whose `providerId` is the adapter's id and whose `accountId` is
  * the wallet's subject (see `ProvenIdentity`): the public key for `nimiq` and `ed25519`. Throws a `TypeError` if an
@@ -49,8 +52,11 @@ type ProofBody = { readonly nonceId: string } & Proof
 export function walletSignIn(options: WalletSignInOptions = {}) {
   const settings = walletSettings(options)
   const { endpointPrefix } = settings
-  const handlersOf = (ctx: GenericEndpointContext, request: RequestContext) =>
-    signInHandlers(signInOf(ctx, request, settings, new EndpointHost(ctx, settings)))
+  const handlersOf = (ctx: GenericEndpointContext, request: RequestContext) => {
+    const parts = partsOf(ctx, request, settings)
+    const { appName, nonces, prover, origins, host } = parts
+    return signInHandlers(new SignIn(appName, nonces, prover, origins, host), new WalletLinks(parts))
+  }
   return {
     id: 'wallet-sign-in' as const,
     schema: walletSchema(settings),
@@ -60,7 +66,7 @@ export function walletSignIn(options: WalletSignInOptions = {}) {
     endpoints: {
       issueWalletNonce: createAuthEndpoint(
         `${endpointPrefix}${signInPaths.nonce}` as '/wallet/nonce',
-        { method: 'POST', body: bodyOf<{ readonly appName?: string } | undefined>(), metadata: { noStore: true } },
+        { method: 'POST', body: bodyOf<NonceBody | undefined>(), metadata: { noStore: true } },
         async (ctx): Promise<NonceChallenge> => {
           const request = requestOf(ctx)
           const { issueNonce } = handlersOf(ctx, request)
@@ -82,10 +88,9 @@ export function walletSignIn(options: WalletSignInOptions = {}) {
         async (ctx): Promise<LinkedWallet> => {
           const request = requestOf(ctx)
           const handle = async ({ nonceId, ...proof }: VerifySignInRequest): Promise<LinkedWallet> => {
-            const { session } = await new EndpointHost(ctx, settings).currentSession(request)
-            const host = new LinkingHost(ctx, settings, session)
-            await signInOf(ctx, request, settings, host).verify(nonceId, proof, request)
-            const { adapterId, publicKeyHex, address } = host.linked as ProvenIdentity
+            const links = new WalletLinks(partsOf(ctx, request, settings))
+            const { identity } = await links.link(nonceId, proof, request)
+            const { adapterId, publicKeyHex, address } = identity
             return { ok: true, adapterId, publicKeyHex, address }
           }
           const link = {
@@ -112,10 +117,17 @@ export function walletSignIn(options: WalletSignInOptions = {}) {
   }
 }
 
-function signInOf(ctx: GenericEndpointContext, request: RequestContext, settings: WalletSettings, host: Host): SignIn {
+function partsOf(ctx: GenericEndpointContext, request: RequestContext, settings: WalletSettings): WalletLinksParts {
   const { context } = ctx
   const appName = appNameOf(settings, context)
   const nonceStore = settings.nonceStore ?? verificationNonces(context)
   const nonces = new Nonces({ appName, ttlSeconds: settings.nonceTtlSeconds }, usedNonces(context), nonceStore)
-  return new SignIn(appName, nonces, settings.prover, originsOf(context, request, settings), host)
+  const { prover } = settings
+  return {
+    appName,
+    nonces,
+    prover,
+    origins: originsOf(context, request, settings),
+    host: new EndpointHost(ctx, settings),
+  }
 }

@@ -93,3 +93,18 @@ export interface Host {
   /** The session of a token, or `undefined` if the token is not valid. Does not extend the session. */
   introspect(token: string): Promise<Session | undefined>
 }
+
+/** A host whose users can have several wallets. */
+export interface LinkingHost extends Host {
+  /**
+   * Refuses a session that is too old for adding a wallet, with SESSION_NOT_FRESH. Sessions that an order made are refused
+   * before this is asked.
+   */
+  requireFresh(session: Session): void
+
+  /**
+   * Adds a proven wallet to a user, who can sign in with it from then on. Rejects with WALLET_TAKEN if the wallet belongs to
+   * another user; of concurrent calls for two users, at most one succeeds. Does nothing if the wallet is the user's already.
+   */
+  linkWallet(userId: string, identity: ProvenIdentity): Promise<void>
+}

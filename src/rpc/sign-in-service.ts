@@ -1,16 +1,30 @@
-import type { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
+import { NoncePurpose, type SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
+import { CountersignError } from '../errors.ts'
+import type { WalletLinks } from '../sign-in/link.ts'
+import type { NonceRecord } from '../sign-in/nonce.ts'
 import type { SignIn } from '../sign-in/sign-in.ts'
-import { setSession } from './call.ts'
+import { type Call, setCookies, setSession } from './call.ts'
 import type { ServiceHandlers } from './methods.ts'
 import { sessionFields } from './session-service.ts'
 
-/** SignInService on the domain. */
-export function signInHandlers(signIn: SignIn): ServiceHandlers<typeof SignInService> {
+/** SignInService on the domain. Without `links`, nonces for adding a wallet are NOT_ENABLED. */
+export function signInHandlers(signIn: SignIn, links?: WalletLinks): ServiceHandlers<typeof SignInService> {
+  const issueLinkNonce = async (appName: string | undefined, call: Call): Promise<NonceRecord> => {
+    if (links === undefined) {
+      throw new CountersignError('NOT_ENABLED', 'This service does not add wallets to users; leave out purpose')
+    }
+    const { challenge, cookies } = await links.issueNonce(appName, call.request)
+    setCookies(call, cookies)
+    return challenge
+  }
   return {
     issueNonce: {
       limit: 'sign-in',
-      async handle({ appName }, call) {
-        const { issuedAt, expiresAt, ...challenge } = await signIn.issueNonce(appName, call.request)
+      async handle({ appName, purpose }, call) {
+        const { issuedAt, expiresAt, ...challenge } =
+          purpose === NoncePurpose.LINK
+            ? await issueLinkNonce(appName, call)
+            : await signIn.issueNonce(appName, call.request)
         return { ...challenge, issuedAt: BigInt(issuedAt), expiresAt: BigInt(expiresAt) }
       },
     },

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { type Challenge, challengeMessage } from '../challenge.ts'
+import { type Challenge, challengeMessage, type LinkLines } from '../challenge.ts'
 import { CountersignError, internalError } from '../errors.ts'
 import { parseRecord, type StoredRecord } from '../record.ts'
 import type { FoundValue, Store } from '../store/store.ts'
@@ -8,6 +8,8 @@ import { newId } from '../token.ts'
 /** A stored nonce: the challenge and the exact text for the wallet to sign. */
 export interface NonceRecord extends Challenge, StoredRecord {
   readonly nonceId: string
+  /** The user that it is good for, if it is for adding a wallet. Absent from a nonce for signing in. */
+  readonly userId?: string
   readonly message: string
 }
 
@@ -62,25 +64,29 @@ export class Nonces {
     this.#store = custom === undefined ? builtIn(store) : singleUse(custom, store)
   }
 
-  /** Makes and stores the challenge of a new nonce for an origin. */
-  async issue(origin: string): Promise<NonceRecord> {
+  /**
+   * Makes and stores the challenge of a new nonce for an origin: for signing in or, with `link`, for adding a wallet to that
+   * user. The texts of `link` must be plain lines (see `isPlainLine`).
+   */
+  async issue(origin: string, link?: LinkLines): Promise<NonceRecord> {
     const { appName, ttlSeconds } = this.#settings
     const issuedAt = Date.now()
     const challenge: Challenge = {
-      action: 'auth.login',
-      challengeId: 'login',
+      ...(link === undefined
+        ? { action: 'auth.login', challengeId: 'login' }
+        : { action: 'auth.link', challengeId: 'link' }),
       nonce: randomBytes(32).toString('base64url'),
       origin,
       issuedAt,
       expiresAt: issuedAt + ttlSeconds * 1000,
     }
     const record: NonceRecord = {
-      ...beginning(origin),
+      ...beginning(origin, link?.userId),
       nonceId: newId(),
       ...challenge,
-      message: challengeMessage(appName, challenge),
+      message: challengeMessage(appName, challenge, link),
     }
-    await this.#store.set(keyOf(record.nonceId), JSON.stringify(record), { ttlSeconds })
+    await this.#store.set(keyOf(record.nonceId, link?.userId), JSON.stringify(record), { ttlSeconds })
     return record
   }
 
@@ -90,16 +96,20 @@ export class Nonces {
    * `check` gets the record first. If it throws, the nonce is not consumed, so that a caller from a foreign origin
    * cannot spend somebody else's nonce. Of concurrent calls that pass it, one gets the record. `origin` is the caller's: a
    * record of that origin is taken in one step, and put back if it is refused.
+   *
+   * With `userId`, only a nonce for adding a wallet to that user is found; without it, only one for signing in. Any other is
+   * NONCE_NOT_FOUND and stays unused.
    */
   async consume(
     nonceId: string,
     origin: string | undefined,
     check: (record: NonceRecord) => void,
+    userId?: string,
   ): Promise<NonceRecord> {
-    const key = keyOf(nonceId)
-    const found = await this.#store.find(key, origin === undefined ? undefined : textOf(beginning(origin)))
+    const key = keyOf(nonceId, userId)
+    const found = await this.#store.find(key, origin === undefined ? undefined : textOf(beginning(origin, userId)))
     if (found === undefined) throw nonceNotFound()
-    const record = readNonce(found.value, nonceId)
+    const record = readNonce(found.value, nonceId, userId)
     try {
       if (Date.now() >= record.expiresAt) {
         throw new CountersignError('NONCE_EXPIRED', 'The challenge has expired; ask for a new one')
@@ -117,16 +127,17 @@ export class Nonces {
   }
 }
 
-function keyOf(nonceId: string): string {
-  return `nonce:${nonceId}`
+/** The two kinds of nonces have keys of their own, so that neither is found in place of the other. */
+function keyOf(nonceId: string, userId: string | undefined): string {
+  return userId === undefined ? `nonce:${nonceId}` : `link-nonce:${nonceId}`
 }
 
 /**
- * What the record of a nonce for an origin begins with. One that begins otherwise, as older releases wrote it, is taken in
+ * What the record of a nonce for an origin, and for a user if it is for adding a wallet, begins with. One that begins otherwise, as older releases wrote it, is taken in
  * two steps.
  */
-function beginning(origin: string): Pick<NonceRecord, 'v' | 'origin'> {
-  return { v: nonceVersion, origin }
+function beginning(origin: string, userId: string | undefined): Pick<NonceRecord, 'v' | 'origin' | 'userId'> {
+  return { v: nonceVersion, origin, ...(userId === undefined ? {} : { userId }) }
 }
 
 /** An object's JSON without the end, with which the JSON of a longer one begins. */
@@ -139,9 +150,10 @@ function nonceNotFound(): CountersignError {
 }
 
 /** Reads what the store returned. The application's own store may return anything, even another nonce's record. */
-function readNonce(stored: string, nonceId: string): NonceRecord {
+function readNonce(stored: string, nonceId: string, userId: string | undefined): NonceRecord {
   const record = parseRecord<NonceRecord>('nonce', stored, nonceVersion)
   if (record.nonceId !== nonceId || !Number.isSafeInteger(record.expiresAt)) throw nonceNotFound()
+  if (record.userId !== userId) throw nonceNotFound()
   return record
 }
 

@@ -1,9 +1,9 @@
-import { CountersignError } from '../errors.ts'
 import type { Host, IssuedSession } from '../host/host.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
 import type { RequestContext } from '../request.ts'
 import type { Proof } from '../wallet/proof.ts'
 import type { Prover } from '../wallet/prover.ts'
+import { requireAppName } from './app-name.ts'
 import type { NonceRecord, Nonces } from './nonce.ts'
 
 /** Direct sign-in: a nonce challenge, a signature over it, a session. */
@@ -28,13 +28,7 @@ export class SignIn {
    */
   async issueNonce(expectedAppName: string | undefined, request: RequestContext): Promise<NonceRecord> {
     const origin = this.#origins.requireTrusted(request)
-    if (expectedAppName !== undefined && expectedAppName !== this.#appName) {
-      throw new CountersignError(
-        'APP_NAME_MISMATCH',
-        `The application name of this service is ${JSON.stringify(this.#appName)}; correct appName in the client or on the server (COUNTERSIGN_APP_NAME)`,
-        { metadata: { app_name: this.#appName, setting: 'COUNTERSIGN_APP_NAME' } },
-      )
-    }
+    requireAppName(expectedAppName, this.#appName)
     return await this.#nonces.issue(origin)
   }
 

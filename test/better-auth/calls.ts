@@ -38,6 +38,17 @@ export async function proofOf(
   return { nonceId: json.nonceId, ...signer.prove(json.message) }
 }
 
+/** A fresh challenge for adding a wallet to the user of these headers, proved by that wallet's key. */
+export async function linkProofOf(
+  auth: Pick<Auth, 'handler'>,
+  signer: Signer,
+  headers: Record<string, string>,
+): Promise<{ nonceId: string; publicKeyHex: string; signatureHex: string }> {
+  const { status, json } = await call(auth, '/wallet/nonce', { purpose: 'link' }, headers)
+  if (status !== 200) throw new Error(JSON.stringify(json))
+  return { nonceId: json.nonceId, ...signer.prove(json.message) }
+}
+
 /** Signs in; a refusal is an answer, too. */
 export async function signIn(
   auth: Pick<Auth, 'handler'>,

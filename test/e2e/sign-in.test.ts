@@ -97,3 +97,14 @@ describe.each(stores)('on $name', ({ open }) => {
     expect(json.sessions).toHaveLength(1)
   })
 })
+
+test('the service adds no wallets to users: a nonce for that is not enabled, with a session or without', async () => {
+  const { url } = await startService()
+  const { json: challenge } = await rest(url, '/wallet/nonce', { purpose: 'sign_in' })
+  const { json } = await rest(url, '/wallet/verify', proofOf(makeWallet(), challenge))
+  const headers = { authorization: `Bearer ${json.token}` }
+  for (const credential of [{}, headers]) {
+    const refused = await rest(url, '/wallet/nonce', { purpose: 'link' }, credential)
+    expect([refused.status, refused.json.code]).toEqual([404, 'NOT_ENABLED'])
+  }
+})

@@ -77,6 +77,26 @@ describe.each([
     await expect(nonces.consume('nobody', origin, anyone)).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
   })
 
+  test('a nonce for adding a wallet is good for its user only, and for nothing else', async () => {
+    const nonces = await make()
+    const link = await nonces.issue(origin, { userId: 'mine' })
+    const login = await nonces.issue(origin)
+    const notFound = { reason: 'NONCE_NOT_FOUND' }
+    for (const from of [origin, undefined]) {
+      await expect(nonces.consume(link.nonceId, from, anyone, 'theirs')).rejects.toMatchObject(notFound)
+      await expect(nonces.consume(link.nonceId, from, anyone)).rejects.toMatchObject(notFound)
+      await expect(nonces.consume(login.nonceId, from, anyone, 'mine')).rejects.toMatchObject(notFound)
+    }
+    // Also when both have expired, so that nobody learns of another user's.
+    vi.setSystemTime(link.expiresAt)
+    await expect(nonces.consume(link.nonceId, origin, anyone, 'theirs')).rejects.toMatchObject(notFound)
+    vi.setSystemTime(link.issuedAt)
+    // None of these calls used them.
+    expect(await nonces.consume(link.nonceId, origin, anyone, 'mine')).toEqual(link)
+    expect(await nonces.consume(login.nonceId, origin, anyone)).toEqual(login)
+    await expect(nonces.consume(link.nonceId, origin, anyone, 'mine')).rejects.toMatchObject(notFound)
+  })
+
   test('an expired nonce is expired from that millisecond on', async () => {
     const nonces = await make()
     const { nonceId, expiresAt } = await nonces.issue(origin)

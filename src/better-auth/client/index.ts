@@ -38,7 +38,10 @@ export interface WalletSignInActions {
    * wallet may open a window. It does not retry: after NETWORK, call it again.
    */
   signInWallet(options?: SignInOptions): Promise<SignInResult>
-  /** Adds a wallet to the signed-in user, who can then sign in with it. Rejects with LOGIN_REFUSED if another user has it. */
+  /**
+   * Adds a wallet to the signed-in user, who can then sign in with it. Rejects with SESSION_NOT_FRESH unless the user has signed
+   * in recently and on this device (not with a phone), and with WALLET_TAKEN if another user has the wallet.
+   */
   linkWallet(options?: ProofOptions): Promise<LinkedWallet>
   /** The stored session token, or `undefined` if there is none. */
   readStoredToken(): string | undefined
@@ -70,6 +73,8 @@ export function walletSignInClient(options: WalletSignInClientOptions = {}) {
       const call = callerOf($fetch)
       const issueNonce = (name: string | undefined, signal: AbortSignal | undefined): Promise<NonceChallenge> =>
         call(nonce, { body: name === undefined ? {} : { appName: name }, signal })
+      const issueLinkNonce = (signal: AbortSignal | undefined): Promise<NonceChallenge> =>
+        call(nonce, { body: { purpose: 'link', ...(appName === undefined ? {} : { appName }) }, signal })
       return {
         async signInWallet(callOptions = {}) {
           const verifySignIn = (body: object, signal: AbortSignal | undefined): Promise<SignInResult> =>
@@ -80,7 +85,7 @@ export function walletSignInClient(options: WalletSignInClientOptions = {}) {
         },
         async linkWallet(callOptions = {}) {
           const { signal } = callOptions
-          const { nonceId, message } = await issueNonce(appName, signal)
+          const { nonceId, message } = await issueLinkNonce(signal)
           const proof = await proveWithWallet(message, { ...defaults, ...given(callOptions) })
           return await call(link, { body: { ...proof, nonceId }, signal })
         },

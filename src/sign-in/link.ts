@@ -1,0 +1,98 @@
+import { isPlainLine } from '../challenge.ts'
+import { CountersignError, internalError } from '../errors.ts'
+import type { LinkingHost, Session } from '../host/host.ts'
+import type { OriginPolicy } from '../origin-policy.ts'
+import type { RequestContext } from '../request.ts'
+import type { Proof, ProvenIdentity } from '../wallet/proof.ts'
+import type { Prover } from '../wallet/prover.ts'
+import { requireAppName } from './app-name.ts'
+import type { NonceRecord, Nonces } from './nonce.ts'
+
+/** Parts of {@link WalletLinks}. */
+export interface WalletLinksParts {
+  readonly appName: string
+  readonly nonces: Nonces
+  readonly prover: Prover
+  readonly origins: OriginPolicy
+  readonly host: LinkingHost
+}
+
+/**
+ * Adds wallets to the signed-in user: a challenge of its own that names the user, and a signature over it. A signature for a
+ * sign-in adds no wallet, and one for adding a wallet signs nobody in.
+ *
+ * Both steps need a session that the host calls fresh and that no order made. Whoever relays an order gets a session of the
+ * user who approved it; it must not be enough to add a wallet of one's own.
+ */
+export class WalletLinks {
+  readonly #parts: WalletLinksParts
+
+  constructor(parts: WalletLinksParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Makes a challenge for the request's origin, which must be trusted, and for the request's user. `expectedAppName`, if
+   * given, must be the server's own. `cookies` are Set-Cookie header values.
+   */
+  async issueNonce(
+    expectedAppName: string | undefined,
+    request: RequestContext,
+  ): Promise<{ readonly challenge: NonceRecord; readonly cookies: readonly string[] }> {
+    const { appName, nonces, origins } = this.#parts
+    const origin = origins.requireTrusted(request)
+    requireAppName(expectedAppName, appName)
+    const { session, cookies } = await this.#currentSession(request)
+    const { userId, address } = session
+    requirePlainUserId(userId)
+    const challenge = await nonces.issue(origin, { userId, sessionAddress: address === '' ? undefined : address })
+    return { challenge, cookies }
+  }
+
+  /**
+   * Consumes the nonce, checks the proof over its stored message, and adds the wallet to the request's user. The nonce must be
+   * that user's, and the request must come from the nonce's own origin. `cookies` are Set-Cookie header values.
+   */
+  async link(
+    nonceId: string,
+    proof: Proof,
+    request: RequestContext,
+  ): Promise<{ readonly identity: ProvenIdentity; readonly cookies: readonly string[] }> {
+    const { nonces, prover, origins, host } = this.#parts
+    const { session, cookies } = await this.#currentSession(request)
+    const { userId } = session
+    const check = ({ origin }: NonceRecord): void => origins.requireSame(request, origin, 'nonce')
+    const { message } = await nonces.consume(nonceId, request.origin, check, userId)
+    const identity = await prover.prove(message, proof)
+    await host.linkWallet(userId, identity)
+    return { identity, cookies }
+  }
+
+  async #currentSession(
+    request: RequestContext,
+  ): Promise<{ readonly session: Session; readonly cookies: readonly string[] }> {
+    const { host } = this.#parts
+    const current = await host.currentSession(request)
+    if (current.session.orderId !== undefined) {
+      throw new CountersignError(
+        'SESSION_NOT_FRESH',
+        'You signed in with another device, which is not enough to add a wallet; sign in on this device, then add it',
+      )
+    }
+    host.requireFresh(current.session)
+    return current
+  }
+}
+
+/**
+ * A host's user ids can be any text. One that could forge a line is refused: it stands in the text as it is, so that whoever
+ * reads the text can compare it.
+ */
+function requirePlainUserId(userId: string): void {
+  if (isPlainLine(userId)) return
+  throw internalError(
+    new TypeError(
+      'the id of the user is not one line of text without control or text-direction characters, so no wallet can be added',
+    ),
+  )
+}
