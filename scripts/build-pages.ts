@@ -60,7 +60,8 @@ export async function buildPages(): Promise<void> {
     const filled = html.replace(/\[\[([\w.]+)\]\]/g, (_, asset: string) => {
       const built = names.get(asset)
       if (built === undefined) throw new Error(`${name} names ${asset}, which is not built`)
-      return `/pages/${built}`
+      // The server fills in where it serves the assets.
+      return `{{assetsPath}}/${built}`
     })
     await write(name, filled)
   }

@@ -152,6 +152,8 @@ const rooms: readonly Room[] = [
     may: [
       /^src\/better-auth\/(?!client\/)/,
       /^src\/(rpc|http\/rest)\//,
+      // It serves the approval page in a way of its own.
+      /^src\/http\/page-files\.ts$/,
       /^gen\/server\//,
       domain,
       contracts,

@@ -26,17 +26,17 @@ async function show(): Promise<void> {
   element('session').textContent = JSON.stringify(data, null, 2)
 }
 
-/** Signs in with whatever phone opens the claim URL: the approval page there is Countersign's. */
+/** Signs in with whatever phone opens the claim URL: Better Auth serves the plugin's approval page there. */
 async function signInWithPhone(): Promise<void> {
-  const order = await countersign.startOrder({ kind: 'login' })
+  const order = await client.startOrder({ kind: 'login' })
   const claim = element('claim')
   const link = claim.querySelector('a') as HTMLAnchorElement
   link.href = order.claimUrl
   link.textContent = `${order.claimUrl} (code ${order.confirmationCode})`
   claim.hidden = false
   try {
-    for await (const { status } of countersign.watchOrder(order)) {
-      if (status === 'approved') await countersign.finalizeOrder(order)
+    for await (const { status } of client.watchOrder(order)) {
+      if (status === 'approved') await client.finalizeOrder(order)
     }
   } finally {
     claim.hidden = true

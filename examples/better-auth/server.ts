@@ -11,11 +11,12 @@ import { betterAuthHost } from '../../src/better-auth/index.ts'
 import { createCountersign } from '../../src/index.ts'
 import { auth, baseURL } from './auth.ts'
 
-// Connect clients and the approval page for phones; the sessions that come of them are Better Auth's.
+// For Connect clients; the sessions that come of them are Better Auth's. The approval page for phones is the plugin's.
 const countersign = await createCountersign({
   appName: 'Better Auth example',
   publicUrl: baseURL,
   store: 'sqlite::memory:',
+  pages: false,
   sessionHost: betterAuthHost(auth),
 })
 

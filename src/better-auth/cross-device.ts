@@ -1,5 +1,6 @@
 import type { GenericEndpointContext } from '@better-auth/core'
 import type { DescMethodUnary, JsonObject } from '@bufbuild/protobuf'
+import { HIDE_METADATA } from 'better-auth'
 import { createAuthEndpoint } from 'better-auth/api'
 import { OrderService } from '../../gen/server/countersign/v1/order_service_pb.ts'
 import type {
@@ -13,6 +14,7 @@ import type {
   StartOrderOptions,
 } from '../client/types.ts'
 import type { CountersignOptions } from '../config.ts'
+import { CountersignError } from '../errors.ts'
 import { orderInput } from '../http/rest/input.ts'
 import { Orders } from '../order/orders.ts'
 import { storedOrders } from '../order/records.ts'
@@ -26,8 +28,9 @@ import type { Proof } from '../wallet/proof.ts'
 import { answer, bodyOf } from './call.ts'
 import { EndpointHost } from './endpoint-host.ts'
 import { eventsResponse } from './events.ts'
-import { errorCodes } from './failures.ts'
+import { apiError, errorCodes } from './failures.ts'
 import { DatabaseOrders } from './order-records.ts'
+import { ApprovalPage, approvalPath, assetPath, ownClaimUrlTemplate } from './pages.ts'
 import { rateLimit } from './rate-limit.ts'
 import { originsOf, ownOrigin, requestOf } from './request.ts'
 import { orderSchema, walletSchema } from './schema.ts'
@@ -36,10 +39,18 @@ import { appNameOf, keyringOf, type WalletOptions, walletSettings } from './sett
 /** Options of {@link crossDevice}. */
 export interface CrossDeviceOptions
   extends WalletOptions,
-    Pick<
-      CountersignOptions,
-      'trustedOrigins' | 'orderModelName' | 'orderTtlSeconds' | 'confirmationCode' | 'claimUrlTemplate'
-    > {
+    Pick<CountersignOptions, 'trustedOrigins' | 'orderModelName' | 'orderTtlSeconds' | 'confirmationCode'> {
+  /**
+   * Template of the claim URL that the QR code shows, if an approval page of your own is there; as the service's option.
+   * Default: the page that the plugin serves under Better Auth's base path or, if `pages` is false,
+   * `{origin}/cross-device/claim/{orderId}#token={claimToken}`.
+   */
+  claimUrlTemplate?: string
+  /**
+   * Whether the plugin serves its approval page, at `/cross-device/claim/{orderId}` under Better Auth's base path. Default
+   * true.
+   */
+  pages?: boolean
   /**
    * Opened store of Countersign (see `openStore`) that keeps the orders. With it, changes reach watchers on other
    * instances at once. The plugin does not close it. Default: Better Auth's database.
@@ -56,6 +67,8 @@ type OrderQuery = Readonly<Record<string, string | undefined>> | undefined
  * Better Auth's plugin for cross-device orders: a phone approves with its wallet what a desktop started. The endpoints
  * are those of the REST interface, under `/cross-device`. Finalizing a login order makes a session of Better Auth.
  *
+ * The claim URL leads to an approval page, which the plugin serves too, unless the option `pages` is false.
+ *
  * Orders can be started from Better Auth's trusted origins and from `trustedOrigins`. They are kept in the model
  * `orderModelName` of Better Auth's database. Throws a `TypeError` if an option does not fit.
  */
@@ -64,17 +77,19 @@ export function crossDevice({ store, ...options }: CrossDeviceOptions = {}) {
   const watchers = new Watchers()
   const sweeping = { at: 0 }
   const stored = store === undefined ? undefined : storedOrders(store)
+  const pages = settings.pages ? new ApprovalPage() : undefined
 
   const handlersOf = (ctx: GenericEndpointContext, request: RequestContext): OrderHandlers => {
     const { context } = ctx
-    const { orderTtlSeconds, confirmationCode, claimUrlTemplate, prover } = settings
+    const { orderTtlSeconds, confirmationCode, prover } = settings
+    const ownPage = pages !== undefined && options.claimUrlTemplate === undefined
     return orderHandlers(
       new Orders({
         settings: {
           appName: appNameOf(settings, context),
           orderTtlSeconds,
           confirmationCode,
-          claimUrlTemplate,
+          claimUrlTemplate: ownPage ? ownClaimUrlTemplate(ctx) : settings.claimUrlTemplate,
           publicOrigin: () => ownOrigin(context),
         },
         records: stored ?? new DatabaseOrders(context, watchers, sweeping),
@@ -146,6 +161,16 @@ export function crossDevice({ store, ...options }: CrossDeviceOptions = {}) {
         { method: 'POST', body: bodyOf<DesktopOrder>(), metadata: { noStore: true } },
         async (ctx): Promise<FinalizedOrder> => await served(ctx, 'finalizeOrder', ctx.body),
       ),
+      approvalPage: createAuthEndpoint(
+        approvalPath,
+        { method: ['GET', 'HEAD'], metadata: HIDE_METADATA },
+        async (ctx): Promise<Response> => servedPages(pages).page(ctx, appNameOf(settings, ctx.context)),
+      ),
+      approvalPageAsset: createAuthEndpoint(
+        assetPath,
+        { method: ['GET', 'HEAD'], metadata: HIDE_METADATA },
+        async (ctx): Promise<Response> => servedPages(pages).asset(ctx, ctx.params.file),
+      ),
       watchOrder: createAuthEndpoint(
         orderPaths.events,
         { method: 'GET', query: bodyOf<OrderQuery>() },
@@ -157,6 +182,12 @@ export function crossDevice({ store, ...options }: CrossDeviceOptions = {}) {
       ),
     },
   }
+}
+
+/** The page, unless it is off. */
+function servedPages(pages: ApprovalPage | undefined): ApprovalPage {
+  if (pages !== undefined) return pages
+  throw apiError(new CountersignError('ROUTE_NOT_FOUND', 'This server does not serve the approval page'))
 }
 
 /** Names an order for a GET, as REST does. */

@@ -27,6 +27,11 @@ export function originsOf(context: AuthContext, request: RequestContext, setting
   return new OriginPolicy({ enforce: settings.enforceOrigin, own: ownOrigin(context), trusted })
 }
 
+/** The path under which Better Auth serves its endpoints, such as /api/auth; empty if that is the root. */
+export function basePathOf({ baseURL, options }: AuthContext): string {
+  return (URL.parse(baseURL)?.pathname ?? options.basePath ?? '/api/auth').replace(/\/+$/, '')
+}
+
 /** The origin of Better Auth's own address. Empty if none is configured and it has seen no request. */
 export function ownOrigin({ baseURL }: AuthContext): string {
   return URL.parse(baseURL)?.origin ?? ''

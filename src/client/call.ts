@@ -1,4 +1,5 @@
 import { toClientError } from './connect.ts'
+import { CountersignClientError } from './errors.ts'
 import { withTimeLimit } from './time-limit.ts'
 
 /** Options of every call. */
@@ -19,6 +20,9 @@ export async function run<Response>(
   try {
     return await call({ signal: withTimeLimit(signal, timeoutMs) })
   } catch (thrown) {
-    throw toClientError(thrown, signal)
+    const error = toClientError(thrown, signal)
+    // A call over REST sees one signal, and cannot tell the end of the time limit from the caller's.
+    if (error.code !== 'ABORTED' || signal?.aborted) throw error
+    throw new CountersignClientError('NETWORK', 'The service did not answer', { cause: error.cause })
   }
 }

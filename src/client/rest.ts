@@ -1,6 +1,7 @@
 import { signInPaths } from '../rest-paths.ts'
 import { aborted, CountersignClientError } from './errors.ts'
 import { refusalError } from './refusal.ts'
+import type { RestCall } from './rest-orders.ts'
 import { type SignInApi, type SignInOptions, signIn } from './sign-in.ts'
 import { defaultTimeoutMs, withTimeLimit } from './time-limit.ts'
 import { TokenStore, type TokenStoreOptions } from './token-store.ts'
@@ -36,13 +37,26 @@ export async function signInWithWallet(fetcher: Fetcher, options: SignInWithWall
 
 /** The calls of a direct sign-in over REST. */
 export function restSignIn(fetcher: Fetcher, options: RestOptions): SignInApi {
-  const { baseUrl = '', basePath = '/api/auth', endpointPrefix = '/wallet', timeoutMs = defaultTimeoutMs } = options
-  const root = baseUrl.replace(/\/+$/, '') + basePath + endpointPrefix
-  const post = async <T>(path: string, body: object, signal: AbortSignal | undefined): Promise<T> => {
+  const { endpointPrefix = '/wallet' } = options
+  const call = restCalls(fetcher, options)
+  const post = <T>(path: string, body: object, signal: AbortSignal | undefined): Promise<T> =>
+    call(endpointPrefix + path, { body, signal })
+  return {
+    issueNonce: (appName, signal) => post(signInPaths.nonce, appName === undefined ? {} : { appName }, signal),
+    verifySignIn: (proof, signal) => post(signInPaths.verify, proof, signal),
+  }
+}
+
+/** Calls of REST endpoints by their paths under the base path: POST with a body, GET without. */
+export function restCalls(fetcher: Fetcher, options: Omit<RestOptions, 'endpointPrefix'>): RestCall {
+  const { baseUrl = '', basePath = '/api/auth', timeoutMs = defaultTimeoutMs } = options
+  const root = baseUrl.replace(/\/+$/, '') + basePath
+  return async <T>(path: string, { body, query, headers: own, signal }: Parameters<RestCall>[1] = {}): Promise<T> => {
+    const search = query === undefined ? '' : `?${new URLSearchParams(query)}`
     const init: RequestInit = {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
+      method: body === undefined ? 'GET' : 'POST',
+      headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...own },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       credentials: 'include',
       redirect: 'error',
       signal: withTimeLimit(signal, timeoutMs),
@@ -50,7 +64,7 @@ export function restSignIn(fetcher: Fetcher, options: RestOptions): SignInApi {
     let response: Response
     let json: Record<string, unknown> | undefined
     try {
-      response = await fetcher(root + path, init)
+      response = await fetcher(root + path + search, init)
       json = parseObject(await response.text())
     } catch (cause) {
       if (signal?.aborted) throw aborted(signal)
@@ -59,10 +73,6 @@ export function restSignIn(fetcher: Fetcher, options: RestOptions): SignInApi {
     const { ok, status, headers } = response
     if (ok && json !== undefined) return json as T
     throw refusalError({ ...(ok ? {} : json), status, retryAfterMs: retryAfterMs(headers) })
-  }
-  return {
-    issueNonce: (appName, signal) => post(signInPaths.nonce, appName === undefined ? {} : { appName }, signal),
-    verifySignIn: (proof, signal) => post(signInPaths.verify, proof, signal),
   }
 }
 

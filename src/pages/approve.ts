@@ -1,7 +1,6 @@
 import { Countdown, minutesAndSeconds } from '../client/element/countdown.ts'
 import {
   CountersignClientError,
-  createCountersignClient,
   nimiqPay,
   type OrderChallenge,
   type PhoneOrder,
@@ -12,6 +11,7 @@ import {
 import { describeDevice } from './device.ts'
 import { byId, fill, metaContent, showOnly } from './dom.ts'
 import { countWrongCode, forgetClaim, takeClaim } from './held-claim.ts'
+import { phoneCalls } from './phone-calls.ts'
 import { Tasks } from './tasks.ts'
 import { openToyWallet, type ToyWallet } from './toy-wallet.ts'
 import { approved, declined, type Ending, endingOf, linkIncomplete, tooManyWrongCodes } from './words.ts'
@@ -24,7 +24,7 @@ import { approved, declined, type Ending, endingOf, linkIncomplete, tooManyWrong
  */
 
 const claim = takeClaim(metaContent('countersign-claim-url'))
-const client = createCountersignClient({ autoPersistToken: false })
+const client = phoneCalls(metaContent('countersign-base-path'))
 const sections = ['start', 'review', 'ended'].map((id) => byId(id))
 const codeInput = byId<HTMLInputElement>('code-input')
 const maxWrongCodes = 3

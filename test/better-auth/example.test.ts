@@ -20,31 +20,43 @@ async function startExample(): Promise<string> {
   return /http:\S+/.exec(String(printed))?.[0] ?? ''
 }
 
-test.runIf(hasPart('chromium'))('the example signs in, on either side, and adds a wallet', async () => {
-  const url = await startExample()
-  const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] })
-  onTestFinished(() => browser.close())
-  const page = await browser.newPage()
-  await page.goto(url)
-  const said = async (pattern: RegExp): Promise<string> => {
-    await page.waitForFunction(
-      (source) => new RegExp(source).test(document.getElementById('session')?.textContent ?? ''),
-      pattern.source,
-    )
-    return (await page.textContent('#session')) ?? ''
-  }
-  await said(/^null$/)
-  await page.click('#sign-in')
-  const direct = JSON.parse(await said(/walletAddress/))
-  expect(direct.user.walletAddress).toBe(direct.session.walletAddress)
-  await page.click('#sign-out')
-  await said(/^null$/)
-  await page.click('#connect')
-  const overConnect = JSON.parse(await said(/walletAddress/))
-  expect(overConnect.user.id).toBe(direct.user.id)
-  expect(overConnect.session.id).not.toBe(direct.session.id)
-  await page.click('#link')
-  await expect
-    .poll(async () => JSON.parse((await page.textContent('#session')) ?? '').user.walletAddress)
-    .not.toBe(direct.user.walletAddress)
-})
+test.runIf(hasPart('chromium'))(
+  'the example signs in, on either side and with a phone, and adds a wallet',
+  async () => {
+    const url = await startExample()
+    const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] })
+    onTestFinished(() => browser.close())
+    const page = await browser.newPage()
+    await page.goto(url)
+    const said = async (pattern: RegExp): Promise<string> => {
+      await page.waitForFunction(
+        (source) => new RegExp(source).test(document.getElementById('session')?.textContent ?? ''),
+        pattern.source,
+      )
+      return (await page.textContent('#session')) ?? ''
+    }
+    await said(/^null$/)
+    await page.click('#sign-in')
+    const direct = JSON.parse(await said(/walletAddress/))
+    expect(direct.user.walletAddress).toBe(direct.session.walletAddress)
+    await page.click('#sign-out')
+    await said(/^null$/)
+    await page.click('#connect')
+    const overConnect = JSON.parse(await said(/walletAddress/))
+    expect(overConnect.user.id).toBe(direct.user.id)
+    expect(overConnect.session.id).not.toBe(direct.session.id)
+    await page.click('#link')
+    await expect
+      .poll(async () => JSON.parse((await page.textContent('#session')) ?? '').user.walletAddress)
+      .not.toBe(direct.user.walletAddress)
+    await page.click('#sign-out')
+    await said(/^null$/)
+    await page.click('#phone')
+    await page.locator('#claim a[href*="#token="]').waitFor()
+    const phone = await browser.newPage()
+    await phone.goto((await page.getAttribute('#claim a', 'href')) ?? '')
+    await phone.getByRole('button', { name: 'Review the request' }).click()
+    await phone.getByRole('button', { name: 'Approve' }).click()
+    expect(JSON.parse(await said(/walletOrderId": "/)).session.walletAddress).toMatch(/^NQ/)
+  },
+)

@@ -156,7 +156,7 @@ describe.skipIf(!hasChromium)('when something comes between', () => {
     await phone.page.getByRole('button', { name: 'Approve' }).click()
     await phone.page.getByText('You declined in your wallet').waitFor()
     // What it signs after that is signed once, though the answer to the call is lost.
-    const approveCall = '**/countersign.v1.OrderService/ApproveOrder'
+    const approveCall = '**/cross-device/approve'
     await phone.page.route(approveCall, (route) =>
       route.fulfill({ contentType: 'text/html', body: 'Log in to the Wi-Fi' }),
     )

@@ -144,7 +144,12 @@ test('pages: false leaves nothing', async () => {
 test('a service whose pages were never built says what to run, and starts', () => {
   const warnings: string[] = []
   const log = { ...silentLogger, warn: (text: string) => warnings.push(text) }
-  const settings = { pages: true, appName: 'Countersign', claimUrlTemplate: '{origin}/claim/{orderId}#{claimToken}' }
+  const settings = {
+    pages: true,
+    appName: 'Countersign',
+    claimUrlTemplate: '{origin}/claim/{orderId}#{claimToken}',
+    basePath: '/api/auth',
+  }
   const routeOf = createPages(settings, log, [pathToFileURL('/nowhere/at/all/')])
   expect(warnings).toEqual([expect.stringContaining('npm run build')])
   const answer = { statusCode: 0, body: '', setHeader() {}, end: (body: Buffer) => (answer.body = String(body)) }

@@ -1,6 +1,7 @@
 import type { BetterAuthClientOptions, BetterAuthClientPlugin } from 'better-auth/client'
 import { aborted, CountersignClientError } from '../../client/errors.ts'
 import { type Refusal, refusalError } from '../../client/refusal.ts'
+import { bearer, type RestCall, type RestCallInit } from '../../client/rest-orders.ts'
 import type { TokenStore } from '../../client/token-store.ts'
 
 /** Better Auth's own fetch. */
@@ -8,20 +9,9 @@ export type BetterFetch = Parameters<NonNullable<BetterAuthClientPlugin['getActi
 
 type BetterFetchPlugin = NonNullable<BetterAuthClientPlugin['fetchPlugins']>[number]
 
-/** Parts of a request. */
-export interface CallInit {
-  readonly body?: object | undefined
-  readonly query?: Record<string, string> | undefined
-  readonly headers?: Record<string, string> | undefined
-  readonly signal?: AbortSignal | undefined
-}
-
 /** Makes calls through Better Auth's own fetch, so that its base address, options and plugins apply. */
-export type Caller = <T>(path: string, init?: CallInit) => Promise<T>
-
-/** Calls endpoints: POST with a body, GET without. A call rejects with a `CountersignClientError`. */
-export function callerOf($fetch: BetterFetch): Caller {
-  return async <T>(path: string, { body, query, headers, signal }: CallInit = {}): Promise<T> => {
+export function callerOf($fetch: BetterFetch): RestCall {
+  return async <T>(path: string, { body, query, headers, signal }: RestCallInit = {}): Promise<T> => {
     let answer: { data: unknown; error: Refusal | null }
     try {
       answer = await $fetch(path, {
@@ -50,17 +40,12 @@ function clientError(refusal: Refusal): CountersignClientError {
   return refusalError(refusal)
 }
 
-/** Value of the Authorization header for a token. */
-export function bearer(token: string): string {
-  return `Bearer ${token}`
-}
-
 /** Opens a stream through Better Auth's fetch. That would read the stream to its end, so the response is intercepted. */
 export async function openStream(
   $fetch: BetterFetch,
   options: BetterAuthClientOptions | undefined,
   path: string,
-  init: CallInit,
+  init: RestCallInit,
 ): Promise<Response> {
   const fetchOf = options?.fetchOptions?.customFetchImpl ?? globalThis.fetch
   let opened: Response | undefined

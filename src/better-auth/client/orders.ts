@@ -2,11 +2,12 @@ import type { BetterAuthClientOptions } from 'better-auth/client'
 import type { Services } from '../../client/connect.ts'
 import { CountersignClientError } from '../../client/errors.ts'
 import { readEventStream } from '../../client/event-stream.ts'
-import type { DesktopOrder, PhoneOrder } from '../../client/types.ts'
+import { bearer, restOrders } from '../../client/rest-orders.ts'
+import type { DesktopOrder } from '../../client/types.ts'
 import { orderPaths } from '../../rest-paths.ts'
-import { type BetterFetch, bearer, callerOf, openStream } from './fetch.ts'
+import { type BetterFetch, callerOf, openStream } from './fetch.ts'
 
-interface CallOptions {
+interface WatchOptions {
   readonly signal?: AbortSignal
   readonly onHeader?: (headers: Headers) => void
 }
@@ -16,27 +17,11 @@ interface CallOptions {
  * order calls, with their retries and their watch, work over either.
  */
 export function orderService($fetch: BetterFetch, options: BetterAuthClientOptions | undefined): Services['order'] {
-  const call = callerOf($fetch)
-  const post =
-    (path: string) =>
-    (body: object, { signal }: CallOptions = {}): Promise<unknown> =>
-      call(path, { body, signal })
   const service = {
-    startOrder: post(orderPaths.start),
-    claimOrder: post(orderPaths.claim),
-    getOrderChallenge: ({ orderId, challengeToken }: PhoneOrder, { signal }: CallOptions = {}) =>
-      call(orderPaths.challenge, {
-        query: { orderId },
-        headers: { authorization: bearer(challengeToken) },
-        signal,
-      }),
-    approveOrder: post(orderPaths.approve),
-    rejectOrder: post(orderPaths.reject),
-    cancelOrder: post(orderPaths.cancel),
-    finalizeOrder: post(orderPaths.finalize),
+    ...restOrders(callerOf($fetch)),
     async *watchOrder(
       { orderId, desktopToken, afterSequence }: DesktopOrder & { readonly afterSequence?: number },
-      { signal, onHeader }: CallOptions = {},
+      { signal, onHeader }: WatchOptions = {},
     ): AsyncGenerator<unknown> {
       const response = await openStream($fetch, options, orderPaths.events, {
         query: { orderId },
@@ -51,7 +36,7 @@ export function orderService($fetch: BetterFetch, options: BetterAuthClientOptio
       for await (const { name, data } of readEventStream(response.body)) if (eventNames.has(name)) yield parse(data)
     },
   }
-  // REST's JSON has the fields of the messages, but numbers and words for some of their types. The order calls accept both.
+  // As with the other calls, REST's JSON has numbers and words for some of the types.
   return service as unknown as Services['order']
 }
 

@@ -188,6 +188,23 @@ describe('crossDeviceClient', () => {
     expect(await codeOf(desktop.finalizeOrder(rejected))).toBe('ORDER_REJECTED')
   })
 
+  test('a call that is not answered in time is one that got no answer, and one that was aborted is aborted', async () => {
+    const silent = createServer(() => {})
+    silent.listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    onTestFinished(() => {
+      silent.closeAllConnections()
+      silent.close()
+    })
+    const client = createAuthClient({
+      baseURL: `http://127.0.0.1:${(silent.address() as AddressInfo).port}`,
+      plugins: [crossDeviceClient({ timeoutMs: 200 })],
+    })
+    expect(await codeOf(client.startOrder({ kind: 'login' }))).toBe('NETWORK')
+    const signal = AbortSignal.timeout(50)
+    expect(await codeOf(client.startOrder({ kind: 'login', signal }))).toBe('ABORTED')
+  })
+
   test('a watch that may not be ends with its reason', async () => {
     const { client } = await start()
     const order = await client.startOrder({ kind: 'login' })

@@ -1,0 +1,71 @@
+import type { GenericEndpointContext } from '@better-auth/core'
+import { CountersignError } from '../errors.ts'
+import { answerWithFile, type PageFiles, readPageFiles, type ServedFile } from '../http/page-files.ts'
+import { apiError } from './failures.ts'
+import { basePathOf } from './request.ts'
+
+/** Path of the approval page under Better Auth's base path. */
+export const approvalPath = '/cross-device/claim/:orderId'
+
+/** Path of what the page is made of. */
+export const assetPath = '/cross-device/pages/:file'
+
+/** The claim URL template for the page at {@link approvalPath}. */
+export function ownClaimUrlTemplate(ctx: GenericEndpointContext): string {
+  return `{origin}${basePathOf(ctx.context)}/cross-device/claim/{orderId}#token={claimToken}`
+}
+
+/**
+ * Serves the approval page under Better Auth's base path, with the headers that it has in the service. Opening it reads and
+ * changes no order.
+ */
+export class ApprovalPage {
+  readonly #folders: readonly URL[] | undefined
+  #files: PageFiles | undefined
+
+  /** `folders` are where the built pages may be. */
+  constructor(folders?: readonly URL[]) {
+    this.#folders = folders
+  }
+
+  /** Answers a request for the page. NOT_ENABLED if the pages are not built. */
+  page(ctx: GenericEndpointContext, appName: string): Response {
+    const basePath = basePathOf(ctx.context)
+    const values = {
+      appName,
+      claimUrlTemplate: ownClaimUrlTemplate(ctx),
+      basePath,
+      assetsPath: `${basePath}/cross-device/pages`,
+    }
+    return answer(ctx, this.#read().page('approve.html', values))
+  }
+
+  /** Answers a request for a script, a style or an icon. */
+  asset(ctx: GenericEndpointContext, name: string): Response {
+    const file = this.#read().assets.get(name)
+    if (file === undefined) throw apiError(new CountersignError('ROUTE_NOT_FOUND', 'The page has no such file'))
+    return answer(ctx, file)
+  }
+
+  /** Read at the first request, because most processes that load an application's Better Auth never serve the page. */
+  #read(): PageFiles {
+    this.#files ??= readPageFiles(this.#folders)
+    if (this.#files !== undefined) return this.#files
+    throw apiError(
+      new CountersignError(
+        'NOT_ENABLED',
+        'The approval page of this server is not built. Run: npm run build in the folder of the package countersign; or serve a page of your own, and set the options pages and claimUrlTemplate of crossDevice',
+      ),
+    )
+  }
+}
+
+function answer({ request, headers: given }: GenericEndpointContext, file: ServedFile): Response {
+  const sent = request?.headers ?? given
+  const { status, headers, body } = answerWithFile(file, {
+    method: request?.method,
+    acceptEncoding: sent?.get('accept-encoding') ?? undefined,
+    ifNoneMatch: sent?.get('if-none-match') ?? undefined,
+  })
+  return new Response(body === undefined ? null : new Uint8Array(body), { status, headers })
+}

@@ -1,0 +1,144 @@
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { extname } from 'node:path'
+import { pageHeaders } from './page-headers.ts'
+
+/** Text of a page if the pages have not been built. */
+export const notBuilt = 'The pages of this service are not built. Run: npm run build, then start it again.\n'
+
+const contentTypes: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  // Not served under this name: it is the compressed form of the file that its name begins with.
+  '.gz': 'application/gzip',
+}
+
+/** Folders into which scripts/build-pages.ts writes, relative to the sources and to tsc's output (dist/src/http). */
+const buildFolders = ['../../dist/pages/', '../../pages/'].map((folder) => new URL(folder, import.meta.url))
+
+/** A file as it is served. It is kept in memory. */
+export interface ServedFile {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Buffer
+  /** The same, compressed, for clients that accept gzip. */
+  readonly gzipped?: ServedFile
+}
+
+/** What the server fills into a page's placeholders. */
+export interface PageValues {
+  /** Name of the application. */
+  readonly appName: string
+  /** Template of the claim URLs that lead to the page, which reads the claim by it. */
+  readonly claimUrlTemplate: string
+  /** Path of the REST endpoints that the page calls, such as /api/auth; empty if they are at the root. */
+  readonly basePath: string
+  /** Path of the assets, without a slash at the end. */
+  readonly assetsPath: string
+}
+
+/** The built pages. */
+export interface PageFiles {
+  /** A page under its name, such as approve.html. It is not cached, because it names the assets of one build. */
+  page(name: string, values: PageValues): ServedFile
+  /** Scripts, styles and icons by name. A name changes with the content. */
+  readonly assets: ReadonlyMap<string, ServedFile>
+}
+
+/** Reads the built pages into memory; `undefined` if they have not been built. */
+export function readPageFiles(folders: readonly URL[] = buildFolders): PageFiles | undefined {
+  const files = readFolder(folders)
+  if (files === undefined) return undefined
+  const assets = new Map<string, ServedFile>()
+  for (const [name, body] of files) {
+    if (/\.(html|gz)$/.test(name)) continue
+    const gzipped = files.get(`${name}.gz`)
+    const plain = servedAsset(name, body, {})
+    if (gzipped === undefined) assets.set(name, plain)
+    else assets.set(name, { ...plain, gzipped: servedAsset(name, gzipped, { 'content-encoding': 'gzip' }) })
+  }
+  return {
+    page(name, values) {
+      const html = files.get(name)?.toString('utf8')
+      if (html === undefined) throw new TypeError(`the built pages have no ${name}`)
+      return servedPage(fillIn(html, values))
+    },
+    assets,
+  }
+}
+
+function readFolder(folders: readonly URL[]): ReadonlyMap<string, Buffer> | undefined {
+  for (const folder of folders) {
+    try {
+      const names = readdirSync(folder).filter((name) => extname(name) in contentTypes)
+      return new Map(names.map((name) => [name, readFileSync(new URL(name, folder))]))
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    }
+  }
+  return undefined
+}
+
+function fillIn(html: string, values: PageValues): string {
+  const byName: Readonly<Record<string, string>> = { ...values }
+  return html.replace(/\{\{(\w+)\}\}/g, (placeholder, name: string) => escapeHtml(byName[name] ?? placeholder))
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+}
+
+function servedPage(html: string): ServedFile {
+  const headers = { ...pageHeaders, 'content-type': contentTypes['.html'] as string, 'cache-control': 'no-store' }
+  return { status: 200, headers, body: Buffer.from(html) }
+}
+
+function servedAsset(name: string, body: Buffer, encoding: Readonly<Record<string, string>>): ServedFile {
+  const headers = {
+    ...pageHeaders,
+    ...encoding,
+    vary: 'Origin, Accept-Encoding',
+    'content-type': contentTypes[extname(name)] as string,
+    'cache-control': 'public, max-age=31536000, immutable',
+    etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`,
+  }
+  return { status: 200, headers, body }
+}
+
+/** What of a request decides on the answer. */
+export interface FileRequest {
+  readonly method: string | undefined
+  readonly acceptEncoding: string | undefined
+  readonly ifNoneMatch: string | undefined
+}
+
+/** The answer to a GET or HEAD for a file. Without a body for HEAD, and if the client has the file already. */
+export interface FileAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Buffer | undefined
+}
+
+/** Answers a GET or HEAD for a file. */
+export function answerWithFile(plain: ServedFile, { method, acceptEncoding, ifNoneMatch }: FileRequest): FileAnswer {
+  const { status, headers, body } = takesGzip(acceptEncoding) ? (plain.gzipped ?? plain) : plain
+  if (headers.etag !== undefined && hasTag(ifNoneMatch, headers.etag)) return { status: 304, headers, body: undefined }
+  return {
+    status,
+    headers: { ...headers, 'content-length': String(body.length) },
+    body: method === 'HEAD' ? undefined : body,
+  }
+}
+
+/** Whether Accept-Encoding has gzip with a weight other than zero. */
+function takesGzip(acceptEncoding = ''): boolean {
+  return /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i.test(acceptEncoding)
+}
+
+/** Whether If-None-Match has the tag, by the weak comparison of RFC 9110, 13.1.2. */
+function hasTag(ifNoneMatch: string | undefined, etag: string): boolean {
+  const tags = ifNoneMatch?.split(',').map((tag) => tag.trim().replace(/^W\//, ''))
+  return tags !== undefined && (tags.includes(etag) || tags.includes('*'))
+}

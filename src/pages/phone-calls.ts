@@ -1,0 +1,25 @@
+import { type OrderCalls, orderCalls } from '../client/orders.ts'
+import { restCalls } from '../client/rest.ts'
+import { restOrders } from '../client/rest-orders.ts'
+import { defaultTimeoutMs } from '../client/time-limit.ts'
+import { TokenStore } from '../client/token-store.ts'
+
+/** What a phone does with an order. */
+export type PhoneCalls = Pick<OrderCalls, 'claimOrder' | 'getOrderChallenge' | 'approveOrder' | 'rejectOrder'>
+
+/**
+ * The phone's calls over REST, which every host of the approval page serves: the service itself, and Better Auth, which has no
+ * RPCs. `basePath` is the path of the REST endpoints on the page's own origin.
+ */
+export function phoneCalls(basePath: string): PhoneCalls {
+  const call = restCalls((url, init) => fetch(url, init), { basePath })
+  return orderCalls({
+    // Without watchOrder, which only a desktop calls.
+    service: restOrders(call) as Parameters<typeof orderCalls>[0]['service'],
+    tokens: new TokenStore(),
+    autoPersistToken: false,
+    proofDefaults: {},
+    timeoutMs: defaultTimeoutMs,
+    heartbeatTimeoutMs: 0,
+  })
+}

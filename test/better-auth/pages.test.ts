@@ -1,0 +1,118 @@
+import { pathToFileURL } from 'node:url'
+import { expect, test } from 'vitest'
+import { ApprovalPage } from '../../src/better-auth/pages.ts'
+import { pageHeaders } from '../../src/http/page-headers.ts'
+import { call } from './calls.ts'
+import { makeAuth, startAuth } from './support.ts'
+
+/** What a page is made of, as the page names it. */
+function assetsOf(html: string): string[] {
+  return [...html.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, target]) => target as string)
+}
+
+async function startOrder(url: string, basePath = '/api/auth'): Promise<Record<string, string>> {
+  const response = await fetch(`${url}${basePath}/cross-device/start`, {
+    method: 'POST',
+    headers: { origin: url, 'content-type': 'application/json' },
+    body: JSON.stringify({ kind: 'login' }),
+  })
+  return (await response.json()) as Record<string, string>
+}
+
+test.each([
+  ['/api/auth', {}],
+  ['/accounts/v2', { basePath: '/accounts/v2' }],
+])('the claim URL leads to the approval page under %s', async (basePath, options) => {
+  const { url } = await startAuth({ auth: options, orders: { appName: 'Bread & <b>Butter</b>' } })
+  const { claimUrl, orderId, claimToken } = await startOrder(url, basePath)
+  expect(claimUrl).toBe(`${url}${basePath}/cross-device/claim/${orderId}#token=${claimToken}`)
+  const page = await fetch(claimUrl!)
+  expect(page.status).toBe(200)
+  expect(Object.fromEntries(page.headers)).toMatchObject({
+    ...pageHeaders,
+    'content-type': 'text/html; charset=utf-8',
+    'cache-control': 'no-store',
+  })
+  const html = await page.text()
+  expect(html).toContain('A request is waiting for you')
+  expect(html).toContain('Bread &#38; &#60;b&#62;Butter')
+  expect(html).toContain(`name="countersign-base-path" content="${basePath}"`)
+  expect(html).not.toMatch(/\{\{|\[\[|<b>Butter/)
+
+  const assets = assetsOf(html)
+  expect(assets).toHaveLength(3)
+  for (const asset of assets) {
+    expect(asset).toMatch(new RegExp(`^${basePath}/cross-device/pages/[\\w.-]+$`))
+    const plain = await fetch(url + asset, { headers: { 'accept-encoding': 'identity' } })
+    expect(plain.status).toBe(200)
+    expect(Object.fromEntries(plain.headers)).toMatchObject({
+      ...pageHeaders,
+      'content-type': expect.stringMatching(/^(text\/(javascript|css)|image\/svg\+xml)/),
+      'cache-control': 'public, max-age=31536000, immutable',
+    })
+    const gzipped = await fetch(url + asset, { headers: { 'accept-encoding': 'gzip' } })
+    expect(gzipped.headers.get('content-encoding')).toBe('gzip')
+    expect(await gzipped.text()).toBe(await plain.text())
+    const etag = plain.headers.get('etag')!
+    const again = await fetch(url + asset, { headers: { 'accept-encoding': 'identity', 'if-none-match': etag } })
+    expect([again.status, await again.text()]).toEqual([304, ''])
+  }
+})
+
+test('opening the page, as a link preview does, claims nothing', async () => {
+  const { url } = await startAuth()
+  const { claimUrl, orderId, claimToken } = await startOrder(url)
+  for (const method of ['GET', 'HEAD']) {
+    const response = await fetch(claimUrl!, { method })
+    expect([response.status, (await response.text()) === '']).toEqual([200, method === 'HEAD'])
+  }
+  const claimed = await fetch(`${url}/api/auth/cross-device/claim`, {
+    method: 'POST',
+    headers: { origin: url, 'content-type': 'application/json' },
+    body: JSON.stringify({ orderId, claimToken }),
+  })
+  expect([claimed.status, await claimed.json()]).toEqual([200, expect.objectContaining({ status: 'claimed' })])
+})
+
+test('nothing but what the page is made of is served from the folder', async () => {
+  const { url } = await startAuth()
+  const { claimUrl } = await startOrder(url)
+  const [asset] = assetsOf(await (await fetch(claimUrl!)).text())
+  for (const name of [
+    'approve.html',
+    'demo.html',
+    '..%2f..%2fpackage.json',
+    `${asset!.split('/').at(-1)}.gz`,
+    'x.js',
+  ]) {
+    const response = await fetch(`${url}/api/auth/cross-device/pages/${name}`)
+    expect([response.status, ((await response.json()) as { code: string }).code]).toEqual([404, 'ROUTE_NOT_FOUND'])
+  }
+})
+
+test('with pages off there is no page, and claim URLs lead where the application has its own', async () => {
+  const auth = await makeAuth({ orders: { pages: false } })
+  const { json } = await call(auth, '/cross-device/start', { kind: 'login' })
+  expect(json.claimUrl).toMatch(/^http:\/\/localhost:3000\/cross-device\/claim\/[\w-]+#token=csc_/)
+  for (const path of [`/cross-device/claim/${json.orderId}`, '/cross-device/pages/style.css']) {
+    const { status, json: refused } = await call(auth, path)
+    expect([status, refused.code]).toEqual([404, 'ROUTE_NOT_FOUND'])
+  }
+})
+
+test('a template of the application’s own counts', async () => {
+  const auth = await makeAuth({ orders: { claimUrlTemplate: '{origin}/approve/{orderId}#{claimToken}' } })
+  const { json } = await call(auth, '/cross-device/start', { kind: 'login' })
+  expect(json.claimUrl).toMatch(/^http:\/\/localhost:3000\/approve\/[\w-]+#csc_/)
+})
+
+test('pages that were never built are asked for by name', () => {
+  const pages = new ApprovalPage([pathToFileURL('/nowhere/at/all/')])
+  const ctx = { context: { baseURL: 'http://localhost:3000/api/auth', options: {} } } as never
+  const refusal = expect.objectContaining({
+    statusCode: 404,
+    body: { code: 'NOT_ENABLED', message: expect.stringContaining('npm run build') },
+  })
+  expect(() => pages.page(ctx, 'App')).toThrow(refusal)
+  expect(() => pages.asset(ctx, 'style.css')).toThrow(refusal)
+})
