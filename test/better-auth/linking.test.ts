@@ -138,16 +138,21 @@ test('the challenge says what is signed, for which user, and with which wallet t
   expect(codeOf(added)).toEqual([200, undefined])
 })
 
-test('a user id that could forge a line is not put before a wallet', async () => {
+test('a user id that could forge a line is not put before a wallet, and the log says why', async () => {
   let id = 'plain'
+  const logged: string[] = []
   const auth = await makeAuth({
-    auth: { advanced: { database: { generateId: ({ model }) => (model === 'user' ? id : crypto.randomUUID()) } } },
+    auth: {
+      advanced: { database: { generateId: ({ model }) => (model === 'user' ? id : crypto.randomUUID()) } },
+      logger: { level: 'error', log: (_level, message, ...causes) => void logged.push(message, String(causes[0])) },
+    },
   })
   for (const forged of ['1\nSession Account: NQ07', '1\u2028Session Account: NQ07', '1\u202e']) {
     id = forged
     const mine = await signIn(auth)
     expect(mine.json.session.userId).toBe(forged)
     expect(codeOf(await linkNonce(auth, bearerOf(mine)))).toEqual([500, 'INTERNAL'])
+    expect(logged.pop()).toMatch(/the id of the user is not one line of text/)
   }
 })
 
@@ -241,6 +246,13 @@ test('a proof that does not hold adds nothing, and uses the nonce', async () => 
   expect(codeOf(await call(auth, '/wallet/link', forged, mine))).toEqual([401, 'SIGNATURE_INVALID'])
   expect(codeOf(await call(auth, '/wallet/link', proof, mine))).toEqual([401, 'NONCE_NOT_FOUND'])
   expect(await countRows(auth, models)).toEqual([1, 1])
+})
+
+test('a nonce is for trusted origins only, even with a bearer token', async () => {
+  const auth = await makeAuth()
+  const mine = bearerOf(await signIn(auth))
+  const asked = await linkNonce(auth, { ...mine, origin: 'https://evil.example' })
+  expect(codeOf(asked)).toEqual([403, 'ORIGIN_NOT_TRUSTED'])
 })
 
 test('a nonce is used from its own origin, even by its user', async () => {
