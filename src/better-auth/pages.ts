@@ -31,32 +31,34 @@ export class ApprovalPage {
   /** Answers a request for the page. NOT_ENABLED if the pages are not built. */
   page(ctx: GenericEndpointContext, appName: string): Response {
     const basePath = basePathOf(ctx.context)
-    const values = {
+    const page = this.#read()?.page('approve.html', {
       appName,
       claimUrlTemplate: ownClaimUrlTemplate(ctx),
       basePath,
       assetsPath: `${basePath}/cross-device/pages`,
-    }
-    return answer(ctx, this.#read().page('approve.html', values))
-  }
-
-  /** Answers a request for a script, a style or an icon. */
-  asset(ctx: GenericEndpointContext, name: string): Response {
-    const file = this.#read().assets.get(name)
-    if (file === undefined) throw apiError(new CountersignError('ROUTE_NOT_FOUND', 'The page has no such file'))
-    return answer(ctx, file)
-  }
-
-  /** Read at the first request, because most processes that load an application's Better Auth never serve the page. */
-  #read(): PageFiles {
-    this.#files ??= readPageFiles(this.#folders)
-    if (this.#files !== undefined) return this.#files
+    })
+    if (page !== undefined) return answer(ctx, page)
+    // A build may be running, so the next request looks again.
+    this.#files = undefined
     throw apiError(
       new CountersignError(
         'NOT_ENABLED',
         'The approval page of this server is not built. Run: npm run build in the folder of the package countersign; or serve a page of your own, and set the options pages and claimUrlTemplate of crossDevice',
       ),
     )
+  }
+
+  /** Answers a request for a script, a style or an icon. */
+  asset(ctx: GenericEndpointContext, name: string): Response {
+    const file = this.#read()?.assets.get(name)
+    if (file === undefined) throw apiError(new CountersignError('ROUTE_NOT_FOUND', 'The page has no such file'))
+    return answer(ctx, file)
+  }
+
+  /** Read at the first request, because most processes that load an application's Better Auth never serve the page. */
+  #read(): PageFiles | undefined {
+    this.#files ??= readPageFiles(this.#folders)
+    return this.#files
   }
 }
 

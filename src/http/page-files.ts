@@ -41,8 +41,11 @@ export interface PageValues {
 
 /** The built pages. */
 export interface PageFiles {
-  /** A page under its name, such as approve.html. It is not cached, because it names the assets of one build. */
-  page(name: string, values: PageValues): ServedFile
+  /**
+   * A page under its name, such as approve.html. It is not cached, because it names the assets of one build. `undefined` if
+   * there is none: pages are written last, and a build may be running.
+   */
+  page(name: string, values: PageValues): ServedFile | undefined
   /** Scripts, styles and icons by name. A name changes with the content. */
   readonly assets: ReadonlyMap<string, ServedFile>
 }
@@ -62,8 +65,7 @@ export function readPageFiles(folders: readonly URL[] = buildFolders): PageFiles
   return {
     page(name, values) {
       const html = files.get(name)?.toString('utf8')
-      if (html === undefined) throw new TypeError(`the built pages have no ${name}`)
-      return servedPage(fillIn(html, values))
+      return html === undefined ? undefined : servedPage(fillIn(html, values))
     },
     assets,
   }

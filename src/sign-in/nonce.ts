@@ -133,8 +133,8 @@ function keyOf(nonceId: string, userId: string | undefined): string {
 }
 
 /**
- * What the record of a nonce for an origin, and for a user if it is for adding a wallet, begins with. One that begins otherwise, as older releases wrote it, is taken in
- * two steps.
+ * What the record of a nonce for an origin, and for a user if it is for adding a wallet, begins with. One that begins
+ * otherwise, as older releases wrote it, is taken in two steps.
  */
 function beginning(origin: string, userId: string | undefined): Pick<NonceRecord, 'v' | 'origin' | 'userId'> {
   return { v: nonceVersion, origin, ...(userId === undefined ? {} : { userId }) }

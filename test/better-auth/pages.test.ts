@@ -1,5 +1,8 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { ApprovalPage } from '../../src/better-auth/pages.ts'
 import { pageHeaders } from '../../src/http/page-headers.ts'
 import { call } from './calls.ts'
@@ -106,13 +109,23 @@ test('a template of the application’s own counts', async () => {
   expect(json.claimUrl).toMatch(/^http:\/\/localhost:3000\/approve\/[\w-]+#csc_/)
 })
 
-test('pages that were never built are asked for by name', () => {
-  const pages = new ApprovalPage([pathToFileURL('/nowhere/at/all/')])
+test('a page that is not built is asked for by name, and served as soon as it is', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-pages-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const built = join(folder, 'pages/')
+  const pages = new ApprovalPage([pathToFileURL(built)])
   const ctx = { context: { baseURL: 'http://localhost:3000/api/auth', options: {} } } as never
   const refusal = expect.objectContaining({
     statusCode: 404,
     body: { code: 'NOT_ENABLED', message: expect.stringContaining('npm run build') },
   })
   expect(() => pages.page(ctx, 'App')).toThrow(refusal)
-  expect(() => pages.asset(ctx, 'style.css')).toThrow(refusal)
+  // A build writes the assets first.
+  await mkdir(built)
+  await writeFile(join(built, 'approve-1.js'), '')
+  expect(() => pages.page(ctx, 'App')).toThrow(refusal)
+  await writeFile(join(built, 'style-1.css'), 'a {}')
+  await writeFile(join(built, 'approve.html'), '{{appName}}')
+  expect(await pages.page(ctx, 'App').text()).toBe('App')
+  expect(await pages.asset(ctx, 'style-1.css').text()).toBe('a {}')
 })

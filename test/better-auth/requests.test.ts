@@ -56,7 +56,9 @@ test('the address of a client is what Better Auth makes out', async () => {
 test('every reason is among the error codes', async () => {
   const auth = await makeAuth()
   for (const reason of Object.keys(reasons)) {
-    expect(auth.$ERROR_CODES).toHaveProperty(reason, { code: reason, message: expect.stringMatching(/^[A-Z][a-z ]+$/) })
+    // Some of Better Auth's own codes have the same name, and more fields.
+    const entry = { code: reason, message: expect.stringMatching(/^[A-Z][a-z ]+$/) }
+    expect(auth.$ERROR_CODES).toHaveProperty(reason, expect.objectContaining(entry))
   }
 })
 

@@ -30,6 +30,7 @@ for (const [name, storage] of authStorages) {
     const { url, auth } = await startAuth({ storage, ...pluginOptions(options), auth: { trustedOrigins } })
     return {
       ...restCalls(url),
+      approvalPage: `${url}/api/auth/cross-device/claim`,
       // What the application itself asks.
       session: async (credential) =>
         (await auth.api.getSession({ headers: new Headers(credentialHeaders(credential)) }))?.session,

@@ -28,6 +28,8 @@ export type Credential = { readonly bearer: string } | { readonly cookie: string
 export interface ContractDriver {
   /** The service's own origin. */
   readonly ownOrigin: string
+  /** Address of the approval page, without the order's id at its end. */
+  readonly approvalPage: string
   call(name: CallName, input: object, origin?: string): Promise<Outcome>
   /** The events of an order, until its end or the abort; a refusal is thrown as an {@link EventsRefused}. */
   // biome-ignore lint/suspicious/noExplicitAny: as above.

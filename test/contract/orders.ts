@@ -18,7 +18,7 @@ export function orderTests(start: StartDriver): void {
     const { json: started } = await ok(driver.call('startOrder', { kind: 'login', returnTo: '/welcome?a=1#b' }))
     expect(started).toEqual({
       orderId: expect.stringMatching(/^[A-Za-z0-9_-]{22}$/),
-      claimUrl: `${driver.ownOrigin}/cross-device/claim/${started.orderId}#token=${started.claimToken}`,
+      claimUrl: `${driver.approvalPage}/${started.orderId}#token=${started.claimToken}`,
       claimToken: expect.stringMatching(/^csc_[A-Za-z0-9_-]{43}$/),
       desktopToken: expect.stringMatching(/^csd_[A-Za-z0-9_-]{43}$/),
       kind: 'login',

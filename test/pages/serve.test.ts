@@ -1,7 +1,9 @@
-import { readdirSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import http2 from 'node:http2'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { createPages } from '../../src/http/pages.ts'
 import { silentLogger } from '../../src/log.ts'
 import { startService } from '../support/service.ts'
@@ -150,6 +152,11 @@ test('a service whose pages were never built says what to run, and starts', () =
     claimUrlTemplate: '{origin}/claim/{orderId}#{claimToken}',
     basePath: '/api/auth',
   }
+  // A build that is running has written no page yet.
+  const unfinished = mkdtempSync(join(tmpdir(), 'countersign-pages-'))
+  onTestFinished(() => rmSync(unfinished, { recursive: true }))
+  expect(createPages(settings, log, [pathToFileURL(`${unfinished}/`)])('/claim/x')).toBeDefined()
+  expect(warnings).toEqual([])
   const routeOf = createPages(settings, log, [pathToFileURL('/nowhere/at/all/')])
   expect(warnings).toEqual([expect.stringContaining('npm run build')])
   const answer = { statusCode: 0, body: '', setHeader() {}, end: (body: Buffer) => (answer.body = String(body)) }
