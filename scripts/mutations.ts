@@ -18,6 +18,7 @@ const nonceTests = ['test/sign-in/nonce.test.ts']
 const originTests = ['test/origin.test.ts']
 const sessionTests = ['test/host/sessions.test.ts']
 const orderTests = ['test/order/orders.test.ts']
+const linkTests = ['test/better-auth/linking.test.ts', 'test/sign-in/nonce.test.ts']
 const machineTests = ['test/order/order.test.ts']
 
 /** Every defence that SECURITY.md names. A new one is one more entry here, and its tests go into the table there. */
@@ -470,5 +471,112 @@ export const mutations: readonly Mutation[] = [
     find: "return new CountersignError('INVALID_REQUEST', 'The body is not valid JSON', { cause })",
     replace: "return new CountersignError('INVALID_REQUEST', String(cause), { cause })",
     tests: ['test/http/failed-calls.test.ts', 'test/e2e/robustness.test.ts'],
+  },
+
+  // 15: adding a wallet
+  {
+    row: 15,
+    takesOut: 'the key of their own that nonces for adding a wallet have',
+    file: 'src/sign-in/nonce.ts',
+    find: '`link-nonce:${nonceId}`',
+    replace: '`nonce:${nonceId}`',
+    tests: linkTests,
+  },
+  {
+    row: 15,
+    takesOut: 'the check that such a nonce is the user’s own',
+    file: 'src/sign-in/nonce.ts',
+    find: '  if (record.userId !== userId) throw nonceNotFound()\n',
+    replace: '',
+    tests: linkTests,
+  },
+  {
+    row: 15,
+    takesOut: 'the user in what a nonce must begin with to be taken',
+    file: 'src/sign-in/nonce.ts',
+    find: 'textOf(beginning(origin, userId))',
+    replace: 'textOf(beginning(origin, undefined))',
+    tests: linkTests,
+  },
+  {
+    row: 15,
+    takesOut: 'the refusal of sessions that an order made',
+    file: 'src/sign-in/link.ts',
+    find: 'if (current.session.orderId !== undefined) {',
+    replace: 'if (current.session.orderId === null) {',
+    tests: linkTests,
+  },
+  {
+    row: 15,
+    takesOut: 'the freshness of the session',
+    file: 'src/sign-in/link.ts',
+    find: '    host.requireFresh(current.session)\n',
+    replace: '',
+    tests: linkTests,
+  },
+  {
+    row: 15,
+    takesOut: 'Better Auth’s freshAge',
+    file: 'src/better-auth/endpoint-host.ts',
+    find: '>= freshAge * 1000',
+    replace: '>= 86_400_000',
+    tests: linkTests,
+  },
+  {
+    row: 15,
+    takesOut: 'the refusal of another user’s wallet',
+    file: 'src/better-auth/users.ts',
+    find: '      if (owner !== undefined && owner.id !== userId) throw walletTaken()\n',
+    replace: '',
+    tests: linkTests,
+  },
+  {
+    row: 15,
+    takesOut: 'the refusal of a wallet that another instance adds to another user meanwhile',
+    file: 'src/better-auth/users.ts',
+    find: 'throw owner !== undefined && owner.id !== userId ? walletTaken() : cause',
+    replace: 'throw cause',
+    tests: linkTests,
+  },
+  {
+    row: 15,
+    takesOut: 'the refusal of user ids that could forge a line',
+    file: 'src/sign-in/link.ts',
+    find: '  if (isPlainLine(userId)) return\n',
+    replace: '  if (isPlainLine(userId) || userId !== "") return\n',
+    tests: linkTests,
+  },
+  {
+    row: 15,
+    takesOut: 'the check that the origin that asks for such a nonce is trusted',
+    file: 'src/sign-in/link.ts',
+    find: 'const origin = origins.requireTrusted(request)',
+    replace: "const origin = request.origin ?? ''",
+    tests: linkTests,
+  },
+  {
+    row: 15,
+    takesOut: 'the check that the proof comes from the nonce’s own origin',
+    file: 'src/sign-in/link.ts',
+    find: "origins.requireSame(request, origin, 'nonce')",
+    replace: "void origins.requireSame({ ...request, origin }, origin, 'nonce')",
+    tests: linkTests,
+  },
+  {
+    row: 15,
+    takesOut: 'the check that a cookie of Better Auth comes from a trusted origin',
+    file: 'src/better-auth/endpoint-host.ts',
+    find: 'if (credential.fromCookie) originsOf(this.#ctx.context, request, this.#settings).requireTrusted(request)\n    const current',
+    replace: 'const current',
+    tests: linkTests,
+  },
+  {
+    row: 15,
+    takesOut: 'the proof',
+    file: 'src/sign-in/link.ts',
+    find: 'const identity = await prover.prove(message, proof)',
+    replace:
+      "void message, prover\n    const identity = { adapterId: 'ed25519', subject: proof.publicKeyHex, publicKeyHex: proof.publicKeyHex, address: '' }",
+    tests: linkTests,
   },
 ]

@@ -15,7 +15,7 @@ export type { NodeRequest, NodeResponse, RequestHandler } from './http/node-requ
 export { createLogger, type LogFields, type Logger, type LogLevel, type LogSink } from './log.ts'
 export type { RequestContext } from './request.ts'
 export type { NonceStore } from './sign-in/nonce.ts'
-export { openStore } from './store/open.ts'
+export { openStore, type StoreOptions } from './store/open.ts'
 export { StoreOpenError } from './store/open-error.ts'
 export type { FoundValue, Life, Store, VersionedValue } from './store/store.ts'
 export { type Ed25519Adapter, type Ed25519Framing, ed25519Adapter } from './wallet/ed25519-adapter.ts'
