@@ -30,7 +30,7 @@ function wrapped(store: Store, shared: boolean | undefined): Store {
     takeIf: (key, prefix) => store.takeIf(key, prefix),
     compareAndSet: (key, version, value, life, options) => store.compareAndSet(key, version, value, life, options),
     watch: (key, onWake) => store.watch(key, onWake),
-    addMember: (set, member, life) => store.addMember(set, member, life),
+    addMember: (set, member, life, most) => store.addMember(set, member, life, most),
     removeMember: (set, member) => store.removeMember(set, member),
     members: (set) => store.members(set),
     ping: () => store.ping(),

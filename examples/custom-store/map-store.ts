@@ -88,12 +88,18 @@ export class MapStore implements Store {
     }
   }
 
-  async addMember(set: string, member: string, life: Life): Promise<number> {
+  async addMember(set: string, member: string, life: Life, most = Number.POSITIVE_INFINITY): Promise<string[]> {
     this.#requireOpen()
+    const now = Date.now()
     const members = this.#sets.get(set) ?? new Map<string, number>()
     members.set(member, endOf(life))
     this.#sets.set(set, members)
-    return (await this.members(set)).length
+    const live = [...members].filter(([, endsAt]) => now < endsAt)
+    if (live.length <= most) return []
+    const others = live.filter(([name]) => name !== member).sort(([, a], [, b]) => a - b)
+    const soonest = others.map(([name]) => name)
+    for (const name of soonest.slice(0, Math.max(0, live.length - 2 * most))) members.delete(name)
+    return soonest.slice(0, Math.min(live.length - most, 10))
   }
 
   async removeMember(set: string, member: string): Promise<void> {

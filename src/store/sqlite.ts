@@ -28,6 +28,9 @@ const sweepIntervalMs = 5000
 /** The same while expired rows are left, in milliseconds: a pause in which the event loop serves requests. */
 const sweepPauseMs = 10
 
+/** Most members that `addMember` names, as the contract has it. */
+const maxSurplus = 10
+
 /** Most rows of each table that one sweep removes. */
 const rowsPerSweep = 200
 
@@ -228,14 +231,16 @@ class SqliteStore implements Store {
     return unwatch
   }
 
-  async addMember(set: string, member: string, life: Life): Promise<number> {
-    const now = Date.now()
+  async addMember(set: string, member: string, life: Life, most?: number): Promise<string[]> {
     const expiresAt = expiryOf(life)
-    const row = this.#step(() => {
+    if (most === undefined) {
+      this.#step(() => this.#statements.addMember.run(set, member, expiresAt))
+      return []
+    }
+    return this.#transaction(() => {
       this.#statements.addMember.run(set, member, expiresAt)
-      return this.#statements.countMembers.get(set, now)
+      return this.#surplusOf(set, member, most)
     })
-    return Number(row?.count)
   }
 
   async removeMember(set: string, member: string): Promise<void> {
@@ -258,7 +263,33 @@ class SqliteStore implements Store {
     this.#database.close()
   }
 
-  /** Runs a step. It is atomic because it is a single statement, and SQLite runs each statement as a transaction. */
+  /** The members beyond `most`, without the one that was just added; drops those beyond twice as many. */
+  #surplusOf(set: string, added: string, most: number): string[] {
+    const now = Date.now()
+    const { countMembers, soonestMembers, dropSoonestMembers } = this.#statements
+    const count = Number(countMembers.get(set, now)?.count)
+    if (count <= most) return []
+    const surplus = soonestMembers.all(set, now, added, Math.min(count - most, maxSurplus))
+    if (count > 2 * most) dropSoonestMembers.run(set, set, now, added, count - 2 * most)
+    return surplus.map((row) => String(row.member))
+  }
+
+  /** Runs several statements as one step. */
+  #transaction<T>(statements: () => T): T {
+    return this.#step(() => {
+      this.#statements.begin.run()
+      try {
+        const result = statements()
+        this.#statements.commit.run()
+        return result
+      } catch (error) {
+        if (this.#database.isTransaction) this.#statements.rollback.run()
+        throw error
+      }
+    })
+  }
+
+  /** Runs a step. A single statement is atomic, because SQLite runs each statement as a transaction. */
   #step<T>(statement: () => T): T {
     if (!this.#database.isOpen) throw unavailable('The store is closed', undefined)
     try {
@@ -291,7 +322,12 @@ class SqliteStore implements Store {
 // A statement with RETURNING is run with all(), because get() would stop it before its commit and hide a failure of
 // that.
 function prepareStatements(database: DatabaseSync): Record<StatementName, StatementSync> {
+  const soonestMembers =
+    'SELECT member FROM members WHERE set_key = ? AND expires_at > ? AND member <> ? ORDER BY expires_at LIMIT ?'
   return {
+    begin: database.prepare('BEGIN IMMEDIATE'),
+    commit: database.prepare('COMMIT'),
+    rollback: database.prepare('ROLLBACK'),
     get: database.prepare('SELECT value, version FROM entries WHERE key = ? AND expires_at > ?'),
     create: database.prepare(
       `INSERT INTO entries (key, value, version, expires_at) VALUES (?, ?, 1, ?)
@@ -309,6 +345,8 @@ function prepareStatements(database: DatabaseSync): Record<StatementName, Statem
        ON CONFLICT (set_key, member) DO UPDATE SET expires_at = excluded.expires_at`,
     ),
     countMembers: database.prepare('SELECT count(*) AS count FROM members WHERE set_key = ? AND expires_at > ?'),
+    soonestMembers: database.prepare(soonestMembers),
+    dropSoonestMembers: database.prepare(`DELETE FROM members WHERE set_key = ? AND member IN (${soonestMembers})`),
     removeMember: database.prepare('DELETE FROM members WHERE set_key = ? AND member = ?'),
     members: database.prepare('SELECT member FROM members WHERE set_key = ? AND expires_at > ?'),
     sweepEntries: database.prepare(
@@ -322,6 +360,9 @@ function prepareStatements(database: DatabaseSync): Record<StatementName, Statem
 }
 
 type StatementName =
+  | 'begin'
+  | 'commit'
+  | 'rollback'
   | 'get'
   | 'create'
   | 'take'
@@ -329,6 +370,8 @@ type StatementName =
   | 'compareAndSet'
   | 'addMember'
   | 'countMembers'
+  | 'soonestMembers'
+  | 'dropSoonestMembers'
   | 'removeMember'
   | 'members'
   | 'sweepEntries'

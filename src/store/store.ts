@@ -88,10 +88,15 @@ export interface Store {
 
   /**
    * Adds a member to a set, or starts the life of one that is in it anew, shorter or longer. Each member has a life of
-   * its own. A set needs no creation: one without members is the same as one that never existed. Resolves with the number of
-   * members that the set has now, without expired ones.
+   * its own. A set needs no creation: one without members is the same as one that never existed.
+   *
+   * `most`, a whole number from 1, bounds the set. If it now has more members than that, without expired ones, the method
+   * resolves with those beyond `most` that expire soonest: soonest first, 10 at most, and never the member that was just
+   * added. They stay in the set until they are removed, so that the caller can first end what they stand for. Beyond twice
+   * `most`, those that expire soonest leave the set in the same atomic step, whether the method resolves with them or not.
+   * Otherwise, and without `most`, it resolves with an empty list.
    */
-  addMember(set: string, member: string, life: Life): Promise<number>
+  addMember(set: string, member: string, life: Life, most?: number): Promise<string[]>
 
   /** Removes a member from a set. Does nothing if it is not in it. */
   removeMember(set: string, member: string): Promise<void>

@@ -23,6 +23,8 @@ const short: Life = { ttlMs: 30 }
 const toleranceMs = 5
 const afterShortMs = 30 + toleranceMs
 const tenYearsMs = 10 * 365 * 86_400_000
+/** Lives that are told apart however long a test takes. */
+const hours = (count: number): Life => ({ ttlMs: count * 3_600_000 })
 
 /**
  * Declares tests of everything that the contract of a {@link Store} says and that can be tested without its parts: outages,
@@ -273,6 +275,7 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
           await assert.rejects(store.compareAndSet(key, 1, 'b', life), TypeError)
           await assertHolds(store, key, 'a', 1)
           await assert.rejects(store.addMember(set, 'm', life), TypeError)
+          await assert.rejects(store.addMember(set, 'm', life, 1), TypeError)
           assert.deepEqual(await store.members(set), [])
         })
       }
@@ -461,13 +464,60 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
         assert.deepEqual(await store.members(set), ['a'])
       })
 
-      check('says how many members it has when one is added, without expired ones', async (store, other) => {
+      check('names, soonest first, the members beyond the most that expire soonest, and keeps them', async (store, other) => {
         const set = newKey()
-        assert.equal(await store.addMember(set, 'a', long), 1)
-        assert.equal(await other.addMember(set, 'b', short), 2)
-        assert.equal(await other.addMember(set, 'a', 'forever'), 2)
+        assert.deepEqual(await store.addMember(set, 'second', hours(2), 3), [])
+        assert.deepEqual(await other.addMember(set, 'forever', 'forever', 3), [])
+        assert.deepEqual(await store.addMember(set, 'third', hours(3), 3), [])
+        assert.deepEqual(await other.addMember(set, 'first', hours(1), 4), [])
+        assert.deepEqual(await store.addMember(set, 'fourth', hours(4), 3), ['first', 'second'])
+        // Added again, it expires later than another.
+        assert.deepEqual(await other.addMember(set, 'first', hours(5), 3), ['second', 'third'])
+        assert.deepEqual((await store.members(set)).sort(), ['first', 'forever', 'fourth', 'second', 'third'])
+        await store.removeMember(set, 'second')
+        assert.deepEqual(await store.addMember(set, 'fifth', hours(6), 4), ['third'])
+      })
+
+      check('names no more than ten members, and none without a most', async (store) => {
+        const set = newKey()
+        for (let i = 0; i < 15; i++) assert.deepEqual(await store.addMember(set, `m${i}`, hours(1 + i)), [])
+        const soonest = Array.from({ length: 10 }, (_, i) => `m${i}`)
+        assert.deepEqual(await store.addMember(set, 'm15', hours(16), 5 + 3), soonest.slice(0, 8))
+        assert.deepEqual(await store.addMember(set, 'm15', hours(16), 4 + 4), soonest.slice(0, 8))
+        for (let i = 16; i < 40; i++) await store.addMember(set, `m${i}`, hours(1 + i))
+        assert.deepEqual(await store.addMember(set, 'm40', hours(50), 21), soonest)
+        assert.equal((await store.members(set)).length, 41)
+      })
+
+      check('never names or drops the member that is added, however soon it expires', async (store) => {
+        const set = newKey()
+        await store.addMember(set, 'later', hours(2), 1)
+        assert.deepEqual(await store.addMember(set, 'soon', hours(1), 1), ['later'])
+        await store.addMember(set, 'last', hours(3))
+        assert.deepEqual(await store.addMember(set, 'soon', hours(1), 1), ['later', 'last'])
+        assert.deepEqual((await store.members(set)).sort(), ['last', 'soon'])
+      })
+
+      check('counts no expired member as one beyond the most', async (store) => {
+        const set = newKey()
+        await store.addMember(set, 'over', short, 1)
         await sleep(afterShortMs)
-        assert.equal(await store.addMember(set, 'c', long), 2)
+        assert.deepEqual(await store.addMember(set, 'a', long, 1), [])
+      })
+
+      check('drops beyond twice the most those that expire soonest, and no other', async (store, other) => {
+        const set = newKey()
+        for (let i = 0; i < 30; i++) await store.addMember(set, `m${i}`, hours(1 + ((i * 7) % 30)))
+        const soonest = Array.from({ length: 30 }, (_, rank) => `m${(rank * 13) % 30}`)
+        assert.deepEqual(await other.addMember(set, 'added', hours(40), 8), soonest.slice(0, 10))
+        assert.deepEqual((await store.members(set)).sort(), [...soonest.slice(15), 'added'].sort())
+      })
+
+      check('has no more than twice the most of 200 members that are added at once', async (store, other) => {
+        const set = newKey()
+        const named = await race(200, (i) => (i % 2 ? store : other).addMember(set, `m${i}`, hours(1 + i), 5))
+        assert.equal((await store.members(set)).length, 10)
+        assert.ok(named.every((each) => each.length <= 10))
       })
 
       check('keeps members apart from values of the same name and from other sets', async (store) => {

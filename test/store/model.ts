@@ -6,7 +6,8 @@ import type { Life, Store, VersionedValue } from '../../src/store/store.ts'
 /** What a store should hold, as far as the calls of one run go. */
 export interface Model {
   readonly values: Map<string, VersionedValue>
-  readonly sets: Map<string, Set<string>>
+  /** Each member of each set, with its life in milliseconds. */
+  readonly sets: Map<string, Map<string, number>>
 }
 
 /** Two handles of one store, and what the keys of one run begin with. */
@@ -76,12 +77,21 @@ function commandsOver(
         if (fits) await put(model, k, { value: text, version: version + 1 }, lasts)
       }),
     ),
-    fc.tuple(key, member, life, viaOther).map(([k, m, lasts, via]) =>
-      command(`addMember ${k} ${m} ${JSON.stringify(lasts)}`, via, async (model, store, id) => {
-        const count = await store.addMember(`${id}set:${k}`, m, lasts)
-        const set = model.sets.get(k) ?? new Set()
-        model.sets.set(k, set)
-        expect(count).toBe(set.add(m).size)
+    fc.tuple(key, member, life, fc.constantFrom(undefined, 1, 2), viaOther).map(([k, m, lasts, most, via]) =>
+      command(`addMember ${k} ${m} ${JSON.stringify([lasts, most])}`, via, async (model, store, id) => {
+        const named = await store.addMember(`${id}set:${k}`, m, lasts, most)
+        const set = model.sets.get(k) ?? new Map<string, number>()
+        model.sets.set(k, set.set(m, lasts === 'forever' ? Number.POSITIVE_INFINITY : lasts.ttlMs))
+        const others = [...set].filter(([name]) => name !== m).sort(([, a], [, b]) => a - b)
+        const beyond = (bound: number) => others.slice(0, Math.max(0, set.size - bound))
+        // Lives that are equal in the model began one after the other, and the model does not know in which order.
+        const lives = (names: string[]) => names.map((name) => set.get(name))
+        expect(new Set(named).size).toBe(named.length)
+        expect(lives(named)).toEqual(beyond(most ?? Number.POSITIVE_INFINITY).map(([, ttlMs]) => ttlMs))
+        const kept = await store.members(`${id}set:${k}`)
+        const dropped = [...set.keys()].filter((name) => !kept.includes(name) && (name !== m || lasts !== brief))
+        expect(lives(dropped).sort()).toEqual(beyond(2 * (most ?? Number.POSITIVE_INFINITY)).map(([, ttlMs]) => ttlMs))
+        for (const name of dropped) set.delete(name)
         if (lasts === brief) {
           set.delete(m)
           await sleep(afterBriefMs)
@@ -96,7 +106,7 @@ function commandsOver(
     ),
     fc.tuple(key, viaOther).map(([k, via]) =>
       command(`members ${k}`, via, async (model, store, id) => {
-        expect((await store.members(`${id}set:${k}`)).sort()).toEqual([...(model.sets.get(k) ?? [])].sort())
+        expect((await store.members(`${id}set:${k}`)).sort()).toEqual([...(model.sets.get(k)?.keys() ?? [])].sort())
       }),
     ),
   ]

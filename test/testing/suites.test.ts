@@ -197,12 +197,64 @@ describeDefects<Store>('stores', storeSuite, [
     (store) => ({ addMember: (set, member) => store.addMember(set, member, 'forever') }),
   ],
   [
-    'a number of members that is always one',
-    'a set says how many members it has when one is added, without expired ones',
+    'sets that grow without end',
+    'a set has no more than twice the most of 200 members that are added at once',
+    (store) => ({ addMember: (set, member, life) => store.addMember(set, member, life) }),
+  ],
+  [
+    'members that are named latest first',
+    'a set names, soonest first, the members beyond the most that expire soonest, and keeps them',
     (store) => ({
-      async addMember(set, member, life) {
-        await store.addMember(set, member, life)
-        return 1
+      addMember: async (set, member, life, most) => (await store.addMember(set, member, life, most)).reverse(),
+    }),
+  ],
+  [
+    'members that are removed as they are named',
+    'a set names, soonest first, the members beyond the most that expire soonest, and keeps them',
+    (store) => ({
+      async addMember(set, member, life, most) {
+        const named = await store.addMember(set, member, life, most)
+        for (const each of named) await store.removeMember(set, each)
+        return named
+      },
+    }),
+  ],
+  [
+    'a member that is named as it is added',
+    'a set never names or drops the member that is added, however soon it expires',
+    (store) => ({
+      async addMember(set, member, life, most) {
+        const named = await store.addMember(set, member, life, most)
+        return named.length === 0 ? [] : [member]
+      },
+    }),
+  ],
+  [
+    'more members than ten at a time',
+    'a set names no more than ten members, and none without a most',
+    (store) => ({
+      async addMember(set, member, life, most) {
+        const named = await store.addMember(set, member, life, most)
+        return named.length < 10 ? named : [...named, 'm10']
+      },
+    }),
+  ],
+  [
+    'a bound that expired members count against',
+    'a set counts no expired member as one beyond the most',
+    (store) => ({ addMember: (set, member, _life, most) => store.addMember(set, member, 'forever', most) }),
+  ],
+  [
+    'any members that are dropped',
+    'a set drops beyond twice the most those that expire soonest, and no other',
+    (store) => ({
+      async addMember(set, member, life, most) {
+        const named = await store.addMember(set, member, life)
+        const members = await store.members(set)
+        if (most !== undefined) {
+          for (const each of members.slice(0, members.length - 2 * most)) await store.removeMember(set, each)
+        }
+        return named
       },
     }),
   ],

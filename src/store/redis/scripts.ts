@@ -12,6 +12,14 @@ export interface Change {
   readonly wake: boolean
 }
 
+/** An addition to a set, as `Store.addMember` describes it. */
+export interface Addition {
+  readonly member: string
+  /** Undefined means forever. */
+  readonly ttlMs: number | undefined
+  readonly most: number | undefined
+}
+
 const compareAndSet = defineScript({
   SCRIPT: `
 local stored = redis.call('GET', KEYS[1])
@@ -57,18 +65,26 @@ local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2]
 if last == 'inf' then redis.call('PERSIST', KEYS[1]) elseif last then redis.call('PEXPIREAT', KEYS[1], last) end`
 
 const addMember = defineScript({
+  // The member is taken out first, so that those beyond the most are found among the others.
   SCRIPT: `${now}
 ${removeExpired}
+local surplus = {}
+local most = tonumber(ARGV[3])
+if most then
+  redis.call('ZREM', KEYS[1], ARGV[1])
+  local count = redis.call('ZCARD', KEYS[1]) + 1
+  if count > most then surplus = redis.call('ZRANGE', KEYS[1], 0, math.min(count - most, 10) - 1) end
+  if count > 2 * most then redis.call('ZREMRANGEBYRANK', KEYS[1], 0, count - 2 * most - 1) end
+end
 local expiry = ARGV[2] == '' and 'inf' or string.format('%.0f', now + ARGV[2])
-redis.call('ZADD', KEYS[1], expiry, ARGV[1])
-local count = redis.call('ZCARD', KEYS[1])${expireWithLastMember}
-return count`,
+redis.call('ZADD', KEYS[1], expiry, ARGV[1])${expireWithLastMember}
+return surplus`,
   NUMBER_OF_KEYS: 1,
-  parseCommand(parser: CommandParser, set: string, member: string, ttlMs: number | undefined) {
+  parseCommand(parser: CommandParser, set: string, added: Addition) {
     parser.pushKey(set)
-    parser.push(member, ttlText(ttlMs))
+    parser.push(added.member, ttlText(added.ttlMs), added.most === undefined ? '' : String(added.most))
   },
-  transformReply: (reply: number) => reply,
+  transformReply: (reply: string[]) => reply,
 })
 
 const removeMember = defineScript({

@@ -107,9 +107,9 @@ class RedisStore implements Store {
     }
   }
 
-  async addMember(set: string, member: string, life: Life): Promise<number> {
-    const ttlMs = ttlMsOf(life)
-    return this.#run(set, (client, name) => client.addMember(name, member, ttlMs))
+  async addMember(set: string, member: string, life: Life, most?: number): Promise<string[]> {
+    const added = { member, ttlMs: ttlMsOf(life), most }
+    return this.#run(set, (client, name) => client.addMember(name, added))
   }
 
   async removeMember(set: string, member: string): Promise<void> {
