@@ -5,6 +5,9 @@ import { hashToken, type Keyring, newToken, tokenMatches } from '../token.ts'
 import type { Session } from './host.ts'
 import { orderSessionEnded } from './refusals.ts'
 
+/** What a new session is made of. */
+type SessionDetails = Omit<Session, 'id' | 'createdAt' | 'expiresAt'>
+
 /** Lifetimes of sessions. */
 export interface SessionSettings {
   /** Lifetime of an unused session, in seconds. Using it extends it. */
@@ -29,14 +32,21 @@ const extendAfter = 0.1
  */
 const endedMs = 10 * 60_000
 
-/** Most live sessions of a user. One more ends the oldest. */
+/** Most live sessions of a user. One more ends the one that expires soonest. */
 const maxSessionsPerUser = 100
+
+/** What takes the place of a session that has ended. */
+const endedMark = JSON.stringify({ v: sessionVersion, ended: true } satisfies SessionRecord)
 
 /**
  * Sessions kept in a store.
  *
  * A token is `<random>.<HMAC>`. One that this server did not sign never reaches the store. A session's id is made from
  * a hash of the random part, so that one read finds the session of a token, and a session can be ended by its id.
+ *
+ * The list of a user's sessions is a set of their ids. A session is stored before its id is in the list, and the id is taken
+ * off the list after the session has ended. So a crash leaves an id too many in the list, or a session whose token nobody
+ * got; the store bounds the list, and whoever finds the id of a session that is over takes it off.
  */
 export class Sessions {
   readonly #settings: SessionSettings
@@ -53,10 +63,16 @@ export class Sessions {
    * Creates a session. `secretPart` is the token's text before the dot, random by default. A second call with the same
    * one returns the session that the first made, or rejects with ORDER_FINALIZED if that has ended in the meantime.
    */
-  async create(
-    details: Omit<Session, 'id' | 'createdAt' | 'expiresAt'>,
-    secretPart: string = newToken('session'),
-  ): Promise<{ token: string; session: Session }> {
+  async create(details: SessionDetails, secretPart?: string): Promise<{ token: string; session: Session }> {
+    for (;;) {
+      const made = await this.#make(details, secretPart ?? newToken('session'))
+      if (made !== undefined) return made
+      if (secretPart !== undefined) throw orderSessionEnded()
+    }
+  }
+
+  /** Makes or finds the session of a secret part. Resolves with undefined if it has ended. */
+  async #make(details: SessionDetails, secretPart: string): Promise<{ token: string; session: Session } | undefined> {
     const id = sessionIdOf(secretPart)
     const token = `${secretPart}.${this.#keyring.sign('session token', secretPart)}`
     const createdAt = Date.now()
@@ -64,20 +80,21 @@ export class Sessions {
     const session: Session = { id, ...details, createdAt, expiresAt }
     const record: SessionRecord = { v: sessionVersion, session, tokenHash: hashToken(secretPart) }
     const life = { ttlMs: expiresAt - createdAt }
+    const list = indexOf(session.userId)
     // Sent together. The token is returned once both are stored, so no list misses a session that is in use.
-    const [count, created] = await Promise.all([
-      this.#store.addMember(indexOf(session.userId), id, life),
+    const [created, surplus] = await Promise.all([
       this.#store.create(keyOf(id), JSON.stringify(record), life),
+      this.#store.addMember(list, id, life, maxSessionsPerUser),
     ])
     if (created) {
-      if (count > maxSessionsPerUser) await this.#endOldest(session.userId)
+      // One that cannot be ended now stays in the list, and the next sign-in ends it.
+      await Promise.allSettled(surplus.map((each) => this.#endListed(session.userId, each)))
       return { token, session }
     }
     const existing = await this.#read(id)
-    if (existing === undefined) {
-      throw orderSessionEnded()
-    }
-    return { token, session: existing.session }
+    if (existing !== undefined) return { token, session: existing.session }
+    await this.#store.removeMember(list, id)
+    return undefined
   }
 
   /** The live session of a token, or `undefined`. Changes nothing. */
@@ -94,18 +111,23 @@ export class Sessions {
     const record: SessionRecord = { v: sessionVersion, session: extended, tokenHash: found.tokenHash }
     const life = { ttlMs: extended.expiresAt - Date.now() }
     // The list first: a list that contains an expired session is harmless, one that misses a live session is not.
-    await this.#store.addMember(indexOf(extended.userId), extended.id, life)
+    await this.#store.addMember(indexOf(extended.userId), extended.id, life, maxSessionsPerUser)
     const replaced = await this.#store.compareAndSet(keyOf(extended.id), found.version, JSON.stringify(record), life)
     if (replaced) return { session: extended, extended: true }
     // Another request was faster, and extended the session or ended it.
     const fresh = await this.find(token)
-    return fresh === undefined ? undefined : { session: fresh, extended: false }
+    if (fresh !== undefined) return { session: fresh, extended: false }
+    await this.#store.removeMember(indexOf(extended.userId), extended.id)
+    return undefined
   }
 
   /** The live sessions of a user, newest first. */
   async list(userId: string): Promise<Session[]> {
     const ids = await this.#store.members(indexOf(userId))
     const found = await Promise.all(ids.map((id) => this.#read(id)))
+    const over = ids.filter((_, index) => found[index] === undefined)
+    // The list that was read is right without this; if it fails, the next one does it.
+    await Promise.allSettled(over.map((id) => this.#endListed(userId, id)))
     return found
       .filter((one) => one !== undefined)
       .map(({ session }) => session)
@@ -117,22 +139,27 @@ export class Sessions {
   async end(userId: string, id: string): Promise<boolean> {
     for (;;) {
       const found = await this.#read(id)
-      if (found === undefined || found.session.userId !== userId) return false
+      if (found === undefined) {
+        await this.#store.removeMember(indexOf(userId), id)
+        return false
+      }
+      if (found.session.userId !== userId) return false
       // A mark takes its place, so that a request in flight can neither extend the session nor make it again.
-      const ended: SessionRecord = { v: sessionVersion, ended: true }
-      const marked = await this.#store.compareAndSet(keyOf(id), found.version, JSON.stringify(ended), {
-        ttlMs: endedMs,
-      })
+      const marked = await this.#store.compareAndSet(keyOf(id), found.version, endedMark, { ttlMs: endedMs })
       if (!marked) continue
       await this.#store.removeMember(indexOf(userId), id)
       return true
     }
   }
 
-  /** Ends the oldest sessions of a user beyond the limit, so that listing them stays cheap. */
-  async #endOldest(userId: string): Promise<void> {
-    const oldest = (await this.list(userId)).slice(maxSessionsPerUser)
-    await Promise.all(oldest.map(({ id }) => this.end(userId, id)))
+  /**
+   * Ends a session that is in its user's list, whether it is still there or not. One that is not can be on its way to the
+   * store, if that is a cluster, whose servers answer in any order. The mark keeps it from arriving, because it would be in
+   * force and in no list.
+   */
+  async #endListed(userId: string, id: string): Promise<void> {
+    await this.#store.create(keyOf(id), endedMark, { ttlMs: endedMs })
+    await this.end(userId, id)
   }
 
   #extend(session: Session): Session | undefined {

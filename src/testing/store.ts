@@ -464,19 +464,22 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
         assert.deepEqual(await store.members(set), ['a'])
       })
 
-      check('names, soonest first, the members beyond the most that expire soonest, and keeps them', async (store, other) => {
-        const set = newKey()
-        assert.deepEqual(await store.addMember(set, 'second', hours(2), 3), [])
-        assert.deepEqual(await other.addMember(set, 'forever', 'forever', 3), [])
-        assert.deepEqual(await store.addMember(set, 'third', hours(3), 3), [])
-        assert.deepEqual(await other.addMember(set, 'first', hours(1), 4), [])
-        assert.deepEqual(await store.addMember(set, 'fourth', hours(4), 3), ['first', 'second'])
-        // Added again, it expires later than another.
-        assert.deepEqual(await other.addMember(set, 'first', hours(5), 3), ['second', 'third'])
-        assert.deepEqual((await store.members(set)).sort(), ['first', 'forever', 'fourth', 'second', 'third'])
-        await store.removeMember(set, 'second')
-        assert.deepEqual(await store.addMember(set, 'fifth', hours(6), 4), ['third'])
-      })
+      check(
+        'names, soonest first, the members beyond the most that expire soonest, and keeps them',
+        async (store, other) => {
+          const set = newKey()
+          assert.deepEqual(await store.addMember(set, 'second', hours(2), 3), [])
+          assert.deepEqual(await other.addMember(set, 'forever', 'forever', 3), [])
+          assert.deepEqual(await store.addMember(set, 'third', hours(3), 3), [])
+          assert.deepEqual(await other.addMember(set, 'first', hours(1), 4), [])
+          assert.deepEqual(await store.addMember(set, 'fourth', hours(4), 3), ['first', 'second'])
+          // Added again, it expires later than another.
+          assert.deepEqual(await other.addMember(set, 'first', hours(5), 3), ['second', 'third'])
+          assert.deepEqual((await store.members(set)).sort(), ['first', 'forever', 'fourth', 'second', 'third'])
+          await store.removeMember(set, 'second')
+          assert.deepEqual(await store.addMember(set, 'fifth', hours(6), 4), ['third'])
+        },
+      )
 
       check('names no more than ten members, and none without a most', async (store) => {
         const set = newKey()

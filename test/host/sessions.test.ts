@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { CountersignError } from '../../src/errors.ts'
 import { Sessions } from '../../src/host/sessions.ts'
 import { openStore } from '../../src/store/open.ts'
-import { Keyring, newToken } from '../../src/token.ts'
+import { hashToken, Keyring, newToken } from '../../src/token.ts'
 
 const day = 86_400_000
 const details = { userId: 'u', adapterId: 'nimiq', publicKeyHex: 'ab', address: 'NQ', ip: '', userAgent: '' }
@@ -155,13 +156,149 @@ describe('the same secret part', () => {
   })
 })
 
-test('a user has a hundred sessions at most: a further one ends the oldest', async () => {
-  const { sessions } = await make()
-  const first = await sessions.create(details)
-  for (let i = 0; i < 100; i++) {
-    vi.setSystemTime(Date.now() + 1)
-    await sessions.create(details)
-  }
-  expect(await sessions.list('u')).toHaveLength(100)
-  expect(await sessions.find(first.token)).toBeUndefined()
+describe('the hundredth session of a user and what is beyond it', () => {
+  test('a further one ends the one that expires soonest, and reads no list', async () => {
+    const { sessions, store } = await make()
+    const made: Awaited<ReturnType<Sessions['create']>>[] = []
+    for (let i = 0; i < 100; i++) {
+      vi.setSystemTime(Date.now() + 60_000)
+      made.push(await sessions.create(details))
+    }
+    // The first three were used since, so they expire last; the fourth expires soonest.
+    vi.setSystemTime(Date.now() + day)
+    for (const { token } of made.slice(0, 3)) expect(await sessions.use(token)).toMatchObject({ extended: true })
+    const members = vi.spyOn(store, 'members')
+    const further = [await sessions.create(details), await sessions.create(details)]
+    expect(members).not.toHaveBeenCalled()
+    const ended = made.slice(3, 5)
+    for (const { token } of ended) expect(await sessions.find(token)).toBeUndefined()
+    const live = [...made.filter((one) => !ended.includes(one)), ...further].map(({ session }) => session.id)
+    expect((await sessions.list('u')).map(({ id }) => id).sort()).toEqual(live.sort())
+    expect(live).toHaveLength(100)
+  })
+
+  test('one that expires before all others is not ended by its own sign-in', async () => {
+    const { sessions, store } = await make()
+    for (let i = 0; i < 100; i++) await sessions.create(details)
+    const brief = new Sessions({ ttlSeconds: 60, absoluteTtlSeconds: 60 }, store, new Keyring(['first '.repeat(6)]))
+    const { token } = await brief.create(details)
+    expect(await sessions.find(token)).toBeDefined()
+    expect(await sessions.list('u')).toHaveLength(100)
+  })
+
+  test('300 at once leave no session in force that is not in the list, and the next ones end what is too much', async () => {
+    const { sessions } = await make()
+    const made = await Promise.all(Array.from({ length: 300 }, () => sessions.create(details)))
+    const listed = new Set((await sessions.list('u')).map(({ id }) => id))
+    expect(listed.size).toBeLessThanOrEqual(200)
+    const inForce = await Promise.all(made.map(({ token }) => sessions.find(token)))
+    expect(inForce.filter((session) => session !== undefined && !listed.has(session.id))).toEqual([])
+    for (let i = 0; i < 12; i++) await sessions.create(details)
+    expect(await sessions.list('u')).toHaveLength(100)
+  })
+})
+
+describe('the list', () => {
+  const list = `sessions:${hashToken('u')}`
+  const down = () => Promise.reject(new CountersignError('STORE_UNAVAILABLE', 'The store does not answer'))
+
+  test('has no member left of 2,500 orders that were finalized, signed out and finalized again', async () => {
+    const { sessions, store } = await make()
+    for (let i = 0; i < 2500; i++) {
+      const secretPart = newToken('session')
+      const { session } = await sessions.create(details, secretPart)
+      expect(await sessions.end('u', session.id)).toBe(true)
+      await expect(sessions.create(details, secretPart)).rejects.toMatchObject({ reason: 'ORDER_FINALIZED' })
+    }
+    expect(await store.members(list)).toEqual([])
+  })
+
+  test('has an extended session for its new life', async () => {
+    const { sessions } = await make()
+    const { token, session } = await sessions.create(details)
+    vi.setSystemTime(Date.now() + day)
+    await sessions.use(token)
+    vi.setSystemTime(session.expiresAt + day / 2)
+    expect(await sessions.list('u')).toMatchObject([{ id: session.id }])
+    expect(await sessions.end('u', session.id)).toBe(true)
+    expect(await sessions.find(token)).toBeUndefined()
+  })
+
+  test('loses a session that is over as soon as it is read', async () => {
+    const { sessions, store } = await make()
+    const { session } = await sessions.create(details)
+    await store.addMember(list, 'never-stored', { ttlMs: 60_000 })
+    const gone = await sessions.create(details)
+    await store.take(`session:${gone.session.id}`)
+    expect(await sessions.list('u')).toEqual([session])
+    expect(await store.members(list)).toEqual([session.id])
+  })
+
+  test('is read although what is over cannot be taken off it', async () => {
+    const { sessions, store } = await make()
+    const { session } = await sessions.create(details)
+    await store.addMember(list, 'over', { ttlMs: 60_000 })
+    vi.spyOn(store, 'create').mockImplementationOnce(down)
+    expect(await sessions.list('u')).toEqual([session])
+    expect(await store.members(list)).toHaveLength(2)
+  })
+
+  test('loses a session that is gone when it is ended', async () => {
+    const { sessions, store } = await make()
+    const { session } = await sessions.create(details)
+    await store.take(`session:${session.id}`)
+    expect(await sessions.end('u', session.id)).toBe(false)
+    expect(await store.members(list)).toEqual([])
+  })
+
+  test('does not get back a session that is ended while a request extends it', async () => {
+    const { sessions, store } = await make()
+    const { token, session } = await sessions.create(details)
+    vi.setSystemTime(Date.now() + 2 * day)
+    const addMember = store.addMember.bind(store)
+    vi.spyOn(store, 'addMember').mockImplementationOnce(async (...args) => {
+      expect(await sessions.end('u', session.id)).toBe(true)
+      return await addMember(...args)
+    })
+    expect(await sessions.use(token)).toBeUndefined()
+    expect(await store.members(list)).toEqual([])
+  })
+
+  test.each(['create', 'removeMember'] as const)('is bounded although every %s fails', async (step) => {
+    const { sessions, store } = await make()
+    const failing = vi.spyOn(store, step)
+    for (let i = 0; i < 300; i++) {
+      vi.setSystemTime(Date.now() + 1)
+      failing.mockImplementation(down)
+      const made = await sessions.create(details).catch(() => undefined)
+      if (made !== undefined) await sessions.end('u', made.session.id).catch(() => undefined)
+      failing.mockReset()
+      expect((await store.members(list)).length).toBeLessThanOrEqual(200)
+    }
+    expect(await sessions.list('u')).toEqual([])
+    expect(await store.members(list)).toEqual([])
+  })
+
+  test('never misses a session that arrives in the store after its place in the list', async () => {
+    const { sessions, store } = await make()
+    // As in a cluster, whose servers answer in any order: the list is read, and found to name a session that is not there.
+    const create = store.create.bind(store)
+    const late = async (...args: Parameters<typeof create>) => {
+      await new Promise((resolve) => setImmediate(resolve))
+      expect(await sessions.list('u')).toEqual([])
+      return await create(...args)
+    }
+    vi.spyOn(store, 'create').mockImplementationOnce(late)
+    const { token, session } = await sessions.create(details)
+    expect(await sessions.find(token)).toEqual(session)
+    expect(await sessions.list('u')).toEqual([session])
+
+    vi.spyOn(store, 'create').mockImplementationOnce(async (...args) => {
+      await sessions.end('u', session.id)
+      return await late(...args)
+    })
+    const secretPart = newToken('session')
+    await expect(sessions.create(details, secretPart)).rejects.toMatchObject({ reason: 'ORDER_FINALIZED' })
+    expect(await store.members(list)).toEqual([])
+  })
 })
