@@ -7,18 +7,18 @@ export interface OriginRules {
   readonly enforce: boolean
   /** The service's own origin. */
   readonly own: string
-  /** Origins that may ask for a nonce, start an order, and use a session cookie. */
-  readonly trusted: readonly string[]
+  /** Origins that may ask for a nonce, start an order, and use a session cookie; or a function that knows them. */
+  readonly trusted: readonly string[] | ((origin: string) => boolean)
 }
 
 /** Decides which origins may do what. Each refusal names the origin that was seen and the setting to change. */
 export class OriginPolicy {
   #rules: OriginRules
-  #trusted: ReadonlySet<string>
+  #trusts: (origin: string) => boolean
 
   constructor(rules: OriginRules) {
     this.#rules = rules
-    this.#trusted = new Set(rules.trusted)
+    this.#trusts = predicateOf(rules.trusted)
   }
 
   /**
@@ -26,12 +26,20 @@ export class OriginPolicy {
    */
   replaceRules(rules: OriginRules): void {
     this.#rules = rules
-    this.#trusted = new Set(rules.trusted)
+    this.#trusts = predicateOf(rules.trusted)
   }
 
   /** Whether an origin is one of the trusted origins, enforced or not. */
   isTrusted(origin: string | undefined): origin is string {
-    return origin !== undefined && this.#trusted.has(origin)
+    return origin !== undefined && this.#trusts(origin)
+  }
+
+  /**
+   * Whether a nonce or an order that was made for this origin may be used: the origin is one of the trusted ones now. If
+   * origins are not enforced, any is.
+   */
+  accepts(origin: string): boolean {
+    return !this.#rules.enforce || this.isTrusted(origin)
   }
 
   /**
@@ -78,6 +86,12 @@ export class OriginPolicy {
       },
     )
   }
+}
+
+function predicateOf(trusted: OriginRules['trusted']): (origin: string) => boolean {
+  if (typeof trusted === 'function') return trusted
+  const origins = new Set(trusted)
+  return (origin) => origins.has(origin)
 }
 
 function metadataOf({ origin, originSource }: RequestContext): ErrorMetadata {

@@ -6,6 +6,7 @@ import { Nonces } from '../src/sign-in/nonce.ts'
 import { openStore } from '../src/store/open.ts'
 import type { Store } from '../src/store/store.ts'
 import { Keyring } from '../src/token.ts'
+import { from } from './order/support.ts'
 
 const identity = { adapterId: 'nimiq', subject: '11', publicKeyHex: '11', address: 'NQ' }
 const newer = /version 2 of a newer Countersign; this release reads versions up to 1: upgrade this instance/
@@ -15,11 +16,11 @@ async function open() {
   onTestFinished(() => store.close())
   const sessions = new Sessions({ ttlSeconds: 60, absoluteTtlSeconds: 60 }, store, new Keyring(['secret']))
   const settings = { syncAddressToUser: false, syncPublicKeyToUser: false, secureCookie: () => false }
-  const origins = new OriginPolicy({ enforce: true, own: 'https://a.example', trusted: [] })
+  const origins = new OriginPolicy({ enforce: true, own: 'https://a.example', trusted: ['https://a.example'] })
   const host = new StandaloneHost(settings, store, sessions, origins)
   const nonces = new Nonces({ appName: 'App', ttlSeconds: 60 }, store)
   const details = { userId: 'user', adapterId: 'nimiq', publicKeyHex: '11', address: 'NQ', ip: '', userAgent: '' }
-  return { store, sessions, host, nonces, details }
+  return { store, sessions, host, nonces, origins, details }
 }
 
 /** Gives a stored value another version, as another release would have written it. */
@@ -32,13 +33,14 @@ async function rewrite(store: Store, key: string, version: number | undefined): 
 }
 
 test('a nonce of a newer release is refused in words that say what to do; one without a version is read', async () => {
-  const { store, nonces } = await open()
+  const { store, nonces, origins } = await open()
+  const request = from('https://a.example')
   const { nonceId } = await nonces.issue('https://a.example')
   await rewrite(store, `nonce:${nonceId}`, 2)
-  await expect(nonces.consume(nonceId, 'https://a.example', () => {})).rejects.toThrow(newer)
+  await expect(nonces.consume(nonceId, request, origins)).rejects.toThrow(newer)
   const older = await nonces.issue('https://a.example')
   await rewrite(store, `nonce:${older.nonceId}`, undefined)
-  expect((await nonces.consume(older.nonceId, 'https://a.example', () => {})).nonceId).toBe(older.nonceId)
+  expect((await nonces.consume(older.nonceId, request, origins)).nonceId).toBe(older.nonceId)
 })
 
 test('a session of a newer release is refused in words that say what to do; one without a version is read', async () => {

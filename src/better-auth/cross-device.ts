@@ -18,7 +18,7 @@ import { CountersignError } from '../errors.ts'
 import { orderInput } from '../http/rest/input.ts'
 import { Orders } from '../order/orders.ts'
 import { storedOrders } from '../order/records.ts'
-import { bearerToken, type RequestContext } from '../request.ts'
+import { bearerToken } from '../request.ts'
 import { orderPaths } from '../rest-paths.ts'
 import type { ServiceHandlers } from '../rpc/methods.ts'
 import { orderHandlers } from '../rpc/order-service.ts'
@@ -79,7 +79,7 @@ export function crossDevice({ store, ...options }: CrossDeviceOptions = {}) {
   const stored = store === undefined ? undefined : storedOrders(store)
   const pages = settings.pages ? new ApprovalPage() : undefined
 
-  const handlersOf = (ctx: GenericEndpointContext, request: RequestContext): OrderHandlers => {
+  const handlersOf = (ctx: GenericEndpointContext): OrderHandlers => {
     const { context } = ctx
     const { orderTtlSeconds, confirmationCode, prover } = settings
     const ownPage = pages !== undefined && options.claimUrlTemplate === undefined
@@ -95,7 +95,7 @@ export function crossDevice({ store, ...options }: CrossDeviceOptions = {}) {
         records: stored ?? new DatabaseOrders(context, watchers, sweeping),
         keyring: keyringOf(context),
         prover,
-        origins: originsOf(context, request, settings),
+        origins: originsOf(context, settings),
         host: new EndpointHost(ctx, settings),
         // Better Auth does not tell its plugins when its server stops.
         shutdown: new AbortController().signal,
@@ -110,7 +110,7 @@ export function crossDevice({ store, ...options }: CrossDeviceOptions = {}) {
     input: unknown,
   ): Promise<Answer> => {
     const request = requestOf(ctx)
-    const handlers = handlersOf(ctx, request)
+    const handlers = handlersOf(ctx)
     // The name pairs an RPC with its handler; TypeScript cannot see it.
     return await answer(ctx, request, OrderService.method[name] as DescMethodUnary, handlers[name] as never, input)
   }
@@ -176,7 +176,7 @@ export function crossDevice({ store, ...options }: CrossDeviceOptions = {}) {
         { method: 'GET', query: bodyOf<OrderQuery>() },
         async (ctx): Promise<Response> => {
           const request = requestOf(ctx)
-          const { watchOrder } = handlersOf(ctx, request)
+          const { watchOrder } = handlersOf(ctx)
           return await eventsResponse(ctx, request, watchOrder, orderQuery(ctx, 'desktopToken'))
         },
       ),

@@ -58,7 +58,7 @@ export class EndpointHost implements LinkingHost {
     if (credential === undefined) {
       throw sessionRequired()
     }
-    if (credential.fromCookie) originsOf(this.#ctx.context, request, this.#settings).requireTrusted(request)
+    if (credential.fromCookie) originsOf(this.#ctx.context, this.#settings).requireTrusted(request)
     const current = await guarded(() => getAuthoritativeSessionFromCtx(this.#ctx))
     // The session found must be that of the request's own credential: an invalid bearer token does not fall back on the
     // cookie.
@@ -71,7 +71,7 @@ export class EndpointHost implements LinkingHost {
   async signOut(request: RequestContext): Promise<readonly string[]> {
     const credential = credentialOf(this.#ctx, request)
     if (credential === undefined) return []
-    if (credential.fromCookie) originsOf(this.#ctx.context, request, this.#settings).requireTrusted(request)
+    if (credential.fromCookie) originsOf(this.#ctx.context, this.#settings).requireTrusted(request)
     const token = unsignedToken(credential.signed, this.#ctx.context)
     if (token !== undefined) await guarded(() => this.#sessions.end(token))
     // A caller that names a token means that one: the browser's cookie, which may be another session's, is left alone.

@@ -19,11 +19,13 @@ export function requestOf(ctx: GenericEndpointContext): RequestContext {
   return withParts(context, { ip: getIP(ctx.request ?? headers, options) ?? undefined })
 }
 
-/** The origins of a request: Better Auth's trusted ones, its patterns included, and those of the plugin itself. */
-export function originsOf(context: AuthContext, request: RequestContext, settings: WalletSettings): OriginPolicy {
-  const { origin } = request
-  const known = origin !== undefined && context.isTrustedOrigin(origin)
-  const trusted = [...(known ? [origin] : []), ...(settings.trustedOrigins ?? [])]
+/**
+ * The origins that count for a request: Better Auth's trusted ones, its patterns included, and those of the plugin itself. If
+ * Better Auth has a function for them, they are what it returned for this request.
+ */
+export function originsOf(context: AuthContext, settings: WalletSettings): OriginPolicy {
+  const own = new Set(settings.trustedOrigins)
+  const trusted = (origin: string): boolean => context.isTrustedOrigin(origin) || own.has(origin)
   return new OriginPolicy({ enforce: settings.enforceOrigin, own: ownOrigin(context), trusted })
 }
 

@@ -8,7 +8,6 @@ import {
 import type { NonceChallenge, SignInResult } from '../client/types.ts'
 import type { CountersignOptions } from '../config.ts'
 import type { Host } from '../host/host.ts'
-import type { RequestContext } from '../request.ts'
 import { linkPath, signInPaths } from '../rest-paths.ts'
 import { signInHandlers } from '../rpc/sign-in-service.ts'
 import { WalletLinks, type WalletLinksParts } from '../sign-in/link.ts'
@@ -52,8 +51,8 @@ type ProofBody = { readonly nonceId: string } & Proof
 export function walletSignIn(options: WalletSignInOptions = {}) {
   const settings = walletSettings(options)
   const { endpointPrefix } = settings
-  const handlersOf = (ctx: GenericEndpointContext, request: RequestContext) => {
-    const parts = partsOf(ctx, request, settings)
+  const handlersOf = (ctx: GenericEndpointContext) => {
+    const parts = partsOf(ctx, settings)
     const { appName, nonces, prover, origins, host } = parts
     return signInHandlers(new SignIn(appName, nonces, prover, origins, host), new WalletLinks(parts))
   }
@@ -69,7 +68,7 @@ export function walletSignIn(options: WalletSignInOptions = {}) {
         { method: 'POST', body: bodyOf<NonceBody | undefined>(), metadata: { noStore: true } },
         async (ctx): Promise<NonceChallenge> => {
           const request = requestOf(ctx)
-          const { issueNonce } = handlersOf(ctx, request)
+          const { issueNonce } = handlersOf(ctx)
           return await answer(ctx, request, SignInService.method.issueNonce, issueNonce, ctx.body)
         },
       ),
@@ -78,7 +77,7 @@ export function walletSignIn(options: WalletSignInOptions = {}) {
         { method: 'POST', body: bodyOf<ProofBody>(), metadata: { noStore: true } },
         async (ctx): Promise<SignInResult> => {
           const request = requestOf(ctx)
-          const { verifySignIn } = handlersOf(ctx, request)
+          const { verifySignIn } = handlersOf(ctx)
           return await answer(ctx, request, SignInService.method.verifySignIn, verifySignIn, ctx.body)
         },
       ),
@@ -88,7 +87,7 @@ export function walletSignIn(options: WalletSignInOptions = {}) {
         async (ctx): Promise<LinkedWallet> => {
           const request = requestOf(ctx)
           const handle = async ({ nonceId, ...proof }: VerifySignInRequest): Promise<LinkedWallet> => {
-            const links = new WalletLinks(partsOf(ctx, request, settings))
+            const links = new WalletLinks(partsOf(ctx, settings))
             const { identity } = await links.link(nonceId, proof, request)
             const { adapterId, publicKeyHex, address } = identity
             return { ok: true, adapterId, publicKeyHex, address }
@@ -117,7 +116,7 @@ export function walletSignIn(options: WalletSignInOptions = {}) {
   }
 }
 
-function partsOf(ctx: GenericEndpointContext, request: RequestContext, settings: WalletSettings): WalletLinksParts {
+function partsOf(ctx: GenericEndpointContext, settings: WalletSettings): WalletLinksParts {
   const { context } = ctx
   const appName = appNameOf(settings, context)
   const nonceStore = settings.nonceStore ?? verificationNonces(context)
@@ -127,7 +126,7 @@ function partsOf(ctx: GenericEndpointContext, request: RequestContext, settings:
     appName,
     nonces,
     prover,
-    origins: originsOf(context, request, settings),
+    origins: originsOf(context, settings),
     host: new EndpointHost(ctx, settings),
   }
 }

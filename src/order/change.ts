@@ -97,7 +97,7 @@ function wrongCode(order: OrderRecord): CountersignError {
   })
 }
 
-/** A refusal with its message for people. */
-export function refused(reason: OrderRefusal): CountersignError {
-  return new CountersignError(reason, messages[reason])
+/** A refusal with its message for people. `cause` is for the log. */
+export function refused(reason: OrderRefusal, cause?: Error): CountersignError {
+  return new CountersignError(reason, messages[reason], { cause })
 }

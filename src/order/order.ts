@@ -45,6 +45,8 @@ export interface OrderRecord {
 
   /** The origin that started it. */
   readonly origin: string
+  /** Name of the application that it was started at. Absent from the records of releases that did not store it. */
+  readonly appName?: string
   /** The desktop that started it. Fields are empty if unknown. */
   readonly requester: { readonly ip: string; readonly userAgent: string }
   /** Id of the adapter that the proof must come from. Absent: any configured adapter. */

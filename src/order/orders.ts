@@ -1,5 +1,6 @@
 import type { ChallengeAction } from '../challenge.ts'
 import { CountersignError } from '../errors.ts'
+import { whyForeign } from '../foreign-record.ts'
 import type { Host, IssuedSession } from '../host/host.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
 import type { RequestContext } from '../request.ts'
@@ -109,7 +110,8 @@ export interface DesktopInput {
  * Cross-device orders: a phone approves with its wallet what a desktop started.
  *
  * Each method rejects with a `CountersignError`. For all but {@link start}, the checks are in this order:
- * ORDER_NOT_FOUND; ORDER_TOKEN_INVALID for any token but the one that the method takes; ORIGIN_MISMATCH for a request
+ * ORDER_NOT_FOUND, also for an order of another service that shares the storage and for one whose origin is no longer
+ * trusted; ORDER_TOKEN_INVALID for any token but the one that the method takes; ORIGIN_MISMATCH for a request
  * from neither the order's origin nor the service's own; then the reasons of the order's status (see `applyCommand`).
  * STORE_UNAVAILABLE can come at any point. The call may or may not have taken effect then; a retry tells which.
  */
@@ -289,10 +291,17 @@ export class Orders {
     return (order) => this.#admitFromPage(order, challengeToken, order.challengeTokenHash, request)
   }
 
-  /** The token is checked first, so that a caller without it does not learn the order's origin. */
   #admitFromPage(order: OrderRecord, token: string, hash: string | undefined, request: RequestContext): void {
-    if (!matches(token, hash)) throw refused('ORDER_TOKEN_INVALID')
+    this.#admitHolder(order, token, hash)
     this.#options.origins.requireSameOrOwn(request, order.origin, 'order')
+  }
+
+  /** Checked before anything about the order's origin is told. */
+  #admitHolder(order: OrderRecord, token: string, hash: string | undefined): void {
+    const { settings, origins } = this.#options
+    const foreign = whyForeign(order, settings.appName, origins)
+    if (foreign !== undefined) throw refused('ORDER_NOT_FOUND', foreign)
+    if (!matches(token, hash)) throw refused('ORDER_TOKEN_INVALID')
   }
 
   #admitDesktop({ desktopToken }: DesktopInput, request: RequestContext): (order: OrderRecord) => void {
@@ -301,8 +310,8 @@ export class Orders {
       // do.
       if (request.originSource === 'Origin header') {
         this.#admitFromPage(order, desktopToken, order.desktopTokenHash, request)
-      } else if (!matches(desktopToken, order.desktopTokenHash)) {
-        throw refused('ORDER_TOKEN_INVALID')
+      } else {
+        this.#admitHolder(order, desktopToken, order.desktopTokenHash)
       }
     }
   }

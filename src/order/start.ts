@@ -89,6 +89,7 @@ export function newOrder(
     status: 'created',
     history: [{ sequence: 1, status: 'created', at: issuedAt }],
     origin,
+    appName: settings.appName,
     requester: { ip: request.ip ?? '', userAgent: request.userAgent },
     returnTo,
     ...(adapterId === undefined ? {} : { adapterId }),

@@ -5,6 +5,12 @@ import type { CallObserver, CallReport } from './invoke.ts'
 /** Reasons whose messages help the operator, and which quote no input other than an origin. */
 const tellingReasons: ReadonlySet<string> = new Set(['ORIGIN_NOT_TRUSTED', 'ORIGIN_MISMATCH', 'STORE_UNAVAILABLE'])
 
+/**
+ * Reasons whose cause helps the operator, and says nothing that a caller sent: why a nonce or an order that is in the store is
+ * not one for this service.
+ */
+const tellingCauses: ReadonlySet<string> = new Set(['NONCE_NOT_FOUND', 'ORDER_NOT_FOUND'])
+
 /** Shortest time in milliseconds between two lines about the same address and reason. */
 const samplePeriodMs = 1_000
 
@@ -41,7 +47,8 @@ export function callLog(log: Logger): CallObserver {
 
 function writeRefusal(log: Logger, { reason, message, httpStatus, cause }: CountersignError, call: LogFields): void {
   const told = tellingReasons.has(reason) ? { message } : {}
-  if (httpStatus !== 503) log.info('request refused', { reason, ...told, ...call })
+  const because = tellingCauses.has(reason) && cause !== undefined ? { cause: messageOf(cause) } : {}
+  if (httpStatus !== 503) log.info('request refused', { reason, ...told, ...call, ...because })
   else if (reason === 'STORE_UNAVAILABLE')
     log.warn('store unavailable', { reason, ...told, ...call, cause: messageOf(cause) })
   else log.warn('request refused', { reason, ...told, ...call })

@@ -61,8 +61,7 @@ export class WalletLinks {
     const { nonces, prover, origins, host } = this.#parts
     const { session, cookies } = await this.#currentSession(request)
     const { userId } = session
-    const check = ({ origin }: NonceRecord): void => origins.requireSame(request, origin, 'nonce')
-    const { message } = await nonces.consume(nonceId, request.origin, check, userId)
+    const { message } = await nonces.consume(nonceId, request, origins, userId)
     const identity = await prover.prove(message, proof)
     await host.linkWallet(userId, identity)
     return { identity, cookies }

@@ -1,12 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import { type Challenge, challengeMessage, type LinkLines } from '../challenge.ts'
 import { CountersignError, internalError } from '../errors.ts'
+import { whyForeign } from '../foreign-record.ts'
+import type { OriginPolicy } from '../origin-policy.ts'
 import { parseRecord, type StoredRecord } from '../record.ts'
+import type { RequestContext } from '../request.ts'
 import type { FoundValue, Store } from '../store/store.ts'
 import { newId } from '../token.ts'
 
 /** A stored nonce: the challenge and the exact text for the wallet to sign. */
 export interface NonceRecord extends Challenge, StoredRecord {
+  /** Absent from the records of releases that did not store it. */
+  readonly appName?: string
   readonly nonceId: string
   /** The user that it is good for, if it is for adding a wallet. Absent from a nonce for signing in. */
   readonly userId?: string
@@ -81,7 +86,7 @@ export class Nonces {
       expiresAt: issuedAt + ttlSeconds * 1000,
     }
     const record: NonceRecord = {
-      ...beginning(origin, link?.userId),
+      ...beginning(origin, appName, link?.userId),
       nonceId: newId(),
       ...challenge,
       message: challengeMessage(appName, challenge, link),
@@ -91,30 +96,36 @@ export class Nonces {
   }
 
   /**
-   * Consumes a nonce and returns its record. NONCE_NOT_FOUND if there is none, NONCE_EXPIRED if it has expired.
+   * Consumes a nonce and returns its record. NONCE_NOT_FOUND if there is none that this service made for an origin that is
+   * trusted now, NONCE_EXPIRED if it has expired, ORIGIN_MISMATCH if the request comes from another origin.
    *
-   * `check` gets the record first. If it throws, the nonce is not consumed, so that a caller from a foreign origin
-   * cannot spend somebody else's nonce. Of concurrent calls that pass it, one gets the record. `origin` is the caller's: a
-   * record of that origin is taken in one step, and put back if it is refused.
+   * If it is refused, the nonce is not consumed, so that a caller from a foreign origin cannot spend somebody else's nonce,
+   * nor a service one of another that shares the store. Of concurrent calls that are not refused, one gets the record. A
+   * record of this service and the request's origin is taken in one step, and put back if it is refused.
    *
    * With `userId`, only a nonce for adding a wallet to that user is found; without it, only one for signing in. Any other is
    * NONCE_NOT_FOUND and stays unused.
    */
   async consume(
     nonceId: string,
-    origin: string | undefined,
-    check: (record: NonceRecord) => void,
+    request: RequestContext,
+    origins: OriginPolicy,
     userId?: string,
   ): Promise<NonceRecord> {
+    const { appName } = this.#settings
+    const { origin } = request
     const key = keyOf(nonceId, userId)
-    const found = await this.#store.find(key, origin === undefined ? undefined : textOf(beginning(origin, userId)))
+    const own = origin !== undefined && origins.accepts(origin) ? textOf(beginning(origin, appName, userId)) : undefined
+    const found = await this.#store.find(key, own)
     if (found === undefined) throw nonceNotFound()
     const record = readNonce(found.value, nonceId, userId)
     try {
+      const foreign = whyForeign(record, appName, origins)
+      if (foreign !== undefined) throw nonceNotFound(foreign)
       if (Date.now() >= record.expiresAt) {
         throw new CountersignError('NONCE_EXPIRED', 'The challenge has expired; ask for a new one')
       }
-      check(record)
+      origins.requireSame(request, record.origin, 'nonce')
     } catch (refusal) {
       const leftMs = Math.max(0, record.expiresAt - Date.now())
       if (found.taken) await this.#store.set(key, found.value, { ttlSeconds: Math.ceil(leftMs / 1000) })
@@ -136,8 +147,12 @@ function keyOf(nonceId: string, userId: string | undefined): string {
  * What the record of a nonce for an origin, and for a user if it is for adding a wallet, begins with. One that begins
  * otherwise, as older releases wrote it, is taken in two steps.
  */
-function beginning(origin: string, userId: string | undefined): Pick<NonceRecord, 'v' | 'origin' | 'userId'> {
-  return { v: nonceVersion, origin, ...(userId === undefined ? {} : { userId }) }
+function beginning(
+  origin: string,
+  appName: string,
+  userId: string | undefined,
+): Pick<NonceRecord, 'v' | 'origin' | 'appName' | 'userId'> {
+  return { v: nonceVersion, origin, appName, ...(userId === undefined ? {} : { userId }) }
 }
 
 /** An object's JSON without the end, with which the JSON of a longer one begins. */
@@ -145,8 +160,10 @@ function textOf(beginning: object): string {
   return `${JSON.stringify(beginning).slice(0, -1)},`
 }
 
-function nonceNotFound(): CountersignError {
-  return new CountersignError('NONCE_NOT_FOUND', 'The nonce is unknown or was used already; ask for a new challenge')
+function nonceNotFound(cause?: Error): CountersignError {
+  return new CountersignError('NONCE_NOT_FOUND', 'The nonce is unknown or was used already; ask for a new challenge', {
+    cause,
+  })
 }
 
 /** Reads what the store returned. The application's own store may return anything, even another nonce's record. */

@@ -34,12 +34,10 @@ export class SignIn {
 
   /**
    * Consumes the nonce, checks the proof over its stored message, and then creates a session. The request must come
-   * from the nonce's own origin.
+   * from the nonce's own origin, which must still be trusted.
    */
   async verify(nonceId: string, proof: Proof, request: RequestContext): Promise<IssuedSession> {
-    const { message } = await this.#nonces.consume(nonceId, request.origin, ({ origin }) =>
-      this.#origins.requireSame(request, origin, 'nonce'),
-    )
+    const { message } = await this.#nonces.consume(nonceId, request, this.#origins)
     const identity = await this.#prover.prove(message, proof)
     const user = await this.#host.resolveUser(identity, request)
     return await this.#host.createSession(user, identity, request)

@@ -75,9 +75,9 @@ describe.each(stores)('approving orders on $name', ({ open }) => {
 
     test('where the message is stored as it is, changed settings do not change it', async () => {
       const order = await untilWaiting(makeInstance(store))
-      const renamed = makeInstance(store, { settings: { appName: 'Renamed', confirmationCode: 'required' } })
-      expect((await renamed.orders.readChallenge(order, phone)).message).toBe(order.message)
-      expect((await renamed.orders.approve(order, phone)).status).toBe('approved')
+      const changed = makeInstance(store, { settings: { orderTtlSeconds: 60, confirmationCode: 'required' } })
+      expect((await changed.orders.readChallenge(order, phone)).message).toBe(order.message)
+      expect((await changed.orders.approve(order, phone)).status).toBe('approved')
     })
   })
 

@@ -1,12 +1,17 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { OriginPolicy, type OriginRules } from '../../src/origin-policy.ts'
 import { type NonceStore, Nonces } from '../../src/sign-in/nonce.ts'
 import { openStore } from '../../src/store/open.ts'
+import { from, outcomeOf } from '../order/support.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }))
 afterEach(() => void vi.useRealTimers())
 
 const origin = 'https://app.example'
-const anyone = (): void => {}
+const trusted = [origin, 'https://other.example']
+const policy = (rules: Partial<OriginRules> = {}) => new OriginPolicy({ enforce: true, own: origin, trusted, ...rules })
+/** Whoever asks may use it. */
+const unenforced = policy({ enforce: false })
 
 /** The application's own store, as simple as the contract allows: a map, every step slow enough for others to come between. */
 function mapStore(): NonceStore & { readonly map: Map<string, string>; readonly ttls: number[] } {
@@ -62,7 +67,7 @@ describe.each([
     const issued = await nonces.issue(origin)
     const tries = await Promise.allSettled(
       Array.from({ length: 50 }, (_, i) =>
-        nonces.consume(issued.nonceId, [origin, undefined, 'https://other.example'][i % 3], anyone),
+        nonces.consume(issued.nonceId, from([origin, undefined, 'https://other.example'][i % 3]), unenforced),
       ),
     )
     const won = tries.filter((one) => one.status === 'fulfilled')
@@ -74,7 +79,7 @@ describe.each([
 
   test('a nonce that was never issued is not found', async () => {
     const nonces = await make()
-    await expect(nonces.consume('nobody', origin, anyone)).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
+    await expect(nonces.consume('nobody', from(origin), policy())).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
   })
 
   test('a nonce for adding a wallet is good for its user only, and for nothing else', async () => {
@@ -82,42 +87,54 @@ describe.each([
     const link = await nonces.issue(origin, { userId: 'mine' })
     const login = await nonces.issue(origin)
     const notFound = { reason: 'NONCE_NOT_FOUND' }
-    for (const from of [origin, undefined]) {
-      await expect(nonces.consume(link.nonceId, from, anyone, 'theirs')).rejects.toMatchObject(notFound)
-      await expect(nonces.consume(link.nonceId, from, anyone)).rejects.toMatchObject(notFound)
-      await expect(nonces.consume(login.nonceId, from, anyone, 'mine')).rejects.toMatchObject(notFound)
+    for (const caller of [from(origin), from(undefined)]) {
+      await expect(nonces.consume(link.nonceId, caller, policy(), 'theirs')).rejects.toMatchObject(notFound)
+      await expect(nonces.consume(link.nonceId, caller, policy())).rejects.toMatchObject(notFound)
+      await expect(nonces.consume(login.nonceId, caller, policy(), 'mine')).rejects.toMatchObject(notFound)
     }
     // Also when both have expired, so that nobody learns of another user's.
     vi.setSystemTime(link.expiresAt)
-    await expect(nonces.consume(link.nonceId, origin, anyone, 'theirs')).rejects.toMatchObject(notFound)
+    await expect(nonces.consume(link.nonceId, from(origin), policy(), 'theirs')).rejects.toMatchObject(notFound)
     vi.setSystemTime(link.issuedAt)
     // None of these calls used them.
-    expect(await nonces.consume(link.nonceId, origin, anyone, 'mine')).toEqual(link)
-    expect(await nonces.consume(login.nonceId, origin, anyone)).toEqual(login)
-    await expect(nonces.consume(link.nonceId, origin, anyone, 'mine')).rejects.toMatchObject(notFound)
+    expect(await nonces.consume(link.nonceId, from(origin), policy(), 'mine')).toEqual(link)
+    expect(await nonces.consume(login.nonceId, from(origin), policy())).toEqual(login)
+    await expect(nonces.consume(link.nonceId, from(origin), policy(), 'mine')).rejects.toMatchObject(notFound)
   })
 
   test('an expired nonce is expired from that millisecond on', async () => {
     const nonces = await make()
     const { nonceId, expiresAt } = await nonces.issue(origin)
     vi.setSystemTime(expiresAt)
-    await expect(nonces.consume(nonceId, origin, anyone)).rejects.toMatchObject({ reason: 'NONCE_EXPIRED' })
+    await expect(nonces.consume(nonceId, from(origin), policy())).rejects.toMatchObject({ reason: 'NONCE_EXPIRED' })
     vi.setSystemTime(expiresAt - 1)
-    expect(await nonces.consume(nonceId, origin, anyone)).toMatchObject({ nonceId })
+    expect(await nonces.consume(nonceId, from(origin), policy())).toMatchObject({ nonceId })
   })
 
-  test.each([origin, undefined, 'https://other.example', `${origin}","x":"`])(
-    'a check that fails leaves the nonce to its owner, with a caller from %s',
-    async (from) => {
+  test.each([undefined, 'https://other.example', 'https://evil.example', `${origin}","x":"`])(
+    'a caller from %s is refused, and the nonce left to its owner',
+    async (other) => {
       const nonces = await make()
       const { nonceId } = await nonces.issue(origin)
-      const stranger = () => {
-        throw new Error('stranger')
-      }
-      await expect(nonces.consume(nonceId, from, stranger)).rejects.toThrow('stranger')
-      expect(await nonces.consume(nonceId, origin, anyone)).toMatchObject({ nonceId })
+      const refused = nonces.consume(nonceId, from(other), policy())
+      await expect(refused).rejects.toMatchObject({ reason: 'ORIGIN_MISMATCH' })
+      expect(await nonces.consume(nonceId, from(origin), policy())).toMatchObject({ nonceId })
     },
   )
+
+  test('a nonce of an origin that is no longer trusted is not found, expired or not, and stays unused', async () => {
+    const nonces = await make()
+    const { nonceId, expiresAt } = await nonces.issue(origin)
+    const later = policy({ trusted: ['https://other.example'] })
+    const unknown = await outcomeOf(nonces.consume('nobody', from(origin), later))
+    for (const caller of [origin, 'https://other.example']) {
+      expect(await outcomeOf(nonces.consume(nonceId, from(caller), later))).toEqual(unknown)
+    }
+    vi.setSystemTime(expiresAt)
+    expect(await outcomeOf(nonces.consume(nonceId, from(origin), later))).toEqual(unknown)
+    vi.setSystemTime(expiresAt - 1)
+    expect(await nonces.consume(nonceId, from(origin), policy())).toMatchObject({ nonceId })
+  })
 })
 
 test("the application's store gets the nonce's life in whole seconds", async () => {
@@ -130,7 +147,7 @@ test("the application's store in trouble is an outage, not a wrong nonce", async
   const down = () => Promise.reject(new Error('down'))
   const nonces = new Nonces({ appName: 'App', ttlSeconds: 60 }, await open(), { get: down, set: down, delete: down })
   await expect(nonces.issue(origin)).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE', retryAfterMs: 1000 })
-  await expect(nonces.consume('x', origin, anyone)).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' })
+  await expect(nonces.consume('x', from(origin), policy())).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' })
 })
 
 test("a store that answers with another nonce's record is not believed", async () => {
@@ -139,6 +156,6 @@ test("a store that answers with another nonce's record is not believed", async (
   const { nonceId } = await nonces.issue(origin)
   const [record] = custom.map.values()
   custom.map.set('nonce:another', record as string)
-  await expect(nonces.consume('another', origin, anyone)).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
-  expect(await nonces.consume(nonceId, origin, anyone)).toBeDefined()
+  await expect(nonces.consume('another', from(origin), policy())).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
+  expect(await nonces.consume(nonceId, from(origin), policy())).toBeDefined()
 })

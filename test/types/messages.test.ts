@@ -118,7 +118,7 @@ type Optional<T> = { readonly [Field in keyof T]: undefined extends T[Field] ? T
 
 describe('what the domain answers has the fields that the client resolves with', () => {
   test('direct sign-in', () => {
-    expectTypeOf<Widened<Omit<NonceRecord, 'v' | 'userId'>>>().toEqualTypeOf<client.NonceChallenge>()
+    expectTypeOf<Widened<Omit<NonceRecord, 'v' | 'appName' | 'userId'>>>().toEqualTypeOf<client.NonceChallenge>()
     expectTypeOf<host.Session>().toEqualTypeOf<Omit<client.Session, 'current'>>()
   })
 
