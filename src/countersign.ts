@@ -22,8 +22,9 @@ import { registerMethods } from './rpc/connect.ts'
 import { healthMethods } from './rpc/health.ts'
 import { Invoker } from './rpc/invoke.ts'
 import type { Method } from './rpc/methods.ts'
-import { Nonces } from './sign-in/nonce.ts'
+import { Nonces, withKeysBeginning } from './sign-in/nonce.ts'
 import { SignIn } from './sign-in/sign-in.ts'
+import { keyBeginning, withKeyPrefix } from './store/key-prefix.ts'
 import { openStore } from './store/open.ts'
 import type { Store } from './store/store.ts'
 import { oneAtATime } from './timing/one-at-a-time.ts'
@@ -77,12 +78,14 @@ export async function createCountersign(options: CountersignOptions = {}): Promi
   const adapters = walletAdapters(settings.adapters)
   const verifier = chooseVerifier(settings.verifier)
   const given = settings.store
-  const store = typeof given === 'string' ? await openStore(given) : given
+  const { keyPrefix } = settings
+  const store = typeof given === 'string' ? await openStore(given, { log, keyPrefix }) : withKeyPrefix(given, keyPrefix)
   const closeStore = async (): Promise<void> => {
-    if (store !== given) await store.close()
+    if (typeof given === 'string') await store.close()
   }
   try {
     const keyring = new Keyring(settings.secret ?? (await keptSecrets(store)))
+    warnOfNonceStore(settings, store, log)
     return new Service(settings, log, store, closeStore, keyring, adapters, verifier)
   } catch (error) {
     await closeStore()
@@ -141,7 +144,7 @@ class Service implements Countersign {
     const nonces = new Nonces(
       { appName: settings.appName, ttlSeconds: settings.nonceTtlSeconds },
       store,
-      settings.nonceStore,
+      settings.nonceStore && withKeysBeginning(keyBeginning(settings.keyPrefix), settings.nonceStore),
     )
     const prover = new Prover(adapters, verifier)
     const signIn = new SignIn(settings.appName, nonces, prover, origins, this.#host)
@@ -202,7 +205,7 @@ class Service implements Countersign {
     return {
       enforce: enforceOrigin,
       own: this.publicUrl,
-      trusted: trustedOrigins ?? [this.publicUrl, ...loopbackOrigins(this.#port)],
+      trusted: trustedOrigins ?? [this.publicUrl, ...(isLoopback(this.publicUrl) ? loopbackOrigins(this.#port) : [])],
     }
   }
 
@@ -228,6 +231,14 @@ class Service implements Countersign {
   }
 }
 
+/** Says loudly if nonces are single-use in one instance only. The contract of a nonce store allows that. */
+function warnOfNonceStore({ nonceStore }: Settings, store: Store, log: Logger): void {
+  if (nonceStore === undefined || nonceStore.take !== undefined || store.shared === true) return
+  log.warn(
+    `nonceStore has no take, and the store (${store.description}) is not shared: with more than one instance, each of them accepts a nonce once; run a single instance, give nonceStore an atomic take, or use a shared store such as Redis (COUNTERSIGN_STORE)`,
+  )
+}
+
 /**
  * The secret that the store keeps, made at the first start. A shared store keeps none: whoever can read it could sign
  * tokens.
@@ -248,6 +259,11 @@ async function keptSecrets(store: Store): Promise<string[]> {
 
 function servicesOf(methods: readonly Method[]): string[] {
   return [...new Set(methods.map(({ desc }) => desc.parent.typeName))]
+}
+
+/** Whether an origin is one that only the machine itself can reach. */
+function isLoopback(origin: string): boolean {
+  return /^(localhost|127(\.\d+){3}|\[::1\])$/.test(new URL(origin).hostname)
 }
 
 function loopbackOrigins(port: number): string[] {

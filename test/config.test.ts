@@ -31,6 +31,11 @@ const samples: Record<Option, Sample> = {
     resolved: 'https://auth.example',
     refused: ['auth.example', 'https://auth.example/path', 'app://auth.example', 1],
   },
+  keyPrefix: {
+    given: `Staging-2.a_${'b'.repeat(52)}`,
+    text: `Staging-2.a_${'b'.repeat(52)}`,
+    refused: ['', 'a b', 'a:', '{a}', 'a*', 'é', 'x'.repeat(65), 'a\n', 1],
+  },
   store: { given: 'redis://localhost', text: 'redis://localhost', refused: ['', ' sqlite:a', 1, functions] },
   secret: {
     given: [secret, 't'.repeat(32)],
@@ -124,6 +129,7 @@ test('the defaults', () => {
     host: 'localhost',
     publicUrl: undefined,
     store: 'sqlite:./countersign.db',
+    keyPrefix: 'countersign',
     secret: undefined,
     appName: 'Countersign',
     trustedOrigins: undefined,

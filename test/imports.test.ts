@@ -33,7 +33,7 @@ const contracts = /^src\/(store\/(store|life)|host\/host|wallet\/(wallet|proof|v
 const sharedWithClients = /^src\/(enum-words|rest-paths)\.ts$/
 const tokenAndErrors = /^src\/(token|errors)\.ts$/
 const timing = /^src\/timing\//
-const storeHelpers = /^src\/store\/(store|life|watchers|open-error)\.ts$/
+const storeHelpers = /^src\/store\/(store|life|watchers|open-error|key-prefix)\.ts$/
 const settingsAndLog = /^src\/(config(\/options)?|ceiling|log)\.ts$/
 
 /** Which way imports run. A new folder of src is one more row; a new arrow is a decision, to be made here. */
@@ -59,7 +59,7 @@ const rooms: readonly Room[] = [
   },
   {
     room: 'what stores share',
-    files: /^src\/store\/(watchers|open-error)\.ts$/,
+    files: /^src\/store\/(watchers|open-error|key-prefix)\.ts$/,
     may: [storeHelpers, tokenAndErrors, timing, node],
     because: 'it serves every store, so it knows none of them',
   },
@@ -158,7 +158,7 @@ const rooms: readonly Room[] = [
       domain,
       contracts,
       /^src\/host\/(resolve-login|refusals)\.ts$/,
-      /^src\/store\/(open|watchers)\.ts$/,
+      /^src\/store\/(open|watchers|key-prefix)\.ts$/,
       sharedWithClients,
       settingsAndLog,
       protobuf,
@@ -184,7 +184,7 @@ const rooms: readonly Room[] = [
   {
     room: 'settings',
     files: /^src\/config(\.ts$|\/)/,
-    may: [/^src\/config\//, domain, contracts, /^src\/log\.ts$/],
+    may: [/^src\/config\//, domain, contracts, /^src\/store\/key-prefix\.ts$/, /^src\/log\.ts$/],
     mayAsTypes: [/^src\/host\/resolve-login\.ts$/],
     because: 'they are checked before anything is started',
   },

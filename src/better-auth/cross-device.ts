@@ -22,6 +22,7 @@ import { bearerToken } from '../request.ts'
 import { orderPaths } from '../rest-paths.ts'
 import type { ServiceHandlers } from '../rpc/methods.ts'
 import { orderHandlers } from '../rpc/order-service.ts'
+import { withKeyPrefix } from '../store/key-prefix.ts'
 import type { Store } from '../store/store.ts'
 import { Watchers } from '../store/watchers.ts'
 import type { Proof } from '../wallet/proof.ts'
@@ -39,7 +40,10 @@ import { appNameOf, keyringOf, type WalletOptions, walletSettings } from './sett
 /** Options of {@link crossDevice}. */
 export interface CrossDeviceOptions
   extends WalletOptions,
-    Pick<CountersignOptions, 'trustedOrigins' | 'orderModelName' | 'orderTtlSeconds' | 'confirmationCode'> {
+    Pick<
+      CountersignOptions,
+      'trustedOrigins' | 'orderModelName' | 'orderTtlSeconds' | 'confirmationCode' | 'keyPrefix'
+    > {
   /**
    * Template of the claim URL that the QR code shows, if an approval page of your own is there; as the service's option.
    * Default: the page that the plugin serves under Better Auth's base path or, if `pages` is false,
@@ -53,7 +57,8 @@ export interface CrossDeviceOptions
   pages?: boolean
   /**
    * Opened store of Countersign (see `openStore`) that keeps the orders. With it, changes reach watchers on other
-   * instances at once. The plugin does not close it. Default: Better Auth's database.
+   * instances at once. Its keys begin with `keyPrefix`, unless that is countersign. The plugin does not close it. Default:
+   * Better Auth's database.
    */
   store?: Store
 }
@@ -76,7 +81,7 @@ export function crossDevice({ store, ...options }: CrossDeviceOptions = {}) {
   const settings = walletSettings(options)
   const watchers = new Watchers()
   const sweeping = { at: 0 }
-  const stored = store === undefined ? undefined : storedOrders(store)
+  const stored = store === undefined ? undefined : storedOrders(withKeyPrefix(store, settings.keyPrefix))
   const pages = settings.pages ? new ApprovalPage() : undefined
 
   const handlersOf = (ctx: GenericEndpointContext): OrderHandlers => {

@@ -11,8 +11,9 @@ import type { Host } from '../host/host.ts'
 import { linkPath, signInPaths } from '../rest-paths.ts'
 import { signInHandlers } from '../rpc/sign-in-service.ts'
 import { WalletLinks, type WalletLinksParts } from '../sign-in/link.ts'
-import { Nonces } from '../sign-in/nonce.ts'
+import { Nonces, withKeysBeginning } from '../sign-in/nonce.ts'
 import { SignIn } from '../sign-in/sign-in.ts'
+import { keyBeginning } from '../store/key-prefix.ts'
 import type { Proof, ProvenIdentity } from '../wallet/proof.ts'
 import { answer, bodyOf, callOf, invoked } from './call.ts'
 import { EndpointHost } from './endpoint-host.ts'
@@ -26,7 +27,7 @@ import { appNameOf, type WalletOptions, type WalletSettings, walletSettings } fr
 /** Options of {@link walletSignIn}. */
 export interface WalletSignInOptions
   extends WalletOptions,
-    Pick<CountersignOptions, 'endpointPrefix' | 'nonceStore' | 'nonceTtlSeconds'> {}
+    Pick<CountersignOptions, 'endpointPrefix' | 'nonceStore' | 'nonceTtlSeconds' | 'keyPrefix'> {}
 
 /** A wallet that was added to a user as an account. */
 export interface LinkedWallet extends Omit<ProvenIdentity, 'subject'> {
@@ -119,7 +120,9 @@ export function walletSignIn(options: WalletSignInOptions = {}) {
 function partsOf(ctx: GenericEndpointContext, settings: WalletSettings): WalletLinksParts {
   const { context } = ctx
   const appName = appNameOf(settings, context)
-  const nonceStore = settings.nonceStore ?? verificationNonces(context)
+  const nonceStore = settings.nonceStore
+    ? withKeysBeginning(keyBeginning(settings.keyPrefix), settings.nonceStore)
+    : verificationNonces(context)
   const nonces = new Nonces({ appName, ttlSeconds: settings.nonceTtlSeconds }, usedNonces(context), nonceStore)
   const { prover } = settings
   return {

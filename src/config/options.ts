@@ -2,6 +2,7 @@ import type { Host } from '../host/host.ts'
 import type { ResolveLogin } from '../host/resolve-login.ts'
 import type { Logger } from '../log.ts'
 import type { NonceStore } from '../sign-in/nonce.ts'
+import { defaultKeyPrefix, keyPrefixForm, keyPrefixPattern } from '../store/key-prefix.ts'
 import type { Store } from '../store/store.ts'
 import type { WalletAdapter } from '../wallet/wallet.ts'
 import {
@@ -46,6 +47,13 @@ export interface CountersignOptions {
    */
   store?: string | Store
   /**
+   * Text that all keys in the store begin with, so that several services can share a store without sharing what they keep: 1
+   * to 64 letters, digits, dots, underscores and hyphens. It also begins the keys in a store that is passed in opened and in
+   * nonceStore, but as countersign it adds nothing to them, and nothing in SQLite. Default countersign. Variable:
+   * COUNTERSIGN_KEY_PREFIX.
+   */
+  keyPrefix?: string
+  /**
    * Secret that session tokens are signed with: text of 32 characters or more, from a secure random source. Of several,
    * the first signs and all verify. Default: made at the first start and kept in the store; a store that several
    * processes share does not keep one, so that the option is required with Redis. Variable: COUNTERSIGN_SECRET
@@ -53,13 +61,15 @@ export interface CountersignOptions {
    */
   secret?: string | readonly string[]
   /**
-   * Name at the top of every message that a wallet signs, 1 to 80 characters. Default Countersign. Variable:
-   * COUNTERSIGN_APP_NAME.
+   * Name at the top of every message that a wallet signs, 1 to 80 characters. Nonces and orders of another name, such as
+   * those of another service on the same store, are not found. Default Countersign. Variable: COUNTERSIGN_APP_NAME.
    */
   appName?: string
   /**
-   * Origins of the web pages that may ask for nonces, start orders and use the session cookie. Default: the origin of
-   * publicUrl and the loopback names on the listening port. Variable: COUNTERSIGN_TRUSTED_ORIGINS (comma-separated).
+   * Origins of the web pages that may ask for nonces, start orders and use the session cookie. Nonces and orders of an
+   * origin that is taken off the list are no longer found. Default: the origin of publicUrl; while that is unset or a loopback
+   * address itself, also localhost, 127.0.0.1 and [::1] on the listening port. Variable: COUNTERSIGN_TRUSTED_ORIGINS
+   * (comma-separated).
    */
   trustedOrigins?: readonly string[]
   /**
@@ -88,7 +98,10 @@ export interface CountersignOptions {
    * (30 days), or sessionTtlSeconds if that is longer. Variable: COUNTERSIGN_SESSION_ABSOLUTE_TTL_SECONDS.
    */
   sessionAbsoluteTtlSeconds?: number
-  /** Store of your own for nonces. Default: the store of all other state. Code only. */
+  /**
+   * Store of your own for nonces. Without an atomic `take`, a nonce is used once only if the store of all other state is shared
+   * or there is one instance. Default: the store of all other state. Code only.
+   */
   nonceStore?: NonceStore
   /**
    * Wallet adapters, in the order in which they are tried: names, or adapters of your own. Default nimiq, ed25519.
@@ -255,6 +268,12 @@ const table = {
     about:
       'where state is kept; also `sqlite::memory:`, `redis://`, `rediss://`, `redis+cluster://h1,h2`, `redis+sentinel://h1,h2/name` (Redis 7 or later), or in code an opened store',
   },
+  keyPrefix: {
+    variable: 'COUNTERSIGN_KEY_PREFIX',
+    kind: text(keyPrefixPattern, keyPrefixForm),
+    default: defaultKeyPrefix,
+    about: 'text that all keys in the store begin with; each of several services on one store needs its own',
+  },
   secret: {
     variable: 'COUNTERSIGN_SECRET',
     kind: secrets(32),
@@ -273,7 +292,7 @@ const table = {
     variable: 'COUNTERSIGN_TRUSTED_ORIGINS',
     kind: origins,
     default: undefined,
-    defaultText: 'publicUrl and the loopback names',
+    defaultText: 'publicUrl; while that is a loopback address, also the other loopback names',
     about: 'origins of the web pages that may sign users in, comma-separated',
   },
   enforceOrigin: {

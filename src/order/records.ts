@@ -39,9 +39,9 @@ export interface VersionedOrder {
   readonly version: number
 }
 
-/** Keeps orders in a store. Their keys begin with `keyPrefix`, for stores that others use too. */
-export function storedOrders(store: Store, keyPrefix = ''): OrderRecords {
-  const keyOf = (orderId: string): string => `${keyPrefix}order:{${orderId}}`
+/** Keeps orders in a store. */
+export function storedOrders(store: Store): OrderRecords {
+  const keyOf = (orderId: string): string => `order:{${orderId}}`
   return {
     async create(order) {
       if (await store.create(keyOf(order.orderId), JSON.stringify(order), lifeOf(order))) return

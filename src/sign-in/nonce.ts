@@ -212,6 +212,18 @@ function singleUse(custom: NonceStore, store: Pick<Store, 'create'>): SingleUseS
   }
 }
 
+/** A nonce store of the application's own whose keys begin with this text. */
+export function withKeysBeginning(beginning: string, store: NonceStore): NonceStore {
+  if (beginning === '') return store
+  const { take } = store
+  return {
+    get: (key) => store.get(beginning + key),
+    set: (key, value, options) => store.set(beginning + key, value, options),
+    delete: (key) => store.delete(beginning + key),
+    ...(take === undefined ? {} : { take: (key: string) => take.call(store, beginning + key) }),
+  }
+}
+
 /** Turns what a hook of the application throws into STORE_UNAVAILABLE, with the cause for the log. */
 function guarded<Args extends unknown[], Result>(
   call: (...args: Args) => Promise<Result>,

@@ -1,4 +1,5 @@
 import type { Logger } from '../log.ts'
+import { defaultKeyPrefix, keyPrefixForm, keyPrefixPattern, withKeyPrefix } from './key-prefix.ts'
 import { openSqliteStore } from './sqlite.ts'
 import type { Store } from './store.ts'
 
@@ -6,6 +7,12 @@ import type { Store } from './store.ts'
 export interface StoreOptions {
   /** Receiver of what the operator should know, such as an eviction policy that can drop sessions. Default: none. */
   readonly log?: Logger
+  /**
+   * Text that all keys begin with, so that several services can share the store without sharing what they keep: 1 to 64
+   * letters, digits, dots, underscores and hyphens. In Redis it begins the channels too. Default countersign; in SQLite, keys
+   * have no prefix by default.
+   */
+  readonly keyPrefix?: string
 }
 
 /** The forms of a store's URL, for error messages. */
@@ -25,17 +32,20 @@ const forms =
  *
  * With `rediss` in place of `redis` the connections use TLS.
  *
- * @throws TypeError if the URL has none of these forms. The message does not repeat it, because it can contain a
- * password.
+ * @throws TypeError if the URL has none of these forms, or the key prefix is malformed. The message does not repeat the URL,
+ * because it can contain a password.
  * @throws StoreOpenError if the store cannot be opened. The message is one line that says what to change.
  */
-export async function openStore(url: string, _options: StoreOptions = {}): Promise<Store> {
+export async function openStore(url: string, { keyPrefix = defaultKeyPrefix }: StoreOptions = {}): Promise<Store> {
+  if (!keyPrefixPattern.test(keyPrefix)) throw new TypeError(`The key prefix must be ${keyPrefixForm}`)
   const [, scheme, rest = ''] = /^(sqlite|rediss?(?:\+\w+)?):(.*)$/s.exec(url) ?? []
   // By the rules of URLs, file.db in sqlite://file.db is a host; as a path it would be in the root folder. Nobody means
   // either.
-  if (scheme === 'sqlite' && rest !== '' && !/^\/\/(?!\/)/.test(rest)) return openSqliteStore(rest)
+  if (scheme === 'sqlite' && rest !== '' && !/^\/\/(?!\/)/.test(rest)) {
+    return withKeyPrefix(await openSqliteStore(rest), keyPrefix)
+  }
   if (scheme === undefined || scheme === 'sqlite') throw new TypeError(`The store must be one of ${forms}`)
   // Loaded on demand, because the embedded default does not need the Redis client.
   const { openRedisStore } = await import('./redis/store.ts')
-  return openRedisStore(url)
+  return openRedisStore(url, keyPrefix)
 }

@@ -1,4 +1,5 @@
 import { CountersignError } from '../../errors.ts'
+import { defaultKeyPrefix } from '../key-prefix.ts'
 import { ttlMsOf } from '../life.ts'
 import { StoreOpenError } from '../open-error.ts'
 import type { FoundValue, Life, Store, VersionedValue } from '../store.ts'
@@ -7,9 +8,6 @@ import { type RedisClient, TimeLimitError, withinTimeLimit } from './connection.
 import { type Attempt, OneServer, type Servers } from './servers.ts'
 import { describeTarget, parseRedisUrl, type RedisTarget } from './url.ts'
 import { RedisWatches } from './watches.ts'
-
-/** Begins the name of every key and channel. */
-const prefix = 'countersign:'
 
 /** What a caller is told to wait when the store does not answer, in milliseconds. */
 const retryAfterMs = 1000
@@ -22,14 +20,15 @@ const retryAfterMs = 1000
  * within 2.5 seconds; while there is no connection it fails at once. A call whose answer was lost is not repeated,
  * because a second `take` would find nothing.
  *
- * A Redis user restricted by an access list needs the keys and the channels `countersign:*`.
+ * The names of all keys and channels begin with `keyPrefix` and a colon. A Redis user restricted by an access list needs the
+ * keys and the channels `countersign:*`, or those of another prefix.
  *
  * @throws TypeError if the URL is malformed.
  * @throws StoreOpenError if no suitable server answers within 2.5 seconds. No message contains a credential.
  */
-export async function openRedisStore(url: string): Promise<Store> {
+export async function openRedisStore(url: string, keyPrefix: string = defaultKeyPrefix): Promise<Store> {
   const target = parseRedisUrl(url)
-  const store = new RedisStore(target)
+  const store = new RedisStore(target, keyPrefix)
   try {
     await withinTimeLimit(store.opened)
     return store
@@ -46,8 +45,11 @@ class RedisStore implements Store {
   readonly shared = true
   readonly #servers: Servers
   readonly #watches: RedisWatches
+  /** Begins the name of every key and channel. */
+  readonly #prefix: string
 
-  constructor(target: RedisTarget) {
+  constructor(target: RedisTarget, keyPrefix: string) {
+    this.#prefix = `${keyPrefix}:`
     this.description = describeTarget(target)
     const onServerLost = (server: string) => this.#watches.renew(server)
     this.#servers =
@@ -101,7 +103,7 @@ class RedisStore implements Store {
 
   async watch(key: string, onWake: () => void): Promise<() => void> {
     try {
-      return await this.#watches.watch(prefix + key, onWake)
+      return await this.#watches.watch(this.#prefix + key, onWake)
     } catch (cause) {
       throw unavailable(cause)
     }
@@ -132,7 +134,7 @@ class RedisStore implements Store {
   }
 
   async #run<T>(key: string, step: (client: RedisClient, name: string) => Promise<T>): Promise<T> {
-    const name = prefix + key
+    const name = this.#prefix + key
     const attempt: Attempt = {}
     try {
       return await withinTimeLimit(this.#servers.run(name, (client) => step(client, name), attempt))
