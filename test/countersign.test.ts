@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type Countersign, createCountersign, openStore, type Store } from '../src/index.ts'
+import { type Countersign, type CountersignOptions, createCountersign, openStore, type Store } from '../src/index.ts'
 import { silentLogger } from '../src/log.ts'
 import { rest } from './support/rest.ts'
 import { startService } from './support/service.ts'
@@ -70,6 +70,19 @@ describe('the option store', () => {
     expect(service.description.store).toBe('of our own')
   })
 
+  test('takes an opened store with a key prefix, and leaves it open all the same', async () => {
+    const store = await open('sqlite::memory:')
+    const { url, service } = await startService({ store, keyPrefix: 'staging' })
+    const token = await signIn(url)
+    expect(await store.get('secret')).toBeUndefined()
+    expect(await store.get('staging:secret')).toBeDefined()
+    await service.close(0)
+    await store.ping()
+    const other = await create(store)
+    expect(await other.introspect(token)).toBeUndefined()
+    await other.close(0)
+  })
+
   test('takes an address, and the service then closes the store that it opened', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'countersign-store-'))
     onTestFinished(() => rm(folder, { recursive: true, force: true }))
@@ -79,6 +92,47 @@ describe('the option store', () => {
     expect(existsSync(`${file}-wal`)).toBe(true)
     await service.close(0)
     expect(existsSync(`${file}-wal`)).toBe(false)
+  })
+})
+
+describe('the origins that are trusted by default', () => {
+  const loopback = (port: string) => ['localhost', '127.0.0.1', '[::1]'].map((name) => `http://${name}:${port}`)
+
+  async function trustedOf(
+    options: CountersignOptions,
+  ): Promise<{ port: string; isTrusted: (origin: string) => Promise<boolean> }> {
+    const { url } = await startService(options)
+    const isTrusted = async (origin: string) => (await rest(url, '/wallet/nonce', {}, { origin })).status === 200
+    return { port: new URL(url).port, isTrusted }
+  }
+
+  test.each([
+    undefined,
+    'http://localhost:1',
+    'https://localhost',
+    'http://127.0.0.1:1',
+    'http://127.1.2.3',
+    'http://[::1]:1',
+  ])('are publicUrl and the loopback names if it is %s', async (publicUrl) => {
+    const { port, isTrusted } = await trustedOf(publicUrl === undefined ? {} : { publicUrl })
+    for (const origin of [...loopback(port), publicUrl ?? `http://localhost:${port}`]) {
+      expect(await isTrusted(origin), origin).toBe(true)
+    }
+    for (const origin of [...loopback('1234'), `http://127.0.0.1.example:${port}`]) {
+      expect(await isTrusted(origin), origin).toBe(false)
+    }
+  })
+
+  test.each([
+    'https://auth.example',
+    'http://localhost.example',
+    'http://127.0.0.1.example',
+    'http://10.0.0.1',
+    'http://[::2]',
+  ])('are publicUrl alone if it is %s', async (publicUrl) => {
+    const { port, isTrusted } = await trustedOf({ publicUrl })
+    expect(await isTrusted(publicUrl)).toBe(true)
+    for (const origin of loopback(port)) expect(await isTrusted(origin), origin).toBe(false)
   })
 })
 

@@ -106,6 +106,26 @@ describe('the policy', () => {
     expect(() => policy().requireSameOrOwn(own, 'https://app.example', 'order')).not.toThrow()
     expect(() => policy().requireSameOrOwn(request({ origin: 'null' }), 'https://app.example', 'order')).toThrow()
   })
+  test('asks a function about any origin, if it has one in place of a list', () => {
+    const asked: string[] = []
+    const trusted = (origin: string) => {
+      asked.push(origin)
+      return origin.endsWith('.example')
+    }
+    const asking = new OriginPolicy({ enforce: true, own: 'https://auth.example', trusted })
+    expect(asking.isTrusted('https://a.example')).toBe(true)
+    expect(asking.isTrusted('https://a.example.evil')).toBe(false)
+    expect(asking.isTrusted(undefined)).toBe(false)
+    expect(asking.accepts('https://b.example')).toBe(true)
+    expect(() => asking.requireTrusted(request({ origin: 'https://c.evil' }))).toThrow()
+    expect(asked).toEqual(['https://a.example', 'https://a.example.evil', 'https://b.example', 'https://c.evil'])
+  })
+  test('accepts what was made for an origin while that is trusted, or if it is not enforced', () => {
+    expect(policy().accepts('https://app.example')).toBe(true)
+    expect(policy().accepts('https://app.example.evil.example')).toBe(false)
+    expect(policy().accepts('https://auth.example')).toBe(false)
+    expect(policy(false).accepts('https://evil.example')).toBe(true)
+  })
   test('compares nothing when it is not enforced', () => {
     expect(policy(false).requireTrusted(request({ origin: 'https://evil.example' }))).toBe('https://evil.example')
     expect(policy(false).requireTrusted(request({ origin: 'null' }))).toBe('https://auth.example')

@@ -41,6 +41,8 @@ export interface InstanceOptions {
   /** Wraps the host. */
   readonly wrapHost?: (host: StandaloneHost) => StandaloneHost
   readonly enforceOrigin?: boolean
+  /** In place of those that trust {@link appOrigin} and {@link ownOrigin}. */
+  readonly origins?: OriginPolicy
 }
 
 /** An instance of the service's domain, as one process would run it. */
@@ -53,11 +55,9 @@ export interface Instance {
 /** Makes an instance on a store. Several on one store are what several processes are. */
 export function makeInstance(store: Store, options: InstanceOptions = {}): Instance {
   const keyring = new Keyring(options.secrets ?? ['first secret'])
-  const origins = new OriginPolicy({
-    enforce: options.enforceOrigin ?? true,
-    own: ownOrigin,
-    trusted: [appOrigin, ownOrigin],
-  })
+  const origins =
+    options.origins ??
+    new OriginPolicy({ enforce: options.enforceOrigin ?? true, own: ownOrigin, trusted: [appOrigin, ownOrigin] })
   const sessions = new Sessions({ ttlSeconds: 3600, absoluteTtlSeconds: 86_400 }, store, keyring)
   const standalone = new StandaloneHost(
     { syncAddressToUser: false, syncPublicKeyToUser: false, secureCookie: () => true, ...options.host },

@@ -137,6 +137,46 @@ describe.each([
   })
 })
 
+describe('the application name of a nonce', () => {
+  const make = async () => {
+    const store = await open()
+    const named = (appName: string) => new Nonces({ appName, ttlSeconds: 60 }, store)
+    return { store, named }
+  }
+  const foreign = { reason: 'NONCE_NOT_FOUND' }
+
+  test('must be that of the service, which otherwise does not even take it', async () => {
+    const { store, named } = await make()
+    const { nonceId, expiresAt } = await named('App').issue(origin)
+    const before = await store.get(`nonce:${nonceId}`)
+    const takeIf = vi.spyOn(store, 'takeIf')
+    for (const appName of ['Bank', 'App"', 'Ap', 'App requests authentication']) {
+      await expect(named(appName).consume(nonceId, from(origin), policy())).rejects.toMatchObject(foreign)
+    }
+    vi.setSystemTime(expiresAt)
+    await expect(named('Bank').consume(nonceId, from(origin), unenforced)).rejects.toMatchObject(foreign)
+    expect((await Promise.all(takeIf.mock.results.map(({ value }) => value))).map(({ taken }) => taken)).toEqual(
+      Array(5).fill(false),
+    )
+    vi.setSystemTime(expiresAt - 1)
+    expect(await store.get(`nonce:${nonceId}`)).toEqual(before)
+    expect(await named('App').consume(nonceId, from(origin), policy())).toMatchObject({ nonceId })
+  })
+
+  test('is read from the message if an older release stored the nonce, which is still used once', async () => {
+    const { store, named } = await make()
+    const { nonceId } = await named('App').issue(origin)
+    const { appName, ...older } = JSON.parse((await store.take(`nonce:${nonceId}`)) as string)
+    expect(appName).toBe('App')
+    await store.create(`nonce:${nonceId}`, JSON.stringify(older), { ttlMs: 60_000 })
+    await expect(named('Bank').consume(nonceId, from(origin), policy())).rejects.toMatchObject(foreign)
+    const tries = await Promise.allSettled(
+      Array.from({ length: 20 }, () => named('App').consume(nonceId, from(origin), policy())),
+    )
+    expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+  })
+})
+
 test("the application's store gets the nonce's life in whole seconds", async () => {
   const custom = mapStore()
   await new Nonces({ appName: 'App', ttlSeconds: 300 }, await open(), custom).issue(origin)
