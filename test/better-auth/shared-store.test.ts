@@ -1,0 +1,122 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { openStore } from '../../src/better-auth/index.ts'
+import type { NonceStore } from '../../src/sign-in/nonce.ts'
+import { Signer } from '../order/support.ts'
+import { rest } from '../support/rest.ts'
+import { startService } from '../support/service.ts'
+import { type Answer, approvedOrder, call, countRows, ownOrigin } from './calls.ts'
+import { type Auth, type AuthServerOptions, makeAuth } from './support.ts'
+
+const bank = 'https://bank.example'
+
+async function open() {
+  const store = await openStore('sqlite::memory:')
+  onTestFinished(() => store.close())
+  return store
+}
+
+/** The store of nonces that two applications share. */
+function mapStore(): NonceStore & { readonly map: Map<string, string> } {
+  const map = new Map<string, string>()
+  return {
+    map,
+    get: async (key) => map.get(key),
+    set: async (key, value) => map.set(key, value),
+    delete: async (key) => map.delete(key),
+  }
+}
+
+/** Another application on the same stores: with another origin, or another name. */
+const others: [name: string, options: AuthServerOptions][] = [
+  ['another origin', { auth: { baseURL: bank } }],
+  ['another origin and no secret in common', { auth: { baseURL: bank, secret: 'another secret, for tests as well' } }],
+  ['another name', { auth: { trustedOrigins: [bank] }, wallet: { appName: 'Bank' }, orders: { appName: 'Bank' } }],
+]
+
+describe.each(others)('two Better Auth servers on one store, of which one has %s', (_name, options) => {
+  test('do not find orders of each other', async () => {
+    const store = await open()
+    const one = await makeAuth({ orders: { store } })
+    const other = await makeAuth({ ...options, orders: { ...options.orders, store } })
+    const { orderId, desktopToken } = await approvedOrder(one)
+    for (const origin of [ownOrigin, bank]) {
+      const finalize = (id: string): Promise<Answer> =>
+        call(other, '/cross-device/finalize', { orderId: id, desktopToken }, { origin })
+      const { status, json } = await finalize(orderId)
+      expect([status, json]).toEqual([404, (await finalize('none')).json])
+      const watched = await watch(other, orderId, desktopToken, origin)
+      expect([watched.status, watched.json.code]).toEqual([404, 'ORDER_NOT_FOUND'])
+    }
+    expect(await countRows(other, ['session'])).toEqual([0])
+    expect((await call(one, '/cross-device/finalize', { orderId, desktopToken })).status).toBe(200)
+  })
+
+  test('do not accept signatures for each other', async () => {
+    const nonceStore = mapStore()
+    const one = await makeAuth({ wallet: { nonceStore } })
+    const other = await makeAuth({ ...options, wallet: { ...options.wallet, nonceStore } })
+    const { json } = await call(one, '/wallet/nonce', {})
+    const proof = { nonceId: json.nonceId, ...new Signer().prove(json.message) }
+    for (const origin of [ownOrigin, bank]) {
+      const verified = await call(other, '/wallet/verify', proof, { origin })
+      expect([verified.status, verified.json.code]).toEqual([401, 'NONCE_NOT_FOUND'])
+    }
+    expect(await countRows(other, ['user', 'session'])).toEqual([0, 0])
+    expect((await call(one, '/wallet/verify', proof)).status).toBe(200)
+  })
+})
+
+test('a service on the store of the plugin does not find its orders', async () => {
+  const store = await open()
+  const auth = await makeAuth({ orders: { store } })
+  const { url } = await startService({ store, appName: 'App', trustedOrigins: [bank] })
+  const order = await approvedOrder(auth)
+  for (const origin of [ownOrigin, bank]) {
+    expect((await rest(url, '/cross-device/finalize', order, { origin })).json.code).toBe('ORDER_NOT_FOUND')
+  }
+  expect((await call(auth, '/cross-device/finalize', order)).status).toBe(200)
+})
+
+test('a key prefix begins the keys of the plugins in stores that they are given', async () => {
+  const store = await open()
+  const nonceStore = mapStore()
+  const auth = await makeAuth({ orders: { store, keyPrefix: 'app' }, wallet: { nonceStore, keyPrefix: 'app' } })
+  const { orderId } = await approvedOrder(auth)
+  expect(await store.get(`app:order:{${orderId}}`)).toBeDefined()
+  expect(await store.get(`order:{${orderId}}`)).toBeUndefined()
+  const { json } = await call(auth, '/wallet/nonce', {})
+  expect([...nonceStore.map.keys()]).toEqual([`app:nonce:${json.nonceId}`])
+})
+
+test('an order of an origin that a pattern trusts is approved from the server’s own origin', async () => {
+  const auth = await makeAuth({ auth: { trustedOrigins: ['https://*.example.com'] } })
+  const tenant = { origin: 'https://one.example.com' }
+  const signer = new Signer()
+  const { json: started } = await call(auth, '/cross-device/start', { kind: 'login' }, tenant)
+  const { orderId, claimToken, desktopToken } = started
+  const { challengeToken } = (await call(auth, '/cross-device/claim', { orderId, claimToken })).json
+  const authorization = { authorization: `Bearer ${challengeToken}` }
+  const { json: challenge } = await call(auth, `/cross-device/challenge?orderId=${orderId}`, undefined, authorization)
+  const approval = { orderId, challengeToken, proof: signer.prove(challenge.message) }
+  expect((await call(auth, '/cross-device/approve', approval)).json.status).toBe('approved')
+  expect((await call(auth, '/cross-device/finalize', { orderId, desktopToken }, tenant)).status).toBe(200)
+})
+
+test('an order of an origin that a function no longer returns is not found', async () => {
+  let tenants = ['https://one.example']
+  const auth = await makeAuth({ auth: { trustedOrigins: async () => tenants } })
+  const { json: order } = await call(auth, '/cross-device/start', { kind: 'login' }, { origin: 'https://one.example' })
+  const { orderId, claimToken } = order
+  tenants = []
+  expect((await call(auth, '/cross-device/claim', { orderId, claimToken })).json.code).toBe('ORDER_NOT_FOUND')
+  tenants = ['https://one.example']
+  expect((await call(auth, '/cross-device/claim', { orderId, claimToken })).status).toBe(200)
+})
+
+/** Watches an order; the answer of a refusal. */
+async function watch(auth: Pick<Auth, 'handler'>, orderId: string, token: string, origin: string): Promise<Answer> {
+  return await call(auth, `/cross-device/events?orderId=${orderId}`, undefined, {
+    origin,
+    authorization: `Bearer ${token}`,
+  })
+}
