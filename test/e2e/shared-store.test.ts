@@ -148,7 +148,7 @@ describe.each(stores)('two services on %s', (_name, open) => {
 })
 
 /** Path, body, bearer token. */
-type Call = readonly [path: string, body?: Record<string, unknown>, token?: string]
+type Call = readonly [path: string, body?: Record<string, unknown> | undefined, token?: string]
 
 test('the log says why an order or a nonce in the store is not found', async () => {
   const [, openFile] = stores[0] as (typeof stores)[number]

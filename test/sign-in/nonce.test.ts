@@ -177,6 +177,16 @@ describe('the application name of a nonce', () => {
   })
 })
 
+test('a nonce of an origin that is no longer trusted is not even taken', async () => {
+  const store = await open()
+  const nonces = new Nonces({ appName: 'App', ttlSeconds: 60 }, store)
+  const { nonceId } = await nonces.issue(origin)
+  const takes = [vi.spyOn(store, 'take'), vi.spyOn(store, 'takeIf')]
+  const refused = nonces.consume(nonceId, from(origin), policy({ trusted: [] }))
+  await expect(refused).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
+  for (const take of takes) expect(take).not.toHaveBeenCalled()
+})
+
 test("the application's store gets the nonce's life in whole seconds", async () => {
   const custom = mapStore()
   await new Nonces({ appName: 'App', ttlSeconds: 300 }, await open(), custom).issue(origin)
