@@ -44,9 +44,9 @@ const endedMark = JSON.stringify({ v: sessionVersion, ended: true } satisfies Se
  * A token is `<random>.<HMAC>`. One that this server did not sign never reaches the store. A session's id is made from
  * a hash of the random part, so that one read finds the session of a token, and a session can be ended by its id.
  *
- * The list of a user's sessions is a set of their ids. A session is stored before its id is in the list, and the id is taken
- * off the list after the session has ended. So a crash leaves an id too many in the list, or a session whose token nobody
- * got; the store bounds the list, and whoever finds the id of a session that is over takes it off.
+ * The list of a user's sessions is a set of their ids. A session is stored together with its id in the list, and the id is
+ * taken off after the session has ended. So a crash can leave an id too many, never a session that is in use and not in the
+ * list. Whoever finds the id of a session that is over takes it off, and the store bounds the list whatever happens.
  */
 export class Sessions {
   readonly #settings: SessionSettings
@@ -127,7 +127,7 @@ export class Sessions {
     const found = await Promise.all(ids.map((id) => this.#read(id)))
     const over = ids.filter((_, index) => found[index] === undefined)
     // The list that was read is right without this; if it fails, the next one does it.
-    await Promise.allSettled(over.map((id) => this.#endListed(userId, id)))
+    await Promise.allSettled(over.map((id) => this.#takeOff(userId, id)))
     return found
       .filter((one) => one !== undefined)
       .map(({ session }) => session)
@@ -152,14 +152,26 @@ export class Sessions {
     }
   }
 
-  /**
-   * Ends a session that is in its user's list, whether it is still there or not. One that is not can be on its way to the
-   * store, if that is a cluster, whose servers answer in any order. The mark keeps it from arriving, because it would be in
-   * force and in no list.
-   */
+  /** Ends a session that the list names. */
   async #endListed(userId: string, id: string): Promise<void> {
-    await this.#store.create(keyOf(id), endedMark, { ttlMs: endedMs })
+    await this.#keepAway(id)
     await this.end(userId, id)
+  }
+
+  /** Takes a session that was found to be over off the list, unless it has arrived since. */
+  async #takeOff(userId: string, id: string): Promise<void> {
+    if ((await this.#keepAway(id)) || (await this.#read(id)) === undefined) {
+      await this.#store.removeMember(indexOf(userId), id)
+    }
+  }
+
+  /**
+   * Marks a session that is not in the store as ended. Resolves with false if there is a session or a mark. A session that
+   * the list names and the store does not have can be on its way, in a cluster, whose servers answer in any order. It must not
+   * arrive once it is off the list, because it would be in force and in no list.
+   */
+  async #keepAway(id: string): Promise<boolean> {
+    return await this.#store.create(keyOf(id), endedMark, { ttlMs: endedMs })
   }
 
   #extend(session: Session): Session | undefined {

@@ -234,6 +234,15 @@ describe('the list', () => {
     expect(await store.members(list)).toEqual([session.id])
   })
 
+  test('keeps a session that arrives while it is read', async () => {
+    const { sessions, store } = await make()
+    const { token, session } = await sessions.create(details)
+    vi.spyOn(store, 'get').mockResolvedValueOnce(undefined)
+    expect(await sessions.list('u')).toEqual([])
+    expect(await sessions.find(token)).toEqual(session)
+    expect(await sessions.list('u')).toEqual([session])
+  })
+
   test('is read although what is over cannot be taken off it', async () => {
     const { sessions, store } = await make()
     const { session } = await sessions.create(details)
