@@ -1,6 +1,5 @@
 import type { AuthContext } from '@better-auth/core'
-import type { NonceStore } from '../sign-in/nonce.ts'
-import type { Store } from '../store/store.ts'
+import type { NonceKeeper, NonceStore } from '../sign-in/nonce.ts'
 import { Marks } from './marks.ts'
 
 /** Time for which an expired nonce is kept, in ms, so that a user who took too long gets NONCE_EXPIRED. */
@@ -26,9 +25,10 @@ export function verificationNonces({ internalAdapter }: AuthContext): NonceStore
 }
 
 /** Marks of used nonces, for an application's own nonce store without an atomic `take`. */
-export function usedNonces(context: AuthContext): Pick<Store, 'create' | 'get' | 'take' | 'takeIf'> {
+export function usedNonces(context: AuthContext): NonceKeeper {
   const unused = async (): Promise<undefined> => undefined
   return {
+    now: Date.now,
     async create(key, _value, life) {
       const marks = new Marks(context)
       await marks.sweep()

@@ -38,6 +38,11 @@ export class DatabaseOrders implements OrderRecords {
     this.#sweeping = sweeping
   }
 
+  /** Better Auth's databases tell no time, and Better Auth itself goes by the clock of its process. */
+  now(): number {
+    return Date.now()
+  }
+
   async create(order: OrderRecord): Promise<void> {
     await guarded(async () => {
       await this.#sweep()

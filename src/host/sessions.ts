@@ -75,7 +75,7 @@ export class Sessions {
   async #make(details: SessionDetails, secretPart: string): Promise<{ token: string; session: Session } | undefined> {
     const id = sessionIdOf(secretPart)
     const token = `${secretPart}.${this.#keyring.sign('session token', secretPart)}`
-    const createdAt = Date.now()
+    const createdAt = this.#store.now()
     const expiresAt = createdAt + Math.min(this.#settings.ttlSeconds, this.#settings.absoluteTtlSeconds) * 1000
     const session: Session = { id, ...details, createdAt, expiresAt }
     const record: SessionRecord = { v: sessionVersion, session, tokenHash: hashToken(secretPart) }
@@ -109,7 +109,7 @@ export class Sessions {
     const extended = this.#extend(found.session)
     if (extended === undefined) return { session: found.session, extended: false }
     const record: SessionRecord = { v: sessionVersion, session: extended, tokenHash: found.tokenHash }
-    const life = { ttlMs: extended.expiresAt - Date.now() }
+    const life = { ttlMs: extended.expiresAt - this.#store.now() }
     // The list first: a list that contains an expired session is harmless, one that misses a live session is not.
     await this.#store.addMember(indexOf(extended.userId), extended.id, life, maxSessionsPerUser)
     const replaced = await this.#store.compareAndSet(keyOf(extended.id), found.version, JSON.stringify(record), life)
@@ -175,7 +175,7 @@ export class Sessions {
   }
 
   #extend(session: Session): Session | undefined {
-    const now = Date.now()
+    const now = this.#store.now()
     const ttlMs = this.#settings.ttlSeconds * 1000
     if (session.expiresAt - now > ttlMs * (1 - extendAfter)) return undefined
     const expiresAt = Math.min(now + ttlMs, session.createdAt + this.#settings.absoluteTtlSeconds * 1000)
@@ -193,7 +193,7 @@ export class Sessions {
     const stored: VersionedValue | undefined = await this.#store.get(keyOf(id))
     if (stored === undefined) return undefined
     const record = parseRecord<SessionRecord>('session', stored.value, sessionVersion)
-    if ('ended' in record || !(Date.now() < record.session.expiresAt)) return undefined
+    if ('ended' in record || !(this.#store.now() < record.session.expiresAt)) return undefined
     return { session: record.session, tokenHash: record.tokenHash, version: stored.version }
   }
 

@@ -145,7 +145,7 @@ export class StandaloneHost implements Host {
     for (;;) {
       const stored = await this.#store.get(userKey(id))
       if (stored === undefined) {
-        const user: UserRecord = { v: userVersion, id, createdAt: Date.now(), ...synced }
+        const user: UserRecord = { v: userVersion, id, createdAt: this.#store.now(), ...synced }
         if (await this.#store.create(userKey(id), JSON.stringify(user), 'forever')) return user
         continue
       }
@@ -180,7 +180,7 @@ export class StandaloneHost implements Host {
       httpOnly: true,
       sameSite: 'lax',
       secure: this.#settings.secureCookie(),
-      maxAge: Math.max(0, Math.floor((expiresAt - Date.now()) / 1000)),
+      maxAge: Math.max(0, Math.floor((expiresAt - this.#store.now()) / 1000)),
     })
   }
 }

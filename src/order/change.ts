@@ -58,7 +58,7 @@ export async function changeOrder(records: OrderRecords, orderId: string, change
   for (let tries = 0; tries < maxTries; tries++) {
     const loaded = await loadOrder(records, orderId)
     change.admit(loaded.order)
-    const { order, refusal } = await decide(loaded.order, change)
+    const { order, refusal } = await decide(records, loaded.order, change)
     if (order !== loaded.order && !(await records.compareAndSet(order, loaded.version))) continue
     if (refusal === 'CONFIRMATION_CODE_WRONG') throw wrongCode(order)
     if (refusal !== undefined) throw refused(refusal)
@@ -76,17 +76,17 @@ export async function changeOrder(records: OrderRecords, orderId: string, change
 /** Reads an order. Throws ORDER_NOT_FOUND if there is none, or if it is forgotten but still stored. */
 async function loadOrder(records: OrderRecords, orderId: string): Promise<VersionedOrder> {
   const loaded = await records.load(orderId)
-  if (loaded === undefined || Date.now() >= forgottenAt(loaded.order)) throw refused('ORDER_NOT_FOUND')
+  if (loaded === undefined || records.now() >= forgottenAt(loaded.order)) throw refused('ORDER_NOT_FOUND')
   return loaded
 }
 
-async function decide(order: OrderRecord, change: OrderChange): Promise<Outcome> {
-  if ('command' in change) return applyCommand(order, change.command, Date.now())
-  const early = decideEarly(order, change.intent, Date.now())
+async function decide(records: OrderRecords, order: OrderRecord, change: OrderChange): Promise<Outcome> {
+  if ('command' in change) return applyCommand(order, change.command, records.now())
+  const early = decideEarly(order, change.intent, records.now())
   if (early !== undefined) return early
   const command = await change.complete(order)
   // The work may have taken a while, so the time is read again.
-  return applyCommand(order, command, Date.now())
+  return applyCommand(order, command, records.now())
 }
 
 function wrongCode(order: OrderRecord): CountersignError {

@@ -132,7 +132,7 @@ export class Orders {
     const { settings, records, prover, origins } = this.#options
     const origin = origins.requireTrusted(request)
     if (input.adapterId !== undefined) prover.requireConfigured(input.adapterId)
-    const { order, claimToken, desktopToken } = newOrder(input, origin, request, settings)
+    const { order, claimToken, desktopToken } = newOrder(input, origin, request, settings, records.now())
     await records.create(order)
     const { orderId, kind, status, expiresAt, confirmationCode } = order
     const url = claimUrl(settings, orderId, claimToken)

@@ -10,6 +10,9 @@ import { forgottenAt, type OrderRecord, orderVersion } from './order.ts'
  * with STORE_UNAVAILABLE, and a change may or may not have happened.
  */
 export interface OrderRecords {
+  /** The time, in epoch milliseconds, by which all processes that share the orders decide what has expired. */
+  now(): number
+
   /**
    * Stores a new order, version 1. Rejects with INTERNAL if its id is taken, which cannot happen with 128 random bits.
    */
@@ -42,7 +45,12 @@ export interface VersionedOrder {
 /** Keeps orders in a store. */
 export function storedOrders(store: Store): OrderRecords {
   const keyOf = (orderId: string): string => `order:{${orderId}}`
+  const lifeOf = (order: OrderRecord): Life => {
+    // An order may be written in the millisecond in which it is forgotten, and a store does not take a life of 0.
+    return { ttlMs: Math.max(1, forgottenAt(order) - store.now()) }
+  }
   return {
+    now: () => store.now(),
     async create(order) {
       if (await store.create(keyOf(order.orderId), JSON.stringify(order), lifeOf(order))) return
       throw internalError(new Error('a new order has the identifier of another one'))
@@ -67,9 +75,4 @@ export function parseOrder(text: string): OrderRecord {
   return proof === undefined || proof.subject !== undefined
     ? order
     : { ...order, proof: { ...proof, subject: proof.publicKeyHex } }
-}
-
-function lifeOf(order: OrderRecord): Life {
-  // An order may be written in the millisecond in which it is forgotten, and a store does not take a life of 0.
-  return { ttlMs: Math.max(1, forgottenAt(order) - Date.now()) }
 }

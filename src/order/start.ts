@@ -44,12 +44,13 @@ export interface NewOrder {
  */
 const codeDigits = { compare: 2, required: 6 } as const
 
-/** Makes a new order for an origin. Refuses text that could forge a line of the message with INVALID_REQUEST. */
+/** Makes a new order for an origin, issued at `issuedAt` in epoch milliseconds. Refuses text that could forge a line of the message with INVALID_REQUEST. */
 export function newOrder(
   input: StartOrder,
   origin: string,
   request: RequestContext,
   settings: OrderSettings,
+  issuedAt: number,
 ): NewOrder {
   const { kind, adapterId, displayTitle, displaySummary, payloadHash } = input
   const returnTo = input.returnTo ?? '/'
@@ -59,7 +60,6 @@ export function newOrder(
     if (text !== undefined) requirePlainLine(field, text)
   }
   const orderId = newId()
-  const issuedAt = Date.now()
   const challenge: Challenge = {
     action: actionOf(kind),
     challengeId: newId(),

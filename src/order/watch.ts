@@ -120,7 +120,7 @@ export class OrderWatches {
     bell: Bell,
   ): AsyncGenerator<OrderEvent, void, undefined> {
     const late = this.#shutdown.aborted
-    // Not Date.now: a clock that is set back must not silence the heartbeat.
+    // Not the clock of the records: one that is set back must not silence the heartbeat.
     const endsAt = performance.now() + (late ? stoppingStreamMs : randomInt(streamLifeMs.min, streamLifeMs.max))
     let order = await this.#read(orderId, admit)
     let sequence = afterSequence ?? newestTransition(order).sequence - 1
@@ -143,13 +143,13 @@ export class OrderWatches {
       }
       if (isTerminal(order.status)) return
       if (signal.aborted) return
-      if (beatDue) yield { ...eventOf(order, order.status), sequence, at: Date.now(), heartbeat: true }
+      if (beatDue) yield { ...eventOf(order, order.status), sequence, at: this.#records.now(), heartbeat: true }
       beatDue = false
-      while (!bell.takeRing() && Date.now() < deadlineOf(order)) {
+      while (!bell.takeRing() && this.#records.now() < deadlineOf(order)) {
         if (signal.aborted) return
         const now = performance.now()
         if ((this.#shutdown.aborted && !late) || now >= endsAt) {
-          yield { ...eventOf(order, order.status), sequence, at: Date.now(), reconnect: true }
+          yield { ...eventOf(order, order.status), sequence, at: this.#records.now(), reconnect: true }
           return
         }
         if (now >= nextBeat) {
@@ -157,7 +157,7 @@ export class OrderWatches {
           beatDue = true
           break
         }
-        await bell.wait(Math.min(nextBeat - now, endsAt - now, deadlineOf(order) - Date.now()))
+        await bell.wait(Math.min(nextBeat - now, endsAt - now, deadlineOf(order) - this.#records.now()))
       }
       order = await (beatDue ? this.#readUnlessAway(order, admit) : this.#read(orderId, admit))
     }

@@ -36,6 +36,9 @@ export interface NonceStore {
   take?(key: string): Promise<string | null | undefined>
 }
 
+/** What is used of the store. */
+export type NonceKeeper = Pick<Store, 'now' | 'create' | 'get' | 'take' | 'takeIf'>
+
 /** The operations that are used here. Each value is taken once. */
 interface SingleUseStore {
   readonly set: NonceStore['set']
@@ -63,9 +66,12 @@ const nonceVersion = 1
 export class Nonces {
   readonly #settings: NonceSettings
   readonly #store: SingleUseStore
+  readonly #now: () => number
 
-  constructor(settings: NonceSettings, store: Pick<Store, 'create' | 'get' | 'take' | 'takeIf'>, custom?: NonceStore) {
+  /** A nonce store of the application's own has no clock: the times are those of `store` then too. */
+  constructor(settings: NonceSettings, store: NonceKeeper, custom?: NonceStore) {
     this.#settings = settings
+    this.#now = () => store.now()
     this.#store = custom === undefined ? builtIn(store) : singleUse(custom, store)
   }
 
@@ -75,7 +81,7 @@ export class Nonces {
    */
   async issue(origin: string, link?: LinkLines): Promise<NonceRecord> {
     const { appName, ttlSeconds } = this.#settings
-    const issuedAt = Date.now()
+    const issuedAt = this.#now()
     const challenge: Challenge = {
       ...(link === undefined
         ? { action: 'auth.login', challengeId: 'login' }
@@ -122,12 +128,12 @@ export class Nonces {
     try {
       const foreign = whyForeign(record, appName, origins)
       if (foreign !== undefined) throw nonceNotFound(foreign)
-      if (Date.now() >= record.expiresAt) {
+      if (this.#now() >= record.expiresAt) {
         throw new CountersignError('NONCE_EXPIRED', 'The challenge has expired; ask for a new one')
       }
       origins.requireSame(request, record.origin, 'nonce')
     } catch (refusal) {
-      const leftMs = Math.max(0, record.expiresAt - Date.now())
+      const leftMs = Math.max(0, record.expiresAt - this.#now())
       if (found.taken) await this.#store.set(key, found.value, { ttlSeconds: Math.ceil(leftMs / 1000) })
       throw refusal
     }
@@ -174,7 +180,7 @@ function readNonce(stored: string, nonceId: string, userId: string | undefined):
   return record
 }
 
-function builtIn(store: Pick<Store, 'create' | 'get' | 'take' | 'takeIf'>): SingleUseStore {
+function builtIn(store: NonceKeeper): SingleUseStore {
   return {
     async find(key, prefix) {
       if (prefix !== undefined) return await store.takeIf(key, prefix)
@@ -190,13 +196,13 @@ function builtIn(store: Pick<Store, 'create' | 'get' | 'take' | 'takeIf'>): Sing
 }
 
 /** Adds `take` to the application's nonce store, and turns its failures into STORE_UNAVAILABLE. */
-function singleUse(custom: NonceStore, store: Pick<Store, 'create'>): SingleUseStore {
+function singleUse(custom: NonceStore, store: NonceKeeper): SingleUseStore {
   const take = async (key: string): Promise<string | null | undefined> => {
     if (custom.take !== undefined) return await custom.take(key)
     const value = await custom.get(key)
     if (value === null || value === undefined) return undefined
     const { expiresAt } = JSON.parse(value) as NonceRecord
-    const ttlMs = Math.max(1, expiresAt - Date.now()) + afterlifeMs
+    const ttlMs = Math.max(1, expiresAt - store.now()) + afterlifeMs
     if (!(await store.create(`used-${key}`, '', { ttlMs }))) return undefined
     await custom.delete(key)
     return value
