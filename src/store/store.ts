@@ -35,8 +35,9 @@ export interface Store {
 
   /**
    * The time on the clock that lives are counted on, in epoch milliseconds, as well as it is known without asking. Processes
-   * that share a store decide by it what has expired, so that they agree although their own clocks differ. Never throws. A
-   * store whose clock is that of its process returns `Date.now()`.
+   * that share a store decide by it what has expired, so that they agree although their own clocks differ. A whole number.
+   * It is asked often, so it must be cheap. It may go back when it is corrected. Never throws. A store whose clock is that of
+   * its process returns `Date.now()`.
    */
   now(): number
 
@@ -104,7 +105,10 @@ export interface Store {
   /** Lists the members of a set that have not expired, each once, in any order. */
   members(set: string): Promise<string[]>
 
-  /** Resolves if the store answers; rejects with STORE_UNAVAILABLE if it does not. */
+  /**
+   * Resolves if the store answers; rejects with STORE_UNAVAILABLE if it does not, or if what {@link now} returns may be wrong
+   * by more than a second.
+   */
   ping(): Promise<void>
 
   /**

@@ -22,6 +22,8 @@ const short: Life = { ttlMs: 30 }
 /** Timers may fire a millisecond early, and a life may begin in the middle of a millisecond. */
 const toleranceMs = 5
 const afterShortMs = 30 + toleranceMs
+/** A store that measures a distant clock may correct it at any time. */
+const correctionMs = 100
 const tenYearsMs = 10 * 365 * 86_400_000
 /** Lives that are told apart however long a test takes. */
 const hours = (count: number): Life => ({ ttlMs: count * 3_600_000 })
@@ -60,6 +62,19 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
   }
 
   describe(`${name} keeps the contract of a store:`, () => {
+    describe('now', () => {
+      check('is epoch milliseconds, whole, on the clock that lives are counted on', async (store) => {
+        const key = newKey()
+        const before = store.now()
+        assert.ok(Number.isSafeInteger(before), `${before} is not a whole number`)
+        assert.ok(Math.abs(before - Date.now()) < 86_400_000, `${before} is not the time in epoch milliseconds`)
+        await store.create(key, 'a', { ttlMs: 300 })
+        while ((await store.get(key)) !== undefined) await sleep(10)
+        const livedMs = store.now() - before
+        assert.ok(livedMs >= 300 - correctionMs, `a life of 300 ms ended after ${livedMs} ms`)
+      })
+    })
+
     describe('get', () => {
       check('finds nothing under a key without a value', async (store) => {
         await assertAbsent(store, newKey())

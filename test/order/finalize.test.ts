@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { storedOrders } from '../../src/order/records.ts'
-import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
 import { stores } from '../support/stores.ts'
 import {
   desktop,
   issuedBy,
   makeInstance,
+  openOnOurClock,
   passTime,
   phone,
   reasonOf,
@@ -25,7 +25,7 @@ describe.each(stores)('finalizing orders on $name', ({ open }) => {
   let store: Store
 
   beforeAll(async () => {
-    store = await openStore(String((await open()).store))
+    store = await openOnOurClock(String((await open()).store))
   })
   afterAll(() => store.close())
 

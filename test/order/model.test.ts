@@ -3,12 +3,19 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import type { OrderTransition } from '../../src/order/order.ts'
 import type { StartedOrder } from '../../src/order/orders.ts'
 import { type OrderRecords, storedOrders } from '../../src/order/records.ts'
-import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
 import { newToken } from '../../src/token.ts'
 import { stores } from '../support/stores.ts'
 import { type Call, type Kind, ModelOrder, type Step } from './model.ts'
-import { desktop, type Instance, makeInstance, phone as phoneRequest, reasonOf, Signer } from './support.ts'
+import {
+  desktop,
+  type Instance,
+  makeInstance,
+  openOnOurClock,
+  phone as phoneRequest,
+  reasonOf,
+  Signer,
+} from './support.ts'
 
 const ttlSeconds = 120
 const signers = [new Signer(), new Signer()]
@@ -306,8 +313,8 @@ describe.each(stores)('any interleaving of calls on $name', ({ open }) => {
 
   beforeAll(async () => {
     const url = String((await open()).store)
-    here = await openStore(url)
-    there = here.shared ? await openStore(url) : here
+    here = await openOnOurClock(url)
+    there = here.shared ? await openOnOurClock(url) : here
   })
   afterAll(async () => {
     await here.close()

@@ -4,7 +4,6 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import { CountersignError } from '../../src/errors.ts'
 import { newestTransition } from '../../src/order/order.ts'
 import { storedOrders } from '../../src/order/records.ts'
-import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
 import { newToken } from '../../src/token.ts'
 import { nimiq } from '../../src/wallet/nimiq.ts'
@@ -16,6 +15,7 @@ import {
   from,
   issuedBy,
   makeInstance,
+  openOnOurClock,
   outcomeOf,
   ownOrigin,
   passTime,
@@ -36,7 +36,7 @@ describe.each(stores)('orders on $name', ({ open }) => {
   let store: Store
 
   beforeAll(async () => {
-    store = await openStore(String((await open()).store))
+    store = await openOnOurClock(String((await open()).store))
   })
   afterAll(() => store.close())
 

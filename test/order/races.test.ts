@@ -5,7 +5,6 @@ import { createClient } from 'redis'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { StartedOrder } from '../../src/order/orders.ts'
 import { type OrderRecords, storedOrders } from '../../src/order/records.ts'
-import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
 import { redisUrl } from '../support/stores.ts'
 import {
@@ -14,6 +13,7 @@ import {
   type InstanceOptions,
   issuedBy,
   makeInstance,
+  openOnOurClock,
   outcomeOf,
   phone,
   reasonOf,
@@ -71,11 +71,19 @@ function beforeWriting(records: OrderRecords, barrier: Barrier): OrderRecords {
   }
 }
 
-/** What a watcher is told, up to the end of the order. */
-async function statusesOf({ orders }: Instance, order: StartedOrder, afterSequence: number): Promise<string[]> {
+/** What a watcher is told, up to the end of the order. `onHeartbeat` is called for each heartbeat, first once the watch is in force. */
+async function statusesOf(
+  { orders }: Instance,
+  order: StartedOrder,
+  afterSequence: number,
+  onHeartbeat: () => void,
+): Promise<string[]> {
   const statuses: string[] = []
   const events = orders.watch({ ...order, afterSequence }, desktop, AbortSignal.timeout(20_000))
-  for await (const { status, heartbeat } of events) if (!heartbeat) statuses.push(status)
+  for await (const { status, heartbeat } of events) {
+    if (heartbeat) onHeartbeat()
+    else statuses.push(status)
+  }
   return statuses
 }
 
@@ -134,8 +142,8 @@ describe.each(places)('races on $name', ({ open, dump }) => {
 
   beforeAll(async () => {
     const url = await open()
-    here = await openStore(url)
-    there = await openStore(url)
+    here = await openOnOurClock(url)
+    there = await openOnOurClock(url)
   })
   afterAll(async () => {
     await here.close()
@@ -189,9 +197,12 @@ describe.each(places)('races on $name', ({ open, dump }) => {
     const verdicts = new Set<string>()
     for (let round = 0; round < 30; round++) {
       const order = await untilWaiting(plain[0])
-      const watchers = plain.map((instance) => statusesOf(instance, order, 3))
+      const inForce = plain.map(() => Promise.withResolvers<void>())
+      const watchers = plain.map((instance, i) => statusesOf(instance, order, 3, inForce[i]!.resolve))
       const barrier = new Barrier(4)
       const [first, second] = twoInstances((records) => beforeWriting(records, barrier))
+      // A watcher that begins later would find the order expired before the fourth call does.
+      await Promise.all(inForce.map(({ promise }) => promise))
       vi.useFakeTimers({ toFake: ['Date'], now: order.expiresAt - 1 })
       const calls = {
         approved: outcomeOf(first.orders.approve(order, phone)),

@@ -7,6 +7,7 @@ import { type OrderRecords, storedOrders } from '../../src/order/records.ts'
 import type { OrderSettings, StartOrder } from '../../src/order/start.ts'
 import { OriginPolicy } from '../../src/origin-policy.ts'
 import type { RequestContext } from '../../src/request.ts'
+import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
 import { Keyring } from '../../src/token.ts'
 import { walletAdapters } from '../../src/wallet/adapters.ts'
@@ -154,7 +155,15 @@ export function issuedBy(finalized: FinalizedOrder): Extract<FinalizedOrder, { k
   return finalized.issued
 }
 
-/** Sets this process's clock on; a shared store's own clock and all timers go on as they are. */
+/**
+ * Opens a store for tests that set the clock on. A shared store counts lives on a clock of its own, which no test can set;
+ * this handle of it tells the time by the clock of this process.
+ */
+export async function openOnOurClock(url: string): Promise<Store> {
+  return Object.assign(await openStore(url), { now: () => Date.now() })
+}
+
+/** Sets this process's clock on; all timers, and the lives of what a shared store has, go on as they are. */
 export function passTime(ms: number): void {
   const now = Date.now() + ms
   if (!vi.isFakeTimers()) vi.useFakeTimers({ toFake: ['Date'] })

@@ -49,6 +49,19 @@ const storeSuite = (change: (store: Store) => Partial<Store>): Tests =>
 
 describeDefects<Store>('stores', storeSuite, [
   [
+    'a clock that tells seconds',
+    'now is epoch milliseconds, whole, on the clock that lives are counted on',
+    () => ({ now: () => Math.floor(Date.now() / 1000) }),
+  ],
+  [
+    'a clock that stands still',
+    'now is epoch milliseconds, whole, on the clock that lives are counted on',
+    (store) => {
+      const openedAt = store.now()
+      return { now: () => openedAt }
+    },
+  ],
+  [
     'a take in two steps',
     'take gives the value to one of 200 concurrent calls',
     (store) => ({

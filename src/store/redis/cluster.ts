@@ -1,6 +1,6 @@
 import { type Connection, dialMaster, firstAnswer, Link, type RedisClient } from './connection.ts'
 import { scripts } from './scripts.ts'
-import type { Attempt, OnServerLost, Servers } from './servers.ts'
+import type { Attempt, Servers, ServersEvents } from './servers.ts'
 import { slotCount, slotOf } from './slot.ts'
 import { type Address, formatAddress, type RedisTarget } from './url.ts'
 
@@ -16,7 +16,7 @@ const maxRedirections = 5
 export class RedisCluster implements Servers {
   readonly opened: Promise<unknown>
   readonly #target: RedisTarget
-  readonly #onServerLost: OnServerLost
+  readonly #events: ServersEvents
   readonly #links = new Map<string, Link>()
   readonly #addresses = new Map<string, Address>()
   /** The server of each slot; a slot without one is missing. */
@@ -25,9 +25,9 @@ export class RedisCluster implements Servers {
   #learning: Promise<void> | undefined
   #closed = false
 
-  constructor(target: RedisTarget, onServerLost: OnServerLost) {
+  constructor(target: RedisTarget, events: ServersEvents) {
     this.#target = target
-    this.#onServerLost = onServerLost
+    this.#events = events
     this.opened = this.#learn()
   }
 
@@ -96,7 +96,8 @@ export class RedisCluster implements Servers {
     if (known !== undefined) return known
     if (this.#closed) throw new Error('the store is closed')
     const link = new Link(() => this.#dialForCalls(server), {
-      onLost: () => this.#onServerLost(server),
+      onUp: () => this.#events.onUp(server),
+      onLost: () => this.#events.onLost(server),
       onDown: () => this.#learnQuietly(),
     })
     this.#links.set(server, link)
@@ -138,6 +139,7 @@ export class RedisCluster implements Servers {
       link.close()
       this.#links.delete(server)
     }
+    this.#events.onMoved()
   }
 
   #slotsFromLinks(): Promise<SlotRange[]> {

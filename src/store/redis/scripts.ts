@@ -109,8 +109,19 @@ return redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. string.format('%.0f', now), '
   transformReply: (reply: string[]) => reply,
 })
 
+// A script and not the command TIME, because a cluster runs it on the server of the key and nowhere else.
+const serverTime = defineScript({
+  SCRIPT: `return redis.call('TIME')`,
+  NUMBER_OF_KEYS: 1,
+  parseCommand(parser: CommandParser, key: string) {
+    parser.pushKey(key)
+  },
+  /** Epoch milliseconds, with a fraction. */
+  transformReply: ([seconds, microseconds]: [string, string]) => Number(seconds) * 1000 + Number(microseconds) / 1000,
+})
+
 /** The scripts of the store, as a client's options take them. */
-export const scripts = { takeIf, compareAndSet, addMember, removeMember, members }
+export const scripts = { takeIf, compareAndSet, addMember, removeMember, members, serverTime }
 
 function ttlText(ttlMs: number | undefined): string {
   return ttlMs === undefined ? '' : String(ttlMs)

@@ -30,8 +30,15 @@ export interface Attempt {
   client?: RedisClient
 }
 
-/** Called when the connection for commands to a server is lost: other connections to it may be broken unnoticed. */
-export type OnServerLost = (server: string) => void
+/** Told of what happens to the servers. */
+export interface ServersEvents {
+  /** The connection for commands to a server is lost: other connections to it may be broken unnoticed. */
+  onLost(server: string): void
+  /** There is a new connection for commands to a server, which may have been replaced under its name. */
+  onUp(server: string): void
+  /** Keys may have moved to other servers. */
+  onMoved(): void
+}
 
 /** A single server, or the current master according to the sentinels. */
 export class OneServer implements Servers {
@@ -39,9 +46,12 @@ export class OneServer implements Servers {
   readonly #target: RedisTarget
   readonly #link: Link
 
-  constructor(target: RedisTarget, onServerLost: OnServerLost) {
+  constructor(target: RedisTarget, events: ServersEvents) {
     this.#target = target
-    this.#link = new Link(() => this.dial(), { onLost: () => onServerLost(this.locate()) })
+    this.#link = new Link(() => this.dial(), {
+      onUp: () => events.onUp(this.locate()),
+      onLost: () => events.onLost(this.locate()),
+    })
     this.opened = this.#link.connection
   }
 

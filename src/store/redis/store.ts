@@ -3,9 +3,10 @@ import { defaultKeyPrefix } from '../key-prefix.ts'
 import { ttlMsOf } from '../life.ts'
 import { StoreOpenError } from '../open-error.ts'
 import type { FoundValue, Life, Store, VersionedValue } from '../store.ts'
+import { RedisClock } from './clock.ts'
 import { RedisCluster } from './cluster.ts'
 import { type RedisClient, TimeLimitError, withinTimeLimit } from './connection.ts'
-import { type Attempt, OneServer, type Servers } from './servers.ts'
+import { type Attempt, OneServer, type Servers, type ServersEvents } from './servers.ts'
 import { describeTarget, parseRedisUrl, type RedisTarget } from './url.ts'
 import { RedisWatches } from './watches.ts'
 
@@ -45,25 +46,30 @@ class RedisStore implements Store {
   readonly shared = true
   readonly #servers: Servers
   readonly #watches: RedisWatches
+  readonly #clock: RedisClock
   /** Begins the name of every key and channel. */
   readonly #prefix: string
 
   constructor(target: RedisTarget, keyPrefix: string) {
     this.#prefix = `${keyPrefix}:`
     this.description = describeTarget(target)
-    const onServerLost = (server: string) => this.#watches.renew(server)
-    this.#servers =
-      target.kind === 'cluster' ? new RedisCluster(target, onServerLost) : new OneServer(target, onServerLost)
+    const events: ServersEvents = {
+      onLost: (server) => this.#watches.renew(server),
+      onUp: (server) => this.#clock.serverUp(server),
+      onMoved: () => this.#clock.serversMoved(),
+    }
+    this.#servers = target.kind === 'cluster' ? new RedisCluster(target, events) : new OneServer(target, events)
     this.#watches = new RedisWatches(this.#servers)
+    this.#clock = new RedisClock(this.#servers, `${this.#prefix}clock`)
   }
 
-  /** Resolves once the servers have answered for the first time; rejects if they do not. */
+  /** Resolves once the servers have answered for the first time and their clock is known; rejects if they do not. */
   get opened(): Promise<unknown> {
-    return this.#servers.opened
+    return this.#servers.opened.then(() => this.#clock.measure())
   }
 
   now(): number {
-    return Date.now()
+    return this.#clock.now()
   }
 
   async get(key: string): Promise<VersionedValue | undefined> {
@@ -126,9 +132,15 @@ class RedisStore implements Store {
     // In a cluster it asks only one of the servers. If it asked all, the loss of one would make every process count as
     // down.
     await this.#run('ping', (client) => client.ping())
+    try {
+      this.#clock.requireCertain()
+    } catch (cause) {
+      throw unavailable(cause)
+    }
   }
 
   async close(): Promise<void> {
+    this.#clock.close()
     this.#watches.close()
     this.#servers.close()
   }
@@ -136,8 +148,11 @@ class RedisStore implements Store {
   async #run<T>(key: string, step: (client: RedisClient, name: string) => Promise<T>): Promise<T> {
     const name = this.#prefix + key
     const attempt: Attempt = {}
+    const run = (): Promise<T> => this.#servers.run(name, (client) => step(client, name), attempt)
     try {
-      return await withinTimeLimit(this.#servers.run(name, (client) => step(client, name), attempt))
+      // What a call decides by the clock afterwards must not rest on a doubtful one. A server that does not tell the time
+      // fails no call of another one, and `ping` tells of it.
+      return await withinTimeLimit(this.#clock.isCurrent ? run() : this.#clock.measure().then(run, run))
     } catch (cause) {
       // A server that hangs answers no call, and a master that was replaced takes no more writes. The next connection
       // may lead to another server.

@@ -87,6 +87,7 @@ describe.skipIf(!hasServer)('a Redis store on a server of its own', () => {
     await using server = await RedisServer.start()
     await using store = await opened(server.url)
     await store.create('k', 'a', 'forever')
+    await server.cli('CONFIG', 'RESETSTAT')
     for (let version = 1; version <= 10; version++) await store.compareAndSet('k', version, 'b', 'forever')
     expect(await server.cli('INFO', 'commandstats')).toMatch(/cmdstat_eval:calls=1,/)
     await server.cli('SCRIPT', 'FLUSH')
