@@ -7,6 +7,8 @@ export interface TcpProxy {
   readonly port: number
   /** Where new connections go. */
   targetPort: number
+  /** What becomes of each chunk that the target answers. They stay in order, however long one takes. */
+  answer: (chunk: Buffer) => Buffer | Promise<Buffer>
   /** Ends all connections; new ones are accepted again. */
   cut(): void
   /**
@@ -32,8 +34,12 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
         trigger.fired()
       }
     })
-    upstream.on('data', (chunk) => {
-      if (!stalled) client.write(chunk)
+    let answered = Promise.resolve()
+    upstream.on('data', (chunk: Buffer) => {
+      answered = answered.then(async () => {
+        const answer = await proxy.answer(chunk)
+        if (!stalled) client.write(answer)
+      })
     })
     for (const socket of pair) {
       socket.on('error', () => {})
@@ -49,6 +55,7 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
   const proxy: TcpProxy = {
     port: (server.address() as AddressInfo).port,
     targetPort,
+    answer: (chunk) => chunk,
     cut() {
       for (const [client, upstream] of pairs) {
         client.destroy()

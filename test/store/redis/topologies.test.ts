@@ -65,6 +65,31 @@ describe.skipIf(!hasServer)('a Redis store in a cluster', () => {
     await store.close()
   })
 
+  it('goes by the clock of one node, whichever nodes a process knows, also when its slot moves', async () => {
+    const masters = nodes.slice(0, 3)
+    const asked = async (): Promise<RedisServer[]> => {
+      const stats = await Promise.all(masters.map((node) => node.cli('INFO', 'commandstats')))
+      return masters.filter((_, i) => stats[i]!.includes('cmdstat_time:'))
+    }
+    const slot = String(slotOf('countersign:clock'))
+    const owner = await ownerOf(slot)
+    const target = masters.find((node) => node !== owner)!
+    for (const node of masters) await node.cli('CONFIG', 'RESETSTAT')
+    const stores = await Promise.all(masters.map((node) => openRedisStore(`redis+cluster://${address(node)}`)))
+    expect(await asked()).toEqual([owner])
+
+    const targetId = await target.cli('CLUSTER', 'MYID')
+    for (const node of [target, ...masters]) await node.cli('CLUSTER', 'SETSLOT', slot, 'NODE', targetId)
+    for (const store of stores) {
+      await target.cli('CONFIG', 'RESETSTAT')
+      // A key of the same slot, and so the server says that it has moved.
+      await store.get('test:{countersign:clock}')
+      await expect.poll(asked).toContain(target)
+      await store.ping()
+      await store.close()
+    }
+  })
+
   it('follows a slot that moves to another node, in the middle and after, with its watches', {
     timeout: 20_000,
   }, async () => {

@@ -1,0 +1,84 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { openRedisStore } from '../../../src/store/redis/store.ts'
+import type { Store } from '../../../src/store/store.ts'
+import { hasPart } from '../../support/optional.ts'
+import { clockAhead } from '../../support/redis-clock.ts'
+import { killServers, RedisServer } from '../../support/redis-server.ts'
+import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts'
+import { healed } from '../healed.ts'
+
+const nineMinutesMs = 9 * 60_000
+
+afterAll(killServers)
+
+describe.skipIf(!hasPart('redis-server'))('the clock of a Redis store', () => {
+  let server: RedisServer
+  let proxy: TcpProxy
+  let store: Store
+
+  beforeAll(async () => {
+    server = await RedisServer.start()
+  })
+  afterAll(() => server[Symbol.asyncDispose]())
+  beforeEach(async () => {
+    proxy = await startTcpProxy(server.port)
+  })
+  afterEach(async () => {
+    await store.close()
+    vi.restoreAllMocks()
+    vi.useRealTimers()
+  })
+
+  const open = async (): Promise<void> => {
+    store = await openRedisStore(`redis://127.0.0.1:${proxy.port}`)
+  }
+  /** How far the store is ahead of this machine, whose clock its server really has. */
+  const lead = (): number => store.now() - Date.now()
+
+  test('is that of the server, whatever is done to the clock of this machine', async () => {
+    await open()
+    expect(Math.abs(lead())).toBeLessThan(1000)
+    const before = store.now()
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + nineMinutesMs })
+    expect(store.now() - before).toBeLessThan(60_000)
+    await store.get('k')
+    expect(store.now() - before).toBeLessThan(60_000)
+  })
+
+  test('is that of the server from the start', async () => {
+    proxy.answer = clockAhead(540)
+    await open()
+    expect(Math.abs(lead() - nineMinutesMs)).toBeLessThan(1000)
+  })
+
+  test('is right again with the first call after the machine was suspended', async () => {
+    await open()
+    // The monotonic clock stands still meanwhile, the wall clock does not.
+    const monotonic = performance.now.bind(performance)
+    vi.spyOn(performance, 'now').mockImplementation(() => monotonic() - nineMinutesMs)
+    expect(lead()).toBeLessThan(-nineMinutesMs / 2)
+    await store.get('k')
+    expect(Math.abs(lead())).toBeLessThan(1000)
+    await store.ping()
+  })
+
+  test('is that of another server with the first call that reaches it', async () => {
+    await open()
+    proxy.answer = clockAhead(540)
+    proxy.cut()
+    await healed(store, () => store.get('k'))
+    expect(Math.abs(lead() - nineMinutesMs)).toBeLessThan(1000)
+  })
+
+  test('is followed every 30 s if somebody sets it', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    await open()
+    proxy.answer = clockAhead(-540)
+    await store.get('k')
+    await vi.advanceTimersByTimeAsync(29_000)
+    await store.get('k')
+    expect(Math.abs(lead())).toBeLessThan(1000)
+    await vi.advanceTimersByTimeAsync(1000)
+    await expect.poll(() => Math.abs(lead() + nineMinutesMs), { timeout: 10_000 }).toBeLessThan(1000)
+  })
+})
