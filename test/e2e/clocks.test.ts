@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { readEventStream } from '../../src/client/event-stream.ts'
+import { openStore } from '../../src/index.ts'
 import { clockLate } from '../support/redis-clock.ts'
 import { RedisServer } from '../support/redis-server.ts'
-import { rest } from '../support/rest.ts'
-import { type ServiceProcess, spawnService } from '../support/service.ts'
+import { type RestAnswer, rest } from '../support/rest.ts'
+import { type ServiceProcess, spawnService, startService } from '../support/service.ts'
 import { redisUrl } from '../support/stores.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
@@ -30,29 +31,60 @@ async function spawnAhead(ms: number, environment: Record<string, string>): Prom
   return service
 }
 
-/** An answer, and the time in epoch milliseconds between two bounds at which it was made. */
-// biome-ignore lint/suspicious/noExplicitAny: tests look at fields that they name.
-type Timed = { json: any; status: number; from: number; to: number }
+/** An answer, and two times in epoch milliseconds between which it was made. */
+type TimedAnswer = RestAnswer & { readonly from: number; readonly to: number }
 
-async function timed(...call: Parameters<typeof rest>): Promise<Timed> {
+async function timed(...call: Parameters<typeof rest>): Promise<TimedAnswer> {
   const from = Date.now()
-  const { json, status } = await rest(...call)
-  return { json, status, from, to: Date.now() }
+  const answer = await rest(...call)
+  return { ...answer, from, to: Date.now() }
 }
 
-/** Checks that a time is the one of an answer plus a life, within a second. */
-function expectExpiry(expiresAt: number, lifeMs: number, { from, to }: Timed): void {
-  const bornAt = expiresAt - lifeMs
-  expect(bornAt).toBeGreaterThan(from - 1000)
-  expect(bornAt).toBeLessThan(to + 1000)
+/** Checks that a time is that of an answer plus a life, within a second. */
+function expectExpiry(expiresAt: number, lifeMs: number, { from, to }: TimedAnswer): void {
+  expect(expiresAt - lifeMs).toBeGreaterThan(from - 1000)
+  expect(expiresAt - lifeMs).toBeLessThan(to + 1000)
 }
 
-test.skipIf(redisUrl === undefined)(
-  'instances whose clocks are nine minutes apart agree on every expiry',
-  {
-    timeout: 90_000,
-  },
-  async () => {
+async function sleepUntil(time: number): Promise<void> {
+  await sleep(Math.max(0, time - Date.now()))
+}
+
+/** A started order. */
+interface Started {
+  readonly orderId: string
+  readonly claimToken: string
+  readonly desktopToken: string
+}
+
+const start = (url: string) => timed(url, '/cross-device/start', { kind: 'login' }, origin)
+
+/** Claims and approves an order. */
+async function approve(url: string, { orderId, claimToken }: Started): Promise<void> {
+  const { challengeToken } = (await rest(url, '/cross-device/claim', { orderId, claimToken }, origin)).json
+  const path = `/cross-device/challenge?orderId=${orderId}`
+  const challenge = (await rest(url, path, undefined, { ...origin, ...bearer(challengeToken) })).json
+  const { nonceId: _, ...proof } = proofOf(makeWallet(), { nonceId: '', message: challenge.message })
+  const approval = await rest(url, '/cross-device/approve', { orderId, challengeToken, proof }, origin)
+  expect(approval.status).toBe(200)
+}
+
+const finalize = (url: string, { orderId, desktopToken }: Started) =>
+  rest(url, '/cross-device/finalize', { orderId, desktopToken }, origin)
+
+/** Watches an order that nobody claims until it expires: the time of the event, and when it came. */
+async function expiryOf(url: string, { orderId, desktopToken }: Started): Promise<{ at: number; heardAt: number }> {
+  const headers = { ...origin, ...bearer(desktopToken) }
+  const response = await fetch(`${url}/api/auth/cross-device/events?orderId=${orderId}`, { headers })
+  for await (const { data } of readEventStream(response.body!)) {
+    const event = JSON.parse(data)
+    if (event.status === 'expired') return { at: event.at, heardAt: Date.now() }
+  }
+  throw new Error('the stream ended before the order')
+}
+
+describe.skipIf(redisUrl === undefined)('on Redis', () => {
+  test('instances whose clocks are nine minutes apart agree on every expiry', { timeout: 90_000 }, async () => {
     const [nonceMs, orderMs, sessionMs] = [8000, 12_000, 10_000]
     const environment = {
       COUNTERSIGN_STORE: await redisUrl!(),
@@ -61,84 +93,54 @@ test.skipIf(redisUrl === undefined)(
       COUNTERSIGN_SESSION_TTL_SECONDS: String(sessionMs / 1000),
     }
     const [fast, slow] = await Promise.all([spawnAhead(270_000, environment), spawnAhead(-270_000, environment)])
-    const pairs = [
-      [fast.url, slow.url],
-      [slow.url, fast.url],
-    ] as const
 
-    const directions = pairs.map(async ([here, there]) => {
-      const wallet = makeWallet()
+    const signIns = async (here: string, there: string): Promise<void> => {
       const issue = () => timed(here, '/wallet/nonce', {}, origin)
-      const [used, unused] = [await issue(), await issue()]
-      for (const nonce of [used, unused]) expectExpiry(nonce.json.expiresAt, nonceMs, nonce)
+      const verify = (nonce: RestAnswer) => timed(there, '/wallet/verify', proofOf(makeWallet(), nonce.json), origin)
+      const sessionOf = (token: string) => timed(here, '/session', undefined, bearer(token))
+      const late = await issue()
+      expectExpiry(late.json.expiresAt, nonceMs, late)
+      const [used, unused] = [await verify(await issue()), await verify(await issue())]
+      for (const signedIn of [used, unused]) {
+        expect(signedIn.status).toBe(200)
+        expectExpiry(signedIn.json.session.expiresAt, sessionMs, signedIn)
+      }
 
-      const signedIn = await timed(there, '/wallet/verify', proofOf(wallet, used.json), origin)
-      expect(signedIn.status).toBe(200)
-      const { token, session } = signedIn.json
-      expectExpiry(session.expiresAt, sessionMs, signedIn)
-      const other = (await rest(here, '/wallet/nonce', {}, origin)).json
-      const unusedToken = (await rest(there, '/wallet/verify', proofOf(wallet, other), origin)).json.token
-
-      // Used on the instance that did not make it, a session gets a new life of the same length.
+      // The instance that did not make it extends it.
       await sleep(2000)
-      const extended = await timed(here, '/session', undefined, bearer(token))
+      const extended = await sessionOf(used.json.token)
       expect(extended.status).toBe(200)
       expectExpiry(extended.json.session.expiresAt, sessionMs, extended)
 
-      await sleep(unused.json.expiresAt + 1000 - Date.now())
-      const late = await rest(there, '/wallet/verify', proofOf(wallet, unused.json), origin)
-      expect([late.status, late.json.code]).toEqual([410, 'NONCE_EXPIRED'])
-      await sleep(signedIn.to + sessionMs + 1000 - Date.now())
-      expect((await rest(here, '/session', undefined, bearer(unusedToken))).json.code).toBe('SESSION_INVALID')
-    })
+      await sleepUntil(late.json.expiresAt + 1000)
+      expect((await verify(late)).json.code).toBe('NONCE_EXPIRED')
+      await sleepUntil(unused.json.session.expiresAt + 1000)
+      expect((await sessionOf(unused.json.token)).json.code).toBe('SESSION_INVALID')
+    }
 
-    const orders = pairs.map(async ([here, there]) => {
-      const start = () => timed(here, '/cross-device/start', { kind: 'login' }, origin)
-      const [approved, left] = [await start(), await start()]
+    const orders = async (here: string, there: string): Promise<void> => {
+      const [approved, left] = [await start(here), await start(here)]
       for (const order of [approved, left]) expectExpiry(order.json.expiresAt, orderMs, order)
-      const expiries = [expiryOf(here, left.json), expiryOf(there, left.json)]
-
-      const { orderId, claimToken, desktopToken } = approved.json
-      const { challengeToken } = (await rest(there, '/cross-device/claim', { orderId, claimToken }, origin)).json
-      const challengePath = `/cross-device/challenge?orderId=${orderId}`
-      const challenge = (await rest(there, challengePath, undefined, { ...origin, ...bearer(challengeToken) })).json
-      const { nonceId: _, ...proof } = proofOf(makeWallet(), { nonceId: '', message: challenge.message })
-      const approval = await rest(there, '/cross-device/approve', { orderId, challengeToken, proof }, origin)
-      expect(approval.status).toBe(200)
-
-      const [one, two] = await Promise.all(expiries)
-      expect(one?.at).toBe(left.json.expiresAt)
-      expect(two?.at).toBe(left.json.expiresAt)
-      for (const { heardAt } of [one!, two!]) expect(heardAt).toBeGreaterThan(left.json.expiresAt - 1000)
-
+      const expiries = Promise.all([expiryOf(here, left.json), expiryOf(there, left.json)])
+      await approve(there, approved.json)
+      for (const { at, heardAt } of await expiries) {
+        expect(at).toBe(left.json.expiresAt)
+        expect(heardAt).toBeGreaterThan(at - 1000)
+      }
       // Its own life is over, but it has a minute from its approval on.
-      await sleep(approved.json.expiresAt + 1000 - Date.now())
-      const finalized = await rest(here, '/cross-device/finalize', { orderId, desktopToken }, origin)
-      expect([finalized.status, finalized.json.status]).toEqual([200, 'finalized'])
-    })
-    await Promise.all([...directions, ...orders])
-  },
-)
+      await sleepUntil(approved.json.expiresAt + 1000)
+      expect((await finalize(here, approved.json)).status).toBe(200)
+    }
 
-/** Watches an order that nobody claims until it expires: the time of the event, and when it came. */
-async function expiryOf(
-  url: string,
-  { orderId, desktopToken }: { orderId: string; desktopToken: string },
-): Promise<{ at: number; heardAt: number } | undefined> {
-  const headers = { ...origin, ...bearer(desktopToken) }
-  const response = await fetch(`${url}/api/auth/cross-device/events?orderId=${orderId}`, { headers })
-  for await (const { data } of readEventStream(response.body!)) {
-    const event = JSON.parse(data)
-    if (event.status === 'expired') return { at: event.at, heardAt: Date.now() }
-  }
-}
+    await Promise.all([
+      signIns(fast.url, slow.url),
+      signIns(slow.url, fast.url),
+      orders(fast.url, slow.url),
+      orders(slow.url, fast.url),
+    ])
+  })
 
-test.skipIf(redisUrl === undefined)(
-  'an instance that cannot learn the time of Redis is not ready',
-  {
-    timeout: 60_000,
-  },
-  async () => {
+  test('an instance that cannot learn the time is not ready, and serves', { timeout: 60_000 }, async () => {
     await using redis = await RedisServer.start()
     const proxy = await startTcpProxy(redis.port)
     const service = await spawnService({ ...trusted, COUNTERSIGN_STORE: `redis://127.0.0.1:${proxy.port}` })
@@ -146,12 +148,37 @@ test.skipIf(redisUrl === undefined)(
     expect(await readiness()).toBe(200)
     proxy.answer = clockLate(2100)
     proxy.cut()
-    const reason = () => readiness().then(() => service.log())
-    await expect
-      .poll(reason, { timeout: 20_000 })
-      .toMatch(/the offset to the clock of the Redis server is uncertain by/)
+    const log = () => readiness().then(() => service.log())
+    await expect.poll(log, { timeout: 20_000 }).toMatch(/the offset to the clock of the Redis server is uncertain by/)
     expect(await readiness()).toBe(503)
+    const nonce = () => rest(service.url, '/wallet/nonce', {}, origin)
+    await expect.poll(async () => (await nonce()).status, { timeout: 20_000 }).toBe(200)
     proxy.answer = (chunk) => chunk
     await expect.poll(readiness, { timeout: 20_000 }).toBe(200)
+  })
+})
+
+test.each([-3_600_000, 3_600_000])(
+  'a store whose clock is %i ms ahead of the process decides all times',
+  async (ms) => {
+    const store = Object.assign(await openStore('sqlite::memory:'), { now: () => Date.now() + ms })
+    onTestFinished(() => store.close())
+    const { url, service } = await startService({ store, trustedOrigins: [origin.origin] })
+    const expectNow = (time: number) => expect(Math.abs(time - store.now())).toBeLessThan(60_000)
+
+    const nonce = (await rest(url, '/wallet/nonce', {}, origin)).json
+    expectNow(nonce.issuedAt)
+    const { headers, json } = await rest(url, '/wallet/verify', proofOf(makeWallet(), nonce), origin)
+    const { token, session } = json
+    expectNow(session.createdAt)
+    expectNow((await service.findUser(session.userId))!.createdAt)
+    const [, maxAge] = /Max-Age=(\d+)/.exec(headers.getSetCookie()[0]!) ?? []
+    expectNow(session.expiresAt - Number(maxAge) * 1000)
+    expect((await rest(url, '/session', undefined, bearer(token))).status).toBe(200)
+
+    const order = (await start(url)).json
+    expectNow(order.expiresAt - 120_000)
+    await approve(url, order)
+    expect((await finalize(url, order)).status).toBe(200)
   },
 )

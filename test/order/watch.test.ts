@@ -329,6 +329,13 @@ describe('a watch', () => {
     expect(await reader.ended).toBeUndefined()
   })
 
+  test('sees its order expire by the clock of the records, not that of the process', async () => {
+    const ahead: OrderRecords = { ...storedOrders(store), now: () => Date.now() + 3_600_000 }
+    const { reader } = await watched({ orderTtlSeconds: 5 }, counting(ahead))
+    await tick(5_000 + tickMs)
+    expect(reader.statuses.at(-1)).toBe('expired')
+  })
+
   test('of a thousand that began together, each has its heartbeat at a time of its own', async () => {
     const { instance, order } = await watched()
     const readers = Array.from({ length: 1000 }, () => new Reader(instance, order))

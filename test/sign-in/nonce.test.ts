@@ -193,6 +193,15 @@ test("the application's store gets the nonce's life in whole seconds", async () 
   expect(custom.ttls).toEqual([300])
 })
 
+test('a used nonce that the application does not delete stays used, whatever the clock of the process says', async () => {
+  const store = Object.assign(await open(), { now: () => Date.now() - 3_600_000 })
+  const nonces = new Nonces({ appName: 'App', ttlSeconds: 300 }, store, { ...mapStore(), delete: async () => {} })
+  const { nonceId } = await nonces.issue(origin)
+  await nonces.consume(nonceId, origin, anyone)
+  vi.setSystemTime(Date.now() + 299_000)
+  await expect(nonces.consume(nonceId, origin, anyone)).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
+})
+
 test("the application's store in trouble is an outage, not a wrong nonce", async () => {
   const down = () => Promise.reject(new Error('down'))
   const nonces = new Nonces({ appName: 'App', ttlSeconds: 60 }, await open(), { get: down, set: down, delete: down })
