@@ -47,8 +47,9 @@ export function equalInConstantTime(a: string, b: string): boolean {
 export type KeyPurpose = 'session token' | 'challenge token' | 'finalize seed'
 
 /**
- * The server's secrets: the first signs and derives, all verify. To rotate, put a new one first, and remove the old one
- * once the tokens that it signed have expired.
+ * The server's secrets: the first signs and derives, all verify. To rotate, put the new one last on all instances, then
+ * first on all instances, and remove the old one once the tokens that it signed have expired. Without the first step an
+ * instance that does not know the new secret yet refuses what another one signs with it.
  */
 export class Keyring {
   readonly #secrets: readonly string[]

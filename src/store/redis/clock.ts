@@ -79,7 +79,7 @@ export class RedisClock {
 
   /** Whether nothing has happened since the last measurement that makes it doubtful. Cheap: every call asks. */
   get isCurrent(): boolean {
-    return this.#settled && Math.abs(wallLead() - this.#known.wallLead) < jumpMs
+    return this.#settled && !hasJumped(this.#known)
   }
 
   /** Measures. Rejects if the server does not answer. */
@@ -130,8 +130,8 @@ export class RedisClock {
     for (;;) {
       const era = this.#era
       const best = await this.#best()
-      // Some of it may have come from another server.
-      if (era !== this.#era) continue
+      // Some of it may have come from another server, or from before a suspend.
+      if (era !== this.#era || hasJumped(best)) continue
       const known = this.#aged()
       const agree = Math.abs(known.offsetMs - best.offsetMs) <= known.uncertaintyMs + best.uncertaintyMs
       const keep = this.isCurrent && agree && known.uncertaintyMs < best.uncertaintyMs
@@ -185,6 +185,11 @@ export class RedisClock {
       return this.#server
     }
   }
+}
+
+/** Whether one of the process's clocks has jumped since the server was last asked. */
+function hasJumped({ wallLead: before }: Measurement): boolean {
+  return Math.abs(wallLead() - before) >= jumpMs
 }
 
 /** The wall clock's time less that of the monotonic clock, in milliseconds. Changes only if one of them jumps. */
