@@ -186,6 +186,22 @@ describe('the hundredth session of a user and what is beyond it', () => {
     expect(await sessions.list('u')).toHaveLength(100)
   })
 
+  test('one that is beyond it before it arrives in the store does not arrive outside the list', async () => {
+    const { sessions, store } = await make()
+    for (let i = 0; i < 100; i++) await sessions.create(details)
+    const brief = new Sessions({ ttlSeconds: 60, absoluteTtlSeconds: 60 }, store, new Keyring(['first '.repeat(6)]))
+    // As in a cluster, whose servers answer in any order: its place in the list is there, and another sign-in comes first.
+    const create = store.create.bind(store)
+    vi.spyOn(store, 'create').mockImplementationOnce(async (...args) => {
+      await new Promise((resolve) => setImmediate(resolve))
+      await sessions.create(details)
+      return await create(...args)
+    })
+    const { token, session } = await brief.create(details)
+    expect(await sessions.find(token)).toEqual(session)
+    expect((await sessions.list('u')).map(({ id }) => id)).toContain(session.id)
+  })
+
   test('300 at once leave no session in force that is not in the list, and the next ones end what is too much', async () => {
     const { sessions } = await make()
     const made = await Promise.all(Array.from({ length: 300 }, () => sessions.create(details)))
