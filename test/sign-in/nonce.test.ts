@@ -197,9 +197,9 @@ test('a used nonce that the application does not delete stays used, whatever the
   const store = Object.assign(await open(), { now: () => Date.now() - 3_600_000 })
   const nonces = new Nonces({ appName: 'App', ttlSeconds: 300 }, store, { ...mapStore(), delete: async () => {} })
   const { nonceId } = await nonces.issue(origin)
-  await nonces.consume(nonceId, origin, anyone)
+  await nonces.consume(nonceId, from(origin), policy())
   vi.setSystemTime(Date.now() + 299_000)
-  await expect(nonces.consume(nonceId, origin, anyone)).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
+  await expect(nonces.consume(nonceId, from(origin), policy())).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
 })
 
 test("the application's store in trouble is an outage, not a wrong nonce", async () => {
