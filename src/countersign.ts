@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ConnectRouter } from '@connectrpc/connect'
 import { ceilingsFor } from './ceiling.ts'
 import { type CountersignOptions, resolveSettings, type Settings } from './config.ts'
+import { guardedHost } from './host/guarded-host.ts'
 import type { Host, Session } from './host/host.ts'
 import { Sessions } from './host/sessions.ts'
 import { StandaloneHost, type WalletUser } from './host/standalone.ts'
@@ -140,7 +141,7 @@ class Service implements Countersign {
     )
     const secureCookie = (): boolean => this.publicUrl.startsWith('https:')
     this.#standalone = new StandaloneHost({ ...settings, secureCookie }, store, sessions, origins)
-    this.#host = settings.sessionHost ?? this.#standalone
+    this.#host = settings.sessionHost === undefined ? this.#standalone : guardedHost(settings.sessionHost)
     const nonces = new Nonces(
       { appName: settings.appName, ttlSeconds: settings.nonceTtlSeconds },
       store,

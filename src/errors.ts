@@ -117,6 +117,35 @@ export function internalError(cause: unknown): CountersignError {
   })
 }
 
+/**
+ * The failure of the application's own part: `resolveLogin` or the session host failed, answered with something unusable, or did
+ * not answer in time. The caller gets a reference and nothing else; the log has the cause under it.
+ */
+export function hostUnavailable(cause: unknown): CountersignError {
+  const reference = crypto.randomUUID()
+  return new CountersignError(
+    'HOST_UNAVAILABLE',
+    `${hostFailed}; try again shortly. The server's log has the cause under ${reference}`,
+    { retryAfterMs: 1000, metadata: { reference, nonce_used: 'false' }, cause },
+  )
+}
+
+/**
+ * The failure of a call whose nonce is used by then. HOST_UNAVAILABLE then says to sign again and no longer when to retry,
+ * because the same call cannot succeed any more. Anything else that was thrown stays as it is.
+ */
+export function afterNonceUsed(thrown: unknown): unknown {
+  if (!(thrown instanceof CountersignError) || thrown.reason !== 'HOST_UNAVAILABLE') return thrown
+  const { metadata, cause } = thrown
+  return new CountersignError(
+    'HOST_UNAVAILABLE',
+    `${hostFailed}; sign again, with a new challenge. The server's log has the cause under ${metadata.reference}`,
+    { metadata: { ...metadata, nonce_used: 'true' }, cause },
+  )
+}
+
+const hostFailed = 'The application that decides about users and sessions failed or did not answer'
+
 /** The refusal of what is beyond a ceiling. Nothing was done. */
 export function serverBusy(): CountersignError {
   return new CountersignError('SERVER_BUSY', 'The server has as much to do as it can; try again shortly', {

@@ -22,6 +22,17 @@ const notAFlag = [1, 'maybe', 'true', []]
 const notAPath = ['api', '/api/', '/', '/a//b', '/a b', '', 1]
 const functions = { get: async () => null, set: async () => {}, delete: async () => {} }
 
+const hostMethods = [
+  'resolveUser',
+  'createSession',
+  'currentSession',
+  'signOut',
+  'listSessions',
+  'revokeSession',
+  'introspect',
+]
+const wholeHost = Object.fromEntries(hostMethods.map((name) => [name, async () => undefined]))
+
 const samples: Record<Option, Sample> = {
   port: { given: 0, text: '0', refused: [80.5, '8080', true] },
   host: { given: '0.0.0.0', text: '0.0.0.0', refused: ['a b', '', 'x'.repeat(254), 1] },
@@ -94,7 +105,10 @@ const samples: Record<Option, Sample> = {
   },
   pages: { given: false, text: 'no', refused: notAFlag },
   nonceStore: { given: functions, refused: ['x', {}, { ...functions, delete: true }] },
-  sessionHost: { given: { createSession() {} }, refused: ['x', {}] },
+  sessionHost: {
+    given: wholeHost,
+    refused: ['x', {}, ...hostMethods.map((name) => ({ ...wholeHost, [name]: undefined }))],
+  },
   resolveLogin: { given: async () => null, refused: ['x', {}] },
   logger: { given: silentLogger, refused: ['x', { ...silentLogger, warn: undefined }] },
 }

@@ -84,7 +84,7 @@ const rooms: readonly Room[] = [
   {
     room: 'standalone host',
     files: /^src\/host\/(?!host\.ts$)/,
-    may: [/^src\/host\//, contracts, tokenAndErrors, /^src\/(record|request)\.ts$/, node, /^cookie$/],
+    may: [/^src\/host\//, contracts, tokenAndErrors, timing, /^src\/(record|request)\.ts$/, node, /^cookie$/],
     because: 'a host makes sessions of identities that are proven: sign-in and orders are behind it',
   },
   {

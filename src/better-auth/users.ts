@@ -3,7 +3,7 @@ import type { AuthContext } from '@better-auth/core'
 import { runWithTransaction } from '@better-auth/core/context'
 import { createPlaceholderEmail } from '@better-auth/core/utils/email'
 import type { User } from 'better-auth'
-import { internalError } from '../errors.ts'
+import { hostUnavailable } from '../errors.ts'
 import { loginRefused, walletTaken } from '../host/refusals.ts'
 import { askResolveLogin } from '../host/resolve-login.ts'
 import { newId } from '../token.ts'
@@ -40,7 +40,7 @@ export class WalletUsers {
     const { id } = await askResolveLogin(resolveLogin, identity)
     const user = await this.#context.internalAdapter.findUserById(id)
     if (user === null) {
-      throw internalError(new TypeError('resolveLogin returned an id that no user of Better Auth has'))
+      throw hostUnavailable(new TypeError('resolveLogin returned an id that no user of Better Auth has'))
     }
     return await this.#sync(user, identity)
   }

@@ -60,6 +60,7 @@ const passing: ReadonlySet<ClientErrorCode> = new Set([
   'RATE_LIMITED',
   'INTERNAL',
   'SERVER_BUSY',
+  'HOST_UNAVAILABLE',
 ])
 
 /** Whether the same call can succeed later, unchanged. */

@@ -125,12 +125,13 @@ export interface CountersignOptions {
   syncPublicKeyToUser?: boolean
   /**
    * Host that makes users and sessions, such as `betterAuthHost(auth)`. The options about sessions and users then do
-   * nothing: that host has its own. Default: the service itself. Code only.
+   * nothing: that host has its own. If one of its methods fails, takes longer than five seconds or breaks the contract, the
+   * call fails with HOST_UNAVAILABLE. Default: the service itself. Code only.
    */
   sessionHost?: Host
   /**
-   * Function that decides which user a proven identity is, or null to refuse. Default: one user for each wallet
-   * identity. Code only.
+   * Function that decides which user a proven identity is, or null to refuse. If it fails or takes longer than five seconds, the
+   * call fails with HOST_UNAVAILABLE. Default: one user for each wallet identity. Code only.
    */
   resolveLogin?: ResolveLogin
   /**
@@ -463,7 +464,10 @@ const table = {
   },
   sessionHost: {
     variable: undefined,
-    kind: objectWith<Host>(['createSession'], 'a host such as betterAuthHost(auth)'),
+    kind: objectWith<Host>(
+      ['resolveUser', 'createSession', 'currentSession', 'signOut', 'listSessions', 'revokeSession', 'introspect'],
+      'a host with all methods of the type Host, such as betterAuthHost(auth)',
+    ),
     default: undefined,
     defaultText: 'the service itself',
     about: 'host that makes users and sessions, such as `betterAuthHost(auth)`',

@@ -1,36 +1,30 @@
-import { CountersignError, internalError } from '../errors.ts'
 import type { ProvenIdentity } from '../wallet/proof.ts'
+import { answers } from './answers.ts'
+import { askApplication } from './application-step.ts'
 import type { HostUser } from './host.ts'
 import { loginRefused } from './refusals.ts'
 
 /**
- * Decides who can sign in: returns the application's user of a proven identity, or null to refuse. If it throws, the
- * call fails with STORE_UNAVAILABLE, so that nobody takes an outage for a refusal.
+ * Decides who can sign in: returns the application's user of a proven identity, or null to refuse. The id of a user is text of 1 to
+ * 200 characters.
  *
- * Go by `adapterId` and `address` to recognise a wallet, or by `adapterId` and `subject`; never by the key or address
- * alone.
+ * If it throws, returns anything else or takes longer than five seconds, the call fails with HOST_UNAVAILABLE, so that nobody takes
+ * an outage for a refusal. A `CountersignError` that it throws reaches the caller as it is.
+ *
+ * Go by `adapterId` and `address` to recognise a wallet, or by `adapterId` and `subject`; never by the key or address alone. One
+ * key can be a wallet of several adapters, and what its holder signed for one of them can be a proof for another: to Nimiq, a
+ * raw Ed25519 signature over the 32 bytes of a message's digest is a signature over that message. Whoever lets users have
+ * raw 32-byte values signed with an Ed25519 key lends out the Nimiq wallet of that key.
  */
 export type ResolveLogin = (identity: ProvenIdentity) => HostUser | null | Promise<HostUser | null>
 
-const maxUserIdLength = 200
-
 /** Asks the application for the user of a proven identity. LOGIN_REFUSED if it returns null. */
 export async function askResolveLogin(resolveLogin: ResolveLogin, identity: ProvenIdentity): Promise<HostUser> {
-  let user: HostUser | null
-  try {
-    user = await resolveLogin(identity)
-  } catch (cause) {
-    throw new CountersignError(
-      'STORE_UNAVAILABLE',
-      'The application could not look up the user of this wallet; try again shortly',
-      { retryAfterMs: 1000, cause },
-    )
-  }
+  const user = await askApplication(
+    'resolveLogin()',
+    () => resolveLogin(identity),
+    (what, answer) => (answer === null ? null : answers.user(what, answer)),
+  )
   if (user === null) throw loginRefused()
-  if (typeof user?.id !== 'string' || user.id === '' || user.id.length > maxUserIdLength) {
-    throw internalError(
-      new TypeError(`resolveLogin must return null or {id: text of 1 to ${maxUserIdLength} characters}`),
-    )
-  }
   return user
 }

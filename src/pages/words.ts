@@ -77,6 +77,7 @@ const notices: Readonly<Record<string, string>> = {
   NETWORK: 'The service cannot be reached. Nothing is lost. Try again when you are back online.',
   STORE_UNAVAILABLE: 'The service is temporarily unavailable. Nothing is lost. Try again shortly.',
   SERVER_BUSY: 'The service is busy. Nothing is lost. Try again shortly.',
+  HOST_UNAVAILABLE: 'The application does not answer. Try again shortly.',
   RATE_LIMITED: 'Too many requests came from your network. Wait a moment, then try again.',
   INTERNAL: 'The service had an error. Try again.',
   WALLET_DECLINED: 'You declined in your wallet. Nothing was signed.',

@@ -21,7 +21,7 @@ const flushIntervalMs = 250
 const maxSampledPairs = 1_000
 
 /**
- * Logs failed calls: at level error if it is the server's fault, at level warn if it is at its limits, at level info if
+ * Logs failed calls: at level error if it is the server's or the application's fault, at level warn if it is at its limits, at level info if
  * it is the caller's.
  *
  * Failures with a reference are all logged. Of the others, which a caller can cause at will, the first of each address
@@ -35,7 +35,7 @@ export function callLog(log: Logger): CallObserver {
     if (outcome === 'ok' || outcome instanceof CallEnded) return
     const { reason, metadata, httpStatus, cause } = outcome
     const call = callFields(report)
-    if (httpStatus === 500) {
+    if (metadata.reference !== undefined) {
       log.error('request failed', { reason, ...call, reference: metadata.reference, cause: withStack(cause) })
       return
     }
@@ -104,8 +104,13 @@ class Sampler {
   }
 }
 
+/** An application can throw anything, even something that cannot be looked at. */
 function withStack(cause: unknown): string | undefined {
-  return cause instanceof Error ? (cause.stack ?? cause.message) : cause === undefined ? undefined : String(cause)
+  try {
+    return cause instanceof Error ? (cause.stack ?? cause.message) : cause === undefined ? undefined : String(cause)
+  } catch {
+    return 'something was thrown that cannot be shown as text'
+  }
 }
 
 function messageOf(cause: unknown): string | undefined {

@@ -6,6 +6,7 @@ import type { OriginPolicy } from '../origin-policy.ts'
 import { parseRecord, type StoredRecord } from '../record.ts'
 import type { RequestContext } from '../request.ts'
 import type { FoundValue, Store } from '../store/store.ts'
+import { TimeLimit } from '../timing/time-limit.ts'
 import { newId } from '../token.ts'
 
 /** A stored nonce: the challenge and the exact text for the wallet to sign. */
@@ -23,7 +24,8 @@ export interface NonceRecord extends Challenge, StoredRecord {
  *
  * All instances must share it; otherwise a nonce issued by one is unknown to the others. If it has `take`, that must be
  * atomic: it makes nonces single-use. If it does not, Countersign marks each nonce as used in its own store,
- * atomically, before it deletes it here.
+ * atomically, before it deletes it here. If a step fails or takes longer than five seconds, the call fails with
+ * STORE_UNAVAILABLE.
  */
 export interface NonceStore {
   /** The value of a key; `null` or `undefined` if there is none, or if it was deleted or has expired. */
@@ -213,7 +215,9 @@ function singleUse(custom: NonceStore, store: NonceKeeper): SingleUseStore {
   }
   return {
     find: guarded(find),
-    set: guarded((key: string, value: string, options: { ttlSeconds: number }) => custom.set(key, value, options)),
+    set: guarded(
+      async (key: string, value: string, options: { ttlSeconds: number }) => await custom.set(key, value, options),
+    ),
     take: guarded(take),
   }
 }
@@ -230,13 +234,16 @@ export function withKeysBeginning(beginning: string, store: NonceStore): NonceSt
   }
 }
 
-/** Turns what a hook of the application throws into STORE_UNAVAILABLE, with the cause for the log. */
+/** The time of each step of the application's nonce store: five seconds, or a little more. */
+const steps = new TimeLimit(5_000, 250)
+
+/** Turns a step of the application's nonce store that fails, or takes too long, into STORE_UNAVAILABLE, with the cause for the log. */
 function guarded<Args extends unknown[], Result>(
   call: (...args: Args) => Promise<Result>,
 ): (...args: Args) => Promise<Result> {
   return async (...args) => {
     try {
-      return await call(...args)
+      return await steps.within(call(...args), () => new Error('the nonce store did not answer within 5 seconds'))
     } catch (cause) {
       if (cause instanceof CountersignError) throw cause
       throw new CountersignError('STORE_UNAVAILABLE', 'The nonce store does not answer; try again shortly', {

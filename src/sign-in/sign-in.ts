@@ -1,3 +1,4 @@
+import { afterNonceUsed } from '../errors.ts'
 import type { Host, IssuedSession } from '../host/host.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
 import type { RequestContext } from '../request.ts'
@@ -39,7 +40,11 @@ export class SignIn {
   async verify(nonceId: string, proof: Proof, request: RequestContext): Promise<IssuedSession> {
     const { message } = await this.#nonces.consume(nonceId, request, this.#origins)
     const identity = await this.#prover.prove(message, proof)
-    const user = await this.#host.resolveUser(identity, request)
-    return await this.#host.createSession(user, identity, request)
+    try {
+      const user = await this.#host.resolveUser(identity, request)
+      return await this.#host.createSession(user, identity, request)
+    } catch (thrown) {
+      throw afterNonceUsed(thrown)
+    }
   }
 }

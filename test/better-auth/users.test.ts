@@ -79,7 +79,8 @@ describe('resolveLogin', () => {
   test('a user that does not exist is the application’s mistake', async () => {
     const auth = await makeAuth({ wallet: { resolveLogin: () => ({ id: 'nobody' }) } })
     const { status, json } = await signIn(auth)
-    expect([status, json.code]).toEqual([500, 'INTERNAL'])
+    expect([status, json.code]).toEqual([503, 'HOST_UNAVAILABLE'])
+    expect(json.message).toContain('sign again')
   })
 })
 

@@ -202,7 +202,7 @@ export function signInTests(start: StartDriver): void {
       const driver = await start({ resolveLogin: () => Promise.reject(new Error('down')) })
       const { json: challenge } = await ok(driver.call('issueNonce', {}))
       const proof = { nonceId: challenge.nonceId, ...new Signer().prove(challenge.message) }
-      expect(await refusal(driver.call('verifySignIn', proof))).toBe('STORE_UNAVAILABLE')
+      expect(await refusal(driver.call('verifySignIn', proof))).toBe('HOST_UNAVAILABLE')
     })
   })
 

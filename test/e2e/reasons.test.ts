@@ -8,6 +8,7 @@ import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_p
 import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/server/google/rpc/error_details_pb.ts'
 import { type ErrorReason, reasons } from '../../src/errors.ts'
 import type { CountersignOptions } from '../../src/index.ts'
+import type { WalletAdapter } from '../../src/wallet/wallet.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
@@ -85,6 +86,15 @@ interface Case {
 }
 
 const down = () => Promise.reject(new Error('down'))
+
+const faultyAdapter: WalletAdapter = {
+  id: 'faulty',
+  displayName: 'Faulty',
+  verify: () => {
+    throw new Error('a fault')
+  },
+  sameAddress: () => false,
+}
 
 const cases: Case[] = [
   {
@@ -173,7 +183,7 @@ const cases: Case[] = [
     act: async (caller, wallet) => await caller.verify(proofOf(wallet, await caller.nonce())),
   },
   {
-    reason: 'STORE_UNAVAILABLE',
+    reason: 'HOST_UNAVAILABLE',
     when: "the application's user database is down",
     options: { resolveLogin: down },
     act: async (caller, wallet) => await caller.verify(proofOf(wallet, await caller.nonce())),
@@ -186,6 +196,13 @@ const cases: Case[] = [
   },
   {
     reason: 'INTERNAL',
+    when: 'a wallet adapter of the application has a fault',
+    options: { adapters: [faultyAdapter] },
+    act: async (caller, wallet) =>
+      await caller.verify({ ...proofOf(wallet, await caller.nonce()), adapterId: faultyAdapter.id }),
+  },
+  {
+    reason: 'HOST_UNAVAILABLE',
     when: "the application's hook answers nonsense",
     options: { resolveLogin: () => ({}) as never },
     act: async (caller, wallet) => await caller.verify(proofOf(wallet, await caller.nonce())),

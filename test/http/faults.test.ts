@@ -103,7 +103,7 @@ test('JSON that gives a name two values is refused', async () => {
   expect(failure).toMatchObject({ reason: 'INVALID_REQUEST' })
 })
 
-describe('a fault of the server\u2019s own has a reference, under which the log has the cause', () => {
+describe('a fault of the server\u2019s or the application\u2019s own has a reference, under which the log has the cause', () => {
   const proofBytes = (proof: ReturnType<typeof proofOf>): Buffer =>
     Buffer.from(toBinary(verifySignIn.input, create(verifySignIn.input, proof)))
   /** How to sign in over each protocol. */
@@ -129,17 +129,19 @@ describe('a fault of the server\u2019s own has a reference, under which the log 
     const { logger, lines } = keptLog()
     const { url } = await startService({ logger, ...rubbish })
     const { failure } = await call(url, await proven(url))
-    expect(failure).toMatchObject({ code: 'internal', reason: 'INTERNAL' })
+    expect(failure).toMatchObject({ code: 'unavailable', reason: 'HOST_UNAVAILABLE' })
+    expect(failure?.metadata?.nonce_used).toBe('true')
     expect(failure?.message).toContain(failure?.metadata?.reference)
-    expectInLog(lines, failure?.metadata?.reference, 'resolveLogin must return')
+    expectInLog(lines, failure?.metadata?.reference, 'resolveLogin().id must be text')
   })
 
   test('if resolveLogin answers rubbish, over REST', async () => {
     const { logger, lines } = keptLog()
     const { url } = await startService({ logger, ...rubbish })
     const { status, json } = await rest(url, '/wallet/verify', await proven(url))
-    expect([status, json.code]).toEqual([500, 'INTERNAL'])
-    expectInLog(lines, /[0-9a-f-]{36}/.exec(json.message)?.[0], 'resolveLogin must return')
+    expect([status, json.code]).toEqual([503, 'HOST_UNAVAILABLE'])
+    expect(json.message).toContain('sign again')
+    expectInLog(lines, /[0-9a-f-]{36}/.exec(json.message)?.[0], 'resolveLogin().id must be text')
   })
 
   test.each([

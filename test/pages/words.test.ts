@@ -17,6 +17,7 @@ test('what passes is no ending', () => {
     'NETWORK',
     'STORE_UNAVAILABLE',
     'SERVER_BUSY',
+    'HOST_UNAVAILABLE',
     'RATE_LIMITED',
     'INTERNAL',
     'WALLET_DECLINED',

@@ -103,14 +103,30 @@ async function proofFor(service: Service, change: object = {}): Promise<object> 
 }
 
 async function waitingOrder(service: Service, details: object = {}) {
-  const { orderId, claimToken, confirmationCode } = await service.call('OrderService/StartOrder', {
+  const { orderId, claimToken, desktopToken, confirmationCode } = await service.call('OrderService/StartOrder', {
     kind: 'ORDER_KIND_LOGIN',
     ...details,
   })
   const { challengeToken } = await service.call('OrderService/ClaimOrder', { orderId, claimToken })
   const { message } = await service.call('OrderService/GetOrderChallenge', { orderId, challengeToken })
   const approval = { orderId, challengeToken, proof: new Signer().prove(message) }
-  return { approval, confirmationCode: confirmationCode as string }
+  return { approval, desktopToken: desktopToken as string, confirmationCode: confirmationCode as string }
+}
+
+/** An order that the phone has approved, as the desktop names it. */
+async function approvedOrder(service: Service): Promise<object> {
+  const { approval, desktopToken } = await waitingOrder(service)
+  await service.call('OrderService/ApproveOrder', approval)
+  return { orderId: approval.orderId, desktopToken }
+}
+
+/** That the log has one line, under the reference that the message names too. */
+function expectInLog(lines: readonly string[], { metadata, message }: Failure, cause: string): void {
+  const { reference } = metadata
+  expect(message).toContain(reference)
+  expect(lines.map((line) => JSON.parse(line))).toEqual([
+    expect.objectContaining({ reference, cause: expect.stringContaining(cause) }),
+  ])
 }
 
 function expectDocumented({ reason, metadata }: { reason: string; metadata: ErrorMetadata }): void {
@@ -342,18 +358,31 @@ describe('metadata', () => {
     expect(await service.refusal('OrderService/ApproveOrder', wrong)).toMatchObject({ reason: 'ORDER_REJECTED' })
   })
 
+  test.each([
+    ['true', verify, async (service: Service) => await proofFor(service)],
+    ['false', 'OrderService/FinalizeOrder', async (service: Service) => await approvedOrder(service)],
+  ] as const)(
+    'HOST_UNAVAILABLE names a reference under which the log has the cause; nonce_used is %s of %s',
+    async (nonceUsed, rpc, inputOf) => {
+      const lines: string[] = []
+      const logger = createLogger({ write: (line) => lines.push(line) }, 'error')
+      const service = await start({ logger, resolveLogin: () => ({}) as never })
+      const failure = await service.refusal(rpc, await inputOf(service))
+      expect(failure).toMatchObject({ reason: 'HOST_UNAVAILABLE', metadata: { nonce_used: nonceUsed } })
+      expectDocumented(failure)
+      expectInLog(lines, failure, 'resolveLogin().id must be text')
+    },
+  )
+
   test('INTERNAL names a reference under which the log has the cause', async () => {
     const lines: string[] = []
     const logger = createLogger({ write: (line) => lines.push(line) }, 'error')
-    const service = await start({ logger, resolveLogin: () => ({}) as never })
+    const rubbish = { get: async () => 'not JSON', set: async () => {}, delete: async () => {} }
+    const service = await start({ logger, nonceStore: rubbish })
     const failure = await service.refusal(verify, await proofFor(service))
     expect(failure.reason).toBe('INTERNAL')
     expectDocumented(failure)
-    const { reference } = failure.metadata
-    expect(failure.message).toContain(reference)
-    expect(lines.map((line) => JSON.parse(line))).toEqual([
-      expect.objectContaining({ reference, cause: expect.stringContaining('resolveLogin must return') }),
-    ])
+    expectInLog(lines, failure, 'SyntaxError')
   })
 
   test('INTERNAL for a reply that cannot be written has a reference in the log too', async () => {
@@ -361,14 +390,16 @@ describe('metadata', () => {
     const logger = createLogger({ write: (line) => lines.push(line) }, 'error')
     const store = await openStore('sqlite::memory:')
     onTestFinished(() => store.close())
-    const { host } = makeInstance(store)
-    const sessionHost = Object.assign(host, {
-      introspect: async () => ({ createdAt: 0, expiresAt: 0, userId: 5 }) as never,
-    })
-    const service = await start({ logger, sessionHost })
-    const failure = await service.refusal('SessionService/IntrospectSession', { token: 'x' })
+    const service = await start({ logger, store })
+    const { approval } = await waitingOrder(service)
+    const key = `order:{${approval.orderId}}`
+    const stored = await store.get(key)
+    const broken = JSON.stringify({ ...JSON.parse(stored!.value), displayTitle: 5 })
+    await store.compareAndSet(key, stored!.version, broken, { ttlMs: 60_000 })
+    const { orderId, challengeToken } = approval
+    const failure = await service.refusal('OrderService/GetOrderChallenge', { orderId, challengeToken })
     expect(failure.reason).toBe('INTERNAL')
-    expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ reference: failure.metadata.reference }])
+    expectInLog(lines, failure, '')
   })
 
   test.each([
