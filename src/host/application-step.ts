@@ -15,8 +15,8 @@ export type Read<Result> = (what: string, answer: unknown) => Result
  * Asks the application: a hook, or a method of a session host. `what` names the call for the log, such as
  * `resolveLogin()`.
  *
- * Rejects with HOST_UNAVAILABLE if it fails, takes longer than five seconds or answers with something that `read` refuses. What it
- * answers later is dropped. A `CountersignError` that it rejects with is meant for the caller, and stays as it is.
+ * Rejects with HOST_UNAVAILABLE if it fails, takes longer than five seconds or answers with something that `read` refuses. What
+ * it answers later is dropped. A `CountersignError` that it rejects with is meant for the caller, and stays as it is.
  */
 export async function askApplication<Result>(what: string, ask: () => unknown, read: Read<Result>): Promise<Result> {
   try {

@@ -56,10 +56,10 @@ export interface OrderGrant {
  * If it fails because something it needs does not answer, it rejects with a `CountersignError` of reason
  * STORE_UNAVAILABLE, so that nobody takes an outage for a refusal. A `CountersignError` reaches the caller as it is.
  *
- * The service gives a host that it was passed five seconds for each method, and copies what it answers. If it rejects with any
- * other error, takes longer, or answers with something that its type does not allow, the call fails with HOST_UNAVAILABLE. Identifiers
- * are text of 1 to 200 characters. Set-Cookie values have no line breaks or control characters. A token has printable ASCII
- * characters only, and no spaces.
+ * The service gives a host that it was passed five seconds for each method, and copies what it answers. If the host rejects with
+ * any other error, takes longer, or answers with something that its type does not allow, the call fails with HOST_UNAVAILABLE.
+ * Identifiers are text of 1 to 200 characters. Set-Cookie values have no line breaks or control characters. A token has
+ * printable ASCII characters only, and no spaces.
  */
 export interface Host {
   /**

@@ -5,16 +5,15 @@ import type { HostUser } from './host.ts'
 import { loginRefused } from './refusals.ts'
 
 /**
- * Decides who can sign in: returns the application's user of a proven identity, or null to refuse. The id of a user is text of 1 to
- * 200 characters.
+ * Decides who can sign in: returns the application's user of a proven identity, or null to refuse. The id of a user is text of
+ * 1 to 200 characters.
  *
- * If it throws, returns anything else or takes longer than five seconds, the call fails with HOST_UNAVAILABLE, so that nobody takes
- * an outage for a refusal. A `CountersignError` that it throws reaches the caller as it is.
+ * If it throws, returns anything else or takes longer than five seconds, the call fails with HOST_UNAVAILABLE, so that nobody
+ * takes an outage for a refusal. A `CountersignError` that it throws reaches the caller as it is.
  *
  * Go by `adapterId` and `address` to recognise a wallet, or by `adapterId` and `subject`; never by the key or address alone. One
- * key can be a wallet of several adapters, and what its holder signed for one of them can be a proof for another: to Nimiq, a
- * raw Ed25519 signature over the 32 bytes of a message's digest is a signature over that message. Whoever lets users have
- * raw 32-byte values signed with an Ed25519 key lends out the Nimiq wallet of that key.
+ * key can be a wallet of several adapters, and a signature that its holder made for something else can be a proof for one of
+ * them: see `nimiq` in src/wallet/nimiq.ts.
  */
 export type ResolveLogin = (identity: ProvenIdentity) => HostUser | null | Promise<HostUser | null>
 

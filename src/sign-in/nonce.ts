@@ -237,7 +237,10 @@ export function withKeysBeginning(beginning: string, store: NonceStore): NonceSt
 /** The time of each step of the application's nonce store: five seconds, or a little more. */
 const steps = new TimeLimit(5_000, 250)
 
-/** Turns a step of the application's nonce store that fails, or takes too long, into STORE_UNAVAILABLE, with the cause for the log. */
+/**
+ * Turns a step of the application's nonce store that fails, or takes too long, into STORE_UNAVAILABLE, with the cause for the
+ * log.
+ */
 function guarded<Args extends unknown[], Result>(
   call: (...args: Args) => Promise<Result>,
 ): (...args: Args) => Promise<Result> {

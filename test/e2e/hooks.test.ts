@@ -186,7 +186,7 @@ test('hooks that hang end their calls after five seconds, and the places of the 
       maxStoreCalls: 1,
       nonceStore: {
         get: async (key) => map.get(key),
-        set: async (key, value) => (hanging ? await hang() : map.set(key, value)),
+        set: async (key, value) => (hanging ? await new Promise(() => {}) : map.set(key, value)),
         delete: async (key) => map.delete(key),
         async take(key) {
           const value = map.get(key)

@@ -167,7 +167,7 @@ describe('a session that a host answers with', () => {
     ['an empty cookie', { cookies: [''] }],
     ['a cookie with a line break', { cookies: ['a=b\r\nx-evil: 1'] }],
     ['a cookie that no header can carry', { cookies: ['a=\u0100'] }],
-    ['very many cookies', { cookies: new Array(1e9) }],
+    ['51 cookies', { cookies: Array.from({ length: 51 }, () => 'a=b') }],
   ])('is unusable with %s', async (_name, change) => {
     await expectUnavailable(create({ ...issued, ...change }))
   })
