@@ -87,7 +87,10 @@ export type FinalizedOrder = OrderState & { readonly redirectTo: string } & (
     | { readonly kind: 'sign'; readonly proofArtifact: ProofArtifact }
   )
 
-/** A wallet's signature with everything needed to check it offline. */
+/**
+ * A wallet's signature with everything needed to check it offline. To check whose it is, compare `adapterId` and `address` with
+ * those of the owner, never the key alone.
+ */
 export interface ProofArtifact extends Omit<StoredProof, 'subject'> {
   /** The exact text that was signed. */
   readonly message: string

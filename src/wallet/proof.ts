@@ -12,6 +12,8 @@ export interface Proof {
 /**
  * A wallet whose control was proven. `adapterId` and `subject` are the identity: users, accounts and retries go by the two, and
  * the same key under another adapter is another identity. A proof says who holds the wallet, never what the holder may do.
+ *
+ * Compare `adapterId` and `address`, or `adapterId` and `subject`, with those of a wallet that you know; never the key alone.
  */
 export interface ProvenIdentity {
   readonly adapterId: string

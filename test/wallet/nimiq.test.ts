@@ -1,10 +1,12 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { KeyPair, PrivateKey, PublicKey } from '@nimiq/core'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { hexToBytes } from '../../src/hex.ts'
+import { walletAdapters } from '../../src/wallet/adapters.ts'
 import { nativeVerifier } from '../../src/wallet/native.ts'
 import { nimiq } from '../../src/wallet/nimiq.ts'
+import { Prover } from '../../src/wallet/prover.ts'
 import { portableVerifier } from '../../src/wallet/strict-ed25519.ts'
 import vectors from '../vectors/nimiq.json' with { type: 'json' }
 
@@ -50,6 +52,28 @@ test('the length in the frame counts bytes', () => {
   expect(Buffer.from(nimiq.signedBytes('é'))).toEqual(
     createHash('sha256').update('\x16Nimiq Signed Message:\n2é').digest(),
   )
+})
+
+test('a raw Ed25519 signature over the digest of a message is a Nimiq proof over the message, and no ed25519 proof', async () => {
+  const message = 'Example requests authentication\nAction: auth.login'
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519')
+  const publicKeyHex = publicKey.export({ format: 'der', type: 'spki' }).subarray(-32).toString('hex')
+  const proof = { publicKeyHex, signatureHex: sign(null, frame(message), privateKey).toString('hex') }
+  const prover = new Prover(walletAdapters(['ed25519', 'nimiq']), nativeVerifier)
+  expect(await prover.prove(message, proof)).toEqual({
+    adapterId: 'nimiq',
+    subject: publicKeyHex,
+    publicKeyHex,
+    address: nimiq.deriveAddress(bytes(publicKeyHex)),
+  })
+  const asEd25519 = prover.prove(message, { ...proof, adapterId: 'ed25519' })
+  await expect(asEd25519).rejects.toMatchObject({ reason: 'SIGNATURE_INVALID' })
+  // The same key's own ed25519 identity differs by its adapter alone.
+  const signatureHex = sign(null, Buffer.from(message), privateKey).toString('hex')
+  expect(await prover.prove(message, { publicKeyHex, signatureHex })).toMatchObject({
+    adapterId: 'ed25519',
+    publicKeyHex,
+  })
 })
 
 test('agrees with @nimiq/core on random keys and messages', { timeout: 60_000 }, () => {
