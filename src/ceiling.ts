@@ -1,7 +1,7 @@
 import { getHeapStatistics } from 'node:v8'
 import type { Logger } from './log.ts'
 
-/** The most that clients can hold of this process at a time, by the names of the settings. `undefined` is no ceiling. */
+/** The most that clients can hold of this process, or through it of the store, at a time, by the names of the settings. `undefined` is no ceiling. */
 export interface CeilingLimits {
   /** Connections of all clients. */
   readonly maxConnections?: number | undefined
@@ -17,6 +17,10 @@ export interface CeilingLimits {
   readonly maxStreams?: number | undefined
   /** Calls of all clients, over all protocols, that wait for the store. */
   readonly maxStoreCalls?: number | undefined
+  /** Nonces that this process has issued and that are still in the store. */
+  readonly maxNonces?: number | undefined
+  /** Orders that this process has started and that are still in the store. */
+  readonly maxOrders?: number | undefined
 }
 
 /**
@@ -44,6 +48,8 @@ export function ceilingsFor(settings: CeilingLimits): CeilingLimits {
     maxConnectionsPerAddress,
     maxPendingBodies,
     maxPendingBodiesPerAddress,
+    maxNonces,
+    maxOrders,
   } = settings
   return {
     maxConnections,
@@ -53,6 +59,8 @@ export function ceilingsFor(settings: CeilingLimits): CeilingLimits {
     maxPendingBodiesPerAddress,
     maxStreams,
     maxStoreCalls,
+    maxNonces,
+    maxOrders,
   }
 }
 
@@ -74,6 +82,8 @@ const named: Readonly<Record<keyof CeilingLimits, { readonly ceiling: string; re
   },
   maxStreams: { ceiling: 'open streams', setting: 'COUNTERSIGN_MAX_STREAMS' },
   maxStoreCalls: { ceiling: 'calls that wait for the store', setting: 'COUNTERSIGN_MAX_STORE_CALLS' },
+  maxNonces: { ceiling: 'live nonces', setting: 'COUNTERSIGN_MAX_NONCES' },
+  maxOrders: { ceiling: 'live orders', setting: 'COUNTERSIGN_MAX_ORDERS' },
 }
 
 /** Time between two log lines of one ceiling, in milliseconds. */

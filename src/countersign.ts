@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ConnectRouter } from '@connectrpc/connect'
-import { ceilingsFor } from './ceiling.ts'
+import { Ceiling, ceilingsFor } from './ceiling.ts'
 import { type CountersignOptions, resolveSettings, type Settings } from './config.ts'
 import { guardedHost } from './host/guarded-host.ts'
 import type { Host, Session } from './host/host.ts'
@@ -11,6 +11,7 @@ import { createApp } from './http/app.ts'
 import type { RequestHandler } from './http/node-request.ts'
 
 import { OnePortServer } from './http/port/port.ts'
+import { LiveRecords } from './live-records.ts'
 import { createLogger, type Logger } from './log.ts'
 import { Orders } from './order/orders.ts'
 import { storedOrders } from './order/records.ts'
@@ -142,10 +143,12 @@ class Service implements Countersign {
     const secureCookie = (): boolean => this.publicUrl.startsWith('https:')
     this.#standalone = new StandaloneHost({ ...settings, secureCookie }, store, sessions, origins)
     this.#host = settings.sessionHost === undefined ? this.#standalone : guardedHost(settings.sessionHost)
+    const ceilings = ceilingsFor(settings)
     const nonces = new Nonces(
       { appName: settings.appName, ttlSeconds: settings.nonceTtlSeconds },
       store,
       settings.nonceStore && withKeysBeginning(keyBeginning(settings.keyPrefix), settings.nonceStore),
+      new LiveRecords(new Ceiling('maxNonces', ceilings, log)),
     )
     const prover = new Prover(adapters, verifier)
     const signIn = new SignIn(settings.appName, nonces, prover, origins, this.#host)
@@ -156,9 +159,9 @@ class Service implements Countersign {
       prover,
       origins,
       host: this.#host,
+      live: new LiveRecords(new Ceiling('maxOrders', ceilings, log)),
       shutdown: this.#shutdown.signal,
     })
-    const ceilings = ceilingsFor(settings)
     const methods = withAdmission(createApi({ signIn, orders, host: this.#host }), ceilings, log)
     const observe = callLog(log)
     const invoker = new Invoker(settings.rateLimit ? new RateLimiter() : undefined, observe)

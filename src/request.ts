@@ -109,10 +109,18 @@ export function clientAddress(
   return address?.replace(ipv4InIpv6, '')
 }
 
-/** What counts as one client: an IPv4 address, or an IPv6 /64, which is what one subscriber has. */
+/** What counts as one client: an IPv4 address, or an IPv6 /64, which is the least that a subscriber has. */
 export function networkOf(ip: string): string {
+  return networksOf(ip)[0]
+}
+
+/**
+ * The networks that an address counts in, narrowest first: an IPv4 address alone; of an IPv6 address its /64, its /56 and its /48,
+ * because providers hand out all of these to one subscriber, and some a /48 to anyone who asks.
+ */
+export function networksOf(ip: string): readonly [string, ...string[]] {
   const address = ip.split('%')[0] as string
-  if (!isIPv6(address)) return address
+  if (!isIPv6(address)) return [address]
   const [head = '', tail] = address.split('::')
   const groups = head === '' ? [] : head.split(':')
   if (tail !== undefined) {
@@ -120,8 +128,13 @@ export function networkOf(ip: string): string {
     while (groups.length + rest.length < 8) groups.push('0')
     groups.push(...rest)
   }
-  const prefix = groups.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16))
-  return `${prefix.join(':')}::/64`
+  const site = groups.slice(0, 3).map(canonicalGroup).join(':')
+  const subnet = Number.parseInt(groups[3] as string, 16)
+  return [`${site}:${subnet.toString(16)}::/64`, `${site}:${(subnet & 0xff00).toString(16)}::/56`, `${site}::/48`]
+}
+
+function canonicalGroup(group: string): string {
+  return Number.parseInt(group, 16).toString(16)
 }
 
 /** The entry of a forwarding header that the outermost trusted proxy wrote. */

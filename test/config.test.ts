@@ -86,6 +86,8 @@ const samples: Record<Option, Sample> = {
   maxPendingBodiesPerAddress: { given: 9, text: '9', refused: [1.5, '9', true] },
   maxStreams: { given: 9, text: '9', refused: [1.5, '9', true] },
   maxStoreCalls: { given: 9, text: '9', refused: [1.5, '9', true] },
+  maxNonces: { given: 9, text: '9', refused: [0, 1.5, '9', true] },
+  maxOrders: { given: 9, text: '9', refused: [0, 1.5, '9', true] },
   claimUrlTemplate: {
     given: 'https://phone.example/{orderId}#{claimToken}',
     text: 'https://phone.example/{orderId}#{claimToken}',
@@ -167,6 +169,8 @@ test('the defaults', () => {
     maxRequests: undefined,
     maxStreams: undefined,
     maxStoreCalls: undefined,
+    maxNonces: 1_000_000,
+    maxOrders: 1_000_000,
     maxPendingBodies: 1000,
     maxPendingBodiesPerAddress: 500,
     claimUrlTemplate: '{origin}/cross-device/claim/{orderId}#token={claimToken}',

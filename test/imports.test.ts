@@ -28,7 +28,7 @@ const connect = /^@connectrpc\//
 const protobuf = /^@bufbuild\//
 const betterAuth = /^@?better-auth(\/|$)/
 const domain =
-  /^src\/((sign-in|order|wallet)\/|(challenge|errors|foreign-record|hex|origin|origin-policy|rate-limit|record|request|token)\.ts$)/
+  /^src\/((sign-in|order|wallet)\/|(challenge|errors|foreign-record|hex|live-records|origin|origin-policy|rate-limit|record|request|token)\.ts$)/
 const contracts = /^src\/(store\/(store|life)|host\/host|wallet\/(wallet|proof|verifier))\.ts$/
 const sharedWithClients = /^src\/(enum-words|rest-paths)\.ts$/
 const tokenAndErrors = /^src\/(token|errors)\.ts$/
@@ -47,7 +47,7 @@ const rooms: readonly Room[] = [
   {
     room: 'domain',
     files:
-      /^src\/((sign-in|order|wallet\/(?!(wallet|proof|verifier)\.ts$))|(challenge|foreign-record|hex|origin|origin-policy|rate-limit|record|request)\.ts$)/,
+      /^src\/((sign-in|order|wallet\/(?!(wallet|proof|verifier)\.ts$))|(challenge|foreign-record|hex|live-records|origin|origin-policy|rate-limit|record|request)\.ts$)/,
     may: [domain, contracts, timing, node, /^@noble\/hashes\//, /^tweetnacl$/],
     because: 'its rules hold for every protocol, store and host, so it knows none of them',
   },

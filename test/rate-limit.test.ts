@@ -1,5 +1,6 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { RateLimiter } from '../src/rate-limit.ts'
+import { networksOf, readRequest } from '../src/request.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }))
 afterEach(() => void vi.useRealTimers())
@@ -48,6 +49,89 @@ test('a subscriber has one allowance for all of an IPv6 network, however it is w
   allowed(limiter, '2001:db8:0:1::1')
   expect(allowed(limiter, '2001:0db8::1:ffff:0:0:2')).toBe(0)
   expect(allowed(limiter, '2001:db8:0:2::1')).toBe(240)
+})
+
+/** How many of these addresses, asking once each, are let through. */
+function passing(limiter: RateLimiter, addresses: Iterable<string>): number {
+  let count = 0
+  for (const ip of addresses) {
+    try {
+      limiter.spend('sign-in', ip)
+      count++
+    } catch (error) {
+      // Not `expect`, which takes its time, and there are very many of these.
+      if ((error as { reason?: unknown }).reason !== 'RATE_LIMITED') throw error
+    }
+  }
+  return count
+}
+
+/** One address in each of the first `count` networks /64 of a /48. */
+function* subnets(site: string, count: number, first = 0): Generator<string> {
+  for (let subnet = first; subnet < first + count; subnet++) yield `${site}:${subnet.toString(16)}::1`
+}
+
+describe('the networks around an IPv6 address', () => {
+  test('are its /64, its /56 and its /48, however it is written; an IPv4 address has none', () => {
+    for (const ip of ['2001:db8:0:12ff::1', '2001:0DB8::12FF:0:0:0:1', '2001:db8:0:12ff:ffff:ffff:ffff:ffff%eth0']) {
+      expect(networksOf(ip)).toEqual(['2001:db8:0:12ff::/64', '2001:db8:0:1200::/56', '2001:db8:0::/48'])
+    }
+    expect(networksOf('::1')).toEqual(['0:0:0:0::/64', '0:0:0:0::/56', '0:0:0::/48'])
+    expect(networksOf('192.0.2.1')).toEqual(['192.0.2.1'])
+  })
+
+  test('have 4 and 16 times its allowance, which nobody else loses', () => {
+    const limiter = new RateLimiter()
+    expect(
+      passing(
+        limiter,
+        Array(10)
+          .fill([...subnets('2001:db8:0', 256)])
+          .flat(),
+      ),
+    ).toBe(4 * 240)
+    expect(passing(limiter, subnets('2001:db8:0', 65_536))).toBe(12 * 240)
+    expect(allowed(limiter, '2001:db8:1::1')).toBe(240)
+    expect(allowed(limiter, '192.0.2.1')).toBe(240)
+  })
+
+  test('stop a flood from 90,000 networks of two /48s, as they are read behind a proxy', () => {
+    const limiter = new RateLimiter()
+    const addresses = [...subnets('2001:db8:a', 45_000), ...subnets('2001:db8:b', 45_000)].map((ip) => {
+      const headers = new Headers({ 'x-forwarded-for': `192.0.2.1, ${ip}` })
+      return readRequest({ headers, scheme: 'http', authority: 'a', remoteAddress: '10.0.0.1' }, 1).ip as string
+    })
+    expect(new Set(addresses).size).toBe(90_000)
+    expect(passing(limiter, addresses)).toBe(2 * 16 * 240)
+    expect(passing(limiter, addresses)).toBe(0)
+    vi.setSystemTime(Date.now() + 30_000)
+    expect(passing(limiter, addresses)).toBe(16 * 240)
+  })
+
+  test('lose nothing to calls that the address’s own allowance refuses', () => {
+    const limiter = new RateLimiter()
+    expect(passing(limiter, Array(10_000).fill('2001:db8:0:1::1'))).toBe(240)
+    expect(passing(limiter, subnets('2001:db8:0', 60_000, 2))).toBe(15 * 240)
+  })
+
+  test('take nothing from an address whose calls they refuse', () => {
+    const limiter = new RateLimiter()
+    passing(limiter, subnets('2001:db8:0', 60_000))
+    expect(passing(limiter, Array(1_000).fill('2001:db8:0:ffff::1'))).toBe(0)
+    // 384 calls of the /48 are back by then, and 24 of a /64.
+    vi.setSystemTime(Date.now() + 6_000)
+    expect(allowed(limiter, '2001:db8:0:ffff::1')).toBe(240)
+  })
+
+  test('are remembered through a flood from more networks than the limiter remembers', () => {
+    const limiter = new RateLimiter()
+    passing(limiter, subnets('2001:db8:0', 60_000))
+    let flood = 0
+    for (let site = 1; flood < 60_000; site++) {
+      flood += passing(limiter, subnets(`2001:db8:${site.toString(16)}`, 4_000))
+    }
+    expect(passing(limiter, subnets('2001:db8:0', 65_536))).toBe(0)
+  })
 })
 
 test('groups do not share an allowance', () => {

@@ -182,6 +182,18 @@ export interface CountersignOptions {
    */
   maxStoreCalls?: number
   /**
+   * Nonces that one process has issued and that are still in the store, 1 to 100000000; more are refused with SERVER_BUSY. An
+   * unused nonce is in the store for nonceTtlSeconds and a minute. Default 1000000, about 700 MB in Redis. Variable:
+   * COUNTERSIGN_MAX_NONCES.
+   */
+  maxNonces?: number
+  /**
+   * Orders that one process has started and that are still in the store, 1 to 100000000; more are refused with SERVER_BUSY. An
+   * order counts for orderTtlSeconds and ten minutes, and once for each 2 KiB that it takes. Default 1000000, about 1.4 GB in
+   * Redis and at most 2.5 GB. Variable: COUNTERSIGN_MAX_ORDERS.
+   */
+  maxOrders?: number
+  /**
    * Template of the claim URL that the QR code shows. `{origin}`, `{orderId}` and `{claimToken}` are filled in; the
    * token must be in the fragment, which browsers do not send. Default
    * `{origin}/cross-device/claim/{orderId}#token={claimToken}`. Variable: COUNTERSIGN_CLAIM_URL_TEMPLATE.
@@ -429,6 +441,20 @@ const table = {
     default: undefined,
     defaultText: 'one for each 384 KiB of heap',
     about: 'most calls at a time that wait for the store; more are refused with `SERVER_BUSY`',
+  },
+  maxNonces: {
+    variable: 'COUNTERSIGN_MAX_NONCES',
+    kind: whole(1, 100_000_000),
+    default: 1_000_000,
+    about:
+      'most nonces that one process has issued and that are still in the store; more are refused with `SERVER_BUSY`',
+  },
+  maxOrders: {
+    variable: 'COUNTERSIGN_MAX_ORDERS',
+    kind: whole(1, 100_000_000),
+    default: 1_000_000,
+    about:
+      'most orders that one process has started and that are still in the store; more are refused with `SERVER_BUSY`',
   },
   claimUrlTemplate: {
     variable: 'COUNTERSIGN_CLAIM_URL_TEMPLATE',

@@ -2,6 +2,7 @@ import type { ChallengeAction } from '../challenge.ts'
 import { CountersignError } from '../errors.ts'
 import { whyForeign } from '../foreign-record.ts'
 import type { Host, IssuedSession } from '../host/host.ts'
+import type { LiveRecords } from '../live-records.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
 import type { RequestContext } from '../request.ts'
 import { hashToken, type Keyring, newToken, tokenFromBytes, tokenMatches } from '../token.ts'
@@ -10,6 +11,7 @@ import type { Prover } from '../wallet/prover.ts'
 import { changeOrder, refused } from './change.ts'
 import {
   actionOf,
+  forgottenAt,
   type OrderKind,
   type OrderLogin,
   type OrderRecord,
@@ -28,6 +30,8 @@ export interface OrdersOptions {
   readonly prover: Prover
   readonly origins: OriginPolicy
   readonly host: Host
+  /** Counts the orders that are stored, and refuses those beyond its ceiling. Without it, there is no ceiling. */
+  readonly live?: LiveRecords | undefined
   /** Aborts when the server begins to stop. All watches then end with `reconnect`. */
   readonly shutdown: AbortSignal
 }
@@ -129,13 +133,14 @@ export class Orders {
 
   /**
    * Makes an order, for the desktop. The request must come from a trusted origin (ORIGIN_NOT_TRUSTED); the adapter, if
-   * one is named, must be configured (ADAPTER_UNKNOWN).
+   * one is named, must be configured (ADAPTER_UNKNOWN). SERVER_BUSY if there are too many live orders.
    */
   async start(input: StartOrder, request: RequestContext): Promise<StartedOrder> {
-    const { settings, records, prover, origins } = this.#options
+    const { settings, records, prover, origins, live } = this.#options
     const origin = origins.requireTrusted(request)
     if (input.adapterId !== undefined) prover.requireConfigured(input.adapterId)
     const { order, claimToken, desktopToken } = newOrder(input, origin, request, settings, records.now())
+    live?.add(forgottenAt(order), order.issuedAt, request.ip, placesOf(order))
     await records.create(order)
     const { orderId, kind, status, expiresAt, confirmationCode } = order
     const url = claimUrl(settings, orderId, claimToken)
@@ -334,6 +339,16 @@ export class Orders {
     }
     return await this.#options.prover.prove(order.message, { ...proof, adapterId: order.adapterId ?? proof.adapterId })
   }
+}
+
+/**
+ * Bytes of a stored order that count as one live order. An order with a usual title and summary has 1,200, and 2,000 once it is
+ * finalized. The longest texts make 15,000, and must not make the ceiling mean ten times the memory.
+ */
+const bytesOfPlace = 2048
+
+function placesOf(order: OrderRecord): number {
+  return Math.ceil(Buffer.byteLength(JSON.stringify(order)) / bytesOfPlace)
 }
 
 /** Whether a token has the hash that an order holds. If it holds none, no token has. */

@@ -45,7 +45,8 @@ export class WalletLinks {
     const { session, cookies } = await this.#currentSession(request)
     const { userId, address } = session
     requirePlainUserId(userId)
-    const challenge = await nonces.issue(origin, { userId, sessionAddress: address === '' ? undefined : address })
+    const link = { userId, sessionAddress: address === '' ? undefined : address }
+    const challenge = await nonces.issue(origin, { link, ip: request.ip })
     return { challenge, cookies }
   }
 

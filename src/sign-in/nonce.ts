@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { type Challenge, challengeMessage, type LinkLines } from '../challenge.ts'
 import { CountersignError, internalError } from '../errors.ts'
 import { whyForeign } from '../foreign-record.ts'
+import type { LiveRecords } from '../live-records.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
 import { parseRecord, type StoredRecord } from '../record.ts'
 import type { RequestContext } from '../request.ts'
@@ -69,19 +70,28 @@ export class Nonces {
   readonly #settings: NonceSettings
   readonly #store: SingleUseStore
   readonly #now: () => number
+  readonly #live: LiveRecords | undefined
 
-  /** A nonce store of the application's own has no clock: the times are those of `store` then too. */
-  constructor(settings: NonceSettings, store: NonceKeeper, custom?: NonceStore) {
+  /**
+   * A nonce store of the application's own has no clock: the times are those of `store` then too. `live` counts the nonces that
+   * are stored, and refuses those beyond its ceiling. Without it, there is no ceiling.
+   */
+  constructor(settings: NonceSettings, store: NonceKeeper, custom?: NonceStore, live?: LiveRecords) {
     this.#settings = settings
     this.#now = () => store.now()
+    this.#live = live
     this.#store = custom === undefined ? builtIn(store) : singleUse(custom, store)
   }
 
   /**
    * Makes and stores the challenge of a new nonce for an origin: for signing in or, with `link`, for adding a wallet to that
-   * user. The texts of `link` must be plain lines (see `isPlainLine`).
+   * user. The texts of `link` must be plain lines (see `isPlainLine`). SERVER_BUSY if there are too many live nonces; `ip` is
+   * the caller's, for the log.
    */
-  async issue(origin: string, link?: LinkLines): Promise<NonceRecord> {
+  async issue(
+    origin: string,
+    { link, ip }: { readonly link?: LinkLines; readonly ip?: string | undefined } = {},
+  ): Promise<NonceRecord> {
     const { appName, ttlSeconds } = this.#settings
     const issuedAt = this.#now()
     const challenge: Challenge = {
@@ -99,6 +109,7 @@ export class Nonces {
       ...challenge,
       message: challengeMessage(appName, challenge, link),
     }
+    this.#live?.add(endOf(record), issuedAt, ip)
     await this.#store.set(keyOf(record.nonceId, link?.userId), JSON.stringify(record), { ttlSeconds })
     return record
   }
@@ -142,8 +153,14 @@ export class Nonces {
     // `take` makes the nonce single-use. If it returns anything but the record just checked, someone replaced it in
     // between: refuse.
     if (!found.taken && (await this.#store.take(key)) !== found.value) throw nonceNotFound()
+    this.#live?.remove(endOf(record))
     return record
   }
+}
+
+/** When a nonce that is not used leaves the store. */
+function endOf({ expiresAt }: NonceRecord): number {
+  return expiresAt + afterlifeMs
 }
 
 /** The two kinds of nonces have keys of their own, so that neither is found in place of the other. */

@@ -30,7 +30,7 @@ export class SignIn {
   async issueNonce(expectedAppName: string | undefined, request: RequestContext): Promise<NonceRecord> {
     const origin = this.#origins.requireTrusted(request)
     requireAppName(expectedAppName, this.#appName)
-    return await this.#nonces.issue(origin)
+    return await this.#nonces.issue(origin, { ip: request.ip })
   }
 
   /**

@@ -1,6 +1,9 @@
 import { Code, ConnectError } from '@connectrpc/connect'
-import { describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/server/google/rpc/error_details_pb.ts'
+import type { CountersignOptions } from '../../src/index.ts'
+import { openStore } from '../../src/store/open.ts'
+import { passTime } from '../order/support.ts'
 import { signInClients } from '../support/clients.ts'
 import { keptLog } from '../support/log-lines.ts'
 import { orderClients } from '../support/orders.ts'
@@ -8,9 +11,11 @@ import { RedisServer } from '../support/redis-server.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { redisUrl } from '../support/stores.ts'
-import { makeWallet } from '../support/wallet.ts'
+import { makeWallet, proofOf } from '../support/wallet.ts'
 
 const secret = 'a secret for tests and for nothing else'
+
+afterEach(() => void vi.useRealTimers())
 
 describe('open streams', () => {
   test('are refused beyond their ceiling over every protocol, and served again below it', async () => {
@@ -145,6 +150,103 @@ describe.skipIf(redisUrl === undefined)('calls that wait for the store', () => {
     for (const { status } of await Promise.all(asked)) expect(status).toBe(200)
     // The client pings its connections as well, every two seconds.
     expect((await pings()) - before).toBeLessThan(10)
+  })
+})
+
+test('a flood from the networks of one IPv6 /56 is stopped behind a proxy, and others are served', async () => {
+  // The clock stands still, so that no allowance comes back meanwhile.
+  passTime(0)
+  const { url } = await startService({ rateLimit: true, trustProxy: 1, publicUrl: 'http://localhost' })
+  const codes = new Map<string, number>()
+  const start = async (ip: string): Promise<void> => {
+    const headers = { 'x-forwarded-for': ip, origin: 'http://localhost' }
+    const { status, json } = await rest(url, '/cross-device/start', { kind: 'sign' }, headers)
+    const code = status === 200 ? 'served' : json.code
+    codes.set(code, (codes.get(code) ?? 0) + 1)
+  }
+  for (let subnet = 0; subnet < 256; subnet++) {
+    const ip = `2001:db8:0:${(0x1200 + subnet).toString(16)}::1`
+    await Promise.all([start(ip), start(ip)])
+  }
+  expect(Object.fromEntries(codes)).toEqual({ served: 480, RATE_LIMITED: 32 })
+  await start('2001:db8:0:1300::1')
+  await start('192.0.2.1')
+  expect(codes.get('served')).toBe(482)
+})
+
+describe('live nonces and orders', () => {
+  /** A service, and how often something was stored in it. */
+  async function startCounting(options: CountersignOptions) {
+    const store = await openStore('sqlite::memory:')
+    onTestFinished(() => store.close())
+    const create = vi.spyOn(store, 'create')
+    const { logger, lines } = keptLog()
+    const { url } = await startService({ store, logger, ...options })
+    // The secret is stored at the start.
+    create.mockClear()
+    return { url, stored: () => create.mock.calls.length, lines }
+  }
+
+  async function flood(url: string, path: string, body: object, calls: number): Promise<number> {
+    const answers = await Promise.all(Array.from({ length: calls }, () => rest(url, path, body)))
+    expect(answers.filter((answer) => answer.status !== 200 && !isBusy(answer))).toEqual([])
+    return answers.filter(({ status }) => status === 200).length
+  }
+
+  test('orders beyond their ceiling are refused before they are stored, until the lives of others end', async () => {
+    const { url, stored, lines } = await startCounting({ maxOrders: 20 })
+    const start = (calls: number): Promise<number> => flood(url, '/cross-device/start', { kind: 'login' }, calls)
+    expect(await start(60)).toBe(20)
+    expect(stored()).toBe(20)
+    expect(lines.find(({ text }) => text === 'ceiling reached')).toMatchObject({
+      level: 'warn',
+      fields: { ceiling: 'live orders', setting: 'COUNTERSIGN_MAX_ORDERS', most: 20, lastRefused: '127.0.0.1' },
+    })
+    expect(await refusal(orderClients.gRPC!(url).start('login'))).toEqual(busy)
+    expect((await rest(url, '/wallet/nonce', {})).status).toBe(200)
+    // An order is over after two minutes, and remembered for ten more.
+    passTime(11 * 60_000)
+    expect(await start(1)).toBe(0)
+    passTime(61_000)
+    expect(await start(60)).toBe(20)
+  })
+
+  test('an order with long texts counts for as many as it takes room for', async () => {
+    const { url } = await startCounting({ maxOrders: 10 })
+    const longest = { returnTo: `/${'\u{1f600}'.repeat(2047)}`, displaySummary: '\u{1f600}'.repeat(500) }
+    expect(await flood(url, '/cross-device/start', { kind: 'login', ...longest }, 10)).toBe(1)
+    expect(await flood(url, '/cross-device/start', { kind: 'login' }, 10)).toBeLessThan(5)
+  })
+
+  test('nonces beyond their ceiling are refused before they are stored, until others are used or end', async () => {
+    const { url, stored, lines } = await startCounting({ maxNonces: 20, nonceTtlSeconds: 10 })
+    const issue = (calls: number): Promise<number> => flood(url, '/wallet/nonce', {}, calls)
+    const wallet = makeWallet()
+    const proofs = await Promise.all(
+      Array.from({ length: 3 }, async () => proofOf(wallet, (await rest(url, '/wallet/nonce', {})).json)),
+    )
+    expect(await issue(60)).toBe(17)
+    expect(stored()).toBe(20)
+    expect(lines.find(({ text }) => text === 'ceiling reached')?.fields).toMatchObject({
+      ceiling: 'live nonces',
+      setting: 'COUNTERSIGN_MAX_NONCES',
+      most: 20,
+    })
+    // Refused without being used.
+    const foreign = { origin: 'https://evil.example' }
+    expect((await rest(url, '/wallet/verify', proofs[0], foreign)).json.code).toBe('ORIGIN_MISMATCH')
+    expect(await issue(3)).toBe(0)
+    // Used: one well, one with a signature that does not hold, one twice.
+    expect((await rest(url, '/wallet/verify', proofs[0])).status).toBe(200)
+    const wrong = { ...proofs[1], signatureHex: proofs[2]!.signatureHex }
+    expect((await rest(url, '/wallet/verify', wrong)).json.code).toBe('SIGNATURE_INVALID')
+    for (let n = 0; n < 3; n++) await rest(url, '/wallet/verify', proofs[2])
+    expect(await issue(10)).toBe(3)
+    // An unused one is kept for a minute after it has expired.
+    passTime(65_000)
+    expect(await issue(1)).toBe(0)
+    passTime(7_000)
+    expect(await issue(60)).toBe(20)
   })
 })
 

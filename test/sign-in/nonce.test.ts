@@ -84,7 +84,7 @@ describe.each([
 
   test('a nonce for adding a wallet is good for its user only, and for nothing else', async () => {
     const nonces = await make()
-    const link = await nonces.issue(origin, { userId: 'mine' })
+    const link = await nonces.issue(origin, { link: { userId: 'mine' } })
     const login = await nonces.issue(origin)
     const notFound = { reason: 'NONCE_NOT_FOUND' }
     for (const caller of [from(origin), from(undefined)]) {
