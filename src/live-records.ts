@@ -12,8 +12,8 @@ interface MostRecords {
  * Counts the records that this process has stored and whose life in the store is not over, so that callers, however many they
  * are, cannot fill the store. What other processes stored is counted by them.
  *
- * Counts are kept for each second in which lives end, not for each record, so the memory is bounded by the longest life. Times are
- * epoch milliseconds.
+ * Counts are kept for each second in which lives end, not for each record, so the memory is bounded by the longest life. Times
+ * are epoch milliseconds.
  */
 export class LiveRecords {
   readonly #ceiling: MostRecords
@@ -28,8 +28,8 @@ export class LiveRecords {
   }
 
   /**
-   * Counts a record that is about to be stored until `endsAt`, as `places` records if it is a large one. SERVER_BUSY if there is no
-   * room for it; then nothing is counted. `ip` is the caller's, for the log.
+   * Counts a record that is about to be stored until `endsAt`, as `places` records if it is a large one. SERVER_BUSY if there is
+   * no room for it; then nothing is counted. `ip` is the caller's, for the log.
    *
    * A record stays counted if storing it fails: a store that does not answer in time may have stored it all the same.
    */
@@ -45,8 +45,8 @@ export class LiveRecords {
   }
 
   /**
-   * Counts a record out that was removed before its end. One that another process stored is counted out here if anything that ends
-   * in the same second was stored here, and is still counted there: over all processes the number is right.
+   * Counts a record out that was removed before its end. One that another process stored is counted out here, if anything that
+   * ends in the same second was stored here, and stays counted there: over all processes the number is right.
    */
   remove(endsAt: number): void {
     const second = secondOf(endsAt)

@@ -115,8 +115,8 @@ export function networkOf(ip: string): string {
 }
 
 /**
- * The networks that an address counts in, narrowest first: an IPv4 address alone; of an IPv6 address its /64, its /56 and its /48,
- * because providers hand out all of these to one subscriber, and some a /48 to anyone who asks.
+ * The networks that an address counts in, narrowest first: an IPv4 address alone; of an IPv6 address its /64, its /56 and its
+ * /48, because providers hand out all of these to one subscriber, and some a /48 to anyone who asks.
  */
 export function networksOf(ip: string): readonly [string, ...string[]] {
   const address = ip.split('%')[0] as string

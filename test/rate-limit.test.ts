@@ -134,6 +134,21 @@ describe('the networks around an IPv6 address', () => {
   })
 })
 
+test('an address is remembered while 20,000 others call, and not for ever', () => {
+  const limiter = new RateLimiter()
+  const others = (first: number, count: number): number =>
+    passing(
+      limiter,
+      Array.from({ length: count }, (_, n) => `10.${(first + n) >> 16}.${((first + n) >> 8) & 255}.${n & 255}`),
+    )
+  expect(others(0, 20_000)).toBe(20_000)
+  expect(allowed(limiter, '192.0.2.1')).toBe(240)
+  others(65_536, 20_000)
+  expect(allowed(limiter, '192.0.2.1')).toBe(0)
+  others(131_072, 60_000)
+  expect(allowed(limiter, '192.0.2.1')).toBe(240)
+})
+
 test('groups do not share an allowance', () => {
   const limiter = new RateLimiter()
   allowed(limiter, '192.0.2.1')
