@@ -1,7 +1,10 @@
 import { getHeapStatistics } from 'node:v8'
 import type { Logger } from './log.ts'
 
-/** The most that clients can hold of this process, or through it of the store, at a time, by the names of the settings. `undefined` is no ceiling. */
+/**
+ * The most that clients can hold at a time of this process or, through it, of the store, by the names of the settings.
+ * `undefined` is no ceiling.
+ */
 export interface CeilingLimits {
   /** Connections of all clients. */
   readonly maxConnections?: number | undefined
