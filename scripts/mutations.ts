@@ -703,4 +703,22 @@ export const mutations: readonly Mutation[] = [
     replace: '  if false then',
     tests: ['test/store/redis/redis.test.ts'],
   },
+
+  // 17: an outage of the application
+  {
+    row: 17,
+    takesOut: 'the guard on a session host',
+    file: 'src/countersign.ts',
+    find: 'guardedHost(settings.sessionHost)',
+    replace: 'settings.sessionHost',
+    tests: ['test/e2e/hooks.test.ts'],
+  },
+  {
+    row: 17,
+    takesOut: 'the word that the nonce is used',
+    file: 'src/sign-in/sign-in.ts',
+    find: 'throw afterNonceUsed(thrown)',
+    replace: 'throw thrown',
+    tests: ['test/e2e/hooks.test.ts'],
+  },
 ]

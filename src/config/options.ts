@@ -503,7 +503,8 @@ const table = {
     kind: hook<ResolveLogin>(),
     default: undefined,
     defaultText: 'one user for each wallet',
-    about: 'function that decides who signs in: `(identity) => {id}`, or `null` to refuse',
+    about:
+      'function that decides who signs in: `(identity) => {id}`, or `null` to refuse; compare `adapterId` and `address`, never the key alone',
   },
   logger: {
     variable: undefined,

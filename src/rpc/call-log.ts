@@ -21,8 +21,8 @@ const flushIntervalMs = 250
 const maxSampledPairs = 1_000
 
 /**
- * Logs failed calls: at level error if it is the server's or the application's fault, at level warn if it is at its limits, at level info if
- * it is the caller's.
+ * Logs failed calls: at level error if it is the server's or the application's fault, at level warn if the server is at its
+ * limits, at level info if it is the caller's.
  *
  * Failures with a reference are all logged. Of the others, which a caller can cause at will, the first of each address
  * and reason is logged at once, and those that follow make at most one line each second: the newest, with their number
