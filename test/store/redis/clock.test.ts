@@ -1,8 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { openRedisStore } from '../../../src/store/redis/store.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { hasPart } from '../../support/optional.ts'
-import { clockAhead } from '../../support/redis-clock.ts'
+import { clockAhead, tellsTime } from '../../support/redis-clock.ts'
 import { killServers, RedisServer } from '../../support/redis-server.ts'
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts'
 import { healed } from '../healed.ts'
@@ -32,6 +33,11 @@ describe.skipIf(!hasPart('redis-server'))('the clock of a Redis store', () => {
   const open = async (): Promise<void> => {
     store = await openRedisStore(`redis://127.0.0.1:${proxy.port}`)
   }
+  /** Does to the clocks what nine minutes of suspend do: the monotonic one stands still, the wall clock does not. */
+  const suspend = (): void => {
+    const monotonic = performance.now.bind(performance)
+    vi.spyOn(performance, 'now').mockImplementation(() => monotonic() - nineMinutesMs)
+  }
   /** How far the store is ahead of this machine, whose clock its server really has. */
   const lead = (): number => store.now() - Date.now()
 
@@ -53,13 +59,28 @@ describe.skipIf(!hasPart('redis-server'))('the clock of a Redis store', () => {
 
   test('is right again with the first call after the machine was suspended', async () => {
     await open()
-    // The monotonic clock stands still meanwhile, the wall clock does not.
-    const monotonic = performance.now.bind(performance)
-    vi.spyOn(performance, 'now').mockImplementation(() => monotonic() - nineMinutesMs)
+    suspend()
     expect(lead()).toBeLessThan(-nineMinutesMs / 2)
     await store.get('k')
     expect(Math.abs(lead())).toBeLessThan(1000)
     await store.ping()
+  })
+
+  test('is right also if the machine was suspended while the server told the time', async () => {
+    await open()
+    let suspended = false
+    proxy.answer = async (chunk) => {
+      if (suspended || !tellsTime(chunk)) return chunk
+      suspended = true
+      suspend()
+      // So long that the call below waits for this answer.
+      await sleep(300)
+      return chunk
+    }
+    proxy.cut()
+    await healed(store, () => store.get('k'))
+    expect(suspended).toBe(true)
+    expect(Math.abs(lead())).toBeLessThan(1000)
   })
 
   test('is that of another server with the first call that reaches it', async () => {

@@ -80,8 +80,10 @@ describe.skipIf(!hasServer)('a Redis store in a cluster', () => {
 
     // A slot that has keys of earlier tests cannot be given away in one step.
     await owner.cli('FLUSHALL')
-    const targetId = await target.cli('CLUSTER', 'MYID')
-    for (const node of [target, ...masters]) await node.cli('CLUSTER', 'SETSLOT', slot, 'NODE', targetId)
+    const [ownerId, targetId] = [await owner.cli('CLUSTER', 'MYID'), await target.cli('CLUSTER', 'MYID')]
+    await target.cli('CLUSTER', 'SETSLOT', slot, 'IMPORTING', ownerId)
+    await owner.cli('CLUSTER', 'SETSLOT', slot, 'MIGRATING', targetId)
+    for (const node of [target, owner]) await node.cli('CLUSTER', 'SETSLOT', slot, 'NODE', targetId)
     for (const store of stores) {
       await target.cli('CONFIG', 'RESETSTAT')
       // A key of the same slot, and so the server says that it has moved.
