@@ -721,4 +721,38 @@ export const mutations: readonly Mutation[] = [
     replace: 'throw thrown',
     tests: ['test/e2e/hooks.test.ts'],
   },
+
+  // 18: an instance whose clock is wrong
+  {
+    row: 18,
+    takesOut: 'the clock of Redis',
+    file: 'src/store/redis/store.ts',
+    find: 'return this.#clock.now()',
+    replace: 'return Date.now()',
+    tests: ['test/e2e/clocks.test.ts'],
+  },
+  {
+    row: 18,
+    takesOut: 'the look for jumps of a clock',
+    file: 'src/store/redis/clock.ts',
+    find: 'return this.#settled && !hasJumped(this.#known)',
+    replace: 'return this.#settled',
+    tests: ['test/store/redis/clock.test.ts'],
+  },
+  {
+    row: 18,
+    takesOut: 'the measurement at a new connection',
+    file: 'src/store/redis/store.ts',
+    find: 'onUp: (server) => this.#clock.serverUp(server)',
+    replace: 'onUp: () => undefined',
+    tests: ['test/store/redis/clock.test.ts'],
+  },
+  {
+    row: 18,
+    takesOut: 'the store’s clock in the mark of a used nonce',
+    file: 'src/sign-in/nonce.ts',
+    find: 'expiresAt - store.now()',
+    replace: 'expiresAt - Date.now()',
+    tests: ['test/sign-in/nonce.test.ts'],
+  },
 ]
