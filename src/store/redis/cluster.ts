@@ -35,12 +35,12 @@ export class RedisCluster implements Servers {
     let server = this.locate(key)
     let asking = false
     for (let redirections = 0; ; redirections++) {
-      const { client } = await this.#linkTo(server).connection
-      attempt.client = client
+      const connection = await this.#linkTo(server).connection
+      attempt.connection = connection
       try {
-        if (!asking) return await step(client)
+        if (!asking) return await connection.send(step)
         // Both are written in the same tick, so no other command comes between them.
-        const [, result] = await Promise.all([client.sendCommand(['ASKING']), step(client)])
+        const [, result] = await Promise.all([connection.client.sendCommand(['ASKING']), connection.send(step)])
         return result
       } catch (error) {
         const [, kind, address] = /^(MOVED|ASK) \d+ (\S+)$/.exec(error instanceof Error ? error.message : '') ?? []

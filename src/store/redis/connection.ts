@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { createClient } from 'redis'
+import { createClient, ErrorReply } from 'redis'
 import { TimeLimit } from '../../timing/time-limit.ts'
 import { scripts } from './scripts.ts'
 import { type Address, formatAddress, type RedisTarget } from './url.ts'
@@ -29,10 +29,52 @@ const longestPauseMs = 2000
 const stableAfterMs = 1000
 
 /** A connected client. It never reconnects; a new connection is a new client. */
-export interface Connection {
+export class Connection {
   readonly client: RedisClient
   /** Resolves with the reason once the connection is lost. */
   readonly lost: Promise<unknown>
+  /** When the last answer came, on the clock of `performance.now()`. */
+  #heardAt = performance.now()
+  #checkingSilence = false
+
+  constructor(client: RedisClient, lost: Promise<unknown>) {
+    this.client = client
+    this.lost = lost
+    client.on('ping-interval', this.#onAnswer)
+  }
+
+  /** Sends a step. */
+  send<T>(step: (client: RedisClient) => Promise<T>): Promise<T> {
+    const answer = step(this.client)
+    answer.then(this.#onAnswer, this.#onFailure)
+    return answer
+  }
+
+  /**
+   * To be called when a call has run out of time. A server that is busy answers late, and all calls in order: that call has
+   * failed, and the others need their connection. It is closed only if nothing comes on it until the silence limit. The
+   * timeout of the socket does not see that, because it counts what is written as well.
+   */
+  closeIfSilent(): void {
+    if (this.#checkingSilence) return
+    this.#checkingSilence = true
+    const heardAt = this.#heardAt
+    const silentSince = Math.max(heardAt, performance.now() - timeLimitMs)
+    const check = () => {
+      this.#checkingSilence = false
+      if (this.#heardAt === heardAt) this.client.destroy()
+    }
+    // After what has arrived by then is read: the process itself may have had no time.
+    setTimeout(() => setImmediate(check), silentSince + silenceLimitMs - performance.now()).unref()
+  }
+
+  readonly #onAnswer = (): void => {
+    this.#heardAt = performance.now()
+  }
+
+  readonly #onFailure = (error: unknown): void => {
+    if (error instanceof ErrorReply) this.#onAnswer()
+  }
 }
 
 /** A Redis client that knows the scripts of the store. */
@@ -111,7 +153,7 @@ async function dial(access: Access): Promise<Connection> {
   client.on('error', resolve).on('end', () => resolve(new Error('the connection was closed')))
   try {
     await client.connect()
-    return { client, lost }
+    return new Connection(client, lost)
   } catch (error) {
     client.destroy()
     throw error

@@ -9,7 +9,7 @@ export interface Servers {
   readonly opened: Promise<unknown>
   /**
    * Runs one step on the server of a key. It is not repeated, because a step whose answer was lost may have happened.
-   * The client that it runs on is noted in `attempt`.
+   * The connection that it runs on is noted in `attempt`.
    */
   run<T>(key: string, step: (client: RedisClient) => Promise<T>, attempt: Attempt): Promise<T>
   /** Names the server that is believed to have a key or channel. Throws if none is known. */
@@ -26,8 +26,8 @@ export interface Servers {
 
 /** One try to run a step. */
 export interface Attempt {
-  /** The client that the step was sent with, as soon as there is one. */
-  client?: RedisClient
+  /** The connection that the step was sent on, as soon as there is one. */
+  connection?: Connection
 }
 
 /** Told of what happens to the servers. */
@@ -56,9 +56,9 @@ export class OneServer implements Servers {
   }
 
   run<T>(_key: string, step: (client: RedisClient) => Promise<T>, attempt: Attempt): Promise<T> {
-    const start = ({ client }: Connection): Promise<T> => {
-      attempt.client = client
-      return step(client)
+    const start = (connection: Connection): Promise<T> => {
+      attempt.connection = connection
+      return connection.send(step)
     }
     const { up, connection } = this.#link
     return up === undefined ? connection.then(start) : start(up)

@@ -156,7 +156,8 @@ class RedisStore implements Store {
     } catch (cause) {
       // A server that hangs answers no call, and a master that was replaced takes no more writes. The next connection
       // may lead to another server.
-      if (cause instanceof TimeLimitError || isReadOnly(cause)) attempt.client?.destroy()
+      if (cause instanceof TimeLimitError) attempt.connection?.closeIfSilent()
+      if (isReadOnly(cause)) attempt.connection?.client.destroy()
       this.#servers.redirect(name, cause)
       throw unavailable(cause)
     }
