@@ -109,25 +109,6 @@ export async function dialMaster(address: Address, target: RedisTarget): Promise
   }
 }
 
-/** Asks all sentinels at once which server is the current master. The first answer counts. */
-export async function findMaster(target: RedisTarget): Promise<Address> {
-  const { addresses, tls, masterName, sentinelUsername: username, sentinelPassword: password } = target
-  const answers = addresses.map(async (address) => {
-    const { client } = await dial({ address, tls, username, password, database: 0 })
-    try {
-      const request = ['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', masterName]
-      const answer: unknown = await client.sendCommand(request)
-      if (!Array.isArray(answer)) {
-        throw new Error(`the sentinel at ${formatAddress(address)} knows no master named ${masterName}`)
-      }
-      return { host: String(answer[0]), port: Number(answer[1]) }
-    } finally {
-      client.destroy()
-    }
-  })
-  return await firstAnswer(answers)
-}
-
 /** The first answer of several servers or, if none answers, the failure of the first one. */
 export async function firstAnswer<T>(answers: readonly Promise<T>[]): Promise<T> {
   try {
@@ -138,7 +119,7 @@ export async function firstAnswer<T>(answers: readonly Promise<T>[]): Promise<T>
 }
 
 /** How to reach one server, and as whom. */
-interface Access {
+export interface Access {
   readonly address: Address
   readonly tls: boolean
   readonly username: string | undefined
@@ -146,7 +127,8 @@ interface Access {
   readonly database: number
 }
 
-async function dial(access: Access): Promise<Connection> {
+/** Connects to a server of any kind. */
+export async function dial(access: Access): Promise<Connection> {
   const client = newClient(access)
   const { promise: lost, resolve } = Promise.withResolvers<unknown>()
   // Without a listener, the error of a lost connection would end the process.

@@ -1,4 +1,4 @@
-import { type Connection, dialMaster, findMaster, Link, type RedisClient } from './connection.ts'
+import { type Connection, dialMaster, Link, type RedisClient } from './connection.ts'
 import type { RedisTarget } from './url.ts'
 
 /**
@@ -40,7 +40,7 @@ export interface ServersEvents {
   onMoved(): void
 }
 
-/** A single server, or the current master according to the sentinels. */
+/** A single server. */
 export class OneServer implements Servers {
   readonly opened: Promise<unknown>
   readonly #target: RedisTarget
@@ -72,13 +72,12 @@ export class OneServer implements Servers {
     return true
   }
 
-  async dial(): Promise<Connection> {
-    const target = this.#target
-    return dialMaster(target.kind === 'sentinel' ? await findMaster(target) : target.addresses[0], target)
+  dial(): Promise<Connection> {
+    return dialMaster(this.#target.addresses[0], this.#target)
   }
 
   redirect(): void {
-    // There is only one place, and each new connection asks where that is.
+    // There is only one place.
   }
 
   close(): void {

@@ -6,6 +6,7 @@ import type { FoundValue, Life, Store, VersionedValue } from '../store.ts'
 import { RedisClock } from './clock.ts'
 import { RedisCluster } from './cluster.ts'
 import { type RedisClient, TimeLimitError, withinTimeLimit } from './connection.ts'
+import { SentinelMaster } from './sentinel-master.ts'
 import { type Attempt, OneServer, type Servers, type ServersEvents } from './servers.ts'
 import { describeTarget, parseRedisUrl, type RedisTarget } from './url.ts'
 import { RedisWatches } from './watches.ts'
@@ -58,7 +59,7 @@ class RedisStore implements Store {
       onUp: (server) => this.#clock.serverUp(server),
       onMoved: () => this.#clock.serversMoved(),
     }
-    this.#servers = target.kind === 'cluster' ? new RedisCluster(target, events) : new OneServer(target, events)
+    this.#servers = connectTo(target, events)
     this.#watches = new RedisWatches(this.#servers)
     this.#clock = new RedisClock(this.#servers, `${this.#prefix}clock`)
   }
@@ -162,6 +163,12 @@ class RedisStore implements Store {
       throw unavailable(cause)
     }
   }
+}
+
+function connectTo(target: RedisTarget, events: ServersEvents): Servers {
+  if (target.kind === 'cluster') return new RedisCluster(target, events)
+  if (target.kind === 'sentinel') return new SentinelMaster(target, events)
+  return new OneServer(target, events)
 }
 
 /** Splits an entry such as "1:value". Version and value are stored as one text, so that they change together. */
