@@ -28,6 +28,7 @@ import { Nonces, withKeysBeginning } from './sign-in/nonce.ts'
 import { SignIn } from './sign-in/sign-in.ts'
 import { keyBeginning, withKeyPrefix } from './store/key-prefix.ts'
 import { openStore } from './store/open.ts'
+import type { RedisTls } from './store/redis/tls.ts'
 import type { Store } from './store/store.ts'
 import { oneAtATime } from './timing/one-at-a-time.ts'
 import { Keyring } from './token.ts'
@@ -81,7 +82,10 @@ export async function createCountersign(options: CountersignOptions = {}): Promi
   const verifier = chooseVerifier(settings.verifier)
   const given = settings.store
   const { keyPrefix } = settings
-  const store = typeof given === 'string' ? await openStore(given, { log, keyPrefix }) : withKeyPrefix(given, keyPrefix)
+  const store =
+    typeof given === 'string'
+      ? await openStore(given, { log, keyPrefix, redisTls: redisTlsOf(settings) })
+      : withKeyPrefix(given, keyPrefix)
   const closeStore = async (): Promise<void> => {
     if (typeof given === 'string') await store.close()
   }
@@ -93,6 +97,10 @@ export async function createCountersign(options: CountersignOptions = {}): Promi
     await closeStore()
     throw error
   }
+}
+
+function redisTlsOf({ redisTlsCa, redisTlsCert, redisTlsKey, redisTlsServerName }: Settings): RedisTls {
+  return { ca: redisTlsCa, cert: redisTlsCert, key: redisTlsKey, serverName: redisTlsServerName }
 }
 
 type Adapters = ReturnType<typeof walletAdapters>

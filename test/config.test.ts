@@ -20,6 +20,7 @@ interface Sample {
 const secret = 's'.repeat(32)
 const notAFlag = [1, 'maybe', 'true', []]
 const notAPath = ['api', '/api/', '/', '/a//b', '/a b', '', 1]
+const notAFile = ['', ' ', 'a\nb', ' a', 1]
 const functions = { get: async () => null, set: async () => {}, delete: async () => {} }
 
 const hostMethods = [
@@ -48,6 +49,10 @@ const samples: Record<Option, Sample> = {
     refused: ['', 'a b', 'a:', '{a}', 'a*', 'é', 'x'.repeat(65), 'a\n', 1],
   },
   store: { given: 'redis://localhost', text: 'redis://localhost', refused: ['', ' sqlite:a', 1, functions] },
+  redisTlsCa: { given: './ca.pem', text: './ca.pem', refused: notAFile },
+  redisTlsCert: { given: '/tls/cert.pem', text: '/tls/cert.pem', refused: notAFile },
+  redisTlsKey: { given: '/tls/key.pem', text: '/tls/key.pem', refused: notAFile },
+  redisTlsServerName: { given: 'redis.example', text: 'redis.example', refused: ['', 'a b', '127.0.0.1', '::1', 1] },
   secret: {
     given: [secret, 't'.repeat(32)],
     text: `${secret}, ${'t'.repeat(32)}`,
@@ -146,6 +151,10 @@ test('the defaults', () => {
     publicUrl: undefined,
     store: 'sqlite:./countersign.db',
     keyPrefix: 'countersign',
+    redisTlsCa: undefined,
+    redisTlsCert: undefined,
+    redisTlsKey: undefined,
+    redisTlsServerName: undefined,
     secret: undefined,
     appName: 'Countersign',
     trustedOrigins: undefined,

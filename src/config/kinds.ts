@@ -99,6 +99,9 @@ export const path: Kind<string> = text(
   'a path such as /api/auth, without a slash at the end',
 )
 
+/** The path of a file. Whoever uses it reads it. */
+export const file: Kind<string> = text(/^[^\s\0](.*[^\s\0])?$/, 'the path of a file')
+
 /** An http or https origin, in its canonical form. */
 export const httpOrigin: Kind<string> = {
   expected: 'an http or https address without a path, such as https://auth.example',

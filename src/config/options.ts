@@ -9,6 +9,7 @@ import {
   choice,
   claimUrlTemplate,
   count,
+  file,
   flag,
   hook,
   httpOrigin,
@@ -53,6 +54,27 @@ export interface CountersignOptions {
    * COUNTERSIGN_KEY_PREFIX.
    */
   keyPrefix?: string
+  /**
+   * File with the certificates, in PEM format, of the authorities that Redis servers and sentinels are checked against with
+   * `rediss`. A store that is passed in opened has its own: see `openStore`. Default: the authorities that Node.js knows.
+   * Variable: COUNTERSIGN_REDIS_TLS_CA.
+   */
+  redisTlsCa?: string
+  /**
+   * File with the client certificate, in PEM format, for Redis servers and sentinels that ask for one; needs redisTlsKey. It is
+   * read anew for each connection, as the other files are. Default: none. Variable: COUNTERSIGN_REDIS_TLS_CERT.
+   */
+  redisTlsCert?: string
+  /**
+   * File with the private key of redisTlsCert, in PEM format, without a passphrase. Default: none. Variable:
+   * COUNTERSIGN_REDIS_TLS_KEY.
+   */
+  redisTlsKey?: string
+  /**
+   * Host name that the certificates of all Redis servers and sentinels must have, for servers that are reached by an address
+   * or by another name. Default: the host that is connected to. Variable: COUNTERSIGN_REDIS_TLS_SERVER_NAME.
+   */
+  redisTlsServerName?: string
   /**
    * Secret that session tokens are signed with: text of 32 characters or more, from a secure random source. Of several,
    * the first signs and all verify. Default: made at the first start and kept in the store; a store that several
@@ -286,6 +308,34 @@ const table = {
     kind: text(keyPrefixPattern, keyPrefixForm),
     default: defaultKeyPrefix,
     about: 'text that all keys in the store begin with; each of several services on one store needs its own',
+  },
+  redisTlsCa: {
+    variable: 'COUNTERSIGN_REDIS_TLS_CA',
+    kind: file,
+    default: undefined,
+    defaultText: 'what Node.js trusts',
+    about: 'with `rediss`: file with the certificates of the authorities that servers are checked against (PEM)',
+  },
+  redisTlsCert: {
+    variable: 'COUNTERSIGN_REDIS_TLS_CERT',
+    kind: file,
+    default: undefined,
+    defaultText: 'none',
+    about: 'with `rediss`: file with a client certificate (PEM), for servers that ask for one',
+  },
+  redisTlsKey: {
+    variable: 'COUNTERSIGN_REDIS_TLS_KEY',
+    kind: file,
+    default: undefined,
+    defaultText: 'none',
+    about: 'with `rediss`: file with the private key of the client certificate (PEM, without a passphrase)',
+  },
+  redisTlsServerName: {
+    variable: 'COUNTERSIGN_REDIS_TLS_SERVER_NAME',
+    kind: text(/^(?=.*[A-Za-z])[A-Za-z0-9._-]{1,253}$/, 'a host name'),
+    default: undefined,
+    defaultText: 'the host connected to',
+    about: 'with `rediss`: host name that the certificates of the servers must have',
   },
   secret: {
     variable: 'COUNTERSIGN_SECRET',

@@ -1,5 +1,6 @@
 import type { Logger } from '../log.ts'
 import { defaultKeyPrefix, keyPrefixForm, keyPrefixPattern, withKeyPrefix } from './key-prefix.ts'
+import { isTlsGiven, type RedisTls } from './redis/tls.ts'
 import { openSqliteStore } from './sqlite.ts'
 import type { Store } from './store.ts'
 
@@ -13,6 +14,8 @@ export interface StoreOptions {
    * have no prefix by default.
    */
   readonly keyPrefix?: string
+  /** What TLS is to use with `rediss`: certificate authority, client certificate, server name. Default: what Node.js knows. */
+  readonly redisTls?: RedisTls
 }
 
 /** The forms of a store's URL, for error messages. */
@@ -32,13 +35,19 @@ const forms =
  *
  * With `rediss` in place of `redis` the connections use TLS.
  *
- * @throws TypeError if the URL has none of these forms, or the key prefix is malformed. The message does not repeat the URL,
- * because it can contain a password.
+ * @throws TypeError if the URL has none of these forms, the key prefix is malformed, `redisTls` is given without `rediss`, or a
+ * file that it names cannot be used. The message does not repeat the URL, because it can contain a password.
  * @throws StoreOpenError if the store cannot be opened. The message is one line that says what to change.
  */
-export async function openStore(url: string, { keyPrefix = defaultKeyPrefix }: StoreOptions = {}): Promise<Store> {
+export async function openStore(url: string, options: StoreOptions = {}): Promise<Store> {
+  const { log, keyPrefix = defaultKeyPrefix, redisTls } = options
   if (!keyPrefixPattern.test(keyPrefix)) throw new TypeError(`The key prefix must be ${keyPrefixForm}`)
   const [, scheme, rest = ''] = /^(sqlite|rediss?(?:\+\w+)?):(.*)$/s.exec(url) ?? []
+  if (redisTls !== undefined && isTlsGiven(redisTls) && !scheme?.startsWith('rediss')) {
+    throw new TypeError(
+      'redisTlsCa, redisTlsCert, redisTlsKey and redisTlsServerName (COUNTERSIGN_REDIS_TLS_*) need a store whose address begins with rediss, for TLS',
+    )
+  }
   // By the rules of URLs, file.db in sqlite://file.db is a host; as a path it would be in the root folder. Nobody means
   // either.
   if (scheme === 'sqlite' && rest !== '' && !/^\/\/(?!\/)/.test(rest)) {
@@ -47,5 +56,5 @@ export async function openStore(url: string, { keyPrefix = defaultKeyPrefix }: S
   if (scheme === undefined || scheme === 'sqlite') throw new TypeError(`The store must be one of ${forms}`)
   // Loaded on demand, because the embedded default does not need the Redis client.
   const { openRedisStore } = await import('./redis/store.ts')
-  return openRedisStore(url, keyPrefix)
+  return openRedisStore(url, { keyPrefix, tls: redisTls, log })
 }

@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto'
 import { closeSync, openSync, realpathSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { CountersignError } from '../errors.ts'
+import { exerciseStore } from './exercise.ts'
 import { ttlMsOf } from './life.ts'
 import { StoreOpenError } from './open-error.ts'
 import type { FoundValue, Life, Store, VersionedValue } from './store.ts'
@@ -65,13 +67,21 @@ const schema = `
  *
  * @param location path of the file, or ':memory:'. A missing file is created with mode 0600, because it contains
  * secrets.
- * @throws StoreOpenError if the file cannot be opened, is not a store of Countersign, or has a newer schema.
+ * @throws StoreOpenError if the file cannot be opened or written, is not a store of Countersign, or has a newer schema.
  */
 export async function openSqliteStore(location: string): Promise<Store> {
   const path = location === ':memory:' ? location : ownFile(location)
   const database = openDatabase(path, location)
   const watchers = path === ':memory:' ? new Watchers() : watchersOfFile(path)
-  return new SqliteStore({ database, location, watchers })
+  const store = new SqliteStore({ database, location, watchers })
+  try {
+    await store.prove()
+    return store
+  } catch (failure) {
+    await store.close()
+    const cause = failure instanceof CountersignError ? failure.cause : failure
+    throw openError(location, describe(cause), cause)
+  }
 }
 
 function ownFile(location: string): string {
@@ -164,6 +174,8 @@ class SqliteStore implements Store {
   readonly #watches = new Set<() => void>()
   readonly #statements: ReturnType<typeof prepareStatements>
   #sweepTimer: NodeJS.Timeout
+  /** Whether a call has failed, and not all kinds of calls have been seen to succeed since. */
+  #failing = false
 
   constructor({ database, location, watchers }: SqliteStoreParts) {
     this.description = location === ':memory:' ? 'SQLite in memory' : `SQLite file ${location}`
@@ -252,8 +264,28 @@ class SqliteStore implements Store {
     return rows.map((row) => String(row.member))
   }
 
+  /** Makes each kind of call once, so that a file that cannot be written shows it. */
+  async prove(): Promise<void> {
+    await exerciseStore(this, `ping:${randomUUID()}`)
+  }
+
   async ping(): Promise<void> {
     this.#step(() => this.#statements.get.all('', 0))
+    if (!this.#failing) return
+    // A disk that is full can still be read. A failure from here on sets it again.
+    this.#failing = false
+    this.#step(() => this.#requireUnlocked())
+    await this.prove()
+  }
+
+  /** Throws if another process has the lock. Does not wait for it, because that would keep everybody waiting. */
+  #requireUnlocked(): void {
+    this.#database.exec('PRAGMA busy_timeout = 0')
+    try {
+      this.#database.exec('BEGIN IMMEDIATE; ROLLBACK')
+    } finally {
+      this.#database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
+    }
   }
 
   async close(): Promise<void> {
@@ -295,6 +327,7 @@ class SqliteStore implements Store {
     try {
       return statement()
     } catch (cause) {
+      this.#failing = true
       throw unavailable('The store does not answer', cause)
     }
   }

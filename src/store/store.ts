@@ -107,7 +107,8 @@ export interface Store {
 
   /**
    * Resolves if the store answers; rejects with STORE_UNAVAILABLE if it does not, or if what {@link now} returns may be wrong
-   * by more than a second.
+   * by more than a second. A store can be full and still answer, so after a call has failed it is best to resolve only once a
+   * write succeeds; not before, because this is asked often, and by anybody.
    */
   ping(): Promise<void>
 

@@ -60,8 +60,8 @@ describe('openStore', () => {
 
 describe('a Redis URL', () => {
   it.each([
-    ['redis://host', { kind: 'single', addresses: [{ host: 'host', port: 6379 }], tls: false, database: 0 }],
-    ['rediss://host:1/5', { addresses: [{ host: 'host', port: 1 }], tls: true, database: 5 }],
+    ['redis://host', { kind: 'single', addresses: [{ host: 'host', port: 6379 }], tls: undefined, database: 0 }],
+    ['rediss://host:1/5', { addresses: [{ host: 'host', port: 1 }], tls: {}, database: 5 }],
     ['redis://[::1]:7/', { addresses: [{ host: '::1', port: 7 }], database: 0 }],
     ['redis://u:p%40%3A@h', { username: 'u', password: 'p@:' }],
     ['redis://:p@q@h', { password: 'p@q' }],
@@ -79,7 +79,7 @@ describe('a Redis URL', () => {
         username: 'u',
       },
     ],
-    ['rediss+cluster://h/0', { kind: 'cluster', tls: true }],
+    ['rediss+cluster://h/0', { kind: 'cluster', tls: {} }],
     [
       'redis+sentinel://u:p@h1,h2:5/my%20master/3?sentinelUsername=s&sentinelPassword=t%26',
       {

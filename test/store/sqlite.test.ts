@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -6,9 +6,13 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { StoreOpenError } from '../../src/store/open-error.ts'
 import { openSqliteStore } from '../../src/store/sqlite.ts'
+import { hasPart } from '../support/optional.ts'
+import { rest } from '../support/rest.ts'
+import { spawnService } from '../support/service.ts'
 import { describeStoreContract } from './contract.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'countersign-sqlite-'))
@@ -120,6 +124,61 @@ describe('a SQLite store in a file', () => {
   })
 })
 
+describe('a SQLite store that is asked whether it is well', () => {
+  it('writes only until it has been seen to work again, and leaves nothing behind', async () => {
+    const file = newFile()
+    const store = await openSqliteStore(file)
+    const other = new DatabaseSync(file)
+    // Changes with each commit of another connection.
+    const version = () => other.prepare('PRAGMA data_version').get()?.data_version
+    const rows = () =>
+      other.prepare('SELECT (SELECT count(*) FROM entries) + (SELECT count(*) FROM members) AS n').get()?.n
+    expect(rows()).toBe(0)
+    const before = version()
+    await store.ping()
+    expect(version()).toBe(before)
+
+    other.exec('BEGIN IMMEDIATE')
+    await store.ping()
+    await expect(store.take('a')).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' })
+    await expect(store.ping()).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' })
+    await expect(store.ping()).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' })
+    other.exec('ROLLBACK')
+    await store.ping()
+    expect(rows()).toBe(0)
+    const after = version()
+    await store.ping()
+    expect(version()).toBe(after)
+    other.close()
+    await store.close()
+  })
+
+  it.skipIf(!hasPart('prlimit'))(
+    'makes its service unready while its disk is full, until there is room again',
+    {
+      timeout: 60_000,
+    },
+    async () => {
+      const service = await spawnService({ COUNTERSIGN_STORE: `sqlite:${newFile()}` })
+      const readiness = async () => (await fetch(`${service.url}/readyz`)).status
+      const nonce = () => rest(service.url, '/wallet/nonce', {})
+      expect(await readiness()).toBe(200)
+      await limitFileSize(service.process.pid, '0:')
+      expect(await nonce()).toMatchObject({ status: 503, json: { code: 'STORE_UNAVAILABLE' } })
+      expect([await readiness(), await readiness()]).toEqual([503, 503])
+      expect(service.log()).toMatch(/"text":"store unavailable".*"cause":"(disk I\/O error|database or disk is full)"/)
+      await limitFileSize(service.process.pid, 'unlimited:')
+      expect(await readiness()).toBe(200)
+      expect(await nonce()).toMatchObject({ status: 200 })
+      expect(await service.stop()).toBe(0)
+    },
+  )
+})
+
+async function limitFileSize(pid: number | undefined, limit: string): Promise<void> {
+  await promisify(execFile)('prlimit', ['--pid', String(pid), `--fsize=${limit}`])
+}
+
 describe('opening a SQLite store refuses, in one line that names the setting,', () => {
   it.each([
     ['a folder that is missing', () => join(folder, 'missing', 'store.db'), /no such file or directory/],
@@ -152,6 +211,31 @@ describe('opening a SQLite store refuses, in one line that names the setting,', 
     await expect(opening).rejects.toThrow(StoreOpenError)
     await expect(opening).rejects.toThrow(problem)
     await expect(opening).rejects.toThrow(/^[^\n]*COUNTERSIGN_STORE[^\n]*$/)
+  })
+
+  it('a file that another process keeps locked', async () => {
+    const file = newFile()
+    await (await openSqliteStore(file)).close()
+    const locker = new DatabaseSync(file)
+    locker.exec('BEGIN IMMEDIATE')
+    const opening = openSqliteStore(file)
+    await expect(opening).rejects.toThrow(StoreOpenError)
+    await expect(opening).rejects.toThrow(/^[^\n]*database is locked[^\n]*COUNTERSIGN_STORE[^\n]*$/)
+    locker.close()
+    await (await openSqliteStore(file)).close()
+  })
+
+  it.skipIf(!hasPart('prlimit'))('a file on a disk that is full', async () => {
+    const file = newFile()
+    await (await openSqliteStore(file)).close()
+    const script = fileURLToPath(new URL('./sqlite-process.ts', import.meta.url))
+    // Enough to open the file, and not to write the next few records.
+    const child = promisify(execFile)('prlimit', ['--fsize=40000:', process.execPath, script, 'open-only', file])
+    await expect(child).rejects.toMatchObject({
+      stderr: expect.stringMatching(
+        /StoreOpenError: Cannot open the store file .*(I\/O error|disk is full).*COUNTERSIGN_STORE/,
+      ),
+    })
   })
 
   it('and leaves the database of another application as it was', async () => {

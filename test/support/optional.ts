@@ -1,7 +1,15 @@
 import { spawnSync } from 'node:child_process'
 
 /** What some tests need and a machine may lack: programs, packages of the system, or limits that are high enough. */
-const optionalParts: readonly string[] = ['redis-server', 'chromium', 'python3-grpcio', 'nginx', '11000 open files']
+const optionalParts: readonly string[] = [
+  'redis-server',
+  'chromium',
+  'python3-grpcio',
+  'nginx',
+  'openssl',
+  'prlimit',
+  '11000 open files',
+]
 
 /** The Python of the system, which has the system's packages. The first one on the PATH may be another. */
 export const systemPython = '/usr/bin/python3'
@@ -10,6 +18,7 @@ export const systemPython = '/usr/bin/python3'
 const checks: Readonly<Record<string, readonly [string, ...string[]]>> = {
   'python3-grpcio': [systemPython, '-c', 'import grpc'],
   nginx: ['nginx', '-v'],
+  openssl: ['openssl', 'version'],
   // Node raises the soft limit to the hard one when it starts, and its children have it from there.
   '11000 open files': ['sh', '-c', 'test "$(ulimit -n)" = unlimited || test "$(ulimit -n)" -ge 11000'],
 }

@@ -47,7 +47,7 @@ export class RedisCluster implements Servers {
         if (address === undefined || redirections === maxRedirections) throw error
         if (kind === 'MOVED') this.redirect(key, error)
         asking = kind === 'ASK'
-        server = this.#named(address, server)
+        server = this.#named(address, server) ?? (await this.#learnOwner(key))
       }
     }
   }
@@ -72,7 +72,7 @@ export class RedisCluster implements Servers {
     const slot = slotOf(key)
     const owner = this.#owners[slot]
     const [, moved] = /^MOVED \d+ (\S+)$/.exec(cause instanceof Error ? cause.message : '') ?? []
-    if (moved !== undefined && owner !== undefined) this.#owners[slot] = this.#named(moved, owner)
+    if (moved !== undefined && owner !== undefined) this.#owners[slot] = this.#named(moved, owner) ?? owner
     if (moved !== undefined || owner === undefined) this.#learnQuietly()
   }
 
@@ -82,13 +82,22 @@ export class RedisCluster implements Servers {
     this.#links.clear()
   }
 
-  /** The name of a server that another one mentioned. An empty host means the host of the one that mentioned it. */
-  #named(text: string, mentionedBy: string): string {
+  /**
+   * The name of a server that another one mentioned. An empty host means the host of the one that mentioned it. Undefined if
+   * that one does not know the host.
+   */
+  #named(text: string, mentionedBy: string): string | undefined {
     const [, host, port] = /^(.*):(\d+)/.exec(text) ?? []
+    if (host === unknownHost) return undefined
     const address = { host: host || (this.#addresses.get(mentionedBy)?.host ?? ''), port: Number(port) }
     const server = formatAddress(address)
     this.#addresses.set(server, address)
     return server
+  }
+
+  async #learnOwner(key: string): Promise<string> {
+    await this.#learn()
+    return this.locate(key)
   }
 
   #linkTo(server: string): Link {
@@ -171,12 +180,21 @@ interface SlotRange {
   readonly address: Address
 }
 
+/** Stands for a host name in a cluster that prefers host names, if the node has none. */
+const unknownHost = '?'
+
+/**
+ * A node as CLUSTER SLOTS describes it. The endpoint is an address or host name, as the cluster prefers; null or empty means
+ * the host that was asked. The details have the address if the endpoint does not.
+ */
+type SlotsNode = readonly [endpoint: string | null, port: number, id: string, details?: { readonly ip?: string }]
+
 async function slotsFrom(client: RedisClient, askedHost: string): Promise<SlotRange[]> {
-  const ranges = await client.clusterSlots()
+  // The client's own clusterSlots() leaves out the details.
+  const ranges = await client.sendCommand<[from: number, to: number, master: SlotsNode][]>(['CLUSTER', 'SLOTS'])
   if (ranges.length === 0) throw new Error('the cluster has no slots yet')
-  return ranges.map(({ from, to, master }) => ({
-    from,
-    to,
-    address: { host: master.host || askedHost, port: master.port },
-  }))
+  return ranges.map(([from, to, [endpoint, port, , details]]) => {
+    const host = endpoint === unknownHost ? details?.ip : endpoint
+    return { from, to, address: { host: host || askedHost, port } }
+  })
 }

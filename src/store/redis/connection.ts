@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { createClient, ErrorReply } from 'redis'
 import { TimeLimit } from '../../timing/time-limit.ts'
 import { scripts } from './scripts.ts'
+import { type RedisTls, readTls, type TlsMaterial } from './tls.ts'
 import { type Address, formatAddress, type RedisTarget } from './url.ts'
 
 /** Time limit of every call to Redis, in milliseconds. */
@@ -121,7 +122,8 @@ export async function firstAnswer<T>(answers: readonly Promise<T>[]): Promise<T>
 /** How to reach one server, and as whom. */
 export interface Access {
   readonly address: Address
-  readonly tls: boolean
+  /** Undefined means without TLS. */
+  readonly tls: RedisTls | undefined
   readonly username: string | undefined
   readonly password: string | undefined
   readonly database: number
@@ -129,10 +131,16 @@ export interface Access {
 
 /** Connects to a server of any kind. */
 export async function dial(access: Access): Promise<Connection> {
-  const client = newClient(access)
+  // Read for each connection, so that a renewed certificate is used without a restart.
+  const client = newClient(access, access.tls && (await readTls(access.tls)))
   const { promise: lost, resolve } = Promise.withResolvers<unknown>()
   // Without a listener, the error of a lost connection would end the process.
-  client.on('error', resolve).on('end', () => resolve(new Error('the connection was closed')))
+  client
+    .on('error', (error) => {
+      // A server that refuses a PING, as one does that cannot save to disk, has answered, and may serve other calls.
+      if (!(error instanceof ErrorReply)) resolve(error)
+    })
+    .on('end', () => resolve(new Error('the connection was closed')))
   try {
     await client.connect()
     return new Connection(client, lost)
@@ -142,11 +150,11 @@ export async function dial(access: Access): Promise<Connection> {
   }
 }
 
-function newClient({ address: { host, port }, tls, username, password, database }: Access) {
+function newClient({ address: { host, port }, username, password, database }: Access, tls: TlsMaterial | undefined) {
   const timing = { connectTimeout: timeLimitMs, socketTimeout: silenceLimitMs, reconnectStrategy: false } as const
   return createClient({
     scripts,
-    socket: tls ? { host, port, tls, ...timing } : { host, port, ...timing },
+    socket: tls === undefined ? { host, port, ...timing } : { host, port, tls: true, ...tls, ...timing },
     // CLIENT LIST shows it.
     name: 'countersign',
     database,
@@ -169,9 +177,11 @@ async function checkMaster(client: RedisClient, address: Address, { kind }: Redi
   if (mode === 'cluster' && !inCluster) throw new Error(`${where} is part of a cluster: use redis+cluster://`)
   if (mode !== 'cluster' && inCluster) throw new Error(`${where} is not part of a cluster: use redis://`)
   if (Number.parseInt(version, 10) < 7) {
-    throw new Error(`${where} is Redis ${version}, and sharded publish and subscribe needs Redis 7 or newer`)
+    throw new Error(
+      `${where} is Redis ${version}, and sharded publish and subscribe needs Redis 7 or newer: upgrade it`,
+    )
   }
-  if (role !== 'master' && !inCluster) throw new Error(`${where} is a ${role} and takes no writes`)
+  if (role !== 'master' && !inCluster) throw new Error(`${where} is a ${role} and takes no writes: name its master`)
 }
 
 /** Told to those who depend on a {@link Link}. */

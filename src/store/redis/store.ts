@@ -1,4 +1,7 @@
+import { randomUUID } from 'node:crypto'
 import { CountersignError } from '../../errors.ts'
+import type { Logger } from '../../log.ts'
+import { exerciseStore } from '../exercise.ts'
 import { defaultKeyPrefix } from '../key-prefix.ts'
 import { ttlMsOf } from '../life.ts'
 import { StoreOpenError } from '../open-error.ts'
@@ -6,8 +9,11 @@ import type { FoundValue, Life, Store, VersionedValue } from '../store.ts'
 import { RedisClock } from './clock.ts'
 import { RedisCluster } from './cluster.ts'
 import { type RedisClient, TimeLimitError, withinTimeLimit } from './connection.ts'
+import { evictionPolicyOf, evictionWarning } from './eviction.ts'
+import { explainProblem, withoutArguments } from './problem.ts'
 import { SentinelMaster } from './sentinel-master.ts'
 import { type Attempt, OneServer, type Servers, type ServersEvents } from './servers.ts'
+import { type RedisTls, readTls } from './tls.ts'
 import { describeTarget, parseRedisUrl, type RedisTarget } from './url.ts'
 import { RedisWatches } from './watches.ts'
 
@@ -22,38 +28,61 @@ const retryAfterMs = 1000
  * within 2.5 seconds; while there is no connection it fails at once. A call whose answer was lost is not repeated,
  * because a second `take` would find nothing.
  *
- * The names of all keys and channels begin with `keyPrefix` and a colon. A Redis user restricted by an access list needs the
- * keys and the channels `countersign:*`, or those of another prefix.
+ * The names of all keys and channels begin with `keyPrefix` and a colon. Before the store is handed out, each kind of call is
+ * made once, so that a server that is full or a user that lacks a permission shows at once. docs/operations.md lists the
+ * permissions that a restricted user needs.
  *
- * @throws TypeError if the URL is malformed.
- * @throws StoreOpenError if no suitable server answers within 2.5 seconds. No message contains a credential.
+ * @throws TypeError if the URL is malformed, or a file of `tls` is missing or not what it should be.
+ * @throws StoreOpenError if no suitable server answers in time, or none can be used. The message is one line that
+ * says what to do, without credentials.
  */
-export async function openRedisStore(url: string, keyPrefix: string = defaultKeyPrefix): Promise<Store> {
-  const target = parseRedisUrl(url)
+export async function openRedisStore(url: string, options: RedisStoreOptions = {}): Promise<Store> {
+  const { keyPrefix = defaultKeyPrefix, tls, log } = options
+  const target = parseRedisUrl(url, tls)
+  // A missing file stops the start by its own name, not as a server that cannot be reached.
+  if (target.tls !== undefined) await readTls(target.tls)
   const store = new RedisStore(target, keyPrefix)
   try {
-    await withinTimeLimit(store.opened)
+    await store.prove(log)
     return store
   } catch (cause) {
     await store.close()
-    const problem = cause instanceof Error ? cause.message || cause.name : String(cause)
-    const message = `Cannot open the store, ${store.description}: ${problem}. Start it or correct COUNTERSIGN_STORE.`
-    throw new StoreOpenError(message, { cause })
+    const problem = explainProblem(cause, target.tls !== undefined)
+    throw new StoreOpenError(`Cannot open the store, ${store.description}: ${problem}`, { cause })
   }
 }
+
+/** What else there is to say about a store in Redis, beside its URL. */
+export interface RedisStoreOptions {
+  /** Text that the names of all keys and channels begin with. Default countersign. */
+  readonly keyPrefix?: string
+  /** What TLS is to use. */
+  readonly tls?: RedisTls | undefined
+  /** Told of what the operator should know and what does not stop the start. Default: nobody. */
+  readonly log?: Logger | undefined
+}
+
+/** How many keys are tried to find one for each server of a cluster. */
+const maxKeysTried = 1000
 
 class RedisStore implements Store {
   readonly description: string
   readonly shared = true
+  readonly #tls: boolean
   readonly #servers: Servers
   readonly #watches: RedisWatches
   readonly #clock: RedisClock
   /** Begins the name of every key and channel. */
   readonly #prefix: string
+  /** Begins the keys that {@link ping} uses. In a cluster they are on the server whose clock counts. */
+  readonly #ownKey: string
+  /** Whether a call has failed, and not all kinds of calls have been seen to succeed since. */
+  #failing = false
 
   constructor(target: RedisTarget, keyPrefix: string) {
     this.#prefix = `${keyPrefix}:`
     this.description = describeTarget(target)
+    this.#tls = target.tls !== undefined
     const events: ServersEvents = {
       onLost: (server) => this.#watches.renew(server),
       onUp: (server) => this.#clock.serverUp(server),
@@ -61,12 +90,56 @@ class RedisStore implements Store {
     }
     this.#servers = connectTo(target, events)
     this.#watches = new RedisWatches(this.#servers)
-    this.#clock = new RedisClock(this.#servers, `${this.#prefix}clock`)
+    const clockKey = `${this.#prefix}clock`
+    this.#clock = new RedisClock(this.#servers, clockKey)
+    this.#ownKey = `ping:{${clockKey}}`
   }
 
-  /** Resolves once the servers have answered for the first time and their clock is known; rejects if they do not. */
-  get opened(): Promise<unknown> {
-    return this.#servers.opened.then(() => this.#clock.measure())
+  /**
+   * Resolves once the clock of the servers is known and they have done each kind of call. In a cluster one server that has is
+   * enough, because the loss of one must not keep the others from being used; the log is told of those that failed.
+   */
+  async prove(log: Logger | undefined): Promise<void> {
+    await withinTimeLimit(this.#servers.opened.then(() => this.#clock.measure()))
+    const keys = this.#keyOfEachServer()
+    const proofs = await Promise.allSettled(keys.map((key) => this.#proveServerOf(key)))
+    const failures = proofs.flatMap((proof) => (proof.status === 'rejected' ? [causeOf(proof.reason)] : []))
+    if (failures.length === proofs.length) throw failures[0]
+    for (const failure of failures) {
+      log?.warn(`a server of the Redis cluster cannot be used: ${explainProblem(failure, this.#tls)}`)
+    }
+    if (log !== undefined) await this.#warnOfEviction(keys, log)
+  }
+
+  async #proveServerOf(key: string): Promise<void> {
+    const name = `${key}:${randomUUID()}`
+    await exerciseStore(this, name)
+    // On the connection of the calls, so that no other one has to be made.
+    await this.#run(name, async (client, channel) => {
+      await client.sSubscribe(channel, ignore)
+      await client.sUnsubscribe(channel, ignore)
+    })
+  }
+
+  async #warnOfEviction(keys: readonly string[], log: Logger): Promise<void> {
+    const asked = keys.map((key) => this.#run(key, evictionPolicyOf).catch(() => 'unknown'))
+    const warning = evictionWarning(await Promise.all(asked))
+    if (warning !== undefined) log.warn(warning, { store: this.description })
+  }
+
+  /** A key for each server that is known now. */
+  #keyOfEachServer(): string[] {
+    const keys = new Map<string, string>()
+    for (let i = 0; i < maxKeysTried; i++) {
+      const key = i === 0 ? this.#ownKey : `ping:{${i}}`
+      try {
+        const server = this.#servers.locate(this.#prefix + key)
+        if (!keys.has(server)) keys.set(server, key)
+      } catch {
+        // No server has its slot.
+      }
+    }
+    return [...keys.values()]
   }
 
   now(): number {
@@ -132,12 +205,16 @@ class RedisStore implements Store {
   async ping(): Promise<void> {
     // In a cluster it asks only one of the servers. If it asked all, the loss of one would make every process count as
     // down.
-    await this.#run('ping', (client) => client.ping())
+    await this.#run(this.#ownKey, (client) => client.ping())
     try {
       this.#clock.requireCertain()
     } catch (cause) {
       throw unavailable(cause)
     }
+    if (!this.#failing) return
+    // A server that is full still answers. A failure from here on sets it again.
+    this.#failing = false
+    await exerciseStore(this, `${this.#ownKey}:${randomUUID()}`)
   }
 
   async close(): Promise<void> {
@@ -158,8 +235,9 @@ class RedisStore implements Store {
       // A server that hangs answers no call, and a master that was replaced takes no more writes. The next connection
       // may lead to another server.
       if (cause instanceof TimeLimitError) attempt.connection?.closeIfSilent()
-      if (isReadOnly(cause)) attempt.connection?.client.destroy()
+      if (isDeposed(cause)) attempt.connection?.client.destroy()
       this.#servers.redirect(name, cause)
+      this.#failing = true
       throw unavailable(cause)
     }
   }
@@ -177,10 +255,19 @@ function parseEntry(entry: string): VersionedValue {
   return { value: entry.slice(colon + 1), version: Number(entry.slice(0, colon)) }
 }
 
-function isReadOnly(cause: unknown): boolean {
-  return cause instanceof Error && cause.message.startsWith('READONLY')
+/** Whether a server has become a replica. One that has lost its master may refuse even to read. */
+function isDeposed(cause: unknown): boolean {
+  return cause instanceof Error && /^(READONLY|MASTERDOWN)/.test(cause.message)
 }
 
 function unavailable(cause: unknown): CountersignError {
-  return new CountersignError('STORE_UNAVAILABLE', 'The store does not answer', { retryAfterMs, cause })
+  const told = withoutArguments(cause)
+  return new CountersignError('STORE_UNAVAILABLE', 'The store does not answer', { retryAfterMs, cause: told })
+}
+
+function ignore(): void {}
+
+/** Why a call failed. */
+function causeOf(failure: unknown): unknown {
+  return failure instanceof CountersignError ? failure.cause : failure
 }

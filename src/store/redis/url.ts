@@ -1,3 +1,5 @@
+import type { RedisTls } from './tls.ts'
+
 /** The host and port of a server. */
 export interface Address {
   readonly host: string
@@ -9,7 +11,8 @@ export interface RedisTarget {
   readonly kind: 'single' | 'cluster' | 'sentinel'
   /** The single server, some nodes of the cluster, or the sentinels. */
   readonly addresses: readonly [Address, ...Address[]]
-  readonly tls: boolean
+  /** Undefined means without TLS. */
+  readonly tls: RedisTls | undefined
   readonly username: string | undefined
   readonly password: string | undefined
   /** Number of the database; 0 in a cluster, which has no other. */
@@ -37,9 +40,10 @@ const forms = {
  * Reads a Redis URL: `redis`, `redis+cluster` or `redis+sentinel`, or the same with `rediss` for TLS; then credentials
  * (percent-encoded), hosts, and for a single server `/database`, for sentinels `/name` or `/name/database`.
  *
+ * @param tls what TLS is to use; only with `rediss`.
  * @throws TypeError if it is malformed. The message does not repeat the URL, because it can contain a password.
  */
-export function parseRedisUrl(url: string): RedisTarget {
+export function parseRedisUrl(url: string, tls: RedisTls = {}): RedisTarget {
   const match = /^(rediss?)(?:\+(cluster|sentinel))?:\/\/(?:([^/?#]*)@)?([^/?#@]+)(?:\/([^?#]*))?(?:\?([^#]*))?$/.exec(
     url,
   )
@@ -68,7 +72,7 @@ export function parseRedisUrl(url: string): RedisTarget {
     return {
       kind,
       addresses: [first, ...others],
-      tls: scheme === 'rediss',
+      tls: scheme === 'rediss' ? tls : undefined,
       username,
       password,
       database: Number(databasePath),
@@ -89,7 +93,7 @@ export function formatAddress({ host, port }: Address): string {
 /** Describes for people where the target is, without credentials. */
 export function describeTarget({ kind, addresses, tls, database, masterName }: RedisTarget): string {
   const where = addresses.map(formatAddress).join(', ')
-  const how = `${tls ? ' over TLS' : ''}${database > 0 ? `, database ${database}` : ''}`
+  const how = `${tls === undefined ? '' : ' over TLS'}${database > 0 ? `, database ${database}` : ''}`
   if (kind === 'cluster') return `Redis cluster at ${where}${how}`
   if (kind === 'sentinel') return `Redis master ${masterName} of the sentinels at ${where}${how}`
   return `Redis at ${where}${how}`

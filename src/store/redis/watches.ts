@@ -45,13 +45,18 @@ export class RedisWatches {
       if (current !== undefined) this.#settle(current).catch(() => this.#repair())
     }
     const givenUp = new AbortController()
+    let failure: unknown
+    const onFailure = (error: unknown): void => {
+      failure = error
+    }
     try {
-      await withinTimeLimit(this.#settlePatiently(channel, givenUp.signal))
+      await withinTimeLimit(this.#settlePatiently(channel, givenUp.signal, onFailure))
       return unwatch
     } catch (error) {
       givenUp.abort()
       unwatch()
-      throw error
+      // What went wrong each time says more than that the time is over.
+      throw (error instanceof TimeLimitError && failure) || error
     }
   }
 
@@ -74,13 +79,14 @@ export class RedisWatches {
   }
 
   /** Settles a channel, trying again after failures, because a lost connection is usually back in a moment. */
-  async #settlePatiently(channel: Channel, givenUp: AbortSignal): Promise<void> {
+  async #settlePatiently(channel: Channel, givenUp: AbortSignal, onFailure: (error: unknown) => void): Promise<void> {
     for (let failures = 1; ; failures++) {
       try {
         await this.#settle(channel)
         return
       } catch (error) {
         if (givenUp.aborted || this.#closing.signal.aborted) throw error
+        onFailure(error)
         await pauseAfter(failures, givenUp)
       }
     }

@@ -86,6 +86,8 @@ describe.skipIf(!hasServer)('a Redis store on a server of its own', () => {
   it('sends each script once and then its digest, also after Redis forgot them', async () => {
     await using server = await RedisServer.start()
     await using store = await opened(server.url)
+    await server.cli('SCRIPT', 'FLUSH')
+    await server.cli('CONFIG', 'RESETSTAT')
     await store.create('k', 'a', 'forever')
     await server.cli('CONFIG', 'RESETSTAT')
     for (let version = 1; version <= 10; version++) await store.compareAndSet('k', version, 'b', 'forever')
