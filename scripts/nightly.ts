@@ -39,6 +39,12 @@ const steps: readonly Step[] = [
     limitMinutes: 5,
     environment: { ROLLING_RESTARTS: 'many' },
   },
+  {
+    name: 'chaos in Redis, in its long form',
+    command: 'vitest run test/e2e/chaos.test.ts',
+    limitMinutes: 30,
+    environment: { CHAOS: 'long' },
+  },
   { name: 'every defence has a test that notices its absence', command: 'node scripts/mutate.ts', limitMinutes: 30 },
   { name: 'bench runs to its end', command: 'node bench/main.ts', limitMinutes: 15 },
 ]

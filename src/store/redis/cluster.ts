@@ -1,8 +1,12 @@
+import { ErrorReply } from 'redis'
 import { type Connection, dialMaster, firstAnswer, Link, type RedisClient } from './connection.ts'
 import { scripts } from './scripts.ts'
 import type { Attempt, Servers, ServersEvents } from './servers.ts'
+import { Silence } from './silence.ts'
 import { slotCount, slotOf } from './slot.ts'
 import { type Address, formatAddress, type RedisTarget } from './url.ts'
+
+type Step<T> = (client: RedisClient) => Promise<T>
 
 /** How often a step follows MOVED and ASK before it fails. */
 const maxRedirections = 5
@@ -11,7 +15,8 @@ const maxRedirections = 5
  * The masters of a Redis cluster, with one connection to each.
  *
  * A step is repeated only if a server said that it did not run it (MOVED, ASK). Which server has which slot is asked
- * again after a MOVED and whenever a master cannot be reached, because a replica may have taken its place.
+ * again after a MOVED and whenever a master cannot be reached, because a replica may have taken its place. If a master was
+ * silent, the others are asked before its answers count.
  */
 export class RedisCluster implements Servers {
   readonly opened: Promise<unknown>
@@ -19,6 +24,7 @@ export class RedisCluster implements Servers {
   readonly #events: ServersEvents
   readonly #links = new Map<string, Link>()
   readonly #addresses = new Map<string, Address>()
+  readonly #silence = new Silence()
   /** The server of each slot; a slot without one is missing. */
   #owners: string[] = []
   /** Asking for the slots, while that is in progress. */
@@ -31,17 +37,14 @@ export class RedisCluster implements Servers {
     this.opened = this.#learn()
   }
 
-  async run<T>(key: string, step: (client: RedisClient) => Promise<T>, attempt: Attempt): Promise<T> {
+  async run<T>(key: string, step: Step<T>, attempt: Attempt): Promise<T> {
     let server = this.locate(key)
     let asking = false
     for (let redirections = 0; ; redirections++) {
       const connection = await this.#linkTo(server).connection
       attempt.connection = connection
       try {
-        if (!asking) return await connection.send(step)
-        // Both are written in the same tick, so no other command comes between them.
-        const [, result] = await Promise.all([connection.client.sendCommand(['ASKING']), connection.send(step)])
-        return result
+        return await this.#send(server, connection, step, asking)
       } catch (error) {
         const [, kind, address] = /^(MOVED|ASK) \d+ (\S+)$/.exec(error instanceof Error ? error.message : '') ?? []
         if (address === undefined || redirections === maxRedirections) throw error
@@ -49,6 +52,23 @@ export class RedisCluster implements Servers {
         asking = kind === 'ASK'
         server = this.#named(address, server) ?? (await this.#learnOwner(key))
       }
+    }
+  }
+
+  /** Sends a step to a server. Resolves once its answer counts. */
+  async #send<T>(server: string, connection: Connection, step: Step<T>, asking: boolean): Promise<T> {
+    const { client } = connection
+    const heard = () => this.#silence.heard(client, () => this.#confirmMaster(server))
+    try {
+      // Both are written in the same tick, so no other command comes between them.
+      const asked = asking ? client.sendCommand(['ASKING']) : undefined
+      const [, result] = await Promise.all([asked, connection.send(step)])
+      await heard()
+      return result
+    } catch (error) {
+      // An error that the server sent ends its silence too.
+      if (error instanceof ErrorReply) heard()
+      throw error
     }
   }
 
@@ -114,7 +134,9 @@ export class RedisCluster implements Servers {
   }
 
   async #dialForCalls(server: string): Promise<Connection> {
+    const begunAt = performance.now()
     const connection = await this.dial(server)
+    this.#silence.begin(connection.client, begunAt)
     // ASKING holds for the next command only. If that is an EVALSHA of an unknown script, the EVAL that follows it is
     // redirected, so the scripts are loaded beforehand.
     await Promise.all(Object.values(scripts).map(({ SCRIPT }) => connection.client.scriptLoad(SCRIPT)))
@@ -133,7 +155,18 @@ export class RedisCluster implements Servers {
   }
 
   async #askForSlots(): Promise<void> {
-    const ranges = await this.#slotsFromLinks().catch(() => this.#slotsFromSeeds())
+    this.#adopt(await this.#slotsFrom(this.#links.keys()).catch(() => this.#slotsFromSeeds()))
+  }
+
+  /** Asks the other masters whether a server is still a master. If it is the only one, nobody can replace it by election. */
+  async #confirmMaster(server: string): Promise<void> {
+    const others = [...this.#addresses.keys()].filter((other) => other !== server)
+    if (others.length === 0) return
+    this.#adopt(await this.#slotsFrom(others))
+    if (!this.serves(server)) throw new Error('the server was silent, and another one has taken its place')
+  }
+
+  #adopt(ranges: readonly SlotRange[]): void {
     if (this.#closed) return
     const owners: string[] = new Array(slotCount)
     this.#addresses.clear()
@@ -151,10 +184,10 @@ export class RedisCluster implements Servers {
     this.#events.onMoved()
   }
 
-  #slotsFromLinks(): Promise<SlotRange[]> {
+  #slotsFrom(servers: Iterable<string>): Promise<SlotRange[]> {
     return Promise.any(
-      [...this.#links].map(async ([server, link]) => {
-        const { client } = await link.connection
+      [...servers].map(async (server) => {
+        const { client } = await this.#linkTo(server).connection
         return slotsFrom(client, this.#addresses.get(server)?.host ?? '')
       }),
     )
