@@ -755,4 +755,48 @@ export const mutations: readonly Mutation[] = [
     replace: 'expiresAt - Date.now()',
     tests: ['test/sign-in/nonce.test.ts'],
   },
+
+  // 2: a master that was replaced
+  {
+    row: 2,
+    takesOut: 'the wait for the sentinels before a late answer counts',
+    file: 'src/store/redis/lease.ts',
+    find: '    if (performance.now() >= this.#trustedUntil) await this.confirm()\n    return result',
+    replace: '    return result',
+    tests: ['test/store/redis/sentinel.test.ts'],
+  },
+  {
+    row: 2,
+    takesOut: 'the question to the sentinels after the greeting',
+    file: 'src/store/redis/sentinel-master.ts',
+    find: '      await lease.confirm()\n',
+    replace: '',
+    tests: ['test/store/redis/sentinel.test.ts'],
+  },
+  {
+    row: 2,
+    takesOut: 'the rule that the newest configuration counts',
+    file: 'src/store/redis/sentinels.ts',
+    find: 'configuration.epoch === epoch)',
+    replace: 'configuration.epoch >= 0)',
+    tests: ['test/store/redis/sentinel.test.ts'],
+  },
+  {
+    row: 2,
+    takesOut: 'the wait for another master of the cluster before an answer after a silence counts',
+    file: 'src/store/redis/silence.ts',
+    find: 'if (silent) this.#confirm(client, confirm)',
+    replace: '',
+    tests: ['test/e2e/chaos.test.ts'],
+  },
+
+  // 14: keys and values in the errors of Redis
+  {
+    row: 14,
+    takesOut: 'the removal of what Redis quotes from a command that it does not know',
+    file: 'src/store/redis/problem.ts',
+    find: '  if (!(cause instanceof Error) || !cause.message.includes(argumentsStart)) return cause\n',
+    replace: '  if (cause !== null) return cause\n',
+    tests: ['test/store/redis/operators.test.ts'],
+  },
 ]
