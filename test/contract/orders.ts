@@ -216,6 +216,21 @@ export function orderTests(start: StartDriver): void {
     expect(await refusal(driver.call('startOrder', input))).toBe('INVALID_REQUEST')
   })
 
+  test('the same key under another adapter is another user', async () => {
+    const driver = await start()
+    const signer = new Signer()
+    const finalized = async (prove: (message: string) => object) => {
+      const { phone, desktop, challenge } = await untilWaiting(driver)
+      await ok(driver.call('approveOrder', { ...phone, proof: prove(challenge.message) }))
+      return (await ok(driver.call('finalizeOrder', desktop))).json.session
+    }
+    const asIs = await finalized((message) => signer.prove(message))
+    const asNimiq = await finalized((message) => signer.proveAsNimiq(message))
+    expect([asIs.adapterId, asNimiq.adapterId]).toEqual(['ed25519', 'nimiq'])
+    expect(asNimiq.publicKeyHex).toBe(asIs.publicKeyHex)
+    expect(asNimiq.userId).not.toBe(asIs.userId)
+  })
+
   test('an order for an adapter that is not configured is not started', async () => {
     const driver = await start({ adapters: ['ed25519'] })
     expect(await refusal(driver.call('startOrder', { kind: 'login', adapterId: 'nimiq' }))).toBe('ADAPTER_UNKNOWN')

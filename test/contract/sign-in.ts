@@ -80,16 +80,25 @@ export function signInTests(start: StartDriver): void {
     expect(await driver.session({ bearer: `${unsigned}.${'A'.repeat(signature.length)}` })).toBeUndefined()
   })
 
-  test('a wallet is one user; each adapter and each key is another', async () => {
+  test('a wallet is one user; another key is another user, and so is the same key under another adapter', async () => {
     const driver = await start()
     const signer = new Signer()
     const first = await signIn(driver, signer)
     const again = await signIn(driver, signer)
     const other = await signIn(driver, new Signer())
+    const { json: challenge } = await ok(driver.call('issueNonce', {}))
+    const proof = { nonceId: challenge.nonceId, ...signer.proveAsNimiq(challenge.message) }
+    const asNimiq = await ok(driver.call('verifySignIn', proof))
     expect(again.json.session.userId).toBe(first.json.session.userId)
     expect(again.json.session.id).not.toBe(first.json.session.id)
-    expect(other.json.session.userId).not.toBe(first.json.session.userId)
-    expect(first.json.session.adapterId).toBe('ed25519')
+    expect([first, asNimiq].map(({ json }) => json.session.adapterId)).toEqual(['ed25519', 'nimiq'])
+    expect(asNimiq.json.session.publicKeyHex).toBe(first.json.session.publicKeyHex)
+    expect(asNimiq.json.session.address).toBe(first.json.session.address)
+    const users = [first, other, asNimiq].map(({ json }) => json.session.userId)
+    expect(new Set(users).size).toBe(3)
+    // Neither sees, and so neither can end, the other's sessions.
+    expect(await driver.sessions(bearerOf(asNimiq))).toEqual([asNimiq.json.session.id])
+    expect(await driver.sessions(bearerOf(first))).not.toContain(asNimiq.json.session.id)
   })
 
   test('a nonce is good once, whatever came of it', async () => {

@@ -1,8 +1,10 @@
 import { createClient } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-web'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import type { ProvenIdentity } from '../../src/index.ts'
+import { openStore } from '../../src/store/open.ts'
+import { Signer } from '../order/support.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { stores } from '../support/stores.ts'
@@ -53,20 +55,37 @@ describe.each(stores)('on $name', ({ open }) => {
   })
 
   test('a backend learns of a token whether it is good, and nothing changes', async () => {
-    const { url, service } = await startService(await open())
+    const store = await openStore(String((await open()).store))
+    onTestFinished(() => store.close())
+    const { url, service } = await startService({ ...(await open()), store })
     const client = createClient(SessionService, createConnectTransport({ baseUrl: url }))
     const { token, session } = (await signIn(url)).json
+    const stored = () => store.get(`session:${session.id}`)
+    const before = await stored()
+    expect(before?.value).toContain(session.id)
     expect(await client.introspectSession({ token })).toMatchObject({
       active: true,
       session: { id: session.id, userId: session.userId, current: false },
     })
     expect(await service.introspect(token)).toMatchObject({ id: session.id })
+    expect(await stored()).toEqual(before)
     await rest(url, '/sign-out', {}, bearer(token))
     expect(await client.introspectSession({ token })).toEqual(
       expect.not.objectContaining({ session: expect.anything() }),
     )
     expect(await client.introspectSession({ token: 'nonsense' })).toMatchObject({ active: false })
   })
+})
+
+test('a backend that asks about a session does not extend it, as its user does', async () => {
+  const { url, service } = await startService({ sessionTtlSeconds: 1000 })
+  const { token, session } = (await signIn(url)).json
+  vi.useFakeTimers({ toFake: ['Date'], now: session.createdAt + 500_000 })
+  onTestFinished(() => void vi.useRealTimers())
+  for (let i = 0; i < 2; i++) expect((await service.introspect(token))?.expiresAt).toBe(session.expiresAt)
+  const used = (await rest(url, '/session', undefined, bearer(token))).json.session
+  expect(used.expiresAt).toBeGreaterThan(session.expiresAt)
+  expect((await service.introspect(token))?.expiresAt).toBe(used.expiresAt)
 })
 
 describe('the cookie', () => {
@@ -131,11 +150,20 @@ describe('the cookie', () => {
 
 describe('users', () => {
   test('one wallet is one user, under each adapter another', async () => {
-    const { url } = await startService()
-    const wallet = makeWallet()
-    const [one, two, other] = [await signIn(url, wallet), await signIn(url, wallet), await signIn(url)]
-    expect(one.json.session.userId).toBe(two.json.session.userId)
-    expect(one.json.session.userId).not.toBe(other.json.session.userId)
+    const { url, service } = await startService()
+    const signer = new Signer()
+    const signInAs = async (prove: (message: string) => object) => {
+      const { json } = await rest(url, '/wallet/nonce', {})
+      return (await rest(url, '/wallet/verify', { nonceId: json.nonceId, ...prove(json.message) })).json.session
+    }
+    const asIs = [await signInAs((text) => signer.prove(text)), await signInAs((text) => signer.prove(text))]
+    const asNimiq = await signInAs((text) => signer.proveAsNimiq(text))
+    const other = await signInAs((text) => new Signer().prove(text))
+    expect(asIs[0].userId).toBe(asIs[1].userId)
+    expect([asIs[0].adapterId, asNimiq.adapterId]).toEqual(['ed25519', 'nimiq'])
+    expect([asIs[0].publicKeyHex, asIs[0].address]).toEqual([asNimiq.publicKeyHex, asNimiq.address])
+    expect(new Set([asIs[0].userId, asNimiq.userId, other.userId]).size).toBe(3)
+    expect((await service.findUser(asNimiq.userId))?.id).toBe(asNimiq.userId)
   })
 
   test('carry address and key only where the settings say so', async () => {

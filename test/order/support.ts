@@ -1,4 +1,4 @@
-import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { vi } from 'vitest'
 import { Sessions } from '../../src/host/sessions.ts'
 import { StandaloneHost, type StandaloneSettings } from '../../src/host/standalone.ts'
@@ -99,10 +99,18 @@ export class Signer {
   }
 
   prove(message: string): { publicKeyHex: string; signatureHex: string } {
-    return {
-      publicKeyHex: this.publicKeyHex,
-      signatureHex: sign(null, Buffer.from(message), this.#key).toString('hex'),
-    }
+    return this.#signed(Buffer.from(message))
+  }
+
+  /** As {@link prove}, but in the framing of Nimiq's wallets: the `nimiq` adapter's. */
+  proveAsNimiq(message: string): { publicKeyHex: string; signatureHex: string } {
+    const body = Buffer.from(message)
+    const framed = Buffer.concat([Buffer.from(`\x16Nimiq Signed Message:\n${body.length}`), body])
+    return this.#signed(createHash('sha256').update(framed).digest())
+  }
+
+  #signed(bytes: Buffer): { publicKeyHex: string; signatureHex: string } {
+    return { publicKeyHex: this.publicKeyHex, signatureHex: sign(null, bytes, this.#key).toString('hex') }
   }
 }
 

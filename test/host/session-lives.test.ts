@@ -1,0 +1,90 @@
+import { createClient } from '@connectrpc/connect'
+import { createConnectTransport } from '@connectrpc/connect-web'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
+import { Sessions } from '../../src/host/sessions.ts'
+import { openStore } from '../../src/store/open.ts'
+import { Keyring, newToken } from '../../src/token.ts'
+import { Signer } from '../order/support.ts'
+import { rest } from '../support/rest.ts'
+import { startService } from '../support/service.ts'
+
+const minute = 60_000
+const ttlSeconds = 3600
+const details = { userId: 'u', adapterId: 'nimiq', publicKeyHex: 'ab', address: 'NQ', ip: '', userAgent: '' }
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: Date.UTC(2026, 0, 1) }))
+afterEach(() => void vi.useRealTimers())
+
+function pass(ms: number): void {
+  vi.setSystemTime(Date.now() + ms)
+}
+
+async function make() {
+  const store = await openStore('sqlite::memory:')
+  onTestFinished(() => store.close())
+  return new Sessions({ ttlSeconds, absoluteTtlSeconds: 10 * ttlSeconds }, store, new Keyring(['a secret '.repeat(4)]))
+}
+
+describe('a session that was extended', () => {
+  test('stays in the list beyond its first life, for as long as it lives', async () => {
+    const sessions = await make()
+    const { token, session } = await sessions.create(details)
+    pass(50 * minute)
+    const extended = (await sessions.use(token))?.session
+    expect(extended?.expiresAt).toBe(Date.now() + 60 * minute)
+    pass(20 * minute)
+    expect(Date.now()).toBeGreaterThan(session.expiresAt)
+    expect(await sessions.list('u')).toEqual([extended])
+    pass(39 * minute)
+    expect(await sessions.list('u')).toEqual([extended])
+    pass(minute)
+    expect(await sessions.list('u')).toEqual([])
+  })
+
+  test('is ended with the others beyond its first life', async () => {
+    const { url } = await startService({ sessionTtlSeconds: ttlSeconds })
+    const client = createClient(SessionService, createConnectTransport({ baseUrl: url }))
+    const signer = new Signer()
+    const signIn = async () => {
+      const { json } = await rest(url, '/wallet/nonce', {})
+      const proof = { nonceId: json.nonceId, ...signer.prove(json.message) }
+      const { token } = (await rest(url, '/wallet/verify', proof)).json
+      return { headers: { authorization: `Bearer ${token}` } }
+    }
+    const [own, other] = [await signIn(), await signIn()]
+    const statusOf = async ({ headers }: { headers: Record<string, string> }) =>
+      (await rest(url, '/session', undefined, headers)).status
+    pass(50 * minute)
+    expect([await statusOf(own), await statusOf(other)]).toEqual([200, 200])
+    pass(50 * minute)
+    expect((await client.listSessions({}, own)).sessions).toHaveLength(2)
+    expect(await client.revokeOtherSessions({}, own)).toMatchObject({ ok: true, revokedCount: 1 })
+    expect([await statusOf(own), await statusOf(other)]).toEqual([200, 401])
+    expect((await client.listSessions({}, own)).sessions).toHaveLength(1)
+  })
+})
+
+describe('the mark of a session that has ended', () => {
+  test('is there for ten minutes, in which the same secret makes no session', async () => {
+    const sessions = await make()
+    const secretPart = newToken('session')
+    const { token, session } = await sessions.create(details, secretPart)
+    expect(await sessions.end('u', session.id)).toBe(true)
+    pass(10 * minute - 1)
+    await expect(sessions.create(details, secretPart)).rejects.toMatchObject({ reason: 'ORDER_FINALIZED' })
+    expect(await sessions.find(token)).toBeUndefined()
+    pass(1)
+    expect(await sessions.create(details, secretPart)).toMatchObject({ token })
+  })
+
+  test('outlives the session that it ends', async () => {
+    const sessions = await make()
+    const secretPart = newToken('session')
+    const { session } = await sessions.create(details, secretPart)
+    pass(60 * minute - 1)
+    expect(await sessions.end('u', session.id)).toBe(true)
+    pass(5 * minute)
+    await expect(sessions.create(details, secretPart)).rejects.toMatchObject({ reason: 'ORDER_FINALIZED' })
+  })
+})
