@@ -33,16 +33,48 @@ test('the first secret signs, all verify, others do not', () => {
   expect(rotated.verify('session token', 'text', `${signature}A`)).toBe(false)
 })
 
-test('what is derived differs by secret, purpose and parts, however the parts are cut', () => {
+test('what is derived differs by secret and purpose', () => {
   fc.assert(
-    fc.property(fc.array(fc.string(), { maxLength: 4 }), fc.array(fc.string(), { maxLength: 4 }), (a, b) => {
+    fc.property(fc.array(fc.string(), { maxLength: 4 }), (parts) => {
       const keyring = new Keyring(['x'.repeat(32), 'y'.repeat(32)])
-      const [first, second] = keyring.derive('challenge token', a)
+      const [first, second] = keyring.derive('challenge token', parts)
       expect(first).not.toEqual(second)
-      expect(keyring.derive('finalize seed', a)[0]).not.toEqual(first)
-      expect(Buffer.compare(keyring.derive('challenge token', b)[0], first) === 0).toBe(
-        JSON.stringify(a) === JSON.stringify(b),
-      )
+      expect(keyring.derive('finalize seed', parts)[0]).not.toEqual(first)
+      expect(keyring.derive('challenge token', parts)).toEqual([first, second])
     }),
+  )
+})
+
+const derived = (parts: readonly string[]): string =>
+  Buffer.from(new Keyring(['x'.repeat(32)]).derive('challenge token', parts)[0]).toString('hex')
+
+test.each([
+  { joined: 'one after the other', lists: [['ab', 'c'], ['a', 'bc'], ['abc'], ['', 'abc'], ['abc', '']] },
+  { joined: 'by a line break', lists: [['a', 'b'], ['a\nb'], ['a\nb', '']] },
+  { joined: 'by a line break and a length', lists: [['a', 'b'], ['a\n1:b'], ['1:a\n1:b']] },
+  { joined: 'by a length alone', lists: [['a', 'b'], ['a1b'], ['a1:b'], ['1', 'a1', 'b']] },
+  { joined: 'by a NUL', lists: [['a', 'b'], ['a\0b']] },
+  { joined: 'by a comma', lists: [['a', 'b'], ['a,b'], ['a","b']] },
+  { joined: 'by a length that nothing ends', lists: [['1', '', 'abcdefghi'], ['09abcdefghi']] },
+  { joined: 'as nothing', lists: [[], [''], ['', '']] },
+])('lists of parts that are equal $joined make different tokens', ({ lists }) => {
+  expect(new Set(lists.map(derived)).size).toBe(lists.length)
+})
+
+test('however a text is cut into parts, no two cuts make the same token', () => {
+  const text = fc.stringMatching(/^[a1:\n\u00e9]{1,12}$/u)
+  const cutPoints = fc.uniqueArray(fc.nat({ max: 12 }), { maxLength: 3 })
+  const cut = (whole: string, at: readonly number[]): string[] => {
+    const edges = [0, ...at.map((index) => Math.min(index, whole.length)).sort((a, b) => a - b), whole.length]
+    return edges.slice(1).map((end, index) => whole.slice(edges[index], end))
+  }
+  fc.assert(
+    fc.property(text, cutPoints, cutPoints, (whole, one, two) => {
+      const [a, b] = [cut(whole, one), cut(whole, two)]
+      // Joined, both are the same text, so nothing but where they are cut can tell them apart.
+      expect(a.join('')).toBe(b.join(''))
+      expect(derived(a) === derived(b)).toBe(JSON.stringify(a) === JSON.stringify(b))
+    }),
+    { numRuns: 1000 },
   )
 })

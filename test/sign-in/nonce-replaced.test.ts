@@ -1,0 +1,92 @@
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { type NonceStore, Nonces } from '../../src/sign-in/nonce.ts'
+import { openStore } from '../../src/store/open.ts'
+
+const origin = 'https://app.example'
+const settings = { appName: 'App', ttlSeconds: 60 }
+const anyone = (): void => {}
+
+async function open() {
+  const store = await openStore('sqlite::memory:')
+  onTestFinished(() => store.close())
+  return store
+}
+
+/** The record of a nonce with another text to sign. */
+function forged(record: string): string {
+  return JSON.stringify({ ...JSON.parse(record), message: 'what the attacker has a signature of' })
+}
+
+/** The application's nonce store; somebody writes to it after each read. */
+function replacedStore(withTake: boolean): NonceStore & { readonly map: Map<string, string> } {
+  const map = new Map<string, string>()
+  const replace = (key: string): void => {
+    const value = map.get(key)
+    if (value !== undefined) map.set(key, forged(value))
+  }
+  return {
+    map,
+    async get(key) {
+      const value = map.get(key)
+      replace(key)
+      return value
+    },
+    set: async (key, value) => map.set(key, value),
+    delete: async (key) => map.delete(key),
+    ...(withTake
+      ? {
+          async take(key: string) {
+            const value = map.get(key)
+            map.delete(key)
+            return value
+          },
+        }
+      : {}),
+  }
+}
+
+describe('a nonce whose record is replaced between the look at it and its use is not found', () => {
+  test.each([true, false])('in a nonce store of the application, with take: %s', async (withTake) => {
+    const custom = replacedStore(withTake)
+    const nonces = new Nonces(settings, await open(), custom)
+    const { nonceId } = await nonces.issue(origin)
+    const refused = nonces.consume(nonceId, origin, anyone)
+    await expect(refused).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
+    await expect(nonces.consume(nonceId, origin, anyone)).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
+  })
+
+  test('in the service’s own store, for a caller of unknown or other origin', async () => {
+    for (const from of [undefined, 'https://other.example']) {
+      const store = await open()
+      const nonces = new Nonces(settings, store)
+      const { nonceId } = await nonces.issue(origin)
+      const key = `nonce:${nonceId}`
+      const replace = async (): Promise<void> => {
+        const value = (await store.take(key)) as string
+        await store.create(key, forged(value), { ttlMs: 60_000 })
+      }
+      const take = store.take.bind(store)
+      vi.spyOn(store, 'take').mockImplementationOnce(async (taken) => {
+        await replace()
+        return await take(taken)
+      })
+      await expect(nonces.consume(nonceId, from, anyone)).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
+    }
+  })
+
+  test('and one that is gone by then is not found either', async () => {
+    const custom = replacedStore(true)
+    const get = custom.get.bind(custom)
+    const gone: NonceStore = {
+      ...custom,
+      async get(key) {
+        const value = await get(key)
+        custom.map.delete(key)
+        return value
+      },
+    }
+    const nonces = new Nonces(settings, await open(), gone)
+    const { nonceId } = await nonces.issue(origin)
+    await expect(nonces.consume(nonceId, origin, anyone)).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
+  })
+})
