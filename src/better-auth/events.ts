@@ -8,6 +8,8 @@ import type { StreamHandler } from '../rpc/methods.ts'
 import { callOf, fullName, invokerOf, readInput } from './call.ts'
 import { apiError } from './failures.ts'
 
+const { 'cache-control': cacheControl } = eventStreamHeaders
+
 type WatchOrder = typeof OrderService.method.watchOrder
 type WatchHandler = StreamHandler<WatchOrder['input'], WatchOrder['output']>
 
@@ -21,6 +23,8 @@ export async function eventsResponse(
   watchOrder: WatchHandler,
   order: JsonObject,
 ): Promise<Response> {
+  // For answers other than the stream. The endpoint's `noStore` would overwrite `no-transform` on the stream.
+  ctx.setHeader('cache-control', cacheControl)
   const left = new AbortController()
   const call = callOf(ctx, request)
   const signal = AbortSignal.any([left.signal, call.signal])

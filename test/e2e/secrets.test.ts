@@ -74,15 +74,12 @@ test.skipIf(!hasPart('redis-server'))(
         ({ message }: Error) => message,
       )
     expect(await start({})).toMatch(/^countersign: secret \(COUNTERSIGN_SECRET\) must be set [^\n]*\n$/)
-    expect(await start({ COUNTERSIGN_SECRET: '' })).toMatch(/^countersign: secret \(COUNTERSIGN_SECRET\) must be set /)
     const short = 'x'.repeat(31)
-    for (const refused of [short, `${newer},${short}`]) {
-      const message = await start({ COUNTERSIGN_SECRET: refused })
-      expect(message).toMatch(
-        /^countersign: secret \(COUNTERSIGN_SECRET\) must be text of 32 characters or more[^\n]*\n$/,
-      )
-      expect(message).not.toContain('xxx')
-    }
+    const message = await start({ COUNTERSIGN_SECRET: `${newer},${short}` })
+    expect(message).toMatch(
+      /^countersign: secret \(COUNTERSIGN_SECRET\) must be text of 32 characters or more[^\n]*\n$/,
+    )
+    expect(message).not.toMatch(/xxx|newer/)
     expect(await server.cli('--scan')).not.toContain('secret')
     expect(await start({ COUNTERSIGN_SECRET: newer })).toBe('started')
   },

@@ -3,7 +3,7 @@ import { WatchOrderResponseSchema } from '../../../gen/server/countersign/v1/ord
 import { restFromOutput } from './json.ts'
 
 /** The headers of a stream of server-sent events. */
-export const eventStreamHeaders: Readonly<Record<string, string>> = {
+export const eventStreamHeaders: Readonly<Record<'content-type' | 'cache-control' | 'x-accel-buffering', string>> = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-store, no-transform',
   // Without it, nginx buffers responses.
