@@ -1,0 +1,127 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { connect, createServer as createHttp2Server } from 'node:http2'
+import { type AddressInfo, connect as connectTcp, type Server } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type Output, ResponseOutput, StreamOutput, writeAll } from '../../src/http/output.ts'
+
+const pieceBytes = 16 * 1024
+const pieceCount = 4_000
+
+/** What all pieces together may take: more than a stream and two sockets hold, and a quarter of the whole. */
+const mostPieces = 1_000
+
+/** Writes 64 MB to whoever asks; `taken` counts the pieces that were asked of the source. */
+function source() {
+  const progress = { taken: 0, ended: false, failed: false }
+  async function* pieces(): AsyncGenerator<Uint8Array> {
+    const piece = Buffer.alloc(pieceBytes, 'x')
+    for (; progress.taken < pieceCount; progress.taken++) yield piece
+  }
+  const serve = (output: Output): void => {
+    const gone = new AbortController()
+    output.answering.once('close', () => gone.abort())
+    writeAll(pieces(), output, { 'content-type': 'text/plain' }, gone.signal).then(
+      () => {
+        progress.ended = true
+        output.end()
+      },
+      () => {
+        progress.failed = true
+      },
+    )
+  }
+  return { progress, serve }
+}
+
+async function listen(server: Server): Promise<number> {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  return (server.address() as AddressInfo).port
+}
+
+/** Resolves once the source has not been asked for more for a while. */
+async function stalled(progress: { readonly taken: number }): Promise<number> {
+  for (let before = -1; before !== progress.taken; await pause(200)) before = progress.taken
+  return progress.taken
+}
+
+/** A client that has asked, and reads nothing until it is told to. */
+interface Client {
+  /** Reads on to the end, and resolves with the number of bytes. */
+  read(): Promise<number>
+  leave(): void
+}
+
+type Start = (serve: (output: Output) => void) => Promise<Client>
+
+const overHttp1: Start = async (serve) => {
+  const port = await listen(createServer((_, response) => serve(new ResponseOutput(response))))
+  const socket = connectTcp(port, '127.0.0.1').pause()
+  onTestFinished(() => void socket.destroy())
+  socket.on('error', () => {})
+  socket.write('GET / HTTP/1.0\r\n\r\n')
+  return {
+    async read() {
+      let bytes = 0
+      socket.on('data', (chunk: Buffer) => (bytes += chunk.length)).resume()
+      await once(socket, 'end')
+      return bytes
+    },
+    leave: () => socket.destroy(),
+  }
+}
+
+const http2Client = (port: number): Client => {
+  const session = connect(`http://127.0.0.1:${port}`)
+  onTestFinished(() => session.destroy())
+  session.on('error', () => {})
+  const stream = session.request({ ':path': '/' }).pause()
+  stream.on('error', () => {})
+  return {
+    async read() {
+      let bytes = 0
+      stream.on('data', (chunk: Buffer) => (bytes += chunk.length)).resume()
+      await once(stream, 'end')
+      return bytes
+    },
+    leave: () => session.destroy(),
+  }
+}
+
+const overHttp2: Start = async (serve) =>
+  http2Client(await listen(createHttp2Server((_, response) => serve(new ResponseOutput(response)))))
+
+const overBareStream: Start = async (serve) => {
+  const server = createHttp2Server()
+  server.on('stream', (stream) => serve(new StreamOutput(stream)))
+  return http2Client(await listen(server))
+}
+
+describe.each([
+  ['a response of HTTP/1.1', overHttp1],
+  ['a response of HTTP/2', overHttp2],
+  ['a bare stream of HTTP/2', overBareStream],
+])('%s', (_, start) => {
+  test('takes no more from its source than a reader that does not read leaves room for', async () => {
+    const { progress, serve } = source()
+    const client = await start(serve)
+    await expect.poll(() => progress.taken).toBeGreaterThan(0)
+    expect(await stalled(progress)).toBeLessThan(mostPieces)
+    expect(progress.ended).toBe(false)
+    expect(await client.read()).toBeGreaterThanOrEqual(pieceCount * pieceBytes)
+    expect(progress.ended).toBe(true)
+  })
+
+  test('asks for nothing more once a reader that did not read has left', async () => {
+    const { progress, serve } = source()
+    const client = await start(serve)
+    await expect.poll(() => progress.taken).toBeGreaterThan(0)
+    await stalled(progress)
+    client.leave()
+    await expect.poll(() => progress.failed, { timeout: 10_000 }).toBe(true)
+    expect(progress.taken).toBeLessThan(mostPieces)
+  })
+})
