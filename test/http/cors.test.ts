@@ -5,16 +5,18 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { applyCors } from '../../src/http/cors.ts'
 import { rawRequest } from '../../src/http/node-request.ts'
 import { OnePortServer } from '../../src/http/port/port.ts'
+import { OriginPolicy } from '../../src/origin-policy.ts'
 import { readRequest } from '../../src/request.ts'
 
 const trusted = 'https://app.example'
 const preflight = { 'access-control-request-method': 'POST', 'access-control-request-headers': 'content-type' }
 
+const origins = new OriginPolicy({ enforce: true, own: 'https://auth.example', trusted: [trusted] })
 const asked: string[] = []
 const server = new OnePortServer((request, response) => {
   const isTrusted = (origin: string): boolean => {
     asked.push(origin)
-    return origin === trusted
+    return origins.isTrusted(origin)
   }
   const context = readRequest(rawRequest(request), 0)
   if (applyCors({ request, response, context }, isTrusted) === 'preflight') return

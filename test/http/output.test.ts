@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { connect, createServer as createHttp2Server } from 'node:http2'
+import { connect, createServer as createHttp2Server, type ServerHttp2Stream } from 'node:http2'
 import { type AddressInfo, connect as connectTcp, type Server } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -96,7 +96,7 @@ const overHttp2: Start = async (serve) =>
 
 const overBareStream: Start = async (serve) => {
   const server = createHttp2Server()
-  server.on('stream', (stream) => serve(new StreamOutput(stream)))
+  server.on('stream', (stream: ServerHttp2Stream) => serve(new StreamOutput(stream)))
   return http2Client(await listen(server))
 }
 

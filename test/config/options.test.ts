@@ -1,0 +1,217 @@
+import { describe, expect, test } from 'vitest'
+import { type Option, optionRows, type Row } from '../../src/config/options.ts'
+import { type CountersignOptions, optionsFromEnvironment, resolveSettings } from '../../src/config.ts'
+
+/** What an option promises. It is written down a second time here, so that no number changes by mistake. */
+interface Promised {
+  /** Its environment variable; absent if it can only be set in code. */
+  readonly variable?: string
+  readonly default?: unknown
+  /** Smallest and largest number. */
+  readonly range?: readonly [min: number, max: number]
+  /** All words. */
+  readonly choices?: readonly string[]
+  /** Texts of the shortest and the greatest length, and others just inside the bounds. */
+  readonly inside?: readonly unknown[]
+  /** Values just outside the bounds. */
+  readonly outside?: readonly unknown[]
+  /** Whether it is true or false. */
+  readonly flag?: true
+}
+
+const x = (length: number): string => 'x'.repeat(length)
+const day = 86_400
+const most = 1_000_000
+
+const promised: Record<Option, Promised> = {
+  port: { variable: 'PORT', default: 8080, range: [0, 65_535] },
+  host: { variable: 'HOST', default: 'localhost', inside: ['x', x(253), '::1'], outside: ['', x(254), 'a/b', 'a b'] },
+  publicUrl: {
+    variable: 'COUNTERSIGN_PUBLIC_URL',
+    inside: ['http://a.example', 'https://a.example:8443'],
+    outside: ['', 'a.example', 'ftp://a.example', 'https://a.example/path', 'https://u:p@a.example', 'https://'],
+  },
+  store: {
+    variable: 'COUNTERSIGN_STORE',
+    default: 'sqlite:./countersign.db',
+    inside: ['sqlite::memory:'],
+    outside: ['', ' x'],
+  },
+  secret: {
+    variable: 'COUNTERSIGN_SECRET',
+    inside: [[x(32)], [x(32), x(1000)]],
+    outside: ['', x(31), [x(31)], [x(32), x(31)], []],
+  },
+  appName: {
+    variable: 'COUNTERSIGN_APP_NAME',
+    default: 'Countersign',
+    inside: ['x', x(80)],
+    outside: ['', x(81), ' x', 'x ', 'a\nb'],
+  },
+  trustedOrigins: {
+    variable: 'COUNTERSIGN_TRUSTED_ORIGINS',
+    inside: [[], ['https://a.example']],
+    outside: [['*'], [''], ['https://*.example'], ['https://a.example/'.repeat(2)], 'https://a.example'],
+  },
+  enforceOrigin: { variable: 'COUNTERSIGN_ENFORCE_ORIGIN', default: true, flag: true },
+  basePath: {
+    variable: 'COUNTERSIGN_BASE_PATH',
+    default: '/api/auth',
+    inside: ['/a', '/a/b.c_~-9'],
+    outside: ['', '/', 'a', '/a/', '//a', '/a?b', '/a#b', '/%2e'],
+  },
+  endpointPrefix: {
+    variable: 'COUNTERSIGN_ENDPOINT_PREFIX',
+    default: '/wallet',
+    inside: ['/a'],
+    outside: ['', '/', 'a', '/a/', '//a'],
+  },
+  nonceTtlSeconds: { variable: 'COUNTERSIGN_NONCE_TTL_SECONDS', default: 300, range: [1, 3600] },
+  orderTtlSeconds: { variable: 'COUNTERSIGN_ORDER_TTL_SECONDS', default: 120, range: [1, 3600] },
+  sessionTtlSeconds: { variable: 'COUNTERSIGN_SESSION_TTL_SECONDS', default: 7 * day, range: [1, 366 * day] },
+  sessionAbsoluteTtlSeconds: {
+    variable: 'COUNTERSIGN_SESSION_ABSOLUTE_TTL_SECONDS',
+    default: 30 * day,
+    // It cannot be below sessionTtlSeconds, whose default is 7 days.
+    range: [7 * day, 732 * day],
+  },
+  adapters: {
+    variable: 'COUNTERSIGN_ADAPTERS',
+    default: ['nimiq', 'ed25519'],
+    inside: [['nimiq']],
+    outside: ['nimiq', {}],
+  },
+  verifier: { variable: 'COUNTERSIGN_VERIFIER', default: 'auto', choices: ['auto', 'portable', 'native'] },
+  syncAddressToUser: { variable: 'COUNTERSIGN_SYNC_ADDRESS_TO_USER', default: false, flag: true },
+  syncPublicKeyToUser: { variable: 'COUNTERSIGN_SYNC_PUBLIC_KEY_TO_USER', default: false, flag: true },
+  trustProxy: { variable: 'COUNTERSIGN_TRUST_PROXY', default: 0, range: [0, 10] },
+  confirmationCode: {
+    variable: 'COUNTERSIGN_CONFIRMATION_CODE',
+    default: 'compare',
+    choices: ['compare', 'required'],
+  },
+  rateLimit: { variable: 'COUNTERSIGN_RATE_LIMIT', default: true, flag: true },
+  maxConnections: { variable: 'COUNTERSIGN_MAX_CONNECTIONS', range: [1, most] },
+  maxConnectionsPerAddress: {
+    variable: 'COUNTERSIGN_MAX_CONNECTIONS_PER_ADDRESS',
+    default: 2000,
+    range: [1, most],
+  },
+  maxRequests: { variable: 'COUNTERSIGN_MAX_REQUESTS', range: [1, most] },
+  maxPendingBodies: { variable: 'COUNTERSIGN_MAX_PENDING_BODIES', default: 1000, range: [1, most] },
+  maxPendingBodiesPerAddress: {
+    variable: 'COUNTERSIGN_MAX_PENDING_BODIES_PER_ADDRESS',
+    default: 500,
+    range: [1, most],
+  },
+  maxStreams: { variable: 'COUNTERSIGN_MAX_STREAMS', range: [1, most] },
+  maxStoreCalls: { variable: 'COUNTERSIGN_MAX_STORE_CALLS', range: [1, most] },
+  claimUrlTemplate: {
+    variable: 'COUNTERSIGN_CLAIM_URL_TEMPLATE',
+    default: '{origin}/cross-device/claim/{orderId}#token={claimToken}',
+    inside: ['{origin}/{orderId}#{claimToken}', 'app:{orderId}#{claimToken}'],
+    outside: [
+      '',
+      '{origin}/{orderId}',
+      '{origin}/{claimToken}#{orderId}',
+      '{origin}/{orderId}?{claimToken}',
+      '{origin}/{orderId}?token={claimToken}#{claimToken}',
+      '{origin}/#{claimToken}',
+      '/{orderId}#{claimToken}',
+      '{origin}/{orderid}#{claimToken}',
+    ],
+  },
+  orderModelName: {
+    variable: 'COUNTERSIGN_ORDER_MODEL_NAME',
+    default: 'crossDeviceOrder',
+    inside: ['x', x(64), 'a_1'],
+    outside: ['', x(65), '1a', '_a', 'a-b'],
+  },
+  pages: { variable: 'COUNTERSIGN_PAGES', default: true, flag: true },
+  drainSeconds: { variable: 'COUNTERSIGN_DRAIN_SECONDS', default: 2, range: [0, 300] },
+  nonceStore: { outside: [{}, { get: () => {}, set: () => {} }, 'x'] },
+  sessionHost: { outside: [{}, 'x'] },
+  resolveLogin: { outside: [{}, 'x'] },
+  logger: { outside: [{}, 'x'] },
+}
+
+const rows = optionRows.map(([option, row]) => ({ option, row, ...promised[option] }))
+
+const resolved = (option: Option, value: unknown): unknown =>
+  resolveSettings({ [option]: value } as CountersignOptions)[option]
+
+const fromVariable = (variable: string, text: string, option: Option): unknown =>
+  resolveSettings(optionsFromEnvironment({ [variable]: text }))[option]
+
+/** Values of every type of JavaScript that are no value of most options. */
+const ofWrongType = [Symbol('x'), 1n, Number.NaN, new Date(0), /x/]
+
+test('every option of the table is promised here, and no other', () => {
+  expect(Object.keys(promised).toSorted()).toEqual(optionRows.map(([option]) => option).toSorted())
+})
+
+describe.each(rows)(
+  '$option',
+  ({ option, row, variable, range, choices, inside = [], outside = [], flag, ...more }) => {
+    test('has its variable and its default', () => {
+      expect(row.variable).toBe(variable)
+      expect(resolveSettings()[option]).toEqual(more.default)
+    })
+
+    test('takes what is just inside its bounds', () => {
+      const given = [...(range ?? []), ...(choices ?? []), ...(flag ? [true, false] : [])]
+      for (const value of given) {
+        expect(resolved(option, value)).toBe(value)
+        if (variable !== undefined) expect(fromVariable(variable, String(value), option)).toBe(value)
+      }
+      for (const value of inside) expect(resolved(option, value)).toEqual(value)
+    })
+
+    test('refuses what is just outside them', () => {
+      const refused = [...outside, ...beyond(range), ...(choices === undefined ? [] : misspelt(choices))]
+      expect(flag === true || refused.length > 0).toBe(true)
+      for (const value of refused) expect(() => resolved(option, value), String(value)).toThrow(TypeError)
+      if (variable === undefined) return
+      // An empty variable counts as unset.
+      const texts = refused.filter(
+        (value) => (typeof value === 'string' && value.trim() === value) || typeof value === 'number',
+      )
+      for (const text of texts.map(String)) {
+        if (text === '' || isListOf(row)) continue
+        expect(() => fromVariable(variable, text, option), text).toThrow(TypeError)
+      }
+    })
+
+    test('refuses every other type', () => {
+      const isNumber = range !== undefined
+      const wrong: unknown[] = [
+        ...ofWrongType,
+        ...(isNumber ? ['1', '', [1], { valueOf: () => 1 }, 1.5, Number.POSITIVE_INFINITY] : [1, 0]),
+        ...(flag ? ['true', 'on', '', 0, 1] : [{}]),
+        ...(flag || option === 'trustProxy' ? [] : [true, false]),
+      ]
+      for (const value of wrong) expect(() => resolved(option, value), String(value)).toThrow(TypeError)
+      // In code, null counts as unset.
+      expect(resolved(option, null)).toEqual(more.default)
+    })
+  },
+)
+
+test('an absolute life of one second is the shortest, with an ordinary one of one second', () => {
+  const shortest = { sessionTtlSeconds: 1, sessionAbsoluteTtlSeconds: 1 }
+  expect(resolveSettings(shortest)).toMatchObject(shortest)
+  expect(() => resolveSettings({ ...shortest, sessionAbsoluteTtlSeconds: 0 })).toThrow(TypeError)
+})
+
+function beyond(range: Promised['range']): number[] {
+  return range === undefined ? [] : [range[0] - 1, range[1] + 1]
+}
+
+function misspelt(choices: readonly string[]): string[] {
+  return choices.flatMap((choice) => [choice.toUpperCase(), `${choice}x`, choice.slice(1)])
+}
+
+/** Whether a variable's text is a list, one entry of which may be fine on its own. */
+function isListOf(row: Row): boolean {
+  return row.kind.read !== undefined && row.kind.range === undefined && row.kind.choices === undefined
+}
