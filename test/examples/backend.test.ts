@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { get, type IncomingMessage } from 'node:http'
+import { json } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { createCountersignClient } from '../../src/client/index.ts'
@@ -22,12 +24,31 @@ async function startBackend(countersignUrl: string): Promise<string> {
   return line.toString().trim()
 }
 
+/** An answer of the backend. */
+interface Answer {
+  readonly status: number | undefined
+  readonly json: unknown
+}
+
+/**
+ * Asks the backend over a connection of its own. One that is kept is closed by the backend after five seconds, of which a
+ * test that a busy machine holds up learns only by the failure of its next question.
+ */
+async function askOnce(backend: string, token: string | undefined): Promise<Answer> {
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
+  const [response] = (await once(get(backend, { headers, agent: false }), 'response')) as [IncomingMessage]
+  return { status: response.statusCode, json: await json(response) }
+}
+
 test('the backend serves whoever is signed in', async () => {
   const { url, service } = await startService()
   const backend = await startBackend(url)
-  const ask = async (token?: string): Promise<{ status: number; json: unknown }> => {
-    const response = await fetch(backend, token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } })
-    return { status: response.status, json: await response.json() }
+  /** Asks again if the backend did not hear from the service in time, as it tells its clients to. */
+  const ask = async (token?: string): Promise<Answer> => {
+    for (;;) {
+      const answer = await askOnce(backend, token)
+      if (answer.status !== 503) return answer
+    }
   }
   const wallet = makeWallet()
   const client = createCountersignClient({ baseUrl: url, wallet: pageWallet(wallet) })
@@ -39,5 +60,5 @@ test('the backend serves whoever is signed in', async () => {
   await client.signOut()
   expect((await ask(token)).status).toBe(401)
   await service.close(0)
-  expect((await ask(token)).status).toBe(503)
+  expect((await askOnce(backend, token)).status).toBe(503)
 })
