@@ -23,6 +23,10 @@ test('a token matches its own hash and no other', () => {
   expect(equalInConstantTime('a', 'ab')).toBe(false)
 })
 
+test('nothing is signed or verified without a secret', () => {
+  expect(() => new Keyring([])).toThrow(TypeError)
+})
+
 test('the first secret signs, all verify, others do not', () => {
   const old = new Keyring(['old'.repeat(11)])
   const rotated = new Keyring(['new'.repeat(11), 'old'.repeat(11)])

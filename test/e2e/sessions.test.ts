@@ -133,6 +133,15 @@ describe('the cookie', () => {
     expect((await rest(url, '/session', undefined, bearer(a.json.token))).status).toBe(200)
   })
 
+  test('is cleared by a sign-out that names the same session by its bearer token', async () => {
+    const { url } = await startService()
+    const { headers, json } = await signIn(url)
+    const cookie = headers.getSetCookie()[0]!.split(';')[0]!
+    const out = await rest(url, '/sign-out', {}, { cookie, ...bearer(json.token) })
+    expect(out.headers.getSetCookie()).toEqual([expect.stringContaining('Max-Age=0')])
+    expect((await rest(url, '/session', undefined, { cookie })).json.code).toBe('SESSION_INVALID')
+  })
+
   test('is set anew when its session is extended', async () => {
     const { url } = await startService({ sessionTtlSeconds: 1000 })
     const { headers } = await signIn(url)
@@ -164,6 +173,7 @@ describe('users', () => {
     expect([asIs[0].publicKeyHex, asIs[0].address]).toEqual([asNimiq.publicKeyHex, asNimiq.address])
     expect(new Set([asIs[0].userId, asNimiq.userId, other.userId]).size).toBe(3)
     expect((await service.findUser(asNimiq.userId))?.id).toBe(asNimiq.userId)
+    expect(await service.findUser('usr_nobody')).toBeUndefined()
   })
 
   test('carry address and key only where the settings say so', async () => {
@@ -177,6 +187,23 @@ describe('users', () => {
       address: wallet.address,
       publicKeyHex: wallet.publicKeyHex,
     })
+  })
+
+  test('get them at their next sign-in, and nothing else changes, once the settings say so', async () => {
+    const store = await openStore('sqlite::memory:')
+    onTestFinished(() => store.close())
+    const wallet = makeWallet()
+    const bare = await startService({ store })
+    const { userId } = (await signIn(bare.url, wallet)).json.session
+    const before = await bare.service.findUser(userId)
+    const full = await startService({ store, syncAddressToUser: true, syncPublicKeyToUser: true })
+    const again = await Promise.all(Array.from({ length: 10 }, () => signIn(full.url, wallet)))
+    expect(new Set(again.map(({ json }) => json.session?.userId))).toEqual(new Set([userId]))
+    const { address, publicKeyHex } = wallet
+    expect(await full.service.findUser(userId)).toEqual({ ...before, address, publicKeyHex })
+    const stored = await store.get(`user:${userId}`)
+    await signIn(full.url, wallet)
+    expect(await store.get(`user:${userId}`)).toEqual(stored)
   })
 
   test('are whom the application says they are', async () => {

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } fro
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { Sessions } from '../../src/host/sessions.ts'
 import { openStore } from '../../src/store/open.ts'
+import type { Store } from '../../src/store/store.ts'
 import { Keyring, newToken } from '../../src/token.ts'
 import { Signer } from '../order/support.ts'
 import { rest } from '../support/rest.ts'
@@ -20,15 +21,19 @@ function pass(ms: number): void {
   vi.setSystemTime(Date.now() + ms)
 }
 
-async function make() {
+async function open() {
   const store = await openStore('sqlite::memory:')
   onTestFinished(() => store.close())
+  return store
+}
+
+function make(store: Store): Sessions {
   return new Sessions({ ttlSeconds, absoluteTtlSeconds: 10 * ttlSeconds }, store, new Keyring(['a secret '.repeat(4)]))
 }
 
 describe('a session that was extended', () => {
   test('stays in the list beyond its first life, for as long as it lives', async () => {
-    const sessions = await make()
+    const sessions = make(await open())
     const { token, session } = await sessions.create(details)
     pass(50 * minute)
     const extended = (await sessions.use(token))?.session
@@ -65,9 +70,50 @@ describe('a session that was extended', () => {
   })
 })
 
+test('a session that is extended at the moment in which it is ended is ended', async () => {
+  const store = await open()
+  const sessions = make(store)
+  const { token, session } = await sessions.create(details)
+  pass(50 * minute)
+  // The end has read the session and is about to mark it.
+  const compareAndSet = store.compareAndSet.bind(store)
+  vi.spyOn(store, 'compareAndSet').mockImplementationOnce(async (...args) => {
+    expect(await sessions.use(token)).toMatchObject({ extended: true })
+    return await compareAndSet(...args)
+  })
+  expect(await sessions.end('u', session.id)).toBe(true)
+  expect(await sessions.find(token)).toBeUndefined()
+  expect(await sessions.list('u')).toEqual([])
+})
+
+describe('what somebody wrote into the store', () => {
+  test('under the id of a session does not give its token another session', async () => {
+    const store = await open()
+    const sessions = make(store)
+    const [mine, other] = [await sessions.create(details), await sessions.create({ ...details, userId: 'other' })]
+    const stored = (await store.take(`session:${other.session.id}`)) as string
+    await store.take(`session:${mine.session.id}`)
+    await store.create(`session:${mine.session.id}`, stored, { ttlMs: minute })
+    expect(await sessions.find(mine.token)).toBeUndefined()
+    expect(await sessions.use(mine.token)).toBeUndefined()
+  })
+
+  test('into a user’s list does not show another user’s session', async () => {
+    const store = await open()
+    const sessions = make(store)
+    const [mine, other] = [await sessions.create(details), await sessions.create({ ...details, userId: 'other' })]
+    const addMember = vi.spyOn(store, 'addMember')
+    await sessions.create(details)
+    const list = String(addMember.mock.calls[0]?.[0])
+    await store.addMember(list, other.session.id, { ttlMs: minute })
+    expect((await sessions.list('u')).map(({ userId }) => userId)).toEqual(['u', 'u'])
+    expect(await sessions.find(mine.token)).toBeDefined()
+  })
+})
+
 describe('the mark of a session that has ended', () => {
   test('is there for ten minutes, in which the same secret makes no session', async () => {
-    const sessions = await make()
+    const sessions = make(await open())
     const secretPart = newToken('session')
     const { token, session } = await sessions.create(details, secretPart)
     expect(await sessions.end('u', session.id)).toBe(true)
@@ -79,7 +125,7 @@ describe('the mark of a session that has ended', () => {
   })
 
   test('outlives the session that it ends', async () => {
-    const sessions = await make()
+    const sessions = make(await open())
     const secretPart = newToken('session')
     const { session } = await sessions.create(details, secretPart)
     pass(60 * minute - 1)

@@ -74,13 +74,18 @@ describe('a nonce whose record is replaced between the look at it and its use is
     }
   })
 
-  test('and one that is gone by then is not found either', async () => {
-    const custom = replacedStore(true)
-    const get = custom.get.bind(custom)
+  test.each([
+    ['with take', true, undefined],
+    ['without take', false, undefined],
+    ['without take, which returns null', false, null],
+  ])('and one that is gone by then is not found either, in a nonce store %s', async (_name, withTake, absent) => {
+    const custom = replacedStore(withTake)
+    let reads = 0
     const gone: NonceStore = {
       ...custom,
       async get(key) {
-        const value = await get(key)
+        if (reads++ > 0) return absent
+        const value = custom.map.get(key)
         custom.map.delete(key)
         return value
       },
@@ -88,5 +93,20 @@ describe('a nonce whose record is replaced between the look at it and its use is
     const nonces = new Nonces(settings, await open(), gone)
     const { nonceId } = await nonces.issue(origin)
     await expect(nonces.consume(nonceId, origin, anyone)).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
+  })
+})
+
+describe('a nonce that its own origin was refused', () => {
+  test('keeps the rest of its life', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const nonces = new Nonces({ ...settings, ttlSeconds: 300 }, await open())
+    const { nonceId, expiresAt } = await nonces.issue(origin)
+    const refuse = (): void => {
+      throw new Error('refused')
+    }
+    await expect(nonces.consume(nonceId, origin, refuse)).rejects.toThrow('refused')
+    vi.setSystemTime(expiresAt - 1)
+    expect(await nonces.consume(nonceId, origin, anyone)).toMatchObject({ nonceId })
   })
 })
