@@ -149,6 +149,21 @@ test('an address is remembered while 20,000 others call, and not for ever', () =
   expect(allowed(limiter, '192.0.2.1')).toBe(240)
 })
 
+test('an address that goes on calling is not forgotten, however many others call', () => {
+  const limiter = new RateLimiter()
+  expect(allowed(limiter, '192.0.2.1')).toBe(240)
+  for (let first = 0; first < 200_000; first += 5_000) {
+    passing(
+      limiter,
+      Array.from(
+        { length: 5_000 },
+        (_, n) => `10.${(first + n) >> 16}.${((first + n) >> 8) & 255}.${(first + n) & 255}`,
+      ),
+    )
+    expect(allowed(limiter, '192.0.2.1')).toBe(0)
+  }
+})
+
 test('groups do not share an allowance', () => {
   const limiter = new RateLimiter()
   allowed(limiter, '192.0.2.1')

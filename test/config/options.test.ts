@@ -37,6 +37,20 @@ const promised: Record<Option, Promised> = {
     inside: ['sqlite::memory:'],
     outside: ['', ' x'],
   },
+  keyPrefix: {
+    variable: 'COUNTERSIGN_KEY_PREFIX',
+    default: 'countersign',
+    inside: ['x', x(64), 'a.b_c-9'],
+    outside: ['', x(65), 'a:b', 'a{b', 'a b', 'é'],
+  },
+  redisTlsCa: { variable: 'COUNTERSIGN_REDIS_TLS_CA', inside: ['x', './a b.pem'], outside: ['', ' x', 'x\n', 'x '] },
+  redisTlsCert: { variable: 'COUNTERSIGN_REDIS_TLS_CERT', inside: ['x'], outside: ['', ' x', 'x\n'] },
+  redisTlsKey: { variable: 'COUNTERSIGN_REDIS_TLS_KEY', inside: ['x'], outside: ['', ' x', 'x\n'] },
+  redisTlsServerName: {
+    variable: 'COUNTERSIGN_REDIS_TLS_SERVER_NAME',
+    inside: ['x', x(253)],
+    outside: ['', x(254), '127.0.0.1', '::1', 'a b'],
+  },
   secret: {
     variable: 'COUNTERSIGN_SECRET',
     inside: [[x(32)], [x(32), x(1000)]],
@@ -106,6 +120,8 @@ const promised: Record<Option, Promised> = {
   },
   maxStreams: { variable: 'COUNTERSIGN_MAX_STREAMS', range: [1, most] },
   maxStoreCalls: { variable: 'COUNTERSIGN_MAX_STORE_CALLS', range: [1, most] },
+  maxNonces: { variable: 'COUNTERSIGN_MAX_NONCES', default: 1_000_000, range: [1, 100_000_000] },
+  maxOrders: { variable: 'COUNTERSIGN_MAX_ORDERS', default: 1_000_000, range: [1, 100_000_000] },
   claimUrlTemplate: {
     variable: 'COUNTERSIGN_CLAIM_URL_TEMPLATE',
     default: '{origin}/cross-device/claim/{orderId}#token={claimToken}',

@@ -1,10 +1,13 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { OriginPolicy } from '../../src/origin-policy.ts'
 import { type NonceStore, Nonces } from '../../src/sign-in/nonce.ts'
 import { openStore } from '../../src/store/open.ts'
+import { from } from '../order/support.ts'
 
 const origin = 'https://app.example'
 const settings = { appName: 'App', ttlSeconds: 60 }
-const anyone = (): void => {}
+/** Whoever asks may use a nonce. */
+const unenforced = new OriginPolicy({ enforce: false, own: origin, trusted: [origin] })
 
 async function open() {
   const store = await openStore('sqlite::memory:')
@@ -50,13 +53,13 @@ describe('a nonce whose record is replaced between the look at it and its use is
     const custom = replacedStore(withTake)
     const nonces = new Nonces(settings, await open(), custom)
     const { nonceId } = await nonces.issue(origin)
-    const refused = nonces.consume(nonceId, origin, anyone)
+    const refused = nonces.consume(nonceId, from(origin), unenforced)
     await expect(refused).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
-    await expect(nonces.consume(nonceId, origin, anyone)).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
+    await expect(nonces.consume(nonceId, from(origin), unenforced)).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
   })
 
   test('in the service’s own store, for a caller of unknown or other origin', async () => {
-    for (const from of [undefined, 'https://other.example']) {
+    for (const caller of [undefined, 'https://other.example']) {
       const store = await open()
       const nonces = new Nonces(settings, store)
       const { nonceId } = await nonces.issue(origin)
@@ -70,7 +73,9 @@ describe('a nonce whose record is replaced between the look at it and its use is
         await replace()
         return await take(taken)
       })
-      await expect(nonces.consume(nonceId, from, anyone)).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
+      await expect(nonces.consume(nonceId, from(caller), unenforced)).rejects.toMatchObject({
+        reason: 'NONCE_NOT_FOUND',
+      })
     }
   })
 
@@ -92,21 +97,6 @@ describe('a nonce whose record is replaced between the look at it and its use is
     }
     const nonces = new Nonces(settings, await open(), gone)
     const { nonceId } = await nonces.issue(origin)
-    await expect(nonces.consume(nonceId, origin, anyone)).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
-  })
-})
-
-describe('a nonce that its own origin was refused', () => {
-  test('keeps the rest of its life', async () => {
-    vi.useFakeTimers({ toFake: ['Date'] })
-    onTestFinished(() => void vi.useRealTimers())
-    const nonces = new Nonces({ ...settings, ttlSeconds: 300 }, await open())
-    const { nonceId, expiresAt } = await nonces.issue(origin)
-    const refuse = (): void => {
-      throw new Error('refused')
-    }
-    await expect(nonces.consume(nonceId, origin, refuse)).rejects.toThrow('refused')
-    vi.setSystemTime(expiresAt - 1)
-    expect(await nonces.consume(nonceId, origin, anyone)).toMatchObject({ nonceId })
+    await expect(nonces.consume(nonceId, from(origin), unenforced)).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
   })
 })
