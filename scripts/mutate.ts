@@ -11,7 +11,8 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writ
 import { availableParallelism, tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Mutation, mutations } from './mutations.ts'
+import type { Mutation } from './mutations/mutation.ts'
+import { mutations } from './mutations.ts'
 
 /** Time in ms after which a run of tests is ended. A defence whose absence hangs its tests is one that they notice. */
 const limitMs = 180_000
