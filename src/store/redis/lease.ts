@@ -64,8 +64,8 @@ export class Lease {
 
   /** Resolves once the sentinels, asked from now on, have named this server. Otherwise rejects, and closes the connection. */
   confirm(): Promise<void> {
-    // One that is in progress may have asked already.
-    this.#confirmingNext ??= Promise.resolve(this.#confirming).then(() => {
+    // One that is in progress may have asked already. If it fails, the next one still has to be made.
+    this.#confirmingNext ??= Promise.allSettled([this.#confirming]).then(() => {
       this.#confirming = this.#confirmingNext
       this.#confirmingNext = undefined
       return this.#confirmOnce()

@@ -2,8 +2,10 @@ import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { dialMaster } from '../../../src/store/redis/connection.ts'
+import { Lease } from '../../../src/store/redis/lease.ts'
 import { SentinelMaster } from '../../../src/store/redis/sentinel-master.ts'
-import { agreedConfiguration, type Configuration } from '../../../src/store/redis/sentinels.ts'
+import { agreedConfiguration, type Configuration, Sentinels } from '../../../src/store/redis/sentinels.ts'
 import { openRedisStore } from '../../../src/store/redis/store.ts'
 import { parseRedisUrl } from '../../../src/store/redis/url.ts'
 import type { Store } from '../../../src/store/store.ts'
@@ -165,6 +167,27 @@ describe.skipIf(!hasServer)('a Redis store whose master is replaced by sentinels
       .toBeDefined()
     // It was not driven away by a server that had become a replica.
     expect(await onServer(deposed, 'ROLE')).toMatch(/^master/)
+  })
+
+  it('asks the sentinels again after calls were too many for a moment, even if several had to ask', async () => {
+    const target = parseRedisUrl(setup.url)
+    const sentinels = new Sentinels(target, () => undefined)
+    onTestFinished(() => sentinels.close())
+    const configuration = agreedConfiguration(await sentinels.ask())
+    const connection = await dialMaster(configuration.master, target)
+    onTestFinished(() => connection.client.destroy())
+    const lease = new Lease(connection, sentinels, configuration)
+    const calls = Array.from({ length: 20_000 }, () => connection.client.ping())
+    const first = lease.confirm()
+    // Otherwise both are one.
+    await undefined
+    const outcomes = await Promise.allSettled([first, lease.confirm()])
+    expect(outcomes).toMatchObject([
+      { reason: { message: 'The queue is full' } },
+      { reason: { message: 'The queue is full' } },
+    ])
+    await Promise.all(calls)
+    await lease.confirm()
   })
 
   // The last one, because a sentinel that was frozen does nothing for half a minute.
