@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { CountersignError } from '../../errors.ts'
 import type { Logger } from '../../log.ts'
+import { TimeLimit } from '../../timing/time-limit.ts'
 import { exerciseStore } from '../exercise.ts'
 import { defaultKeyPrefix } from '../key-prefix.ts'
 import { ttlMsOf } from '../life.ts'
@@ -61,6 +62,9 @@ export interface RedisStoreOptions {
   /** Told of what the operator should know and what does not stop the start. Default: nobody. */
   readonly log?: Logger | undefined
 }
+
+/** How long a call waits for the clock. It leaves a server that works more than a second to answer. */
+const clockTime = new TimeLimit(900, 100)
 
 /** How many keys are tried to find one for each server of a cluster. */
 const maxKeysTried = 1000
@@ -223,6 +227,11 @@ class RedisStore implements Store {
     this.#servers.close()
   }
 
+  /** Waits for the clock, but not so long that the call has no time left: the server of the clock may hang. */
+  #measured(): Promise<void> {
+    return clockTime.within(this.#clock.measure(), () => new Error('the clock was not measured within a second'))
+  }
+
   async #run<T>(key: string, step: (client: RedisClient, name: string) => Promise<T>): Promise<T> {
     const name = this.#prefix + key
     const attempt: Attempt = {}
@@ -230,7 +239,7 @@ class RedisStore implements Store {
     try {
       // What a call decides by the clock afterwards must not rest on a doubtful one. A server that does not tell the time
       // fails no call of another one, and `ping` tells of it.
-      return await withinTimeLimit(this.#clock.isCurrent ? run() : this.#clock.measure().then(run, run))
+      return await withinTimeLimit(this.#clock.isCurrent ? run() : this.#measured().then(run, run))
     } catch (cause) {
       // A server that hangs answers no call, and a master that was replaced takes no more writes. The next connection
       // may lead to another server.

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { StoreOpenError } from '../../../src/store/open-error.ts'
 import { slotOf } from '../../../src/store/redis/slot.ts'
 import { openRedisStore } from '../../../src/store/redis/store.ts'
@@ -63,6 +63,30 @@ describe.skipIf(!hasServer)('a Redis store in a cluster', () => {
     )
     expect(counts.sort((a, b) => a - b)).toEqual([0, 0, 20])
     await store.close()
+  })
+
+  it('serves the keys of the other nodes while the node of the clock hangs, also if the clock has become doubtful', {
+    timeout: 40_000,
+  }, async () => {
+    const store = await openRedisStore(url)
+    onTestFinished(() => store.close())
+    const owner = await ownerOf(String(slotOf('countersign:clock')))
+    const keys = Array.from({ length: 50 }, () => `test:${randomUUID()}`)
+    const owners = await Promise.all(keys.map((key) => ownerOf(String(slotOf(`countersign:${key}`)))))
+    const key = keys.find((_, i) => owners[i] !== owner)!
+    await store.create(key, 'a', { ttlMs: 60_000 })
+    const now = Date.now
+    const stepped = vi.spyOn(Date, 'now').mockImplementation(() => now() + 5000)
+    onTestFinished(() => stepped.mockRestore())
+    owner.freeze()
+    try {
+      for (let i = 0; i < 4; i++) expect(await store.get(key)).toMatchObject({ value: 'a' })
+    } finally {
+      owner.thaw()
+    }
+    for (const node of nodes.slice(0, 3)) {
+      await expect.poll(() => node.cli('CLUSTER', 'INFO'), { timeout: 20_000 }).toContain('cluster_slots_ok:16384')
+    }
   })
 
   it('goes by the clock of one node, whichever nodes a process knows, also when its slot moves', async () => {
