@@ -146,8 +146,10 @@ export class Nonces {
       }
       origins.requireSame(request, record.origin, 'nonce')
     } catch (refusal) {
-      const leftMs = Math.max(0, record.expiresAt - this.#now())
-      if (found.taken) await this.#store.set(key, found.value, { ttlSeconds: Math.ceil(leftMs / 1000) })
+      // Below zero in the time for which an expired nonce is kept. To put it back must not begin that time again.
+      const ttlSeconds = Math.ceil((record.expiresAt - this.#now()) / 1000)
+      const isKept = ttlSeconds * 1000 > -afterlifeMs
+      if (found.taken && isKept) await this.#store.set(key, found.value, { ttlSeconds })
       throw refusal
     }
     // `take` makes the nonce single-use. If it returns anything but the record just checked, someone replaced it in

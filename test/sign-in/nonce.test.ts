@@ -218,3 +218,14 @@ test("a store that answers with another nonce's record is not believed", async (
   await expect(nonces.consume('another', from(origin), policy())).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
   expect(await nonces.consume(nonceId, from(origin), policy())).toBeDefined()
 })
+
+test('an expired nonce is forgotten after a minute, however often it is tried', async () => {
+  const nonces = new Nonces({ appName: 'Shop', ttlSeconds: 300 }, await open())
+  const { nonceId, expiresAt } = await nonces.issue(origin)
+  for (const overdueMs of [0, 30_000, 59_000]) {
+    vi.setSystemTime(expiresAt + overdueMs)
+    await expect(nonces.consume(nonceId, from(origin), policy())).rejects.toMatchObject({ reason: 'NONCE_EXPIRED' })
+  }
+  vi.setSystemTime(expiresAt + 61_000)
+  await expect(nonces.consume(nonceId, from(origin), policy())).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
+})
