@@ -162,8 +162,10 @@ export class RedisCluster implements Servers {
   async #confirmMaster(server: string): Promise<void> {
     const others = [...this.#addresses.keys()].filter((other) => other !== server)
     if (others.length === 0) return
-    this.#adopt(await this.#slotsFrom(others))
-    if (!this.serves(server)) throw new Error('the server was silent, and another one has taken its place')
+    const ranges = await this.#slotsFrom(others)
+    if (ranges.some(({ address }) => formatAddress(address) === server)) return
+    this.#adopt(ranges)
+    throw new Error('the server was silent, and another one has taken its place')
   }
 
   #adopt(ranges: readonly SlotRange[]): void {
@@ -184,13 +186,14 @@ export class RedisCluster implements Servers {
     this.#events.onMoved()
   }
 
+  /** The first answer that has all slots: a node that does not know the whole cluster must not speak for it if others do. */
   #slotsFrom(servers: Iterable<string>): Promise<SlotRange[]> {
-    return Promise.any(
-      [...servers].map(async (server) => {
-        const { client } = await this.#linkTo(server).connection
-        return slotsFrom(client, this.#addresses.get(server)?.host ?? '')
-      }),
-    )
+    const answers = [...servers].map(async (server) => {
+      const { client } = await this.#linkTo(server).connection
+      return slotsFrom(client, this.#addresses.get(server)?.host ?? '')
+    })
+    const complete = answers.map(async (answer) => requireAllSlots(await answer))
+    return Promise.any(complete).catch(() => Promise.any(answers))
   }
 
   async #slotsFromSeeds(): Promise<SlotRange[]> {
@@ -211,6 +214,12 @@ interface SlotRange {
   readonly from: number
   readonly to: number
   readonly address: Address
+}
+
+function requireAllSlots(ranges: SlotRange[]): SlotRange[] {
+  const count = ranges.reduce((sum, { from, to }) => sum + to - from + 1, 0)
+  if (count < slotCount) throw new Error('some slots have no server')
+  return ranges
 }
 
 /** Stands for a host name in a cluster that prefers host names, if the node has none. */

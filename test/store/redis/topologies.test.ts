@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { StoreOpenError } from '../../../src/store/open-error.ts'
 import { slotOf } from '../../../src/store/redis/slot.ts'
@@ -194,6 +195,26 @@ describe.skipIf(!hasServer)('a Redis store in a cluster', () => {
     expect(await store.compareAndSet(key, 1, 'b', 'forever', { wake: true })).toBe(true)
     await again.promise
     await store.close()
+  })
+
+  it('goes on while one of its nodes does not know the others', { timeout: 30_000 }, async () => {
+    const own = await Promise.all([1, 2, 3].map(() => RedisServer.start('--cluster-enabled', 'yes')))
+    onTestFinished(async () => void (await Promise.all(own.map((node) => node[Symbol.asyncDispose]()))))
+    const serving = own.map((node) => node.logs('Cluster state changed: ok'))
+    await redisCli('--cluster', 'create', ...own.map(address), '--cluster-yes')
+    await Promise.all(serving)
+    const store = await openRedisStore(`redis+cluster://${own.map(address).join(',')}`)
+    onTestFinished(() => store.close())
+    const [lost, ...others] = own
+    for (const node of others) await lost!.cli('CLUSTER', 'FORGET', await node.cli('CLUSTER', 'MYID'))
+    const keys = Array.from({ length: 60 }, (_, i) => `test:${i}`)
+    // The first node has a third of the slots.
+    const known = keys.filter((key) => slotOf(`countersign:${key}`) > 5460)
+    for (let i = 0; i < 4; i++) {
+      // After a silence the other nodes are asked.
+      await sleep(1200)
+      await Promise.all(known.map((key) => store.get(key)))
+    }
   })
 
   it('is refused under redis://, and a single server under redis+cluster://, with the scheme to use', async () => {
