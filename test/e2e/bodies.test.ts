@@ -111,6 +111,16 @@ describe('a body whose length is not announced', () => {
 })
 
 test.each(forms.filter(({ name }) => name !== 'gRPC'))(
+  'a body whose length is announced may have the largest size and not a byte more, over $name',
+  async ({ path, type, body }) => {
+    const { url } = await startService()
+    const send = (bytes: number) => sendRaw(Number(new URL(url).port), requestOf(url, path, type, body(bytes)))
+    expect(refusalIn(await send(maxBodyBytes), path)).toBeUndefined()
+    expect(refusalIn(await send(maxBodyBytes + 1), path)).toBe('REQUEST_TOO_LARGE')
+  },
+)
+
+test.each(forms.filter(({ name }) => name !== 'gRPC'))(
   'a body that is announced as too large is refused before any of it has come, over $name',
   async ({ name, path, type }) => {
     const { url } = await startService()
