@@ -228,9 +228,7 @@ class RedisStore implements Store {
     const attempt: Attempt = {}
     const run = (): Promise<T> => this.#servers.run(name, (client) => step(client, name), attempt)
     try {
-      // What a call decides by the clock afterwards must not rest on a doubtful one. A server that does not tell the time
-      // fails no call of another one, and `ping` tells of it.
-      return await withinTimeLimit(this.#clock.isCurrent ? run() : this.#clock.measure().then(run, run))
+      return await withinTimeLimit(this.#byCurrentClock(run))
     } catch (cause) {
       // A server that hangs answers no call, and a master that was replaced takes no more writes. The next connection
       // may lead to another server.
@@ -240,6 +238,18 @@ class RedisStore implements Store {
       this.#failing = true
       throw unavailable(cause)
     }
+  }
+
+  /**
+   * Runs a step and resolves with its answer. What a caller decides by the clock afterwards must not rest on a doubtful one, so
+   * the clock is current before the step, and after it: the step may have waited for another server, or through a suspend. A
+   * server that does not tell the time fails no call of another one, and `ping` tells of it.
+   */
+  async #byCurrentClock<T>(run: () => Promise<T>): Promise<T> {
+    if (!this.#clock.isCurrent) await this.#clock.measure().catch(ignore)
+    const answer = await run()
+    if (!this.#clock.isCurrent) await this.#clock.measure().catch(ignore)
+    return answer
   }
 }
 
