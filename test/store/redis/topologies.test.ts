@@ -96,7 +96,7 @@ describe.skipIf(!hasServer)('a Redis store in a cluster', () => {
   })
 
   it('follows a slot that moves to another node, in the middle and after, with its watches', {
-    timeout: 20_000,
+    timeout: 60_000,
   }, async () => {
     // As a node knows them that is new.
     for (const node of nodes) await node.cli('SCRIPT', 'FLUSH')
@@ -137,7 +137,7 @@ describe.skipIf(!hasServer)('a Redis store in a cluster', () => {
     await store.close()
   })
 
-  it('lives through the loss of a master and goes on with its replica', { timeout: 30_000 }, async () => {
+  it('lives through the loss of a master and goes on with its replica', { timeout: 60_000 }, async () => {
     const [first, , master, replica] = nodes as [RedisServer, RedisServer, RedisServer, RedisServer]
     const masterId = await master.cli('CLUSTER', 'MYID')
     const synchronized = replica.logs('sync: Finished with success')
@@ -198,7 +198,7 @@ describe.skipIf(!hasServer)('a Redis store in a cluster', () => {
 })
 
 describe.skipIf(!hasServer)('a Redis store behind sentinels', () => {
-  it('finds the master, and the next one after a failover, with its watches', { timeout: 30_000 }, async () => {
+  it('finds the master, and the next one after a failover, with its watches', { timeout: 60_000 }, async () => {
     await using master = await RedisServer.start('--requirepass', 'pass', '--masterauth', 'pass', ...replicateAtOnce)
     await using replica = await RedisServer.start(
       ...['--requirepass', 'pass', '--masterauth', 'pass', '--replicaof', '127.0.0.1', String(master.port)],
