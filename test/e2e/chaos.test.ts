@@ -6,7 +6,7 @@ import { hasPart } from '../support/optional.ts'
 import { killServers } from '../support/redis-server.ts'
 import { ChaosCluster } from './chaos/cluster.ts'
 import type { Death } from './chaos/judge.ts'
-import { isLong, rehearse, type Topology } from './chaos/rehearsal.ts'
+import { isLong, persistently, rehearse, type Topology } from './chaos/rehearsal.ts'
 import { ChaosSentinels } from './chaos/sentinels.ts'
 
 const hasServer = hasPart('redis-server') && hasPart('redis-cli')
@@ -50,7 +50,7 @@ describe.skipIf(!hasServer)('sign-ins, orders and watches on two instances, whil
     timeout,
   }, async () => {
     await cluster.settled()
-    const store = await openRedisStore(cluster.url)
+    const store = await persistently(() => openRedisStore(cluster.url))
     const create = (keys: readonly string[]) => keys.map((key) => store.create(key, '', { ttlMs: 60_000 }))
     // Makes the connections to all masters.
     await Promise.all(create(newKeys()))

@@ -138,7 +138,7 @@ describe('a wheel on a clock that only the test moves', () => {
 })
 
 describe('a wheel on the real clock', () => {
-  test('is never early and little late, whatever the times', async () => {
+  test('is never early and forgets no task, whatever the times', async () => {
     const wheel = new TimerWheel()
     const late = await Promise.all(
       Array.from({ length: 2000 }, (_, i) => {
@@ -148,8 +148,8 @@ describe('a wheel on the real clock', () => {
       }),
     )
     expect(Math.min(...late)).toBeGreaterThanOrEqual(0)
-    // A tick, and what a busy machine adds.
-    expect(Math.max(...late)).toBeLessThan(tickMs + 200)
+    // The clock that only the test moves shows that a tick is the most. Here a busy machine can add seconds.
+    expect(Math.max(...late)).toBeLessThan(10_000)
   })
 
   test('ten thousand tasks of one tick give the event loop back between slices', async () => {

@@ -63,8 +63,8 @@ test('in a project that has the package installed, typical calls and the example
     const args = ['--test', '--test-reporter=tap', ...tests.map((name) => join(folder, example, name))]
     // Without the variable that tells node:test that it runs within another test runner of Node's own.
     const { NODE_TEST_CONTEXT: _, ...env } = process.env
-    const { stdout } = await run(process.execPath, args, { cwd: folder, env, timeout: 60_000 })
+    const { stdout } = await run(process.execPath, args, { cwd: folder, env, timeout: 120_000 })
     expect(Number(/^# pass (\d+)$/m.exec(stdout)?.[1])).toBeGreaterThan(15)
     expect(stdout).toMatch(/^# fail 0$/m)
   }
-})
+}, 240_000)

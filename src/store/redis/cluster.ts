@@ -1,8 +1,9 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { ErrorReply } from 'redis'
 import { type Connection, dialMaster, firstAnswer, Link, type RedisClient } from './connection.ts'
 import { scripts } from './scripts.ts'
 import type { Attempt, Servers, ServersEvents } from './servers.ts'
-import { Silence } from './silence.ts'
+import { Silence, signOfLifeMs } from './silence.ts'
 import { slotCount, slotOf } from './slot.ts'
 import { type Address, formatAddress, type RedisTarget } from './url.ts'
 
@@ -140,7 +141,18 @@ export class RedisCluster implements Servers {
     // ASKING holds for the next command only. If that is an EVALSHA of an unknown script, the EVAL that follows it is
     // redirected, so the scripts are loaded beforehand.
     await Promise.all(Object.values(scripts).map(({ SCRIPT }) => connection.client.scriptLoad(SCRIPT)))
+    void this.#keepHeard(server, connection)
     return connection
+  }
+
+  /** Asks a server for signs of life, so that it is silent only if it hangs, and not if nobody needs it. */
+  async #keepHeard(server: string, connection: Connection): Promise<void> {
+    while (connection.client.isReady) {
+      await pause(signOfLifeMs, undefined, { ref: false })
+      // Fails only if the connection is lost, if the server does not count any more, or if there is so much to send that
+      // there are signs enough.
+      await this.#send(server, connection, (client) => client.ping(), false).catch(() => undefined)
+    }
   }
 
   #learnQuietly(): void {
@@ -193,7 +205,7 @@ export class RedisCluster implements Servers {
       return slotsFrom(client, this.#addresses.get(server)?.host ?? '')
     })
     const complete = answers.map(async (answer) => requireAllSlots(await answer))
-    return Promise.any(complete).catch(() => Promise.any(answers))
+    return Promise.any(complete).catch(() => firstAnswer(answers))
   }
 
   async #slotsFromSeeds(): Promise<SlotRange[]> {

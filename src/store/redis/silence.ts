@@ -6,6 +6,9 @@ import type { RedisClient } from './connection.ts'
  */
 const silenceMs = 1000
 
+/** Time between two questions that a server is asked only to hear of it, in milliseconds. Idle connections are not silent. */
+export const signOfLifeMs = silenceMs / 2
+
 /**
  * Notices when a server answers again after a silence. It may have been frozen while the others elected a new master. When it
  * continues, it first carries out the calls that were sent to it in the meantime, because it does not know yet that it has been

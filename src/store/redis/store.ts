@@ -227,19 +227,12 @@ class RedisStore implements Store {
     this.#servers.close()
   }
 
-  /** Waits for the clock, but not so long that the call has no time left: the server of the clock may hang. */
-  #measured(): Promise<void> {
-    return clockTime.within(this.#clock.measure(), () => new Error('the clock was not measured within a second'))
-  }
-
   async #run<T>(key: string, step: (client: RedisClient, name: string) => Promise<T>): Promise<T> {
     const name = this.#prefix + key
     const attempt: Attempt = {}
     const run = (): Promise<T> => this.#servers.run(name, (client) => step(client, name), attempt)
     try {
-      // What a call decides by the clock afterwards must not rest on a doubtful one. A server that does not tell the time
-      // fails no call of another one, and `ping` tells of it.
-      return await withinTimeLimit(this.#clock.isCurrent ? run() : this.#measured().then(run, run))
+      return await withinTimeLimit(this.#byCurrentClock(run))
     } catch (cause) {
       // A server that hangs answers no call, and a master that was replaced takes no more writes. The next connection
       // may lead to another server.
@@ -248,6 +241,28 @@ class RedisStore implements Store {
       this.#servers.redirect(name, cause)
       this.#failing = true
       throw unavailable(cause)
+    }
+  }
+
+  /**
+   * Runs a step and resolves with its answer. What a caller decides by the clock afterwards must not rest on a doubtful one, so
+   * the clock is current before the step, and after it: the step may have waited for another server, or through a suspend. A
+   * server that does not tell the time fails no call of another one, and `ping` tells of it.
+   */
+  async #byCurrentClock<T>(run: () => Promise<T>): Promise<T> {
+    const wasCurrent = this.#clock.isCurrent || (await this.#isMeasured())
+    const answer = await run()
+    if (wasCurrent && !this.#clock.isCurrent) await this.#isMeasured()
+    return answer
+  }
+
+  /** Measures the clock, but not for so long that the call has no time left: the server of the clock may hang. */
+  async #isMeasured(): Promise<boolean> {
+    try {
+      await clockTime.within(this.#clock.measure(), () => new Error('the clock was not measured within a second'))
+      return true
+    } catch {
+      return false
     }
   }
 }

@@ -56,14 +56,19 @@ export async function rehearse(topology: Topology, disturb: () => Promise<Death[
   return { ...verdict, summary: summaryOf(ledger, verdict) }
 }
 
-/** Starts a service as an orchestrator does, which tries again while the store cannot be opened. Returns its address. */
+/** Starts a service, and returns its address. */
 async function startPersistently(options: CountersignOptions): Promise<string> {
-  let url: string | undefined
+  return (await persistently(() => startService(options))).url
+}
+
+/** Opens something on a store as an orchestrator does, which tries again while the store cannot be opened. */
+export async function persistently<Opened>(open: () => Promise<Opened>): Promise<Opened> {
+  let opened: Opened
   await until('a new process opens the store', async () => {
-    url = (await startService(options)).url
+    opened = await open()
     return true
   })
-  return url as string
+  return opened!
 }
 
 async function moreDone({ done }: Load): Promise<void> {

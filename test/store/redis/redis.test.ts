@@ -79,7 +79,7 @@ describe.skipIf(!hasServer)('a Redis store on a server of its own', () => {
     for (const unwatch of unwatches) unwatch()
     // Subscriptions that nobody watches any more end soon after.
     const unwatch = await store.watch('k0', () => undefined)
-    await expect.poll(() => server.cli('PUBSUB', 'SHARDCHANNELS'), { timeout: 5000 }).toBe('countersign:k0')
+    await expect.poll(() => server.cli('PUBSUB', 'SHARDCHANNELS'), { timeout: 20_000 }).toBe('countersign:k0')
     unwatch()
   })
 
@@ -97,9 +97,7 @@ describe.skipIf(!hasServer)('a Redis store on a server of its own', () => {
     expect(await store.get('k')).toEqual({ value: 'c', version: 12 })
   })
 
-  it('says it is unavailable while the server is gone, under load, and heals when it is back', {
-    timeout: 15_000,
-  }, async () => {
+  it('says it is unavailable while the server is gone, under load, and heals when it is back', async () => {
     await using server = await RedisServer.start()
     await using store = await opened(server.url)
     const woken = Promise.withResolvers<void>()
@@ -144,7 +142,7 @@ describe.skipIf(!hasServer)('a Redis store on a server of its own', () => {
     await again.promise
   })
 
-  it('gives up on a server that stopped answering, and heals', { timeout: 15_000 }, async () => {
+  it('gives up on a server that stopped answering, and heals', async () => {
     await using server = await RedisServer.start()
     await using store = await opened(server.url)
     const woken = Promise.withResolvers<void>()
@@ -162,9 +160,7 @@ describe.skipIf(!hasServer)('a Redis store on a server of its own', () => {
     expect(await store.get('k')).toEqual({ value: 'a', version: 1 })
   })
 
-  it('keeps its connection through calls that run out of time if the server answers soon after', {
-    timeout: 15_000,
-  }, async () => {
+  it('keeps its connection through calls that run out of time if the server answers soon after', async () => {
     await using server = await RedisServer.start()
     await using store = await opened(server.url)
     const before = await connectionsOf(server)
@@ -180,7 +176,7 @@ describe.skipIf(!hasServer)('a Redis store on a server of its own', () => {
     expect(await connectionsOf(server)).toEqual(before)
   })
 
-  it('leaves a connection that stays silent, although it goes on writing to it', { timeout: 15_000 }, async () => {
+  it('leaves a connection that stays silent, although it goes on writing to it', async () => {
     await using server = await RedisServer.start()
     await using store = await opened(server.url)
     const before = await connectionsOf(server)
@@ -207,7 +203,7 @@ describe.skipIf(!hasServer)('a Redis store on a server of its own', () => {
     expect(await healed(store, () => store.get('k'))).toEqual({ value: 'a', version: 1 })
   })
 
-  it('keeps idle connections, and notices without any call that one leads nowhere', { timeout: 20_000 }, async () => {
+  it('keeps idle connections, and notices without any call that one leads nowhere', async () => {
     await using server = await RedisServer.start()
     await using store = await opened(server.url)
     const woken = Promise.withResolvers<void>()
@@ -221,7 +217,7 @@ describe.skipIf(!hasServer)('a Redis store on a server of its own', () => {
     await woken.promise
   })
 
-  it('bounds what waits for a server that stopped answering', { timeout: 10_000 }, async () => {
+  it('bounds what waits for a server that stopped answering', async () => {
     await using server = await RedisServer.start()
     await using store = await opened(server.url)
     server.freeze()
@@ -273,7 +269,7 @@ describe.skipIf(!hasServer)('a Redis store on a server of its own', () => {
     await healed(store)
   })
 
-  it('heals from several lost connections while watches begin and end', { timeout: 15_000 }, async () => {
+  it('heals from several lost connections while watches begin and end', async () => {
     await using server = await RedisServer.start()
     await using store = await opened(server.url)
     await using writer = await opened(server.url)
@@ -307,14 +303,14 @@ describe.skipIf(!hasServer)('opening a Redis store', () => {
     expect(store.description).toBe(`Redis at 127.0.0.1:${server.port}, database 3`)
   })
 
-  it('tells a wrong password from an absent server, in one line without the password', { timeout: 5000 }, async () => {
+  it('tells a wrong password from an absent server, in one line without the password', async () => {
     await using server = await RedisServer.start('--requirepass', 'right')
     await refused(`redis://:s3cret@127.0.0.1:${server.port}`, /WRONGPASS/)
     await refused(`redis://:s3cret@127.0.0.1:${await freePort()}`, /ECONNREFUSED/)
     await refused(server.url, /NOAUTH/)
   })
 
-  it('gives up on a server that takes connections and says nothing', { timeout: 5000 }, async () => {
+  it('gives up on a server that takes connections and says nothing', async () => {
     await using server = await RedisServer.start()
     server.freeze()
     await refused(`redis://:s3cret@127.0.0.1:${server.port}`, /no answer within 2500 ms/)
