@@ -600,4 +600,12 @@ export const floods: readonly Mutation[] = [
     replace: 'window: 1,',
     tests: ['test/better-auth/rate-limits.test.ts'],
   },
+  {
+    row: 12,
+    takesOut: 'the largest size itself, if it is announced',
+    file: 'src/http/node-request.ts',
+    find: "Number(headers['content-length'] ?? 0) > maxBytes",
+    replace: "Number(headers['content-length'] ?? 0) >= maxBytes",
+    tests: ['test/e2e/bodies.test.ts'],
+  },
 ]

@@ -100,8 +100,9 @@ class RedisStore implements Store {
   }
 
   /**
-   * Resolves once the clock of the servers is known and they have done each kind of call. In a cluster one server that has is
-   * enough, because the loss of one must not keep the others from being used; the log is told of those that failed.
+   * Resolves once the clock of the servers is known and they have done each kind of call. In a cluster the server that tells the
+   * time and one that has done them are enough, because the loss of one must not keep the others from being used; the log is told
+   * of those that failed.
    */
   async prove(log: Logger | undefined): Promise<void> {
     await withinTimeLimit(this.#servers.opened.then(() => this.#clock.measure()))
