@@ -2,8 +2,7 @@
 
 export type * from '../client/types.ts'
 export type { NonceStore } from '../sign-in/nonce.ts'
-export { openStore, type StoreOptions } from '../store/open.ts'
-export type { RedisTls } from '../store/redis/tls.ts'
+export { openStore, type RedisTls, type StoreOptions } from '../store/open.ts'
 export type { Store } from '../store/store.ts'
 export type { ProvenIdentity } from '../wallet/proof.ts'
 export type { WalletAdapter } from '../wallet/wallet.ts'

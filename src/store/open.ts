@@ -4,6 +4,8 @@ import { isTlsGiven, type RedisTls } from './redis/tls.ts'
 import { openSqliteStore } from './sqlite.ts'
 import type { Store } from './store.ts'
 
+export type { RedisTls } from './redis/tls.ts'
+
 /** What else there is to say about a store, beside its URL. */
 export interface StoreOptions {
   /** Receiver of what the operator should know, such as an eviction policy that can drop sessions. Default: none. */
