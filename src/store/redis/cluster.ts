@@ -59,11 +59,14 @@ export class RedisCluster implements Servers {
   /** Sends a step to a server. Resolves once its answer counts. */
   async #send<T>(server: string, connection: Connection, step: Step<T>, asking: boolean): Promise<T> {
     const { client } = connection
-    const heard = () => this.#silence.heard(client, () => this.#confirmMaster(server))
+    const heard = (): Promise<void> | undefined => {
+      connection.heard()
+      return this.#silence.heard(client, () => this.#confirmMaster(server))
+    }
     try {
       // Both are written in the same tick, so no other command comes between them.
       const asked = asking ? client.sendCommand(['ASKING']) : undefined
-      const [, result] = await Promise.all([asked, connection.send(step)])
+      const [, result] = await Promise.all([asked, step(client)])
       await heard()
       return result
     } catch (error) {

@@ -41,14 +41,12 @@ export class Connection {
   constructor(client: RedisClient, lost: Promise<unknown>) {
     this.client = client
     this.lost = lost
-    client.on('ping-interval', this.#onAnswer)
+    client.on('ping-interval', this.heard)
   }
 
-  /** Sends a step. */
-  send<T>(step: (client: RedisClient) => Promise<T>): Promise<T> {
-    const answer = step(this.client)
-    answer.then(this.#onAnswer, this.#onFailure)
-    return answer
+  /** To be called if the server has answered a call, even with an error. */
+  readonly heard = (): void => {
+    this.#heardAt = performance.now()
   }
 
   /**
@@ -67,14 +65,6 @@ export class Connection {
     }
     // After what has arrived by then is read: the process itself may have had no time.
     setTimeout(() => setImmediate(check), silentSince + silenceLimitMs - performance.now()).unref()
-  }
-
-  readonly #onAnswer = (): void => {
-    this.#heardAt = performance.now()
-  }
-
-  readonly #onFailure = (error: unknown): void => {
-    if (error instanceof ErrorReply) this.#onAnswer()
   }
 }
 

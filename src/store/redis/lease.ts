@@ -135,11 +135,12 @@ export class Lease {
   async #ping(): Promise<number> {
     const sentAt = performance.now()
     try {
-      await this.connection.send((client) => client.ping())
+      await this.connection.client.ping()
     } catch (error) {
       // A server that cannot save to disk refuses a PING, which is an answer too.
       if (!(error instanceof ErrorReply)) throw error
     }
+    this.connection.heard()
     return sentAt
   }
 

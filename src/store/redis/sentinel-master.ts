@@ -39,7 +39,7 @@ export class SentinelMaster implements Servers {
     const lease = this.#leases.get(connection)
     if (lease === undefined) throw new Error('the connection to the master is lost')
     attempt.connection = connection
-    return lease.trusted(connection.send(step))
+    return lease.trusted(step(connection.client))
   }
 
   locate(): string {

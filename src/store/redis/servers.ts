@@ -58,7 +58,7 @@ export class OneServer implements Servers {
   run<T>(_key: string, step: (client: RedisClient) => Promise<T>, attempt: Attempt): Promise<T> {
     const start = (connection: Connection): Promise<T> => {
       attempt.connection = connection
-      return connection.send(step)
+      return step(connection.client)
     }
     const { up, connection } = this.#link
     return up === undefined ? connection.then(start) : start(up)

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { ErrorReply } from 'redis'
 import { CountersignError } from '../../errors.ts'
 import type { Logger } from '../../log.ts'
 import { TimeLimit } from '../../timing/time-limit.ts'
@@ -231,30 +232,34 @@ class RedisStore implements Store {
   async #run<T>(key: string, step: (client: RedisClient, name: string) => Promise<T>): Promise<T> {
     const name = this.#prefix + key
     const attempt: Attempt = {}
-    const run = (): Promise<T> => this.#servers.run(name, (client) => step(client, name), attempt)
+    let answering: Promise<T> | undefined
+    const run = (): Promise<T> => {
+      answering = this.#servers.run(name, (client) => step(client, name), attempt)
+      return answering
+    }
     try {
-      return await withinTimeLimit(this.#byCurrentClock(run))
+      // What the caller decides by the clock afterwards must not rest on a doubtful one. A server that does not tell the time
+      // fails no call of another one, and `ping` tells of it.
+      const isCurrent = this.#clock.isCurrent
+      const answer = await withinTimeLimit(isCurrent ? run() : this.#isMeasured().then(run))
+      attempt.connection?.heard()
+      // The step may have waited for another server, or through a suspend.
+      if (isCurrent && !this.#clock.isCurrent) await this.#isMeasured()
+      return answer
     } catch (cause) {
       // A server that hangs answers no call, and a master that was replaced takes no more writes. The next connection
       // may lead to another server.
-      if (cause instanceof TimeLimitError) attempt.connection?.closeIfSilent()
+      if (cause instanceof ErrorReply) attempt.connection?.heard()
+      if (cause instanceof TimeLimitError) {
+        attempt.connection?.closeIfSilent()
+        // An answer that is late is still one.
+        void answering?.then(attempt.connection?.heard, () => undefined)
+      }
       if (isDeposed(cause)) attempt.connection?.client.destroy()
       this.#servers.redirect(name, cause)
       this.#failing = true
       throw unavailable(cause)
     }
-  }
-
-  /**
-   * Runs a step and resolves with its answer. What a caller decides by the clock afterwards must not rest on a doubtful one, so
-   * the clock is current before the step, and after it: the step may have waited for another server, or through a suspend. A
-   * server that does not tell the time fails no call of another one, and `ping` tells of it.
-   */
-  async #byCurrentClock<T>(run: () => Promise<T>): Promise<T> {
-    const wasCurrent = this.#clock.isCurrent || (await this.#isMeasured())
-    const answer = await run()
-    if (wasCurrent && !this.#clock.isCurrent) await this.#isMeasured()
-    return answer
   }
 
   /** Measures the clock, but not for so long that the call has no time left: the server of the clock may hang. */
