@@ -93,15 +93,6 @@ export const proofs: readonly Mutation[] = [
   },
   {
     row: 1,
-    takesOut: 'the catch of OpenSSL’s errors',
-    file: 'src/wallet/native.ts',
-    find: '    try {\n      return verify(null, message, importKey(publicKey), signature)\n    } catch {',
-    replace:
-      '    try {\n      return verify(null, message, importKey(publicKey), signature)\n    } catch (e) {\n      if (e) throw e',
-    tests: ['test/wallet'],
-  },
-  {
-    row: 1,
     takesOut: 'the adapter in the account of a wallet, in Better Auth',
     file: 'src/better-auth/users.ts',
     find: 'return { providerId: adapterId, accountId: subject }',
@@ -115,14 +106,6 @@ export const proofs: readonly Mutation[] = [
     find: '    .update(`${keyOf(identity)}${salt}`)',
     replace: '    .update(`${identity.subject}${salt}`)',
     tests: ['test/contract/better-auth.test.ts'],
-  },
-  {
-    row: 2,
-    takesOut: 'the check that the nonce’s record is the one that was looked at',
-    file: 'src/sign-in/nonce.ts',
-    find: '(await this.#store.take(key)) !== found.value',
-    replace: '(await this.#store.take(key)) === undefined',
-    tests: ['test/sign-in/nonce.test.ts'],
   },
   {
     row: 2,
