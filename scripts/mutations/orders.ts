@@ -113,7 +113,7 @@ export const orders: readonly Mutation[] = [
     file: 'src/order/orders.ts',
     find: "if (request.originSource === 'Origin header') {",
     replace: 'if (false) {',
-    tests: ['test/order'],
+    tests: ['test/order/backends.test.ts'],
   },
   {
     row: 9,
@@ -209,7 +209,7 @@ export const orders: readonly Mutation[] = [
     file: 'src/token.ts',
     find: 'mac.update(`\\n${Buffer.byteLength(part)}:${part}`)',
     replace: 'mac.update(part)',
-    tests: ['test/order/derived-tokens.test.ts'],
+    tests: ['test/order/derived-tokens.test.ts', 'test/token.test.ts'],
   },
   {
     row: 9,

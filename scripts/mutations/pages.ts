@@ -145,7 +145,7 @@ export const pages: readonly Mutation[] = [
     file: 'src/http/cors.ts',
     find: 'if (origin !== undefined && isTrusted(origin)) {',
     replace: 'if (origin !== undefined) {',
-    tests: ['test/http/cors.test.ts'],
+    tests: ['test/e2e/origins.test.ts'],
   },
   {
     row: 4,
@@ -185,7 +185,7 @@ export const pages: readonly Mutation[] = [
     file: 'src/http/page-headers.ts',
     find: '    "default-src \'none\'",\n',
     replace: '',
-    tests: ['test/pages/serve.test.ts', 'test/better-auth/pages.test.ts'],
+    tests: ['test/pages/headers.test.ts'],
   },
   {
     row: 4,
@@ -193,7 +193,7 @@ export const pages: readonly Mutation[] = [
     file: 'src/http/page-headers.ts',
     find: '    "script-src \'self\'",\n',
     replace: '',
-    tests: ['test/pages/serve.test.ts', 'test/better-auth/pages.test.ts'],
+    tests: ['test/pages/headers.test.ts'],
   },
   {
     row: 4,
@@ -201,7 +201,7 @@ export const pages: readonly Mutation[] = [
     file: 'src/http/page-headers.ts',
     find: '    "style-src \'self\'",\n',
     replace: '',
-    tests: ['test/pages/serve.test.ts', 'test/better-auth/pages.test.ts'],
+    tests: ['test/pages/headers.test.ts'],
   },
   {
     row: 4,
@@ -209,7 +209,7 @@ export const pages: readonly Mutation[] = [
     file: 'src/http/page-headers.ts',
     find: '    "connect-src \'self\'",\n',
     replace: '',
-    tests: ['test/pages/serve.test.ts', 'test/better-auth/pages.test.ts'],
+    tests: ['test/pages/headers.test.ts'],
   },
   {
     row: 4,
@@ -217,7 +217,7 @@ export const pages: readonly Mutation[] = [
     file: 'src/http/page-headers.ts',
     find: '    "base-uri \'none\'",\n',
     replace: '',
-    tests: ['test/pages/serve.test.ts', 'test/better-auth/pages.test.ts'],
+    tests: ['test/pages/headers.test.ts'],
   },
   {
     row: 4,
@@ -225,7 +225,7 @@ export const pages: readonly Mutation[] = [
     file: 'src/http/page-headers.ts',
     find: '    "form-action \'none\'",\n',
     replace: '',
-    tests: ['test/pages/serve.test.ts', 'test/better-auth/pages.test.ts'],
+    tests: ['test/pages/headers.test.ts'],
   },
   {
     row: 4,
@@ -233,7 +233,7 @@ export const pages: readonly Mutation[] = [
     file: 'src/http/page-headers.ts',
     find: '    "frame-ancestors \'none\'",\n',
     replace: '',
-    tests: ['test/pages/serve.test.ts', 'test/better-auth/pages.test.ts'],
+    tests: ['test/pages/headers.test.ts'],
   },
   {
     row: 4,
@@ -241,7 +241,7 @@ export const pages: readonly Mutation[] = [
     file: 'src/http/page-headers.ts',
     find: '    "require-trusted-types-for \'script\'",\n',
     replace: '',
-    tests: ['test/pages/serve.test.ts', 'test/better-auth/pages.test.ts'],
+    tests: ['test/pages/headers.test.ts'],
   },
   {
     row: 4,
@@ -249,7 +249,7 @@ export const pages: readonly Mutation[] = [
     file: 'src/http/page-headers.ts',
     find: '    "trusted-types \'none\'",\n',
     replace: '',
-    tests: ['test/pages/serve.test.ts', 'test/better-auth/pages.test.ts'],
+    tests: ['test/pages/headers.test.ts'],
   },
   {
     row: 4,
@@ -257,7 +257,7 @@ export const pages: readonly Mutation[] = [
     file: 'src/http/page-headers.ts',
     find: '"script-src \'self\'"',
     replace: '"script-src *"',
-    tests: ['test/pages/serve.test.ts', 'test/better-auth/pages.test.ts'],
+    tests: ['test/pages/headers.test.ts'],
   },
   {
     row: 4,
@@ -265,7 +265,7 @@ export const pages: readonly Mutation[] = [
     file: 'src/http/page-headers.ts',
     find: '"connect-src \'self\'"',
     replace: '"connect-src *"',
-    tests: ['test/pages/serve.test.ts', 'test/better-auth/pages.test.ts'],
+    tests: ['test/pages/headers.test.ts'],
   },
   {
     row: 4,
@@ -273,7 +273,7 @@ export const pages: readonly Mutation[] = [
     file: 'src/http/page-headers.ts',
     find: "  'referrer-policy': 'no-referrer',\n",
     replace: '',
-    tests: ['test/pages/serve.test.ts', 'test/better-auth/pages.test.ts'],
+    tests: ['test/pages/headers.test.ts'],
   },
   {
     row: 4,
@@ -281,7 +281,7 @@ export const pages: readonly Mutation[] = [
     file: 'src/http/page-headers.ts',
     find: "  'x-frame-options': 'DENY',\n",
     replace: '',
-    tests: ['test/pages/serve.test.ts', 'test/better-auth/pages.test.ts'],
+    tests: ['test/pages/headers.test.ts'],
   },
   {
     row: 4,
@@ -289,7 +289,7 @@ export const pages: readonly Mutation[] = [
     file: 'src/http/page-headers.ts',
     find: "  'cross-origin-opener-policy': 'same-origin',\n",
     replace: '',
-    tests: ['test/pages/serve.test.ts', 'test/better-auth/pages.test.ts'],
+    tests: ['test/pages/headers.test.ts'],
   },
   {
     row: 4,
@@ -297,7 +297,7 @@ export const pages: readonly Mutation[] = [
     file: 'src/http/page-headers.ts',
     find: "  'cross-origin-resource-policy': 'same-origin',\n",
     replace: '',
-    tests: ['test/pages/serve.test.ts', 'test/better-auth/pages.test.ts'],
+    tests: ['test/pages/headers.test.ts'],
   },
   {
     row: 4,
@@ -305,7 +305,7 @@ export const pages: readonly Mutation[] = [
     file: 'src/http/page-headers.ts',
     find: "  'x-robots-tag': 'noindex',\n",
     replace: '',
-    tests: ['test/pages/serve.test.ts', 'test/better-auth/pages.test.ts'],
+    tests: ['test/pages/headers.test.ts'],
   },
   {
     row: 4,
@@ -313,7 +313,7 @@ export const pages: readonly Mutation[] = [
     file: 'src/http/page-headers.ts',
     find: 'payment=(), ',
     replace: '',
-    tests: ['test/pages/serve.test.ts', 'test/better-auth/pages.test.ts'],
+    tests: ['test/pages/headers.test.ts'],
   },
   {
     row: 4,

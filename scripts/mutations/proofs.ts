@@ -89,7 +89,7 @@ export const proofs: readonly Mutation[] = [
     file: 'src/host/standalone.ts',
     find: '`${identity.adapterId}:${identity.subject}`',
     replace: 'identity.subject',
-    tests: ['test/e2e/sign-in.test.ts', 'test/host/contract.test.ts'],
+    tests: ['test/contract/standalone.test.ts', 'test/e2e/sessions.test.ts'],
   },
   {
     row: 1,

@@ -49,7 +49,7 @@ export const secrets: readonly Mutation[] = [
     file: 'src/host/sessions.ts',
     find: 'found !== undefined && tokenMatches(secretPart, found.tokenHash)',
     replace: 'found !== undefined',
-    tests: ['test/host'],
+    tests: ['test/host/session-lives.test.ts'],
   },
   {
     row: 10,
@@ -57,7 +57,7 @@ export const secrets: readonly Mutation[] = [
     file: 'src/host/sessions.ts',
     find: '.filter((session) => session.userId === userId)',
     replace: '',
-    tests: ['test/host'],
+    tests: ['test/host/session-lives.test.ts'],
   },
   {
     row: 10,
