@@ -177,7 +177,7 @@ export const secrets: readonly Mutation[] = [
     file: 'src/rpc/read-input.ts',
     find: "return new CountersignError('INVALID_REQUEST', 'The body is not valid JSON', { cause })",
     replace: "return new CountersignError('INVALID_REQUEST', String(cause), { cause })",
-    tests: ['test/http/failed-calls.test.ts', 'test/e2e/robustness.test.ts'],
+    tests: ['test/e2e/bodies.test.ts'],
   },
   {
     row: 14,
