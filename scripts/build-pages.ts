@@ -2,6 +2,7 @@ import { glob, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/pro
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
+import { english } from '../src/pages/texts/english.ts'
 
 /** The repository. */
 const root = new URL('../', import.meta.url)
@@ -18,8 +19,8 @@ const htmlFiles = ['approve.html', 'demo.html']
 const inputs = ['src/**/*.*', 'gen/client/**/*.ts', 'scripts/build-pages.ts', 'package-lock.json']
 
 /**
- * Builds the pages of the service: bundles scripts and styles, names each by its content, writes the names into the HTML, and
- * puts all of it into dist/pages, from where the server reads it at its start.
+ * Builds the pages of the service: bundles scripts and styles, names each by its content, writes names and English texts into the
+ * HTML, and puts all of it into dist/pages, from where the server reads it at its start.
  */
 export async function buildPages(): Promise<void> {
   // Not above: pages that are there can be kept without it, as after npm ci --omit=dev.
@@ -57,7 +58,7 @@ export async function buildPages(): Promise<void> {
   }
   for (const name of htmlFiles) {
     const html = await readFile(new URL(name, sources), 'utf8')
-    const filled = html.replace(/\[\[([\w.]+)\]\]/g, (_, asset: string) => {
+    const filled = withTexts(html).replace(/\[\[([\w.]+)\]\]/g, (_, asset: string) => {
       const built = names.get(asset)
       if (built === undefined) throw new Error(`${name} names ${asset}, which is not built`)
       // The server fills in where it serves the assets.
@@ -67,6 +68,19 @@ export async function buildPages(): Promise<void> {
   }
   // Last: a server that starts meanwhile finds every file that the pages name.
   for (const name of await readdir(folder)) if (!written.has(name)) await rm(new URL(name, folder))
+}
+
+/**
+ * Writes the English texts in place of their names, such as `<h1>[[start.title]]</h1>`. The element keeps the name as `data-text`,
+ * for the page to put another language there.
+ */
+function withTexts(html: string): string {
+  const texts: Readonly<Record<string, unknown>> = english
+  return html.replace(/>\[\[([\w.-]+)\]\]</g, (_, key: string) => {
+    const text = texts[key]
+    if (typeof text !== 'string') throw new Error(`there is no text ${key}`)
+    return ` data-text="${key}">${text.replace(/[&<]/g, (character) => `&#${character.charCodeAt(0)};`)}<`
+  })
 }
 
 /** Whether the pages are missing, or older than what they are made of. */

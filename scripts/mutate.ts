@@ -2,8 +2,8 @@
  * Takes out each defence that SECURITY.md names, one at a time, in a copy of the working tree, and says which test noticed.
  *
  * `npm run mutate` tries every entry of scripts/mutations.ts; `npm run mutate -- nonce cookie` those whose row number, file or
- * description contains one of the words. The exit code is 0 only if no mutation survives. A mutation that keeps a test file from
- * loading has shown nothing, and counts as a failure of its own.
+ * description contains one of the words. The exit code is 0 only if each mutation is noticed. One that keeps a test file from
+ * loading has shown nothing, and neither has one whose tests are not green without it either: both count as broken.
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -27,8 +27,8 @@ interface Report {
 }
 
 type Verdict =
-  /** `file` is the test file that failed; absent if its tests did not end. */
-  | { readonly kind: 'noticed'; readonly by: string; readonly file?: string }
+  /** `files` are the test file that failed or, if the tests did not end, all of them. */
+  | { readonly kind: 'noticed'; readonly by: string; readonly files: readonly string[] }
   | { readonly kind: 'survived' }
   | { readonly kind: 'broken'; readonly why: string }
 
@@ -71,13 +71,15 @@ async function runTests(copy: string, tests: readonly string[]): Promise<Report 
   return late ? undefined : (JSON.parse(readFileSync(output, 'utf8')) as Report)
 }
 
-function judge(report: Report | undefined, copy: string): Verdict {
-  if (report === undefined) return { kind: 'noticed', by: `tests that did not end within ${limitMs / 1000} s` }
+function judge(report: Report | undefined, tests: readonly string[], copy: string): Verdict {
+  if (report === undefined) {
+    return { kind: 'noticed', by: `tests that did not end within ${limitMs / 1000} s`, files: tests }
+  }
   for (const { name, assertionResults } of report.testResults) {
     const failed = assertionResults.find(({ status }) => status === 'failed')
     if (failed !== undefined) {
       const file = relative(copy, name)
-      return { kind: 'noticed', by: `${file}: ${failed.fullName.trim()}`, file }
+      return { kind: 'noticed', by: `${file}: ${failed.fullName.trim()}`, files: [file] }
     }
   }
   const unloaded = report.testResults.find(({ assertionResults }) => assertionResults.length === 0)
@@ -87,21 +89,39 @@ function judge(report: Report | undefined, copy: string): Verdict {
   return { kind: 'survived' }
 }
 
+/** Answers of {@link areGreen} by the names of the files, for the whole run. */
+const known = new Map<string, Promise<boolean>>()
+
+/** Whether test files end and are green in a copy without a mutation. Those that were asked about before are not run again. */
+function areGreen(files: readonly string[], copy: string): Promise<boolean> {
+  const names = files.join(' ')
+  const green =
+    known.get(names) ?? runTests(copy, files).then((report) => judge(report, files, copy).kind === 'survived')
+  known.set(names, green)
+  return green
+}
+
 async function tryMutation(copy: string, { file, find, replace, tests }: Mutation): Promise<Verdict> {
   const path = join(copy, file)
   const original = readFileSync(path, 'utf8')
   if (original.split(find).length !== 2)
     return { kind: 'broken', why: `${file} does not contain the text exactly once` }
+  let verdict: Verdict
   try {
     // A function, because a plain replacement text gives $ a meaning.
     writeFileSync(
       path,
       original.replace(find, () => replace),
     )
-    return judge(await runTests(copy, tests), copy)
+    verdict = judge(await runTests(copy, tests), tests, copy)
   } finally {
     writeFileSync(path, original)
   }
+  // A test that is red anyway, or never ends, would seem to notice everything.
+  if (verdict.kind === 'noticed' && !(await areGreen(verdict.files, copy))) {
+    return { kind: 'broken', why: `${verdict.files.join(' or ')} is not green without the mutation either` }
+  }
+  return verdict
 }
 
 const words = process.argv.slice(2)

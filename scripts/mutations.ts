@@ -4,6 +4,7 @@ import { orders } from './mutations/orders.ts'
 import { pages } from './mutations/pages.ts'
 import { proofs } from './mutations/proofs.ts'
 import { races } from './mutations/races.ts'
+import { relay } from './mutations/relay.ts'
 import { secrets } from './mutations/secrets.ts'
 import { surroundings } from './mutations/surroundings.ts'
 
@@ -12,6 +13,7 @@ export const mutations: readonly Mutation[] = [
   ...proofs,
   ...pages,
   ...orders,
+  ...relay,
   ...secrets,
   ...races,
   ...floods,

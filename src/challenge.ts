@@ -19,7 +19,7 @@ export interface OrderLines {
   readonly kind: 'login' | 'sign'
   readonly displayTitle?: string | undefined
   readonly displaySummary?: string | undefined
-  /** Absent if the phone's user has to enter it: the message would give it away. */
+  /** Absent if the phone's user has to enter it, which the message would give away, and with return codes. */
   readonly confirmationCode?: string | undefined
   readonly payloadHash?: string | undefined
 }
@@ -37,6 +37,13 @@ export interface LinkLines {
  * direction of text (Unicode TR9): with one of them a value could forge a line, or look like another value.
  */
 const forbidden = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/u
+
+const allForbidden = new RegExp(forbidden, 'gu')
+
+/** A text without the characters that {@link isPlainLine} refuses, for texts that are shown beside a challenge. */
+export function withoutForbidden(text: string): string {
+  return text.replace(allForbidden, '')
+}
 
 /** Whether a text can be a part of a challenge. */
 export function isPlainLine(text: string): boolean {
@@ -77,10 +84,11 @@ export function challengeMessage(appName: string, challenge: Challenge, added?: 
   }
   if (order !== undefined) {
     lines.push(`Order ID: ${order.orderId}`, `Kind: ${order.kind}`)
-    if (order.displayTitle !== undefined) lines.push(`Title: ${order.displayTitle}`)
-    if (order.displaySummary !== undefined) lines.push(`Summary: ${order.displaySummary}`)
     if (order.confirmationCode !== undefined) lines.push(`Code: ${order.confirmationCode}`)
     if (order.payloadHash !== undefined) lines.push(`Payload Hash: ${order.payloadHash}`)
+    // Last, because they are the requester's own words.
+    if (order.displayTitle !== undefined) lines.push(`Title: ${order.displayTitle}`)
+    if (order.displaySummary !== undefined) lines.push(`Summary: ${order.displaySummary}`)
   }
   // Every caller's value was checked when it came in. If this throws, such a check is missing.
   if (!isPlainLine(lines.join(''))) {

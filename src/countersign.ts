@@ -9,10 +9,11 @@ import { Sessions } from './host/sessions.ts'
 import { StandaloneHost, type WalletUser } from './host/standalone.ts'
 import { createApp } from './http/app.ts'
 import type { RequestHandler } from './http/node-request.ts'
-
+import { continuePath } from './http/page-headers.ts'
 import { OnePortServer } from './http/port/port.ts'
 import { LiveRecords } from './live-records.ts'
 import { createLogger, type Logger } from './log.ts'
+import { KnownComputers } from './order/known-computers.ts'
 import { Orders } from './order/orders.ts'
 import { storedOrders } from './order/records.ts'
 import { OriginPolicy, type OriginRules } from './origin-policy.ts'
@@ -160,17 +161,23 @@ class Service implements Countersign {
     )
     const prover = new Prover(adapters, verifier)
     const signIn = new SignIn(settings.appName, nonces, prover, origins, this.#host)
+    const computers = new KnownComputers(store)
     const orders = new Orders({
-      settings: { ...settings, publicOrigin: () => this.publicUrl },
+      settings: {
+        ...settings,
+        publicOrigin: () => this.publicUrl,
+        handOverUrl: (ticket) => `${this.publicUrl}${continuePath}/${ticket}`,
+      },
       records: storedOrders(store),
       keyring,
       prover,
       origins,
       host: this.#host,
+      computers,
       live: new LiveRecords(new Ceiling('maxOrders', ceilings, log)),
       shutdown: this.#shutdown.signal,
     })
-    const methods = withAdmission(createApi({ signIn, orders, host: this.#host }), ceilings, log)
+    const methods = withAdmission(createApi({ signIn, orders, host: this.#host, computers }), ceilings, log)
     const observe = callLog(log)
     const invoker = new Invoker(settings.rateLimit ? new RateLimiter() : undefined, observe)
     // However many ask, the store is asked once at a time.

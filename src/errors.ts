@@ -46,6 +46,7 @@ export const reasons = {
   SESSION_INVALID: { code: 'unauthenticated', httpStatus: 401 },
   SESSION_NOT_FOUND: { code: 'not_found', httpStatus: 404 },
   SESSION_NOT_FRESH: { code: 'permission_denied', httpStatus: 403 },
+  COMPUTER_NOT_FOUND: { code: 'not_found', httpStatus: 404 },
   ORDER_NOT_FOUND: { code: 'not_found', httpStatus: 404 },
   ORDER_TOKEN_INVALID: { code: 'unauthenticated', httpStatus: 401 },
   ORDER_EXPIRED: { code: 'failed_precondition', httpStatus: 410 },
@@ -58,6 +59,13 @@ export const reasons = {
   ORDER_FINALIZED: { code: 'failed_precondition', httpStatus: 409 },
   CONFIRMATION_CODE_REQUIRED: { code: 'invalid_argument', httpStatus: 400 },
   CONFIRMATION_CODE_WRONG: { code: 'unauthenticated', httpStatus: 401 },
+  RETURN_CODE_REQUIRED: { code: 'invalid_argument', httpStatus: 400 },
+  RETURN_CODE_WRONG: { code: 'unauthenticated', httpStatus: 401 },
+  COMPUTER_PROOF_INVALID: { code: 'unauthenticated', httpStatus: 401 },
+  HANDOVER_INVALID: { code: 'unauthenticated', httpStatus: 401 },
+  NETWORK_MISMATCH: { code: 'permission_denied', httpStatus: 403 },
+  START_KEY_REQUIRED: { code: 'unauthenticated', httpStatus: 401 },
+  WRONG_WALLET: { code: 'permission_denied', httpStatus: 403 },
   WALLET_TAKEN: { code: 'failed_precondition', httpStatus: 409 },
 } as const satisfies Record<string, Mapping>
 

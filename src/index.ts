@@ -9,7 +9,7 @@ export {
   type ErrorMetadata,
   type ErrorReason,
 } from './errors.ts'
-export type { CurrentSession, Host, HostUser, IssuedSession, OrderGrant, Session } from './host/host.ts'
+export type { CurrentSession, Host, HostUser, IssuedSession, OrderGrant, OrderSession, Session } from './host/host.ts'
 export type { ResolveLogin, WalletUser } from './host/standalone.ts'
 export type { NodeRequest, NodeResponse, RequestHandler } from './http/node-request.ts'
 export { createLogger, type LogFields, type Logger, type LogLevel, type LogSink } from './log.ts'

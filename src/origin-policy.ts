@@ -95,8 +95,13 @@ function predicateOf(trusted: OriginRules['trusted']): (origin: string) => boole
 }
 
 function metadataOf({ origin, originSource }: RequestContext): ErrorMetadata {
-  const proxy = originSource === 'Origin header' ? {} : { proxy_setting: 'COUNTERSIGN_TRUST_PROXY' }
+  const proxy = isOwnWord(originSource) ? {} : { proxy_setting: 'COUNTERSIGN_TRUST_PROXY' }
   return { origin: origin ?? '', origin_source: originSource, ...proxy }
+}
+
+/** Whether the caller named the origin itself, so that no proxy can have changed it. */
+function isOwnWord(source: RequestContext['originSource']): boolean {
+  return source === 'Origin header' || source === 'field requester.origin'
 }
 
 function seen(request: RequestContext): string {
@@ -105,6 +110,6 @@ function seen(request: RequestContext): string {
 }
 
 function proxyHint(request: RequestContext): string {
-  if (request.originSource === 'Origin header') return ''
+  if (isOwnWord(request.originSource)) return ''
   return '; behind a proxy, set trustProxy (COUNTERSIGN_TRUST_PROXY) and make the proxy send X-Forwarded-Host and X-Forwarded-Proto'
 }

@@ -1,9 +1,10 @@
 import { isIP, isIPv6 } from 'node:net'
+import { withoutForbidden } from './challenge.ts'
 import { parseOrigin } from './origin.ts'
 
 /**
- * What the domain knows of a request, over whatever protocol it came. To change a part, use {@link withParts}: `headers` may be an
- * accessor, which a spread does not copy.
+ * What the domain knows of a request, over whatever protocol it came. To change a part, use {@link withParts}: some may be
+ * accessors, which a spread does not copy.
  */
 export interface RequestContext {
   /**
@@ -12,9 +13,14 @@ export interface RequestContext {
    */
   readonly origin: string | undefined
   /** What the origin was read from, for error messages. */
-  readonly originSource: 'Origin header' | 'Host header' | 'X-Forwarded-Host header'
+  readonly originSource: 'Origin header' | 'Host header' | 'X-Forwarded-Host header' | 'field requester.origin'
   /** The client's IP address; `undefined` if it is unknown (a Unix socket, an in-memory call). */
   readonly ip: string | undefined
+  /**
+   * Whether `ip` may be the address of a proxy: a header that proxies write came (X-Forwarded-For and the like), but `ip` was not
+   * read from it, because no proxy is trusted or because it has no address.
+   */
+  readonly behindUnknownProxy: boolean
   /** The client's user agent without control characters, cut to 256 characters. Empty if it sent none. */
   readonly userAgent: string
   /** The request's headers. */
@@ -41,6 +47,9 @@ export interface RawRequest {
 const maxUserAgentLength = 256
 const ipv4InIpv6 = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i
 
+/** Headers that proxies write. Any of them shows that the peer can be a proxy. */
+const proxyHeaders = ['x-forwarded-for', 'forwarded', 'x-real-ip', 'x-forwarded-host', 'x-forwarded-proto'] as const
+
 /**
  * Reads a request's context.
  *
@@ -52,31 +61,52 @@ export function readRequest(raw: RawRequest, trustedProxies: number): RequestCon
   const forwarded = (name: string): string | undefined => forwardedEntry(raw.headers, name, trustedProxies)
   const { origin, originSource } = readOrigin(raw, forwarded)
   const ip = clientAddress(raw.headers, raw.remoteAddress, trustedProxies)
-  const userAgent = (raw.headers.get('user-agent') ?? '').replace(/\p{Cc}/gu, '').slice(0, maxUserAgentLength)
-  return new ReadContext(origin, originSource, ip, userAgent, raw.headers)
+  const userAgent = cleanUserAgent(raw.headers.get('user-agent') ?? '')
+  return new ReadContext({ origin, originSource, ip, userAgent, raw: raw.headers, trustedProxies })
 }
 
-/** A context that makes `Headers` of all headers only for those who ask: most calls look at one or two. */
+/** A user agent without control and text-direction characters, cut to 256 characters. */
+export function cleanUserAgent(text: string): string {
+  // The cut can leave half of a surrogate pair, which no JSON can carry.
+  return withoutForbidden(text).slice(0, maxUserAgentLength).toWellFormed()
+}
+
+/** An address without the prefix that IPv4 addresses have on IPv6 sockets. */
+export function plainAddress(ip: string): string {
+  return ip.replace(ipv4InIpv6, '')
+}
+
+/** What a {@link ReadContext} is made of. */
+interface ReadParts extends Pick<RequestContext, 'origin' | 'originSource' | 'ip' | 'userAgent'> {
+  readonly raw: Headers | RawHeaders
+  readonly trustedProxies: number
+}
+
+/**
+ * A context that makes `Headers` of all headers, and looks for a proxy's, only for those who ask: most calls look at one header or
+ * two.
+ */
 class ReadContext implements RequestContext {
   readonly origin: string | undefined
   readonly originSource: RequestContext['originSource']
   readonly ip: string | undefined
   readonly userAgent: string
   readonly #raw: Headers | RawHeaders
+  readonly #trustedProxies: number
   #headers: Headers | undefined
 
-  constructor(
-    origin: string | undefined,
-    originSource: RequestContext['originSource'],
-    ip: string | undefined,
-    userAgent: string,
-    raw: Headers | RawHeaders,
-  ) {
+  constructor({ origin, originSource, ip, userAgent, raw, trustedProxies }: ReadParts) {
     this.origin = origin
     this.originSource = originSource
     this.ip = ip
     this.userAgent = userAgent
     this.#raw = raw
+    this.#trustedProxies = trustedProxies
+  }
+
+  get behindUnknownProxy(): boolean {
+    if (forwardedAddress(this.#raw, this.#trustedProxies) !== undefined) return false
+    return proxyHeaders.some((name) => this.#raw.get(name) !== null)
   }
 
   get headers(): Headers {
@@ -91,8 +121,8 @@ class ReadContext implements RequestContext {
 
 /** The same request with some parts changed. */
 export function withParts(request: RequestContext, parts: Partial<RequestContext>): RequestContext {
-  const { origin, originSource, ip, userAgent, headers } = request
-  return { origin, originSource, ip, userAgent, headers, ...parts }
+  const { origin, originSource, ip, behindUnknownProxy, userAgent, headers } = request
+  return { origin, originSource, ip, behindUnknownProxy, userAgent, headers, ...parts }
 }
 
 /** The client's IP address, read as by {@link readRequest}; `undefined` if it is unknown. */
@@ -101,12 +131,17 @@ export function clientAddress(
   remoteAddress: string | undefined,
   trustedProxies: number,
 ): string | undefined {
+  const address = forwardedAddress(headers, trustedProxies) ?? remoteAddress
+  return address === undefined ? undefined : plainAddress(address)
+}
+
+/** The client's IP address as the outermost trusted proxy wrote it; `undefined` if that wrote none. */
+function forwardedAddress(headers: Pick<Headers, 'get'>, trustedProxies: number): string | undefined {
   // Some proxies add the client's port, and some write other things than addresses.
   const told = forwardedEntry(headers, 'x-forwarded-for', trustedProxies)
     ?.replace(/^\[(.*)\](:\d+)?$/, '$1')
     .replace(/^([\d.]+):\d+$/, '$1')
-  const address = told !== undefined && isIP(told) !== 0 ? told : remoteAddress
-  return address?.replace(ipv4InIpv6, '')
+  return told !== undefined && isIP(told) !== 0 ? told : undefined
 }
 
 /** What counts as one client: an IPv4 address, or an IPv6 /64, which is the least that a subscriber has. */

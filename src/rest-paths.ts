@@ -10,6 +10,14 @@ export const orderPaths = {
   cancel: '/cross-device/cancel',
   finalize: '/cross-device/finalize',
   events: '/cross-device/events',
+  handOver: '/cross-device/hand-over',
+  redeem: '/cross-device/redeem',
+} as const
+
+/** Known computers, under the base path. */
+export const computerPaths = {
+  list: '/computers',
+  forget: '/computers/forget',
 } as const
 
 /** Direct sign-in, under the base path and the endpoint prefix. */

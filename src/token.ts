@@ -1,10 +1,16 @@
 import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto'
 
 /** Kind of a token: who holds it, and so what it grants. */
-export type TokenKind = 'claim' | 'challenge' | 'desktop' | 'session'
+export type TokenKind = 'claim' | 'challenge' | 'desktop' | 'session' | 'hand-over'
 
 /** Prefix of each kind, so that secret scanners find leaked tokens and people can tell them apart. */
-const prefixes: Record<TokenKind, string> = { claim: 'csc_', challenge: 'csp_', desktop: 'csd_', session: 'css_' }
+const prefixes: Record<TokenKind, string> = {
+  claim: 'csc_',
+  challenge: 'csp_',
+  desktop: 'csd_',
+  session: 'css_',
+  'hand-over': 'csh_',
+}
 
 const tokenBytes = 32
 
@@ -44,7 +50,7 @@ export function equalInConstantTime(a: string, b: string): boolean {
 }
 
 /** Purpose of a key made from the server's secret. The output for one purpose reveals nothing about another's. */
-export type KeyPurpose = 'session token' | 'challenge token' | 'finalize seed'
+export type KeyPurpose = 'session token' | 'challenge token' | 'finalize seed' | 'return code'
 
 /**
  * The server's secrets: the first signs and derives, all verify. To rotate, put the new one last on all instances, then

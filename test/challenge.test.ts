@@ -30,10 +30,10 @@ Issued At: 2026-01-01T00:00:00.000Z
 Expires At: 2026-01-01T00:05:00.000Z
 Order ID: o
 Kind: sign
-Title: Pay
-Summary: 3 tulips
 Code: 42
-Payload Hash: abc=`)
+Payload Hash: abc=
+Title: Pay
+Summary: 3 tulips`)
 })
 
 test('the text for adding a wallet names the user and the wallet of the session', () => {

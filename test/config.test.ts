@@ -26,6 +26,8 @@ const functions = { get: async () => null, set: async () => {}, delete: async ()
 const hostMethods = [
   'resolveUser',
   'createSession',
+  'orderSessionId',
+  'endOrderSession',
   'currentSession',
   'signOut',
   'listSessions',
@@ -82,6 +84,20 @@ const samples: Record<Option, Sample> = {
   syncPublicKeyToUser: { given: true, text: 'yes', refused: notAFlag },
   trustProxy: { given: true, text: 'true', resolved: 1, refused: [1.5, '1', Number.NaN] },
   confirmationCode: { given: 'required', text: 'required', refused: [] },
+  knownComputers: { given: false, text: 'off', refused: notAFlag },
+  proximity: { given: 'enforce', text: 'enforce', refused: [] },
+  orderStartKeys: {
+    given: [secret, 't'.repeat(32)],
+    text: `${secret}, ${'t'.repeat(32)}`,
+    refused: [[secret.slice(1)], [secret, ''], [], 1, [secret, 1]],
+  },
+  logoUrl: {
+    given: 'https://cdn.example/logo.svg',
+    text: 'https://cdn.example/logo.svg',
+    refused: ['http://a.example/x.png', '//a.example/x', 'logo.png', 'data:image/png,x', "https://a.example/';x", 1],
+  },
+  accentColor: { given: '#1F6feb', text: '#1F6feb', refused: ['blue', '#12', '#12345g', '#fff;', 1] },
+  textsFile: { given: './texts.json', text: './texts.json', refused: notAFile },
   rateLimit: { given: false, text: 'off', refused: notAFlag },
   drainSeconds: { given: 0, text: '0', refused: [0.5, '2', Number.NaN] },
   maxConnections: { given: 9, text: '9', refused: [1.5, '9', true] },
@@ -171,6 +187,12 @@ test('the defaults', () => {
     syncPublicKeyToUser: false,
     trustProxy: 0,
     confirmationCode: 'compare',
+    knownComputers: true,
+    proximity: 'show',
+    orderStartKeys: undefined,
+    logoUrl: undefined,
+    accentColor: undefined,
+    textsFile: undefined,
     rateLimit: true,
     drainSeconds: 2,
     maxConnections: undefined,
@@ -275,7 +297,7 @@ describe('variables', () => {
     ['COUNTERSIGN_TRUST_PROXY', 'maybe', /not "maybe"$/],
     ['COUNTERSIGN_TRUSTED_ORIGINS', 'https://a.example,*', /must be a list of origins such as \S+, not "\*"$/],
     ['COUNTERSIGN_TRUSTED_ORIGINS', 'https://a.example,', /not ""$/],
-    ['COUNTERSIGN_CONFIRMATION_CODE', 'off', /must be compare or required, not "off"$/],
+    ['COUNTERSIGN_CONFIRMATION_CODE', 'off', /must be compare, required or return, not "off"$/],
   ])('%s=%s is refused with what to change', (name, text, message) => {
     expect(refusal(() => fromEnvironment({ [name]: text }))).toMatch(message)
   })

@@ -32,6 +32,7 @@ const domain =
 const contracts = /^src\/(store\/(store|life)|host\/host|wallet\/(wallet|proof|verifier))\.ts$/
 const sharedWithClients = /^src\/(enum-words|rest-paths)\.ts$/
 const tokenAndErrors = /^src\/(token|errors)\.ts$/
+const pageTexts = /^src\/pages\/texts\/(english|texts)\.ts$/
 const timing = /^src\/timing\//
 const storeHelpers = /^src\/store\/(store|life|watchers|open-error|key-prefix|exercise)\.ts$/
 const settingsAndLog = /^src\/(config(\/options)?|ceiling|log)\.ts$/
@@ -117,6 +118,7 @@ const rooms: readonly Room[] = [
       timing,
       sharedWithClients,
       settingsAndLog,
+      pageTexts,
       connect,
       protobuf,
       node,
@@ -155,7 +157,7 @@ const rooms: readonly Room[] = [
       /^src\/better-auth\/(?!client\/)/,
       /^src\/(rpc|http\/rest)\//,
       // It serves the approval page in a way of its own.
-      /^src\/http\/page-files\.ts$/,
+      /^src\/http\/page-(files|headers|texts)\.ts$/,
       /^gen\/server\//,
       domain,
       contracts,

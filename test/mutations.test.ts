@@ -16,12 +16,15 @@ const rows = read('SECURITY.md')
     return { number: Number(number), defence, tests: [...shownBy.matchAll(/`(test\/[^`]+)`/g)].map(([, path]) => path) }
   })
 
-test('the rows are numbered, each names tests, and these exist', () => {
+test('the rows are numbered, each names test files, and these exist', () => {
   expect(rows.length).toBeGreaterThan(10)
   expect(rows.map(({ number }) => number)).toEqual(rows.map((_, index) => index + 1))
   for (const { number, tests } of rows) {
     expect(tests, `row ${number}`).not.toHaveLength(0)
-    for (const path of tests) expect(existsSync(new URL(`../${path}`, import.meta.url)), path).toBe(true)
+    for (const path of tests) {
+      expect(path).toMatch(/\.test\.ts$/)
+      expect(existsSync(new URL(`../${path}`, import.meta.url)), path).toBe(true)
+    }
   }
 })
 

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { type BetterAuthOptions, betterAuth } from 'better-auth'
 import { getMigrations } from 'better-auth/db/migration'
 import { bearer } from 'better-auth/plugins'
-import { crossDevice, walletSignIn } from '../../src/better-auth/index.ts'
+import { crossDevice, openStore, walletSignIn } from '../../src/better-auth/index.ts'
 
 const port = Number(process.env.PORT ?? 3000)
 
@@ -19,7 +19,12 @@ const options = {
   database: new DatabaseSync(process.env.DATABASE ?? join(tmpdir(), 'countersign-better-auth-example.db')),
   // Its users sign in the usual way, too, and can add a wallet.
   emailAndPassword: { enabled: true },
-  plugins: [walletSignIn({ syncAddressToUser: true }), crossDevice(), bearer({ requireSignature: true })],
+  plugins: [
+    walletSignIn({ syncAddressToUser: true }),
+    // Against relayed orders: the phone shows a code, and the user types it on the computer, unless that is remembered.
+    crossDevice({ confirmationCode: 'return', store: await openStore(process.env.STORE ?? 'sqlite::memory:') }),
+    bearer({ requireSignature: true }),
+  ],
 } satisfies BetterAuthOptions
 
 // What `npx auth migrate` does.

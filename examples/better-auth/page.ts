@@ -1,6 +1,12 @@
 import { createAuthClient } from 'better-auth/client'
 import nacl from 'tweetnacl'
-import { crossDeviceClient, type Wallet, walletSignInClient } from '../../src/better-auth/client/index.ts'
+import {
+  CountersignClientError,
+  crossDeviceClient,
+  type DesktopOrder,
+  type Wallet,
+  walletSignInClient,
+} from '../../src/better-auth/client/index.ts'
 import { createCountersignClient } from '../../src/client/index.ts'
 
 /** A wallet for trying things out. A real page leaves it out, and takes Nimiq Pay's or `nimiqHub`. */
@@ -32,14 +38,41 @@ async function signInWithPhone(): Promise<void> {
   const claim = element('claim')
   const link = claim.querySelector('a') as HTMLAnchorElement
   link.href = order.claimUrl
-  link.textContent = `${order.claimUrl} (code ${order.confirmationCode})`
+  link.textContent = order.claimUrl
   claim.hidden = false
   try {
-    for await (const { status } of client.watchOrder(order)) {
-      if (status === 'approved') await client.finalizeOrder(order)
+    for await (const { status, returnCodeRequired } of client.watchOrder(order)) {
+      if (status !== 'approved') continue
+      if (returnCodeRequired) await finalizeWithCode(order)
+      else await client.finalizeOrder(order)
     }
   } finally {
     claim.hidden = true
+    element('code').hidden = true
+  }
+}
+
+/** Asks for the code that the phone shows, until it is right. The third wrong one ends the order. */
+async function finalizeWithCode(order: DesktopOrder): Promise<void> {
+  const form = element<HTMLFormElement>('code')
+  const says = form.querySelector('output') as HTMLOutputElement
+  form.reset()
+  says.textContent = ''
+  form.hidden = false
+  for (;;) {
+    const returnCode = await new Promise<string>((resolve) => {
+      form.onsubmit = (event) => {
+        event.preventDefault()
+        resolve(String(new FormData(form).get('code')).trim())
+      }
+    })
+    try {
+      await client.finalizeOrder(order, { returnCode })
+      return
+    } catch (error) {
+      if (!(error instanceof CountersignClientError) || error.code !== 'RETURN_CODE_WRONG') throw error
+      says.textContent = 'This is not the code on the phone.'
+    }
   }
 }
 

@@ -7,9 +7,12 @@ import { signInDirectly } from './direct.ts'
 import { say, step } from './print.ts'
 import { makeWallet } from './wallet.ts'
 
-const service = await createCountersign({ store: 'sqlite::memory:', port: 0, appName: 'Tulip Shop' })
+const options = { store: 'sqlite::memory:', port: 0, appName: 'Tulip Shop' } as const
+const service = await createCountersign(options)
+const withReturnCodes = await createCountersign({ ...options, confirmationCode: 'return' })
 try {
   await service.listen()
+  await withReturnCodes.listen()
   const url = service.publicUrl
   step('Countersign signs people in with a wallet signature')
   say(`a server on an embedded store listens at ${url}`)
@@ -23,16 +26,22 @@ try {
   step('The same for a signature: the desktop gets a proof artifact in place of a session')
   await runOrder(url, 'sign')
 
+  step('A login order on a server with confirmationCode=return: the code goes from the phone to the desktop')
+  await runOrder(withReturnCodes.publicUrl, 'login')
+
   step('Done. npm start runs the server; README.md has the calls.')
 } finally {
   await service.close(1000)
+  await withReturnCodes.close(1000)
 }
 
-/** Desktop and phone as two processes; the claim URL goes from one to the other as a QR code would. */
+/** Desktop and phone as two processes. What a QR code and the user carry from one to the other goes through this one. */
 async function runOrder(url: string, kind: 'login' | 'sign'): Promise<void> {
   const desktop = start('desktop', [url, kind])
   const [{ claimUrl }] = (await once(desktop, 'message')) as [{ claimUrl: string }]
-  await Promise.all([finished(desktop), finished(start('phone', [url, claimUrl]))])
+  const phone = start('phone', [url, claimUrl])
+  phone.on('message', (shown: { returnCode: string }) => desktop.send(shown))
+  await Promise.all([finished(desktop), finished(phone)])
 }
 
 function start(role: 'desktop' | 'phone', args: string[]): ChildProcess {

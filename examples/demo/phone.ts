@@ -16,7 +16,13 @@ const { challengeToken } = await orders.claimOrder({ orderId, claimToken })
 say('ClaimOrder: this phone was first, and holds the order now')
 const challenge = await orders.getOrderChallenge({ orderId, challengeToken })
 say(`GetOrderChallenge: "${challenge.displayTitle}", asked by ${challenge.requester?.origin}`)
-say(`the phone shows the code ${challenge.confirmationCode}; it is the same, so its user approves`)
+if (challenge.confirmationCode !== undefined) {
+  say(`the phone shows the code ${challenge.confirmationCode}; it is the same, so its user approves`)
+}
 const proof = { publicKeyHex: wallet.publicKeyHex, signatureHex: wallet.sign(challenge.message) }
-await orders.approveOrder({ orderId, challengeToken, proof })
+const { returnCode } = await orders.approveOrder({ orderId, challengeToken, proof })
 say(`ApproveOrder: the wallet ${wallet.address} has signed`)
+if (returnCode !== undefined) {
+  say(`the phone shows the code ${returnCode}, to be typed at ${challenge.requester?.origin} and nowhere else`)
+  process.send?.({ returnCode })
+}

@@ -218,7 +218,7 @@ export const floods: readonly Mutation[] = [
     file: 'src/host/sessions.ts',
     find: 'const maxSessionsPerUser = 100',
     replace: 'const maxSessionsPerUser = 1000',
-    tests: ['test/host'],
+    tests: ['test/host/sessions.test.ts'],
   },
   {
     row: 12,
@@ -385,8 +385,8 @@ export const floods: readonly Mutation[] = [
     row: 12,
     takesOut: 'the allowance of startOrder: unlimited instead of start order',
     file: 'src/rpc/order-service.ts',
-    find: "    startOrder: {\n      limit: 'start order',\n",
-    replace: "    startOrder: {\n      limit: 'unlimited',\n",
+    find: "limit: orders.startTakesKey ? 'unlimited' : 'start order',",
+    replace: "limit: 'unlimited',",
     tests: ['test/e2e/rate-limits.test.ts'],
   },
   {
@@ -571,17 +571,17 @@ export const floods: readonly Mutation[] = [
     row: 12,
     takesOut: 'the rule for starting orders of Better Auth',
     file: 'src/better-auth/cross-device.ts',
-    find: "      rateLimit('start order', (path) => path === orderPaths.start),\n",
-    replace: '',
+    find: "? rateLimit('start order', (path) => path === orderPaths.start)",
+    replace: '? unlimited((path) => path === orderPaths.start)',
     tests: ['test/better-auth/rate-limits.test.ts'],
   },
   {
     row: 12,
     takesOut: 'the order of the rules of Better Auth',
     file: 'src/better-auth/cross-device.ts',
-    find: "      rateLimit('start order', (path) => path === orderPaths.start),\n      rateLimit('order', (path) => path.startsWith('/cross-device/')),\n",
+    find: '    rateLimit: [\n      // A backend starts',
     replace:
-      "      rateLimit('order', (path) => path.startsWith('/cross-device/')),\n      rateLimit('start order', (path) => path === orderPaths.start),\n",
+      "    rateLimit: [\n      rateLimit('order', (path) => path.startsWith('/cross-device/')),\n      // A backend starts",
     tests: ['test/better-auth/rate-limits.test.ts'],
   },
   {
@@ -596,8 +596,8 @@ export const floods: readonly Mutation[] = [
     row: 12,
     takesOut: 'the window of Better Auth’s rules',
     file: 'src/better-auth/rate-limit.ts',
-    find: 'window: 60,',
-    replace: 'window: 1,',
+    find: 'window: 60, max: callsPerMinute',
+    replace: 'window: 1, max: callsPerMinute',
     tests: ['test/better-auth/rate-limits.test.ts'],
   },
   {

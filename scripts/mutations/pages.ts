@@ -8,7 +8,7 @@ export const pages: readonly Mutation[] = [
     takesOut: 'the check that the origin that asks for a nonce is trusted',
     file: 'src/sign-in/sign-in.ts',
     find: 'const origin = this.#origins.requireTrusted(request)',
-    replace: "const origin = request.origin ?? ''",
+    replace: "    const origin = request.origin ?? ''\n",
     tests: ['test/e2e/sign-in.test.ts', 'test/contract/standalone.test.ts'],
   },
   {
@@ -22,9 +22,9 @@ export const pages: readonly Mutation[] = [
   {
     row: 3,
     takesOut: 'the check that the origin that starts an order is trusted',
-    file: 'src/order/orders.ts',
-    find: 'const origin = origins.requireTrusted(request)',
-    replace: "const origin = request.origin ?? ''",
+    file: 'src/order/requester.ts',
+    find: '    const origin = origins.requireTrusted(request)\n',
+    replace: "    const origin = request.origin ?? ''\n",
     tests: ['test/order/start.test.ts', 'test/order/orders.test.ts'],
   },
   {
@@ -367,7 +367,7 @@ export const pages: readonly Mutation[] = [
     row: 5,
     takesOut: 'the refusal of line breaks and control characters in titles',
     file: 'src/order/start.ts',
-    find: 'if (text !== undefined) requirePlainLine(field, text)',
+    find: '  requirePlainLine(field, text)\n',
     replace: '',
     tests: ['test/order/start.test.ts'],
   },

@@ -1,27 +1,37 @@
-import type { GenericEndpointContext } from '@better-auth/core'
+import type { AuthContext, GenericEndpointContext } from '@better-auth/core'
 import type { DescMethodUnary, JsonObject } from '@bufbuild/protobuf'
 import { HIDE_METADATA } from 'better-auth'
 import { createAuthEndpoint } from 'better-auth/api'
 import { OrderService } from '../../gen/server/countersign/v1/order_service_pb.ts'
+import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import type {
+  ApprovedOrder,
   ClaimedOrder,
   DesktopOrder,
   FinalizedOrder,
+  HandOver,
+  KnownComputer,
   OrderChallenge,
   OrderState,
   PhoneOrder,
+  RejectedOrder,
   StartedOrder,
   StartOrderOptions,
 } from '../client/types.ts'
 import type { CountersignOptions } from '../config.ts'
 import { CountersignError } from '../errors.ts'
+import type { Session } from '../host/host.ts'
+import { continuePath } from '../http/page-headers.ts'
+import { readPageTexts } from '../http/page-texts.ts'
 import { orderInput } from '../http/rest/input.ts'
+import { KnownComputers } from '../order/known-computers.ts'
 import { Orders } from '../order/orders.ts'
 import { storedOrders } from '../order/records.ts'
 import { bearerToken } from '../request.ts'
-import { orderPaths } from '../rest-paths.ts'
+import { computerPaths, orderPaths } from '../rest-paths.ts'
 import type { ServiceHandlers } from '../rpc/methods.ts'
 import { orderHandlers } from '../rpc/order-service.ts'
+import { sessionHandlers } from '../rpc/session-service.ts'
 import { withKeyPrefix } from '../store/key-prefix.ts'
 import type { Store } from '../store/store.ts'
 import { Watchers } from '../store/watchers.ts'
@@ -31,18 +41,38 @@ import { EndpointHost } from './endpoint-host.ts'
 import { eventsResponse } from './events.ts'
 import { apiError, errorCodes } from './failures.ts'
 import { DatabaseOrders } from './order-records.ts'
-import { ApprovalPage, approvalPath, assetPath, ownClaimUrlTemplate } from './pages.ts'
-import { rateLimit } from './rate-limit.ts'
-import { originsOf, ownOrigin, requestOf } from './request.ts'
+import {
+  ApprovalPage,
+  approvalPath,
+  assetPath,
+  continuePagePath,
+  ownClaimUrlTemplate,
+  ownHandOverUrl,
+} from './pages.ts'
+import { rateLimit, unlimited } from './rate-limit.ts'
+import { originsOf, ownOrigin, requestOf, tellsNetworks } from './request.ts'
+import { revocationHooks, unlinkHook } from './revocations.ts'
 import { orderSchema, walletSchema } from './schema.ts'
-import { appNameOf, keyringOf, type WalletOptions, walletSettings } from './settings.ts'
+import { appNameOf, keyringOf, type WalletOptions, type WalletSettings, walletSettings } from './settings.ts'
+import { takenBackHooks } from './taken-back.ts'
+import { walletsOfUser } from './wallets.ts'
 
 /** Options of {@link crossDevice}. */
 export interface CrossDeviceOptions
   extends WalletOptions,
     Pick<
       CountersignOptions,
-      'trustedOrigins' | 'orderModelName' | 'orderTtlSeconds' | 'confirmationCode' | 'keyPrefix'
+      | 'trustedOrigins'
+      | 'orderModelName'
+      | 'orderTtlSeconds'
+      | 'confirmationCode'
+      | 'knownComputers'
+      | 'proximity'
+      | 'orderStartKeys'
+      | 'logoUrl'
+      | 'accentColor'
+      | 'textsFile'
+      | 'keyPrefix'
     > {
   /**
    * Template of the claim URL that the QR code shows, if an approval page of your own is there; as the service's option.
@@ -56,15 +86,22 @@ export interface CrossDeviceOptions
    */
   pages?: boolean
   /**
-   * Opened store of Countersign (see `openStore`) that keeps the orders. With it, changes reach watchers on other
-   * instances at once. Its keys begin with `keyPrefix`, unless that is countersign. The plugin does not close it. Default:
-   * Better Auth's database.
+   * Opened store of Countersign (see `openStore`) that keeps the orders and the known computers. With it, changes reach watchers
+   * on other instances at once. Its keys begin with `keyPrefix`, unless that is countersign. The plugin does not close it.
+   * Default: the orders are in Better Auth's database, and no computer is known.
    */
   store?: Store
 }
 
 type ClaimBody = { readonly orderId: string; readonly claimToken: string; readonly claimKey?: string }
-type ApproveBody = PhoneOrder & { readonly proof: Proof; readonly confirmationCode?: string }
+type ApproveBody = PhoneOrder & {
+  readonly proof: Proof
+  readonly confirmationCode?: string
+  readonly rememberComputer?: boolean
+}
+type FinalizeBody = DesktopOrder & { readonly returnCode?: string; readonly computerProof?: string }
+type RedeemBody = { readonly ticket: string; readonly claimKey?: string }
+type ForgetBody = { readonly id: string }
 type OrderHandlers = ServiceHandlers<typeof OrderService>
 type OrderQuery = Readonly<Record<string, string | undefined>> | undefined
 
@@ -81,12 +118,15 @@ export function crossDevice({ store, ...options }: CrossDeviceOptions = {}) {
   const settings = walletSettings(options)
   const watchers = new Watchers()
   const sweeping = { at: 0 }
-  const stored = store === undefined ? undefined : storedOrders(withKeyPrefix(store, settings.keyPrefix))
-  const pages = settings.pages ? new ApprovalPage() : undefined
+  const ownStore = store === undefined ? undefined : withKeyPrefix(store, settings.keyPrefix)
+  const stored = ownStore === undefined ? undefined : storedOrders(ownStore)
+  const computers = ownStore === undefined ? undefined : new KnownComputers(ownStore)
+  const { logoUrl, accentColor, textsFile } = settings
+  const pages = settings.pages ? new ApprovalPage({ logoUrl, accentColor, texts: readPageTexts(textsFile) }) : undefined
 
   const handlersOf = (ctx: GenericEndpointContext): OrderHandlers => {
     const { context } = ctx
-    const { orderTtlSeconds, confirmationCode, prover } = settings
+    const { orderTtlSeconds, confirmationCode, knownComputers, proximity, orderStartKeys, prover } = settings
     const ownPage = pages !== undefined && options.claimUrlTemplate === undefined
     return orderHandlers(
       new Orders({
@@ -94,14 +134,20 @@ export function crossDevice({ store, ...options }: CrossDeviceOptions = {}) {
           appName: appNameOf(settings, context),
           orderTtlSeconds,
           confirmationCode,
+          knownComputers,
+          proximity,
+          orderStartKeys,
           claimUrlTemplate: ownPage ? ownClaimUrlTemplate(ctx) : settings.claimUrlTemplate,
           publicOrigin: () => ownOrigin(context),
+          handOverUrl: (ticket) =>
+            pages === undefined ? `${ownOrigin(context)}${continuePath}/${ticket}` : ownHandOverUrl(ctx, ticket),
         },
         records: stored ?? new DatabaseOrders(context, watchers, sweeping),
         keyring: keyringOf(context),
         prover,
         origins: originsOf(context, settings),
         host: new EndpointHost(ctx, settings),
+        computers,
         // Better Auth does not tell its plugins when its server stops.
         shutdown: new AbortController().signal,
       }),
@@ -120,14 +166,42 @@ export function crossDevice({ store, ...options }: CrossDeviceOptions = {}) {
     return await answer(ctx, request, OrderService.method[name] as DescMethodUnary, handlers[name] as never, input)
   }
 
+  /** Answers an endpoint for known computers by the RPC of this name. */
+  const servedComputers = async <Answer>(
+    ctx: GenericEndpointContext,
+    name: 'listKnownComputers' | 'forgetKnownComputer',
+    input: unknown,
+  ): Promise<Answer> => {
+    const request = requestOf(ctx)
+    const walletsOf = (session: Session) => walletsOfUser(ctx.context, settings, session)
+    const handlers = sessionHandlers(new EndpointHost(ctx, settings), computers, walletsOf)
+    // As above.
+    return await answer(ctx, request, SessionService.method[name] as DescMethodUnary, handlers[name] as never, input)
+  }
+
   return {
     id: 'cross-device' as const,
+    /** Called by Better Auth when it starts. Throws a `TypeError` if an option does not fit Better Auth's own. */
+    init: (context: AuthContext) => {
+      requireNetworks(settings, context)
+      return {
+        context: { rateLimit: withoutTickets(context.rateLimit) },
+        ...(computers === undefined
+          ? {}
+          : { options: { databaseHooks: { account: { delete: { before: unlinkHook(computers, settings) } } } } }),
+      }
+    },
+    hooks: { before: computers === undefined ? [] : revocationHooks(computers, settings), after: takenBackHooks },
     schema: { ...walletSchema(settings), ...orderSchema(settings.orderModelName) },
     $ERROR_CODES: errorCodes,
     options: { store, ...options },
     rateLimit: [
-      rateLimit('start order', (path) => path === orderPaths.start),
+      // A backend starts the orders of all its users from one address.
+      settings.orderStartKeys === undefined
+        ? rateLimit('start order', (path) => path === orderPaths.start)
+        : unlimited((path) => path === orderPaths.start),
       rateLimit('order', (path) => path.startsWith('/cross-device/')),
+      rateLimit('session', (path) => path === computerPaths.list || path === computerPaths.forget),
     ],
     endpoints: {
       startOrder: createAuthEndpoint(
@@ -149,12 +223,12 @@ export function crossDevice({ store, ...options }: CrossDeviceOptions = {}) {
       approveOrder: createAuthEndpoint(
         orderPaths.approve,
         { method: 'POST', body: bodyOf<ApproveBody>(), metadata: { noStore: true } },
-        async (ctx): Promise<OrderState> => await served(ctx, 'approveOrder', ctx.body),
+        async (ctx): Promise<ApprovedOrder> => await served(ctx, 'approveOrder', ctx.body),
       ),
       rejectOrder: createAuthEndpoint(
         orderPaths.reject,
         { method: 'POST', body: bodyOf<PhoneOrder>(), metadata: { noStore: true } },
-        async (ctx): Promise<OrderState> => await served(ctx, 'rejectOrder', ctx.body),
+        async (ctx): Promise<RejectedOrder> => await served(ctx, 'rejectOrder', ctx.body),
       ),
       cancelOrder: createAuthEndpoint(
         orderPaths.cancel,
@@ -163,11 +237,36 @@ export function crossDevice({ store, ...options }: CrossDeviceOptions = {}) {
       ),
       finalizeOrder: createAuthEndpoint(
         orderPaths.finalize,
-        { method: 'POST', body: bodyOf<DesktopOrder>(), metadata: { noStore: true } },
+        { method: 'POST', body: bodyOf<FinalizeBody>(), metadata: { noStore: true } },
         async (ctx): Promise<FinalizedOrder> => await served(ctx, 'finalizeOrder', ctx.body),
+      ),
+      handOverOrder: createAuthEndpoint(
+        orderPaths.handOver,
+        { method: 'POST', body: bodyOf<PhoneOrder>(), metadata: { noStore: true } },
+        async (ctx): Promise<HandOver> => await served(ctx, 'handOverOrder', ctx.body),
+      ),
+      redeemHandOver: createAuthEndpoint(
+        orderPaths.redeem,
+        { method: 'POST', body: bodyOf<RedeemBody>(), metadata: { noStore: true } },
+        async (ctx): Promise<Omit<ClaimedOrder, 'ok'>> => await served(ctx, 'redeemHandOver', ctx.body),
+      ),
+      listKnownComputers: createAuthEndpoint(
+        computerPaths.list,
+        { method: 'GET', metadata: { noStore: true } },
+        async (ctx): Promise<{ computers: KnownComputer[] }> => await servedComputers(ctx, 'listKnownComputers', {}),
+      ),
+      forgetKnownComputer: createAuthEndpoint(
+        computerPaths.forget,
+        { method: 'POST', body: bodyOf<ForgetBody>(), metadata: { noStore: true } },
+        async (ctx): Promise<{ ok: true }> => await servedComputers(ctx, 'forgetKnownComputer', ctx.body),
       ),
       approvalPage: createAuthEndpoint(
         approvalPath,
+        { method: ['GET', 'HEAD'], metadata: HIDE_METADATA },
+        async (ctx): Promise<Response> => servedPages(pages).page(ctx, appNameOf(settings, ctx.context)),
+      ),
+      continuePage: createAuthEndpoint(
+        continuePagePath,
         { method: ['GET', 'HEAD'], metadata: HIDE_METADATA },
         async (ctx): Promise<Response> => servedPages(pages).page(ctx, appNameOf(settings, ctx.context)),
       ),
@@ -187,6 +286,19 @@ export function crossDevice({ store, ...options }: CrossDeviceOptions = {}) {
       ),
     },
   }
+}
+
+/** Refuses to compare networks if Better Auth cannot tell them. */
+function requireNetworks({ proximity }: WalletSettings, { options }: AuthContext): void {
+  if (proximity !== 'enforce' || tellsNetworks(options)) return
+  throw new TypeError(
+    "proximity enforce needs to know the clients' addresses: set advanced.ipAddress.ipAddressHeaders or trustedProxies of Better Auth (and ipv6Subnet, if at all, to 56 or more)",
+  )
+}
+
+/** Better Auth's limiter keeps the paths of requests. Those with tickets are left out. */
+function withoutTickets(rateLimit: AuthContext['rateLimit']): AuthContext['rateLimit'] {
+  return { ...rateLimit, customRules: { [`${continuePath}/*`]: false, ...rateLimit.customRules } }
 }
 
 /** The page, unless it is off. */

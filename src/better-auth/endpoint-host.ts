@@ -1,7 +1,15 @@
 import type { GenericEndpointContext } from '@better-auth/core'
 import { getAuthoritativeSessionFromCtx } from 'better-auth/api'
 import { deleteSessionCookie, setSessionCookie } from 'better-auth/cookies'
-import type { CurrentSession, HostUser, IssuedSession, LinkingHost, OrderGrant, Session } from '../host/host.ts'
+import type {
+  CurrentSession,
+  HostUser,
+  IssuedSession,
+  LinkingHost,
+  OrderGrant,
+  OrderSession,
+  Session,
+} from '../host/host.ts'
 import { loginRefused, sessionInvalid, sessionNotFresh, sessionRequired } from '../host/refusals.ts'
 import type { RequestContext } from '../request.ts'
 import type { ProvenIdentity } from '../wallet/proof.ts'
@@ -47,6 +55,14 @@ export class EndpointHost implements LinkingHost {
       await setSessionCookie(this.#ctx, { session, user }, false)
       return { token: signedToken(session.token, this.#ctx.context), session: sessionOf(session), cookies: [] }
     })
+  }
+
+  orderSessionId({ orderId }: OrderGrant): string {
+    return orderId
+  }
+
+  async endOrderSession(session: OrderSession): Promise<boolean> {
+    return await guarded(() => this.#sessions.endOfOrder(session))
   }
 
   /**

@@ -64,6 +64,10 @@ export function betterAuthHost(auth: WalletAuth): Host {
       )
       return { ...result, cookies }
     },
+    orderSessionId: ({ orderId }) => orderId,
+    async endOrderSession(session) {
+      return (await inside(new Headers(), (host) => host.endOrderSession(session))).result
+    },
     async currentSession(request): Promise<CurrentSession> {
       const headers = await withCredential(request)
       const { result, cookies } = await inside(headers, (host) => host.currentSession(request))

@@ -1,11 +1,15 @@
 import type { GenericEndpointContext } from '@better-auth/core'
 import { CountersignError } from '../errors.ts'
-import { answerWithFile, type PageFiles, readPageFiles, type ServedFile } from '../http/page-files.ts'
+import { answerWithFile, type PageFiles, type PageValues, readPageFiles, type ServedFile } from '../http/page-files.ts'
+import { continuePath } from '../http/page-headers.ts'
 import { apiError } from './failures.ts'
-import { basePathOf } from './request.ts'
+import { basePathOf, ownOrigin } from './request.ts'
 
 /** Path of the approval page under Better Auth's base path. */
 export const approvalPath = '/cross-device/claim/:orderId'
+
+/** Path of the same page for an order that is continued in another browser. */
+export const continuePagePath = `${continuePath}/:ticket` as const
 
 /** Path of what the page is made of. */
 export const assetPath = '/cross-device/pages/:file'
@@ -15,16 +19,26 @@ export function ownClaimUrlTemplate(ctx: GenericEndpointContext): string {
   return `{origin}${basePathOf(ctx.context)}/cross-device/claim/{orderId}#token={claimToken}`
 }
 
+/** The address of the page at {@link continuePagePath} for a ticket. */
+export function ownHandOverUrl({ context }: GenericEndpointContext, ticket: string): string {
+  return `${ownOrigin(context)}${basePathOf(context)}${continuePath}/${ticket}`
+}
+
+/** How the operator wants the page to look and speak. */
+export type PageLook = Pick<PageValues, 'logoUrl' | 'accentColor' | 'texts'>
+
 /**
  * Serves the approval page under Better Auth's base path, with the headers that it has in the service. Opening it reads and
  * changes no order.
  */
 export class ApprovalPage {
+  readonly #look: PageLook
   readonly #folders: readonly URL[] | undefined
   #files: PageFiles | undefined
 
   /** `folders` are where the built pages may be. */
-  constructor(folders?: readonly URL[]) {
+  constructor(look: PageLook = {}, folders?: readonly URL[]) {
+    this.#look = look
     this.#folders = folders
   }
 
@@ -36,6 +50,7 @@ export class ApprovalPage {
       claimUrlTemplate: ownClaimUrlTemplate(ctx),
       basePath,
       assetsPath: `${basePath}/cross-device/pages`,
+      ...this.#look,
     })
     if (page !== undefined) return answer(ctx, page)
     // A build may be running, so the next request looks again.

@@ -12,3 +12,8 @@ export interface RateLimitRule {
 export function rateLimit(group: RateLimitGroup, pathMatcher: (path: string) => boolean): RateLimitRule {
   return { window: 60, max: callsPerMinute[group], pathMatcher }
 }
+
+/** A rule for calls that Better Auth's rate limiter lets through however many they are. */
+export function unlimited(pathMatcher: (path: string) => boolean): RateLimitRule {
+  return { window: 60, max: Number.MAX_SAFE_INTEGER, pathMatcher }
+}

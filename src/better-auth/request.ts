@@ -16,7 +16,20 @@ export function requestOf(ctx: GenericEndpointContext): RequestContext {
   const scheme = url?.protocol === 'https:' ? 'https' : 'http'
   const trustedProxies = options.advanced?.trustedProxyHeaders === true ? 1 : 0
   const context = readRequest({ headers, scheme, authority: url?.host ?? '', remoteAddress: undefined }, trustedProxies)
-  return withParts(context, { ip: getIP(ctx.request ?? headers, options) ?? undefined })
+  return withParts(context, {
+    ip: getIP(ctx.request ?? headers, options) ?? undefined,
+    behindUnknownProxy: !tellsNetworks(options),
+  })
+}
+
+/**
+ * Whether the addresses that Better Auth reads tell which clients share a network. They come from a header. Unless the application
+ * says which one its proxy writes, or which proxies to trust, it can be the client's own word; and of an IPv6 address the whole
+ * /56 is needed.
+ */
+export function tellsNetworks({ advanced }: AuthContext['options']): boolean {
+  const { ipAddressHeaders, trustedProxies, ipv6Subnet = 64 } = advanced?.ipAddress ?? {}
+  return (ipAddressHeaders !== undefined || trustedProxies !== undefined) && ipv6Subnet >= 56
 }
 
 /**

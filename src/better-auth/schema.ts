@@ -10,6 +10,8 @@ const sessionFields = {
   walletAddress: { type: 'string', required: false, input: false },
   /** The cross-device order that made the session, if one did. */
   walletOrderId: { type: 'string', required: false, input: false },
+  /** The known computer that the session came from, if it came from one. */
+  walletComputerId: { type: 'string', required: false, input: false },
 } as const satisfies BetterAuthPluginDBSchema[string]['fields']
 
 /** The model of the marks of things that must happen only once; see `Marks`. */

@@ -3,22 +3,39 @@ import type { AuthContext, GenericEndpointContext } from '@better-auth/core'
 import { runWithTransaction } from '@better-auth/core/context'
 import type { Session as AuthSession } from 'better-auth'
 import { parseCookies } from 'better-auth/cookies'
-import type { OrderGrant, Session } from '../host/host.ts'
+import type { OrderGrant, OrderSession, Session } from '../host/host.ts'
 import { loginRefused, orderSessionEnded } from '../host/refusals.ts'
 import { bearerToken, type RequestContext } from '../request.ts'
 import { equalInConstantTime, newToken, tokenFromBytes } from '../token.ts'
 import type { ProvenIdentity } from '../wallet/proof.ts'
 import { KeyedLock } from './keyed-lock.ts'
 import { Marks } from './marks.ts'
+import { OrderTokens } from './order-tokens.ts'
 
 /** One for the process: the memory adapter, which needs it, is known to one process only. */
 const lock = new KeyedLock()
 
 /**
- * Time for which the mark of an order's session is kept, in ms. Longer than any retry of a finalize (60 s) and any
+ * Time for which the marks of an order's session are kept, in ms. Longer than any retry of a finalize (60 s) and any
  * request in flight can last, so that neither creates a session again that was ended.
  */
-const madeMs = 10 * 60_000
+const markedMs = 10 * 60_000
+
+/**
+ * Age in ms up to which an order's session may be taken back by a call that is not over. An order can be taken back for ten minutes
+ * after it was finalized.
+ */
+const takeBackMs = 15 * 60_000
+
+/** Marks of an order's session. */
+const marksOf = (orderId: string) => ({
+  /** It was made, or must not be made any more. */
+  made: `order-session:${orderId}`,
+  /** The order was taken back. */
+  takenBack: `order-session-taken-back:${orderId}`,
+  /** It was live when the order was taken back. */
+  wasLive: `order-session-was-live:${orderId}`,
+})
 
 /** A session of Better Auth with what the plugins' schema adds. */
 export type WalletSession = AuthSession & {
@@ -26,6 +43,7 @@ export type WalletSession = AuthSession & {
   readonly walletPublicKeyHex?: string | null
   readonly walletAddress?: string | null
   readonly walletOrderId?: string | null
+  readonly walletComputerId?: string | null
 }
 
 /** What a new session is made from. */
@@ -40,10 +58,12 @@ export interface SessionDetails {
 export class WalletSessions {
   readonly #context: AuthContext
   readonly #marks: Marks
+  readonly #orderTokens: OrderTokens
 
   constructor(context: AuthContext) {
     this.#context = context
     this.#marks = new Marks(context)
+    this.#orderTokens = new OrderTokens(context)
   }
 
   /** Creates a session. With `order`, at most one for each order: see `Host.createSession`. */
@@ -77,20 +97,59 @@ export class WalletSessions {
   }
 
   /**
+   * Ends the session of an order, which may be in the making: see `Host.endOrderSession`. Who makes it looks for the mark after
+   * the session is stored, and this looks for the session after the mark is stored; so at least one of them sees the other's,
+   * and ends the session.
+   */
+  async endOfOrder({ orderId, userId }: OrderSession): Promise<boolean> {
+    return await lock.run(userId, async () => {
+      await this.#marks.sweep()
+      const { made, takenBack, wasLive } = marksOf(orderId)
+      const until = new Date(Date.now() + markedMs)
+      await this.#marks.make(takenBack, until)
+      // On an adapter that knows transactions, a session that is not stored yet is now never stored.
+      await this.#marks.make(made, until)
+      for (const token of await this.#tokensOfOrder(orderId, userId)) {
+        // Before the end, so that a repeated call says the same, also after a crash.
+        if ((await this.find(token)) !== undefined) await this.#marks.make(wasLive, until)
+        await this.end(token)
+      }
+      return await this.#marks.has(wasLive)
+    })
+  }
+
+  /**
+   * Ends a session again if its order was taken back, after a call that was served with it. In secondary storage, Better Auth
+   * reads a session and writes it back in two steps, and would bring back one that was ended in between.
+   */
+  async endIfTakenBack({ token, walletOrderId, createdAt }: WalletSession): Promise<void> {
+    if (!walletOrderId || Date.now() > new Date(createdAt).getTime() + takeBackMs) return
+    if (await this.#marks.has(marksOf(walletOrderId).takenBack)) await this.end(token)
+  }
+
+  async #makeOnce(details: SessionDetails, { orderId }: OrderGrant, token: string): Promise<WalletSession> {
+    const session = await this.#findOrMake(details, orderId, token)
+    if (!(await this.#marks.has(marksOf(orderId).takenBack))) return session
+    await this.end(token)
+    throw orderSessionEnded()
+  }
+
+  /**
    * The session's token is unique in the database, and so is the mark that it was made: the two are written together,
    * and if either exists, the order has had its session.
    */
-  async #makeOnce(details: SessionDetails, { orderId }: OrderGrant, token: string): Promise<WalletSession> {
+  async #findOrMake(details: SessionDetails, orderId: string, token: string): Promise<WalletSession> {
     const existing = await this.find(token)
     if (existing !== undefined) return existing
-    const mark = `order-session:${orderId}`
+    const { made: mark } = marksOf(orderId)
     if (await this.#marks.has(mark)) return await this.#findMarked(token)
     await this.#marks.sweep()
+    if (!this.#inDatabase) await this.#orderTokens.keep(orderId, token)
     let made: WalletSession | undefined
     try {
       return await this.#inTransaction(async () => {
         made = await this.#make(details, token)
-        await this.#marks.insert(mark, new Date(Date.now() + madeMs))
+        await this.#marks.insert(mark, new Date(Date.now() + markedMs))
         return made
       })
     } catch (cause) {
@@ -116,6 +175,19 @@ export class WalletSessions {
     return found
   }
 
+  /** The tokens that an order's session can have. From where the sessions are, so that the two are lost only together. */
+  async #tokensOfOrder(orderId: string, userId: string): Promise<string[]> {
+    if (!this.#inDatabase) return await this.#orderTokens.find(orderId)
+    const rows = await this.#context.adapter.findMany<AuthSession>({
+      model: 'session',
+      where: [
+        { field: 'userId', value: userId },
+        { field: 'walletOrderId', value: orderId },
+      ],
+    })
+    return rows.map(({ token }) => token)
+  }
+
   async #make({ userId, identity, request, order }: SessionDetails, token: string): Promise<WalletSession> {
     const session: WalletSession | null = await this.#context.internalAdapter.createSession(
       userId,
@@ -128,6 +200,7 @@ export class WalletSessions {
         walletPublicKeyHex: identity.publicKeyHex,
         walletAddress: identity.address,
         walletOrderId: order?.orderId ?? null,
+        walletComputerId: order?.computerId ?? null,
       },
       true,
       { deferSecondaryStorageWrites: this.#inDatabase },
@@ -150,7 +223,7 @@ export class WalletSessions {
 
 /** A session as the domain sees it. The wallet's fields are empty if it was made without a wallet. */
 export function sessionOf(session: WalletSession): Session {
-  const { id, userId, createdAt, expiresAt, ipAddress, userAgent, walletOrderId } = session
+  const { id, userId, createdAt, expiresAt, ipAddress, userAgent, walletOrderId, walletComputerId } = session
   return {
     id,
     userId,
@@ -162,6 +235,7 @@ export function sessionOf(session: WalletSession): Session {
     ...(walletOrderId ? { orderId: walletOrderId } : {}),
     ip: ipAddress ?? '',
     userAgent: userAgent ?? '',
+    ...(walletComputerId ? { computerId: walletComputerId } : {}),
   }
 }
 

@@ -22,15 +22,19 @@ export interface WalletOptions
 export interface WalletSettings extends Omit<Settings, 'appName'> {
   readonly appName: string | undefined
   readonly prover: Prover
+  /** Ids of the configured wallet adapters. Accounts of these providers are wallets. */
+  readonly adapterIds: ReadonlySet<string>
 }
 
 /** Checks a plugin's options when it is created. Throws a `TypeError` of one line if one does not fit. */
 export function walletSettings(options: CountersignOptions): WalletSettings {
   const settings = resolveSettings(options)
+  const adapters = walletAdapters(settings.adapters)
   return {
     ...settings,
     appName: options.appName,
-    prover: new Prover(walletAdapters(settings.adapters), chooseVerifier(settings.verifier)),
+    prover: new Prover(adapters, chooseVerifier(settings.verifier)),
+    adapterIds: new Set(adapters.map(({ id }) => id)),
   }
 }
 

@@ -23,6 +23,7 @@ import { rateLimit } from './rate-limit.ts'
 import { originsOf, requestOf } from './request.ts'
 import { walletSchema } from './schema.ts'
 import { appNameOf, type WalletOptions, type WalletSettings, walletSettings } from './settings.ts'
+import { takenBackHooks } from './taken-back.ts'
 
 /** Options of {@link walletSignIn}. */
 export interface WalletSignInOptions
@@ -61,6 +62,7 @@ export function walletSignIn(options: WalletSignInOptions = {}) {
     id: 'wallet-sign-in' as const,
     schema: walletSchema(settings),
     $ERROR_CODES: errorCodes,
+    hooks: { after: takenBackHooks },
     options,
     rateLimit: [rateLimit('sign-in', (path) => path.startsWith(`${endpointPrefix}/`))],
     endpoints: {

@@ -1,4 +1,5 @@
 import { type Call, run } from './call.ts'
+import { ComputerKey } from './computer-key.ts'
 import { connectServices, type Services } from './connect.ts'
 import { given } from './given.ts'
 import { defaultHeartbeatTimeoutMs } from './order-watch.ts'
@@ -26,6 +27,11 @@ export interface CountersignClientOptions extends Omit<SignInOptions, 'signal'>,
    * a heartbeat every 15,000.
    */
   readonly heartbeatTimeoutMs?: number | undefined
+  /**
+   * Whether orders are started with a key of this computer, which the client makes and keeps in the browser's IndexedDB: the
+   * phone's user can then let the computer be remembered, so that its next orders need no return code. Default true.
+   */
+  readonly knownComputer?: boolean | undefined
 }
 
 /** Options of {@link CountersignClient.prepareSignIn}. */
@@ -51,7 +57,7 @@ export interface CountersignClient extends OrderCalls, SessionCalls {
 
 /** Makes a client. Throws a `TypeError` if `baseUrl` is not an http or https address. */
 export function createCountersignClient(options: CountersignClientOptions = {}): CountersignClient {
-  const { baseUrl = '', autoPersistToken = true } = options
+  const { baseUrl = '', autoPersistToken = true, knownComputer = true } = options
   const { timeoutMs = defaultTimeoutMs, heartbeatTimeoutMs = defaultHeartbeatTimeoutMs } = options
   requireHttp(baseUrl)
   const fetch = (): typeof globalThis.fetch => options.fetch ?? globalThis.fetch
@@ -73,6 +79,7 @@ export function createCountersignClient(options: CountersignClientOptions = {}):
     ...sessionCalls(services.session, tokens, timeoutMs),
     ...orderCalls({
       service: services.order,
+      computer: knownComputer ? new ComputerKey(baseUrl) : undefined,
       tokens,
       autoPersistToken,
       proofDefaults,

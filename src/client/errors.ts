@@ -32,6 +32,8 @@ export type ClientErrorCode =
 export interface ClientErrorOptions {
   /** Time after which a retry can succeed, in milliseconds, if the service stated one. */
   readonly retryAfterMs?: number | undefined
+  /** Number of further codes that can be tried after a wrong one, if the service stated it. REST's errors do not. */
+  readonly triesLeft?: number | undefined
   /** The error underneath: the wallet's, the network's or the protocol's. */
   readonly cause?: unknown
 }
@@ -41,11 +43,13 @@ export class CountersignClientError extends Error {
   override readonly name = 'CountersignClientError'
   readonly code: ClientErrorCode
   readonly retryAfterMs: number | undefined
+  readonly triesLeft: number | undefined
 
-  constructor(code: ClientErrorCode, message: string, { retryAfterMs, cause }: ClientErrorOptions = {}) {
-    super(message, cause === undefined ? undefined : { cause })
+  constructor(code: ClientErrorCode, message: string, options: ClientErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.code = code
-    this.retryAfterMs = retryAfterMs
+    this.retryAfterMs = options.retryAfterMs
+    this.triesLeft = options.triesLeft
   }
 }
 

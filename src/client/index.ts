@@ -17,15 +17,19 @@ export {
   type FinalizeOrderOptions,
   newClaimKey,
   type OrderCalls,
+  type StartOrderCallOptions,
 } from './orders.ts'
 export { type Fetcher, type RestOptions, type SignInWithWalletOptions, signInWithWallet } from './rest.ts'
 export type { SessionCalls } from './sessions.ts'
 export type { SignInOptions } from './sign-in.ts'
 export { clearStoredToken, readStoredToken, type TokenStorage, type TokenStoreOptions } from './token-store.ts'
 export type {
+  ApprovedOrder,
   ClaimedOrder,
   DesktopOrder,
   FinalizedOrder,
+  HandOver,
+  KnownComputer,
   NonceChallenge,
   OrderChallenge,
   OrderEvent,
@@ -35,10 +39,12 @@ export type {
   OrderStatus,
   PhoneOrder,
   ProofArtifact,
+  RejectedOrder,
   Session,
   SignInResult,
   StartedOrder,
   StartOrderOptions,
+  StartOrderRequester,
 } from './types.ts'
 export {
   type NimiqHub,

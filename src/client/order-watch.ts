@@ -85,8 +85,8 @@ export async function* watchOrder(
 }
 
 function toEvent(message: WatchOrderResponse): OrderEvent {
-  const { sequence, status, kind, at, redirectTo } = plain<OrderEvent>(message)
-  return { sequence, status, kind, at, ...(redirectTo === undefined ? {} : { redirectTo }) }
+  const { sequence, status, kind, at, redirectTo, returnCodeRequired } = plain<OrderEvent>(message)
+  return { sequence, status, kind, at, returnCodeRequired, ...(redirectTo === undefined ? {} : { redirectTo }) }
 }
 
 /** The connection of one stream. Ends it when the caller aborts, when it is silent for too long, and when the page wakes up. */

@@ -16,6 +16,7 @@ export type RestCall = <T>(path: string, init?: RestCallInit) => Promise<T>
 
 interface CallOptions {
   readonly signal?: AbortSignal
+  readonly headers?: Record<string, string>
 }
 
 /**
@@ -25,8 +26,8 @@ interface CallOptions {
 export function restOrders(call: RestCall): Omit<Services['order'], 'watchOrder'> {
   const post =
     (path: string) =>
-    (body: object, { signal }: CallOptions = {}): Promise<unknown> =>
-      call(path, { body, signal })
+    (body: object, { signal, headers }: CallOptions = {}): Promise<unknown> =>
+      call(path, { body, signal, headers })
   const service = {
     startOrder: post(orderPaths.start),
     claimOrder: post(orderPaths.claim),
@@ -36,6 +37,8 @@ export function restOrders(call: RestCall): Omit<Services['order'], 'watchOrder'
     rejectOrder: post(orderPaths.reject),
     cancelOrder: post(orderPaths.cancel),
     finalizeOrder: post(orderPaths.finalize),
+    handOverOrder: post(orderPaths.handOver),
+    redeemHandOver: post(orderPaths.redeem),
   }
   // REST's JSON has the fields of the messages, but numbers and words for some of their types. The order calls accept both.
   return service as unknown as Omit<Services['order'], 'watchOrder'>

@@ -3,9 +3,9 @@ import type { Services } from './connect.ts'
 import { CountersignClientError } from './errors.ts'
 import { plain } from './plain.ts'
 import type { TokenStore } from './token-store.ts'
-import type { Session } from './types.ts'
+import type { KnownComputer, Session } from './types.ts'
 
-/** Calls for the signed-in user's sessions. */
+/** Calls for the signed-in user's sessions and known computers. */
 export interface SessionCalls {
   /**
    * The caller's session, or `undefined` if nobody is signed in. Rejects if neither is certain, because the service is
@@ -23,9 +23,16 @@ export interface SessionCalls {
   revokeSession(sessionId: string, options?: CallOptions): Promise<void>
   /** Ends all of the user's sessions but this one. Resolves with the number of sessions that it ended. */
   revokeOtherSessions(options?: CallOptions): Promise<number>
+  /** The user's known computers, whose orders need no return code, newest first. */
+  listKnownComputers(options?: CallOptions): Promise<readonly KnownComputer[]>
+  /**
+   * Forgets one of the user's known computers: its next order needs a return code again. Its sessions go on. Rejects with
+   * COMPUTER_NOT_FOUND if the user has none with this identifier.
+   */
+  forgetKnownComputer(id: string, options?: CallOptions): Promise<void>
 }
 
-/** Calls for sessions over the generated client. */
+/** Calls for sessions and known computers over the generated client. */
 export function sessionCalls(service: Services['session'], tokens: TokenStore, timeoutMs: number): SessionCalls {
   const authorised = async <T>(call: Call<T>, { signal }: CallOptions = {}): Promise<T> => {
     const sent = tokens.read()
@@ -64,6 +71,13 @@ export function sessionCalls(service: Services['session'], tokens: TokenStore, t
     },
     async revokeOtherSessions(options) {
       return (await authorised((call) => service.revokeOtherSessions({}, call), options)).revokedCount
+    },
+    async listKnownComputers(options) {
+      const { computers } = await authorised((call) => service.listKnownComputers({}, call), options)
+      return computers.map((computer) => plain<KnownComputer>(computer))
+    },
+    async forgetKnownComputer(id, options) {
+      await authorised((call) => service.forgetKnownComputer({ id }, call), options)
     },
   }
 }

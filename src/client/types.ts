@@ -73,6 +73,29 @@ export interface StartOrderOptions {
   readonly displaySummary?: string
   /** Hash of the content to be signed; the wallet signs it as part of the text. */
   readonly payloadHash?: string
+  /**
+   * Content to be signed, kind sign only: I-JSON text (RFC 7493) of at most 8 KiB, which the phone's user reads as a table. The
+   * service computes the hash of its canonical form (RFC 8785). Not together with {@link payloadHash}.
+   */
+  readonly payload?: string
+  /** Public key of the only wallet that can approve, hex, kind sign only. Needs {@link adapterId}. */
+  readonly expectedPublicKeyHex?: string
+  /** Address of the only wallet that can approve, kind sign only. Needs {@link adapterId}. */
+  readonly expectedAddress?: string
+  /** Public key of this computer: see `computerKey` of the client, which adds it by itself. */
+  readonly computerKey?: string
+  /** For backends with a start key: the desktop that the order is for. */
+  readonly requester?: StartOrderRequester
+}
+
+/** The desktop that a backend starts an order for. */
+export interface StartOrderRequester {
+  /** Origin of the page that shows the order. It must be trusted. */
+  readonly origin: string
+  /** IP address. Default: unknown. */
+  readonly ip?: string
+  /** User agent. Default: unknown. */
+  readonly userAgent?: string
 }
 
 /** An order's identifier with the desktop's token. */
@@ -91,7 +114,10 @@ export interface StartedOrder extends DesktopOrder {
   readonly kind: OrderKind
   readonly status: OrderStatus
   readonly expiresAt: number
-  /** Digits that the desktop shows: two to compare, or six that the phone's user has to enter. */
+  /**
+   * Digits that the desktop shows: two to compare, or six that the phone's user has to enter. Empty if the service uses return
+   * codes.
+   */
   readonly confirmationCode: string
 }
 
@@ -105,6 +131,8 @@ export interface OrderEvent {
   readonly at: number
   /** Path to go to after finalizing; only once the order is approved. */
   readonly redirectTo?: string
+  /** Whether finalizing takes the return code that the phone shows. False in all events but `approved`. */
+  readonly returnCodeRequired: boolean
 }
 
 /** An order's identifier and status. */
@@ -112,6 +140,27 @@ export interface OrderState {
   readonly ok: boolean
   readonly orderId: string
   readonly status: OrderStatus
+}
+
+/** An approved order. */
+export interface ApprovedOrder extends OrderState {
+  /** Six digits for the user to type on the computer, if finalizing takes them. Secret, for the phone's user only. */
+  readonly returnCode?: string
+}
+
+/** A rejected order, or a finalized one that was taken back. */
+export interface RejectedOrder extends OrderState {
+  /** Whether the order's session was still live. Only for a login order that was taken back; its status stays finalized. */
+  readonly sessionEnded?: boolean
+}
+
+/** A ticket that continues an order in another browser. */
+export interface HandOver {
+  /** Secret, good for one use. */
+  readonly ticket: string
+  /** Address to open in the other browser. It contains the ticket. */
+  readonly handoverUrl: string
+  readonly expiresAt: number
 }
 
 /** An order's identifier with the phone's token. */
@@ -143,20 +192,48 @@ export interface OrderChallenge {
   readonly displayTitle?: string
   readonly displaySummary?: string
   readonly payloadHash?: string
-  /** Digits to compare with those on the desktop; absent if the user has to enter them. */
+  /** Canonical form of what a sign order is about, if the desktop passed it. */
+  readonly payload?: string
+  /** Public key of the only wallet that can approve, if the desktop named one. */
+  readonly expectedPublicKeyHex?: string
+  /** Address of the only wallet that can approve, if the desktop named one. */
+  readonly expectedAddress?: string
+  /** Digits to compare with those on the desktop; absent if the user has to enter them, and with return codes. */
   readonly confirmationCode?: string
   /** Whether the user has to enter the desktop's digits to approve. */
   readonly confirmationCodeRequired: boolean
+  /** Whether the user can let the computer be remembered. */
+  readonly canRememberComputer: boolean
+  /** While the order is approved: six digits for the user to type on the computer, if finalizing takes them. Secret. */
+  readonly returnCode?: string
   readonly requester: OrderRequester
 }
 
-/** The desktop that started an order, as the server saw it. */
+/** The desktop that started an order, as the server saw it; or as a backend described it ({@link startedWithKey}). */
 export interface OrderRequester {
   readonly origin: string
   /** IP address; empty if unknown. */
   readonly ip: string
   /** User agent; empty if unknown. */
   readonly userAgent: string
+  /** Whether the desktop and this phone share a network; absent if the server cannot tell. */
+  readonly sameNetwork?: boolean
+  /** Whether the application's backend started the order. Otherwise its texts are what the desktop says of itself. */
+  readonly startedWithKey: boolean
+}
+
+/** A computer whose orders need no return code. */
+export interface KnownComputer {
+  /** Identifier. Not secret. */
+  readonly id: string
+  readonly createdAt: number
+  readonly lastUsedAt: number
+  /** IP address at its last order; empty if unknown. */
+  readonly ip: string
+  /** User agent at its last order; empty if unknown. */
+  readonly userAgent: string
+  /** Whether the caller's own session came from it. */
+  readonly current: boolean
 }
 
 /** A wallet's signature with everything that is needed to verify it offline. */
@@ -167,6 +244,8 @@ export interface ProofArtifact {
   /** Exact text that was signed. */
   readonly message: string
   readonly payloadHash?: string
+  /** Canonical form (RFC 8785) of what the order was about, if the desktop passed it. */
+  readonly payload?: string
   readonly adapterId: string
 }
 

@@ -66,7 +66,7 @@ export const flag: Kind<boolean> = {
 /** One of a few words. */
 export function choice<Choice extends string>(...choices: readonly Choice[]): Kind<Choice> {
   return {
-    expected: choices.join(' or '),
+    expected: `${choices.slice(0, -1).join(', ')} or ${choices.at(-1)}`,
     check: (value, refuse) => choices.find((one) => one === value) ?? refuse(value),
     choices,
   }
@@ -133,6 +133,27 @@ export function secrets(minLength: number): Kind<string | readonly string[], rea
     read: readList,
   }
 }
+
+/** A list of keys for `Authorization: Bearer`, each of a minimum length. A refusal never repeats them. */
+export function bearerKeys(minLength: number): Kind<readonly string[]> {
+  const fits = (entry: unknown): boolean =>
+    typeof entry === 'string' && entry.length >= minLength && /^[!-+\--~]+$/.test(entry)
+  return {
+    expected: `keys of ${minLength} characters or more, without spaces or commas, such as the output of: openssl rand -base64 32`,
+    check: (value, refuse) => (Array.isArray(value) && value.length > 0 && value.every(fits) ? value : refuse()),
+    read: readList,
+  }
+}
+
+/** The address of an image that a page shows: https, or a path on the page's own origin. */
+export const imageAddress: Kind<string> = textThat(
+  (value) =>
+    /^(https:\/\/[^\s"'<>;,\\]+|\/(?!\/)[^\s"'<>;,\\]*)$/.test(value) && URL.canParse(value, 'https://a.example'),
+  'an https address, or a path that begins with one slash, without spaces, quotes, commas or semicolons',
+)
+
+/** A colour in CSS's hexadecimal form. */
+export const colour: Kind<string> = text(/^#([0-9a-f]{3}|[0-9a-f]{6})$/i, 'a colour such as #1f6feb')
 
 /** A list whose entries are checked where they are used. */
 export function list<Entry>(expected: string): Kind<readonly Entry[]> {

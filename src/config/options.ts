@@ -6,13 +6,16 @@ import { defaultKeyPrefix, keyPrefixForm, keyPrefixPattern } from '../store/key-
 import type { Store } from '../store/store.ts'
 import type { WalletAdapter } from '../wallet/wallet.ts'
 import {
+  bearerKeys,
   choice,
   claimUrlTemplate,
+  colour,
   count,
   file,
   flag,
   hook,
   httpOrigin,
+  imageAddress,
   type Kind,
   line,
   list,
@@ -162,10 +165,40 @@ export interface CountersignOptions {
    */
   trustProxy?: boolean | number
   /**
-   * Use of an order's confirmation code. compare: computer and phone show it, and the user compares. required: only the
-   * computer shows it, and the user enters it on the phone. Default compare. Variable: COUNTERSIGN_CONFIRMATION_CODE.
+   * Use of an order's code. compare: computer and phone show it, and the user compares. required: only the computer shows it, and
+   * the user enters it on the phone. return: the phone shows it once it has approved, and the user enters it on the computer, which
+   * hinders relayed orders; see docs/cross-device-security.md. Default compare. Variable: COUNTERSIGN_CONFIRMATION_CODE.
    */
-  confirmationCode?: 'compare' | 'required'
+  confirmationCode?: 'compare' | 'required' | 'return'
+  /**
+   * Whether a computer whose user let it be remembered needs no return code for 90 days. Default true. Variable:
+   * COUNTERSIGN_KNOWN_COMPUTERS (on, off).
+   */
+  knownComputers?: boolean
+  /**
+   * Whether the networks of computer and phone are compared. show: the phone's user is told whether they are the same. enforce:
+   * phones are refused unless they are, which locks out phones on mobile data. off: they are not compared. Default show. Variable:
+   * COUNTERSIGN_PROXIMITY.
+   */
+  proximity?: 'show' | 'off' | 'enforce'
+  /**
+   * Keys of the application's backends, each 32 characters or more, from a secure random source. If set, only calls with one
+   * of them as `Authorization: Bearer` start orders. Default: none; pages start orders themselves. Variable:
+   * COUNTERSIGN_ORDER_START_KEYS (comma-separated).
+   */
+  orderStartKeys?: readonly string[]
+  /**
+   * Address of the operator's logo for the approval page: an https address, or a path on the service's own origin. Default:
+   * none. Variable: COUNTERSIGN_LOGO_URL.
+   */
+  logoUrl?: string
+  /** Colour of buttons and accents on the approval page, such as #1f6feb. Default: Countersign's. Variable: COUNTERSIGN_ACCENT_COLOR. */
+  accentColor?: string
+  /**
+   * JSON file with texts of the approval page in further languages, or in place of the English and German ones; see
+   * docs/texts.md. Default: none. Variable: COUNTERSIGN_TEXTS_FILE.
+   */
+  textsFile?: string
   /** Limit on the calls of each client address. Default true. Variable: COUNTERSIGN_RATE_LIMIT (on, off). */
   rateLimit?: boolean
   /**
@@ -434,10 +467,51 @@ const table = {
   },
   confirmationCode: {
     variable: 'COUNTERSIGN_CONFIRMATION_CODE',
-    kind: choice('compare', 'required'),
+    kind: choice('compare', 'required', 'return'),
     default: 'compare',
     about:
-      '`compare`: computer and phone show the code, the user compares; `required`: only the computer shows it, the user enters it on the phone',
+      '`compare`: computer and phone show the code, the user compares; `required`: only the computer shows it, the user enters it on the phone; `return`: the phone shows it after the approval, the user enters it on the computer, against relayed orders',
+  },
+  knownComputers: {
+    variable: 'COUNTERSIGN_KNOWN_COMPUTERS',
+    kind: flag,
+    default: true,
+    about: 'whether a computer that its user let be remembered needs no return code for 90 days',
+  },
+  proximity: {
+    variable: 'COUNTERSIGN_PROXIMITY',
+    kind: choice('show', 'off', 'enforce'),
+    default: 'show',
+    about:
+      '`show`: the phone says whether it is on the network of the computer; `enforce`: it must be, which locks out phones on mobile data; `off`: networks are not compared',
+  },
+  orderStartKeys: {
+    variable: 'COUNTERSIGN_ORDER_START_KEYS',
+    kind: bearerKeys(32),
+    default: undefined,
+    defaultText: 'none',
+    about: 'keys with which only the application’s backend starts orders, comma-separated; unset, pages start them',
+  },
+  logoUrl: {
+    variable: 'COUNTERSIGN_LOGO_URL',
+    kind: imageAddress,
+    default: undefined,
+    defaultText: 'none',
+    about: 'logo on the approval page: an https address or a path on this service’s origin',
+  },
+  accentColor: {
+    variable: 'COUNTERSIGN_ACCENT_COLOR',
+    kind: colour,
+    default: undefined,
+    defaultText: 'Countersign’s own',
+    about: 'colour of buttons and accents on the approval page, such as `#1f6feb`',
+  },
+  textsFile: {
+    variable: 'COUNTERSIGN_TEXTS_FILE',
+    kind: file,
+    default: undefined,
+    defaultText: 'none',
+    about: 'JSON file with texts of the approval page in further languages ([texts.md](docs/texts.md))',
   },
   rateLimit: {
     variable: 'COUNTERSIGN_RATE_LIMIT',
@@ -541,7 +615,17 @@ const table = {
   sessionHost: {
     variable: undefined,
     kind: objectWith<Host>(
-      ['resolveUser', 'createSession', 'currentSession', 'signOut', 'listSessions', 'revokeSession', 'introspect'],
+      [
+        'resolveUser',
+        'createSession',
+        'orderSessionId',
+        'endOrderSession',
+        'currentSession',
+        'signOut',
+        'listSessions',
+        'revokeSession',
+        'introspect',
+      ],
       'a host with all methods of the type Host, such as betterAuthHost(auth)',
     ),
     default: undefined,

@@ -4,7 +4,7 @@ import type { CurrentSession, HostUser, IssuedSession, Session } from './host.ts
 // What the application answers is copied field by field, and each field is read once: an object can have getters or be a Proxy,
 // and must not be one thing when it is checked and another when it is used.
 
-/** Longest identifier of a user, a session or an order, in characters. */
+/** Longest identifier of a user, a session, an order or a computer, in characters. */
 const maxIdLength = 200
 
 /** Longest text of any other kind, in characters. No header that a client sends is longer. */
@@ -87,10 +87,12 @@ const session = object<Session>({
   orderId: optional(id),
   ip: anyText,
   userAgent: anyText,
+  computerId: optional(id),
 })
 
 /** How to read what each method of a host answers. */
 export const answers = {
+  id,
   user: object<HostUser>({ id }),
   issuedSession: object<IssuedSession>({ token, session, cookies }),
   currentSession: object<CurrentSession>({ session, cookies }),

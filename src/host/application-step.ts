@@ -1,12 +1,5 @@
 import { CountersignError, hostUnavailable, reasons } from '../errors.ts'
-import { TimeLimit } from '../timing/time-limit.ts'
-
-/** Longest time in ms for one step of the application. It is ended up to {@link checkMs} later. */
-const stepMs = 5_000
-const checkMs = 250
-
-/** The time of all steps. */
-const steps = new TimeLimit(stepMs, checkMs)
+import { applicationStepMs, applicationSteps } from '../timing/time-limit.ts'
 
 /** Reads an answer of the application and makes what the service goes on with. Throws a `TypeError` if it is unusable. */
 export type Read<Result> = (what: string, answer: unknown) => Result
@@ -20,9 +13,9 @@ export type Read<Result> = (what: string, answer: unknown) => Result
  */
 export async function askApplication<Result>(what: string, ask: () => unknown, read: Read<Result>): Promise<Result> {
   try {
-    const answer = await steps.within(
+    const answer = await applicationSteps.within(
       begin(ask),
-      () => new Error(`${what} did not answer within ${stepMs / 1000} seconds`),
+      () => new Error(`${what} did not answer within ${applicationStepMs / 1000} seconds`),
     )
     return read(what, answer)
   } catch (thrown) {

@@ -16,6 +16,10 @@ export function guardedHost(host: Host): Host {
         () => host.createSession(user, identity, request, order),
         answers.issuedSession,
       ),
+    orderSessionId: (order) =>
+      askApplication('sessionHost.orderSessionId()', () => host.orderSessionId(order), answers.id),
+    endOrderSession: (session) =>
+      askApplication('sessionHost.endOrderSession()', () => host.endOrderSession(session), answers.yesOrNo),
     currentSession: (request) =>
       askApplication('sessionHost.currentSession()', () => host.currentSession(request), answers.currentSession),
     signOut: (request) => askApplication('sessionHost.signOut()', () => host.signOut(request), answers.cookies),

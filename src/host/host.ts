@@ -17,6 +17,8 @@ export interface Session {
   readonly ip: string
   /** User agent of the client that signed in. Empty if it sent none. */
   readonly userAgent: string
+  /** Id of the known computer that finalized its order, if one did. Not told to users. */
+  readonly computerId?: string
 }
 
 /** A new session and what the caller needs to use it. */
@@ -47,6 +49,16 @@ export interface OrderGrant {
    * 32 secret bytes that are the same at each attempt to finalize this order. The session's token is derived from them.
    */
   readonly seed: Uint8Array
+  /** Id of the known computer that finalizes the order, if it is one. The session keeps it. */
+  readonly computerId?: string | undefined
+}
+
+/** The session of a login order, which may not be made yet. */
+export interface OrderSession {
+  readonly orderId: string
+  readonly userId: string
+  /** What {@link Host.orderSessionId} returned. */
+  readonly sessionId: string
 }
 
 /**
@@ -78,6 +90,22 @@ export interface Host {
     request: RequestContext,
     order?: OrderGrant,
   ): Promise<IssuedSession>
+
+  /**
+   * The name under which {@link endOrderSession} is told of the session that {@link createSession} makes for an order: 1 to 200
+   * characters, the same at each call with the same seed, on any instance. It is asked for before the session is made, and kept
+   * with the order, so it must not be secret. A host that finds sessions by their order returns the order's id.
+   */
+  orderSessionId(order: OrderGrant): string | Promise<string>
+
+  /**
+   * Ends the session of an order that is taken back, whether it exists yet or not: for the next ten minutes, longer than any
+   * retry of a finalize, {@link createSession} rejects for the order with ORDER_FINALIZED, on any instance, also if it had begun
+   * before. A call of {@link currentSession} in flight must not bring the session back either. Resolves with true if the
+   * session was live; with false if it was never made, has expired, or was ended in another way before. A repeated call within
+   * ten minutes resolves with the same. Ends no other session of the user.
+   */
+  endOrderSession(session: OrderSession): Promise<boolean>
 
   /**
    * The session of the request's bearer token or, without one, of its cookie. Extended if due. Rejects with

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { parseRecord, type StoredRecord } from '../record.ts'
-import type { Store, VersionedValue } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
 import { hashToken, type Keyring, newToken, tokenMatches } from '../token.ts'
 import type { Session } from './host.ts'
 import { orderSessionEnded } from './refusals.ts'
@@ -16,9 +16,21 @@ export interface SessionSettings {
   readonly absoluteTtlSeconds: number
 }
 
-/** What is stored: the session and the hash of its token, or, for a while, a mark that it has ended. */
-type SessionRecord = StoredRecord &
-  ({ readonly session: Session; readonly tokenHash: string } | { readonly ended: true })
+/** A session as it is stored while it lives. */
+interface LiveRecord extends StoredRecord {
+  readonly session: Session
+  readonly tokenHash: string
+}
+
+/** What takes the place of a session that has ended, for a while. */
+interface EndedRecord extends StoredRecord {
+  readonly ended: true
+  /** There if the session's order was taken back: whether the session was live then. */
+  readonly wasLive?: boolean
+}
+
+/** What is stored: the session and the hash of its token, or a mark that it has ended. */
+type SessionRecord = LiveRecord | EndedRecord
 
 /** Newest version of {@link SessionRecord} that this release reads, and the one that it writes. */
 const sessionVersion = 1
@@ -35,8 +47,8 @@ const endedMs = 10 * 60_000
 /** Most live sessions of a user. One more ends the one that expires soonest. */
 const maxSessionsPerUser = 100
 
-/** What takes the place of a session that has ended. */
-const endedMark = JSON.stringify({ v: sessionVersion, ended: true } satisfies SessionRecord)
+/** The mark of a session that has ended in any way but by taking back its order. */
+const endedMark = JSON.stringify({ v: sessionVersion, ended: true } satisfies EndedRecord)
 
 /**
  * Sessions kept in a store.
@@ -152,6 +164,34 @@ export class Sessions {
     }
   }
 
+  /**
+   * Ends the session of an order that is taken back, or keeps it from being made. Resolves with true if it was live. A mark
+   * remembers the answer, so that a repeated call within ten minutes resolves with the same.
+   */
+  async takeBack(userId: string, id: string): Promise<boolean> {
+    for (;;) {
+      const stored = await this.#store.get(keyOf(id))
+      const record = stored === undefined ? undefined : readSession(stored.value)
+      if (record !== undefined && 'ended' in record && record.wasLive !== undefined) {
+        // An earlier call may have failed between the two steps.
+        await this.#store.removeMember(indexOf(userId), id)
+        return record.wasLive
+      }
+      // A mark that is there for another reason is replaced too: it could end before a request that is in flight now.
+      const wasLive = record !== undefined && this.#isLive(record)
+      const mark = JSON.stringify({ v: sessionVersion, ended: true, wasLive } satisfies EndedRecord)
+      const life = { ttlMs: endedMs }
+      const taken =
+        stored === undefined
+          ? await this.#store.create(keyOf(id), mark, life)
+          : await this.#store.compareAndSet(keyOf(id), stored.version, mark, life)
+      // Otherwise the session was made, extended or ended in the meantime.
+      if (!taken) continue
+      await this.#store.removeMember(indexOf(userId), id)
+      return wasLive
+    }
+  }
+
   /** Ends a session that the list names. */
   async #endListed(userId: string, id: string): Promise<void> {
     await this.#keepAway(id)
@@ -190,11 +230,15 @@ export class Sessions {
   }
 
   async #read(id: string): Promise<{ session: Session; tokenHash: string; version: number } | undefined> {
-    const stored: VersionedValue | undefined = await this.#store.get(keyOf(id))
+    const stored = await this.#store.get(keyOf(id))
     if (stored === undefined) return undefined
-    const record = parseRecord<SessionRecord>('session', stored.value, sessionVersion)
-    if ('ended' in record || !(this.#store.now() < record.session.expiresAt)) return undefined
+    const record = readSession(stored.value)
+    if (!this.#isLive(record)) return undefined
     return { session: record.session, tokenHash: record.tokenHash, version: stored.version }
+  }
+
+  #isLive(record: SessionRecord): record is LiveRecord {
+    return !('ended' in record) && this.#store.now() < record.session.expiresAt
   }
 
   /** The token's text before the dot, if this server signed it. */
@@ -205,7 +249,12 @@ export class Sessions {
   }
 }
 
-function sessionIdOf(secretPart: string): string {
+function readSession(text: string): SessionRecord {
+  return parseRecord<SessionRecord>('session', text, sessionVersion)
+}
+
+/** The id of the session whose token has this text before the dot. */
+export function sessionIdOf(secretPart: string): string {
   // Not the hash that tokens are compared with: an id is public, and reveals nothing about that hash.
   return hash('sha256', `session id\n${secretPart}`, 'base64url').slice(0, 22)
 }

@@ -5,10 +5,10 @@ import { bearerToken, headerOf, type RequestContext } from '../request.ts'
 import type { Store } from '../store/store.ts'
 import { tokenFromBytes } from '../token.ts'
 import type { ProvenIdentity } from '../wallet/proof.ts'
-import type { CurrentSession, Host, HostUser, IssuedSession, OrderGrant, Session } from './host.ts'
+import type { CurrentSession, Host, HostUser, IssuedSession, OrderGrant, OrderSession, Session } from './host.ts'
 import { sessionInvalid, sessionRequired } from './refusals.ts'
 import { askResolveLogin, type ResolveLogin } from './resolve-login.ts'
-import type { Sessions } from './sessions.ts'
+import { type Sessions, sessionIdOf } from './sessions.ts'
 
 export type { ResolveLogin } from './resolve-login.ts'
 
@@ -82,10 +82,19 @@ export class StandaloneHost implements Host {
         ...(order === undefined ? {} : { orderId: order.orderId }),
         ip: request.ip ?? '',
         userAgent: request.userAgent,
+        ...(order?.computerId === undefined ? {} : { computerId: order.computerId }),
       },
-      order === undefined ? undefined : tokenFromBytes('session', order.seed),
+      order === undefined ? undefined : secretPartFor(order),
     )
     return { token, session, cookies: [this.#cookie(token, session.expiresAt)] }
+  }
+
+  orderSessionId(order: OrderGrant): string {
+    return sessionIdOf(secretPartFor(order))
+  }
+
+  async endOrderSession({ userId, sessionId }: OrderSession): Promise<boolean> {
+    return await this.#sessions.takeBack(userId, sessionId)
   }
 
   async currentSession(request: RequestContext): Promise<CurrentSession> {
@@ -183,6 +192,11 @@ export class StandaloneHost implements Host {
       maxAge: Math.max(0, Math.floor((expiresAt - this.#store.now()) / 1000)),
     })
   }
+}
+
+/** The text before the dot in the token of an order's session: the same at each attempt to finalize the order. */
+function secretPartFor({ seed }: OrderGrant): string {
+  return tokenFromBytes('session', seed)
 }
 
 /** An identity determines its user's id, so that two first sign-ins at once cannot make two users. */

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { extname } from 'node:path'
-import { pageHeaders } from './page-headers.ts'
+import { gzipSync } from 'node:zlib'
+import { pageHeaders, pageHeadersWith } from './page-headers.ts'
 
 /** Text of a page if the pages have not been built. */
 export const notBuilt = 'The pages of this service are not built. Run: npm run build, then start it again.\n'
@@ -37,6 +38,12 @@ export interface PageValues {
   readonly basePath: string
   /** Path of the assets, without a slash at the end. */
   readonly assetsPath: string
+  /** Address of the operator's logo. Default: none. */
+  readonly logoUrl?: string | undefined
+  /** The operator's accent colour, such as #1f6feb. Default: the page's own. */
+  readonly accentColor?: string | undefined
+  /** The operator's texts as `readPageTexts` returns them. Default: none. */
+  readonly texts?: string | undefined
 }
 
 /** The built pages. */
@@ -65,7 +72,7 @@ export function readPageFiles(folders: readonly URL[] = buildFolders): PageFiles
   return {
     page(name, values) {
       const html = files.get(name)?.toString('utf8')
-      return html === undefined ? undefined : servedPage(fillIn(html, values))
+      return html === undefined ? undefined : servedPage(fillIn(html, values), values.logoUrl)
     },
     assets,
   }
@@ -84,7 +91,12 @@ function readFolder(folders: readonly URL[]): ReadonlyMap<string, Buffer> | unde
 }
 
 function fillIn(html: string, values: PageValues): string {
-  const byName: Readonly<Record<string, string>> = { ...values }
+  const byName: Readonly<Record<string, string | undefined>> = {
+    ...values,
+    logoUrl: values.logoUrl ?? '',
+    accentColor: values.accentColor ?? '',
+    texts: values.texts ?? '',
+  }
   return html.replace(/\{\{(\w+)\}\}/g, (placeholder, name: string) => escapeHtml(byName[name] ?? placeholder))
 }
 
@@ -92,9 +104,17 @@ function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 }
 
-function servedPage(html: string): ServedFile {
-  const headers = { ...pageHeaders, 'content-type': contentTypes['.html'] as string, 'cache-control': 'no-store' }
-  return { status: 200, headers, body: Buffer.from(html) }
+function servedPage(html: string, logoUrl: string | undefined): ServedFile {
+  const headers = {
+    ...pageHeadersWith(logoUrl),
+    vary: 'Origin, Accept-Encoding',
+    'content-type': contentTypes['.html'] as string,
+    'cache-control': 'no-store',
+  }
+  const body = Buffer.from(html)
+  // Texts in many languages are long. Nothing in a page is secret, so its length may tell what it contains.
+  const gzipped = { status: 200, headers: { ...headers, 'content-encoding': 'gzip' }, body: gzipSync(body) }
+  return { status: 200, headers, body, gzipped }
 }
 
 function servedAsset(name: string, body: Buffer, encoding: Readonly<Record<string, string>>): ServedFile {

@@ -3,33 +3,37 @@ import type { Settings } from '../config.ts'
 import type { Logger } from '../log.ts'
 import type { NodeRequest, NodeResponse } from './node-request.ts'
 import { answerWithFile, notBuilt, readPageFiles, type ServedFile } from './page-files.ts'
-import { claimPath, pageHeaders } from './page-headers.ts'
+import { claimPath, isContinuePath, pageHeaders } from './page-headers.ts'
+import { readPageTexts } from './page-texts.ts'
 import { type Route, requireHttpMethod } from './route.ts'
 
 /** The route of a page, or of a file that a page is made of; `undefined` for any other path. */
 export type PageRoutes = (path: string) => Route | undefined
 
+/** The settings that make the pages. */
+export type PageSettings = Pick<
+  Settings,
+  'pages' | 'appName' | 'claimUrlTemplate' | 'basePath' | 'logoUrl' | 'accentColor' | 'textsFile'
+>
+
 /** Path of the assets. */
 const assetsPath = '/pages'
 
 /**
- * The service's own pages: the demo at `/`, and the approval page at the path of claim URLs. They are files that are
- * read once, at the start. Opening a page, however often and by whatever (a phone, a link preview, a crawler), reads
+ * The service's own pages: the demo at `/`, and the approval page at the paths of claim URLs and of hand-overs. They are files
+ * that are read once, at the start. Opening a page, however often and by whatever (a phone, a link preview, a crawler), reads
  * and changes no order.
  *
  * If the pages have not been built, both paths answer 503 and say so.
  */
-export function createPages(
-  settings: Pick<Settings, 'pages' | 'appName' | 'claimUrlTemplate' | 'basePath'>,
-  log: Logger,
-  folders?: readonly URL[],
-): PageRoutes {
+export function createPages(settings: PageSettings, log: Logger, folders?: readonly URL[]): PageRoutes {
   if (!settings.pages) return () => undefined
   const files = readPageFiles(folders)
   if (files === undefined) log.warn(notBuilt.trim())
-  const { appName, claimUrlTemplate, basePath } = settings
-  const page = (name: string): ServedFile =>
-    files?.page(name, { appName, claimUrlTemplate, basePath, assetsPath }) ?? unavailable
+  const { appName, claimUrlTemplate, basePath, logoUrl, accentColor } = settings
+  const texts = readPageTexts(settings.textsFile)
+  const values = { appName, claimUrlTemplate, basePath, assetsPath, logoUrl, accentColor, texts }
+  const page = (name: string): ServedFile => files?.page(name, values) ?? unavailable
   const demo = page('demo.html')
   const approval = page('approve.html')
   const isClaimPath = claimPath(claimUrlTemplate)
@@ -37,7 +41,7 @@ export function createPages(
   const routes = new Map<string, Route>([['/', fileRoute(demo)]])
   for (const [name, file] of files?.assets ?? []) routes.set(`${assetsPath}/${name}`, fileRoute(file))
   const approvalRoute = fileRoute(approval)
-  return (path) => routes.get(path) ?? (isClaimPath(path) ? approvalRoute : undefined)
+  return (path) => routes.get(path) ?? (isClaimPath(path) || isContinuePath(path) ? approvalRoute : undefined)
 }
 
 const unavailable: ServedFile = {

@@ -19,17 +19,17 @@ export type OrderChange = {
 } & (
   | { readonly command: OrderCommand & OrderIntent }
   | {
-      readonly intent: OrderIntent
+      readonly intent: OrderIntent | ((order: OrderRecord) => OrderIntent)
       /** Does the work for the command. Called only if the intent moves the order on, and again after a lost race. */
       readonly complete: (order: OrderRecord) => OrderCommand | Promise<OrderCommand>
     }
 )
 
 /**
- * An order changes at most six times (four steps and two wrong codes), and each lost race means one such change. If
- * more tries than that are lost, the storage does not keep its contract.
+ * Each lost race means one change of the order: four steps, five wrong codes, a take-back and what became of it, and a few
+ * hand-overs. If more tries than that are lost, the storage does not keep its contract.
  */
-const maxTries = 16
+const maxTries = 32
 
 /** Messages of the reasons for which an order refuses a command. */
 const messages: Readonly<Record<OrderRefusal, string>> = {
@@ -40,11 +40,14 @@ const messages: Readonly<Record<OrderRefusal, string>> = {
   ORDER_NOT_APPROVED: 'The phone has not approved the order yet',
   ORDER_ALREADY_APPROVED: 'The phone has already approved the order',
   ORDER_CHALLENGE_NOT_READ: 'The phone has not read the challenge yet; read it first',
-  ORDER_REJECTED: 'The order was rejected on the phone; start a new one',
+  ORDER_REJECTED: 'The order was rejected on the phone, or by three wrong codes; start a new one',
   ORDER_CANCELLED: 'The order was cancelled on the desktop; start a new one',
   ORDER_FINALIZED: 'The order is finalized, and its result can no longer be fetched; start a new one',
   CONFIRMATION_CODE_REQUIRED: 'Enter the confirmation code that the desktop shows',
   CONFIRMATION_CODE_WRONG: 'The confirmation code is not the one that the desktop shows',
+  RETURN_CODE_REQUIRED: 'Enter the code that the phone shows',
+  RETURN_CODE_WRONG: 'The code is not the one that the phone shows',
+  HANDOVER_INVALID: 'The ticket is wrong, used, replaced or more than 60 seconds old; make a new one',
 }
 
 /**
@@ -60,7 +63,8 @@ export async function changeOrder(records: OrderRecords, orderId: string, change
     change.admit(loaded.order)
     const { order, refusal } = await decide(records, loaded.order, change)
     if (order !== loaded.order && !(await records.compareAndSet(order, loaded.version))) continue
-    if (refusal === 'CONFIRMATION_CODE_WRONG') throw wrongCode(order)
+    if (refusal === 'CONFIRMATION_CODE_WRONG') throw wrongCode(refusal, order.wrongCodes)
+    if (refusal === 'RETURN_CODE_WRONG') throw wrongCode(refusal, order.wrongReturnCodes)
     if (refusal !== undefined) throw refused(refusal)
     return order
   }
@@ -82,17 +86,21 @@ async function loadOrder(records: OrderRecords, orderId: string): Promise<Versio
 
 async function decide(records: OrderRecords, order: OrderRecord, change: OrderChange): Promise<Outcome> {
   if ('command' in change) return applyCommand(order, change.command, records.now())
-  const early = decideEarly(order, change.intent, records.now())
+  const intent = typeof change.intent === 'function' ? change.intent(order) : change.intent
+  const early = decideEarly(order, intent, records.now())
   if (early !== undefined) return early
   const command = await change.complete(order)
   // The work may have taken a while, so the time is read again.
   return applyCommand(order, command, records.now())
 }
 
-function wrongCode(order: OrderRecord): CountersignError {
-  const triesLeft = codeTriesLeft(order)
-  const after = triesLeft === 0 ? 'the order is rejected' : triesLeft === 1 ? '1 try left' : `${triesLeft} tries left`
-  return new CountersignError('CONFIRMATION_CODE_WRONG', `${messages.CONFIRMATION_CODE_WRONG}: ${after}`, {
+function wrongCode(
+  reason: 'CONFIRMATION_CODE_WRONG' | 'RETURN_CODE_WRONG',
+  wrongCodes: number | undefined,
+): CountersignError {
+  const triesLeft = codeTriesLeft(wrongCodes)
+  const after = triesLeft === 0 ? 'no try is left' : triesLeft === 1 ? '1 try left' : `${triesLeft} tries left`
+  return new CountersignError(reason, `${messages[reason]}: ${after}`, {
     metadata: { tries_left: String(triesLeft) },
   })
 }

@@ -5,20 +5,29 @@ import type { Host, IssuedSession } from '../host/host.ts'
 import type { LiveRecords } from '../live-records.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
 import type { RequestContext } from '../request.ts'
-import { hashToken, type Keyring, newToken, tokenFromBytes, tokenMatches } from '../token.ts'
+import { equalInConstantTime, hashToken, type Keyring, newToken, tokenFromBytes, tokenMatches } from '../token.ts'
 import type { Proof, ProvenIdentity } from '../wallet/proof.ts'
 import type { Prover } from '../wallet/prover.ts'
 import { changeOrder, refused } from './change.ts'
+import type { KnownComputers } from './known-computers.ts'
 import {
   actionOf,
   forgottenAt,
+  identityOf,
   type OrderKind,
   type OrderLogin,
   type OrderRecord,
   type OrderStatus,
+  proofOf,
+  type ReturnCodeCheck,
   type StoredProof,
+  takesReturnCode,
+  ticketLifeMs,
 } from './order.ts'
+import { OrderComputers, requireComputerProof } from './order-computers.ts'
+import { networkOfRequest, sameNetwork } from './proximity.ts'
 import type { OrderRecords } from './records.ts'
+import { requesterOf } from './requester.ts'
 import { claimUrl, newOrder, type OrderSettings, type StartOrder } from './start.ts'
 import { type OrderEvent, OrderWatches } from './watch.ts'
 
@@ -30,6 +39,8 @@ export interface OrdersOptions {
   readonly prover: Prover
   readonly origins: OriginPolicy
   readonly host: Host
+  /** Keeps which computers are known. Without it, none is. */
+  readonly computers?: KnownComputers | undefined
   /** Counts the orders that are stored, and refuses those beyond its ceiling. Without it, there is no ceiling. */
   readonly live?: LiveRecords | undefined
   /** Aborts when the server begins to stop. All watches then end with `reconnect`. */
@@ -47,7 +58,9 @@ export interface StartedOrder {
   readonly kind: OrderKind
   readonly status: OrderStatus
   readonly expiresAt: number
-  /** Digits for the desktop to show: two to compare, or six if the phone's user has to enter them. */
+  /**
+   * Digits for the desktop to show: two to compare, or six if the phone's user has to enter them. Empty with return codes.
+   */
   readonly confirmationCode: string
 }
 
@@ -61,6 +74,27 @@ export interface OrderState {
 export interface ClaimedOrder extends OrderState {
   /** Secret, for the phone only. */
   readonly challengeToken: string
+}
+
+/** An approved order. */
+export interface ApprovedOrder extends OrderState {
+  /** Six digits for the user to enter on the desktop, if finalizing takes them. Secret, for the phone's user only. */
+  readonly returnCode?: string
+}
+
+/** A rejected order, or a finalized login order that was taken back. */
+export interface RejectedOrder extends OrderState {
+  /** Whether the order's session was still live. Absent unless the order was taken back. */
+  readonly sessionEnded?: boolean
+}
+
+/** A ticket that continues an order in another browser. */
+export interface HandOver {
+  /** Secret. */
+  readonly ticket: string
+  readonly handoverUrl: string
+  /** Epoch milliseconds. */
+  readonly expiresAt: number
 }
 
 /** The text for the wallet to sign, and what to show its user. Times are epoch milliseconds. */
@@ -78,11 +112,26 @@ export interface OrderChallenge {
   readonly displayTitle?: string
   readonly displaySummary?: string
   readonly payloadHash?: string
-  /** Absent if the user has to enter it. */
+  readonly payload?: string
+  readonly expectedPublicKeyHex?: string
+  readonly expectedAddress?: string
+  /** Absent if the user has to enter it, and with return codes. */
   readonly confirmationCode?: string
   readonly confirmationCodeRequired: boolean
+  /** Whether the user can let the computer be remembered. */
+  readonly canRememberComputer: boolean
+  /** While the order is approved: six digits for the user to enter on the desktop, if finalizing takes them. */
+  readonly returnCode?: string
   /** The desktop, as it was when it started the order. `ip` and `userAgent` are empty if unknown. */
-  readonly requester: { readonly origin: string; readonly ip: string; readonly userAgent: string }
+  readonly requester: {
+    readonly origin: string
+    readonly ip: string
+    readonly userAgent: string
+    /** Whether the phone that asks is on its network. Absent if that cannot be told. */
+    readonly sameNetwork?: boolean
+    /** Whether the application's backend described it, with a start key. */
+    readonly startedWithKey: boolean
+  }
 }
 
 /** The result of a finalized order. */
@@ -99,6 +148,8 @@ export interface ProofArtifact extends Omit<StoredProof, 'subject'> {
   /** The exact text that was signed. */
   readonly message: string
   readonly payloadHash?: string
+  /** Canonical form (RFC 8785) of what the payload hash is of, if the desktop passed it. */
+  readonly payload?: string
 }
 
 /** Names an order, with the phone's token. */
@@ -118,29 +169,42 @@ export interface DesktopInput {
  *
  * Each method rejects with a `CountersignError`. For all but {@link start}, the checks are in this order:
  * ORDER_NOT_FOUND, also for an order of another service that shares the storage and for one whose origin is no longer
- * trusted; ORDER_TOKEN_INVALID for any token but the one that the method takes; ORIGIN_MISMATCH for a request
- * from neither the order's origin nor the service's own; then the reasons of the order's status (see `applyCommand`).
+ * trusted; ORDER_TOKEN_INVALID for any token but the one that the method takes (HANDOVER_INVALID for a ticket);
+ * COMPUTER_PROOF_INVALID; ORIGIN_MISMATCH for a request from neither the order's origin nor the service's own; NETWORK_MISMATCH,
+ * if networks are compared, for a phone that is not on the desktop's; then the reasons of the order's status (see `applyCommand`).
  * STORE_UNAVAILABLE can come at any point. The call may or may not have taken effect then; a retry tells which.
  */
 export class Orders {
   readonly #options: OrdersOptions
   readonly #watches: OrderWatches
+  readonly #computers: OrderComputers
 
   constructor(options: OrdersOptions) {
     this.#options = options
     this.#watches = new OrderWatches(options.records, options.shutdown)
+    this.#computers = new OrderComputers(options.computers, options.settings)
+  }
+
+  /** Whether orders are started by who has a start key only. */
+  get startTakesKey(): boolean {
+    return this.#options.settings.orderStartKeys !== undefined
   }
 
   /**
-   * Makes an order, for the desktop. The request must come from a trusted origin (ORIGIN_NOT_TRUSTED); the adapter, if
-   * one is named, must be configured (ADAPTER_UNKNOWN). SERVER_BUSY if there are too many live orders.
+   * Makes an order, for the desktop. The request, or the requester that a backend with a start key names, must come from a
+   * trusted origin (ORIGIN_NOT_TRUSTED); the adapter, if one is named, must be configured (ADAPTER_UNKNOWN). SERVER_BUSY if
+   * there are too many live orders.
    */
   async start(input: StartOrder, request: RequestContext): Promise<StartedOrder> {
     const { settings, records, prover, origins, live } = this.#options
-    const origin = origins.requireTrusted(request)
-    if (input.adapterId !== undefined) prover.requireConfigured(input.adapterId)
-    const { order, claimToken, desktopToken } = newOrder(input, origin, request, settings, records.now())
-    live?.add(forgottenAt(order), order.issuedAt, request.ip, placesOf(order))
+    const requester = requesterOf(input.requester, request, settings, origins)
+    const { adapterId, expectedAddress } = input
+    if (adapterId !== undefined) prover.requireConfigured(adapterId)
+    const { order, claimToken, desktopToken } = newOrder(input, requester, settings, records.now())
+    if (adapterId !== undefined && expectedAddress !== undefined) {
+      prover.requireAddress(adapterId, expectedAddress, 'expected_address')
+    }
+    live?.add(forgottenAt(order), order.issuedAt, requester.ip || undefined, placesOf(order))
     await records.create(order)
     const { orderId, kind, status, expiresAt, confirmationCode } = order
     const url = claimUrl(settings, orderId, claimToken)
@@ -159,10 +223,57 @@ export class Orders {
     const tokens = this.#challengeTokens(orderId, claimToken, claimKey)
     const [newest, ...older] = tokens
     const order = await changeOrder(this.#options.records, orderId, {
-      admit: (order) => this.#admitFromPage(order, claimToken, order.claimTokenHash, request),
+      admit: (order) => {
+        this.#admitFromPage(order, claimToken, [order.claimTokenHash], request)
+        this.#requireNearby(order, request)
+      },
       command: { type: 'claim', challengeTokenHashes: [hashToken(newest), ...older.map(hashToken)] },
     })
-    const challengeToken = tokens.find((token) => matches(token, order.challengeTokenHash)) as string
+    const challengeToken = tokens.find((token) => matchesAny(token, phoneHashes(order))) as string
+    return { orderId, status: order.status, challengeToken }
+  }
+
+  /**
+   * Makes a ticket that continues the order in another browser, for the phone. It is good for 60 seconds and one use, and takes
+   * the place of the one before it.
+   */
+  async handOver(input: PhoneInput, request: RequestContext): Promise<HandOver> {
+    const { records, settings } = this.#options
+    const ticket = newToken('hand-over') + input.orderId
+    const expiresAt = records.now() + ticketLifeMs
+    await changeOrder(records, input.orderId, {
+      admit: this.#admitPhone(input, request),
+      command: { type: 'handOver', ticketHash: hashToken(ticket), expiresAt },
+    })
+    return { ticket, handoverUrl: settings.handOverUrl(ticket), expiresAt }
+  }
+
+  /**
+   * Exchanges a ticket for a challenge token, for the browser that takes over. The token before it can only reject the order
+   * and take it back from then on. The claim key is as for {@link claim}, for 60 seconds.
+   */
+  async redeem(
+    input: { readonly ticket: string; readonly claimKey?: string | undefined },
+    request: RequestContext,
+  ): Promise<ClaimedOrder> {
+    const { ticket, claimKey } = input
+    const orderId = ticketForm.exec(ticket)?.[1]
+    if (orderId === undefined) throw refused('HANDOVER_INVALID')
+    const tokens = this.#challengeTokens(orderId, ticket, claimKey)
+    const [newest, ...older] = tokens
+    const order = await changeOrder(this.#options.records, orderId, {
+      admit: (order) => {
+        this.#admitFromPage(order, ticket, [order.handOver?.ticketHash], request, 'HANDOVER_INVALID')
+        this.#requireNearby(order, request)
+      },
+      command: { type: 'redeem', challengeTokenHashes: [hashToken(newest), ...older.map(hashToken)] },
+    }).catch((error: unknown) => {
+      // The caller has named no order.
+      throw error instanceof CountersignError && error.reason === 'ORDER_NOT_FOUND'
+        ? refused('HANDOVER_INVALID', error)
+        : error
+    })
+    const challengeToken = tokens.find((token) => matchesAny(token, [order.challengeTokenHash])) as string
     return { orderId, status: order.status, challengeToken }
   }
 
@@ -172,7 +283,8 @@ export class Orders {
       admit: this.#admitPhone(input, request),
       command: { type: 'readChallenge' },
     })
-    const { adapterId, displayTitle, displaySummary, payloadHash, confirmationCode } = order
+    const { adapterId, displayTitle, displaySummary, payloadHash, payload, confirmationCode } = order
+    const { expectedPublicKeyHex, expectedAddress } = order
     return {
       action: actionOf(order.kind),
       challengeId: order.challengeId,
@@ -187,41 +299,59 @@ export class Orders {
       ...(displayTitle === undefined ? {} : { displayTitle }),
       ...(displaySummary === undefined ? {} : { displaySummary }),
       ...(payloadHash === undefined ? {} : { payloadHash }),
-      ...(order.codeRequired ? {} : { confirmationCode }),
+      ...(payload === undefined ? {} : { payload }),
+      ...(expectedPublicKeyHex === undefined ? {} : { expectedPublicKeyHex }),
+      ...(expectedAddress === undefined ? {} : { expectedAddress }),
+      ...(order.codeRequired || order.returnCodes ? {} : { confirmationCode }),
       confirmationCodeRequired: order.codeRequired,
-      requester: { origin: order.origin, ...order.requester },
+      canRememberComputer: this.#computers.canRemember(order),
+      ...this.#shownReturnCode(order),
+      requester: this.#shownRequester(order, request),
     }
   }
 
   /**
    * Checks the wallet's proof over the order's stored message, and the confirmation code if one is required, and
-   * approves the order, for the phone. A wrong proof (SIGNATURE_INVALID, ADDRESS_MISMATCH, ADAPTER_UNKNOWN) changes
-   * nothing, and the code is not looked at.
+   * approves the order, for the phone. A wrong proof (SIGNATURE_INVALID, ADDRESS_MISMATCH, ADAPTER_UNKNOWN), or one of another
+   * wallet than the order asks for (WRONG_WALLET), changes nothing, and the code is not looked at.
    */
   async approve(
-    input: PhoneInput & { readonly proof: Proof; readonly confirmationCode?: string | undefined },
+    input: PhoneInput & {
+      readonly proof: Proof
+      readonly confirmationCode?: string | undefined
+      /** Whether the computer is to be known from now on. Default: no. */
+      readonly rememberComputer?: boolean | undefined
+    },
     request: RequestContext,
-  ): Promise<OrderState> {
-    const { orderId, proof, confirmationCode } = input
-    const { status } = await changeOrder(this.#options.records, orderId, {
-      admit: this.#admitPhone(input, request),
+  ): Promise<ApprovedOrder> {
+    const { orderId, proof, confirmationCode, rememberComputer = false } = input
+    const admitPhone = this.#admitPhone(input, request)
+    const order = await changeOrder(this.#options.records, orderId, {
+      admit: (order) => {
+        admitPhone(order)
+        this.#requireNearby(order, request)
+      },
       intent: { type: 'approve', proof },
       complete: async (order) => {
         const identity = await this.#prove(order, proof)
         const signatureHex = proof.signatureHex.toLowerCase()
-        return { type: 'approve', proof: { ...identity, signatureHex }, confirmationCode }
+        const approval = await this.#computers.decide(order, identity, rememberComputer)
+        return { type: 'approve', proof: { ...identity, signatureHex }, confirmationCode, approval }
       },
     })
-    return { orderId, status }
+    return { orderId, status: order.status, ...this.#shownReturnCode(order) }
   }
 
-  /** Ends the order, for the phone. */
-  async reject(input: PhoneInput, request: RequestContext): Promise<OrderState> {
-    const { orderId, status } = await changeOrder(this.#options.records, input.orderId, {
-      admit: this.#admitPhone(input, request),
+  /** Ends the order, for the phone, or takes a finalized login order back: see {@link #takeBack}. */
+  async reject(input: PhoneInput, request: RequestContext): Promise<RejectedOrder> {
+    const { challengeToken, orderId } = input
+    const order = await changeOrder(this.#options.records, orderId, {
+      admit: (order) => this.#admitFromPage(order, challengeToken, phoneHashes(order), request),
       command: { type: 'reject' },
     })
-    return { orderId, status }
+    const { status, takenBack } = order
+    if (takenBack === undefined) return { orderId, status }
+    return { orderId, status, sessionEnded: takenBack.sessionEnded ?? (await this.#takeBack(order)) }
   }
 
   /** Ends the order, for the desktop. */
@@ -238,22 +368,28 @@ export class Orders {
    * not allow the wallet to sign in (LOGIN_REFUSED), the order stays approved.
    *
    * The order is finalized before the session is made, and the session's token is derived from the desktop's token. So
-   * a retry between the two steps, or after a crash there, makes or finds the same session.
+   * a retry between the two steps, or after a crash there, makes or finds the same session. The computer becomes known last.
    */
-  async finalize(input: DesktopInput, request: RequestContext): Promise<FinalizedOrder> {
+  async finalize(
+    input: DesktopInput & { readonly returnCode?: string | undefined; readonly computerProof?: string | undefined },
+    request: RequestContext,
+  ): Promise<FinalizedOrder> {
     const { records, keyring, host } = this.#options
-    const { orderId, desktopToken } = input
+    const { orderId, desktopToken, returnCode, computerProof } = input
     const seeds = keyring.derive('finalize seed', [orderId, desktopToken])
+    const intent = (order: OrderRecord) =>
+      ({ type: 'finalize', returnCode: this.#checkReturnCode(order, returnCode) }) as const
     const order = await changeOrder(records, orderId, {
-      admit: this.#admitDesktop(input, request),
-      intent: { type: 'finalize' },
+      admit: this.#admitDesktop(input, request, (order) => requireComputerProof(order, computerProof, desktopToken)),
+      intent,
       complete: async (order) => {
         switch (order.kind) {
           case 'sign':
-            return { type: 'finalize' }
+            return intent(order)
           case 'login': {
             const user = await host.resolveUser(identityOf(order), request)
-            return { type: 'finalize', login: { userId: user.id, seedHash: hashSeed(seeds[0]) } }
+            const sessionId = await host.orderSessionId({ orderId, seed: seeds[0] })
+            return { ...intent(order), login: { userId: user.id, seedHash: hashSeed(seeds[0]), sessionId } }
           }
         }
       },
@@ -261,9 +397,11 @@ export class Orders {
     const { status, kind, returnTo: redirectTo } = order
     switch (kind) {
       case 'sign':
+        await this.#computers.note(order, request)
         return { orderId, status, kind, redirectTo, proofArtifact: artifactOf(order) }
       case 'login': {
         const issued = await this.#makeSession(order, seeds, request)
+        await this.#computers.note(order, request)
         return { orderId, status, kind, redirectTo, issued }
       }
     }
@@ -287,47 +425,142 @@ export class Orders {
     seeds: readonly Uint8Array[],
     request: RequestContext,
   ): Promise<IssuedSession> {
+    const { records, host } = this.#options
     const { orderId, login } = order
     const { userId, seedHash } = login as OrderLogin
     // Not the first one if the server's secret has changed since the first try.
     const seed = seeds.find((candidate) => hashSeed(candidate) === seedHash)
     if (seed === undefined) throw refused('ORDER_FINALIZED')
-    return await this.#options.host.createSession({ id: userId }, identityOf(order), request, { orderId, seed })
-  }
-
-  #admitPhone({ challengeToken }: PhoneInput, request: RequestContext): (order: OrderRecord) => void {
-    return (order) => this.#admitFromPage(order, challengeToken, order.challengeTokenHash, request)
-  }
-
-  #admitFromPage(order: OrderRecord, token: string, hash: string | undefined, request: RequestContext): void {
-    this.#admitHolder(order, token, hash)
-    this.#options.origins.requireSameOrOwn(request, order.origin, 'order')
-  }
-
-  /** Checked before anything about the order's origin is told. */
-  #admitHolder(order: OrderRecord, token: string, hash: string | undefined): void {
-    const { settings, origins } = this.#options
-    const foreign = whyForeign(order, settings.appName, origins)
-    if (foreign !== undefined) throw refused('ORDER_NOT_FOUND', foreign)
-    if (!matches(token, hash)) throw refused('ORDER_TOKEN_INVALID')
-  }
-
-  #admitDesktop({ desktopToken }: DesktopInput, request: RequestContext): (order: OrderRecord) => void {
-    return (order) => {
-      // Only browsers send their origin. An application's backend may call the service by another name than its pages
-      // do.
-      if (request.originSource === 'Origin header') {
-        this.#admitFromPage(order, desktopToken, order.desktopTokenHash, request)
-      } else {
-        this.#admitHolder(order, desktopToken, order.desktopTokenHash)
-      }
+    const grant = { orderId, seed, computerId: this.#computers.idOf(order) }
+    try {
+      return await host.createSession({ id: userId }, identityOf(order), request, grant)
+    } catch (error) {
+      const ended = error instanceof CountersignError && error.reason === 'ORDER_FINALIZED'
+      if (ended && (await records.load(orderId))?.order.takenBack !== undefined) throw refused('ORDER_REJECTED')
+      throw error
     }
   }
 
-  /** The challenge token that a claim gets; then those that it would have got under the server's other secrets. */
-  #challengeTokens(orderId: string, claimToken: string, claimKey: string | undefined): [string, ...string[]] {
+  /**
+   * Carries out a take-back that is stored: ends the session that the order has made or is about to make, and forgets the computer.
+   * A crash in between leaves it to the phone's retry; nobody gets the session anew in the meantime. Resolves with whether the
+   * session was still live.
+   */
+  async #takeBack(order: OrderRecord): Promise<boolean> {
+    const { records, host } = this.#options
+    const { orderId, login } = order
+    const { userId, sessionId } = login as OrderLogin
+    let ended: boolean
+    try {
+      ended = await host.endOrderSession({ orderId, userId, sessionId: sessionId as string })
+    } finally {
+      // Also if the host fails: it may stay away for longer than the phone tries again.
+      await this.#computers.forget(order)
+    }
+    try {
+      const { takenBack } = await changeOrder(records, orderId, {
+        admit: () => {},
+        command: { type: 'settleTakeBack', sessionEnded: ended },
+      })
+      return takenBack?.sessionEnded === true
+    } catch (error) {
+      // The order's ten minutes ended in between. What had to be done is done.
+      if (error instanceof CountersignError && error.reason === 'ORDER_NOT_FOUND') return ended
+      throw error
+    }
+  }
+
+  /** The return code, for answers to the phone. */
+  #shownReturnCode(order: OrderRecord): { readonly returnCode?: string } {
+    return order.status === 'approved' && takesReturnCode(order) ? { returnCode: this.#returnCodes(order)[0] } : {}
+  }
+
+  #checkReturnCode(order: OrderRecord, returnCode: string | undefined): ReturnCodeCheck {
+    if (returnCode === undefined) return 'absent'
+    if (order.proof === undefined) return 'wrong'
+    // Made under any of the server's secrets: the phone may have been shown it before the secret was rotated.
+    const right = this.#returnCodes(order).map((code) => equalInConstantTime(code, returnCode))
+    return right.includes(true) ? 'right' : 'wrong'
+  }
+
+  /** The return code, which is not stored anywhere; then those under the server's other secrets. */
+  #returnCodes(order: OrderRecord): [string, ...string[]] {
+    const { adapterId, subject, signatureHex } = proofOf(order)
+    const parts = [order.orderId, adapterId, subject, signatureHex]
+    return this.#options.keyring.derive('return code', parts).map(sixDigits) as [string, ...string[]]
+  }
+
+  #shownRequester(order: OrderRecord, request: RequestContext): OrderChallenge['requester'] {
+    const { ip, userAgent, network, startedWithKey = false } = order.requester
+    const near =
+      this.#options.settings.proximity === 'off' ? undefined : sameNetwork(network, networkOfRequest(request))
+    return { origin: order.origin, ip, userAgent, ...(near === undefined ? {} : { sameNetwork: near }), startedWithKey }
+  }
+
+  /** Refuses a phone that is not on the desktop's network, if that is asked for. */
+  #requireNearby(order: OrderRecord, request: RequestContext): void {
+    if (this.#options.settings.proximity !== 'enforce') return
+    if (sameNetwork(order.requester.network, networkOfRequest(request)) === true) return
+    throw new CountersignError(
+      'NETWORK_MISMATCH',
+      'The phone is not on the network of the computer, or that cannot be told; connect both to the same network, and start again',
+    )
+  }
+
+  #admitPhone({ challengeToken }: PhoneInput, request: RequestContext): (order: OrderRecord) => void {
+    return (order) => this.#admitFromPage(order, challengeToken, [order.challengeTokenHash], request)
+  }
+
+  #admitFromPage(
+    order: OrderRecord,
+    token: string,
+    hashes: Hashes,
+    request: RequestContext,
+    refusal?: 'HANDOVER_INVALID',
+  ): void {
+    this.#admitHolder(order, token, hashes, refusal)
+    this.#requireOrigin(order, request)
+  }
+
+  /** Checked before anything about the order's origin is told. */
+  #admitHolder(
+    order: OrderRecord,
+    token: string,
+    hashes: Hashes,
+    refusal: 'ORDER_TOKEN_INVALID' | 'HANDOVER_INVALID' = 'ORDER_TOKEN_INVALID',
+  ): void {
+    const { settings, origins } = this.#options
+    const foreign = whyForeign(order, settings.appName, origins)
+    if (foreign !== undefined) throw refused('ORDER_NOT_FOUND', foreign)
+    if (!matchesAny(token, hashes)) throw refused(refusal)
+  }
+
+  /** `prove` is what else the holder of the desktop's token has to prove. It comes before anything about the order is told. */
+  #admitDesktop(
+    { desktopToken }: DesktopInput,
+    request: RequestContext,
+    prove: (order: OrderRecord) => void = () => {},
+  ): (order: OrderRecord) => void {
+    return (order) => {
+      this.#admitHolder(order, desktopToken, [order.desktopTokenHash])
+      prove(order)
+      // Only browsers send their origin. An application's backend may call the service by another name than its pages
+      // do.
+      if (request.originSource === 'Origin header') this.#requireOrigin(order, request)
+    }
+  }
+
+  #requireOrigin(order: OrderRecord, request: RequestContext): void {
+    this.#options.origins.requireSameOrOwn(request, order.origin, 'order')
+  }
+
+  /**
+   * The challenge token that the holder of a claim token or a ticket gets; then those that it would have got under the server's
+   * other secrets.
+   */
+  #challengeTokens(orderId: string, grant: string, claimKey: string | undefined): [string, ...string[]] {
     if (claimKey === undefined) return [newToken('challenge')]
-    const [newest, ...older] = this.#options.keyring.derive('challenge token', [orderId, claimToken, claimKey])
+    const [newest, ...older] = this.#options.keyring.derive('challenge token', [orderId, grant, claimKey])
     return [tokenFromBytes('challenge', newest), ...older.map((bytes) => tokenFromBytes('challenge', bytes))]
   }
 
@@ -337,8 +570,29 @@ export class Orders {
         metadata: { field: 'adapter_id', expected: order.adapterId },
       })
     }
-    return await this.#options.prover.prove(order.message, { ...proof, adapterId: order.adapterId ?? proof.adapterId })
+    const { prover } = this.#options
+    const identity = await prover.prove(order.message, { ...proof, adapterId: order.adapterId ?? proof.adapterId })
+    const { expectedPublicKeyHex, expectedAddress } = order
+    const hasKey = expectedPublicKeyHex === undefined || expectedPublicKeyHex === identity.publicKeyHex
+    if (hasKey && (expectedAddress === undefined || prover.isAddressOf(identity, expectedAddress))) return identity
+    throw new CountersignError('WRONG_WALLET', 'The order asks for another wallet than the one that signed')
   }
+}
+
+/** Hashes of the tokens that a call takes. */
+type Hashes = readonly (string | undefined)[]
+
+/** Of the phone, and of the browsers that handed the order over. */
+function phoneHashes({ challengeTokenHash, formerTokenHashes = [] }: OrderRecord): Hashes {
+  return [challengeTokenHash, ...formerTokenHashes]
+}
+
+/** A ticket ends with the identifier of its order, so that it can be redeemed without naming one. */
+const ticketForm = /^csh_[A-Za-z0-9_-]{43}([A-Za-z0-9_-]{1,64})$/
+
+/** Six decimal digits of 32 random bytes. Of 2^48 values, none is more likely than another by more than one in 10^8. */
+function sixDigits(bytes: Uint8Array): string {
+  return String(Buffer.from(bytes).readUIntBE(0, 6) % 1_000_000).padStart(6, '0')
 }
 
 /**
@@ -351,25 +605,14 @@ function placesOf(order: OrderRecord): number {
   return Math.ceil(Buffer.byteLength(JSON.stringify(order)) / bytesOfPlace)
 }
 
-/** Whether a token has the hash that an order holds. If it holds none, no token has. */
-function matches(token: string, hash: string | undefined): boolean {
-  return hash !== undefined && tokenMatches(token, hash)
-}
-
-/** The proof of an order that is approved or finalized. */
-function proofOf(order: OrderRecord): StoredProof {
-  return order.proof as StoredProof
-}
-
-/** The identity that the proof of an approved or finalized order proves. */
-function identityOf(order: OrderRecord): ProvenIdentity {
-  const { adapterId, subject, publicKeyHex, address } = proofOf(order)
-  return { adapterId, subject, publicKeyHex, address }
+/** Whether a token has one of the hashes that an order holds. If it holds none, no token has. */
+function matchesAny(token: string, hashes: Hashes): boolean {
+  return hashes.some((hash) => hash !== undefined && tokenMatches(token, hash))
 }
 
 function artifactOf(order: OrderRecord): ProofArtifact {
   const { adapterId, publicKeyHex, address, signatureHex } = proofOf(order)
-  const { message, payloadHash } = order
+  const { message, payloadHash, payload } = order
   return {
     adapterId,
     publicKeyHex,
@@ -377,6 +620,7 @@ function artifactOf(order: OrderRecord): ProofArtifact {
     signatureHex,
     message,
     ...(payloadHash === undefined ? {} : { payloadHash }),
+    ...(payload === undefined ? {} : { payload }),
   }
 }
 

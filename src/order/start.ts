@@ -1,9 +1,10 @@
 import { randomBytes, randomInt } from 'node:crypto'
 import { type Challenge, challengeMessage, requirePlainLine } from '../challenge.ts'
 import { CountersignError } from '../errors.ts'
-import type { RequestContext } from '../request.ts'
 import { hashToken, newId, newToken } from '../token.ts'
-import { actionOf, type OrderKind, type OrderRecord, orderVersion } from './order.ts'
+import { requireComputerKey } from './computer-key.ts'
+import { actionOf, type OrderKind, type OrderRecord, type StoredRequester } from './order.ts'
+import { readPayload } from './payload.ts'
 
 /** What a desktop asks for. The schema's rules check the lengths and forms of the texts. */
 export interface StartOrder {
@@ -15,6 +16,22 @@ export interface StartOrder {
   readonly displayTitle?: string | undefined
   readonly displaySummary?: string | undefined
   readonly payloadHash?: string | undefined
+  /** What a sign order is about, as I-JSON text. Its hash becomes the payload hash. */
+  readonly payload?: string | undefined
+  /** The only wallet that can approve a sign order, hex in either case. */
+  readonly expectedPublicKeyHex?: string | undefined
+  readonly expectedAddress?: string | undefined
+  /** Public key of the computer. Every finalize then proves possession of it. */
+  readonly computerKey?: string | undefined
+  /** The desktop as the application's backend, which starts the order for it, describes it. */
+  readonly requester?: GivenRequester | undefined
+}
+
+/** A desktop as the application's backend describes it. What is absent is unknown. */
+export interface GivenRequester {
+  readonly origin: string
+  readonly ip?: string | undefined
+  readonly userAgent?: string | undefined
 }
 
 /** Settings of orders. */
@@ -23,12 +40,28 @@ export interface OrderSettings {
   readonly appName: string
   /** Lifetime of an order that is not approved, in seconds. */
   readonly orderTtlSeconds: number
-  /** Whether the phone's user compares the confirmation code with the desktop's, or has to enter it. */
-  readonly confirmationCode: 'compare' | 'required'
+  /**
+   * Whether the phone's user compares the confirmation code with the desktop's, or has to enter it, or the desktop's user has to
+   * enter the return code that the phone shows.
+   */
+  readonly confirmationCode: 'compare' | 'required' | 'return'
+  /** Whether known computers need no return code. */
+  readonly knownComputers: boolean
+  /** Whether phones are told if they are on the computer's network, and refused if they are not. */
+  readonly proximity: 'show' | 'off' | 'enforce'
+  /** If set, only who has one of these keys starts orders. */
+  readonly orderStartKeys: readonly string[] | undefined
   /** An address with `{orderId}` and, in its fragment, `{claimToken}`; `{origin}` becomes {@link publicOrigin}. */
   readonly claimUrlTemplate: string
   /** The service's own origin. A function, because the listening port may be known only later. */
   readonly publicOrigin: () => string
+  /** The address that continues an order in another browser. */
+  readonly handOverUrl: (ticket: string) => string
+}
+
+/** The desktop that an order is started for. */
+export interface Requester extends StoredRequester {
+  readonly origin: string
 }
 
 /** A new order and its tokens, of which the order has hashes only. */
@@ -42,23 +75,29 @@ export interface NewOrder {
  * Number of digits of a confirmation code. Two are quick to compare, and another order has the same ones once in a
  * hundred. A code that is entered could be guessed, so it has six: three tries succeed three times in a million.
  */
-const codeDigits = { compare: 2, required: 6 } as const
+const codeDigits = { compare: 2, required: 6, return: 0 } as const
 
-/** Makes a new order for an origin, issued at `issuedAt` in epoch milliseconds. Refuses text that could forge a line of the message with INVALID_REQUEST. */
+/**
+ * Makes a new order, issued at `issuedAt` in epoch milliseconds. Refuses with INVALID_REQUEST text that could forge a line of the
+ * message, a malformed payload or computer key, and fields that do not go together.
+ */
 export function newOrder(
   input: StartOrder,
-  origin: string,
-  request: RequestContext,
+  { origin, ...requester }: Requester,
   settings: OrderSettings,
   issuedAt: number,
 ): NewOrder {
-  const { kind, adapterId, displayTitle, displaySummary, payloadHash } = input
+  const { kind, adapterId, computerKey, expectedAddress } = input
+  requireTogether(input)
   const returnTo = input.returnTo ?? '/'
   requirePathOnly(returnTo)
-  const lines = { display_title: displayTitle, display_summary: displaySummary, payload_hash: payloadHash }
-  for (const [field, text] of Object.entries(lines)) {
-    if (text !== undefined) requirePlainLine(field, text)
-  }
+  const displayTitle = oneLine('display_title', input.displayTitle)
+  const displaySummary = oneLine('display_summary', input.displaySummary)
+  if (input.payloadHash !== undefined) requirePlainLine('payload_hash', input.payloadHash)
+  if (computerKey !== undefined) requireComputerKey(computerKey)
+  const { payload, payloadHash } =
+    input.payload === undefined ? { payloadHash: input.payloadHash } : readPayload(input.payload)
+  const expectedPublicKeyHex = input.expectedPublicKeyHex?.toLowerCase()
   const orderId = newId()
   const challenge: Challenge = {
     action: actionOf(kind),
@@ -69,6 +108,8 @@ export function newOrder(
     expiresAt: issuedAt + settings.orderTtlSeconds * 1000,
   }
   const codeRequired = settings.confirmationCode === 'required'
+  const returnCodes = settings.confirmationCode === 'return'
+  const forOneWallet = expectedPublicKeyHex !== undefined || expectedAddress !== undefined
   const confirmationCode = newCode(codeDigits[settings.confirmationCode])
   const message = challengeMessage(settings.appName, challenge, {
     orderId,
@@ -78,24 +119,28 @@ export function newOrder(
     payloadHash,
     // A code that the user has to enter must come from the desktop's screen, and the phone shows the message before
     // that.
-    confirmationCode: codeRequired ? undefined : confirmationCode,
+    confirmationCode: codeRequired || returnCodes ? undefined : confirmationCode,
   })
   const claimToken = newToken('claim')
   const desktopToken = newToken('desktop')
   const order: OrderRecord = {
-    v: orderVersion,
+    v: returnCodes || forOneWallet ? 2 : 1,
     orderId,
     kind,
     status: 'created',
     history: [{ sequence: 1, status: 'created', at: issuedAt }],
     origin,
     appName: settings.appName,
-    requester: { ip: request.ip ?? '', userAgent: request.userAgent },
+    requester,
     returnTo,
     ...(adapterId === undefined ? {} : { adapterId }),
     ...(displayTitle === undefined ? {} : { displayTitle }),
     ...(displaySummary === undefined ? {} : { displaySummary }),
     ...(payloadHash === undefined ? {} : { payloadHash }),
+    ...(payload === undefined ? {} : { payload }),
+    ...(expectedPublicKeyHex === undefined ? {} : { expectedPublicKeyHex }),
+    ...(expectedAddress === undefined ? {} : { expectedAddress }),
+    ...(computerKey === undefined ? {} : { computerKey }),
     challengeId: challenge.challengeId,
     nonce: challenge.nonce,
     issuedAt,
@@ -104,6 +149,7 @@ export function newOrder(
     confirmationCode,
     codeRequired,
     wrongCodes: 0,
+    ...(returnCodes ? { returnCodes } : {}),
     claimTokenHash: hashToken(claimToken),
     desktopTokenHash: hashToken(desktopToken),
   }
@@ -119,8 +165,39 @@ export function claimUrl(settings: OrderSettings, orderId: string, claimToken: s
   )
 }
 
+/** Refuses what only a sign order can have, and fields that need or exclude each other. */
+function requireTogether({ kind, adapterId, payload, payloadHash, ...input }: StartOrder): void {
+  const signOnly = {
+    payload,
+    expected_public_key_hex: input.expectedPublicKeyHex,
+    expected_address: input.expectedAddress,
+  }
+  for (const [field, value] of Object.entries(signOnly)) {
+    if (value === undefined) continue
+    if (kind !== 'sign') throw notTogether(field, `${field} is for orders of kind sign only`)
+    if (field !== 'payload' && adapterId === undefined) throw notTogether('adapter_id', `${field} needs adapter_id`)
+  }
+  if (payload !== undefined && payloadHash !== undefined) {
+    throw notTogether(
+      'payload_hash',
+      'payload and payload_hash exclude each other: the hash of the payload is computed',
+    )
+  }
+}
+
+function notTogether(field: string, message: string): CountersignError {
+  return new CountersignError('INVALID_REQUEST', message, { metadata: { field } })
+}
+
+/** A text of the requester in which runs of white space count as one space; `undefined` if nothing is left. */
+function oneLine(field: string, text: string | undefined): string | undefined {
+  if (text === undefined) return undefined
+  requirePlainLine(field, text)
+  return text.replace(/\s+/gu, ' ').trim() || undefined
+}
+
 function newCode(digits: number): string {
-  return String(randomInt(10 ** digits)).padStart(digits, '0')
+  return digits === 0 ? '' : String(randomInt(10 ** digits)).padStart(digits, '0')
 }
 
 /**

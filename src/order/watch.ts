@@ -10,6 +10,7 @@ import {
   type OrderKind,
   type OrderRecord,
   type OrderStatus,
+  takesReturnCode,
 } from './order.ts'
 import type { OrderRecords } from './records.ts'
 
@@ -23,6 +24,8 @@ export interface OrderEvent {
   readonly at: number
   /** Path to go to after finalizing, in events of approved and finalized orders. */
   readonly redirectTo?: string
+  /** Whether finalizing takes the return code that the phone shows. Only in events of approved orders. */
+  readonly returnCodeRequired: boolean
   /** Whether this is a heartbeat and not a transition. */
   readonly heartbeat: boolean
   /** Whether the stream ends here although the order is still live: watch again from `sequence`. Not a transition. */
@@ -185,6 +188,7 @@ function eventOf(order: OrderRecord, status: OrderStatus): Omit<OrderEvent, 'seq
     status,
     kind: order.kind,
     ...(arrived ? { redirectTo: order.returnTo } : {}),
+    returnCodeRequired: status === 'approved' && takesReturnCode(order),
     heartbeat: false,
     reconnect: false,
   }

@@ -1,94 +1,124 @@
-import { Countdown, minutesAndSeconds } from '../client/element/countdown.ts'
-import {
-  CountersignClientError,
-  nimiqPay,
-  type OrderChallenge,
-  type PhoneOrder,
-  readWalletAnswer,
-  type Wallet,
-  type WalletSignature,
-} from '../client/index.ts'
-import { describeDevice } from './device.ts'
-import { byId, fill, metaContent, showOnly } from './dom.ts'
-import { countWrongCode, forgetClaim, takeClaim } from './held-claim.ts'
+import { Countdown } from '../client/element/countdown.ts'
+import { CountersignClientError, type OrderChallenge, type PhoneOrder, type Wallet } from '../client/index.ts'
+import { showBrand } from './brand.ts'
+import { byId, fill, fillTexts, metaContent, showOnly } from './dom.ts'
+import { type Ending, endingOf, endings } from './endings.ts'
+import { isContinued } from './hand-over-link.ts'
+import { HandOverPanel } from './hand-over-panel.ts'
+import { countWrongCode, forgetClaim, type HeldClaim, hold, takeClaim } from './held-claim.ts'
+import { OutcomeScreen } from './outcome-screen.ts'
+import { findWallet } from './page-wallet.ts'
 import { phoneCalls } from './phone-calls.ts'
+import { Poll } from './poll.ts'
+import { ReviewScreen } from './review-screen.ts'
+import { ServiceClock } from './service-clock.ts'
 import { Tasks } from './tasks.ts'
-import { openToyWallet, type ToyWallet } from './toy-wallet.ts'
-import { approved, declined, type Ending, endingOf, linkIncomplete, tooManyWrongCodes } from './words.ts'
+import { chooseWords, readOperatorTexts } from './texts/words.ts'
 
 /**
- * The approval page, which a claim URL opens on a phone.
+ * The approval page, which a claim URL opens on a phone, or the link of a hand-over in another of its browsers.
  *
- * It claims the order only when the user taps "Review the request". Link previews and mail scanners open URLs, and some of
- * them run scripts: if the page claimed the order on load, they would take it from the user.
+ * It claims the order only when the user taps "Review the request", and redeems a hand-over only when the user taps "Continue
+ * here". Link previews and mail scanners open URLs, and some of them run scripts: if the page did this on load, they would take
+ * the order from the user.
  */
 
-const claim = takeClaim(metaContent('countersign-claim-url'))
-const client = phoneCalls(metaContent('countersign-base-path'))
-const sections = ['start', 'review', 'ended'].map((id) => byId(id))
-const codeInput = byId<HTMLInputElement>('code-input')
 const maxWrongCodes = 3
-const pageTitle = document.title
+/** Time that a computer has at least to finish with a return code, and without, in milliseconds. */
+const finishMs = { withCode: 180_000, without: 60_000 } as const
 
-let order: PhoneOrder | undefined
+const continued = isContinued(location.pathname)
+const appName = document.title
+const words = chooseWords(navigator.languages, readOperatorTexts(metaContent('countersign-texts')))
+const clock = new ServiceClock()
+const client = phoneCalls(metaContent('countersign-base-path'), clock)
+const sections = ['start', 'continue', 'review', 'outcome', 'ended'].map((id) => byId(id))
+const codeInput = byId<HTMLInputElement>('code-input')
+const rememberInput = byId<HTMLInputElement>('remember-input')
+
+let held = takeClaim(metaContent('countersign-claim-url'))
 let challenge: OrderChallenge | undefined
 let wallet: Wallet | undefined
 
-const tasks = new Tasks((code) => {
-  const ending = endingOf(code)
-  if (ending !== undefined) end(ending)
-  return ending !== undefined
-})
-
+const tasks = new Tasks({ words, isHandled: settle })
+const poll = new Poll(look)
+const reviewScreen = new ReviewScreen(words, clock)
+const outcomeScreen = new OutcomeScreen(words, clock, () => void poll.now())
+const handOverPanel = new HandOverPanel(words, clock, () => void tasks.run(handOver))
 const countdown = new Countdown(
-  (seconds) => {
-    byId('countdown').textContent = seconds ? `Expires in ${minutesAndSeconds(seconds)}` : ''
-  },
-  () => void recheck(),
+  (seconds) => reviewScreen.refresh(seconds),
+  () => void poll.now(),
 )
 
-if (claim === undefined) end(linkIncomplete)
-else showOnly(byId('start'), sections)
+document.documentElement.lang = words.language
+document.documentElement.dir = words.direction
+fillTexts((key) => words.text(key))
+showBrand()
+open()
 
 byId('review-button').addEventListener('click', () => void tasks.run(review))
+byId('continue-button').addEventListener('click', () => void tasks.run(review))
 byId('approve-button').addEventListener('click', () => void tasks.run(approve))
-// Also during an approval: the user can decline until the service has it.
+// Also during an approval: the user can decline until the service has it, and after it too.
 byId('decline-button').addEventListener('click', () => void tasks.runInstead(decline))
-codeInput.addEventListener('input', () => showCodeError(''))
+byId('stop-button').addEventListener('click', () => void tasks.run(stop))
 codeInput.addEventListener('keydown', ({ key }) => key === 'Enter' && void tasks.run(approve))
-// The order may have ended while the page was hidden.
-document.addEventListener('visibilitychange', () => void recheck())
 // The link of another order, opened in this tab, by a template with the order's identifier in the fragment.
 addEventListener('hashchange', () => location.reload())
 
-/** Claims the order and shows its challenge. */
+/** The first screen: what this tab already knows, or the question whether to go on. */
+function open(): void {
+  if (held === undefined) end(endings.linkIncomplete)
+  // An order that is already approved changes by nothing that is done here.
+  else if (held.approved !== undefined) void tasks.run(review)
+  else show(continued ? 'continue' : 'start', words.say('page.title'))
+}
+
+/** Takes the order, if this tab does not have it yet, and shows its challenge. */
 async function review(signal: AbortSignal): Promise<void> {
-  if (claim === undefined) return
-  order ??= await client.claimOrder(claim, { claimKey: claim.claimKey, signal })
+  if (held === undefined) return
+  const order = orderOf(held) ?? (await take(held, signal))
   challenge = await client.getOrderChallenge(order, { signal })
-  wallet = remembering(findWallet(challenge))
-  showChallenge(challenge)
+  if (challenge.status === 'approved') return follow(challenge, challenge.returnCode)
+  wallet = findWallet(challenge)
+  const title = reviewScreen.fill(challenge, wallet)
+  byId('continued').hidden = !continued
+  countdown.stop()
+  countdown.start(Math.min(challenge.expiresAt - clock.now(), challenge.expiresAt - challenge.issuedAt))
+  show('review', title)
+  reviewScreen.fold()
+}
+
+async function take({ orderId, by, claimKey }: HeldClaim, signal: AbortSignal): Promise<PhoneOrder> {
+  const { challengeToken } =
+    'ticket' in by
+      ? await client.redeemHandOver(by.ticket, { claimKey, signal })
+      : await client.claimOrder({ orderId, claimToken: by.claimToken }, { claimKey, signal })
+  know({ challengeToken })
+  return { orderId, challengeToken }
 }
 
 async function approve(signal: AbortSignal): Promise<void> {
+  const order = held && orderOf(held)
   if (order === undefined || challenge === undefined || wallet === undefined) return
   const confirmationCode = challenge.confirmationCodeRequired ? codeInput.value.trim() : undefined
   if (confirmationCode !== undefined && !/^[0-9]{6}$/.test(confirmationCode)) {
-    return showCodeError('The code has six digits.')
+    return reviewScreen.showCodeError(words.say('enter.length'))
   }
+  const rememberComputer = challenge.canRememberComputer && rememberInput.checked
   try {
-    await client.approveOrder(order, { challenge, wallet, confirmationCode, signal })
+    const { returnCode } = await client.approveOrder(order, {
+      challenge,
+      wallet,
+      confirmationCode,
+      rememberComputer,
+      signal,
+    })
+    follow(challenge, returnCode)
   } catch (thrown) {
     if (!(thrown instanceof CountersignClientError && thrown.code === 'CONFIRMATION_CODE_WRONG')) throw thrown
-    return await wrongCode(order, signal)
+    await wrongCode(order, signal)
   }
-  end(approved)
-}
-
-async function decline(signal: AbortSignal): Promise<void> {
-  if (order === undefined) return
-  await client.rejectOrder(order, { signal })
-  end(declined)
 }
 
 /** The service counts the wrong codes. After the last one, the order is rejected. */
@@ -98,95 +128,133 @@ async function wrongCode(order: PhoneOrder, signal: AbortSignal): Promise<void> 
     await client.getOrderChallenge(order, { signal })
   } catch (thrown) {
     if (!(thrown instanceof CountersignClientError && thrown.code === 'ORDER_REJECTED')) throw thrown
-    return end(tooManyWrongCodes)
+    return end(endings.wrongCodes)
   }
-  showCodeError(`That is not the code on your computer. ${left === 1 ? 'One try' : `${left} tries`} left.`)
+  reviewScreen.showCodeError(words.say('enter.wrong', { count: left }))
   codeInput.select()
 }
 
-/** Asks the service whether the order has ended. */
-async function recheck(): Promise<void> {
-  if (order === undefined || challenge === undefined || tasks.busy || document.visibilityState === 'hidden') return
+async function decline(signal: AbortSignal): Promise<void> {
+  await reject(endings.declined, signal)
+}
+
+async function stop(signal: AbortSignal): Promise<void> {
+  await reject(endings.stopped, signal)
+}
+
+/** Rejects the order, whatever it has come to. A finalized sign-in is taken back by it. */
+async function reject(rejected: Ending, signal: AbortSignal): Promise<void> {
+  const order = held && orderOf(held)
+  if (order === undefined) return
   try {
-    await client.getOrderChallenge(order)
+    const { sessionEnded } = await client.rejectOrder(order, { signal })
+    if (sessionEnded === undefined) end(rejected)
+    else end(sessionEnded ? endings.sessionEnded : endings.sessionGone)
   } catch (thrown) {
-    const ending = thrown instanceof CountersignClientError ? endingOf(thrown.code) : undefined
-    // The next tap shows any other failure.
-    if (ending !== undefined && !tasks.busy) end(ending)
+    const code = thrown instanceof CountersignClientError ? thrown.code : undefined
+    // The signature of a sign order cannot be taken back, and an order is remembered for ten minutes.
+    if (code === 'ORDER_FINALIZED') end(endings.signatureGiven)
+    else if (code === 'ORDER_NOT_FOUND' && held?.approved !== undefined) end(endings.tooLate)
+    else throw thrown
   }
 }
 
-function showChallenge(challenge: OrderChallenge): void {
-  const root = byId('review')
-  const { kind, requester, displayTitle, displaySummary, confirmationCode } = challenge
-  const site = new URL(requester.origin)
-  const title = displayTitle ?? (kind === 'login' ? `Sign in to ${site.host}?` : `Sign for ${site.host}?`)
-  fill(root, 'kind', kind === 'login' ? 'Sign-in request' : 'Signature request')
-  fill(root, 'title', title)
-  fill(root, 'summary', displaySummary)
-  fill(root, 'code', confirmationCode ?? '')
-  byId('compare').hidden = challenge.confirmationCodeRequired
-  byId('enter').hidden = !challenge.confirmationCodeRequired
-  fill(root, 'origin', site.protocol === 'https:' ? site.host : site.origin)
-  fill(root, 'device', [describeDevice(requester.userAgent), requester.ip].filter((part) => part !== '').join(', '))
-  fill(root, 'payloadHash', challenge.payloadHash)
-  fill(root, 'message', challenge.message)
-  showWallet(root, challenge)
-  document.title = `${title} · ${pageTitle.split(' · ').at(-1)}`
-  countdown.stop()
-  // This device's clock may be hours off: never more than the order's whole lifetime.
-  countdown.start(Math.min(challenge.expiresAt - Date.now(), challenge.expiresAt - challenge.issuedAt))
-  showOnly(root, sections)
+async function handOver(signal: AbortSignal): Promise<void> {
+  const order = held && orderOf(held)
+  if (order === undefined) return
+  const ticket = await client.handOverOrder(order, { signal })
+  know({ handedOver: true })
+  handOverPanel.show(ticket)
+  poll.start()
 }
 
-function showWallet(root: HTMLElement, { adapterId }: OrderChallenge): void {
-  const toy = isToy(wallet) ? wallet : undefined
-  const name = toy === undefined ? 'Nimiq Pay' : 'This page’s toy wallet'
-  fill(root, 'wallet', wallet === undefined ? `This page has no wallet of the requested kind, ${adapterId}` : name)
-  fill(root, 'address', toy?.address)
-  byId('toy-note').hidden = toy === undefined
-  byId('approve-button').hidden = wallet === undefined
-}
-
-/** The wallet of the app that opened the page, or else a toy wallet. */
-function findWallet({ adapterId }: OrderChallenge): Wallet | undefined {
-  const inPage = nimiqPay()
-  return inPage !== undefined && adapterId !== undefined && adapterId !== inPage.adapterId
-    ? undefined
-    : (inPage ?? openToyWallet(adapterId))
-}
-
-/** A wallet that keeps its last signature, so that a retry after a lost answer does not ask the user again. */
-function remembering<W extends Wallet>(wallet: W | undefined): W | undefined {
-  if (wallet === undefined) return undefined
-  let signed: { readonly message: string; readonly answer: WalletSignature } | undefined
-  return {
-    ...wallet,
-    async sign(message: string) {
-      // Read here, because a wallet may also answer with an error, which must not be kept.
-      if (signed?.message !== message) signed = { message, answer: readWalletAnswer(await wallet.sign(message)) }
-      return signed.answer
-    },
+/** Asks the service what has become of the order. */
+async function look(): Promise<void> {
+  const order = held && orderOf(held)
+  const isAnyoneWaiting = challenge !== undefined || held?.approved !== undefined
+  if (order === undefined || !isAnyoneWaiting || tasks.busy) return
+  try {
+    const seen = await client.getOrderChallenge(order)
+    if (seen.status === 'approved' && !tasks.busy) follow(seen, seen.returnCode)
+  } catch (thrown) {
+    // The next look or tap shows any other failure.
+    if (thrown instanceof CountersignClientError && !tasks.busy) settle(thrown.code)
   }
 }
 
-function isToy(wallet: Wallet | undefined): wallet is ToyWallet {
-  return wallet !== undefined && 'publicKeyHex' in wallet
+/** Shows the approved order, and what its computer does next. */
+function follow({ kind, requester, expiresAt }: OrderChallenge, returnCode: string | undefined): void {
+  const withCode = returnCode !== undefined
+  const until = Math.max(expiresAt, clock.now() + (withCode ? finishMs.withCode : finishMs.without))
+  if (held?.approved === undefined) know({ approved: { kind, origin: requester.origin, withCode, until } })
+  const approved = held?.approved
+  const isCode = approved !== undefined && returnCode !== undefined
+  show('outcome', isCode ? outcomeScreen.showCode(approved, returnCode) : outcomeScreen.showApproved())
+  poll.start()
 }
 
-function showCodeError(text: string): void {
-  byId('code-error').textContent = text
-  codeInput.setAttribute('aria-invalid', String(text !== ''))
-  if (text !== '') codeInput.focus()
+/** Shows what a refusal says of the order. Returns whether it says anything. */
+function settle(code: string): boolean {
+  const approved = held?.approved
+  if (code === 'ORDER_TOKEN_INVALID' && held?.handedOver) {
+    poll.stop()
+    show('outcome', outcomeScreen.showMoved())
+    return true
+  }
+  if (code === 'ORDER_FINALIZED' && approved !== undefined) {
+    poll.stop()
+    show('outcome', outcomeScreen.showFinalized(approved))
+    return true
+  }
+  const ending = (approved && endingOfApproved(code, approved.withCode)) ?? endingOf(code)
+  if (ending !== undefined) end(ending)
+  return ending !== undefined
 }
 
-function end({ seal, title, advice }: Ending): void {
+/** Endings of an order that was approved on this phone. */
+function endingOfApproved(code: string, withCode: boolean): Ending | undefined {
+  if (code === 'ORDER_EXPIRED') return withCode ? endings.codeLate : endings.notFinished
+  if (code === 'ORDER_REJECTED' && withCode) return endings.wrongReturnCodes
+  return undefined
+}
+
+function end({ seal, name }: Ending): void {
   const root = byId('ended')
   root.dataset.seal = seal
+  const title = words.say(`ending.${name}.title`)
   fill(root, 'ending', title)
-  fill(root, 'advice', advice)
-  countdown.stop()
+  fill(root, 'advice', words.say(`ending.${name}.text`))
+  poll.stop()
+  outcomeScreen.leave()
   forgetClaim()
-  document.title = `${title} · ${pageTitle.split(' · ').at(-1)}`
-  showOnly(root, sections)
+  held = undefined
+  show('ended', title)
+}
+
+/** Shows a section under this title. */
+function show(id: string, title: string): void {
+  const section = byId(id)
+  const isNew = section.hidden || document.title !== pageTitle(title)
+  document.title = pageTitle(title)
+  byId('choice').hidden = id !== 'review'
+  if (id !== 'review') {
+    countdown.stop()
+    handOverPanel.hide()
+  }
+  // Not again for what is there already: the focus would jump to its heading.
+  if (isNew) showOnly(section, sections)
+}
+
+function pageTitle(title: string): string {
+  return `${title} · ${appName}`
+}
+
+/** Keeps what became known of the order, here and for a reload. */
+function know(more: Partial<HeldClaim>): void {
+  if (held !== undefined) held = { ...held, ...more }
+  hold(more)
+}
+
+function orderOf({ orderId, challengeToken }: HeldClaim): PhoneOrder | undefined {
+  return challengeToken === undefined ? undefined : { orderId, challengeToken }
 }

@@ -13,7 +13,7 @@ export function showOrder(place: HTMLElement, client: CountersignClient, order: 
   element.setAttribute('kind', order.kind)
   if (order.displayTitle) element.setAttribute('display-title', order.displayTitle)
   if (order.displaySummary) element.setAttribute('display-summary', order.displaySummary)
-  if (order.payloadHash) element.setAttribute('payload-hash', order.payloadHash)
+  if (order.payload) element.setAttribute('payload', order.payload)
   place.replaceChildren(element)
   return element
 }

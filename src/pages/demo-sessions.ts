@@ -1,4 +1,4 @@
-import type { CountersignClient, Session } from '../client/index.ts'
+import { type CountersignClient, CountersignClientError, type KnownComputer, type Session } from '../client/index.ts'
 import { describeDevice } from './device.ts'
 import { byId, element, fill } from './dom.ts'
 
@@ -15,36 +15,73 @@ export function showSession(session: Session): void {
   fill(root, 'until', `${moment.format(session.expiresAt)}, or later if you keep using it`)
 }
 
-/** Lists the user's sessions, with a button to end each of the others. `act` runs a button's action. */
-export async function showSessions(
-  client: CountersignClient,
-  act: (work: () => Promise<void>) => Promise<void>,
-): Promise<void> {
-  const sessions = await client.listSessions()
+/** Runs the action of a button. */
+export type Act = (work: () => Promise<void>) => Promise<void>
+
+/**
+ * Lists the user's sessions, with a button to end each of the others, and the known computers, with a button to forget each. `act`
+ * runs a button's action.
+ */
+export async function showSessions(client: CountersignClient, act: Act): Promise<void> {
+  const [sessions, computers] = await Promise.all([client.listSessions(), knownComputers(client)])
   byId('revoke-others-button').hidden = sessions.length < 2
-  const end = async (session: Session): Promise<void> => {
-    await client.revokeSession(session.id)
-    await showSessions(client, act)
-    // The focused button is gone.
-    byId('sessions-title').focus()
-  }
-  byId('sessions').replaceChildren(...sessions.map((session) => row(session, () => act(() => end(session)))))
+  byId('known-computers').hidden = computers.length === 0
+  /** What a button does. Afterwards the focused button is gone. */
+  const onPress = (work: () => Promise<void>) => () =>
+    act(async () => {
+      await work()
+      await showSessions(client, act)
+      byId('sessions-title').focus()
+    })
+  byId('sessions').replaceChildren(
+    ...sessions.map(({ id, userAgent, ip, createdAt, current }) => {
+      const device = describeDevice(userAgent)
+      const end = { text: 'End', label: `End the session of ${device}`, act: onPress(() => client.revokeSession(id)) }
+      const title = current ? `${device} (this session)` : device
+      return row(title, `Since ${moment.format(createdAt)}, ${from(ip)}`, current ? undefined : end)
+    }),
+  )
+  byId('computers').replaceChildren(
+    ...computers.map(({ id, userAgent, ip, createdAt, lastUsedAt, current }) => {
+      const device = describeDevice(userAgent)
+      const forget = { text: 'Forget', label: `Forget ${device}`, act: onPress(() => client.forgetKnownComputer(id)) }
+      const title = current ? `${device} (this computer)` : device
+      const used = `Since ${moment.format(createdAt)}, last used ${moment.format(lastUsedAt)}, ${from(ip)}`
+      return row(title, used, forget)
+    }),
+  )
 }
 
-function row(session: Session, end: () => Promise<void>): HTMLElement {
-  const device = describeDevice(session.userAgent)
+/** The user's known computers; none if the service does not remember any. */
+async function knownComputers(client: CountersignClient): Promise<readonly KnownComputer[]> {
+  try {
+    return await client.listKnownComputers()
+  } catch (thrown) {
+    if (thrown instanceof CountersignClientError && thrown.code === 'NOT_ENABLED') return []
+    throw thrown
+  }
+}
+
+function from(ip: string): string {
+  return `from ${ip || 'an unknown address'}`
+}
+
+interface RowButton {
+  readonly text: string
+  readonly label: string
+  readonly act: () => Promise<void>
+}
+
+function row(title: string, details: string, action: RowButton | undefined): HTMLElement {
   const item = element('li', '')
-  const text = element('div', '')
-  text.append(
-    element('p', 'strong', session.current ? `${device} (this session)` : device),
-    element('p', '', `Since ${moment.format(session.createdAt)}, from ${session.ip || 'an unknown address'}`),
-  )
+  const text = element('div', 'grow')
+  text.append(element('p', 'strong', title), element('p', '', details))
   item.append(text)
-  if (!session.current) {
-    const button = element('button', 'button plain small', 'End')
+  if (action !== undefined) {
+    const button = element('button', 'button plain small', action.text)
     button.type = 'button'
-    button.setAttribute('aria-label', `End the session of ${device}`)
-    button.addEventListener('click', () => void end())
+    button.setAttribute('aria-label', action.label)
+    button.addEventListener('click', () => void action.act())
     item.append(button)
   }
   return item

@@ -1,6 +1,7 @@
 import { sha256 } from '@noble/hashes/sha2.js'
+import { base64url } from '../client/base64url.ts'
 import type { CountersignClient, ProofArtifact } from '../client/index.ts'
-import { bytesToHex, hexToBytes } from '../hex.ts'
+import { hexToBytes } from '../hex.ts'
 import { ed25519 } from '../wallet/ed25519.ts'
 import { nimiq } from '../wallet/nimiq.ts'
 import { portableVerifier } from '../wallet/strict-ed25519.ts'
@@ -12,14 +13,20 @@ const utf8 = new TextEncoder()
 /** Prepares the form that starts signature orders and shows their proof artifacts. */
 export function prepareSignOrders(client: CountersignClient): void {
   const place = byId('sign-order')
+  const problem = byId('payload-error')
   byId<HTMLFormElement>('sign-form').addEventListener('submit', (event) => {
     event.preventDefault()
     byId('proof').hidden = true
     const displayTitle = lineOf('sign-order-title')
     const displaySummary = lineOf('sign-order-summary')
-    // An application would hash its document; the demo has only these two lines.
-    const payloadHash = `sha256:${bytesToHex(sha256(utf8.encode(`${displayTitle}\n${displaySummary}`)))}`
-    const element = showOrder(place, client, { kind: 'sign', displayTitle, displaySummary, payloadHash })
+    const payload = byId<HTMLTextAreaElement>('sign-order-payload').value.trim()
+    problem.textContent = isJson(payload) ? '' : 'This is not JSON.'
+    if (problem.textContent !== '') return
+    const element = showOrder(place, client, { kind: 'sign', displayTitle, displaySummary, payload })
+    onEvent(element, 'countersign:error', ({ error }) => {
+      // The service says what it does not take in a text.
+      if (error.code === 'INVALID_REQUEST') problem.textContent = error.message
+    })
     onEvent(element, 'countersign:signed', ({ proofArtifact }) => {
       place.replaceChildren()
       showProof(proofArtifact)
@@ -32,6 +39,16 @@ function lineOf(id: string): string {
   return byId<HTMLInputElement>(id).value.replace(/\s+/g, ' ').trim()
 }
 
+/** Whether a text is JSON, or nothing. */
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text || 'null')
+    return true
+  } catch {
+    return false
+  }
+}
+
 function showProof(artifact: ProofArtifact): void {
   const root = byId('proof')
   fill(
@@ -42,20 +59,27 @@ function showProof(artifact: ProofArtifact): void {
   fill(root, 'address', artifact.address)
   fill(root, 'publicKey', artifact.publicKeyHex)
   fill(root, 'signature', artifact.signatureHex)
+  fill(root, 'payload', artifact.payload)
   fill(root, 'payloadHash', artifact.payloadHash)
   fill(root, 'message', artifact.message)
   root.hidden = false
   byId('proof-title').focus()
 }
 
-/** Verifies an artifact as anyone can: the signature over the text, and the address of the key. */
-function isValid({ adapterId, publicKeyHex, signatureHex, message, address }: ProofArtifact): boolean {
+/** Verifies an artifact as anyone can: the signature over the text, the hash of the content in it, and the address of the key. */
+function isValid({ adapterId, publicKeyHex, signatureHex, message, payload, address }: ProofArtifact): boolean {
   const adapter = [nimiq, ed25519].find(({ id }) => id === adapterId)
   const publicKey = hexToBytes(publicKeyHex)
   const signature = hexToBytes(signatureHex)
   if (adapter === undefined || publicKey === undefined || signature === undefined) return false
   return (
     portableVerifier.verify(signature, adapter.signedBytes(message), publicKey) &&
+    (payload === undefined || message.split('\n').includes(`Payload Hash: ${hashOf(payload)}`)) &&
     adapter.sameAddress(adapter.deriveAddress(publicKey), address)
   )
+}
+
+/** Hash of a content in its canonical form, as it stands in the signed text. */
+function hashOf(payload: string): string {
+  return `sha256:${base64url(sha256(utf8.encode(payload)))}`
 }

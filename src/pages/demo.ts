@@ -1,6 +1,6 @@
-import { createCountersignClient, nimiqPay, type Session } from '../client/index.ts'
+import { CountersignClientError, createCountersignClient, nimiqPay, type Session } from '../client/index.ts'
 import { preparePhoneSignIn } from './demo-phone.ts'
-import { showSession, showSessions } from './demo-sessions.ts'
+import { type Act, showSession, showSessions } from './demo-sessions.ts'
 import { prepareSignOrders } from './demo-sign.ts'
 import { byId, fill } from './dom.ts'
 import { Tasks } from './tasks.ts'
@@ -12,7 +12,15 @@ const client = createCountersignClient({ autoPersistToken: false })
 const views = { out: byId('signed-out'), in: byId('signed-in') }
 const inPage = nimiqPay()
 const tasks = new Tasks()
-const act = (work: () => Promise<void>): Promise<void> => tasks.run(work)
+const act: Act = (work) =>
+  tasks.run(async () => {
+    try {
+      await work()
+    } catch (thrown) {
+      if (!isSessionEnded(thrown)) throw thrown
+      showEnded()
+    }
+  })
 
 byId('sign-in-button').addEventListener('click', () => void act(signInHere))
 byId('new-wallet-button').addEventListener('click', () => {
@@ -25,11 +33,29 @@ showWallet()
 prepareSignOrders(client)
 preparePhoneSignIn(client, (session) => void act(() => arrive(session)))
 void act(lookForSession)
+// Whoever took the sign-in back on the phone then looks at this page.
+document.addEventListener('visibilitychange', () => {
+  if (document.visibilityState === 'visible' && !views.in.hidden) void act(lookForSession)
+})
 
 async function lookForSession(): Promise<void> {
   const session = await client.getCurrentSession()
-  if (session === undefined) showSignedOut()
-  else await showSignedIn(session)
+  if (session !== undefined) await showSignedIn(session)
+  else if (views.in.hidden) showSignedOut()
+  else showEnded()
+}
+
+/** Whether the service refused a call because the session has ended. */
+function isSessionEnded(thrown: unknown): boolean {
+  if (!(thrown instanceof CountersignClientError) || views.in.hidden) return false
+  return thrown.code === 'SESSION_INVALID' || thrown.code === 'SESSION_REQUIRED'
+}
+
+/** Says that the session was ended elsewhere. */
+function showEnded(): void {
+  showSignedOut()
+  byId('ended').hidden = false
+  byId('ended').focus()
 }
 
 async function signInHere(): Promise<void> {
@@ -58,6 +84,7 @@ async function revokeOthers(): Promise<void> {
 
 async function showSignedIn(session: Session): Promise<void> {
   byId('chip').textContent = 'Signed in'
+  byId('ended').hidden = true
   views.out.hidden = true
   showSession(session)
   views.in.hidden = false

@@ -1,3 +1,5 @@
+import { englishWords, type Words } from './texts/words.ts'
+
 /** Patterns that identify browsers. Their order matters, because most browsers also claim to be Chrome or Safari. */
 const browsers: readonly (readonly [RegExp, string])[] = [
   [/\bEdg(A|iOS)?\//, 'Edge'],
@@ -19,12 +21,13 @@ const systems: readonly (readonly [RegExp, string])[] = [
 ]
 
 /** A user agent in words, such as "Firefox on Windows". It is only the client's own claim. */
-export function describeDevice(userAgent: string): string {
+export function describeDevice(userAgent: string, words: Words = englishWords): string {
   const browser = browsers.find(([pattern]) => pattern.test(userAgent))?.[1]
   const system = systems.find(([pattern]) => pattern.test(userAgent))?.[1]
-  if (browser !== undefined && system !== undefined) return `${browser} on ${system}`
-  if (browser !== undefined || system !== undefined) return browser ?? `A browser on ${system}`
+  if (browser !== undefined && system !== undefined) return words.say('device.browser-and-system', { browser, system })
+  if (browser !== undefined) return browser
+  if (system !== undefined) return words.say('device.system', { system })
   // A program. Its name comes first, by convention.
-  const program = /^[\w.-]{1,40}/.exec(userAgent)?.[0]
-  return program === undefined ? 'Unknown device' : `A program (${program})`
+  const name = /^[\w.-]{1,40}/.exec(userAgent)?.[0]
+  return name === undefined ? words.say('device.unknown') : words.say('device.program', { name })
 }

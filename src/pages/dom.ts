@@ -17,6 +17,13 @@ export function fill(root: ParentNode, name: string, text: string | undefined): 
   if (row !== null) row.hidden = [...row.querySelectorAll<HTMLElement>('[data-slot]')].every(({ hidden }) => hidden)
 }
 
+/** Writes the text that each element with `data-text` names. */
+export function fillTexts(textOf: (key: string) => string): void {
+  for (const place of document.querySelectorAll<HTMLElement>('[data-text]')) {
+    place.textContent = textOf(place.dataset.text ?? '')
+  }
+}
+
 /** Shows one of several sections and moves the focus to its heading, which also makes a screen reader read it. */
 export function showOnly(section: HTMLElement, sections: readonly HTMLElement[]): void {
   for (const other of sections) other.hidden = other !== section

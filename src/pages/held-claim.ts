@@ -1,43 +1,79 @@
-import type { Claim } from '../client/claim-url.ts'
-import { newClaimKey } from '../client/index.ts'
+import { newClaimKey, type OrderKind } from '../client/index.ts'
 import { readClaimLink } from './claim-link.ts'
+import { readHandOverLink } from './hand-over-link.ts'
 import { tryStorage } from './storage.ts'
 
-/** A claim that this tab keeps, to repeat it if an answer is lost or the page is reloaded. Without storage, a reload loses it. */
-export interface HeldClaim extends Claim {
+/**
+ * What this tab keeps of an order, to repeat a call whose answer is lost, and to go on after the page is reloaded. Without
+ * storage, a reload loses it.
+ */
+export interface HeldClaim {
+  readonly orderId: string
+  /** What the order is taken with: the token of a claim URL, or the ticket of a hand-over. */
+  readonly by: { readonly claimToken: string } | { readonly ticket: string }
   /** Secret of this tab. */
   readonly claimKey: string
   /** Number of wrong confirmation codes that were entered in this tab. */
   readonly wrongCodes: number
+  /** The phone's token, once the order is this tab's. */
+  readonly challengeToken?: string
+  /** Whether this tab made a ticket, so that another browser may have taken the order over. */
+  readonly handedOver?: boolean
+  /** Present once the order is approved. */
+  readonly approved?: HeldApproval
+}
+
+/** What this tab keeps of an approved order, of which the service tells nothing more once it is finalized. */
+export interface HeldApproval {
+  readonly kind: OrderKind
+  /** Origin of the requester. */
+  readonly origin: string
+  /** Whether this phone showed a code. */
+  readonly withCode: boolean
+  /** Time until which the computer can finish at least, epoch milliseconds on the service's clock. */
+  readonly until: number
 }
 
 const storageKey = 'countersign.claim'
 
 /**
- * Reads the claim and removes its token from the address bar, so that the token gets into no history, bookmark, screenshot or
- * copied link. The tab keeps the claim until the request is over, because phones reload pages at any time.
+ * Reads the claim, or the ticket of a hand-over, and removes it from the address bar, so that it gets into no history, bookmark,
+ * screenshot or copied link. The tab keeps it until the request is over, because phones reload pages at any time.
  */
 export function takeClaim(template: string): HeldClaim | undefined {
+  const handOver = readHandOverLink(location.pathname)
   const claim = readClaimLink(template, location)
-  history.replaceState(null, '', location.pathname + location.search)
+  history.replaceState(null, '', (handOver?.pathAfter ?? location.pathname) + location.search)
   const kept = readKept()
-  if (claim === undefined) return kept !== undefined && isHere(kept) ? kept : undefined
-  const held = kept?.claimToken === claim.claimToken ? kept : { ...claim, claimKey: newClaimKey(), wrongCodes: 0 }
-  keep(held)
-  return held
+  if (handOver !== undefined) return holdNew(kept, handOver.orderId, { ticket: handOver.ticket })
+  if (claim !== undefined) return holdNew(kept, claim.orderId, { claimToken: claim.claimToken })
+  return kept !== undefined && isHere(kept) ? kept : undefined
+}
+
+/** Keeps more of the claim. */
+export function hold(more: Partial<HeldClaim>): void {
+  const kept = readKept()
+  if (kept !== undefined) keep({ ...kept, ...more })
 }
 
 /** Counts one more wrong confirmation code. Returns their number. */
 export function countWrongCode(): number {
-  const kept = readKept()
-  const wrongCodes = (kept?.wrongCodes ?? 0) + 1
-  if (kept !== undefined) keep({ ...kept, wrongCodes })
+  const wrongCodes = (readKept()?.wrongCodes ?? 0) + 1
+  hold({ wrongCodes })
   return wrongCodes
 }
 
 /** Deletes the claim after the request is over. */
 export function forgetClaim(): void {
   tryStorage('sessionStorage', (storage) => storage.removeItem(storageKey))
+}
+
+function holdNew(kept: HeldClaim | undefined, orderId: string, by: HeldClaim['by']): HeldClaim {
+  // The same link again, as after a reload: what this tab knows of it stays.
+  if (kept !== undefined && JSON.stringify(kept.by) === JSON.stringify(by)) return kept
+  const held: HeldClaim = { orderId, by, claimKey: newClaimKey(), wrongCodes: 0 }
+  keep(held)
+  return held
 }
 
 function keep(held: HeldClaim): void {

@@ -1,15 +1,20 @@
 import { CountersignClientError } from '../client/index.ts'
 import { byId, fill } from './dom.ts'
-import { noticeOf } from './words.ts'
+import { englishWords, type Words } from './texts/words.ts'
 
 /** Time without an answer after which the page says that it is still trying, in milliseconds. */
 const slowMs = 3000
 
-const offline = 'You are offline. This page continues when you are back online.'
-const slow = 'The service is slow to answer. Still trying …'
-
 /** A task. Its signal aborts if the user chooses another task instead. */
 export type Task = (signal: AbortSignal) => Promise<void>
+
+/** Options of {@link Tasks}. */
+export interface TasksOptions {
+  /** Default: English. */
+  readonly words?: Words
+  /** May handle an error code itself; if it returns true, no notice is shown. */
+  readonly isHandled?: (code: string) => boolean
+}
 
 /**
  * Runs the tasks that the user starts, one at a time. Shows their progress and their failures in the page's `#notice`, with a
@@ -17,15 +22,16 @@ export type Task = (signal: AbortSignal) => Promise<void>
  */
 export class Tasks {
   readonly #notice = byId('notice')
+  readonly #words: Words
   readonly #isHandled: (code: string) => boolean
   #running: { readonly controller: AbortController; readonly done: Promise<void> } | undefined
   #again: Task | undefined
 
-  /** `isHandled` may handle an error code itself; if it returns true, no notice is shown. */
-  constructor(isHandled: (code: string) => boolean = () => false) {
+  constructor({ words = englishWords, isHandled = () => false }: TasksOptions = {}) {
+    this.#words = words
     this.#isHandled = isHandled
     byId('retry-button').addEventListener('click', () => this.#again !== undefined && void this.run(this.#again))
-    addEventListener('offline', () => this.busy && this.#say(offline))
+    addEventListener('offline', () => this.busy && this.#say(words.say('task.offline')))
   }
 
   get busy(): boolean {
@@ -49,9 +55,10 @@ export class Tasks {
   }
 
   async #do(task: Task, signal: AbortSignal): Promise<void> {
+    const offline = this.#words.say('task.offline')
     this.#say(navigator.onLine ? '' : offline)
     document.body.toggleAttribute('data-busy', true)
-    const timer = setTimeout(() => this.#say(navigator.onLine ? slow : offline), slowMs)
+    const timer = setTimeout(() => this.#say(navigator.onLine ? this.#words.say('task.slow') : offline), slowMs)
     try {
       await task(signal)
       this.#say('')
@@ -59,7 +66,7 @@ export class Tasks {
       const { code, message } =
         thrown instanceof CountersignClientError ? thrown : { code: 'UNEXPECTED', message: String(thrown) }
       if (code === 'ABORTED' || this.#isHandled(code)) this.#say('')
-      else this.#say(noticeOf(code, message), task)
+      else this.#say(this.#words.notice(code, message), task)
     } finally {
       clearTimeout(timer)
       document.body.toggleAttribute('data-busy', false)

@@ -21,7 +21,8 @@ const statuses = enumWords(OrderStatus)
 export function orderHandlers(orders: Orders): ServiceHandlers<typeof OrderService> {
   return {
     startOrder: {
-      limit: 'start order',
+      // A backend starts the orders of all its users from one address.
+      limit: orders.startTakesKey ? 'unlimited' : 'start order',
       async handle({ kind, ...input }, call) {
         const started = await orders.start({ ...input, kind: kindOf(kind) }, call.request)
         return { ...statusOf(started), kind, expiresAt: BigInt(started.expiresAt) }
@@ -57,6 +58,19 @@ export function orderHandlers(orders: Orders): ServiceHandlers<typeof OrderServi
       limit: 'order',
       async handle(input, call) {
         return { ok: true, ...statusOf(await orders.reject(input, call.request)) }
+      },
+    },
+    handOverOrder: {
+      limit: 'order',
+      async handle(input, call) {
+        const { expiresAt, ...handOver } = await orders.handOver(input, call.request)
+        return { ...handOver, expiresAt: BigInt(expiresAt) }
+      },
+    },
+    redeemHandOver: {
+      limit: 'order',
+      async handle(input, call) {
+        return statusOf(await orders.redeem(input, call.request))
       },
     },
     cancelOrder: {

@@ -1,12 +1,24 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
-import type { SessionSchema, SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
+import type {
+  KnownComputerSchema,
+  SessionSchema,
+  SessionService,
+} from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { CountersignError } from '../errors.ts'
 import type { Host, Session } from '../host/host.ts'
+import { type KnownComputer, type KnownComputers, type WalletIdentity, walletOf } from '../order/known-computers.ts'
 import { type Call, setCookies } from './call.ts'
 import type { ServiceHandlers } from './methods.ts'
 
-/** SessionService on a host. */
-export function sessionHandlers(host: Host): ServiceHandlers<typeof SessionService> {
+/**
+ * SessionService on a host. Without `computers`, the calls for known computers are NOT_ENABLED, and ending a session forgets none.
+ * `walletsOf` says whose computers the user of a session sees; by default those of the session's own wallet.
+ */
+export function sessionHandlers(
+  host: Host,
+  computers?: KnownComputers,
+  walletsOf: (session: Session) => Promise<readonly WalletIdentity[]> = async (session) => [walletOf(session)],
+): ServiceHandlers<typeof SessionService> {
   /** The caller's session. If its life was extended, the new cookie goes out with the response. */
   const current = async (call: Call): Promise<Session> => {
     const { session, cookies } = await host.currentSession(call.request)
@@ -39,6 +51,15 @@ export function sessionHandlers(host: Host): ServiceHandlers<typeof SessionServi
       limit: 'session',
       async handle({ sessionId }, call) {
         const own = await current(call)
+        if (computers !== undefined) {
+          const sessions = await host.listSessions(own.userId, call.request)
+          // First: if the call fails in between, a retry finds the session and ends it. The other way round, the retry would not
+          // find it, and the computer would stay known.
+          await forgetComputerOf(
+            sessions.find(({ id }) => id === sessionId),
+            computers,
+          )
+        }
         if (!(await host.revokeSession(own.userId, sessionId, call.request))) {
           throw new CountersignError('SESSION_NOT_FOUND', 'You have no session with this id')
         }
@@ -50,6 +71,8 @@ export function sessionHandlers(host: Host): ServiceHandlers<typeof SessionServi
       async handle(_input, call) {
         const own = await current(call)
         const others = (await host.listSessions(own.userId, call.request)).filter(({ id }) => id !== own.id)
+        // First, as above; and after the list, so that no order whose session is in it makes its computer known later.
+        if (computers !== undefined) await forgetOtherComputers(own, others, computers)
         const revoked = await Promise.all(others.map(({ id }) => host.revokeSession(own.userId, id, call.request)))
         return { ok: true, revokedCount: revoked.filter(Boolean).length }
       },
@@ -63,11 +86,69 @@ export function sessionHandlers(host: Host): ServiceHandlers<typeof SessionServi
         return session === undefined ? { active: false } : { active: true, session: sessionFields(session, false) }
       },
     },
+    listKnownComputers: {
+      limit: 'session',
+      async handle(_input, call) {
+        const known = enabled(computers)
+        const own = await current(call)
+        const lists = await Promise.all((await walletsOf(own)).map((wallet) => known.list(wallet)))
+        const newestFirst = lists.flat().sort((a, b) => b.createdAt - a.createdAt)
+        return { computers: newestFirst.map((computer) => computerFields(computer, own)) }
+      },
+    },
+    forgetKnownComputer: {
+      limit: 'session',
+      async handle({ id }, call) {
+        const known = enabled(computers)
+        const own = await current(call)
+        const forgotten = await Promise.all((await walletsOf(own)).map((wallet) => known.forget(wallet, id)))
+        if (!forgotten.includes(true)) {
+          throw new CountersignError('COMPUTER_NOT_FOUND', 'You have no known computer with this id')
+        }
+        return { ok: true }
+      },
+    },
+  }
+}
+
+function enabled(computers: KnownComputers | undefined): KnownComputers {
+  if (computers !== undefined) return computers
+  throw new CountersignError('NOT_ENABLED', 'This service does not remember computers')
+}
+
+/** Forgets the computer that a session came from, if it came from one. */
+export async function forgetComputerOf(session: Session | undefined, computers: KnownComputers): Promise<void> {
+  if (session?.computerId === undefined) return
+  const wallet = walletOf(session)
+  // The order may just be making the computer known.
+  if (session.orderId !== undefined) await computers.forgetOfOrder(wallet, session.computerId, session.orderId)
+  else await computers.forget(wallet, session.computerId)
+}
+
+/** Forgets all computers of the wallets of a user's sessions but the one that the user's own session came from. */
+async function forgetOtherComputers(
+  own: Session,
+  others: readonly Session[],
+  computers: KnownComputers,
+): Promise<void> {
+  const wallets = new Map([own, ...others].map((session) => [JSON.stringify(walletOf(session)), walletOf(session)]))
+  await Promise.all([...wallets.values()].map((wallet) => computers.forgetOthers(wallet, own.computerId)))
+}
+
+function computerFields(computer: KnownComputer, own: Session): MessageInitShape<typeof KnownComputerSchema> {
+  const { id, createdAt, lastUsedAt, ip, userAgent } = computer
+  return {
+    id,
+    createdAt: BigInt(createdAt),
+    lastUsedAt: BigInt(lastUsedAt),
+    ip,
+    userAgent,
+    current: id === own.computerId,
   }
 }
 
 /** A session as the API shows it. */
 export function sessionFields(session: Session, current: boolean): MessageInitShape<typeof SessionSchema> {
-  const { createdAt, expiresAt, ...rest } = session
+  const { createdAt, expiresAt, computerId: _computerId, ...rest } = session
   return { ...rest, createdAt: BigInt(createdAt), expiresAt: BigInt(expiresAt), current }
 }

@@ -7,7 +7,7 @@ import type { OriginPolicy } from '../origin-policy.ts'
 import { parseRecord, type StoredRecord } from '../record.ts'
 import type { RequestContext } from '../request.ts'
 import type { FoundValue, Store } from '../store/store.ts'
-import { TimeLimit } from '../timing/time-limit.ts'
+import { applicationStepMs, applicationSteps } from '../timing/time-limit.ts'
 import { newId } from '../token.ts'
 
 /** A stored nonce: the challenge and the exact text for the wallet to sign. */
@@ -253,9 +253,6 @@ export function withKeysBeginning(beginning: string, store: NonceStore): NonceSt
   }
 }
 
-/** The time of each step of the application's nonce store: five seconds, or a little more. */
-const steps = new TimeLimit(5_000, 250)
-
 /**
  * Turns a step of the application's nonce store that fails, or takes too long, into STORE_UNAVAILABLE, with the cause for the
  * log.
@@ -265,7 +262,10 @@ function guarded<Args extends unknown[], Result>(
 ): (...args: Args) => Promise<Result> {
   return async (...args) => {
     try {
-      return await steps.within(call(...args), () => new Error('the nonce store did not answer within 5 seconds'))
+      return await applicationSteps.within(
+        call(...args),
+        () => new Error(`the nonce store did not answer within ${applicationStepMs / 1000} seconds`),
+      )
     } catch (cause) {
       if (cause instanceof CountersignError) throw cause
       throw new CountersignError('STORE_UNAVAILABLE', 'The nonce store does not answer; try again shortly', {

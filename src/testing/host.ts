@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { Host, HostUser, IssuedSession } from '../host/host.ts'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import type { Host, HostUser, IssuedSession, OrderGrant, OrderSession } from '../host/host.ts'
 import type { RequestContext } from '../request.ts'
 import type { ProvenIdentity } from '../wallet/proof.ts'
 import { assertRefused, type TestRunner } from './runner.ts'
@@ -30,6 +30,9 @@ export interface OpenedHost {
 /** Sessions are told apart by the time they were made, in milliseconds. */
 const nextMillisecondMs = 5
 
+/** Moments of a createSession at which its order is taken back, evenly spread. */
+const moments = 20
+
 /**
  * Declares tests of what the contract of a {@link Host} says: who is one user, what finds a session, what ends it, and that
  * nothing brings it back. How long sessions live is the host's own decision, and for tests of your own.
@@ -41,6 +44,7 @@ export function describeHostContract({ describe, test }: TestRunner, options: Ho
     origin,
     originSource: 'Origin header',
     ip: '192.0.2.7',
+    behindUnknownProxy: false,
     userAgent: 'contract suite',
     headers: new Headers({ origin, 'user-agent': 'contract suite', ...headers }),
   })
@@ -65,6 +69,18 @@ export function describeHostContract({ describe, test }: TestRunner, options: Ho
     return { user, identity, ...(await host.createSession(user, identity, request())) }
   }
 
+  const finalize = async (host: Host, order: OrderGrant, identity = newIdentity()): Promise<SignedIn> => {
+    const user = await host.resolveUser(identity, request())
+    return { user, identity, ...(await host.createSession(user, identity, request(), order)) }
+  }
+
+  /** The session that an order has or will have, as the order keeps it. */
+  const sessionOf = async (host: Host, order: OrderGrant, user: HostUser): Promise<OrderSession> => ({
+    orderId: order.orderId,
+    userId: user.id,
+    sessionId: await host.orderSessionId(order),
+  })
+
   const assertLive = async (host: Host, { session, token }: IssuedSession): Promise<void> => {
     assert.equal((await host.introspect(token))?.id, session.id)
     assert.equal((await host.currentSession(withBearer(token))).session.id, session.id)
@@ -77,6 +93,12 @@ export function describeHostContract({ describe, test }: TestRunner, options: Ho
     const listed = await host.listSessions(issued.session.userId, request())
     assert.ok(!listed.some(({ id }) => id === issued.session.id), 'a session that is over is listed')
   }
+
+  /** The ways in which a user ends a session. */
+  const endings: readonly (readonly [how: string, end: (host: Host, issued: SignedIn) => Promise<unknown>])[] = [
+    ['revoked', (host, { session }) => host.revokeSession(session.userId, session.id, request())],
+    ['signed out', (host, { token }) => host.signOut(withBearer(token))],
+  ]
 
   describe(`${name} keeps the contract of a host:`, () => {
     describe('resolveUser', () => {
@@ -146,22 +168,12 @@ export function describeHostContract({ describe, test }: TestRunner, options: Ho
     })
 
     describe('createSession for an order', () => {
-      const finalize = async (
-        host: Host,
-        seed: Uint8Array,
-        orderId: string,
-        identity: ProvenIdentity,
-      ): Promise<SignedIn> => {
-        const user = await host.resolveUser(identity, request())
-        return { user, identity, ...(await host.createSession(user, identity, request(), { orderId, seed })) }
-      }
-
       check('returns the session that is there for the same seed, on any instance', async (host, other) => {
-        const [seed, orderId, identity] = [randomBytes(32), newOrderId(), newIdentity()]
-        const first = await finalize(host, seed, orderId, identity)
-        assert.equal(first.session.orderId, orderId)
+        const [order, identity] = [newOrder(), newIdentity()]
+        const first = await finalize(host, order, identity)
+        assert.equal(first.session.orderId, order.orderId)
         for (const each of [host, other]) {
-          const again = await finalize(each, seed, orderId, identity)
+          const again = await finalize(each, order, identity)
           assert.equal(again.token, first.token)
           assert.deepEqual(again.session, first.session)
           await assertLive(each, again)
@@ -171,12 +183,10 @@ export function describeHostContract({ describe, test }: TestRunner, options: Ho
       })
 
       check('makes one session of 20 concurrent calls with the same seed', async (host, other) => {
-        const [seed, orderId, identity] = [randomBytes(32), newOrderId(), newIdentity()]
+        const [order, identity] = [newOrder(), newIdentity()]
         const user = await host.resolveUser(identity, request())
         const made = await Promise.all(
-          Array.from({ length: 20 }, (_, i) =>
-            (i % 2 ? host : other).createSession(user, identity, request(), { orderId, seed }),
-          ),
+          Array.from({ length: 20 }, (_, i) => (i % 2 ? host : other).createSession(user, identity, request(), order)),
         )
         assert.equal(new Set(made.map(({ token }) => token)).size, 1)
         assert.equal(new Set(made.map(({ session }) => session.id)).size, 1)
@@ -184,30 +194,195 @@ export function describeHostContract({ describe, test }: TestRunner, options: Ho
       })
 
       check('makes another session for another seed', async (host) => {
-        const [orderId, identity] = [newOrderId(), newIdentity()]
-        const first = await finalize(host, randomBytes(32), orderId, identity)
-        const second = await finalize(host, randomBytes(32), newOrderId(), identity)
+        const identity = newIdentity()
+        const first = await finalize(host, newOrder(), identity)
+        const second = await finalize(host, newOrder(), identity)
         assert.notEqual(second.token, first.token)
         assert.notEqual(second.session.id, first.session.id)
       })
 
-      for (const [how, end] of [
-        ['revoked', (host: Host, { session }: SignedIn) => host.revokeSession(session.userId, session.id, request())],
-        ['signed out', (host: Host, { token }: SignedIn) => host.signOut(withBearer(token))],
-      ] as const) {
+      check('keeps the id of the known computer, if the order has one', async (host, other) => {
+        const identity = newIdentity()
+        const [order, without] = [{ ...newOrder(), computerId: 'computer-1' }, newOrder()]
+        const issued = await finalize(host, order, identity)
+        const unknown = await finalize(host, without, identity)
+        for (const each of [host, other]) {
+          const found = [
+            (await each.introspect(issued.token))?.computerId,
+            (await each.currentSession(withBearer(issued.token))).session.computerId,
+            (await finalize(each, order, identity)).session.computerId,
+            (await each.listSessions(issued.user.id, request())).find(({ id }) => id === issued.session.id)?.computerId,
+          ]
+          assert.deepEqual(
+            found,
+            Array.from({ length: 4 }, () => 'computer-1'),
+          )
+          assert.equal((await each.introspect(unknown.token))?.computerId, undefined)
+        }
+      })
+
+      for (const [how, end] of endings) {
         check(`does not bring back a session that was ${how}`, async (host, other) => {
-          const [seed, orderId, identity] = [randomBytes(32), newOrderId(), newIdentity()]
-          const issued = await finalize(host, seed, orderId, identity)
+          const [order, identity] = [newOrder(), newIdentity()]
+          const issued = await finalize(host, order, identity)
           await end(other, issued)
           for (const each of [host, other]) {
-            await assertRefused(
-              each.createSession(issued.user, identity, request(), { orderId, seed }),
-              'ORDER_FINALIZED',
-            )
+            await assertRefused(each.createSession(issued.user, identity, request(), order), 'ORDER_FINALIZED')
             await assertOver(each, issued)
           }
         })
       }
+    })
+
+    describe('orderSessionId', () => {
+      check(
+        'is the same for the same seed, on any instance, before and after the session is made',
+        async (host, other) => {
+          const order = newOrder()
+          const id = await host.orderSessionId(order)
+          assert.ok(id.length >= 1 && id.length <= 200, `it has ${id.length} characters`)
+          await finalize(host, order)
+          for (const each of [host, other]) {
+            assert.equal(await each.orderSessionId({ ...order, seed: Uint8Array.from(order.seed) }), id)
+            assert.equal(await each.orderSessionId({ ...order, computerId: 'computer-1' }), id)
+          }
+        },
+      )
+
+      check('is another for another order, and opens no session', async (host) => {
+        const order = newOrder()
+        const id = await host.orderSessionId(order)
+        assert.notEqual(await host.orderSessionId(newOrder()), id)
+        const { token } = await finalize(host, order)
+        assert.ok(!token.includes(id), 'a token shows it')
+        assert.equal(await host.introspect(id), undefined)
+        await assertRefused(host.currentSession(withBearer(id)), 'SESSION_INVALID')
+      })
+    })
+
+    describe('endOrderSession', () => {
+      const assertNeverMade = async (host: Host, order: OrderGrant, user: HostUser, identity: ProvenIdentity) => {
+        await assertRefused(host.createSession(user, identity, request(), order), 'ORDER_FINALIZED')
+        const listed = await host.listSessions(user.id, request())
+        assert.ok(!listed.some(({ orderId }) => orderId === order.orderId), 'the session of the order is listed')
+      }
+
+      check('ends the session of the order at once, on every instance, for good', async (host, other) => {
+        const [order, identity] = [newOrder(), newIdentity()]
+        const issued = await finalize(host, order, identity)
+        for (const each of [host, other]) await assertLive(each, issued)
+        assert.equal(await other.endOrderSession(await sessionOf(other, order, issued.user)), true)
+        for (const each of [host, other]) {
+          await assertOver(each, issued)
+          await assertNeverMade(each, order, issued.user, identity)
+          await assertOver(each, issued)
+        }
+      })
+
+      check('keeps a session that is not made yet from being made, on every instance', async (host, other) => {
+        const [order, identity] = [newOrder(), newIdentity()]
+        const user = await host.resolveUser(identity, request())
+        assert.equal(await other.endOrderSession(await sessionOf(host, order, user)), false)
+        for (const each of [host, other]) await assertNeverMade(each, order, user, identity)
+        assert.deepEqual(await host.listSessions(user.id, request()), [])
+      })
+
+      check('resolves with the same if it is called again, on any instance', async (host, other) => {
+        const [order, unmade, identity] = [newOrder(), newOrder(), newIdentity()]
+        const { user } = await finalize(host, order, identity)
+        for (const each of [host, other, host]) {
+          assert.equal(await each.endOrderSession(await sessionOf(each, order, user)), true)
+          assert.equal(await each.endOrderSession(await sessionOf(each, unmade, user)), false)
+          await assertNeverMade(each, order, user, identity)
+          await assertNeverMade(each, unmade, user, identity)
+        }
+      })
+
+      for (const [how, end] of endings) {
+        check(`resolves with false for a session that was ${how} before, which stays over`, async (host, other) => {
+          const [order, identity] = [newOrder(), newIdentity()]
+          const issued = await finalize(host, order, identity)
+          await end(host, issued)
+          for (const each of [other, host]) {
+            assert.equal(await each.endOrderSession(await sessionOf(each, order, issued.user)), false)
+            await assertNeverMade(each, order, issued.user, identity)
+            await assertOver(each, issued)
+          }
+        })
+      }
+
+      check('ends no other session, and keeps none of another order from being made', async (host, other) => {
+        const [order, unmade, later, identity] = [newOrder(), newOrder(), newOrder(), newIdentity()]
+        const direct = await signIn(host, identity)
+        const others = [direct, await finalize(host, newOrder(), identity), await finalize(other, newOrder())]
+        const issued = await finalize(host, order, identity)
+        await host.endOrderSession(await sessionOf(host, order, issued.user))
+        await host.endOrderSession(await sessionOf(host, unmade, issued.user))
+        for (const each of [host, other]) {
+          for (const one of others) await assertLive(each, one)
+          await assertLive(each, await finalize(each, later, identity))
+          assert.equal((await each.listSessions(direct.user.id, request())).length, 3)
+        }
+      })
+
+      check('called 20 times at once resolves with the same each time', async (host, other) => {
+        const [order, unmade, identity] = [newOrder(), newOrder(), newIdentity()]
+        const { user } = await finalize(host, order, identity)
+        for (const [each, wasLive] of [
+          [order, true],
+          [unmade, false],
+        ] as const) {
+          const session = await sessionOf(host, each, user)
+          const ended = await Promise.all(
+            Array.from({ length: 20 }, (_, i) => (i % 2 ? host : other).endOrderSession(session)),
+          )
+          assert.deepEqual(
+            ended,
+            Array.from({ length: 20 }, () => wasLive),
+          )
+        }
+      })
+
+      check('at any moment of a createSession on another instance leaves no session', async (host, other) => {
+        const identity = newIdentity()
+        const user = await host.resolveUser(identity, request())
+        // How long a createSession takes tells how late an end still meets it.
+        const begun = performance.now()
+        await host.createSession(user, identity, request(), newOrder())
+        const takesMs = performance.now() - begun
+        for (let moment = 0; moment < moments; moment++) {
+          const order = newOrder()
+          const session = await sessionOf(host, order, user)
+          const creating = host.createSession(user, identity, request(), order)
+          const settled = Promise.allSettled([creating])
+          await passMs((takesMs * moment) / moments)
+          const wasLive = await other.endOrderSession(session)
+          const [made] = await settled
+          if (made.status === 'fulfilled') {
+            await assertOver(other, made.value)
+            assert.equal(wasLive, true, 'the session was made before, and is said not to have been live')
+          } else await assertRefused(creating, 'ORDER_FINALIZED')
+          await assertNeverMade(host, order, user, identity)
+          assert.equal(await host.endOrderSession(session), wasLive)
+        }
+      })
+
+      check('is not undone by a request that uses the session meanwhile', async (host, other) => {
+        for (let round = 0; round < 5; round++) {
+          const [order, identity] = [newOrder(), newIdentity()]
+          const issued = await finalize(host, order, identity)
+          const session = await sessionOf(other, order, issued.user)
+          const [wasLive] = await Promise.all([
+            other.endOrderSession(session),
+            ...Array.from({ length: 10 }, (_, i) =>
+              (i % 2 ? host : other).currentSession(withBearer(issued.token)).catch(() => undefined),
+            ),
+          ])
+          assert.equal(wasLive, true)
+          await assertOver(host, issued)
+          await assertNeverMade(host, order, issued.user, identity)
+        }
+      })
     })
 
     describe('currentSession', () => {
@@ -365,8 +540,14 @@ function newIdentity(): ProvenIdentity {
   return { adapterId, subject: publicKeyHex, publicKeyHex, address }
 }
 
-function newOrderId(): string {
-  return randomBytes(16).toString('base64url')
+function newOrder(): OrderGrant {
+  return { orderId: randomBytes(16).toString('base64url'), seed: randomBytes(32) }
+}
+
+/** Lets other work go on for so long, in ms; less than a timer can wait, too. */
+async function passMs(ms: number): Promise<void> {
+  const until = performance.now() + ms
+  while (performance.now() < until) await nextTurn()
 }
 
 /** Tokens that are not this one, though alike. */

@@ -67,6 +67,12 @@ export class TimeLimit {
   }
 }
 
+/** Longest time in ms for one step of the application: a hook, or a method of its session host or of its nonce store. */
+export const applicationStepMs = 5_000
+
+/** The time of all steps of the application. */
+export const applicationSteps: TimeLimit = new TimeLimit(applicationStepMs, 250)
+
 /** Work that has a time limit: what {@link TimeLimit} knows of it. */
 export interface Limited {
   readonly end: () => void

@@ -19,7 +19,8 @@ export interface ProvenIdentity {
   readonly adapterId: string
   /**
    * What the adapter goes by to tell one wallet from another, 1 to 200 characters, such as the public key in lower-case hex.
-   * An adapter never changes how it is made.
+   * An adapter never changes how it is made. Computers are remembered only for wallets whose subject is `publicKeyHex` or, if that
+   * is empty, the address in lower case, because a session names its wallet by these.
    */
   readonly subject: string
   /** Lower-case hex. Empty if the adapter knows wallets by their address only. */

@@ -19,7 +19,22 @@ export class Prover {
 
   /** Refuses an adapter that is not configured with ADAPTER_UNKNOWN. */
   requireConfigured(adapterId: string): void {
-    if (!this.#adapters.some(({ id }) => id === adapterId)) throw this.#unknownAdapter()
+    if (this.#adapter(adapterId) === undefined) throw this.#unknownAdapter()
+  }
+
+  /**
+   * Refuses an address that no wallet of an adapter can have, with INVALID_REQUEST; `field` is its name in the protos. Refuses an
+   * adapter that is not configured with ADAPTER_UNKNOWN.
+   */
+  requireAddress(adapterId: string, address: string, field: string): void {
+    this.requireConfigured(adapterId)
+    if (this.#adapter(adapterId)?.sameAddress(address, address)) return
+    throw new CountersignError('INVALID_REQUEST', `${field} is not an address of ${adapterId}`, { metadata: { field } })
+  }
+
+  /** Whether an address is that of a proven wallet. */
+  isAddressOf(identity: ProvenIdentity, address: string): boolean {
+    return this.#adapter(identity.adapterId)?.sameAddress(address, identity.address) === true
   }
 
   /**
@@ -41,6 +56,10 @@ export class Prover {
       return { adapterId, subject, publicKeyHex, address }
     }
     throw new CountersignError('SIGNATURE_INVALID', 'The signature does not prove control of the public key')
+  }
+
+  #adapter(adapterId: string): WalletAdapter | undefined {
+    return this.#adapters.find(({ id }) => id === adapterId)
   }
 
   #candidates(adapterId: string | undefined): readonly WalletAdapter[] {

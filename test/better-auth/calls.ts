@@ -68,25 +68,49 @@ export function bearerOf({ json }: Answer): { authorization: string } {
   return { authorization: `Bearer ${json.token}` }
 }
 
+/** An order whose challenge the phone has read. */
+export interface ReadOrder {
+  readonly desktop: { readonly orderId: string; readonly desktopToken: string }
+  readonly phone: { readonly orderId: string; readonly challengeToken: string }
+  // biome-ignore lint/suspicious/noExplicitAny: tests look at fields that they name.
+  readonly challenge: any
+}
+
+/** Starts an order, claims it and reads its challenge. */
+export async function readOrder(auth: Pick<Auth, 'handler'>, start: object = {}): Promise<ReadOrder> {
+  const started = await answered(call(auth, '/cross-device/start', { kind: 'login', ...start }))
+  const { orderId, claimToken, desktopToken } = started
+  const { challengeToken } = await answered(call(auth, '/cross-device/claim', { orderId, claimToken }))
+  const phone = { orderId, challengeToken }
+  const challenge = await answered(challengeOf(auth, phone))
+  return { desktop: { orderId, desktopToken }, phone, challenge }
+}
+
+/** Reads an order's challenge; a refusal is an answer, too. */
+export async function challengeOf(
+  auth: Pick<Auth, 'handler'>,
+  { orderId, challengeToken }: ReadOrder['phone'],
+): Promise<Answer> {
+  const headers = { authorization: `Bearer ${challengeToken}` }
+  return await call(auth, `/cross-device/challenge?orderId=${orderId}`, undefined, headers)
+}
+
+/** The JSON of a call that has to succeed. */
+// biome-ignore lint/suspicious/noExplicitAny: tests look at fields that they name.
+export async function answered(pending: Promise<Answer>): Promise<any> {
+  const { status, json } = await pending
+  if (status !== 200) throw new Error(JSON.stringify(json))
+  return json
+}
+
 /** An approved login order, for the desktop to finalize. */
 export async function approvedOrder(
   auth: Pick<Auth, 'handler'>,
   signer: Signer = new Signer(),
 ): Promise<{ orderId: string; desktopToken: string }> {
-  const { json: started } = await call(auth, '/cross-device/start', { kind: 'login' })
-  const { orderId, claimToken, desktopToken } = started
-  const { json: claimed } = await call(auth, '/cross-device/claim', { orderId, claimToken })
-  const { challengeToken } = claimed
-  const { json: challenge } = await call(auth, `/cross-device/challenge?orderId=${orderId}`, undefined, {
-    authorization: `Bearer ${challengeToken}`,
-  })
-  const { status, json } = await call(auth, '/cross-device/approve', {
-    orderId,
-    challengeToken,
-    proof: signer.prove(challenge.message),
-  })
-  if (status !== 200) throw new Error(JSON.stringify(json))
-  return { orderId, desktopToken }
+  const { desktop, phone, challenge } = await readOrder(auth)
+  await answered(call(auth, '/cross-device/approve', { ...phone, proof: signer.prove(challenge.message) }))
+  return desktop
 }
 
 /** How many rows each of the models has. */

@@ -10,14 +10,16 @@ import { getAdapter } from 'better-auth/db/adapter'
 import { toNodeHandler } from 'better-auth/node'
 import { crossDevice, walletSignIn } from '../../src/better-auth/index.ts'
 import type { InstanceOptions } from './instances.ts'
+import { openRedisStorage } from './redis-storage.ts'
 
 const [file = '', json = '{}'] = process.argv.slice(2)
-const { transactions, gate } = JSON.parse(json) as InstanceOptions
+const { transactions, gate, gateAfter, redis } = JSON.parse(json) as InstanceOptions
 
 const options = {
   database: new DatabaseSync(file, { timeout: 5000 }),
   baseURL: 'http://localhost:3000',
   secret: 'a secret for tests, not for anything else',
+  ...(redis === undefined ? {} : { secondaryStorage: (await openRedisStorage(redis)).storage }),
   logger: { disabled: true },
   plugins: [walletSignIn({ appName: 'App' }), crossDevice({ appName: 'App' })],
   databaseHooks: {
@@ -26,6 +28,9 @@ const options = {
         async before() {
           // Stands still here until the test says so.
           if (gate !== undefined) await fetch(gate)
+        },
+        async after() {
+          if (gateAfter !== undefined) await fetch(gateAfter)
         },
       },
     },

@@ -1,13 +1,15 @@
 import { DatabaseSync } from 'node:sqlite'
+import type { BetterAuthOptions } from 'better-auth'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openStore } from '../../src/better-auth/index.ts'
 import { appOrigin, type ContractDriver } from '../contract/driver.ts'
 import { restCalls } from '../contract/rest-driver.ts'
 import { ok, untilWaiting } from '../contract/support.ts'
 import { Signer } from '../order/support.ts'
-import { type Answer, approvedOrder, bearerOf, call, countRows, signIn } from './calls.ts'
-import { type Instance, makeDatabase, makeGate, startInstances } from './instances.ts'
-import { type AuthServerOptions, makeAuth, startAuth } from './support.ts'
+import { redisUrl } from '../support/stores.ts'
+import { type Answer, answered, approvedOrder, bearerOf, call, countRows, readOrder, signIn } from './calls.ts'
+import { type Instance, type InstanceOptions, makeDatabase, makeGate, startInstances } from './instances.ts'
+import { type AuthServerOptions, makeAuth, openForTest, redisKeys, startAuth } from './support.ts'
 
 describe.each([
   ['with transactions', true],
@@ -72,6 +74,57 @@ describe.each([
     expect([status, json.code, headers.getSetCookie()]).toEqual([409, 'ORDER_FINALIZED', []])
     expect(await auth.api.getSession({ headers: new Headers(bearerOf(first)) })).toBeNull()
     expect(await countRows(auth, ['session'])).toEqual([0])
+  })
+})
+
+/** What sessions are kept in, and how instances are told. */
+const sessionStores: [name: string, open: () => Promise<[InstanceOptions, Partial<BetterAuthOptions>]>][] = [
+  ['a database with transactions', async () => [{ transactions: true }, {}]],
+  ['a database without transactions', async () => [{ transactions: false }, {}]],
+  ...(redisUrl === undefined
+    ? []
+    : ([
+        [
+          'Redis',
+          async () => {
+            const redis = await redisKeys()
+            return [{ transactions: true, redis }, { secondaryStorage: await openForTest(redis) }]
+          },
+        ],
+      ] as typeof sessionStores)),
+]
+
+describe.each(sessionStores)('on instances with sessions in %s, a sign-in that is taken back', (_name, open) => {
+  /** Takes a sign-in back while another instance makes its session. */
+  async function takeBackAt(stop: 'gate' | 'gateAfter', signer: Signer) {
+    const [options, storage] = await open()
+    const { file, auth } = await makeDatabase(storage)
+    const gate = await makeGate()
+    const [slow] = (await startInstances(file, { ...options, [stop]: gate.url })) as [Instance]
+    const { desktop, phone, challenge } = await readOrder(auth)
+    await answered(call(auth, '/cross-device/approve', { ...phone, proof: signer.prove(challenge.message) }))
+    const late = call(slow, '/cross-device/finalize', desktop)
+    await gate.arrived
+    const { json: takenBack } = await call(auth, '/cross-device/reject', phone)
+    gate.open()
+    const { status, json, headers } = await late
+    expect([status, json.code, headers.getSetCookie()]).toEqual([409, 'ORDER_REJECTED', []])
+    expect((await call(auth, '/cross-device/finalize', desktop)).json.code).toBe('ORDER_REJECTED')
+    const direct = await signIn(auth, signer)
+    expect(await auth.api.listSessions({ headers: new Headers(bearerOf(direct)) })).toHaveLength(1)
+    return { takenBack, again: (await call(auth, '/cross-device/reject', phone)).json }
+  }
+
+  test('before its session is stored has none', async () => {
+    const { takenBack, again } = await takeBackAt('gate', new Signer())
+    expect(takenBack).toMatchObject({ status: 'finalized', sessionEnded: false })
+    expect(again).toEqual(takenBack)
+  })
+
+  test('once its session is stored, before the desktop knows, loses it', async () => {
+    const { takenBack, again } = await takeBackAt('gateAfter', new Signer())
+    expect(takenBack).toMatchObject({ status: 'finalized', sessionEnded: true })
+    expect(again).toEqual(takenBack)
   })
 })
 

@@ -7,7 +7,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
+import type { BetterAuthOptions } from 'better-auth'
 import { onTestFinished } from 'vitest'
+import type { RedisKeys } from './redis-storage.ts'
 import { type Auth, makeAuth } from './support.ts'
 
 /** What an instance is told. */
@@ -16,6 +18,10 @@ export interface InstanceOptions {
   readonly transactions: boolean
   /** An address that it asks, and waits for, before it makes a session. */
   readonly gate?: string
+  /** The same, after it has stored the session. */
+  readonly gateAfter?: string
+  /** The Redis that has its sessions, and the beginning of its keys there. */
+  readonly redis?: RedisKeys
 }
 
 /** A server in a process of its own, to be called as one in this process. */
@@ -24,7 +30,9 @@ export type Instance = Pick<Auth, 'handler'>
 const program = fileURLToPath(new URL('./instance-process.ts', import.meta.url))
 
 /** A database file with the tables, for processes to share; and a server on it in this one, for a look at the rows. */
-export async function makeDatabase(): Promise<{ readonly file: string; readonly auth: Auth }> {
+export async function makeDatabase(
+  options: Partial<BetterAuthOptions> = {},
+): Promise<{ readonly file: string; readonly auth: Auth }> {
   const folder = await mkdtemp(join(tmpdir(), 'countersign-better-auth-'))
   const file = join(folder, 'auth.db')
   const database = new DatabaseSync(file, { timeout: 5000 })
@@ -32,7 +40,7 @@ export async function makeDatabase(): Promise<{ readonly file: string; readonly 
     database.close()
     await rm(folder, { recursive: true, force: true })
   })
-  return { file, auth: await makeAuth({ storage: async () => ({ database }) }) }
+  return { file, auth: await makeAuth({ storage: async () => ({ database, ...options }) }) }
 }
 
 /** Starts instances on one database file. */

@@ -62,6 +62,25 @@ test.each([
   }
 })
 
+test('the page has the operator’s logo, colour and texts, also where an order is continued', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-texts-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const textsFile = join(folder, 'texts.json')
+  await writeFile(textsFile, JSON.stringify({ en: { 'review.approve': 'Approve this' } }))
+  const look = { logoUrl: 'https://cdn.example/logo.svg', accentColor: '#123456', textsFile }
+  const { url } = await startAuth({ orders: look })
+  const { claimUrl } = await startOrder(url)
+  for (const address of [claimUrl!, `${url}/api/auth/cross-device/continue/csh_${'x'.repeat(43)}order`]) {
+    const page = await fetch(address)
+    expect(page.headers.get('content-security-policy')).toMatch(/img-src [^;]*https:\/\/cdn\.example\/logo\.svg/)
+    expect(page.headers.get('referrer-policy')).toBe('no-referrer')
+    const html = await page.text()
+    for (const text of [look.logoUrl, look.accentColor, 'Approve this']) expect(html).toContain(text)
+  }
+  await writeFile(textsFile, '{')
+  await expect(startAuth({ orders: look })).rejects.toThrow(TypeError)
+})
+
 test('opening the page, as a link preview does, claims nothing', async () => {
   const { url } = await startAuth()
   const { claimUrl, orderId, claimToken } = await startOrder(url)
@@ -113,7 +132,7 @@ test('a page that is not built is asked for by name, and served as soon as it is
   const folder = await mkdtemp(join(tmpdir(), 'countersign-pages-'))
   onTestFinished(() => rm(folder, { recursive: true }))
   const built = join(folder, 'pages/')
-  const pages = new ApprovalPage([pathToFileURL(built)])
+  const pages = new ApprovalPage({}, [pathToFileURL(built)])
   const ctx = { context: { baseURL: 'http://localhost:3000/api/auth', options: {} } } as never
   const refusal = expect.objectContaining({
     statusCode: 404,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { crossDevice, walletSignIn } from '../../src/better-auth/index.ts'
-import { call } from './calls.ts'
+import { call, ownOrigin } from './calls.ts'
 import { makeAuth } from './support.ts'
 
 /** Calls per minute and address of every endpoint. A new one needs a row here; without one it fails these tests. */
@@ -15,10 +15,17 @@ const perMinute: Readonly<Record<string, number>> = {
   '/cross-device/reject': 1200,
   '/cross-device/cancel': 1200,
   '/cross-device/finalize': 1200,
+  '/cross-device/hand-over': 1200,
+  '/cross-device/redeem': 1200,
   '/cross-device/events': 1200,
   '/cross-device/claim/:orderId': 1200,
   '/cross-device/pages/:file': 1200,
+  '/computers': 2400,
+  '/computers/forget': 2400,
 }
+
+/** A path without a limit, because Better Auth's limiter would keep the tickets in it. */
+const unlimitedPaths = ['/cross-device/continue/:ticket']
 
 /** A path that Better Auth serves for this process only. */
 const internal = ['/wallet/host']
@@ -27,7 +34,8 @@ const plugins = [walletSignIn(), crossDevice()]
 
 test('every endpoint has its row in this table, and a rule of its plugin with that allowance', () => {
   const paths = plugins.flatMap(({ endpoints }) => Object.values(endpoints).map(({ path }) => String(path)))
-  expect(paths.filter((path) => !internal.includes(path)).toSorted()).toEqual(Object.keys(perMinute).toSorted())
+  const limited = paths.filter((path) => !internal.includes(path) && !unlimitedPaths.includes(path))
+  expect(limited.toSorted()).toEqual(Object.keys(perMinute).toSorted())
   // Better Auth goes by the first rule that matches.
   const rules = plugins.flatMap(({ rateLimit }) => rateLimit)
   const found = Object.keys(perMinute).map((path) => {
@@ -54,9 +62,40 @@ test.each(['/wallet/verify', '/cross-device/start', '/cross-device/claim'])(
     for (const other of Object.keys(perMinute)) {
       // Pages are not JSON.
       if (other === path || other.includes(':')) continue
-      const isGet = /challenge|events/.test(other)
+      const isGet = /challenge|events|computers$/.test(other)
       expect((await call(auth, other, isGet ? undefined : {}, client)).status, other).not.toBe(429)
     }
     expect((await call(auth, path, {}, { 'x-client': '203.0.113.200' })).status).not.toBe(429)
   },
 )
+
+test('a backend with a start key starts as many orders as its users need', async () => {
+  const key = 'a_start_key_of_32_characters_or_more'
+  const advanced = { ipAddress: { ipAddressHeaders: ['x-client'] } }
+  const auth = await makeAuth({
+    auth: { rateLimit: { enabled: true, storage: 'memory' }, advanced },
+    orders: { orderStartKeys: [key] },
+  })
+  const headers = { 'x-client': '203.0.113.201', authorization: `Bearer ${key}` }
+  const order = { kind: 'login', requester: { origin: ownOrigin } }
+  for (let i = 0; i <= (perMinute['/cross-device/start'] as number); i++) {
+    expect((await call(auth, '/cross-device/start', order, headers)).status).toBe(200)
+  }
+})
+
+test('Better Auth’s limiter keeps no ticket, whatever rules the application has', async () => {
+  const customRules = { '/cross-device/**': { window: 60, max: 1000 } }
+  const auth = await makeAuth({ auth: { rateLimit: { enabled: true, storage: 'database', customRules } } })
+  const ticket = `csh_${'x'.repeat(43)}order`
+  for (const path of [
+    `/cross-device/continue/${ticket}`,
+    `/cross-device/continue/${ticket}/`,
+    '/cross-device/claim/x',
+  ]) {
+    await auth.handler(new Request(`${ownOrigin}/api/auth${path}`))
+  }
+  const { adapter } = await auth.$context
+  const kept = JSON.stringify(await adapter.findMany({ model: 'rateLimit' }))
+  expect(kept).toContain('/cross-device/claim/x')
+  expect(kept).not.toContain('csh_')
+})

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { betterAuth } from 'better-auth'
 import { expect, onTestFinished, test } from 'vitest'
 import { walletSignIn } from '../../src/better-auth/index.ts'
 import { approvedOrder, call } from './calls.ts'
@@ -39,6 +40,7 @@ test("Better Auth's own command line generates the schema", async () => {
       'walletPublicKeyHex text',
       'walletAddress text',
       'walletOrderId text',
+      'walletComputerId text',
     ]),
   )
   expect(columnsOf('approvals')).toEqual([
@@ -60,6 +62,17 @@ test("Better Auth's own command line generates the schema", async () => {
   const storage = async () => ({ database })
   const auth = await makeAuth({ storage, orders: { orderModelName: 'approvals' } })
   expect((await call(auth, '/cross-device/finalize', await approvedOrder(auth))).status).toBe(200)
+})
+
+test('a database that is not migrated is told of by name, with what to do', async () => {
+  const database = new DatabaseSync(':memory:')
+  const { $context } = await makeAuth({ storage: async () => ({ database }) })
+  database.exec('alter table session drop column walletComputerId')
+  const { options } = await $context
+  const auth = betterAuth({ ...options, database })
+  const missing = /Missing columns\s+session\.walletComputerId.*npx auth migrate/s
+  await expect(call(auth, '/wallet/nonce', {})).rejects.toThrow(missing)
+  await expect(call(auth, '/cross-device/start', { kind: 'login' })).rejects.toThrow(missing)
 })
 
 test('the fields of the user are there only where an option fills them', () => {

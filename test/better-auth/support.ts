@@ -7,7 +7,6 @@ import { memoryAdapter } from 'better-auth/adapters/memory'
 import { getMigrations } from 'better-auth/db/migration'
 import { toNodeHandler } from 'better-auth/node'
 import { bearer } from 'better-auth/plugins'
-import { createClient } from 'redis'
 import { onTestFinished } from 'vitest'
 import {
   type CrossDeviceOptions,
@@ -16,6 +15,7 @@ import {
   walletSignIn,
 } from '../../src/better-auth/index.ts'
 import { redisUrl } from '../support/stores.ts'
+import { openRedisStorage, type RedisKeys } from './redis-storage.ts'
 
 /** Where a Better Auth server keeps its things. */
 export type AuthStorage = () => Promise<Partial<BetterAuthOptions>>
@@ -47,27 +47,21 @@ export const authStorages: [name: string, storage: AuthStorage][] = [
 
 let storages = 0
 
+/** A Redis, and the beginning of keys of its own. */
+export async function redisKeys(): Promise<RedisKeys> {
+  return { url: (await redisUrl?.()) ?? '', prefix: `better-auth-test:${process.pid}:${storages++}:` }
+}
+
 /** A secondary storage on a real Redis, under keys of its own. */
 async function redisStorage(): Promise<SecondaryStorage> {
-  const client = createClient({ url: (await redisUrl?.()) ?? '' })
-  await client.connect()
-  onTestFinished(async () => void (await client.close()))
-  const prefix = `better-auth-test:${process.pid}:${storages++}:`
-  return {
-    get: (key) => client.get(prefix + key),
-    set: (key, value, ttl) =>
-      client.set(prefix + key, value, ttl === undefined ? {} : { expiration: { type: 'EX', value: ttl } }),
-    delete: async (key) => void (await client.del(prefix + key)),
-    getAndDelete: (key) => client.getDel(prefix + key),
-    async increment(key, ttl) {
-      const [count] = await client
-        .multi()
-        .incr(prefix + key)
-        .expire(prefix + key, ttl, 'NX')
-        .exec()
-      return Number(count)
-    },
-  }
+  return await openForTest(await redisKeys())
+}
+
+/** A secondary storage that is closed when the test is over. */
+export async function openForTest(keys: RedisKeys): Promise<SecondaryStorage> {
+  const { storage, close } = await openRedisStorage(keys)
+  onTestFinished(close)
+  return storage
 }
 
 /** What a test can set. */

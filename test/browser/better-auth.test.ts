@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { startAuth } from '../better-auth/support.ts'
-import { addressOf, expectHeading } from './flows.ts'
+import { addressOf, approvedHeading, expectHeading } from './flows.ts'
 import { expectNoFaults, hasChromium, useBrowser } from './support.ts'
 
 describe.skipIf(!hasChromium)('the approval page that the Better Auth plugin serves', () => {
@@ -28,7 +28,7 @@ describe.skipIf(!hasChromium)('the approval page that the Better Auth plugin ser
     expect(await page.locator('.code').textContent()).toBe(confirmationCode)
     const address = await addressOf(page)
     await page.getByRole('button', { name: 'Approve' }).click()
-    await expectHeading(page, 'Approved')
+    await expectHeading(page, approvedHeading)
 
     const { token, status } = await post('/finalize', { orderId, desktopToken })
     expect(status).toBe('finalized')

@@ -59,6 +59,9 @@ export async function reviewOnPhone(phone: Page, code: Locator): Promise<string>
   return claimUrl
 }
 
+/** What the phone says of an order that it has approved, whether the computer has finished or not. */
+export const approvedHeading = /^(Approved|Your computer (is signed in|has the signature))$/
+
 /** Expects a page's main heading to come to say this, with the focus on it. */
 export async function expectHeading(page: Page, name: string | RegExp): Promise<void> {
   const heading = page.getByRole('heading', { name })

@@ -1,8 +1,10 @@
-import type { Page } from 'playwright-core'
 import { describe, test } from 'vitest'
+import { newComputerKey } from '../relay/devices.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
+import { Desktop } from './desktop.ts'
 import {
+  approvedHeading,
   expectAnswerAwaited,
   expectHeading,
   expectSignedIn,
@@ -12,24 +14,10 @@ import {
   showCode,
   signCard,
 } from './flows.ts'
-import { expectAccessible, expectNoSidewaysScroll, hasChromium, screenshot, useBrowser } from './support.ts'
+import { hasChromium, look, useBrowser } from './support.ts'
 
 const desktopSize = { width: 1280, height: 900 }
-const phoneSize = { width: 390, height: 800 }
-
-/** Looks at what a page shows now: in both colour schemes, and as narrow as screens get. */
-async function look(page: Page, state: string): Promise<void> {
-  const size = page.viewportSize()!
-  for (const colorScheme of ['light', 'dark'] as const) {
-    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-    await expectAccessible(page, `${state}, ${colorScheme}`)
-    await screenshot(page, `${state}-${colorScheme}`)
-  }
-  await page.setViewportSize({ width: 320, height: 640 })
-  await expectNoSidewaysScroll(page, state)
-  await screenshot(page, `${state}-narrow`)
-  await page.setViewportSize(size)
-}
+const phoneSize = { width: 390, height: 664 }
 
 const invoice = {
   kind: 'sign',
@@ -37,6 +25,24 @@ const invoice = {
   displaySummary: 'Pay 250 NIM to Green Bakery for twelve loaves of bread.',
   payloadHash: 'sha256:3a7bd3e2360a3d29eea436fcfb7e44c735d117c42d1c1835420b6b9942dd4f1b',
 }
+
+const payload = JSON.stringify({
+  amount: 250,
+  currency: 'NIM',
+  invoice: {
+    number: '1042',
+    due: '2026-12-01',
+    lines: [
+      { item: 'Bread', count: 12 },
+      { item: 'Delivery', note: '' },
+    ],
+  },
+  payee: 'NQ07 0000 0000 0000 0000 0000 0000 0000 0000',
+  reference: 'r'.repeat(300),
+})
+
+const desktopBrowser =
+  'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36'
 
 describe.skipIf(!hasChromium)('in every main state a page is accessible, in light and dark, and fits 320 px:', () => {
   const browser = useBrowser()
@@ -89,7 +95,7 @@ describe.skipIf(!hasChromium)('in every main state a page is accessible, in ligh
     await page.getByText('You are offline').waitFor()
     await look(page, 'approve-offline')
     await page.context().setOffline(false)
-    await expectHeading(page, 'Approved')
+    await expectHeading(page, approvedHeading)
     await look(page, 'approve-approved')
   })
 
@@ -107,6 +113,91 @@ describe.skipIf(!hasChromium)('in every main state a page is accessible, in ligh
     await page.getByRole('button', { name: 'Decline' }).click()
     await expectHeading(page, 'Declined')
     await look(page, 'approve-declined')
+  })
+
+  test('the approval page, with a code for the computer', async () => {
+    const { url } = await startService({ confirmationCode: 'return', trustProxy: 1 })
+    const { page } = await browser.open({
+      viewport: phoneSize,
+      extraHTTPHeaders: { 'x-forwarded-for': '198.51.100.1' },
+    })
+    const start = async (order: object = { kind: 'login' }): Promise<Desktop> => {
+      const headers = { 'x-forwarded-for': '203.0.113.7', 'user-agent': desktopBrowser }
+      const desktop = await Desktop.start(url, order, { headers, key: newComputerKey() })
+      await page.goto(desktop.order.claimUrl)
+      await page.getByRole('button', { name: 'Review the request' }).click()
+      await page.getByRole('button', { name: 'Approve' }).waitFor()
+      return desktop
+    }
+    const desktop = await start({ ...invoice, kind: 'login', payloadHash: undefined })
+    await look(page, 'approve-return')
+    await page.getByRole('button', { name: 'Approve' }).click()
+    await expectHeading(page, /^Type this code at/)
+    await look(page, 'approve-code')
+    const code = (await page.locator('#return-code > [aria-hidden]').textContent())!
+    await desktop.finalize(code)
+    await expectHeading(page, 'Your computer is signed in')
+    await look(page, 'approve-finalized')
+    await page.getByRole('button', { name: 'This wasn’t me' }).click()
+    await expectHeading(page, 'That session is ended')
+    await look(page, 'approve-session-ended')
+
+    const other = await start()
+    await page.getByRole('button', { name: 'Approve' }).click()
+    await expectHeading(page, /^Type this code at/)
+    const right = await page.locator('#return-code > [aria-hidden]').textContent()
+    for (let times = 0; times < 3; times++) await other.finalize(right === '000000' ? '000001' : '000000')
+    await expectHeading(page, 'Three wrong codes were typed')
+    await look(page, 'approve-wrong-codes')
+  })
+
+  test('the approval page, continued in another browser', async () => {
+    const { url } = await startService()
+    const { page } = await browser.open({ viewport: phoneSize })
+    await page.goto((await Desktop.start(url)).order.claimUrl)
+    await page.getByRole('button', { name: 'Review the request' }).click()
+    await page.getByRole('button', { name: 'Open in another browser' }).click()
+    const link = await page.getByLabel('Open this link').inputValue()
+    await look(page, 'approve-hand-over')
+    const other = (await browser.open({ viewport: phoneSize })).page
+    await other.goto(link)
+    await expectHeading(other, 'Continue the request here?')
+    await look(other, 'approve-continue')
+    await other.getByRole('button', { name: 'Continue here' }).click()
+    await other.getByRole('button', { name: 'Approve' }).waitFor()
+    await look(other, 'approve-continued')
+    await expectHeading(page, 'Continued in another browser')
+    await look(page, 'approve-moved')
+  })
+
+  test('the approval page, with a payload to read', async () => {
+    const { url } = await startService()
+    const { page } = await browser.open({ viewport: phoneSize })
+    const desktop = await Desktop.start(url, { ...invoice, payloadHash: undefined, payload })
+    await page.goto(desktop.order.claimUrl)
+    await page.getByRole('button', { name: 'Review the request' }).click()
+    await page.getByRole('button', { name: 'Approve' }).waitFor()
+    await page.getByText('The exact text that is signed').click()
+    await look(page, 'approve-payload')
+    await page.getByRole('button', { name: 'Approve' }).click()
+    await expectHeading(page, 'Approved')
+    await look(page, 'approve-sign-approved')
+    await desktop.finalize()
+    await expectHeading(page, 'Your computer has the signature')
+    await look(page, 'approve-sign-finalized')
+  })
+
+  test.each(['#ffe600', '#0a1a4f'])('the approval page in the operator’s %s', async (accentColor) => {
+    const { url } = await startService({ accentColor, confirmationCode: 'return' })
+    const { page } = await browser.open({ viewport: phoneSize })
+    await page.goto((await Desktop.start(url)).order.claimUrl)
+    await look(page, `approve-start-${accentColor.slice(1)}`)
+    await page.getByRole('button', { name: 'Review the request' }).click()
+    await page.getByRole('button', { name: 'Approve' }).waitFor()
+    await look(page, `approve-review-${accentColor.slice(1)}`)
+    await page.getByRole('button', { name: 'Approve' }).click()
+    await expectHeading(page, /^Type this code at/)
+    await look(page, `approve-code-${accentColor.slice(1)}`)
   })
 
   test('the approval page, when the order is over', async () => {

@@ -3,11 +3,12 @@ import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { onTestFinished } from 'vitest'
-import type { CountersignClient, Wallet } from '../../src/client/index.ts'
+import type { CountersignClient, createCountersignClient, Wallet } from '../../src/client/index.ts'
 
 /** What {@link applicationScript} puts into the window, for tests to use. */
 export interface ApplicationWindow {
   readonly client: CountersignClient
+  readonly createClient: typeof createCountersignClient
   readonly wallet: Wallet
   /** Shows the code for the phone. */
   showCode(): void
@@ -42,6 +43,7 @@ export async function applicationScript(): Promise<string> {
         import { CountersignSignIn } from './client/element/element.ts'
         import { openToyWallet } from './pages/toy-wallet.ts'
         const baseUrl = new URLSearchParams(location.search).get('service')
+        window.createClient = createCountersignClient
         window.client = createCountersignClient({ baseUrl })
         window.wallet = openToyWallet()
         window.showCode = () => {

@@ -2,7 +2,14 @@ import { accessSync, constants, mkdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import axe from 'axe-core'
 import jsQR from 'jsqr'
-import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from 'playwright-core'
+import {
+  type Browser,
+  type BrowserContextOptions,
+  chromium,
+  type Locator,
+  type Page,
+  type ViewportSize,
+} from 'playwright-core'
 import { PNG } from 'pngjs'
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
 import { hasPart } from '../support/optional.ts'
@@ -81,9 +88,14 @@ export function expectNoFaults(...trails: readonly Trail[]): void {
   expect(trails.flatMap(({ faults }) => faults)).toEqual([])
 }
 
-/** Keeps a picture of a page for people to look at. */
+/** Keeps a picture of all of a page for people to look at. */
 export async function screenshot(page: Page, name: string): Promise<void> {
-  await page.screenshot({ path: fileURLToPath(new URL(`${name}.png`, screenshots)), fullPage: true })
+  const size = page.viewportSize() as ViewportSize
+  const whole = await page.evaluate(() => document.documentElement.scrollHeight)
+  // Not `fullPage`: what sticks to the bottom of the window would be in the middle of the picture.
+  await page.setViewportSize({ width: size.width, height: Math.max(size.height, whole) })
+  await page.screenshot({ path: fileURLToPath(new URL(`${name}.png`, screenshots)) })
+  await page.setViewportSize(size)
 }
 
 /** Reads a QR code off the screen, as a phone's camera does. */
@@ -121,4 +133,18 @@ export async function expectNoSidewaysScroll(page: Page, state: string): Promise
     return [...(scrollWidth > clientWidth ? ['the page'] : []), ...stickingOut.map((element) => element.outerHTML)]
   })
   expect(outside, state).toEqual([])
+}
+
+/** Looks at what a page shows now: in both colour schemes, and as narrow as screens get. */
+export async function look(page: Page, state: string): Promise<void> {
+  const size = page.viewportSize()!
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+    await expectAccessible(page, `${state}, ${colorScheme}`)
+    await screenshot(page, `${state}-${colorScheme}`)
+  }
+  await page.setViewportSize({ width: 320, height: 640 })
+  await expectNoSidewaysScroll(page, state)
+  await screenshot(page, `${state}-narrow`)
+  await page.setViewportSize(size)
 }

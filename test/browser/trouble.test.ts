@@ -5,6 +5,7 @@ import { redisUrl } from '../support/stores.ts'
 import { makeWallet } from '../support/wallet.ts'
 import {
   addressOf,
+  approvedHeading,
   confirmationCode,
   expectAnswerAwaited,
   expectHeading,
@@ -52,7 +53,7 @@ describe.skipIf(!hasChromium)('when something comes between', () => {
     await phone.page.getByText('You are offline').waitFor()
     await phone.page.waitForTimeout(5000)
     await phone.page.context().setOffline(false)
-    await expectHeading(phone.page, 'Approved')
+    await expectHeading(phone.page, approvedHeading)
     await expectSignedIn(desktop.page)
   })
 
@@ -78,9 +79,13 @@ describe.skipIf(!hasChromium)('when something comes between', () => {
     await phone.page.reload()
     await phone.page.getByRole('button', { name: 'Review the request' }).click()
     await phone.page.getByRole('button', { name: 'Approve' }).click()
-    await expectHeading(phone.page, 'Approved')
+    await expectHeading(phone.page, approvedHeading)
     await expectSignedIn(desktop.page)
-    // What the tab kept for this is gone.
+    // What the tab keeps from now on is for taking it back.
+    await phone.page.reload()
+    await expectHeading(phone.page, 'Your computer is signed in')
+    await phone.page.getByRole('button', { name: 'end that session' }).click()
+    await expectHeading(phone.page, 'That session is ended')
     await phone.page.reload()
     await expectHeading(phone.page, 'This link is incomplete')
   })
@@ -130,7 +135,7 @@ describe.skipIf(!hasChromium)('when something comes between', () => {
     expect(right).toMatch(/^\d{6}$/)
     await phone.page.getByLabel('Enter the code').fill(right)
     await phone.page.keyboard.press('Enter')
-    await expectHeading(phone.page, 'Approved')
+    await expectHeading(phone.page, approvedHeading)
     await expectSignedIn(desktop.page)
   })
 
@@ -164,7 +169,7 @@ describe.skipIf(!hasChromium)('when something comes between', () => {
     await phone.page.getByText('That did not work').waitFor()
     await phone.page.unroute(approveCall)
     await phone.page.getByRole('button', { name: 'Try again' }).click()
-    await expectHeading(phone.page, 'Approved')
+    await expectHeading(phone.page, approvedHeading)
     await expectSignedIn(desktop.page, wallet.address)
     expect(asked).toBe(2)
   })
@@ -188,7 +193,7 @@ describe.skipIf(!hasChromium)('when something comes between', () => {
       await one.stop('SIGKILL')
       proxy.target = two.url
       await phone.page.getByRole('button', { name: 'Approve' }).click()
-      await expectHeading(phone.page, 'Approved')
+      await expectHeading(phone.page, approvedHeading)
       await expectSignedIn(desktop.page, wallet)
       expect(desktop.trail.requests.filter(({ url }) => url === `${proxy.url}/`)).toHaveLength(1)
     })
@@ -204,7 +209,7 @@ describe.skipIf(!hasChromium)('when something comes between', () => {
       await phone.page.getByRole('button', { name: 'Approve' }).click()
       await phone.page.getByText('Still trying').waitFor()
       redis.thaw()
-      await expectHeading(phone.page, 'Approved')
+      await expectHeading(phone.page, approvedHeading)
       await expectSignedIn(desktop.page)
       expect(await qrCode(phoneCard(desktop.page)).count()).toBe(0)
     })

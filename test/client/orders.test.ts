@@ -1,5 +1,12 @@
+import { generateKeyPairSync, hash, sign } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { createCountersignClient, newClaimKey, type OrderEvent, type Wallet } from '../../src/client/index.ts'
+import {
+  type CountersignClientError,
+  createCountersignClient,
+  newClaimKey,
+  type OrderEvent,
+  type Wallet,
+} from '../../src/client/index.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
@@ -50,7 +57,14 @@ describe('an order from start to finish', () => {
     }
     expect(seen.map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4, 5])
     expect(seen.map(({ status }) => status)).toEqual(['created', 'claimed', 'waiting_user', 'approved', 'finalized'])
-    expect(seen[3]).toEqual({ sequence: 4, status: 'approved', kind: 'login', at: seen[3]?.at, redirectTo: '/welcome' })
+    const approved = {
+      sequence: 4,
+      status: 'approved',
+      kind: 'login',
+      redirectTo: '/welcome',
+      returnCodeRequired: false,
+    }
+    expect(seen[3]).toEqual({ ...approved, at: seen[3]?.at })
     expect(await desktop.getCurrentSession()).toMatchObject({ address: wallet.address, orderId: order.orderId })
     expect(phone.readStoredToken()).toBeUndefined()
   })
@@ -114,6 +128,119 @@ describe('an order from start to finish', () => {
     expect(asked).toBe(challenge.message)
     await approved
   })
+})
+
+describe('a return code', () => {
+  /** Approves an order on the phone, which shows its return code. */
+  async function approveForCode(phone: ReturnType<typeof device>, claimUrl: string): Promise<string> {
+    const claim = await phone.claimOrder(claimUrl)
+    const { returnCode } = await phone.approveOrder(claim, { challenge: await phone.getOrderChallenge(claim) })
+    return returnCode!
+  }
+  const wrong = (code: string): string => (code === '000000' ? '000001' : '000000')
+  /** Code and tries that are left of the error that a promise rejects with. */
+  async function refusal(promise: Promise<unknown>): Promise<unknown> {
+    const error = await promise.then(
+      () => undefined,
+      (thrown: CountersignClientError) => thrown,
+    )
+    return [error?.code, error?.triesLeft]
+  }
+
+  test('is taken from the phone: the event asks for it, a wrong one says what is left', async () => {
+    const { url } = await startService({ confirmationCode: 'return' })
+    const [desktop, phone] = [device(url), device(url)]
+    const order = await desktop.startOrder({ kind: 'login' })
+    expect(order.confirmationCode).toBe('')
+    const returnCode = await approveForCode(phone, order.claimUrl)
+    expect(returnCode).toMatch(/^\d{6}$/)
+    for await (const event of desktop.watchOrder(order)) {
+      expect(event).toMatchObject({ status: 'approved', returnCodeRequired: true })
+      break
+    }
+    expect(await refusal(desktop.finalizeOrder(order))).toEqual(['RETURN_CODE_REQUIRED', undefined])
+    const tryWrong = () => refusal(desktop.finalizeOrder(order, { returnCode: wrong(returnCode) }))
+    expect(await tryWrong()).toEqual(['RETURN_CODE_WRONG', 2])
+    expect(await tryWrong()).toEqual(['RETURN_CODE_WRONG', 1])
+    expect(await desktop.finalizeOrder(order, { returnCode })).toMatchObject({ kind: 'login', status: 'finalized' })
+    expect(desktop.readStoredToken()).toBeDefined()
+  })
+
+  test('that is wrong three times ends the order', async () => {
+    const { url } = await startService({ confirmationCode: 'return' })
+    const [desktop, phone] = [device(url), device(url)]
+    const order = await desktop.startOrder({ kind: 'login' })
+    const returnCode = await approveForCode(phone, order.claimUrl)
+    const tried = [2, 1, 0].map((left) => [left, wrong(returnCode)] as const)
+    for (const [left, code] of tried) {
+      expect(await refusal(desktop.finalizeOrder(order, { returnCode: code }))).toEqual(['RETURN_CODE_WRONG', left])
+    }
+    expect(await refusal(desktop.finalizeOrder(order, { returnCode }))).toEqual(['ORDER_REJECTED', undefined])
+  })
+
+  test('is sent again if the answer is lost, and the session is the same', async () => {
+    const { url } = await startService({ confirmationCode: 'return' })
+    const [desktop, phone] = [device(url), device(url)]
+    const proxy = await CuttableProxy.start(url)
+    const far = device(proxy.url, url)
+    const order = await desktop.startOrder({ kind: 'login' })
+    const returnCode = await approveForCode(phone, order.claimUrl)
+    proxy.swallowAnswers()
+    const finalizing = far.finalizeOrder(order, { returnCode })
+    for await (const { status } of desktop.watchOrder(order)) if (status === 'finalized') break
+    proxy.forward()
+    expect(await desktop.finalizeOrder(order, { returnCode })).toEqual(await finalizing)
+  })
+
+  test('is not needed by a computer that has become known, which the user can forget', async () => {
+    const { url } = await startService({ confirmationCode: 'return' })
+    const [desktop, phone] = [device(url), device(url)]
+    const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    const computerKey = publicKey.export({ format: 'der', type: 'spki' }).toString('base64url')
+    const prove = ({ orderId, desktopToken }: { orderId: string; desktopToken: string }): string => {
+      const text = `countersign.v1 finalize\n${orderId}\n${hash('sha256', desktopToken, 'base64url')}`
+      return sign('sha256', Buffer.from(text), { key: privateKey, dsaEncoding: 'ieee-p1363' }).toString('base64url')
+    }
+
+    const first = await desktop.startOrder({ kind: 'login', computerKey })
+    const claim = await phone.claimOrder(first.claimUrl)
+    const challenge = await phone.getOrderChallenge(claim)
+    expect(challenge.canRememberComputer).toBe(true)
+    const { returnCode } = await phone.approveOrder(claim, { challenge, rememberComputer: true })
+    expect(await codeOf(desktop.finalizeOrder(first, { returnCode }))).toBe('COMPUTER_PROOF_INVALID')
+    await desktop.finalizeOrder(first, { returnCode, computerProof: prove(first) })
+
+    const second = await desktop.startOrder({ kind: 'login', computerKey })
+    await approve(phone, second.claimUrl)
+    for await (const event of desktop.watchOrder(second)) {
+      expect(event).toMatchObject({ status: 'approved', returnCodeRequired: false })
+      break
+    }
+    await desktop.finalizeOrder(second, { computerProof: prove(second) })
+
+    const [computer, ...others] = await desktop.listKnownComputers()
+    expect(others).toEqual([])
+    expect(computer).toMatchObject({ current: true, createdAt: expect.any(Number), lastUsedAt: expect.any(Number) })
+    await desktop.forgetKnownComputer(computer!.id)
+    expect(await desktop.listKnownComputers()).toEqual([])
+    expect(await codeOf(desktop.forgetKnownComputer(computer!.id))).toBe('COMPUTER_NOT_FOUND')
+    const third = await desktop.startOrder({ kind: 'login', computerKey })
+    expect(await approveForCode(phone, third.claimUrl)).toMatch(/^\d{6}$/)
+  })
+})
+
+test('a backend with a start key starts orders for the desktop that it describes', async () => {
+  const startKey = 'a-start-key-for-tests-and-for-nothing-else'
+  const { url } = await startService({ orderStartKeys: [startKey] })
+  const [backend, desktop, phone] = [createCountersignClient({ baseUrl: url }), device(url), device(url)]
+  const requester = { origin: url, ip: '198.51.100.7', userAgent: 'Firefox on the desk' }
+  expect(await codeOf(desktop.startOrder({ kind: 'login' }))).toBe('START_KEY_REQUIRED')
+  const order = await backend.startOrder({ kind: 'login', requester, startKey })
+  const claim = await phone.claimOrder(order.claimUrl)
+  const challenge = await phone.getOrderChallenge(claim)
+  expect(challenge.requester).toMatchObject({ ...requester, startedWithKey: true })
+  await phone.approveOrder(claim, { challenge })
+  expect(await desktop.finalizeOrder(order)).toMatchObject({ session: { address: wallet.address } })
 })
 
 describe('an answer that is lost', () => {

@@ -102,8 +102,26 @@ const promised: Record<Option, Promised> = {
   confirmationCode: {
     variable: 'COUNTERSIGN_CONFIRMATION_CODE',
     default: 'compare',
-    choices: ['compare', 'required'],
+    choices: ['compare', 'required', 'return'],
   },
+  knownComputers: { variable: 'COUNTERSIGN_KNOWN_COMPUTERS', default: true, flag: true },
+  proximity: { variable: 'COUNTERSIGN_PROXIMITY', default: 'show', choices: ['show', 'off', 'enforce'] },
+  orderStartKeys: {
+    variable: 'COUNTERSIGN_ORDER_START_KEYS',
+    inside: [[x(32)], [x(32), x(1000)]],
+    outside: [[x(31)], [x(32), x(31)], [], [`${x(32)} x`], [`${x(32)},x`], [`${x(32)}é`], x(32)],
+  },
+  logoUrl: {
+    variable: 'COUNTERSIGN_LOGO_URL',
+    inside: ['/logo.svg', 'https://a.example/logo.png?v=2'],
+    outside: ['', 'logo.svg', '//a.example/x', 'http://a.example/x', 'https://a.example/x y', 'https://a.example/;x'],
+  },
+  accentColor: {
+    variable: 'COUNTERSIGN_ACCENT_COLOR',
+    inside: ['#abc', '#A1b2C3'],
+    outside: ['', '#ab', '#abcd', '#abcdeg', 'red', '#abc;'],
+  },
+  textsFile: { variable: 'COUNTERSIGN_TEXTS_FILE', inside: ['x'], outside: ['', ' x', 'x\n'] },
   rateLimit: { variable: 'COUNTERSIGN_RATE_LIMIT', default: true, flag: true },
   maxConnections: { variable: 'COUNTERSIGN_MAX_CONNECTIONS', range: [1, most] },
   maxConnectionsPerAddress: {

@@ -36,8 +36,14 @@ async function newProof(url: string) {
   return proofOf(makeWallet(), (await rest(url, '/wallet/nonce', {})).json)
 }
 
-/** A login order that the phone has approved, as the desktop names it. */
-async function approvedOrder(url: string) {
+/** A login order that the phone has approved, as desktop and phone name it. */
+interface Order {
+  readonly orderId: string
+  readonly desktopToken: string
+  readonly challengeToken: string
+}
+
+async function approvedOrder(url: string): Promise<Order> {
   const { json: started } = await rest(url, '/cross-device/start', { kind: 'login' })
   const { orderId, claimToken, desktopToken } = started
   const { json: claimed } = await rest(url, '/cross-device/claim', { orderId, claimToken })
@@ -48,10 +54,14 @@ async function approvedOrder(url: string) {
   const wallet = makeWallet()
   const proof = { publicKeyHex: wallet.publicKeyHex, signatureHex: wallet.sign(challenge.message) }
   expect((await rest(url, '/cross-device/approve', { orderId, challengeToken, proof })).status).toBe(200)
-  return { orderId, desktopToken }
+  return { orderId, desktopToken, challengeToken }
 }
 
-async function statusOf(url: string, { orderId, desktopToken }: { orderId: string; desktopToken: string }) {
+function takeBack(url: string, { orderId, challengeToken }: Order): Promise<RestAnswer> {
+  return rest(url, '/cross-device/reject', { orderId, challengeToken })
+}
+
+async function statusOf(url: string, { orderId, desktopToken }: Order) {
   const response = await fetch(`${url}/api/auth/cross-device/events?orderId=${orderId}`, {
     headers: { authorization: `Bearer ${desktopToken}` },
   })
@@ -109,6 +119,45 @@ describe('FinalizeOrder, if the application fails,', () => {
   })
 })
 
+describe('RejectOrder of a finalized login order, if the application fails,', () => {
+  const down = (): Promise<never> => Promise.reject(new Error('down'))
+
+  test('ends the session in a retry, and then says the same again', async () => {
+    const { url, troubles, lines } = await startWithHost()
+    const order = await approvedOrder(url)
+    const { json } = await rest(url, '/cross-device/finalize', order)
+    troubles.endOrderSession = down
+    expectUnavailable(await takeBack(url, order), lines, 'down')
+    expect((await rest(url, '/cross-device/finalize', order)).json.code).toBe('ORDER_REJECTED')
+    delete troubles.endOrderSession
+    for (let n = 0; n < 2; n++) {
+      expect((await takeBack(url, order)).json).toMatchObject({ status: 'finalized', sessionEnded: true })
+    }
+    const bearer = { authorization: `Bearer ${json.token}` }
+    expect((await rest(url, '/session', undefined, bearer)).status).toBe(401)
+  })
+
+  test('keeps the session that the application did not make from being made later', async () => {
+    const { url, troubles } = await startWithHost()
+    const order = await approvedOrder(url)
+    troubles.createSession = down
+    expect((await rest(url, '/cross-device/finalize', order)).json.code).toBe('HOST_UNAVAILABLE')
+    expect((await takeBack(url, order)).json).toMatchObject({ status: 'finalized', sessionEnded: false })
+    delete troubles.createSession
+    expect((await rest(url, '/cross-device/finalize', order)).json.code).toBe('ORDER_REJECTED')
+  })
+})
+
+test('FinalizeOrder leaves the order approved if the application does not name its session', async () => {
+  const { url, troubles, lines } = await startWithHost()
+  const order = await approvedOrder(url)
+  troubles.orderSessionId = () => Promise.reject(new Error('no name'))
+  expectUnavailable(await rest(url, '/cross-device/finalize', order), lines, 'no name')
+  expect(await statusOf(url, order)).toBe('approved')
+  delete troubles.orderSessionId
+  expect((await rest(url, '/cross-device/finalize', order)).json).toMatchObject({ ok: true, status: 'finalized' })
+})
+
 test('VerifySignIn says to sign again if the application fails, and the nonce is used', async () => {
   const { url, troubles, lines } = await startWithHost()
   const proof = await newProof(url)
@@ -146,7 +195,7 @@ test('hooks that hang end their calls after five seconds, and the places of the 
     expect((await rest(url, '/wallet/verify', proofs[busy])).status).toBe(200)
   }
 
-  const finalize = async (method: 'resolveUser' | 'createSession', statusAfter: string) => {
+  const finalize = async (method: 'resolveUser' | 'orderSessionId' | 'createSession', statusAfter: string) => {
     const { url, troubles, lines } = await startWithHost()
     const order = await approvedOrder(url)
     troubles[method] = hang
@@ -155,6 +204,20 @@ test('hooks that hang end their calls after five seconds, and the places of the 
     expect(await statusOf(url, order)).toBe(statusAfter)
     delete troubles[method]
     expect((await rest(url, '/cross-device/finalize', order)).json).toMatchObject({ ok: true, status: 'finalized' })
+  }
+
+  const reject = async () => {
+    const { url, troubles, lines } = await startWithHost()
+    const order = await approvedOrder(url)
+    await rest(url, '/cross-device/finalize', order)
+    troubles.endOrderSession = hang
+    expectUnavailable(
+      await takeBack(url, order),
+      lines,
+      'sessionHost.endOrderSession() did not answer within 5 seconds',
+    )
+    delete troubles.endOrderSession
+    expect((await takeBack(url, order)).json).toMatchObject({ ok: true, sessionEnded: true })
   }
 
   const sessions = async () => {
@@ -218,7 +281,9 @@ test('hooks that hang end their calls after five seconds, and the places of the 
   await Promise.all([
     resolveLogin(),
     finalize('resolveUser', 'approved'),
+    finalize('orderSessionId', 'approved'),
     finalize('createSession', 'finalized'),
+    reject(),
     sessions(),
     nonceStore(),
     betterAuth(),

@@ -28,6 +28,8 @@ const groups: Readonly<Record<string, { readonly perMinute: number; readonly rpc
       'OrderService/CancelOrder',
       'OrderService/FinalizeOrder',
       'OrderService/WatchOrder',
+      'OrderService/HandOverOrder',
+      'OrderService/RedeemHandOver',
     ],
   },
   session: {
@@ -38,6 +40,8 @@ const groups: Readonly<Record<string, { readonly perMinute: number; readonly rpc
       'SessionService/ListSessions',
       'SessionService/RevokeSession',
       'SessionService/RevokeOtherSessions',
+      'SessionService/ListKnownComputers',
+      'SessionService/ForgetKnownComputer',
     ],
   },
 }

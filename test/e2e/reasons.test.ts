@@ -289,6 +289,12 @@ describe('over REST alone', () => {
     expect(answer.headers.get('allow')).toBe('POST')
     const events = await rest(url, '/cross-device/events', {})
     expect([events.json.code, events.headers.get('allow')]).toEqual(['METHOD_NOT_ALLOWED', 'GET'])
+    // As Connect calls an RPC that has no side effects: with the message, and so its token, in the URL.
+    const message = encodeURIComponent(JSON.stringify({ challengeToken: 'token' }))
+    const query = `connect=v1&encoding=json&message=${message}`
+    const got = await fetch(`${url}/countersign.v1.OrderService/GetOrderChallenge?${query}`)
+    expect([got.status, got.headers.get('allow')]).toEqual([405, 'POST'])
+    expect(await got.json()).toMatchObject({ code: 'METHOD_NOT_ALLOWED' })
   })
 })
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { CountersignOptions } from '../../src/index.ts'
 import type { NonceStore } from '../../src/sign-in/nonce.ts'
+import { makeComputer, type TestComputer } from '../support/computer.ts'
 import { keptLog } from '../support/log-lines.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
@@ -46,6 +47,20 @@ const pairs: readonly Pair[] = [
     bank: { ...gameOptions, keyPrefix: 'bank', trustedOrigins: [game.origin, bank.origin] },
   },
 ]
+
+/** An order from a computer with a key that the wallet approved, with the wish to let the computer be remembered. */
+async function approved(url: string, site: { readonly origin: string }, { key: computerKey }: TestComputer) {
+  const { json: started } = await rest(url, '/cross-device/start', { kind: 'login', computerKey }, site)
+  const { orderId, claimToken, desktopToken } = started
+  const { challengeToken } = (await rest(url, '/cross-device/claim', { orderId, claimToken }, site)).json
+  const headers = { ...site, authorization: `Bearer ${challengeToken}` }
+  const { message } = (await rest(url, `/cross-device/challenge?orderId=${orderId}`, undefined, headers)).json
+  const proof = { publicKeyHex: wallet.publicKeyHex, signatureHex: wallet.sign(message) }
+  const body = { orderId, challengeToken, proof, rememberComputer: true }
+  const { status, json } = await rest(url, '/cross-device/approve', body, site)
+  expect(status).toBe(200)
+  return { orderId, desktopToken, returnCode: json.returnCode as string | undefined }
+}
 
 /** A store that can be opened twice. */
 const stores: [name: string, open: () => Promise<string>][] = [
@@ -121,6 +136,22 @@ describe.each(stores)('two services on %s', (_name, open) => {
     await expectUnknown([finalize, events])
     expect((await rest(gameUrl, '/cross-device/finalize', { orderId, desktopToken }, game)).status).toBe(200)
     await expectUnknown([finalize, events])
+  })
+
+  test.each(pairs)('with $name do not know computers of each other', async ({ game: ofGame, bank: ofBank }) => {
+    const store = await open()
+    const computer = await makeComputer()
+    const { url: gameUrl } = await startService({ ...ofGame, store, confirmationCode: 'return' })
+    const { url: bankUrl } = await startService({ ...ofBank, store, confirmationCode: 'return' })
+    const own = ofBank.trustedOrigins?.includes(game.origin) || ofBank.enforceOrigin === false ? game : bank
+    const atGame = await approved(gameUrl, game, computer)
+    const { orderId, desktopToken, returnCode } = atGame
+    const proof = { orderId, desktopToken, returnCode, computerProof: await computer.prove(atGame) }
+    expect((await rest(gameUrl, '/cross-device/finalize', proof, game)).status).toBe(200)
+    expect((await approved(gameUrl, game, computer)).returnCode).toBeUndefined()
+    for (const origin of [own, bank]) {
+      expect((await approved(bankUrl, origin, computer)).returnCode).toMatch(/^[0-9]{6}$/)
+    }
   })
 
   test('with the same settings are instances of one', async () => {

@@ -2,7 +2,7 @@ import { createClient } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-web'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
-import { Sessions } from '../../src/host/sessions.ts'
+import { Sessions, sessionIdOf } from '../../src/host/sessions.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
 import { Keyring, newToken } from '../../src/token.ts'
@@ -108,6 +108,72 @@ describe('what somebody wrote into the store', () => {
     await store.addMember(list, other.session.id, { ttlMs: minute })
     expect((await sessions.list('u')).map(({ userId }) => userId)).toEqual(['u', 'u'])
     expect(await sessions.find(mine.token)).toBeDefined()
+  })
+})
+
+describe('the mark of an order that was taken back', () => {
+  const order = () => {
+    const secretPart = newToken('session')
+    return { secretPart, id: sessionIdOf(secretPart) }
+  }
+
+  test('remembers for ten minutes whether the session was live, and nobody makes it in that time', async () => {
+    const sessions = make(await open())
+    const [made, unmade] = [order(), order()]
+    await sessions.create(details, made.secretPart)
+    const expectAnswers = async () => {
+      expect(await sessions.takeBack('u', made.id)).toBe(true)
+      expect(await sessions.takeBack('u', unmade.id)).toBe(false)
+    }
+    await expectAnswers()
+    pass(10 * minute - 1)
+    await expectAnswers()
+    for (const { secretPart } of [made, unmade]) {
+      await expect(sessions.create(details, secretPart)).rejects.toMatchObject({ reason: 'ORDER_FINALIZED' })
+    }
+    expect(await sessions.list('u')).toEqual([])
+  })
+
+  test('says of a session that has expired that it was not live', async () => {
+    const sessions = make(await open())
+    const { secretPart, id } = order()
+    const { session } = await sessions.create(details, secretPart)
+    vi.setSystemTime(session.expiresAt)
+    expect(await sessions.takeBack('u', id)).toBe(false)
+    await expect(sessions.create(details, secretPart)).rejects.toMatchObject({ reason: 'ORDER_FINALIZED' })
+  })
+
+  test('says of a session that is still stored when it expires that it was not live', async () => {
+    const store = await open()
+    const sessions = make(store)
+    const { secretPart, id } = order()
+    const { session } = await sessions.create(details, secretPart)
+    // As when the clock of the store is set back by less than the life that is left.
+    vi.spyOn(store, 'now').mockReturnValue(session.expiresAt)
+    expect(await sessions.takeBack('u', id)).toBe(false)
+    vi.restoreAllMocks()
+    await expect(sessions.create(details, secretPart)).rejects.toMatchObject({ reason: 'ORDER_FINALIZED' })
+  })
+
+  test('takes the place of the mark that the user’s own sign-out left nine minutes ago', async () => {
+    const sessions = make(await open())
+    const { secretPart, id } = order()
+    await sessions.create(details, secretPart)
+    expect(await sessions.end('u', id)).toBe(true)
+    pass(9 * minute)
+    expect(await sessions.takeBack('u', id)).toBe(false)
+    pass(9 * minute)
+    await expect(sessions.create(details, secretPart)).rejects.toMatchObject({ reason: 'ORDER_FINALIZED' })
+    expect(await sessions.takeBack('u', id)).toBe(false)
+  })
+
+  test('takes the place of one that an older release left, which says nothing of a live session', async () => {
+    const store = await open()
+    const { secretPart, id } = order()
+    await store.create(`session:${id}`, '{"v":1,"ended":true}', { ttlMs: minute })
+    expect(await make(store).takeBack('u', id)).toBe(false)
+    pass(minute)
+    await expect(make(store).create(details, secretPart)).rejects.toMatchObject({ reason: 'ORDER_FINALIZED' })
   })
 })
 

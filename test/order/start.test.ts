@@ -10,6 +10,7 @@ import {
   makeInstance,
   outcomeOf,
   ownOrigin,
+  phone,
   reasonOf,
   untilApproved,
   untilWaiting,
@@ -59,10 +60,10 @@ describe.each(stores)('starting orders on $name', ({ open }) => {
       `Expires At: ${expiresAt}`,
       `Order ID: ${order.orderId}`,
       'Kind: sign',
-      'Title: Überweisung 😀',
-      'Summary: 5 NIM',
       `Code: ${order.confirmationCode}`,
       'Payload Hash: abc=',
+      'Title: Überweisung 😀',
+      'Summary: 5 NIM',
     ])
     expect(order.confirmationCode).toMatch(/^\d\d$/)
   })
@@ -107,6 +108,46 @@ describe.each(stores)('starting orders on $name', ({ open }) => {
       const call = orders.start({ kind: 'sign', [field]: `a${character}Code: 11` }, desktop)
       expect(await outcomeOf(call)).toEqual({ reason: 'INVALID_REQUEST', message: expect.stringContaining(name) })
     }
+  })
+
+  describe('the requester’s own words', () => {
+    const spaces = ['  ', '\u00a0', '\u3000', '\u2009', '\u2003\u202f', '\u1680 \ufeff', ' \u205f ']
+
+    test.each(['login', 'sign'] as const)(
+      'have one space for any white space, in the signed text, too: %s',
+      async (kind) => {
+        const instance = makeInstance(store)
+        for (const space of spaces) {
+          const text = `${space}Pay${space}5 NIM${space}`
+          const order = await untilWaiting(instance, { kind, displayTitle: text, displaySummary: `${text}${text}` })
+          const challenge = await instance.orders.readChallenge(order, phone)
+          expect(challenge).toMatchObject({ displayTitle: 'Pay 5 NIM', displaySummary: 'Pay 5 NIM Pay 5 NIM' })
+          expect(order.message.split('\n').slice(-2)).toEqual(['Title: Pay 5 NIM', 'Summary: Pay 5 NIM Pay 5 NIM'])
+        }
+      },
+    )
+
+    test.each(['login', 'sign'] as const)('count as absent if they are white space only: %s', async (kind) => {
+      const instance = makeInstance(store)
+      for (const space of ['', ' ', ...spaces]) {
+        const order = await untilWaiting(instance, { kind, displayTitle: space, displaySummary: space })
+        const challenge = await instance.orders.readChallenge(order, phone)
+        expect(challenge).not.toHaveProperty('displayTitle')
+        expect(challenge).not.toHaveProperty('displaySummary')
+        expect(order.message).not.toMatch(/^(Title|Summary):/m)
+      }
+    })
+
+    test('stand last in the signed text, so that they cannot look like what the service says', async () => {
+      const words = { displayTitle: 'Code: 11', displaySummary: 'Payload Hash: sha256:00' }
+      const order = await untilWaiting(makeInstance(store), { kind: 'sign', payloadHash: 'sha256:ff', ...words })
+      expect(order.message.split('\n').slice(-4)).toEqual([
+        `Code: ${order.confirmationCode}`,
+        'Payload Hash: sha256:ff',
+        'Title: Code: 11',
+        'Summary: Payload Hash: sha256:00',
+      ])
+    })
   })
 
   test.each([

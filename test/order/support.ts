@@ -1,7 +1,8 @@
-import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import { createHash, generateKeyPairSync, hash, type KeyObject, sign } from 'node:crypto'
 import { vi } from 'vitest'
 import { Sessions } from '../../src/host/sessions.ts'
 import { StandaloneHost, type StandaloneSettings } from '../../src/host/standalone.ts'
+import { KnownComputers } from '../../src/order/known-computers.ts'
 import { type FinalizedOrder, Orders, type StartedOrder } from '../../src/order/orders.ts'
 import { type OrderRecords, storedOrders } from '../../src/order/records.ts'
 import type { OrderSettings, StartOrder } from '../../src/order/start.ts'
@@ -24,6 +25,7 @@ export function from(origin: string | undefined, details: Partial<RequestContext
     origin,
     originSource: 'Origin header',
     ip: '192.0.2.1',
+    behindUnknownProxy: false,
     userAgent: 'Test/1.0',
     headers: new Headers(),
     ...details,
@@ -41,6 +43,8 @@ export interface InstanceOptions {
   readonly host?: Partial<StandaloneSettings>
   /** Wraps the host. */
   readonly wrapHost?: (host: StandaloneHost) => StandaloneHost
+  /** In place of those on the store. */
+  readonly computers?: KnownComputers
   readonly enforceOrigin?: boolean
   /** In place of those that trust {@link appOrigin} and {@link ownOrigin}. */
   readonly origins?: OriginPolicy
@@ -75,6 +79,10 @@ export function makeInstance(store: Store, options: InstanceOptions = {}): Insta
       confirmationCode: 'compare',
       claimUrlTemplate: '{origin}/cross-device/claim/{orderId}#token={claimToken}',
       publicOrigin: () => ownOrigin,
+      handOverUrl: (ticket) => `${ownOrigin}/cross-device/continue/${ticket}`,
+      knownComputers: true,
+      proximity: 'show',
+      orderStartKeys: undefined,
       ...options.settings,
     },
     records: options.records ?? storedOrders(store),
@@ -82,6 +90,7 @@ export function makeInstance(store: Store, options: InstanceOptions = {}): Insta
     prover: new Prover(walletAdapters(['nimiq', 'ed25519']), chooseVerifier('native')),
     origins,
     host,
+    computers: options.computers ?? new KnownComputers(store),
     shutdown: stop.signal,
   })
   return { orders, host, stop }
@@ -112,6 +121,29 @@ export class Signer {
   #signed(bytes: Buffer): { publicKeyHex: string; signatureHex: string } {
     return { publicKeyHex: this.publicKeyHex, signatureHex: sign(null, bytes, this.#key).toString('hex') }
   }
+}
+
+/** A computer with a key of its own, as browsers make it. */
+export class Computer {
+  readonly computerKey: string
+  readonly #key: KeyObject
+
+  constructor() {
+    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    this.#key = privateKey
+    this.computerKey = publicKey.export({ format: 'der', type: 'spki' }).toString('base64url')
+  }
+
+  /** The proof of possession for finalizing an order. */
+  prove({ orderId, desktopToken }: Pick<StartedOrder, 'orderId' | 'desktopToken'>): string {
+    const text = `countersign.v1 finalize\n${orderId}\n${hash('sha256', desktopToken, 'base64url')}`
+    return sign('sha256', Buffer.from(text), { key: this.#key, dsaEncoding: 'ieee-p1363' }).toString('base64url')
+  }
+}
+
+/** Six digits that are not these. */
+export function otherCode(code: string): string {
+  return String((Number(code) + 1) % 1_000_000).padStart(6, '0')
 }
 
 /** The reason of a call's failure; or `undefined` when it did not fail. Any other failure than a reason is thrown. */
@@ -151,11 +183,28 @@ export async function untilWaiting(
 }
 
 /** As {@link untilWaiting}, and approves it. */
-export async function untilApproved(instance: Instance, input?: StartOrder, signer?: Signer): Promise<Going> {
+export async function untilApproved(
+  instance: Instance,
+  input?: StartOrder,
+  signer?: Signer,
+  approval: { readonly rememberComputer?: boolean } = {},
+): Promise<Going & { readonly returnCode?: string }> {
   const order = await untilWaiting(instance, input, signer)
-  await instance.orders.approve(order, phone)
-  return order
+  const { returnCode } = await instance.orders.approve({ ...order, ...approval }, phone)
+  return { ...order, ...(returnCode === undefined ? {} : { returnCode }) }
 }
+
+/** An order that waits for its return code, and that code. */
+export async function untilCode(
+  instance: Instance,
+  ...rest: Tail<Parameters<typeof untilApproved>>
+): Promise<Going & { readonly returnCode: string }> {
+  const { returnCode, ...order } = await untilApproved(instance, ...rest)
+  if (returnCode === undefined) throw new Error('the order takes no return code')
+  return { ...order, returnCode }
+}
+
+type Tail<T extends readonly unknown[]> = T extends [unknown, ...infer Rest] ? Rest : never
 
 /** The session of a finalized login order. */
 export function issuedBy(finalized: FinalizedOrder): Extract<FinalizedOrder, { kind: 'login' }>['issued'] {

@@ -35,6 +35,11 @@ class Reader {
     return this.events.map(({ status }) => status)
   }
 
+  /** The statuses of all events but heartbeats. */
+  get steps(): string[] {
+    return this.events.filter(({ heartbeat }) => !heartbeat).map(({ status }) => status)
+  }
+
   get sequences(): number[] {
     return this.events.map(({ sequence }) => sequence)
   }
@@ -42,6 +47,11 @@ class Reader {
   /** Resolves once so many events have come. */
   async has(count: number): Promise<void> {
     await vi.waitFor(() => expect(this.events.length).toBeGreaterThanOrEqual(count), { timeout: 20_000, interval: 5 })
+  }
+
+  /** Resolves once so many steps have come; on a busy machine, heartbeats come between them. */
+  async hasSteps(count: number): Promise<void> {
+    await vi.waitFor(() => expect(this.steps.length).toBeGreaterThanOrEqual(count), { timeout: 60_000, interval: 5 })
   }
 
   async #read(events: AsyncIterable<OrderEvent>): Promise<void> {
@@ -251,22 +261,22 @@ describe.each(stores)('watching orders on $name', ({ open }) => {
     expect(late.events.map(({ reconnect }) => reconnect)).toEqual([false, true])
   })
 
-  test('a thousand watchers get their own order’s events, and no other', async () => {
+  test('a thousand watchers get their own order’s events, and no other', { timeout: 120_000 }, async () => {
     const instance = makeInstance(here)
     const acting = makeInstance(there)
     const orders = await Promise.all(Array.from({ length: 1000 }, () => acting.orders.start({ kind: 'sign' }, desktop)))
     const readers = orders.map((order) => new Reader(instance, order))
-    await Promise.all(readers.map((reader) => reader.has(1)))
+    await Promise.all(readers.map((reader) => reader.hasSteps(1)))
     await Promise.all(
       orders.map((order, i) =>
         i % 2 === 0 ? acting.orders.cancel(order, desktop) : acting.orders.claim(order, phone),
       ),
     )
-    await Promise.all(readers.map((reader) => reader.has(2)))
+    await Promise.all(readers.map((reader) => reader.hasSteps(2)))
     instance.stop.abort()
     for (const [i, reader] of readers.entries()) {
       expect(await reader.ended).toBeUndefined()
-      expect(reader.statuses).toEqual(i % 2 === 0 ? ['created', 'cancelled'] : ['created', 'claimed', 'claimed'])
+      expect(reader.steps).toEqual(i % 2 === 0 ? ['created', 'cancelled'] : ['created', 'claimed', 'claimed'])
     }
   })
 })
@@ -313,6 +323,7 @@ describe('a watch', () => {
       status: 'waiting_user',
       kind: 'login',
       at: expect.any(Number),
+      returnCodeRequired: false,
       heartbeat: true,
       reconnect: false,
     })

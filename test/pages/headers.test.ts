@@ -34,13 +34,14 @@ const expected = {
 }
 
 const claimPath = '/cross-device/claim/0123456789abcdefABCDEF'
+const continuePath = `/cross-device/continue/csh_${'t'.repeat(43)}0123456789abcdefABCDEF`
 
 test('every page and everything it is made of has all security headers', async () => {
   const { url } = await startService()
   const html = await (await fetch(url + claimPath)).text()
   const assets = [...html.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, path]) => String(path))
   expect(assets.length).toBeGreaterThan(1)
-  for (const path of ['/', claimPath, ...assets]) {
+  for (const path of ['/', claimPath, continuePath, ...assets]) {
     const response = await fetch(url + path)
     expect(response.status, path).toBe(200)
     expect(Object.fromEntries(response.headers), path).toMatchObject(expected)
@@ -50,6 +51,16 @@ test('every page and everything it is made of has all security headers', async (
     expect(unchanged.status, path).toBe(304)
     expect(Object.fromEntries(unchanged.headers), path).toMatchObject(expected)
   }
+})
+
+test.each([
+  ['/brand/logo.svg', "img-src 'self' data:"],
+  ['https://cdn.example:8443/brand/logo.svg?v=2#x', "img-src 'self' data: https://cdn.example:8443/brand/logo.svg"],
+])('with the logo %s, a page may load that image besides its own', async (logoUrl, images) => {
+  const { url } = await startService({ logoUrl })
+  const response = await fetch(url + claimPath)
+  const policy = expected['content-security-policy'].replace("img-src 'self' data:", images)
+  expect(Object.fromEntries(response.headers)).toMatchObject({ ...expected, 'content-security-policy': policy })
 })
 
 test('so has the approval page of Better Auth’s plugin', async () => {

@@ -9,6 +9,7 @@ import { silentLogger } from '../../src/log.ts'
 import { startService } from '../support/service.ts'
 
 const claimPagePath = '/cross-device/claim/0123456789abcdefABCDEF'
+const continuePagePath = `/cross-device/continue/csh_${'t'.repeat(43)}0123456789abcdefABCDEF`
 
 async function asset(url: string, pattern: RegExp): Promise<string> {
   const html = await (await fetch(`${url}/`)).text()
@@ -18,6 +19,7 @@ async function asset(url: string, pattern: RegExp): Promise<string> {
 test.each([
   ['the demo page', '/', 'Sign in with a wallet'],
   ['the approval page', claimPagePath, 'A request is waiting for you'],
+  ['the page that continues an order', continuePagePath, 'Continue the request here?'],
 ])('%s is served under a strict policy', async (_, path, text) => {
   const { url } = await startService()
   const response = await fetch(url + path)
@@ -151,6 +153,9 @@ test('a service whose pages were never built says what to run, and starts', () =
     appName: 'Countersign',
     claimUrlTemplate: '{origin}/claim/{orderId}#{claimToken}',
     basePath: '/api/auth',
+    logoUrl: undefined,
+    accentColor: undefined,
+    textsFile: undefined,
   }
   // A build that is running has written no page yet.
   const unfinished = mkdtempSync(join(tmpdir(), 'countersign-pages-'))

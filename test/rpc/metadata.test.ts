@@ -358,6 +358,30 @@ describe('metadata', () => {
     expect(await service.refusal('OrderService/ApproveOrder', wrong)).toMatchObject({ reason: 'ORDER_REJECTED' })
   })
 
+  test('RETURN_CODE_WRONG counts the tries that are left down to 0', async () => {
+    const service = await start({ confirmationCode: 'return' })
+    const { approval, desktopToken } = await waitingOrder(service)
+    const { returnCode } = await service.call('OrderService/ApproveOrder', approval)
+    const { orderId } = approval
+    const wrong = { orderId, desktopToken, returnCode: returnCode === '000000' ? '000001' : '000000' }
+    for (const left of ['2', '1', '0']) {
+      const failure = await service.refusal('OrderService/FinalizeOrder', wrong)
+      expect(failure).toMatchObject({ reason: 'RETURN_CODE_WRONG', metadata: { tries_left: left } })
+      expectDocumented(failure)
+    }
+    expect(await service.refusal('OrderService/FinalizeOrder', wrong)).toMatchObject({ reason: 'ORDER_REJECTED' })
+  })
+
+  test('START_KEY_REQUIRED names the setting', async () => {
+    const service = await start({ orderStartKeys: ['k'.repeat(32)] })
+    const failure = await service.refusal('OrderService/StartOrder', { kind: 'ORDER_KIND_LOGIN' })
+    expect(failure).toMatchObject({
+      reason: 'START_KEY_REQUIRED',
+      metadata: { setting: 'COUNTERSIGN_ORDER_START_KEYS' },
+    })
+    expectDocumented(failure)
+  })
+
   test.each([
     ['true', verify, async (service: Service) => await proofFor(service)],
     ['false', 'OrderService/FinalizeOrder', async (service: Service) => await approvedOrder(service)],

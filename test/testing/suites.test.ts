@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
+import type { CurrentSession } from '../../src/host/host.ts'
+import { orderSessionEnded } from '../../src/host/refusals.ts'
 import { Sessions } from '../../src/host/sessions.ts'
 import { StandaloneHost } from '../../src/host/standalone.ts'
-import type { Host, Proof, Store, WalletAdapter } from '../../src/index.ts'
+import type { Host, Proof, Session, Store, WalletAdapter } from '../../src/index.ts'
 import { CountersignError, openStore } from '../../src/index.ts'
 import { OriginPolicy } from '../../src/origin-policy.ts'
 import {
@@ -11,8 +13,9 @@ import {
   describeStoreContract,
   makeTestWallet,
 } from '../../src/testing/index.ts'
-import { Keyring } from '../../src/token.ts'
+import { Keyring, tokenFromBytes } from '../../src/token.ts'
 import { nimiq } from '../../src/wallet/nimiq.ts'
+import { desktop } from '../order/support.ts'
 import { altered, collect } from './collect.ts'
 
 // Each suite has to find what is wrong with a part that breaks one promise, and nothing wrong with the part as it is.
@@ -337,6 +340,144 @@ describeDefects<Host>('hosts', hostSuite, [
         }
       },
     }),
+  ],
+  [
+    'a computer that is forgotten',
+    'createSession for an order keeps the id of the known computer, if the order has one',
+    (host) => ({
+      createSession: (user, identity, request, order) =>
+        host.createSession(user, identity, request, order && { ...order, computerId: undefined }),
+    }),
+  ],
+  [
+    'a new id each time',
+    'orderSessionId is the same for the same seed, on any instance, before and after the session is made',
+    () => ({ orderSessionId: () => crypto.randomUUID() }),
+  ],
+  [
+    'an id that is too long',
+    'orderSessionId is the same for the same seed, on any instance, before and after the session is made',
+    () => ({ orderSessionId: ({ orderId }) => orderId.padEnd(201) }),
+  ],
+  [
+    'an id that all orders share',
+    'orderSessionId is another for another order, and opens no session',
+    () => ({ orderSessionId: () => 'session' }),
+  ],
+  [
+    'an id that is a part of the token',
+    'orderSessionId is another for another order, and opens no session',
+    () => ({ orderSessionId: ({ seed }) => tokenFromBytes('session', seed) }),
+  ],
+  [
+    'a take-back that nobody remembers',
+    'endOrderSession keeps a session that is not made yet from being made, on every instance',
+    (host) => ({ endOrderSession: ({ userId, sessionId }) => host.revokeSession(userId, sessionId, desktop) }),
+  ],
+  [
+    'a take-back that looks no further than the list',
+    'endOrderSession resolves with the same if it is called again, on any instance',
+    (host) => ({
+      async endOrderSession(session) {
+        const listed = await host.listSessions(session.userId, desktop)
+        await host.endOrderSession(session)
+        return listed.some(({ orderId }) => orderId === session.orderId)
+      },
+    }),
+  ],
+  [
+    'a take-back that answers each of several calls as the first',
+    'endOrderSession called 20 times at once resolves with the same each time',
+    (host) => {
+      const known = new Set<string>()
+      return {
+        async endOrderSession(session) {
+          const wasLive = await host.endOrderSession(session)
+          const isFirst = !known.has(session.sessionId)
+          known.add(session.sessionId)
+          return wasLive && isFirst
+        },
+      }
+    },
+  ],
+  [
+    'a take-back that counts a session that its user ended',
+    'endOrderSession resolves with false for a session that was revoked before, which stays over',
+    (host) => {
+      const made = new Set<string | undefined>()
+      return {
+        async createSession(user, identity, request, order) {
+          const issued = await host.createSession(user, identity, request, order)
+          made.add(order?.orderId)
+          return issued
+        },
+        async endOrderSession(session) {
+          await host.endOrderSession(session)
+          return made.has(session.orderId)
+        },
+      }
+    },
+  ],
+  [
+    'a take-back that ends all sessions',
+    'endOrderSession ends no other session, and keeps none of another order from being made',
+    (host) => ({
+      async endOrderSession(session) {
+        const wasLive = await host.endOrderSession(session)
+        for (const { id } of await host.listSessions(session.userId, desktop)) {
+          await host.revokeSession(session.userId, id, desktop)
+        }
+        return wasLive
+      },
+    }),
+  ],
+  [
+    'a token that is good for a while after the take-back',
+    'endOrderSession ends the session of the order at once, on every instance, for good',
+    (host) => {
+      const cached = new Map<string, Session>()
+      return {
+        async introspect(token) {
+          const session = cached.get(token) ?? (await host.introspect(token))
+          if (session !== undefined) cached.set(token, session)
+          return session
+        },
+      }
+    },
+  ],
+  [
+    'a session that is made after it was looked for a take-back',
+    'endOrderSession at any moment of a createSession on another instance leaves no session',
+    (host) => {
+      const takenBack = new Set<string>()
+      return {
+        async createSession(user, identity, request, order) {
+          if (order !== undefined && takenBack.has(order.orderId)) throw orderSessionEnded()
+          await sleep(5)
+          return await host.createSession(user, identity, request, order)
+        },
+        async endOrderSession({ orderId, userId, sessionId }) {
+          takenBack.add(orderId)
+          return await host.revokeSession(userId, sessionId, desktop)
+        },
+      }
+    },
+  ],
+  [
+    'a session that its own use brings back',
+    'endOrderSession is not undone by a request that uses the session meanwhile',
+    (host) => {
+      const cached = new Map<string, CurrentSession>()
+      return {
+        async currentSession(request) {
+          const key = request.headers.get('authorization') ?? ''
+          const current = cached.get(key) ?? (await host.currentSession(request))
+          await sleep(1)
+          cached.set(key, current)
+          return current
+        },
+      }
+    },
   ],
   [
     'a cookie that counts from everywhere',

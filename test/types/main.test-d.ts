@@ -16,6 +16,7 @@ import {
   type Logger,
   type NonceStore,
   type OrderGrant,
+  type OrderSession,
   openStore,
   optionsFromEnvironment,
   type Proof,
@@ -102,6 +103,12 @@ export class OwnHost implements Host {
     const times = { createdAt: 0, expiresAt: 1 }
     const session = { id: '', userId: user.id, adapterId, publicKeyHex, address, ...times, ...orderId, ip, userAgent }
     return { token: '', session, cookies: [] }
+  }
+  orderSessionId({ orderId }: OrderGrant): string {
+    return orderId
+  }
+  async endOrderSession({ orderId, userId, sessionId }: OrderSession): Promise<boolean> {
+    return orderId === sessionId && userId !== ''
   }
   async currentSession(request: RequestContext): Promise<never> {
     const reason: ErrorReason = request.headers.has('cookie') ? 'SESSION_INVALID' : 'SESSION_REQUIRED'

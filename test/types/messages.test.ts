@@ -4,14 +4,14 @@ import type * as order from '../../gen/client/countersign/v1/order_service_pb.ts
 import type * as session from '../../gen/client/countersign/v1/session_service_pb.ts'
 import type * as signIn from '../../gen/client/countersign/v1/sign_in_service_pb.ts'
 import type { WatchOrderOptions } from '../../src/client/order-watch.ts'
-import type { ApproveOrderOptions, ClaimOrderOptions } from '../../src/client/orders.ts'
+import type { ApproveOrderOptions, ClaimOrderOptions, FinalizeOrderOptions } from '../../src/client/orders.ts'
 import type { SignInOptions } from '../../src/client/sign-in.ts'
 import type * as client from '../../src/client/types.ts'
 import type { WalletProof } from '../../src/client/wallet.ts'
 import type { EnumWord } from '../../src/enum-words.ts'
 import type * as host from '../../src/host/host.ts'
 import type * as domain from '../../src/order/orders.ts'
-import type { StartOrder } from '../../src/order/start.ts'
+import type { GivenRequester, StartOrder } from '../../src/order/start.ts'
 import type { OrderEvent } from '../../src/order/watch.ts'
 import type { NonceRecord } from '../../src/sign-in/nonce.ts'
 
@@ -65,8 +65,11 @@ describe('what the client’s calls resolve with has the fields of the responses
     expectTypeOf<Flat<client.ClaimedOrder>>().toEqualTypeOf<Json<order.ClaimOrderResponse>>()
     expectTypeOf<client.OrderRequester>().toEqualTypeOf<Json<order.OrderRequester>>()
     expectTypeOf<client.OrderChallenge>().toEqualTypeOf<Always<Json<order.GetOrderChallengeResponse>, 'requester'>>()
-    expectTypeOf<client.OrderState>().toEqualTypeOf<Json<order.ApproveOrderResponse>>()
-    expectTypeOf<client.OrderState>().toEqualTypeOf<Json<order.RejectOrderResponse>>()
+    expectTypeOf<Flat<client.ApprovedOrder>>().toEqualTypeOf<Json<order.ApproveOrderResponse>>()
+    expectTypeOf<Flat<client.RejectedOrder>>().toEqualTypeOf<Json<order.RejectOrderResponse>>()
+    expectTypeOf<client.HandOver>().toEqualTypeOf<Json<order.HandOverOrderResponse>>()
+    expectTypeOf<Flat<Omit<client.ClaimedOrder, 'ok'>>>().toEqualTypeOf<Json<order.RedeemHandOverResponse>>()
+    expectTypeOf<client.KnownComputer>().toEqualTypeOf<Json<session.KnownComputer>>()
     expectTypeOf<client.OrderState>().toEqualTypeOf<Json<order.CancelOrderResponse>>()
     expectTypeOf<client.OrderEvent>().toEqualTypeOf<Omit<Json<order.WatchOrderResponse>, 'heartbeat' | 'reconnect'>>()
   })
@@ -102,11 +105,18 @@ describe('what the client’s calls take has the fields of the requests', () => 
     expectTypeOf<client.PhoneOrder>().toEqualTypeOf<Json<order.GetOrderChallengeRequest>>()
     expectTypeOf<Flat<WalletProof>>().toEqualTypeOf<Json<order.OrderProof>>()
     expectTypeOf<
-      Flat<client.PhoneOrder & { readonly proof: Flat<WalletProof> } & Pick<ApproveOrderOptions, 'confirmationCode'>>
+      Flat<
+        client.PhoneOrder & { readonly proof: Flat<WalletProof> } & Pick<
+            ApproveOrderOptions,
+            'confirmationCode' | 'rememberComputer'
+          >
+      >
     >().toEqualTypeOf<Optional<Always<Json<order.ApproveOrderRequest>, 'proof'>>>()
     expectTypeOf<client.PhoneOrder>().toEqualTypeOf<Json<order.RejectOrderRequest>>()
     expectTypeOf<client.DesktopOrder>().toEqualTypeOf<Json<order.CancelOrderRequest>>()
-    expectTypeOf<client.DesktopOrder>().toEqualTypeOf<Json<order.FinalizeOrderRequest>>()
+    expectTypeOf<Flat<client.DesktopOrder & Pick<FinalizeOrderOptions, 'returnCode'>>>().toEqualTypeOf<
+      Optional<Omit<Json<order.FinalizeOrderRequest>, 'computerProof'>>
+    >()
     expectTypeOf<Flat<client.DesktopOrder & Pick<WatchOrderOptions, 'afterSequence'>>>().toEqualTypeOf<
       Optional<Json<order.WatchOrderRequest>>
     >()
@@ -119,13 +129,17 @@ type Optional<T> = { readonly [Field in keyof T]: undefined extends T[Field] ? T
 describe('what the domain answers has the fields that the client resolves with', () => {
   test('direct sign-in', () => {
     expectTypeOf<Widened<Omit<NonceRecord, 'v' | 'appName' | 'userId'>>>().toEqualTypeOf<client.NonceChallenge>()
-    expectTypeOf<host.Session>().toEqualTypeOf<Omit<client.Session, 'current'>>()
+    expectTypeOf<Omit<host.Session, 'computerId'>>().toEqualTypeOf<Omit<client.Session, 'current'>>()
   })
 
   test('orders', () => {
-    expectTypeOf<Exact<StartOrder>>().toEqualTypeOf<client.StartOrderOptions>()
+    expectTypeOf<Exact<Omit<StartOrder, 'requester'>>>().toEqualTypeOf<Omit<client.StartOrderOptions, 'requester'>>()
+    expectTypeOf<Exact<GivenRequester>>().toEqualTypeOf<client.StartOrderRequester>()
     expectTypeOf<domain.StartedOrder>().toEqualTypeOf<Flat<client.StartedOrder>>()
     expectTypeOf<domain.OrderState>().toEqualTypeOf<Omit<client.OrderState, 'ok'>>()
+    expectTypeOf<Flat<domain.ApprovedOrder>>().toEqualTypeOf<Flat<Omit<client.ApprovedOrder, 'ok'>>>()
+    expectTypeOf<Flat<domain.RejectedOrder>>().toEqualTypeOf<Flat<Omit<client.RejectedOrder, 'ok'>>>()
+    expectTypeOf<domain.HandOver>().toEqualTypeOf<client.HandOver>()
     expectTypeOf<Flat<domain.ClaimedOrder>>().toEqualTypeOf<Flat<Omit<client.ClaimedOrder, 'ok'>>>()
     expectTypeOf<Widened<domain.OrderChallenge>>().toEqualTypeOf<client.OrderChallenge>()
     expectTypeOf<Omit<OrderEvent, 'heartbeat' | 'reconnect'>>().toEqualTypeOf<client.OrderEvent>()

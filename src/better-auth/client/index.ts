@@ -1,15 +1,17 @@
 /** The public API of the plugins for Better Auth's client. Everything that is not listed here is private. */
 
 import type { BetterAuthClientPlugin } from 'better-auth/client'
+import type { CallOptions } from '../../client/call.ts'
+import { ComputerKey } from '../../client/computer-key.ts'
 import { given } from '../../client/given.ts'
 import { defaultHeartbeatTimeoutMs } from '../../client/order-watch.ts'
 import { type OrderCalls, orderCalls } from '../../client/orders.ts'
 import { type SignInOptions, signIn } from '../../client/sign-in.ts'
 import { defaultTimeoutMs } from '../../client/time-limit.ts'
 import { TokenStore, type TokenStoreOptions } from '../../client/token-store.ts'
-import type { NonceChallenge, SignInResult } from '../../client/types.ts'
+import type { KnownComputer, NonceChallenge, SignInResult } from '../../client/types.ts'
 import { type ProofOptions, proveWithWallet } from '../../client/wallet.ts'
-import { linkPath, signInPaths } from '../../rest-paths.ts'
+import { computerPaths, linkPath, signInPaths } from '../../rest-paths.ts'
 import type { crossDevice } from '../cross-device.ts'
 import type { LinkedWallet, walletSignIn } from '../wallet-sign-in.ts'
 import { bearerPlugin, callerOf } from './fetch.ts'
@@ -100,23 +102,41 @@ export function walletSignInClient(options: WalletSignInClientOptions = {}) {
 export interface CrossDeviceClientOptions
   extends TokenStoreOptions,
     Pick<SignInOptions, 'wallet' | 'requestAddressBeforeVerify' | 'autoPersistToken'> {
+  /**
+   * Whether orders are started with a key of this computer, which the plugin makes and keeps in the browser's IndexedDB: the
+   * phone's user can then let the computer be remembered, so that its next orders need no return code. Default true.
+   */
+  readonly knownComputer?: boolean | undefined
   /** Time limit of a call, in milliseconds. Default 15,000. */
   readonly timeoutMs?: number | undefined
   /** Longest silence of an order's event stream before it is opened again, in milliseconds. Default 40,000. */
   readonly heartbeatTimeoutMs?: number | undefined
 }
 
-/** The plugin for Better Auth's client for cross-device orders: the calls of the desktop and of the phone. */
+/** Calls that {@link crossDeviceClient} adds to Better Auth's client. All reject with a `CountersignClientError`. */
+export interface CrossDeviceActions extends OrderCalls {
+  /** The signed-in user's known computers, newest first. Rejects with NOT_ENABLED if the server's plugin has no store. */
+  listKnownComputers(options?: CallOptions): Promise<readonly KnownComputer[]>
+  /** Forgets one of them. Rejects with COMPUTER_NOT_FOUND if the user has none with this identifier. */
+  forgetKnownComputer(id: string, options?: CallOptions): Promise<void>
+}
+
+/**
+ * The plugin for Better Auth's client for cross-device orders: the calls of the desktop and of the phone, and those for the user's
+ * known computers.
+ */
 export function crossDeviceClient(options: CrossDeviceClientOptions = {}) {
-  const { wallet, requestAddressBeforeVerify, autoPersistToken = true } = options
+  const { wallet, requestAddressBeforeVerify, autoPersistToken = true, knownComputer = true } = options
   const { timeoutMs = defaultTimeoutMs, heartbeatTimeoutMs = defaultHeartbeatTimeoutMs } = options
   const tokens = new TokenStore(options)
   return {
     id: 'cross-device',
     $InferServerPlugin: {} as ReturnType<typeof crossDevice>,
-    getActions: ($fetch, $store, clientOptions): OrderCalls => {
+    getActions: ($fetch, $store, clientOptions): CrossDeviceActions => {
+      const call = callerOf($fetch)
       const calls = orderCalls({
         service: orderService($fetch, clientOptions),
+        computer: knownComputer ? new ComputerKey(clientOptions?.baseURL ?? '') : undefined,
         tokens,
         autoPersistToken,
         proofDefaults: { wallet, requestAddressBeforeVerify },
@@ -129,6 +149,12 @@ export function crossDeviceClient(options: CrossDeviceClientOptions = {}) {
           const finalized = await calls.finalizeOrder(order, callOptions)
           if (finalized.kind === 'login') $store.notify('$sessionSignal')
           return finalized
+        },
+        async listKnownComputers({ signal } = {}) {
+          return (await call<{ computers: KnownComputer[] }>(computerPaths.list, { signal })).computers
+        },
+        async forgetKnownComputer(id, { signal } = {}) {
+          await call(computerPaths.forget, { body: { id }, signal })
         },
       }
     },

@@ -1,8 +1,8 @@
 import { type CountersignClient, createCountersignClient } from '../client.ts'
-import { CountersignClientError } from '../errors.ts'
+import { CountersignClientError, isPassing } from '../errors.ts'
 import { isTerminal } from '../order-watch.ts'
 import { isHidden, onWake } from '../page.ts'
-import type { FinalizedOrder, OrderStatus, StartedOrder } from '../types.ts'
+import type { FinalizedOrder, OrderStatus, StartedOrder, StartOrderOptions } from '../types.ts'
 import { Countdown } from './countdown.ts'
 import { englishTexts, errorText, type SignInTexts } from './texts.ts'
 import { SignInView, type ViewMode } from './view.ts'
@@ -21,6 +21,33 @@ export interface CountersignSignInEvents {
   'countersign:error': { readonly error: CountersignClientError }
 }
 
+/**
+ * A function that has the page's own backend start an order, and resolves with it as the service answered it. The backend passes
+ * `computerKey` on, if there is one, so that the computer can become known.
+ */
+export type StartOrderOnBackend = (request: {
+  readonly computerKey?: string
+  /** Aborts if the element does not need the order any more. */
+  readonly signal: AbortSignal
+}) => Promise<StartedOrder>
+
+/** An order that the element has started. */
+interface RunningOrder {
+  readonly order: StartedOrder
+  readonly client: CountersignClient
+  readonly signal: AbortSignal
+  status: OrderStatus
+  /** Whether a return code is being checked. */
+  isChecking: boolean
+  wrongCodes: number
+}
+
+/** Return codes that the service lets a desktop try. */
+const returnCodeTries = 3
+
+/** Least time to type a return code after the approval, in milliseconds. */
+const returnCodeMs = 180_000
+
 /** Number of expired codes that are replaced without user input, so that a forgotten page comes to rest. */
 const maxRenewals = 5
 
@@ -29,10 +56,12 @@ const Base = (globalThis.HTMLElement ?? class {}) as typeof HTMLElement
 
 /**
  * `<countersign-sign-in>`: signs in on a desktop, or requests a signature, with a wallet on a phone. Shows the QR code, the
- * confirmation code, the status and the time left.
+ * confirmation code, the status and the time left, and asks for the return code if the service uses them.
  *
  * Attributes: `base-url` (default: the page's own origin), `kind` (login, the default, or sign), `adapter-id`, `return-to`,
- * `display-title`, `display-summary`, `payload-hash`, `token-storage-key`, `no-token-storage`. A change starts a new order.
+ * `display-title`, `display-summary`, `payload`, `payload-hash`, `expected-address`, `expected-public-key-hex`,
+ * `token-storage-key`, `no-token-storage`. A change starts a new order. With the property `startOrder`, the page's backend
+ * decides what the order is.
  * Events: {@link CountersignSignInEvents}. The page decides where the user goes next.
  *
  * The only token in the DOM is the claim token, in the QR code.
@@ -45,7 +74,10 @@ export class CountersignSignIn extends Base {
     'return-to',
     'display-title',
     'display-summary',
+    'payload',
     'payload-hash',
+    'expected-address',
+    'expected-public-key-hex',
     'token-storage-key',
     'no-token-storage',
   ]
@@ -54,9 +86,12 @@ export class CountersignSignIn extends Base {
   /** Client made from the attributes. */
   #made: CountersignClient | undefined
   #texts: SignInTexts = englishTexts
+  #startOrder: StartOrderOnBackend | undefined
   #view: SignInView | undefined
+  /** Text that the view shows while the connection holds. */
+  #text = ''
   #stop: AbortController | undefined
-  #running: { readonly order: StartedOrder; readonly client: CountersignClient } | undefined
+  #running: RunningOrder | undefined
   #renewals = 0
   #scheduled = false
 
@@ -70,6 +105,16 @@ export class CountersignSignIn extends Base {
     return this.#given
   }
 
+  /** Function that starts the order in place of the element. Setting it starts a new order. */
+  set startOrder(startOrder: StartOrderOnBackend | undefined) {
+    this.#startOrder = startOrder
+    this.#schedule()
+  }
+
+  get startOrder(): StartOrderOnBackend | undefined {
+    return this.#startOrder
+  }
+
   /** Texts of the element. Those that are left out stay English. */
   set texts(texts: Partial<SignInTexts>) {
     this.#texts = { ...englishTexts, ...texts }
@@ -81,10 +126,11 @@ export class CountersignSignIn extends Base {
   }
 
   connectedCallback(): void {
-    for (const name of ['client', 'texts'] as const) this.#adopt(name)
+    for (const name of ['client', 'startOrder', 'texts'] as const) this.#adopt(name)
     this.#view ??= new SignInView(this, this.#texts, {
       renew: () => this.restart(),
       cancel: () => void this.cancel(),
+      submitCode: (returnCode) => this.#running !== undefined && void this.#enter(this.#running, returnCode),
     })
     this.#schedule()
   }
@@ -158,24 +204,41 @@ export class CountersignSignIn extends Base {
     countdown.stop()
     try {
       const client = this.#client()
-      const order = await client.startOrder({ ...this.#order(), signal })
-      this.#running = { order, client }
+      const order = await this.#started(client, signal)
+      if (signal.aborted) {
+        // A backend may start an order although nobody waits for it any more.
+        client.cancelOrder(order).catch(ignore)
+        return
+      }
+      const running: RunningOrder = { order, client, signal, status: 'created', isChecking: false, wrongCodes: 0 }
+      this.#running = running
       this.#view?.setOrder(order)
       this.#show('scan', this.#texts.created)
-      let status: OrderStatus = 'created'
       const onConnection = (connected: boolean): void => {
-        if (!signal.aborted) this.#view?.say(connected ? this.#texts[status] : this.#texts.reconnecting)
+        if (!signal.aborted) this.#view?.say(connected ? this.#text : this.#texts.reconnecting)
       }
-      for await (const event of client.watchOrder(order, { signal, onConnection })) {
-        status = event.status
+      for await (const { status, at, returnCodeRequired } of client.watchOrder(order, { signal, onConnection })) {
+        const wasApproved = running.status === 'approved'
+        // Told by the call that finalizes.
+        if (wasApproved && status === 'finalized') return
+        running.status = status
         this.#tell('countersign:status', { orderId: order.orderId, status })
         if (signal.aborted) return
+        if (status === 'approved' && returnCodeRequired) {
+          this.#show('enter-code', this.#texts.returnCode)
+          countdown.stop()
+          countdown.start(Math.max(order.expiresAt - at, returnCodeMs))
+          continue
+        }
+        // The answer to the code says more: it may have been the third wrong one.
+        if (running.isChecking) return
         if (status === 'approved' || isTerminal(status)) {
           this.#running = undefined
           countdown.stop()
-        } else countdown.start(order.expiresAt - event.at)
-        if (status === 'approved') return await this.#finalize(client, order, signal)
-        this.#advance(status)
+        } else countdown.start(order.expiresAt - at)
+        if (status === 'approved') return await this.#finalize(running)
+        if (wasApproved) this.#show('again', this.#texts[afterApproval[status] ?? status])
+        else this.#advance(status)
       }
     } catch (thrown) {
       if (!signal.aborted) this.#fail(thrown)
@@ -184,10 +247,54 @@ export class CountersignSignIn extends Base {
     }
   }
 
-  async #finalize(client: CountersignClient, order: StartedOrder, signal: AbortSignal): Promise<void> {
-    this.#show('done', this.#texts.approved)
+  async #started(client: CountersignClient, signal: AbortSignal): Promise<StartedOrder> {
+    if (this.#startOrder === undefined) return await client.startOrder({ ...this.#order(), signal })
+    const computerKey = await client.computerKey()
+    return await this.#startOrder({ ...(computerKey === undefined ? {} : { computerKey }), signal })
+  }
+
+  /** Finalizes with a return code. Asks again after a wrong one. */
+  async #enter(running: RunningOrder, returnCode: string): Promise<void> {
+    running.isChecking = true
+    this.#view?.setChecking(true)
+    this.#say(this.#texts.checking)
+    try {
+      await this.#finalize(running, returnCode)
+    } catch (thrown) {
+      if (!running.signal.aborted) this.#refused(running, thrown)
+    } finally {
+      running.isChecking = false
+    }
+  }
+
+  #refused(running: RunningOrder, thrown: unknown): void {
+    const { code, triesLeft } = thrown as Partial<CountersignClientError>
+    if (code === 'RETURN_CODE_WRONG') {
+      running.wrongCodes++
+      const left = triesLeft ?? returnCodeTries - running.wrongCodes
+      if (left > 0) {
+        this.#view?.askForCode(true)
+        this.#say(this.#texts.wrongCode.replace('{tries}', String(left)))
+        return
+      }
+      if (running.status !== 'rejected') {
+        this.#tell('countersign:status', { orderId: running.order.orderId, status: 'rejected' })
+      }
+      this.#running = undefined
+      this.#end()
+      this.#show('again', this.#texts.codesUsedUp)
+    } else if (thrown instanceof CountersignClientError && isPassing(thrown)) {
+      // The digits stay in the field.
+      this.#view?.setChecking(false)
+      this.#say(errorText(thrown, this.#texts))
+    } else this.#fail(thrown)
+  }
+
+  async #finalize({ order, client, signal }: RunningOrder, returnCode?: string): Promise<void> {
+    if (returnCode === undefined) this.#show('done', this.#texts.approved)
     const autoPersistToken = this.hasAttribute('no-token-storage') ? false : undefined
-    const finalized = await client.finalizeOrder(order, { signal, autoPersistToken })
+    const finalized = await client.finalizeOrder(order, { signal, autoPersistToken, returnCode })
+    this.#running = undefined
     this.#show('done', this.#texts.finalized)
     this.#tell('countersign:status', { orderId: order.orderId, status: finalized.status })
     if (finalized.kind === 'login') this.#tell('countersign:signed-in', finalized)
@@ -200,7 +307,8 @@ export class CountersignSignIn extends Base {
       this.#begin()
       return
     }
-    this.#show(isTerminal(status) ? 'again' : status === 'created' ? 'scan' : 'answer', this.#texts[status])
+    const text = status === 'waiting_user' && !this.#running?.order.confirmationCode ? 'answer' : status
+    this.#show(isTerminal(status) ? 'again' : status === 'created' ? 'scan' : 'answer', this.#texts[text])
   }
 
   #fail(thrown: unknown): void {
@@ -214,7 +322,13 @@ export class CountersignSignIn extends Base {
   }
 
   #show(mode: ViewMode, text: string): void {
+    this.#text = text
     this.#view?.show(mode, text)
+  }
+
+  #say(text: string): void {
+    this.#text = text
+    this.#view?.say(text)
   }
 
   #tell<Name extends keyof CountersignSignInEvents>(name: Name, detail: CountersignSignInEvents[Name]): void {
@@ -230,7 +344,7 @@ export class CountersignSignIn extends Base {
     return this.#made
   }
 
-  #order(): Parameters<CountersignClient['startOrder']>[0] {
+  #order(): StartOrderOptions {
     const kind = this.getAttribute('kind') ?? 'login'
     if (kind !== 'login' && kind !== 'sign') throw new TypeError(`kind must be login or sign, not ${kind}`)
     const texts = {
@@ -238,20 +352,26 @@ export class CountersignSignIn extends Base {
       returnTo: this.getAttribute('return-to'),
       displayTitle: this.getAttribute('display-title'),
       displaySummary: this.getAttribute('display-summary'),
+      payload: this.getAttribute('payload'),
       payloadHash: this.getAttribute('payload-hash'),
+      expectedAddress: this.getAttribute('expected-address'),
+      expectedPublicKeyHex: this.getAttribute('expected-public-key-hex'),
     }
     const given = Object.entries(texts).filter(([, text]) => text !== null)
     return { kind, ...(Object.fromEntries(given) as Record<string, string>) }
   }
 
   /** Moves a property that was set before the element was defined to the class's setter, which it would hide. */
-  #adopt(name: 'client' | 'texts'): void {
+  #adopt(name: 'client' | 'startOrder' | 'texts'): void {
     if (!Object.hasOwn(this, name)) return
     const value = this[name]
     Reflect.deleteProperty(this, name)
     Reflect.set(this, name, value, this)
   }
 }
+
+/** Texts for what happened to an approved order whose return code was awaited. */
+const afterApproval: Partial<Record<OrderStatus, keyof SignInTexts>> = { rejected: 'stopped', expired: 'tooLate' }
 
 function ignore(): void {}
 

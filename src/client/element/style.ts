@@ -24,7 +24,7 @@ svg {
   margin: 0 auto;
   border-radius: 6px;
 }
-[part='status'] { font-weight: 600; min-height: 1.5em; }
+[part='status'] { font-weight: 600; min-height: 1.5em; text-wrap: balance; }
 [part='code'] {
   margin: 0;
   font: 700 2rem/1.2 ui-monospace, monospace;
@@ -39,6 +39,22 @@ svg {
   clip-path: inset(50%);
   white-space: nowrap;
 }
+[part='return-code'] { display: grid; gap: 0.25rem; justify-items: center; margin-top: 0.75rem; }
+input {
+  box-sizing: border-box;
+  width: 100%;
+  max-width: 12rem;
+  min-height: 3.5rem;
+  font: 700 2rem/1.2 ui-monospace, monospace;
+  letter-spacing: 0.15em;
+  text-align: center;
+  color: inherit;
+  background: transparent;
+  border: 1px solid currentcolor;
+  border-radius: 8px;
+}
+input[aria-invalid] { border-width: 3px; }
+input:read-only { opacity: 0.6; }
 [part='countdown'] { font-variant-numeric: tabular-nums; }
 [part='actions'] { display: flex; flex-wrap: wrap; gap: 0.5rem; justify-content: center; margin-top: 1rem; }
 button {
@@ -51,8 +67,8 @@ button {
   padding: 0 1rem;
   cursor: pointer;
 }
-button:focus-visible { outline: 3px solid var(--countersign-accent, Highlight); outline-offset: 2px; }
-[part='renew'] {
+button:focus-visible, input:focus-visible { outline: 3px solid var(--countersign-accent, Highlight); outline-offset: 2px; }
+[part='renew'], [part='submit'] {
   color: var(--countersign-background, Canvas);
   background: var(--countersign-color, CanvasText);
 }

@@ -10,6 +10,22 @@ export interface SignInTexts extends Record<OrderStatus, string> {
   readonly busy: string
   readonly qrLabel: string
   readonly codeLabel: string
+  /** In place of `waiting_user`, if there is no confirmation code to compare. */
+  readonly answer: string
+  /** The phone shows a code that has to be typed here. */
+  readonly returnCode: string
+  readonly returnCodeLabel: string
+  readonly submit: string
+  readonly checking: string
+  /** `{tries}` stands for the number of codes that are left to try. */
+  readonly wrongCode: string
+  readonly codesUsedUp: string
+  /** The code was not typed in time. */
+  readonly tooLate: string
+  /** The phone stopped the request after it was approved. */
+  readonly stopped: string
+  /** The browser has lost the key that the request was started with. */
+  readonly keyLost: string
   /** `{time}` stands for the minutes and seconds that are left. */
   readonly expiresIn: string
   readonly copy: string
@@ -35,6 +51,16 @@ export const englishTexts: SignInTexts = {
   busy: 'Too many tries. Wait a moment.',
   qrLabel: 'QR code for your phone',
   codeLabel: 'Confirmation code',
+  answer: 'Answer on the phone. If it then shows a code, type it here.',
+  returnCode: 'Approved. Type the code that your phone shows.',
+  returnCodeLabel: 'Code on your phone',
+  submit: 'Continue',
+  checking: 'Checking the code.',
+  wrongCode: 'That is not the code on your phone. Tries left: {tries}.',
+  codesUsedUp: 'Three wrong codes: the request was stopped. Start again.',
+  tooLate: 'The code was not typed in time. Start again.',
+  stopped: 'Stopped on the phone.',
+  keyLost: 'This browser’s data was cleared in the meantime. Start again.',
   expiresIn: 'Expires in {time}',
   copy: 'Copy link',
   copied: 'Link copied. Open it on your phone.',
@@ -43,8 +69,17 @@ export const englishTexts: SignInTexts = {
   renew: 'Show a new code',
 }
 
+const errorTexts: Readonly<Record<string, keyof SignInTexts>> = {
+  NETWORK: 'offline',
+  STORE_UNAVAILABLE: 'offline',
+  RATE_LIMITED: 'busy',
+  ORDER_REJECTED: 'stopped',
+  ORDER_CANCELLED: 'cancelled',
+  ORDER_EXPIRED: 'expired',
+  COMPUTER_PROOF_INVALID: 'keyLost',
+}
+
 /** The text for an error. The page gets the error itself in an event. */
 export function errorText(error: CountersignClientError, texts: SignInTexts): string {
-  if (error.code === 'NETWORK' || error.code === 'STORE_UNAVAILABLE') return texts.offline
-  return error.code === 'RATE_LIMITED' ? texts.busy : texts.failed
+  return texts[errorTexts[error.code] ?? 'failed']
 }

@@ -8,10 +8,15 @@ import type { SignInTexts } from './texts.ts'
 export interface ViewActions {
   readonly renew: () => void
   readonly cancel: () => void
+  /** Gets the six digits of a return code. */
+  readonly submitCode: (returnCode: string) => void
 }
 
-/** Mode of the view: it decides which of the QR code, the confirmation code and the buttons are visible. */
-export type ViewMode = 'starting' | 'scan' | 'answer' | 'done' | 'again'
+/** Mode of the view: it decides which of the QR code, the confirmation code, the field and the buttons are visible. */
+export type ViewMode = 'starting' | 'scan' | 'answer' | 'enter-code' | 'done' | 'again'
+
+/** Number of digits of a return code. */
+const returnCodeLength = 6
 
 /** The content of the element's shadow root. */
 export class SignInView {
@@ -21,6 +26,10 @@ export class SignInView {
   readonly #codeBox = part('div', 'code-box')
   readonly #codeLabel = part('p', 'code-label')
   readonly #code = part('p', 'code')
+  readonly #form = part('form', 'return-code')
+  readonly #fieldLabel = part('label', 'return-code-label')
+  readonly #field = part('input', 'return-code-field')
+  readonly #submit = part('button', 'submit')
   readonly #countdown = part('p', 'countdown')
   readonly #copy = part('button', 'copy')
   readonly #cancel = part('button', 'cancel')
@@ -35,16 +44,34 @@ export class SignInView {
     const sheet = new CSSStyleSheet()
     sheet.replaceSync(elementStyle)
     this.#root.adoptedStyleSheets = [sheet]
+    this.#status.id = 'status'
     this.#status.setAttribute('role', 'status')
     this.#countdown.setAttribute('role', 'timer')
     this.#codeBox.append(this.#codeLabel, this.#code)
+    this.#field.id = 'return-code'
+    this.#field.inputMode = 'numeric'
+    this.#field.autocomplete = 'one-time-code'
+    this.#field.setAttribute('aria-describedby', this.#status.id)
+    this.#fieldLabel.htmlFor = this.#field.id
+    this.#form.append(this.#fieldLabel, this.#field)
+    this.#form.id = 'form'
+    this.#submit.setAttribute('form', this.#form.id)
+    this.#form.addEventListener('submit', (event) => {
+      event.preventDefault()
+      this.#submitCode(actions)
+    })
+    this.#field.addEventListener('input', () => {
+      // Codes are pasted and spoken in groups.
+      this.#field.value = this.#field.value.replace(/\D/g, '').slice(0, returnCodeLength)
+      this.#submitCode(actions)
+    })
     const buttons = part('div', 'actions')
-    buttons.append(this.#copy, this.#cancel, this.#renew)
+    buttons.append(this.#copy, this.#submit, this.#cancel, this.#renew)
     for (const button of [this.#copy, this.#cancel, this.#renew]) button.type = 'button'
     this.#copy.addEventListener('click', () => void this.#copyLink())
     this.#cancel.addEventListener('click', actions.cancel)
     this.#renew.addEventListener('click', actions.renew)
-    this.#root.append(this.#qr, this.#status, this.#codeBox, this.#countdown, buttons)
+    this.#root.append(this.#qr, this.#status, this.#codeBox, this.#form, this.#countdown, buttons)
     this.setTexts(texts)
     this.show('starting', '')
   }
@@ -52,6 +79,8 @@ export class SignInView {
   setTexts(texts: SignInTexts): void {
     this.#texts = texts
     this.#codeLabel.textContent = texts.codeLabel
+    this.#fieldLabel.textContent = texts.returnCodeLabel
+    this.#submit.textContent = texts.submit
     this.#copy.textContent = texts.copy
     this.#cancel.textContent = texts.cancel
     this.#renew.textContent = texts.renew
@@ -76,8 +105,10 @@ export class SignInView {
     // Only one phone can claim an order: for a second one, the code would only lead to an error.
     this.#qr.hidden = mode !== 'scan'
     this.#copy.hidden = mode !== 'scan'
-    this.#codeBox.hidden = !running
-    this.#cancel.hidden = !running
+    this.#codeBox.hidden = !running || this.#code.textContent === ''
+    this.#form.hidden = mode !== 'enter-code'
+    this.#submit.hidden = mode !== 'enter-code'
+    this.#cancel.hidden = !running && mode !== 'enter-code'
     this.#renew.hidden = mode !== 'again'
     if (!running) {
       this.#claimUrl = ''
@@ -85,8 +116,27 @@ export class SignInView {
       this.#code.replaceChildren()
     }
     this.say(text)
-    // Hiding the focused button would move the keyboard's focus out of the element.
-    if (focused instanceof HTMLElement && focused.hidden && mode === 'again') this.#renew.focus()
+    if (mode === 'enter-code') this.askForCode()
+    // Hiding the focused control would move the keyboard's focus out of the element.
+    else if (mode === 'again' && focused?.closest('[hidden]')) this.#renew.focus()
+  }
+
+  /** Empties the field for the return code. `isWrong` says whether the last code was wrong. */
+  askForCode(isWrong = false): void {
+    this.#field.value = ''
+    this.#field.ariaInvalid = isWrong ? 'true' : null
+    this.setChecking(false)
+    if (this.#root.activeElement !== null || !isControlFocused()) this.#field.focus()
+  }
+
+  /** Whether a return code is being checked: meanwhile it cannot be changed. */
+  setChecking(isChecking: boolean): void {
+    this.#field.readOnly = isChecking
+  }
+
+  #submitCode(actions: ViewActions): void {
+    const code = this.#field.value
+    if (code.length === returnCodeLength && !this.#field.readOnly) actions.submitCode(code)
   }
 
   say(text: string): void {
@@ -109,7 +159,16 @@ export class SignInView {
   }
 }
 
-function part<Name extends 'div' | 'p' | 'button'>(name: Name, label: string): HTMLElementTagNameMap[Name] {
+/** Whether the user is at a control of the page, which must not lose the focus. Headings have it for screen readers only. */
+function isControlFocused(): boolean {
+  const focused = document.activeElement
+  return focused instanceof HTMLElement && (focused.tabIndex >= 0 || focused.shadowRoot !== null)
+}
+
+function part<Name extends 'div' | 'p' | 'button' | 'form' | 'label' | 'input'>(
+  name: Name,
+  label: string,
+): HTMLElementTagNameMap[Name] {
   const element = document.createElement(name)
   element.setAttribute('part', label)
   return element

@@ -3,7 +3,7 @@ import { OrderService } from '../../../gen/server/countersign/v1/order_service_p
 import { SessionService } from '../../../gen/server/countersign/v1/session_service_pb.ts'
 import { SignInService } from '../../../gen/server/countersign/v1/sign_in_service_pb.ts'
 import type { Settings } from '../../config.ts'
-import { orderPaths, signInPaths } from '../../rest-paths.ts'
+import { computerPaths, orderPaths, signInPaths } from '../../rest-paths.ts'
 import { jsonBody, noInput, orderQuery, type ReadJson } from './input.ts'
 
 /** A REST endpoint: an RPC under another name. */
@@ -45,9 +45,13 @@ export function restEndpoints({
     post(orderPaths.reject, order.rejectOrder),
     post(orderPaths.cancel, order.cancelOrder),
     post(orderPaths.finalize, order.finalizeOrder),
+    post(orderPaths.handOver, order.handOverOrder),
+    post(orderPaths.redeem, order.redeemHandOver),
     get(orderPaths.events, order.watchOrder, orderQuery('desktopToken')),
     get('/session', session.getCurrentSession, noInput),
     get('/sessions', session.listSessions, noInput),
     post('/sign-out', session.signOut),
+    get(computerPaths.list, session.listKnownComputers, noInput),
+    post(computerPaths.forget, session.forgetKnownComputer),
   ]
 }

@@ -232,16 +232,14 @@ class RedisStore implements Store {
   async #run<T>(key: string, step: (client: RedisClient, name: string) => Promise<T>): Promise<T> {
     const name = this.#prefix + key
     const attempt: Attempt = {}
+    const run = (): Promise<T> => this.#servers.run(name, (client) => step(client, name), attempt)
     let answering: Promise<T> | undefined
-    const run = (): Promise<T> => {
-      answering = this.#servers.run(name, (client) => step(client, name), attempt)
-      return answering
-    }
     try {
       // What the caller decides by the clock afterwards must not rest on a doubtful one. A server that does not tell the time
       // fails no call of another one, and `ping` tells of it.
       const isCurrent = this.#clock.isCurrent
-      const answer = await withinTimeLimit(isCurrent ? run() : this.#isMeasured().then(run))
+      answering = isCurrent ? run() : this.#isMeasured().then(run)
+      const answer = await withinTimeLimit(answering)
       attempt.connection?.heard()
       // The step may have waited for another server, or through a suspend.
       if (isCurrent && !this.#clock.isCurrent) await this.#isMeasured()
@@ -250,11 +248,7 @@ class RedisStore implements Store {
       // A server that hangs answers no call, and a master that was replaced takes no more writes. The next connection
       // may lead to another server.
       if (cause instanceof ErrorReply) attempt.connection?.heard()
-      if (cause instanceof TimeLimitError) {
-        attempt.connection?.closeIfSilent()
-        // An answer that is late is still one.
-        void answering?.then(attempt.connection?.heard, () => undefined)
-      }
+      if (cause instanceof TimeLimitError && answering !== undefined) attempt.connection?.closeIfSilent(answering)
       if (isDeposed(cause)) attempt.connection?.client.destroy()
       this.#servers.redirect(name, cause)
       this.#failing = true

@@ -4,7 +4,9 @@ import type { AddressInfo } from 'node:net'
 import { createAuthClient } from 'better-auth/client'
 import { describe, expect, expectTypeOf, onTestFinished, test } from 'vitest'
 import { CountersignClientError, crossDeviceClient, walletSignInClient } from '../../../src/better-auth/client/index.ts'
+import { openStore } from '../../../src/better-auth/index.ts'
 import { fetchFrom, MapStorage, pageWallet } from '../../client/support.ts'
+import { makeComputer } from '../../support/computer.ts'
 import { makeWallet } from '../../support/wallet.ts'
 import { type AuthServerOptions, startAuth } from '../support.ts'
 
@@ -166,6 +168,66 @@ describe('crossDeviceClient', () => {
     expect(storage.entries.get('token')).toBe(finalized.kind === 'login' && finalized.token)
     const { data } = await desktop.getSession()
     expect(data?.session.walletOrderId).toBe(order.orderId)
+  })
+
+  test('the desktop asks for the code that the phone shows, and a known computer does not', async () => {
+    const store = await openStore('sqlite::memory:')
+    onTestFinished(() => store.close())
+    const { url } = await startAuth({ orders: { confirmationCode: 'return', store } })
+    const { client: desktop } = await openPage(url)
+    const { client: phone } = await openPage(url)
+    const computer = await makeComputer()
+    /** Starts an order and approves it. */
+    const approve = async (remember: boolean) => {
+      const order = await desktop.startOrder({ kind: 'login', computerKey: computer.key })
+      const claimed = await phone.claimOrder(order.claimUrl)
+      const challenge = await phone.getOrderChallenge(claimed)
+      const approved = await phone.approveOrder(claimed, { challenge, rememberComputer: remember })
+      for await (const { status, returnCodeRequired } of desktop.watchOrder(order)) {
+        if (status === 'approved') return { order, claimed, ...approved, returnCodeRequired }
+      }
+      throw new Error('the order was not approved')
+    }
+    const first = await approve(true)
+    expect(first.returnCodeRequired).toBe(true)
+    const computerProof = await computer.prove(first.order)
+    expect(await codeOf(desktop.finalizeOrder(first.order, { computerProof }))).toBe('RETURN_CODE_REQUIRED')
+    const { returnCode } = first
+    expect(await desktop.finalizeOrder(first.order, { returnCode, computerProof })).toMatchObject({ kind: 'login' })
+    const [known] = await desktop.listKnownComputers()
+    expect(known).toMatchObject({ current: true })
+
+    const second = await approve(false)
+    expect([second.returnCode, second.returnCodeRequired ?? false]).toEqual([undefined, false])
+    await desktop.finalizeOrder(second.order, { computerProof: await computer.prove(second.order) })
+    expect(await phone.rejectOrder(second.claimed)).toMatchObject({ status: 'finalized', sessionEnded: true })
+    expect(await codeOf(desktop.listKnownComputers())).toBe('SESSION_INVALID')
+    // The take-back has forgotten it.
+    expect((await approve(false)).returnCode).toMatch(/^\d{6}$/)
+  })
+
+  test('a known computer is forgotten by its identifier', async () => {
+    const store = await openStore('sqlite::memory:')
+    onTestFinished(() => store.close())
+    const { url } = await startAuth({ orders: { store } })
+    const { client } = await openPage(url)
+    await client.signInWallet()
+    expect(await client.listKnownComputers()).toEqual([])
+    expect(await codeOf(client.forgetKnownComputer('x'))).toBe('COMPUTER_NOT_FOUND')
+  })
+
+  test('an order goes on in another browser', async () => {
+    const { url } = await startAuth()
+    const { client: desktop } = await openPage(url)
+    const { client: phone } = await openPage(url)
+    const { client: walletBrowser } = await openPage(url)
+    const order = await desktop.startOrder({ kind: 'login' })
+    const claimed = await phone.claimOrder(order.claimUrl)
+    const { ticket } = await phone.handOverOrder(claimed)
+    const redeemed = await walletBrowser.redeemHandOver(ticket)
+    const challenge = await walletBrowser.getOrderChallenge(redeemed)
+    expect(await walletBrowser.approveOrder(redeemed, { challenge })).toMatchObject({ status: 'approved' })
+    expect(await codeOf(phone.getOrderChallenge(claimed))).toBe('ORDER_TOKEN_INVALID')
   })
 
   test('rejecting and cancelling reach the watcher, and the watch ends', async () => {

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
-import { type CountersignClient, createCountersignClient } from '../../../src/client/index.ts'
+import { type ClaimedOrder, type CountersignClient, createCountersignClient } from '../../../src/client/index.ts'
 import type { CountersignOptions } from '../../../src/index.ts'
 import { expectAccessible, hasChromium, scan, screenshot, useBrowser } from '../../browser/support.ts'
 import { startService } from '../../support/service.ts'
@@ -21,7 +21,7 @@ async function setUp(options: CountersignOptions = {}) {
     fetch: fetchFrom(url),
     wallet: pageWallet(wallet),
   })
-  return { url, phone, show }
+  return { origin, url, phone, show }
 }
 
 const status = (page: Page) => page.getByRole('status')
@@ -41,6 +41,13 @@ async function answer(phone: CountersignClient, claimUrl: string, yes: boolean):
   const challenge = await phone.getOrderChallenge(claim)
   if (yes) await phone.approveOrder(claim, { challenge })
   else await phone.rejectOrder(claim)
+}
+
+/** Approves an order on the phone and lets the computer be remembered. Returns the code that the phone shows. */
+async function approveAndRemember(phone: CountersignClient, claimUrl: string): Promise<string> {
+  const claim = await phone.claimOrder(claimUrl)
+  const challenge = await phone.getOrderChallenge(claim)
+  return (await phone.approveOrder(claim, { challenge, rememberComputer: true })).returnCode!
 }
 
 describe.runIf(hasChromium)('<countersign-sign-in> in Chromium', () => {
@@ -254,5 +261,221 @@ describe.runIf(hasChromium)('<countersign-sign-in> in Chromium', () => {
     await status(page).filter({ hasText: 'Code mit dem Handy scannen.' }).waitFor()
     expect(await page.getByRole('button', { name: 'Abbrechen' }).isVisible()).toBe(true)
     expect(await page.getByRole('button', { name: 'Copy link' }).isVisible()).toBe(true)
+  })
+
+  describe('where the phone shows a return code', () => {
+    const field = (page: Page) => page.getByLabel('Code on your phone')
+    const withReturnCodes = { confirmationCode: 'return' } as const
+    const wrong = (right: string): string => (right === '000000' ? '000001' : '000000')
+
+    /** Has the page show an order, and the phone approve it. Returns the code that the phone shows. */
+    async function approved(
+      page: Page,
+      phone: CountersignClient,
+    ): Promise<{ claim: ClaimedOrder; returnCode: string }> {
+      await code(page).waitFor()
+      const claim = await phone.claimOrder(await scan(code(page)))
+      const challenge = await phone.getOrderChallenge(claim)
+      await status(page).filter({ hasText: 'Answer on the phone.' }).waitFor()
+      const { returnCode } = await phone.approveOrder(claim, { challenge })
+      await field(page).waitFor()
+      return { claim, returnCode: returnCode! }
+    }
+
+    test('takes it with its sixth digit, and says how many tries are left after a wrong one', async () => {
+      const { url, phone, show } = await setUp(withReturnCodes)
+      const { page, trail } = await browser.open()
+      await show(page, `<countersign-sign-in base-url="${url}"></countersign-sign-in>`, url)
+      const { returnCode } = await approved(page, phone)
+      await page
+        .getByRole('timer')
+        .filter({ hasText: /Expires in (3:00|2:5\d)/ })
+        .waitFor()
+      expect(await field(page).getAttribute('inputmode')).toBe('numeric')
+      expect(await field(page).getAttribute('autocomplete')).toBe('one-time-code')
+      await expectAccessible(page, 'return code')
+      await screenshot(page, 'element-return-code')
+
+      // The page has no other control in use, so the digits need no click.
+      await page.keyboard.type(wrong(returnCode))
+      await status(page).filter({ hasText: 'Tries left: 2.' }).waitFor()
+      expect(await field(page).inputValue()).toBe('')
+      expect(await field(page).getAttribute('aria-invalid')).toBe('true')
+      await expectAccessible(page, 'wrong return code')
+      await screenshot(page, 'element-return-code-wrong')
+      await page.keyboard.type(`${returnCode.slice(0, 3)} ${returnCode.slice(3)}`)
+      expect(await detailOf(page, 'countersign:signed-in')).toMatchObject({ session: { address: wallet.address } })
+      await status(page).filter({ hasText: 'Done.' }).waitFor()
+      expect(await field(page).isVisible()).toBe(false)
+      const statuses = (await seen(page)).map(({ detail }) => detail.status).slice(0, -1)
+      expect(statuses).toEqual(['created', 'claimed', 'waiting_user', 'approved', 'finalized'])
+      expect(trail.faults).toEqual([])
+    })
+
+    test('ends after three wrong ones, in the dark, and starts again', async () => {
+      const { url, phone, show } = await setUp(withReturnCodes)
+      const { page } = await browser.open({ colorScheme: 'dark', viewport: { width: 320, height: 640 } })
+      await show(page, `<countersign-sign-in base-url="${url}"></countersign-sign-in>`, url)
+      const { returnCode } = await approved(page, phone)
+      await expectAccessible(page, 'return code in the dark')
+      await screenshot(page, 'element-return-code-dark')
+      for (const left of [2, 1]) {
+        await page.keyboard.type(wrong(returnCode))
+        await status(page)
+          .filter({ hasText: `Tries left: ${left}.` })
+          .waitFor()
+      }
+      await page.keyboard.type(wrong(returnCode))
+      await status(page).filter({ hasText: 'Three wrong codes: the request was stopped. Start again.' }).waitFor()
+      await expectAccessible(page, 'codes used up in the dark')
+      await screenshot(page, 'element-codes-used-up-dark')
+      const statuses = (await seen(page)).map(({ detail }) => detail.status)
+      expect(statuses).toEqual(['created', 'claimed', 'waiting_user', 'approved', 'rejected'])
+      // The focus is on the button, although the field that had it is gone.
+      await page.keyboard.press('Enter')
+      await code(page).waitFor()
+    })
+
+    test('says when the phone stops the request, and cancels the request when the page leaves it', async () => {
+      const { url, phone, show } = await setUp(withReturnCodes)
+      const { page } = await browser.open()
+      const html = `<countersign-sign-in base-url="${url}"></countersign-sign-in>`
+      await show(page, html, url)
+      const { claim } = await approved(page, phone)
+      await field(page).pressSequentially('123')
+      await phone.rejectOrder(claim)
+      await status(page).filter({ hasText: 'Stopped on the phone.' }).waitFor()
+      expect(await field(page).isVisible()).toBe(false)
+      await renew(page).click()
+
+      const second = await approved(page, phone)
+      const cancelled = page.waitForResponse((response) => response.url().endsWith('/CancelOrder'))
+      await page.locator('countersign-sign-in').evaluate((element) => element.remove())
+      await cancelled
+      expect(await phone.getOrderChallenge(second.claim).catch((error) => error.code)).toBe('ORDER_CANCELLED')
+    })
+
+    test('leaves the focus to a control that the user is at', async () => {
+      const { url, phone, show } = await setUp(withReturnCodes)
+      const { page } = await browser.open()
+      const note = '<label>Note <input></label>'
+      await show(page, `${note}<countersign-sign-in base-url="${url}"></countersign-sign-in>`, url)
+      await page.getByLabel('Note').pressSequentially('Buy ')
+      const { returnCode } = await approved(page, phone)
+      await page.keyboard.type('tulips')
+      expect(await page.getByLabel('Note').inputValue()).toBe('Buy tulips')
+      await field(page).fill(returnCode)
+      await detailOf(page, 'countersign:signed-in')
+    })
+
+    test('can be cancelled with the keyboard', async () => {
+      const { url, phone, show } = await setUp(withReturnCodes)
+      const { page } = await browser.open()
+      await show(page, `<countersign-sign-in base-url="${url}"></countersign-sign-in>`, url)
+      await approved(page, phone)
+      await page.keyboard.press('Tab')
+      await page.keyboard.press('Tab')
+      await page.keyboard.press('Enter')
+      await status(page).filter({ hasText: 'Cancelled.' }).waitFor()
+      await page.keyboard.press('Enter')
+      await code(page).waitFor()
+    })
+
+    test('keeps the digits while the service does not answer', async () => {
+      const { url, phone, show } = await setUp(withReturnCodes)
+      const proxy = await CuttableProxy.start(url)
+      const { page } = await browser.open()
+      await show(page, `<countersign-sign-in base-url="${proxy.url}"></countersign-sign-in>`, proxy.url)
+      const { returnCode } = await approved(page, phone)
+      await proxy.refuse()
+      await field(page).fill(returnCode)
+      await status(page).filter({ hasText: 'The connection was lost. Trying again.' }).waitFor()
+      expect(await field(page).inputValue()).toBe(returnCode)
+      proxy.forward()
+      await detailOf(page, 'countersign:signed-in')
+    })
+
+    test('asks for none on a computer that the phone’s user let be remembered', async () => {
+      const { url, phone, show } = await setUp(withReturnCodes)
+      const { page } = await browser.open()
+      const html = `<countersign-sign-in base-url="${url}"></countersign-sign-in>`
+      await show(page, html, url)
+      await code(page).waitFor()
+      const returnCode = await approveAndRemember(phone, await scan(code(page)))
+      await field(page).fill(returnCode)
+      await detailOf(page, 'countersign:signed-in')
+
+      await show(page, html, url)
+      await code(page).waitFor()
+      await answer(phone, await scan(code(page)), true)
+      await detailOf(page, 'countersign:signed-in')
+      expect(await field(page).isVisible()).toBe(false)
+    })
+  })
+
+  describe('with an order that the page’s backend starts', () => {
+    const startKey = 'a-start-key-for-tests-and-for-nothing-else'
+
+    test('signs in, and the backend gets the key of the computer', async () => {
+      const { origin, url, phone, show } = await setUp({ orderStartKeys: [startKey] })
+      const { page } = await browser.open()
+      const asked: object[] = []
+      const backend = createCountersignClient({ baseUrl: url })
+      await page.exposeFunction('askBackend', async (request: { computerKey?: string }) => {
+        asked.push(request)
+        const requester = { origin, ip: '198.51.100.7' }
+        return await backend.startOrder({ kind: 'login', returnTo: '/desk', requester, startKey, ...request })
+      })
+      await show(page, '', url)
+      await page.evaluate((baseUrl) => {
+        const element = document.createElement('countersign-sign-in')
+        element.setAttribute('base-url', baseUrl)
+        element.startOrder = ({ computerKey }) => Reflect.get(globalThis, 'askBackend')({ computerKey })
+        document.querySelector('main')?.append(element)
+      }, url)
+      await code(page).waitFor()
+      expect(asked).toEqual([{ computerKey: expect.stringMatching(/^[\w-]{122}$/) }])
+      await answer(phone, await scan(code(page)), true)
+      expect(await detailOf(page, 'countersign:signed-in')).toMatchObject({ redirectTo: '/desk' })
+    })
+
+    test('cancels one that arrives when the page has left', async () => {
+      const { origin, url, phone, show } = await setUp()
+      const { page } = await browser.open()
+      await show(page, '', url)
+      const backend = createCountersignClient({ baseUrl: url, fetch: fetchFrom(origin) })
+      const order = await backend.startOrder({ kind: 'login' })
+      const cancelled = page.waitForResponse((response) => response.url().endsWith('/CancelOrder'))
+      await page.evaluate(
+        async ({ baseUrl, order }) => {
+          const element = document.createElement('countersign-sign-in')
+          element.setAttribute('base-url', baseUrl)
+          element.startOrder = async () => {
+            element.remove()
+            return order
+          }
+          document.querySelector('main')?.append(element)
+        },
+        { baseUrl: url, order },
+      )
+      await cancelled
+      expect(await phone.claimOrder(order.claimUrl).catch((error) => error.code)).toBe('ORDER_CANCELLED')
+    })
+
+    test('says that it did not work if the backend fails', async () => {
+      const { url, show } = await setUp()
+      const { page } = await browser.open()
+      await show(page, '', url)
+      await page.evaluate((baseUrl) => {
+        const element = document.createElement('countersign-sign-in')
+        element.setAttribute('base-url', baseUrl)
+        element.startOrder = async () => {
+          throw new Error('the backend is away')
+        }
+        document.querySelector('main')?.append(element)
+      }, url)
+      await status(page).filter({ hasText: 'That did not work.' }).waitFor()
+      expect(await renew(page).isVisible()).toBe(true)
+    })
   })
 })

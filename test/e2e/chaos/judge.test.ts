@@ -95,8 +95,8 @@ describe('is named', () => {
       ledger({
         orders: [
           order({
-            calls: [call('claim'), call('approve'), call('reject')],
-            histories: [['claimed', 'approved', 'rejected']],
+            calls: [call('claim'), call('approve'), call('cancel'), call('reject')],
+            histories: [['claimed', 'approved', 'cancelled', 'rejected']],
             watches: [],
           }),
         ],

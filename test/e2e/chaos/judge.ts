@@ -163,14 +163,12 @@ function judgeOrder(order: OrderEntry): Violation[] {
   ]
 }
 
-/** At most one end and at most one session, whatever the answers were; and what was approved is not rejected. */
+/** At most one end and at most one session, whatever the answers were. */
 function judgeVerdicts({ orderId, calls }: OrderEntry, history: readonly string[]): Violation[] {
   const told = calls.filter((answer) => isVerdict(statusTold(answer)))
   const believed = told.filter((answer) => !history.includes(statusTold(answer)!))
   const verdicts = new Set(told.map(statusTold))
-  const contradictory =
-    [...verdicts].filter((status) => ends.has(status!)).length > 1 ||
-    (verdicts.has('approved') && verdicts.has('rejected'))
+  const contradictory = [...verdicts].filter((status) => ends.has(status!)).length > 1
   const detail = `${orderId}: ${calls.map(({ call, outcome }) => `${call} ${outcome}`).join(', ')}`
   const tokens = new Set(calls.map(({ token }) => token).filter((token) => token !== undefined))
   return [

@@ -61,8 +61,9 @@ function rpcInput({ random, world, plan, methods }: Ingredients): Input {
   return { http, method, request: withOddities(requestWith(own, pathOf(method), message, fixture), random) }
 }
 
-function fixtureFor({ localName }: DescMethod, { fixture, revoking, signingOut }: World): Fixture {
+function fixtureFor({ localName }: DescMethod, { fixture, revoking, signingOut, remembering }: World): Fixture {
   if (localName === 'signOut') return signingOut
+  if (localName.includes('KnownComputer')) return remembering
   return localName.startsWith('revoke') ? revoking : fixture
 }
 

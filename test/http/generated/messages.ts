@@ -1,7 +1,10 @@
 import { type DescField, type DescMessage, type JsonObject, type JsonValue, ScalarType } from '@bufbuild/protobuf'
 import type { Random } from './random.ts'
 
-/** Values that belong together, such as an order and its tokens, by the names of the fields that take them. */
+/**
+ * Values that belong together, such as an order and its tokens, by the names of the fields that take them. `null` leaves a field
+ * out.
+ */
 export type Known = Readonly<Record<string, JsonValue>>
 
 /** A message of the right types. What is known fills the fields of its names; the rest is made up. */
@@ -10,6 +13,7 @@ export function messageOf(schema: DescMessage, known: Known, random: Random): Js
   for (const field of schema.fields) {
     const { jsonName } = field
     const value = known[jsonName]
+    if (value === null) continue
     if (value !== undefined) object[jsonName] = value
     else if (random.share() < (field.fieldKind === 'message' ? 0.9 : 0.4))
       object[jsonName] = madeUp(field, known, random)

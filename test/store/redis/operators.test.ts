@@ -3,6 +3,7 @@ import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promi
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Countersign, CountersignError, createCountersign } from '../../../src/index.ts'
 import { openStore, type StoreOptions } from '../../../src/store/open.ts'
@@ -223,18 +224,34 @@ describe.skipIf(!hasServer)('a Redis store', () => {
     await using server = await RedisServer.start(...breakableDisk)
     await using store = await opened(server.url)
     await store.create('k', 'a', 'forever')
-    const connection = async () =>
-      /^id=\d+.* name=countersign /m.exec(await server.cli('CLIENT', 'LIST'))?.[0].split(' ')[0]
-    const before = await connection()
-    await mkdir(join(server.folder, 'a-folder'))
-    await server.cli('CONFIG', 'SET', 'dbfilename', 'a-folder', 'save', '3600 1')
-    await server.cli('BGSAVE')
-    await expect.poll(() => server.cli('PING').catch(String), patience).toMatch(/MISCONF/)
+    const before = await connectionOf(server)
+    await breakDisk(server)
     await server.cli('CONFIG', 'RESETSTAT')
     const refused = async () => /errorstat_MISCONF:count=(\d+)/.exec(await server.cli('INFO', 'errorstats'))?.[1] ?? 0
     await expect.poll(async () => Number(await refused()), patience).toBeGreaterThan(1)
     expect(await store.get('k')).toEqual({ value: 'a', version: 1 })
-    expect(await connection()).toBe(before)
+    expect(await connectionOf(server)).toBe(before)
+    expect(before).toMatch(/^id=\d+$/)
+  })
+
+  it('keeps its connection to a server that answers soon after its time, even if all that it does is refuse', {
+    timeout: 60_000,
+  }, async () => {
+    await using server = await RedisServer.start(...breakableDisk)
+    await using store = await opened(server.url)
+    await store.create('k', 'a', 'forever')
+    const before = await connectionOf(server)
+    await breakDisk(server)
+    server.freeze()
+    await sleep(100)
+    const late = await causeOf(store.create('another', 'a', 'forever'))
+    server.thaw()
+    expect(late).toBe('no answer within 2500 ms')
+    // Longer than the connection would have lasted if the server had said nothing.
+    await sleep(1000)
+    expect(await causeOf(store.create('another', 'a', 'forever'))).toMatch(/^MISCONF/)
+    expect(await store.get('k')).toEqual({ value: 'a', version: 1 })
+    expect(await connectionOf(server)).toBe(before)
     expect(before).toMatch(/^id=\d+$/)
   })
 
@@ -715,6 +732,19 @@ const unavailable = { reason: 'STORE_UNAVAILABLE', retryAfterMs: 1000 }
 async function opened(url: string, options: StoreOptions = {}): Promise<Store & AsyncDisposable> {
   const store = await openStore(url, options)
   return Object.assign(store, { [Symbol.asyncDispose]: () => store.close() })
+}
+
+/** The connection of a store to a server. */
+async function connectionOf(server: RedisServer): Promise<string | undefined> {
+  return /^id=\d+.* name=countersign /m.exec(await server.cli('CLIENT', 'LIST'))?.[0].split(' ')[0]
+}
+
+/** Makes a server that was started with {@link breakableDisk} refuse writes and PINGs. */
+async function breakDisk(server: RedisServer): Promise<void> {
+  await mkdir(join(server.folder, 'a-folder'))
+  await server.cli('CONFIG', 'SET', 'dbfilename', 'a-folder', 'save', '3600 1')
+  await server.cli('BGSAVE')
+  await expect.poll(() => server.cli('PING').catch(String), patience).toMatch(/MISCONF/)
 }
 
 /** Why a call of a store failed. */

@@ -10,7 +10,7 @@ import type { UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file countersign/v1/error_reason.proto.
  */
 export const file_countersign_v1_error_reason: GenFile = /*@__PURE__*/
-  fileDesc("CiFjb3VudGVyc2lnbi92MS9lcnJvcl9yZWFzb24ucHJvdG8SDmNvdW50ZXJzaWduLnYxKpwKCgtFcnJvclJlYXNvbhIcChhFUlJPUl9SRUFTT05fVU5TUEVDSUZJRUQQABIgChxFUlJPUl9SRUFTT05fSU5WQUxJRF9SRVFVRVNUEAESIgoeRVJST1JfUkVBU09OX1JFUVVFU1RfVE9PX0xBUkdFEAISIAocRVJST1JfUkVBU09OX1JPVVRFX05PVF9GT1VORBADEiMKH0VSUk9SX1JFQVNPTl9NRVRIT0RfTk9UX0FMTE9XRUQQBBIdChlFUlJPUl9SRUFTT05fUkFURV9MSU1JVEVEEAUSIgoeRVJST1JfUkVBU09OX1NUT1JFX1VOQVZBSUxBQkxFEAYSGQoVRVJST1JfUkVBU09OX0lOVEVSTkFMEAcSHAoYRVJST1JfUkVBU09OX1NFUlZFUl9CVVNZEAgSIQodRVJST1JfUkVBU09OX0hPU1RfVU5BVkFJTEFCTEUQCRIcChhFUlJPUl9SRUFTT05fTk9UX0VOQUJMRUQQChIjCh9FUlJPUl9SRUFTT05fT1JJR0lOX05PVF9UUlVTVEVEEBQSIAocRVJST1JfUkVBU09OX09SSUdJTl9NSVNNQVRDSBAVEiIKHkVSUk9SX1JFQVNPTl9BUFBfTkFNRV9NSVNNQVRDSBAWEiAKHEVSUk9SX1JFQVNPTl9OT05DRV9OT1RfRk9VTkQQKBIeChpFUlJPUl9SRUFTT05fTk9OQ0VfRVhQSVJFRBApEiIKHkVSUk9SX1JFQVNPTl9TSUdOQVRVUkVfSU5WQUxJRBAqEiEKHUVSUk9SX1JFQVNPTl9BRERSRVNTX01JU01BVENIECsSIAocRVJST1JfUkVBU09OX0FEQVBURVJfVU5LTk9XThAsEh4KGkVSUk9SX1JFQVNPTl9MT0dJTl9SRUZVU0VEEC0SIQodRVJST1JfUkVBU09OX1NFU1NJT05fUkVRVUlSRUQQPBIgChxFUlJPUl9SRUFTT05fU0VTU0lPTl9JTlZBTElEED0SIgoeRVJST1JfUkVBU09OX1NFU1NJT05fTk9UX0ZPVU5EED4SIgoeRVJST1JfUkVBU09OX1NFU1NJT05fTk9UX0ZSRVNIED8SIAocRVJST1JfUkVBU09OX09SREVSX05PVF9GT1VORBBQEiQKIEVSUk9SX1JFQVNPTl9PUkRFUl9UT0tFTl9JTlZBTElEEFESHgoaRVJST1JfUkVBU09OX09SREVSX0VYUElSRUQQUhImCiJFUlJPUl9SRUFTT05fT1JERVJfQUxSRUFEWV9DTEFJTUVEEFMSIwofRVJST1JfUkVBU09OX09SREVSX05PVF9BUFBST1ZFRBBUEicKI0VSUk9SX1JFQVNPTl9PUkRFUl9BTFJFQURZX0FQUFJPVkVEEFUSKQolRVJST1JfUkVBU09OX09SREVSX0NIQUxMRU5HRV9OT1RfUkVBRBBWEh8KG0VSUk9SX1JFQVNPTl9PUkRFUl9SRUpFQ1RFRBBXEiAKHEVSUk9SX1JFQVNPTl9PUkRFUl9DQU5DRUxMRUQQWBIgChxFUlJPUl9SRUFTT05fT1JERVJfRklOQUxJWkVEEFkSKwonRVJST1JfUkVBU09OX0NPTkZJUk1BVElPTl9DT0RFX1JFUVVJUkVEEFoSKAokRVJST1JfUkVBU09OX0NPTkZJUk1BVElPTl9DT0RFX1dST05HEFsSHQoZRVJST1JfUkVBU09OX1dBTExFVF9UQUtFThBkQh5aHGNvdW50ZXJzaWduL3YxO2NvdW50ZXJzaWdudjFiBnByb3RvMw");
+  fileDesc("CiFjb3VudGVyc2lnbi92MS9lcnJvcl9yZWFzb24ucHJvdG8SDmNvdW50ZXJzaWduLnYxKr8MCgtFcnJvclJlYXNvbhIcChhFUlJPUl9SRUFTT05fVU5TUEVDSUZJRUQQABIgChxFUlJPUl9SRUFTT05fSU5WQUxJRF9SRVFVRVNUEAESIgoeRVJST1JfUkVBU09OX1JFUVVFU1RfVE9PX0xBUkdFEAISIAocRVJST1JfUkVBU09OX1JPVVRFX05PVF9GT1VORBADEiMKH0VSUk9SX1JFQVNPTl9NRVRIT0RfTk9UX0FMTE9XRUQQBBIdChlFUlJPUl9SRUFTT05fUkFURV9MSU1JVEVEEAUSIgoeRVJST1JfUkVBU09OX1NUT1JFX1VOQVZBSUxBQkxFEAYSGQoVRVJST1JfUkVBU09OX0lOVEVSTkFMEAcSHAoYRVJST1JfUkVBU09OX1NFUlZFUl9CVVNZEAgSIQodRVJST1JfUkVBU09OX0hPU1RfVU5BVkFJTEFCTEUQCRIcChhFUlJPUl9SRUFTT05fTk9UX0VOQUJMRUQQChIjCh9FUlJPUl9SRUFTT05fT1JJR0lOX05PVF9UUlVTVEVEEBQSIAocRVJST1JfUkVBU09OX09SSUdJTl9NSVNNQVRDSBAVEiIKHkVSUk9SX1JFQVNPTl9BUFBfTkFNRV9NSVNNQVRDSBAWEiAKHEVSUk9SX1JFQVNPTl9OT05DRV9OT1RfRk9VTkQQKBIeChpFUlJPUl9SRUFTT05fTk9OQ0VfRVhQSVJFRBApEiIKHkVSUk9SX1JFQVNPTl9TSUdOQVRVUkVfSU5WQUxJRBAqEiEKHUVSUk9SX1JFQVNPTl9BRERSRVNTX01JU01BVENIECsSIAocRVJST1JfUkVBU09OX0FEQVBURVJfVU5LTk9XThAsEh4KGkVSUk9SX1JFQVNPTl9MT0dJTl9SRUZVU0VEEC0SIQodRVJST1JfUkVBU09OX1NFU1NJT05fUkVRVUlSRUQQPBIgChxFUlJPUl9SRUFTT05fU0VTU0lPTl9JTlZBTElEED0SIgoeRVJST1JfUkVBU09OX1NFU1NJT05fTk9UX0ZPVU5EED4SIgoeRVJST1JfUkVBU09OX1NFU1NJT05fTk9UX0ZSRVNIED8SIwofRVJST1JfUkVBU09OX0NPTVBVVEVSX05PVF9GT1VORBBAEiAKHEVSUk9SX1JFQVNPTl9PUkRFUl9OT1RfRk9VTkQQUBIkCiBFUlJPUl9SRUFTT05fT1JERVJfVE9LRU5fSU5WQUxJRBBREh4KGkVSUk9SX1JFQVNPTl9PUkRFUl9FWFBJUkVEEFISJgoiRVJST1JfUkVBU09OX09SREVSX0FMUkVBRFlfQ0xBSU1FRBBTEiMKH0VSUk9SX1JFQVNPTl9PUkRFUl9OT1RfQVBQUk9WRUQQVBInCiNFUlJPUl9SRUFTT05fT1JERVJfQUxSRUFEWV9BUFBST1ZFRBBVEikKJUVSUk9SX1JFQVNPTl9PUkRFUl9DSEFMTEVOR0VfTk9UX1JFQUQQVhIfChtFUlJPUl9SRUFTT05fT1JERVJfUkVKRUNURUQQVxIgChxFUlJPUl9SRUFTT05fT1JERVJfQ0FOQ0VMTEVEEFgSIAocRVJST1JfUkVBU09OX09SREVSX0ZJTkFMSVpFRBBZEisKJ0VSUk9SX1JFQVNPTl9DT05GSVJNQVRJT05fQ09ERV9SRVFVSVJFRBBaEigKJEVSUk9SX1JFQVNPTl9DT05GSVJNQVRJT05fQ09ERV9XUk9ORxBbEiUKIUVSUk9SX1JFQVNPTl9SRVRVUk5fQ09ERV9SRVFVSVJFRBBcEiIKHkVSUk9SX1JFQVNPTl9SRVRVUk5fQ09ERV9XUk9ORxBdEicKI0VSUk9SX1JFQVNPTl9DT01QVVRFUl9QUk9PRl9JTlZBTElEEF4SIQodRVJST1JfUkVBU09OX0hBTkRPVkVSX0lOVkFMSUQQXxIhCh1FUlJPUl9SRUFTT05fTkVUV09SS19NSVNNQVRDSBBgEiMKH0VSUk9SX1JFQVNPTl9TVEFSVF9LRVlfUkVRVUlSRUQQYRIdChlFUlJPUl9SRUFTT05fV1JPTkdfV0FMTEVUEGISHQoZRVJST1JfUkVBU09OX1dBTExFVF9UQUtFThBkQh5aHGNvdW50ZXJzaWduL3YxO2NvdW50ZXJzaWdudjFiBnByb3RvMw");
 
 /**
  * ErrorReason is the one list of reasons for which a call can fail.
@@ -94,7 +94,7 @@ export const ErrorReason = {
   RATE_LIMITED: 5,
 
   /**
-   * The store, or the application's own hook, does not answer. The caller's credentials are not to blame: keep them,
+   * The store, or the application's own nonce store, does not answer. The caller's credentials are not to blame: keep them,
    * and retry after the time that RetryInfo and Retry-After give. The call may have taken effect.
    * Connect: unavailable. HTTP: 503.
    *
@@ -183,7 +183,8 @@ export const ErrorReason = {
   APP_NAME_MISMATCH: 22,
 
   /**
-   * The nonce does not exist: it was never issued, or it was used already. Ask for a new one.
+   * The nonce does not exist: it was never issued, it was used already, or it is for another purpose, another user or
+   * another service that shares the store. Ask for a new one.
    * Connect: unauthenticated. HTTP: 401.
    *
    * @generated from enum value: ERROR_REASON_NONCE_NOT_FOUND = 40;
@@ -269,7 +270,15 @@ export const ErrorReason = {
   SESSION_NOT_FRESH: 63,
 
   /**
-   * No order has this id, or it ended more than ten minutes ago. Start a new one.
+   * The signed-in user has no known computer with this id.
+   * Connect: not_found. HTTP: 404.
+   *
+   * @generated from enum value: ERROR_REASON_COMPUTER_NOT_FOUND = 64;
+   */
+  COMPUTER_NOT_FOUND: 64,
+
+  /**
+   * No order of this service has this id, or it ended more than ten minutes ago. Start a new one.
    * Connect: not_found. HTTP: 404.
    *
    * @generated from enum value: ERROR_REASON_ORDER_NOT_FOUND = 80;
@@ -325,7 +334,8 @@ export const ErrorReason = {
   ORDER_CHALLENGE_NOT_READ: 86,
 
   /**
-   * The order was rejected: by the phone's user, or by a third wrong confirmation code.
+   * The order was rejected: by the phone's user, or by a third wrong confirmation code or return code. FinalizeOrder also
+   * answers it if the phone's user took the finished sign-in back.
    * Connect: failed_precondition. HTTP: 409.
    *
    * @generated from enum value: ERROR_REASON_ORDER_REJECTED = 87;
@@ -341,8 +351,8 @@ export const ErrorReason = {
   ORDER_CANCELLED: 88,
 
   /**
-   * The order is finalized, and its result can no longer be fetched: the 60 seconds for retries are over, or the
-   * session that it made has ended.
+   * The order is finalized, and its result can no longer be fetched: the 60 seconds for retries are over, the session that
+   * it made has ended, or a third wrong return code came.
    * Connect: failed_precondition. HTTP: 409.
    *
    * @generated from enum value: ERROR_REASON_ORDER_FINALIZED = 89;
@@ -366,6 +376,67 @@ export const ErrorReason = {
    * @generated from enum value: ERROR_REASON_CONFIRMATION_CODE_WRONG = 91;
    */
   CONFIRMATION_CODE_WRONG: 91,
+
+  /**
+   * Finalizing this order takes the return code that the phone shows, and the request has none.
+   * Connect: invalid_argument. HTTP: 400.
+   *
+   * @generated from enum value: ERROR_REASON_RETURN_CODE_REQUIRED = 92;
+   */
+  RETURN_CODE_REQUIRED: 92,
+
+  /**
+   * The return code is not the one that the phone shows. The third wrong code rejects the order.
+   * Connect: unauthenticated. HTTP: 401.
+   * Metadata: tries_left.
+   *   tries_left: number of further codes that can be tried; 0 if this was the last one.
+   *
+   * @generated from enum value: ERROR_REASON_RETURN_CODE_WRONG = 93;
+   */
+  RETURN_CODE_WRONG: 93,
+
+  /**
+   * The order was started with a computer key, and the request does not prove possession of it.
+   * Connect: unauthenticated. HTTP: 401.
+   *
+   * @generated from enum value: ERROR_REASON_COMPUTER_PROOF_INVALID = 94;
+   */
+  COMPUTER_PROOF_INVALID: 94,
+
+  /**
+   * The ticket is not good: it is malformed, unknown, used, void or more than 60 seconds old. Make a new one.
+   * Connect: unauthenticated. HTTP: 401.
+   *
+   * @generated from enum value: ERROR_REASON_HANDOVER_INVALID = 95;
+   */
+  HANDOVER_INVALID: 95,
+
+  /**
+   * The phone is not on the network of the computer that started the order, or the server cannot tell.
+   * Connect: permission_denied. HTTP: 403.
+   *
+   * @generated from enum value: ERROR_REASON_NETWORK_MISMATCH = 96;
+   */
+  NETWORK_MISMATCH: 96,
+
+  /**
+   * Orders are started by the application's backend only, with a start key as `Authorization: Bearer`; the request has
+   * none, or a wrong one.
+   * Connect: unauthenticated. HTTP: 401.
+   * Metadata: setting.
+   *   setting: environment variable with the keys.
+   *
+   * @generated from enum value: ERROR_REASON_START_KEY_REQUIRED = 97;
+   */
+  START_KEY_REQUIRED: 97,
+
+  /**
+   * The proof holds, but the order asks for another wallet.
+   * Connect: permission_denied. HTTP: 403.
+   *
+   * @generated from enum value: ERROR_REASON_WRONG_WALLET = 98;
+   */
+  WRONG_WALLET: 98,
 
   /**
    * The wallet belongs to another user.

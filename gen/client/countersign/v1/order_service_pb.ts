@@ -12,7 +12,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file countersign/v1/order_service.proto.
  */
 export const file_countersign_v1_order_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJjb3VudGVyc2lnbi92MS9vcmRlcl9zZXJ2aWNlLnByb3RvEg5jb3VudGVyc2lnbi52MSKWAgoRU3RhcnRPcmRlclJlcXVlc3QSJwoEa2luZBgBIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZBIXCgphZGFwdGVyX2lkGAIgASgJSACIAQESFgoJcmV0dXJuX3RvGAMgASgJSAGIAQESGgoNZGlzcGxheV90aXRsZRgEIAEoCUgCiAEBEhwKD2Rpc3BsYXlfc3VtbWFyeRgFIAEoCUgDiAEBEhkKDHBheWxvYWRfaGFzaBgGIAEoCUgEiAEBQg0KC19hZGFwdGVyX2lkQgwKCl9yZXR1cm5fdG9CEAoOX2Rpc3BsYXlfdGl0bGVCEgoQX2Rpc3BsYXlfc3VtbWFyeUIPCg1fcGF5bG9hZF9oYXNoIuoBChJTdGFydE9yZGVyUmVzcG9uc2USEAoIb3JkZXJfaWQYASABKAkSEQoJY2xhaW1fdXJsGAIgASgJEhMKC2NsYWltX3Rva2VuGAMgASgJEhUKDWRlc2t0b3BfdG9rZW4YBCABKAkSJwoEa2luZBgFIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZBIrCgZzdGF0dXMYBiABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cxISCgpleHBpcmVzX2F0GAcgASgDEhkKEWNvbmZpcm1hdGlvbl9jb2RlGAggASgJImAKEUNsYWltT3JkZXJSZXF1ZXN0EhAKCG9yZGVyX2lkGAEgASgJEhMKC2NsYWltX3Rva2VuGAIgASgJEhYKCWNsYWltX2tleRgDIAEoCUgAiAEBQgwKCl9jbGFpbV9rZXkieAoSQ2xhaW1PcmRlclJlc3BvbnNlEgoKAm9rGAEgASgIEhAKCG9yZGVyX2lkGAIgASgJEisKBnN0YXR1cxgDIAEoDjIbLmNvdW50ZXJzaWduLnYxLk9yZGVyU3RhdHVzEhcKD2NoYWxsZW5nZV90b2tlbhgEIAEoCSJFChhHZXRPcmRlckNoYWxsZW5nZVJlcXVlc3QSEAoIb3JkZXJfaWQYASABKAkSFwoPY2hhbGxlbmdlX3Rva2VuGAIgASgJIq8EChlHZXRPcmRlckNoYWxsZW5nZVJlc3BvbnNlEg4KBmFjdGlvbhgBIAEoCRIUCgxjaGFsbGVuZ2VfaWQYAiABKAkSDQoFbm9uY2UYAyABKAkSDgoGb3JpZ2luGAQgASgJEhEKCWlzc3VlZF9hdBgFIAEoAxISCgpleHBpcmVzX2F0GAYgASgDEg8KB21lc3NhZ2UYByABKAkSJwoEa2luZBgIIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZBIrCgZzdGF0dXMYCSABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cxIXCgphZGFwdGVyX2lkGAogASgJSACIAQESGgoNZGlzcGxheV90aXRsZRgLIAEoCUgBiAEBEhwKD2Rpc3BsYXlfc3VtbWFyeRgMIAEoCUgCiAEBEhkKDHBheWxvYWRfaGFzaBgNIAEoCUgDiAEBEh4KEWNvbmZpcm1hdGlvbl9jb2RlGA4gASgJSASIAQESMQoJcmVxdWVzdGVyGA8gASgLMh4uY291bnRlcnNpZ24udjEuT3JkZXJSZXF1ZXN0ZXISIgoaY29uZmlybWF0aW9uX2NvZGVfcmVxdWlyZWQYECABKAhCDQoLX2FkYXB0ZXJfaWRCEAoOX2Rpc3BsYXlfdGl0bGVCEgoQX2Rpc3BsYXlfc3VtbWFyeUIPCg1fcGF5bG9hZF9oYXNoQhQKEl9jb25maXJtYXRpb25fY29kZSJACg5PcmRlclJlcXVlc3RlchIOCgZvcmlnaW4YASABKAkSCgoCaXAYAiABKAkSEgoKdXNlcl9hZ2VudBgDIAEoCSKFAQoKT3JkZXJQcm9vZhIWCg5wdWJsaWNfa2V5X2hleBgBIAEoCRIVCg1zaWduYXR1cmVfaGV4GAIgASgJEhQKB2FkZHJlc3MYAyABKAlIAIgBARIXCgphZGFwdGVyX2lkGAQgASgJSAGIAQFCCgoIX2FkZHJlc3NCDQoLX2FkYXB0ZXJfaWQioQEKE0FwcHJvdmVPcmRlclJlcXVlc3QSEAoIb3JkZXJfaWQYASABKAkSFwoPY2hhbGxlbmdlX3Rva2VuGAIgASgJEikKBXByb29mGAMgASgLMhouY291bnRlcnNpZ24udjEuT3JkZXJQcm9vZhIeChFjb25maXJtYXRpb25fY29kZRgEIAEoCUgAiAEBQhQKEl9jb25maXJtYXRpb25fY29kZSJhChRBcHByb3ZlT3JkZXJSZXNwb25zZRIKCgJvaxgBIAEoCBIQCghvcmRlcl9pZBgCIAEoCRIrCgZzdGF0dXMYAyABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cyI/ChJSZWplY3RPcmRlclJlcXVlc3QSEAoIb3JkZXJfaWQYASABKAkSFwoPY2hhbGxlbmdlX3Rva2VuGAIgASgJImAKE1JlamVjdE9yZGVyUmVzcG9uc2USCgoCb2sYASABKAgSEAoIb3JkZXJfaWQYAiABKAkSKwoGc3RhdHVzGAMgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMiPQoSQ2FuY2VsT3JkZXJSZXF1ZXN0EhAKCG9yZGVyX2lkGAEgASgJEhUKDWRlc2t0b3BfdG9rZW4YAiABKAkiYAoTQ2FuY2VsT3JkZXJSZXNwb25zZRIKCgJvaxgBIAEoCBIQCghvcmRlcl9pZBgCIAEoCRIrCgZzdGF0dXMYAyABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cyI/ChRGaW5hbGl6ZU9yZGVyUmVxdWVzdBIQCghvcmRlcl9pZBgBIAEoCRIVCg1kZXNrdG9wX3Rva2VuGAIgASgJIp8CChVGaW5hbGl6ZU9yZGVyUmVzcG9uc2USCgoCb2sYASABKAgSEAoIb3JkZXJfaWQYAiABKAkSKwoGc3RhdHVzGAMgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSJwoEa2luZBgEIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZBITCgtyZWRpcmVjdF90bxgFIAEoCRISCgV0b2tlbhgGIAEoCUgAiAEBEigKB3Nlc3Npb24YByABKAsyFy5jb3VudGVyc2lnbi52MS5TZXNzaW9uEjUKDnByb29mX2FydGlmYWN0GAggASgLMh0uY291bnRlcnNpZ24udjEuUHJvb2ZBcnRpZmFjdEIICgZfdG9rZW4ioAEKDVByb29mQXJ0aWZhY3QSFgoOcHVibGljX2tleV9oZXgYASABKAkSFQoNc2lnbmF0dXJlX2hleBgCIAEoCRIPCgdhZGRyZXNzGAMgASgJEg8KB21lc3NhZ2UYBCABKAkSGQoMcGF5bG9hZF9oYXNoGAUgASgJSACIAQESEgoKYWRhcHRlcl9pZBgGIAEoCUIPCg1fcGF5bG9hZF9oYXNoImwKEVdhdGNoT3JkZXJSZXF1ZXN0EhAKCG9yZGVyX2lkGAEgASgJEhUKDWRlc2t0b3BfdG9rZW4YAiABKAkSGwoOYWZ0ZXJfc2VxdWVuY2UYAyABKA1IAIgBAUIRCg9fYWZ0ZXJfc2VxdWVuY2Ui2AEKEldhdGNoT3JkZXJSZXNwb25zZRIQCghzZXF1ZW5jZRgBIAEoDRIrCgZzdGF0dXMYAiABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cxInCgRraW5kGAMgASgOMhkuY291bnRlcnNpZ24udjEuT3JkZXJLaW5kEgoKAmF0GAQgASgDEhgKC3JlZGlyZWN0X3RvGAUgASgJSACIAQESEQoJaGVhcnRiZWF0GAYgASgIEhEKCXJlY29ubmVjdBgHIAEoCEIOCgxfcmVkaXJlY3RfdG8qUgoJT3JkZXJLaW5kEhoKFk9SREVSX0tJTkRfVU5TUEVDSUZJRUQQABIUChBPUkRFUl9LSU5EX0xPR0lOEAESEwoPT1JERVJfS0lORF9TSUdOEAIqhgIKC09yZGVyU3RhdHVzEhwKGE9SREVSX1NUQVRVU19VTlNQRUNJRklFRBAAEhgKFE9SREVSX1NUQVRVU19DUkVBVEVEEAESGAoUT1JERVJfU1RBVFVTX0NMQUlNRUQQAhIdChlPUkRFUl9TVEFUVVNfV0FJVElOR19VU0VSEAMSGQoVT1JERVJfU1RBVFVTX0FQUFJPVkVEEAQSGgoWT1JERVJfU1RBVFVTX0ZJTkFMSVpFRBAFEhkKFU9SREVSX1NUQVRVU19SRUpFQ1RFRBAGEhoKFk9SREVSX1NUQVRVU19DQU5DRUxMRUQQBxIYChRPUkRFUl9TVEFUVVNfRVhQSVJFRBAIMoAGCgxPcmRlclNlcnZpY2USUwoKU3RhcnRPcmRlchIhLmNvdW50ZXJzaWduLnYxLlN0YXJ0T3JkZXJSZXF1ZXN0GiIuY291bnRlcnNpZ24udjEuU3RhcnRPcmRlclJlc3BvbnNlElMKCkNsYWltT3JkZXISIS5jb3VudGVyc2lnbi52MS5DbGFpbU9yZGVyUmVxdWVzdBoiLmNvdW50ZXJzaWduLnYxLkNsYWltT3JkZXJSZXNwb25zZRJtChFHZXRPcmRlckNoYWxsZW5nZRIoLmNvdW50ZXJzaWduLnYxLkdldE9yZGVyQ2hhbGxlbmdlUmVxdWVzdBopLmNvdW50ZXJzaWduLnYxLkdldE9yZGVyQ2hhbGxlbmdlUmVzcG9uc2UiA5ACAhJeCgxBcHByb3ZlT3JkZXISIy5jb3VudGVyc2lnbi52MS5BcHByb3ZlT3JkZXJSZXF1ZXN0GiQuY291bnRlcnNpZ24udjEuQXBwcm92ZU9yZGVyUmVzcG9uc2UiA5ACAhJbCgtSZWplY3RPcmRlchIiLmNvdW50ZXJzaWduLnYxLlJlamVjdE9yZGVyUmVxdWVzdBojLmNvdW50ZXJzaWduLnYxLlJlamVjdE9yZGVyUmVzcG9uc2UiA5ACAhJbCgtDYW5jZWxPcmRlchIiLmNvdW50ZXJzaWduLnYxLkNhbmNlbE9yZGVyUmVxdWVzdBojLmNvdW50ZXJzaWduLnYxLkNhbmNlbE9yZGVyUmVzcG9uc2UiA5ACAhJhCg1GaW5hbGl6ZU9yZGVyEiQuY291bnRlcnNpZ24udjEuRmluYWxpemVPcmRlclJlcXVlc3QaJS5jb3VudGVyc2lnbi52MS5GaW5hbGl6ZU9yZGVyUmVzcG9uc2UiA5ACAhJaCgpXYXRjaE9yZGVyEiEuY291bnRlcnNpZ24udjEuV2F0Y2hPcmRlclJlcXVlc3QaIi5jb3VudGVyc2lnbi52MS5XYXRjaE9yZGVyUmVzcG9uc2UiA5ACAjABQh5aHGNvdW50ZXJzaWduL3YxO2NvdW50ZXJzaWdudjFiBnByb3RvMw", [file_countersign_v1_session_service]);
+  fileDesc("CiJjb3VudGVyc2lnbi92MS9vcmRlcl9zZXJ2aWNlLnByb3RvEg5jb3VudGVyc2lnbi52MSKSBAoRU3RhcnRPcmRlclJlcXVlc3QSJwoEa2luZBgBIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZBIXCgphZGFwdGVyX2lkGAIgASgJSACIAQESFgoJcmV0dXJuX3RvGAMgASgJSAGIAQESGgoNZGlzcGxheV90aXRsZRgEIAEoCUgCiAEBEhwKD2Rpc3BsYXlfc3VtbWFyeRgFIAEoCUgDiAEBEhkKDHBheWxvYWRfaGFzaBgGIAEoCUgEiAEBEhkKDGNvbXB1dGVyX2tleRgHIAEoCUgFiAEBEhQKB3BheWxvYWQYCCABKAlIBogBARIkChdleHBlY3RlZF9wdWJsaWNfa2V5X2hleBgJIAEoCUgHiAEBEh0KEGV4cGVjdGVkX2FkZHJlc3MYCiABKAlICIgBARI2CglyZXF1ZXN0ZXIYCyABKAsyIy5jb3VudGVyc2lnbi52MS5TdGFydE9yZGVyUmVxdWVzdGVyQg0KC19hZGFwdGVyX2lkQgwKCl9yZXR1cm5fdG9CEAoOX2Rpc3BsYXlfdGl0bGVCEgoQX2Rpc3BsYXlfc3VtbWFyeUIPCg1fcGF5bG9hZF9oYXNoQg8KDV9jb21wdXRlcl9rZXlCCgoIX3BheWxvYWRCGgoYX2V4cGVjdGVkX3B1YmxpY19rZXlfaGV4QhMKEV9leHBlY3RlZF9hZGRyZXNzImUKE1N0YXJ0T3JkZXJSZXF1ZXN0ZXISDgoGb3JpZ2luGAEgASgJEg8KAmlwGAIgASgJSACIAQESFwoKdXNlcl9hZ2VudBgDIAEoCUgBiAEBQgUKA19pcEINCgtfdXNlcl9hZ2VudCLqAQoSU3RhcnRPcmRlclJlc3BvbnNlEhAKCG9yZGVyX2lkGAEgASgJEhEKCWNsYWltX3VybBgCIAEoCRITCgtjbGFpbV90b2tlbhgDIAEoCRIVCg1kZXNrdG9wX3Rva2VuGAQgASgJEicKBGtpbmQYBSABKA4yGS5jb3VudGVyc2lnbi52MS5PcmRlcktpbmQSKwoGc3RhdHVzGAYgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSEgoKZXhwaXJlc19hdBgHIAEoAxIZChFjb25maXJtYXRpb25fY29kZRgIIAEoCSJgChFDbGFpbU9yZGVyUmVxdWVzdBIQCghvcmRlcl9pZBgBIAEoCRITCgtjbGFpbV90b2tlbhgCIAEoCRIWCgljbGFpbV9rZXkYAyABKAlIAIgBAUIMCgpfY2xhaW1fa2V5IngKEkNsYWltT3JkZXJSZXNwb25zZRIKCgJvaxgBIAEoCBIQCghvcmRlcl9pZBgCIAEoCRIrCgZzdGF0dXMYAyABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cxIXCg9jaGFsbGVuZ2VfdG9rZW4YBCABKAkiRQoYR2V0T3JkZXJDaGFsbGVuZ2VSZXF1ZXN0EhAKCG9yZGVyX2lkGAEgASgJEhcKD2NoYWxsZW5nZV90b2tlbhgCIAEoCSKQBgoZR2V0T3JkZXJDaGFsbGVuZ2VSZXNwb25zZRIOCgZhY3Rpb24YASABKAkSFAoMY2hhbGxlbmdlX2lkGAIgASgJEg0KBW5vbmNlGAMgASgJEg4KBm9yaWdpbhgEIAEoCRIRCglpc3N1ZWRfYXQYBSABKAMSEgoKZXhwaXJlc19hdBgGIAEoAxIPCgdtZXNzYWdlGAcgASgJEicKBGtpbmQYCCABKA4yGS5jb3VudGVyc2lnbi52MS5PcmRlcktpbmQSKwoGc3RhdHVzGAkgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSFwoKYWRhcHRlcl9pZBgKIAEoCUgAiAEBEhoKDWRpc3BsYXlfdGl0bGUYCyABKAlIAYgBARIcCg9kaXNwbGF5X3N1bW1hcnkYDCABKAlIAogBARIZCgxwYXlsb2FkX2hhc2gYDSABKAlIA4gBARIeChFjb25maXJtYXRpb25fY29kZRgOIAEoCUgEiAEBEjEKCXJlcXVlc3RlchgPIAEoCzIeLmNvdW50ZXJzaWduLnYxLk9yZGVyUmVxdWVzdGVyEiIKGmNvbmZpcm1hdGlvbl9jb2RlX3JlcXVpcmVkGBAgASgIEhQKB3BheWxvYWQYESABKAlIBYgBARIkChdleHBlY3RlZF9wdWJsaWNfa2V5X2hleBgSIAEoCUgGiAEBEh0KEGV4cGVjdGVkX2FkZHJlc3MYEyABKAlIB4gBARIdChVjYW5fcmVtZW1iZXJfY29tcHV0ZXIYFCABKAgSGAoLcmV0dXJuX2NvZGUYFSABKAlICIgBAUINCgtfYWRhcHRlcl9pZEIQCg5fZGlzcGxheV90aXRsZUISChBfZGlzcGxheV9zdW1tYXJ5Qg8KDV9wYXlsb2FkX2hhc2hCFAoSX2NvbmZpcm1hdGlvbl9jb2RlQgoKCF9wYXlsb2FkQhoKGF9leHBlY3RlZF9wdWJsaWNfa2V5X2hleEITChFfZXhwZWN0ZWRfYWRkcmVzc0IOCgxfcmV0dXJuX2NvZGUihgEKDk9yZGVyUmVxdWVzdGVyEg4KBm9yaWdpbhgBIAEoCRIKCgJpcBgCIAEoCRISCgp1c2VyX2FnZW50GAMgASgJEhkKDHNhbWVfbmV0d29yaxgEIAEoCEgAiAEBEhgKEHN0YXJ0ZWRfd2l0aF9rZXkYBSABKAhCDwoNX3NhbWVfbmV0d29yayKFAQoKT3JkZXJQcm9vZhIWCg5wdWJsaWNfa2V5X2hleBgBIAEoCRIVCg1zaWduYXR1cmVfaGV4GAIgASgJEhQKB2FkZHJlc3MYAyABKAlIAIgBARIXCgphZGFwdGVyX2lkGAQgASgJSAGIAQFCCgoIX2FkZHJlc3NCDQoLX2FkYXB0ZXJfaWQi1wEKE0FwcHJvdmVPcmRlclJlcXVlc3QSEAoIb3JkZXJfaWQYASABKAkSFwoPY2hhbGxlbmdlX3Rva2VuGAIgASgJEikKBXByb29mGAMgASgLMhouY291bnRlcnNpZ24udjEuT3JkZXJQcm9vZhIeChFjb25maXJtYXRpb25fY29kZRgEIAEoCUgAiAEBEh4KEXJlbWVtYmVyX2NvbXB1dGVyGAUgASgISAGIAQFCFAoSX2NvbmZpcm1hdGlvbl9jb2RlQhQKEl9yZW1lbWJlcl9jb21wdXRlciKLAQoUQXBwcm92ZU9yZGVyUmVzcG9uc2USCgoCb2sYASABKAgSEAoIb3JkZXJfaWQYAiABKAkSKwoGc3RhdHVzGAMgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSGAoLcmV0dXJuX2NvZGUYBCABKAlIAIgBAUIOCgxfcmV0dXJuX2NvZGUiPwoSUmVqZWN0T3JkZXJSZXF1ZXN0EhAKCG9yZGVyX2lkGAEgASgJEhcKD2NoYWxsZW5nZV90b2tlbhgCIAEoCSKOAQoTUmVqZWN0T3JkZXJSZXNwb25zZRIKCgJvaxgBIAEoCBIQCghvcmRlcl9pZBgCIAEoCRIrCgZzdGF0dXMYAyABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cxIaCg1zZXNzaW9uX2VuZGVkGAQgASgISACIAQFCEAoOX3Nlc3Npb25fZW5kZWQiPQoSQ2FuY2VsT3JkZXJSZXF1ZXN0EhAKCG9yZGVyX2lkGAEgASgJEhUKDWRlc2t0b3BfdG9rZW4YAiABKAkiYAoTQ2FuY2VsT3JkZXJSZXNwb25zZRIKCgJvaxgBIAEoCBIQCghvcmRlcl9pZBgCIAEoCRIrCgZzdGF0dXMYAyABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cyKZAQoURmluYWxpemVPcmRlclJlcXVlc3QSEAoIb3JkZXJfaWQYASABKAkSFQoNZGVza3RvcF90b2tlbhgCIAEoCRIYCgtyZXR1cm5fY29kZRgDIAEoCUgAiAEBEhsKDmNvbXB1dGVyX3Byb29mGAQgASgJSAGIAQFCDgoMX3JldHVybl9jb2RlQhEKD19jb21wdXRlcl9wcm9vZiKfAgoVRmluYWxpemVPcmRlclJlc3BvbnNlEgoKAm9rGAEgASgIEhAKCG9yZGVyX2lkGAIgASgJEisKBnN0YXR1cxgDIAEoDjIbLmNvdW50ZXJzaWduLnYxLk9yZGVyU3RhdHVzEicKBGtpbmQYBCABKA4yGS5jb3VudGVyc2lnbi52MS5PcmRlcktpbmQSEwoLcmVkaXJlY3RfdG8YBSABKAkSEgoFdG9rZW4YBiABKAlIAIgBARIoCgdzZXNzaW9uGAcgASgLMhcuY291bnRlcnNpZ24udjEuU2Vzc2lvbhI1Cg5wcm9vZl9hcnRpZmFjdBgIIAEoCzIdLmNvdW50ZXJzaWduLnYxLlByb29mQXJ0aWZhY3RCCAoGX3Rva2VuIsIBCg1Qcm9vZkFydGlmYWN0EhYKDnB1YmxpY19rZXlfaGV4GAEgASgJEhUKDXNpZ25hdHVyZV9oZXgYAiABKAkSDwoHYWRkcmVzcxgDIAEoCRIPCgdtZXNzYWdlGAQgASgJEhkKDHBheWxvYWRfaGFzaBgFIAEoCUgAiAEBEhIKCmFkYXB0ZXJfaWQYBiABKAkSFAoHcGF5bG9hZBgHIAEoCUgBiAEBQg8KDV9wYXlsb2FkX2hhc2hCCgoIX3BheWxvYWQibAoRV2F0Y2hPcmRlclJlcXVlc3QSEAoIb3JkZXJfaWQYASABKAkSFQoNZGVza3RvcF90b2tlbhgCIAEoCRIbCg5hZnRlcl9zZXF1ZW5jZRgDIAEoDUgAiAEBQhEKD19hZnRlcl9zZXF1ZW5jZSL2AQoSV2F0Y2hPcmRlclJlc3BvbnNlEhAKCHNlcXVlbmNlGAEgASgNEisKBnN0YXR1cxgCIAEoDjIbLmNvdW50ZXJzaWduLnYxLk9yZGVyU3RhdHVzEicKBGtpbmQYAyABKA4yGS5jb3VudGVyc2lnbi52MS5PcmRlcktpbmQSCgoCYXQYBCABKAMSGAoLcmVkaXJlY3RfdG8YBSABKAlIAIgBARIRCgloZWFydGJlYXQYBiABKAgSEQoJcmVjb25uZWN0GAcgASgIEhwKFHJldHVybl9jb2RlX3JlcXVpcmVkGAggASgIQg4KDF9yZWRpcmVjdF90byJBChRIYW5kT3Zlck9yZGVyUmVxdWVzdBIQCghvcmRlcl9pZBgBIAEoCRIXCg9jaGFsbGVuZ2VfdG9rZW4YAiABKAkiUQoVSGFuZE92ZXJPcmRlclJlc3BvbnNlEg4KBnRpY2tldBgBIAEoCRIUCgxoYW5kb3Zlcl91cmwYAiABKAkSEgoKZXhwaXJlc19hdBgDIAEoAyJNChVSZWRlZW1IYW5kT3ZlclJlcXVlc3QSDgoGdGlja2V0GAEgASgJEhYKCWNsYWltX2tleRgCIAEoCUgAiAEBQgwKCl9jbGFpbV9rZXkicAoWUmVkZWVtSGFuZE92ZXJSZXNwb25zZRIQCghvcmRlcl9pZBgBIAEoCRIXCg9jaGFsbGVuZ2VfdG9rZW4YAiABKAkSKwoGc3RhdHVzGAMgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMqUgoJT3JkZXJLaW5kEhoKFk9SREVSX0tJTkRfVU5TUEVDSUZJRUQQABIUChBPUkRFUl9LSU5EX0xPR0lOEAESEwoPT1JERVJfS0lORF9TSUdOEAIqhgIKC09yZGVyU3RhdHVzEhwKGE9SREVSX1NUQVRVU19VTlNQRUNJRklFRBAAEhgKFE9SREVSX1NUQVRVU19DUkVBVEVEEAESGAoUT1JERVJfU1RBVFVTX0NMQUlNRUQQAhIdChlPUkRFUl9TVEFUVVNfV0FJVElOR19VU0VSEAMSGQoVT1JERVJfU1RBVFVTX0FQUFJPVkVEEAQSGgoWT1JERVJfU1RBVFVTX0ZJTkFMSVpFRBAFEhkKFU9SREVSX1NUQVRVU19SRUpFQ1RFRBAGEhoKFk9SREVSX1NUQVRVU19DQU5DRUxMRUQQBxIYChRPUkRFUl9TVEFUVVNfRVhQSVJFRBAIMr8HCgxPcmRlclNlcnZpY2USUwoKU3RhcnRPcmRlchIhLmNvdW50ZXJzaWduLnYxLlN0YXJ0T3JkZXJSZXF1ZXN0GiIuY291bnRlcnNpZ24udjEuU3RhcnRPcmRlclJlc3BvbnNlElMKCkNsYWltT3JkZXISIS5jb3VudGVyc2lnbi52MS5DbGFpbU9yZGVyUmVxdWVzdBoiLmNvdW50ZXJzaWduLnYxLkNsYWltT3JkZXJSZXNwb25zZRJtChFHZXRPcmRlckNoYWxsZW5nZRIoLmNvdW50ZXJzaWduLnYxLkdldE9yZGVyQ2hhbGxlbmdlUmVxdWVzdBopLmNvdW50ZXJzaWduLnYxLkdldE9yZGVyQ2hhbGxlbmdlUmVzcG9uc2UiA5ACAhJeCgxBcHByb3ZlT3JkZXISIy5jb3VudGVyc2lnbi52MS5BcHByb3ZlT3JkZXJSZXF1ZXN0GiQuY291bnRlcnNpZ24udjEuQXBwcm92ZU9yZGVyUmVzcG9uc2UiA5ACAhJbCgtSZWplY3RPcmRlchIiLmNvdW50ZXJzaWduLnYxLlJlamVjdE9yZGVyUmVxdWVzdBojLmNvdW50ZXJzaWduLnYxLlJlamVjdE9yZGVyUmVzcG9uc2UiA5ACAhJbCgtDYW5jZWxPcmRlchIiLmNvdW50ZXJzaWduLnYxLkNhbmNlbE9yZGVyUmVxdWVzdBojLmNvdW50ZXJzaWduLnYxLkNhbmNlbE9yZGVyUmVzcG9uc2UiA5ACAhJhCg1GaW5hbGl6ZU9yZGVyEiQuY291bnRlcnNpZ24udjEuRmluYWxpemVPcmRlclJlcXVlc3QaJS5jb3VudGVyc2lnbi52MS5GaW5hbGl6ZU9yZGVyUmVzcG9uc2UiA5ACAhJaCgpXYXRjaE9yZGVyEiEuY291bnRlcnNpZ24udjEuV2F0Y2hPcmRlclJlcXVlc3QaIi5jb3VudGVyc2lnbi52MS5XYXRjaE9yZGVyUmVzcG9uc2UiA5ACAjABElwKDUhhbmRPdmVyT3JkZXISJC5jb3VudGVyc2lnbi52MS5IYW5kT3Zlck9yZGVyUmVxdWVzdBolLmNvdW50ZXJzaWduLnYxLkhhbmRPdmVyT3JkZXJSZXNwb25zZRJfCg5SZWRlZW1IYW5kT3ZlchIlLmNvdW50ZXJzaWduLnYxLlJlZGVlbUhhbmRPdmVyUmVxdWVzdBomLmNvdW50ZXJzaWduLnYxLlJlZGVlbUhhbmRPdmVyUmVzcG9uc2VCHlocY291bnRlcnNpZ24vdjE7Y291bnRlcnNpZ252MWIGcHJvdG8z", [file_countersign_v1_session_service]);
 
 /**
  * StartOrderRequest describes the order.
@@ -61,6 +61,48 @@ export type StartOrderRequest = Message<"countersign.v1.StartOrderRequest"> & {
    * @generated from field: optional string payload_hash = 6;
    */
   payloadHash?: string | undefined;
+
+  /**
+   * Public key of the computer, which every FinalizeOrder then has to prove possession of: P-256, the uncompressed
+   * SubjectPublicKeyInfo (RFC 5480) of 91 bytes, base64url without padding.
+   *
+   * @generated from field: optional string computer_key = 7;
+   */
+  computerKey?: string | undefined;
+
+  /**
+   * What a sign order is about, as I-JSON text (RFC 7493), at most 8 KiB in UTF-8. Stored, shown and returned in its
+   * canonical form only (RFC 8785), whose SHA-256 becomes the payload hash: `sha256:` and base64url. Not together with
+   * payload_hash. Refused with INVALID_REQUEST: names that stand twice in an object or are `__proto__`, lone surrogates
+   * and noncharacters, numbers beyond 2^53-1 or with more digits than a double keeps (send them as strings), more than 8
+   * levels, a canonical form of more than 8 KiB, and control and text-direction characters in names and strings.
+   *
+   * @generated from field: optional string payload = 8;
+   */
+  payload?: string | undefined;
+
+  /**
+   * Public key of the only wallet that can approve a sign order, hex in either case. Needs adapter_id. If
+   * expected_address is set too, both must hold.
+   *
+   * @generated from field: optional string expected_public_key_hex = 9;
+   */
+  expectedPublicKeyHex?: string | undefined;
+
+  /**
+   * Address of the only wallet that can approve a sign order, in any form that its adapter reads. Needs adapter_id.
+   *
+   * @generated from field: optional string expected_address = 10;
+   */
+  expectedAddress?: string | undefined;
+
+  /**
+   * The desktop for which the application's backend starts the order. Required if the server has start keys, and refused
+   * with INVALID_REQUEST if it has none.
+   *
+   * @generated from field: countersign.v1.StartOrderRequester requester = 11;
+   */
+  requester?: StartOrderRequester | undefined;
 };
 
 /**
@@ -69,6 +111,41 @@ export type StartOrderRequest = Message<"countersign.v1.StartOrderRequest"> & {
  */
 export const StartOrderRequestSchema: GenMessage<StartOrderRequest> = /*@__PURE__*/
   messageDesc(file_countersign_v1_order_service, 0);
+
+/**
+ * StartOrderRequester is the desktop as the application's backend saw it.
+ *
+ * @generated from message countersign.v1.StartOrderRequester
+ */
+export type StartOrderRequester = Message<"countersign.v1.StartOrderRequester"> & {
+  /**
+   * Origin of the page that shows the order. Required. It must be trusted (ORIGIN_NOT_TRUSTED).
+   *
+   * @generated from field: string origin = 1;
+   */
+  origin: string;
+
+  /**
+   * IP address of the desktop, without a zone. Absent: unknown. Required if the server enforces proximity.
+   *
+   * @generated from field: optional string ip = 2;
+   */
+  ip?: string | undefined;
+
+  /**
+   * User agent of the desktop. Absent: unknown.
+   *
+   * @generated from field: optional string user_agent = 3;
+   */
+  userAgent?: string | undefined;
+};
+
+/**
+ * Describes the message countersign.v1.StartOrderRequester.
+ * Use `create(StartOrderRequesterSchema)` to create a new message.
+ */
+export const StartOrderRequesterSchema: GenMessage<StartOrderRequester> = /*@__PURE__*/
+  messageDesc(file_countersign_v1_order_service, 1);
 
 /**
  * StartOrderResponse is the new order.
@@ -127,7 +204,7 @@ export type StartOrderResponse = Message<"countersign.v1.StartOrderResponse"> & 
 
   /**
    * Digits for the desktop to show. Two, which the phone shows too, for the user to compare; or, if the server requires
-   * the user to enter them on the phone, six, which the phone does not show.
+   * the user to enter them on the phone, six, which the phone does not show. Empty if the server uses return codes.
    *
    * @generated from field: string confirmation_code = 8;
    */
@@ -139,7 +216,7 @@ export type StartOrderResponse = Message<"countersign.v1.StartOrderResponse"> & 
  * Use `create(StartOrderResponseSchema)` to create a new message.
  */
 export const StartOrderResponseSchema: GenMessage<StartOrderResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 1);
+  messageDesc(file_countersign_v1_order_service, 2);
 
 /**
  * ClaimOrderRequest names the order to claim.
@@ -175,7 +252,7 @@ export type ClaimOrderRequest = Message<"countersign.v1.ClaimOrderRequest"> & {
  * Use `create(ClaimOrderRequestSchema)` to create a new message.
  */
 export const ClaimOrderRequestSchema: GenMessage<ClaimOrderRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 2);
+  messageDesc(file_countersign_v1_order_service, 3);
 
 /**
  * ClaimOrderResponse is the claimed order.
@@ -217,7 +294,7 @@ export type ClaimOrderResponse = Message<"countersign.v1.ClaimOrderResponse"> & 
  * Use `create(ClaimOrderResponseSchema)` to create a new message.
  */
 export const ClaimOrderResponseSchema: GenMessage<ClaimOrderResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 3);
+  messageDesc(file_countersign_v1_order_service, 4);
 
 /**
  * GetOrderChallengeRequest names the order.
@@ -245,7 +322,7 @@ export type GetOrderChallengeRequest = Message<"countersign.v1.GetOrderChallenge
  * Use `create(GetOrderChallengeRequestSchema)` to create a new message.
  */
 export const GetOrderChallengeRequestSchema: GenMessage<GetOrderChallengeRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 4);
+  messageDesc(file_countersign_v1_order_service, 5);
 
 /**
  * GetOrderChallengeResponse is the text for the wallet to sign, and what to show its user.
@@ -345,7 +422,8 @@ export type GetOrderChallengeResponse = Message<"countersign.v1.GetOrderChalleng
   payloadHash?: string | undefined;
 
   /**
-   * Digits for the user to compare with those on the desktop. Absent if the server requires the user to enter them.
+   * Digits for the user to compare with those on the desktop. Absent if the server requires the user to enter them, or
+   * uses return codes.
    *
    * @generated from field: optional string confirmation_code = 14;
    */
@@ -364,6 +442,43 @@ export type GetOrderChallengeResponse = Message<"countersign.v1.GetOrderChalleng
    * @generated from field: bool confirmation_code_required = 16;
    */
   confirmationCodeRequired: boolean;
+
+  /**
+   * What a sign order is about, in its canonical form (RFC 8785), if the desktop passed it. payload_hash is its hash.
+   *
+   * @generated from field: optional string payload = 17;
+   */
+  payload?: string | undefined;
+
+  /**
+   * Public key of the only wallet that can approve, lower-case hex, if the desktop named one.
+   *
+   * @generated from field: optional string expected_public_key_hex = 18;
+   */
+  expectedPublicKeyHex?: string | undefined;
+
+  /**
+   * Address of the only wallet that can approve, if the desktop named one.
+   *
+   * @generated from field: optional string expected_address = 19;
+   */
+  expectedAddress?: string | undefined;
+
+  /**
+   * Whether the user can let the computer be remembered: the order is a login, the computer brought a key, and the server
+   * uses return codes and remembers computers.
+   *
+   * @generated from field: bool can_remember_computer = 20;
+   */
+  canRememberComputer: boolean;
+
+  /**
+   * Six digits for the user to type on the computer. Present while the order is approved, if finalizing it takes them.
+   * Secret, for the phone's user only.
+   *
+   * @generated from field: optional string return_code = 21;
+   */
+  returnCode?: string | undefined;
 };
 
 /**
@@ -371,10 +486,11 @@ export type GetOrderChallengeResponse = Message<"countersign.v1.GetOrderChalleng
  * Use `create(GetOrderChallengeResponseSchema)` to create a new message.
  */
 export const GetOrderChallengeResponseSchema: GenMessage<GetOrderChallengeResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 5);
+  messageDesc(file_countersign_v1_order_service, 6);
 
 /**
- * OrderRequester is the desktop as the server saw it when the order was started.
+ * OrderRequester is the desktop as the server saw it when the order was started; or, if started_with_key is set, as the
+ * application's backend described it.
  *
  * @generated from message countersign.v1.OrderRequester
  */
@@ -399,6 +515,23 @@ export type OrderRequester = Message<"countersign.v1.OrderRequester"> & {
    * @generated from field: string user_agent = 3;
    */
   userAgent: string;
+
+  /**
+   * Whether the desktop and the phone that asks share an address prefix (IPv4 /24, IPv6 /56). Absent if that cannot be
+   * told: the addresses are of different families, one is private or unknown, a forwarded header came that the server does
+   * not trust, or the server does not compare networks.
+   *
+   * @generated from field: optional bool same_network = 4;
+   */
+  sameNetwork?: boolean | undefined;
+
+  /**
+   * Whether the application's backend started the order with a start key. Otherwise everything else here, and the texts
+   * of the order, are what the desktop says of itself.
+   *
+   * @generated from field: bool started_with_key = 5;
+   */
+  startedWithKey: boolean;
 };
 
 /**
@@ -406,7 +539,7 @@ export type OrderRequester = Message<"countersign.v1.OrderRequester"> & {
  * Use `create(OrderRequesterSchema)` to create a new message.
  */
 export const OrderRequesterSchema: GenMessage<OrderRequester> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 6);
+  messageDesc(file_countersign_v1_order_service, 7);
 
 /**
  * OrderProof is the wallet's proof over the order's message.
@@ -451,7 +584,7 @@ export type OrderProof = Message<"countersign.v1.OrderProof"> & {
  * Use `create(OrderProofSchema)` to create a new message.
  */
 export const OrderProofSchema: GenMessage<OrderProof> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 7);
+  messageDesc(file_countersign_v1_order_service, 8);
 
 /**
  * ApproveOrderRequest carries the wallet's proof.
@@ -486,6 +619,15 @@ export type ApproveOrderRequest = Message<"countersign.v1.ApproveOrderRequest"> 
    * @generated from field: optional string confirmation_code = 4;
    */
   confirmationCode?: string | undefined;
+
+  /**
+   * Whether the user wants the computer to be remembered, so that its next orders need no return code for 90 days. It is,
+   * once a login order is finalized with a return code. Without effect unless can_remember_computer of the challenge is
+   * true. Absent: no.
+   *
+   * @generated from field: optional bool remember_computer = 5;
+   */
+  rememberComputer?: boolean | undefined;
 };
 
 /**
@@ -493,7 +635,7 @@ export type ApproveOrderRequest = Message<"countersign.v1.ApproveOrderRequest"> 
  * Use `create(ApproveOrderRequestSchema)` to create a new message.
  */
 export const ApproveOrderRequestSchema: GenMessage<ApproveOrderRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 8);
+  messageDesc(file_countersign_v1_order_service, 9);
 
 /**
  * ApproveOrderResponse says that the order is approved.
@@ -521,6 +663,14 @@ export type ApproveOrderResponse = Message<"countersign.v1.ApproveOrderResponse"
    * @generated from field: countersign.v1.OrderStatus status = 3;
    */
   status: OrderStatus;
+
+  /**
+   * Six digits for the user to type on the computer, if finalizing the order takes them. Secret, for the phone's user
+   * only.
+   *
+   * @generated from field: optional string return_code = 4;
+   */
+  returnCode?: string | undefined;
 };
 
 /**
@@ -528,7 +678,7 @@ export type ApproveOrderResponse = Message<"countersign.v1.ApproveOrderResponse"
  * Use `create(ApproveOrderResponseSchema)` to create a new message.
  */
 export const ApproveOrderResponseSchema: GenMessage<ApproveOrderResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 9);
+  messageDesc(file_countersign_v1_order_service, 10);
 
 /**
  * RejectOrderRequest names the order to reject.
@@ -556,10 +706,10 @@ export type RejectOrderRequest = Message<"countersign.v1.RejectOrderRequest"> & 
  * Use `create(RejectOrderRequestSchema)` to create a new message.
  */
 export const RejectOrderRequestSchema: GenMessage<RejectOrderRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 10);
+  messageDesc(file_countersign_v1_order_service, 11);
 
 /**
- * RejectOrderResponse says that the order is rejected.
+ * RejectOrderResponse says that the order is rejected, or taken back.
  *
  * @generated from message countersign.v1.RejectOrderResponse
  */
@@ -579,11 +729,18 @@ export type RejectOrderResponse = Message<"countersign.v1.RejectOrderResponse"> 
   orderId: string;
 
   /**
-   * Status of the order.
+   * Status of the order: rejected; or finalized, if a login order was taken back.
    *
    * @generated from field: countersign.v1.OrderStatus status = 3;
    */
   status: OrderStatus;
+
+  /**
+   * Whether the order's session was still live when a login order was taken back. Absent if the order is rejected.
+   *
+   * @generated from field: optional bool session_ended = 4;
+   */
+  sessionEnded?: boolean | undefined;
 };
 
 /**
@@ -591,7 +748,7 @@ export type RejectOrderResponse = Message<"countersign.v1.RejectOrderResponse"> 
  * Use `create(RejectOrderResponseSchema)` to create a new message.
  */
 export const RejectOrderResponseSchema: GenMessage<RejectOrderResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 11);
+  messageDesc(file_countersign_v1_order_service, 12);
 
 /**
  * CancelOrderRequest names the order to cancel.
@@ -619,7 +776,7 @@ export type CancelOrderRequest = Message<"countersign.v1.CancelOrderRequest"> & 
  * Use `create(CancelOrderRequestSchema)` to create a new message.
  */
 export const CancelOrderRequestSchema: GenMessage<CancelOrderRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 12);
+  messageDesc(file_countersign_v1_order_service, 13);
 
 /**
  * CancelOrderResponse says that the order is cancelled.
@@ -654,7 +811,7 @@ export type CancelOrderResponse = Message<"countersign.v1.CancelOrderResponse"> 
  * Use `create(CancelOrderResponseSchema)` to create a new message.
  */
 export const CancelOrderResponseSchema: GenMessage<CancelOrderResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 13);
+  messageDesc(file_countersign_v1_order_service, 14);
 
 /**
  * FinalizeOrderRequest names the order to finalize.
@@ -675,6 +832,22 @@ export type FinalizeOrderRequest = Message<"countersign.v1.FinalizeOrderRequest"
    * @generated from field: string desktop_token = 2;
    */
   desktopToken: string;
+
+  /**
+   * The six digits that the phone shows, if the approved event has return_code_required.
+   *
+   * @generated from field: optional string return_code = 3;
+   */
+  returnCode?: string | undefined;
+
+  /**
+   * Proof of possession of the order's computer key, if it has one: the ECDSA signature with SHA-256, 64 bytes r and s,
+   * base64url without padding, over `countersign.v1 finalize`, a line feed, the order's identifier, a line feed, and the
+   * base64url SHA-256 of the desktop token.
+   *
+   * @generated from field: optional string computer_proof = 4;
+   */
+  computerProof?: string | undefined;
 };
 
 /**
@@ -682,7 +855,7 @@ export type FinalizeOrderRequest = Message<"countersign.v1.FinalizeOrderRequest"
  * Use `create(FinalizeOrderRequestSchema)` to create a new message.
  */
 export const FinalizeOrderRequestSchema: GenMessage<FinalizeOrderRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 14);
+  messageDesc(file_countersign_v1_order_service, 15);
 
 /**
  * FinalizeOrderResponse is the order's result.
@@ -752,7 +925,7 @@ export type FinalizeOrderResponse = Message<"countersign.v1.FinalizeOrderRespons
  * Use `create(FinalizeOrderResponseSchema)` to create a new message.
  */
 export const FinalizeOrderResponseSchema: GenMessage<FinalizeOrderResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 15);
+  messageDesc(file_countersign_v1_order_service, 16);
 
 /**
  * ProofArtifact is a wallet's signature with everything needed to check it offline.
@@ -801,6 +974,13 @@ export type ProofArtifact = Message<"countersign.v1.ProofArtifact"> & {
    * @generated from field: string adapter_id = 6;
    */
   adapterId: string;
+
+  /**
+   * What the order was about, in its canonical form (RFC 8785), if the desktop passed it. payload_hash is its hash.
+   *
+   * @generated from field: optional string payload = 7;
+   */
+  payload?: string | undefined;
 };
 
 /**
@@ -808,7 +988,7 @@ export type ProofArtifact = Message<"countersign.v1.ProofArtifact"> & {
  * Use `create(ProofArtifactSchema)` to create a new message.
  */
 export const ProofArtifactSchema: GenMessage<ProofArtifact> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 16);
+  messageDesc(file_countersign_v1_order_service, 17);
 
 /**
  * WatchOrderRequest names the order to watch.
@@ -844,7 +1024,7 @@ export type WatchOrderRequest = Message<"countersign.v1.WatchOrderRequest"> & {
  * Use `create(WatchOrderRequestSchema)` to create a new message.
  */
 export const WatchOrderRequestSchema: GenMessage<WatchOrderRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 17);
+  messageDesc(file_countersign_v1_order_service, 18);
 
 /**
  * WatchOrderResponse is one event: a transition, a heartbeat or a request to reconnect.
@@ -901,6 +1081,13 @@ export type WatchOrderResponse = Message<"countersign.v1.WatchOrderResponse"> & 
    * @generated from field: bool reconnect = 7;
    */
   reconnect: boolean;
+
+  /**
+   * Whether FinalizeOrder takes the return code that the phone shows. Only in events of approved orders.
+   *
+   * @generated from field: bool return_code_required = 8;
+   */
+  returnCodeRequired: boolean;
 };
 
 /**
@@ -908,7 +1095,134 @@ export type WatchOrderResponse = Message<"countersign.v1.WatchOrderResponse"> & 
  * Use `create(WatchOrderResponseSchema)` to create a new message.
  */
 export const WatchOrderResponseSchema: GenMessage<WatchOrderResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 18);
+  messageDesc(file_countersign_v1_order_service, 19);
+
+/**
+ * HandOverOrderRequest names the order to hand over.
+ *
+ * @generated from message countersign.v1.HandOverOrderRequest
+ */
+export type HandOverOrderRequest = Message<"countersign.v1.HandOverOrderRequest"> & {
+  /**
+   * Identifier of the order.
+   *
+   * @generated from field: string order_id = 1;
+   */
+  orderId: string;
+
+  /**
+   * The phone's challenge token.
+   *
+   * @generated from field: string challenge_token = 2;
+   */
+  challengeToken: string;
+};
+
+/**
+ * Describes the message countersign.v1.HandOverOrderRequest.
+ * Use `create(HandOverOrderRequestSchema)` to create a new message.
+ */
+export const HandOverOrderRequestSchema: GenMessage<HandOverOrderRequest> = /*@__PURE__*/
+  messageDesc(file_countersign_v1_order_service, 20);
+
+/**
+ * HandOverOrderResponse is the ticket.
+ *
+ * @generated from message countersign.v1.HandOverOrderResponse
+ */
+export type HandOverOrderResponse = Message<"countersign.v1.HandOverOrderResponse"> & {
+  /**
+   * The ticket. Secret, good for one use.
+   *
+   * @generated from field: string ticket = 1;
+   */
+  ticket: string;
+
+  /**
+   * Address of the page that redeems the ticket after a tap, to be opened in the other browser. It contains the ticket.
+   *
+   * @generated from field: string handover_url = 2;
+   */
+  handoverUrl: string;
+
+  /**
+   * Time at which the ticket expires, epoch milliseconds.
+   *
+   * @generated from field: int64 expires_at = 3;
+   */
+  expiresAt: bigint;
+};
+
+/**
+ * Describes the message countersign.v1.HandOverOrderResponse.
+ * Use `create(HandOverOrderResponseSchema)` to create a new message.
+ */
+export const HandOverOrderResponseSchema: GenMessage<HandOverOrderResponse> = /*@__PURE__*/
+  messageDesc(file_countersign_v1_order_service, 21);
+
+/**
+ * RedeemHandOverRequest carries the ticket.
+ *
+ * @generated from message countersign.v1.RedeemHandOverRequest
+ */
+export type RedeemHandOverRequest = Message<"countersign.v1.RedeemHandOverRequest"> & {
+  /**
+   * The ticket.
+   *
+   * @generated from field: string ticket = 1;
+   */
+  ticket: string;
+
+  /**
+   * Secret that the browser makes before its first try: 128 random bits or more, base64url. A retry with the same one
+   * within 60 seconds gets the same response. Optional.
+   *
+   * @generated from field: optional string claim_key = 2;
+   */
+  claimKey?: string | undefined;
+};
+
+/**
+ * Describes the message countersign.v1.RedeemHandOverRequest.
+ * Use `create(RedeemHandOverRequestSchema)` to create a new message.
+ */
+export const RedeemHandOverRequestSchema: GenMessage<RedeemHandOverRequest> = /*@__PURE__*/
+  messageDesc(file_countersign_v1_order_service, 22);
+
+/**
+ * RedeemHandOverResponse is the order that was handed over.
+ *
+ * @generated from message countersign.v1.RedeemHandOverResponse
+ */
+export type RedeemHandOverResponse = Message<"countersign.v1.RedeemHandOverResponse"> & {
+  /**
+   * Identifier of the order.
+   *
+   * @generated from field: string order_id = 1;
+   */
+  orderId: string;
+
+  /**
+   * Token to read, approve and reject the order. Secret.
+   *
+   * @generated from field: string challenge_token = 2;
+   */
+  challengeToken: string;
+
+  /**
+   * Status of the order.
+   *
+   * @generated from field: countersign.v1.OrderStatus status = 3;
+   */
+  status: OrderStatus;
+};
+
+/**
+ * Describes the message countersign.v1.RedeemHandOverResponse.
+ * Use `create(RedeemHandOverResponseSchema)` to create a new message.
+ */
+export const RedeemHandOverResponseSchema: GenMessage<RedeemHandOverResponse> = /*@__PURE__*/
+  messageDesc(file_countersign_v1_order_service, 23);
 
 /**
  * OrderKind is what an order is for.
@@ -1038,16 +1352,17 @@ export const OrderStatusSchema: GenEnum<OrderStatus> = /*@__PURE__*/
  * OrderService lets a phone approve with its wallet what a desktop started.
  *
  * An order goes from created to claimed, waiting_user, approved and finalized; or it ends as rejected, cancelled or
- * expired. Every call but StartOrder is authorized by one of the order's three tokens: the claim token, the phone's
- * challenge token or the desktop's token. Any other token than the one that the call takes is refused with
- * ORDER_TOKEN_INVALID. Every change is a compare-and-set on the order: of concurrent calls, on whatever instances, one
+ * expired. Every call but StartOrder is authorized by one of the order's tokens: the claim token, the phone's challenge
+ * token, the ticket of a hand-over or the desktop's token. Any other token than the one that the call takes is refused
+ * with ORDER_TOKEN_INVALID, a ticket with HANDOVER_INVALID. Every change is a compare-and-set on the order: of concurrent calls, on whatever instances, one
  * wins, and the others are decided anew on what it left.
  *
  * @generated from service countersign.v1.OrderService
  */
 export const OrderService: GenService<{
   /**
-   * StartOrder creates an order and its claim URL. Called by the desktop, from a trusted origin.
+   * StartOrder creates an order and its claim URL. Called by the desktop, from a trusted origin; or, if the server has
+   * start keys, by the application's backend only, with one of them as `Authorization: Bearer`.
    *
    * Each call creates a new order, so a retry after a lost response leaves an unused one behind, which expires.
    *
@@ -1088,7 +1403,8 @@ export const OrderService: GenService<{
    * ApproveOrder checks the wallet's proof and moves waiting_user to approved. Called by the phone.
    *
    * A proof that does not hold changes nothing. If the server requires a confirmation code, a wrong one is counted, and
-   * the third rejects the order. A retry with the same proof gets the same response, also once the order is finalized.
+   * the third rejects the order. A retry with the same proof gets the same response, also once the order is finalized,
+   * but then without the return code.
    *
    * @generated from rpc countersign.v1.OrderService.ApproveOrder
    */
@@ -1098,9 +1414,12 @@ export const OrderService: GenService<{
     output: typeof ApproveOrderResponseSchema;
   },
   /**
-   * RejectOrder ends the order: claimed or waiting_user becomes rejected. Called by the phone.
+   * RejectOrder ends the order: claimed, waiting_user or approved becomes rejected. Called by the phone.
    *
-   * A retry gets the same response.
+   * A login order that is finalized is taken back, while it is remembered: FinalizeOrder is ORDER_REJECTED from then on,
+   * the session that the order made or is about to make is ended, and the computer that finalized it is no longer known.
+   * The status stays finalized. Others see the end of the session at their next call, or within their cache's life. A
+   * retry gets the same response.
    *
    * @generated from rpc countersign.v1.OrderService.RejectOrder
    */
@@ -1129,6 +1448,11 @@ export const OrderService: GenService<{
    * seconds gets the same result with the same token, even if a server crashed in between. For login, the response also
    * sets the session cookie and a `set-auth-token` header.
    *
+   * If the approved event has `return_code_required`, the call and its retries need the return code that the phone
+   * shows. The third wrong one rejects an approved order, and ends the retries of a finalized one (ORDER_FINALIZED). If
+   * the order was started with a computer key, the call and its retries need `computer_proof`, which is checked before
+   * anything else is told about the order.
+   *
    * @generated from rpc countersign.v1.OrderService.FinalizeOrder
    */
   finalizeOrder: {
@@ -1151,6 +1475,34 @@ export const OrderService: GenService<{
     methodKind: "server_streaming";
     input: typeof WatchOrderRequestSchema;
     output: typeof WatchOrderResponseSchema;
+  },
+  /**
+   * HandOverOrder makes a ticket that continues a claimed order in another browser, such as that of a wallet. Called by
+   * the phone, in claimed or waiting_user.
+   *
+   * The ticket is good for 60 seconds and one use, and voids the one before it. Changes nothing else: until the ticket is
+   * redeemed, the phone goes on as before.
+   *
+   * @generated from rpc countersign.v1.OrderService.HandOverOrder
+   */
+  handOverOrder: {
+    methodKind: "unary";
+    input: typeof HandOverOrderRequestSchema;
+    output: typeof HandOverOrderResponseSchema;
+  },
+  /**
+   * RedeemHandOver exchanges a ticket for a challenge token. Called by the browser that takes over, after its user asked
+   * for it: never when a page is merely opened.
+   *
+   * The new challenge token replaces the old one, which can only reject the order or take it back from then on. A retry
+   * with the same claim_key within 60 seconds gets the same response.
+   *
+   * @generated from rpc countersign.v1.OrderService.RedeemHandOver
+   */
+  redeemHandOver: {
+    methodKind: "unary";
+    input: typeof RedeemHandOverRequestSchema;
+    output: typeof RedeemHandOverResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_countersign_v1_order_service, 0);

@@ -10,7 +10,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file countersign/v1/session_service.proto.
  */
 export const file_countersign_v1_session_service: GenFile = /*@__PURE__*/
-  fileDesc("CiRjb3VudGVyc2lnbi92MS9zZXNzaW9uX3NlcnZpY2UucHJvdG8SDmNvdW50ZXJzaWduLnYxIuABCgdTZXNzaW9uEgoKAmlkGAEgASgJEg8KB3VzZXJfaWQYAiABKAkSEgoKYWRhcHRlcl9pZBgDIAEoCRIWCg5wdWJsaWNfa2V5X2hleBgEIAEoCRIPCgdhZGRyZXNzGAUgASgJEhIKCmNyZWF0ZWRfYXQYBiABKAMSEgoKZXhwaXJlc19hdBgHIAEoAxIVCghvcmRlcl9pZBgIIAEoCUgAiAEBEgoKAmlwGAkgASgJEhIKCnVzZXJfYWdlbnQYCiABKAkSDwoHY3VycmVudBgLIAEoCEILCglfb3JkZXJfaWQiGgoYR2V0Q3VycmVudFNlc3Npb25SZXF1ZXN0IkUKGUdldEN1cnJlbnRTZXNzaW9uUmVzcG9uc2USKAoHc2Vzc2lvbhgBIAEoCzIXLmNvdW50ZXJzaWduLnYxLlNlc3Npb24iEAoOU2lnbk91dFJlcXVlc3QiHQoPU2lnbk91dFJlc3BvbnNlEgoKAm9rGAEgASgIIhUKE0xpc3RTZXNzaW9uc1JlcXVlc3QiQQoUTGlzdFNlc3Npb25zUmVzcG9uc2USKQoIc2Vzc2lvbnMYASADKAsyFy5jb3VudGVyc2lnbi52MS5TZXNzaW9uIioKFFJldm9rZVNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkiIwoVUmV2b2tlU2Vzc2lvblJlc3BvbnNlEgoKAm9rGAEgASgIIhwKGlJldm9rZU90aGVyU2Vzc2lvbnNSZXF1ZXN0IkAKG1Jldm9rZU90aGVyU2Vzc2lvbnNSZXNwb25zZRIKCgJvaxgBIAEoCBIVCg1yZXZva2VkX2NvdW50GAIgASgNIikKGEludHJvc3BlY3RTZXNzaW9uUmVxdWVzdBINCgV0b2tlbhgBIAEoCSJVChlJbnRyb3NwZWN0U2Vzc2lvblJlc3BvbnNlEg4KBmFjdGl2ZRgBIAEoCBIoCgdzZXNzaW9uGAIgASgLMhcuY291bnRlcnNpZ24udjEuU2Vzc2lvbjLyBAoOU2Vzc2lvblNlcnZpY2USbQoRR2V0Q3VycmVudFNlc3Npb24SKC5jb3VudGVyc2lnbi52MS5HZXRDdXJyZW50U2Vzc2lvblJlcXVlc3QaKS5jb3VudGVyc2lnbi52MS5HZXRDdXJyZW50U2Vzc2lvblJlc3BvbnNlIgOQAgISTwoHU2lnbk91dBIeLmNvdW50ZXJzaWduLnYxLlNpZ25PdXRSZXF1ZXN0Gh8uY291bnRlcnNpZ24udjEuU2lnbk91dFJlc3BvbnNlIgOQAgISXgoMTGlzdFNlc3Npb25zEiMuY291bnRlcnNpZ24udjEuTGlzdFNlc3Npb25zUmVxdWVzdBokLmNvdW50ZXJzaWduLnYxLkxpc3RTZXNzaW9uc1Jlc3BvbnNlIgOQAgISXAoNUmV2b2tlU2Vzc2lvbhIkLmNvdW50ZXJzaWduLnYxLlJldm9rZVNlc3Npb25SZXF1ZXN0GiUuY291bnRlcnNpZ24udjEuUmV2b2tlU2Vzc2lvblJlc3BvbnNlEnMKE1Jldm9rZU90aGVyU2Vzc2lvbnMSKi5jb3VudGVyc2lnbi52MS5SZXZva2VPdGhlclNlc3Npb25zUmVxdWVzdBorLmNvdW50ZXJzaWduLnYxLlJldm9rZU90aGVyU2Vzc2lvbnNSZXNwb25zZSIDkAICEm0KEUludHJvc3BlY3RTZXNzaW9uEiguY291bnRlcnNpZ24udjEuSW50cm9zcGVjdFNlc3Npb25SZXF1ZXN0GikuY291bnRlcnNpZ24udjEuSW50cm9zcGVjdFNlc3Npb25SZXNwb25zZSIDkAICQh5aHGNvdW50ZXJzaWduL3YxO2NvdW50ZXJzaWdudjFiBnByb3RvMw");
+  fileDesc("CiRjb3VudGVyc2lnbi92MS9zZXNzaW9uX3NlcnZpY2UucHJvdG8SDmNvdW50ZXJzaWduLnYxIuABCgdTZXNzaW9uEgoKAmlkGAEgASgJEg8KB3VzZXJfaWQYAiABKAkSEgoKYWRhcHRlcl9pZBgDIAEoCRIWCg5wdWJsaWNfa2V5X2hleBgEIAEoCRIPCgdhZGRyZXNzGAUgASgJEhIKCmNyZWF0ZWRfYXQYBiABKAMSEgoKZXhwaXJlc19hdBgHIAEoAxIVCghvcmRlcl9pZBgIIAEoCUgAiAEBEgoKAmlwGAkgASgJEhIKCnVzZXJfYWdlbnQYCiABKAkSDwoHY3VycmVudBgLIAEoCEILCglfb3JkZXJfaWQiGgoYR2V0Q3VycmVudFNlc3Npb25SZXF1ZXN0IkUKGUdldEN1cnJlbnRTZXNzaW9uUmVzcG9uc2USKAoHc2Vzc2lvbhgBIAEoCzIXLmNvdW50ZXJzaWduLnYxLlNlc3Npb24iEAoOU2lnbk91dFJlcXVlc3QiHQoPU2lnbk91dFJlc3BvbnNlEgoKAm9rGAEgASgIIhUKE0xpc3RTZXNzaW9uc1JlcXVlc3QiQQoUTGlzdFNlc3Npb25zUmVzcG9uc2USKQoIc2Vzc2lvbnMYASADKAsyFy5jb3VudGVyc2lnbi52MS5TZXNzaW9uIioKFFJldm9rZVNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkiIwoVUmV2b2tlU2Vzc2lvblJlc3BvbnNlEgoKAm9rGAEgASgIIhwKGlJldm9rZU90aGVyU2Vzc2lvbnNSZXF1ZXN0IkAKG1Jldm9rZU90aGVyU2Vzc2lvbnNSZXNwb25zZRIKCgJvaxgBIAEoCBIVCg1yZXZva2VkX2NvdW50GAIgASgNIikKGEludHJvc3BlY3RTZXNzaW9uUmVxdWVzdBINCgV0b2tlbhgBIAEoCSJVChlJbnRyb3NwZWN0U2Vzc2lvblJlc3BvbnNlEg4KBmFjdGl2ZRgBIAEoCBIoCgdzZXNzaW9uGAIgASgLMhcuY291bnRlcnNpZ24udjEuU2Vzc2lvbiIbChlMaXN0S25vd25Db21wdXRlcnNSZXF1ZXN0Ik4KGkxpc3RLbm93bkNvbXB1dGVyc1Jlc3BvbnNlEjAKCWNvbXB1dGVycxgBIAMoCzIdLmNvdW50ZXJzaWduLnYxLktub3duQ29tcHV0ZXIidgoNS25vd25Db21wdXRlchIKCgJpZBgBIAEoCRISCgpjcmVhdGVkX2F0GAIgASgDEhQKDGxhc3RfdXNlZF9hdBgDIAEoAxIKCgJpcBgEIAEoCRISCgp1c2VyX2FnZW50GAUgASgJEg8KB2N1cnJlbnQYBiABKAgiKAoaRm9yZ2V0S25vd25Db21wdXRlclJlcXVlc3QSCgoCaWQYASABKAkiKQobRm9yZ2V0S25vd25Db21wdXRlclJlc3BvbnNlEgoKAm9rGAEgASgIMtQGCg5TZXNzaW9uU2VydmljZRJtChFHZXRDdXJyZW50U2Vzc2lvbhIoLmNvdW50ZXJzaWduLnYxLkdldEN1cnJlbnRTZXNzaW9uUmVxdWVzdBopLmNvdW50ZXJzaWduLnYxLkdldEN1cnJlbnRTZXNzaW9uUmVzcG9uc2UiA5ACAhJPCgdTaWduT3V0Eh4uY291bnRlcnNpZ24udjEuU2lnbk91dFJlcXVlc3QaHy5jb3VudGVyc2lnbi52MS5TaWduT3V0UmVzcG9uc2UiA5ACAhJeCgxMaXN0U2Vzc2lvbnMSIy5jb3VudGVyc2lnbi52MS5MaXN0U2Vzc2lvbnNSZXF1ZXN0GiQuY291bnRlcnNpZ24udjEuTGlzdFNlc3Npb25zUmVzcG9uc2UiA5ACAhJcCg1SZXZva2VTZXNzaW9uEiQuY291bnRlcnNpZ24udjEuUmV2b2tlU2Vzc2lvblJlcXVlc3QaJS5jb3VudGVyc2lnbi52MS5SZXZva2VTZXNzaW9uUmVzcG9uc2UScwoTUmV2b2tlT3RoZXJTZXNzaW9ucxIqLmNvdW50ZXJzaWduLnYxLlJldm9rZU90aGVyU2Vzc2lvbnNSZXF1ZXN0GisuY291bnRlcnNpZ24udjEuUmV2b2tlT3RoZXJTZXNzaW9uc1Jlc3BvbnNlIgOQAgISbQoRSW50cm9zcGVjdFNlc3Npb24SKC5jb3VudGVyc2lnbi52MS5JbnRyb3NwZWN0U2Vzc2lvblJlcXVlc3QaKS5jb3VudGVyc2lnbi52MS5JbnRyb3NwZWN0U2Vzc2lvblJlc3BvbnNlIgOQAgIScAoSTGlzdEtub3duQ29tcHV0ZXJzEikuY291bnRlcnNpZ24udjEuTGlzdEtub3duQ29tcHV0ZXJzUmVxdWVzdBoqLmNvdW50ZXJzaWduLnYxLkxpc3RLbm93bkNvbXB1dGVyc1Jlc3BvbnNlIgOQAgISbgoTRm9yZ2V0S25vd25Db21wdXRlchIqLmNvdW50ZXJzaWduLnYxLkZvcmdldEtub3duQ29tcHV0ZXJSZXF1ZXN0GisuY291bnRlcnNpZ24udjEuRm9yZ2V0S25vd25Db21wdXRlclJlc3BvbnNlQh5aHGNvdW50ZXJzaWduL3YxO2NvdW50ZXJzaWdudjFiBnByb3RvMw");
 
 /**
  * Session is the session of a signed-in wallet.
@@ -347,6 +347,140 @@ export const IntrospectSessionResponseSchema: GenMessage<IntrospectSessionRespon
   messageDesc(file_countersign_v1_session_service, 12);
 
 /**
+ * ListKnownComputersRequest has no fields: the token is sent in the headers.
+ *
+ * @generated from message countersign.v1.ListKnownComputersRequest
+ */
+export type ListKnownComputersRequest = Message<"countersign.v1.ListKnownComputersRequest"> & {
+};
+
+/**
+ * Describes the message countersign.v1.ListKnownComputersRequest.
+ * Use `create(ListKnownComputersRequestSchema)` to create a new message.
+ */
+export const ListKnownComputersRequestSchema: GenMessage<ListKnownComputersRequest> = /*@__PURE__*/
+  messageDesc(file_countersign_v1_session_service, 13);
+
+/**
+ * ListKnownComputersResponse lists the user's known computers.
+ *
+ * @generated from message countersign.v1.ListKnownComputersResponse
+ */
+export type ListKnownComputersResponse = Message<"countersign.v1.ListKnownComputersResponse"> & {
+  /**
+   * Known computers, newest first.
+   *
+   * @generated from field: repeated countersign.v1.KnownComputer computers = 1;
+   */
+  computers: KnownComputer[];
+};
+
+/**
+ * Describes the message countersign.v1.ListKnownComputersResponse.
+ * Use `create(ListKnownComputersResponseSchema)` to create a new message.
+ */
+export const ListKnownComputersResponseSchema: GenMessage<ListKnownComputersResponse> = /*@__PURE__*/
+  messageDesc(file_countersign_v1_session_service, 14);
+
+/**
+ * KnownComputer is a computer that the user let be remembered.
+ *
+ * @generated from message countersign.v1.KnownComputer
+ */
+export type KnownComputer = Message<"countersign.v1.KnownComputer"> & {
+  /**
+   * Identifier of the computer. Not secret: it grants nothing.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Time at which it became known, epoch milliseconds. It is known for 90 days from then.
+   *
+   * @generated from field: int64 created_at = 2;
+   */
+  createdAt: bigint;
+
+  /**
+   * Time at which it last finalized an order of the wallet, epoch milliseconds.
+   *
+   * @generated from field: int64 last_used_at = 3;
+   */
+  lastUsedAt: bigint;
+
+  /**
+   * IP address that it last finalized an order from, as the server saw it. Empty if unknown.
+   *
+   * @generated from field: string ip = 4;
+   */
+  ip: string;
+
+  /**
+   * User agent that it last finalized an order with, cut to 256 characters. Empty if it sent none.
+   *
+   * @generated from field: string user_agent = 5;
+   */
+  userAgent: string;
+
+  /**
+   * Whether the session that made the call came from this computer.
+   *
+   * @generated from field: bool current = 6;
+   */
+  current: boolean;
+};
+
+/**
+ * Describes the message countersign.v1.KnownComputer.
+ * Use `create(KnownComputerSchema)` to create a new message.
+ */
+export const KnownComputerSchema: GenMessage<KnownComputer> = /*@__PURE__*/
+  messageDesc(file_countersign_v1_session_service, 15);
+
+/**
+ * ForgetKnownComputerRequest names the computer to forget.
+ *
+ * @generated from message countersign.v1.ForgetKnownComputerRequest
+ */
+export type ForgetKnownComputerRequest = Message<"countersign.v1.ForgetKnownComputerRequest"> & {
+  /**
+   * Identifier of one of the caller's known computers.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message countersign.v1.ForgetKnownComputerRequest.
+ * Use `create(ForgetKnownComputerRequestSchema)` to create a new message.
+ */
+export const ForgetKnownComputerRequestSchema: GenMessage<ForgetKnownComputerRequest> = /*@__PURE__*/
+  messageDesc(file_countersign_v1_session_service, 16);
+
+/**
+ * ForgetKnownComputerResponse says that the computer is forgotten.
+ *
+ * @generated from message countersign.v1.ForgetKnownComputerResponse
+ */
+export type ForgetKnownComputerResponse = Message<"countersign.v1.ForgetKnownComputerResponse"> & {
+  /**
+   * Always true: a failure is an error.
+   *
+   * @generated from field: bool ok = 1;
+   */
+  ok: boolean;
+};
+
+/**
+ * Describes the message countersign.v1.ForgetKnownComputerResponse.
+ * Use `create(ForgetKnownComputerResponseSchema)` to create a new message.
+ */
+export const ForgetKnownComputerResponseSchema: GenMessage<ForgetKnownComputerResponse> = /*@__PURE__*/
+  messageDesc(file_countersign_v1_session_service, 17);
+
+/**
  * SessionService reads and ends sessions.
  *
  * All calls but IntrospectSession act for the user whose session token is sent as `Authorization: Bearer` or in the
@@ -397,7 +531,8 @@ export const SessionService: GenService<{
    * RevokeSession ends a session of the caller's user by its id, at once and on every instance. Called by the signed-in
    * user.
    *
-   * If the session has already ended, as after a first try whose response was lost, it answers SESSION_NOT_FOUND.
+   * If the session came from a known computer, that is forgotten too. If the session has already ended, as after a first
+   * try whose response was lost, it answers SESSION_NOT_FOUND.
    *
    * @generated from rpc countersign.v1.SessionService.RevokeSession
    */
@@ -407,8 +542,8 @@ export const SessionService: GenService<{
     output: typeof RevokeSessionResponseSchema;
   },
   /**
-   * RevokeOtherSessions ends all sessions of the caller's user but the one that makes the call. Called by the signed-in
-   * user.
+   * RevokeOtherSessions ends all sessions of the caller's user but the one that makes the call, and forgets all known
+   * computers but the one that this session came from. Called by the signed-in user.
    *
    * Each session is ended by a step of its own. Safe to retry: a retry ends those that are left.
    *
@@ -431,6 +566,33 @@ export const SessionService: GenService<{
     methodKind: "unary";
     input: typeof IntrospectSessionRequestSchema;
     output: typeof IntrospectSessionResponseSchema;
+  },
+  /**
+   * ListKnownComputers lists the computers whose orders need no return code, newest first. Called by the signed-in user.
+   *
+   * They are those of all wallets of the caller's user; or, if the application keeps its users or sessions itself, of the
+   * wallet that the caller signed in with. Extends the caller's own session as GetCurrentSession does, and changes nothing
+   * else. Safe to retry.
+   *
+   * @generated from rpc countersign.v1.SessionService.ListKnownComputers
+   */
+  listKnownComputers: {
+    methodKind: "unary";
+    input: typeof ListKnownComputersRequestSchema;
+    output: typeof ListKnownComputersResponseSchema;
+  },
+  /**
+   * ForgetKnownComputer forgets one of the computers that ListKnownComputers lists. Called by the signed-in user.
+   *
+   * The computer's next order needs a return code again. Its sessions go on. If it is already forgotten, as after a first
+   * try whose response was lost, it answers COMPUTER_NOT_FOUND.
+   *
+   * @generated from rpc countersign.v1.SessionService.ForgetKnownComputer
+   */
+  forgetKnownComputer: {
+    methodKind: "unary";
+    input: typeof ForgetKnownComputerRequestSchema;
+    output: typeof ForgetKnownComputerResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_countersign_v1_session_service, 0);

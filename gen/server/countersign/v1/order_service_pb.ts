@@ -13,7 +13,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file countersign/v1/order_service.proto.
  */
 export const file_countersign_v1_order_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJjb3VudGVyc2lnbi92MS9vcmRlcl9zZXJ2aWNlLnByb3RvEg5jb3VudGVyc2lnbi52MSKMAwoRU3RhcnRPcmRlclJlcXVlc3QSNAoEa2luZBgBIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZEILukgIyAEBggECEAESOQoKYWRhcHRlcl9pZBgCIAEoCUIgukgdchsyGV5bYS16MC05XVthLXowLTktXXswLDMxfSRIAIgBARIiCglyZXR1cm5fdG8YAyABKAlCCrpIB3IFEAEYgBBIAYgBARIlCg1kaXNwbGF5X3RpdGxlGAQgASgJQgm6SAZyBBABGHhIAogBARIoCg9kaXNwbGF5X3N1bW1hcnkYBSABKAlCCrpIB3IFEAEY9ANIA4gBARI9CgxwYXlsb2FkX2hhc2gYBiABKAlCIrpIH3IdMhteW0EtWmEtejAtOSsvPV86Li1dezEsMjAwfSRIBIgBAUINCgtfYWRhcHRlcl9pZEIMCgpfcmV0dXJuX3RvQhAKDl9kaXNwbGF5X3RpdGxlQhIKEF9kaXNwbGF5X3N1bW1hcnlCDwoNX3BheWxvYWRfaGFzaCLqAQoSU3RhcnRPcmRlclJlc3BvbnNlEhAKCG9yZGVyX2lkGAEgASgJEhEKCWNsYWltX3VybBgCIAEoCRITCgtjbGFpbV90b2tlbhgDIAEoCRIVCg1kZXNrdG9wX3Rva2VuGAQgASgJEicKBGtpbmQYBSABKA4yGS5jb3VudGVyc2lnbi52MS5PcmRlcktpbmQSKwoGc3RhdHVzGAYgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSEgoKZXhwaXJlc19hdBgHIAEoAxIZChFjb25maXJtYXRpb25fY29kZRgIIAEoCSKoAQoRQ2xhaW1PcmRlclJlcXVlc3QSLgoIb3JkZXJfaWQYASABKAlCHLpIGXIXMhVeW0EtWmEtejAtOV8tXXsxLDY0fSQSHQoLY2xhaW1fdG9rZW4YAiABKAlCCLpIBXIDGIAEEjYKCWNsYWltX2tleRgDIAEoCUIeukgbchkyF15bQS1aYS16MC05Xy1dezIyLDEyOH0kSACIAQFCDAoKX2NsYWltX2tleSJ4ChJDbGFpbU9yZGVyUmVzcG9uc2USCgoCb2sYASABKAgSEAoIb3JkZXJfaWQYAiABKAkSKwoGc3RhdHVzGAMgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSFwoPY2hhbGxlbmdlX3Rva2VuGAQgASgJIm0KGEdldE9yZGVyQ2hhbGxlbmdlUmVxdWVzdBIuCghvcmRlcl9pZBgBIAEoCUIcukgZchcyFV5bQS1aYS16MC05Xy1dezEsNjR9JBIhCg9jaGFsbGVuZ2VfdG9rZW4YAiABKAlCCLpIBXIDGIAEIq8EChlHZXRPcmRlckNoYWxsZW5nZVJlc3BvbnNlEg4KBmFjdGlvbhgBIAEoCRIUCgxjaGFsbGVuZ2VfaWQYAiABKAkSDQoFbm9uY2UYAyABKAkSDgoGb3JpZ2luGAQgASgJEhEKCWlzc3VlZF9hdBgFIAEoAxISCgpleHBpcmVzX2F0GAYgASgDEg8KB21lc3NhZ2UYByABKAkSJwoEa2luZBgIIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZBIrCgZzdGF0dXMYCSABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cxIXCgphZGFwdGVyX2lkGAogASgJSACIAQESGgoNZGlzcGxheV90aXRsZRgLIAEoCUgBiAEBEhwKD2Rpc3BsYXlfc3VtbWFyeRgMIAEoCUgCiAEBEhkKDHBheWxvYWRfaGFzaBgNIAEoCUgDiAEBEh4KEWNvbmZpcm1hdGlvbl9jb2RlGA4gASgJSASIAQESMQoJcmVxdWVzdGVyGA8gASgLMh4uY291bnRlcnNpZ24udjEuT3JkZXJSZXF1ZXN0ZXISIgoaY29uZmlybWF0aW9uX2NvZGVfcmVxdWlyZWQYECABKAhCDQoLX2FkYXB0ZXJfaWRCEAoOX2Rpc3BsYXlfdGl0bGVCEgoQX2Rpc3BsYXlfc3VtbWFyeUIPCg1fcGF5bG9hZF9oYXNoQhQKEl9jb25maXJtYXRpb25fY29kZSJACg5PcmRlclJlcXVlc3RlchIOCgZvcmlnaW4YASABKAkSCgoCaXAYAiABKAkSEgoKdXNlcl9hZ2VudBgDIAEoCSLzAQoKT3JkZXJQcm9vZhI1Cg5wdWJsaWNfa2V5X2hleBgBIAEoCUIdukgachgYgAQyE14oWzAtOWEtZkEtRl17Mn0pKiQSNwoNc2lnbmF0dXJlX2hleBgCIAEoCUIgukgdchsQAhiAgAIyE14oWzAtOWEtZkEtRl17Mn0pKiQSHwoHYWRkcmVzcxgDIAEoCUIJukgGcgQQARhASACIAQESOQoKYWRhcHRlcl9pZBgEIAEoCUIgukgdchsyGV5bYS16MC05XVthLXowLTktXXswLDMxfSRIAYgBAUIKCghfYWRkcmVzc0INCgtfYWRhcHRlcl9pZCLnAQoTQXBwcm92ZU9yZGVyUmVxdWVzdBIuCghvcmRlcl9pZBgBIAEoCUIcukgZchcyFV5bQS1aYS16MC05Xy1dezEsNjR9JBIhCg9jaGFsbGVuZ2VfdG9rZW4YAiABKAlCCLpIBXIDGIAEEjEKBXByb29mGAMgASgLMhouY291bnRlcnNpZ24udjEuT3JkZXJQcm9vZkIGukgDyAEBEjQKEWNvbmZpcm1hdGlvbl9jb2RlGAQgASgJQhS6SBFyDzINXlswLTldezEsMTJ9JEgAiAEBQhQKEl9jb25maXJtYXRpb25fY29kZSJhChRBcHByb3ZlT3JkZXJSZXNwb25zZRIKCgJvaxgBIAEoCBIQCghvcmRlcl9pZBgCIAEoCRIrCgZzdGF0dXMYAyABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cyJnChJSZWplY3RPcmRlclJlcXVlc3QSLgoIb3JkZXJfaWQYASABKAlCHLpIGXIXMhVeW0EtWmEtejAtOV8tXXsxLDY0fSQSIQoPY2hhbGxlbmdlX3Rva2VuGAIgASgJQgi6SAVyAxiABCJgChNSZWplY3RPcmRlclJlc3BvbnNlEgoKAm9rGAEgASgIEhAKCG9yZGVyX2lkGAIgASgJEisKBnN0YXR1cxgDIAEoDjIbLmNvdW50ZXJzaWduLnYxLk9yZGVyU3RhdHVzImUKEkNhbmNlbE9yZGVyUmVxdWVzdBIuCghvcmRlcl9pZBgBIAEoCUIcukgZchcyFV5bQS1aYS16MC05Xy1dezEsNjR9JBIfCg1kZXNrdG9wX3Rva2VuGAIgASgJQgi6SAVyAxiABCJgChNDYW5jZWxPcmRlclJlc3BvbnNlEgoKAm9rGAEgASgIEhAKCG9yZGVyX2lkGAIgASgJEisKBnN0YXR1cxgDIAEoDjIbLmNvdW50ZXJzaWduLnYxLk9yZGVyU3RhdHVzImcKFEZpbmFsaXplT3JkZXJSZXF1ZXN0Ei4KCG9yZGVyX2lkGAEgASgJQhy6SBlyFzIVXltBLVphLXowLTlfLV17MSw2NH0kEh8KDWRlc2t0b3BfdG9rZW4YAiABKAlCCLpIBXIDGIAEIp8CChVGaW5hbGl6ZU9yZGVyUmVzcG9uc2USCgoCb2sYASABKAgSEAoIb3JkZXJfaWQYAiABKAkSKwoGc3RhdHVzGAMgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSJwoEa2luZBgEIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZBITCgtyZWRpcmVjdF90bxgFIAEoCRISCgV0b2tlbhgGIAEoCUgAiAEBEigKB3Nlc3Npb24YByABKAsyFy5jb3VudGVyc2lnbi52MS5TZXNzaW9uEjUKDnByb29mX2FydGlmYWN0GAggASgLMh0uY291bnRlcnNpZ24udjEuUHJvb2ZBcnRpZmFjdEIICgZfdG9rZW4ioAEKDVByb29mQXJ0aWZhY3QSFgoOcHVibGljX2tleV9oZXgYASABKAkSFQoNc2lnbmF0dXJlX2hleBgCIAEoCRIPCgdhZGRyZXNzGAMgASgJEg8KB21lc3NhZ2UYBCABKAkSGQoMcGF5bG9hZF9oYXNoGAUgASgJSACIAQESEgoKYWRhcHRlcl9pZBgGIAEoCUIPCg1fcGF5bG9hZF9oYXNoIpQBChFXYXRjaE9yZGVyUmVxdWVzdBIuCghvcmRlcl9pZBgBIAEoCUIcukgZchcyFV5bQS1aYS16MC05Xy1dezEsNjR9JBIfCg1kZXNrdG9wX3Rva2VuGAIgASgJQgi6SAVyAxiABBIbCg5hZnRlcl9zZXF1ZW5jZRgDIAEoDUgAiAEBQhEKD19hZnRlcl9zZXF1ZW5jZSLYAQoSV2F0Y2hPcmRlclJlc3BvbnNlEhAKCHNlcXVlbmNlGAEgASgNEisKBnN0YXR1cxgCIAEoDjIbLmNvdW50ZXJzaWduLnYxLk9yZGVyU3RhdHVzEicKBGtpbmQYAyABKA4yGS5jb3VudGVyc2lnbi52MS5PcmRlcktpbmQSCgoCYXQYBCABKAMSGAoLcmVkaXJlY3RfdG8YBSABKAlIAIgBARIRCgloZWFydGJlYXQYBiABKAgSEQoJcmVjb25uZWN0GAcgASgIQg4KDF9yZWRpcmVjdF90bypSCglPcmRlcktpbmQSGgoWT1JERVJfS0lORF9VTlNQRUNJRklFRBAAEhQKEE9SREVSX0tJTkRfTE9HSU4QARITCg9PUkRFUl9LSU5EX1NJR04QAiqGAgoLT3JkZXJTdGF0dXMSHAoYT1JERVJfU1RBVFVTX1VOU1BFQ0lGSUVEEAASGAoUT1JERVJfU1RBVFVTX0NSRUFURUQQARIYChRPUkRFUl9TVEFUVVNfQ0xBSU1FRBACEh0KGU9SREVSX1NUQVRVU19XQUlUSU5HX1VTRVIQAxIZChVPUkRFUl9TVEFUVVNfQVBQUk9WRUQQBBIaChZPUkRFUl9TVEFUVVNfRklOQUxJWkVEEAUSGQoVT1JERVJfU1RBVFVTX1JFSkVDVEVEEAYSGgoWT1JERVJfU1RBVFVTX0NBTkNFTExFRBAHEhgKFE9SREVSX1NUQVRVU19FWFBJUkVEEAgygAYKDE9yZGVyU2VydmljZRJTCgpTdGFydE9yZGVyEiEuY291bnRlcnNpZ24udjEuU3RhcnRPcmRlclJlcXVlc3QaIi5jb3VudGVyc2lnbi52MS5TdGFydE9yZGVyUmVzcG9uc2USUwoKQ2xhaW1PcmRlchIhLmNvdW50ZXJzaWduLnYxLkNsYWltT3JkZXJSZXF1ZXN0GiIuY291bnRlcnNpZ24udjEuQ2xhaW1PcmRlclJlc3BvbnNlEm0KEUdldE9yZGVyQ2hhbGxlbmdlEiguY291bnRlcnNpZ24udjEuR2V0T3JkZXJDaGFsbGVuZ2VSZXF1ZXN0GikuY291bnRlcnNpZ24udjEuR2V0T3JkZXJDaGFsbGVuZ2VSZXNwb25zZSIDkAICEl4KDEFwcHJvdmVPcmRlchIjLmNvdW50ZXJzaWduLnYxLkFwcHJvdmVPcmRlclJlcXVlc3QaJC5jb3VudGVyc2lnbi52MS5BcHByb3ZlT3JkZXJSZXNwb25zZSIDkAICElsKC1JlamVjdE9yZGVyEiIuY291bnRlcnNpZ24udjEuUmVqZWN0T3JkZXJSZXF1ZXN0GiMuY291bnRlcnNpZ24udjEuUmVqZWN0T3JkZXJSZXNwb25zZSIDkAICElsKC0NhbmNlbE9yZGVyEiIuY291bnRlcnNpZ24udjEuQ2FuY2VsT3JkZXJSZXF1ZXN0GiMuY291bnRlcnNpZ24udjEuQ2FuY2VsT3JkZXJSZXNwb25zZSIDkAICEmEKDUZpbmFsaXplT3JkZXISJC5jb3VudGVyc2lnbi52MS5GaW5hbGl6ZU9yZGVyUmVxdWVzdBolLmNvdW50ZXJzaWduLnYxLkZpbmFsaXplT3JkZXJSZXNwb25zZSIDkAICEloKCldhdGNoT3JkZXISIS5jb3VudGVyc2lnbi52MS5XYXRjaE9yZGVyUmVxdWVzdBoiLmNvdW50ZXJzaWduLnYxLldhdGNoT3JkZXJSZXNwb25zZSIDkAICMAFCHlocY291bnRlcnNpZ24vdjE7Y291bnRlcnNpZ252MWIGcHJvdG8z", [file_buf_validate_validate, file_countersign_v1_session_service]);
+  fileDesc("CiJjb3VudGVyc2lnbi92MS9vcmRlcl9zZXJ2aWNlLnByb3RvEg5jb3VudGVyc2lnbi52MSLcBQoRU3RhcnRPcmRlclJlcXVlc3QSNAoEa2luZBgBIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZEILukgIyAEBggECEAESOQoKYWRhcHRlcl9pZBgCIAEoCUIgukgdchsyGV5bYS16MC05XVthLXowLTktXXswLDMxfSRIAIgBARIiCglyZXR1cm5fdG8YAyABKAlCCrpIB3IFEAEYgBBIAYgBARIlCg1kaXNwbGF5X3RpdGxlGAQgASgJQgm6SAZyBBABGHhIAogBARIoCg9kaXNwbGF5X3N1bW1hcnkYBSABKAlCCrpIB3IFEAEY9ANIA4gBARI9CgxwYXlsb2FkX2hhc2gYBiABKAlCIrpIH3IdMhteW0EtWmEtejAtOSsvPV86Li1dezEsMjAwfSRIBIgBARI2Cgxjb21wdXRlcl9rZXkYByABKAlCG7pIGHIWMhReW0EtWmEtejAtOV8tXXsxMjJ9JEgFiAEBEh4KB3BheWxvYWQYCCABKAlCCLpIBXIDKIBASAaIAQESRQoXZXhwZWN0ZWRfcHVibGljX2tleV9oZXgYCSABKAlCH7pIHHIaEAIYgAQyE14oWzAtOWEtZkEtRl17Mn0pKiRIB4gBARIpChBleHBlY3RlZF9hZGRyZXNzGAogASgJQgq6SAdyBRABGIABSAiIAQESNgoJcmVxdWVzdGVyGAsgASgLMiMuY291bnRlcnNpZ24udjEuU3RhcnRPcmRlclJlcXVlc3RlckINCgtfYWRhcHRlcl9pZEIMCgpfcmV0dXJuX3RvQhAKDl9kaXNwbGF5X3RpdGxlQhIKEF9kaXNwbGF5X3N1bW1hcnlCDwoNX3BheWxvYWRfaGFzaEIPCg1fY29tcHV0ZXJfa2V5QgoKCF9wYXlsb2FkQhoKGF9leHBlY3RlZF9wdWJsaWNfa2V5X2hleEITChFfZXhwZWN0ZWRfYWRkcmVzcyKKAQoTU3RhcnRPcmRlclJlcXVlc3RlchIaCgZvcmlnaW4YASABKAlCCrpIB3IFEAEYrAISHgoCaXAYAiABKAlCDbpICnIIGC26AQElcAFIAIgBARIhCgp1c2VyX2FnZW50GAMgASgJQgi6SAVyAxiACEgBiAEBQgUKA19pcEINCgtfdXNlcl9hZ2VudCLqAQoSU3RhcnRPcmRlclJlc3BvbnNlEhAKCG9yZGVyX2lkGAEgASgJEhEKCWNsYWltX3VybBgCIAEoCRITCgtjbGFpbV90b2tlbhgDIAEoCRIVCg1kZXNrdG9wX3Rva2VuGAQgASgJEicKBGtpbmQYBSABKA4yGS5jb3VudGVyc2lnbi52MS5PcmRlcktpbmQSKwoGc3RhdHVzGAYgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSEgoKZXhwaXJlc19hdBgHIAEoAxIZChFjb25maXJtYXRpb25fY29kZRgIIAEoCSKoAQoRQ2xhaW1PcmRlclJlcXVlc3QSLgoIb3JkZXJfaWQYASABKAlCHLpIGXIXMhVeW0EtWmEtejAtOV8tXXsxLDY0fSQSHQoLY2xhaW1fdG9rZW4YAiABKAlCCLpIBXIDGIAEEjYKCWNsYWltX2tleRgDIAEoCUIeukgbchkyF15bQS1aYS16MC05Xy1dezIyLDEyOH0kSACIAQFCDAoKX2NsYWltX2tleSJ4ChJDbGFpbU9yZGVyUmVzcG9uc2USCgoCb2sYASABKAgSEAoIb3JkZXJfaWQYAiABKAkSKwoGc3RhdHVzGAMgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSFwoPY2hhbGxlbmdlX3Rva2VuGAQgASgJIm0KGEdldE9yZGVyQ2hhbGxlbmdlUmVxdWVzdBIuCghvcmRlcl9pZBgBIAEoCUIcukgZchcyFV5bQS1aYS16MC05Xy1dezEsNjR9JBIhCg9jaGFsbGVuZ2VfdG9rZW4YAiABKAlCCLpIBXIDGIAEIpAGChlHZXRPcmRlckNoYWxsZW5nZVJlc3BvbnNlEg4KBmFjdGlvbhgBIAEoCRIUCgxjaGFsbGVuZ2VfaWQYAiABKAkSDQoFbm9uY2UYAyABKAkSDgoGb3JpZ2luGAQgASgJEhEKCWlzc3VlZF9hdBgFIAEoAxISCgpleHBpcmVzX2F0GAYgASgDEg8KB21lc3NhZ2UYByABKAkSJwoEa2luZBgIIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZBIrCgZzdGF0dXMYCSABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cxIXCgphZGFwdGVyX2lkGAogASgJSACIAQESGgoNZGlzcGxheV90aXRsZRgLIAEoCUgBiAEBEhwKD2Rpc3BsYXlfc3VtbWFyeRgMIAEoCUgCiAEBEhkKDHBheWxvYWRfaGFzaBgNIAEoCUgDiAEBEh4KEWNvbmZpcm1hdGlvbl9jb2RlGA4gASgJSASIAQESMQoJcmVxdWVzdGVyGA8gASgLMh4uY291bnRlcnNpZ24udjEuT3JkZXJSZXF1ZXN0ZXISIgoaY29uZmlybWF0aW9uX2NvZGVfcmVxdWlyZWQYECABKAgSFAoHcGF5bG9hZBgRIAEoCUgFiAEBEiQKF2V4cGVjdGVkX3B1YmxpY19rZXlfaGV4GBIgASgJSAaIAQESHQoQZXhwZWN0ZWRfYWRkcmVzcxgTIAEoCUgHiAEBEh0KFWNhbl9yZW1lbWJlcl9jb21wdXRlchgUIAEoCBIYCgtyZXR1cm5fY29kZRgVIAEoCUgIiAEBQg0KC19hZGFwdGVyX2lkQhAKDl9kaXNwbGF5X3RpdGxlQhIKEF9kaXNwbGF5X3N1bW1hcnlCDwoNX3BheWxvYWRfaGFzaEIUChJfY29uZmlybWF0aW9uX2NvZGVCCgoIX3BheWxvYWRCGgoYX2V4cGVjdGVkX3B1YmxpY19rZXlfaGV4QhMKEV9leHBlY3RlZF9hZGRyZXNzQg4KDF9yZXR1cm5fY29kZSKGAQoOT3JkZXJSZXF1ZXN0ZXISDgoGb3JpZ2luGAEgASgJEgoKAmlwGAIgASgJEhIKCnVzZXJfYWdlbnQYAyABKAkSGQoMc2FtZV9uZXR3b3JrGAQgASgISACIAQESGAoQc3RhcnRlZF93aXRoX2tleRgFIAEoCEIPCg1fc2FtZV9uZXR3b3JrIvMBCgpPcmRlclByb29mEjUKDnB1YmxpY19rZXlfaGV4GAEgASgJQh26SBpyGBiABDITXihbMC05YS1mQS1GXXsyfSkqJBI3Cg1zaWduYXR1cmVfaGV4GAIgASgJQiC6SB1yGxACGICAAjITXihbMC05YS1mQS1GXXsyfSkqJBIfCgdhZGRyZXNzGAMgASgJQgm6SAZyBBABGEBIAIgBARI5CgphZGFwdGVyX2lkGAQgASgJQiC6SB1yGzIZXlthLXowLTldW2EtejAtOS1dezAsMzF9JEgBiAEBQgoKCF9hZGRyZXNzQg0KC19hZGFwdGVyX2lkIp0CChNBcHByb3ZlT3JkZXJSZXF1ZXN0Ei4KCG9yZGVyX2lkGAEgASgJQhy6SBlyFzIVXltBLVphLXowLTlfLV17MSw2NH0kEiEKD2NoYWxsZW5nZV90b2tlbhgCIAEoCUIIukgFcgMYgAQSMQoFcHJvb2YYAyABKAsyGi5jb3VudGVyc2lnbi52MS5PcmRlclByb29mQga6SAPIAQESNAoRY29uZmlybWF0aW9uX2NvZGUYBCABKAlCFLpIEXIPMg1eWzAtOV17MSwxMn0kSACIAQESHgoRcmVtZW1iZXJfY29tcHV0ZXIYBSABKAhIAYgBAUIUChJfY29uZmlybWF0aW9uX2NvZGVCFAoSX3JlbWVtYmVyX2NvbXB1dGVyIosBChRBcHByb3ZlT3JkZXJSZXNwb25zZRIKCgJvaxgBIAEoCBIQCghvcmRlcl9pZBgCIAEoCRIrCgZzdGF0dXMYAyABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cxIYCgtyZXR1cm5fY29kZRgEIAEoCUgAiAEBQg4KDF9yZXR1cm5fY29kZSJnChJSZWplY3RPcmRlclJlcXVlc3QSLgoIb3JkZXJfaWQYASABKAlCHLpIGXIXMhVeW0EtWmEtejAtOV8tXXsxLDY0fSQSIQoPY2hhbGxlbmdlX3Rva2VuGAIgASgJQgi6SAVyAxiABCKOAQoTUmVqZWN0T3JkZXJSZXNwb25zZRIKCgJvaxgBIAEoCBIQCghvcmRlcl9pZBgCIAEoCRIrCgZzdGF0dXMYAyABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cxIaCg1zZXNzaW9uX2VuZGVkGAQgASgISACIAQFCEAoOX3Nlc3Npb25fZW5kZWQiZQoSQ2FuY2VsT3JkZXJSZXF1ZXN0Ei4KCG9yZGVyX2lkGAEgASgJQhy6SBlyFzIVXltBLVphLXowLTlfLV17MSw2NH0kEh8KDWRlc2t0b3BfdG9rZW4YAiABKAlCCLpIBXIDGIAEImAKE0NhbmNlbE9yZGVyUmVzcG9uc2USCgoCb2sYASABKAgSEAoIb3JkZXJfaWQYAiABKAkSKwoGc3RhdHVzGAMgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMi8AEKFEZpbmFsaXplT3JkZXJSZXF1ZXN0Ei4KCG9yZGVyX2lkGAEgASgJQhy6SBlyFzIVXltBLVphLXowLTlfLV17MSw2NH0kEh8KDWRlc2t0b3BfdG9rZW4YAiABKAlCCLpIBXIDGIAEEisKC3JldHVybl9jb2RlGAMgASgJQhG6SA5yDDIKXlswLTldezZ9JEgAiAEBEjcKDmNvbXB1dGVyX3Byb29mGAQgASgJQhq6SBdyFTITXltBLVphLXowLTlfLV17ODZ9JEgBiAEBQg4KDF9yZXR1cm5fY29kZUIRCg9fY29tcHV0ZXJfcHJvb2YinwIKFUZpbmFsaXplT3JkZXJSZXNwb25zZRIKCgJvaxgBIAEoCBIQCghvcmRlcl9pZBgCIAEoCRIrCgZzdGF0dXMYAyABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cxInCgRraW5kGAQgASgOMhkuY291bnRlcnNpZ24udjEuT3JkZXJLaW5kEhMKC3JlZGlyZWN0X3RvGAUgASgJEhIKBXRva2VuGAYgASgJSACIAQESKAoHc2Vzc2lvbhgHIAEoCzIXLmNvdW50ZXJzaWduLnYxLlNlc3Npb24SNQoOcHJvb2ZfYXJ0aWZhY3QYCCABKAsyHS5jb3VudGVyc2lnbi52MS5Qcm9vZkFydGlmYWN0QggKBl90b2tlbiLCAQoNUHJvb2ZBcnRpZmFjdBIWCg5wdWJsaWNfa2V5X2hleBgBIAEoCRIVCg1zaWduYXR1cmVfaGV4GAIgASgJEg8KB2FkZHJlc3MYAyABKAkSDwoHbWVzc2FnZRgEIAEoCRIZCgxwYXlsb2FkX2hhc2gYBSABKAlIAIgBARISCgphZGFwdGVyX2lkGAYgASgJEhQKB3BheWxvYWQYByABKAlIAYgBAUIPCg1fcGF5bG9hZF9oYXNoQgoKCF9wYXlsb2FkIpQBChFXYXRjaE9yZGVyUmVxdWVzdBIuCghvcmRlcl9pZBgBIAEoCUIcukgZchcyFV5bQS1aYS16MC05Xy1dezEsNjR9JBIfCg1kZXNrdG9wX3Rva2VuGAIgASgJQgi6SAVyAxiABBIbCg5hZnRlcl9zZXF1ZW5jZRgDIAEoDUgAiAEBQhEKD19hZnRlcl9zZXF1ZW5jZSL2AQoSV2F0Y2hPcmRlclJlc3BvbnNlEhAKCHNlcXVlbmNlGAEgASgNEisKBnN0YXR1cxgCIAEoDjIbLmNvdW50ZXJzaWduLnYxLk9yZGVyU3RhdHVzEicKBGtpbmQYAyABKA4yGS5jb3VudGVyc2lnbi52MS5PcmRlcktpbmQSCgoCYXQYBCABKAMSGAoLcmVkaXJlY3RfdG8YBSABKAlIAIgBARIRCgloZWFydGJlYXQYBiABKAgSEQoJcmVjb25uZWN0GAcgASgIEhwKFHJldHVybl9jb2RlX3JlcXVpcmVkGAggASgIQg4KDF9yZWRpcmVjdF90byJpChRIYW5kT3Zlck9yZGVyUmVxdWVzdBIuCghvcmRlcl9pZBgBIAEoCUIcukgZchcyFV5bQS1aYS16MC05Xy1dezEsNjR9JBIhCg9jaGFsbGVuZ2VfdG9rZW4YAiABKAlCCLpIBXIDGIAEIlEKFUhhbmRPdmVyT3JkZXJSZXNwb25zZRIOCgZ0aWNrZXQYASABKAkSFAoMaGFuZG92ZXJfdXJsGAIgASgJEhIKCmV4cGlyZXNfYXQYAyABKAMidwoVUmVkZWVtSGFuZE92ZXJSZXF1ZXN0EhgKBnRpY2tldBgBIAEoCUIIukgFcgMYgAQSNgoJY2xhaW1fa2V5GAIgASgJQh66SBtyGTIXXltBLVphLXowLTlfLV17MjIsMTI4fSRIAIgBAUIMCgpfY2xhaW1fa2V5InAKFlJlZGVlbUhhbmRPdmVyUmVzcG9uc2USEAoIb3JkZXJfaWQYASABKAkSFwoPY2hhbGxlbmdlX3Rva2VuGAIgASgJEisKBnN0YXR1cxgDIAEoDjIbLmNvdW50ZXJzaWduLnYxLk9yZGVyU3RhdHVzKlIKCU9yZGVyS2luZBIaChZPUkRFUl9LSU5EX1VOU1BFQ0lGSUVEEAASFAoQT1JERVJfS0lORF9MT0dJThABEhMKD09SREVSX0tJTkRfU0lHThACKoYCCgtPcmRlclN0YXR1cxIcChhPUkRFUl9TVEFUVVNfVU5TUEVDSUZJRUQQABIYChRPUkRFUl9TVEFUVVNfQ1JFQVRFRBABEhgKFE9SREVSX1NUQVRVU19DTEFJTUVEEAISHQoZT1JERVJfU1RBVFVTX1dBSVRJTkdfVVNFUhADEhkKFU9SREVSX1NUQVRVU19BUFBST1ZFRBAEEhoKFk9SREVSX1NUQVRVU19GSU5BTElaRUQQBRIZChVPUkRFUl9TVEFUVVNfUkVKRUNURUQQBhIaChZPUkRFUl9TVEFUVVNfQ0FOQ0VMTEVEEAcSGAoUT1JERVJfU1RBVFVTX0VYUElSRUQQCDK/BwoMT3JkZXJTZXJ2aWNlElMKClN0YXJ0T3JkZXISIS5jb3VudGVyc2lnbi52MS5TdGFydE9yZGVyUmVxdWVzdBoiLmNvdW50ZXJzaWduLnYxLlN0YXJ0T3JkZXJSZXNwb25zZRJTCgpDbGFpbU9yZGVyEiEuY291bnRlcnNpZ24udjEuQ2xhaW1PcmRlclJlcXVlc3QaIi5jb3VudGVyc2lnbi52MS5DbGFpbU9yZGVyUmVzcG9uc2USbQoRR2V0T3JkZXJDaGFsbGVuZ2USKC5jb3VudGVyc2lnbi52MS5HZXRPcmRlckNoYWxsZW5nZVJlcXVlc3QaKS5jb3VudGVyc2lnbi52MS5HZXRPcmRlckNoYWxsZW5nZVJlc3BvbnNlIgOQAgISXgoMQXBwcm92ZU9yZGVyEiMuY291bnRlcnNpZ24udjEuQXBwcm92ZU9yZGVyUmVxdWVzdBokLmNvdW50ZXJzaWduLnYxLkFwcHJvdmVPcmRlclJlc3BvbnNlIgOQAgISWwoLUmVqZWN0T3JkZXISIi5jb3VudGVyc2lnbi52MS5SZWplY3RPcmRlclJlcXVlc3QaIy5jb3VudGVyc2lnbi52MS5SZWplY3RPcmRlclJlc3BvbnNlIgOQAgISWwoLQ2FuY2VsT3JkZXISIi5jb3VudGVyc2lnbi52MS5DYW5jZWxPcmRlclJlcXVlc3QaIy5jb3VudGVyc2lnbi52MS5DYW5jZWxPcmRlclJlc3BvbnNlIgOQAgISYQoNRmluYWxpemVPcmRlchIkLmNvdW50ZXJzaWduLnYxLkZpbmFsaXplT3JkZXJSZXF1ZXN0GiUuY291bnRlcnNpZ24udjEuRmluYWxpemVPcmRlclJlc3BvbnNlIgOQAgISWgoKV2F0Y2hPcmRlchIhLmNvdW50ZXJzaWduLnYxLldhdGNoT3JkZXJSZXF1ZXN0GiIuY291bnRlcnNpZ24udjEuV2F0Y2hPcmRlclJlc3BvbnNlIgOQAgIwARJcCg1IYW5kT3Zlck9yZGVyEiQuY291bnRlcnNpZ24udjEuSGFuZE92ZXJPcmRlclJlcXVlc3QaJS5jb3VudGVyc2lnbi52MS5IYW5kT3Zlck9yZGVyUmVzcG9uc2USXwoOUmVkZWVtSGFuZE92ZXISJS5jb3VudGVyc2lnbi52MS5SZWRlZW1IYW5kT3ZlclJlcXVlc3QaJi5jb3VudGVyc2lnbi52MS5SZWRlZW1IYW5kT3ZlclJlc3BvbnNlQh5aHGNvdW50ZXJzaWduL3YxO2NvdW50ZXJzaWdudjFiBnByb3RvMw", [file_buf_validate_validate, file_countersign_v1_session_service]);
 
 /**
  * StartOrderRequest describes the order.
@@ -62,6 +62,48 @@ export type StartOrderRequest = Message<"countersign.v1.StartOrderRequest"> & {
    * @generated from field: optional string payload_hash = 6;
    */
   payloadHash?: string | undefined;
+
+  /**
+   * Public key of the computer, which every FinalizeOrder then has to prove possession of: P-256, the uncompressed
+   * SubjectPublicKeyInfo (RFC 5480) of 91 bytes, base64url without padding.
+   *
+   * @generated from field: optional string computer_key = 7;
+   */
+  computerKey?: string | undefined;
+
+  /**
+   * What a sign order is about, as I-JSON text (RFC 7493), at most 8 KiB in UTF-8. Stored, shown and returned in its
+   * canonical form only (RFC 8785), whose SHA-256 becomes the payload hash: `sha256:` and base64url. Not together with
+   * payload_hash. Refused with INVALID_REQUEST: names that stand twice in an object or are `__proto__`, lone surrogates
+   * and noncharacters, numbers beyond 2^53-1 or with more digits than a double keeps (send them as strings), more than 8
+   * levels, a canonical form of more than 8 KiB, and control and text-direction characters in names and strings.
+   *
+   * @generated from field: optional string payload = 8;
+   */
+  payload?: string | undefined;
+
+  /**
+   * Public key of the only wallet that can approve a sign order, hex in either case. Needs adapter_id. If
+   * expected_address is set too, both must hold.
+   *
+   * @generated from field: optional string expected_public_key_hex = 9;
+   */
+  expectedPublicKeyHex?: string | undefined;
+
+  /**
+   * Address of the only wallet that can approve a sign order, in any form that its adapter reads. Needs adapter_id.
+   *
+   * @generated from field: optional string expected_address = 10;
+   */
+  expectedAddress?: string | undefined;
+
+  /**
+   * The desktop for which the application's backend starts the order. Required if the server has start keys, and refused
+   * with INVALID_REQUEST if it has none.
+   *
+   * @generated from field: countersign.v1.StartOrderRequester requester = 11;
+   */
+  requester?: StartOrderRequester | undefined;
 };
 
 /**
@@ -70,6 +112,41 @@ export type StartOrderRequest = Message<"countersign.v1.StartOrderRequest"> & {
  */
 export const StartOrderRequestSchema: GenMessage<StartOrderRequest> = /*@__PURE__*/
   messageDesc(file_countersign_v1_order_service, 0);
+
+/**
+ * StartOrderRequester is the desktop as the application's backend saw it.
+ *
+ * @generated from message countersign.v1.StartOrderRequester
+ */
+export type StartOrderRequester = Message<"countersign.v1.StartOrderRequester"> & {
+  /**
+   * Origin of the page that shows the order. Required. It must be trusted (ORIGIN_NOT_TRUSTED).
+   *
+   * @generated from field: string origin = 1;
+   */
+  origin: string;
+
+  /**
+   * IP address of the desktop, without a zone. Absent: unknown. Required if the server enforces proximity.
+   *
+   * @generated from field: optional string ip = 2;
+   */
+  ip?: string | undefined;
+
+  /**
+   * User agent of the desktop. Absent: unknown.
+   *
+   * @generated from field: optional string user_agent = 3;
+   */
+  userAgent?: string | undefined;
+};
+
+/**
+ * Describes the message countersign.v1.StartOrderRequester.
+ * Use `create(StartOrderRequesterSchema)` to create a new message.
+ */
+export const StartOrderRequesterSchema: GenMessage<StartOrderRequester> = /*@__PURE__*/
+  messageDesc(file_countersign_v1_order_service, 1);
 
 /**
  * StartOrderResponse is the new order.
@@ -128,7 +205,7 @@ export type StartOrderResponse = Message<"countersign.v1.StartOrderResponse"> & 
 
   /**
    * Digits for the desktop to show. Two, which the phone shows too, for the user to compare; or, if the server requires
-   * the user to enter them on the phone, six, which the phone does not show.
+   * the user to enter them on the phone, six, which the phone does not show. Empty if the server uses return codes.
    *
    * @generated from field: string confirmation_code = 8;
    */
@@ -140,7 +217,7 @@ export type StartOrderResponse = Message<"countersign.v1.StartOrderResponse"> & 
  * Use `create(StartOrderResponseSchema)` to create a new message.
  */
 export const StartOrderResponseSchema: GenMessage<StartOrderResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 1);
+  messageDesc(file_countersign_v1_order_service, 2);
 
 /**
  * ClaimOrderRequest names the order to claim.
@@ -176,7 +253,7 @@ export type ClaimOrderRequest = Message<"countersign.v1.ClaimOrderRequest"> & {
  * Use `create(ClaimOrderRequestSchema)` to create a new message.
  */
 export const ClaimOrderRequestSchema: GenMessage<ClaimOrderRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 2);
+  messageDesc(file_countersign_v1_order_service, 3);
 
 /**
  * ClaimOrderResponse is the claimed order.
@@ -218,7 +295,7 @@ export type ClaimOrderResponse = Message<"countersign.v1.ClaimOrderResponse"> & 
  * Use `create(ClaimOrderResponseSchema)` to create a new message.
  */
 export const ClaimOrderResponseSchema: GenMessage<ClaimOrderResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 3);
+  messageDesc(file_countersign_v1_order_service, 4);
 
 /**
  * GetOrderChallengeRequest names the order.
@@ -246,7 +323,7 @@ export type GetOrderChallengeRequest = Message<"countersign.v1.GetOrderChallenge
  * Use `create(GetOrderChallengeRequestSchema)` to create a new message.
  */
 export const GetOrderChallengeRequestSchema: GenMessage<GetOrderChallengeRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 4);
+  messageDesc(file_countersign_v1_order_service, 5);
 
 /**
  * GetOrderChallengeResponse is the text for the wallet to sign, and what to show its user.
@@ -346,7 +423,8 @@ export type GetOrderChallengeResponse = Message<"countersign.v1.GetOrderChalleng
   payloadHash?: string | undefined;
 
   /**
-   * Digits for the user to compare with those on the desktop. Absent if the server requires the user to enter them.
+   * Digits for the user to compare with those on the desktop. Absent if the server requires the user to enter them, or
+   * uses return codes.
    *
    * @generated from field: optional string confirmation_code = 14;
    */
@@ -365,6 +443,43 @@ export type GetOrderChallengeResponse = Message<"countersign.v1.GetOrderChalleng
    * @generated from field: bool confirmation_code_required = 16;
    */
   confirmationCodeRequired: boolean;
+
+  /**
+   * What a sign order is about, in its canonical form (RFC 8785), if the desktop passed it. payload_hash is its hash.
+   *
+   * @generated from field: optional string payload = 17;
+   */
+  payload?: string | undefined;
+
+  /**
+   * Public key of the only wallet that can approve, lower-case hex, if the desktop named one.
+   *
+   * @generated from field: optional string expected_public_key_hex = 18;
+   */
+  expectedPublicKeyHex?: string | undefined;
+
+  /**
+   * Address of the only wallet that can approve, if the desktop named one.
+   *
+   * @generated from field: optional string expected_address = 19;
+   */
+  expectedAddress?: string | undefined;
+
+  /**
+   * Whether the user can let the computer be remembered: the order is a login, the computer brought a key, and the server
+   * uses return codes and remembers computers.
+   *
+   * @generated from field: bool can_remember_computer = 20;
+   */
+  canRememberComputer: boolean;
+
+  /**
+   * Six digits for the user to type on the computer. Present while the order is approved, if finalizing it takes them.
+   * Secret, for the phone's user only.
+   *
+   * @generated from field: optional string return_code = 21;
+   */
+  returnCode?: string | undefined;
 };
 
 /**
@@ -372,10 +487,11 @@ export type GetOrderChallengeResponse = Message<"countersign.v1.GetOrderChalleng
  * Use `create(GetOrderChallengeResponseSchema)` to create a new message.
  */
 export const GetOrderChallengeResponseSchema: GenMessage<GetOrderChallengeResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 5);
+  messageDesc(file_countersign_v1_order_service, 6);
 
 /**
- * OrderRequester is the desktop as the server saw it when the order was started.
+ * OrderRequester is the desktop as the server saw it when the order was started; or, if started_with_key is set, as the
+ * application's backend described it.
  *
  * @generated from message countersign.v1.OrderRequester
  */
@@ -400,6 +516,23 @@ export type OrderRequester = Message<"countersign.v1.OrderRequester"> & {
    * @generated from field: string user_agent = 3;
    */
   userAgent: string;
+
+  /**
+   * Whether the desktop and the phone that asks share an address prefix (IPv4 /24, IPv6 /56). Absent if that cannot be
+   * told: the addresses are of different families, one is private or unknown, a forwarded header came that the server does
+   * not trust, or the server does not compare networks.
+   *
+   * @generated from field: optional bool same_network = 4;
+   */
+  sameNetwork?: boolean | undefined;
+
+  /**
+   * Whether the application's backend started the order with a start key. Otherwise everything else here, and the texts
+   * of the order, are what the desktop says of itself.
+   *
+   * @generated from field: bool started_with_key = 5;
+   */
+  startedWithKey: boolean;
 };
 
 /**
@@ -407,7 +540,7 @@ export type OrderRequester = Message<"countersign.v1.OrderRequester"> & {
  * Use `create(OrderRequesterSchema)` to create a new message.
  */
 export const OrderRequesterSchema: GenMessage<OrderRequester> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 6);
+  messageDesc(file_countersign_v1_order_service, 7);
 
 /**
  * OrderProof is the wallet's proof over the order's message.
@@ -452,7 +585,7 @@ export type OrderProof = Message<"countersign.v1.OrderProof"> & {
  * Use `create(OrderProofSchema)` to create a new message.
  */
 export const OrderProofSchema: GenMessage<OrderProof> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 7);
+  messageDesc(file_countersign_v1_order_service, 8);
 
 /**
  * ApproveOrderRequest carries the wallet's proof.
@@ -487,6 +620,15 @@ export type ApproveOrderRequest = Message<"countersign.v1.ApproveOrderRequest"> 
    * @generated from field: optional string confirmation_code = 4;
    */
   confirmationCode?: string | undefined;
+
+  /**
+   * Whether the user wants the computer to be remembered, so that its next orders need no return code for 90 days. It is,
+   * once a login order is finalized with a return code. Without effect unless can_remember_computer of the challenge is
+   * true. Absent: no.
+   *
+   * @generated from field: optional bool remember_computer = 5;
+   */
+  rememberComputer?: boolean | undefined;
 };
 
 /**
@@ -494,7 +636,7 @@ export type ApproveOrderRequest = Message<"countersign.v1.ApproveOrderRequest"> 
  * Use `create(ApproveOrderRequestSchema)` to create a new message.
  */
 export const ApproveOrderRequestSchema: GenMessage<ApproveOrderRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 8);
+  messageDesc(file_countersign_v1_order_service, 9);
 
 /**
  * ApproveOrderResponse says that the order is approved.
@@ -522,6 +664,14 @@ export type ApproveOrderResponse = Message<"countersign.v1.ApproveOrderResponse"
    * @generated from field: countersign.v1.OrderStatus status = 3;
    */
   status: OrderStatus;
+
+  /**
+   * Six digits for the user to type on the computer, if finalizing the order takes them. Secret, for the phone's user
+   * only.
+   *
+   * @generated from field: optional string return_code = 4;
+   */
+  returnCode?: string | undefined;
 };
 
 /**
@@ -529,7 +679,7 @@ export type ApproveOrderResponse = Message<"countersign.v1.ApproveOrderResponse"
  * Use `create(ApproveOrderResponseSchema)` to create a new message.
  */
 export const ApproveOrderResponseSchema: GenMessage<ApproveOrderResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 9);
+  messageDesc(file_countersign_v1_order_service, 10);
 
 /**
  * RejectOrderRequest names the order to reject.
@@ -557,10 +707,10 @@ export type RejectOrderRequest = Message<"countersign.v1.RejectOrderRequest"> & 
  * Use `create(RejectOrderRequestSchema)` to create a new message.
  */
 export const RejectOrderRequestSchema: GenMessage<RejectOrderRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 10);
+  messageDesc(file_countersign_v1_order_service, 11);
 
 /**
- * RejectOrderResponse says that the order is rejected.
+ * RejectOrderResponse says that the order is rejected, or taken back.
  *
  * @generated from message countersign.v1.RejectOrderResponse
  */
@@ -580,11 +730,18 @@ export type RejectOrderResponse = Message<"countersign.v1.RejectOrderResponse"> 
   orderId: string;
 
   /**
-   * Status of the order.
+   * Status of the order: rejected; or finalized, if a login order was taken back.
    *
    * @generated from field: countersign.v1.OrderStatus status = 3;
    */
   status: OrderStatus;
+
+  /**
+   * Whether the order's session was still live when a login order was taken back. Absent if the order is rejected.
+   *
+   * @generated from field: optional bool session_ended = 4;
+   */
+  sessionEnded?: boolean | undefined;
 };
 
 /**
@@ -592,7 +749,7 @@ export type RejectOrderResponse = Message<"countersign.v1.RejectOrderResponse"> 
  * Use `create(RejectOrderResponseSchema)` to create a new message.
  */
 export const RejectOrderResponseSchema: GenMessage<RejectOrderResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 11);
+  messageDesc(file_countersign_v1_order_service, 12);
 
 /**
  * CancelOrderRequest names the order to cancel.
@@ -620,7 +777,7 @@ export type CancelOrderRequest = Message<"countersign.v1.CancelOrderRequest"> & 
  * Use `create(CancelOrderRequestSchema)` to create a new message.
  */
 export const CancelOrderRequestSchema: GenMessage<CancelOrderRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 12);
+  messageDesc(file_countersign_v1_order_service, 13);
 
 /**
  * CancelOrderResponse says that the order is cancelled.
@@ -655,7 +812,7 @@ export type CancelOrderResponse = Message<"countersign.v1.CancelOrderResponse"> 
  * Use `create(CancelOrderResponseSchema)` to create a new message.
  */
 export const CancelOrderResponseSchema: GenMessage<CancelOrderResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 13);
+  messageDesc(file_countersign_v1_order_service, 14);
 
 /**
  * FinalizeOrderRequest names the order to finalize.
@@ -676,6 +833,22 @@ export type FinalizeOrderRequest = Message<"countersign.v1.FinalizeOrderRequest"
    * @generated from field: string desktop_token = 2;
    */
   desktopToken: string;
+
+  /**
+   * The six digits that the phone shows, if the approved event has return_code_required.
+   *
+   * @generated from field: optional string return_code = 3;
+   */
+  returnCode?: string | undefined;
+
+  /**
+   * Proof of possession of the order's computer key, if it has one: the ECDSA signature with SHA-256, 64 bytes r and s,
+   * base64url without padding, over `countersign.v1 finalize`, a line feed, the order's identifier, a line feed, and the
+   * base64url SHA-256 of the desktop token.
+   *
+   * @generated from field: optional string computer_proof = 4;
+   */
+  computerProof?: string | undefined;
 };
 
 /**
@@ -683,7 +856,7 @@ export type FinalizeOrderRequest = Message<"countersign.v1.FinalizeOrderRequest"
  * Use `create(FinalizeOrderRequestSchema)` to create a new message.
  */
 export const FinalizeOrderRequestSchema: GenMessage<FinalizeOrderRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 14);
+  messageDesc(file_countersign_v1_order_service, 15);
 
 /**
  * FinalizeOrderResponse is the order's result.
@@ -753,7 +926,7 @@ export type FinalizeOrderResponse = Message<"countersign.v1.FinalizeOrderRespons
  * Use `create(FinalizeOrderResponseSchema)` to create a new message.
  */
 export const FinalizeOrderResponseSchema: GenMessage<FinalizeOrderResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 15);
+  messageDesc(file_countersign_v1_order_service, 16);
 
 /**
  * ProofArtifact is a wallet's signature with everything needed to check it offline.
@@ -802,6 +975,13 @@ export type ProofArtifact = Message<"countersign.v1.ProofArtifact"> & {
    * @generated from field: string adapter_id = 6;
    */
   adapterId: string;
+
+  /**
+   * What the order was about, in its canonical form (RFC 8785), if the desktop passed it. payload_hash is its hash.
+   *
+   * @generated from field: optional string payload = 7;
+   */
+  payload?: string | undefined;
 };
 
 /**
@@ -809,7 +989,7 @@ export type ProofArtifact = Message<"countersign.v1.ProofArtifact"> & {
  * Use `create(ProofArtifactSchema)` to create a new message.
  */
 export const ProofArtifactSchema: GenMessage<ProofArtifact> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 16);
+  messageDesc(file_countersign_v1_order_service, 17);
 
 /**
  * WatchOrderRequest names the order to watch.
@@ -845,7 +1025,7 @@ export type WatchOrderRequest = Message<"countersign.v1.WatchOrderRequest"> & {
  * Use `create(WatchOrderRequestSchema)` to create a new message.
  */
 export const WatchOrderRequestSchema: GenMessage<WatchOrderRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 17);
+  messageDesc(file_countersign_v1_order_service, 18);
 
 /**
  * WatchOrderResponse is one event: a transition, a heartbeat or a request to reconnect.
@@ -902,6 +1082,13 @@ export type WatchOrderResponse = Message<"countersign.v1.WatchOrderResponse"> & 
    * @generated from field: bool reconnect = 7;
    */
   reconnect: boolean;
+
+  /**
+   * Whether FinalizeOrder takes the return code that the phone shows. Only in events of approved orders.
+   *
+   * @generated from field: bool return_code_required = 8;
+   */
+  returnCodeRequired: boolean;
 };
 
 /**
@@ -909,7 +1096,134 @@ export type WatchOrderResponse = Message<"countersign.v1.WatchOrderResponse"> & 
  * Use `create(WatchOrderResponseSchema)` to create a new message.
  */
 export const WatchOrderResponseSchema: GenMessage<WatchOrderResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 18);
+  messageDesc(file_countersign_v1_order_service, 19);
+
+/**
+ * HandOverOrderRequest names the order to hand over.
+ *
+ * @generated from message countersign.v1.HandOverOrderRequest
+ */
+export type HandOverOrderRequest = Message<"countersign.v1.HandOverOrderRequest"> & {
+  /**
+   * Identifier of the order.
+   *
+   * @generated from field: string order_id = 1;
+   */
+  orderId: string;
+
+  /**
+   * The phone's challenge token.
+   *
+   * @generated from field: string challenge_token = 2;
+   */
+  challengeToken: string;
+};
+
+/**
+ * Describes the message countersign.v1.HandOverOrderRequest.
+ * Use `create(HandOverOrderRequestSchema)` to create a new message.
+ */
+export const HandOverOrderRequestSchema: GenMessage<HandOverOrderRequest> = /*@__PURE__*/
+  messageDesc(file_countersign_v1_order_service, 20);
+
+/**
+ * HandOverOrderResponse is the ticket.
+ *
+ * @generated from message countersign.v1.HandOverOrderResponse
+ */
+export type HandOverOrderResponse = Message<"countersign.v1.HandOverOrderResponse"> & {
+  /**
+   * The ticket. Secret, good for one use.
+   *
+   * @generated from field: string ticket = 1;
+   */
+  ticket: string;
+
+  /**
+   * Address of the page that redeems the ticket after a tap, to be opened in the other browser. It contains the ticket.
+   *
+   * @generated from field: string handover_url = 2;
+   */
+  handoverUrl: string;
+
+  /**
+   * Time at which the ticket expires, epoch milliseconds.
+   *
+   * @generated from field: int64 expires_at = 3;
+   */
+  expiresAt: bigint;
+};
+
+/**
+ * Describes the message countersign.v1.HandOverOrderResponse.
+ * Use `create(HandOverOrderResponseSchema)` to create a new message.
+ */
+export const HandOverOrderResponseSchema: GenMessage<HandOverOrderResponse> = /*@__PURE__*/
+  messageDesc(file_countersign_v1_order_service, 21);
+
+/**
+ * RedeemHandOverRequest carries the ticket.
+ *
+ * @generated from message countersign.v1.RedeemHandOverRequest
+ */
+export type RedeemHandOverRequest = Message<"countersign.v1.RedeemHandOverRequest"> & {
+  /**
+   * The ticket.
+   *
+   * @generated from field: string ticket = 1;
+   */
+  ticket: string;
+
+  /**
+   * Secret that the browser makes before its first try: 128 random bits or more, base64url. A retry with the same one
+   * within 60 seconds gets the same response. Optional.
+   *
+   * @generated from field: optional string claim_key = 2;
+   */
+  claimKey?: string | undefined;
+};
+
+/**
+ * Describes the message countersign.v1.RedeemHandOverRequest.
+ * Use `create(RedeemHandOverRequestSchema)` to create a new message.
+ */
+export const RedeemHandOverRequestSchema: GenMessage<RedeemHandOverRequest> = /*@__PURE__*/
+  messageDesc(file_countersign_v1_order_service, 22);
+
+/**
+ * RedeemHandOverResponse is the order that was handed over.
+ *
+ * @generated from message countersign.v1.RedeemHandOverResponse
+ */
+export type RedeemHandOverResponse = Message<"countersign.v1.RedeemHandOverResponse"> & {
+  /**
+   * Identifier of the order.
+   *
+   * @generated from field: string order_id = 1;
+   */
+  orderId: string;
+
+  /**
+   * Token to read, approve and reject the order. Secret.
+   *
+   * @generated from field: string challenge_token = 2;
+   */
+  challengeToken: string;
+
+  /**
+   * Status of the order.
+   *
+   * @generated from field: countersign.v1.OrderStatus status = 3;
+   */
+  status: OrderStatus;
+};
+
+/**
+ * Describes the message countersign.v1.RedeemHandOverResponse.
+ * Use `create(RedeemHandOverResponseSchema)` to create a new message.
+ */
+export const RedeemHandOverResponseSchema: GenMessage<RedeemHandOverResponse> = /*@__PURE__*/
+  messageDesc(file_countersign_v1_order_service, 23);
 
 /**
  * OrderKind is what an order is for.
@@ -1039,16 +1353,17 @@ export const OrderStatusSchema: GenEnum<OrderStatus> = /*@__PURE__*/
  * OrderService lets a phone approve with its wallet what a desktop started.
  *
  * An order goes from created to claimed, waiting_user, approved and finalized; or it ends as rejected, cancelled or
- * expired. Every call but StartOrder is authorized by one of the order's three tokens: the claim token, the phone's
- * challenge token or the desktop's token. Any other token than the one that the call takes is refused with
- * ORDER_TOKEN_INVALID. Every change is a compare-and-set on the order: of concurrent calls, on whatever instances, one
+ * expired. Every call but StartOrder is authorized by one of the order's tokens: the claim token, the phone's challenge
+ * token, the ticket of a hand-over or the desktop's token. Any other token than the one that the call takes is refused
+ * with ORDER_TOKEN_INVALID, a ticket with HANDOVER_INVALID. Every change is a compare-and-set on the order: of concurrent calls, on whatever instances, one
  * wins, and the others are decided anew on what it left.
  *
  * @generated from service countersign.v1.OrderService
  */
 export const OrderService: GenService<{
   /**
-   * StartOrder creates an order and its claim URL. Called by the desktop, from a trusted origin.
+   * StartOrder creates an order and its claim URL. Called by the desktop, from a trusted origin; or, if the server has
+   * start keys, by the application's backend only, with one of them as `Authorization: Bearer`.
    *
    * Each call creates a new order, so a retry after a lost response leaves an unused one behind, which expires.
    *
@@ -1089,7 +1404,8 @@ export const OrderService: GenService<{
    * ApproveOrder checks the wallet's proof and moves waiting_user to approved. Called by the phone.
    *
    * A proof that does not hold changes nothing. If the server requires a confirmation code, a wrong one is counted, and
-   * the third rejects the order. A retry with the same proof gets the same response, also once the order is finalized.
+   * the third rejects the order. A retry with the same proof gets the same response, also once the order is finalized,
+   * but then without the return code.
    *
    * @generated from rpc countersign.v1.OrderService.ApproveOrder
    */
@@ -1099,9 +1415,12 @@ export const OrderService: GenService<{
     output: typeof ApproveOrderResponseSchema;
   },
   /**
-   * RejectOrder ends the order: claimed or waiting_user becomes rejected. Called by the phone.
+   * RejectOrder ends the order: claimed, waiting_user or approved becomes rejected. Called by the phone.
    *
-   * A retry gets the same response.
+   * A login order that is finalized is taken back, while it is remembered: FinalizeOrder is ORDER_REJECTED from then on,
+   * the session that the order made or is about to make is ended, and the computer that finalized it is no longer known.
+   * The status stays finalized. Others see the end of the session at their next call, or within their cache's life. A
+   * retry gets the same response.
    *
    * @generated from rpc countersign.v1.OrderService.RejectOrder
    */
@@ -1130,6 +1449,11 @@ export const OrderService: GenService<{
    * seconds gets the same result with the same token, even if a server crashed in between. For login, the response also
    * sets the session cookie and a `set-auth-token` header.
    *
+   * If the approved event has `return_code_required`, the call and its retries need the return code that the phone
+   * shows. The third wrong one rejects an approved order, and ends the retries of a finalized one (ORDER_FINALIZED). If
+   * the order was started with a computer key, the call and its retries need `computer_proof`, which is checked before
+   * anything else is told about the order.
+   *
    * @generated from rpc countersign.v1.OrderService.FinalizeOrder
    */
   finalizeOrder: {
@@ -1152,6 +1476,34 @@ export const OrderService: GenService<{
     methodKind: "server_streaming";
     input: typeof WatchOrderRequestSchema;
     output: typeof WatchOrderResponseSchema;
+  },
+  /**
+   * HandOverOrder makes a ticket that continues a claimed order in another browser, such as that of a wallet. Called by
+   * the phone, in claimed or waiting_user.
+   *
+   * The ticket is good for 60 seconds and one use, and voids the one before it. Changes nothing else: until the ticket is
+   * redeemed, the phone goes on as before.
+   *
+   * @generated from rpc countersign.v1.OrderService.HandOverOrder
+   */
+  handOverOrder: {
+    methodKind: "unary";
+    input: typeof HandOverOrderRequestSchema;
+    output: typeof HandOverOrderResponseSchema;
+  },
+  /**
+   * RedeemHandOver exchanges a ticket for a challenge token. Called by the browser that takes over, after its user asked
+   * for it: never when a page is merely opened.
+   *
+   * The new challenge token replaces the old one, which can only reject the order or take it back from then on. A retry
+   * with the same claim_key within 60 seconds gets the same response.
+   *
+   * @generated from rpc countersign.v1.OrderService.RedeemHandOver
+   */
+  redeemHandOver: {
+    methodKind: "unary";
+    input: typeof RedeemHandOverRequestSchema;
+    output: typeof RedeemHandOverResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_countersign_v1_order_service, 0);

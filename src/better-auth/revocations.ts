@@ -1,0 +1,86 @@
+import type { GenericEndpointContext } from '@better-auth/core'
+import type { BetterAuthPlugin } from 'better-auth'
+import { createAuthMiddleware } from 'better-auth/api'
+import type { Session } from '../host/host.ts'
+import { type KnownComputers, type WalletIdentity, walletOf } from '../order/known-computers.ts'
+import { forgetComputerOf } from '../rpc/session-service.ts'
+import { callersOf } from './callers.ts'
+import { apiError, guarded } from './failures.ts'
+import { sessionOf, WalletSessions } from './sessions.ts'
+import type { WalletSettings } from './settings.ts'
+import { walletsOfUser } from './wallets.ts'
+
+type BeforeHooks = NonNullable<NonNullable<BetterAuthPlugin['hooks']>['before']>
+
+/** What Better Auth's own endpoints that end sessions forget, by their paths. */
+const revocations: Readonly<Record<string, (revocation: Revocation) => Promise<void>>> = {
+  '/revoke-session': async ({ ctx, callers, computers }) => {
+    const { token }: { readonly token?: unknown } = ctx.body ?? {}
+    if (typeof token !== 'string') return
+    const found = await new WalletSessions(ctx.context).find(token)
+    const session = found === undefined ? undefined : sessionOf(found)
+    if (callers.some(({ userId }) => userId === session?.userId)) await forgetComputerOf(session, computers)
+  },
+  '/revoke-sessions': async (revocation) => await forgetAll(revocation, () => undefined),
+  '/revoke-other-sessions': async (revocation) => await forgetAll(revocation, ({ computerId }) => computerId),
+  // Also if the password turns out to be wrong: the computers then only need a code once more.
+  '/change-password': async (revocation) => {
+    const { revokeOtherSessions }: { readonly revokeOtherSessions?: unknown } = revocation.ctx.body ?? {}
+    if (revokeOtherSessions === true) await forgetAll(revocation, ({ computerId }) => computerId)
+  },
+}
+
+interface Revocation {
+  readonly ctx: GenericEndpointContext
+  readonly settings: WalletSettings
+  readonly computers: KnownComputers
+  /** The sessions that the request has credentials of. */
+  readonly callers: readonly Session[]
+}
+
+/**
+ * Hooks with which revoking sessions by Better Auth's own endpoints forgets known computers, as revoking them by the service does.
+ * They run before the sessions are ended: if a call fails in between, a retry forgets and ends the rest. Signing out forgets none.
+ */
+export function revocationHooks(computers: KnownComputers, settings: WalletSettings): BeforeHooks {
+  return [
+    {
+      matcher: ({ path }) => path !== undefined && Object.hasOwn(revocations, path),
+      handler: createAuthMiddleware(async (ctx) => {
+        try {
+          const callers = (await guarded(() => callersOf(ctx))).map(sessionOf)
+          await revocations[ctx.path]?.({ ctx, settings, computers, callers })
+        } catch (thrown) {
+          throw apiError(thrown)
+        }
+      }),
+    },
+  ]
+}
+
+/** A hook of the database with which a wallet that is unlinked, or whose user is deleted, loses its known computers. */
+export function unlinkHook(computers: KnownComputers, { adapterIds }: WalletSettings) {
+  return async ({ providerId, accountId }: { readonly providerId: string; readonly accountId: string }) => {
+    if (!adapterIds.has(providerId)) return
+    await computers.forgetOthers({ adapterId: providerId, subject: accountId }, undefined).catch((thrown: unknown) => {
+      throw apiError(thrown)
+    })
+  }
+}
+
+/** Forgets the computers of all wallets of the callers' users, and of those that their sessions were made with, but one each. */
+async function forgetAll(
+  { ctx, settings, computers, callers }: Revocation,
+  keptOf: (caller: Session) => string | undefined,
+): Promise<void> {
+  for (const caller of callers) {
+    const sessions = await guarded(() => new WalletSessions(ctx.context).list(caller.userId))
+    const wallets: readonly WalletIdentity[] = [
+      ...(await walletsOfUser(ctx.context, settings, caller)),
+      ...sessions.map((session) => walletOf(sessionOf(session))),
+    ]
+    const distinct = new Map(wallets.map((wallet) => [JSON.stringify([wallet.adapterId, wallet.subject]), wallet]))
+    const kept = keptOf(caller)
+    await Promise.all([...distinct.values()].map((wallet) => computers.forgetOthers(wallet, kept)))
+  }
+}

@@ -1,0 +1,99 @@
+import { readFileSync } from 'node:fs'
+import { english } from '../pages/texts/english.ts'
+import { placeholdersOf, pluralCategories, type Text } from '../pages/texts/texts.ts'
+
+/** Largest file of texts, in bytes. All texts of a language are about 10 KiB. */
+const maxFileBytes = 1024 * 1024
+
+const setting = 'textsFile (COUNTERSIGN_TEXTS_FILE)'
+
+/**
+ * Reads the operator's texts for the approval page: a JSON file with an object of texts for each language. Returns them as JSON
+ * for the page; empty without a file.
+ *
+ * Throws a `TypeError` of one line if the file cannot be read or is not such JSON, has a text that the page does not know, or one
+ * whose placeholders are not those of the English text.
+ */
+export function readPageTexts(file: string | undefined): string {
+  if (file === undefined) return ''
+  const languages = asObject(parse(file), 'the file')
+  for (const [language, texts] of Object.entries(languages)) {
+    if (!isLanguage(language)) refuse(`"${shorten(language)}" is not a language tag such as fr or pt-BR`)
+    for (const [key, text] of Object.entries(asObject(texts, shorten(language))))
+      checkText(`${language}: ${key}`, key, text)
+  }
+  return JSON.stringify(languages)
+}
+
+function parse(file: string): unknown {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (cause) {
+    throw new TypeError(`${setting}: ${file} cannot be read (${(cause as NodeJS.ErrnoException).code})`, { cause })
+  }
+  if (Buffer.byteLength(text) > maxFileBytes) refuse(`${file} is larger than 1 MiB`)
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw new TypeError(`${setting}: ${file} is not JSON`, { cause })
+  }
+}
+
+function checkText(place: string, key: string, text: unknown): void {
+  const expected: Text | undefined = Object.hasOwn(english, key) ? english[key as keyof typeof english] : undefined
+  if (expected === undefined) refuse(`${shorten(place)} is not a text of the page`)
+  if (typeof expected === 'string') {
+    if (typeof text !== 'string') refuse(`${place} must be a text`)
+    else checkForm(place, text, placeholdersOf(expected))
+    return
+  }
+  const forms = asObject(text, place)
+  if (!('other' in forms)) refuse(`${place} must have the plural form "other"`)
+  for (const [category, form] of Object.entries(forms)) {
+    if (!(pluralCategories as readonly string[]).includes(category)) {
+      refuse(`${place} has "${shorten(category)}", which is not a plural form: ${pluralCategories.join(', ')}`)
+    }
+    if (typeof form !== 'string') refuse(`${place}, ${category} must be a text`)
+    // A form for a single number may spell it out.
+    const needed = category === 'other' ? placeholdersOf(expected.other) : new Set<string>()
+    checkForm(`${place}, ${category}`, form, needed, placeholdersOf(expected.other))
+  }
+}
+
+function checkForm(
+  place: string,
+  text: string,
+  needed: ReadonlySet<string>,
+  allowed: ReadonlySet<string> = needed,
+): void {
+  if (text.trim() === '') refuse(`${place} must not be empty`)
+  const found = placeholdersOf(text)
+  const missing = [...needed].find((name) => !found.has(name))
+  if (missing !== undefined) refuse(`${place} lacks the placeholder {${missing}}`)
+  const unknown = [...found].find((name) => !allowed.has(name))
+  if (unknown !== undefined)
+    refuse(`${place} has the placeholder {${shorten(unknown)}}, which the English text has not`)
+}
+
+function asObject(value: unknown, place: string): Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) refuse(`${place} must be a JSON object`)
+  return value as Readonly<Record<string, unknown>>
+}
+
+function isLanguage(tag: string): boolean {
+  try {
+    return Intl.getCanonicalLocales(tag).length === 1
+  } catch {
+    return false
+  }
+}
+
+/** One line, however long and of whatever characters a name in the file is. */
+function shorten(text: string): string {
+  return JSON.stringify(text.slice(0, 80)).slice(1, -1)
+}
+
+function refuse(why: string): never {
+  throw new TypeError(`${setting}: ${why}`)
+}

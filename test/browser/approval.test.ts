@@ -1,0 +1,613 @@
+import type { Page } from 'playwright-core'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { newComputerKey } from '../relay/devices.ts'
+import { startService } from '../support/service.ts'
+import { makeWallet } from '../support/wallet.ts'
+import { Desktop, type DesktopOptions } from './desktop.ts'
+import { expectHeading } from './flows.ts'
+import { expectNoFaults, expectNoSidewaysScroll, hasChromium, screenshot, useBrowser } from './support.ts'
+
+/** What a phone of 390×844 shows of a page between the bars of its browser. */
+const phoneSize = { width: 390, height: 664 }
+
+const windows =
+  'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36'
+
+const usual = {
+  kind: 'login',
+  displayTitle: 'Sign in to Green Bakery',
+  displaySummary: 'You asked to continue your order of twelve loaves on the big screen.',
+}
+
+/** Opens a claim URL and reviews the request. */
+async function review(page: Page, desktop: Desktop): Promise<void> {
+  await page.goto(desktop.order.claimUrl)
+  await page.getByRole('button', { name: 'Review the request' }).click()
+  await page.getByRole('button', { name: 'Approve' }).waitFor()
+}
+
+/** What the user reads on the review screen, in one line. */
+async function seen(page: Page): Promise<string> {
+  // biome-ignore lint/performance/useDomNodeTextContent: it must not contain what is hidden.
+  return (await page.locator('#review').innerText()).replace(/\s+/g, ' ').trim()
+}
+
+async function approve(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Approve' }).click()
+}
+
+/** The six digits on the phone's screen. */
+async function returnCode(page: Page): Promise<string> {
+  await page.getByRole('heading', { name: /^Type this code at/ }).waitFor()
+  return (await page.locator('#return-code > [aria-hidden]').textContent()) ?? ''
+}
+
+function wrongOf(code: string): string {
+  return code === '000000' ? '000001' : '000000'
+}
+
+const signedIn = 'Your computer is signed in'
+
+describe.skipIf(!hasChromium)('on a phone,', () => {
+  const browser = useBrowser()
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+
+  /** A service, an order that a desktop started there, and a phone that reviews it. */
+  async function reviewing(
+    settings: Parameters<typeof startService>[0],
+    order: object = usual,
+    options: DesktopOptions & { readonly phone?: Parameters<typeof browser.open>[0] } = {},
+  ) {
+    const { url } = await startService(settings)
+    const desktop = await Desktop.start(url, order, options)
+    const { page, trail } = await browser.open({ viewport: phoneSize, ...options.phone })
+    await review(page, desktop)
+    return { url, desktop, page, trail }
+  }
+
+  describe('who asks comes first:', () => {
+    test('the headline is never the requester’s own, and what it writes is quoted after who it is', async () => {
+      const { page } = await reviewing(
+        {},
+        {
+          kind: 'login',
+          displayTitle: 'Claim your   100 NIM\u2003reward',
+          displaySummary: 'Countersign  says:  tap Approve',
+        },
+        { headers: { 'user-agent': windows } },
+      )
+      await expectHeading(page, /^Sign in to localhost:\d+ on another computer\?$/)
+      await page.getByText('Whoever sits at that computer will be signed in as you.').waitFor()
+      const text = await seen(page)
+      expect(text).toMatch(
+        /^Sign in.*That computer says it is http:\/\/localhost:\d+ Chrome on Windows · just now.*That computer says: Claim your 100 NIM reward Countersign says: tap Approve/,
+      )
+      expect(await page.locator('.says-title').textContent()).toBe('Claim your 100 NIM reward')
+      const quotes = await page
+        .locator('blockquote > p')
+        .evaluateAll((all) => all.map((line) => getComputedStyle(line, '::before').content))
+      expect(quotes).toEqual(['open-quote', 'open-quote'])
+      const sizes = await page.evaluate(() => {
+        const size = (selector: string) =>
+          Number.parseFloat(getComputedStyle(document.querySelector(selector)!).fontSize)
+        return { site: size('.asks-site'), title: size('.says-title'), summary: size('blockquote p:last-child') }
+      })
+      expect(sizes.site).toBeGreaterThan(Math.max(sizes.title, sizes.summary) * 1.3)
+    })
+
+    test('an order that the site’s own backend started is worded as the site’s', async () => {
+      const key = 'start-key-of-the-backend-of-the-application'
+      const { page } = await reviewing(
+        { orderStartKeys: [key], trustedOrigins: ['https://app.example'] },
+        { ...usual, requester: { origin: 'https://app.example', userAgent: windows } },
+        { headers: { authorization: `Bearer ${key}` } },
+      )
+      await expectHeading(page, 'Sign in to app.example on another computer?')
+      const text = await seen(page)
+      expect(text).toMatch(/Asked by app\.example Chrome on Windows/)
+      expect(text).toContain('app.example says:')
+      expect(text).not.toContain('That computer says')
+    })
+
+    test.each([
+      ['203.0.113.99', 'On the same network as this phone'],
+      ['198.51.100.1', 'On another network than this phone'],
+      ['2001:db8::1', undefined],
+    ])('a phone at %s is told of the networks: %s', async (address, told) => {
+      const { page } = await reviewing({ trustProxy: 1 }, usual, {
+        headers: { 'x-forwarded-for': '203.0.113.7' },
+        phone: { extraHTTPHeaders: { 'x-forwarded-for': address } },
+      })
+      const network = page.locator('#network')
+      expect(await network.isVisible()).toBe(told !== undefined)
+      if (told !== undefined) expect(await network.textContent()).toBe(told)
+    })
+
+    test('times are the service’s, whatever the phone’s clock says', async () => {
+      const { url } = await startService()
+      const desktop = await Desktop.start(url)
+      const { page } = await browser.open({ viewport: phoneSize })
+      await page.addInitScript(() => {
+        const now = Date.now
+        Date.now = () => now() + 5 * 3_600_000
+      })
+      await review(page, desktop)
+      expect(await page.locator('[data-slot=ago]').textContent()).toBe('just now')
+      expect(await page.locator('#countdown').textContent()).toMatch(/^Expires in (2:00|1:5\d)$/)
+    })
+  })
+
+  describe('a usual request needs no scrolling:', () => {
+    test.each([
+      ['compare', undefined],
+      ['required', undefined],
+      ['return', newComputerKey()],
+    ] as const)('%s', async (confirmationCode, key) => {
+      const { url } = await startService({ confirmationCode, trustProxy: 1 })
+      const headers = { 'user-agent': windows, 'x-forwarded-for': '203.0.113.7' }
+      const desktop = await Desktop.start(url, usual, { headers, ...(key === undefined ? {} : { key }) })
+      const { page } = await browser.open({
+        viewport: phoneSize,
+        isMobile: true,
+        hasTouch: true,
+        extraHTTPHeaders: { 'x-forwarded-for': '198.51.100.1' },
+      })
+      await page.goto(desktop.order.claimUrl)
+      const reviewButton = await page.getByRole('button', { name: 'Review the request' }).boundingBox()
+      await page.getByRole('button', { name: 'Review the request' }).click()
+      await page.getByRole('button', { name: 'Approve' }).waitFor()
+      const bar = (await page.locator('.bottom').boundingBox())!
+      expect(bar.y + bar.height).toBeLessThanOrEqual(phoneSize.height)
+      const parts = [
+        'h1',
+        '.gives',
+        '.asks',
+        '#network',
+        '.code-box, .code-before',
+        '.says',
+        '.remember',
+        '#review > .facts',
+      ]
+      for (const part of parts) {
+        for (const element of await page.locator(`#review :is(${part})`).filter({ visible: true }).all()) {
+          const box = (await element.boundingBox())!
+          expect(box.y, part).toBeGreaterThanOrEqual(0)
+          expect(box.y + box.height, part).toBeLessThanOrEqual(bar.y)
+        }
+      }
+      for (const name of ['Approve', 'Decline']) {
+        const button = (await page.getByRole('button', { name }).boundingBox())!
+        expect(button.height, name).toBeGreaterThanOrEqual(48)
+        expect(button.y, name).toBeGreaterThan(bar.y)
+        // A second tap on what was "Review the request" decides nothing.
+        expect(button.y, name).toBeGreaterThan(reviewButton!.y + reviewButton!.height)
+      }
+      await screenshot(page, `approve-usual-${confirmationCode}`)
+    })
+  })
+
+  describe('the requester’s texts stay in their place:', () => {
+    test.each([
+      ['long', { displayTitle: 'W'.repeat(120), displaySummary: 'm'.repeat(500) }],
+      ['empty', { displayTitle: '\u200b\u3164', displaySummary: ' ' }],
+      [
+        'rtl',
+        {
+          displayTitle: 'طلب تسجيل الدخول إلى المخبز',
+          displaySummary: 'אתה מתבקש לאשר את הכניסה (app.example) לחשבון שלך.',
+        },
+      ],
+      [
+        'hostile',
+        {
+          displayTitle: '” Approved by Countersign ✓ <b>100 NIM</b> “',
+          displaySummary: `Z̷͍̈́a̸̡͒l̴͉̊g̶̨̏o̵̢̍ ${'🎁'.repeat(40)} {host} [[start.title]] {{appName}} &amp; Tap “Approve” to decline.`,
+        },
+      ],
+    ])('%s', async (name, texts) => {
+      const { page, trail } = await reviewing({}, { kind: 'login', ...texts })
+      const says = page.locator('#says')
+      // Before the window changes its size, after which long texts are looked for once more.
+      const buttons = await says.getByRole('button', { name: 'Show more' }).count()
+      if (name !== 'hostile') expect(buttons).toBe(name === 'long' ? 2 : 0)
+      await screenshot(page, `approve-title-${name}`)
+      expect(await says.isVisible()).toBe(name !== 'empty')
+      const more = says.getByRole('button', { name: 'Show more' })
+      if (name === 'long') {
+        expect((await says.boundingBox())!.height).toBeLessThan(330)
+        await more.last().click()
+        const summary = (await says.locator('p').last().boundingBox())!
+        expect(summary.height).toBeGreaterThan(200)
+        await says.getByRole('button', { name: 'Show less' }).click()
+        expect(await more.count()).toBe(2)
+      }
+      if (name === 'rtl') {
+        const direction = await says
+          .locator('p')
+          .last()
+          .evaluate((line) => getComputedStyle(line).direction)
+        expect(direction).toBe('rtl')
+      }
+      for (const size of [phoneSize, { width: 320, height: 480 }]) {
+        await page.setViewportSize(size)
+        await expectNoSidewaysScroll(page, name)
+        for (const button of ['Approve', 'Decline']) {
+          const box = (await page.getByRole('button', { name: button, exact: true }).boundingBox())!
+          expect(box.y + box.height).toBeLessThanOrEqual(size.height)
+        }
+      }
+      expectNoFaults(trail)
+    })
+  })
+
+  describe('what is to be signed is read as a table:', () => {
+    const payload = {
+      amount: 250.5,
+      invoice: { 'amount.paid': '250', lines: [{ item: 'Bread <b>' }, { item: 'Wine', note: '' }], tags: [], '': null },
+      long: 'x'.repeat(400),
+      paid: false,
+    }
+
+    test('every name and value is shown, before the requester’s texts, and the hash with the exact text', async () => {
+      const wallet = makeWallet()
+      const { page } = await reviewing(
+        {},
+        {
+          kind: 'sign',
+          displayTitle: 'Approve invoice 1042',
+          payload: JSON.stringify(payload),
+          adapterId: 'nimiq',
+          expectedAddress: wallet.address,
+        },
+      )
+      await expectHeading(page, /^Sign for localhost:\d+\?$/)
+      const table = page.locator('#payload')
+      const leaves = await table.locator('dt, dd span').allTextContents()
+      expect(leaves).toEqual([
+        'amount',
+        '250.5',
+        'invoice',
+        'without a name',
+        'null',
+        'amount.paid',
+        '250',
+        'lines',
+        'item',
+        'Bread <b>',
+        'item',
+        'Wine',
+        'note',
+        'empty',
+        'tags',
+        'no entries',
+        'long',
+        payload.long,
+        'paid',
+        'false',
+      ]) // prettier-ignore
+      const order = await page.evaluate(() =>
+        [...document.querySelectorAll('.asks, #payload, #says')].map(({ id, className }) => id || className),
+      )
+      expect(order).toEqual(['asks', 'payload', 'says'])
+      await page.getByText(wallet.address).waitFor()
+      await table.getByRole('button', { name: 'Show more' }).click()
+      await page.getByText('The exact text that is signed').click()
+      const message = (await page.locator('pre').textContent())!
+      const hash = /Payload Hash: (sha256:\S+)/.exec(message)![1]!
+      expect(await page.locator('details .facts').textContent()).toContain(hash)
+      await screenshot(page, 'approve-payload')
+      await page.setViewportSize({ width: 320, height: 640 })
+      await expectNoSidewaysScroll(page, 'payload')
+      // The toy wallet of the page is another one.
+      await approve(page)
+      await page.getByText('This request is for another wallet').waitFor()
+    })
+  })
+
+  describe('the return code:', () => {
+    test('the phone shows it after the approval, says what the computer did, and can end the session', async () => {
+      const { url, desktop, page } = await reviewing({ confirmationCode: 'return' })
+      await page.getByText('Nobody else may ask you for it').waitFor()
+      expect(await page.locator('.code-box').filter({ visible: true }).count()).toBe(0)
+      await approve(page)
+      const code = await returnCode(page)
+      expect(code).toMatch(/^\d{6}$/)
+      await expectHeading(page, `Type this code at ${url}, nowhere else`)
+      expect(await page.locator('#return-code .spoken').textContent()).toBe([...code].join(' '))
+      await page.getByText(/^Good for (3:00|2:5\d)$/).waitFor()
+      expect((await desktop.finalize()).json.code).toBe('RETURN_CODE_REQUIRED')
+      expect((await desktop.finalize(wrongOf(code))).json.code).toBe('RETURN_CODE_WRONG')
+      const { token } = (await desktop.finalize(code)).json
+      await expectHeading(page, signedIn)
+      expect(await page.locator('#return-code').textContent()).toBe('')
+      expect(await desktop.isSignedIn(token)).toBe(true)
+      await page.getByRole('button', { name: 'This wasn’t me: end that session' }).click()
+      await expectHeading(page, 'That session is ended')
+      expect(await desktop.isSignedIn(token)).toBe(false)
+      expect((await desktop.finalize(code)).json.code).toBe('ORDER_REJECTED')
+    })
+
+    test('three wrong codes are the end, on the phone too', async () => {
+      const { desktop, page } = await reviewing({ confirmationCode: 'return' })
+      await approve(page)
+      const wrong = wrongOf(await returnCode(page))
+      for (let times = 0; times < 3; times++) await desktop.finalize(wrong)
+      await expectHeading(page, 'Three wrong codes were typed')
+    })
+
+    test('a code that is not typed in time is good for nothing', async () => {
+      const { desktop, page } = await reviewing({ confirmationCode: 'return' })
+      await approve(page)
+      const code = await returnCode(page)
+      vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 185_000 })
+      await expectHeading(page, 'The code was not typed in time')
+      await page.getByText('Nothing was signed in').waitFor()
+      expect((await desktop.finalize(code)).json.code).toBe('ORDER_EXPIRED')
+    })
+
+    test('while it is shown, the phone can stop everything, and hears of a cancellation', async () => {
+      const first = await reviewing({ confirmationCode: 'return' })
+      await approve(first.page)
+      const code = await returnCode(first.page)
+      await first.page.getByRole('button', { name: 'Stop it' }).click()
+      await expectHeading(first.page, 'Stopped')
+      expect((await first.desktop.finalize(code)).json.code).toBe('ORDER_REJECTED')
+
+      const second = await reviewing({ confirmationCode: 'return' })
+      await approve(second.page)
+      await returnCode(second.page)
+      await second.desktop.cancel()
+      await expectHeading(second.page, 'Cancelled on your computer')
+    })
+
+    test('a reload of the tab keeps the code, and the way to take it back', async () => {
+      const { desktop, page } = await reviewing({ confirmationCode: 'return' })
+      await approve(page)
+      const code = await returnCode(page)
+      await page.reload()
+      expect(await returnCode(page)).toBe(code)
+      await page.getByText(/^Good for (3:00|2:\d\d)$/).waitFor()
+      const { token } = (await desktop.finalize(code)).json
+      await page.reload()
+      await expectHeading(page, signedIn)
+      await page.getByRole('button', { name: 'This wasn’t me' }).click()
+      await expectHeading(page, 'That session is ended')
+      expect(await desktop.isSignedIn(token)).toBe(false)
+      // What the tab kept for this is gone.
+      expect(await page.evaluate(() => sessionStorage.length)).toBe(0)
+    })
+
+    test('a computer is remembered only if the user ticks the box', async () => {
+      const { url } = await startService({ confirmationCode: 'return' })
+      const { page } = await browser.open({ viewport: phoneSize })
+      const key = newComputerKey()
+      const signIn = async (remember: boolean): Promise<string | undefined> => {
+        const desktop = await Desktop.start(url, usual, { key })
+        await review(page, desktop)
+        const box = page.getByRole('checkbox', { name: 'Remember this computer' })
+        expect(await box.isChecked()).toBe(false)
+        if (remember) await page.getByText('Remember this computer').click()
+        await approve(page)
+        await page.getByRole('heading', { name: /^(Type this code|Approved)/ }).waitFor()
+        const code = (await page.locator('#return-code > [aria-hidden]').textContent()) ?? undefined
+        expect((await desktop.finalize(code || undefined)).status).toBe(200)
+        await expectHeading(page, signedIn)
+        return code || undefined
+      }
+      expect(await signIn(false)).toMatch(/^\d{6}$/)
+      expect(await signIn(true)).toMatch(/^\d{6}$/)
+      expect(await signIn(false)).toBe(undefined)
+    })
+
+    test('without a key of the computer, or in another mode, there is nothing to tick', async () => {
+      const { page } = await reviewing({ confirmationCode: 'return' })
+      expect(await page.getByRole('checkbox').count()).toBe(0)
+      const other = await reviewing({}, usual, { key: newComputerKey() })
+      expect(await other.page.getByRole('checkbox').count()).toBe(0)
+    })
+  })
+
+  describe('taking it back', () => {
+    test('is offered without return codes too; it says so if the session had already ended', async () => {
+      const { url, desktop, page } = await reviewing({})
+      await approve(page)
+      await expectHeading(page, 'Approved')
+      const { token } = (await desktop.finalize()).json
+      await expectHeading(page, signedIn)
+      const headers = { authorization: `Bearer ${token}` }
+      await fetch(`${url}/api/auth/sign-out`, { method: 'POST', headers })
+      await page.getByRole('button', { name: 'This wasn’t me: end that session' }).click()
+      await expectHeading(page, 'That session had already ended')
+    })
+
+    test('works before the computer has finished', async () => {
+      const { desktop, page } = await reviewing({})
+      await approve(page)
+      await page.getByRole('button', { name: 'This wasn’t me: stop it' }).click()
+      await expectHeading(page, 'Stopped')
+      expect((await desktop.finalize()).json.code).toBe('ORDER_REJECTED')
+    })
+
+    test('is over when the order is forgotten', async () => {
+      const { desktop, page } = await reviewing({})
+      await approve(page)
+      await expectHeading(page, 'Approved')
+      await desktop.finalize()
+      await expectHeading(page, signedIn)
+      vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 20 * 60_000 })
+      await page.getByRole('button', { name: 'This wasn’t me: end that session' }).click()
+      await expectHeading(page, 'It is too late to do this here')
+    })
+
+    test('is not offered for a signature, which the computer keeps', async () => {
+      const { desktop, page } = await reviewing({}, { ...usual, kind: 'sign' })
+      await approve(page)
+      await expectHeading(page, 'Approved')
+      await desktop.finalize()
+      // The tap comes before the page has heard of it.
+      await page.getByRole('button', { name: 'This wasn’t me: stop it' }).click()
+      await expectHeading(page, 'It is too late to stop it')
+    })
+  })
+
+  describe('another browser can go on,', () => {
+    test('after a tap; the first one can then only stop it', async () => {
+      const { url, desktop, page } = await reviewing({ confirmationCode: 'return' })
+      await page.getByRole('button', { name: 'Open in another browser' }).click()
+      const link = await page.getByLabel('Open this link in the other browser').inputValue()
+      expect(link.startsWith(`${url}/cross-device/continue/csh_`)).toBe(true)
+      const ticket = link.split('/').at(-1)!
+      const other = await browser.open({ viewport: phoneSize })
+      await other.page.goto(link)
+      await expectHeading(other.page, 'Continue the request here?')
+      await other.page.waitForLoadState('networkidle')
+      expect(other.trail.requests.filter(({ method }) => method !== 'GET')).toEqual([])
+      expect(other.trail.requests.filter(({ url }) => url.includes('/api/'))).toEqual([])
+      expect(other.page.url()).not.toContain(ticket)
+      expect(await other.page.locator('html').innerHTML()).not.toContain(ticket)
+      await other.page.reload()
+      await other.page.getByRole('button', { name: 'Continue here' }).click()
+      await other.page.getByText('Continued from another browser').waitFor()
+      await expectHeading(other.page, /^Sign in to localhost:\d+ on another computer\?$/)
+      const elsewhere = other.trail.requests.filter(({ url }) => url.includes(ticket))
+      expect(elsewhere.map(({ url }) => url)).toEqual([link])
+      expect(other.trail.requests.filter(({ referer }) => referer !== undefined)).toEqual([])
+
+      await expectHeading(page, 'Continued in another browser')
+      await approve(other.page)
+      const code = await returnCode(other.page)
+      const { token } = (await desktop.finalize(code)).json
+      await expectHeading(other.page, signedIn)
+      await page.getByRole('button', { name: 'Stop it' }).click()
+      await expectHeading(page, 'That session is ended')
+      expect(await desktop.isSignedIn(token)).toBe(false)
+    })
+
+    test('once and within a minute', async () => {
+      const { page } = await reviewing({})
+      await page.getByRole('button', { name: 'Open in another browser' }).click()
+      const link = await page.getByLabel('Open this link in the other browser').inputValue()
+      const [taker, late] = [await browser.open(), await browser.open()]
+      await taker.page.goto(link)
+      await taker.page.getByRole('button', { name: 'Continue here' }).click()
+      await taker.page.getByRole('button', { name: 'Approve' }).waitFor()
+      await late.page.goto(link)
+      await late.page.getByRole('button', { name: 'Continue here' }).click()
+      await expectHeading(late.page, 'This link is used up')
+    })
+  })
+
+  describe('in the user’s language:', () => {
+    test('German, down to the last text', async () => {
+      const { url } = await startService({ confirmationCode: 'return' })
+      const desktop = await Desktop.start(url, usual, { key: newComputerKey(), headers: { 'user-agent': windows } })
+      const { page } = await browser.open({ viewport: phoneSize, locale: 'de-CH' })
+      await page.goto(desktop.order.claimUrl)
+      await page.getByRole('button', { name: 'Anfrage prüfen' }).click()
+      await expectHeading(page, /^Auf einem anderen Computer bei localhost:\d+ anmelden\?$/)
+      expect(await page.locator('html').getAttribute('lang')).toBe('de-CH')
+      expect(await page.locator('#review').textContent()).toMatch(/Chrome auf Windows · gerade eben/)
+      await screenshot(page, 'approve-german')
+      await page.getByRole('button', { name: 'Bestätigen' }).click()
+      await expectHeading(page, /^Tippe diesen Code bei .* ein, nirgends sonst$/)
+      await screenshot(page, 'approve-german-code')
+      await page.getByRole('button', { name: 'Stoppen' }).click()
+      await expectHeading(page, 'Gestoppt')
+    })
+
+    test('one that the operator’s file adds, from right to left', async () => {
+      const textsFile = new URL('./texts.json', import.meta.url).pathname
+      const { url } = await startService({ textsFile })
+      const desktop = await Desktop.start(url, usual, { headers: { 'user-agent': windows } })
+      const { page, trail } = await browser.open({ viewport: phoneSize, locale: 'ar-EG' })
+      await page.goto(desktop.order.claimUrl)
+      await page.getByRole('button', { name: 'راجع الطلب' }).click()
+      await page.getByRole('button', { name: 'موافقة' }).waitFor()
+      expect(await page.evaluate(() => [document.documentElement.lang, document.documentElement.dir])).toEqual([
+        'ar-EG',
+        'rtl',
+      ])
+      expect(await page.getByRole('heading').textContent()).toContain('\u2068localhost:')
+      // A text that the file lacks is there in English.
+      await page.getByText('Whoever sits at that computer').waitFor()
+      await screenshot(page, 'approve-arabic')
+      await page.setViewportSize({ width: 320, height: 640 })
+      await expectNoSidewaysScroll(page, 'Arabic')
+      expectNoFaults(trail)
+    })
+  })
+
+  describe('the operator’s brand:', () => {
+    const logo =
+      '<svg xmlns="http://www.w3.org/2000/svg" width="120" height="40"><rect width="120" height="40" rx="8" fill="#ffb300"/></svg>'
+
+    test('name, logo and colour; of the logo’s site nothing but the logo', async () => {
+      const { url } = await startService({
+        appName: 'Green Bakery',
+        accentColor: '#ffb300',
+        logoUrl: 'https://cdn.example/logo.svg',
+      })
+      const { page, trail } = await browser.open({ viewport: phoneSize })
+      await page.route('https://cdn.example/**', (route) => route.fulfill({ contentType: 'image/svg+xml', body: logo }))
+      const desktop = await Desktop.start(url)
+      await page.goto(desktop.order.claimUrl)
+      await page.locator('.logo').waitFor()
+      await page.getByRole('button', { name: 'Review the request' }).click()
+      await page.getByRole('button', { name: 'Approve' }).waitFor()
+      await screenshot(page, 'approve-brand')
+      const { color, background } = await page.getByRole('button', { name: 'Approve' }).evaluate((button) => {
+        const style = getComputedStyle(button)
+        return { color: style.color, background: style.backgroundColor }
+      })
+      expect(color).toBe('rgb(0, 0, 0)')
+      expect(background).toBe('rgb(255, 179, 0)')
+      expectNoFaults(trail)
+      expect(trail.requests.filter(({ referer }) => referer !== undefined)).toEqual([])
+      const loads = (address: string): Promise<boolean> =>
+        page.evaluate(async (src) => {
+          const image = new Image()
+          image.src = src
+          return await image.decode().then(
+            () => true,
+            () => false,
+          )
+        }, address)
+      expect(await loads('https://cdn.example/logo.svg')).toBe(true)
+      expect(await loads('https://cdn.example/other.svg')).toBe(false)
+    })
+
+    test('a logo that does not load leaves the page as it is', async () => {
+      const { url } = await startService({ logoUrl: '/no-such-logo.svg' })
+      const { page } = await browser.open({ viewport: phoneSize })
+      await page.goto((await Desktop.start(url)).order.claimUrl)
+      await page.waitForLoadState('networkidle')
+      expect(await page.locator('.mark').isVisible()).toBe(true)
+      expect(await page.locator('.logo').count()).toBe(0)
+    })
+  })
+
+  test('everything can be reached and seen with the keyboard alone', async () => {
+    const { page } = await reviewing({ confirmationCode: 'return' }, usual, { key: newComputerKey() })
+    const seen: string[] = []
+    for (let times = 0; times < 6; times++) {
+      await page.keyboard.press('Tab')
+      const { name, hidden } = await page.evaluate(() => {
+        const element = document.activeElement as HTMLElement
+        const { top, bottom, left } = element.getBoundingClientRect()
+        const there = document.elementFromPoint(left + 5, (top + bottom) / 2)
+        return { name: element.id || element.localName, hidden: there === null || !element.contains(there) }
+      })
+      expect(hidden, name).toBe(false)
+      seen.push(name)
+    }
+    expect(seen.slice(0, 5)).toEqual([
+      'remember-input',
+      'summary',
+      'hand-over-button',
+      'decline-button',
+      'approve-button',
+    ])
+  })
+})

@@ -1,0 +1,52 @@
+import type { Page } from 'playwright-core'
+import { describe, expect, test } from 'vitest'
+import { startService } from '../support/service.ts'
+import { expectHeading, expectSignedIn, openForPhone, phoneCard, reviewOnPhone, showCode } from './flows.ts'
+import { hasChromium, useBrowser } from './support.ts'
+
+const phoneSize = { width: 390, height: 664 }
+
+/** The digits that the phone shows for the computer. */
+async function codeOnPhone(phone: Page): Promise<string> {
+  await phone.getByRole('heading', { name: /^Type this code at / }).waitFor()
+  return (await phone.locator('#return-code .spoken').textContent())!.replaceAll(' ', '')
+}
+
+describe.skipIf(!hasChromium)('with return codes, a person with both pages in front of them', () => {
+  const browser = useBrowser()
+
+  test('types the code once, is signed in without one the next time, and can end that session from the phone', async () => {
+    const { url } = await startService({ confirmationCode: 'return' })
+    const { page: desktop } = await browser.open({ viewport: { width: 1280, height: 900 } })
+    const { page: phone } = await browser.open({ viewport: phoneSize })
+
+    await reviewOnPhone(phone, await openForPhone(desktop, url))
+    await phone.getByRole('checkbox', { name: 'Remember this computer' }).check()
+    await phone.getByRole('button', { name: 'Approve' }).click()
+    await phoneCard(desktop)
+      .getByLabel('Code on your phone')
+      .fill(await codeOnPhone(phone))
+    await expectSignedIn(desktop)
+    await expectHeading(phone, 'Your computer is signed in')
+    await desktop.getByRole('button', { name: 'Sign out' }).click()
+
+    await reviewOnPhone(phone, await showCode(desktop))
+    await phone.getByRole('button', { name: 'Approve' }).click()
+    await expectSignedIn(desktop)
+    await expectHeading(phone, 'Your computer is signed in')
+
+    await phone.getByRole('button', { name: 'This wasn’t me: end that session' }).click()
+    await expectHeading(phone, 'That session is ended')
+    expect(await desktop.evaluate(async () => (await fetch('/api/auth/session')).status)).toBe(401)
+    await desktop.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+    await desktop.getByText('You are signed out: this session was ended on the phone').waitFor()
+
+    // The phone has also made the service forget the computer.
+    await reviewOnPhone(phone, await showCode(desktop))
+    await phone.getByRole('button', { name: 'Approve' }).click()
+    await phoneCard(desktop)
+      .getByLabel('Code on your phone')
+      .fill(await codeOnPhone(phone))
+    await expectSignedIn(desktop)
+  })
+})

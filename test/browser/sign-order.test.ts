@@ -1,0 +1,46 @@
+import { describe, expect, test } from 'vitest'
+import { startService } from '../support/service.ts'
+import { qrCode, reviewOnPhone, signCard } from './flows.ts'
+import { expectNoFaults, hasChromium, useBrowser } from './support.ts'
+
+describe.skipIf(!hasChromium)('the demo has a content signed', () => {
+  const browser = useBrowser()
+
+  test('the proof has its canonical form, and the page checks its hash', async () => {
+    const { url } = await startService()
+    const { page, trail } = await browser.open()
+    const phone = await browser.open()
+    await page.goto(url)
+    const card = signCard(page)
+    await card.getByLabel('Content, as JSON').fill('{ "to": "Green Bakery",  "amount": 250.0 }')
+    await card.getByRole('button', { name: 'Ask the phone' }).click()
+    await qrCode(card).waitFor()
+    await reviewOnPhone(phone.page, qrCode(card))
+    await phone.page.getByRole('button', { name: 'Approve' }).click()
+    await card.getByText('the signature is valid').waitFor()
+    expect(await card.getByText('{"amount":250,"to":"Green Bakery"}').isVisible()).toBe(true)
+    expectNoFaults(trail, phone.trail)
+  })
+
+  test('says what is wrong with a content that cannot be signed, and asks no phone', async () => {
+    const { url } = await startService()
+    const { page } = await browser.open()
+    await page.goto(url)
+    const card = signCard(page)
+    const problem = card.locator('#payload-error')
+    await card.getByLabel('Content, as JSON').fill('{"amount": 250')
+    await card.getByRole('button', { name: 'Ask the phone' }).click()
+    await problem.filter({ hasText: 'This is not JSON.' }).waitFor()
+    expect(await qrCode(card).count()).toBe(0)
+
+    await card.getByLabel('Content, as JSON').fill('{"amount": 250, "amount": 25}')
+    await card.getByRole('button', { name: 'Ask the phone' }).click()
+    await problem.filter({ hasText: 'payload' }).waitFor()
+    expect(await qrCode(card).count()).toBe(0)
+
+    await card.getByLabel('Content, as JSON').fill('{"amount": 250}')
+    await card.getByRole('button', { name: 'Ask the phone' }).click()
+    await qrCode(card).waitFor()
+    expect(await problem.textContent()).toBe('')
+  })
+})

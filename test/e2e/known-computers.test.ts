@@ -1,0 +1,398 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { toJson } from '@bufbuild/protobuf'
+import { ConnectError, createClient } from '@connectrpc/connect'
+import { createConnectTransport } from '@connectrpc/connect-web'
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { IntrospectSessionResponseSchema, SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
+import { ErrorInfoSchema } from '../../gen/server/google/rpc/error_details_pb.ts'
+import type { CountersignOptions } from '../../src/index.ts'
+import { openOnOurClock } from '../order/support.ts'
+import { makeComputer, type TestComputer } from '../support/computer.ts'
+import { type RestAnswer, rest } from '../support/rest.ts'
+import { startService } from '../support/service.ts'
+import { redisUrl } from '../support/stores.ts'
+import { makeWallet, type TestWallet } from '../support/wallet.ts'
+
+const app = { origin: 'https://app.example' }
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+const days = 24 * 60 * 60_000
+
+/** Where two instances meet. */
+interface Place {
+  readonly name: string
+  /** The address of a store. */
+  open(): Promise<string>
+}
+
+const places: Place[] = [
+  {
+    name: 'SQLite',
+    async open() {
+      const folder = await mkdtemp(join(tmpdir(), 'countersign-computers-'))
+      onTestFinished(() => rm(folder, { recursive: true, force: true }))
+      return `sqlite:${join(folder, 'computers.db')}`
+    },
+  },
+  ...(redisUrl === undefined ? [] : [{ name: 'Redis', open: redisUrl }]),
+]
+
+/** Starts an instance, and resolves with its address. */
+async function startOn(storeUrl: string, options: CountersignOptions = {}): Promise<string> {
+  const store = await openOnOurClock(storeUrl)
+  onTestFinished(() => store.close())
+  const { url } = await startService({
+    store,
+    secret: 'a secret for tests and for nothing else',
+    trustedOrigins: [app.origin],
+    confirmationCode: 'return',
+    ...options,
+  })
+  return url
+}
+
+/** An order that its user approved. */
+interface Approved {
+  readonly orderId: string
+  readonly desktopToken: string
+  readonly challengeToken: string
+  /** Of the challenge. */
+  readonly canRememberComputer: boolean
+  /** Absent if the order needs none. */
+  readonly returnCode?: string
+}
+
+interface ApproveOptions {
+  readonly kind?: 'login' | 'sign'
+  readonly computerKey?: string | undefined
+  readonly rememberComputer?: boolean
+}
+
+/** Starts an order on one instance and approves it on another. */
+async function approve(
+  [here, there]: readonly [string, string],
+  wallet: TestWallet,
+  { kind = 'login', computerKey, rememberComputer }: ApproveOptions,
+): Promise<Approved> {
+  const started = okay(await rest(here, '/cross-device/start', { kind, computerKey }, app))
+  const { orderId, claimToken, desktopToken } = started
+  const { challengeToken } = okay(await rest(there, '/cross-device/claim', { orderId, claimToken }, app))
+  const path = `/cross-device/challenge?orderId=${orderId}`
+  const challenge = okay(await rest(there, path, undefined, { ...app, ...bearer(challengeToken) }))
+  const proof = { publicKeyHex: wallet.publicKeyHex, signatureHex: wallet.sign(challenge.message) }
+  const approval = { orderId, challengeToken, proof, rememberComputer }
+  const { returnCode } = okay(await rest(there, '/cross-device/approve', approval, app))
+  const { canRememberComputer } = challenge
+  return { orderId, desktopToken, challengeToken, canRememberComputer, returnCode }
+}
+
+/** Finalizes an order, with the code that its user types and the computer's proof. */
+async function finalize(
+  url: string,
+  { orderId, desktopToken, returnCode }: Pick<Approved, 'orderId' | 'desktopToken' | 'returnCode'>,
+  computer?: TestComputer,
+): Promise<RestAnswer> {
+  const computerProof = await computer?.prove({ orderId, desktopToken })
+  return await rest(url, '/cross-device/finalize', { orderId, desktopToken, returnCode, computerProof }, app)
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look at fields that they name.
+function okay({ status, json }: RestAnswer): any {
+  expect(status, JSON.stringify(json)).toBe(200)
+  return json
+}
+
+/** Signs in with a return code that makes the computer known. Resolves with the session's token. */
+async function signInRemembered(
+  urls: readonly [string, string],
+  wallet: TestWallet,
+  computer: TestComputer,
+  agent = 'Browser/1.0',
+): Promise<{ token: string; session: { id: string } }> {
+  const order = await approve(urls, wallet, { computerKey: computer.key, rememberComputer: true })
+  expect(order.returnCode).toMatch(/^\d{6}$/)
+  const { orderId, desktopToken, returnCode } = order
+  const computerProof = await computer.prove(order)
+  const input = { orderId, desktopToken, returnCode, computerProof }
+  return okay(await rest(urls[0], '/cross-device/finalize', input, { ...app, 'user-agent': agent }))
+}
+
+/** Whether an order from the computer needs a return code. What it needs, or nothing, finalizes it. */
+async function needsCode(
+  urls: readonly [string, string],
+  wallet: TestWallet,
+  computer: TestComputer,
+  kind: 'login' | 'sign' = 'login',
+): Promise<boolean> {
+  const order = await approve(urls, wallet, { kind, computerKey: computer.key })
+  const { orderId, desktopToken } = order
+  const without = await finalize(urls[1], { orderId, desktopToken }, computer)
+  if (order.returnCode === undefined) {
+    okay(without)
+    return false
+  }
+  expect([without.status, without.json.code]).toEqual([400, 'RETURN_CODE_REQUIRED'])
+  okay(await finalize(urls[1], order, computer))
+  return true
+}
+
+/** The known computers that a session is shown. */
+async function listOf(url: string, token: string): Promise<{ id: string; current: boolean; userAgent: string }[]> {
+  return okay(await rest(url, '/computers', undefined, bearer(token))).computers
+}
+
+async function reasonOf(call: Promise<unknown>): Promise<string | undefined> {
+  return await call.then(
+    () => undefined,
+    (error) => ConnectError.from(error).findDetails(ErrorInfoSchema)[0]?.reason,
+  )
+}
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+describe.each(places)('on $name, over two instances', ({ open }) => {
+  const startTwo = async (options?: CountersignOptions): Promise<readonly [string, string]> => {
+    const address = await open()
+    return [await startOn(address, options), await startOn(address, options)]
+  }
+  const sessionsAt = (url: string) => createClient(SessionService, createConnectTransport({ baseUrl: url }))
+
+  test('a computer that its user let be remembered needs no further code, for this wallet and both kinds', async () => {
+    const urls = await startTwo()
+    const [wallet, computer] = [makeWallet(), await makeComputer()]
+    await signInRemembered(urls, wallet, computer)
+    expect(await needsCode(urls, wallet, computer)).toBe(false)
+    expect(await needsCode(urls, wallet, computer, 'sign')).toBe(false)
+    expect(await needsCode(urls, wallet, await makeComputer())).toBe(true)
+    expect(await needsCode(urls, makeWallet(), computer)).toBe(true)
+  })
+
+  test('a computer becomes known by nothing else', async () => {
+    const urls = await startTwo()
+    const [wallet, computer] = [makeWallet(), await makeComputer()]
+    const known = async (): Promise<boolean> => !(await needsCode(urls, wallet, computer))
+    // needsCode itself finalizes with a code, but nobody asked to be remembered.
+    expect(await known()).toBe(false)
+    const sign = await approve(urls, wallet, { kind: 'sign', computerKey: computer.key, rememberComputer: true })
+    expect(sign.canRememberComputer).toBe(false)
+    okay(await finalize(urls[0], sign, computer))
+    expect(await known()).toBe(false)
+    const unfinished = await approve(urls, wallet, { computerKey: computer.key, rememberComputer: true })
+    expect(unfinished.canRememberComputer).toBe(true)
+    const wrong = unfinished.returnCode === '000000' ? '000001' : '000000'
+    expect((await finalize(urls[0], { ...unfinished, returnCode: wrong }, computer)).json.code).toBe(
+      'RETURN_CODE_WRONG',
+    )
+    expect(await known()).toBe(false)
+    const keyless = await approve(urls, wallet, { rememberComputer: true })
+    expect(keyless.canRememberComputer).toBe(false)
+    okay(await finalize(urls[0], keyless))
+    expect(await known()).toBe(false)
+  })
+
+  test('a key that was planted while codes were compared is not known', async () => {
+    const address = await open()
+    const compare = await startOn(address, { confirmationCode: 'compare' })
+    const [wallet, computer] = [makeWallet(), await makeComputer()]
+    const planted = await approve([compare, compare], wallet, { computerKey: computer.key, rememberComputer: true })
+    expect(planted.canRememberComputer).toBe(false)
+    const { token } = okay(await finalize(compare, planted, computer))
+    expect(await listOf(compare, token)).toEqual([])
+    const url = await startOn(address)
+    expect(await needsCode([url, url], wallet, computer)).toBe(true)
+  })
+
+  test('the public key without the private one finalizes nothing, and learns nothing', async () => {
+    const urls = await startTwo()
+    const [wallet, computer, thief] = [makeWallet(), await makeComputer(), await makeComputer()]
+    await signInRemembered(urls, wallet, computer)
+    const stolen = { ...thief, key: computer.key }
+    const started = okay(await rest(urls[0], '/cross-device/start', { kind: 'login', computerKey: stolen.key }, app))
+    const order = await approve(urls, wallet, { computerKey: stolen.key })
+    expect(order.returnCode).toBeUndefined()
+    for (const held of [started, order]) {
+      for (const proving of [stolen, undefined]) {
+        const { status, json } = await finalize(urls[1], held, proving)
+        expect([status, json.code]).toEqual([401, 'COMPUTER_PROOF_INVALID'])
+      }
+    }
+    // A proof for another order is none for this one.
+    const { orderId, desktopToken } = order
+    const computerProof = await computer.prove(started)
+    const replayed = await rest(urls[1], '/cross-device/finalize', { orderId, desktopToken, computerProof }, app)
+    expect(replayed.json.code).toBe('COMPUTER_PROOF_INVALID')
+    okay(await finalize(urls[1], order, computer))
+    // Its retry too, although the result is made.
+    expect((await finalize(urls[0], order, stolen)).json.code).toBe('COMPUTER_PROOF_INVALID')
+    okay(await finalize(urls[0], order, computer))
+  })
+
+  test('a user sees the computers of the wallet and forgets one', async () => {
+    const urls = await startTwo()
+    const wallet = makeWallet()
+    const [desktop, laptop] = [await makeComputer(), await makeComputer()]
+    const first = await signInRemembered(urls, wallet, desktop, 'Desktop/1.0')
+    const second = await signInRemembered(urls, wallet, laptop, 'Laptop/1.0')
+    const computers = await listOf(urls[1], first.token)
+    expect(computers.map(({ userAgent, current }) => [userAgent, current])).toEqual([
+      ['Laptop/1.0', false],
+      ['Desktop/1.0', true],
+    ])
+    expect(computers[0]).toEqual({
+      id: expect.stringMatching(/^[A-Za-z0-9_-]{22}$/),
+      createdAt: expect.any(Number),
+      lastUsedAt: expect.any(Number),
+      ip: '127.0.0.1',
+      userAgent: 'Laptop/1.0',
+      current: false,
+    })
+    const client = sessionsAt(urls[0])
+    const overRpc = await client.listKnownComputers({}, { headers: bearer(second.token) })
+    expect(overRpc.computers.map(({ id, current }) => [id, current])).toEqual(
+      computers.map(({ id, current }) => [id, !current]),
+    )
+    const [laptopId] = computers.map(({ id }) => id) as [string]
+
+    // Another user's wallet neither sees nor forgets it.
+    const stranger = await signInRemembered(urls, makeWallet(), desktop)
+    expect(await listOf(urls[0], stranger.token)).toHaveLength(1)
+    const foreign = await rest(urls[0], '/computers/forget', { id: laptopId }, bearer(stranger.token))
+    expect([foreign.status, foreign.json.code]).toEqual([404, 'COMPUTER_NOT_FOUND'])
+    expect(await needsCode(urls, wallet, laptop)).toBe(false)
+
+    expect(okay(await rest(urls[0], '/computers/forget', { id: laptopId }, bearer(first.token)))).toEqual({ ok: true })
+    const again = client.forgetKnownComputer({ id: laptopId }, { headers: bearer(first.token) })
+    expect(await reasonOf(again)).toBe('COMPUTER_NOT_FOUND')
+    expect(await needsCode(urls, wallet, laptop)).toBe(true)
+    expect(await needsCode(urls, wallet, desktop)).toBe(false)
+    // The sessions go on.
+    okay(await rest(urls[1], '/session', undefined, bearer(second.token)))
+  })
+
+  test('a session that is revoked takes its computer with it, and no other', async () => {
+    const urls = await startTwo()
+    const wallet = makeWallet()
+    const [desktop, laptop] = [await makeComputer(), await makeComputer()]
+    const first = await signInRemembered(urls, wallet, desktop)
+    await signInRemembered(urls, wallet, laptop)
+    // A later session from the laptop, made without a code, stands for it as well.
+    const order = await approve(urls, wallet, { computerKey: laptop.key })
+    const later = okay(await finalize(urls[0], order, laptop))
+    const client = sessionsAt(urls[1])
+    await client.revokeSession({ sessionId: later.session.id }, { headers: bearer(first.token) })
+    const retry = client.revokeSession({ sessionId: later.session.id }, { headers: bearer(first.token) })
+    expect(await reasonOf(retry)).toBe('SESSION_NOT_FOUND')
+    expect(await needsCode(urls, wallet, laptop)).toBe(true)
+    expect(await needsCode(urls, wallet, desktop)).toBe(false)
+  })
+
+  test('ending all other sessions forgets all computers but the one at hand', async () => {
+    const urls = await startTwo()
+    const wallet = makeWallet()
+    const [desktop, laptop, gone] = [await makeComputer(), await makeComputer(), await makeComputer()]
+    const first = await signInRemembered(urls, wallet, desktop)
+    await signInRemembered(urls, wallet, laptop)
+    const { token } = await signInRemembered(urls, wallet, gone)
+    okay(await rest(urls[0], '/sign-out', {}, bearer(token)))
+    const stranger = { wallet: makeWallet(), computer: await makeComputer() }
+    await signInRemembered(urls, stranger.wallet, stranger.computer)
+
+    const revoked = await sessionsAt(urls[1]).revokeOtherSessions({}, { headers: bearer(first.token) })
+    expect(revoked.revokedCount).toBe(1)
+    expect((await listOf(urls[0], first.token)).map(({ current }) => current)).toEqual([true])
+    expect(await needsCode(urls, wallet, desktop)).toBe(false)
+    expect(await needsCode(urls, wallet, laptop)).toBe(true)
+    expect(await needsCode(urls, wallet, gone)).toBe(true)
+    expect(await needsCode(urls, stranger.wallet, stranger.computer)).toBe(false)
+  })
+
+  test('a sign-in that is taken back takes its computer with it, and a retry does not bring it back', async () => {
+    const urls = await startTwo()
+    const [wallet, computer] = [makeWallet(), await makeComputer()]
+    const order = await approve(urls, wallet, { computerKey: computer.key, rememberComputer: true })
+    okay(await finalize(urls[0], order, computer))
+    const { orderId, challengeToken } = order
+    expect(okay(await rest(urls[1], '/cross-device/reject', { orderId, challengeToken }, app))).toMatchObject({
+      sessionEnded: true,
+    })
+    expect((await finalize(urls[0], order, computer)).json.code).toBe('ORDER_REJECTED')
+    expect(await needsCode(urls, wallet, computer)).toBe(true)
+  })
+
+  test('a computer is known for 90 days, however often it is used', async () => {
+    const urls = await startTwo()
+    const [wallet, computer] = [makeWallet(), await makeComputer()]
+    vi.useFakeTimers({ toFake: ['Date'] })
+    const from = Date.now()
+    await signInRemembered(urls, wallet, computer)
+    vi.setSystemTime(from + 60 * days)
+    expect(await needsCode(urls, wallet, computer)).toBe(false)
+    vi.setSystemTime(from + 90 * days - 60_000)
+    expect(await needsCode(urls, wallet, computer)).toBe(false)
+    vi.setSystemTime(from + 90 * days + 60_000)
+    expect(await needsCode(urls, wallet, computer)).toBe(true)
+  })
+})
+
+test('with knownComputers off, no computer is remembered, and none that was is known', async () => {
+  const address = await places[0]!.open()
+  const on = await startOn(address)
+  const [wallet, remembered, offered] = [makeWallet(), await makeComputer(), await makeComputer()]
+  await signInRemembered([on, on], wallet, remembered)
+  const off = await startOn(address, { knownComputers: false })
+  expect(await needsCode([off, off], wallet, remembered)).toBe(true)
+  const order = await approve([off, off], wallet, { computerKey: offered.key, rememberComputer: true })
+  expect(order.canRememberComputer).toBe(false)
+  const { token } = okay(await finalize(off, order, offered))
+  expect(await needsCode([on, on], wallet, offered)).toBe(true)
+  expect(await needsCode([on, on], wallet, remembered)).toBe(false)
+  // What was remembered before can still be seen and forgotten.
+  const [known] = await listOf(off, token)
+  okay(await rest(off, '/computers/forget', { id: known!.id }, bearer(token)))
+  expect(await needsCode([on, on], wallet, remembered)).toBe(true)
+})
+
+test('known computers are told and forgotten by the session’s own token or cookie only, the cookie from a trusted origin', async () => {
+  const url = await startOn(await places[0]!.open())
+  const [wallet, computer] = [makeWallet(), await makeComputer()]
+  const order = await approve([url, url], wallet, { computerKey: computer.key, rememberComputer: true })
+  const finalized = await finalize(url, order, computer)
+  const [cookie] = finalized.headers.getSetCookie()[0]!.split(';') as [string]
+  const calls: [string, (headers: Record<string, string>) => Promise<RestAnswer>][] = [
+    ['/computers', (headers) => rest(url, '/computers', undefined, headers)],
+    ['/computers/forget', (headers) => rest(url, '/computers/forget', { id: 'none' }, headers)],
+  ]
+  for (const [path, call] of calls) {
+    const refusals: [Record<string, string>, number, string][] = [
+      [{}, 401, 'SESSION_REQUIRED'],
+      [bearer('nonsense'), 401, 'SESSION_INVALID'],
+      [bearer(order.desktopToken), 401, 'SESSION_INVALID'],
+      [{ cookie, origin: 'https://evil.example' }, 403, 'ORIGIN_NOT_TRUSTED'],
+    ]
+    for (const [headers, status, code] of refusals) {
+      const answer = await call(headers)
+      expect([answer.status, answer.json.code], `${path} ${code}`).toEqual([status, code])
+    }
+  }
+  const own = { cookie, ...app }
+  const [{ id }] = okay(await rest(url, '/computers', undefined, own)).computers
+  okay(await rest(url, '/computers/forget', { id }, own))
+})
+
+test('no answer about a session names the computer that it came from', async () => {
+  const url = await startOn(await places[0]!.open())
+  const { token, session } = await signInRemembered([url, url], makeWallet(), await makeComputer())
+  const [computer] = await listOf(url, token)
+  expect(computer?.current).toBe(true)
+  const client = createClient(SessionService, createConnectTransport({ baseUrl: url }))
+  const told = [
+    session,
+    okay(await rest(url, '/session', undefined, bearer(token))),
+    okay(await rest(url, '/sessions', undefined, bearer(token))),
+    toJson(IntrospectSessionResponseSchema, await client.introspectSession({ token })),
+  ]
+  expect(JSON.stringify(told)).not.toContain(computer!.id)
+})

@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest'
+import { reasons } from '../../src/errors.ts'
+import { endingOf, endings } from '../../src/pages/endings.ts'
+import { englishWords } from '../../src/pages/texts/words.ts'
+
+/** What the approval page's own calls cannot be refused for, and what it handles by other means than an ending. */
+const notEndings = ['ORDER_NOT_APPROVED', 'ORDER_CHALLENGE_NOT_READ']
+
+test('every way in which a request can be over has words of its own', () => {
+  const over = Object.keys(reasons).filter(
+    (reason) => /^(ORDER|HANDOVER)_/.test(reason) && !notEndings.includes(reason),
+  )
+  const found = [...over.map((reason) => endingOf(reason)), ...Object.values(endings)]
+  expect(found).not.toContain(undefined)
+  const titles = found.map((ending) => englishWords.say(`ending.${ending!.name}.title`))
+  expect(new Set(titles).size).toBe(found.length)
+})
+
+test('what passes is no ending', () => {
+  for (const code of [
+    'NETWORK',
+    'STORE_UNAVAILABLE',
+    'SERVER_BUSY',
+    'HOST_UNAVAILABLE',
+    'RATE_LIMITED',
+    'INTERNAL',
+    'WALLET_DECLINED',
+    'WALLET_CLOSED',
+    'WRONG_WALLET',
+    'NETWORK_MISMATCH',
+  ]) {
+    expect(endingOf(code)).toBe(undefined)
+    expect(englishWords.notice(code, 'message')).not.toContain(code)
+  }
+})
+
+test('what nobody foresaw keeps its message and its code', () => {
+  const notice = englishWords.notice('ORIGIN_MISMATCH', 'The origin is wrong')
+  expect(notice).toContain('The origin is wrong (ORIGIN_MISMATCH)')
+})

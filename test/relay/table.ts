@@ -1,0 +1,155 @@
+import type { ErrorReason } from '../../src/errors.ts'
+
+/** What became of an attack. docs/cross-device-security.md says what each word promises. */
+export type Verdict = 'stopped' | 'hindered' | 'not stopped'
+
+/** One attacker against one setting. */
+export interface Cell {
+  readonly verdict: Verdict
+  /** Why, as part of a sentence. */
+  readonly because: string
+  /** The refusal that ends the attack; if it is hindered, while the victim does no more than usual. */
+  readonly by?: ErrorReason
+}
+
+/** Columns of the table, with their titles in Markdown. */
+export const columns = {
+  compare: '`compare`',
+  required: '`required`',
+  return: '`return`',
+  known: '`return`, known computers',
+  proximity: 'proximity enforced',
+  startKeys: 'start keys',
+} as const
+
+export type ColumnId = keyof typeof columns
+
+/** A row of the table. */
+export interface Attacker {
+  readonly name: string
+  /** What they do, in a sentence. */
+  readonly does: string
+  readonly cells: Readonly<Record<ColumnId, Cell>>
+}
+
+const notStopped = (because: string): Cell => ({ verdict: 'not stopped', because })
+const stopped = (by: ErrorReason, because: string): Cell => ({ verdict: 'stopped', because, by })
+const hindered = (by: ErrorReason, because: string): Cell => ({ verdict: 'hindered', because, by })
+
+const otherNetwork = stopped('NETWORK_MISMATCH', 'the victim’s phone is not on the attacker’s network')
+const noCode = stopped('RETURN_CODE_REQUIRED', 'the code is on the victim’s phone, and nothing asks the victim for it')
+const toldCode = hindered(
+  'RETURN_CODE_REQUIRED',
+  'the victim has to give the code to the attacker, although the phone names the site to type it at',
+)
+const startedBySite = 'the attacker opens the site like anybody else, and its backend starts the order'
+const shortLife = hindered(
+  'ORDER_EXPIRED',
+  'somebody has to scan the picture within two minutes of the order’s start; only the first one is caught',
+)
+const alone =
+  'the attacker has both sides of the order, its codes included, and needs only the signature, which the wallet gives any page that asks'
+const rightDigits = 'the attacker shows the order’s own digits'
+const finalizesFirst = 'the token is all that finalizing takes, if the order has no computer key'
+
+/** Every attacker against every setting. */
+export const attackers = {
+  staticQr: {
+    name: 'Static QR code',
+    does: 'Starts an order and mails a picture of the screen, with the QR code and the digits, to many people.',
+    cells: {
+      compare: shortLife,
+      required: shortLife,
+      return: noCode,
+      known: noCode,
+      proximity: otherNetwork,
+      startKeys: shortLife,
+    },
+  },
+  liveQr: {
+    name: 'Live QR code',
+    does: 'Runs a page that starts an order when the victim opens it, and shows its QR code.',
+    cells: {
+      compare: notStopped('with no digits on the page there is nothing to compare, and approving goes on'),
+      required: stopped('CONFIRMATION_CODE_REQUIRED', 'the page shows no digits for the victim to enter'),
+      return: noCode,
+      known: noCode,
+      proximity: otherNetwork,
+      startKeys: notStopped(startedBySite),
+    },
+  },
+  liveQrWithCode: {
+    name: 'Live QR code with the code shown',
+    does: 'Does the same, and shows the digits of the order too.',
+    cells: {
+      compare: notStopped(rightDigits),
+      required: notStopped(rightDigits),
+      return: noCode,
+      known: noCode,
+      proximity: otherNetwork,
+      startKeys: notStopped(startedBySite),
+    },
+  },
+  asksForCode: {
+    name: 'Asks for the code',
+    does: 'Does the same, and asks the victim for whatever code the phone shows after the approval.',
+    cells: {
+      compare: notStopped(rightDigits),
+      required: notStopped(rightDigits),
+      return: toldCode,
+      known: toldCode,
+      proximity: otherNetwork,
+      startKeys: notStopped(startedBySite),
+    },
+  },
+  foreignPage: {
+    name: 'Text signed on a foreign page',
+    does: 'Starts and claims an order alone, and has the victim’s wallet sign its text on a page of their own.',
+    cells: {
+      compare: notStopped(alone),
+      required: notStopped(alone),
+      return: notStopped(alone),
+      known: notStopped(alone),
+      proximity: notStopped('the victim’s phone never calls the service; computer and phone are both the attacker’s'),
+      startKeys: notStopped(startedBySite),
+    },
+  },
+  handOver: {
+    name: 'Hands a claimed order over',
+    does: 'Starts and claims an order, sends the victim the link that continues it, tells the digits and asks for the code.',
+    cells: {
+      compare: notStopped('the attacker tells the order’s own digits'),
+      required: notStopped('the attacker tells the order’s own digits'),
+      return: toldCode,
+      known: toldCode,
+      proximity: stopped('NETWORK_MISMATCH', 'the victim’s browser cannot continue the order from another network'),
+      startKeys: notStopped(startedBySite),
+    },
+  },
+  sameNetwork: {
+    name: 'Same network',
+    does: 'Shows the QR code and the digits and asks for the code, from the victim’s own network (a café, an office, a VPN exit).',
+    cells: {
+      compare: notStopped(rightDigits),
+      required: notStopped(rightDigits),
+      return: toldCode,
+      known: toldCode,
+      proximity: notStopped('computer and phone are on the same network'),
+      startKeys: notStopped(startedBySite),
+    },
+  },
+  stolenToken: {
+    name: 'Stolen desktop token',
+    does: 'Reads the desktop token of an order that the victim started, in a log for instance, and finalizes it first.',
+    cells: {
+      compare: notStopped(finalizesFirst),
+      required: notStopped(finalizesFirst),
+      return: stopped('RETURN_CODE_REQUIRED', 'the victim types the code into their own computer'),
+      known: stopped('COMPUTER_PROOF_INVALID', 'the victim’s computer needs no code, but has to prove its key'),
+      proximity: notStopped('networks are compared when the phone calls, not when the order is finalized'),
+      startKeys: notStopped(finalizesFirst),
+    },
+  },
+} as const satisfies Readonly<Record<string, Attacker>>
+
+export type AttackerId = keyof typeof attackers
