@@ -81,3 +81,10 @@ export async function addressOf(page: Page): Promise<string> {
   const text = (await page.locator('main').textContent()) ?? ''
   return /NQ\d\d( [0-9A-Z]{4}){8}/.exec(text)![0]
 }
+
+/** The link that continues the order in another browser, once the phone's page shows it. */
+export async function handOverLink(page: Page): Promise<string> {
+  const link = page.getByLabel('Open this link in the other browser')
+  await link.waitFor()
+  return await link.inputValue()
+}

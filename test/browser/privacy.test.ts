@@ -6,6 +6,7 @@ import {
   approvedHeading,
   expectHeading,
   expectSignedIn,
+  handOverLink,
   openForPhone,
   qrCode,
   reviewOnPhone,
@@ -103,7 +104,7 @@ describe.skipIf(!hasChromium)('what leaves a page and what comes in', () => {
     await page.goto(claimUrl!)
     await page.getByRole('button', { name: 'Review the request' }).click()
     await page.getByRole('button', { name: 'Open in another browser' }).click()
-    const link = await page.getByLabel('Open this link').inputValue()
+    const link = await handOverLink(page)
     const answer = await fetch(link)
     expect([answer.status, answer.headers.get('cache-control')]).toEqual([200, 'no-store'])
     expect(answer.headers.get('referrer-policy')).toBe('no-referrer')
