@@ -3,6 +3,7 @@ import { blake2b } from '@noble/hashes/blake2.js'
 import nacl from 'tweetnacl'
 import { hexToBytes } from '../src/hex.ts'
 import { walletAdapters } from '../src/wallet/adapters.ts'
+import type { StoredChallenge } from '../src/wallet/form.ts'
 import { nativeVerifier } from '../src/wallet/native.ts'
 import { nimiq } from '../src/wallet/nimiq.ts'
 import { Prover } from '../src/wallet/prover.ts'
@@ -34,11 +35,19 @@ export async function benchVerify(): Promise<void> {
     key: { kty: 'OKP', crv: 'Ed25519', x: Buffer.from(publicKey).toString('base64url') },
     format: 'jwk',
   })
+  const challenge: StoredChallenge = {
+    action: 'order.approve',
+    nonce: '',
+    origin: 'https://app.example',
+    issuedAt: 0,
+    expiresAt: 0,
+    message,
+  }
   const adapters = walletAdapters(['nimiq', 'ed25519'])
   const { publicKeyHex, signatureHex, adapterId } = proof
   const prove = (verifier: SignatureVerifier, named?: string) => {
     const prover = new Prover(adapters, verifier)
-    return () => prover.prove(message, { publicKeyHex, signatureHex, adapterId: named })
+    return () => prover.prove(challenge, { publicKeyHex, signatureHex, adapterId: named }, undefined)
   }
   const subject = (name: string, operation: () => unknown, floor?: string): Subject => ({
     name,

@@ -10,13 +10,15 @@ const folder = new URL('../dist/client/', import.meta.url)
 export interface ClientBundle {
   readonly name: string
   readonly source: Pick<BuildOptions, 'entryPoints' | 'stdin'>
+  /** Most bytes that it may have gzipped. */
+  readonly maxGzip?: number
 }
 
 /** The entries of the client, by the names of their bundles. */
 export const clientEntries: readonly ClientBundle[] = [
   { name: 'countersign-client', source: { entryPoints: ['src/client/index.ts'] } },
   { name: 'countersign-direct', source: { entryPoints: ['src/client/direct.ts'] } },
-  { name: 'countersign-sign-in', source: { entryPoints: ['src/client/element/element.ts'] } },
+  { name: 'countersign-sign-in', source: { entryPoints: ['src/client/element/element.ts'] }, maxGzip: 15_000 },
 ]
 
 /** What any page pays that calls one generated service with Connect, to measure the client against. */
@@ -56,6 +58,12 @@ export function sizeOf(code: Uint8Array): { readonly raw: number; readonly gzip:
   return { raw: code.length, gzip: gzipSync(code, { level: 9 }).length }
 }
 
+/** Throws if a bundle is larger than it may be. */
+export function checkSize({ name, maxGzip = Number.POSITIVE_INFINITY }: ClientBundle, code: Uint8Array): void {
+  const { gzip } = sizeOf(code)
+  if (gzip > maxGzip) throw new Error(`${name} has ${gzip} bytes gzipped, more than ${maxGzip}`)
+}
+
 function text(contents: string): ClientBundle['source'] {
   return { stdin: { contents, resolveDir: root, loader: 'ts' } }
 }
@@ -66,8 +74,10 @@ async function main(): Promise<void> {
   const floor = sizeOf((await bundleClient(connectFloor.source)).code).gzip
   const kilobytes = (bytes: number): string => `${(bytes / 1000).toFixed(1).padStart(6)} KB`
   console.log(`${'minified'.padEnd(37)}raw       gzip   more than Connect`)
-  for (const { name, source } of [connectFloor, ...clientEntries]) {
-    const { code, metafile } = await bundleClient(source)
+  for (const bundle of [connectFloor, ...clientEntries]) {
+    const { name } = bundle
+    const { code, metafile } = await bundleClient(bundle.source)
+    checkSize(bundle, code)
     const { raw, gzip } = sizeOf(code)
     const withConnect = Object.keys(metafile.inputs).some((path) => path.includes('@connectrpc/connect-web'))
     const more = withConnect ? kilobytes(gzip - floor) : '(without)'

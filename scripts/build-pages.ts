@@ -2,6 +2,7 @@ import { glob, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/pro
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
+import type { OutputFile } from 'esbuild'
 import { english } from '../src/pages/texts/english.ts'
 
 /** The repository. */
@@ -11,6 +12,12 @@ const folder = new URL('../dist/pages/', import.meta.url)
 
 /** What browsers of the last few years run; the pages' CSS is prefixed for them. */
 const target = ['chrome111', 'firefox115', 'safari16.4']
+
+/**
+ * What the HTML names. Each is bundled by itself: if the pages shared a file, a phone would download for the approval page what
+ * only the demo uses.
+ */
+const entries = ['approve.ts', 'demo.ts', 'style.css', 'icon.svg']
 
 /** The files that are written last, so that their age is that of the whole. */
 const htmlFiles = ['approve.html', 'demo.html']
@@ -23,28 +30,13 @@ const inputs = ['src/**/*.*', 'gen/client/**/*.ts', 'scripts/build-pages.ts', 'p
  * HTML, and puts all of it into dist/pages, from where the server reads it at its start.
  */
 export async function buildPages(): Promise<void> {
-  // Not above: pages that are there can be kept without it, as after npm ci --omit=dev.
-  const { build } = await import('esbuild')
-  const entries = ['approve.ts', 'demo.ts', 'style.css', 'icon.svg']
-  const { metafile, outputFiles } = await build({
-    absWorkingDir: fileURLToPath(sources),
-    entryPoints: entries,
-    outdir: fileURLToPath(folder),
-    entryNames: '[name]-[hash]',
-    assetNames: '[name]-[hash]',
-    loader: { '.svg': 'copy' },
-    bundle: true,
-    minify: true,
-    format: 'esm',
-    platform: 'browser',
-    target,
-    metafile: true,
-    write: false,
-    logLevel: 'warning',
-  })
   const names = new Map<string, string>()
-  for (const [path, { entryPoint }] of Object.entries(metafile.outputs)) {
-    if (entryPoint !== undefined) names.set(entryPoint.replace(/\.ts$/, '.js'), basename(path))
+  const files: OutputFile[] = []
+  for (const entry of entries) {
+    const { metafile, outputFiles } = await bundle(entry)
+    files.push(...outputFiles)
+    const output = Object.entries(metafile.outputs).find(([, { entryPoint }]) => entryPoint === entry)
+    if (output !== undefined) names.set(entry.replace(/\.ts$/, '.js'), basename(output[0]))
   }
   await mkdir(folder, { recursive: true })
   const written = new Set<string>()
@@ -52,7 +44,7 @@ export async function buildPages(): Promise<void> {
     written.add(name)
     await writeFile(new URL(name, folder), content)
   }
-  for (const { path, contents } of outputFiles) {
+  for (const { path, contents } of files) {
     await write(basename(path), contents)
     await write(`${basename(path)}.gz`, gzipSync(contents))
   }
@@ -68,6 +60,31 @@ export async function buildPages(): Promise<void> {
   }
   // Last: a server that starts meanwhile finds every file that the pages name.
   for (const name of await readdir(folder)) if (!written.has(name)) await rm(new URL(name, folder))
+}
+
+/** Bundles one entry. */
+async function bundle(entry: string) {
+  // Not above: pages that are there can be kept without it, as after npm ci --omit=dev.
+  const { build } = await import('esbuild')
+  return await build({
+    absWorkingDir: fileURLToPath(sources),
+    entryPoints: [entry],
+    outdir: fileURLToPath(folder),
+    entryNames: '[name]-[hash]',
+    assetNames: '[name]-[hash]',
+    // What a page imports on demand is a file of its own, which the page names relative to itself.
+    chunkNames: '[name]-[hash]',
+    splitting: true,
+    loader: { '.svg': 'copy' },
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    platform: 'browser',
+    target,
+    metafile: true,
+    write: false,
+    logLevel: 'warning',
+  })
 }
 
 /**

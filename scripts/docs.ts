@@ -7,6 +7,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { OrderService } from '../gen/server/countersign/v1/order_service_pb.ts'
 import { SessionService } from '../gen/server/countersign/v1/session_service_pb.ts'
 import { SignInService } from '../gen/server/countersign/v1/sign_in_service_pb.ts'
+import { WalletService } from '../gen/server/countersign/v1/wallet_service_pb.ts'
 import { optionRows, type Row } from '../src/config/options.ts'
 import { resolveSettings } from '../src/config.ts'
 import { reasons } from '../src/errors.ts'
@@ -15,7 +16,7 @@ import { type Attacker, attackers, type ColumnId, columns } from '../test/relay/
 
 const readmeFile = new URL('../README.md', import.meta.url)
 const crossDeviceFile = new URL('../docs/cross-device-security.md', import.meta.url)
-const services = [SignInService, OrderService, SessionService]
+const services = [SignInService, WalletService, OrderService, SessionService]
 
 /** A REST endpoint and the RPC that it is another name of. */
 export interface NamedEndpoint {

@@ -7,6 +7,7 @@ import { races } from './mutations/races.ts'
 import { relay } from './mutations/relay.ts'
 import { secrets } from './mutations/secrets.ts'
 import { surroundings } from './mutations/surroundings.ts'
+import { wallets } from './mutations/wallets.ts'
 
 /** Every defence that SECURITY.md names. A new one is one more entry in its group, and its tests go into the table there. */
 export const mutations: readonly Mutation[] = [
@@ -18,4 +19,5 @@ export const mutations: readonly Mutation[] = [
   ...races,
   ...floods,
   ...surroundings,
+  ...wallets,
 ]

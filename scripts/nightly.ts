@@ -34,6 +34,12 @@ const steps: readonly Step[] = [
     environment: { EXPECTED_NODE_VERSION: '24.21.0' },
   },
   {
+    name: 'rehearsals and pictures',
+    command:
+      'vitest run test/browser/looks.test.ts test/browser/wallet-looks.test.ts test/store/redis/topologies.test.ts',
+    limitMinutes: 15,
+  },
+  {
     name: 'ten restarts behind nginx',
     command: 'vitest run test/e2e/behind-nginx.test.ts',
     limitMinutes: 5,
@@ -44,6 +50,12 @@ const steps: readonly Step[] = [
     command: 'vitest run test/e2e/chaos.test.ts',
     limitMinutes: 30,
     environment: { CHAOS: 'long' },
+  },
+  {
+    name: 'orders against their model, in its long form',
+    command: 'vitest run test/order/model.test.ts',
+    limitMinutes: 15,
+    environment: { ORDER_MODEL: 'long' },
   },
   { name: 'every defence has a test that notices its absence', command: 'node scripts/mutate.ts', limitMinutes: 60 },
   { name: 'bench runs to its end', command: 'node bench/main.ts', limitMinutes: 15 },

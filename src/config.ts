@@ -1,4 +1,5 @@
 import { type CountersignOptions, type Option, optionRows, type Row, type Settings } from './config/options.ts'
+import { isLoopbackHost } from './origin.ts'
 
 export type { CountersignOptions, Settings } from './config/options.ts'
 
@@ -11,7 +12,29 @@ export function resolveSettings(options: CountersignOptions = {}): Settings {
   const settings: Partial<Record<Option, unknown>> = {}
   for (const [option, row] of optionRows) settings[option] = resolve(option, row, options[option], settings)
   // Each value was returned by its own row's check.
-  return settings as Settings
+  return withoutContradiction(settings as Settings)
+}
+
+/** Refuses settings that fit each by itself, but not together. */
+function withoutContradiction(settings: Settings): Settings {
+  const { demoWallet, publicUrl } = settings
+  if (demoWallet && publicUrl?.startsWith('https:')) {
+    throw new TypeError(
+      `demoWallet (COUNTERSIGN_DEMO_WALLET) must be off if publicUrl is https, as ${publicUrl} is: people would sign in with keys that lie unprotected in their browsers`,
+    )
+  }
+  return settings
+}
+
+/** Whether the pages offer the demo wallet. If the option does not say, on http at a loopback address. */
+export function offersDemoWallet({ demoWallet, publicUrl }: Pick<Settings, 'demoWallet' | 'publicUrl'>): boolean {
+  return demoWallet ?? (publicUrl === undefined || isLoopbackHttp(publicUrl))
+}
+
+/** Whether an address is an http one that only the machine itself can reach. */
+export function isLoopbackHttp(address: string): boolean {
+  const url = URL.parse(address)
+  return url?.protocol === 'http:' && isLoopbackHost(url.hostname)
 }
 
 /** The value of one option; `resolved` holds those further up in the table. */

@@ -16,6 +16,7 @@ import { createLogger, type Logger } from './log.ts'
 import { KnownComputers } from './order/known-computers.ts'
 import { Orders } from './order/orders.ts'
 import { storedOrders } from './order/records.ts'
+import { isLoopbackHost } from './origin.ts'
 import { OriginPolicy, type OriginRules } from './origin-policy.ts'
 import { RateLimiter } from './rate-limit.ts'
 import { withAdmission } from './rpc/admission.ts'
@@ -27,14 +28,16 @@ import { Invoker } from './rpc/invoke.ts'
 import type { Method } from './rpc/methods.ts'
 import { Nonces, withKeysBeginning } from './sign-in/nonce.ts'
 import { SignIn } from './sign-in/sign-in.ts'
+import { UserWallets } from './sign-in/user-wallets.ts'
 import { keyBeginning, withKeyPrefix } from './store/key-prefix.ts'
 import { openStore } from './store/open.ts'
 import type { RedisTls } from './store/redis/tls.ts'
 import type { Store } from './store/store.ts'
 import { oneAtATime } from './timing/one-at-a-time.ts'
 import { Keyring } from './token.ts'
-import { walletAdapters } from './wallet/adapters.ts'
+import { checkAdapters, sharedKeysWarning, walletAdapters } from './wallet/adapters.ts'
 import { chooseVerifier } from './wallet/native.ts'
+import type { WalletIdentity } from './wallet/proof.ts'
 import { Prover } from './wallet/prover.ts'
 
 /** A running service, with or without a port of its own. */
@@ -77,9 +80,28 @@ export interface Countersign {
  * what to change if the store cannot be opened.
  */
 export async function createCountersign(options: CountersignOptions = {}): Promise<Countersign> {
+  return await create(options, undefined)
+}
+
+/**
+ * As {@link createCountersign}, for `--lan`: if publicUrl is not set, it is `http://{host}:` and the listening port; and the
+ * loopback names on that port are trusted beside it, whatever it is, unless trustedOrigins is set. `host` is one of this
+ * machine's as URLs spell it; `undefined` only if publicUrl is set.
+ */
+export async function createOnLan(options: CountersignOptions, host: string | undefined): Promise<Countersign> {
+  return await create(options, { host })
+}
+
+/** How the service is reached in the local network, with `--lan`. */
+interface Lan {
+  readonly host: string | undefined
+}
+
+async function create(options: CountersignOptions, lan: Lan | undefined): Promise<Countersign> {
   const settings = resolveSettings(options)
   const log = settings.logger ?? createLogger(process.stderr, 'warn')
-  const adapters = walletAdapters(settings.adapters)
+  const adapters = walletAdapters(settings.adapters, settings)
+  await checkAdapters(adapters, settings, (text, fields) => log.warn(text, fields))
   const verifier = chooseVerifier(settings.verifier)
   const given = settings.store
   const { keyPrefix } = settings
@@ -93,7 +115,9 @@ export async function createCountersign(options: CountersignOptions = {}): Promi
   try {
     const keyring = new Keyring(settings.secret ?? (await keptSecrets(store)))
     warnOfNonceStore(settings, store, log)
-    return new Service(settings, log, store, closeStore, keyring, adapters, verifier)
+    const warning = sharedKeysWarning(adapters.map(({ id }) => id))
+    if (warning !== undefined) log.warn(warning)
+    return new Service(settings, lan, log, store, closeStore, keyring, adapters, verifier)
   } catch (error) {
     await closeStore()
     throw error
@@ -112,6 +136,7 @@ class Service implements Countersign {
   readonly handler: RequestHandler
   readonly routes: (router: ConnectRouter) => void
   readonly #settings: Settings
+  readonly #lan: Lan | undefined
   readonly #log: Logger
   readonly #closeStore: () => Promise<void>
   readonly #host: Host
@@ -126,6 +151,7 @@ class Service implements Countersign {
 
   constructor(
     settings: Settings,
+    lan: Lan | undefined,
     log: Logger,
     store: Store,
     closeStore: () => Promise<void>,
@@ -134,6 +160,7 @@ class Service implements Countersign {
     verifier: Verifier,
   ) {
     this.#settings = settings
+    this.#lan = lan
     this.#log = log
     this.#closeStore = closeStore
     this.#port = settings.port
@@ -150,7 +177,9 @@ class Service implements Countersign {
       keyring,
     )
     const secureCookie = (): boolean => this.publicUrl.startsWith('https:')
-    this.#standalone = new StandaloneHost({ ...settings, secureCookie }, store, sessions, origins)
+    const computers = new KnownComputers(store)
+    const forgetComputers = (wallet: WalletIdentity): Promise<void> => computers.forgetOthers(wallet, undefined)
+    this.#standalone = new StandaloneHost({ ...settings, secureCookie }, store, sessions, origins, forgetComputers)
     this.#host = settings.sessionHost === undefined ? this.#standalone : guardedHost(settings.sessionHost)
     const ceilings = ceilingsFor(settings)
     const nonces = new Nonces(
@@ -161,7 +190,11 @@ class Service implements Countersign {
     )
     const prover = new Prover(adapters, verifier)
     const signIn = new SignIn(settings.appName, nonces, prover, origins, this.#host)
-    const computers = new KnownComputers(store)
+    const keepsUsers = settings.resolveLogin === undefined && settings.sessionHost === undefined
+    const { appName } = settings
+    const wallets = keepsUsers
+      ? new UserWallets({ appName, nonces, prover, origins, host: this.#standalone })
+      : undefined
     const orders = new Orders({
       settings: {
         ...settings,
@@ -177,7 +210,7 @@ class Service implements Countersign {
       live: new LiveRecords(new Ceiling('maxOrders', ceilings, log)),
       shutdown: this.#shutdown.signal,
     })
-    const methods = withAdmission(createApi({ signIn, orders, host: this.#host, computers }), ceilings, log)
+    const methods = withAdmission(createApi({ signIn, orders, host: this.#host, computers, wallets }), ceilings, log)
     const observe = callLog(log)
     const invoker = new Invoker(settings.rateLimit ? new RateLimiter() : undefined, observe)
     // However many ask, the store is asked once at a time.
@@ -204,7 +237,8 @@ class Service implements Countersign {
   }
 
   get publicUrl(): string {
-    return this.#settings.publicUrl ?? `http://localhost:${this.#port}`
+    // Without the port if it is 80, as browsers write it.
+    return this.#settings.publicUrl ?? new URL(`http://${this.#lan?.host ?? 'localhost'}:${this.#port}`).origin
   }
 
   async listen(): Promise<number> {
@@ -221,10 +255,11 @@ class Service implements Countersign {
 
   #originRules(): OriginRules {
     const { enforceOrigin, trustedOrigins } = this.#settings
+    const trustsLoopback = this.#lan !== undefined || isLoopback(this.publicUrl)
     return {
       enforce: enforceOrigin,
       own: this.publicUrl,
-      trusted: trustedOrigins ?? [this.publicUrl, ...(isLoopback(this.publicUrl) ? loopbackOrigins(this.#port) : [])],
+      trusted: trustedOrigins ?? [this.publicUrl, ...(trustsLoopback ? loopbackOrigins(this.#port) : [])],
     }
   }
 
@@ -282,7 +317,7 @@ function servicesOf(methods: readonly Method[]): string[] {
 
 /** Whether an origin is one that only the machine itself can reach. */
 function isLoopback(origin: string): boolean {
-  return /^(localhost|127(\.\d+){3}|\[::1\])$/.test(new URL(origin).hostname)
+  return isLoopbackHost(new URL(origin).hostname)
 }
 
 function loopbackOrigins(port: number): string[] {

@@ -42,6 +42,8 @@ export const reasons = {
   ADDRESS_MISMATCH: { code: 'unauthenticated', httpStatus: 401 },
   ADAPTER_UNKNOWN: { code: 'invalid_argument', httpStatus: 400 },
   LOGIN_REFUSED: { code: 'permission_denied', httpStatus: 403 },
+  CONTRACT_WALLET_NEEDS_RPC: { code: 'invalid_argument', httpStatus: 400 },
+  EVM_RPC_UNAVAILABLE: { code: 'unavailable', httpStatus: 503 },
   SESSION_REQUIRED: { code: 'unauthenticated', httpStatus: 401 },
   SESSION_INVALID: { code: 'unauthenticated', httpStatus: 401 },
   SESSION_NOT_FOUND: { code: 'not_found', httpStatus: 404 },
@@ -67,6 +69,8 @@ export const reasons = {
   START_KEY_REQUIRED: { code: 'unauthenticated', httpStatus: 401 },
   WRONG_WALLET: { code: 'permission_denied', httpStatus: 403 },
   WALLET_TAKEN: { code: 'failed_precondition', httpStatus: 409 },
+  WALLET_NOT_FOUND: { code: 'not_found', httpStatus: 404 },
+  LAST_WALLET: { code: 'failed_precondition', httpStatus: 409 },
 } as const satisfies Record<string, Mapping>
 
 /** One of the reasons for which a call can fail. */

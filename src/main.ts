@@ -1,15 +1,23 @@
 #!/usr/bin/env node
-import { optionsFromEnvironment, unknownVariables } from './config.ts'
-import { type Countersign, createCountersign } from './countersign.ts'
+import { banner, networkText } from './banner.ts'
+import { readCommandLine } from './command-line.ts'
+import { type CountersignOptions, optionsFromEnvironment, unknownVariables } from './config.ts'
+import { type Countersign, createCountersign, createOnLan } from './countersign.ts'
+import { hostOnLan, lanHosts, optionsOnLan } from './lan.ts'
 import { createLogger, type Logger, type LogLevel } from './log.ts'
 import { version } from './version.ts'
 
-const help = `Countersign ${version}: wallet sign-in and cross-device approval
+const helpText = `Countersign ${version}: wallet sign-in and cross-device approval
 
 Usage: npm start, or: countersign
+       npm start -- --lan, or: countersign --lan
 
-It takes no arguments. Settings are environment variables, such as PORT, COUNTERSIGN_PUBLIC_URL, COUNTERSIGN_STORE and
-COUNTERSIGN_SECRET; README.md lists them all. LOG_LEVEL is debug, info (the default), warn or error.
+  --lan    for trying it out with a phone: listens on all interfaces, makes the address of this machine in the local network
+           the address of the service if COUNTERSIGN_PUBLIC_URL is not set, and offers the demo wallet
+  --help   shows this text
+
+Settings are environment variables, such as PORT, COUNTERSIGN_PUBLIC_URL, COUNTERSIGN_STORE and COUNTERSIGN_SECRET; README.md
+lists them all. LOG_LEVEL is debug, info (the default), warn or error.
 `
 
 /**
@@ -29,15 +37,16 @@ try {
 }
 
 async function main(args: readonly string[]): Promise<void> {
-  if (args.length > 0) {
-    process.stdout.write(help)
-    if (!/^(-h|--help|help)$/.test(args[0] ?? '')) process.exitCode = 1
+  const { help, lan } = readCommandLine(args)
+  if (help) {
+    process.stdout.write(helpText)
     return
   }
   const logger = createLogger(process.stderr, logLevel(process.env.LOG_LEVEL))
   for (const name of unknownVariables(process.env))
     logger.warn(`${name} is not a setting of Countersign; is it misspelt?`)
-  const service = await createCountersign({ ...optionsFromEnvironment(process.env), logger })
+  const hosts = lanHosts()
+  const service = await make({ ...optionsFromEnvironment(process.env), logger }, lan ? hosts : undefined)
   let port: number
   try {
     port = await service.listen()
@@ -47,8 +56,22 @@ async function main(args: readonly string[]): Promise<void> {
   }
   // Before "ready" is logged: whoever reads that may send a signal at once.
   stopOnSignals(service, logger)
-  if (process.stdout.isTTY) process.stdout.write(banner(service))
-  else logger.info('ready', { url: service.publicUrl, port, version, store: service.description.store })
+  const start = { service, port, lan, hosts }
+  if (process.stdout.isTTY) process.stdout.write(banner(start))
+  else {
+    const network = networkText(start)
+    if (network !== undefined) logger.info(`Network: ${network}`)
+    logger.info('ready', { url: service.publicUrl, port, version, store: service.description.store })
+  }
+}
+
+/** Makes the service; for the local network if `hosts` are this machine's in it. */
+async function make(options: CountersignOptions, hosts: readonly string[] | undefined): Promise<Countersign> {
+  if (hosts === undefined) return await createCountersign(options)
+  if (options.host !== undefined && !/^(0\.0\.0\.0|::)$/.test(options.host)) {
+    options.logger?.warn(`HOST (${options.host}) is not used: with --lan the service listens on all interfaces`)
+  }
+  return await createOnLan(optionsOnLan(options), hostOnLan(options, hosts))
 }
 
 /**
@@ -78,22 +101,6 @@ function stopOnSignals(service: Countersign, logger: Logger): void {
     if (stopped !== undefined && !repeated) process.exit(1)
     stopped ??= stop(signal)
   })
-}
-
-function banner({ description, publicUrl }: Countersign): string {
-  return `
-  Countersign ${version} is ready
-
-  Address   ${publicUrl}
-  Store     ${description.store}
-  Wallets   ${description.adapters.join(', ')} (${description.verifier} Ed25519)
-
-  Next      open ${publicUrl} in a browser
-            npm run demo   shows every step of a sign-in in this terminal
-            README.md      has the calls, the settings and the errors
-  Stop      Ctrl+C
-
-`
 }
 
 function logLevel(text: string | undefined): LogLevel {

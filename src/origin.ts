@@ -19,3 +19,8 @@ function canonical(text: string): string | undefined {
   if (!/^https?$/i.test(scheme)) return text.toLowerCase()
   return URL.canParse(text) ? new URL(text).origin : undefined
 }
+
+/** Whether a host, as URLs spell it, is one that only the machine itself can reach. */
+export function isLoopbackHost(hostname: string): boolean {
+  return /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
+}

@@ -14,6 +14,13 @@ export const orderPaths = {
   redeem: '/cross-device/redeem',
 } as const
 
+/** The caller's sessions, under the base path. */
+export const sessionPaths = {
+  current: '/session',
+  list: '/sessions',
+  signOut: '/sign-out',
+} as const
+
 /** Known computers, under the base path. */
 export const computerPaths = {
   list: '/computers',
@@ -26,5 +33,12 @@ export const signInPaths = {
   verify: '/verify',
 } as const
 
-/** Better Auth only, beside {@link signInPaths}: adds a wallet to the signed-in user. */
+/** Adding a wallet to the signed-in user, beside {@link signInPaths}. Better Auth's body for it is another one. */
 export const linkPath = '/link'
+
+/** The wallets of the signed-in user, beside {@link signInPaths}. */
+export const walletPaths = {
+  list: '/list',
+  link: linkPath,
+  unlink: '/unlink',
+} as const

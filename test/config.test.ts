@@ -1,7 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { type Option, optionRows, type Row } from '../src/config/options.ts'
-import { type CountersignOptions, optionsFromEnvironment, resolveSettings, unknownVariables } from '../src/config.ts'
+import {
+  type CountersignOptions,
+  offersDemoWallet,
+  optionsFromEnvironment,
+  resolveSettings,
+  unknownVariables,
+} from '../src/config.ts'
 import { silentLogger } from '../src/log.ts'
 import { openStore } from '../src/store/open.ts'
 
@@ -86,6 +92,12 @@ const samples: Record<Option, Sample> = {
   confirmationCode: { given: 'required', text: 'required', refused: [] },
   knownComputers: { given: false, text: 'off', refused: notAFlag },
   proximity: { given: 'enforce', text: 'enforce', refused: [] },
+  evmRpc: {
+    given: { 1: 'https://rpc.example/key', 8453: 'http://127.0.0.1:8545' },
+    text: '1=https://rpc.example/key, 8453=http://127.0.0.1:8545',
+    refused: [{}, [], 'https://rpc.example', { 0: 'https://a.example' }, { 1: 'ftp://a.example' }, { 1: 1 }],
+  },
+  demoWallet: { given: true, text: 'on', refused: ['yes', 1] },
   orderStartKeys: {
     given: [secret, 't'.repeat(32)],
     text: `${secret}, ${'t'.repeat(32)}`,
@@ -190,6 +202,8 @@ test('the defaults', () => {
     knownComputers: true,
     proximity: 'show',
     orderStartKeys: undefined,
+    evmRpc: undefined,
+    demoWallet: undefined,
     logoUrl: undefined,
     accentColor: undefined,
     textsFile: undefined,
@@ -385,4 +399,27 @@ describe('the documentation comments of the options', async () => {
       expect(spellings.some((text) => comment?.includes(text))).toBe(true)
     }
   })
+})
+
+test.each([
+  [undefined, undefined, true],
+  [undefined, 'http://localhost:8080', true],
+  [undefined, 'http://127.0.0.1', true],
+  [undefined, 'http://[::1]:8080', true],
+  [undefined, 'https://localhost:8443', false],
+  [undefined, 'http://192.168.1.23:8080', false],
+  [undefined, 'https://wallet.example', false],
+  [undefined, 'http://localhost.example', false],
+  [true, 'http://192.168.1.23:8080', true],
+  [false, undefined, false],
+])('with demoWallet %s and publicUrl %s, the pages offer the demo wallet: %s', (demoWallet, publicUrl, offered) => {
+  const given = Object.entries({ demoWallet, publicUrl }).filter(([, value]) => value !== undefined)
+  expect(offersDemoWallet(resolveSettings(Object.fromEntries(given)))).toBe(offered)
+})
+
+test('demoWallet stops the start on https, in one line', () => {
+  for (const publicUrl of ['https://wallet.example', 'https://localhost:8443']) {
+    const message = refusal(() => resolveSettings({ demoWallet: true, publicUrl }))
+    expect(message).toMatch(/^demoWallet \(COUNTERSIGN_DEMO_WALLET\) must be off if publicUrl is https[^\n]*$/)
+  }
 })

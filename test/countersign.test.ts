@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Countersign, type CountersignOptions, createCountersign, openStore, type Store } from '../src/index.ts'
 import { silentLogger } from '../src/log.ts'
+import { keptLog } from './support/log-lines.ts'
 import { rest } from './support/rest.ts'
 import { startService } from './support/service.ts'
 import { redisUrl } from './support/stores.ts'
@@ -93,6 +94,18 @@ describe('the option store', () => {
     await service.close(0)
     expect(existsSync(`${file}-wal`)).toBe(false)
   })
+})
+
+test('with ed25519 and solana, the start warns that one key is two users', async () => {
+  const warningsOf = async (adapters: string[]): Promise<string[]> => {
+    const { logger, lines } = keptLog()
+    const service = await createCountersign({ store: 'sqlite::memory:', logger, adapters })
+    await service.close(0)
+    return lines.filter(({ level }) => level === 'warn').map(({ text }) => text)
+  }
+  expect(await warningsOf(['solana', 'ed25519'])).toEqual([expect.stringMatching(/one key is two users/)])
+  expect(await warningsOf(['solana', 'nimiq'])).toEqual([])
+  expect(await warningsOf(['nimiq', 'ed25519'])).toEqual([])
 })
 
 describe('the origins that are trusted by default', () => {

@@ -49,7 +49,7 @@ const rooms: readonly Room[] = [
     room: 'domain',
     files:
       /^src\/((sign-in|order|wallet\/(?!(wallet|proof|verifier)\.ts$))|(challenge|foreign-record|hex|live-records|origin|origin-policy|rate-limit|record|request)\.ts$)/,
-    may: [domain, contracts, timing, node, /^@noble\/hashes\//, /^tweetnacl$/],
+    may: [domain, contracts, timing, node, /^@noble\/(hashes|curves)\//, /^@scure\/base$/, /^tweetnacl$/, /^viem$/],
     because: 'its rules hold for every protocol, store and host, so it knows none of them',
   },
   {
@@ -126,8 +126,14 @@ const rooms: readonly Room[] = [
     because: 'it reaches sign-in and orders through the RPCs, whose limits and validation hold for every call',
   },
   {
+    room: 'wallet finders and their chooser',
+    files: /^src\/client\/wallets\//,
+    may: [/^src\/client\/(wallets\/|errors\.ts$|wallet\.ts$|wallet-answer\.ts$)/, /^mipd$/, /^@wallet-standard\/app$/],
+    because: 'pages load them on demand: they bring the wallets to the client, which knows none of them',
+  },
+  {
     room: 'client',
-    files: /^src\/client\//,
+    files: /^src\/client\/(?!wallets\/)/,
     may: [
       /^src\/client\//,
       /^gen\/client\//,
@@ -144,9 +150,11 @@ const rooms: readonly Room[] = [
     files: /^src\/pages\//,
     may: [
       /^src\/(pages|client)\//,
-      /^src\/(wallet\/(ed25519|ed25519-adapter|strict-ed25519|nimiq|wallet)|hex)\.ts$/,
+      /^src\/(wallet\/(ed25519|ed25519-adapter|strict-ed25519|nimiq|wallet)|hex|origin)\.ts$/,
       /^@noble\/hashes\//,
       /^tweetnacl$/,
+      // Of the pages only: applications bring it themselves.
+      /^@nimiq\/hub-api$/,
     ],
     because: 'they run in browsers, and use the client as any page does; the demo wallet signs as the adapters verify',
   },
@@ -219,8 +227,15 @@ const rooms: readonly Room[] = [
   },
   {
     room: 'entries',
-    files: /^src\/(index|main)\.ts$/,
-    may: [domain, contracts, settingsAndLog, /^src\/(countersign|version)\.ts$/, /^src\/(store|host)\//],
+    files: /^src\/(index|main|banner|command-line|lan)\.ts$/,
+    may: [
+      domain,
+      contracts,
+      settingsAndLog,
+      /^src\/(banner|command-line|countersign|lan|version)\.ts$/,
+      /^src\/(store|host)\//,
+      node,
+    ],
     mayAsTypes: [/^src\/http\/(app|node-request)\.ts$/],
     because: 'the command and the package have only what the composition offers, and the types of its options',
   },

@@ -87,8 +87,8 @@ export const orders: readonly Mutation[] = [
     row: 9,
     takesOut: 'the refusal of the desktop’s token in a URL',
     file: 'src/http/rest/input.ts',
-    find: "const inQuery = tokenField === 'challengeToken' ? queried(tokenField) : undefined",
-    replace: 'const inQuery = queried(tokenField)',
+    find: "return { orderId, desktopToken: bearer ?? '' }",
+    replace: "return { orderId, desktopToken: bearer ?? queried('desktopToken') ?? '' }",
     tests: ['test/e2e/orders.test.ts'],
   },
   {

@@ -47,8 +47,8 @@ export const pages: readonly Mutation[] = [
     row: 3,
     takesOut: 'the end of trust in loopback pages once the service has a public address',
     file: 'src/countersign.ts',
-    find: '(isLoopback(this.publicUrl) ? loopbackOrigins(this.#port) : [])',
-    replace: 'loopbackOrigins(this.#port)',
+    find: 'this.#lan !== undefined || isLoopback(this.publicUrl)',
+    replace: 'true',
     tests: ['test/countersign.test.ts'],
   },
   {
@@ -285,9 +285,9 @@ export const pages: readonly Mutation[] = [
   },
   {
     row: 4,
-    takesOut: "the page header 'cross-origin-opener-policy': 'same-origin'",
+    takesOut: "the page header 'cross-origin-opener-policy': 'same-origin-allow-popups'",
     file: 'src/http/page-headers.ts',
-    find: "  'cross-origin-opener-policy': 'same-origin',\n",
+    find: "  'cross-origin-opener-policy': 'same-origin-allow-popups',\n",
     replace: '',
     tests: ['test/pages/headers.test.ts'],
   },

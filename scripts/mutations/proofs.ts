@@ -86,9 +86,9 @@ export const proofs: readonly Mutation[] = [
   {
     row: 1,
     takesOut: 'the adapter in the identity of a user',
-    file: 'src/host/standalone.ts',
-    find: '`${identity.adapterId}:${identity.subject}`',
-    replace: 'identity.subject',
+    file: 'src/host/users.ts',
+    find: "return `usr_${hash('sha256', `${adapterId}:${subject}`, 'base64url').slice(0, 22)}`",
+    replace: "return `usr_${hash('sha256', subject || adapterId, 'base64url').slice(0, 22)}`",
     tests: ['test/contract/standalone.test.ts', 'test/e2e/sessions.test.ts'],
   },
   {

@@ -54,17 +54,9 @@ export const races: readonly Mutation[] = [
   {
     row: 11,
     takesOut: 'the comparison of versions of a user that is updated',
-    file: 'src/host/standalone.ts',
-    find: '      if (text === stored.value) return user\n',
-    replace: '',
-    tests: ['test/e2e/sessions.test.ts'],
-  },
-  {
-    row: 11,
-    takesOut: 'the update of a user',
-    file: 'src/host/standalone.ts',
-    find: "      if (await this.#store.compareAndSet(userKey(id), stored.version, text, 'forever')) return updated\n",
-    replace: '      if (text) return updated\n',
+    file: 'src/host/users.ts',
+    find: "return text === stored.value || (await this.#store.compareAndSet(key, stored.version, text, 'forever'))",
+    replace: 'return text === stored.value || stored.version > 0',
     tests: ['test/e2e/sessions.test.ts'],
   },
   {

@@ -166,8 +166,8 @@ export const relay: readonly Mutation[] = [
     row: 23,
     takesOut: 'the wallet that a sign order names',
     file: 'src/order/orders.ts',
-    find: 'if (hasKey && (expectedAddress === undefined || prover.isAddressOf(identity, expectedAddress))) return identity',
-    replace: 'if (hasKey !== undefined || expectedAddress === undefined) return identity',
+    find: 'if (hasKey && (expectedAddress === undefined || prover.isAddressOf(identity, expectedAddress))) return proven',
+    replace: 'if (hasKey !== undefined || expectedAddress === undefined) return proven',
     tests: ['test/relay/requester.test.ts'],
   },
 ]

@@ -103,9 +103,9 @@ export const surroundings: readonly Mutation[] = [
     row: 15,
     takesOut: 'the proof',
     file: 'src/sign-in/link.ts',
-    find: 'const identity = await prover.prove(message, proof)',
+    find: 'const { identity } = await prover.prove(nonce, proof, request.origin)',
     replace:
-      "void message, prover\n    const identity = { adapterId: 'ed25519', subject: proof.publicKeyHex, publicKeyHex: proof.publicKeyHex, address: '' }",
+      "void nonce, prover\n    const identity = { adapterId: 'ed25519', subject: proof.publicKeyHex, publicKeyHex: proof.publicKeyHex, address: '' }",
     tests: ['test/better-auth/linking.test.ts', 'test/sign-in/nonce.test.ts'],
   },
   {

@@ -48,6 +48,7 @@ import {
   continuePagePath,
   ownClaimUrlTemplate,
   ownHandOverUrl,
+  type PageLook,
 } from './pages.ts'
 import { rateLimit, unlimited } from './rate-limit.ts'
 import { originsOf, ownOrigin, requestOf, tellsNetworks } from './request.ts'
@@ -121,8 +122,7 @@ export function crossDevice({ store, ...options }: CrossDeviceOptions = {}) {
   const ownStore = store === undefined ? undefined : withKeyPrefix(store, settings.keyPrefix)
   const stored = ownStore === undefined ? undefined : storedOrders(ownStore)
   const computers = ownStore === undefined ? undefined : new KnownComputers(ownStore)
-  const { logoUrl, accentColor, textsFile } = settings
-  const pages = settings.pages ? new ApprovalPage({ logoUrl, accentColor, texts: readPageTexts(textsFile) }) : undefined
+  const pages = settings.pages ? new ApprovalPage(pageLookOf(settings)) : undefined
 
   const handlersOf = (ctx: GenericEndpointContext): OrderHandlers => {
     const { context } = ctx
@@ -281,7 +281,7 @@ export function crossDevice({ store, ...options }: CrossDeviceOptions = {}) {
         async (ctx): Promise<Response> => {
           const request = requestOf(ctx)
           const { watchOrder } = handlersOf(ctx)
-          return await eventsResponse(ctx, request, watchOrder, orderQuery(ctx, 'desktopToken'))
+          return await eventsResponse(ctx, request, watchOrder, orderQuery(ctx, 'desktopToken'), queryOf(ctx))
         },
       ),
     },
@@ -301,6 +301,10 @@ function withoutTickets(rateLimit: AuthContext['rateLimit']): AuthContext['rateL
   return { ...rateLimit, customRules: { [`${continuePath}/*`]: false, ...rateLimit.customRules } }
 }
 
+function pageLookOf({ adapterIds, logoUrl, accentColor, textsFile }: WalletSettings): PageLook {
+  return { adapterIds: [...adapterIds], logoUrl, accentColor, texts: readPageTexts(textsFile) }
+}
+
 /** The page, unless it is off. */
 function servedPages(pages: ApprovalPage | undefined): ApprovalPage {
   if (pages !== undefined) return pages
@@ -309,7 +313,11 @@ function servedPages(pages: ApprovalPage | undefined): ApprovalPage {
 
 /** Names an order for a GET, as REST does. */
 function orderQuery(ctx: GenericEndpointContext, tokenField: 'challengeToken' | 'desktopToken'): JsonObject {
+  return orderInput(tokenField, bearerToken(requestOf(ctx)), queryOf(ctx))
+}
+
+/** The parameters in a request's query, by their names. */
+function queryOf(ctx: GenericEndpointContext): (name: string) => string | undefined {
   const query: Readonly<Record<string, unknown>> = ctx.query ?? {}
-  const queried = (name: string): string | undefined => (typeof query[name] === 'string' ? query[name] : undefined)
-  return orderInput(tokenField, bearerToken(requestOf(ctx)), queried)
+  return (name) => (typeof query[name] === 'string' ? query[name] : undefined)
 }

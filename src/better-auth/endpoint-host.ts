@@ -122,7 +122,7 @@ export class EndpointHost implements LinkingHost {
     if (freshAge !== 0 && Date.now() - createdAt >= freshAge * 1000) throw sessionNotFresh()
   }
 
-  async linkWallet(userId: string, identity: ProvenIdentity): Promise<void> {
+  async linkWallet({ userId }: Session, identity: ProvenIdentity): Promise<void> {
     await guarded(() => this.#users.link(userId, identity))
   }
 }

@@ -3,6 +3,7 @@ import type { JsonObject } from '@bufbuild/protobuf'
 import { OrderService } from '../../gen/server/countersign/v1/order_service_pb.ts'
 import { encodeEvent, eventStreamHeaders } from '../http/rest/event-stream.ts'
 import { withLastEventId } from '../http/rest/input.ts'
+import { isLongPoll, longPoll, pollAnswer, withAfter } from '../http/rest/long-poll.ts'
 import { headerOf, type RequestContext } from '../request.ts'
 import type { StreamHandler } from '../rpc/methods.ts'
 import { callOf, fullName, invokerOf, readInput } from './call.ts'
@@ -14,17 +15,43 @@ type WatchOrder = typeof OrderService.method.watchOrder
 type WatchHandler = StreamHandler<WatchOrder['input'], WatchOrder['output']>
 
 /**
- * An order's events as server-sent events, as the REST interface sends them. A failure before the first event is an
- * HTTP error. A client that comes back after the terminal event gets 204.
+ * An order's events as the REST interface sends them: to a long poll as JSON, to everyone else as server-sent events.
+ * `queried` reads the request's query.
  */
 export async function eventsResponse(
   ctx: GenericEndpointContext,
   request: RequestContext,
   watchOrder: WatchHandler,
   order: JsonObject,
+  queried: (name: string) => string | undefined,
 ): Promise<Response> {
   // For answers other than the stream. The endpoint's `noStore` would overwrite `no-transform` on the stream.
   ctx.setHeader('cache-control', cacheControl)
+  const resumed = withLastEventId(order, headerOf(request, 'last-event-id'))
+  if (!isLongPoll(headerOf(request, 'accept'))) return await streamResponse(ctx, request, watchOrder, resumed)
+  const rpc = OrderService.method.watchOrder
+  try {
+    const answer = await invokerOf(ctx).unary({
+      name: fullName(rpc),
+      schema: rpc.input,
+      handler: longPoll(watchOrder, queried('wait')),
+      call: callOf(ctx, request),
+      readInput: () => readInput(rpc.input, withAfter(resumed, queried('after'))),
+      write: pollAnswer,
+    })
+    return Response.json(answer, { headers: { 'cache-control': cacheControl } })
+  } catch (thrown) {
+    throw apiError(thrown)
+  }
+}
+
+/** A failure before the first event is an HTTP error. A client that comes back after the terminal event gets 204. */
+async function streamResponse(
+  ctx: GenericEndpointContext,
+  request: RequestContext,
+  watchOrder: WatchHandler,
+  order: JsonObject,
+): Promise<Response> {
   const left = new AbortController()
   const call = callOf(ctx, request)
   const signal = AbortSignal.any([left.signal, call.signal])
@@ -35,7 +62,7 @@ export async function eventsResponse(
     schema: rpc.input,
     handler: watchOrder,
     call: { ...call, signal },
-    readInput: () => readInput(rpc.input, withLastEventId(order, headerOf(request, 'last-event-id'))),
+    readInput: () => readInput(rpc.input, order),
     write: (event) => encoder.encode(encodeEvent(event)),
   })
   const first = await events.next().catch((thrown: unknown) => {

@@ -1,6 +1,7 @@
 import { BetterAuthError } from 'better-auth'
 import { APIError, isAPIError } from 'better-auth/api'
 import { CountersignError, type ErrorReason, reasons } from '../errors.ts'
+import { failureBody } from '../http/rest/serve.ts'
 import { retryAfterSeconds, toFailure } from '../rpc/errors.ts'
 
 /** One entry of a plugin's `$ERROR_CODES`. */
@@ -19,12 +20,13 @@ function inWords(reason: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
-/** A failure as Better Auth's `APIError`: the HTTP status of its reason, and `{code, message}` as the body. */
+/** A failure as Better Auth's `APIError`: the HTTP status of its reason, and the body that REST answers with. */
 export function apiError(thrown: unknown): APIError {
-  const { reason, message, httpStatus, retryAfterMs } = toFailure(thrown)
+  const failure = toFailure(thrown)
+  const { httpStatus, retryAfterMs } = failure
   const headers: Record<string, string> =
     retryAfterMs === undefined ? {} : { 'retry-after': retryAfterSeconds(retryAfterMs) }
-  return new APIError(httpStatus as 400, { code: reason, message }, headers)
+  return new APIError(httpStatus as 400, { ...failureBody(failure), message: failure.message }, headers)
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { GenericEndpointContext } from '@better-auth/core'
+import { isLoopbackHttp } from '../config.ts'
 import { CountersignError } from '../errors.ts'
 import { answerWithFile, type PageFiles, type PageValues, readPageFiles, type ServedFile } from '../http/page-files.ts'
 import { continuePath } from '../http/page-headers.ts'
@@ -24,12 +25,12 @@ export function ownHandOverUrl({ context }: GenericEndpointContext, ticket: stri
   return `${ownOrigin(context)}${basePathOf(context)}${continuePath}/${ticket}`
 }
 
-/** How the operator wants the page to look and speak. */
-export type PageLook = Pick<PageValues, 'logoUrl' | 'accentColor' | 'texts'>
+/** What of the page's values the plugin's options decide: the accepted adapters, and how the page looks and speaks. */
+export type PageLook = Pick<PageValues, 'adapterIds' | 'logoUrl' | 'accentColor' | 'texts'>
 
 /**
  * Serves the approval page under Better Auth's base path, with the headers that it has in the service. Opening it reads and
- * changes no order.
+ * changes no order. It offers the demo wallet if Better Auth's own address is http at a loopback address, and nowhere else.
  */
 export class ApprovalPage {
   readonly #look: PageLook
@@ -37,7 +38,7 @@ export class ApprovalPage {
   #files: PageFiles | undefined
 
   /** `folders` are where the built pages may be. */
-  constructor(look: PageLook = {}, folders?: readonly URL[]) {
+  constructor(look: PageLook, folders?: readonly URL[]) {
     this.#look = look
     this.#folders = folders
   }
@@ -50,6 +51,7 @@ export class ApprovalPage {
       claimUrlTemplate: ownClaimUrlTemplate(ctx),
       basePath,
       assetsPath: `${basePath}/cross-device/pages`,
+      demoWallet: isLoopbackHttp(ownOrigin(ctx.context)),
       ...this.#look,
     })
     if (page !== undefined) return answer(ctx, page)

@@ -9,7 +9,7 @@ import { Prover } from '../wallet/prover.ts'
 export interface WalletOptions
   extends Pick<
     CountersignOptions,
-    'enforceOrigin' | 'adapters' | 'verifier' | 'resolveLogin' | 'syncAddressToUser' | 'syncPublicKeyToUser'
+    'enforceOrigin' | 'adapters' | 'evmRpc' | 'verifier' | 'resolveLogin' | 'syncAddressToUser' | 'syncPublicKeyToUser'
   > {
   /**
    * Name at the top of every message that a wallet signs, 1 to 80 characters. Default: Better Auth's `appName`, or
@@ -29,7 +29,7 @@ export interface WalletSettings extends Omit<Settings, 'appName'> {
 /** Checks a plugin's options when it is created. Throws a `TypeError` of one line if one does not fit. */
 export function walletSettings(options: CountersignOptions): WalletSettings {
   const settings = resolveSettings(options)
-  const adapters = walletAdapters(settings.adapters)
+  const adapters = walletAdapters(settings.adapters, settings)
   return {
     ...settings,
     appName: options.appName,

@@ -1,11 +1,11 @@
-import type { GenericEndpointContext } from '@better-auth/core'
+import type { AuthContext, GenericEndpointContext } from '@better-auth/core'
 import { createAuthEndpoint } from 'better-auth/api'
 import {
   SignInService,
   type VerifySignInRequest,
   VerifySignInRequestSchema,
 } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
-import type { NonceChallenge, SignInResult } from '../client/types.ts'
+import type { NonceChallenge, NonceRequest, SignInResult } from '../client/types.ts'
 import type { CountersignOptions } from '../config.ts'
 import type { Host } from '../host/host.ts'
 import { linkPath, signInPaths } from '../rest-paths.ts'
@@ -14,6 +14,7 @@ import { WalletLinks, type WalletLinksParts } from '../sign-in/link.ts'
 import { Nonces, withKeysBeginning } from '../sign-in/nonce.ts'
 import { SignIn } from '../sign-in/sign-in.ts'
 import { keyBeginning } from '../store/key-prefix.ts'
+import { sharedKeysWarning } from '../wallet/adapters.ts'
 import type { Proof, ProvenIdentity } from '../wallet/proof.ts'
 import { answer, bodyOf, callOf, invoked } from './call.ts'
 import { EndpointHost } from './endpoint-host.ts'
@@ -35,7 +36,7 @@ export interface LinkedWallet extends Omit<ProvenIdentity, 'subject'> {
   readonly ok: true
 }
 
-type NonceBody = { readonly appName?: string; readonly purpose?: 'sign_in' | 'link' }
+type NonceBody = NonceRequest & { readonly purpose?: 'sign_in' | 'link' }
 type ProofBody = { readonly nonceId: string } & Proof
 
 /**
@@ -47,7 +48,7 @@ type ProofBody = { readonly nonceId: string } & Proof
  *   made. Signing in with a wallet never adds it to the user who happens to be signed in.
  *
  * Users are Better Auth's own. A wallet is an account whose `providerId` is the adapter's id and whose `accountId` is
- * the wallet's subject (see `ProvenIdentity`): the public key for `nimiq` and `ed25519`. Throws a `TypeError` if an
+ * the wallet's subject (see `ProvenIdentity`): the public key for `nimiq`, `ed25519` and `solana`. Throws a `TypeError` if an
  * option does not fit.
  */
 export function walletSignIn(options: WalletSignInOptions = {}) {
@@ -64,6 +65,10 @@ export function walletSignIn(options: WalletSignInOptions = {}) {
     $ERROR_CODES: errorCodes,
     hooks: { after: takenBackHooks },
     options,
+    init: ({ logger }: AuthContext) => {
+      const warning = sharedKeysWarning(settings.adapterIds)
+      if (warning !== undefined) logger.warn(warning)
+    },
     rateLimit: [rateLimit('sign-in', (path) => path.startsWith(`${endpointPrefix}/`))],
     endpoints: {
       issueWalletNonce: createAuthEndpoint(

@@ -1,5 +1,4 @@
-import { toClientError } from './connect.ts'
-import { CountersignClientError } from './errors.ts'
+import { aborted, CountersignClientError } from './errors.ts'
 import { withTimeLimit } from './time-limit.ts'
 
 /** Options of every call. */
@@ -8,21 +7,25 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** A call of a generated client, waiting for its signal. */
-export type Call<Response> = (options: { readonly signal: AbortSignal }) => Promise<Response>
-
 /** Makes a call with a time limit. Rejects with a `CountersignClientError`. */
-export async function run<Response>(
-  call: Call<Response>,
+export async function run<Answer>(
+  call: (options: { readonly signal: AbortSignal }) => Promise<Answer>,
   signal: AbortSignal | undefined,
   timeoutMs: number,
-): Promise<Response> {
+): Promise<Answer> {
   try {
     return await call({ signal: withTimeLimit(signal, timeoutMs) })
   } catch (thrown) {
-    const error = toClientError(thrown, signal)
-    // A call over REST sees one signal, and cannot tell the end of the time limit from the caller's.
-    if (error.code !== 'ABORTED' || signal?.aborted) throw error
-    throw new CountersignClientError('NETWORK', 'The service did not answer', { cause: error.cause })
+    throw callError(thrown, signal)
   }
+}
+
+/**
+ * The error of a call that was given a signal of its own: only the caller's signal makes it ABORTED. If the call was ended for
+ * another reason, it had no answer.
+ */
+export function callError(thrown: unknown, signal: AbortSignal | undefined): CountersignClientError {
+  if (signal?.aborted) return aborted(signal)
+  if (thrown instanceof CountersignClientError && thrown.code !== 'ABORTED') return thrown
+  return new CountersignClientError('NETWORK', 'The service did not answer', { cause: thrown })
 }

@@ -4,6 +4,7 @@ import { createConnectTransport } from '@connectrpc/connect-web'
 import { OrderService } from '../../gen/client/countersign/v1/order_service_pb.ts'
 import { SessionService } from '../../gen/client/countersign/v1/session_service_pb.ts'
 import { SignInService } from '../../gen/client/countersign/v1/sign_in_service_pb.ts'
+import { WalletService } from '../../gen/client/countersign/v1/wallet_service_pb.ts'
 import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/client/google/rpc/error_details_pb.ts'
 import { aborted, type ClientErrorCode, CountersignClientError } from './errors.ts'
 
@@ -12,6 +13,7 @@ export interface Services {
   readonly signIn: Client<typeof SignInService>
   readonly order: Client<typeof OrderService>
   readonly session: Client<typeof SessionService>
+  readonly wallet: Client<typeof WalletService>
 }
 
 /** Options of {@link connectServices}. */
@@ -30,7 +32,7 @@ export interface ServicesOptions {
 export function connectServices({ baseUrl, fetch, token }: ServicesOptions): Services {
   const bearer: Interceptor = (next) => (request) => {
     // Other calls are authorised by tokens of their own and do not get to see this one.
-    const sessionToken = request.service.typeName === SessionService.typeName ? token() : undefined
+    const sessionToken = ofSessions.has(request.service.typeName) ? token() : undefined
     if (sessionToken !== undefined) request.header.set('authorization', `Bearer ${sessionToken}`)
     return next(request)
   }
@@ -44,10 +46,14 @@ export function connectServices({ baseUrl, fetch, token }: ServicesOptions): Ser
     signIn: createClient(SignInService, transport),
     order: createClient(OrderService, transport),
     session: createClient(SessionService, transport),
+    wallet: createClient(WalletService, transport),
   }
 }
 
-/** The coded error for anything that a generated client threw. `signal` is the caller's. */
+/** Services whose calls a session authorises. */
+const ofSessions: ReadonlySet<string> = new Set([SessionService.typeName, WalletService.typeName])
+
+/** The coded error for anything that a generated client threw. `signal` is the call's. */
 export function toClientError(thrown: unknown, signal: AbortSignal | undefined): CountersignClientError {
   if (thrown instanceof CountersignClientError) return thrown
   if (signal?.aborted) return aborted(signal)

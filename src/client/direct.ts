@@ -1,15 +1,33 @@
 /**
- * The public API of direct sign-in over REST: a small part of the client, without Connect. Everything that is not listed here
- * is private.
+ * The public API of the client over REST: a small part of the client, without Connect. Everything that is not listed here is
+ * private.
  */
 
 export type { ErrorReason } from '../errors.ts'
+export type { CallOptions } from './call.ts'
+export type { ClientCalls, ClientCallsOptions, PrepareSignInOptions } from './calls.ts'
+export { type Claim, parseClaimUrl } from './claim-url.ts'
+export type { DesktopCalls, FinalizeOrderOptions, StartOrderCallOptions } from './desktop-orders.ts'
+export { createDirectClient, type DirectClient, type DirectClientOptions } from './direct-client.ts'
 export { type ClientErrorCode, type ClientErrorOptions, CountersignClientError } from './errors.ts'
+export { isTerminal, type WatchOrderOptions } from './order-watch.ts'
+export type { OrderCalls } from './orders.ts'
+export {
+  type ApproveOrderOptions,
+  type ClaimOrderOptions,
+  type GetOrderChallengeOptions,
+  newClaimKey,
+  type PhoneCalls,
+} from './phone-orders.ts'
 export { type Fetcher, type RestOptions, type SignInWithWalletOptions, signInWithWallet } from './rest.ts'
+export type { SessionListener } from './session-news.ts'
+export type { SessionCalls } from './sessions.ts'
 export type { SignInOptions } from './sign-in.ts'
 export { clearStoredToken, readStoredToken, type TokenStorage, type TokenStoreOptions } from './token-store.ts'
-export type { Session, SignInResult } from './types.ts'
+export type * from './types.ts'
+export type { LinkWalletOptions, UserWalletCalls } from './user-wallets.ts'
 export {
+  type AccountListener,
   type NimiqHub,
   type NimiqHubOptions,
   type NimiqProvider,

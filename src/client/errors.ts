@@ -6,7 +6,9 @@ import type { ErrorReason } from '../errors.ts'
  * - WALLET_MISSING: this page has no wallet.
  * - WALLET_DECLINED: the user declined in the wallet.
  * - WALLET_CLOSED: the wallet's window closed without an answer, or could not be opened.
- * - WALLET_WRONG_KEY: the wallet signed with another key than asked for, or its key is not an Ed25519 key.
+ * - WALLET_BUSY: the wallet already shows a request, which its user has to answer first.
+ * - WALLET_WRONG_KEY: the wallet signed with another key or account than asked for, its user switched accounts in between, or
+ *   its key is not an Ed25519 key.
  * - WALLET_FAILED: any other failure of the wallet.
  * - NETWORK: no answer arrived. The call may have taken effect nevertheless.
  * - UNEXPECTED_ANSWER: the answer is not the service's; check `baseUrl`.
@@ -21,6 +23,7 @@ export type ClientErrorCode =
   | 'WALLET_MISSING'
   | 'WALLET_DECLINED'
   | 'WALLET_CLOSED'
+  | 'WALLET_BUSY'
   | 'WALLET_WRONG_KEY'
   | 'WALLET_FAILED'
   | 'NETWORK'
@@ -32,7 +35,7 @@ export type ClientErrorCode =
 export interface ClientErrorOptions {
   /** Time after which a retry can succeed, in milliseconds, if the service stated one. */
   readonly retryAfterMs?: number | undefined
-  /** Number of further codes that can be tried after a wrong one, if the service stated it. REST's errors do not. */
+  /** Number of further codes that can be tried after a wrong one, if the service stated it. */
   readonly triesLeft?: number | undefined
   /** The error underneath: the wallet's, the network's or the protocol's. */
   readonly cause?: unknown

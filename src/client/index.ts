@@ -2,25 +2,23 @@
 
 export type { ErrorReason } from '../errors.ts'
 export type { CallOptions } from './call.ts'
+export type { ClientCalls, ClientCallsOptions, PrepareSignInOptions } from './calls.ts'
 export { type Claim, parseClaimUrl } from './claim-url.ts'
-export {
-  type CountersignClient,
-  type CountersignClientOptions,
-  createCountersignClient,
-  type PrepareSignInOptions,
-} from './client.ts'
+export { type CountersignClient, type CountersignClientOptions, createCountersignClient } from './client.ts'
+export type { DesktopCalls, FinalizeOrderOptions, StartOrderCallOptions } from './desktop-orders.ts'
 export { type ClientErrorCode, type ClientErrorOptions, CountersignClientError } from './errors.ts'
 export { isTerminal, type WatchOrderOptions } from './order-watch.ts'
+export type { OrderCalls } from './orders.ts'
 export {
   type ApproveOrderOptions,
   type ClaimOrderOptions,
-  type FinalizeOrderOptions,
+  type GetOrderChallengeOptions,
   newClaimKey,
-  type OrderCalls,
-  type StartOrderCallOptions,
-} from './orders.ts'
+  type PhoneCalls,
+} from './phone-orders.ts'
 export { type Fetcher, type RestOptions, type SignInWithWalletOptions, signInWithWallet } from './rest.ts'
-export type { SessionCalls } from './sessions.ts'
+export type { SessionListener } from './session-news.ts'
+export type { RevocationCalls, SessionCalls } from './sessions.ts'
 export type { SignInOptions } from './sign-in.ts'
 export { clearStoredToken, readStoredToken, type TokenStorage, type TokenStoreOptions } from './token-store.ts'
 export type {
@@ -42,11 +40,15 @@ export type {
   RejectedOrder,
   Session,
   SignInResult,
+  SigningAccount,
   StartedOrder,
   StartOrderOptions,
   StartOrderRequester,
+  UserWallet,
 } from './types.ts'
+export type { LinkWalletOptions, UserWalletCalls } from './user-wallets.ts'
 export {
+  type AccountListener,
   type NimiqHub,
   type NimiqHubOptions,
   type NimiqProvider,

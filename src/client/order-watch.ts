@@ -1,8 +1,7 @@
-import type { WatchOrderRequest, WatchOrderResponse } from '../../gen/client/countersign/v1/order_service_pb.ts'
-import { toClientError } from './connect.ts'
+import type { OrderApi } from './api.ts'
+import { callError } from './call.ts'
 import { aborted, isPassing } from './errors.ts'
 import { onWake } from './page.ts'
-import { plain } from './plain.ts'
 import { pause } from './retry.ts'
 import type { DesktopOrder, OrderEvent, OrderStatus } from './types.ts'
 
@@ -21,10 +20,7 @@ export const defaultHeartbeatTimeoutMs = 40_000
 
 /** Source of the streams of {@link watchOrder}. */
 export interface WatchSource {
-  readonly open: (
-    request: Pick<WatchOrderRequest, 'orderId' | 'desktopToken' | 'afterSequence'>,
-    call: { readonly signal: AbortSignal; readonly onHeader: () => void },
-  ) => AsyncIterable<WatchOrderResponse>
+  readonly open: OrderApi['watchOrder']
   /** Longest silence of a stream before it is opened again, in milliseconds. */
   readonly heartbeatTimeoutMs: number
 }
@@ -56,8 +52,8 @@ export async function* watchOrder(
     let retryAfterMs: number | undefined
     try {
       const request = { orderId, desktopToken, afterSequence: sequence }
-      const onHeader = (): void => onConnection?.(true)
-      const stream = open(request, { signal: link.signal, onHeader })[Symbol.asyncIterator]()
+      const onOpen = (): void => onConnection?.(true)
+      const stream = open(request, { signal: link.signal, onOpen, heartbeatTimeoutMs })[Symbol.asyncIterator]()
       for (let received = 0; ; received++) {
         const { done, value } = await link.next(stream)
         if (done) break
@@ -71,7 +67,7 @@ export async function* watchOrder(
         if (isTerminal(event.status)) return
       }
     } catch (thrown) {
-      const error = toClientError(thrown, signal)
+      const error = callError(thrown, signal)
       // A store that lost its last writes does not know the sequence any more: start without one.
       if (error.code === 'INVALID_REQUEST' && sequence !== undefined) sequence = undefined
       else if (!isPassing(error)) throw error
@@ -84,8 +80,8 @@ export async function* watchOrder(
   }
 }
 
-function toEvent(message: WatchOrderResponse): OrderEvent {
-  const { sequence, status, kind, at, redirectTo, returnCodeRequired } = plain<OrderEvent>(message)
+/** The event of a message, without the fields that are for the watch itself. */
+function toEvent({ sequence, status, kind, at, redirectTo, returnCodeRequired }: OrderEvent): OrderEvent {
   return { sequence, status, kind, at, returnCodeRequired, ...(redirectTo === undefined ? {} : { redirectTo }) }
 }
 

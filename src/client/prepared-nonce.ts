@@ -1,7 +1,9 @@
 import type { CountersignClientError } from './errors.ts'
 import { isHidden, onWake } from './page.ts'
 import { Stopwatch } from './stopwatch.ts'
-import type { NonceChallenge } from './types.ts'
+import type { NonceChallenge, NonceRequest, SigningAccount } from './types.ts'
+
+const accountParts = ['adapterId', 'address', 'chainId'] as const
 
 /** Least time that the user has in the wallet, in milliseconds; half of a nonce's lifetime if that is shorter. */
 const marginMs = 60_000
@@ -11,13 +13,13 @@ const marginMs = 60_000
  * everywhere. It is replaced before it expires for as long as the page is visible.
  */
 export class PreparedNonce {
-  readonly #issue: (appName: string | undefined) => Promise<NonceChallenge>
-  #run: { readonly appName: string | undefined } | undefined
+  readonly #issue: (request: NonceRequest) => Promise<NonceChallenge>
+  #run: NonceRequest | undefined
   #held: HeldNonce | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
   #stopListening: (() => void) | undefined
 
-  constructor(issue: (appName: string | undefined) => Promise<NonceChallenge>) {
+  constructor(issue: (request: NonceRequest) => Promise<NonceChallenge>) {
     this.#issue = issue
   }
 
@@ -25,10 +27,10 @@ export class PreparedNonce {
    * Fetches a nonce and keeps it fresh until {@link stop}, the next start, or `signal` aborts. Rejects if the first one cannot
    * be fetched now; the next wake-up of the page tries again.
    */
-  async start(appName: string | undefined, signal: AbortSignal | undefined): Promise<void> {
+  async start(request: NonceRequest, signal: AbortSignal | undefined): Promise<void> {
     this.stop()
     if (signal?.aborted) return
-    const run = { appName }
+    const run = { ...request }
     this.#run = run
     this.#stopListening = onWake(() => this.#renew())
     const onAbort = (): void => {
@@ -38,10 +40,12 @@ export class PreparedNonce {
     await this.#fetch()
   }
 
-  /** Returns the nonce for one use, or `undefined` if there is none for this application name. */
-  take(appName: string | undefined): HeldNonce | undefined {
-    const held = this.#held
-    if (held === undefined || held.isStale() || this.#run?.appName !== appName) return undefined
+  /** Returns the nonce for one use, or `undefined` if there is none for this application name and this account. */
+  take(appName: string | undefined, account: SigningAccount | undefined): HeldNonce | undefined {
+    const [held, run] = [this.#held, this.#run]
+    if (held === undefined || held.isStale() || run?.appName !== appName) return undefined
+    // The text names the account, or the wallet has a text without one.
+    if (accountParts.some((part) => run?.[part] !== account?.[part])) return undefined
     this.#held = undefined
     return held
   }
@@ -61,7 +65,7 @@ export class PreparedNonce {
 
   async #fetch(): Promise<void> {
     const run = this.#run
-    const held = new HeldNonce(await this.#issue(run?.appName))
+    const held = new HeldNonce(await this.#issue(run ?? {}))
     // Stopped or restarted in the meantime: this run has ended.
     if (this.#run !== run) return
     this.#held = held

@@ -8,14 +8,17 @@ export interface Refusal {
   readonly code?: unknown
   /** `message` of the body. */
   readonly message?: unknown
+  /** `triesLeft` of the body, for a wrong code. */
+  readonly triesLeft?: unknown
   /** Time from the Retry-After header, in milliseconds. */
   readonly retryAfterMs?: number | undefined
 }
 
 /** The error that a REST answer stands for. Only the service itself answers with a code and a message. */
-export function refusalError({ status, code, message, retryAfterMs }: Refusal): CountersignClientError {
+export function refusalError({ status, code, message, triesLeft, retryAfterMs }: Refusal): CountersignClientError {
   if (typeof code === 'string' && typeof message === 'string') {
-    return new CountersignClientError(code as ClientErrorCode, message, { retryAfterMs })
+    const tries = typeof triesLeft === 'number' ? { triesLeft } : {}
+    return new CountersignClientError(code as ClientErrorCode, message, { retryAfterMs, ...tries })
   }
   // A proxy that does not reach the service.
   return [429, 502, 503, 504].includes(status)

@@ -1,6 +1,5 @@
 import { orderPaths } from '../rest-paths.ts'
-import type { Services } from './connect.ts'
-import type { PhoneOrder } from './types.ts'
+import type { ApiMethod, OrderApi } from './api.ts'
 
 /** Parts of a REST call. */
 export interface RestCallInit {
@@ -9,30 +8,24 @@ export interface RestCallInit {
   readonly query?: Record<string, string> | undefined
   readonly headers?: Record<string, string> | undefined
   readonly signal?: AbortSignal | undefined
+  /** Time limit in milliseconds, if the caller has none and it is not the usual one. */
+  readonly timeoutMs?: number | undefined
 }
 
 /** Calls a REST endpoint by its path under the base path. Rejects with a `CountersignClientError`. */
 export type RestCall = <T>(path: string, init?: RestCallInit) => Promise<T>
 
-interface CallOptions {
-  readonly signal?: AbortSignal
-  readonly headers?: Record<string, string>
-}
-
-/**
- * The calls of OrderService that answer once, over REST, in the shape of the generated client, so that the client's own order
- * calls, with their retries, work over either.
- */
-export function restOrders(call: RestCall): Omit<Services['order'], 'watchOrder'> {
+/** The calls for orders that answer once, over REST. */
+export function restOrders(call: RestCall): Omit<OrderApi, 'watchOrder'> {
   const post =
-    (path: string) =>
-    (body: object, { signal, headers }: CallOptions = {}): Promise<unknown> =>
+    <Answer>(path: string): ApiMethod<object, Answer> =>
+    (body, { signal, headers }) =>
       call(path, { body, signal, headers })
-  const service = {
+  return {
     startOrder: post(orderPaths.start),
     claimOrder: post(orderPaths.claim),
-    getOrderChallenge: ({ orderId, challengeToken }: PhoneOrder, { signal }: CallOptions = {}) =>
-      call(orderPaths.challenge, { query: { orderId }, headers: { authorization: bearer(challengeToken) }, signal }),
+    getOrderChallenge: ({ challengeToken, ...query }, { signal }) =>
+      call(orderPaths.challenge, { query, headers: { authorization: bearer(challengeToken) }, signal }),
     approveOrder: post(orderPaths.approve),
     rejectOrder: post(orderPaths.reject),
     cancelOrder: post(orderPaths.cancel),
@@ -40,8 +33,6 @@ export function restOrders(call: RestCall): Omit<Services['order'], 'watchOrder'
     handOverOrder: post(orderPaths.handOver),
     redeemHandOver: post(orderPaths.redeem),
   }
-  // REST's JSON has the fields of the messages, but numbers and words for some of their types. The order calls accept both.
-  return service as unknown as Omit<Services['order'], 'watchOrder'>
 }
 
 /** Value of the Authorization header for a token. */

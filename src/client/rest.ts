@@ -1,8 +1,8 @@
-import { signInPaths } from '../rest-paths.ts'
 import { aborted, CountersignClientError } from './errors.ts'
 import { refusalError } from './refusal.ts'
-import type { RestCall } from './rest-orders.ts'
-import { type SignInApi, type SignInOptions, signIn } from './sign-in.ts'
+import { restSignIn } from './rest-api.ts'
+import type { RestCall, RestCallInit } from './rest-orders.ts'
+import { type SignInOptions, signIn } from './sign-in.ts'
 import { defaultTimeoutMs, withTimeLimit } from './time-limit.ts'
 import { TokenStore, type TokenStoreOptions } from './token-store.ts'
 import type { SignInResult } from './types.ts'
@@ -22,6 +22,9 @@ export interface RestOptions {
   readonly timeoutMs?: number | undefined
 }
 
+/** Path of the direct sign-in endpoints, unless the options say otherwise. */
+export const defaultPrefix = '/wallet'
+
 /** Options of {@link signInWithWallet}. */
 export interface SignInWithWalletOptions extends SignInOptions, TokenStoreOptions, RestOptions {}
 
@@ -32,26 +35,36 @@ export interface SignInWithWalletOptions extends SignInOptions, TokenStoreOption
  * Rejects with a `CountersignClientError`.
  */
 export async function signInWithWallet(fetcher: Fetcher, options: SignInWithWalletOptions = {}): Promise<SignInResult> {
-  return await signIn(restSignIn(fetcher, options), new TokenStore(options), options)
+  const { endpointPrefix = defaultPrefix, timeoutMs = defaultTimeoutMs } = options
+  const api = restSignIn(restCalls(fetcher, options), endpointPrefix)
+  return await signIn({ api, tokens: new TokenStore(options), timeoutMs }, options)
 }
 
-/** The calls of a direct sign-in over REST. */
-export function restSignIn(fetcher: Fetcher, options: RestOptions): SignInApi {
-  const { endpointPrefix = '/wallet' } = options
-  const call = restCalls(fetcher, options)
-  const post = <T>(path: string, body: object, signal: AbortSignal | undefined): Promise<T> =>
-    call(endpointPrefix + path, { body, signal })
-  return {
-    issueNonce: (appName, signal) => post(signInPaths.nonce, appName === undefined ? {} : { appName }, signal),
-    verifySignIn: (proof, signal) => post(signInPaths.verify, proof, signal),
-  }
+/** Ways to the REST endpoints, by their paths under the base path. */
+export interface Rest {
+  /** POST with a body, GET without. Rejects with a `CountersignClientError`. */
+  readonly call: RestCall
+  /** The same for an answer that is a stream, without a time limit. */
+  readonly open: (path: string, init: RestCallInit) => Promise<Response>
 }
 
 /** Calls of REST endpoints by their paths under the base path: POST with a body, GET without. */
 export function restCalls(fetcher: Fetcher, options: Omit<RestOptions, 'endpointPrefix'>): RestCall {
-  const { baseUrl = '', basePath = '/api/auth', timeoutMs = defaultTimeoutMs } = options
+  return restOf(fetcher, options).call
+}
+
+/** The REST endpoints of a service. */
+export function restOf(fetcher: Fetcher, options: Omit<RestOptions, 'endpointPrefix'>): Rest {
+  const { baseUrl = '', basePath = '/api/auth', timeoutMs: usualMs = defaultTimeoutMs } = options
   const root = baseUrl.replace(/\/+$/, '') + basePath
-  return async <T>(path: string, { body, query, headers: own, signal }: Parameters<RestCall>[1] = {}): Promise<T> => {
+
+  /** Makes a request and reads the answer, of which a failure leaves nothing to read. */
+  const answerOf = async <T>(
+    path: string,
+    { body, query, headers: own, signal }: RestCallInit,
+    limited: AbortSignal | undefined,
+    read: (response: Response) => Promise<T | undefined> | T,
+  ): Promise<T> => {
     const search = query === undefined ? '' : `?${new URLSearchParams(query)}`
     const init: RequestInit = {
       method: body === undefined ? 'GET' : 'POST',
@@ -59,20 +72,30 @@ export function restCalls(fetcher: Fetcher, options: Omit<RestOptions, 'endpoint
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       credentials: 'include',
       redirect: 'error',
-      signal: withTimeLimit(signal, timeoutMs),
+      ...(limited === undefined ? {} : { signal: limited }),
     }
     let response: Response
-    let json: Record<string, unknown> | undefined
+    let refusal: Record<string, unknown> | undefined
+    let answer: T | undefined
     try {
       response = await fetcher(root + path + search, init)
-      json = parseObject(await response.text())
+      if (response.ok) answer = await read(response)
+      else refusal = parseObject(await response.text())
     } catch (cause) {
       if (signal?.aborted) throw aborted(signal)
       throw new CountersignClientError('NETWORK', 'The service did not answer', { cause })
     }
-    const { ok, status, headers } = response
-    if (ok && json !== undefined) return json as T
-    throw refusalError({ ...(ok ? {} : json), status, retryAfterMs: retryAfterMs(headers) })
+    const { status, headers } = response
+    if (answer !== undefined) return answer
+    throw refusalError({ ...refusal, status, retryAfterMs: retryAfterMs(headers) })
+  }
+
+  return {
+    call: <T>(path: string, init: RestCallInit = {}) => {
+      const limited = withTimeLimit(init.signal, init.timeoutMs ?? usualMs)
+      return answerOf<T>(path, init, limited, async (response) => parseObject(await response.text()) as T | undefined)
+    },
+    open: (path, init) => answerOf(path, init, init.signal, (response) => response),
   }
 }
 

@@ -1,3 +1,5 @@
+import type { ApiCall } from './api.ts'
+import { run } from './call.ts'
 import { aborted, CountersignClientError, isPassing } from './errors.ts'
 import { onWake } from './page.ts'
 
@@ -53,4 +55,13 @@ export async function retrying<T>(call: () => Promise<T>, signal: AbortSignal | 
       await pause(failures, thrown.retryAfterMs, signal)
     }
   }
+}
+
+/** Makes calls that are retried, with this time limit for each try. See {@link retrying}. */
+export function retriesOf(timeoutMs: number) {
+  return <Answer>(
+    call: (options: ApiCall) => Promise<Answer>,
+    signal: AbortSignal | undefined,
+    forMs?: number,
+  ): Promise<Answer> => retrying(() => run(call, signal, timeoutMs), signal, forMs)
 }

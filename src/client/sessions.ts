@@ -1,9 +1,16 @@
-import { type Call, type CallOptions, run } from './call.ts'
-import type { Services } from './connect.ts'
+import type { ApiCall, RevocationApi, SessionApi } from './api.ts'
+import { type CallOptions, run } from './call.ts'
 import { CountersignClientError } from './errors.ts'
-import { plain } from './plain.ts'
 import type { TokenStore } from './token-store.ts'
 import type { KnownComputer, Session } from './types.ts'
+
+/** Calls for ending the signed-in user's other sessions. */
+export interface RevocationCalls {
+  /** Ends one of the user's sessions. Rejects with SESSION_NOT_FOUND if the user has none with this identifier. */
+  revokeSession(sessionId: string, options?: CallOptions): Promise<void>
+  /** Ends all of the user's sessions but this one. Resolves with the number of sessions that it ended. */
+  revokeOtherSessions(options?: CallOptions): Promise<number>
+}
 
 /** Calls for the signed-in user's sessions and known computers. */
 export interface SessionCalls {
@@ -19,10 +26,6 @@ export interface SessionCalls {
   signOut(options?: CallOptions): Promise<void>
   /** The user's live sessions, newest first. */
   listSessions(options?: CallOptions): Promise<readonly Session[]>
-  /** Ends one of the user's sessions. Rejects with SESSION_NOT_FOUND if the user has none with this identifier. */
-  revokeSession(sessionId: string, options?: CallOptions): Promise<void>
-  /** Ends all of the user's sessions but this one. Resolves with the number of sessions that it ended. */
-  revokeOtherSessions(options?: CallOptions): Promise<number>
   /** The user's known computers, whose orders need no return code, newest first. */
   listKnownComputers(options?: CallOptions): Promise<readonly KnownComputer[]>
   /**
@@ -32,55 +35,77 @@ export interface SessionCalls {
   forgetKnownComputer(id: string, options?: CallOptions): Promise<void>
 }
 
-/** Calls for sessions and known computers over the generated client. */
-export function sessionCalls(service: Services['session'], tokens: TokenStore, timeoutMs: number): SessionCalls {
-  const authorised = async <T>(call: Call<T>, { signal }: CallOptions = {}): Promise<T> => {
+/** Makes a call that a session authorises, and forgets a token that the service does not know. */
+export type Authorised = <Answer>(
+  call: (options: ApiCall) => Promise<Answer>,
+  options: CallOptions | undefined,
+) => Promise<Answer>
+
+/** Options of {@link authorisedCalls}. */
+export interface AuthorisedOptions {
+  readonly tokens: TokenStore
+  /** Time limit of a call, in milliseconds. */
+  readonly timeoutMs: number
+  /** Called when a stored token was forgotten because its session has ended. */
+  readonly onEnded: () => void
+}
+
+export function authorisedCalls({ tokens, timeoutMs, onEnded }: AuthorisedOptions): Authorised {
+  return async (call, { signal } = {}) => {
     const sent = tokens.read()
     try {
       return await run(call, signal, timeoutMs)
     } catch (thrown) {
       // Only on the service's own word: an outage is no reason to lose a valid token.
-      if (thrown instanceof CountersignClientError && thrown.code === 'SESSION_INVALID') tokens.forget(sent)
+      if (isCode(thrown, 'SESSION_INVALID') && tokens.forget(sent)) onEnded()
       throw thrown
     }
   }
+}
+
+/** Calls for sessions and known computers, over any protocol. */
+export function sessionCalls(api: SessionApi, authorised: Authorised, tokens: TokenStore): SessionCalls {
   const unlessEnded = async <T>(call: Promise<T>): Promise<T | undefined> => {
     try {
       return await call
     } catch (thrown) {
-      if (thrown instanceof CountersignClientError && ended.has(thrown.code)) return undefined
+      if (isCode(thrown, 'SESSION_REQUIRED') || isCode(thrown, 'SESSION_INVALID')) return undefined
       throw thrown
     }
   }
   return {
     async getCurrentSession(options) {
-      const response = await unlessEnded(authorised((call) => service.getCurrentSession({}, call), options))
-      return response?.session === undefined ? undefined : plain<Session>(response.session)
+      return (await unlessEnded(authorised((call) => api.getCurrentSession({}, call), options)))?.session
     },
     async signOut(options) {
       const sent = tokens.read()
-      await unlessEnded(authorised((call) => service.signOut({}, call), options))
+      await unlessEnded(authorised((call) => api.signOut({}, call), options))
       tokens.forget(sent)
     },
     async listSessions(options) {
-      const { sessions } = await authorised((call) => service.listSessions({}, call), options)
-      return sessions.map((session) => plain<Session>(session))
-    },
-    async revokeSession(sessionId, options) {
-      await authorised((call) => service.revokeSession({ sessionId }, call), options)
-    },
-    async revokeOtherSessions(options) {
-      return (await authorised((call) => service.revokeOtherSessions({}, call), options)).revokedCount
+      return (await authorised((call) => api.listSessions({}, call), options)).sessions
     },
     async listKnownComputers(options) {
-      const { computers } = await authorised((call) => service.listKnownComputers({}, call), options)
-      return computers.map((computer) => plain<KnownComputer>(computer))
+      return (await authorised((call) => api.listKnownComputers({}, call), options)).computers
     },
     async forgetKnownComputer(id, options) {
-      await authorised((call) => service.forgetKnownComputer({ id }, call), options)
+      await authorised((call) => api.forgetKnownComputer({ id }, call), options)
     },
   }
 }
 
-/** Reasons for which the service refuses a caller who is not, or no longer, signed in. */
-const ended: ReadonlySet<string> = new Set(['SESSION_REQUIRED', 'SESSION_INVALID'])
+/** Calls for ending the signed-in user's other sessions. */
+export function revocationCalls(api: RevocationApi, authorised: Authorised): RevocationCalls {
+  return {
+    async revokeSession(sessionId, options) {
+      await authorised((call) => api.revokeSession({ sessionId }, call), options)
+    },
+    async revokeOtherSessions(options) {
+      return (await authorised((call) => api.revokeOtherSessions({}, call), options)).revokedCount
+    },
+  }
+}
+
+function isCode(thrown: unknown, code: CountersignClientError['code']): boolean {
+  return thrown instanceof CountersignClientError && thrown.code === code
+}

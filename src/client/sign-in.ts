@@ -1,16 +1,10 @@
-import type { PreparedNonce } from './prepared-nonce.ts'
+import type { SignInApi } from './api.ts'
+import { run } from './call.ts'
+import { given } from './given.ts'
+import type { HeldNonce, PreparedNonce } from './prepared-nonce.ts'
 import type { TokenStore } from './token-store.ts'
 import type { NonceChallenge, SignInResult } from './types.ts'
 import { type ProofOptions, proveWithWallet, type WalletProof } from './wallet.ts'
-
-/** The two calls of a direct sign-in, over any protocol. */
-export interface SignInApi {
-  issueNonce(appName: string | undefined, signal: AbortSignal | undefined): Promise<NonceChallenge>
-  verifySignIn(
-    proof: WalletProof & { readonly nonceId: string },
-    signal: AbortSignal | undefined,
-  ): Promise<SignInResult>
-}
 
 /** Options of a direct sign-in. */
 export interface SignInOptions extends ProofOptions {
@@ -19,28 +13,53 @@ export interface SignInOptions extends ProofOptions {
    * APP_NAME_MISMATCH; it never takes the name from here.
    */
   readonly appName?: string | undefined
+  /**
+   * Answer of `issueNonce` whose text the wallet signs. Default: it is fetched. For wallets at sites that take the place of the page:
+   * the page keeps the challenge, and passes it again with the signature that it came back with.
+   */
+  readonly challenge?: NonceChallenge | undefined
   /** Whether the session token is stored; if not, only the cookie keeps the user signed in. Default true. */
   readonly autoPersistToken?: boolean | undefined
 }
 
-/** Signs in: nonce, wallet signature, verification. With a prepared nonce, the wallet is asked before anything is awaited. */
+/** What a direct sign-in works with. */
+export interface SignInParts {
+  readonly api: SignInApi
+  readonly tokens: TokenStore
+  /** Time limit of a call, in milliseconds. */
+  readonly timeoutMs: number
+  readonly prepared?: PreparedNonce
+}
+
+/**
+ * Signs in: nonce, wallet signature, verification. With a prepared nonce that fits, the wallet is asked before anything is
+ * awaited.
+ */
 export async function signIn(
-  api: SignInApi,
-  tokens: TokenStore,
+  { api, tokens, timeoutMs, prepared }: SignInParts,
   options: SignInOptions,
-  prepared?: PreparedNonce,
 ): Promise<SignInResult> {
   const { appName, signal } = options
-  const held = prepared?.take(appName)
-  const challenge = held?.challenge ?? (await api.issueNonce(appName, signal))
+  const used: { held?: HeldNonce | undefined; nonceId: string } = { nonceId: '' }
+  const textOf = ({ nonceId, message }: NonceChallenge): string => {
+    used.nonceId = nonceId
+    return message
+  }
   let proof: WalletProof
   try {
-    proof = await proveWithWallet(challenge.message, options)
+    proof = await proveWithWallet((account) => {
+      if (options.challenge !== undefined) return textOf(options.challenge)
+      used.held = prepared?.take(appName, account)
+      return used.held === undefined
+        ? run((call) => api.issueNonce({ ...given({ appName }), ...account }, call), signal, timeoutMs).then(textOf)
+        : textOf(used.held.challenge)
+    }, options)
   } catch (thrown) {
-    if (held !== undefined) prepared?.giveBack(held)
+    if (used.held !== undefined) prepared?.giveBack(used.held)
     throw thrown
   }
-  const result = await api.verifySignIn({ ...proof, nonceId: challenge.nonceId }, signal)
+  const request = { ...proof, nonceId: used.nonceId }
+  const result = await run((call) => api.verifySignIn(request, call), signal, timeoutMs)
   prepared?.stop()
   keepToken(tokens, result.token, options.autoPersistToken)
   return result

@@ -13,7 +13,8 @@ export interface TokenStoreOptions {
   readonly tokenStorageKey?: string | undefined
 }
 
-const defaultKey = 'countersign.token'
+/** Key of the session token in the storage, unless the options say otherwise. */
+export const defaultTokenKey = 'countersign.token'
 
 /**
  * Stores the session token. If the storage is full, blocked or missing (private windows, a browser's privacy settings, a
@@ -25,7 +26,7 @@ export class TokenStore {
   /** Fallback if the storage is unavailable. */
   #unsaved: string | undefined
 
-  constructor({ storage, tokenStorageKey = defaultKey }: TokenStoreOptions = {}) {
+  constructor({ storage, tokenStorageKey = defaultTokenKey }: TokenStoreOptions = {}) {
     this.#given = storage
     this.#key = tokenStorageKey
   }
@@ -47,9 +48,11 @@ export class TokenStore {
     this.#try((storage) => storage.removeItem(this.#key))
   }
 
-  /** Removes the token if it is still this one: another tab may have signed in since. */
-  forget(token: string | undefined): void {
-    if (token !== undefined && this.read() === token) this.clear()
+  /** Removes the token if it is still this one: another tab may have signed in since. Returns whether it was. */
+  forget(token: string | undefined): boolean {
+    const isSame = token !== undefined && this.read() === token
+    if (isSame) this.clear()
+    return isSame
   }
 
   #try<T>(use: (storage: TokenStorage) => T): T | undefined {

@@ -24,9 +24,9 @@ export interface Session {
   readonly userId: string
   /** Wallet adapter. It is part of the identity, like the key. */
   readonly adapterId: string
-  /** 32 bytes, lower-case hex. */
+  /** Lower-case hex; empty if the adapter knows the wallet by its address only. */
   readonly publicKeyHex: string
-  /** Address of the key, in its grouped form. */
+  /** Address in its canonical form; of a contract wallet, its CAIP-10 identifier. */
   readonly address: string
   readonly createdAt: number
   readonly expiresAt: number
@@ -38,6 +38,36 @@ export interface Session {
   readonly userAgent: string
   /** Whether this is the caller's own session. */
   readonly current: boolean
+}
+
+/** A wallet that the user signs in with. */
+export interface UserWallet {
+  /** Wallet adapter. */
+  readonly adapterId: string
+  /** Address in its canonical form; for a contract wallet, its CAIP-10 identifier. */
+  readonly address: string
+  /** Lower-case hex; empty if the adapter knows the wallet by its address only. */
+  readonly publicKeyHex: string
+  /** Time at which the wallet became the user's. */
+  readonly linkedAt: number
+  /** Whether the caller signed in with it. */
+  readonly current: boolean
+}
+
+/** The account that is going to sign. The texts of ethereum and solana name it. */
+export interface SigningAccount {
+  /** Wallet adapter. */
+  readonly adapterId: string
+  /** Address. For solana it may be absent: the wallet fills it in. */
+  readonly address?: string
+  /** Chain as the sign-in form writes it: "1" for ethereum, "mainnet" for solana. */
+  readonly chainId?: string
+}
+
+/** What a nonce is asked for with. The account is absent for wallets whose texts do not name it. */
+export interface NonceRequest extends Partial<SigningAccount> {
+  /** Application name that the client expects. */
+  readonly appName?: string
 }
 
 /** A text for the wallet to sign, valid for one sign-in. */

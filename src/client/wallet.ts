@@ -1,5 +1,10 @@
 import { aborted, CountersignClientError } from './errors.ts'
+import { given } from './given.ts'
+import type { SigningAccount } from './types.ts'
 import { readWalletAnswer, type WalletSignature, walletFailure } from './wallet-answer.ts'
+
+/** A function that is told of an account switch in a wallet. */
+export type AccountListener = (account: Omit<SigningAccount, 'adapterId'> | undefined) => void
 
 /** A wallet: any object that can sign a message. */
 export interface Wallet {
@@ -7,6 +12,18 @@ export interface Wallet {
   readonly adapterId?: string
   /** Returns the address that the wallet signs with. It may ask the user. */
   getAddress?(): Promise<string> | string
+  /**
+   * Returns the account that the wallet is going to sign with, for adapters whose texts name it: ethereum and solana. It may ask
+   * the user. It is called first, then the text is fetched for that account and for {@link adapterId}, and then `sign` is called,
+   * which has to sign with that account or fail. A wallet that learns its address only when it signs returns an account without
+   * one, which solana's texts allow.
+   */
+  getAccount?(): Promise<Omit<SigningAccount, 'adapterId'>> | Omit<SigningAccount, 'adapterId'>
+  /**
+   * Calls `listener` with the account that the user switched to in the wallet, and with `undefined` if none is left, because the
+   * wallet was locked or disconnected. Returns a function that ends it.
+   */
+  onAccountChange?(listener: AccountListener): () => void
   /**
    * Asks the user to sign a text. Returns, or resolves with, the public key and the signature in any form that
    * `readWalletAnswer` reads. If the text is at hand it is called before anything is awaited, so that a wallet can open a
@@ -18,6 +35,7 @@ export interface Wallet {
 /** A proof in the form of the service's requests. */
 export interface WalletProof extends WalletSignature {
   readonly adapterId?: string
+  readonly chainId?: string
 }
 
 /** Options for asking a wallet for a proof. */
@@ -30,14 +48,42 @@ export interface ProofOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Asks a wallet to sign a message. Rejects with one of the WALLET codes, or with ABORTED. */
-export async function proveWithWallet(message: string, options: ProofOptions): Promise<WalletProof> {
+/**
+ * A text to sign, or a function that returns it for the account that is going to sign: the argument is absent for wallets
+ * without `getAccount`.
+ */
+export type TextToSign = string | ((account: SigningAccount | undefined) => string | Promise<string>)
+
+/**
+ * Asks a wallet to sign. If it has no `getAccount` and the text is at hand, it is asked before anything is awaited. `account` is
+ * the one that the text is for, if that is known: then the wallet is not asked for it. Rejects with one of the WALLET codes, with
+ * ABORTED, and with the error of `text`.
+ */
+export async function proveWithWallet(
+  text: TextToSign,
+  options: ProofOptions,
+  account?: SigningAccount,
+): Promise<WalletProof> {
   const { signal } = options
   const wallet = options.wallet ?? nimiqPay()
   if (wallet === undefined || typeof wallet.sign !== 'function') {
     throw new CountersignClientError('WALLET_MISSING', 'This page has no wallet')
   }
-  const { address: told, ...signature } = readWalletAnswer(await asked(() => wallet.sign(message), signal))
+  const signer = account ?? (wallet.getAccount === undefined ? undefined : await accountOf(wallet, signal))
+  const textFor = typeof text === 'string' ? text : text(signer)
+  const message = typeof textFor === 'string' ? textFor : await textFor
+  const { address: told, ...signature } = readWalletAnswer(
+    await asked(() => wallet.sign(message), signal),
+    wallet.adapterId,
+  )
+  if (signer !== undefined) {
+    // Only a first look: the service finds out from the signature.
+    if (told !== undefined && told.toLowerCase() !== (signer.address ?? told).toLowerCase()) {
+      throw new CountersignClientError('WALLET_WRONG_KEY', 'The wallet signed with another account than asked for')
+    }
+    // As the text was asked for: the service makes it again from these.
+    return { ...signature, ...signer }
+  }
   const wanted = options.requestAddressBeforeVerify === true
   const address = wanted ? (told ?? (await asked(() => wallet.getAddress?.(), signal))) : undefined
   if (wanted && (typeof address !== 'string' || address === '')) {
@@ -48,6 +94,23 @@ export async function proveWithWallet(message: string, options: ProofOptions): P
     ...(address === undefined ? {} : { address }),
     ...(wallet.adapterId === undefined ? {} : { adapterId: wallet.adapterId }),
   }
+}
+
+async function accountOf(wallet: Wallet, signal: AbortSignal | undefined): Promise<SigningAccount> {
+  const { adapterId } = wallet
+  if (adapterId === undefined) {
+    throw new CountersignClientError('WALLET_FAILED', 'A wallet with getAccount needs an adapterId')
+  }
+  const account = await asked(() => wallet.getAccount?.(), signal)
+  const { address, chainId } = account ?? {}
+  if (typeof account !== 'object' || account === null || ![address, chainId].every(isTextOrAbsent)) {
+    throw new CountersignClientError('WALLET_FAILED', 'The wallet did not give its account')
+  }
+  return { adapterId, ...given({ address, chainId }) }
+}
+
+function isTextOrAbsent(value: unknown): boolean {
+  return value === undefined || (typeof value === 'string' && value !== '')
 }
 
 /** Waits for a wallet's answer until the caller aborts: a wallet may never answer. */

@@ -145,6 +145,23 @@ export function bearerKeys(minLength: number): Kind<readonly string[]> {
   }
 }
 
+/** Addresses of JSON-RPC servers by EIP-155 chain id. They can contain keys, so a refusal repeats nothing. */
+export const rpcAddresses: Kind<Readonly<Record<string, string>>> = {
+  expected: 'http or https addresses by chain id, such as 1=https://rpc.example,8453=https://base.example',
+  check(value, refuse) {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return refuse()
+    const entries = Object.entries<unknown>(value)
+    const fits = ([chainId, url]: [string, unknown]): boolean =>
+      /^[1-9][0-9]{0,15}$/.test(chainId) && typeof url === 'string' && /^https?:\/\/\S+$/.test(url) && URL.canParse(url)
+    return entries.length > 0 && entries.every(fits) ? { ...value } : refuse()
+  },
+  read(text) {
+    const pairs = (readList(text) as readonly string[]).map((entry) => entry.split(/=(.*)/s).slice(0, 2))
+    const isTwice = new Set(pairs.map(([chainId]) => chainId)).size < pairs.length
+    return isTwice ? text : Object.fromEntries(pairs)
+  },
+}
+
 /** The address of an image that a page shows: https, or a path on the page's own origin. */
 export const imageAddress: Kind<string> = textThat(
   (value) =>

@@ -22,6 +22,7 @@ import {
   objectWith,
   origins,
   path,
+  rpcAddresses,
   secrets,
   text,
   textOr,
@@ -133,6 +134,17 @@ export interface CountersignOptions {
    * Variable: COUNTERSIGN_ADAPTERS (comma-separated names).
    */
   adapters?: readonly (string | WalletAdapter)[]
+  /**
+   * JSON-RPC servers of EVM chains by chain id, which the adapter ethereum asks about contract wallets (EIP-1271, EIP-6492). Needs
+   * the package viem. Default: none; contract wallets cannot sign in. Variable: COUNTERSIGN_EVM_RPC (such as
+   * 1=https://rpc.example,8453=https://base.example).
+   */
+  evmRpc?: Readonly<Record<string, string>>
+  /**
+   * Whether the pages offer a demo wallet, whose key lies unprotected in the browser; on an https publicUrl, true stops the
+   * start. Default: true while publicUrl is unset or a loopback address, else false. Variable: COUNTERSIGN_DEMO_WALLET (on, off).
+   */
+  demoWallet?: boolean
   /**
    * Ed25519 verifier: native (node:crypto), portable (tweetnacl), or auto, the native one if it passes a self-test. All
    * give the same answers. Default auto. Variable: COUNTERSIGN_VERIFIER.
@@ -439,6 +451,21 @@ const table = {
     kind: list<string | WalletAdapter>('a list of wallet adapters such as nimiq,ed25519'),
     default: ['nimiq', 'ed25519'],
     about: 'wallet adapters in the order in which they are tried, comma-separated; in code also adapters of your own',
+  },
+  evmRpc: {
+    variable: 'COUNTERSIGN_EVM_RPC',
+    kind: rpcAddresses,
+    default: undefined,
+    defaultText: 'none',
+    about:
+      'JSON-RPC servers by chain id, such as `1=https://rpc.example,8453=https://base.example`, which `ethereum` asks about contract wallets; needs the package viem',
+  },
+  demoWallet: {
+    variable: 'COUNTERSIGN_DEMO_WALLET',
+    kind: flag,
+    default: undefined,
+    defaultText: 'on while publicUrl is a loopback address, and with `--lan`',
+    about: 'whether the pages offer a demo wallet, whose key lies unprotected in the browser; never with https',
   },
   verifier: {
     variable: 'COUNTERSIGN_VERIFIER',

@@ -127,17 +127,37 @@ export interface Host {
   introspect(token: string): Promise<Session | undefined>
 }
 
-/** A host whose users can have several wallets. */
-export interface LinkingHost extends Host {
+/** A host whose users can have several wallets. `Linked` is what it tells of a wallet that was added. */
+export interface LinkingHost<Linked = void> extends Host {
   /**
-   * Refuses a session that is too old for adding a wallet, with SESSION_NOT_FRESH. Sessions that an order made are refused
-   * before this is asked.
+   * Refuses a session that is too old for changing the user's wallets, with SESSION_NOT_FRESH. Sessions that an order made are
+   * refused before this is asked.
    */
   requireFresh(session: Session): void
 
   /**
-   * Adds a proven wallet to a user, who can sign in with it from then on. Rejects with WALLET_TAKEN if the wallet belongs to
-   * another user; of concurrent calls for two users, at most one succeeds. Does nothing if the wallet is the user's already.
+   * Adds a proven wallet to the user of a session, who can sign in with it from then on. Rejects with WALLET_TAKEN if the wallet
+   * belongs to another user; of concurrent calls for two users, at most one succeeds. Does nothing if the wallet is the user's
+   * already.
    */
-  linkWallet(userId: string, identity: ProvenIdentity): Promise<void>
+  linkWallet(session: Session, identity: ProvenIdentity): Promise<Linked>
+}
+
+/** A wallet of a user. */
+export interface UserWallet extends ProvenIdentity {
+  /** Time at which it became the user's, epoch milliseconds. */
+  readonly linkedAt: number
+}
+
+/** A host that keeps itself which wallets a user has. */
+export interface WalletHost extends LinkingHost<UserWallet> {
+  /** The wallets of the user of a session, the one linked first first. */
+  listWallets(session: Session): Promise<UserWallet[]>
+
+  /**
+   * Takes a wallet from the user of a session. Rejects with WALLET_NOT_FOUND if `pick` finds none among the user's, and with
+   * LAST_WALLET if the user has no other; of concurrent calls, none takes the last. Afterwards the wallet's sessions have ended,
+   * the computers that are known for it are forgotten, and if it signs in again, it is a new user.
+   */
+  unlinkWallet(session: Session, pick: (wallets: readonly UserWallet[]) => UserWallet | undefined): Promise<void>
 }

@@ -18,11 +18,11 @@ export function orderSessionEnded(): CountersignError {
   return new CountersignError('ORDER_FINALIZED', 'The order was finalized, and the session it made has ended')
 }
 
-/** The refusal of a session that is too old for adding a wallet. */
+/** The refusal of a session that is too old for changing the user's wallets. */
 export function sessionNotFresh(): CountersignError {
   return new CountersignError(
     'SESSION_NOT_FRESH',
-    'You signed in too long ago to add a wallet; sign in again, then add it',
+    'You signed in too long ago to change your wallets; sign in again, then try again',
   )
 }
 
@@ -30,8 +30,31 @@ export function sessionNotFresh(): CountersignError {
 export function walletTaken(): CountersignError {
   return new CountersignError(
     'WALLET_TAKEN',
-    'The wallet belongs to another user; sign in with it and unlink it there first',
+    'The wallet belongs to another user: it was added there, or has signed in by itself; sign in with it and unlink it there first, which needs another wallet there if it is the only one',
   )
+}
+
+/** The refusal to take away a wallet that the user does not have. */
+export function walletNotFound(): CountersignError {
+  return new CountersignError('WALLET_NOT_FOUND', 'You have no wallet with this adapter and address')
+}
+
+/** The refusal to take away the only wallet of a user. */
+export function lastWallet(): CountersignError {
+  return new CountersignError(
+    'LAST_WALLET',
+    'This is your only wallet, and without it you could not sign in any more; add another one first',
+  )
+}
+
+/** The refusal of one more wallet than a user can have. */
+export function tooManyWallets(most: number): CountersignError {
+  return new CountersignError('INVALID_REQUEST', `You have ${most} wallets, which is the most; unlink one first`)
+}
+
+/** The refusal of a session for a wallet that was taken from its user while it signed in. */
+export function walletUnlinked(): CountersignError {
+  return new CountersignError('LOGIN_REFUSED', 'The wallet was unlinked from this user in the meantime; sign in again')
 }
 
 /** The refusal of a wallet that the application does not let sign in. */

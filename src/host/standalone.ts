@@ -1,25 +1,25 @@
-import { hash } from 'node:crypto'
 import { parseCookie, stringifySetCookie } from 'cookie'
-import { parseRecord, type StoredRecord } from '../record.ts'
 import { bearerToken, headerOf, type RequestContext } from '../request.ts'
 import type { Store } from '../store/store.ts'
 import { tokenFromBytes } from '../token.ts'
-import type { ProvenIdentity } from '../wallet/proof.ts'
-import type { CurrentSession, Host, HostUser, IssuedSession, OrderGrant, OrderSession, Session } from './host.ts'
-import { sessionInvalid, sessionRequired } from './refusals.ts'
+import type { ProvenIdentity, WalletIdentity } from '../wallet/proof.ts'
+import type {
+  CurrentSession,
+  HostUser,
+  IssuedSession,
+  OrderGrant,
+  OrderSession,
+  Session,
+  UserWallet,
+  WalletHost,
+} from './host.ts'
+import { sessionInvalid, sessionNotFresh, sessionRequired, walletUnlinked } from './refusals.ts'
 import { askResolveLogin, type ResolveLogin } from './resolve-login.ts'
 import { type Sessions, sessionIdOf } from './sessions.ts'
+import { Users, type WalletUser } from './users.ts'
 
 export type { ResolveLogin } from './resolve-login.ts'
-
-/** A user that the standalone host keeps: one for each wallet identity. */
-export interface WalletUser extends HostUser {
-  readonly createdAt: number
-  /** The wallet's address, with `syncAddressToUser`. */
-  readonly address?: string
-  /** The wallet's public key, lower-case hex, with `syncPublicKeyToUser`. */
-  readonly publicKeyHex?: string
-}
+export type { WalletUser } from './users.ts'
 
 /** Settings of the standalone host. */
 export interface StandaloneSettings {
@@ -40,29 +40,47 @@ interface TrustedOrigins {
 
 const cookieName = 'countersign_session'
 
-/** What is stored of a user. */
-type UserRecord = WalletUser & StoredRecord
-
-/** Newest version of {@link UserRecord} that this release reads, and the one that it writes. */
-const userVersion = 1
+/** Age in ms up to which a session is enough to change the user's wallets. */
+const freshMs = 10 * 60_000
 
 /** Keeps users and sessions in the store, for applications without an authentication framework of their own. */
-export class StandaloneHost implements Host {
+export class StandaloneHost implements WalletHost {
   readonly #settings: StandaloneSettings
   readonly #store: Store
+  readonly #users: Users
   readonly #sessions: Sessions
   readonly #origins: TrustedOrigins
 
-  constructor(settings: StandaloneSettings, store: Store, sessions: Sessions, origins: TrustedOrigins) {
+  /** `forgetComputers` forgets the computers that are known for a wallet, and is called when the wallet is unlinked. */
+  constructor(
+    settings: StandaloneSettings,
+    store: Store,
+    sessions: Sessions,
+    origins: TrustedOrigins,
+    forgetComputers: (wallet: WalletIdentity) => Promise<void> = async () => {},
+  ) {
+    const { syncAddressToUser, syncPublicKeyToUser } = settings
     this.#settings = settings
     this.#store = store
+    this.#users = new Users({
+      store,
+      synced: ({ address, publicKeyHex }) => ({
+        ...(syncAddressToUser ? { address } : {}),
+        ...(syncPublicKeyToUser ? { publicKeyHex } : {}),
+      }),
+      unlinked: async (userId, wallet) => {
+        await forgetComputers(wallet)
+        const ofWallet = (await sessions.list(userId)).filter((session) => isOfWallet(session, wallet))
+        await Promise.all(ofWallet.map(({ id }) => sessions.end(userId, id)))
+      },
+    })
     this.#sessions = sessions
     this.#origins = origins
   }
 
   async resolveUser(identity: ProvenIdentity): Promise<HostUser> {
     const { resolveLogin } = this.#settings
-    if (resolveLogin === undefined) return await this.#keepUser(identity)
+    if (resolveLogin === undefined) return await this.#users.resolve(identity)
     const { id } = await askResolveLogin(resolveLogin, identity)
     return { id }
   }
@@ -86,6 +104,10 @@ export class StandaloneHost implements Host {
       },
       order === undefined ? undefined : secretPartFor(order),
     )
+    if (this.#settings.resolveLogin === undefined && !(await this.#users.isOf(user.id, identity))) {
+      await this.#sessions.end(user.id, session.id)
+      throw walletUnlinked()
+    }
     return { token, session, cookies: [this.#cookie(token, session.expiresAt)] }
   }
 
@@ -139,31 +161,27 @@ export class StandaloneHost implements Host {
    * The user with this id. `undefined` if there is none, or if the application keeps its users itself (`resolveLogin`).
    */
   async findUser(userId: string): Promise<WalletUser | undefined> {
-    const stored = await this.#store.get(userKey(userId))
-    if (stored === undefined) return undefined
-    const { v: _version, ...user } = readUser(stored.value)
-    return user
+    return await this.#users.find(userId)
   }
 
-  async #keepUser(identity: ProvenIdentity): Promise<HostUser> {
-    const id = userIdOf(identity)
-    const synced = {
-      ...(this.#settings.syncAddressToUser ? { address: identity.address } : {}),
-      ...(this.#settings.syncPublicKeyToUser ? { publicKeyHex: identity.publicKeyHex } : {}),
-    }
-    for (;;) {
-      const stored = await this.#store.get(userKey(id))
-      if (stored === undefined) {
-        const user: UserRecord = { v: userVersion, id, createdAt: this.#store.now(), ...synced }
-        if (await this.#store.create(userKey(id), JSON.stringify(user), 'forever')) return user
-        continue
-      }
-      const user = readUser(stored.value)
-      const updated: UserRecord = { ...user, ...synced }
-      const text = JSON.stringify(updated)
-      if (text === stored.value) return user
-      if (await this.#store.compareAndSet(userKey(id), stored.version, text, 'forever')) return updated
-    }
+  /** By the store's clock, in the first ten minutes. */
+  requireFresh({ createdAt }: Session): void {
+    if (this.#store.now() - createdAt >= freshMs) throw sessionNotFresh()
+  }
+
+  async linkWallet(session: Session, identity: ProvenIdentity): Promise<UserWallet> {
+    return await this.#users.link(session, identity)
+  }
+
+  async listWallets(session: Session): Promise<UserWallet[]> {
+    return await this.#users.list(session)
+  }
+
+  async unlinkWallet(
+    session: Session,
+    pick: (wallets: readonly UserWallet[]) => UserWallet | undefined,
+  ): Promise<void> {
+    await this.#users.unlink(session, pick)
   }
 
   #credential(request: RequestContext): { token: string; fromCookie: boolean } | undefined {
@@ -199,15 +217,8 @@ function secretPartFor({ seed }: OrderGrant): string {
   return tokenFromBytes('session', seed)
 }
 
-/** An identity determines its user's id, so that two first sign-ins at once cannot make two users. */
-function userIdOf(identity: ProvenIdentity): string {
-  return `usr_${hash('sha256', `${identity.adapterId}:${identity.subject}`, 'base64url').slice(0, 22)}`
-}
-
-function readUser(text: string): UserRecord {
-  return parseRecord<UserRecord>('user', text, userVersion)
-}
-
-function userKey(id: string): string {
-  return `user:${id}`
+/** Whether a session is of a wallet. It does not keep the subject; an address or a key in common is enough. */
+function isOfWallet(session: Session, { adapterId, publicKeyHex, address }: UserWallet): boolean {
+  if (session.adapterId !== adapterId) return false
+  return session.address === address || (publicKeyHex !== '' && session.publicKeyHex === publicKeyHex)
 }

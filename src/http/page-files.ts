@@ -38,6 +38,10 @@ export interface PageValues {
   readonly basePath: string
   /** Path of the assets, without a slash at the end. */
   readonly assetsPath: string
+  /** Ids of the wallet adapters that the service accepts. */
+  readonly adapterIds: readonly string[]
+  /** Whether the page offers the demo wallet. */
+  readonly demoWallet: boolean
   /** Address of the operator's logo. Default: none. */
   readonly logoUrl?: string | undefined
   /** The operator's accent colour, such as #1f6feb. Default: the page's own. */
@@ -93,6 +97,8 @@ function readFolder(folders: readonly URL[]): ReadonlyMap<string, Buffer> | unde
 function fillIn(html: string, values: PageValues): string {
   const byName: Readonly<Record<string, string | undefined>> = {
     ...values,
+    adapterIds: values.adapterIds.join(','),
+    demoWallet: values.demoWallet ? 'on' : 'off',
     logoUrl: values.logoUrl ?? '',
     accentColor: values.accentColor ?? '',
     texts: values.texts ?? '',

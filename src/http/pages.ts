@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { Settings } from '../config.ts'
+import { offersDemoWallet, type Settings } from '../config.ts'
 import type { Logger } from '../log.ts'
 import type { NodeRequest, NodeResponse } from './node-request.ts'
 import { answerWithFile, notBuilt, readPageFiles, type ServedFile } from './page-files.ts'
@@ -13,7 +13,16 @@ export type PageRoutes = (path: string) => Route | undefined
 /** The settings that make the pages. */
 export type PageSettings = Pick<
   Settings,
-  'pages' | 'appName' | 'claimUrlTemplate' | 'basePath' | 'logoUrl' | 'accentColor' | 'textsFile'
+  | 'pages'
+  | 'appName'
+  | 'claimUrlTemplate'
+  | 'basePath'
+  | 'logoUrl'
+  | 'accentColor'
+  | 'textsFile'
+  | 'adapters'
+  | 'demoWallet'
+  | 'publicUrl'
 >
 
 /** Path of the assets. */
@@ -32,7 +41,10 @@ export function createPages(settings: PageSettings, log: Logger, folders?: reado
   if (files === undefined) log.warn(notBuilt.trim())
   const { appName, claimUrlTemplate, basePath, logoUrl, accentColor } = settings
   const texts = readPageTexts(settings.textsFile)
-  const values = { appName, claimUrlTemplate, basePath, assetsPath, logoUrl, accentColor, texts }
+  const adapterIds = settings.adapters.map((adapter) => (typeof adapter === 'string' ? adapter : adapter.id))
+  const demoWallet = offersDemoWallet(settings)
+  const looks = { logoUrl, accentColor, texts }
+  const values = { appName, claimUrlTemplate, basePath, assetsPath, adapterIds, demoWallet, ...looks }
   const page = (name: string): ServedFile => files?.page(name, values) ?? unavailable
   const demo = page('demo.html')
   const approval = page('approve.html')

@@ -1,20 +1,7 @@
 import { hash } from 'node:crypto'
 import { parseRecord, type StoredRecord } from '../record.ts'
 import type { Store } from '../store/store.ts'
-import type { ProvenIdentity } from '../wallet/proof.ts'
-
-/** The wallet that computers are known for. */
-export type WalletIdentity = Pick<ProvenIdentity, 'adapterId' | 'subject'>
-
-/**
- * The wallet of a session, which does not keep the subject: with a public key, the subject is the key; without one, the address in
- * lower case. An adapter whose wallets have no key has to make its subjects alike. If an adapter makes them otherwise, no computer
- * is remembered for its wallets, because nobody could find it and forget it.
- */
-export function walletOf(session: Pick<ProvenIdentity, 'adapterId' | 'publicKeyHex' | 'address'>): WalletIdentity {
-  const { adapterId, publicKeyHex, address } = session
-  return { adapterId, subject: publicKeyHex === '' ? address.toLowerCase() : publicKeyHex }
-}
+import { type ProvenIdentity, type WalletIdentity, walletOf } from '../wallet/proof.ts'
 
 /** A computer whose orders need no return code. Times are epoch milliseconds. */
 export interface KnownComputer {

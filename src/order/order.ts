@@ -28,6 +28,8 @@ export interface OrderTransition {
 export interface StoredProof extends ProvenIdentity {
   /** Lower-case hex. */
   readonly signatureHex: string
+  /** The exact text that was signed, if it is not the order's message: one that names the account. */
+  readonly message?: string
 }
 
 /** Newest version of {@link OrderRecord} that this release reads. See record.ts. */
@@ -36,8 +38,9 @@ export const orderVersion = 2
 /** An order as it is stored, as JSON. Times are epoch milliseconds. Contains hashes of tokens, and no token. */
 export interface OrderRecord {
   /**
-   * 2 if the order was started with return codes or for one wallet only, which releases before that would not check. 1 for all
-   * other orders, so that both releases serve them during an upgrade.
+   * 2 if the order was started with return codes or for one wallet only, or is approved over a text that names the account:
+   * releases before that would not check the former, and would return the wrong text for the latter. 1 for all other orders, so
+   * that both releases serve them during an upgrade.
    */
   readonly v: 1 | 2
   readonly orderId: string
@@ -85,6 +88,8 @@ export interface OrderRecord {
   readonly returnCodes?: true
   /** Wrong return codes so far. */
   readonly wrongReturnCodes?: number
+  /** Proofs of contract wallets that an RPC was asked about, or is being asked about. */
+  readonly contractChecks?: number
 
   readonly claimTokenHash: string
   readonly desktopTokenHash: string
@@ -152,6 +157,9 @@ export type OrderIntent =
     }
   | { readonly type: 'readChallenge' }
   | { readonly type: 'approve'; readonly proof: Proof }
+  /** Before and after an RPC is asked about a contract wallet's proof; after it only if it did not answer. */
+  | { readonly type: 'beginContractCheck' }
+  | { readonly type: 'undoContractCheck' }
   | { readonly type: 'reject' }
   | { readonly type: 'cancel' }
   | { readonly type: 'finalize'; readonly returnCode: ReturnCodeCheck }
@@ -176,7 +184,7 @@ export type OrderCommand =
 /** The reasons for which an order refuses. */
 export type OrderRefusal = Extract<
   ErrorReason,
-  `ORDER_${string}` | `CONFIRMATION_CODE_${string}` | `RETURN_CODE_${string}` | 'HANDOVER_INVALID'
+  `ORDER_${string}` | `CONFIRMATION_CODE_${string}` | `RETURN_CODE_${string}` | 'HANDOVER_INVALID' | 'RATE_LIMITED'
 >
 
 /**
@@ -214,6 +222,8 @@ const finalizeRetryMs = 60_000
 const rememberedMs = 10 * 60_000
 /** Number of wrong codes that rejects an order. Confirmation codes and return codes are counted alike; an order has one kind. */
 const maxWrongCodes = 3
+/** Most times that an RPC answers about contract wallets' proofs for one order. */
+const maxContractChecks = 3
 
 /** What the signature of an order of this kind is for. */
 export function actionOf(kind: OrderKind): ChallengeAction {
@@ -272,7 +282,7 @@ const handedOver = {
 /** What each status does with each intent: it `moves` on, gives the `same` answer as before, or refuses. */
 const answers: Readonly<
   Record<
-    Exclude<OrderIntent['type'], 'expire' | 'settleTakeBack'>,
+    Exclude<OrderIntent['type'], 'expire' | 'settleTakeBack' | 'undoContractCheck'>,
     Readonly<Record<LiveStatus, 'moves' | 'same' | OrderRefusal>>
   >
 > = {
@@ -284,6 +294,12 @@ const answers: Readonly<
   },
   readChallenge: { created: 'ORDER_CHALLENGE_NOT_READ', claimed: 'moves', waiting_user: 'same', approved: 'same' },
   approve: {
+    created: 'ORDER_CHALLENGE_NOT_READ',
+    claimed: 'ORDER_CHALLENGE_NOT_READ',
+    waiting_user: 'moves',
+    approved: 'ORDER_ALREADY_APPROVED',
+  },
+  beginContractCheck: {
     created: 'ORDER_CHALLENGE_NOT_READ',
     claimed: 'ORDER_CHALLENGE_NOT_READ',
     waiting_user: 'moves',
@@ -343,6 +359,11 @@ const endings: Readonly<Record<TerminalStatus, OrderRefusal>> = {
  * 7. If it takes a return code: RETURN_CODE_REQUIRED without one; RETURN_CODE_WRONG for a wrong one, the third of which moves the
  *    order to rejected.
  *
+ * A part of approve, with no column of its own: `beginContractCheck`, before an RPC is asked about a contract wallet's proof, answers
+ * as an approve with a proof that is not stored, counts in waiting_user, and is RATE_LIMITED from {@link maxContractChecks} on.
+ * `undoContractCheck`, after an RPC that did not answer, takes one off in waiting_user; nothing else changes, and nothing refuses it.
+ * `settleTakeBack` has no column either: it changes an order whose take-back is not settled, and no other.
+ *
  * Before any of this, for every command: an order that is {@link forgottenAt | forgotten} is ORDER_NOT_FOUND, and a
  * live one past its {@link deadlineOf | deadline} moves to expired, with the deadline as its time. `expire` does only
  * that, and no status refuses it.
@@ -363,6 +384,7 @@ export function decideEarly(order: OrderRecord, intent: OrderIntent, now: number
   }
   if (intent.type === 'expire') return { order }
   if (intent.type === 'settleTakeBack') return isUnsettled(order) ? undefined : { order }
+  if (intent.type === 'undoContractCheck') return order.status === 'waiting_user' ? undefined : { order }
   if (order.takenBack !== undefined && intent.type === 'finalize') return { order, refusal: 'ORDER_REJECTED' }
   const codeOutcome = intent.type === 'finalize' ? checkReturnCode(order, intent.returnCode, now) : undefined
   if (codeOutcome !== undefined) return codeOutcome
@@ -370,6 +392,9 @@ export function decideEarly(order: OrderRecord, intent: OrderIntent, now: number
   if (intent.type === 'redeem' && !isRedeemable(order, now)) return { order, refusal: 'HANDOVER_INVALID' }
   if (intent.type === 'reject' && canBeTakenBack(order)) return undefined
   const answer = isTerminal(order.status) ? endings[order.status] : answers[intent.type][order.status]
+  if (answer === 'moves' && intent.type === 'beginContractCheck' && (order.contractChecks ?? 0) >= maxContractChecks) {
+    return { order, refusal: 'RATE_LIMITED' }
+  }
   if (answer === 'moves') return undefined
   return answer === 'same' ? { order } : { order, refusal: answer }
 }
@@ -425,6 +450,8 @@ function isRetry(order: OrderRecord, intent: OrderIntent, now: number): boolean 
     case 'finalize':
       return isFinalizeRetry(order, now)
     case 'readChallenge':
+    case 'beginContractCheck':
+    case 'undoContractCheck':
     case 'handOver':
     case 'settleTakeBack':
     case 'expire':
@@ -437,11 +464,11 @@ function isOfPhone({ challengeTokenHash, formerTokenHashes = [] }: OrderRecord, 
   return hash === challengeTokenHash || formerTokenHashes.includes(hash)
 }
 
-/** Whether a proof is the one that was stored. What its sender left out cannot differ. */
+/** Whether a proof is the one that was stored. What its sender left out cannot differ; a key that is not stored was checked. */
 function isSameProof(stored: StoredProof, { publicKeyHex, signatureHex, adapterId }: Proof): boolean {
   return (
     stored.signatureHex === signatureHex.toLowerCase() &&
-    (publicKeyHex === '' || stored.publicKeyHex === publicKeyHex.toLowerCase()) &&
+    (publicKeyHex === '' || stored.publicKeyHex === '' || stored.publicKeyHex === publicKeyHex.toLowerCase()) &&
     (adapterId === undefined || stored.adapterId === adapterId)
   )
 }
@@ -458,11 +485,17 @@ function advance(order: OrderRecord, command: OrderCommand, now: number): Outcom
         checkCode(order, command.confirmationCode, now) ?? {
           order: {
             ...move(order, 'approved', now),
+            ...(command.proof.message === undefined ? {} : { v: orderVersion }),
             proof: command.proof,
             ...(command.approval === undefined ? {} : { approval: command.approval }),
           },
         }
       )
+    case 'beginContractCheck':
+      // Counted in the order itself, so that checks made at the same time are all counted.
+      return { order: { ...order, contractChecks: (order.contractChecks ?? 0) + 1 } }
+    case 'undoContractCheck':
+      return { order: { ...order, contractChecks: Math.max(0, (order.contractChecks ?? 0) - 1) } }
     case 'reject':
       // The status stays: what the desktop was told has happened.
       return { order: order.status === 'finalized' ? { ...order, takenBack: {} } : move(order, 'rejected', now) }

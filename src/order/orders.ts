@@ -6,8 +6,10 @@ import type { LiveRecords } from '../live-records.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
 import type { RequestContext } from '../request.ts'
 import { equalInConstantTime, hashToken, type Keyring, newToken, tokenFromBytes, tokenMatches } from '../token.ts'
-import type { Proof, ProvenIdentity } from '../wallet/proof.ts'
-import type { Prover } from '../wallet/prover.ts'
+import type { StoredChallenge } from '../wallet/form.ts'
+import type { Proof } from '../wallet/proof.ts'
+import type { Proven, Prover, WalletNamed } from '../wallet/prover.ts'
+import type { RemoteChecks } from '../wallet/wallet.ts'
 import { changeOrder, refused } from './change.ts'
 import type { KnownComputers } from './known-computers.ts'
 import {
@@ -144,7 +146,7 @@ export type FinalizedOrder = OrderState & { readonly redirectTo: string } & (
  * A wallet's signature with everything needed to check it offline. To check whose it is, compare `adapterId` and `address` with
  * those of the owner, never the key alone.
  */
-export interface ProofArtifact extends Omit<StoredProof, 'subject'> {
+export interface ProofArtifact extends Omit<StoredProof, 'subject' | 'message'> {
   /** The exact text that was signed. */
   readonly message: string
   readonly payloadHash?: string
@@ -277,8 +279,13 @@ export class Orders {
     return { orderId, status: order.status, challengeToken }
   }
 
-  /** Returns the text for the phone's wallet to sign, and what to show its user. Safe to retry, also once approved. */
-  async readChallenge(input: PhoneInput, request: RequestContext): Promise<OrderChallenge> {
+  /**
+   * Returns the text for the phone's wallet to sign, and what to show its user. Safe to retry, also once approved. The text is
+   * for the wallet that is named (ADAPTER_UNKNOWN, INVALID_REQUEST): the plain text if none is.
+   */
+  async readChallenge(input: PhoneInput & WalletNamed, request: RequestContext): Promise<OrderChallenge> {
+    const { prover } = this.#options
+    const { orderId: _orderId, challengeToken: _token, ...wallet } = input
     const order = await changeOrder(this.#options.records, input.orderId, {
       admit: this.#admitPhone(input, request),
       command: { type: 'readChallenge' },
@@ -292,7 +299,7 @@ export class Orders {
       origin: order.origin,
       issuedAt: order.issuedAt,
       expiresAt: order.expiresAt,
-      message: order.message,
+      message: prover.textFor(storedChallengeOf(order), wallet, request.origin),
       kind: order.kind,
       status: order.status,
       ...(adapterId === undefined ? {} : { adapterId }),
@@ -311,9 +318,10 @@ export class Orders {
   }
 
   /**
-   * Checks the wallet's proof over the order's stored message, and the confirmation code if one is required, and
+   * Checks the wallet's proof over the order's challenge, and the confirmation code if one is required, and
    * approves the order, for the phone. A wrong proof (SIGNATURE_INVALID, ADDRESS_MISMATCH, ADAPTER_UNKNOWN), or one of another
-   * wallet than the order asks for (WRONG_WALLET), changes nothing, and the code is not looked at.
+   * wallet than the order asks for (WRONG_WALLET), changes nothing, and the code is not looked at. An RPC is asked about three
+   * proofs of contract wallets (then RATE_LIMITED); one that does not answer (EVM_RPC_UNAVAILABLE) does not count.
    */
   async approve(
     input: PhoneInput & {
@@ -326,6 +334,7 @@ export class Orders {
   ): Promise<ApprovedOrder> {
     const { orderId, proof, confirmationCode, rememberComputer = false } = input
     const admitPhone = this.#admitPhone(input, request)
+    let checked: Promise<Proven> | undefined
     const order = await changeOrder(this.#options.records, orderId, {
       admit: (order) => {
         admitPhone(order)
@@ -333,10 +342,13 @@ export class Orders {
       },
       intent: { type: 'approve', proof },
       complete: async (order) => {
-        const identity = await this.#prove(order, proof)
+        // Once, also after a lost race: nothing that it depends on changes, and a contract wallet's check is such a race.
+        checked ??= this.#prove(order, proof, request)
+        const { identity, text } = await checked
         const signatureHex = proof.signatureHex.toLowerCase()
         const approval = await this.#computers.decide(order, identity, rememberComputer)
-        return { type: 'approve', proof: { ...identity, signatureHex }, confirmationCode, approval }
+        const message = order.kind === 'login' || text === order.message ? {} : { message: text }
+        return { type: 'approve', proof: { ...identity, signatureHex, ...message }, confirmationCode, approval }
       },
     })
     return { orderId, status: order.status, ...this.#shownReturnCode(order) }
@@ -564,19 +576,47 @@ export class Orders {
     return [tokenFromBytes('challenge', newest), ...older.map((bytes) => tokenFromBytes('challenge', bytes))]
   }
 
-  async #prove(order: OrderRecord, proof: Proof): Promise<ProvenIdentity> {
+  /** Counts in the order what RPCs are asked about it, before they are asked, so that calls at the same time are bounded too. */
+  #contractChecks(orderId: string): RemoteChecks {
+    const { records } = this.#options
+    const change = async (type: 'beginContractCheck' | 'undoContractCheck'): Promise<void> => {
+      // The caller was admitted.
+      await changeOrder(records, orderId, { admit: () => {}, command: { type } })
+    }
+    return {
+      async ask(ask) {
+        await change('beginContractCheck')
+        try {
+          return await ask()
+        } catch (error) {
+          await change('undoContractCheck')
+          throw error
+        }
+      },
+    }
+  }
+
+  async #prove(order: OrderRecord, proof: Proof, request: RequestContext): Promise<Proven> {
     if (order.adapterId !== undefined && (proof.adapterId ?? order.adapterId) !== order.adapterId) {
       throw new CountersignError('INVALID_REQUEST', `proof.adapter_id must be ${order.adapterId}, as the order asks`, {
         metadata: { field: 'adapter_id', expected: order.adapterId },
       })
     }
     const { prover } = this.#options
-    const identity = await prover.prove(order.message, { ...proof, adapterId: order.adapterId ?? proof.adapterId })
+    const named = { ...proof, adapterId: order.adapterId ?? proof.adapterId }
+    const checks = this.#contractChecks(order.orderId)
+    const proven = await prover.prove(storedChallengeOf(order), named, request.origin, checks)
+    const { identity } = proven
     const { expectedPublicKeyHex, expectedAddress } = order
     const hasKey = expectedPublicKeyHex === undefined || expectedPublicKeyHex === identity.publicKeyHex
-    if (hasKey && (expectedAddress === undefined || prover.isAddressOf(identity, expectedAddress))) return identity
+    if (hasKey && (expectedAddress === undefined || prover.isAddressOf(identity, expectedAddress))) return proven
     throw new CountersignError('WRONG_WALLET', 'The order asks for another wallet than the one that signed')
   }
+}
+
+/** An order's challenge, of which the text for a wallet is made. */
+function storedChallengeOf(order: OrderRecord): StoredChallenge {
+  return { ...order, action: actionOf(order.kind) }
 }
 
 /** Hashes of the tokens that a call takes. */
@@ -611,8 +651,8 @@ function matchesAny(token: string, hashes: Hashes): boolean {
 }
 
 function artifactOf(order: OrderRecord): ProofArtifact {
-  const { adapterId, publicKeyHex, address, signatureHex } = proofOf(order)
-  const { message, payloadHash, payload } = order
+  const { adapterId, publicKeyHex, address, signatureHex, message = order.message } = proofOf(order)
+  const { payloadHash, payload } = order
   return {
     adapterId,
     publicKeyHex,

@@ -1,19 +1,24 @@
 import { Countdown } from '../client/element/countdown.ts'
-import { CountersignClientError, type OrderChallenge, type PhoneOrder, type Wallet } from '../client/index.ts'
+import { CountersignClientError, type HandOver, type OrderChallenge, type PhoneOrder } from '../client/index.ts'
+import type { FoundWallet } from '../client/wallets/index.ts'
 import { showBrand } from './brand.ts'
 import { byId, fill, fillTexts, metaContent, showOnly } from './dom.ts'
 import { type Ending, endingOf, endings } from './endings.ts'
 import { isContinued } from './hand-over-link.ts'
 import { HandOverPanel } from './hand-over-panel.ts'
 import { countWrongCode, forgetClaim, type HeldClaim, hold, takeClaim } from './held-claim.ts'
+import { forgetHubAnswer, readHubAnswer } from './hub-return.ts'
 import { OutcomeScreen } from './outcome-screen.ts'
-import { findWallet } from './page-wallet.ts'
+import { appsFor, keepNoUnofferedWallet } from './page-wallet.ts'
 import { phoneCalls } from './phone-calls.ts'
 import { Poll } from './poll.ts'
 import { ReviewScreen } from './review-screen.ts'
 import { ServiceClock } from './service-clock.ts'
+import { readServiceFacts } from './service-facts.ts'
+import { answering, remembering, Signing } from './signing.ts'
 import { Tasks } from './tasks.ts'
 import { chooseWords, readOperatorTexts } from './texts/words.ts'
+import { type Choice, WalletPanel } from './wallet-panel.ts'
 
 /**
  * The approval page, which a claim URL opens on a phone, or the link of a hand-over in another of its browsers.
@@ -29,6 +34,7 @@ const finishMs = { withCode: 180_000, without: 60_000 } as const
 
 const continued = isContinued(location.pathname)
 const appName = document.title
+const facts = readServiceFacts()
 const words = chooseWords(navigator.languages, readOperatorTexts(metaContent('countersign-texts')))
 const clock = new ServiceClock()
 const client = phoneCalls(metaContent('countersign-base-path'), clock)
@@ -36,17 +42,39 @@ const sections = ['start', 'continue', 'review', 'outcome', 'ended'].map((id) =>
 const codeInput = byId<HTMLInputElement>('code-input')
 const rememberInput = byId<HTMLInputElement>('remember-input')
 
+// Before the claim is taken, which changes the page's address.
+const hubAnswer = await readHubAnswer(appName)
 let held = takeClaim(metaContent('countersign-claim-url'))
 let challenge: OrderChallenge | undefined
-let wallet: Wallet | undefined
+let choice: Choice | undefined
+/** The wallet that was used last, ready or not. */
+let last: FoundWallet | undefined
+/** Ends the listening to the chosen wallet's account switches. */
+let stopListening = (): void => {}
 
 const tasks = new Tasks({ words, isHandled: settle })
 const poll = new Poll(look)
+const signing = new Signing(tasks, (isWaiting) => {
+  if (isWaiting) poll.start()
+  else if (held?.handedOver === undefined) poll.stop()
+})
 const reviewScreen = new ReviewScreen(words, clock)
 const outcomeScreen = new OutcomeScreen(words, clock, () => void poll.now())
-const handOverPanel = new HandOverPanel(words, clock, () => void tasks.run(handOver))
+const walletPanel = new WalletPanel({
+  words,
+  facts,
+  appName,
+  onUse: (found) => void tasks.runInstead((signal) => use(found, signal)),
+})
+const handOverPanel = new HandOverPanel({
+  words,
+  clock,
+  onOpen: () => void tasks.run(handOver),
+  renew: makeTicket,
+  onApp: () => know({ handedOver: 'wallet' }),
+})
 const countdown = new Countdown(
-  (seconds) => reviewScreen.refresh(seconds),
+  (seconds) => reviewScreen.refresh(seconds, signing.isWaiting),
   () => void poll.now(),
 )
 
@@ -54,6 +82,7 @@ document.documentElement.lang = words.language
 document.documentElement.dir = words.direction
 fillTexts((key) => words.text(key))
 showBrand()
+keepNoUnofferedWallet(facts)
 open()
 
 byId('review-button').addEventListener('click', () => void tasks.run(review))
@@ -65,12 +94,16 @@ byId('stop-button').addEventListener('click', () => void tasks.run(stop))
 codeInput.addEventListener('keydown', ({ key }) => key === 'Enter' && void tasks.run(approve))
 // The link of another order, opened in this tab, by a template with the order's identifier in the fragment.
 addEventListener('hashchange', () => location.reload())
+// Back from a wallet at another site, which took the place of this page: the page as it was still waits for its answer.
+addEventListener('pageshow', ({ persisted }) => persisted && signing.isWaiting && location.reload())
 
 /** The first screen: what this tab already knows, or the question whether to go on. */
 function open(): void {
   if (held === undefined) end(endings.linkIncomplete)
-  // An order that is already approved changes by nothing that is done here.
+  // An order that is already approved changes by nothing that is done here. One that a wallet at another site has signed was
+  // reviewed before.
   else if (held.approved !== undefined) void tasks.run(review)
+  else if (held.sent !== undefined && hubAnswer !== undefined) void tasks.run(review).then(() => tasks.run(resume))
   else show(continued ? 'continue' : 'start', words.say('page.title'))
 }
 
@@ -80,13 +113,64 @@ async function review(signal: AbortSignal): Promise<void> {
   const order = orderOf(held) ?? (await take(held, signal))
   challenge = await client.getOrderChallenge(order, { signal })
   if (challenge.status === 'approved') return follow(challenge, challenge.returnCode)
-  wallet = findWallet(challenge)
-  const title = reviewScreen.fill(challenge, wallet)
+  const title = reviewScreen.fill(challenge)
+  const adapterIds = challenge.adapterId === undefined ? facts.adapters : [challenge.adapterId]
+  handOverPanel.offer(appsFor(adapterIds))
+  const unasked = walletPanel.offer(challenge.adapterId)
+  if (unasked !== undefined) await use(unasked, signal)
   byId('continued').hidden = !continued
   countdown.stop()
   countdown.start(Math.min(challenge.expiresAt - clock.now(), challenge.expiresAt - challenge.issuedAt))
   show('review', title)
   reviewScreen.fold()
+}
+
+/** Makes a wallet ready to sign: it may ask its user which account it is to be. */
+async function use(found: FoundWallet, signal: AbortSignal): Promise<void> {
+  const order = held && orderOf(held)
+  if (order === undefined || challenge === undefined) return
+  const ask = <T>(question: () => T): Promise<Awaited<T>> =>
+    tasks.askWallet(words.say('wallet.asked', { wallet: found.name }), signal, question)
+  last = found
+  const connected = found.connect()
+  const wallet = connected instanceof Promise ? await ask(() => connected) : connected
+  const { adapterId = found.adapterId } = wallet
+  const told = wallet.getAccount && (await ask(() => wallet.getAccount?.()))
+  const account = told && { adapterId, ...told }
+  if (account !== undefined || choice?.account !== undefined) {
+    challenge = await client.getOrderChallenge(order, { account, signal })
+    reviewScreen.fillText(challenge)
+  }
+  const address = account?.address ?? (found.kind === 'demo' ? await wallet.getAddress?.() : undefined)
+  stopListening()
+  stopListening = wallet.onAccountChange?.((now) => changeAccount(found, now !== undefined)) ?? (() => {})
+  choice = { found, wallet: remembering(wallet), account, address }
+  walletPanel.choose(choice)
+}
+
+/** Follows the user to the account that they switched to in the wallet. What it has been asked to sign, it refuses by itself. */
+function changeAccount(found: FoundWallet, isOpen: boolean): void {
+  if (choice?.found !== found || tasks.busy) return
+  forgetChoice()
+  if (isOpen) void tasks.run((signal) => use(found, signal))
+}
+
+/** Makes the user continue with a wallet anew: its account is another one, or none. */
+function forgetChoice(): void {
+  choice = undefined
+  walletPanel.choose(undefined)
+}
+
+/** Approves with what a wallet at another site has signed, after the way back from there. */
+async function resume(signal: AbortSignal): Promise<void> {
+  const { sent } = held ?? {}
+  const found = sent && walletPanel.walletOf(sent.walletId)
+  if (sent === undefined || found === undefined || hubAnswer === undefined) return
+  await use(found, signal)
+  if (choice !== undefined) choice = { ...choice, wallet: answering(choice.wallet, hubAnswer) }
+  codeInput.value = sent.confirmationCode ?? ''
+  rememberInput.checked = sent.rememberComputer
+  await approve(signal)
 }
 
 async function take({ orderId, by, claimKey }: HeldClaim, signal: AbortSignal): Promise<PhoneOrder> {
@@ -100,23 +184,32 @@ async function take({ orderId, by, claimKey }: HeldClaim, signal: AbortSignal): 
 
 async function approve(signal: AbortSignal): Promise<void> {
   const order = held && orderOf(held)
-  if (order === undefined || challenge === undefined || wallet === undefined) return
+  if (order === undefined || challenge === undefined) return
+  // Another account is to sign. The user sees it, and its text, before.
+  if (choice === undefined) return last && (await use(last, signal))
+  const { found, wallet, account } = choice
   const confirmationCode = challenge.confirmationCodeRequired ? codeInput.value.trim() : undefined
   if (confirmationCode !== undefined && !/^[0-9]{6}$/.test(confirmationCode)) {
     return reviewScreen.showCodeError(words.say('enter.length'))
   }
   const rememberComputer = challenge.canRememberComputer && rememberInput.checked
+  // A wallet at another site may take the place of this page.
+  if (found.kind === 'window') know({ sent: { walletId: found.id, confirmationCode, rememberComputer } })
+  const text = found.kind === 'demo' ? '' : words.say('wallet.asked', { wallet: found.name })
   try {
     const { returnCode } = await client.approveOrder(order, {
       challenge,
-      wallet,
+      account,
+      wallet: signing.follow(wallet, text, signal),
       confirmationCode,
       rememberComputer,
       signal,
     })
     follow(challenge, returnCode)
   } catch (thrown) {
-    if (!(thrown instanceof CountersignClientError && thrown.code === 'CONFIRMATION_CODE_WRONG')) throw thrown
+    const code = thrown instanceof CountersignClientError ? thrown.code : undefined
+    if (code === 'WALLET_WRONG_KEY') forgetChoice()
+    if (code !== 'CONFIRMATION_CODE_WRONG') throw thrown
     await wrongCode(order, signal)
   }
 }
@@ -160,31 +253,39 @@ async function reject(rejected: Ending, signal: AbortSignal): Promise<void> {
 }
 
 async function handOver(signal: AbortSignal): Promise<void> {
-  const order = held && orderOf(held)
-  if (order === undefined) return
-  const ticket = await client.handOverOrder(order, { signal })
-  know({ handedOver: true })
-  handOverPanel.show(ticket)
+  handOverPanel.show(await makeTicket(signal))
   poll.start()
+}
+
+/** Makes a ticket for another browser, which voids the last one. */
+async function makeTicket(signal?: AbortSignal): Promise<HandOver> {
+  const order = held && orderOf(held)
+  if (order === undefined) throw new Error('there is no order to hand over')
+  const ticket = await client.handOverOrder(order, { signal })
+  if (held?.handedOver === undefined) know({ handedOver: 'browser' })
+  return ticket
 }
 
 /** Asks the service what has become of the order. */
 async function look(): Promise<void> {
   const order = held && orderOf(held)
   const isAnyoneWaiting = challenge !== undefined || held?.approved !== undefined
-  if (order === undefined || !isAnyoneWaiting || tasks.busy) return
+  // A task asks the service itself, except while it waits for the wallet.
+  const isFree = (): boolean => !tasks.busy || signing.isWaiting
+  if (order === undefined || !isAnyoneWaiting || !isFree()) return
   try {
     const seen = await client.getOrderChallenge(order)
-    if (seen.status === 'approved' && !tasks.busy) follow(seen, seen.returnCode)
+    if (seen.status === 'approved' && isFree()) follow(seen, seen.returnCode)
   } catch (thrown) {
     // The next look or tap shows any other failure.
-    if (thrown instanceof CountersignClientError && !tasks.busy) settle(thrown.code)
+    if (thrown instanceof CountersignClientError && isFree()) settle(thrown.code)
   }
 }
 
 /** Shows the approved order, and what its computer does next. */
 function follow({ kind, requester, expiresAt }: OrderChallenge, returnCode: string | undefined): void {
   const withCode = returnCode !== undefined
+  forgetHubAnswer()
   const until = Math.max(expiresAt, clock.now() + (withCode ? finishMs.withCode : finishMs.without))
   if (held?.approved === undefined) know({ approved: { kind, origin: requester.origin, withCode, until } })
   const approved = held?.approved
@@ -196,9 +297,9 @@ function follow({ kind, requester, expiresAt }: OrderChallenge, returnCode: stri
 /** Shows what a refusal says of the order. Returns whether it says anything. */
 function settle(code: string): boolean {
   const approved = held?.approved
-  if (code === 'ORDER_TOKEN_INVALID' && held?.handedOver) {
+  if (code === 'ORDER_TOKEN_INVALID' && held?.handedOver !== undefined) {
     poll.stop()
-    show('outcome', outcomeScreen.showMoved())
+    show('outcome', outcomeScreen.showMoved(held.handedOver))
     return true
   }
   if (code === 'ORDER_FINALIZED' && approved !== undefined) {
@@ -206,7 +307,7 @@ function settle(code: string): boolean {
     show('outcome', outcomeScreen.showFinalized(approved))
     return true
   }
-  const ending = (approved && endingOfApproved(code, approved.withCode)) ?? endingOf(code)
+  const ending = (approved && endingOfApproved(code, approved.withCode)) ?? endingOfSigning(code) ?? endingOf(code)
   if (ending !== undefined) end(ending)
   return ending !== undefined
 }
@@ -218,6 +319,12 @@ function endingOfApproved(code: string, withCode: boolean): Ending | undefined {
   return undefined
 }
 
+/** Endings of an order that the wallet was too slow for. */
+function endingOfSigning(code: string): Ending | undefined {
+  const wasAsked = signing.hasBegun || (held?.sent !== undefined && hubAnswer !== undefined)
+  return code === 'ORDER_EXPIRED' && wasAsked ? endings.expiredSigning : undefined
+}
+
 function end({ seal, name }: Ending): void {
   const root = byId('ended')
   root.dataset.seal = seal
@@ -227,6 +334,7 @@ function end({ seal, name }: Ending): void {
   poll.stop()
   outcomeScreen.leave()
   forgetClaim()
+  forgetHubAnswer()
   held = undefined
   show('ended', title)
 }
@@ -238,6 +346,8 @@ function show(id: string, title: string): void {
   document.title = pageTitle(title)
   byId('choice').hidden = id !== 'review'
   if (id !== 'review') {
+    // What the wallet may still sign is of no use.
+    if (signing.isWaiting) tasks.abort()
     countdown.stop()
     handOverPanel.hide()
   }

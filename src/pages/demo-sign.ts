@@ -51,11 +51,7 @@ function isJson(text: string): boolean {
 
 function showProof(artifact: ProofArtifact): void {
   const root = byId('proof')
-  fill(
-    root,
-    'verdict',
-    isValid(artifact) ? 'Verified in this page: the signature is valid.' : 'The signature is not valid.',
-  )
+  fill(root, 'verdict', verdictOn(artifact))
   fill(root, 'address', artifact.address)
   fill(root, 'publicKey', artifact.publicKeyHex)
   fill(root, 'signature', artifact.signatureHex)
@@ -66,9 +62,18 @@ function showProof(artifact: ProofArtifact): void {
   byId('proof-title').focus()
 }
 
+const checked = [nimiq, ed25519]
+
+function verdictOn(artifact: ProofArtifact): string {
+  if (checked.every(({ id }) => id !== artifact.adapterId)) {
+    return 'The service found the signature valid. This page itself checks signatures of Nimiq and of bare Ed25519 keys only.'
+  }
+  return isValid(artifact) ? 'Verified in this page: the signature is valid.' : 'The signature is not valid.'
+}
+
 /** Verifies an artifact as anyone can: the signature over the text, the hash of the content in it, and the address of the key. */
 function isValid({ adapterId, publicKeyHex, signatureHex, message, payload, address }: ProofArtifact): boolean {
-  const adapter = [nimiq, ed25519].find(({ id }) => id === adapterId)
+  const adapter = checked.find(({ id }) => id === adapterId)
   const publicKey = hexToBytes(publicKeyHex)
   const signature = hexToBytes(signatureHex)
   if (adapter === undefined || publicKey === undefined || signature === undefined) return false

@@ -1,16 +1,20 @@
-import { CountersignClientError, createCountersignClient, nimiqPay, type Session } from '../client/index.ts'
+import { CountersignClientError, createCountersignClient, type Session } from '../client/index.ts'
 import { preparePhoneSignIn } from './demo-phone.ts'
 import { type Act, showSession, showSessions } from './demo-sessions.ts'
 import { prepareSignOrders } from './demo-sign.ts'
-import { byId, fill } from './dom.ts'
+import { DirectSignIn } from './demo-sign-in.ts'
+import { byId } from './dom.ts'
+import { readHubAnswer } from './hub-return.ts'
+import { keepNoUnofferedWallet } from './page-wallet.ts'
+import { readServiceFacts } from './service-facts.ts'
 import { Tasks } from './tasks.ts'
-import { forgetToyWallet, openToyWallet } from './toy-wallet.ts'
 
 /** The demo page: both ways to sign in, the session, and a signature order. The session is in the cookie only. */
 
 const client = createCountersignClient({ autoPersistToken: false })
 const views = { out: byId('signed-out'), in: byId('signed-in') }
-const inPage = nimiqPay()
+const appName = document.title.replace(/^Demo · /, '')
+const facts = readServiceFacts()
 const tasks = new Tasks()
 const act: Act = (work) =>
   tasks.run(async () => {
@@ -22,17 +26,24 @@ const act: Act = (work) =>
     }
   })
 
-byId('sign-in-button').addEventListener('click', () => void act(signInHere))
-byId('new-wallet-button').addEventListener('click', () => {
-  forgetToyWallet()
-  showWallet()
-})
 byId('sign-out-button').addEventListener('click', () => void act(signOut))
 byId('revoke-others-button').addEventListener('click', () => void act(revokeOthers))
-showWallet()
+keepNoUnofferedWallet(facts)
+const direct = new DirectSignIn({
+  client,
+  facts,
+  appName,
+  tasks,
+  onSession: arrive,
+})
 prepareSignOrders(client)
 preparePhoneSignIn(client, (session) => void act(() => arrive(session)))
-void act(lookForSession)
+void act(lookForSession).then(async () => {
+  const answer = await readHubAnswer(appName)
+  if (answer !== undefined && views.in.hidden) direct.resume(answer)
+})
+// Back from a wallet at another site, which took the place of this page: the page as it was still waits for its answer.
+addEventListener('pageshow', ({ persisted }) => persisted && tasks.busy && location.reload())
 // Whoever took the sign-in back on the phone then looks at this page.
 document.addEventListener('visibilitychange', () => {
   if (document.visibilityState === 'visible' && !views.in.hidden) void act(lookForSession)
@@ -56,12 +67,6 @@ function showEnded(): void {
   showSignedOut()
   byId('ended').hidden = false
   byId('ended').focus()
-}
-
-async function signInHere(): Promise<void> {
-  const wallet = inPage ?? openToyWallet()
-  const { session } = await client.signInWallet(wallet === undefined ? {} : { wallet })
-  await arrive(session)
 }
 
 /** Shows a new session. */
@@ -97,12 +102,4 @@ function showSignedOut(): void {
   views.out.hidden = false
   // So that the wallet can open in the tap itself. If this fails, the sign-in fetches a nonce.
   client.prepareSignIn().catch(() => {})
-}
-
-function showWallet(): void {
-  const toy = inPage === undefined ? openToyWallet() : undefined
-  fill(views.out, 'wallet', toy === undefined ? 'Nimiq Pay' : 'Toy wallet, made in this page')
-  fill(views.out, 'address', toy?.address)
-  byId('toy-note').hidden = toy === undefined
-  byId('new-wallet-button').hidden = toy === undefined
 }

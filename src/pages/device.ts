@@ -31,3 +31,8 @@ export function describeDevice(userAgent: string, words: Words = englishWords): 
   const name = /^[\w.-]{1,40}/.exec(userAgent)?.[0]
   return name === undefined ? words.say('device.unknown') : words.say('device.program', { name })
 }
+
+/** Whether the page is on a small screen that is used with a finger: a phone's. A tablet's can be scanned from. */
+export function isSmallTouchScreen(): boolean {
+  return matchMedia('(pointer: coarse)').matches && Math.min(screen.width, screen.height) < 600
+}

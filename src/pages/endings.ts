@@ -21,6 +21,7 @@ export const endings = {
   wrongReturnCodes: { seal: 'stop', name: 'wrong-return-codes' },
   codeLate: { seal: 'time', name: 'code-late' },
   notFinished: { seal: 'time', name: 'not-finished' },
+  expiredSigning: { seal: 'time', name: 'expired-signing' },
   linkIncomplete: { seal: 'stop', name: 'link-incomplete' },
 } as const satisfies Record<string, Ending>
 

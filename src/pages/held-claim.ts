@@ -17,10 +17,19 @@ export interface HeldClaim {
   readonly wrongCodes: number
   /** The phone's token, once the order is this tab's. */
   readonly challengeToken?: string
-  /** Whether this tab made a ticket, so that another browser may have taken the order over. */
-  readonly handedOver?: boolean
+  /** Present if this tab made a ticket, so that another browser may have taken the order over: a wallet's, if the user opened one. */
+  readonly handedOver?: 'browser' | 'wallet'
+  /** Present once a wallet at another site was asked to sign, which may take the place of the page: what the user chose. */
+  readonly sent?: SentApproval
   /** Present once the order is approved. */
   readonly approved?: HeldApproval
+}
+
+/** An approval that a wallet at another site is asked to sign. */
+export interface SentApproval {
+  readonly walletId: string
+  readonly confirmationCode?: string | undefined
+  readonly rememberComputer: boolean
 }
 
 /** What this tab keeps of an approved order, of which the service tells nothing more once it is finalized. */

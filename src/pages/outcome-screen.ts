@@ -51,12 +51,12 @@ export class OutcomeScreen {
     return this.#show('finalized', title, text, kind === 'login' ? words.say('outcome.login.not-me') : '')
   }
 
-  /** Shows that another browser has taken the order over. Returns the headline. */
-  showMoved(): string {
+  /** Shows that another browser, perhaps a wallet's, has taken the order over. Returns the headline. */
+  showMoved(to: 'browser' | 'wallet'): string {
     const words = this.#words
     return this.#show(
       'moved',
-      words.say('outcome.moved.title'),
+      words.say(to === 'wallet' ? 'outcome.moved.wallet' : 'outcome.moved.title'),
       words.say('outcome.moved.text'),
       words.say('code.stop'),
     )

@@ -1,9 +1,8 @@
 import { minutesAndSeconds } from '../client/element/countdown.ts'
-import type { OrderChallenge, Wallet } from '../client/index.ts'
+import type { OrderChallenge } from '../client/index.ts'
 import { describeDevice } from './device.ts'
 import { byId, fill } from './dom.ts'
 import { foldLongTexts } from './folding.ts'
-import { isToy } from './page-wallet.ts'
 import { payloadView } from './payload-view.ts'
 import type { ServiceClock } from './service-clock.ts'
 import type { Words } from './texts/words.ts'
@@ -25,7 +24,7 @@ export class ReviewScreen {
   }
 
   /** Fills in a challenge. Returns the headline. */
-  fill(challenge: OrderChallenge, wallet: Wallet | undefined): string {
+  fill(challenge: OrderChallenge): string {
     const words = this.#words
     const { kind, requester, confirmationCode, confirmationCodeRequired } = challenge
     const { host } = new URL(requester.origin)
@@ -41,18 +40,25 @@ export class ReviewScreen {
     fill(root, 'codeBefore', codeLater ? words.say('code.before', { origin: requester.origin }) : '')
     byId('remember').hidden = !challenge.canRememberComputer
     this.#fillPayload(challenge)
-    this.#fillWallet(challenge, wallet)
-    this.#fillDetails(challenge, wallet)
+    fill(root, 'expected', challenge.expectedAddress ?? challenge.expectedPublicKeyHex)
+    fill(root, 'ip', requester.ip)
+    fill(root, 'userAgent', requester.userAgent)
+    fill(root, 'payloadHash', challenge.payloadHash)
+    this.fillText(challenge)
     return title
   }
 
+  /** Fills in the exact text, which depends on the account that signs it. */
+  fillText({ message }: OrderChallenge): void {
+    fill(root, 'message', message)
+  }
+
   /** Looks after what depends on the layout and on the time, once the screen is visible and each second from then on. */
-  refresh(secondsLeft: number | undefined): void {
+  refresh(secondsLeft: number | undefined, isWalletAwaited: boolean): void {
     const words = this.#words
     fill(root, 'ago', words.ago(Math.max(0, this.#clock.now() - this.#issuedAt)))
-    byId('countdown').textContent = secondsLeft
-      ? words.say('review.expires', { time: minutesAndSeconds(secondsLeft) })
-      : ''
+    const text = isWalletAwaited ? 'review.expires.signing' : 'review.expires'
+    byId('countdown').textContent = secondsLeft ? words.say(text, { time: minutesAndSeconds(secondsLeft) }) : ''
   }
 
   /** Gives long texts their buttons. Needs the screen to be visible. */
@@ -97,26 +103,6 @@ export class ReviewScreen {
     byId('payload').hidden = payload === undefined
     if (payload === undefined) return
     root.querySelector('[data-slot="payload"]')?.replaceChildren(payloadView(payload, this.#words))
-  }
-
-  #fillWallet(
-    { adapterId = '', expectedAddress, expectedPublicKeyHex }: OrderChallenge,
-    wallet: Wallet | undefined,
-  ): void {
-    const words = this.#words
-    const name = isToy(wallet) ? words.say('review.wallet.toy') : 'Nimiq Pay'
-    fill(root, 'wallet', wallet === undefined ? words.say('review.wallet.none', { kind: adapterId }) : name)
-    fill(root, 'expected', expectedAddress ?? expectedPublicKeyHex)
-    byId('toy-note').hidden = !isToy(wallet)
-    byId('approve-button').hidden = wallet === undefined
-  }
-
-  #fillDetails({ requester, payloadHash, message }: OrderChallenge, wallet: Wallet | undefined): void {
-    fill(root, 'address', isToy(wallet) ? wallet.address : undefined)
-    fill(root, 'ip', requester.ip)
-    fill(root, 'userAgent', requester.userAgent)
-    fill(root, 'payloadHash', payloadHash)
-    fill(root, 'message', message)
   }
 }
 

@@ -26,6 +26,7 @@ export class Tasks {
   readonly #isHandled: (code: string) => boolean
   #running: { readonly controller: AbortController; readonly done: Promise<void> } | undefined
   #again: Task | undefined
+  #slow: ReturnType<typeof setTimeout> | undefined
 
   constructor({ words = englishWords, isHandled = () => false }: TasksOptions = {}) {
     this.#words = words
@@ -46,19 +47,40 @@ export class Tasks {
     await this.#running.done
   }
 
-  /** Runs a task in place of the running one, which is aborted. Never rejects. */
+  /** Runs a task, in place of the one that is running, if any, which is aborted. Never rejects. */
   async runInstead(task: Task): Promise<void> {
     const running = this.#running
-    running?.controller.abort()
-    await running?.done
+    // At once if none is running, so that a wallet can open a window in the user gesture.
+    if (running !== undefined) {
+      running.controller.abort()
+      await running.done
+    }
     await this.run(task)
   }
 
+  /** Aborts the running task. What it then rejects with is not shown. */
+  abort(): void {
+    this.#running?.controller.abort()
+  }
+
+  /**
+   * Asks the user's wallet for the running task, whose signal it is, and shows `text` until it answers: it may take its time. Calls
+   * `ask` before anything is awaited, so that a wallet can open a window in the user gesture.
+   */
+  async askWallet<T>(text: string, signal: AbortSignal, ask: () => T): Promise<Awaited<T>> {
+    clearTimeout(this.#slow)
+    this.#say(text)
+    try {
+      return await ask()
+    } finally {
+      // Else another task may have the notice by now.
+      if (!signal.aborted) this.#awaitService()
+    }
+  }
+
   async #do(task: Task, signal: AbortSignal): Promise<void> {
-    const offline = this.#words.say('task.offline')
-    this.#say(navigator.onLine ? '' : offline)
     document.body.toggleAttribute('data-busy', true)
-    const timer = setTimeout(() => this.#say(navigator.onLine ? this.#words.say('task.slow') : offline), slowMs)
+    this.#awaitService()
     try {
       await task(signal)
       this.#say('')
@@ -68,10 +90,17 @@ export class Tasks {
       if (code === 'ABORTED' || this.#isHandled(code)) this.#say('')
       else this.#say(this.#words.notice(code, message), task)
     } finally {
-      clearTimeout(timer)
+      clearTimeout(this.#slow)
       document.body.toggleAttribute('data-busy', false)
       this.#running = undefined
     }
+  }
+
+  #awaitService(): void {
+    const offline = this.#words.say('task.offline')
+    this.#say(navigator.onLine ? '' : offline)
+    clearTimeout(this.#slow)
+    this.#slow = setTimeout(() => this.#say(navigator.onLine ? this.#words.say('task.slow') : offline), slowMs)
   }
 
   /** Shows a notice, or hides it if the text is empty. The button "Try again" runs `again`. */

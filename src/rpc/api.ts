@@ -1,15 +1,18 @@
 import { OrderService } from '../../gen/server/countersign/v1/order_service_pb.ts'
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
-import type { Host } from '../host/host.ts'
+import { WalletService } from '../../gen/server/countersign/v1/wallet_service_pb.ts'
+import type { Host, Session } from '../host/host.ts'
 import type { KnownComputers } from '../order/known-computers.ts'
 import type { Orders } from '../order/orders.ts'
 import type { SignIn } from '../sign-in/sign-in.ts'
+import type { UserWallets } from '../sign-in/user-wallets.ts'
 import { type Method, methodsOf } from './methods.ts'
 import { orderHandlers } from './order-service.ts'
 import { warmUp } from './read-input.ts'
 import { sessionHandlers } from './session-service.ts'
 import { signInHandlers } from './sign-in-service.ts'
+import { walletHandlers } from './wallet-service.ts'
 
 /** The domain behind the RPCs. */
 export interface Domain {
@@ -18,14 +21,18 @@ export interface Domain {
   readonly host: Host
   /** Absent if there is no store to keep them in. */
   readonly computers?: KnownComputers | undefined
+  /** Absent if the application keeps users or sessions itself. */
+  readonly wallets?: UserWallets | undefined
 }
 
 /** Every RPC of package countersign.v1 with its handler and its limit. */
-export function createApi({ signIn, orders, host, computers }: Domain): readonly Method[] {
+export function createApi({ signIn, orders, host, computers, wallets }: Domain): readonly Method[] {
+  const walletsOf = wallets && ((session: Session) => wallets.of(session))
   const methods = [
-    ...methodsOf(SignInService, signInHandlers(signIn)),
+    ...methodsOf(SignInService, signInHandlers(signIn, wallets?.links)),
     ...methodsOf(OrderService, orderHandlers(orders)),
-    ...methodsOf(SessionService, sessionHandlers(host, computers)),
+    ...methodsOf(SessionService, sessionHandlers(host, computers, walletsOf)),
+    ...methodsOf(WalletService, walletHandlers(wallets)),
   ]
   for (const { desc } of methods) warmUp(desc.input)
   return methods

@@ -7,9 +7,9 @@ const tellingReasons: ReadonlySet<string> = new Set(['ORIGIN_NOT_TRUSTED', 'ORIG
 
 /**
  * Reasons whose cause helps the operator, and says nothing that a caller sent: why a nonce or an order that is in the store is
- * not one for this service.
+ * not one for this service, and how an RPC failed.
  */
-const tellingCauses: ReadonlySet<string> = new Set(['NONCE_NOT_FOUND', 'ORDER_NOT_FOUND'])
+const tellingCauses: ReadonlySet<string> = new Set(['NONCE_NOT_FOUND', 'ORDER_NOT_FOUND', 'EVM_RPC_UNAVAILABLE'])
 
 /** Shortest time in milliseconds between two lines about the same address and reason. */
 const samplePeriodMs = 1_000
@@ -51,7 +51,7 @@ function writeRefusal(log: Logger, { reason, message, httpStatus, cause }: Count
   if (httpStatus !== 503) log.info('request refused', { reason, ...told, ...call, ...because })
   else if (reason === 'STORE_UNAVAILABLE')
     log.warn('store unavailable', { reason, ...told, ...call, cause: messageOf(cause) })
-  else log.warn('request refused', { reason, ...told, ...call })
+  else log.warn('request refused', { reason, ...told, ...call, ...because })
 }
 
 function callFields({ method, protocol, httpMethod, path, request }: CallReport): LogFields {

@@ -6,7 +6,8 @@ import type {
 } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { CountersignError } from '../errors.ts'
 import type { Host, Session } from '../host/host.ts'
-import { type KnownComputer, type KnownComputers, type WalletIdentity, walletOf } from '../order/known-computers.ts'
+import type { KnownComputer, KnownComputers } from '../order/known-computers.ts'
+import { type WalletIdentity, walletOf } from '../wallet/proof.ts'
 import { type Call, setCookies } from './call.ts'
 import type { ServiceHandlers } from './methods.ts'
 
@@ -72,7 +73,7 @@ export function sessionHandlers(
         const own = await current(call)
         const others = (await host.listSessions(own.userId, call.request)).filter(({ id }) => id !== own.id)
         // First, as above; and after the list, so that no order whose session is in it makes its computer known later.
-        if (computers !== undefined) await forgetOtherComputers(own, others, computers)
+        if (computers !== undefined) await forgetOtherComputers(own, others, await walletsOf(own), computers)
         const revoked = await Promise.all(others.map(({ id }) => host.revokeSession(own.userId, id, call.request)))
         return { ok: true, revokedCount: revoked.filter(Boolean).length }
       },
@@ -125,14 +126,16 @@ export async function forgetComputerOf(session: Session | undefined, computers: 
   else await computers.forget(wallet, session.computerId)
 }
 
-/** Forgets all computers of the wallets of a user's sessions but the one that the user's own session came from. */
+/** Forgets all computers of a user's wallets, and of those of the sessions, but the one that the user's own session came from. */
 async function forgetOtherComputers(
   own: Session,
   others: readonly Session[],
+  wallets: readonly WalletIdentity[],
   computers: KnownComputers,
 ): Promise<void> {
-  const wallets = new Map([own, ...others].map((session) => [JSON.stringify(walletOf(session)), walletOf(session)]))
-  await Promise.all([...wallets.values()].map((wallet) => computers.forgetOthers(wallet, own.computerId)))
+  const all = [...wallets, ...[own, ...others].map(walletOf)]
+  const distinct = new Map(all.map((wallet) => [JSON.stringify([wallet.adapterId, wallet.subject]), wallet]))
+  await Promise.all([...distinct.values()].map((wallet) => computers.forgetOthers(wallet, own.computerId)))
 }
 
 function computerFields(computer: KnownComputer, own: Session): MessageInitShape<typeof KnownComputerSchema> {

@@ -3,28 +3,32 @@ import { CountersignError } from '../errors.ts'
 import type { WalletLinks } from '../sign-in/link.ts'
 import type { NonceRecord } from '../sign-in/nonce.ts'
 import type { SignIn } from '../sign-in/sign-in.ts'
+import type { WalletNamed } from '../wallet/prover.ts'
 import { type Call, setCookies, setSession } from './call.ts'
 import type { ServiceHandlers } from './methods.ts'
 import { sessionFields } from './session-service.ts'
 
 /** SignInService on the domain. Without `links`, nonces for adding a wallet are NOT_ENABLED. */
-export function signInHandlers(signIn: SignIn, links?: WalletLinks): ServiceHandlers<typeof SignInService> {
-  const issueLinkNonce = async (appName: string | undefined, call: Call): Promise<NonceRecord> => {
+export function signInHandlers(
+  signIn: SignIn,
+  links?: Pick<WalletLinks, 'issueNonce'>,
+): ServiceHandlers<typeof SignInService> {
+  const issueLinkNonce = async (appName: string | undefined, wallet: WalletNamed, call: Call): Promise<NonceRecord> => {
     if (links === undefined) {
       throw new CountersignError('NOT_ENABLED', 'This service does not add wallets to users; leave out purpose')
     }
-    const { challenge, cookies } = await links.issueNonce(appName, call.request)
+    const { challenge, cookies } = await links.issueNonce(appName, wallet, call.request)
     setCookies(call, cookies)
     return challenge
   }
   return {
     issueNonce: {
       limit: 'sign-in',
-      async handle({ appName, purpose }, call) {
+      async handle({ appName, purpose, ...wallet }, call) {
         const { issuedAt, expiresAt, ...challenge } =
           purpose === NoncePurpose.LINK
-            ? await issueLinkNonce(appName, call)
-            : await signIn.issueNonce(appName, call.request)
+            ? await issueLinkNonce(appName, wallet, call)
+            : await signIn.issueNonce(appName, wallet, call.request)
         return { ...challenge, issuedAt: BigInt(issuedAt), expiresAt: BigInt(expiresAt) }
       },
     },

@@ -4,17 +4,17 @@ import type { LinkingHost, Session } from '../host/host.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
 import type { RequestContext } from '../request.ts'
 import type { Proof, ProvenIdentity } from '../wallet/proof.ts'
-import type { Prover } from '../wallet/prover.ts'
+import type { Prover, WalletNamed } from '../wallet/prover.ts'
 import { requireAppName } from './app-name.ts'
 import type { NonceRecord, Nonces } from './nonce.ts'
 
 /** Parts of {@link WalletLinks}. */
-export interface WalletLinksParts {
+export interface WalletLinksParts<Linked = void> {
   readonly appName: string
   readonly nonces: Nonces
   readonly prover: Prover
   readonly origins: OriginPolicy
-  readonly host: LinkingHost
+  readonly host: LinkingHost<Linked>
 }
 
 /**
@@ -22,53 +22,66 @@ export interface WalletLinksParts {
  * sign-in adds no wallet, and one for adding a wallet signs nobody in.
  *
  * Both steps need a session that the host calls fresh and that no order made. Whoever relays an order gets a session of the
- * user who approved it; it must not be enough to add a wallet of one's own.
+ * user who approved it; it must not be enough to add a wallet of one's own. `Linked` is what the host tells of a wallet that was
+ * added.
  */
-export class WalletLinks {
-  readonly #parts: WalletLinksParts
+export class WalletLinks<Linked = void> {
+  readonly #parts: WalletLinksParts<Linked>
 
-  constructor(parts: WalletLinksParts) {
+  constructor(parts: WalletLinksParts<Linked>) {
     this.#parts = parts
   }
 
   /**
    * Makes a challenge for the request's origin, which must be trusted, and for the request's user. `expectedAppName`, if
-   * given, must be the server's own. `cookies` are Set-Cookie header values.
+   * given, must be the server's own. The message is the text for the wallet that is named. `cookies` are Set-Cookie header
+   * values.
    */
   async issueNonce(
     expectedAppName: string | undefined,
+    wallet: WalletNamed,
     request: RequestContext,
   ): Promise<{ readonly challenge: NonceRecord; readonly cookies: readonly string[] }> {
-    const { appName, nonces, origins } = this.#parts
+    const { appName, nonces, prover, origins } = this.#parts
     const origin = origins.requireTrusted(request)
     requireAppName(expectedAppName, appName)
-    const { session, cookies } = await this.#currentSession(request)
+    const { session, cookies } = await this.freshSession(request)
     const { userId, address } = session
     requirePlainUserId(userId)
     const link = { userId, sessionAddress: address === '' ? undefined : address }
-    const challenge = await nonces.issue(origin, { link, ip: request.ip })
+    const make = (nonce: NonceRecord): string => prover.textFor(nonce, wallet, request.origin)
+    const challenge = await nonces.issue(origin, { link, ip: request.ip, make })
     return { challenge, cookies }
   }
 
   /**
-   * Consumes the nonce, checks the proof over its stored message, and adds the wallet to the request's user. The nonce must be
-   * that user's, and the request must come from the nonce's own origin. `cookies` are Set-Cookie header values.
+   * Consumes the nonce, checks the proof over its challenge, and adds the wallet to the request's user. The nonce must be
+   * that user's, and the request must come from the nonce's own origin. `session` is the request's, `linked` what the host
+   * tells, `cookies` are Set-Cookie header values.
    */
   async link(
     nonceId: string,
     proof: Proof,
     request: RequestContext,
-  ): Promise<{ readonly identity: ProvenIdentity; readonly cookies: readonly string[] }> {
+  ): Promise<{
+    readonly identity: ProvenIdentity
+    readonly linked: Linked
+    readonly session: Session
+    readonly cookies: readonly string[]
+  }> {
     const { nonces, prover, origins, host } = this.#parts
-    const { session, cookies } = await this.#currentSession(request)
-    const { userId } = session
-    const { message } = await nonces.consume(nonceId, request, origins, userId)
-    const identity = await prover.prove(message, proof)
-    await host.linkWallet(userId, identity)
-    return { identity, cookies }
+    const { session, cookies } = await this.freshSession(request)
+    const nonce = await nonces.consume(nonceId, request, origins, session.userId)
+    const { identity } = await prover.prove(nonce, proof, request.origin)
+    const linked = await host.linkWallet(session, identity)
+    return { identity, linked, session, cookies }
   }
 
-  async #currentSession(
+  /**
+   * The request's session. SESSION_NOT_FRESH if it is not enough to change the user's wallets. `cookies` are Set-Cookie header
+   * values.
+   */
+  async freshSession(
     request: RequestContext,
   ): Promise<{ readonly session: Session; readonly cookies: readonly string[] }> {
     const { host } = this.#parts
@@ -76,7 +89,7 @@ export class WalletLinks {
     if (current.session.orderId !== undefined) {
       throw new CountersignError(
         'SESSION_NOT_FRESH',
-        'You signed in with another device, which is not enough to add a wallet; sign in on this device, then add it',
+        'You signed in with another device, which is not enough to change your wallets; sign in on this device, then try again',
       )
     }
     host.requireFresh(current.session)

@@ -86,11 +86,20 @@ export class Nonces {
   /**
    * Makes and stores the challenge of a new nonce for an origin: for signing in or, with `link`, for adding a wallet to that
    * user. The texts of `link` must be plain lines (see `isPlainLine`). SERVER_BUSY if there are too many live nonces; `ip` is
-   * the caller's, for the log.
+   * the caller's, for the log. The returned message is what `make` makes of the challenge for the caller's wallet, by default the
+   * stored one; if it throws, nothing is stored.
    */
   async issue(
     origin: string,
-    { link, ip }: { readonly link?: LinkLines; readonly ip?: string | undefined } = {},
+    {
+      link,
+      ip,
+      make = ({ message }) => message,
+    }: {
+      readonly link?: LinkLines
+      readonly ip?: string | undefined
+      readonly make?: (challenge: NonceRecord) => string
+    } = {},
   ): Promise<NonceRecord> {
     const { appName, ttlSeconds } = this.#settings
     const issuedAt = this.#now()
@@ -109,9 +118,10 @@ export class Nonces {
       ...challenge,
       message: challengeMessage(appName, challenge, link),
     }
+    const message = make(record)
     this.#live?.add(endOf(record), issuedAt, ip)
     await this.#store.set(keyOf(record.nonceId, link?.userId), JSON.stringify(record), { ttlSeconds })
-    return record
+    return { ...record, message }
   }
 
   /**

@@ -3,7 +3,7 @@ import type { Host, IssuedSession } from '../host/host.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
 import type { RequestContext } from '../request.ts'
 import type { Proof } from '../wallet/proof.ts'
-import type { Prover } from '../wallet/prover.ts'
+import type { Prover, WalletNamed } from '../wallet/prover.ts'
 import { requireAppName } from './app-name.ts'
 import type { NonceRecord, Nonces } from './nonce.ts'
 
@@ -25,21 +25,26 @@ export class SignIn {
 
   /**
    * Makes a challenge for the request's origin, which must be trusted. `expectedAppName`, if given, must be the
-   * server's own.
+   * server's own. The message is the text for the wallet that is named.
    */
-  async issueNonce(expectedAppName: string | undefined, request: RequestContext): Promise<NonceRecord> {
+  async issueNonce(
+    expectedAppName: string | undefined,
+    wallet: WalletNamed,
+    request: RequestContext,
+  ): Promise<NonceRecord> {
     const origin = this.#origins.requireTrusted(request)
     requireAppName(expectedAppName, this.#appName)
-    return await this.#nonces.issue(origin, { ip: request.ip })
+    const make = (nonce: NonceRecord): string => this.#prover.textFor(nonce, wallet, request.origin)
+    return await this.#nonces.issue(origin, { ip: request.ip, make })
   }
 
   /**
-   * Consumes the nonce, checks the proof over its stored message, and then creates a session. The request must come
+   * Consumes the nonce, checks the proof over its challenge, and then creates a session. The request must come
    * from the nonce's own origin, which must still be trusted.
    */
   async verify(nonceId: string, proof: Proof, request: RequestContext): Promise<IssuedSession> {
-    const { message } = await this.#nonces.consume(nonceId, request, this.#origins)
-    const identity = await this.#prover.prove(message, proof)
+    const nonce = await this.#nonces.consume(nonceId, request, this.#origins)
+    const { identity } = await this.#prover.prove(nonce, proof, request.origin)
     try {
       const user = await this.#host.resolveUser(identity, request)
       return await this.#host.createSession(user, identity, request)

@@ -5,7 +5,8 @@ import { bytesToHex, hexToBytes } from '../hex.ts'
 import { chooseVerifier } from '../wallet/native.ts'
 import type { ProvenIdentity } from '../wallet/proof.ts'
 import type { SignatureVerifier } from '../wallet/verifier.ts'
-import type { WalletAdapter } from '../wallet/wallet.ts'
+import type { RemoteChecks, WalletAdapter } from '../wallet/wallet.ts'
+import { describeAdapterTexts } from './adapter-texts.ts'
 import type { TestRunner } from './runner.ts'
 import type { TestWallet } from './wallet.ts'
 
@@ -19,6 +20,15 @@ export interface AdapterContractOptions {
    * it is.
    */
   readonly spellings?: (address: string) => readonly string[]
+  /**
+   * Whether an address without its first or its last letter is malformed, as it is if addresses have check digits or one length.
+   * Default true. In base58 it can be another wallet's.
+   */
+  readonly cutAddressIsMalformed?: boolean
+  /** Lengths in bytes that signatures of the kind can have beside those that the wallets make, such as 64 beside 65. */
+  readonly otherSignatureBytes?: readonly number[]
+  /** Chain that the wallets name, as the adapter's sign-in form writes it. Needed if the adapter has chains. */
+  readonly chainId?: string
   /** Verifier that the adapter is given. Default: the one that a service would choose on this machine. */
   readonly ed25519?: SignatureVerifier
 }
@@ -29,6 +39,7 @@ interface Claim {
   readonly publicKey: Uint8Array
   readonly signature: Uint8Array
   readonly address: string | undefined
+  readonly chainId?: string | undefined
 }
 
 /** How an adapter judged a claim: the identity it proves, or how it was refused. */
@@ -56,7 +67,7 @@ const maxSubjectLength = 200
  */
 export function describeAdapterContract({ describe, test }: TestRunner, options: AdapterContractOptions): void {
   const { adapter, makeWallet, spellings = (address) => [address] } = options
-  const { ed25519 = chooseVerifier('auto') } = options
+  const { ed25519 = chooseVerifier('auto'), cutAddressIsMalformed = true, otherSignatureBytes = [], chainId } = options
 
   /** An honest claim of a wallet, with its address. */
   const claimOf = async (wallet: TestWallet, text = message): Promise<Claim> => ({
@@ -67,18 +78,19 @@ export function describeAdapterContract({ describe, test }: TestRunner, options:
   })
 
   /** Asks the adapter. Fails the test for anything but what the contract allows as an answer. */
-  const judge = async (claim: Claim): Promise<Judgement> => {
-    const { message, address } = claim
+  const judge = async (claim: Claim, remote?: RemoteChecks): Promise<Judgement> => {
+    const { message, address, chainId } = claim
     const [publicKeyHex, signatureHex] = [bytesToHex(claim.publicKey), bytesToHex(claim.signature)]
     try {
-      const proof = { publicKeyHex, signatureHex, address, adapterId: adapter.id }
-      const proven = await adapter.verify(message, proof, ed25519)
+      const proof = { publicKeyHex, signatureHex, address, chainId, adapterId: adapter.id }
+      const proven = await adapter.verify(message, proof, ed25519, remote)
       if (proven === undefined) return { refused: 'SIGNATURE_INVALID' }
       assertWellFormed(proven)
       return { proven }
     } catch (error) {
       if (!(error instanceof CountersignError)) throw error
       const { reason } = error
+      if (reason === 'RATE_LIMITED' && remote !== undefined) throw error
       if (reason === 'INVALID_REQUEST' || reason === 'ADDRESS_MISMATCH') return { refused: reason }
       throw new assert.AssertionError({ message: `an adapter refuses with ${reason}, which is not its to use` })
     }
@@ -123,7 +135,11 @@ export function describeAdapterContract({ describe, test }: TestRunner, options:
       const first = await proven(claim)
       assert.equal(first.publicKeyHex, wallet.publicKeyHex)
       assert.equal(first.address, wallet.address)
-      assert.deepEqual({ ...(await proven({ ...claim, address: undefined })) }, { ...first })
+      const unnamed = await judge({ ...claim, address: undefined })
+      // With neither key nor address, the wallet may be named nowhere.
+      if (wallet.publicKeyHex !== '' || unnamed.refused !== 'INVALID_REQUEST') {
+        assert.deepEqual({ ...unnamed.proven }, { ...first })
+      }
       for (const address of spellings(wallet.address)) {
         assert.deepEqual({ ...(await proven({ ...claim, address })) }, { ...first }, `the spelling ${address}`)
       }
@@ -158,8 +174,11 @@ export function describeAdapterContract({ describe, test }: TestRunner, options:
     test('one letter changed, added or removed in the message proves nothing', async () => {
       const claim = await claimOf(await makeWallet())
       const { subject } = await proven(claim)
-      for (const text of [...misspelt(message), `${message} `, `${message}\0`, message.slice(0, -1), '']) {
-        await assertNotProven({ ...claim, message: text }, subject, `a signature over another message`)
+      for (const text of misspelt(message)) {
+        await assertRefused({ ...claim, message: text }, 'a signature over a misspelt message')
+      }
+      for (const text of [`x${message.slice(1)}`, `${message} `, `${message}\0`, message.slice(0, -1), '']) {
+        await assertNotProven({ ...claim, message: text }, subject, 'a signature over another message')
       }
     })
 
@@ -183,6 +202,7 @@ export function describeAdapterContract({ describe, test }: TestRunner, options:
           extended(bytes, bytes.length),
         ]) {
           if (other.length === bytes.length) continue
+          if (name === 'signature' && otherSignatureBytes.includes(other.length)) continue
           await assertNotProven({ ...claim, [name]: other }, subject, `a ${name} of ${other.length} bytes`)
         }
       }
@@ -207,10 +227,13 @@ export function describeAdapterContract({ describe, test }: TestRunner, options:
       await assertRefused({ ...claim, publicKey: identity, signature, address: undefined }, 'the identity key')
     })
 
-    test("another wallet's address is ADDRESS_MISMATCH", async () => {
+    test("another wallet's address is refused, and is ADDRESS_MISMATCH if the proof has the key", async () => {
       const [wallet, other] = [await makeWallet(), await makeWallet()]
       const claim = await claimOf(wallet)
-      assert.equal((await judge({ ...claim, address: other.address })).refused, 'ADDRESS_MISMATCH')
+      const { refused } = await judge({ ...claim, address: other.address })
+      // Whoever knows wallets by their address only cannot tell a wrong address from a wrong signature.
+      const mayBeInvalid = claim.publicKey.length === 0 && refused === 'SIGNATURE_INVALID'
+      if (!mayBeInvalid) assert.equal(refused, 'ADDRESS_MISMATCH')
     })
 
     test('an address that is empty, cut or misspelt is refused', async () => {
@@ -238,19 +261,29 @@ export function describeAdapterContract({ describe, test }: TestRunner, options:
 
     test('sameAddress does not hold for malformed text, not even with itself', async () => {
       const { address } = await makeWallet()
-      const cut = [
-        address.slice(0, -1),
-        address.slice(1),
-        address + address,
-        `${address}0`,
-        `${address}\n`,
-        `${address}\0`,
-      ]
-      for (const text of ['', ' ', '\0', '\ud800', '😀', 'x'.repeat(10_000), ...cut]) {
-        assert.equal(adapter.sameAddress(text, text), false, JSON.stringify(text.slice(0, 80)))
+      const longer = [address + address, `${address}0`, `${address}\n`, `${address}\0`]
+      const shorter = [address.slice(0, -1), address.slice(1)]
+      for (const text of ['', ' ', '\0', '\ud800', '😀', 'x'.repeat(10_000), ...longer, ...shorter]) {
+        const mayBeAnothers = !cutAddressIsMalformed && shorter.includes(text)
+        if (!mayBeAnothers) assert.equal(adapter.sameAddress(text, text), false, JSON.stringify(text.slice(0, 80)))
         assert.equal(adapter.sameAddress(text, address), false)
         assert.equal(adapter.sameAddress(address, text), false)
       }
+    })
+
+    test('a question to another server that is refused is refused, and is no answer', async () => {
+      const claim = await claimOf(await makeWallet())
+      const refusal = new CountersignError('RATE_LIMITED', 'too many questions')
+      let asked = 0
+      const remote: RemoteChecks = {
+        async ask() {
+          asked++
+          throw refusal
+        },
+      }
+      const outcome = await judge(claim, remote).catch((error: unknown) => error)
+      if (asked === 0) assert.ok((outcome as Judgement).proven, 'an honest proof is refused')
+      else assert.equal(outcome, refusal)
     })
 
     test('bytes and text of any kind are refused, and nothing but a CountersignError is thrown', async () => {
@@ -266,6 +299,19 @@ export function describeAdapterContract({ describe, test }: TestRunner, options:
         }
       }
     })
+
+    describeAdapterTexts(
+      { describe, test },
+      {
+        adapter,
+        makeWallet,
+        chainId,
+        async judge(wallet, { address, chainId }, signed, text) {
+          const claim = { ...(await claimOf(wallet, signed)), message: text, address, chainId }
+          return (await judge(claim)).proven
+        },
+      },
+    )
   })
 }
 

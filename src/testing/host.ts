@@ -125,6 +125,13 @@ export function describeHostContract({ describe, test }: TestRunner, options: Ho
         for (const each of identities) ids.add((await host.resolveUser(each, request())).id)
         assert.equal(ids.size, 3)
       })
+
+      check('tells wallets without a public key apart by their subjects', async (host, other) => {
+        const [identity, another] = [newKeylessIdentity(), newKeylessIdentity()]
+        const { id } = await host.resolveUser(identity, request())
+        assert.equal((await other.resolveUser({ ...identity }, request())).id, id)
+        assert.notEqual((await host.resolveUser(another, request())).id, id)
+      })
     })
 
     describe('createSession', () => {
@@ -155,6 +162,15 @@ export function describeHostContract({ describe, test }: TestRunner, options: Ho
           assert.deepEqual((await each.currentSession(withCookie(issued))).session, session)
           assert.deepEqual(await each.listSessions(session.userId, request()), [session])
         }
+      })
+
+      check('makes a session of a wallet without a public key as of any other', async (host, other) => {
+        const issued = await signIn(host, newKeylessIdentity())
+        const { adapterId, publicKeyHex, address } = issued.identity
+        const { session } = await other.currentSession(withBearer(issued.token))
+        assert.deepEqual([session.adapterId, session.publicKeyHex, session.address], [adapterId, publicKeyHex, address])
+        assert.deepEqual(await other.introspect(issued.token), session)
+        assert.deepEqual(await host.listSessions(session.userId, request()), [session])
       })
 
       check('makes another session each time', async (host) => {
@@ -538,6 +554,12 @@ interface SignedIn extends IssuedSession {
 function newIdentity(): ProvenIdentity {
   const { adapterId, publicKeyHex, address } = makeTestWallet()
   return { adapterId, subject: publicKeyHex, publicKeyHex, address }
+}
+
+/** As of a contract wallet, which its CAIP-10 identifier stands for. */
+function newKeylessIdentity(): ProvenIdentity {
+  const address = `eip155:1:0x${randomBytes(20).toString('hex').replace(/^.{4}/, 'AbCd')}`
+  return { adapterId: 'ethereum', subject: address.toLowerCase(), publicKeyHex: '', address }
 }
 
 function newOrder(): OrderGrant {

@@ -1,37 +1,94 @@
 import { ed25519 } from './ed25519.ts'
+import { ethereum } from './ethereum/ethereum.ts'
+import { EvmRpc, RpcFailure } from './ethereum/rpc.ts'
 import { nimiq } from './nimiq.ts'
+import { solana } from './solana.ts'
 import type { WalletAdapter } from './wallet.ts'
 
-const builtIn: readonly WalletAdapter[] = [nimiq, ed25519]
+/** The built-in adapters by their ids. */
+const builtIn: Readonly<Record<string, (options: AdapterOptions) => WalletAdapter>> = {
+  nimiq: () => nimiq,
+  ed25519: () => ed25519,
+  ethereum: ({ evmRpc }) => ethereum(evmRpc),
+  solana: () => solana,
+}
+
+/** Settings of the built-in adapters. */
+export interface AdapterOptions {
+  /** Addresses of JSON-RPC servers by EIP-155 chain id, for contract wallets of ethereum. */
+  readonly evmRpc?: Readonly<Record<string, string>> | undefined
+}
+
 const idForm = /^[a-z0-9][a-z0-9-]{0,31}$/
 
 /**
- * The configured wallet adapters, in the order given. An entry is the id of a built-in adapter (`nimiq`, `ed25519`) or
- * an adapter of the application's own.
+ * The configured wallet adapters, in the order given. An entry is the id of a built-in adapter (`nimiq`, `ed25519`, `ethereum`,
+ * `solana`) or an adapter of the application's own.
  *
  * Throws a TypeError for an unknown or malformed id, for an id that occurs twice, for an adapter without one of its
  * functions, and for an empty list, because nobody could sign in.
  */
-export function walletAdapters(entries: readonly (string | WalletAdapter)[]): readonly WalletAdapter[] {
+export function walletAdapters(
+  entries: readonly (string | WalletAdapter)[],
+  options: AdapterOptions = {},
+): readonly WalletAdapter[] {
   if (entries.length === 0)
     throw new TypeError(`adapters (COUNTERSIGN_ADAPTERS) must not be empty; known adapters: ${knownIds()}`)
   const adapters: WalletAdapter[] = []
   for (const entry of entries) {
-    const adapter = typeof entry === 'string' ? findBuiltIn(entry) : checkAdapter(entry)
+    const adapter = typeof entry === 'string' ? findBuiltIn(entry, options) : checkAdapter(entry)
     if (adapters.some(({ id }) => id === adapter.id)) throw new TypeError(`adapter "${adapter.id}" is configured twice`)
     adapters.push(adapter)
   }
   return adapters
 }
 
-function knownIds(): string {
-  return builtIn.map(({ id }) => id).join(', ')
+/** What to warn of at start if a wallet can sign in with two of these adapters, and so as two users; else `undefined`. */
+export function sharedKeysWarning(ids: Iterable<string>): string | undefined {
+  const configured = new Set(ids)
+  if (!configured.has('ed25519') || !configured.has('solana')) return undefined
+  return 'adapters (COUNTERSIGN_ADAPTERS) has ed25519 and solana: a Solana wallet can sign in with either, so one key is two users; leave ed25519 out unless tools of your own need it'
 }
 
-function findBuiltIn(id: string): WalletAdapter {
-  const adapter = builtIn.find((candidate) => candidate.id === id)
-  if (adapter === undefined) throw new TypeError(`unknown adapter ${JSON.stringify(id)}; known adapters: ${knownIds()}`)
-  return adapter
+/**
+ * Checks before a service starts what its adapters need of other servers: that each RPC serves its chain. `warn` is told, without
+ * addresses, of an RPC that is away, which is checked again before its first use, and of RPCs that no adapter asks.
+ *
+ * Rejects with a TypeError of one line if an RPC serves another chain, or if viem is not installed.
+ */
+export async function checkAdapters(
+  adapters: readonly WalletAdapter[],
+  { evmRpc }: AdapterOptions,
+  warn: (text: string, fields?: Readonly<Record<string, string>>) => void,
+): Promise<void> {
+  const rpcs = adapters
+    .flatMap((adapter) => ('rpcs' in adapter && Array.isArray(adapter.rpcs) ? (adapter.rpcs as unknown[]) : []))
+    .filter((one) => one instanceof EvmRpc)
+  if (rpcs.length === 0 && evmRpc !== undefined) {
+    warn('evmRpc is set, and the adapter ethereum, which would ask the RPCs, is not configured')
+  }
+  const check = async (rpc: EvmRpc): Promise<void> => {
+    try {
+      await rpc.checkAtStart()
+    } catch (error) {
+      if (!(error instanceof RpcFailure)) throw error
+      warn('an RPC does not answer; it will be checked before its first use', {
+        chainId: rpc.chainId,
+        cause: error.message,
+      })
+    }
+  }
+  await Promise.all(rpcs.map(check))
+}
+
+function knownIds(): string {
+  return Object.keys(builtIn).join(', ')
+}
+
+function findBuiltIn(id: string, options: AdapterOptions): WalletAdapter {
+  const make = Object.hasOwn(builtIn, id) ? builtIn[id] : undefined
+  if (make === undefined) throw new TypeError(`unknown adapter ${JSON.stringify(id)}; known adapters: ${knownIds()}`)
+  return make(options)
 }
 
 function checkAdapter(adapter: WalletAdapter): WalletAdapter {

@@ -36,7 +36,8 @@ export function ed25519Adapter(framing: Ed25519Framing): Ed25519Adapter {
   return Object.assign(framing, { verify })
 }
 
-function readHex(field: string, hex: string, length: number): Uint8Array {
+/** The bytes of a field of `length` bytes in hex. INVALID_REQUEST if it has another length or any other character. */
+export function readHex(field: string, hex: string, length: number): Uint8Array {
   const bytes = hexToBytes(hex)
   if (bytes?.length === length) return bytes
   throw new CountersignError('INVALID_REQUEST', `${field} must be ${length} bytes in hex`, {

@@ -7,6 +7,8 @@ export interface Proof {
   readonly address?: string | undefined
   /** The adapter that judges the proof. Without it, nimiq and ed25519 are tried as far as they are configured. */
   readonly adapterId?: string | undefined
+  /** Chain of the account, as the adapter's sign-in form writes it: "1" for ethereum, "mainnet" for solana. */
+  readonly chainId?: string | undefined
 }
 
 /**
@@ -27,4 +29,17 @@ export interface ProvenIdentity {
   readonly publicKeyHex: string
   /** Canonical form. */
   readonly address: string
+}
+
+/** What tells one wallet from all others. */
+export type WalletIdentity = Pick<ProvenIdentity, 'adapterId' | 'subject'>
+
+/**
+ * The wallet of a session, which does not keep the subject: with a public key, the subject is the key; without one, the address in
+ * lower case. An adapter whose wallets have no key has to make its subjects alike. If an adapter makes them otherwise, no computer
+ * is remembered for its wallets, because nobody could find it and forget it.
+ */
+export function walletOf(session: Pick<ProvenIdentity, 'adapterId' | 'publicKeyHex' | 'address'>): WalletIdentity {
+  const { adapterId, publicKeyHex, address } = session
+  return { adapterId, subject: publicKeyHex === '' ? address.toLowerCase() : publicKeyHex }
 }

@@ -1,10 +1,23 @@
 import { CountersignError } from '../errors.ts'
+import { type StoredChallenge, signInForm } from './form.ts'
 import type { Proof, ProvenIdentity } from './proof.ts'
 import type { SignatureVerifier } from './verifier.ts'
-import type { WalletAdapter } from './wallet.ts'
+import type { RemoteChecks, WalletAccount, WalletAdapter } from './wallet.ts'
 
 /** Adapters that are tried for a proof that names none. Any other may be expensive to ask, so a proof has to name it. */
 const triedUnnamed: ReadonlySet<string> = new Set(['nimiq', 'ed25519'])
+
+/** The wallet that is going to sign, as a caller names it. */
+export interface WalletNamed extends WalletAccount {
+  readonly adapterId?: string | undefined
+}
+
+/** A proof that holds. */
+export interface Proven {
+  readonly identity: ProvenIdentity
+  /** The exact text that the wallet signed. */
+  readonly text: string
+}
 
 /** Checks wallets' proofs with the configured adapters: for direct sign-in, for orders and for linking alike. */
 export class Prover {
@@ -38,22 +51,41 @@ export class Prover {
   }
 
   /**
-   * Checks that a proof over a message holds, and returns the identity it proves. `message` is the text that the service
-   * stored.
+   * The text that a wallet is asked to sign over a challenge, on a page of `pageOrigin`; the plain text if no adapter is named.
+   * ADAPTER_UNKNOWN, or INVALID_REQUEST for an account that no wallet of the adapter can have.
+   */
+  textFor(challenge: StoredChallenge, { adapterId, ...account }: WalletNamed, pageOrigin: string | undefined): string {
+    if (adapterId === undefined) return challenge.message
+    this.requireConfigured(adapterId)
+    return textOf(this.#adapter(adapterId) as WalletAdapter, challenge, account, pageOrigin)
+  }
+
+  /**
+   * Checks that a proof over a challenge holds, and returns the identity it proves. The text is made from what the service
+   * stored, the origin of the page that called the wallet, and the account that the proof names, which the adapter then
+   * checks.
    *
    * Rejects with a {@link CountersignError}: INVALID_REQUEST for a key, signature or address that is malformed,
    * ADAPTER_UNKNOWN if the adapter is not configured, or none is named and none can be tried, SIGNATURE_INVALID if the
-   * signature holds under none of those tried, ADDRESS_MISMATCH if it holds and the address is another wallet's.
+   * signature holds under none of those tried, ADDRESS_MISMATCH if it holds and the address is another wallet's;
+   * CONTRACT_WALLET_NEEDS_RPC, EVM_RPC_UNAVAILABLE and, by `remote`, RATE_LIMITED for a contract wallet. A nonce is good for one
+   * proof, so it needs no `remote`.
    */
-  async prove(message: string, proof: Proof): Promise<ProvenIdentity> {
+  async prove(
+    challenge: StoredChallenge,
+    proof: Proof,
+    pageOrigin: string | undefined,
+    remote?: RemoteChecks,
+  ): Promise<Proven> {
     for (const adapter of this.#candidates(proof.adapterId)) {
-      const proven = await adapter.verify(message, proof, this.#verifier)
+      const text = textOf(adapter, challenge, proof, pageOrigin)
+      const proven = await adapter.verify(text, proof, this.#verifier, remote)
       if (proven === undefined) continue
       const { adapterId, subject, publicKeyHex, address } = proven
       // An adapter speaks for its own wallets only. A copy of another one under a new id would make that one's identities.
       if (adapterId !== adapter.id)
         throw new TypeError(`adapter "${adapter.id}" returned an identity of "${adapterId}"`)
-      return { adapterId, subject, publicKeyHex, address }
+      return { identity: { adapterId, subject, publicKeyHex, address }, text }
     }
     throw new CountersignError('SIGNATURE_INVALID', 'The signature does not prove control of the public key')
   }
@@ -78,4 +110,20 @@ export class Prover {
       { metadata: { adapters } },
     )
   }
+}
+
+function textOf(
+  { signInText, accountId }: WalletAdapter,
+  challenge: StoredChallenge,
+  { address, chainId, publicKeyHex }: WalletAccount,
+  pageOrigin: string | undefined,
+): string {
+  const { action, message, origin } = challenge
+  if (action !== 'order.approve') {
+    return signInText === undefined
+      ? message
+      : signInText(signInForm(challenge, pageOrigin ?? origin), { address, chainId, publicKeyHex })
+  }
+  if (accountId === undefined || address === undefined || chainId === undefined) return message
+  return `${message}\nAccount: ${accountId(address, chainId)}`
 }

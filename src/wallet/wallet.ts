@@ -2,6 +2,45 @@ import type { Proof, ProvenIdentity } from './proof.ts'
 import type { SignatureVerifier } from './verifier.ts'
 
 /**
+ * The account that a wallet signs with, as a caller names it. Every text may be an attacker's choice. The key is there only once
+ * there is a proof.
+ */
+export interface WalletAccount extends Pick<Proof, 'address' | 'chainId'> {
+  readonly publicKeyHex?: string | undefined
+}
+
+/**
+ * What a wallet's sign-in form says besides the account: fields of EIP-4361 and of Sign-In With Solana. Times are epoch
+ * milliseconds.
+ */
+export interface SignInForm {
+  /** Host, with a port if it is not the default, of the page that calls the wallet. */
+  readonly domain: string
+  /** Origin of that page. */
+  readonly uri: string
+  /** What the signature is for, in ASCII letters, spaces and full stops. */
+  readonly statement: string
+  /** 64 hex digits. */
+  readonly nonce: string
+  readonly issuedAt: number
+  readonly expiresAt: number
+  /** URIs. The first one binds the challenge's plain text, by its hash, and so everything that the form does not say. */
+  readonly resources: readonly string[]
+}
+
+/**
+ * Bounds what an adapter asks of other servers. Whoever calls the service decides how often, so that each question has to go
+ * through here.
+ */
+export interface RemoteChecks {
+  /**
+   * Asks, and returns the answer. Rejects with RATE_LIMITED if too many were asked for this challenge. If `ask` rejects, nothing
+   * was answered, and it does not count.
+   */
+  ask<Answer>(ask: () => Promise<Answer>): Promise<Answer>
+}
+
+/**
  * What Countersign knows of a kind of wallet: how to check that a signature over a text proves control of it, and how to
  * compare its addresses. `ed25519Adapter` makes one for wallets that sign with Ed25519.
  */
@@ -18,6 +57,8 @@ export interface WalletAdapter {
    * `message` is the exact text that the service stored and the wallet was asked to sign, never text that the caller sent.
    * `ed25519` is the strict verifier that the service uses, for adapters that need one.
    *
+   * `remote` is for adapters that ask other servers, such as an RPC of the wallet's chain. Without it, nothing bounds them.
+   *
    * Throws or rejects with a `CountersignError`: INVALID_REQUEST for a key, signature or address that this kind of wallet
    * cannot have, ADDRESS_MISMATCH if the signature holds and the address is another wallet's.
    */
@@ -25,7 +66,24 @@ export interface WalletAdapter {
     message: string,
     proof: Proof,
     ed25519: SignatureVerifier,
+    remote?: RemoteChecks,
   ): ProvenIdentity | undefined | Promise<ProvenIdentity | undefined>
+
+  /**
+   * The text in which wallets of this kind sign in, if they have a form for that which names the page, so that they can warn
+   * of a foreign one. It has to contain everything in `form`. Sign-ins, login orders and links are then over this text only;
+   * without the function, they are over the service's plain text, as all sign orders are.
+   *
+   * The account is the proof's. Throws a `CountersignError` of INVALID_REQUEST for an account that no such wallet can have.
+   */
+  readonly signInText?: (form: SignInForm, account: WalletAccount) => string
+
+  /**
+   * The CAIP-10 identifier of an account whose address and chain are both named: the last line of a sign order's text. Without
+   * the function, there is no such line. Throws a `CountersignError` of INVALID_REQUEST for an account that no such wallet can
+   * have.
+   */
+  readonly accountId?: (address: string, chainId: string) => string
 
   /**
    * Whether two texts name one address, whatever their grouping and case. An address that is malformed or whose check digits

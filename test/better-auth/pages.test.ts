@@ -132,7 +132,7 @@ test('a page that is not built is asked for by name, and served as soon as it is
   const folder = await mkdtemp(join(tmpdir(), 'countersign-pages-'))
   onTestFinished(() => rm(folder, { recursive: true }))
   const built = join(folder, 'pages/')
-  const pages = new ApprovalPage({}, [pathToFileURL(built)])
+  const pages = new ApprovalPage({ adapterIds: ['nimiq'] }, [pathToFileURL(built)])
   const ctx = { context: { baseURL: 'http://localhost:3000/api/auth', options: {} } } as never
   const refusal = expect.objectContaining({
     statusCode: 404,
@@ -148,3 +148,20 @@ test('a page that is not built is asked for by name, and served as soon as it is
   expect(await pages.page(ctx, 'App').text()).toBe('App')
   expect(await pages.asset(ctx, 'style-1.css').text()).toBe('a {}')
 })
+
+test.each([
+  ['http://localhost:3000', 'on'],
+  ['http://127.0.0.1:3000', 'on'],
+  ['https://localhost:3000', 'off'],
+  ['http://192.168.1.23:3000', 'off'],
+  ['https://app.example', 'off'],
+])(
+  'at %s the page is told that the demo wallet is %s, and which adapters are accepted',
+  async (baseURL, demoWallet) => {
+    const auth = await makeAuth({ auth: { baseURL }, orders: { adapters: ['ed25519'] } })
+    const page = await auth.handler(new Request(`${baseURL}/api/auth/cross-device/claim/0123456789abcdefABCDEF`))
+    const html = await page.text()
+    expect(html).toContain(`name="countersign-demo-wallet" content="${demoWallet}"`)
+    expect(html).toContain('name="countersign-adapters" content="ed25519"')
+  },
+)

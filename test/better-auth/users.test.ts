@@ -137,3 +137,17 @@ describe('hooks of the application are heard', () => {
     expect(await countRows(auth, models)).toEqual([0, 0])
   })
 })
+
+test('with ed25519 and solana, the start warns that one key is two users', async () => {
+  const warningsOf = async (adapters: string[]): Promise<string[]> => {
+    const warnings: string[] = []
+    const log = (level: string, text: string): void => {
+      if (level === 'warn') warnings.push(text)
+    }
+    await (await makeAuth({ wallet: { adapters }, orders: { adapters }, auth: { logger: { level: 'warn', log } } }))
+      .$context
+    return warnings.filter((text) => text.includes('two users'))
+  }
+  expect(await warningsOf(['ed25519', 'solana'])).toHaveLength(1)
+  expect(await warningsOf(['nimiq', 'solana'])).toEqual([])
+})

@@ -300,7 +300,7 @@ describe.skipIf(!hasChromium)('on a phone,', () => {
       await screenshot(page, 'approve-payload')
       await page.setViewportSize({ width: 320, height: 640 })
       await expectNoSidewaysScroll(page, 'payload')
-      // The toy wallet of the page is another one.
+      // The demo wallet of the page is another one.
       await approve(page)
       await page.getByText('This request is for another wallet').waitFor()
     })
@@ -591,7 +591,7 @@ describe.skipIf(!hasChromium)('on a phone,', () => {
   test('everything can be reached and seen with the keyboard alone', async () => {
     const { page } = await reviewing({ confirmationCode: 'return' }, usual, { key: newComputerKey() })
     const seen: string[] = []
-    for (let times = 0; times < 6; times++) {
+    for (let times = 0; times < 7; times++) {
       await page.keyboard.press('Tab')
       const { name, hidden } = await page.evaluate(() => {
         const element = document.activeElement as HTMLElement
@@ -602,8 +602,9 @@ describe.skipIf(!hasChromium)('on a phone,', () => {
       expect(hidden, name).toBe(false)
       seen.push(name)
     }
-    expect(seen.slice(0, 5)).toEqual([
+    expect(seen.slice(0, 6)).toEqual([
       'remember-input',
+      'other-wallet-button',
       'summary',
       'hand-over-button',
       'decline-button',

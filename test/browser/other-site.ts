@@ -41,11 +41,11 @@ export async function applicationScript(): Promise<string> {
       contents: `
         import { createCountersignClient } from './client/index.ts'
         import { CountersignSignIn } from './client/element/element.ts'
-        import { openToyWallet } from './pages/toy-wallet.ts'
+        import { openDemoWallet } from './pages/demo-wallet.ts'
         const baseUrl = new URLSearchParams(location.search).get('service')
         window.createClient = createCountersignClient
         window.client = createCountersignClient({ baseUrl })
-        window.wallet = openToyWallet()
+        window.wallet = openDemoWallet()
         window.showCode = () => {
           const element = new CountersignSignIn()
           element.setAttribute('base-url', baseUrl)

@@ -24,7 +24,7 @@ async function expectSessionOutOfReach(page: Page): Promise<void> {
     ...Object.keys(localStorage),
     ...Object.keys(sessionStorage),
   ])
-  expect(readable).toEqual(['', 'countersign.toy-wallet'])
+  expect(readable).toEqual(['', 'countersign.demo-wallet'])
 }
 
 describe.skipIf(!hasChromium).each(stores)('in a browser, on $name', ({ open }) => {

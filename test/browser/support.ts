@@ -140,6 +140,8 @@ export async function look(page: Page, state: string): Promise<void> {
   const size = page.viewportSize()!
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+    // The page hears of it before the next frame, and then chooses the operator's colour for it.
+    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))))
     await expectAccessible(page, `${state}, ${colorScheme}`)
     await screenshot(page, `${state}-${colorScheme}`)
   }

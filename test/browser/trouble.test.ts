@@ -156,8 +156,8 @@ describe.skipIf(!hasChromium)('when something comes between', () => {
       page.nimiq = { sign: (message: string) => page.signForTest(message), listAccounts: async () => [] }
     })
     await reviewOnPhone(phone.page, await openForPhone(desktop.page, url))
-    await phone.page.getByText('Nimiq Pay').waitFor()
-    expect(await phone.page.getByText('Toy wallet').isVisible()).toBe(false)
+    await phone.page.locator('#signer').getByText('Nimiq Pay').waitFor()
+    expect(await phone.page.getByText('Demo wallet').filter({ visible: true }).count()).toBe(0)
     await phone.page.getByRole('button', { name: 'Approve' }).click()
     await phone.page.getByText('You declined in your wallet').waitFor()
     // What it signs after that is signed once, though the answer to the call is lost.

@@ -217,7 +217,7 @@ describe('the end of a watch', () => {
     const { proxy, desktop, order } = await setUp()
     for await (const _ of desktop.watchOrder(order)) break
     // Of other connections, which wait for a next call, some versions of Node close one as well.
-    await vi.waitFor(() => expect(proxy.closed).toBeGreaterThan(0))
+    await vi.waitFor(() => expect(proxy.closed).toBeGreaterThan(0), 20_000)
   })
 
   test('an order that ended before is told in one event', async () => {

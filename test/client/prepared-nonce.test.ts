@@ -86,7 +86,7 @@ describe('prepareSignIn', () => {
     const started = [client.prepareSignIn({ signal: first.signal })]
     first.abort()
     started.push(client.prepareSignIn())
-    await vi.waitFor(() => expect(answers).toHaveLength(2))
+    await vi.waitFor(() => expect(answers).toHaveLength(2), 20_000)
     for (const answer of answers.reverse()) answer()
     await Promise.all(started)
     expect(await opensAtOnce(client)).toBe(true)
@@ -138,7 +138,7 @@ describe('prepareSignIn', () => {
       vi.advanceTimersByTime(239_000)
       expect(issued).toHaveBeenCalledTimes(1)
       vi.advanceTimersByTime(2000)
-      await vi.waitFor(() => expect(issued).toHaveBeenCalledTimes(2))
+      await vi.waitFor(() => expect(issued).toHaveBeenCalledTimes(2), 20_000)
       controller.abort()
       vi.advanceTimersByTime(600_000)
       expect(issued).toHaveBeenCalledTimes(2)
@@ -171,7 +171,10 @@ describe('prepareSignIn in a page', () => {
       tab.show('visible')
       expect(issued).toHaveBeenCalledTimes(2)
       tab.online()
-      await vi.waitFor(() => expect(issued.mock.settledResults.every(({ type }) => type === 'fulfilled')).toBe(true))
+      await vi.waitFor(
+        () => expect(issued.mock.settledResults.every(({ type }) => type === 'fulfilled')).toBe(true),
+        20_000,
+      )
     } finally {
       vi.useRealTimers()
       vi.unstubAllGlobals()

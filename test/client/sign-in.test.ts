@@ -124,6 +124,23 @@ describe.each(ways)('$way', ({ signIn }) => {
   })
 })
 
+test('a challenge that the page kept while a wallet took its place is signed in with, once', async () => {
+  const { client, url } = await setUp()
+  const challenge = await client.issueNonce()
+  const requests: string[] = []
+  const later = createCountersignClient({
+    baseUrl: url,
+    fetch: (input, init) => {
+      requests.push(String(input instanceof Request ? input.url : input))
+      return fetch(input, init)
+    },
+  })
+  const { session } = await later.signInWallet({ wallet: pageWallet(wallet), challenge })
+  expect(session.address).toBe(wallet.address)
+  expect(requests.filter((request) => /nonce/i.test(request))).toEqual([])
+  expect(await codeOf(later.signInWallet({ wallet: pageWallet(wallet), challenge }))).toBe('NONCE_NOT_FOUND')
+})
+
 test('a sign-in can be aborted while the wallet has no answer', async () => {
   const { client } = await setUp()
   const controller = new AbortController()

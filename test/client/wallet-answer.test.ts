@@ -1,4 +1,6 @@
 import fc from 'fast-check'
+import { parseSignature, signatureToCompactSignature } from 'viem'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { describe, expect, test } from 'vitest'
 import { CountersignClientError, nimiqHub, nimiqPay, readWalletAnswer, type Wallet } from '../../src/client/index.ts'
 import { proveWithWallet } from '../../src/client/wallet.ts'
@@ -62,11 +64,12 @@ describe('readWalletAnswer', () => {
       fc.record({ publicKey: fc.anything(), signature: fc.anything(), error: fc.anything() }, { requiredKeys: [] }),
     )
     fc.assert(
-      fc.property(anything, (answer) => {
+      fc.property(anything, fc.constantFrom(undefined, 'ethereum'), (answer, adapterId) => {
         try {
-          const { publicKeyHex, signatureHex } = readWalletAnswer(answer)
-          expect(publicKeyHex).toMatch(/^[0-9a-f]{64}$/)
-          expect(signatureHex).toMatch(/^[0-9a-f]{128}$/)
+          const { publicKeyHex, signatureHex } = readWalletAnswer(answer, adapterId)
+          const [key, signature] = adapterId === undefined ? ['{32}', '{64}'] : ['*', '*']
+          expect(publicKeyHex).toMatch(new RegExp(`^([0-9a-f]{2})${key}$`))
+          expect(signatureHex).toMatch(new RegExp(`^([0-9a-f]{2})${signature}$`))
         } catch (thrown) {
           expect(thrown).toBeInstanceOf(CountersignClientError)
           expect((thrown as CountersignClientError).code).toMatch(/^WALLET_/)
@@ -84,6 +87,57 @@ describe('readWalletAnswer', () => {
       },
     }
     expect(() => readWalletAnswer(answer)).toThrow(expect.objectContaining({ code: 'WALLET_FAILED', cause }))
+  })
+
+  test('reads signatures of other chains: alone, of any length, with a key or without', async () => {
+    const account = privateKeyToAccount(generatePrivateKey())
+    const long = await account.signMessage({ message: 'm' })
+    const compact = signatureToCompactSignature(parseSignature(long))
+    const short = `0x${compact.r.slice(2)}${compact.yParityAndS.slice(2)}`
+    const alone = (answer: unknown) => readWalletAnswer(answer, 'ethereum')
+    for (const [signed, bytes] of [
+      [long, 65],
+      [short, 64],
+    ] as const) {
+      const signatureHex = signed.slice(2)
+      expect(signatureHex).toHaveLength(2 * bytes)
+      const expected = { publicKeyHex: '', signatureHex }
+      expect(alone(signed)).toEqual(expected)
+      expect(alone(signed.toUpperCase().replace('0X', '0x'))).toEqual(expected)
+      expect(alone(Buffer.from(signatureHex, 'hex'))).toEqual(expected)
+      expect(alone({ signature: signed, address: account.address })).toEqual({ ...expected, address: account.address })
+      // What was read is read again the same.
+      expect(alone(alone(signed))).toEqual(expected)
+      const publicKeyHex = account.publicKey.slice(2)
+      expect(alone({ signature: signed, publicKey: account.publicKey })).toEqual({ ...expected, publicKeyHex })
+    }
+    // A contract wallet's, from nothing at all to the most that the service takes.
+    expect(alone('0x')).toEqual({ publicKeyHex: '', signatureHex: '' })
+    expect(alone(new Uint8Array(16_384).fill(1)).signatureHex).toBe('01'.repeat(16_384))
+    for (const answer of [
+      '',
+      '0x1',
+      '0xsignature',
+      undefined,
+      {},
+      new Uint8Array(16_385),
+      `0x${'01'.repeat(16_385)}`,
+    ]) {
+      expect(() => alone(answer)).toThrow(expect.objectContaining({ code: 'WALLET_FAILED' }))
+    }
+    expect(() => alone({ signature: long, publicKey: 'a key' })).toThrow(
+      expect.objectContaining({ code: 'WALLET_WRONG_KEY' }),
+    )
+  })
+
+  test('holds wallets of Solana to the lengths of Ed25519, and reads base64 in these for all', () => {
+    const [publicKey, signed] = [new Uint8Array(32).fill(7), new Uint8Array(64).fill(9)]
+    const expected = { publicKeyHex: hex(publicKey), signatureHex: hex(signed) }
+    expect(readWalletAnswer({ publicKey, signature: signed }, 'solana')).toEqual(expected)
+    expect(() => readWalletAnswer({ publicKey, signature: new Uint8Array(65) }, 'solana')).toThrow('64 bytes')
+    expect(() => readWalletAnswer({ signature: signed }, 'solana')).toThrow('32 bytes')
+    const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64')
+    expect(readWalletAnswer({ publicKey: base64(publicKey), signature: base64(signed) }, 'mine')).toEqual(expected)
   })
 
   test('tells a key of another kind from an answer that is broken', () => {

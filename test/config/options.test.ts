@@ -106,6 +106,19 @@ const promised: Record<Option, Promised> = {
   },
   knownComputers: { variable: 'COUNTERSIGN_KNOWN_COMPUTERS', default: true, flag: true },
   proximity: { variable: 'COUNTERSIGN_PROXIMITY', default: 'show', choices: ['show', 'off', 'enforce'] },
+  evmRpc: {
+    variable: 'COUNTERSIGN_EVM_RPC',
+    inside: [{ 1: 'https://rpc.example' }, { 8453: 'http://127.0.0.1:8545/key', 1: 'https://rpc.example/?key=1' }],
+    outside: [
+      {},
+      { 0: 'https://a.example' },
+      { x: 'https://a.example' },
+      { 1: 'rpc.example' },
+      { 1: 'https://a b' },
+      1,
+    ],
+  },
+  demoWallet: { variable: 'COUNTERSIGN_DEMO_WALLET', flag: true },
   orderStartKeys: {
     variable: 'COUNTERSIGN_ORDER_START_KEYS',
     inside: [[x(32)], [x(32), x(1000)]],

@@ -34,12 +34,20 @@ async function elapsedMs(promise: Promise<unknown>): Promise<number> {
 }
 
 describe('a drain', () => {
-  test('turns readiness off and serves everything for its time, then ends with status 0', async () => {
+  test('lasts for its time, then the service ends with status 0', async () => {
     const service = await spawnService({ ...inMemory, COUNTERSIGN_DRAIN_SECONDS: '1' })
+    const took = elapsedMs(service.stop('SIGTERM'))
+    expect(await service.stop('SIGTERM')).toBe(0)
+    expect(await took).toBeGreaterThan(950)
+    await expect(fetch(service.url)).rejects.toThrow()
+  })
+
+  test('turns readiness off and serves everything', async () => {
+    // More than a busy machine takes for the calls.
+    const service = await spawnService({ ...inMemory, COUNTERSIGN_DRAIN_SECONDS: '60' })
     const health = createClient(Health, createGrpcTransport({ baseUrl: service.url }))
     expect(await statusOf(`${service.url}/readyz`)).toEqual([200, 'ready'])
     const stopped = service.stop('SIGTERM')
-    const took = elapsedMs(stopped)
     await expect.poll(() => statusOf(`${service.url}/readyz`), { interval: 5 }).toEqual([503, 'stopping'])
     expect(await statusOf(`${service.url}/healthz`)).toEqual([200, 'ok'])
     expect((await health.check({})).status).toBe(ServingStatus.NOT_SERVING)
@@ -49,10 +57,8 @@ describe('a drain', () => {
       await orderClients.gRPC!(service.url).start('login')
       await sleep(50)
     }
-    expect(await stopped).toBe(0)
-    expect(await took).toBeGreaterThan(950)
-    expect(await took).toBeLessThan(3000)
-    await expect(fetch(service.url)).rejects.toThrow()
+    service.process.kill('SIGINT')
+    await stopped
   })
 
   test('sends watchers elsewhere at its beginning, and serves one that comes back here', async () => {
@@ -77,22 +83,23 @@ describe('a drain', () => {
   })
 
   test('a second SIGTERM changes nothing', async () => {
-    const service = await spawnService({ ...inMemory, COUNTERSIGN_DRAIN_SECONDS: '1' })
-    const took = elapsedMs(service.stop('SIGTERM'))
+    const service = await spawnService({ ...inMemory, COUNTERSIGN_DRAIN_SECONDS: '60' })
+    const stopped = service.stop('SIGTERM')
     for (let i = 0; i < 5; i++) {
       await sleep(100)
       service.process.kill('SIGTERM')
     }
     expect((await rest(service.url, '/wallet/nonce', {})).status).toBe(200)
-    expect(await service.stop()).toBe(0)
-    expect(await took).toBeGreaterThan(950)
+    expect(await statusOf(`${service.url}/readyz`)).toEqual([503, 'stopping'])
+    service.process.kill('SIGINT')
+    await stopped
   })
 
   test('SIGINT ends it', async () => {
     const service = await spawnService({ ...inMemory, COUNTERSIGN_DRAIN_SECONDS: '60' })
     void service.stop('SIGTERM')
     await expect.poll(() => statusOf(`${service.url}/readyz`), { interval: 5 }).toEqual([503, 'stopping'])
-    expect(await elapsedMs(service.stop('SIGINT'))).toBeLessThan(2000)
+    expect(await elapsedMs(service.stop('SIGINT'))).toBeLessThan(30_000)
   })
 
   test('does not come with SIGINT, whose repetition by npm is not a second one', async () => {
@@ -117,7 +124,7 @@ describe('a drain', () => {
 
   test('in code, resolves when its time is over, or when the service closes', async () => {
     const { service } = await startService({ drainSeconds: 0 })
-    expect(await elapsedMs(service.drain())).toBeLessThan(500)
+    await service.drain()
     const other = await startService({ drainSeconds: 300 })
     const drained = other.service.drain()
     await other.service.close(100)
@@ -221,15 +228,15 @@ async function npmStart(folder: string, environment: Record<string, string>, use
   return { url, child, exited, log: () => log }
 }
 
-describe('npm start', () => {
+describe('npm start', { timeout: 120_000 }, () => {
   test('hands SIGTERM on, which drains the service and ends with status 0', async () => {
-    const { url, child, exited, log } = await npmStart(await checkout(), { COUNTERSIGN_DRAIN_SECONDS: '1' })
+    const { url, child, exited, log } = await npmStart(await checkout(), { COUNTERSIGN_DRAIN_SECONDS: '3' })
     const startedAt = performance.now()
     child.kill('SIGTERM')
     await expect.poll(() => statusOf(`${url}/readyz`), { interval: 5 }).toEqual([503, 'stopping'])
     expect((await rest(url, '/wallet/nonce', {})).status).toBe(200)
     expect(await exited).toEqual([0, null])
-    expect(performance.now() - startedAt).toBeGreaterThan(950)
+    expect(performance.now() - startedAt).toBeGreaterThan(2950)
     expect(log()).toContain('"text":"stopped"')
     await expect(fetch(url)).rejects.toThrow()
   })

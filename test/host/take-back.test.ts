@@ -1,11 +1,10 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { CountersignError } from '../../src/errors.ts'
 import { Sessions, sessionIdOf } from '../../src/host/sessions.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
 import { hashToken, Keyring, newToken } from '../../src/token.ts'
 import { stores } from '../support/stores.ts'
+import { endingAt, everyOrder } from './interleavings.ts'
 
 // What the session of an order can go through while the order is taken back: every order of the steps of both at the store,
 // and the end of the process before and after each step.
@@ -59,63 +58,6 @@ async function expectTakenBack(store: Store, subject: Subject, answer: unknown):
   expect(await takeBack(sessions, subject)).toBe(answer)
   await expect(make(sessions, subject)).rejects.toMatchObject({ reason: 'ORDER_FINALIZED' })
   expect(await use(sessions, subject)).toBeUndefined()
-}
-
-/** A handle of a store. Before each step it waits for `gate`, which may refuse it, and tells when the step is done. */
-function through(store: Store, gate: () => Promise<() => void>): Store {
-  return new Proxy(store, {
-    get(_, name) {
-      const value = Reflect.get(store, name)
-      if (typeof value !== 'function') return value
-      if (name === 'now') return value.bind(store)
-      return async (...args: unknown[]) => {
-        const done = await gate()
-        try {
-          return await value.apply(store, args)
-        } finally {
-          done()
-        }
-      }
-    },
-  })
-}
-
-/**
- * Runs `run` once for each order in which the steps at the store can happen that its parts take at once. Resolves with how
- * many there are.
- */
-async function everyOrder(store: Store, run: (handle: Store) => Promise<void>): Promise<number> {
-  const choices: number[] = []
-  for (let count = 1; ; count++) {
-    const waiting: (() => void)[] = []
-    let [held, running, over] = [true, 0, false]
-    const handle = through(store, async () => {
-      if (held) await new Promise<void>((go) => waiting.push(go))
-      running++
-      return () => void running--
-    })
-    const finished = run(handle).finally(() => {
-      over = true
-    })
-    finished.catch(() => {})
-    const widths: number[] = []
-    while (!over) {
-      // In one turn, each part gets to its next step.
-      await nextTurn()
-      if (running > 0 || waiting.length === 0) continue
-      const choice = choices[widths.length] ?? 0
-      choices[widths.length] = choice
-      widths.push(waiting.length)
-      const [go] = waiting.splice(choice, 1)
-      if (go === undefined) throw new Error('the same steps in the same order did not lead to the same next steps')
-      go()
-    }
-    held = false
-    await finished
-    while (choices.length > 0 && choices.at(-1) === (widths[choices.length - 1] ?? 0) - 1) choices.pop()
-    if (choices.length === 0) return count
-    choices[choices.length - 1] = (choices.at(-1) ?? 0) + 1
-  }
 }
 
 describe.each(stores)('while an order is taken back on $name,', ({ open: optionsOf }) => {
@@ -190,20 +132,6 @@ describe.each(stores)('while an order is taken back on $name,', ({ open: options
       await expectTakenBack(store, subject, made.status === 'fulfilled')
     })
   })
-
-  /** A handle whose process ends at a step, which it has done or not. */
-  function endingAt(store: Store, step: number, isDone: boolean): { handle: Store; ended: () => boolean } {
-    let steps = 0
-    const ends = () => new CountersignError('STORE_UNAVAILABLE', 'The process has ended')
-    const handle = through(store, async () => {
-      const own = ++steps
-      if (own > step || (own === step && !isDone)) throw ends()
-      return () => {
-        if (own === step) throw ends()
-      }
-    })
-    return { handle, ended: () => steps >= step }
-  }
 
   const crashes: [fact: string, before: Action[], wasLive: boolean][] = [
     ['a session that is live', [make], true],

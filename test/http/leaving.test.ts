@@ -4,36 +4,13 @@ import http2 from 'node:http2'
 import { create, toBinary } from '@bufbuild/protobuf'
 import { expect, onTestFinished, test } from 'vitest'
 import { WatchOrderRequestSchema } from '../../gen/server/countersign/v1/order_service_pb.ts'
-import { openStore, type Store } from '../../src/index.ts'
+import { openCounted } from '../support/counted-store.ts'
 import type { Holder } from '../support/orders.ts'
 import { rest } from '../support/rest.ts'
 import { envelope } from '../support/rpc-call.ts'
 import { startService } from '../support/service.ts'
 
 const path = '/countersign.v1.OrderService/WatchOrder'
-
-/** A store that knows how many watches are in force. */
-async function openCounted(): Promise<{ readonly store: Store; readonly watches: () => number }> {
-  const store = await openStore('sqlite::memory:')
-  onTestFinished(() => store.close())
-  let watches = 0
-  const watch: Store['watch'] = async (key, onWake) => {
-    const unwatch = await store.watch(key, onWake)
-    watches++
-    return () => {
-      watches--
-      unwatch()
-    }
-  }
-  const counted = new Proxy(store, {
-    get(target, name) {
-      if (name === 'watch') return watch
-      const value = Reflect.get(target, name)
-      return typeof value === 'function' ? value.bind(target) : value
-    },
-  })
-  return { store: counted, watches: () => watches }
-}
 
 function bodyOf(order: Holder): Buffer {
   return envelope(toBinary(WatchOrderRequestSchema, create(WatchOrderRequestSchema, order)))
@@ -84,5 +61,5 @@ test.each<[string, (url: string, order: Holder) => Promise<() => void>]>([
   const leave = await watch(url, order)
   expect(watches()).toBe(1)
   leave()
-  await expect.poll(watches, { timeout: 3000 }).toBe(0)
+  await expect.poll(watches, { timeout: 7000 }).toBe(0)
 })

@@ -57,6 +57,8 @@ const commands = {
   'redeem after a change of secret': { type: 'redeem', challengeTokenHashes: ['browser, newer secret', 'browser'] },
   approve: { type: 'approve', proof },
   'approve otherwise': { type: 'approve', proof: otherProof },
+  beginContractCheck: { type: 'beginContractCheck' },
+  undoContractCheck: { type: 'undoContractCheck' },
   reject: { type: 'reject' },
   cancel: { type: 'cancel' },
   finalize: { type: 'finalize', returnCode: 'right', login },
@@ -93,6 +95,8 @@ const states = {
   waiting_user: waiting,
   'handed over': following(waiting, 'handOver'),
   'taken over': following(waiting, 'handOver', 'redeem'),
+  'waiting, with two contract checks': { ...waiting, contractChecks: 2 },
+  'waiting, with three contract checks': { ...waiting, contractChecks: 3 },
   approved: following(waiting, 'approve'),
   'approved, though handed over': following(waiting, 'handOver', 'approve'),
   'approved, taken over': following(waiting, 'handOver', 'redeem', 'approve'),
@@ -148,6 +152,18 @@ const byStatus: Readonly<Record<CommandName, Readonly<Record<OrderStatus, string
     'CANCELLED',
     'EXPIRED',
   ),
+  beginContractCheck: row(
+    'NOT_READ',
+    'NOT_READ',
+    '+',
+    'ALREADY_APPROVED',
+    'FINALIZED',
+    'REJECTED',
+    'CANCELLED',
+    'EXPIRED',
+  ),
+  // Nobody is told its outcome.
+  undoContractCheck: row('=', '=', '+', '=', '=', '=', '=', '='),
   // In finalized: the take-back is stored, and the status stays.
   reject: row('NOT_READ', '→ rejected', '→ rejected', '→ rejected', '+', '=', 'CANCELLED', 'EXPIRED'),
   cancel: row('→ cancelled', '→ cancelled', '→ cancelled', '→ cancelled', 'FINALIZED', 'REJECTED', '=', 'EXPIRED'),
@@ -164,6 +180,7 @@ const exceptions: Partial<Record<StateName, Partial<Record<CommandName, string>>
   'taken over, claimed': { redeem: '=', 'redeem after a change of secret': '=' },
   'handed over': { redeem: '+', 'redeem by another': '+', 'redeem after a change of secret': '+' },
   'taken over': { redeem: '=', 'redeem after a change of secret': '=' },
+  'waiting, with three contract checks': { beginContractCheck: 'RATE_LIMITED' },
   'approved, though handed over': {
     redeem: 'ALREADY_APPROVED',
     'redeem by another': 'ALREADY_APPROVED',
@@ -227,7 +244,7 @@ function takenBack(): Partial<Record<CommandName, string>> {
 
 /** The reason that a table's word stands for. */
 function reasonFor(word: string): string {
-  if (/^(HANDOVER|RETURN_CODE)_/.test(word)) return word
+  if (/^(HANDOVER_|RETURN_CODE_|RATE_LIMITED)/.test(word)) return word
   return word === 'NOT_READ' ? 'ORDER_CHALLENGE_NOT_READ' : `ORDER_${word}`
 }
 
@@ -292,6 +309,23 @@ describe('what a move leaves in the order', () => {
     expect(again.order).toBe(states['taken back, settled'])
   })
 
+  test('how often an RPC was asked, and has not failed, until the third answer', () => {
+    let order: OrderRecord = waiting
+    for (const [command, count] of [
+      [commands.undoContractCheck, 0],
+      [commands.beginContractCheck, 1],
+      [commands.beginContractCheck, 2],
+      [commands.beginContractCheck, 3],
+      [commands.undoContractCheck, 2],
+      [commands.beginContractCheck, 3],
+    ] as const) {
+      order = applyCommand(order, command, start + 5000).order
+      expect(order.contractChecks).toBe(count)
+    }
+    expect(applyCommand(order, commands.beginContractCheck, start + 5000)).toEqual({ order, refusal: 'RATE_LIMITED' })
+    expect(applyCommand(order, commands.approve, start + 5000).order.status).toBe('approved')
+  })
+
   test('the proof of the approval', () => {
     expect(states.approved.proof).toEqual(proof)
   })
@@ -316,6 +350,8 @@ describe('what a move leaves in the order', () => {
 })
 
 describe('expiry', () => {
+  /** Commands without a caller of their own. */
+  const untold = new Set<string>(['expire', 'settleTakeBack', 'undoContractCheck'])
   const live = Object.entries(states)
     .map(([state, order]) => ({ state, order: order as OrderRecord }))
     .filter(({ order }) => !isTerminal(order.status))
@@ -329,7 +365,7 @@ describe('expiry', () => {
         // Whoever comes next, when the expiry is stored, is told the same.
         expect(applyCommand(expired, command, now)).toEqual({ order: expired, refusal })
         if (command.type === 'redeem') expect(refusal).toMatch(/^(ORDER_EXPIRED|HANDOVER_INVALID)$/)
-        else if (command.type === 'expire' || command.type === 'settleTakeBack') expect(refusal).toBeUndefined()
+        else if (untold.has(command.type)) expect(refusal).toBeUndefined()
         else expect(refusal).toBe('ORDER_EXPIRED')
         expect(newestTransition(expired)).toEqual({
           sequence: order.history.length + 1,

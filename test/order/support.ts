@@ -14,6 +14,7 @@ import { Keyring } from '../../src/token.ts'
 import { walletAdapters } from '../../src/wallet/adapters.ts'
 import { chooseVerifier } from '../../src/wallet/native.ts'
 import { Prover } from '../../src/wallet/prover.ts'
+import type { WalletAdapter } from '../../src/wallet/wallet.ts'
 
 /** The application's origin, and that of the service itself. */
 export const appOrigin = 'https://app.example'
@@ -48,6 +49,8 @@ export interface InstanceOptions {
   readonly enforceOrigin?: boolean
   /** In place of those that trust {@link appOrigin} and {@link ownOrigin}. */
   readonly origins?: OriginPolicy
+  /** Beside the adapters for Nimiq and for plain Ed25519. */
+  readonly adapter?: WalletAdapter
 }
 
 /** An instance of the service's domain, as one process would run it. */
@@ -87,7 +90,10 @@ export function makeInstance(store: Store, options: InstanceOptions = {}): Insta
     },
     records: options.records ?? storedOrders(store),
     keyring,
-    prover: new Prover(walletAdapters(['nimiq', 'ed25519']), chooseVerifier('native')),
+    prover: new Prover(
+      walletAdapters(['nimiq', 'ed25519', ...(options.adapter === undefined ? [] : [options.adapter])]),
+      chooseVerifier('native'),
+    ),
     origins,
     host,
     computers: options.computers ?? new KnownComputers(store),

@@ -37,7 +37,7 @@ test.each([
     'referrer-policy': 'no-referrer',
     'x-content-type-options': 'nosniff',
     'x-frame-options': 'DENY',
-    'cross-origin-opener-policy': 'same-origin',
+    'cross-origin-opener-policy': 'same-origin-allow-popups',
     'permissions-policy': expect.stringContaining('camera=()'),
   })
 })
@@ -62,6 +62,22 @@ test('the application name and the claim URL template reach the pages as text', 
   expect(demo).not.toContain('<b>Butter')
   const approval = await fetch(`${url}/a"b/x`)
   expect(approval.status).toBe(404)
+})
+
+test('the pages know which adapters are accepted, and whether to offer the demo wallet', async () => {
+  const facts = async (url: string): Promise<unknown[][]> => {
+    const pages = await Promise.all(['/', claimPagePath].map(async (path) => await (await fetch(url + path)).text()))
+    const metas = pages.map((html) => [
+      ...html.matchAll(/name="countersign-(adapters|demo-wallet)" content="([^"]*)"/g),
+    ])
+    return metas.map((found) => found.map(([, , content]) => content))
+  }
+  const { url } = await startService()
+  const both = ['nimiq,ed25519', 'on']
+  expect(await facts(url)).toEqual([both, both])
+  const { url: elsewhere } = await startService({ publicUrl: 'http://wallet.example', adapters: ['ed25519'] })
+  const one = ['ed25519', 'off']
+  expect(await facts(elsewhere)).toEqual([one, one])
 })
 
 test.each([
@@ -156,6 +172,9 @@ test('a service whose pages were never built says what to run, and starts', () =
     logoUrl: undefined,
     accentColor: undefined,
     textsFile: undefined,
+    adapters: ['nimiq'],
+    demoWallet: undefined,
+    publicUrl: undefined,
   }
   // A build that is running has written no page yet.
   const unfinished = mkdtempSync(join(tmpdir(), 'countersign-pages-'))

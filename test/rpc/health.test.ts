@@ -123,7 +123,7 @@ test('of many watchers that are told of a stop, not all are told in one turn of 
   const { stop, watch } = await startHealth()
   const watches = Array.from({ length: 500 }, () => watch(''))
   await pass(100)
-  await vi.waitFor(() => expect(watches.every(({ statuses }) => statuses.length === 1)).toBe(true))
+  await vi.waitFor(() => expect(watches.every(({ statuses }) => statuses.length === 1)).toBe(true), 20_000)
   const told = (): number => watches.filter(({ statuses }) => statuses.length > 1).length
   stop.abort()
   const steps: number[] = []

@@ -310,6 +310,28 @@ const cases: Case[] = [
     metadata: { adapters: 'nimiq, ed25519' },
   },
   {
+    reason: 'CONTRACT_WALLET_NEEDS_RPC',
+    when: 'no RPC of the chain is set',
+    provoke: async () => {
+      const service = await start({ adapters: ['ethereum'] })
+      const wallet = { adapterId: 'ethereum', address: `0x${'ab'.repeat(20)}`, chainId: '8453' }
+      const { nonceId } = await service.call('SignInService/IssueNonce', wallet)
+      return await service.refusal(verify, { nonceId, ...wallet, signatureHex: '00' })
+    },
+    metadata: { chain_id: '8453', setting: 'COUNTERSIGN_EVM_RPC' },
+  },
+  {
+    reason: 'EVM_RPC_UNAVAILABLE',
+    when: 'the RPC does not answer',
+    provoke: async () => {
+      const service = await start({ adapters: ['ethereum'], evmRpc: { 1: 'http://127.0.0.1:1' } })
+      const wallet = { adapterId: 'ethereum', address: `0x${'ab'.repeat(20)}`, chainId: '1' }
+      const { nonceId } = await service.call('SignInService/IssueNonce', wallet)
+      return await service.refusal(verify, { nonceId, ...wallet, signatureHex: '00' })
+    },
+    metadata: { chain_id: '1' },
+  },
+  {
     reason: 'LOGIN_REFUSED',
     when: 'a hook of Better Auth refuses in words of its own',
     provoke: async () =>

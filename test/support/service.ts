@@ -34,9 +34,15 @@ export interface ServiceProcess {
 
 const mainFile = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
-/** Starts `src/main.ts` with these environment variables, without a drain unless they say otherwise; rejects with what it printed when it does not come up. */
-export async function spawnService(environment: Record<string, string>): Promise<ServiceProcess> {
-  const child = spawn(process.execPath, [mainFile], {
+/**
+ * Starts `src/main.ts` with these environment variables and arguments, without a drain unless they say otherwise; rejects with what
+ * it printed when it does not come up.
+ */
+export async function spawnService(
+  environment: Record<string, string>,
+  args: readonly string[] = [],
+): Promise<ServiceProcess> {
+  const child = spawn(process.execPath, [mainFile, ...args], {
     env: {
       PATH: process.env.PATH,
       PORT: '0',

@@ -4,7 +4,7 @@ import type { CurrentSession } from '../../src/host/host.ts'
 import { orderSessionEnded } from '../../src/host/refusals.ts'
 import { Sessions } from '../../src/host/sessions.ts'
 import { StandaloneHost } from '../../src/host/standalone.ts'
-import type { Host, Proof, Session, Store, WalletAdapter } from '../../src/index.ts'
+import type { Host, Proof, Session, SignInForm, Store, WalletAdapter } from '../../src/index.ts'
 import { CountersignError, openStore } from '../../src/index.ts'
 import { OriginPolicy } from '../../src/origin-policy.ts'
 import {
@@ -15,7 +15,9 @@ import {
 } from '../../src/testing/index.ts'
 import { Keyring, tokenFromBytes } from '../../src/token.ts'
 import { nimiq } from '../../src/wallet/nimiq.ts'
+import { solana } from '../../src/wallet/solana.ts'
 import { desktop } from '../order/support.ts'
+import { makeSolanaWallet } from '../support/solana.ts'
 import { altered, collect } from './collect.ts'
 
 // Each suite has to find what is wrong with a part that breaks one promise, and nothing wrong with the part as it is.
@@ -314,6 +316,21 @@ const hostSuite = (change: (host: Host) => Partial<Host>): Tests =>
 
 describeDefects<Host>('hosts', hostSuite, [
   [
+    'users by their public keys',
+    'resolveUser tells wallets without a public key apart by their subjects',
+    (host) => ({
+      resolveUser: (identity, request) => host.resolveUser({ ...identity, subject: identity.publicKeyHex }, request),
+    }),
+  ],
+  [
+    'an address in lower case',
+    'createSession makes a session of a wallet without a public key as of any other',
+    (host) => ({
+      createSession: (user, identity, request, order) =>
+        host.createSession(user, { ...identity, address: identity.address.toLowerCase() }, request, order),
+    }),
+  ],
+  [
     'users by key alone',
     'resolveUser makes another user of another subject, and of the same subject under another adapter',
     (host) => ({ resolveUser: (identity, request) => host.resolveUser({ ...identity, adapterId: 'any' }, request) }),
@@ -574,6 +591,94 @@ const adapterSuite = (change: (adapter: WalletAdapter) => Partial<WalletAdapter>
     }),
   )
 
+/** As {@link adapterSuite}, of an adapter that has a sign-in form and names accounts. */
+const formSuite = (change: (adapter: WalletAdapter) => Partial<WalletAdapter>): Tests =>
+  collect((runner) =>
+    describeAdapterContract(runner, {
+      adapter: altered<WalletAdapter>(solana, change(solana)),
+      makeWallet: () => ({ adapterId: 'solana', ...makeSolanaWallet() }),
+      cutAddressIsMalformed: false,
+      chainId: 'mainnet',
+    }),
+  )
+
+/** The form that an adapter sees if it forgets a part. */
+const formWithout =
+  (part: (form: SignInForm) => Partial<SignInForm>) =>
+  (adapter: WalletAdapter): Partial<WalletAdapter> => ({
+    signInText: (form, account) => adapter.signInText?.({ ...form, ...part(form) }, account) ?? '',
+  })
+
+const saysAll = 'its sign-in text says what the form says, and is the same each time'
+const differs = 'its sign-in text is another one for another form or another wallet'
+
+describeDefects<WalletAdapter>('the texts of wallet adapters', formSuite, [
+  ['a page that is left out', saysAll, formWithout(() => ({ uri: 'https://other.example' }))],
+  ['a host without its port', differs, formWithout(({ domain }) => ({ domain: domain.split(':')[0] ?? '' }))],
+  ['a resource that is left out', saysAll, formWithout(({ resources }) => ({ resources: resources.slice(1) }))],
+  ['a nonce that is cut', saysAll, formWithout(({ nonce }) => ({ nonce: nonce.slice(0, 17) }))],
+  [
+    'a text that is made by the clock',
+    saysAll,
+    formWithout(() => ({ issuedAt: performance.timeOrigin + Math.round(performance.now() * 1000) })),
+  ],
+  ['a life that is left out', differs, formWithout(({ issuedAt }) => ({ expiresAt: issuedAt }))],
+  [
+    'an address that is left out',
+    differs,
+    (adapter) => ({ signInText: (form) => adapter.signInText?.(form, { address: undefined }) ?? '' }),
+  ],
+  [
+    'one that believes every signature',
+    'a signature over its sign-in text proves the wallet for that text only',
+    (adapter) => ({
+      verify: (message, proof) => adapter.verify(message, proof, { kind: 'portable', verify: () => true }),
+    }),
+  ],
+  [
+    'an address that is taken as it comes',
+    'its sign-in text is for no malformed account',
+    (adapter) => ({
+      signInText: (form, { address = '' }) =>
+        (adapter.signInText?.(form, {}) ?? '').replace('\n\n', () => `\n${address}\n`),
+    }),
+  ],
+  [
+    'a chain that is taken as it comes',
+    'its sign-in text is for no malformed account',
+    (adapter) => ({
+      signInText: (form, { address, chainId }) => `${adapter.signInText?.(form, { address })}\nChain ID: ${chainId}`,
+    }),
+  ],
+  [
+    'an account id of no chain',
+    'its account id is that of CAIP-10, the same each time and another one for another wallet',
+    () => ({ accountId: (address) => address }),
+  ],
+  [
+    'an account id that many share',
+    'its account id is that of CAIP-10, the same each time and another one for another wallet',
+    (adapter) => ({
+      accountId: () => adapter.accountId?.(makeSolanaWallet(new Uint8Array(32)).address, 'mainnet') ?? '',
+    }),
+  ],
+  [
+    'an account id of whatever is named',
+    'its account id is for no malformed account',
+    () => ({ accountId: (address, chainId) => `solana:${chainId}:${address}` }),
+  ],
+  [
+    'an outage that is taken for an answer',
+    'a question to another server that is refused is refused, and is no answer',
+    (adapter) => ({
+      async verify(message, proof, ed25519, remote) {
+        const held = await remote?.ask(async () => true).catch(() => false)
+        return held === false ? undefined : await adapter.verify(message, proof, ed25519)
+      },
+    }),
+  ],
+])
+
 /** What nimiq says of a claim without looking at a part of it. */
 const blindTo =
   (part: (proof: Proof) => Partial<Proof>) =>
@@ -591,7 +696,7 @@ describeDefects<WalletAdapter>('wallet adapters', adapterSuite, [
   ],
   [
     'one that ignores the address',
-    "another wallet's address is ADDRESS_MISMATCH",
+    "another wallet's address is refused, and is ADDRESS_MISMATCH if the proof has the key",
     blindTo(() => ({ address: undefined })),
   ],
   [

@@ -13,7 +13,9 @@ import {
   type ProofArtifact,
   parseClaimUrl,
   type Session,
+  type SigningAccount,
   type StartedOrder,
+  type UserWallet,
   type Wallet,
 } from 'countersign/client'
 
@@ -57,3 +59,25 @@ export async function phone(url: string): Promise<void> {
 }
 
 export const hub: typeof nimiqHub = nimiqHub
+
+export async function wallets(account: SigningAccount): Promise<readonly UserWallet[]> {
+  await client.prepareSignIn({ account })
+  const { adapterId, address }: UserWallet = await client.linkWallet()
+  await client.unlinkWallet({ adapterId, address })
+  const stop: () => void = client.onSession((session: Session | undefined) => console.log(session?.userId))
+  stop()
+  return await client.listWallets()
+}
+
+export const ethereum: Wallet = {
+  adapterId: 'ethereum',
+  getAccount: () => ({ address: '0x00', chainId: '1' }),
+  onAccountChange: (listener) => {
+    listener({ address: '0x01', chainId: '1' })
+    listener(undefined)
+    // @ts-expect-error: chains are texts.
+    listener({ chainId: 1 })
+    return () => {}
+  },
+  sign: async () => '0x00',
+}

@@ -29,6 +29,7 @@ const buildsOn: Readonly<Record<string, readonly string[]>> = {
   './testing': ['.'],
   './better-auth': ['.'],
   './client/element': ['./client'],
+  './client/wallets': ['./client'],
   './better-auth/client': ['./better-auth', '.', './client'],
 }
 

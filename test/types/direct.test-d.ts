@@ -1,6 +1,10 @@
 // The assertion is that it compiles, here and in a project that has the package installed (consumer.test.ts).
 import {
+  type AccountListener,
   CountersignClientError,
+  createDirectClient,
+  type DirectClient,
+  type FinalizedOrder,
   readStoredToken,
   type SignInResult,
   signInWithWallet,
@@ -17,4 +21,19 @@ export async function signIn(): Promise<string | undefined> {
     if (error instanceof CountersignClientError && error.code === 'NETWORK') return readStoredToken()
     throw error
   }
+}
+
+const client: DirectClient = createDirectClient({ baseUrl: 'https://auth.example', basePath: '/api/auth' })
+
+export async function desktop(): Promise<FinalizedOrder> {
+  const order = await client.startOrder({ kind: 'login' })
+  for await (const { status } of client.watchOrder(order)) if (status === 'approved') break
+  return await client.finalizeOrder(order)
+}
+
+export function session(show: (address: string | undefined) => void, onAccount: AccountListener): () => void {
+  client.onAccountChange(onAccount)
+  // @ts-expect-error: REST does not have it.
+  client.revokeSession
+  return client.onSession((current) => show(current?.address))
 }

@@ -1,11 +1,19 @@
 // The assertion is that it compiles, here and in a project that has the package installed (consumer.test.ts).
 import { createCountersignClient } from 'countersign/client'
-import { CountersignSignIn, type CountersignSignInEvents, type SignInTexts } from 'countersign/client/element'
+import { createDirectClient } from 'countersign/client/direct'
+import {
+  CountersignSignIn,
+  type CountersignSignInEvents,
+  type SignInClient,
+  type SignInTexts,
+} from 'countersign/client/element'
 
 const texts: Partial<SignInTexts> = { starting: 'Gleich …' }
 const element = document.createElement('countersign-sign-in')
 const made: CountersignSignIn = element
 made.client = createCountersignClient()
+made.client = createDirectClient()
+export const used: SignInClient | undefined = made.client
 made.texts = texts
 element.addEventListener('countersign:signed-in', ({ detail }) => {
   const token: string = detail.token

@@ -21,13 +21,17 @@ import {
   optionsFromEnvironment,
   type Proof,
   type ProvenIdentity,
+  type RemoteChecks,
   type RequestContext,
   type RequestHandler,
   type ResolveLogin,
   type Session,
+  type SignatureVerifier,
+  type SignInForm,
   type Store,
   StoreOpenError,
   type VersionedValue,
+  type WalletAccount,
   type WalletAdapter,
 } from 'countersign'
 
@@ -76,6 +80,18 @@ const stamp: WalletAdapter = {
     return { adapterId: 'stamp', subject: address, publicKeyHex: '', address }
   },
   sameAddress: (a, b) => a === b,
+}
+
+/** The same with a form of its own, whose questions to a server are bounded. */
+export const formed: WalletAdapter = {
+  ...stamp,
+  async verify(message: string, proof: Proof, ed25519: SignatureVerifier, remote?: RemoteChecks) {
+    const counts: boolean = (await remote?.ask(async () => true)) ?? true
+    return counts ? stamp.verify(message, proof, ed25519) : undefined
+  },
+  signInText: (form: SignInForm, { address, chainId, publicKeyHex }: WalletAccount): string =>
+    [form.domain, address ?? publicKeyHex ?? '', chainId ?? '', form.expiresAt.toFixed(), ...form.resources].join('\n'),
+  accountId: (address: string, chainId: string): string => `stamp:${chainId}:${address}`,
 }
 
 export const framed: Ed25519Adapter = ed25519Adapter({

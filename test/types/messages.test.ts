@@ -3,8 +3,10 @@ import { describe, expectTypeOf, test } from 'vitest'
 import type * as order from '../../gen/client/countersign/v1/order_service_pb.ts'
 import type * as session from '../../gen/client/countersign/v1/session_service_pb.ts'
 import type * as signIn from '../../gen/client/countersign/v1/sign_in_service_pb.ts'
+import type * as wallet from '../../gen/client/countersign/v1/wallet_service_pb.ts'
+import type { FinalizeOrderOptions } from '../../src/client/desktop-orders.ts'
 import type { WatchOrderOptions } from '../../src/client/order-watch.ts'
-import type { ApproveOrderOptions, ClaimOrderOptions, FinalizeOrderOptions } from '../../src/client/orders.ts'
+import type { ApproveOrderOptions, ClaimOrderOptions } from '../../src/client/phone-orders.ts'
 import type { SignInOptions } from '../../src/client/sign-in.ts'
 import type * as client from '../../src/client/types.ts'
 import type { WalletProof } from '../../src/client/wallet.ts'
@@ -14,6 +16,7 @@ import type * as domain from '../../src/order/orders.ts'
 import type { GivenRequester, StartOrder } from '../../src/order/start.ts'
 import type { OrderEvent } from '../../src/order/watch.ts'
 import type { NonceRecord } from '../../src/sign-in/nonce.ts'
+import type { ListedWallet } from '../../src/sign-in/user-wallets.ts'
 
 /**
  * The messages of the protos, the types of the client and those of the domain have the same fields. The assertions are that
@@ -58,6 +61,7 @@ describe('what the client’s calls resolve with has the fields of the responses
     expectTypeOf<client.NonceChallenge>().toEqualTypeOf<Json<signIn.IssueNonceResponse>>()
     expectTypeOf<client.SignInResult>().toEqualTypeOf<Always<Json<signIn.VerifySignInResponse>, 'session'>>()
     expectTypeOf<client.Session>().toEqualTypeOf<Json<session.Session>>()
+    expectTypeOf<client.UserWallet>().toEqualTypeOf<Json<wallet.Wallet>>()
   })
 
   test('orders', () => {
@@ -91,8 +95,9 @@ describe('what the client’s calls resolve with has the fields of the responses
 
 describe('what the client’s calls take has the fields of the requests', () => {
   test('direct sign-in', () => {
+    expectTypeOf<Flat<client.NonceRequest>>().toEqualTypeOf<Omit<Json<signIn.IssueNonceRequest>, 'purpose'>>()
     expectTypeOf<Pick<SignInOptions, 'appName'>>().toEqualTypeOf<
-      Optional<Omit<Json<signIn.IssueNonceRequest>, 'purpose'>>
+      Optional<Pick<Json<signIn.IssueNonceRequest>, 'appName'>>
     >()
     expectTypeOf<Flat<WalletProof & { readonly nonceId: string }>>().toEqualTypeOf<Json<signIn.VerifySignInRequest>>()
   })
@@ -102,7 +107,9 @@ describe('what the client’s calls take has the fields of the requests', () => 
     expectTypeOf<
       Flat<{ readonly orderId: string; readonly claimToken: string } & Pick<ClaimOrderOptions, 'claimKey'>>
     >().toEqualTypeOf<Optional<Json<order.ClaimOrderRequest>>>()
-    expectTypeOf<client.PhoneOrder>().toEqualTypeOf<Json<order.GetOrderChallengeRequest>>()
+    expectTypeOf<Flat<client.PhoneOrder & Partial<client.SigningAccount>>>().toEqualTypeOf<
+      Json<order.GetOrderChallengeRequest>
+    >()
     expectTypeOf<Flat<WalletProof>>().toEqualTypeOf<Json<order.OrderProof>>()
     expectTypeOf<
       Flat<
@@ -130,6 +137,7 @@ describe('what the domain answers has the fields that the client resolves with',
   test('direct sign-in', () => {
     expectTypeOf<Widened<Omit<NonceRecord, 'v' | 'appName' | 'userId'>>>().toEqualTypeOf<client.NonceChallenge>()
     expectTypeOf<Omit<host.Session, 'computerId'>>().toEqualTypeOf<Omit<client.Session, 'current'>>()
+    expectTypeOf<Flat<Omit<ListedWallet, 'subject'>>>().toEqualTypeOf<client.UserWallet>()
   })
 
   test('orders', () => {

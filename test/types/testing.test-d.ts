@@ -30,5 +30,13 @@ describeHostContract(runner, {
   open: async () => ({ hosts: [host, host], close: async () => {} }),
 })
 describeAdapterContract(runner, { adapter, makeWallet: async (): Promise<TestWallet> => wallet })
+describeAdapterContract(runner, {
+  adapter,
+  makeWallet: () => wallet,
+  spellings: (address) => [address.toLowerCase()],
+  cutAddressIsMalformed: false,
+  otherSignatureBytes: [64],
+  chainId: '1',
+})
 // @ts-expect-error: one handle is not enough; the same one may be given twice.
 describeStoreContract(runner, { name: 'a store', open: async () => [await openStore('sqlite::memory:')] })

@@ -12,6 +12,7 @@ import { Prover } from '../../src/wallet/prover.ts'
 import { portableVerifier } from '../../src/wallet/strict-ed25519.ts'
 import type { SignatureVerifier } from '../../src/wallet/verifier.ts'
 import type { WalletAdapter } from '../../src/wallet/wallet.ts'
+import { challengeOf } from '../support/challenge.ts'
 import { decodeInteger, encodeInteger, L, smallOrderEncodings } from './curve.ts'
 
 const message = 'Example requests authentication\nNonce: 😀'
@@ -51,7 +52,8 @@ interface Claim extends Proof {
 
 async function prove(claim: Partial<Claim>) {
   const { adapters = [nimiq, ed25519], verifier = nativeVerifier, message: signed = message, ...proof } = claim
-  return await new Prover(adapters, verifier).prove(signed, { publicKeyHex: '', signatureHex: '', ...proof })
+  const whole = { publicKeyHex: '', signatureHex: '', ...proof }
+  return (await new Prover(adapters, verifier).prove(challengeOf(signed), whole, undefined)).identity
 }
 
 async function reasonOf(claim: Partial<Claim>): Promise<ErrorReason | undefined> {
@@ -75,7 +77,7 @@ describe('walletAdapters', () => {
     expect(walletAdapters([own, 'nimiq'])).toEqual([own, nimiq])
   })
 
-  test.each([['solana'], ['Nimiq'], ['nimiq '], ['']])('refuses the unknown id %j and names the known ones', (id) => {
+  test.each([['bitcoin'], ['Nimiq'], ['nimiq '], ['']])('refuses the unknown id %j and names the known ones', (id) => {
     expect(() => walletAdapters(['nimiq', id])).toThrow(TypeError)
     expect(() => walletAdapters([id])).toThrow(/nimiq, ed25519/)
   })

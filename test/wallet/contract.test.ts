@@ -3,8 +3,11 @@ import { bytesToHex } from '../../src/hex.ts'
 import { describeAdapterContract, makeTestWallet } from '../../src/testing/index.ts'
 import { ed25519 } from '../../src/wallet/ed25519.ts'
 import { type Ed25519Framing, ed25519Adapter } from '../../src/wallet/ed25519-adapter.ts'
+import { nativeVerifier } from '../../src/wallet/native.ts'
 import { nimiq } from '../../src/wallet/nimiq.ts'
+import { solana } from '../../src/wallet/solana.ts'
 import { portableVerifier } from '../../src/wallet/strict-ed25519.ts'
+import { makeSolanaWallet } from '../support/solana.ts'
 import { makeWallet } from '../support/wallet.ts'
 
 const withoutSpaces = (address: string): string[] => [
@@ -23,6 +26,20 @@ for (const adapterId of ['nimiq', 'ed25519'] as const) {
     },
   )
 }
+
+// With the native verifier: there are five layouts to try, each of which takes the portable one 10 ms.
+describe('with wallets of tweetnacl', () => {
+  describeAdapterContract(
+    { describe, test },
+    {
+      adapter: solana,
+      makeWallet: () => ({ adapterId: 'solana', ...makeSolanaWallet() }),
+      cutAddressIsMalformed: false,
+      chainId: 'mainnet',
+      ed25519: nativeVerifier,
+    },
+  )
+})
 
 describe("with wallets of Nimiq's own library and the portable verifier", () => {
   describeAdapterContract(

@@ -6,8 +6,10 @@ import { hexToBytes } from '../../src/hex.ts'
 import { walletAdapters } from '../../src/wallet/adapters.ts'
 import { nativeVerifier } from '../../src/wallet/native.ts'
 import { nimiq } from '../../src/wallet/nimiq.ts'
+import type { Proof } from '../../src/wallet/proof.ts'
 import { Prover } from '../../src/wallet/prover.ts'
 import { portableVerifier } from '../../src/wallet/strict-ed25519.ts'
+import { challengeOf } from '../support/challenge.ts'
 import vectors from '../vectors/nimiq.json' with { type: 'json' }
 
 const bytes = (hex: string): Uint8Array => hexToBytes(hex)!
@@ -60,17 +62,18 @@ test('a raw Ed25519 signature over the digest of a message is a Nimiq proof over
   const publicKeyHex = publicKey.export({ format: 'der', type: 'spki' }).subarray(-32).toString('hex')
   const proof = { publicKeyHex, signatureHex: sign(null, frame(message), privateKey).toString('hex') }
   const prover = new Prover(walletAdapters(['ed25519', 'nimiq']), nativeVerifier)
-  expect(await prover.prove(message, proof)).toEqual({
+  const prove = async (one: Proof) => (await prover.prove(challengeOf(message), one, undefined)).identity
+  expect(await prove(proof)).toEqual({
     adapterId: 'nimiq',
     subject: publicKeyHex,
     publicKeyHex,
     address: nimiq.deriveAddress(bytes(publicKeyHex)),
   })
-  const asEd25519 = prover.prove(message, { ...proof, adapterId: 'ed25519' })
+  const asEd25519 = prove({ ...proof, adapterId: 'ed25519' })
   await expect(asEd25519).rejects.toMatchObject({ reason: 'SIGNATURE_INVALID' })
   // The same key's own ed25519 identity differs by its adapter alone.
   const signatureHex = sign(null, Buffer.from(message), privateKey).toString('hex')
-  expect(await prover.prove(message, { publicKeyHex, signatureHex })).toMatchObject({
+  expect(await prove({ publicKeyHex, signatureHex })).toMatchObject({
     adapterId: 'ed25519',
     publicKeyHex,
   })

@@ -6,10 +6,11 @@ import { ComputerKey } from '../../client/computer-key.ts'
 import { given } from '../../client/given.ts'
 import { defaultHeartbeatTimeoutMs } from '../../client/order-watch.ts'
 import { type OrderCalls, orderCalls } from '../../client/orders.ts'
+import { restSignIn } from '../../client/rest-api.ts'
 import { type SignInOptions, signIn } from '../../client/sign-in.ts'
 import { defaultTimeoutMs } from '../../client/time-limit.ts'
 import { TokenStore, type TokenStoreOptions } from '../../client/token-store.ts'
-import type { KnownComputer, NonceChallenge, SignInResult } from '../../client/types.ts'
+import type { KnownComputer, NonceChallenge, SignInResult, SigningAccount } from '../../client/types.ts'
 import { type ProofOptions, proveWithWallet } from '../../client/wallet.ts'
 import { computerPaths, linkPath, signInPaths } from '../../rest-paths.ts'
 import type { crossDevice } from '../cross-device.ts'
@@ -73,23 +74,25 @@ export function walletSignInClient(options: WalletSignInClientOptions = {}) {
     fetchPlugins: [bearerPlugin(tokens)],
     getActions: ($fetch, $store): WalletSignInActions => {
       const call = callerOf($fetch)
-      const issueNonce = (name: string | undefined, signal: AbortSignal | undefined): Promise<NonceChallenge> =>
-        call(nonce, { body: name === undefined ? {} : { appName: name }, signal })
-      const issueLinkNonce = (signal: AbortSignal | undefined): Promise<NonceChallenge> =>
-        call(nonce, { body: { purpose: 'link', ...(appName === undefined ? {} : { appName }) }, signal })
+      const { issueNonce, verifySignIn } = restSignIn(call, endpointPrefix)
       return {
         async signInWallet(callOptions = {}) {
-          const verifySignIn = (body: object, signal: AbortSignal | undefined): Promise<SignInResult> =>
-            call(verify, { body, signal })
-          const result = await signIn({ issueNonce, verifySignIn }, tokens, { ...defaults, ...given(callOptions) })
+          const parts = { api: { issueNonce, verifySignIn }, tokens, timeoutMs: defaultTimeoutMs }
+          const result = await signIn(parts, { ...defaults, ...given(callOptions) })
           $store.notify('$sessionSignal')
           return result
         },
         async linkWallet(callOptions = {}) {
           const { signal } = callOptions
-          const { nonceId, message } = await issueLinkNonce(signal)
-          const proof = await proveWithWallet(message, { ...defaults, ...given(callOptions) })
-          return await call(link, { body: { ...proof, nonceId }, signal })
+          const asked: { nonceId?: string } = {}
+          const issueLinkNonce = async (account: SigningAccount | undefined): Promise<string> => {
+            const body = { purpose: 'link', ...given({ appName }), ...account }
+            const { nonceId, message } = await call<NonceChallenge>(nonce, { body, signal })
+            asked.nonceId = nonceId
+            return message
+          }
+          const proof = await proveWithWallet(issueLinkNonce, { ...defaults, ...given(callOptions) })
+          return await call(link, { body: { ...proof, ...asked }, signal })
         },
         readStoredToken: () => tokens.read(),
         clearStoredToken: () => tokens.clear(),

@@ -1,9 +1,10 @@
-import { type CountersignClient, createCountersignClient } from '../client.ts'
+import type { DesktopCalls } from '../desktop-orders.ts'
 import { CountersignClientError, isPassing } from '../errors.ts'
 import { isTerminal } from '../order-watch.ts'
 import { isHidden, onWake } from '../page.ts'
 import type { FinalizedOrder, OrderStatus, StartedOrder, StartOrderOptions } from '../types.ts'
 import { Countdown } from './countdown.ts'
+import { desktopOf } from './desktop.ts'
 import { englishTexts, errorText, type SignInTexts } from './texts.ts'
 import { SignInView, type ViewMode } from './view.ts'
 
@@ -31,10 +32,16 @@ export type StartOrderOnBackend = (request: {
   readonly signal: AbortSignal
 }) => Promise<StartedOrder>
 
+/** The calls that the element makes: any client has them. */
+export type SignInClient = Pick<
+  DesktopCalls,
+  'computerKey' | 'startOrder' | 'watchOrder' | 'finalizeOrder' | 'cancelOrder'
+>
+
 /** An order that the element has started. */
 interface RunningOrder {
   readonly order: StartedOrder
-  readonly client: CountersignClient
+  readonly client: SignInClient
   readonly signal: AbortSignal
   status: OrderStatus
   /** Whether a return code is being checked. */
@@ -58,7 +65,7 @@ const Base = (globalThis.HTMLElement ?? class {}) as typeof HTMLElement
  * `<countersign-sign-in>`: signs in on a desktop, or requests a signature, with a wallet on a phone. Shows the QR code, the
  * confirmation code, the status and the time left, and asks for the return code if the service uses them.
  *
- * Attributes: `base-url` (default: the page's own origin), `kind` (login, the default, or sign), `adapter-id`, `return-to`,
+ * Attributes: `base-url` (default: the page's own origin), `base-path` (of the REST endpoints, default /api/auth), `kind` (login, the default, or sign), `adapter-id`, `return-to`,
  * `display-title`, `display-summary`, `payload`, `payload-hash`, `expected-address`, `expected-public-key-hex`,
  * `token-storage-key`, `no-token-storage`. A change starts a new order. With the property `startOrder`, the page's backend
  * decides what the order is.
@@ -69,6 +76,7 @@ const Base = (globalThis.HTMLElement ?? class {}) as typeof HTMLElement
 export class CountersignSignIn extends Base {
   static readonly observedAttributes: readonly string[] = [
     'base-url',
+    'base-path',
     'kind',
     'adapter-id',
     'return-to',
@@ -82,9 +90,9 @@ export class CountersignSignIn extends Base {
     'no-token-storage',
   ]
 
-  #given: CountersignClient | undefined
+  #given: SignInClient | undefined
   /** Client made from the attributes. */
-  #made: CountersignClient | undefined
+  #made: SignInClient | undefined
   #texts: SignInTexts = englishTexts
   #startOrder: StartOrderOnBackend | undefined
   #view: SignInView | undefined
@@ -96,12 +104,12 @@ export class CountersignSignIn extends Base {
   #scheduled = false
 
   /** Client to use instead of one made from the attributes. Setting it starts a new order. */
-  set client(client: CountersignClient | undefined) {
+  set client(client: SignInClient | undefined) {
     this.#given = client
     this.#schedule()
   }
 
-  get client(): CountersignClient | undefined {
+  get client(): SignInClient | undefined {
     return this.#given
   }
 
@@ -247,7 +255,7 @@ export class CountersignSignIn extends Base {
     }
   }
 
-  async #started(client: CountersignClient, signal: AbortSignal): Promise<StartedOrder> {
+  async #started(client: SignInClient, signal: AbortSignal): Promise<StartedOrder> {
     if (this.#startOrder === undefined) return await client.startOrder({ ...this.#order(), signal })
     const computerKey = await client.computerKey()
     return await this.#startOrder({ ...(computerKey === undefined ? {} : { computerKey }), signal })
@@ -335,10 +343,11 @@ export class CountersignSignIn extends Base {
     this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }))
   }
 
-  #client(): CountersignClient {
+  #client(): SignInClient {
     if (this.#given !== undefined) return this.#given
-    this.#made ??= createCountersignClient({
+    this.#made ??= desktopOf({
       baseUrl: this.getAttribute('base-url') ?? '',
+      basePath: this.getAttribute('base-path') ?? undefined,
       tokenStorageKey: this.getAttribute('token-storage-key') ?? undefined,
     })
     return this.#made

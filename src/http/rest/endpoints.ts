@@ -2,8 +2,9 @@ import type { DescMethod } from '@bufbuild/protobuf'
 import { OrderService } from '../../../gen/server/countersign/v1/order_service_pb.ts'
 import { SessionService } from '../../../gen/server/countersign/v1/session_service_pb.ts'
 import { SignInService } from '../../../gen/server/countersign/v1/sign_in_service_pb.ts'
+import { WalletService } from '../../../gen/server/countersign/v1/wallet_service_pb.ts'
 import type { Settings } from '../../config.ts'
-import { computerPaths, orderPaths, signInPaths } from '../../rest-paths.ts'
+import { computerPaths, orderPaths, sessionPaths, signInPaths, walletPaths } from '../../rest-paths.ts'
 import { jsonBody, noInput, orderQuery, type ReadJson } from './input.ts'
 
 /** A REST endpoint: an RPC under another name. */
@@ -35,9 +36,13 @@ export function restEndpoints({
   const signIn = SignInService.method
   const order = OrderService.method
   const session = SessionService.method
+  const wallet = WalletService.method
   return [
     post(endpointPrefix + signInPaths.nonce, signIn.issueNonce),
     post(endpointPrefix + signInPaths.verify, signIn.verifySignIn),
+    get(endpointPrefix + walletPaths.list, wallet.listWallets, noInput),
+    post(endpointPrefix + walletPaths.link, wallet.linkWallet),
+    post(endpointPrefix + walletPaths.unlink, wallet.unlinkWallet),
     post(orderPaths.start, order.startOrder),
     post(orderPaths.claim, order.claimOrder),
     get(orderPaths.challenge, order.getOrderChallenge, orderQuery('challengeToken')),
@@ -48,9 +53,9 @@ export function restEndpoints({
     post(orderPaths.handOver, order.handOverOrder),
     post(orderPaths.redeem, order.redeemHandOver),
     get(orderPaths.events, order.watchOrder, orderQuery('desktopToken')),
-    get('/session', session.getCurrentSession, noInput),
-    get('/sessions', session.listSessions, noInput),
-    post('/sign-out', session.signOut),
+    get(sessionPaths.current, session.getCurrentSession, noInput),
+    get(sessionPaths.list, session.listSessions, noInput),
+    post(sessionPaths.signOut, session.signOut),
     get(computerPaths.list, session.listKnownComputers, noInput),
     post(computerPaths.forget, session.forgetKnownComputer),
   ]

@@ -1,20 +1,58 @@
+import type { JsonObject } from '@bufbuild/protobuf'
 import { WatchOrderRequestSchema } from '../../../gen/server/countersign/v1/order_service_pb.ts'
+import { headerOf } from '../../request.ts'
 import { toFailure } from '../../rpc/errors.ts'
 import type { Invoker } from '../../rpc/invoke.ts'
 import type { StreamMethod } from '../../rpc/methods.ts'
-import { HttpCall } from '../http-call.ts'
+import { answeringOf, HttpCall } from '../http-call.ts'
 import { ResponseOutput, writeAll } from '../output.ts'
 import type { Exchange } from '../route.ts'
 import { encodeEvent, eventStreamHeaders } from './event-stream.ts'
-import type { ReadJson } from './input.ts'
+import { queryOf, type ReadJson } from './input.ts'
 import { inputFromRest } from './json.ts'
-import { sendFailure } from './serve.ts'
+import { isLongPoll, longPoll, pollAnswer, withAfter } from './long-poll.ts'
+import { sendFailure, sendJson } from './serve.ts'
+
+/** Serves an order's events: to a long poll as JSON, to everyone else as server-sent events. */
+export async function serveEvents(
+  watchOrder: StreamMethod,
+  input: ReadJson,
+  exchange: Exchange,
+  invoker: Invoker,
+): Promise<void> {
+  const serve = isLongPoll(headerOf(exchange.context, 'accept')) ? serveLongPoll : serveEventStream
+  await serve(watchOrder, input, exchange, invoker)
+}
+
+async function serveLongPoll(
+  watchOrder: StreamMethod,
+  input: ReadJson,
+  exchange: Exchange,
+  invoker: Invoker,
+): Promise<void> {
+  const { request, response, context } = exchange
+  const queried = queryOf(request)
+  try {
+    const answer = await invoker.unary({
+      name: watchOrder.name,
+      schema: WatchOrderRequestSchema,
+      handler: longPoll(watchOrder, queried('wait')),
+      call: new HttpCall('rest', context, answeringOf(response)),
+      readInput: async () =>
+        inputFromRest(WatchOrderRequestSchema, withAfter((await input(exchange)) as JsonObject, queried('after'))),
+      write: pollAnswer,
+    })
+    sendJson(response, 200, {}, answer)
+  } catch (thrown) {
+    sendFailure(response, toFailure(thrown))
+  }
+}
 
 /**
  * Serves an order's events as server-sent events: see `encodeEvent`. A client that comes back after the terminal event
  * gets 204, which makes an EventSource stop.
  */
-export async function serveEvents(
+async function serveEventStream(
   watchOrder: StreamMethod,
   input: ReadJson,
   exchange: Exchange,

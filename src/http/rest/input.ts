@@ -29,14 +29,20 @@ export function noInput(): JsonValue {
 
 /**
  * Input of a GET for one order: `?orderId=`, and the token as `Authorization: Bearer`. A phone that cannot set headers
- * can send the challenge token in the query. The desktop's token can make a session, so it is never accepted in a URL.
+ * can send the challenge token in the query, beside the wallet that is going to sign. The desktop's token can make a session, so
+ * it is never accepted in a URL.
  */
 export function orderQuery(tokenField: 'challengeToken' | 'desktopToken'): ReadJson {
   return ({ request, context }) => {
-    const query = new URLSearchParams((request.url ?? '').split('?')[1])
-    const order = orderInput(tokenField, bearerToken(context), (name) => query.get(name) ?? undefined)
+    const order = orderInput(tokenField, bearerToken(context), queryOf(request))
     return tokenField === 'desktopToken' ? withLastEventId(order, headerOf(context, 'last-event-id')) : order
   }
+}
+
+/** The parameters in a request's query, by their names. */
+export function queryOf({ url }: NodeRequest): (name: string) => string | undefined {
+  const query = new URLSearchParams((url ?? '').split('?')[1])
+  return (name) => query.get(name) ?? undefined
 }
 
 /** The same from a bearer token and a query, however they are read. */
@@ -45,9 +51,14 @@ export function orderInput(
   bearer: string | undefined,
   queried: (name: string) => string | undefined,
 ): JsonObject {
-  const inQuery = tokenField === 'challengeToken' ? queried(tokenField) : undefined
-  return { orderId: queried('orderId') ?? '', [tokenField]: bearer ?? inQuery ?? '' }
+  const orderId = queried('orderId') ?? ''
+  if (tokenField === 'desktopToken') return { orderId, desktopToken: bearer ?? '' }
+  const wallet = walletFields.map((name) => [name, queried(name)] as const).filter(([, value]) => value !== undefined)
+  return { orderId, challengeToken: bearer ?? queried('challengeToken') ?? '', ...Object.fromEntries(wallet) }
 }
+
+/** The wallet that is going to sign, in the query of a challenge. */
+const walletFields = ['adapterId', 'address', 'chainId'] as const
 
 /** The input of a watch that resumes after the last event that a client has seen. */
 export function withLastEventId(order: JsonObject, lastEventId: string | undefined): JsonObject {

@@ -36,11 +36,17 @@ export async function serveRest(
   }
 }
 
-/** Answers a failure: `{"code", "message"}` and the HTTP status of its reason, or another one that fits better. */
+/** Answers a failure: {@link failureBody} and the HTTP status of its reason, or another one that fits better. */
 export function sendFailure(response: NodeResponse, failure: CountersignError, status = failure.httpStatus): void {
-  const { retryAfterMs, reason, message } = failure
+  const { retryAfterMs } = failure
   const headers = retryAfterMs === undefined ? {} : { 'retry-after': retryAfterSeconds(retryAfterMs) }
-  sendJson(response, status, headers, { code: reason, message })
+  sendJson(response, status, headers, failureBody(failure))
+}
+
+/** A failure in REST's JSON: `{"code", "message"}`, and for a wrong code `triesLeft`, the number of further ones that can be tried. */
+export function failureBody({ reason, message, metadata }: CountersignError): JsonObject & { code: string } {
+  const tries = metadata?.tries_left
+  return { code: reason, message, ...(tries === undefined ? {} : { triesLeft: Number(tries) }) }
 }
 
 /** Sends JSON that no cache may keep. */

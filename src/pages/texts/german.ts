@@ -29,10 +29,8 @@ export const german: Texts = {
   'review.more': 'Mehr anzeigen',
   'review.less': 'Weniger anzeigen',
   'review.wallet': 'Unterschreibt mit',
-  'review.wallet.toy': 'Spielzeug-Wallet dieser Seite',
-  'review.wallet.none': 'Diese Seite hat keine Wallet der verlangten Art {kind}',
   'review.wallet.expected': 'Nur diese Wallet',
-  'review.toy': 'Spielzeug-Wallet: von dieser Seite zum Ausprobieren gemacht, ihr Schlüssel ist ungeschützt.',
+  'review.demo': 'Demo-Wallet: zum Ausprobieren, keine echte. Ihr Schlüssel liegt ungeschützt in diesem Browser.',
   'review.details': 'Der genaue Text, der unterschrieben wird',
   'review.details.ip': 'IP-Adresse',
   'review.details.browser': 'Browser',
@@ -41,6 +39,22 @@ export const german: Texts = {
   'review.approve': 'Bestätigen',
   'review.decline': 'Ablehnen',
   'review.expires': 'Läuft in {time} ab',
+  'review.expires.signing': 'Deine Wallet hat noch {time}',
+
+  'wallet.choose': 'Wähl eine Wallet',
+  'wallet.use': 'Weiter mit {wallet}',
+  'wallet.other': 'Ändern',
+  'wallet.looking': 'Suche nach Wallets …',
+  'wallet.none': 'In diesem Browser wurde keine Wallet gefunden.',
+  'wallet.none.kind': 'In diesem Browser wurde keine Wallet der verlangten Art {kind} gefunden.',
+  'wallet.none.phone': 'Mach im Browser deiner Wallet-App weiter: Tippe auf „In anderem Browser oder Wallet öffnen“.',
+  'wallet.none.computer': 'Nimm einen Browser, der eine hat, oder scanne den Code mit einem Telefon, das eine hat.',
+  'wallet.list': 'Liste der Wallets',
+  'wallet.elsewhere': 'auf einer eigenen Website',
+  'wallet.demo': 'Demo-Wallet',
+  'wallet.demo.about': 'Zum Ausprobieren, keine echte',
+  'wallet.window': '{wallet} öffnet sich, wenn du bestätigst. Dort wählst du die Adresse.',
+  'wallet.asked': 'Sieh in {wallet} nach: Dort wirst du um Bestätigung gebeten.',
 
   'time.now': 'gerade eben',
   'network.same': 'Im selben Netz wie dieses Telefon',
@@ -75,7 +89,8 @@ export const german: Texts = {
   'remember.label': 'Diesen Computer merken',
   'remember.hint': 'Er braucht dann 90 Tage lang keinen Code. Nur bei einem eigenen Computer.',
 
-  'hand-over.button': 'In einem anderen Browser öffnen',
+  'hand-over.button': 'In anderem Browser oder Wallet öffnen',
+  'hand-over.apps': 'Im Browser einer Wallet öffnen',
   'hand-over.label': 'Öffne diesen Link im anderen Browser',
   'hand-over.hint':
     'Er geht einmal, eine Minute lang. Schick ihn niemandem: Wer ihn öffnet, kann an deiner Stelle antworten.',
@@ -94,6 +109,7 @@ export const german: Texts = {
   'outcome.sign.title': 'Dein Computer hat die Unterschrift',
   'outcome.sign.text': '{host} hat die Unterschrift deiner Wallet. Du kannst diese Seite schließen.',
   'outcome.moved.title': 'In einem anderen Browser fortgesetzt',
+  'outcome.moved.wallet': 'In deiner Wallet fortgesetzt',
   'outcome.moved.text': 'Beantworte die Anfrage dort. Hier kannst du sie nur noch stoppen.',
 
   'ending.declined.title': 'Abgelehnt',
@@ -121,13 +137,16 @@ export const german: Texts = {
   'ending.not-finished.text': 'Er hat nichts bekommen. Willst du es noch, fang dort neu an und scanne den neuen Code.',
   'ending.link-incomplete.title': 'Dieser Link ist unvollständig',
   'ending.link-incomplete.text':
-    'Ein Teil fehlt. Scanne den Code auf deinem Computer noch einmal mit der Kamera deines Telefons.',
+    'Ein Teil fehlt: Manche Apps lassen ihn weg. Scanne den Code auf deinem Computer mit der Kamera deines Telefons, und geh von dort weiter zu deiner Wallet.',
   'ending.link-used.title': 'Dieser Link ist verbraucht',
   'ending.link-used.text':
     'Er geht einmal, eine Minute lang. Geh zurück in den anderen Browser und mach dort einen neuen.',
   'ending.expired.title': 'Diese Anfrage ist abgelaufen',
   'ending.expired.text':
     'Nichts wurde unterschrieben. Willst du es noch, fang auf deinem Computer neu an und scanne den neuen Code.',
+  'ending.expired-signing.title': 'Die Anfrage lief ab, während deine Wallet unterschrieb',
+  'ending.expired-signing.text':
+    'Nichts wurde bestätigt. Fragt deine Wallet noch, dann lehne dort ab. Fang danach auf deinem Computer neu an und scanne den neuen Code.',
   'ending.not-found.title': 'Diese Anfrage ist vorbei',
   'ending.not-found.text': 'Willst du es noch, fang auf deinem Computer neu an und scanne den neuen Code.',
   'ending.cancelled.title': 'Auf deinem Computer abgebrochen',
@@ -157,6 +176,7 @@ export const german: Texts = {
   'notice.INTERNAL': 'Der Dienst hatte einen Fehler. Versuch es noch einmal.',
   'notice.WALLET_DECLINED': 'Du hast in deiner Wallet abgelehnt. Nichts wurde unterschrieben.',
   'notice.WALLET_CLOSED': 'Die Wallet wurde ohne Antwort geschlossen. Nichts wurde unterschrieben.',
+  'notice.WALLET_BUSY': 'Deine Wallet zeigt schon eine Anfrage. Beantworte erst jene, dann versuch es noch einmal.',
   'notice.WALLET_FAILED': 'Die Wallet hatte einen Fehler. Nichts wurde bestätigt.',
   'notice.WALLET_WRONG_KEY':
     'Die Wallet hat einen anderen Schlüssel als den verlangten benutzt. Nichts wurde bestätigt.',

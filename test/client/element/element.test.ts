@@ -192,7 +192,7 @@ describe.runIf(hasChromium)('<countersign-sign-in> in Chromium', () => {
     await code(page).waitFor()
     const claimUrl = await scan(code(page))
     await expect.poll(() => seen(page), polling).toHaveLength(1)
-    proxy.silence('POST /countersign.v1.OrderService/WatchOrder')
+    proxy.silence('GET /api/auth/cross-device/events')
     await phone.claimOrder(claimUrl)
     await page.context().setOffline(true)
     await page.context().setOffline(false)
@@ -231,7 +231,7 @@ describe.runIf(hasChromium)('<countersign-sign-in> in Chromium', () => {
         () => 'claimed',
         (error) => error.code,
       )
-    const cancelled = () => page.waitForResponse((response) => response.url().endsWith('/CancelOrder'))
+    const cancelled = () => page.waitForResponse((response) => response.url().endsWith('/cross-device/cancel'))
 
     await code(page).waitFor()
     const first = await scan(code(page))
@@ -349,7 +349,7 @@ describe.runIf(hasChromium)('<countersign-sign-in> in Chromium', () => {
       await renew(page).click()
 
       const second = await approved(page, phone)
-      const cancelled = page.waitForResponse((response) => response.url().endsWith('/CancelOrder'))
+      const cancelled = page.waitForResponse((response) => response.url().endsWith('/cross-device/cancel'))
       await page.locator('countersign-sign-in').evaluate((element) => element.remove())
       await cancelled
       expect(await phone.getOrderChallenge(second.claim).catch((error) => error.code)).toBe('ORDER_CANCELLED')
@@ -445,7 +445,7 @@ describe.runIf(hasChromium)('<countersign-sign-in> in Chromium', () => {
       await show(page, '', url)
       const backend = createCountersignClient({ baseUrl: url, fetch: fetchFrom(origin) })
       const order = await backend.startOrder({ kind: 'login' })
-      const cancelled = page.waitForResponse((response) => response.url().endsWith('/CancelOrder'))
+      const cancelled = page.waitForResponse((response) => response.url().endsWith('/cross-device/cancel'))
       await page.evaluate(
         async ({ baseUrl, order }) => {
           const element = document.createElement('countersign-sign-in')

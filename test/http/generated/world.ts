@@ -61,6 +61,13 @@ export async function makeWorld(url: string): Promise<World> {
   const { computers } = await okay('/computers', undefined, { authorization: `Bearer ${token}` })
   const session = await okay('/session', undefined, { authorization: `Bearer ${revoking.sessionToken}` })
   const { orderId: liveId, desktopToken, claimToken } = await start()
+  const bearer = { authorization: `Bearer ${fixture.sessionToken}` }
+  /** What links a new wallet to the user of the fixture's session. */
+  const linkNew = async () => {
+    const { nonceId, ...proof } = proofOf(makeWallet(), await okay('/wallet/nonce', { purpose: 'link' }, bearer))
+    return { nonceId, proof }
+  }
+  const { wallet: linked } = await okay('/wallet/link', await linkNew(), bearer)
   return {
     fixture,
     revoking,
@@ -77,6 +84,8 @@ export async function makeWorld(url: string): Promise<World> {
       await startApproved(),
       { ...(await startApproved()), challengeToken: null, computerProof: null },
       proofOf(wallet, await okay('/wallet/nonce', {})),
+      await linkNew(),
+      { adapterId: linked.adapterId, address: linked.address },
       { token: fixture.sessionToken, sessionId: session.session.id, id: computers[0].id },
     ],
   }

@@ -48,7 +48,7 @@ export type Session = Message<"countersign.v1.Session"> & {
   publicKeyHex: string;
 
   /**
-   * The wallet's address in its canonical form.
+   * The wallet's address in its canonical form; for a contract wallet, its CAIP-10 identifier.
    *
    * @generated from field: string address = 5;
    */

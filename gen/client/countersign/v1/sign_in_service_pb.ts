@@ -12,7 +12,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file countersign/v1/sign_in_service.proto.
  */
 export const file_countersign_v1_sign_in_service: GenFile = /*@__PURE__*/
-  fileDesc("CiRjb3VudGVyc2lnbi92MS9zaWduX2luX3NlcnZpY2UucHJvdG8SDmNvdW50ZXJzaWduLnYxImYKEUlzc3VlTm9uY2VSZXF1ZXN0EhUKCGFwcF9uYW1lGAEgASgJSACIAQESLQoHcHVycG9zZRgCIAEoDjIcLmNvdW50ZXJzaWduLnYxLk5vbmNlUHVycG9zZUILCglfYXBwX25hbWUiowEKEklzc3VlTm9uY2VSZXNwb25zZRIOCgZhY3Rpb24YASABKAkSFAoMY2hhbGxlbmdlX2lkGAIgASgJEhAKCG5vbmNlX2lkGAMgASgJEg0KBW5vbmNlGAQgASgJEg4KBm9yaWdpbhgFIAEoCRIRCglpc3N1ZWRfYXQYBiABKAMSEgoKZXhwaXJlc19hdBgHIAEoAxIPCgdtZXNzYWdlGAggASgJIqABChNWZXJpZnlTaWduSW5SZXF1ZXN0EhAKCG5vbmNlX2lkGAEgASgJEhYKDnB1YmxpY19rZXlfaGV4GAIgASgJEhUKDXNpZ25hdHVyZV9oZXgYAyABKAkSFAoHYWRkcmVzcxgEIAEoCUgAiAEBEhcKCmFkYXB0ZXJfaWQYBSABKAlIAYgBAUIKCghfYWRkcmVzc0INCgtfYWRhcHRlcl9pZCJbChRWZXJpZnlTaWduSW5SZXNwb25zZRIKCgJvaxgBIAEoCBINCgV0b2tlbhgCIAEoCRIoCgdzZXNzaW9uGAMgASgLMhcuY291bnRlcnNpZ24udjEuU2Vzc2lvbipgCgxOb25jZVB1cnBvc2USHQoZTk9OQ0VfUFVSUE9TRV9VTlNQRUNJRklFRBAAEhkKFU5PTkNFX1BVUlBPU0VfU0lHTl9JThABEhYKEk5PTkNFX1BVUlBPU0VfTElOSxACMr8BCg1TaWduSW5TZXJ2aWNlElMKCklzc3VlTm9uY2USIS5jb3VudGVyc2lnbi52MS5Jc3N1ZU5vbmNlUmVxdWVzdBoiLmNvdW50ZXJzaWduLnYxLklzc3VlTm9uY2VSZXNwb25zZRJZCgxWZXJpZnlTaWduSW4SIy5jb3VudGVyc2lnbi52MS5WZXJpZnlTaWduSW5SZXF1ZXN0GiQuY291bnRlcnNpZ24udjEuVmVyaWZ5U2lnbkluUmVzcG9uc2VCHlocY291bnRlcnNpZ24vdjE7Y291bnRlcnNpZ252MWIGcHJvdG8z", [file_countersign_v1_session_service]);
+  fileDesc("CiRjb3VudGVyc2lnbi92MS9zaWduX2luX3NlcnZpY2UucHJvdG8SDmNvdW50ZXJzaWduLnYxItQBChFJc3N1ZU5vbmNlUmVxdWVzdBIVCghhcHBfbmFtZRgBIAEoCUgAiAEBEi0KB3B1cnBvc2UYAiABKA4yHC5jb3VudGVyc2lnbi52MS5Ob25jZVB1cnBvc2USFwoKYWRhcHRlcl9pZBgDIAEoCUgBiAEBEhQKB2FkZHJlc3MYBCABKAlIAogBARIVCghjaGFpbl9pZBgFIAEoCUgDiAEBQgsKCV9hcHBfbmFtZUINCgtfYWRhcHRlcl9pZEIKCghfYWRkcmVzc0ILCglfY2hhaW5faWQiowEKEklzc3VlTm9uY2VSZXNwb25zZRIOCgZhY3Rpb24YASABKAkSFAoMY2hhbGxlbmdlX2lkGAIgASgJEhAKCG5vbmNlX2lkGAMgASgJEg0KBW5vbmNlGAQgASgJEg4KBm9yaWdpbhgFIAEoCRIRCglpc3N1ZWRfYXQYBiABKAMSEgoKZXhwaXJlc19hdBgHIAEoAxIPCgdtZXNzYWdlGAggASgJIsQBChNWZXJpZnlTaWduSW5SZXF1ZXN0EhAKCG5vbmNlX2lkGAEgASgJEhYKDnB1YmxpY19rZXlfaGV4GAIgASgJEhUKDXNpZ25hdHVyZV9oZXgYAyABKAkSFAoHYWRkcmVzcxgEIAEoCUgAiAEBEhcKCmFkYXB0ZXJfaWQYBSABKAlIAYgBARIVCghjaGFpbl9pZBgGIAEoCUgCiAEBQgoKCF9hZGRyZXNzQg0KC19hZGFwdGVyX2lkQgsKCV9jaGFpbl9pZCJbChRWZXJpZnlTaWduSW5SZXNwb25zZRIKCgJvaxgBIAEoCBINCgV0b2tlbhgCIAEoCRIoCgdzZXNzaW9uGAMgASgLMhcuY291bnRlcnNpZ24udjEuU2Vzc2lvbipgCgxOb25jZVB1cnBvc2USHQoZTk9OQ0VfUFVSUE9TRV9VTlNQRUNJRklFRBAAEhkKFU5PTkNFX1BVUlBPU0VfU0lHTl9JThABEhYKEk5PTkNFX1BVUlBPU0VfTElOSxACMr8BCg1TaWduSW5TZXJ2aWNlElMKCklzc3VlTm9uY2USIS5jb3VudGVyc2lnbi52MS5Jc3N1ZU5vbmNlUmVxdWVzdBoiLmNvdW50ZXJzaWduLnYxLklzc3VlTm9uY2VSZXNwb25zZRJZCgxWZXJpZnlTaWduSW4SIy5jb3VudGVyc2lnbi52MS5WZXJpZnlTaWduSW5SZXF1ZXN0GiQuY291bnRlcnNpZ24udjEuVmVyaWZ5U2lnbkluUmVzcG9uc2VCHlocY291bnRlcnNpZ24vdjE7Y291bnRlcnNpZ252MWIGcHJvdG8z", [file_countersign_v1_session_service]);
 
 /**
  * IssueNonceRequest asks for a challenge.
@@ -34,6 +34,29 @@ export type IssueNonceRequest = Message<"countersign.v1.IssueNonceRequest"> & {
    * @generated from field: countersign.v1.NoncePurpose purpose = 2;
    */
   purpose: NoncePurpose;
+
+  /**
+   * Id of the wallet adapter that is going to sign. For an adapter with a sign-in form of its own (ethereum, solana),
+   * `message` is that form, made for the page that calls. Absent: `message` is the plain text.
+   *
+   * @generated from field: optional string adapter_id = 3;
+   */
+  adapterId?: string | undefined;
+
+  /**
+   * Address of the account that is going to sign. Required for ethereum. Absent for solana: the form's address line is
+   * empty, and the wallet fills it in.
+   *
+   * @generated from field: optional string address = 4;
+   */
+  address?: string | undefined;
+
+  /**
+   * Chain of that account as the form writes it, such as "1" for ethereum, which needs it, or "mainnet" for solana.
+   *
+   * @generated from field: optional string chain_id = 5;
+   */
+  chainId?: string | undefined;
 };
 
 /**
@@ -99,7 +122,8 @@ export type IssueNonceResponse = Message<"countersign.v1.IssueNonceResponse"> & 
   expiresAt: bigint;
 
   /**
-   * The exact text to sign.
+   * The exact text to sign: the plain text of the challenge; or, if the request named an adapter with a sign-in form of its
+   * own, that form, which contains the hash of the plain text.
    *
    * @generated from field: string message = 8;
    */
@@ -127,23 +151,24 @@ export type VerifySignInRequest = Message<"countersign.v1.VerifySignInRequest"> 
   nonceId: string;
 
   /**
-   * The signer's public key, hex in either case. 32 bytes for nimiq and ed25519. Empty if the adapter recovers the key
-   * from the signature.
+   * The signer's public key, hex in either case. 32 bytes for nimiq, ed25519 and solana. For ethereum it may be
+   * empty; if it is set, it must be the key that the signature recovers.
    *
    * @generated from field: string public_key_hex = 2;
    */
   publicKeyHex: string;
 
   /**
-   * The signature over the message as the wallet frames it, hex in either case, at most 16 KiB. 64 bytes for nimiq and
-   * ed25519.
+   * The signature over the message as the wallet frames it, hex in either case, at most 16 KiB. 64 bytes for nimiq,
+   * ed25519 and solana; 64 or 65 for an ethereum key. A contract wallet's can have any length.
    *
    * @generated from field: string signature_hex = 3;
    */
   signatureHex: string;
 
   /**
-   * The wallet's address, grouped or not, in either case. Optional. It must be the signer's.
+   * The wallet's address, grouped or not, in either case; for ethereum, mixed case must be that of EIP-55. Optional for nimiq
+   * and ed25519. It must be the signer's.
    *
    * @generated from field: optional string address = 4;
    */
@@ -156,6 +181,13 @@ export type VerifySignInRequest = Message<"countersign.v1.VerifySignInRequest"> 
    * @generated from field: optional string adapter_id = 5;
    */
   adapterId?: string | undefined;
+
+  /**
+   * Chain of the account, as in IssueNonce: the server makes the form again from what it stored, the address and this.
+   *
+   * @generated from field: optional string chain_id = 6;
+   */
+  chainId?: string | undefined;
 };
 
 /**
@@ -221,8 +253,8 @@ export const NoncePurpose = {
   SIGN_IN: 1,
 
   /**
-   * Adding a wallet to the signed-in user. The call needs a session, and the nonce is good for that user only. Offered by the
-   * plugins for Better Auth; elsewhere it is NOT_ENABLED.
+   * Adding a wallet to the signed-in user, with WalletService's LinkWallet. The call needs a session, and the nonce is good
+   * for that user only. NOT_ENABLED if the application keeps its users or sessions itself.
    *
    * @generated from enum value: NONCE_PURPOSE_LINK = 2;
    */

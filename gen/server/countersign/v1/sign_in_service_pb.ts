@@ -13,7 +13,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file countersign/v1/sign_in_service.proto.
  */
 export const file_countersign_v1_sign_in_service: GenFile = /*@__PURE__*/
-  fileDesc("CiRjb3VudGVyc2lnbi92MS9zaWduX2luX3NlcnZpY2UucHJvdG8SDmNvdW50ZXJzaWduLnYxInsKEUlzc3VlTm9uY2VSZXF1ZXN0EiAKCGFwcF9uYW1lGAEgASgJQgm6SAZyBBABGFBIAIgBARI3CgdwdXJwb3NlGAIgASgOMhwuY291bnRlcnNpZ24udjEuTm9uY2VQdXJwb3NlQgi6SAWCAQIQAUILCglfYXBwX25hbWUiowEKEklzc3VlTm9uY2VSZXNwb25zZRIOCgZhY3Rpb24YASABKAkSFAoMY2hhbGxlbmdlX2lkGAIgASgJEhAKCG5vbmNlX2lkGAMgASgJEg0KBW5vbmNlGAQgASgJEg4KBm9yaWdpbhgFIAEoCRIRCglpc3N1ZWRfYXQYBiABKAMSEgoKZXhwaXJlc19hdBgHIAEoAxIPCgdtZXNzYWdlGAggASgJIqwCChNWZXJpZnlTaWduSW5SZXF1ZXN0Ei4KCG5vbmNlX2lkGAEgASgJQhy6SBlyFzIVXltBLVphLXowLTlfLV17MSw2NH0kEjUKDnB1YmxpY19rZXlfaGV4GAIgASgJQh26SBpyGBiABDITXihbMC05YS1mQS1GXXsyfSkqJBI3Cg1zaWduYXR1cmVfaGV4GAMgASgJQiC6SB1yGxACGICAAjITXihbMC05YS1mQS1GXXsyfSkqJBIfCgdhZGRyZXNzGAQgASgJQgm6SAZyBBABGEBIAIgBARI5CgphZGFwdGVyX2lkGAUgASgJQiC6SB1yGzIZXlthLXowLTldW2EtejAtOS1dezAsMzF9JEgBiAEBQgoKCF9hZGRyZXNzQg0KC19hZGFwdGVyX2lkIlsKFFZlcmlmeVNpZ25JblJlc3BvbnNlEgoKAm9rGAEgASgIEg0KBXRva2VuGAIgASgJEigKB3Nlc3Npb24YAyABKAsyFy5jb3VudGVyc2lnbi52MS5TZXNzaW9uKmAKDE5vbmNlUHVycG9zZRIdChlOT05DRV9QVVJQT1NFX1VOU1BFQ0lGSUVEEAASGQoVTk9OQ0VfUFVSUE9TRV9TSUdOX0lOEAESFgoSTk9OQ0VfUFVSUE9TRV9MSU5LEAIyvwEKDVNpZ25JblNlcnZpY2USUwoKSXNzdWVOb25jZRIhLmNvdW50ZXJzaWduLnYxLklzc3VlTm9uY2VSZXF1ZXN0GiIuY291bnRlcnNpZ24udjEuSXNzdWVOb25jZVJlc3BvbnNlElkKDFZlcmlmeVNpZ25JbhIjLmNvdW50ZXJzaWduLnYxLlZlcmlmeVNpZ25JblJlcXVlc3QaJC5jb3VudGVyc2lnbi52MS5WZXJpZnlTaWduSW5SZXNwb25zZUIeWhxjb3VudGVyc2lnbi92MTtjb3VudGVyc2lnbnYxYgZwcm90bzM", [file_buf_validate_validate, file_countersign_v1_session_service]);
+  fileDesc("CiRjb3VudGVyc2lnbi92MS9zaWduX2luX3NlcnZpY2UucHJvdG8SDmNvdW50ZXJzaWduLnYxIrYCChFJc3N1ZU5vbmNlUmVxdWVzdBIgCghhcHBfbmFtZRgBIAEoCUIJukgGcgQQARhQSACIAQESNwoHcHVycG9zZRgCIAEoDjIcLmNvdW50ZXJzaWduLnYxLk5vbmNlUHVycG9zZUIIukgFggECEAESOQoKYWRhcHRlcl9pZBgDIAEoCUIgukgdchsyGV5bYS16MC05XVthLXowLTktXXswLDMxfSRIAYgBARIgCgdhZGRyZXNzGAQgASgJQgq6SAdyBRABGIABSAKIAQESNAoIY2hhaW5faWQYBSABKAlCHbpIGnIYMhZeW0EtWmEtejAtOTpfLV17MSw2NH0kSAOIAQFCCwoJX2FwcF9uYW1lQg0KC19hZGFwdGVyX2lkQgoKCF9hZGRyZXNzQgsKCV9jaGFpbl9pZCKjAQoSSXNzdWVOb25jZVJlc3BvbnNlEg4KBmFjdGlvbhgBIAEoCRIUCgxjaGFsbGVuZ2VfaWQYAiABKAkSEAoIbm9uY2VfaWQYAyABKAkSDQoFbm9uY2UYBCABKAkSDgoGb3JpZ2luGAUgASgJEhEKCWlzc3VlZF9hdBgGIAEoAxISCgpleHBpcmVzX2F0GAcgASgDEg8KB21lc3NhZ2UYCCABKAki7gIKE1ZlcmlmeVNpZ25JblJlcXVlc3QSLgoIbm9uY2VfaWQYASABKAlCHLpIGXIXMhVeW0EtWmEtejAtOV8tXXsxLDY0fSQSNQoOcHVibGljX2tleV9oZXgYAiABKAlCHbpIGnIYGIAEMhNeKFswLTlhLWZBLUZdezJ9KSokEjUKDXNpZ25hdHVyZV9oZXgYAyABKAlCHrpIG3IZGICAAjITXihbMC05YS1mQS1GXXsyfSkqJBIgCgdhZGRyZXNzGAQgASgJQgq6SAdyBRABGIABSACIAQESOQoKYWRhcHRlcl9pZBgFIAEoCUIgukgdchsyGV5bYS16MC05XVthLXowLTktXXswLDMxfSRIAYgBARI0CghjaGFpbl9pZBgGIAEoCUIdukgachgyFl5bQS1aYS16MC05Ol8tXXsxLDY0fSRIAogBAUIKCghfYWRkcmVzc0INCgtfYWRhcHRlcl9pZEILCglfY2hhaW5faWQiWwoUVmVyaWZ5U2lnbkluUmVzcG9uc2USCgoCb2sYASABKAgSDQoFdG9rZW4YAiABKAkSKAoHc2Vzc2lvbhgDIAEoCzIXLmNvdW50ZXJzaWduLnYxLlNlc3Npb24qYAoMTm9uY2VQdXJwb3NlEh0KGU5PTkNFX1BVUlBPU0VfVU5TUEVDSUZJRUQQABIZChVOT05DRV9QVVJQT1NFX1NJR05fSU4QARIWChJOT05DRV9QVVJQT1NFX0xJTksQAjK/AQoNU2lnbkluU2VydmljZRJTCgpJc3N1ZU5vbmNlEiEuY291bnRlcnNpZ24udjEuSXNzdWVOb25jZVJlcXVlc3QaIi5jb3VudGVyc2lnbi52MS5Jc3N1ZU5vbmNlUmVzcG9uc2USWQoMVmVyaWZ5U2lnbkluEiMuY291bnRlcnNpZ24udjEuVmVyaWZ5U2lnbkluUmVxdWVzdBokLmNvdW50ZXJzaWduLnYxLlZlcmlmeVNpZ25JblJlc3BvbnNlQh5aHGNvdW50ZXJzaWduL3YxO2NvdW50ZXJzaWdudjFiBnByb3RvMw", [file_buf_validate_validate, file_countersign_v1_session_service]);
 
 /**
  * IssueNonceRequest asks for a challenge.
@@ -35,6 +35,29 @@ export type IssueNonceRequest = Message<"countersign.v1.IssueNonceRequest"> & {
    * @generated from field: countersign.v1.NoncePurpose purpose = 2;
    */
   purpose: NoncePurpose;
+
+  /**
+   * Id of the wallet adapter that is going to sign. For an adapter with a sign-in form of its own (ethereum, solana),
+   * `message` is that form, made for the page that calls. Absent: `message` is the plain text.
+   *
+   * @generated from field: optional string adapter_id = 3;
+   */
+  adapterId?: string | undefined;
+
+  /**
+   * Address of the account that is going to sign. Required for ethereum. Absent for solana: the form's address line is
+   * empty, and the wallet fills it in.
+   *
+   * @generated from field: optional string address = 4;
+   */
+  address?: string | undefined;
+
+  /**
+   * Chain of that account as the form writes it, such as "1" for ethereum, which needs it, or "mainnet" for solana.
+   *
+   * @generated from field: optional string chain_id = 5;
+   */
+  chainId?: string | undefined;
 };
 
 /**
@@ -100,7 +123,8 @@ export type IssueNonceResponse = Message<"countersign.v1.IssueNonceResponse"> & 
   expiresAt: bigint;
 
   /**
-   * The exact text to sign.
+   * The exact text to sign: the plain text of the challenge; or, if the request named an adapter with a sign-in form of its
+   * own, that form, which contains the hash of the plain text.
    *
    * @generated from field: string message = 8;
    */
@@ -128,23 +152,24 @@ export type VerifySignInRequest = Message<"countersign.v1.VerifySignInRequest"> 
   nonceId: string;
 
   /**
-   * The signer's public key, hex in either case. 32 bytes for nimiq and ed25519. Empty if the adapter recovers the key
-   * from the signature.
+   * The signer's public key, hex in either case. 32 bytes for nimiq, ed25519 and solana. For ethereum it may be
+   * empty; if it is set, it must be the key that the signature recovers.
    *
    * @generated from field: string public_key_hex = 2;
    */
   publicKeyHex: string;
 
   /**
-   * The signature over the message as the wallet frames it, hex in either case, at most 16 KiB. 64 bytes for nimiq and
-   * ed25519.
+   * The signature over the message as the wallet frames it, hex in either case, at most 16 KiB. 64 bytes for nimiq,
+   * ed25519 and solana; 64 or 65 for an ethereum key. A contract wallet's can have any length.
    *
    * @generated from field: string signature_hex = 3;
    */
   signatureHex: string;
 
   /**
-   * The wallet's address, grouped or not, in either case. Optional. It must be the signer's.
+   * The wallet's address, grouped or not, in either case; for ethereum, mixed case must be that of EIP-55. Optional for nimiq
+   * and ed25519. It must be the signer's.
    *
    * @generated from field: optional string address = 4;
    */
@@ -157,6 +182,13 @@ export type VerifySignInRequest = Message<"countersign.v1.VerifySignInRequest"> 
    * @generated from field: optional string adapter_id = 5;
    */
   adapterId?: string | undefined;
+
+  /**
+   * Chain of the account, as in IssueNonce: the server makes the form again from what it stored, the address and this.
+   *
+   * @generated from field: optional string chain_id = 6;
+   */
+  chainId?: string | undefined;
 };
 
 /**
@@ -222,8 +254,8 @@ export const NoncePurpose = {
   SIGN_IN: 1,
 
   /**
-   * Adding a wallet to the signed-in user. The call needs a session, and the nonce is good for that user only. Offered by the
-   * plugins for Better Auth; elsewhere it is NOT_ENABLED.
+   * Adding a wallet to the signed-in user, with WalletService's LinkWallet. The call needs a session, and the nonce is good
+   * for that user only. NOT_ENABLED if the application keeps its users or sessions itself.
    *
    * @generated from enum value: NONCE_PURPOSE_LINK = 2;
    */

@@ -1,12 +1,13 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { readWalletAnswer } from '../../src/client/wallet-answer.ts'
-import { forgetToyWallet, openToyWallet } from '../../src/pages/toy-wallet.ts'
+import { forgetDemoWallet, openDemoWallet } from '../../src/pages/demo-wallet.ts'
 import { walletAdapters } from '../../src/wallet/adapters.ts'
 import { nativeVerifier } from '../../src/wallet/native.ts'
 import { Prover } from '../../src/wallet/prover.ts'
+import { challengeOf } from '../support/challenge.ts'
 
 afterEach(() => {
-  forgetToyWallet()
+  forgetDemoWallet()
   vi.unstubAllGlobals()
 })
 
@@ -20,41 +21,42 @@ function stubStorage(): Map<string, string> {
   return entries
 }
 
-test.each(['nimiq', 'ed25519'])('a toy %s wallet proves itself to the service', async (adapterId) => {
+test.each(['nimiq', 'ed25519'])('a demo %s wallet proves itself to the service', async (adapterId) => {
   stubStorage()
-  const wallet = openToyWallet(adapterId)!
+  const wallet = openDemoWallet(adapterId)!
   const message = 'Countersign requests authentication\nAction: auth.login\nhéllo 😀'
   const { publicKeyHex, signatureHex } = readWalletAnswer(wallet.sign(message))
   const prover = new Prover(walletAdapters(['nimiq', 'ed25519']), nativeVerifier)
-  const identity = await prover.prove(message, { publicKeyHex, signatureHex, address: wallet.address })
+  const proof = { publicKeyHex, signatureHex, address: wallet.address }
+  const { identity } = await prover.prove(challengeOf(message), proof, undefined)
   expect(identity).toMatchObject({ adapterId, publicKeyHex: wallet.publicKeyHex, address: wallet.address })
 })
 
 test('it is the same wallet each time, until it is thrown away', () => {
   const entries = stubStorage()
-  const { address } = openToyWallet()!
-  expect(openToyWallet()!.address).toBe(address)
+  const { address } = openDemoWallet()!
+  expect(openDemoWallet()!.address).toBe(address)
   expect(entries.size).toBe(1)
-  forgetToyWallet()
+  forgetDemoWallet()
   expect(entries.size).toBe(0)
-  expect(openToyWallet()!.address).not.toBe(address)
+  expect(openDemoWallet()!.address).not.toBe(address)
 })
 
 test('where storage is blocked, it lives as long as the page', () => {
   vi.stubGlobal('localStorage', undefined)
-  const { address } = openToyWallet()!
-  expect(openToyWallet()!.address).toBe(address)
-  forgetToyWallet()
-  expect(openToyWallet()!.address).not.toBe(address)
+  const { address } = openDemoWallet()!
+  expect(openDemoWallet()!.address).toBe(address)
+  forgetDemoWallet()
+  expect(openDemoWallet()!.address).not.toBe(address)
 })
 
 test('what is kept and no key is replaced', () => {
   const entries = stubStorage()
-  const { address } = openToyWallet()!
+  const { address } = openDemoWallet()!
   entries.set([...entries.keys()][0]!, 'not hex')
-  expect(openToyWallet()!.address).not.toBe(address)
+  expect(openDemoWallet()!.address).not.toBe(address)
 })
 
 test('it is no wallet of a kind it does not know', () => {
-  expect(openToyWallet('other')).toBe(undefined)
+  expect(openDemoWallet('other')).toBe(undefined)
 })

@@ -7,24 +7,27 @@ import { nimiq } from '../wallet/nimiq.ts'
 import { tryStorage } from './storage.ts'
 
 /**
- * A wallet made in the page, for trials: its key is unprotected in the browser's storage, and it signs everything without
- * asking. Never use one for anything of value.
+ * A wallet made in the page, for trying the service out: its key is unprotected in the browser's storage, and it signs
+ * everything without asking. A page offers it only if the service says so (`readServiceFacts`).
  *
  * It signs in JavaScript, because browsers offer WebCrypto only on https and localhost, and a phone reaches a developer's
  * computer by its IP address.
  */
-export interface ToyWallet extends Wallet {
+export interface DemoWallet extends Wallet {
   readonly publicKeyHex: string
   /** Address of the key, in its grouped form. */
   readonly address: string
 }
 
-const storageKey = 'countersign.toy-wallet'
+const storageKey = 'countersign.demo-wallet'
+
+/** Under this name earlier releases kept a key, on https too. */
+const formerStorageKey = 'countersign.toy-wallet'
 
 const adapters: readonly Ed25519Adapter[] = [nimiq, ed25519]
 
-/** The toy wallet of this browser, made at the first call. `undefined` if it does not support the adapter. */
-export function openToyWallet(adapterId: string = nimiq.id): ToyWallet | undefined {
+/** The demo wallet of this browser, made at the first call. `undefined` if it does not support the adapter. */
+export function openDemoWallet(adapterId: string = nimiq.id): DemoWallet | undefined {
   const adapter = adapters.find(({ id }) => id === adapterId)
   if (adapter === undefined) return undefined
   const { publicKey, secretKey } = nacl.sign.keyPair.fromSeed(keptSeed())
@@ -39,10 +42,13 @@ export function openToyWallet(adapterId: string = nimiq.id): ToyWallet | undefin
   }
 }
 
-/** Deletes the toy wallet. The next one has another key and address. */
-export function forgetToyWallet(): void {
+/** Deletes the demo wallet. The next one has another key and address. */
+export function forgetDemoWallet(): void {
   unsaved = undefined
-  tryStorage('localStorage', (storage) => storage.removeItem(storageKey))
+  tryStorage('localStorage', (storage) => {
+    storage.removeItem(storageKey)
+    storage.removeItem(formerStorageKey)
+  })
 }
 
 /** Seed if storage is blocked. Such a wallet is lost with the page. */

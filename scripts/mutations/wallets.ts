@@ -1,0 +1,77 @@
+import type { Mutation } from './mutation.ts'
+
+/** Defences of wallets with forms, of contract wallets, and of users with several wallets: rows 24 to 27. */
+export const wallets: readonly Mutation[] = [
+  {
+    row: 24,
+    takesOut: 'the age that a session may have to change wallets',
+    file: 'src/host/standalone.ts',
+    find: 'if (this.#store.now() - createdAt >= freshMs) throw sessionNotFresh()',
+    replace: '',
+    tests: ['test/e2e/wallets.test.ts'],
+  },
+  {
+    row: 24,
+    takesOut: 'the comparison of a wallet’s claim with its entry',
+    file: 'src/host/users.ts',
+    find: 'return claim?.userId === userId && claim.claim === entry.claim',
+    replace: 'return claim !== undefined || entry.claim !== undefined',
+    tests: ['test/host/users.test.ts'],
+  },
+  {
+    row: 24,
+    takesOut: 'the refusal to unlink the last wallet',
+    file: 'src/host/users.ts',
+    find: 'if (staying.length === 1) throw lastWallet()',
+    replace: '',
+    tests: ['test/e2e/wallets.test.ts', 'test/host/users.test.ts'],
+  },
+  {
+    row: 25,
+    takesOut: 'the hash of the plain text in a form',
+    file: 'src/wallet/form.ts',
+    find: 'const bound = base64urlnopad.encode(sha256(new TextEncoder().encode(message)))',
+    replace: 'const bound = message.slice(0, 0)',
+    tests: ['test/wallet/form.test.ts'],
+  },
+  {
+    row: 25,
+    takesOut: 'the page in a form',
+    file: 'src/wallet/prover.ts',
+    find: 'signInForm(challenge, pageOrigin ?? origin)',
+    replace: 'signInForm(challenge, origin)',
+    tests: ['test/wallet/form.test.ts'],
+  },
+  {
+    row: 26,
+    takesOut: 'the refusal of s in the upper half',
+    file: 'src/wallet/ethereum/recovery.ts',
+    find: 'return parsed.hasHighS() ? undefined : parsed.recoverPublicKey(hash).toBytes(false)',
+    replace: 'return parsed.recoverPublicKey(hash).toBytes(false)',
+    tests: ['test/wallet/ethereum/keys.test.ts'],
+  },
+  {
+    row: 26,
+    takesOut: 'the refusal of Solana keys that nobody holds',
+    file: 'src/wallet/solana.ts',
+    find: 'if (!isKey(publicKey)) return undefined',
+    replace: '',
+    tests: ['test/wallet/solana-vectors.test.ts'],
+  },
+  {
+    row: 26,
+    takesOut: 'the rule that the factory of a deployed wallet is not called',
+    file: 'src/wallet/ethereum/contract.ts',
+    find: 'if (await hasCode(address, request)) {',
+    replace: 'if (wrapped.factory === undefined) {',
+    tests: ['test/wallet/ethereum/contracts.test.ts'],
+  },
+  {
+    row: 27,
+    takesOut: 'the bound on contract checks of an order',
+    file: 'src/order/order.ts',
+    find: 'const maxContractChecks = 3',
+    replace: 'const maxContractChecks = 300',
+    tests: ['test/order/contract-checks.test.ts', 'test/wallet/ethereum/service.test.ts'],
+  },
+]

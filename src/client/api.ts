@@ -1,0 +1,116 @@
+import type {
+  ApprovedOrder,
+  ClaimedOrder,
+  DesktopOrder,
+  FinalizedOrder,
+  HandOver,
+  KnownComputer,
+  NonceChallenge,
+  NonceRequest,
+  OrderChallenge,
+  OrderEvent,
+  OrderState,
+  PhoneOrder,
+  RejectedOrder,
+  Session,
+  SignInResult,
+  SigningAccount,
+  StartedOrder,
+  StartOrderOptions,
+  UserWallet,
+} from './types.ts'
+import type { WalletProof } from './wallet.ts'
+
+/**
+ * The service's calls, over any protocol: requests and answers in the shape of REST's JSON. Each makes one request, and rejects
+ * with a `CountersignClientError`, of ABORTED if the signal was aborted.
+ */
+
+/** Parts of a call that are not its request. */
+export interface ApiCall {
+  readonly signal: AbortSignal
+  readonly headers?: Record<string, string> | undefined
+}
+
+/** A call of the service. */
+export type ApiMethod<Request, Answer> = (request: Request, call: ApiCall) => Promise<Answer>
+
+/** Calls of a direct sign-in. */
+export interface SignInApi {
+  readonly issueNonce: ApiMethod<NonceRequest, NonceChallenge>
+  readonly verifySignIn: ApiMethod<WalletProof & { readonly nonceId: string }, SignInResult>
+}
+
+/** Calls for cross-device orders. */
+export interface OrderApi {
+  readonly startOrder: ApiMethod<StartOrderOptions, StartedOrder>
+  readonly watchOrder: (request: WatchRequest, call: WatchCall) => AsyncIterable<WatchMessage>
+  readonly finalizeOrder: ApiMethod<
+    DesktopOrder & { readonly returnCode?: string; readonly computerProof?: string },
+    FinalizedOrder
+  >
+  readonly cancelOrder: ApiMethod<DesktopOrder, OrderState>
+  readonly claimOrder: ApiMethod<
+    { readonly orderId: string; readonly claimToken: string; readonly claimKey: string },
+    ClaimedOrder
+  >
+  readonly getOrderChallenge: ApiMethod<PhoneOrder & Partial<SigningAccount>, OrderChallenge>
+  readonly approveOrder: ApiMethod<
+    PhoneOrder & {
+      readonly proof: WalletProof
+      readonly confirmationCode?: string
+      readonly rememberComputer?: boolean
+    },
+    ApprovedOrder
+  >
+  readonly rejectOrder: ApiMethod<PhoneOrder, RejectedOrder>
+  readonly handOverOrder: ApiMethod<PhoneOrder, HandOver>
+  readonly redeemHandOver: ApiMethod<{ readonly ticket: string; readonly claimKey: string }, Omit<ClaimedOrder, 'ok'>>
+}
+
+/** What a watch asks for: the transitions after a sequence. */
+export interface WatchRequest extends DesktopOrder {
+  readonly afterSequence?: number | undefined
+}
+
+/** Parts of a watch that are not its request. */
+export interface WatchCall {
+  readonly signal: AbortSignal
+  /** To be called when the service has answered. */
+  readonly onOpen: () => void
+  /** Longest silence, in milliseconds, after which the caller gives the watch up. */
+  readonly heartbeatTimeoutMs: number
+}
+
+/** A message of a watch: a transition, a sign of life, or the request to come again. */
+export type WatchMessage =
+  | (OrderEvent & { readonly heartbeat?: false; readonly reconnect?: false })
+  | { readonly heartbeat: true; readonly reconnect?: false }
+  | { readonly heartbeat?: false; readonly reconnect: true }
+
+/** Calls that a session authorises: its token is sent along, if one is stored. */
+export interface SessionApi {
+  readonly getCurrentSession: ApiMethod<object, { readonly session?: Session }>
+  readonly signOut: ApiMethod<object, unknown>
+  readonly listSessions: ApiMethod<object, { readonly sessions: readonly Session[] }>
+  readonly listKnownComputers: ApiMethod<object, { readonly computers: readonly KnownComputer[] }>
+  readonly forgetKnownComputer: ApiMethod<{ readonly id: string }, unknown>
+}
+
+/** Those of them that REST does not have. */
+export interface RevocationApi {
+  readonly revokeSession: ApiMethod<{ readonly sessionId: string }, unknown>
+  readonly revokeOtherSessions: ApiMethod<object, { readonly revokedCount: number }>
+}
+
+/** Calls for the wallets of the signed-in user. They are authorised like those of {@link SessionApi}. */
+export interface WalletApi {
+  /** Issues a nonce for adding a wallet. */
+  readonly issueLinkNonce: ApiMethod<NonceRequest, NonceChallenge>
+  readonly listWallets: ApiMethod<object, { readonly wallets: readonly UserWallet[] }>
+  readonly linkWallet: ApiMethod<
+    { readonly nonceId: string; readonly proof: WalletProof },
+    { readonly wallet: UserWallet }
+  >
+  readonly unlinkWallet: ApiMethod<{ readonly adapterId: string; readonly address: string }, unknown>
+}

@@ -1,0 +1,139 @@
+import type { OrderApi, SessionApi, SignInApi, WalletApi } from './api.ts'
+import { run } from './call.ts'
+import { ComputerKey } from './computer-key.ts'
+import { given } from './given.ts'
+import { defaultHeartbeatTimeoutMs } from './order-watch.ts'
+import { type OrderCalls, orderCalls } from './orders.ts'
+import { PreparedNonce } from './prepared-nonce.ts'
+import { type SessionListener, SessionNews } from './session-news.ts'
+import { type Authorised, authorisedCalls, type SessionCalls, sessionCalls } from './sessions.ts'
+import { type SignInOptions, signIn } from './sign-in.ts'
+import { defaultTimeoutMs } from './time-limit.ts'
+import type { TokenStore, TokenStoreOptions } from './token-store.ts'
+import type { NonceChallenge, NonceRequest, SignInResult, SigningAccount } from './types.ts'
+import { type UserWalletCalls, userWalletCalls } from './user-wallets.ts'
+import type { AccountListener } from './wallet.ts'
+import { WalletAccounts } from './wallet-accounts.ts'
+
+/** Options of the clients that do not depend on the protocol. Those that a call has too are its defaults. */
+export interface ClientCallsOptions extends Omit<SignInOptions, 'signal' | 'challenge'>, TokenStoreOptions {
+  /** Address of the service. Default: the page's own origin. */
+  readonly baseUrl?: string | undefined
+  /** Time limit of a call, in milliseconds. Default 15,000. */
+  readonly timeoutMs?: number | undefined
+  /**
+   * Longest silence of an order's event stream before it is opened again, in milliseconds. Default 40,000; the service sends
+   * a heartbeat every 15,000.
+   */
+  readonly heartbeatTimeoutMs?: number | undefined
+  /**
+   * Whether orders are started with a key of this computer, which the client makes and keeps in the browser's IndexedDB: the
+   * phone's user can then let the computer be remembered, so that its next orders need no return code. Default true.
+   */
+  readonly knownComputer?: boolean | undefined
+}
+
+/** Options of {@link ClientCalls.prepareSignIn}. */
+export interface PrepareSignInOptions extends Pick<SignInOptions, 'appName' | 'signal'> {
+  /**
+   * Account that is going to sign, for wallets with `getAccount`. `signInWallet` uses the nonce only if the wallet then names the
+   * same one, and fetches another if not. Default: a nonce for wallets without `getAccount`.
+   */
+  readonly account?: SigningAccount | undefined
+}
+
+/** The calls that all clients have. They reject with a `CountersignClientError`. */
+export interface ClientCalls extends OrderCalls, SessionCalls, UserWalletCalls {
+  /**
+   * Signs in with a wallet on this device: nonce, wallet signature, verification. Call it in a user gesture, because the
+   * wallet may open a window. It does not retry: after NETWORK, call it again.
+   */
+  signInWallet(options?: SignInOptions): Promise<SignInResult>
+  /**
+   * Fetches a nonce in advance, so that `signInWallet` makes no network call between the tap and the wallet. The nonce is
+   * replaced before it expires for as long as the page is visible, until the user has signed in or `signal` aborts.
+   */
+  prepareSignIn(options?: PrepareSignInOptions): Promise<void>
+  /** Fetches a nonce for `signInWallet`, which takes it as `challenge`. Most pages need no such call: `signInWallet` makes it. */
+  issueNonce(options?: PrepareSignInOptions): Promise<NonceChallenge>
+  /**
+   * Calls `listener` with the session after a sign-in, and with `undefined` when the session has ended: here, in another tab of
+   * the page's origin, or by another client in this one, if their `baseUrl` and `tokenStorageKey` are the same. For a change
+   * elsewhere, the client asks the service first. Not called for the session that exists already: see `getCurrentSession`. Returns
+   * a function that ends it.
+   */
+  onSession(listener: SessionListener): () => void
+  /**
+   * Calls `listener` with the account that the user switched to in the wallet, or `undefined` if none is left. Nobody is signed
+   * out by it: the page decides. It follows the wallet that signed in last, or until then the option `wallet`, if that can tell
+   * (`onAccountChange`). Returns a function that ends it.
+   */
+  onAccountChange(listener: AccountListener): () => void
+  /** The stored session token, or `undefined` if there is none. */
+  readStoredToken(): string | undefined
+  /** Removes the stored session token. The session itself goes on; `signOut` ends it. */
+  clearStoredToken(): void
+}
+
+/** What {@link clientCalls} works with: the service's calls, over any protocol. */
+export interface ClientParts {
+  readonly signIn: SignInApi
+  readonly order: OrderApi
+  readonly session: SessionApi
+  readonly wallet: WalletApi
+  readonly tokens: TokenStore
+}
+
+/** The calls of a client, and the way to make further ones that a session authorises. */
+export function clientCalls(
+  { tokens, ...api }: ClientParts,
+  options: ClientCallsOptions,
+): { readonly calls: ClientCalls; readonly authorised: Authorised } {
+  const { baseUrl = '', appName, wallet, requestAddressBeforeVerify, autoPersistToken = true } = options
+  const { timeoutMs = defaultTimeoutMs, heartbeatTimeoutMs = defaultHeartbeatTimeoutMs } = options
+  const proofDefaults = { wallet, requestAddressBeforeVerify }
+  const accounts = new WalletAccounts(wallet)
+  const authorised = authorisedCalls({ tokens, timeoutMs, onEnded: () => news.tell(undefined) })
+  const sessions = sessionCalls(api.session, authorised, tokens)
+  const news = new SessionNews({ tokenStorageKey: options.tokenStorageKey, baseUrl }, () =>
+    sessions.getCurrentSession(),
+  )
+  const issueNonce = (request: NonceRequest, signal: AbortSignal | undefined): Promise<NonceChallenge> =>
+    run((call) => api.signIn.issueNonce(request, call), signal, timeoutMs)
+  const prepared = new PreparedNonce((request) => issueNonce(request, undefined))
+  const orders = orderCalls({
+    service: api.order,
+    computer: options.knownComputer === false ? undefined : new ComputerKey(baseUrl),
+    tokens,
+    autoPersistToken,
+    proofDefaults,
+    timeoutMs,
+    heartbeatTimeoutMs,
+    onSession: (session) => news.tell(session),
+  })
+  const calls: ClientCalls = {
+    ...orders,
+    ...sessions,
+    ...userWalletCalls(api.wallet, { authorised, defaults: { ...proofDefaults, appName } }),
+    async signInWallet(call = {}) {
+      const own = { ...proofDefaults, appName, autoPersistToken, ...given(call) }
+      const result = await signIn({ api: api.signIn, tokens, timeoutMs, prepared }, own)
+      accounts.follow(own.wallet)
+      news.tell(result.session)
+      return result
+    },
+    prepareSignIn: ({ appName: name = appName, account, signal } = {}) =>
+      prepared.start({ ...given({ appName: name }), ...account }, signal),
+    issueNonce: ({ appName: name = appName, account, signal } = {}) =>
+      issueNonce({ ...given({ appName: name }), ...account }, signal),
+    async signOut(call) {
+      await sessions.signOut(call)
+      news.tell(undefined)
+    },
+    onSession: (listener) => news.listen(listener),
+    onAccountChange: (listener) => accounts.listen(listener),
+    readStoredToken: () => tokens.read(),
+    clearStoredToken: () => tokens.clear(),
+  }
+  return { calls, authorised }
+}

@@ -1,0 +1,107 @@
+import type { OrderApi } from './api.ts'
+import { type CallOptions, run } from './call.ts'
+import type { ComputerKey } from './computer-key.ts'
+import { given } from './given.ts'
+import { type WatchOrderOptions, watchOrder } from './order-watch.ts'
+import { bearer } from './rest-orders.ts'
+import { retriesOf } from './retry.ts'
+import { keepToken } from './sign-in.ts'
+import type { TokenStore } from './token-store.ts'
+import type {
+  DesktopOrder,
+  FinalizedOrder,
+  OrderEvent,
+  OrderState,
+  Session,
+  StartedOrder,
+  StartOrderOptions,
+} from './types.ts'
+
+/** Options of {@link DesktopCalls.startOrder} that are not part of the order. */
+export interface StartOrderCallOptions extends CallOptions {
+  /** Start key of the application's backend, if the service takes orders from there only. Secret: never give it to a page. */
+  readonly startKey?: string | undefined
+}
+
+/** Options of {@link DesktopCalls.finalizeOrder}. */
+export interface FinalizeOrderOptions extends CallOptions {
+  /** The six digits that the phone shows, if the event `approved` has `returnCodeRequired`. */
+  readonly returnCode?: string | undefined
+  /** Proof of possession of the order's computer key, if that is not the client's own. Default: made with the client's key. */
+  readonly computerProof?: string | undefined
+  /** Whether the token of a login order is stored. Default: the client's own option. */
+  readonly autoPersistToken?: boolean | undefined
+}
+
+/** The desktop's calls for cross-device orders. Those that are retried get the same answer again. */
+export interface DesktopCalls {
+  /**
+   * Desktop: the public key of this computer, for a backend that starts the order. `startOrder` adds it by itself. `undefined`
+   * without WebCrypto and IndexedDB, and if the option `knownComputer` is off. Never rejects.
+   */
+  computerKey(): Promise<string | undefined>
+  /** Desktop, or the application's backend: starts an order. Not retried. */
+  startOrder(options: StartOrderOptions & StartOrderCallOptions): Promise<StartedOrder>
+  /**
+   * Desktop: yields each transition of the order once and ends after a terminal one. A lost stream is opened again. Rejects
+   * with ABORTED, and with errors that a retry cannot change, such as ORDER_TOKEN_INVALID.
+   */
+  watchOrder(order: DesktopOrder, options?: WatchOrderOptions): AsyncGenerator<OrderEvent, void, undefined>
+  /**
+   * Desktop: turns an approved order into a session, whose token is stored, or a proof. Retried with the same return code if no
+   * answer arrives. Rejects with RETURN_CODE_WRONG, whose `triesLeft` says how many codes are left to try, and with ORDER_REJECTED
+   * if the phone stopped the order or took the sign-in back. After COMPUTER_PROOF_INVALID, start a new order: the browser has
+   * lost the key that the order was started with.
+   */
+  finalizeOrder(order: DesktopOrder, options?: FinalizeOrderOptions): Promise<FinalizedOrder>
+  /** Desktop: cancels an order. Retried if no answer arrives. */
+  cancelOrder(order: DesktopOrder, options?: CallOptions): Promise<OrderState>
+}
+
+/** Options of {@link desktopCalls}. */
+export interface DesktopCallsOptions {
+  readonly service: OrderApi
+  /** Key of this computer, for the desktop's calls. Without it, computers do not become known. */
+  readonly computer?: ComputerKey | undefined
+  readonly tokens: TokenStore
+  readonly autoPersistToken: boolean
+  /** Time limit of a call, in milliseconds. */
+  readonly timeoutMs: number
+  /** Longest silence of an event stream, in milliseconds. */
+  readonly heartbeatTimeoutMs: number
+  /** Called with the session of a login order that was finalized. */
+  readonly onSession?: ((session: Session) => void) | undefined
+}
+
+/** Time for the retries of a finalize, in milliseconds: the service repeats its answer for 60 seconds. */
+const finalizeRetriesMs = 50_000
+
+/** The desktop's calls, over any protocol. */
+export function desktopCalls(options: DesktopCallsOptions): DesktopCalls {
+  const { service, computer, tokens, timeoutMs, heartbeatTimeoutMs } = options
+  const again = retriesOf(timeoutMs)
+  return {
+    computerKey: async () => await computer?.publicKey(),
+    async startOrder({ signal, startKey, ...order }) {
+      const headers = startKey === undefined ? {} : { headers: { authorization: bearer(startKey) } }
+      const computerKey = order.computerKey ?? (await computer?.publicKey())
+      const request = { ...order, ...given({ computerKey }) }
+      return await run((call) => service.startOrder(request, { ...call, ...headers }), signal, timeoutMs)
+    },
+    watchOrder: (order, watch = {}) => watchOrder({ open: service.watchOrder, heartbeatTimeoutMs }, order, watch),
+    async finalizeOrder({ orderId, desktopToken }, finalize = {}) {
+      const { signal, returnCode, autoPersistToken = options.autoPersistToken } = finalize
+      // For an order without a key, the service ignores it.
+      const computerProof = finalize.computerProof ?? (await computer?.prove({ orderId, desktopToken }))
+      const request = { orderId, desktopToken, ...given({ returnCode, computerProof }) }
+      const finalized = await again((call) => service.finalizeOrder(request, call), signal, finalizeRetriesMs)
+      if (finalized.kind === 'login') {
+        keepToken(tokens, finalized.token, autoPersistToken)
+        options.onSession?.(finalized.session)
+      }
+      return finalized
+    },
+    cancelOrder: ({ orderId, desktopToken }, { signal } = {}) =>
+      again((call) => service.cancelOrder({ orderId, desktopToken }, call), signal),
+  }
+}

@@ -1,0 +1,35 @@
+import { ComputerKey } from '../computer-key.ts'
+import { type DesktopCalls, desktopCalls } from '../desktop-orders.ts'
+import { defaultHeartbeatTimeoutMs } from '../order-watch.ts'
+import { restOf } from '../rest.ts'
+import { restOrders } from '../rest-orders.ts'
+import { restWatch } from '../rest-watch.ts'
+import { requireHttp } from '../service-address.ts'
+import { announceSession } from '../session-news.ts'
+import { defaultTimeoutMs } from '../time-limit.ts'
+import { TokenStore } from '../token-store.ts'
+
+/** The service that the element's attributes name. */
+export interface ElementService {
+  /** Address of the service; empty for the page's own origin. */
+  readonly baseUrl: string
+  /** Path of the REST endpoints. */
+  readonly basePath: string | undefined
+  /** Key of the session token in `localStorage`. */
+  readonly tokenStorageKey: string | undefined
+}
+
+/** The calls that the element makes, over REST. Throws a `TypeError` if `baseUrl` is not an http or https address. */
+export function desktopOf({ baseUrl, basePath, tokenStorageKey }: ElementService): DesktopCalls {
+  requireHttp(baseUrl)
+  const rest = restOf((url, init) => fetch(url, init), { baseUrl, basePath })
+  return desktopCalls({
+    service: { ...restOrders(rest.call), watchOrder: restWatch(rest) },
+    computer: new ComputerKey(baseUrl),
+    tokens: new TokenStore({ tokenStorageKey }),
+    autoPersistToken: true,
+    timeoutMs: defaultTimeoutMs,
+    heartbeatTimeoutMs: defaultHeartbeatTimeoutMs,
+    onSession: () => announceSession({ tokenStorageKey, baseUrl }),
+  })
+}

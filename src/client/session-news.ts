@@ -1,0 +1,119 @@
+import { retrying } from './retry.ts'
+import { defaultTokenKey } from './token-store.ts'
+import type { Session } from './types.ts'
+
+/** A function that is told of the session: `undefined` if nobody is signed in any more. */
+export type SessionListener = (session: Session | undefined) => void
+
+/** Options of {@link SessionNews}. */
+export interface SessionNewsOptions {
+  /** Key of the session token in the storage. Default: that of the client's options. */
+  readonly tokenStorageKey?: string | undefined
+  /** Address of the service; empty for the page's own origin. */
+  readonly baseUrl: string
+}
+
+/**
+ * News of the session between the tabs and clients of one page origin, for one service and one key of the token. The channel
+ * carries the news that something changed, and nothing else: whoever hears it asks the service. It is a BroadcastChannel, or the
+ * storage events of `localStorage` in browsers without one. Outside of pages, only this client is told.
+ */
+export class SessionNews {
+  readonly #options: SessionNewsOptions
+  /** Asks the service for the session. */
+  readonly #ask: () => Promise<Session | undefined>
+  readonly #listeners = new Set<SessionListener>()
+  #stopHearing: (() => void) | undefined
+  /** What was told last: the identifier of a session, or `undefined` for none. */
+  #told: { readonly id: string | undefined } | undefined
+  /** Number of changes that were heard or made. An answer of the service counts only if there was none since the question. */
+  #changes = 0
+
+  constructor(options: SessionNewsOptions, ask: () => Promise<Session | undefined>) {
+    this.#options = options
+    this.#ask = ask
+  }
+
+  /** Calls `listener` when the session changes, here or elsewhere. Returns a function that ends it. */
+  listen(listener: SessionListener): () => void {
+    // Its own function: one listener may be added twice.
+    const own: SessionListener = (session) => listener(session)
+    this.#listeners.add(own)
+    this.#stopHearing ??= hear(nameOf(this.#options), () => void this.#heard())
+    return () => {
+      this.#listeners.delete(own)
+      if (this.#listeners.size > 0) return
+      this.#stopHearing?.()
+      this.#stopHearing = undefined
+    }
+  }
+
+  /** Tells a change of this client to all. */
+  tell(session: Session | undefined): void {
+    this.#changes++
+    this.#tellHere(session)
+    announceSession(this.#options)
+  }
+
+  async #heard(): Promise<void> {
+    const change = ++this.#changes
+    try {
+      // Tried again for half a minute: an answer that is lost would leave this tab behind the others.
+      const session = await retrying(() => this.#ask(), undefined)
+      if (change === this.#changes) this.#tellHere(session)
+    } catch {
+      // The service does not answer. What the page shows may be right; its next call finds out.
+    }
+  }
+
+  #tellHere(session: Session | undefined): void {
+    if (this.#told !== undefined && this.#told.id === session?.id) return
+    this.#told = { id: session?.id }
+    for (const listener of [...this.#listeners]) listener(session)
+  }
+}
+
+/** Tells all tabs and clients that the session has changed. */
+export function announceSession(options: SessionNewsOptions): void {
+  say(nameOf(options))
+}
+
+/** Name under which the clients of one service and one key of the token hear each other. */
+function nameOf({ tokenStorageKey = defaultTokenKey, baseUrl }: SessionNewsOptions): string {
+  const page = globalThis.document === undefined ? undefined : location.origin
+  const service = URL.canParse(baseUrl, page) ? new URL(baseUrl, page).href.replace(/\/$/, '') : baseUrl
+  return `countersign.session ${tokenStorageKey} ${service}`
+}
+
+/** Calls `heard` whenever another tab, or another client in this one, says something under this name. */
+function hear(name: string, heard: () => void): () => void {
+  if (globalThis.document === undefined) return () => {}
+  if (globalThis.BroadcastChannel !== undefined) {
+    const channel = new BroadcastChannel(name)
+    channel.onmessage = heard
+    return () => channel.close()
+  }
+  const onStorage = ({ key, newValue }: StorageEvent): void => {
+    if (key === name && newValue !== null) heard()
+  }
+  globalThis.addEventListener('storage', onStorage)
+  return () => globalThis.removeEventListener('storage', onStorage)
+}
+
+function say(name: string): void {
+  if (globalThis.document === undefined) return
+  try {
+    if (globalThis.BroadcastChannel !== undefined) {
+      // Not kept open: an open channel can keep a page out of the browser's back-forward cache.
+      const channel = new BroadcastChannel(name)
+      channel.postMessage('changed')
+      channel.close()
+      return
+    }
+    // The value is there for its event only, which other tabs get even if it is removed at once.
+    localStorage.setItem(name, String(Math.random()))
+    localStorage.removeItem(name)
+  } catch {
+    // Blocked by the browser's privacy settings: the other tabs find out at their next call.
+  }
+}

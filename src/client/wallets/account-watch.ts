@@ -1,0 +1,73 @@
+import type { AccountListener, Wallet } from '../wallet.ts'
+
+/** An account of a wallet in the page. */
+export interface Account {
+  readonly address: string
+  /** Chain as the service's adapter writes it. */
+  readonly chainId?: string
+}
+
+/** A wallet whose user can switch accounts while the page is open. */
+export interface SwitchingWallet extends Wallet {
+  readonly adapterId: string
+  getAccount(): Promise<Account>
+  onAccountChange(listener: AccountListener): () => void
+}
+
+/** Reports a change in a wallet: the account after it, by the account before it, if one is known. */
+export type ReportChange = (after: (before: Account | undefined) => Account | undefined) => void
+
+/** Keeps the account that a wallet was last asked for, and tells of switches to another. */
+export class AccountWatch {
+  readonly #listen: (report: ReportChange) => () => void
+  readonly #listeners = new Set<AccountListener>()
+  #stop: (() => void) | undefined
+  #asked: Account | undefined
+  #current: Account | undefined
+  #asking = 0
+
+  /** `listen` listens to the wallet's own events, and returns a function that ends it. */
+  constructor(listen: (report: ReportChange) => () => void) {
+    this.#listen = listen
+  }
+
+  /** The account that the wallet last answered with: texts are made for it. */
+  get asked(): Account | undefined {
+    return this.#asked
+  }
+
+  /** Asks the wallet. Its events until then are no switch, but the wallet connecting. */
+  async ask(question: () => Promise<Account>): Promise<Account> {
+    this.#asking++
+    try {
+      const account = await question()
+      this.#asked = account
+      this.#current = account
+      return account
+    } finally {
+      this.#asking--
+    }
+  }
+
+  subscribe(listener: AccountListener): () => void {
+    const own: AccountListener = (account) => listener(account)
+    this.#listeners.add(own)
+    this.#stop ??= this.#listen((after) => this.#change(after))
+    return () => {
+      this.#listeners.delete(own)
+      if (this.#listeners.size > 0) return
+      this.#stop?.()
+      this.#stop = undefined
+    }
+  }
+
+  #change(after: (before: Account | undefined) => Account | undefined): void {
+    if (this.#asking > 0) return
+    const before = this.#current
+    const account = after(before)
+    // Wallets also tell of what has not changed.
+    if (before?.address.toLowerCase() === account?.address.toLowerCase() && before?.chainId === account?.chainId) return
+    this.#current = account
+    for (const listener of [...this.#listeners]) listener(account)
+  }
+}

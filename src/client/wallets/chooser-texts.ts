@@ -1,0 +1,58 @@
+/** Texts of the chooser. Set its property `texts` to change or translate them. */
+export interface ChooserTexts {
+  /** While wallets may still appear, and none is there. */
+  readonly looking: string
+  /** Once there is one. */
+  readonly choose: string
+  /** If this browser has none. */
+  readonly none: string
+  /** What to do then, on a computer, and on a phone. */
+  readonly noneOnComputer: string
+  readonly noneOnPhone: string
+  /** Name of the list, for screen readers. */
+  readonly list: string
+  /** For a wallet at a site of its own. */
+  readonly elsewhere: string
+  /** For a wallet that nobody must take for a real one. */
+  readonly demo: string
+  /** Heading of the links to wallet apps. */
+  readonly apps: string
+  /** `{name}` stands for the app's name. */
+  readonly openIn: string
+  readonly opening: string
+  /** After the tap: phones do not tell whether an app has opened. */
+  readonly openAgain: string
+  readonly openFailed: string
+}
+
+export const englishTexts: ChooserTexts = {
+  looking: 'Looking for wallets …',
+  choose: 'Choose your wallet.',
+  none: 'No wallet was found in this browser.',
+  noneOnComputer: 'Install one for this browser and load the page again, or use a wallet on your phone.',
+  noneOnPhone: 'Open this page in the browser of your wallet’s app.',
+  list: 'Wallets',
+  elsewhere: 'on a page of its own',
+  demo: 'For trials only. Not a real wallet.',
+  apps: 'Open in your wallet’s app',
+  openIn: 'Open in {name}',
+  opening: 'One moment …',
+  openAgain: 'If the app did not open, tap again. It may not be installed.',
+  openFailed: 'That did not work. Try again.',
+}
+
+export const germanTexts: ChooserTexts = {
+  looking: 'Wallets werden gesucht …',
+  choose: 'Wähle deine Wallet.',
+  none: 'In diesem Browser wurde keine Wallet gefunden.',
+  noneOnComputer: 'Installiere eine für diesen Browser und lade die Seite neu, oder nimm eine Wallet auf deinem Handy.',
+  noneOnPhone: 'Öffne diese Seite im Browser deiner Wallet-App.',
+  list: 'Wallets',
+  elsewhere: 'auf einer eigenen Seite',
+  demo: 'Nur zum Ausprobieren. Keine echte Wallet.',
+  apps: 'In deiner Wallet-App öffnen',
+  openIn: 'In {name} öffnen',
+  opening: 'Einen Moment …',
+  openAgain: 'Wenn sich die App nicht geöffnet hat, tippe noch einmal. Vielleicht ist sie nicht installiert.',
+  openFailed: 'Das hat nicht geklappt. Versuche es noch einmal.',
+}

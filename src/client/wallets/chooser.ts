@@ -1,0 +1,264 @@
+import { AppLink } from './app-link.ts'
+import { walletApps } from './apps.ts'
+import type { AppAddress, CountersignWalletsEvents } from './chooser-events.ts'
+import { chooserStyle } from './chooser-style.ts'
+import { type ChooserTexts, englishTexts, germanTexts } from './chooser-texts.ts'
+import { isPhone } from './device.ts'
+import type { FoundWallet, WalletApp, WalletFinder } from './found.ts'
+import { WalletRow } from './wallet-row.ts'
+
+/** Without a DOM the module still loads, for servers that render pages. */
+const Base = (globalThis.HTMLElement ?? class {}) as typeof HTMLElement
+
+/**
+ * `<countersign-wallets>`: lets the user choose a wallet. Lists those that a finder has found, says while more may come, says what to
+ * do if there is none, and on phones links to wallets with a browser of their own.
+ *
+ * {@link defineWalletChooser} registers it. Events: {@link CountersignWalletsEvents}. Parts to style: `status`, `hint`, `wallets`,
+ * `wallet`, `icon`, `name`, `about`, `apps`, `apps-title`, `app`, `note`.
+ *
+ * Names and icons are the wallets' own claims. They are shown as text and as images, and grant nothing.
+ */
+export class CountersignWallets extends Base {
+  #finder: WalletFinder | undefined
+  #unsubscribe: (() => void) | undefined
+  #texts: Partial<ChooserTexts> = {}
+  #apps: readonly WalletApp[] = walletApps
+  #adapterIds: readonly string[] | undefined
+  #appAddress: AppAddress | undefined
+  #selected: string | undefined
+  #disabled = false
+  #view: View | undefined
+  readonly #rows = new Map<string, WalletRow>()
+  readonly #links = new Map<string, AppLink>()
+
+  /** The search whose wallets are listed. The page makes it, with `findWallets`, and stops it. */
+  set finder(finder: WalletFinder | undefined) {
+    this.#finder = finder
+    this.#follow()
+  }
+
+  get finder(): WalletFinder | undefined {
+    return this.#finder
+  }
+
+  /** Texts of the chooser. Those that are left out are German if the page or a part of it around the chooser is, otherwise English. */
+  set texts(texts: Partial<ChooserTexts>) {
+    this.#texts = texts
+    this.#show()
+  }
+
+  get texts(): ChooserTexts {
+    const language = this.closest('[lang]')?.getAttribute('lang') ?? ''
+    return { ...(/^de\b/i.test(language) ? germanTexts : englishTexts), ...this.#texts }
+  }
+
+  /** What wallet apps open. Without it, none are offered. A new address takes the place of the last one in all links. */
+  set appAddress(address: AppAddress | undefined) {
+    this.#appAddress = address
+    for (const link of this.#links.values()) link.reset()
+    this.#show()
+  }
+
+  get appAddress(): AppAddress | undefined {
+    return this.#appAddress
+  }
+
+  /** The apps to offer, on phones only. Default: {@link walletApps}. Those that are found in the page are left out. */
+  set apps(apps: readonly WalletApp[]) {
+    this.#apps = apps
+    this.#show()
+  }
+
+  get apps(): readonly WalletApp[] {
+    return this.#apps
+  }
+
+  /** Adapters that the service, or the order, takes: other apps are left out. Default: all. The finder has an option of its own. */
+  set adapterIds(adapterIds: readonly string[] | undefined) {
+    this.#adapterIds = adapterIds
+    this.#show()
+  }
+
+  get adapterIds(): readonly string[] | undefined {
+    return this.#adapterIds
+  }
+
+  /** Id of the wallet that is marked as the chosen one. */
+  set selected(id: string | undefined) {
+    this.#selected = id
+    this.#show()
+  }
+
+  get selected(): string | undefined {
+    return this.#selected
+  }
+
+  /** Whether nothing can be chosen, such as while a wallet asks its user. */
+  set disabled(disabled: boolean) {
+    this.#disabled = disabled
+    this.#show()
+  }
+
+  get disabled(): boolean {
+    return this.#disabled
+  }
+
+  connectedCallback(): void {
+    for (const name of properties) this.#adopt(name)
+    this.#view ??= makeView(this)
+    this.#follow()
+  }
+
+  disconnectedCallback(): void {
+    this.#unsubscribe?.()
+    this.#unsubscribe = undefined
+  }
+
+  #follow(): void {
+    this.#unsubscribe?.()
+    this.#unsubscribe = this.isConnected ? this.#finder?.subscribe(() => this.#show()) : undefined
+    this.#show()
+  }
+
+  #show(): void {
+    const view = this.#view
+    if (view === undefined || !this.isConnected) return
+    const texts = this.texts
+    const wallets = this.#finder?.wallets ?? []
+    const hasOwn = wallets.some(({ kind }) => kind === 'page')
+    const isLooking = this.#finder?.isLooking ?? false
+    say(view.status, hasOwn ? texts.choose : isLooking ? texts.looking : texts.none)
+    say(view.hint, hasOwn || isLooking ? '' : isPhone() ? texts.noneOnPhone : texts.noneOnComputer)
+    view.wallets.setAttribute('aria-label', texts.list)
+    this.#showWallets(view, wallets, texts)
+    this.#showApps(view, this.#appsFor(wallets), texts)
+  }
+
+  #showWallets(view: View, wallets: readonly FoundWallet[], texts: ChooserTexts): void {
+    const rows = wallets.map((wallet) => {
+      const row = this.#rows.get(wallet.id) ?? new WalletRow((chosen) => this.#choose(chosen))
+      this.#rows.set(wallet.id, row)
+      const isNameTaken = wallets.some(({ id, name, adapterId }) => {
+        return id !== wallet.id && name === wallet.name && adapterId === wallet.adapterId
+      })
+      row.show(wallet, texts, { isNameTaken, isSelected: wallet.id === this.#selected, isDisabled: this.#disabled })
+      return row.item
+    })
+    for (const id of this.#rows.keys()) if (!wallets.some((wallet) => wallet.id === id)) this.#rows.delete(id)
+    arrange(view.wallets, rows)
+  }
+
+  #showApps(view: View, apps: readonly WalletApp[], texts: ChooserTexts): void {
+    view.appsTitle.textContent = texts.apps
+    view.apps.hidden = apps.length === 0
+    const links = apps.map((app) => {
+      const link = this.#links.get(app.id) ?? new AppLink((name, detail) => this.#tell(name, detail))
+      this.#links.set(app.id, link)
+      link.show(app, this.#appAddress, texts, this.#disabled)
+      return link.item
+    })
+    arrange(view.appList, links)
+  }
+
+  /** On a phone, a wallet that is in the page is most likely the app that opened it. */
+  #appsFor(wallets: readonly FoundWallet[]): readonly WalletApp[] {
+    if (this.#appAddress === undefined || !isPhone()) return []
+    const adapterIds = this.#adapterIds
+    return this.#apps.filter(
+      (app) =>
+        !wallets.some(({ name, kind }) => kind === 'page' && name === app.name) &&
+        (adapterIds === undefined || app.adapterIds.some((id) => adapterIds.includes(id))),
+    )
+  }
+
+  #choose(wallet: FoundWallet): void {
+    if (!this.#disabled) this.#tell('countersign:wallet', { wallet })
+  }
+
+  #tell<Name extends keyof CountersignWalletsEvents>(name: Name, detail: CountersignWalletsEvents[Name]): void {
+    this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }))
+  }
+
+  /** Moves a property that was set before the element was defined to the class's setter, which it would hide. */
+  #adopt(name: (typeof properties)[number]): void {
+    if (!Object.hasOwn(this, name)) return
+    const value = this[name]
+    Reflect.deleteProperty(this, name)
+    Reflect.set(this, name, value, this)
+  }
+}
+
+const properties = ['finder', 'texts', 'appAddress', 'apps', 'adapterIds', 'selected', 'disabled'] as const
+
+/** The content of the element's shadow root. */
+interface View {
+  readonly status: HTMLElement
+  readonly hint: HTMLElement
+  readonly wallets: HTMLElement
+  readonly apps: HTMLElement
+  readonly appsTitle: HTMLElement
+  readonly appList: HTMLElement
+}
+
+function makeView(host: HTMLElement): View {
+  const root = host.attachShadow({ mode: 'open' })
+  // A constructed style sheet works under a Content-Security-Policy that forbids inline styles.
+  const sheet = new CSSStyleSheet()
+  sheet.replaceSync(chooserStyle)
+  root.adoptedStyleSheets = [sheet]
+  const view = {
+    status: part('p', 'status'),
+    hint: part('p', 'hint'),
+    wallets: part('ul', 'wallets'),
+    apps: part('div', 'apps'),
+    appsTitle: part('p', 'apps-title'),
+    appList: part('ul', 'app-list'),
+  }
+  view.status.setAttribute('role', 'status')
+  // Without it, some screen readers do not call a list without bullets a list.
+  for (const list of [view.wallets, view.appList]) list.setAttribute('role', 'list')
+  view.appsTitle.id = 'apps-title'
+  view.appList.setAttribute('aria-labelledby', view.appsTitle.id)
+  view.apps.append(view.appsTitle, view.appList)
+  root.append(view.status, view.hint, view.wallets, view.apps)
+  return view
+}
+
+function part(name: 'p' | 'ul' | 'div', label: string): HTMLElement {
+  const element = document.createElement(name)
+  element.setAttribute('part', label)
+  return element
+}
+
+/** Writes a text if it is another one: screen readers read each text that is written into a status. */
+function say(place: HTMLElement, text: string): void {
+  if (place.textContent !== text) place.textContent = text
+  place.hidden = text === ''
+}
+
+/** Puts items into a list in their order, without moving those that are in place, because that would take the focus from them. */
+function arrange(list: HTMLElement, items: readonly HTMLElement[]): void {
+  list.hidden = items.length === 0
+  for (const child of [...list.children]) if (!items.includes(child as HTMLElement)) child.remove()
+  for (const [index, item] of items.entries()) {
+    const place = list.children[index]
+    if (place !== item) list.insertBefore(item, place ?? null)
+  }
+}
+
+/** Registers `<countersign-wallets>`, unless it is registered already. */
+export function defineWalletChooser(): void {
+  if (globalThis.customElements?.get('countersign-wallets') === undefined) {
+    globalThis.customElements?.define('countersign-wallets', CountersignWallets)
+  }
+}
+
+type EventMap = { [Name in keyof CountersignWalletsEvents]: CustomEvent<CountersignWalletsEvents[Name]> }
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'countersign-wallets': CountersignWallets
+  }
+  interface HTMLElementEventMap extends EventMap {}
+}

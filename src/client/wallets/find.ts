@@ -1,0 +1,52 @@
+import { searchEthereum } from './eip6963.ts'
+import type { FoundWallet, WalletFinder } from './found.ts'
+import { type HubOptions, searchHub } from './hub.ts'
+import { type Search, WalletList } from './list.ts'
+import { searchNimiqPay } from './nimiq-pay.ts'
+import { searchSolana } from './wallet-standard.ts'
+
+/** Options of {@link findWallets}. */
+export interface FindWalletsOptions {
+  /** Adapters that the service is configured with, or the one that an order asks for: only their wallets are found. Default: all. */
+  readonly adapterIds?: readonly string[]
+  /** The Nimiq Hub. Default: it is not listed. */
+  readonly hub?: HubOptions
+  /** Wallets that the page offers itself, such as a demo wallet. */
+  readonly extra?: readonly FoundWallet[]
+}
+
+/** Time in which wallets of the browser announce themselves if they are asked, in milliseconds. Some come later. */
+const usualMs = 1500
+
+/**
+ * Looks for wallets in the page: Nimiq Pay's provider, wallets of Ethereum (EIP-6963) and of Solana (Wallet Standard). Asks no
+ * wallet for anything before it is connected. Without a window, it finds none.
+ */
+export function findWallets({ adapterIds, hub, extra = [] }: FindWalletsOptions = {}): WalletFinder {
+  const list = new WalletList()
+  const wants = (adapterId: string): boolean => adapterIds === undefined || adapterIds.includes(adapterId)
+  const searches: readonly (readonly [adapterId: string, Search])[] = [
+    ['nimiq', searchNimiqPay],
+    ['ethereum', searchEthereum],
+    ['solana', searchSolana],
+    ...(hub === undefined ? [] : [['nimiq', searchHub(hub)] as const]),
+  ]
+  const stopLooking = list.look()
+  const timer = setTimeout(stopLooking, usualMs)
+  const stops = searches.filter(([adapterId]) => wants(adapterId)).map(([, search]) => search(list))
+  for (const wallet of extra) if (wants(wallet.adapterId)) list.add(wallet)
+  return {
+    get wallets() {
+      return list.wallets
+    },
+    get isLooking() {
+      return list.isLooking
+    },
+    subscribe: (changed) => list.subscribe(changed),
+    stop() {
+      clearTimeout(timer)
+      stopLooking()
+      for (const stop of stops) stop()
+    },
+  }
+}

@@ -1,0 +1,48 @@
+import type { Wallet } from '../wallet.ts'
+
+/** A wallet that a page can use. */
+export interface FoundWallet {
+  /** Identifier, stable while the page is open, such as `eip6963:io.metamask`. */
+  readonly id: string
+  /** Name as the wallet tells it, without control and text-direction characters, at most 60 characters. */
+  readonly name: string
+  /** Icon as a `data:` URI, for `<img>` only: it is the wallet's own. */
+  readonly icon?: string
+  /** What else the wallet says of itself, such as `io.metamask`: it tells wallets of one name apart. Nobody has checked it. */
+  readonly detail?: string
+  /** Adapter of the service that its signatures are for. */
+  readonly adapterId: string
+  /**
+   * Where it is: `page`, in this browser (an extension, or the app that opened the page); `window`, at a site of its own that opens
+   * in a window or takes the place of the page; `demo`, the demo wallet, which nobody must take for a real one.
+   */
+  readonly kind: 'page' | 'window' | 'demo'
+  /** Returns the wallet. It may ask its user; call it in a user gesture, before anything is awaited. */
+  connect(): Promise<Wallet> | Wallet
+}
+
+/** Looks for wallets until it is stopped: some appear seconds after the page. */
+export interface WalletFinder {
+  /** Those found so far: those in the page first, in the order in which they appeared. */
+  readonly wallets: readonly FoundWallet[]
+  /**
+   * Whether more are likely to appear soon, so that a page says that it looks rather than that there are none. The search itself
+   * goes on until it is stopped.
+   */
+  readonly isLooking: boolean
+  /** Calls `changed` whenever `wallets` or `isLooking` changed. Returns a function that ends it. */
+  subscribe(changed: () => void): () => void
+  stop(): void
+}
+
+/** A wallet with a browser of its own, which can open the page. */
+export interface WalletApp {
+  readonly id: string
+  readonly name: string
+  /** Adapters of the service that the wallet can sign for. */
+  readonly adapterIds: readonly string[]
+  /** Link that opens an address in the wallet's browser. */
+  linkTo(url: string): string
+  /** Where the form of the link is published. */
+  readonly source: string
+}

@@ -1,0 +1,171 @@
+import { CountersignClientError } from '../errors.ts'
+import { walletFailure } from '../wallet-answer.ts'
+import { type Account, AccountWatch, type SwitchingWallet } from './account-watch.ts'
+import { readSolanaForm, type SolanaSignInInput, withAddress } from './solana-form.ts'
+
+/** An account of Wallet Standard. */
+export interface StandardAccount {
+  readonly address: string
+  readonly publicKey: ArrayLike<number>
+  readonly chains: readonly string[]
+}
+
+/** The part of a wallet of Wallet Standard that is used. */
+export interface StandardWallet {
+  readonly name: string
+  readonly icon: string
+  readonly chains: readonly string[]
+  readonly accounts: readonly StandardAccount[]
+  readonly features: Readonly<Record<string, unknown>>
+}
+
+interface Signed {
+  readonly signedMessage: ArrayLike<number>
+  readonly signature: ArrayLike<number>
+  readonly signatureType?: string
+}
+
+/** The features that are used, as Wallet Standard and its extensions for Solana define them. */
+interface Features {
+  'standard:connect'?: { connect(): Promise<{ readonly accounts: readonly StandardAccount[] }> }
+  'standard:events'?: { on(event: 'change', listener: (changes: { accounts?: unknown }) => void): () => void }
+  'solana:signIn'?: {
+    signIn(input: SolanaSignInInput): Promise<readonly (Signed & { readonly account: StandardAccount })[]>
+  }
+  'solana:signMessage'?: {
+    signMessage(input: { account: StandardAccount; message: Uint8Array }): Promise<readonly Signed[]>
+  }
+}
+
+const utf8 = new TextEncoder()
+
+/** Whether a wallet can sign in and approve: it has accounts of Solana, and signs texts with them. */
+export function isSolanaWallet({ chains, features }: StandardWallet): boolean {
+  return (
+    chains.some(isSolana) &&
+    'standard:connect' in features &&
+    ('solana:signMessage' in features || 'solana:signIn' in features)
+  )
+}
+
+/**
+ * A wallet of Wallet Standard, for the service's adapter `solana`. Forms are signed with `solana:signIn`, if the wallet has it, so
+ * that it can warn of a foreign domain, and everything else with `solana:signMessage`. It signs only with the account that
+ * `getAccount` last returned: if the user has switched since, it fails with WALLET_WRONG_KEY.
+ */
+export function solanaWallet(wallet: StandardWallet): SwitchingWallet {
+  const features = wallet.features as Features
+  /** A wallet's `solana:signIn` once returned another text than that of its input. */
+  let rewritesForms = false
+
+  const accountOf = (accounts: readonly StandardAccount[]): StandardAccount | undefined =>
+    accounts.find(({ chains }) => chains.some(isSolana))
+
+  const connected = async (): Promise<StandardAccount> => {
+    const open = accountOf(wallet.accounts)
+    if (open !== undefined) return open
+    const { accounts } = (await features['standard:connect']?.connect()) ?? { accounts: [] }
+    const account = accountOf(accounts) ?? accountOf(wallet.accounts)
+    if (account === undefined) {
+      throw new CountersignClientError('WALLET_FAILED', 'The wallet gave no account of Solana. Is it locked?')
+    }
+    return account
+  }
+
+  /** The account that the text is for, as the wallet has it now. */
+  const askedAccount = async (): Promise<StandardAccount> => {
+    const account = await connected()
+    if (watch.asked !== undefined && account.address !== watch.asked.address) throw switched()
+    return account
+  }
+
+  const signForm = async (text: string, input: SolanaSignInInput): Promise<unknown> => {
+    // Before the wallet shows anything: it may sign in with whatever account is selected.
+    if (watch.asked !== undefined) await askedAccount()
+    const [output] = (await features['solana:signIn']?.signIn(input)) ?? []
+    if (output === undefined) return undefined
+    const { account } = output
+    if (account.address !== (input.address ?? watch.asked?.address ?? account.address)) throw switched()
+    if (holds(output.signedMessage, withAddress(text, account.address))) return answer(output, account)
+    rewritesForms = true
+    return undefined
+  }
+
+  const signMessage = async (textFor: (address: string) => string): Promise<unknown> => {
+    const signer = features['solana:signMessage']
+    if (signer === undefined) {
+      throw new CountersignClientError('WALLET_FAILED', 'The wallet cannot sign this text')
+    }
+    const account = await askedAccount()
+    const text = textFor(account.address)
+    const [output] = await signer.signMessage({ account, message: utf8.encode(text) })
+    if (output === undefined || !holds(output.signedMessage, text)) {
+      throw new CountersignClientError('WALLET_FAILED', 'The wallet signed another text than asked for')
+    }
+    // The user may have switched while the wallet asked.
+    await askedAccount()
+    return answer(output, account)
+  }
+
+  const watch = new AccountWatch((report) => {
+    const stop = features['standard:events']?.on('change', (changes) => {
+      if (!('accounts' in changes)) return
+      const account = accountOf(wallet.accounts)
+      report(() => account && described(account))
+    })
+    return () => stop?.()
+  })
+
+  return {
+    adapterId: 'solana',
+    getAccount: () => coded(() => watch.ask(async () => described(await connected()))),
+    onAccountChange: (listener) => watch.subscribe(listener),
+    sign: (message) =>
+      coded(async () => {
+        const form = readSolanaForm(message)
+        if (form === undefined) return signMessage(() => message)
+        const signed = 'solana:signIn' in features && !rewritesForms ? await signForm(message, form) : undefined
+        return signed ?? signMessage((address) => withAddress(message, address))
+      }),
+  }
+}
+
+/** Clusters in the order of preference, as the service's adapter names them. */
+const clusters = ['mainnet', 'devnet', 'testnet', 'localnet'] as const
+
+function isSolana(chain: string): boolean {
+  return chain.startsWith('solana:')
+}
+
+function described({ address, chains }: StandardAccount): Account {
+  const cluster = clusters.find((name) => chains.includes(`solana:${name}`))
+  return { address, ...(cluster === undefined ? {} : { chainId: cluster }) }
+}
+
+/** Whether signed bytes are a text, or an off-chain envelope of Solana around it, in which hardware wallets sign. */
+function holds(signed: ArrayLike<number>, text: string): boolean {
+  const bytes = Array.from(signed)
+  const [wanted, envelope] = [[...utf8.encode(text)], [0xff, ...utf8.encode('solana offchain')]]
+  const header = bytes.length - wanted.length
+  const isEnvelope = header > envelope.length && envelope.every((byte, index) => bytes[index] === byte)
+  return (header === 0 || isEnvelope) && wanted.every((byte, index) => bytes[header + index] === byte)
+}
+
+function answer({ signature, signatureType = 'ed25519' }: Signed, { address, publicKey }: StandardAccount): unknown {
+  if (signatureType !== 'ed25519') {
+    throw new CountersignClientError('WALLET_FAILED', 'The wallet signed with another scheme than Ed25519')
+  }
+  return { publicKey: Uint8Array.from(publicKey), signature: Uint8Array.from(signature), address }
+}
+
+function switched(): CountersignClientError {
+  return new CountersignClientError('WALLET_WRONG_KEY', 'The user has switched to another account')
+}
+
+async function coded<T>(ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask()
+  } catch (thrown) {
+    throw walletFailure(thrown)
+  }
+}

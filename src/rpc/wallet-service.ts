@@ -1,0 +1,47 @@
+import type { MessageInitShape } from '@bufbuild/protobuf'
+import type { WalletProof, WalletSchema, WalletService } from '../../gen/server/countersign/v1/wallet_service_pb.ts'
+import { CountersignError } from '../errors.ts'
+import type { ListedWallet, UserWallets } from '../sign-in/user-wallets.ts'
+import { setCookies } from './call.ts'
+import type { ServiceHandlers } from './methods.ts'
+
+/** WalletService on the domain. Without `wallets`, its calls are NOT_ENABLED. */
+export function walletHandlers(wallets?: UserWallets): ServiceHandlers<typeof WalletService> {
+  const enabled = (): UserWallets => {
+    if (wallets !== undefined) return wallets
+    throw new CountersignError('NOT_ENABLED', 'The application keeps its users itself, and which wallets they have')
+  }
+  return {
+    listWallets: {
+      limit: 'session',
+      async handle(_input, call) {
+        const { wallets, cookies } = await enabled().list(call.request)
+        setCookies(call, cookies)
+        return { wallets: wallets.map(walletFields) }
+      },
+    },
+    linkWallet: {
+      limit: 'sign-in',
+      async handle({ nonceId, proof }, call) {
+        const { $typeName: _type, ...given } = proof as WalletProof
+        const { wallet, cookies } = await enabled().link(nonceId, given, call.request)
+        setCookies(call, cookies)
+        return { wallet: walletFields(wallet) }
+      },
+    },
+    unlinkWallet: {
+      limit: 'sign-in',
+      async handle({ adapterId, address }, call) {
+        const { cookies } = await enabled().unlink(adapterId, address, call.request)
+        setCookies(call, cookies)
+        return {}
+      },
+    },
+  }
+}
+
+/** A wallet as the API shows it. */
+function walletFields(wallet: ListedWallet): MessageInitShape<typeof WalletSchema> {
+  const { subject: _subject, linkedAt, ...rest } = wallet
+  return { ...rest, linkedAt: BigInt(linkedAt) }
+}

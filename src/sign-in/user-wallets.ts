@@ -1,0 +1,77 @@
+import type { Session, UserWallet, WalletHost } from '../host/host.ts'
+import type { RequestContext } from '../request.ts'
+import type { Proof } from '../wallet/proof.ts'
+import { WalletLinks, type WalletLinksParts } from './link.ts'
+
+/** A wallet of the caller's user. */
+export interface ListedWallet extends UserWallet {
+  /** Whether the caller signed in with it. */
+  readonly current: boolean
+}
+
+/** Parts of {@link UserWallets}. */
+export interface UserWalletsParts extends WalletLinksParts<UserWallet> {
+  readonly host: WalletHost
+}
+
+/** The wallets of the signed-in user, on a host that keeps them itself. `cookies` are Set-Cookie header values. */
+export class UserWallets {
+  /** Issues the nonces for adding a wallet. */
+  readonly links: WalletLinks<UserWallet>
+  readonly #parts: UserWalletsParts
+
+  constructor(parts: UserWalletsParts) {
+    this.links = new WalletLinks(parts)
+    this.#parts = parts
+  }
+
+  /** The wallets of the user of a session. */
+  async of(session: Session): Promise<readonly UserWallet[]> {
+    return await this.#parts.host.listWallets(session)
+  }
+
+  /** The wallets of the request's user, the one linked first first. */
+  async list(
+    request: RequestContext,
+  ): Promise<{ readonly wallets: readonly ListedWallet[]; readonly cookies: readonly string[] }> {
+    const { session, cookies } = await this.#parts.host.currentSession(request)
+    return { wallets: (await this.of(session)).map((wallet) => listed(wallet, session)), cookies }
+  }
+
+  /** Adds the wallet of a proof to the request's user: see {@link WalletLinks.link}. */
+  async link(
+    nonceId: string,
+    proof: Proof,
+    request: RequestContext,
+  ): Promise<{ readonly wallet: ListedWallet; readonly cookies: readonly string[] }> {
+    const { linked, session, cookies } = await this.links.link(nonceId, proof, request)
+    return { wallet: listed(linked, session), cookies }
+  }
+
+  /**
+   * Takes a wallet from the request's user; `address` is in any form that the adapter reads. Rejects with SESSION_NOT_FRESH,
+   * WALLET_NOT_FOUND or LAST_WALLET.
+   */
+  async unlink(
+    adapterId: string,
+    address: string,
+    request: RequestContext,
+  ): Promise<{ readonly cookies: readonly string[] }> {
+    const { host, prover } = this.#parts
+    const { session, cookies } = await this.links.freshSession(request)
+    await host.unlinkWallet(session, (wallets) => {
+      const ofAdapter = wallets.filter((wallet) => wallet.adapterId === adapterId)
+      // As it is listed first: the wallets of an adapter that is configured no more can only be named so.
+      return (
+        ofAdapter.find((wallet) => wallet.address === address) ??
+        ofAdapter.find((wallet) => prover.isAddressOf(wallet, address))
+      )
+    })
+    return { cookies }
+  }
+}
+
+function listed(wallet: UserWallet, session: Session): ListedWallet {
+  const { adapterId, address } = session
+  return { ...wallet, current: wallet.adapterId === adapterId && wallet.address === address }
+}

@@ -1,0 +1,174 @@
+import type { Page } from 'playwright-core'
+import { describe, expect, test } from 'vitest'
+import { lanHosts } from '../../src/lan.ts'
+import { type ServiceProcess, spawnService, startService } from '../support/service.ts'
+import {
+  approvedHeading,
+  expectAnswerAwaited,
+  expectSignedIn,
+  openForPhone,
+  phoneCard,
+  qrCode,
+  reviewOnPhone,
+  showCode,
+  signCard,
+} from './flows.ts'
+import {
+  expectAccessible,
+  expectNoFaults,
+  expectNoSidewaysScroll,
+  hasChromium,
+  look,
+  scan,
+  screenshot,
+  useBrowser,
+} from './support.ts'
+
+const [lanHost] = lanHosts()
+if (lanHost === undefined) console.warn('NOT TESTED: the first scan over a network, because this machine is in none')
+
+/** A phone, as far as a page can tell. */
+const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true, deviceScaleFactor: 2 }
+
+const noWallet = 'No wallet was found in this browser.'
+const thisComputerOnly = 'This code works on this computer only'
+
+async function startOnLan(): Promise<{ here: string; lan: string; service: ServiceProcess }> {
+  const service = await spawnService({ COUNTERSIGN_STORE: 'sqlite::memory:' }, ['--lan'])
+  return { here: service.url, lan: `http://${lanHost}:${new URL(service.url).port}`, service }
+}
+
+describe.skipIf(!hasChromium)('a new user', { timeout: 60_000 }, () => {
+  const { open } = useBrowser()
+
+  test.skipIf(lanHost === undefined)('scans the code of a fresh --lan with a phone and is signed in', async () => {
+    const { here, lan } = await startOnLan()
+    const desktop = await open()
+    const device = await open(phone)
+    const code = await openForPhone(desktop.page, here)
+    expect(await phoneCard(desktop.page).textContent()).not.toContain(thisComputerOnly)
+    const claimUrl = await reviewOnPhone(device.page, code)
+    expect(new URL(claimUrl).origin).toBe(lan)
+    await device.page.getByText('Demo wallet: for trying this out, not a real one').waitFor()
+    await device.page.getByRole('button', { name: 'Approve' }).click()
+    await device.page.getByRole('heading', { name: approvedHeading }).waitFor()
+    await expectSignedIn(desktop.page)
+    expectNoFaults(desktop.trail, device.trail)
+  })
+
+  test.skipIf(lanHost === undefined)('who has no clipboard gets the link as text to select', async () => {
+    const { lan } = await startOnLan()
+    const desktop = await open()
+    const device = await open(phone)
+    const code = await openForPhone(desktop.page, lan)
+    const link = phoneCard(desktop.page).getByLabel('The code’s link, to copy')
+    expect(await link.inputValue()).toBe(await scan(code))
+    expect(await phoneCard(desktop.page).getByRole('button', { name: /copy/i }).count()).toBe(0)
+    await link.focus()
+    expect(await link.evaluate((field: HTMLInputElement) => [field.selectionStart, field.selectionEnd])).toEqual([
+      0,
+      (await link.inputValue()).length,
+    ])
+    await expectAccessible(desktop.page, 'the demo without a clipboard')
+    await screenshot(desktop.page, 'demo-without-clipboard')
+    await reviewOnPhone(device.page, code)
+    await expectAnswerAwaited(phoneCard(desktop.page))
+    expect(await link.count()).toBe(0)
+    expectNoFaults(desktop.trail, device.trail)
+  })
+
+  test('reads on a loopback name that the code works on this computer only, and what to run', async () => {
+    const { url } = await startService()
+    const desktop = { viewport: { width: 1280, height: 900 } }
+    const narrow = { viewport: { width: 390, height: 844 } }
+    const tablet = { viewport: { width: 820, height: 1180 }, hasTouch: true, isMobile: true }
+    for (const device of [desktop, narrow, tablet]) {
+      const { page, trail } = await open(device)
+      await openForPhone(page, url)
+      const note = phoneCard(page).getByText(thisComputerOnly)
+      expect(await note.textContent()).toContain('npm start -- --lan')
+      const [below, above] = [await note.boundingBox(), await qrCode(phoneCard(page)).boundingBox()]
+      expect(below!.y).toBeGreaterThan(above!.y + above!.height)
+      expect(await phoneCard(page).getByRole('link', { name: 'Open here' }).count()).toBe(0)
+      await expectNoSidewaysScroll(page, 'the demo on this computer only')
+      await screenshot(page, `demo-this-computer-only-${device.viewport.width}`)
+      expectNoFaults(trail)
+    }
+  })
+
+  test('reads the same under a code for something to sign', async () => {
+    const { url } = await startService()
+    const { page } = await open()
+    await page.goto(url)
+    await signCard(page).getByRole('button', { name: 'Ask the phone' }).click()
+    await signCard(page).getByText(thisComputerOnly).waitFor()
+  })
+
+  test('on a phone opens the request there, in place of a code to scan with itself', async () => {
+    const { url } = await startService()
+    const { page, trail } = await open(phone)
+    await page.goto(url)
+    const card = phoneCard(page)
+    await card.getByRole('button', { name: 'Show the code’s link' }).click()
+    const link = card.getByRole('link', { name: 'Open here' })
+    await link.waitFor()
+    expect(await qrCode(card).isVisible()).toBe(false)
+    expect(await card.getByText(thisComputerOnly).count()).toBe(0)
+    await look(page, 'demo-on-a-phone')
+    const opened = page.waitForEvent('popup')
+    await link.click()
+    const approval = await opened
+    await approval.getByRole('button', { name: 'Review the request' }).click()
+    await approval.getByRole('button', { name: 'Approve' }).click()
+    await approval.getByRole('heading', { name: approvedHeading }).waitFor()
+    await expectSignedIn(page)
+    expectNoFaults(trail)
+  })
+
+  test('is offered no demo wallet if it is off: no page has one, makes one or keeps a key', async () => {
+    const { url } = await startService({ demoWallet: false })
+    const desktop = await open()
+    await desktop.page.goto(url)
+    await desktop.page.getByText(noWallet).waitFor()
+    expect(await desktop.page.getByRole('button', { name: /^(Sign in|Make another)/ }).count()).toBe(0)
+    expect(await desktop.page.getByText('Demo wallet').filter({ visible: true }).count()).toBe(0)
+    const device = await open(phone)
+    await device.page.goto(await scan(await showCode(desktop.page)))
+    await device.page.getByRole('button', { name: 'Review the request' }).click()
+    await device.page.getByText(noWallet).waitFor()
+    expect(await device.page.getByRole('button', { name: 'Decline' }).isVisible()).toBe(true)
+    expect(await device.page.getByRole('button', { name: 'Approve' }).isVisible()).toBe(false)
+    await screenshot(device.page, 'approval-without-wallet')
+    for (const { page } of [desktop, device]) {
+      expect(await keptKeys(page)).toEqual([])
+      // As left behind by a service that offered it, or by an earlier release.
+      await page.evaluate(() => {
+        localStorage.setItem('countersign.demo-wallet', '11'.repeat(32))
+        localStorage.setItem('countersign.toy-wallet', '11'.repeat(32))
+      })
+      await page.reload()
+      await expect.poll(() => keptKeys(page)).toEqual([])
+    }
+    expectNoFaults(desktop.trail, device.trail)
+  })
+
+  test('is offered none on https, even by a service that does not know that a proxy has put it there', async () => {
+    const { url } = await startService()
+    const { page } = await open()
+    await page.context().route('https://wallet.example/**', async (route) => {
+      const { pathname } = new URL(route.request().url())
+      await route.fulfill({ response: await route.fetch({ url: url + pathname }) })
+    })
+    await page.goto('https://wallet.example/')
+    await page.getByText(noWallet).waitFor()
+    expect(await keptKeys(page)).toEqual([])
+    await page.goto(url)
+    await page.getByRole('button', { name: 'Sign in' }).waitFor()
+    expect(await keptKeys(page)).toEqual(['countersign.demo-wallet'])
+  })
+})
+
+/** What a page keeps that could be a wallet's. */
+async function keptKeys(page: Page): Promise<string[]> {
+  return await page.evaluate(() => Object.keys(localStorage).filter((key) => key.endsWith('-wallet')))
+}

@@ -1,0 +1,20 @@
+import { readFile } from 'node:fs/promises'
+import { expect, test } from 'vitest'
+import { CountersignWallets } from '../../src/client/wallets/index.ts'
+
+const page = await readFile(new URL('../../docs/wallets.md', import.meta.url), 'utf8')
+
+test("docs/wallets.md describes the element's properties, all of them", () => {
+  const [table = ''] = /\| property of the element[\s\S]*?\n\n/.exec(page) ?? []
+  const described = [...table.matchAll(/`(\w+)`(?=[^|]*\|)/g)].map(([, name]) => name)
+  const properties = Object.entries(Object.getOwnPropertyDescriptors(CountersignWallets.prototype))
+    .filter(([, { set }]) => set !== undefined)
+    .map(([name]) => name)
+  for (const name of properties) expect(described).toContain(name)
+})
+
+test('every wallet says what is not proven without a device', () => {
+  const rows = page.split('\n').filter((line) => /^\| .* \|.*\|.*\|.*\|.*\|.*\|$/.test(line))
+  expect(rows.length).toBeGreaterThan(10)
+  for (const row of rows.slice(1, -1)) expect(row.split(' | ').at(-1)?.length, row).toBeGreaterThan(5)
+})

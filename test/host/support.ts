@@ -1,0 +1,57 @@
+import { randomBytes } from 'node:crypto'
+import type { Session } from '../../src/host/host.ts'
+import { Sessions } from '../../src/host/sessions.ts'
+import { StandaloneHost } from '../../src/host/standalone.ts'
+import { KnownComputers } from '../../src/order/known-computers.ts'
+import { OriginPolicy } from '../../src/origin-policy.ts'
+import type { Store } from '../../src/store/store.ts'
+import { Keyring } from '../../src/token.ts'
+import type { ProvenIdentity } from '../../src/wallet/proof.ts'
+import { from } from '../order/support.ts'
+
+const origin = 'https://app.example'
+const keyring = new Keyring(['a secret '.repeat(4)])
+
+/** A standalone host as one process has it. */
+export function hostOn(store: Store): StandaloneHost {
+  const computers = new KnownComputers(store)
+  return new StandaloneHost(
+    { syncAddressToUser: false, syncPublicKeyToUser: false, secureCookie: () => true },
+    store,
+    new Sessions({ ttlSeconds: 3600, absoluteTtlSeconds: 36_000 }, store, keyring),
+    new OriginPolicy({ enforce: true, own: origin, trusted: [origin] }),
+    (wallet) => computers.forgetOthers(wallet, undefined),
+  )
+}
+
+/** A wallet that has not been seen before, and has proven itself. */
+export function newWallet(): ProvenIdentity {
+  const key = randomBytes(32).toString('hex')
+  return { adapterId: 'nimiq', subject: key, publicKeyHex: key, address: `NQ ${key}` }
+}
+
+/** A session with its token. */
+export interface SignedIn {
+  readonly userId: string
+  readonly session: Session
+  readonly token: string
+}
+
+/** Signs a wallet in. */
+export async function signIn(host: StandaloneHost, wallet: ProvenIdentity): Promise<SignedIn> {
+  const user = await host.resolveUser(wallet)
+  const { session, token } = await host.createSession(user, wallet, from(origin))
+  return { userId: user.id, session, token }
+}
+
+/** Takes a wallet from the user of a session. */
+export async function unlink(host: StandaloneHost, session: Session, { subject }: ProvenIdentity): Promise<void> {
+  await host.unlinkWallet(session, (wallets) => wallets.find((wallet) => wallet.subject === subject))
+}
+
+/** The subjects of the wallets of a user. */
+export async function subjectsOf(host: StandaloneHost, userId: string): Promise<string[]> {
+  // Of no wallet, so that asking changes nothing.
+  const session = { userId, adapterId: 'none', publicKeyHex: '', address: '' } as Session
+  return (await host.listWallets(session)).map(({ subject }) => subject)
+}
