@@ -98,13 +98,13 @@ describe.each(stores)('on $name', ({ open }) => {
   })
 })
 
-test('the service adds no wallets to users: a nonce for that is not enabled, with a session or without', async () => {
+test('a nonce for adding a wallet needs a session', async () => {
   const { url } = await startService()
   const { json: challenge } = await rest(url, '/wallet/nonce', { purpose: 'sign_in' })
   const { json } = await rest(url, '/wallet/verify', proofOf(makeWallet(), challenge))
   const headers = { authorization: `Bearer ${json.token}` }
-  for (const credential of [{}, headers]) {
-    const refused = await rest(url, '/wallet/nonce', { purpose: 'link' }, credential)
-    expect([refused.status, refused.json.code]).toEqual([404, 'NOT_ENABLED'])
-  }
+  const refused = await rest(url, '/wallet/nonce', { purpose: 'link' })
+  expect([refused.status, refused.json.code]).toEqual([401, 'SESSION_REQUIRED'])
+  const issued = await rest(url, '/wallet/nonce', { purpose: 'link' }, headers)
+  expect([issued.status, issued.json.action]).toEqual([200, 'auth.link'])
 })
