@@ -111,7 +111,7 @@ function say(name: string): void {
       return
     }
     // The value is there for its event only, which other tabs get even if it is removed at once.
-    localStorage.setItem(name, String(Math.random()))
+    localStorage.setItem(name, 'changed')
     localStorage.removeItem(name)
   } catch {
     // Blocked by the browser's privacy settings: the other tabs find out at their next call.

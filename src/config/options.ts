@@ -130,8 +130,8 @@ export interface CountersignOptions {
    */
   nonceStore?: NonceStore
   /**
-   * Wallet adapters, in the order in which they are tried: names, or adapters of your own. Default nimiq, ed25519.
-   * Variable: COUNTERSIGN_ADAPTERS (comma-separated names).
+   * Wallet adapters: names (nimiq, ed25519, ethereum, solana), or adapters of your own. A proof that names none is tried with nimiq
+   * and ed25519, in the order given. Default nimiq, ed25519. Variable: COUNTERSIGN_ADAPTERS (comma-separated names).
    */
   adapters?: readonly (string | WalletAdapter)[]
   /**
@@ -151,12 +151,12 @@ export interface CountersignOptions {
    */
   verifier?: 'auto' | 'portable' | 'native'
   /**
-   * Copying of the wallet's address to the user's record. Default false. Variable: COUNTERSIGN_SYNC_ADDRESS_TO_USER
+   * Copying of the address of the wallet that signed in last to the user's record. Default false. Variable: COUNTERSIGN_SYNC_ADDRESS_TO_USER
    * (on, off).
    */
   syncAddressToUser?: boolean
   /**
-   * Copying of the public key to the user's record. Default false. Variable: COUNTERSIGN_SYNC_PUBLIC_KEY_TO_USER (on,
+   * Copying of the public key of the wallet that signed in last to the user's record. Default false. Variable: COUNTERSIGN_SYNC_PUBLIC_KEY_TO_USER (on,
    * off).
    */
   syncPublicKeyToUser?: boolean
@@ -450,7 +450,8 @@ const table = {
     variable: 'COUNTERSIGN_ADAPTERS',
     kind: list<string | WalletAdapter>('a list of wallet adapters such as nimiq,ed25519'),
     default: ['nimiq', 'ed25519'],
-    about: 'wallet adapters in the order in which they are tried, comma-separated; in code also adapters of your own',
+    about:
+      'wallet adapters, comma-separated, of `nimiq`, `ed25519`, `ethereum` and `solana`; in code also adapters of your own. A proof that names none is tried with the first two, in the order given',
   },
   evmRpc: {
     variable: 'COUNTERSIGN_EVM_RPC',

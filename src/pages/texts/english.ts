@@ -171,6 +171,8 @@ export const english = {
   'notice.STORE_UNAVAILABLE': 'The service is temporarily unavailable. Nothing is lost. Try again shortly.',
   'notice.SERVER_BUSY': 'The service is busy. Nothing is lost. Try again shortly.',
   'notice.HOST_UNAVAILABLE': 'The application does not answer. Try again shortly.',
+  'notice.CONTRACT_WALLET_NEEDS_RPC': 'This service does not take contract wallets on that chain. Use another wallet.',
+  'notice.EVM_RPC_UNAVAILABLE': 'Your contract wallet cannot be checked at the moment. Try again shortly.',
   'notice.RATE_LIMITED': 'Too many requests came from your network. Wait a moment, then try again.',
   'notice.INTERNAL': 'The service had an error. Try again.',
   'notice.WALLET_DECLINED': 'You declined in your wallet. Nothing was signed.',

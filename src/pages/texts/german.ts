@@ -172,6 +172,9 @@ export const german: Texts = {
     'Der Dienst ist gerade nicht verfügbar. Nichts ist verloren. Versuch es gleich noch einmal.',
   'notice.SERVER_BUSY': 'Der Dienst ist überlastet. Nichts ist verloren. Versuch es gleich noch einmal.',
   'notice.HOST_UNAVAILABLE': 'Die Anwendung antwortet nicht. Versuch es gleich noch einmal.',
+  'notice.CONTRACT_WALLET_NEEDS_RPC':
+    'Dieser Dienst nimmt auf dieser Chain keine Contract-Wallets an. Verwende eine andere Wallet.',
+  'notice.EVM_RPC_UNAVAILABLE': 'Deine Contract-Wallet lässt sich gerade nicht prüfen. Versuch es gleich noch einmal.',
   'notice.RATE_LIMITED': 'Aus deinem Netz kamen zu viele Anfragen. Warte einen Moment und versuch es dann noch einmal.',
   'notice.INTERNAL': 'Der Dienst hatte einen Fehler. Versuch es noch einmal.',
   'notice.WALLET_DECLINED': 'Du hast in deiner Wallet abgelehnt. Nichts wurde unterschrieben.',

@@ -27,7 +27,8 @@ export type Session = Message<"countersign.v1.Session"> & {
   id: string;
 
   /**
-   * Id of the user: one user for each wallet identity, unless the application resolves logins itself.
+   * Id of the user: one user for each wallet identity, unless its holder linked several (see WalletService) or the
+   * application resolves logins itself.
    *
    * @generated from field: string user_id = 2;
    */
