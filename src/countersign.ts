@@ -117,7 +117,7 @@ async function create(options: CountersignOptions, lan: Lan | undefined): Promis
     warnOfNonceStore(settings, store, log)
     const warning = sharedKeysWarning(adapters.map(({ id }) => id))
     if (warning !== undefined) log.warn(warning)
-    return new Service(settings, lan, log, store, closeStore, keyring, adapters, verifier)
+    return new Service({ settings, lan, log, store, closeStore, keyring, adapters, verifier })
   } catch (error) {
     await closeStore()
     throw error
@@ -128,8 +128,17 @@ function redisTlsOf({ redisTlsCa, redisTlsCert, redisTlsKey, redisTlsServerName 
   return { ca: redisTlsCa, cert: redisTlsCert, key: redisTlsKey, serverName: redisTlsServerName }
 }
 
-type Adapters = ReturnType<typeof walletAdapters>
-type Verifier = ReturnType<typeof chooseVerifier>
+/** What a {@link Service} is made of. */
+interface ServiceParts {
+  readonly settings: Settings
+  readonly lan: Lan | undefined
+  readonly log: Logger
+  readonly store: Store
+  readonly closeStore: () => Promise<void>
+  readonly keyring: Keyring
+  readonly adapters: ReturnType<typeof walletAdapters>
+  readonly verifier: ReturnType<typeof chooseVerifier>
+}
 
 class Service implements Countersign {
   readonly description: Countersign['description']
@@ -149,16 +158,7 @@ class Service implements Countersign {
   readonly #closing = new AbortController()
   #port: number
 
-  constructor(
-    settings: Settings,
-    lan: Lan | undefined,
-    log: Logger,
-    store: Store,
-    closeStore: () => Promise<void>,
-    keyring: Keyring,
-    adapters: Adapters,
-    verifier: Verifier,
-  ) {
+  constructor({ settings, lan, log, store, closeStore, keyring, adapters, verifier }: ServiceParts) {
     this.#settings = settings
     this.#lan = lan
     this.#log = log

@@ -200,11 +200,14 @@ export class Orders {
   async start(input: StartOrder, request: RequestContext): Promise<StartedOrder> {
     const { settings, records, prover, origins, live } = this.#options
     const requester = requesterOf(input.requester, request, settings, origins)
-    const { adapterId, expectedAddress } = input
+    const { adapterId, expectedAddress, expectedPublicKeyHex } = input
     if (adapterId !== undefined) prover.requireConfigured(adapterId)
     const { order, claimToken, desktopToken } = newOrder(input, requester, settings, records.now())
     if (adapterId !== undefined && expectedAddress !== undefined) {
       prover.requireAddress(adapterId, expectedAddress, 'expected_address')
+    }
+    if (adapterId !== undefined && expectedPublicKeyHex !== undefined) {
+      prover.requireKeys(adapterId, 'expected_public_key_hex')
     }
     live?.add(forgottenAt(order), order.issuedAt, requester.ip || undefined, placesOf(order))
     await records.create(order)

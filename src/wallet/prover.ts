@@ -45,6 +45,18 @@ export class Prover {
     throw new CountersignError('INVALID_REQUEST', `${field} is not an address of ${adapterId}`, { metadata: { field } })
   }
 
+  /**
+   * Refuses a key of an adapter whose wallets are known by address only, with INVALID_REQUEST: no wallet could have it. `field` and
+   * ADAPTER_UNKNOWN are as for {@link requireAddress}.
+   */
+  requireKeys(adapterId: string, field: string): void {
+    this.requireConfigured(adapterId)
+    if (this.#adapter(adapterId)?.byAddressOnly !== true) return
+    throw new CountersignError('INVALID_REQUEST', `${field}: wallets of ${adapterId} are known by address only`, {
+      metadata: { field },
+    })
+  }
+
   /** Whether an address is that of a proven wallet. */
   isAddressOf(identity: ProvenIdentity, address: string): boolean {
     return this.#adapter(identity.adapterId)?.sameAddress(address, identity.address) === true

@@ -51,6 +51,12 @@ export interface WalletAdapter {
   readonly displayName: string
 
   /**
+   * Whether wallets of this kind are known by their address only, so that no identity of theirs has a public key. Default: no. An
+   * order cannot ask for such a wallet by its key.
+   */
+  readonly byAddressOnly?: boolean
+
+  /**
    * Judges a whole proof: key, signature and address. Returns the identity it proves, with this adapter's id, or `undefined`
    * if the signature does not hold.
    *

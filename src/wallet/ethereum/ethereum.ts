@@ -79,6 +79,7 @@ export function ethereum(evmRpc: Readonly<Record<string, string>> = {}): Ethereu
   return {
     id: ethereumId,
     displayName: 'Ethereum',
+    byAddressOnly: true,
     rpcs,
     verify: (message, proof, _ed25519, remote) => verify(message, proof, remote),
     signInText: (form, { address, chainId }) =>

@@ -193,6 +193,13 @@ describe('an order of a key', () => {
     }
   })
 
+  test('cannot ask for a wallet by its key, which no identity has', async () => {
+    const { url } = await startService(ethereumOnly)
+    const expectedPublicKeyHex = bare(newAccount().publicKey)
+    const asked = { kind: 'sign', adapterId: 'ethereum', expectedPublicKeyHex }
+    expect(outcome(await rest(url, '/cross-device/start', asked))).toMatch(/^INVALID_REQUEST: expected_public_key_hex/)
+  })
+
   test("is not approved with another account's line, and the wallet that it is for may be its address", async () => {
     const expectedAddress = account.address.toLowerCase()
     const order = await waiting(url, { kind: 'sign', adapterId: 'ethereum', expectedAddress })

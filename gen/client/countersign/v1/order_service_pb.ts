@@ -83,7 +83,7 @@ export type StartOrderRequest = Message<"countersign.v1.StartOrderRequest"> & {
 
   /**
    * Public key of the only wallet that can approve a sign order, hex in either case. Needs adapter_id. If
-   * expected_address is set too, both must hold.
+   * expected_address is set too, both must hold. Not for ethereum, whose wallets are known by address only.
    *
    * @generated from field: optional string expected_public_key_hex = 9;
    */
