@@ -5,15 +5,19 @@ import { defineConfig } from 'vitest/config'
  * steps is shown by other tests, too.
  */
 const nightly = [
+  'test/backend/restarts.test.ts',
   'test/browser/looks.test.ts',
   'test/browser/wallet-looks.test.ts',
   'test/e2e/chaos.test.ts',
+  // Installs and builds an application.
+  'test/examples/next.test.ts',
   'test/store/redis/topologies.test.ts',
 ]
 const isWanted = (file: string): boolean => process.env.NIGHTLY !== undefined || process.argv.includes(file)
 
 /** Tests of how fast the service answers, or of servers that fail within seconds: too many others beside them would be measured too. */
 const measuring = [
+  'test/backend/restarts.test.ts',
   'test/e2e/chaos.test.ts',
   'test/e2e/behind-nginx.test.ts',
   'test/e2e/health.test.ts',
@@ -25,7 +29,7 @@ const measuring = [
 ]
 
 /** Tests of real browsers, servers and stores, which share two cores: one that fails is tried once more, and the run says so. */
-const real = ['test/{better-auth,browser,client,contract,e2e,examples,http,pages,relay,store}/**/*.test.ts']
+const real = ['test/{backend,better-auth,browser,client,contract,e2e,examples,http,pages,relay,store}/**/*.test.ts']
 
 const unwanted = nightly.filter((file) => !isWanted(file))
 

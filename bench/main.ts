@@ -1,4 +1,5 @@
 import { machine } from './harness.ts'
+import { benchSessionChecks } from './session-checks.ts'
 import { benchSignIn } from './sign-in.ts'
 import { benchStore } from './store.ts'
 import { benchVerify } from './verify.ts'
@@ -8,6 +9,7 @@ import { benchWire } from './wire.ts'
 
 const parts: Readonly<Record<string, () => Promise<void>>> = {
   'sign-in': benchSignIn,
+  'session-checks': benchSessionChecks,
   watch: benchWatch,
   verify: benchVerify,
   store: benchStore,

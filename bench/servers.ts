@@ -23,6 +23,7 @@ export const root = fileURLToPath(new URL('..', import.meta.url))
 const floorFile = fileURLToPath(new URL('./floor-server.ts', import.meta.url))
 const signInFloorFile = fileURLToPath(new URL('./sign-in-floor.ts', import.meta.url))
 const connectNodeFloorFile = fileURLToPath(new URL('./connect-node-floor.ts', import.meta.url))
+const backendFile = fileURLToPath(new URL('./backend-server.ts', import.meta.url))
 const relayFile = fileURLToPath(new URL('./relay-server.ts', import.meta.url))
 const probeUrl = new URL('./probe.ts', import.meta.url).href
 const stopMs = 3000
@@ -82,6 +83,18 @@ export async function startSignInFloor(
 /** Starts a server of bare connect-node, whose watches only wait. */
 export async function startConnectNodeFloor(core?: number): Promise<ServerProcess> {
   return await start([connectNodeFloorFile], {}, core)
+}
+
+/**
+ * Starts a backend that serves signed-in users only: by the session verifier, at the address of a service and with `cacheSeconds`, or
+ * as a floor, on a store and with the tokens that are in it.
+ */
+export async function startBackend(
+  kind: 'verifier' | 'floor',
+  where: string,
+  rest: readonly string[],
+): Promise<ServerProcess> {
+  return await start([backendFile, kind, where, ...rest], {})
 }
 
 /** Starts an instance of the least that carries messages between instances through Redis. */

@@ -1,7 +1,9 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
-import { type BuildOptions, build, type Metafile } from 'esbuild'
+import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const folder = new URL('../dist/client/', import.meta.url)
@@ -32,12 +34,21 @@ export const connectFloor: ClientBundle = {
   `),
 }
 
-/** Bundles for browsers: minified ESM with all that it needs. */
-export async function bundleClient(
-  source: ClientBundle['source'],
-): Promise<{ readonly code: Uint8Array; readonly metafile: Metafile }> {
+/** A bundle for browsers. */
+export interface BuiltBundle {
+  /** Minified ESM with all that it needs at once: it imports no other file statically. */
+  readonly code: Uint8Array
+  readonly metafile: Metafile
+  /** Bundles that it imports on demand, by file name, beside itself. */
+  readonly onDemand: ReadonlyMap<string, BuiltBundle>
+}
+
+/** Bundles for browsers: minified ESM, and what it imports on demand. */
+export async function bundleClient(source: ClientBundle['source']): Promise<BuiltBundle> {
+  const onDemand = new Map<string, BuiltBundle>()
   const { outputFiles, metafile } = await build({
     ...source,
+    plugins: [bundlesOnDemand(onDemand)],
     absWorkingDir: root,
     bundle: true,
     minify: true,
@@ -50,7 +61,28 @@ export async function bundleClient(
   })
   const [file] = outputFiles
   if (file === undefined) throw new Error('esbuild wrote nothing')
-  return { code: file.contents, metafile }
+  return { code: file.contents, metafile, onDemand }
+}
+
+/**
+ * Makes a bundle of its own of what is imported dynamically, named by its content. esbuild's own splitting would put what both need
+ * into a third file, which the first one would wait for.
+ */
+function bundlesOnDemand(bundles: Map<string, BuiltBundle>): Plugin {
+  return {
+    name: 'bundles on demand',
+    setup({ onResolve }) {
+      onResolve({ filter: /^\./ }, async ({ kind, path, resolveDir }) => {
+        if (kind !== 'dynamic-import') return undefined
+        const bundle = await bundleClient({ entryPoints: [join(resolveDir, path)] })
+        const hash = createHash('sha256').update(bundle.code).digest('hex').slice(0, 8)
+        const name = `countersign-${basename(path, '.ts')}-${hash}.js`
+        for (const [inner, its] of bundle.onDemand) bundles.set(inner, its)
+        bundles.set(name, bundle)
+        return { path: `./${name}`, external: true }
+      })
+    },
+  }
 }
 
 /** Size of a bundle, bytes. */
@@ -73,17 +105,31 @@ async function main(): Promise<void> {
   await mkdir(folder, { recursive: true })
   const floor = sizeOf((await bundleClient(connectFloor.source)).code).gzip
   const kilobytes = (bytes: number): string => `${(bytes / 1000).toFixed(1).padStart(6)} KB`
-  console.log(`${'minified'.padEnd(37)}raw       gzip   more than Connect`)
-  for (const bundle of [connectFloor, ...clientEntries]) {
-    const { name } = bundle
-    const { code, metafile } = await bundleClient(bundle.source)
-    checkSize(bundle, code)
+  const print = (name: string, { code, metafile }: BuiltBundle): void => {
     const { raw, gzip } = sizeOf(code)
     const withConnect = Object.keys(metafile.inputs).some((path) => path.includes('@connectrpc/connect-web'))
     const more = withConnect ? kilobytes(gzip - floor) : '(without)'
-    console.log(`${name.padEnd(34)}${kilobytes(raw)}  ${kilobytes(gzip)}   ${more}`)
-    if (name !== connectFloor.name) await writeFile(new URL(`${name}.js`, folder), code)
+    console.log(`${name.padEnd(42)}${kilobytes(raw)}  ${kilobytes(gzip)}   ${more}`)
   }
+  console.log(`${'minified'.padEnd(45)}raw       gzip   more than Connect`)
+  print(connectFloor.name, await bundleClient(connectFloor.source))
+  const written = new Set<string>()
+  const write = async (name: string, { code }: BuiltBundle): Promise<void> => {
+    written.add(name)
+    await writeFile(new URL(name, folder), code)
+  }
+  for (const bundle of clientEntries) {
+    const built = await bundleClient(bundle.source)
+    checkSize(bundle, built.code)
+    print(bundle.name, built)
+    for (const [name, part] of built.onDemand) {
+      print(`  on demand: ${name}`, part)
+      await write(name, part)
+    }
+    await write(`${bundle.name}.js`, built)
+  }
+  // Of earlier builds.
+  for (const name of await readdir(folder)) if (!written.has(name)) await rm(new URL(name, folder))
 }
 
 if (import.meta.main) await main()

@@ -1,3 +1,5 @@
+import { accessTokens } from './mutations/access-tokens.ts'
+import { doors } from './mutations/doors.ts'
 import { floods } from './mutations/floods.ts'
 import type { Mutation } from './mutations/mutation.ts'
 import { orders } from './mutations/orders.ts'
@@ -20,4 +22,6 @@ export const mutations: readonly Mutation[] = [
   ...floods,
   ...surroundings,
   ...wallets,
+  ...accessTokens,
+  ...doors,
 ]

@@ -57,6 +57,17 @@ const steps: readonly Step[] = [
     limitMinutes: 15,
     environment: { ORDER_MODEL: 'long' },
   },
+  {
+    name: 'a new application of Next.js',
+    command: 'vitest run test/examples/next.test.ts',
+    limitMinutes: 20,
+  },
+  {
+    name: 'session checks while Redis is restarted, for five minutes',
+    command: 'vitest run test/backend/restarts.test.ts',
+    limitMinutes: 10,
+    environment: { SESSION_CHECK_SECONDS: '300' },
+  },
   { name: 'every defence has a test that notices its absence', command: 'node scripts/mutate.ts', limitMinutes: 60 },
   { name: 'bench runs to its end', command: 'node bench/main.ts', limitMinutes: 15 },
 ]

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ConnectRouter } from '@connectrpc/connect'
+import { AccessTokens } from './access-token/access-tokens.ts'
+import { deriveSigningKeys, type SigningKeys } from './access-token/signing-keys.ts'
 import { Ceiling, ceilingsFor } from './ceiling.ts'
 import { type CountersignOptions, resolveSettings, type Settings } from './config.ts'
 import { guardedHost } from './host/guarded-host.ts'
@@ -8,6 +10,7 @@ import type { Host, Session } from './host/host.ts'
 import { Sessions } from './host/sessions.ts'
 import { StandaloneHost, type WalletUser } from './host/standalone.ts'
 import { createApp } from './http/app.ts'
+import type { FetchHandler } from './http/fetch-exchange.ts'
 import type { RequestHandler } from './http/node-request.ts'
 import { continuePath } from './http/page-headers.ts'
 import { OnePortServer } from './http/port/port.ts'
@@ -25,7 +28,8 @@ import { callLog } from './rpc/call-log.ts'
 import { registerMethods } from './rpc/connect.ts'
 import { healthMethods } from './rpc/health.ts'
 import { Invoker } from './rpc/invoke.ts'
-import type { Method } from './rpc/methods.ts'
+import { isBidi, type Method } from './rpc/methods.ts'
+import { reflectionMethods } from './rpc/reflection.ts'
 import { Nonces, withKeysBeginning } from './sign-in/nonce.ts'
 import { SignIn } from './sign-in/sign-in.ts'
 import { UserWallets } from './sign-in/user-wallets.ts'
@@ -50,8 +54,18 @@ export interface Countersign {
   readonly publicUrl: string
   /** What is in use, as text for people: the store, the adapters and the Ed25519 verifier. Contains no secret. */
   readonly description: { readonly store: string; readonly adapters: readonly string[]; readonly verifier: string }
-  /** Serves a request of a node:http or node:http2 server of your own. Set publicUrl if you use it. */
+  /**
+   * Serves a request of a node:http or node:http2 server of your own, before or behind body parsers. It is middleware of Express and
+   * of what is built like it: `next` is called for what is not the service's own. Its own are the RPCs, `basePath` and below, the
+   * pages except for the demo at `/`, and the health checks, at these paths and not below a mount path. Set publicUrl if you use it.
+   */
   readonly handler: RequestHandler
+  /**
+   * Serves a `Request` of the Fetch standard, streams included. The same paths are its own; for any other it answers 404. Pass the
+   * client's address as `remoteAddress`: without it, or a proxy that `trustProxy` counts, no rate limit counts. Set publicUrl if you
+   * use it.
+   */
+  readonly fetch: FetchHandler
   /** Registers the services with a Connect router of your own. */
   readonly routes: (router: ConnectRouter) => void
   /** The live session of a token that a user's client presented, or `undefined`. Does not extend the session. */
@@ -114,10 +128,16 @@ async function create(options: CountersignOptions, lan: Lan | undefined): Promis
   }
   try {
     const keyring = new Keyring(settings.secret ?? (await keptSecrets(store)))
+    if (!settings.enforceOrigin) {
+      log.warn(
+        'enforceOrigin is off: any web page can act for its visitors on this service; use this in local tests only',
+      )
+    }
     warnOfNonceStore(settings, store, log)
     const warning = sharedKeysWarning(adapters.map(({ id }) => id))
     if (warning !== undefined) log.warn(warning)
-    return new Service({ settings, lan, log, store, closeStore, keyring, adapters, verifier })
+    const signingKeys = settings.accessTokenAudiences && (await deriveSigningKeys(keyring))
+    return new Service({ settings, lan, log, store, closeStore, keyring, signingKeys, adapters, verifier })
   } catch (error) {
     await closeStore()
     throw error
@@ -136,6 +156,8 @@ interface ServiceParts {
   readonly store: Store
   readonly closeStore: () => Promise<void>
   readonly keyring: Keyring
+  /** Absent if no access tokens are issued. */
+  readonly signingKeys: SigningKeys | undefined
   readonly adapters: ReturnType<typeof walletAdapters>
   readonly verifier: ReturnType<typeof chooseVerifier>
 }
@@ -143,10 +165,10 @@ interface ServiceParts {
 class Service implements Countersign {
   readonly description: Countersign['description']
   readonly handler: RequestHandler
+  readonly fetch: FetchHandler
   readonly routes: (router: ConnectRouter) => void
   readonly #settings: Settings
   readonly #lan: Lan | undefined
-  readonly #log: Logger
   readonly #closeStore: () => Promise<void>
   readonly #host: Host
   /** The built-in host, which is in use unless `sessionHost` is set. */
@@ -158,10 +180,9 @@ class Service implements Countersign {
   readonly #closing = new AbortController()
   #port: number
 
-  constructor({ settings, lan, log, store, closeStore, keyring, adapters, verifier }: ServiceParts) {
+  constructor({ settings, lan, log, store, closeStore, keyring, signingKeys, adapters, verifier }: ServiceParts) {
     this.#settings = settings
     this.#lan = lan
-    this.#log = log
     this.#closeStore = closeStore
     this.#port = settings.port
     this.description = {
@@ -210,7 +231,19 @@ class Service implements Countersign {
       live: new LiveRecords(new Ceiling('maxOrders', ceilings, log)),
       shutdown: this.#shutdown.signal,
     })
-    const methods = withAdmission(createApi({ signIn, orders, host: this.#host, computers, wallets }), ceilings, log)
+    const accessTokens =
+      signingKeys &&
+      new AccessTokens({
+        audiences: settings.accessTokenAudiences ?? [],
+        ttlSeconds: settings.accessTokenTtlSeconds,
+        issuer: () => this.publicUrl,
+        keys: signingKeys,
+        store,
+      })
+    const api = createApi({ signIn, orders, host: this.#host, computers, wallets, accessTokens })
+    const reflection = settings.reflection ? reflectionMethods(api.map(({ desc }) => desc.parent)) : []
+    const admitted = withAdmission([...api, ...reflection], ceilings, log)
+    const methods = admitted.filter((method): method is Method => !isBidi(method))
     const observe = callLog(log)
     const invoker = new Invoker(settings.rateLimit ? new RateLimiter() : undefined, observe)
     // However many ask, the store is asked once at a time.
@@ -219,15 +252,21 @@ class Service implements Countersign {
     this.routes = (router) => registerMethods(router, methods, invoker)
     const app = createApp({
       settings,
-      methods: [...methods, ...healthMethods(health)],
+      methods: [...admitted, ...healthMethods(health)],
       invoker,
       observe,
       origins,
+      peekSession:
+        settings.sessionHost === undefined
+          ? (request, reads) => this.#standalone.peekSession(request, reads)
+          : undefined,
+      keySet: signingKeys?.keySet,
       ready,
       shutdownSignal: this.#shutdown.signal,
       log,
     })
-    this.handler = app.serve
+    this.handler = app.handler
+    this.fetch = app.fetch
     this.#server = new OnePortServer(app.serve, {
       takeStream: app.takeStream,
       ceilings,
@@ -242,11 +281,6 @@ class Service implements Countersign {
   }
 
   async listen(): Promise<number> {
-    if (!this.#settings.enforceOrigin) {
-      this.#log.warn(
-        'enforceOrigin is off: any web page can act for its visitors on this service; use this in local tests only',
-      )
-    }
     const { port } = await this.#server.listen(this.#settings.port, this.#settings.host)
     this.#port = port
     this.#origins.replaceRules(this.#originRules())

@@ -49,6 +49,7 @@ export const reasons = {
   SESSION_NOT_FOUND: { code: 'not_found', httpStatus: 404 },
   SESSION_NOT_FRESH: { code: 'permission_denied', httpStatus: 403 },
   COMPUTER_NOT_FOUND: { code: 'not_found', httpStatus: 404 },
+  AUDIENCE_UNKNOWN: { code: 'invalid_argument', httpStatus: 400 },
   ORDER_NOT_FOUND: { code: 'not_found', httpStatus: 404 },
   ORDER_TOKEN_INVALID: { code: 'unauthenticated', httpStatus: 401 },
   ORDER_EXPIRED: { code: 'failed_precondition', httpStatus: 410 },
@@ -171,6 +172,8 @@ const endings = {
   canceled: 'The caller left before the call was over',
   // gRPC's health check asks for it.
   not_found: 'This server has no service of this name',
+  // gRPC's server reflection has no reasons either.
+  resource_exhausted: 'This stream has had all the requests that it takes; open another one',
 } as const
 
 /**

@@ -2,7 +2,7 @@ import { CountersignError } from './errors.ts'
 import { networksOf } from './request.ts'
 
 /** A group of calls that share an allowance. Each client address has its own. */
-export type RateLimitGroup = 'sign-in' | 'start order' | 'order' | 'session'
+export type RateLimitGroup = 'sign-in' | 'start order' | 'order' | 'session' | 'reflection'
 
 /**
  * Calls per minute, which can also come all at once. Generous, because many people can share an address: the limits
@@ -13,6 +13,7 @@ export const callsPerMinute: Record<RateLimitGroup, number> = {
   'start order': 120,
   order: 1200,
   session: 2400,
+  reflection: 120,
 }
 
 /**

@@ -19,6 +19,7 @@ export const sessionPaths = {
   current: '/session',
   list: '/sessions',
   signOut: '/sign-out',
+  accessToken: '/access-token',
 } as const
 
 /** Known computers, under the base path. */

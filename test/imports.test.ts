@@ -28,12 +28,15 @@ const connect = /^@connectrpc\//
 const protobuf = /^@bufbuild\//
 const betterAuth = /^@?better-auth(\/|$)/
 const domain =
-  /^src\/((sign-in|order|wallet)\/|(challenge|errors|foreign-record|hex|live-records|origin|origin-policy|rate-limit|record|request|token)\.ts$)/
+  /^src\/((sign-in|order|wallet)\/|(challenge|errors|foreign-record|hex|live-records|origin|origin-policy|rate-limit|record|request|return-path|token)\.ts$)/
 const contracts = /^src\/(store\/(store|life)|host\/host|wallet\/(wallet|proof|verifier))\.ts$/
-const sharedWithClients = /^src\/(enum-words|rest-paths)\.ts$/
+const sharedWithClients = /^src\/(enum-words|rest-paths|session-cookie)\.ts$/
+const accessTokens = /^src\/access-token\//
 const tokenAndErrors = /^src\/(token|errors)\.ts$/
 const pageTexts = /^src\/pages\/texts\/(english|texts)\.ts$/
 const timing = /^src\/timing\//
+const guards = /^src\/backend\/(connect|express|fastify|grpc|hono)\.ts$/
+const backend = /^src\/backend\/(?!(connect|express|fastify|grpc|hono)\.ts$)/
 const storeHelpers = /^src\/store\/(store|life|watchers|open-error|key-prefix|exercise)\.ts$/
 const settingsAndLog = /^src\/(config(\/options)?|ceiling|log)\.ts$/
 
@@ -48,9 +51,15 @@ const rooms: readonly Room[] = [
   {
     room: 'domain',
     files:
-      /^src\/((sign-in|order|wallet\/(?!(wallet|proof|verifier)\.ts$))|(challenge|foreign-record|hex|live-records|origin|origin-policy|rate-limit|record|request)\.ts$)/,
+      /^src\/((sign-in|order|wallet\/(?!(wallet|proof|verifier)\.ts$))|(challenge|foreign-record|hex|live-records|origin|origin-policy|rate-limit|record|request|return-path)\.ts$)/,
     may: [domain, contracts, timing, node, /^@noble\/(hashes|curves)\//, /^@scure\/base$/, /^tweetnacl$/, /^viem$/],
     because: 'its rules hold for every protocol, store and host, so it knows none of them',
+  },
+  {
+    room: 'access tokens',
+    files: accessTokens,
+    may: [accessTokens, contracts, tokenAndErrors, node, /^jose$/],
+    because: 'they are made of a session and the server’s secrets, whatever host and protocol the session came from',
   },
   {
     room: 'contracts of stores, hosts and wallets',
@@ -87,7 +96,16 @@ const rooms: readonly Room[] = [
   {
     room: 'standalone host',
     files: /^src\/host\/(?!host\.ts$)/,
-    may: [/^src\/host\//, contracts, tokenAndErrors, timing, /^src\/(record|request)\.ts$/, node, /^cookie$/],
+    may: [
+      /^src\/host\//,
+      contracts,
+      tokenAndErrors,
+      timing,
+      sharedWithClients,
+      /^src\/(record|request)\.ts$/,
+      node,
+      /^cookie$/,
+    ],
     because: 'a host makes sessions of identities that are proven: sign-in and orders are behind it',
   },
   {
@@ -97,6 +115,7 @@ const rooms: readonly Room[] = [
       /^src\/rpc\//,
       /^gen\/server\//,
       domain,
+      accessTokens,
       contracts,
       timing,
       sharedWithClients,
@@ -114,7 +133,7 @@ const rooms: readonly Room[] = [
       /^src\/http\//,
       /^src\/rpc\//,
       /^gen\/server\//,
-      /^src\/(errors|origin|origin-policy|request)\.ts$/,
+      /^src\/(errors|origin|origin-policy|request|return-path)\.ts$/,
       timing,
       sharedWithClients,
       settingsAndLog,
@@ -123,12 +142,20 @@ const rooms: readonly Room[] = [
       protobuf,
       node,
     ],
+    // It serves their public keys.
+    mayAsTypes: [accessTokens],
     because: 'it reaches sign-in and orders through the RPCs, whose limits and validation hold for every call',
   },
   {
     room: 'wallet finders and their chooser',
     files: /^src\/client\/wallets\//,
-    may: [/^src\/client\/(wallets\/|errors\.ts$|wallet\.ts$|wallet-answer\.ts$)/, /^mipd$/, /^@wallet-standard\/app$/],
+    may: [
+      /^src\/client\/(wallets\/|(device|errors|sent-sign-in|wallet|wallet-answer)\.ts$)/,
+      /^mipd$/,
+      /^@wallet-standard\/app$/,
+    ],
+    // They sign in with whatever client they are given.
+    mayAsTypes: [/^src\/client\/(sign-in-calls|types)\.ts$/],
     because: 'pages load them on demand: they bring the wallets to the client, which knows none of them',
   },
   {
@@ -138,6 +165,7 @@ const rooms: readonly Room[] = [
       /^src\/client\//,
       /^gen\/client\//,
       sharedWithClients,
+      /^src\/return-path\.ts$/,
       /^@connectrpc\/connect(-web)?$/,
       /^@bufbuild\/protobuf(\/|$)/,
       /^uqr$/,
@@ -146,11 +174,24 @@ const rooms: readonly Room[] = [
     because: 'it runs in browsers, which have neither Node nor a store, and every byte of it is downloaded',
   },
   {
+    room: 'React',
+    files: /^src\/react\//,
+    may: [
+      /^src\/react\//,
+      /^src\/client\/(errors|page|element\/failure)\.ts$/,
+      // On demand, and in browsers only.
+      /^src\/client\/element\/element\.ts$/,
+      /^react$/,
+    ],
+    mayAsTypes: [/^src\/client\//],
+    because: 'it is given a client, and loads the element in browsers: what a server renders has neither',
+  },
+  {
     room: 'pages',
     files: /^src\/pages\//,
     may: [
       /^src\/(pages|client)\//,
-      /^src\/(wallet\/(ed25519|ed25519-adapter|strict-ed25519|nimiq|wallet)|hex|origin)\.ts$/,
+      /^src\/(wallet\/(ed25519|ed25519-adapter|strict-ed25519|nimiq|wallet)|hex|origin|return-path)\.ts$/,
       /^@noble\/hashes\//,
       /^tweetnacl$/,
       // Of the pages only: applications bring it themselves.
@@ -166,6 +207,8 @@ const rooms: readonly Room[] = [
       /^src\/(rpc|http\/rest)\//,
       // It serves the approval page in a way of its own.
       /^src\/http\/page-(files|headers|texts)\.ts$/,
+      // Better Auth reads bodies without a limit.
+      /^src\/http\/(body|fetch-body)\.ts$/,
       /^gen\/server\//,
       domain,
       contracts,
@@ -186,6 +229,33 @@ const rooms: readonly Room[] = [
     may: [/^src\/better-auth\/client\//, /^src\/client\//, sharedWithClients, /^better-auth\/client$/],
     mayAsTypes: [/^src\/better-auth\//],
     because: 'it runs in browsers; of the plugins it needs the types, from which Better Auth infers its own',
+  },
+  {
+    room: 'proofs',
+    files: /^src\/proof\//,
+    may: [
+      /^src\/proof\//,
+      // All of it runs in browsers, which test/proof/imports.test.ts shows.
+      /^src\/wallet\/(adapters|proof|verifier|wallet|strict-ed25519|ethereum\/(address|rpc))\.ts$/,
+      /^src\/order\/canonical-payload\.ts$/,
+      /^src\/(challenge|errors|origin)\.ts$/,
+      /^@noble\/hashes\//,
+      /^@scure\/base$/,
+    ],
+    because: 'it runs in browsers too, asks no service, and judges wallets as the service does',
+  },
+  {
+    room: 'checks of backends',
+    files: backend,
+    may: [backend, sharedWithClients, /^src\/origin\.ts$/, /^@noble\/hashes\//, /^jose$/],
+    because: 'it runs in other programs, on edge runtimes too, so it knows the service by its calls only',
+  },
+  {
+    room: 'guards of backends',
+    files: guards,
+    may: [backend, /^@connectrpc\/connect$/, /^@grpc\/grpc-js$/],
+    mayAsTypes: [/^hono$/],
+    because: 'each is loaded by those who have its framework, so nothing else imports one',
   },
   {
     room: 'contract suites',
@@ -222,21 +292,24 @@ const rooms: readonly Room[] = [
   {
     room: 'composition',
     files: /^src\/countersign\.ts$/,
-    may: [domain, contracts, settingsAndLog, /^src\/(store|host|http|rpc|timing)\//, connect, node],
+    may: [domain, accessTokens, contracts, settingsAndLog, /^src\/(store|host|http|rpc|timing)\//, connect, node],
     because: 'it is the one place that puts the parts together',
   },
   {
     room: 'entries',
-    files: /^src\/(index|main|banner|command-line|lan)\.ts$/,
+    files:
+      /^src\/((index|main|banner|command|command-line|lan|service-command|subcommand|verify-command)\.ts|node-version\.js)$/,
     may: [
       domain,
       contracts,
       settingsAndLog,
-      /^src\/(banner|command-line|countersign|lan|version)\.ts$/,
+      /^src\/((banner|command|command-line|countersign|lan|service-command|subcommand|verify-command|version)\.ts|node-version\.js)$/,
+      // For the command `verify`, which needs no service.
+      /^src\/proof\/index\.ts$/,
       /^src\/(store|host)\//,
       node,
     ],
-    mayAsTypes: [/^src\/http\/(app|node-request)\.ts$/],
+    mayAsTypes: [/^src\/http\/(app|fetch-exchange|node-request)\.ts$/],
     because: 'the command and the package have only what the composition offers, and the types of its options',
   },
 ]
@@ -272,7 +345,14 @@ test('no file of src imports itself, directly or through others, types included'
 test('every import that esbuild sees is found in the text', async () => {
   const { metafile } = await build({
     absWorkingDir: root,
-    entryPoints: ['src/index.ts', 'src/main.ts', 'src/client/index.ts', 'src/better-auth/index.ts'],
+    entryPoints: [
+      'src/index.ts',
+      'src/main.ts',
+      'src/client/index.ts',
+      'src/better-auth/index.ts',
+      'src/proof/index.ts',
+      'src/react/index.ts',
+    ],
     outdir: 'not-written',
     bundle: true,
     packages: 'external',
@@ -293,7 +373,7 @@ test('every import that esbuild sees is found in the text', async () => {
 /** What each file of src imports, types included: bundlers drop those, so the text is read. */
 async function importsOfSources(): Promise<ReadonlyMap<string, readonly Import[]>> {
   const found = new Map<string, readonly Import[]>()
-  for await (const file of glob('src/**/*.ts', { cwd: root })) {
+  for await (const file of glob('src/**/*.{ts,js}', { cwd: root })) {
     const text = await readFile(join(root, file), 'utf8')
     const statements = [...text.matchAll(/^(?:import|export)\s+(type\s+)?(?:[\w$*{},\s]+?\sfrom\s+)?'([^']+)'/gm)]
     const calls = [...text.matchAll(/\bimport\(\s*'([^']+)'/g)]

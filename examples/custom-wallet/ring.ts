@@ -16,6 +16,14 @@ export function ring(directory: string): WalletAdapter {
     id: 'ring',
     displayName: 'Ring',
 
+    async checkAtStart(warn) {
+      if (!URL.canParse(directory)) throw new TypeError(`ring() needs the directory's URL, not ${directory}`)
+      // Any name will do: the question is whether the directory answers.
+      await askForKey(directory, 'start.ring').catch((error: Error) =>
+        warn('the directory of Ring accounts does not answer', { cause: String(error.cause) }),
+      )
+    },
+
     async verify(message, { publicKeyHex, signatureHex, address }, ed25519, remote) {
       const name = readName(address)
       const signature = Buffer.from(signatureHex, 'hex')

@@ -1,4 +1,4 @@
-// A page without a framework: signs in with the wallet of this device or with a phone, stays signed in, signs out.
+// A page without a framework: signs in with a wallet on this device or with a phone, stays signed in, signs out.
 // In a project of your own, import from 'countersign/client/element' and 'countersign/client'.
 import { CountersignSignIn } from '../../src/client/element/element.ts'
 import { CountersignClientError, createCountersignClient, type Session } from '../../src/client/index.ts'
@@ -19,16 +19,11 @@ function show(session: Session | undefined): void {
 function explain(error: unknown): void {
   const code = error instanceof CountersignClientError ? error.code : 'INTERNAL'
   const words: Record<string, string> = {
-    WALLET_MISSING: 'There is no wallet on this device. Use a phone.',
-    WALLET_DECLINED: 'You declined in the wallet.',
     NETWORK: 'The service does not answer.',
   }
   find('#problem').textContent = words[code] ?? `That did not work: ${code}`
 }
 
-find('#here').addEventListener('click', () => {
-  client.signInWallet().then(({ session }) => show(session), explain)
-})
 find('#sign-out').addEventListener('click', () => {
   client.signOut().then(() => {
     show(undefined)
@@ -39,5 +34,3 @@ element.client = client
 element.addEventListener('countersign:signed-in', ({ detail }) => show(detail.session))
 
 client.getCurrentSession().then(show, explain)
-// So that the tap on the button reaches the wallet without a call to the network in between.
-client.prepareSignIn().catch(explain)

@@ -1,6 +1,11 @@
+import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
-import { SignIn } from './sign-in.tsx'
+import { App } from './app.tsx'
 
 const root = document.querySelector('#root')
 if (root === null) throw new Error('the page has no #root')
-createRoot(root).render(<SignIn />)
+createRoot(root).render(
+  <StrictMode>
+    <App />
+  </StrictMode>,
+)

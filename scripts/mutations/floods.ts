@@ -86,6 +86,14 @@ export const floods: readonly Mutation[] = [
   },
   {
     row: 12,
+    takesOut: 'the wait for a reader of a Response',
+    file: 'src/http/fetch-output.ts',
+    find: 'return (this.#stream.desiredSize ?? 0) > 0',
+    replace: 'return true',
+    tests: ['test/http/output.test.ts'],
+  },
+  {
+    row: 12,
     takesOut: 'the end of the wait for a reader that has left',
     file: 'src/http/output.ts',
     find: "await once(output.answering, 'drain', { signal })",
@@ -168,7 +176,7 @@ export const floods: readonly Mutation[] = [
     row: 12,
     takesOut: 'the readiness that is off while stopping',
     file: 'src/http/app.ts',
-    find: "  if (shutdownSignal.aborted) return sendJson(response, 503, {}, { status: 'stopping' })\n",
+    find: "  if (shutdownSignal.aborted) return sendJson(output, 503, {}, { status: 'stopping' })\n",
     replace: '',
     tests: ['test/e2e/stopping.test.ts'],
   },
@@ -319,7 +327,7 @@ export const floods: readonly Mutation[] = [
   {
     row: 12,
     takesOut: 'the limit of a body whose length is not announced',
-    file: 'src/http/node-request.ts',
+    file: 'src/http/body.ts',
     find: 'if (size > maxBytes) reject(bodyTooLarge())\n      else chunks.push(chunk)',
     replace: 'chunks.push(chunk)',
     tests: ['test/e2e/bodies.test.ts'],
@@ -327,7 +335,7 @@ export const floods: readonly Mutation[] = [
   {
     row: 12,
     takesOut: 'the refusal of a body before it has ended',
-    file: 'src/http/node-request.ts',
+    file: 'src/http/body.ts',
     find: 'if (size > maxBytes) reject(bodyTooLarge())\n      else chunks.push(chunk)',
     replace:
       "chunks.push(chunk)\n    })\n    body.on('end', () => {\n      if (size > maxBytes) reject(bodyTooLarge())",
@@ -336,7 +344,7 @@ export const floods: readonly Mutation[] = [
   {
     row: 12,
     takesOut: 'the refusal of a body that is announced as too large',
-    file: 'src/http/node-request.ts',
+    file: 'src/http/body.ts',
     find: "Number(headers['content-length'] ?? 0) > maxBytes",
     replace: 'maxBytes < 0',
     tests: ['test/e2e/bodies.test.ts'],
@@ -344,7 +352,7 @@ export const floods: readonly Mutation[] = [
   {
     row: 12,
     takesOut: 'the drop of what comes after the limit of a body',
-    file: 'src/http/node-request.ts',
+    file: 'src/http/body.ts',
     find: '      else chunks.push(chunk)',
     replace: '      chunks.push(chunk)',
     tests: ['test/e2e/bodies.test.ts'],
@@ -352,7 +360,7 @@ export const floods: readonly Mutation[] = [
   {
     row: 12,
     takesOut: 'the size of the largest body',
-    file: 'src/http/node-request.ts',
+    file: 'src/http/body.ts',
     find: 'export const maxBodyBytes: number = 64 * 1024',
     replace: 'export const maxBodyBytes: number = 64 * 1024 * 1024',
     tests: ['test/e2e/bodies.test.ts'],
@@ -377,8 +385,8 @@ export const floods: readonly Mutation[] = [
     row: 12,
     takesOut: 'the limit of an enveloped body',
     file: 'src/http/serve-rpc.ts',
-    find: 'await readBody(body, headers, maxBytesOnTheWire(wire))',
-    replace: 'await readBody(body, headers, Number.POSITIVE_INFINITY)',
+    find: 'await body.read(maxBytesOnTheWire(wire))',
+    replace: 'await body.read(Number.POSITIVE_INFINITY)',
     tests: ['test/e2e/bodies.test.ts'],
   },
   {
@@ -538,9 +546,9 @@ export const floods: readonly Mutation[] = [
     row: 12,
     takesOut: 'the spending before a call is read',
     file: 'src/rpc/invoke.ts',
-    find: "    if (handler.limit !== 'unlimited') this.#limiter?.spend(handler.limit, call.request.ip)\n    const input = await readInput()\n    requireValid(schema, input)\n",
+    find: '    this.#spend(invocation)\n    const { schema, readInput } = invocation\n    const input = await readInput()\n    requireValid(schema, input)\n',
     replace:
-      "    const input = await readInput()\n    requireValid(schema, input)\n    if (handler.limit !== 'unlimited') this.#limiter?.spend(handler.limit, call.request.ip)\n",
+      '    const { schema, readInput } = invocation\n    const input = await readInput()\n    requireValid(schema, input)\n    this.#spend(invocation)\n',
     tests: ['test/e2e/rate-limits.test.ts'],
   },
   {
@@ -603,9 +611,33 @@ export const floods: readonly Mutation[] = [
   {
     row: 12,
     takesOut: 'the largest size itself, if it is announced',
-    file: 'src/http/node-request.ts',
+    file: 'src/http/body.ts',
     find: "Number(headers['content-length'] ?? 0) > maxBytes",
     replace: "Number(headers['content-length'] ?? 0) >= maxBytes",
     tests: ['test/e2e/bodies.test.ts'],
+  },
+  {
+    row: 12,
+    takesOut: 'the limit of requests in a stream of reflection',
+    file: 'src/rpc/reflection.ts',
+    find: '    if (answered === maxRequests) throw',
+    replace: '    if (answered === -1) throw',
+    tests: ['test/e2e/reflection.test.ts'],
+  },
+  {
+    row: 12,
+    takesOut: 'the time for which a stream of reflection is asked for requests',
+    file: 'src/http/serve-rpc.ts',
+    find: 'const maxInputsMs = 5_000',
+    replace: 'const maxInputsMs = 500_000',
+    tests: ['test/e2e/reflection.test.ts'],
+  },
+  {
+    row: 12,
+    takesOut: "the limit of bodies at Better Auth's endpoints",
+    file: 'src/better-auth/body-limit.ts',
+    find: '.read(maxBodyBytes)',
+    replace: '.read(1e9)',
+    tests: ['test/better-auth/body-limit.test.ts'],
   },
 ]

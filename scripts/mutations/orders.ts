@@ -70,7 +70,7 @@ export const orders: readonly Mutation[] = [
   {
     row: 9,
     takesOut: 'the check of the phone’s tokens',
-    file: 'src/order/orders.ts',
+    file: 'src/order/admission.ts',
     find: 'if (!matchesAny(token, hashes)) throw refused(refusal)',
     replace: '',
     tests: ['test/order/orders.test.ts'],
@@ -78,8 +78,8 @@ export const orders: readonly Mutation[] = [
   {
     row: 9,
     takesOut: 'the rule that an order is used from its own origin',
-    file: 'src/order/orders.ts',
-    find: "this.#options.origins.requireSameOrOwn(request, order.origin, 'order')",
+    file: 'src/order/admission.ts',
+    find: "this.#origins.requireSameOrOwn(request, order.origin, 'order')",
     replace: '',
     tests: ['test/order/orders.test.ts'],
   },
@@ -102,7 +102,7 @@ export const orders: readonly Mutation[] = [
   {
     row: 9,
     takesOut: 'the order’s origin for a desktop in a browser',
-    file: 'src/order/orders.ts',
+    file: 'src/order/admission.ts',
     find: "if (request.originSource === 'Origin header') this",
     replace: 'if (false) this',
     tests: ['test/order/backends.test.ts'],
@@ -126,7 +126,7 @@ export const orders: readonly Mutation[] = [
   {
     row: 9,
     takesOut: 'the exemption of backends from the order’s origin',
-    file: 'src/order/orders.ts',
+    file: 'src/order/admission.ts',
     find: "if (request.originSource === 'Origin header') this",
     replace: 'if (true) this',
     tests: ['test/order/backends.test.ts'],
@@ -134,8 +134,8 @@ export const orders: readonly Mutation[] = [
   {
     row: 9,
     takesOut: 'the check of the desktop’s token',
-    file: 'src/order/orders.ts',
-    find: '      this.#admitHolder(order, desktopToken, [order.desktopTokenHash])\n',
+    file: 'src/order/admission.ts',
+    find: '      this.#requireHolder(order, desktopToken, [order.desktopTokenHash])\n',
     replace: '',
     tests: ['test/order/backends.test.ts'],
   },

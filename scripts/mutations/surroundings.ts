@@ -135,7 +135,7 @@ export const surroundings: readonly Mutation[] = [
   {
     row: 16,
     takesOut: 'the check of foreign orders',
-    file: 'src/order/orders.ts',
+    file: 'src/order/admission.ts',
     find: "    if (foreign !== undefined) throw refused('ORDER_NOT_FOUND', foreign)",
     replace: '',
     tests: ['test/e2e/shared-store.test.ts'],

@@ -36,6 +36,7 @@ import { withKeyPrefix } from '../store/key-prefix.ts'
 import type { Store } from '../store/store.ts'
 import { Watchers } from '../store/watchers.ts'
 import type { Proof } from '../wallet/proof.ts'
+import { limitBodies } from './body-limit.ts'
 import { answer, bodyOf } from './call.ts'
 import { EndpointHost } from './endpoint-host.ts'
 import { eventsResponse } from './events.ts'
@@ -54,7 +55,14 @@ import { rateLimit, unlimited } from './rate-limit.ts'
 import { originsOf, ownOrigin, requestOf, tellsNetworks } from './request.ts'
 import { revocationHooks, unlinkHook } from './revocations.ts'
 import { orderSchema, walletSchema } from './schema.ts'
-import { appNameOf, keyringOf, type WalletOptions, type WalletSettings, walletSettings } from './settings.ts'
+import {
+  appNameOf,
+  checkAtStart,
+  keyringOf,
+  type WalletOptions,
+  type WalletSettings,
+  walletSettings,
+} from './settings.ts'
 import { takenBackHooks } from './taken-back.ts'
 import { walletsOfUser } from './wallets.ts'
 
@@ -174,16 +182,20 @@ export function crossDevice({ store, ...options }: CrossDeviceOptions = {}) {
   ): Promise<Answer> => {
     const request = requestOf(ctx)
     const walletsOf = (session: Session) => walletsOfUser(ctx.context, settings, session)
-    const handlers = sessionHandlers(new EndpointHost(ctx, settings), computers, walletsOf)
+    const handlers = sessionHandlers(new EndpointHost(ctx, settings), { computers, walletsOf })
     // As above.
     return await answer(ctx, request, SessionService.method[name] as DescMethodUnary, handlers[name] as never, input)
   }
 
   return {
     id: 'cross-device' as const,
-    /** Called by Better Auth when it starts. Throws a `TypeError` if an option does not fit Better Auth's own. */
-    init: (context: AuthContext) => {
+    /**
+     * Called by Better Auth when it starts. Rejects with a `TypeError` if an option does not fit Better Auth's own, or if a check
+     * of the adapters says so.
+     */
+    init: async (context: AuthContext) => {
       requireNetworks(settings, context)
+      await checkAtStart(settings, context)
       return {
         context: { rateLimit: withoutTickets(context.rateLimit) },
         ...(computers === undefined
@@ -195,6 +207,7 @@ export function crossDevice({ store, ...options }: CrossDeviceOptions = {}) {
     schema: { ...walletSchema(settings), ...orderSchema(settings.orderModelName) },
     $ERROR_CODES: errorCodes,
     options: { store, ...options },
+    onRequest: limitBodies([...Object.values(orderPaths), ...Object.values(computerPaths)]),
     rateLimit: [
       // A backend starts the orders of all its users from one address.
       settings.orderStartKeys === undefined

@@ -1,9 +1,10 @@
 import type { AuthContext } from '@better-auth/core'
 import { type CountersignOptions, resolveSettings, type Settings } from '../config.ts'
 import { Keyring } from '../token.ts'
-import { walletAdapters } from '../wallet/adapters.ts'
+import { checkAdapters, walletAdapters } from '../wallet/adapters.ts'
 import { chooseVerifier } from '../wallet/native.ts'
 import { Prover } from '../wallet/prover.ts'
+import type { WalletAdapter } from '../wallet/wallet.ts'
 
 /** Options of both plugins. They are options of Countersign, with the same meanings, defaults and bounds. */
 export interface WalletOptions
@@ -21,6 +22,8 @@ export interface WalletOptions
 /** The options of a plugin, checked and with their defaults. */
 export interface WalletSettings extends Omit<Settings, 'appName'> {
   readonly appName: string | undefined
+  /** What the option `adapters` names. */
+  readonly walletAdapters: readonly WalletAdapter[]
   readonly prover: Prover
   /** Ids of the configured wallet adapters. Accounts of these providers are wallets. */
   readonly adapterIds: ReadonlySet<string>
@@ -33,9 +36,17 @@ export function walletSettings(options: CountersignOptions): WalletSettings {
   return {
     ...settings,
     appName: options.appName,
+    walletAdapters: adapters,
     prover: new Prover(adapters, chooseVerifier(settings.verifier)),
     adapterIds: new Set(adapters.map(({ id }) => id)),
   }
+}
+
+/** Lets a plugin's adapters check what they need, when Better Auth starts: see {@link checkAdapters}. */
+export async function checkAtStart(settings: WalletSettings, { logger }: AuthContext): Promise<void> {
+  await checkAdapters(settings.walletAdapters, settings, (text, fields) =>
+    logger.warn(text, ...(fields === undefined ? [] : [fields])),
+  )
 }
 
 /** The name at the top of every message that a wallet signs. */

@@ -16,6 +16,7 @@ import { SignIn } from '../sign-in/sign-in.ts'
 import { keyBeginning } from '../store/key-prefix.ts'
 import { sharedKeysWarning } from '../wallet/adapters.ts'
 import type { Proof, ProvenIdentity } from '../wallet/proof.ts'
+import { limitBodies } from './body-limit.ts'
 import { answer, bodyOf, callOf, invoked } from './call.ts'
 import { EndpointHost } from './endpoint-host.ts'
 import { errorCodes } from './failures.ts'
@@ -23,7 +24,7 @@ import { usedNonces, verificationNonces } from './nonces.ts'
 import { rateLimit } from './rate-limit.ts'
 import { originsOf, requestOf } from './request.ts'
 import { walletSchema } from './schema.ts'
-import { appNameOf, type WalletOptions, type WalletSettings, walletSettings } from './settings.ts'
+import { appNameOf, checkAtStart, type WalletOptions, type WalletSettings, walletSettings } from './settings.ts'
 import { takenBackHooks } from './taken-back.ts'
 
 /** Options of {@link walletSignIn}. */
@@ -65,10 +66,13 @@ export function walletSignIn(options: WalletSignInOptions = {}) {
     $ERROR_CODES: errorCodes,
     hooks: { after: takenBackHooks },
     options,
-    init: ({ logger }: AuthContext) => {
+    /** Called by Better Auth when it starts. Rejects with a `TypeError` if a check of the adapters says so. */
+    init: async (context: AuthContext) => {
       const warning = sharedKeysWarning(settings.adapterIds)
-      if (warning !== undefined) logger.warn(warning)
+      if (warning !== undefined) context.logger.warn(warning)
+      await checkAtStart(settings, context)
     },
+    onRequest: limitBodies([...Object.values(signInPaths), linkPath].map((path) => endpointPrefix + path)),
     rateLimit: [rateLimit('sign-in', (path) => path.startsWith(`${endpointPrefix}/`))],
     endpoints: {
       issueWalletNonce: createAuthEndpoint(

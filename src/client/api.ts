@@ -1,4 +1,5 @@
 import type {
+  AccessToken,
   ApprovedOrder,
   ClaimedOrder,
   DesktopOrder,
@@ -95,6 +96,7 @@ export interface SessionApi {
   readonly listSessions: ApiMethod<object, { readonly sessions: readonly Session[] }>
   readonly listKnownComputers: ApiMethod<object, { readonly computers: readonly KnownComputer[] }>
   readonly forgetKnownComputer: ApiMethod<{ readonly id: string }, unknown>
+  readonly issueAccessToken: ApiMethod<{ readonly audience: string }, AccessToken>
 }
 
 /** Those of them that REST does not have. */

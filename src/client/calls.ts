@@ -1,16 +1,13 @@
 import type { OrderApi, SessionApi, SignInApi, WalletApi } from './api.ts'
-import { run } from './call.ts'
 import { ComputerKey } from './computer-key.ts'
-import { given } from './given.ts'
 import { defaultHeartbeatTimeoutMs } from './order-watch.ts'
 import { type OrderCalls, orderCalls } from './orders.ts'
-import { PreparedNonce } from './prepared-nonce.ts'
 import { type SessionListener, SessionNews } from './session-news.ts'
 import { type Authorised, authorisedCalls, type SessionCalls, sessionCalls } from './sessions.ts'
-import { type SignInOptions, signIn } from './sign-in.ts'
+import type { SignInOptions } from './sign-in.ts'
+import { type SignInCalls, signInCalls } from './sign-in-calls.ts'
 import { defaultTimeoutMs } from './time-limit.ts'
 import type { TokenStore, TokenStoreOptions } from './token-store.ts'
-import type { NonceChallenge, NonceRequest, SignInResult, SigningAccount } from './types.ts'
 import { type UserWalletCalls, userWalletCalls } from './user-wallets.ts'
 import type { AccountListener } from './wallet.ts'
 import { WalletAccounts } from './wallet-accounts.ts'
@@ -33,29 +30,8 @@ export interface ClientCallsOptions extends Omit<SignInOptions, 'signal' | 'chal
   readonly knownComputer?: boolean | undefined
 }
 
-/** Options of {@link ClientCalls.prepareSignIn}. */
-export interface PrepareSignInOptions extends Pick<SignInOptions, 'appName' | 'signal'> {
-  /**
-   * Account that is going to sign, for wallets with `getAccount`. `signInWallet` uses the nonce only if the wallet then names the
-   * same one, and fetches another if not. Default: a nonce for wallets without `getAccount`.
-   */
-  readonly account?: SigningAccount | undefined
-}
-
 /** The calls that all clients have. They reject with a `CountersignClientError`. */
-export interface ClientCalls extends OrderCalls, SessionCalls, UserWalletCalls {
-  /**
-   * Signs in with a wallet on this device: nonce, wallet signature, verification. Call it in a user gesture, because the
-   * wallet may open a window. It does not retry: after NETWORK, call it again.
-   */
-  signInWallet(options?: SignInOptions): Promise<SignInResult>
-  /**
-   * Fetches a nonce in advance, so that `signInWallet` makes no network call between the tap and the wallet. The nonce is
-   * replaced before it expires for as long as the page is visible, until the user has signed in or `signal` aborts.
-   */
-  prepareSignIn(options?: PrepareSignInOptions): Promise<void>
-  /** Fetches a nonce for `signInWallet`, which takes it as `challenge`. Most pages need no such call: `signInWallet` makes it. */
-  issueNonce(options?: PrepareSignInOptions): Promise<NonceChallenge>
+export interface ClientCalls extends SignInCalls, OrderCalls, SessionCalls, UserWalletCalls {
   /**
    * Calls `listener` with the session after a sign-in, and with `undefined` when the session has ended: here, in another tab of
    * the page's origin, or by another client in this one, if their `baseUrl` and `tokenStorageKey` are the same. For a change
@@ -98,9 +74,6 @@ export function clientCalls(
   const news = new SessionNews({ tokenStorageKey: options.tokenStorageKey, baseUrl }, () =>
     sessions.getCurrentSession(),
   )
-  const issueNonce = (request: NonceRequest, signal: AbortSignal | undefined): Promise<NonceChallenge> =>
-    run((call) => api.signIn.issueNonce(request, call), signal, timeoutMs)
-  const prepared = new PreparedNonce((request) => issueNonce(request, undefined))
   const orders = orderCalls({
     service: api.order,
     computer: options.knownComputer === false ? undefined : new ComputerKey(baseUrl),
@@ -111,21 +84,21 @@ export function clientCalls(
     heartbeatTimeoutMs,
     onSession: (session) => news.tell(session),
   })
+  const signIns = signInCalls({
+    service: api.signIn,
+    tokens,
+    defaults: { ...proofDefaults, appName, autoPersistToken },
+    timeoutMs,
+    onSession(session, used) {
+      accounts.follow(used)
+      news.tell(session)
+    },
+  })
   const calls: ClientCalls = {
+    ...signIns,
     ...orders,
     ...sessions,
     ...userWalletCalls(api.wallet, { authorised, defaults: { ...proofDefaults, appName } }),
-    async signInWallet(call = {}) {
-      const own = { ...proofDefaults, appName, autoPersistToken, ...given(call) }
-      const result = await signIn({ api: api.signIn, tokens, timeoutMs, prepared }, own)
-      accounts.follow(own.wallet)
-      news.tell(result.session)
-      return result
-    },
-    prepareSignIn: ({ appName: name = appName, account, signal } = {}) =>
-      prepared.start({ ...given({ appName: name }), ...account }, signal),
-    issueNonce: ({ appName: name = appName, account, signal } = {}) =>
-      issueNonce({ ...given({ appName: name }), ...account }, signal),
     async signOut(call) {
       await sessions.signOut(call)
       news.tell(undefined)

@@ -60,6 +60,7 @@ export function connectApi(services: Services, token: () => string | undefined):
       revokeOtherSessions: plainly(session.revokeOtherSessions),
       listKnownComputers: plainly(session.listKnownComputers),
       forgetKnownComputer: plainly(session.forgetKnownComputer),
+      issueAccessToken: plainly(session.issueAccessToken),
     },
     wallet: {
       issueLinkNonce: plainly((request, call) => {

@@ -5,8 +5,7 @@ import { given } from './given.ts'
 import { type WatchOrderOptions, watchOrder } from './order-watch.ts'
 import { bearer } from './rest-orders.ts'
 import { retriesOf } from './retry.ts'
-import { keepToken } from './sign-in.ts'
-import type { TokenStore } from './token-store.ts'
+import { keepToken, type TokenStore } from './token-store.ts'
 import type {
   DesktopOrder,
   FinalizedOrder,

@@ -5,7 +5,7 @@
 
 export type { ErrorReason } from '../errors.ts'
 export type { CallOptions } from './call.ts'
-export type { ClientCalls, ClientCallsOptions, PrepareSignInOptions } from './calls.ts'
+export type { ClientCalls, ClientCallsOptions } from './calls.ts'
 export { type Claim, parseClaimUrl } from './claim-url.ts'
 export type { DesktopCalls, FinalizeOrderOptions, StartOrderCallOptions } from './desktop-orders.ts'
 export { createDirectClient, type DirectClient, type DirectClientOptions } from './direct-client.ts'
@@ -19,10 +19,12 @@ export {
   newClaimKey,
   type PhoneCalls,
 } from './phone-orders.ts'
-export { type Fetcher, type RestOptions, type SignInWithWalletOptions, signInWithWallet } from './rest.ts'
+export type { Fetcher, RestOptions } from './rest.ts'
+export { type SignInWithWalletOptions, signInWithWallet } from './rest-sign-in.ts'
 export type { SessionListener } from './session-news.ts'
 export type { SessionCalls } from './sessions.ts'
 export type { SignInOptions } from './sign-in.ts'
+export type { PrepareSignInOptions, SignInCalls } from './sign-in-calls.ts'
 export { clearStoredToken, readStoredToken, type TokenStorage, type TokenStoreOptions } from './token-store.ts'
 export type * from './types.ts'
 export type { LinkWalletOptions, UserWalletCalls } from './user-wallets.ts'

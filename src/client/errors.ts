@@ -70,7 +70,10 @@ const passing: ReadonlySet<ClientErrorCode> = new Set([
   'HOST_UNAVAILABLE',
 ])
 
-/** Whether the same call can succeed later, unchanged. */
-export function isPassing(error: CountersignClientError): boolean {
-  return passing.has(error.code)
+/**
+ * Whether the same call can succeed later, unchanged. RATE_LIMITED is a limit on the calls in a time, and says how long it lasts;
+ * without that, it is one on the calls for an order, which lasts as long as the order.
+ */
+export function isPassing({ code, retryAfterMs }: CountersignClientError): boolean {
+  return passing.has(code) && (code !== 'RATE_LIMITED' || retryAfterMs !== undefined)
 }

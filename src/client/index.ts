@@ -2,7 +2,7 @@
 
 export type { ErrorReason } from '../errors.ts'
 export type { CallOptions } from './call.ts'
-export type { ClientCalls, ClientCallsOptions, PrepareSignInOptions } from './calls.ts'
+export type { ClientCalls, ClientCallsOptions } from './calls.ts'
 export { type Claim, parseClaimUrl } from './claim-url.ts'
 export { type CountersignClient, type CountersignClientOptions, createCountersignClient } from './client.ts'
 export type { DesktopCalls, FinalizeOrderOptions, StartOrderCallOptions } from './desktop-orders.ts'
@@ -16,12 +16,15 @@ export {
   newClaimKey,
   type PhoneCalls,
 } from './phone-orders.ts'
-export { type Fetcher, type RestOptions, type SignInWithWalletOptions, signInWithWallet } from './rest.ts'
+export type { Fetcher, RestOptions } from './rest.ts'
+export { type SignInWithWalletOptions, signInWithWallet } from './rest-sign-in.ts'
 export type { SessionListener } from './session-news.ts'
 export type { RevocationCalls, SessionCalls } from './sessions.ts'
 export type { SignInOptions } from './sign-in.ts'
+export type { PrepareSignInOptions, SignInCalls } from './sign-in-calls.ts'
 export { clearStoredToken, readStoredToken, type TokenStorage, type TokenStoreOptions } from './token-store.ts'
 export type {
+  AccessToken,
   ApprovedOrder,
   ClaimedOrder,
   DesktopOrder,

@@ -19,6 +19,7 @@ export function restSessions(call: RestCall, token: () => string | undefined): S
     signOut: post(sessionPaths.signOut),
     listKnownComputers: get(computerPaths.list),
     forgetKnownComputer: post(computerPaths.forget),
+    issueAccessToken: post(sessionPaths.accessToken),
   }
 }
 

@@ -1,11 +1,7 @@
 import { aborted, CountersignClientError } from './errors.ts'
 import { refusalError } from './refusal.ts'
-import { restSignIn } from './rest-api.ts'
 import type { RestCall, RestCallInit } from './rest-orders.ts'
-import { type SignInOptions, signIn } from './sign-in.ts'
 import { defaultTimeoutMs, withTimeLimit } from './time-limit.ts'
-import { TokenStore, type TokenStoreOptions } from './token-store.ts'
-import type { SignInResult } from './types.ts'
 
 /** A function that makes HTTP requests, as `fetch` does. */
 export type Fetcher = (url: string, init: RequestInit) => Promise<Response>
@@ -24,21 +20,6 @@ export interface RestOptions {
 
 /** Path of the direct sign-in endpoints, unless the options say otherwise. */
 export const defaultPrefix = '/wallet'
-
-/** Options of {@link signInWithWallet}. */
-export interface SignInWithWalletOptions extends SignInOptions, TokenStoreOptions, RestOptions {}
-
-/**
- * Signs in over REST with the caller's own `fetch`: nonce, wallet signature, verification. Small, for pages that need nothing
- * else of the client. Call it in a user gesture, because the wallet may open a window.
- *
- * Rejects with a `CountersignClientError`.
- */
-export async function signInWithWallet(fetcher: Fetcher, options: SignInWithWalletOptions = {}): Promise<SignInResult> {
-  const { endpointPrefix = defaultPrefix, timeoutMs = defaultTimeoutMs } = options
-  const api = restSignIn(restCalls(fetcher, options), endpointPrefix)
-  return await signIn({ api, tokens: new TokenStore(options), timeoutMs }, options)
-}
 
 /** Ways to the REST endpoints, by their paths under the base path. */
 export interface Rest {

@@ -2,7 +2,7 @@ import type { ApiCall, RevocationApi, SessionApi } from './api.ts'
 import { type CallOptions, run } from './call.ts'
 import { CountersignClientError } from './errors.ts'
 import type { TokenStore } from './token-store.ts'
-import type { KnownComputer, Session } from './types.ts'
+import type { AccessToken, KnownComputer, Session } from './types.ts'
 
 /** Calls for ending the signed-in user's other sessions. */
 export interface RevocationCalls {
@@ -33,6 +33,11 @@ export interface SessionCalls {
    * COMPUTER_NOT_FOUND if the user has none with this identifier.
    */
   forgetKnownComputer(id: string, options?: CallOptions): Promise<void>
+  /**
+   * Issues a token for a backend that verifies it without asking the service. Ask for a new one before it expires. Rejects with
+   * AUDIENCE_UNKNOWN if the service issues none for the audience.
+   */
+  issueAccessToken(audience: string, options?: CallOptions): Promise<AccessToken>
 }
 
 /** Makes a call that a session authorises, and forgets a token that the service does not know. */
@@ -90,6 +95,9 @@ export function sessionCalls(api: SessionApi, authorised: Authorised, tokens: To
     },
     async forgetKnownComputer(id, options) {
       await authorised((call) => api.forgetKnownComputer({ id }, call), options)
+    },
+    async issueAccessToken(audience, options) {
+      return await authorised((call) => api.issueAccessToken({ audience }, call), options)
     },
   }
 }

@@ -2,7 +2,7 @@ import type { SignInApi } from './api.ts'
 import { run } from './call.ts'
 import { given } from './given.ts'
 import type { HeldNonce, PreparedNonce } from './prepared-nonce.ts'
-import type { TokenStore } from './token-store.ts'
+import { keepToken, type TokenStore } from './token-store.ts'
 import type { NonceChallenge, SignInResult } from './types.ts'
 import { type ProofOptions, proveWithWallet, type WalletProof } from './wallet.ts'
 
@@ -63,10 +63,4 @@ export async function signIn(
   prepared?.stop()
   keepToken(tokens, result.token, options.autoPersistToken)
   return result
-}
-
-/** Stores a new session's token. Without `autoPersistToken`, removes an older one, which would take precedence over the cookie. */
-export function keepToken(tokens: TokenStore, token: string, autoPersistToken = true): void {
-  if (autoPersistToken) tokens.save(token)
-  else tokens.clear()
 }

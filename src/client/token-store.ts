@@ -67,6 +67,12 @@ export class TokenStore {
   }
 }
 
+/** Stores a new session's token. Without `autoPersistToken`, removes an older one, which would take precedence over the cookie. */
+export function keepToken(tokens: TokenStore, token: string, autoPersistToken = true): void {
+  if (autoPersistToken) tokens.save(token)
+  else tokens.clear()
+}
+
 /** The stored session token, or `undefined` if there is none. */
 export function readStoredToken(options?: TokenStoreOptions): string | undefined {
   return new TokenStore(options).read()

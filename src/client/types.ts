@@ -266,6 +266,13 @@ export interface KnownComputer {
   readonly current: boolean
 }
 
+/** A token for a backend that verifies it without asking the service. */
+export interface AccessToken {
+  /** For `Authorization: Bearer` at the backend. Secret. */
+  readonly accessToken: string
+  readonly expiresAt: number
+}
+
 /** A wallet's signature with everything that is needed to verify it offline. */
 export interface ProofArtifact {
   readonly publicKeyHex: string

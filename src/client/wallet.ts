@@ -113,8 +113,11 @@ function isTextOrAbsent(value: unknown): boolean {
   return value === undefined || (typeof value === 'string' && value !== '')
 }
 
-/** Waits for a wallet's answer until the caller aborts: a wallet may never answer. */
-async function asked<T>(ask: () => T, signal: AbortSignal | undefined): Promise<Awaited<T>> {
+/**
+ * Waits for a wallet's answer until the caller aborts: a wallet may never answer. Rejects with one of the WALLET codes, or with
+ * ABORTED.
+ */
+export async function asked<T>(ask: () => T, signal: AbortSignal | undefined): Promise<Awaited<T>> {
   if (signal?.aborted) throw aborted(signal)
   let onAbort: (() => void) | undefined
   try {

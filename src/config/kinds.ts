@@ -145,6 +145,18 @@ export function bearerKeys(minLength: number): Kind<readonly string[]> {
   }
 }
 
+/** Audiences of access tokens (the `aud` of RFC 7519), none twice. */
+export const audiences: Kind<readonly string[]> = {
+  expected:
+    'a list of different audiences, each of 1 to 200 characters without spaces or commas, such as https://api.example',
+  check(value, refuse) {
+    const fits = (entry: unknown): boolean => typeof entry === 'string' && /^[!-+\--~]{1,200}$/.test(entry)
+    if (!Array.isArray(value) || value.length === 0 || new Set(value).size < value.length) return refuse(value)
+    return value.every(fits) ? value : refuse(value.find((entry) => !fits(entry)))
+  },
+  read: readList,
+}
+
 /** Addresses of JSON-RPC servers by EIP-155 chain id. They can contain keys, so a refusal repeats nothing. */
 export const rpcAddresses: Kind<Readonly<Record<string, string>>> = {
   expected: 'http or https addresses by chain id, such as 1=https://rpc.example,8453=https://base.example',

@@ -6,6 +6,7 @@ import { defaultKeyPrefix, keyPrefixForm, keyPrefixPattern } from '../store/key-
 import type { Store } from '../store/store.ts'
 import type { WalletAdapter } from '../wallet/wallet.ts'
 import {
+  audiences,
   bearerKeys,
   choice,
   claimUrlTemplate,
@@ -124,6 +125,17 @@ export interface CountersignOptions {
    * (30 days), or sessionTtlSeconds if that is longer. Variable: COUNTERSIGN_SESSION_ABSOLUTE_TTL_SECONDS.
    */
   sessionAbsoluteTtlSeconds?: number
+  /**
+   * Backends for which access tokens are issued, as the tokens' `aud`: addresses or names, each of 1 to 200 characters without
+   * spaces or commas. Default: none, and no access tokens are issued. Variable: COUNTERSIGN_ACCESS_TOKEN_AUDIENCES
+   * (comma-separated).
+   */
+  accessTokenAudiences?: readonly string[]
+  /**
+   * Lifetime of an access token in seconds, 30 to 3600. It is also the time for which a token outlives a session that is
+   * revoked. Default 300. Variable: COUNTERSIGN_ACCESS_TOKEN_TTL_SECONDS.
+   */
+  accessTokenTtlSeconds?: number
   /**
    * Store of your own for nonces. Without an atomic `take`, a nonce is used once only if the store of all other state is shared
    * or there is one instance. Default: the store of all other state. Code only.
@@ -273,6 +285,11 @@ export interface CountersignOptions {
   orderModelName?: string
   /** Serving of the service's own pages (demo and approval). Default true. Variable: COUNTERSIGN_PAGES (on, off). */
   pages?: boolean
+  /**
+   * gRPC's server reflection (v1 and v1alpha): tools such as grpcurl then need no protos. It says what the protos of this package
+   * say. Default true. Variable: COUNTERSIGN_REFLECTION (on, off).
+   */
+  reflection?: boolean
   /**
    * Time in seconds, 0 to 300, for which `drain()`, and so the command after SIGTERM, goes on serving while it asks
    * everyone to leave: long enough for proxies to notice. 0 means none. Default 2. Variable: COUNTERSIGN_DRAIN_SECONDS.
@@ -445,6 +462,20 @@ const table = {
     notBelow: 'sessionTtlSeconds',
     default: 30 * daySeconds,
     about: 'lifetime of a session in seconds however much it is used (the default is 30 days)',
+  },
+  accessTokenAudiences: {
+    variable: 'COUNTERSIGN_ACCESS_TOKEN_AUDIENCES',
+    kind: audiences,
+    default: undefined,
+    defaultText: 'none: no access tokens',
+    about:
+      'backends for which [access tokens](docs/access-tokens.md) are issued, comma-separated, such as `https://api.example`',
+  },
+  accessTokenTtlSeconds: {
+    variable: 'COUNTERSIGN_ACCESS_TOKEN_TTL_SECONDS',
+    kind: whole(30, 3600),
+    default: 300,
+    about: 'lifetime of an access token in seconds, and the time for which it outlives a session that is revoked',
   },
   adapters: {
     variable: 'COUNTERSIGN_ADAPTERS',
@@ -625,6 +656,13 @@ const table = {
     kind: flag,
     default: true,
     about: "whether the service's own demo and approval pages are served",
+  },
+  reflection: {
+    variable: 'COUNTERSIGN_REFLECTION',
+    kind: flag,
+    default: true,
+    about:
+      "whether gRPC's server reflection is served, from which tools such as grpcurl learn the calls without protos",
   },
   drainSeconds: {
     variable: 'COUNTERSIGN_DRAIN_SECONDS',

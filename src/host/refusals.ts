@@ -13,6 +13,15 @@ export function sessionInvalid(): CountersignError {
   return new CountersignError('SESSION_INVALID', 'The session is unknown, expired or revoked; sign in again')
 }
 
+/** The refusal of a cookie with which another page could have made a browser change something. */
+export function proxiedOriginRequired(): CountersignError {
+  return new CountersignError(
+    'ORIGIN_NOT_TRUSTED',
+    'With the session cookie and without an Origin header, only GET and HEAD pass, and the proxy has to say so in X-Forwarded-Method or X-Original-Method; send the session token as Authorization: Bearer, or correct the headers that the proxy sends',
+    { metadata: { origin: '', origin_source: 'Origin header' } },
+  )
+}
+
 /** The refusal of a retried finalize whose session was made before and has ended since. */
 export function orderSessionEnded(): CountersignError {
   return new CountersignError('ORDER_FINALIZED', 'The order was finalized, and the session it made has ended')

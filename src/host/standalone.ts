@@ -1,5 +1,6 @@
 import { parseCookie, stringifySetCookie } from 'cookie'
 import { bearerToken, headerOf, type RequestContext } from '../request.ts'
+import { sessionCookieName } from '../session-cookie.ts'
 import type { Store } from '../store/store.ts'
 import { tokenFromBytes } from '../token.ts'
 import type { ProvenIdentity, WalletIdentity } from '../wallet/proof.ts'
@@ -13,7 +14,7 @@ import type {
   UserWallet,
   WalletHost,
 } from './host.ts'
-import { sessionInvalid, sessionNotFresh, sessionRequired, walletUnlinked } from './refusals.ts'
+import { proxiedOriginRequired, sessionInvalid, sessionNotFresh, sessionRequired, walletUnlinked } from './refusals.ts'
 import { askResolveLogin, type ResolveLogin } from './resolve-login.ts'
 import { type Sessions, sessionIdOf } from './sessions.ts'
 import { Users, type WalletUser } from './users.ts'
@@ -37,8 +38,6 @@ interface TrustedOrigins {
   /** Throws ORIGIN_NOT_TRUSTED unless the request comes from a trusted origin. */
   requireTrusted(request: RequestContext): void
 }
-
-const cookieName = 'countersign_session'
 
 /** Age in ms up to which a session is enough to change the user's wallets. */
 const freshMs = 10 * 60_000
@@ -134,6 +133,23 @@ export class StandaloneHost implements WalletHost {
     return { session, cookies }
   }
 
+  /**
+   * The session of a request that a proxy asks about before it passes it on, by its bearer token or, without one, by its cookie.
+   * Changes nothing, and extends nothing. `reads` is whether the proxy was asked for a GET or HEAD.
+   *
+   * A cookie counts if the Origin header names a trusted origin. Without that header it counts for GET and HEAD only: browsers send
+   * it with everything else. Rejects with ORIGIN_NOT_TRUSTED otherwise, with SESSION_REQUIRED if the request has neither token nor
+   * cookie, and with SESSION_INVALID if the session is unknown, expired or revoked.
+   */
+  async peekSession(request: RequestContext, reads: boolean): Promise<Session> {
+    const credential = this.#credential(request)
+    if (credential === undefined) throw sessionRequired()
+    if (credential.fromCookie) this.#requireProxiedOrigin(request, reads)
+    const session = await this.#sessions.find(credential.token)
+    if (session === undefined) throw sessionInvalid()
+    return session
+  }
+
   async signOut(request: RequestContext): Promise<readonly string[]> {
     const credential = this.#credential(request)
     if (credential === undefined) return []
@@ -184,6 +200,12 @@ export class StandaloneHost implements WalletHost {
     await this.#users.unlink(session, pick)
   }
 
+  #requireProxiedOrigin(request: RequestContext, reads: boolean): void {
+    // The host that the request was sent to says nothing here: it is the proxy's own way to this service.
+    if (headerOf(request, 'origin') !== undefined) this.#origins.requireTrusted(request)
+    else if (!reads) throw proxiedOriginRequired()
+  }
+
   #credential(request: RequestContext): { token: string; fromCookie: boolean } | undefined {
     const bearer = bearerToken(request)
     if (bearer !== undefined) return { token: bearer, fromCookie: false }
@@ -196,7 +218,7 @@ export class StandaloneHost implements WalletHost {
   }
 
   #cookieName(): string {
-    return this.#settings.secureCookie() ? `__Host-${cookieName}` : cookieName
+    return sessionCookieName(this.#settings.secureCookie())
   }
 
   #cookie(value: string, expiresAt: number): string {

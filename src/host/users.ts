@@ -90,12 +90,15 @@ export class Users {
 
   /** Finds or makes the user of a wallet that signs in. */
   async resolve(identity: ProvenIdentity): Promise<HostUser> {
+    const derived = derivedUserId(identity)
     for (;;) {
-      const found = await this.#claimOf(identity)
-      const claim =
-        found?.claim ?? (await this.#make(identity, found, found ? randomUserId() : derivedUserId(identity)))
-      if (claim !== undefined && (await this.#settle(claim, identity, this.#synced(identity))))
-        return { id: claim.userId }
+      // Most wallets are the user's whose id is made of them. That the record may be older than the claim shows when it is written.
+      const [found, record] = await Promise.all([this.#claimOf(identity), this.#store.get(userKey(derived))])
+      const claim = found?.claim ?? (await this.#make(identity, found, found ? randomUserId() : derived))
+      if (claim === undefined) continue
+      const { userId: id } = claim
+      const stored = id === derived ? readUser(record) : await this.#load(id)
+      if (await this.#settle(claim, identity, stored, this.#synced(identity))) return { id }
     }
   }
 
@@ -139,12 +142,13 @@ export class Users {
         continue
       }
       const { claim } = found
-      const entry = entryOf((await this.#load(claim.userId))?.record, claim)
+      const stored = await this.#load(claim.userId)
+      const entry = entryOf(stored?.record, claim)
       if (entry?.leaving) await this.#finish(claim.userId, entry)
       else if (claim.userId !== userId) throw walletTaken()
       else if (entry !== undefined) return walletIn(entry)
       // Then it is read again: the claim may have ended before its entry was there.
-      else await this.#settle(claim, identity)
+      else await this.#settle(claim, identity, stored)
     }
   }
 
@@ -191,7 +195,7 @@ export class Users {
     const identity = { adapterId, subject, publicKeyHex, address }
     if (derivedUserId(identity) !== userId || (await this.#claimOf(identity)) !== undefined) return
     const claim = await this.#make(identity, undefined, userId)
-    if (claim !== undefined) await this.#settle(claim, identity)
+    if (claim !== undefined) await this.#settle(claim, identity, await this.#load(userId))
   }
 
   /** Refuses a wallet without a claim that signed in as a user of its own at a release without claims. */
@@ -201,16 +205,16 @@ export class Users {
   }
 
   /**
-   * Writes the entry of a claim if it is not there, and whatever else is to be kept with the user. Resolves with false if the
-   * wallet is being unlinked; that is done then.
+   * Writes the entry of a claim if it is not there, and whatever else is to be kept with the user, whose record was read as `read`.
+   * Resolves with false if the wallet is being unlinked; that is done then.
    */
   async #settle(
     claim: Claim,
     identity: ProvenIdentity,
+    read: StoredUser | undefined,
     synced: Pick<WalletUser, 'address' | 'publicKeyHex'> = {},
   ): Promise<boolean> {
-    for (;;) {
-      const stored = await this.#load(claim.userId)
+    for (let stored = read; ; stored = await this.#load(claim.userId)) {
       const entry = entryOf(stored?.record, claim)
       if (entry?.leaving) {
         await this.#finish(claim.userId, entry)
@@ -288,8 +292,7 @@ export class Users {
   }
 
   async #load(userId: string): Promise<StoredUser | undefined> {
-    const stored = await this.#store.get(userKey(userId))
-    return stored && { ...stored, record: parseRecord<UserRecord>('user', stored.value, newestUserVersion) }
+    return readUser(await this.#store.get(userKey(userId)))
   }
 
   /** Stores a user's record in place of what was read. Resolves with false if that has changed. */
@@ -310,6 +313,10 @@ interface FoundClaim {
   /** Undefined if it is a tombstone. */
   readonly claim: Claim | undefined
   readonly version: number
+}
+
+function readUser(stored: VersionedValue | undefined): StoredUser | undefined {
+  return stored && { ...stored, record: parseRecord<UserRecord>('user', stored.value, newestUserVersion) }
 }
 
 function entryOf(record: UserRecord | undefined, { claim }: Pick<Claim, 'claim'>): WalletEntry | undefined {

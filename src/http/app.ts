@@ -1,5 +1,6 @@
 import { METHODS } from 'node:http'
 import { constants } from 'node:http2'
+import type { KeySet } from '../access-token/signing-keys.ts'
 import type { Settings } from '../config.ts'
 import { CountersignError } from '../errors.ts'
 import type { Logger } from '../log.ts'
@@ -7,20 +8,19 @@ import type { OriginPolicy } from '../origin-policy.ts'
 import { readRequest } from '../request.ts'
 import { toFailure } from '../rpc/errors.ts'
 import type { CallObserver, CallOutcome, Invoker } from '../rpc/invoke.ts'
-import { isUnary, type Method } from '../rpc/methods.ts'
+import { type AnyMethod, isBidi, isUnary } from '../rpc/methods.ts'
+import { StreamBody } from './body.ts'
 import { applyCors } from './cors.ts'
-import {
-  authorityOf,
-  type NodeRequest,
-  type NodeResponse,
-  pathOf,
-  type RequestHandler,
-  rawRequest,
-  rawStream,
-  type StreamHandler,
-} from './node-request.ts'
-import { ResponseOutput, StreamOutput } from './output.ts'
-import { createPages } from './pages.ts'
+import { addressOf, type FetchHandler, fetchExchange } from './fetch-exchange.ts'
+import { FetchOutput } from './fetch-output.ts'
+import { forwardAuth, forwardAuthPath, type PeekSession } from './forward-auth.ts'
+import { keySetRoutes } from './key-set.ts'
+import { mountNotice, originalTarget } from './mount.ts'
+import { nodeExchange, targetOf } from './node-exchange.ts'
+import { type RequestHandler, rawStream, type StreamHandler } from './node-request.ts'
+import { type Output, type ResponseLike, ResponseOutput, StreamOutput } from './output.ts'
+import { createPages, pagePlaces } from './pages.ts'
+import { mountedBody } from './parsed-body.ts'
 import { type RestEndpoint, restEndpoints } from './rest/endpoints.ts'
 import { serveEvents } from './rest/events.ts'
 import { sendFailure, sendJson, serveRest } from './rest/serve.ts'
@@ -31,49 +31,121 @@ import { wireOf } from './wire.ts'
 /** What the request handler is made of. */
 export interface AppParts {
   readonly settings: Settings
-  /** Every RPC with its handler, the health check's included. */
-  readonly methods: readonly Method[]
+  /** Every RPC with its handler, those of gRPC's own services included. */
+  readonly methods: readonly AnyMethod[]
   readonly invoker: Invoker
   /** Told of every request that no RPC takes: `/healthz`, pages, and refusals before an RPC is known. */
   readonly observe: CallObserver
   readonly origins: OriginPolicy
+  /** The session of a request that a proxy asks about; `undefined` if the application keeps the sessions itself. */
+  readonly peekSession: PeekSession | undefined
+  /** The key set of access tokens; absent if none are issued. */
+  readonly keySet?: KeySet | undefined
   /** Resolves if the store answers. */
   readonly ready: () => Promise<void>
   readonly shutdownSignal: AbortSignal
   readonly log: Logger
 }
 
-/** What a port serves with. */
+/** The ways in which requests reach the service. */
 export interface App {
-  /** Serves a request: what every request has in common, then one look at the routing table. */
+  /** Serves the requests of the service's own port. */
   readonly serve: RequestHandler
-  /** Serves the HTTP/2 streams that need no request and response objects: gRPC calls. */
+  /** Serves the HTTP/2 streams of that port that need no request and response objects: gRPC calls. */
   readonly takeStream: StreamHandler
+  /** Serves the requests of a foreign server, and leaves to `next` those that are not for the service. */
+  readonly handler: RequestHandler
+  /** Serves a `Request`. */
+  readonly fetch: FetchHandler
 }
 
 /** Makes the application out of its parts. */
 export function createApp(parts: AppParts): App {
-  return { serve: requestHandler(parts), takeStream: streamHandler(parts) }
+  const routing = createRouting(parts)
+  const serve = exchangeServer(parts)
+  return {
+    serve: portHandler(routing, serve, parts),
+    takeStream: streamHandler(parts),
+    handler: mountedHandler(routing, serve, parts),
+    fetch: fetchHandler(routing, serve, parts),
+  }
 }
 
-function requestHandler(parts: AppParts): RequestHandler {
-  const { settings, origins } = parts
-  const find = routingTable(parts)
-  const serve = async (request: NodeRequest, response: NodeResponse): Promise<void> => {
-    const context = readRequest(rawRequest(request), settings.trustProxy)
-    const exchange: Exchange = { request, response, path: pathOf(request), context }
-    response.setHeader('x-content-type-options', 'nosniff')
-    if (applyCors(exchange, (origin) => origins.isTrusted(origin)) === 'preflight') return
+/** Serves a request by its route. `read` reads the request; what it throws is answered, too. */
+type ServeExchange = (output: ResponseLike, read: () => Exchange, find: (path: string) => Route) => void
+
+function exchangeServer({ settings, origins, log }: AppParts): ServeExchange {
+  const askedByProxies = settings.basePath + forwardAuthPath
+  const serve = async (...[output, read, find]: Parameters<ServeExchange>): Promise<void> => {
+    const exchange = read()
+    output.setHeader('x-content-type-options', 'nosniff')
+    // A proxy can pass its client's preflight on as it is, and takes any 2xx for permission.
+    if (exchange.path !== askedByProxies) {
+      if (applyCors(exchange, (origin) => origins.isTrusted(origin)) === 'preflight') return
+    }
     await find(exchange.path)(exchange)
   }
-  return (request, response) => {
-    serve(request, response).catch((thrown: unknown) => {
+  return (output, read, find) => {
+    serve(output, read, find).catch((thrown: unknown) => {
       const failure = toFailure(thrown)
       const level = failure.httpStatus < 500 ? 'info' : 'error'
-      parts.log[level]('request failed', { reason: failure.reason, ...failure.metadata, cause: String(failure.cause) })
-      sendFailure(response, failure)
+      log[level]('request failed', { reason: failure.reason, ...failure.metadata, cause: String(failure.cause) })
+      sendFailure(output, failure)
     })
   }
+}
+
+function portHandler({ find, notFound }: Routing, serve: ServeExchange, { settings }: AppParts): RequestHandler {
+  const trustedProxies = settings.trustProxy
+  const routeOf = (path: string): Route => find(path) ?? notFound
+  return (request, response) => {
+    const output = new ResponseOutput(response)
+    serve(output, () => nodeExchange({ request, trustedProxies }, output), routeOf)
+  }
+}
+
+function mountedHandler(routing: Routing, serve: ServeExchange, { settings, log }: AppParts): RequestHandler {
+  const trustedProxies = settings.trustProxy
+  const notice = mountNotice(routing.places, log)
+  return (request, response, next) => {
+    notice(request)
+    const target = originalTarget(request)
+    const route = findMounted(routing, targetOf(target).path)
+    if (route === undefined && next !== undefined) {
+      next()
+      return
+    }
+    const output = new ResponseOutput(response)
+    const read = (): Exchange => nodeExchange({ request, target, body: mountedBody(request), trustedProxies }, output)
+    serve(output, read, () => route ?? routing.notFound)
+  }
+}
+
+function fetchHandler(routing: Routing, serve: ServeExchange, { settings, log }: AppParts): FetchHandler {
+  const trustedProxies = settings.trustProxy
+  let isSaid = !settings.rateLimit
+  return async (request, client) => {
+    const remoteAddress = addressOf(client)
+    const url = new URL(request.url)
+    const output = new FetchOutput(request)
+    const read = (): Exchange => {
+      const exchange = fetchExchange(request, { url, remoteAddress, trustedProxies }, output)
+      if (exchange.context.ip === undefined && !isSaid) {
+        isSaid = true
+        log.warn(
+          'countersign.fetch does not know the address of its clients, so no rate limit counts; pass { remoteAddress }, or set trustProxy if there is a proxy in front that writes X-Forwarded-For',
+        )
+      }
+      return exchange
+    }
+    serve(output, read, (path) => findMounted(routing, path) ?? routing.notFound)
+    return await output.response
+  }
+}
+
+/** The application has a page of its own at the root. */
+function findMounted({ find }: Routing, path: string): Route | undefined {
+  return path === '/' ? undefined : find(path)
 }
 
 function streamHandler({ settings, methods, invoker, log }: AppParts): StreamHandler {
@@ -85,7 +157,8 @@ function streamHandler({ settings, methods, invoker, log }: AppParts): StreamHan
     if (wire?.protocol !== 'grpc' || !isAuthority(headers[':authority'] ?? '')) return false
     const context = readRequest(rawStream(stream, headers), settings.trustProxy)
     const output = new StreamOutput(stream)
-    serveRpc(method, { wire, headers, body: stream, context, output }, invoker).catch((cause: unknown) => {
+    const body = new StreamBody(stream, headers)
+    serveRpc(method, { wire, headers, body, context, output }, invoker).catch((cause: unknown) => {
       log.error('answer not written', { method: method.name, cause: String(cause) })
       stream.close(constants.NGHTTP2_INTERNAL_ERROR)
     })
@@ -93,8 +166,18 @@ function streamHandler({ settings, methods, invoker, log }: AppParts): StreamHan
   }
 }
 
-/** Finds the route of a path. All paths but those of pages are in one table. */
-function routingTable(parts: AppParts): (path: string) => Route {
+/** The paths of the service, and what is at each. */
+interface Routing {
+  /** The route of a path that is the service's own; `undefined` for any other. */
+  readonly find: (path: string) => Route | undefined
+  /** Refuses a request for a path at which there is nothing. */
+  readonly notFound: Route
+  /** The service's own paths, with `*` at the end for whatever follows. */
+  readonly places: readonly string[]
+}
+
+/** Makes the routing table. All paths but those of pages are in it. What is under basePath is the service's own, too. */
+function createRouting(parts: AppParts): Routing {
   const { settings, methods, observe } = parts
   const table = new Map<string, Route>()
   const add = (path: string, route: Route): void => {
@@ -108,42 +191,62 @@ function routingTable(parts: AppParts): (path: string) => Route {
   const health = (serve: Route): Route => observed('health', observe, serve)
   add(
     '/healthz',
-    health(({ response }) => sendJson(response, 200, {}, { status: 'ok' })),
+    health(({ output }) => sendJson(output, 200, {}, { status: 'ok' })),
   )
   add(
     '/readyz',
-    health(({ response }) => serveReadiness(parts, response)),
+    health(({ output }) => serveReadiness(parts, output)),
   )
+  add(settings.basePath + forwardAuthPath, observed('forward-auth', observe, forwardAuth(settings, parts.peekSession)))
+  for (const [path, route] of keySetRoutes(parts.keySet, settings.basePath))
+    add(path, observed('key set', observe, route))
   const pageOf = createPages(settings, parts.log)
   const notFound = observed('unknown', observe, ({ path }) => {
     const shown = path.slice(0, 200)
     throw new CountersignError('ROUTE_NOT_FOUND', `There is nothing at ${shown}`, { metadata: { path: shown } })
   })
-  return (path) => {
+  const { basePath } = settings
+  const isUnderBase = (path: string): boolean =>
+    basePath !== '' && (path === basePath || path.startsWith(`${basePath}/`))
+  const find = (path: string): Route | undefined => {
     const route = table.get(path)
     if (route !== undefined) return route
     const page = pageOf(path)
-    return page === undefined ? notFound : observed('page', observe, page)
+    if (page !== undefined) return observed('page', observe, page)
+    return isUnderBase(path) ? notFound : undefined
   }
+  const services = new Set(methods.map(({ desc }) => `/${desc.parent.typeName}/*`))
+  const others = [...table.keys()].filter(
+    (path) => !isUnderBase(path) && !methods.some(({ name }) => path === `/${name}`),
+  )
+  const base = basePath === '' ? [] : [`${basePath}/*`]
+  return { find, notFound, places: [...services, ...base, ...others, ...pagePlaces(settings)] }
 }
 
 /** An RPC at its own path. */
-function rpcRoute(method: Method, { invoker, observe }: AppParts): Route {
+function rpcRoute(method: AnyMethod, { invoker, observe }: AppParts): Route {
   return async (exchange) => {
-    const { request, response, context } = exchange
+    const { headers, authority, body, context, output } = exchange
     if (refuseHttpMethod(exchange, method.name, ['POST'], observe)) return
-    const wire = wireOf(request.headers['content-type'])
+    const wire = wireOf(headers['content-type'])
     if (wire === undefined || (wire.protocol === 'connect' && wire.enveloped === isUnary(method))) {
-      response.setHeader('accept-post', isUnary(method) ? unaryTypes : streamTypes)
+      output.setHeader('accept-post', isUnary(method) ? unaryTypes : streamTypes)
       const failure = new CountersignError('INVALID_REQUEST', 'No call of this RPC has this content type')
       return refuse(exchange, method.name, failure, observe, 415)
     }
-    if (!isAuthority(authorityOf(request))) {
+    if (wire.protocol === 'grpc' && !output.takesTrailers) {
+      output.setHeader('accept-post', 'application/json, application/proto, application/grpc-web')
+      const failure = new CountersignError(
+        'INVALID_REQUEST',
+        'gRPC needs trailers, which this server cannot send: use Connect or gRPC-Web here',
+      )
+      return refuse(exchange, method.name, failure, observe, 415)
+    }
+    if (!isAuthority(authority)) {
       const failure = new CountersignError('INVALID_REQUEST', 'The Host header is malformed')
       return refuse(exchange, method.name, failure, observe)
     }
-    const output = new ResponseOutput(response)
-    await serveRpc(method, { wire, headers: request.headers, body: request, context, output }, invoker)
+    await serveRpc(method, { wire, headers, body, context, output }, invoker)
   }
 }
 
@@ -168,7 +271,7 @@ function restRoute(path: string, endpoints: readonly RestEndpoint[], { methods, 
   const byHttpMethod = new Map<string, Route>(
     endpoints.map((endpoint) => {
       const method = methods.find(({ desc }) => desc === endpoint.rpc)
-      if (method === undefined) throw new TypeError(`${endpoint.rpc.name} has no handler`)
+      if (method === undefined || isBidi(method)) throw new TypeError(`${endpoint.rpc.name} has no handler for REST`)
       const { input } = endpoint
       const serve: Route = isUnary(method)
         ? (exchange) => serveRest(method, input, exchange, invoker)
@@ -177,29 +280,29 @@ function restRoute(path: string, endpoints: readonly RestEndpoint[], { methods, 
     }),
   )
   return async (exchange) => {
-    const serve = byHttpMethod.get(exchange.request.method ?? '')
+    const serve = byHttpMethod.get(exchange.method)
     if (serve !== undefined) return await serve(exchange)
     refuseHttpMethod(exchange, path, [...byHttpMethod.keys()], observe)
   }
 }
 
-async function serveReadiness({ ready, shutdownSignal }: AppParts, response: NodeResponse): Promise<void> {
-  if (shutdownSignal.aborted) return sendJson(response, 503, {}, { status: 'stopping' })
+async function serveReadiness({ ready, shutdownSignal }: AppParts, output: Output): Promise<void> {
+  if (shutdownSignal.aborted) return sendJson(output, 503, {}, { status: 'stopping' })
   await ready()
-  sendJson(response, 200, {}, { status: 'ready' })
+  sendJson(output, 200, {}, { status: 'ready' })
 }
 
 /** A route that no RPC stands behind: its failures are answered here, and the observer is told when the response is over. */
 function observed(name: string, observe: CallObserver, serve: Route): Route {
   return async (exchange) => {
-    const { request, response, context } = exchange
+    const { method, context, output } = exchange
     const startedAt = performance.now()
     let outcome: CallOutcome = 'ok'
-    response.once('close', () => {
+    output.answering.once('close', () => {
       observe({
         method: name,
         protocol: 'http',
-        httpMethod: httpMethodOf(request),
+        httpMethod: httpMethodOf(method),
         request: context,
         outcome,
         durationMs: performance.now() - startedAt,
@@ -210,27 +313,27 @@ function observed(name: string, observe: CallObserver, serve: Route): Route {
     } catch (thrown) {
       const failure = toFailure(thrown)
       outcome = failure
-      sendFailure(response, failure)
+      sendFailure(output, failure)
     }
   }
 }
 
 /** The HTTP method for the log. HTTP/2 clients can send any text as their method. */
-function httpMethodOf(request: NodeRequest): string {
-  return METHODS.includes(request.method ?? '') ? (request.method ?? '') : 'other'
+function httpMethodOf(method: string): string {
+  return METHODS.includes(method) ? method : 'other'
 }
 
 /** Refuses a call before an RPC takes it. Its path is one of the service's own. */
 function refuse(
-  { request, response, path, context }: Exchange,
+  { method, path, context, output }: Exchange,
   name: string,
   failure: CountersignError,
   observe: CallObserver,
   status?: number,
 ): void {
-  const httpMethod = httpMethodOf(request)
+  const httpMethod = httpMethodOf(method)
   observe({ method: name, protocol: 'http', httpMethod, path, request: context, outcome: failure, durationMs: 0 })
-  sendFailure(response, failure, status)
+  sendFailure(output, failure, status)
 }
 
 function refuseHttpMethod(
@@ -239,9 +342,8 @@ function refuseHttpMethod(
   allowed: readonly string[],
   observe: CallObserver,
 ): boolean {
-  const { request, response, path } = exchange
   try {
-    requireHttpMethod(request, response, path, allowed)
+    requireHttpMethod(exchange, allowed)
     return false
   } catch (thrown) {
     refuse(exchange, name, toFailure(thrown), observe)

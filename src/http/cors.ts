@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http'
 import { cors } from '@connectrpc/connect'
 import type { Exchange } from './route.ts'
 
@@ -11,7 +10,7 @@ const exposedHeaders = [...cors.exposedHeaders, 'Set-Auth-Token', 'Retry-After']
 
 /**
  * Lets the pages of trusted origins call the service, with cookies, and read its answers (the Fetch standard's CORS
- * protocol). Call it before anything else writes to the response.
+ * protocol). Call it before anything else writes to the output.
  *
  * `isTrusted` is called with the Origin header in its canonical form. A missing or malformed one is not trusted.
  * Returns `'preflight'` if the request was a preflight, which has then been answered: 204, without permissions if the
@@ -19,29 +18,26 @@ const exposedHeaders = [...cors.exposedHeaders, 'Set-Auth-Token', 'Retry-After']
  * without permission, and calls that change something check the origin themselves.
  */
 export function applyCors(
-  { request, response, context }: Pick<Exchange, 'request' | 'response' | 'context'>,
+  { method, headers, context, output }: Pick<Exchange, 'method' | 'headers' | 'context' | 'output'>,
   isTrusted: (origin: string) => boolean,
 ): 'preflight' | 'continue' {
-  const { headers, method } = request
   const origin = context.originSource === 'Origin header' ? context.origin : undefined
   const isPreflight =
     method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined
   // Always, so that no cache gives one origin's answer to another.
-  response.setHeader('vary', 'Origin')
+  output.setHeader('vary', 'Origin')
   if (origin !== undefined && isTrusted(origin)) {
-    response.setHeader('access-control-allow-origin', origin)
-    response.setHeader('access-control-allow-credentials', 'true')
+    output.setHeader('access-control-allow-origin', origin)
+    output.setHeader('access-control-allow-credentials', 'true')
     if (isPreflight) {
-      response.setHeader('access-control-allow-methods', allowedMethods)
-      response.setHeader('access-control-allow-headers', allowedHeaders)
-      response.setHeader('access-control-max-age', String(maxAgeSeconds))
+      output.setHeader('access-control-allow-methods', allowedMethods)
+      output.setHeader('access-control-allow-headers', allowedHeaders)
+      output.setHeader('access-control-max-age', String(maxAgeSeconds))
     } else {
-      response.setHeader('access-control-expose-headers', exposedHeaders)
+      output.setHeader('access-control-expose-headers', exposedHeaders)
     }
   }
   if (!isPreflight) return 'continue'
-  response.statusCode = 204
-  // The two classes' end() differ in what they return, which TypeScript cannot call through a union.
-  ;(response as ServerResponse).end()
+  output.send({ status: 204, headers: {} })
   return 'preflight'
 }

@@ -27,8 +27,17 @@ export interface Output {
   end(body?: string | Uint8Array, trailers?: OutgoingHttpHeaders): void
 }
 
+/** Where the answer of an {@link Output} goes that can be given headers before anybody knows what it will be. */
+export interface ResponseLike extends Output {
+  /** Whether an answer can have trailers, without which gRPC cannot be spoken. */
+  readonly takesTrailers: boolean
+  /** Sets a header of the answer, whatever that will be. What the answer itself says has precedence. */
+  setHeader(name: string, value: string): void
+}
+
 /** Writes to a response object. */
-export class ResponseOutput implements Output {
+export class ResponseOutput implements ResponseLike {
+  readonly takesTrailers = true
   readonly answering: Answering
   // The two classes' methods differ in their other parameters, which TypeScript cannot call through a union.
   readonly #response: ServerResponse
@@ -40,6 +49,10 @@ export class ResponseOutput implements Output {
 
   get begun(): boolean {
     return this.#response.headersSent
+  }
+
+  setHeader(name: string, value: string): void {
+    this.#response.setHeader(name, value)
   }
 
   send({ status, headers, body, trailers }: Answer): void {

@@ -36,6 +36,8 @@ export interface PageValues {
   readonly claimUrlTemplate: string
   /** Path of the REST endpoints that the page calls, such as /api/auth; empty if they are at the root. */
   readonly basePath: string
+  /** Path of the direct sign-in endpoints under `basePath`, such as /wallet. Of the sign-in page only. */
+  readonly endpointPrefix?: string
   /** Path of the assets, without a slash at the end. */
   readonly assetsPath: string
   /** Ids of the wallet adapters that the service accepts. */
@@ -48,6 +50,10 @@ export interface PageValues {
   readonly accentColor?: string | undefined
   /** The operator's texts as `readPageTexts` returns them. Default: none. */
   readonly texts?: string | undefined
+  /** Whether the browser may be signed in already, so that the page asks. Of the sign-in page only. */
+  readonly maybeSignedIn?: boolean
+  /** Whether pages can start orders. Of the sign-in page only. */
+  readonly startsOrders?: boolean
 }
 
 /** The built pages. */
@@ -102,6 +108,8 @@ function fillIn(html: string, values: PageValues): string {
     logoUrl: values.logoUrl ?? '',
     accentColor: values.accentColor ?? '',
     texts: values.texts ?? '',
+    maybeSignedIn: values.maybeSignedIn ? 'yes' : 'no',
+    startsOrders: values.startsOrders ? 'yes' : 'no',
   }
   return html.replace(/\{\{(\w+)\}\}/g, (placeholder, name: string) => escapeHtml(byName[name] ?? placeholder))
 }

@@ -47,11 +47,17 @@ function headersOf(images: string): Readonly<Record<string, string>> {
  * to another origin, which then has the approval page, no path is.
  */
 export function claimPath(template: string): (path: string) => boolean {
-  const own = /^\{origin\}(\/[^?#]*)?/.exec(template)
-  if (own === null) return () => false
-  const escaped = (own[1] ?? '/').replace(/[.*+?^$()|[\]\\]/g, '\\$&')
+  const own = claimPathTemplate(template)
+  if (own === undefined) return () => false
+  const escaped = own.replace(/[.*+?^$()|[\]\\]/g, '\\$&')
   const pattern = new RegExp(`^${escaped.replaceAll('{orderId}', '[A-Za-z0-9_-]{1,64}')}$`)
   return (path) => pattern.test(path)
+}
+
+/** The path in a claim URL template; `undefined` if the template leads to another origin. */
+export function claimPathTemplate(template: string): string | undefined {
+  const own = /^\{origin\}(\/[^?#]*)?/.exec(template)
+  return own === null ? undefined : (own[1] ?? '/')
 }
 
 /** Whether a path is where a hand-over continues an order, by a ticket; or, after the page has removed it, by the order's id. */

@@ -1,11 +1,10 @@
-import type { ServerResponse } from 'node:http'
 import { offersDemoWallet, type Settings } from '../config.ts'
 import type { Logger } from '../log.ts'
-import type { NodeRequest, NodeResponse } from './node-request.ts'
-import { answerWithFile, notBuilt, readPageFiles, type ServedFile } from './page-files.ts'
-import { claimPath, isContinuePath, pageHeaders } from './page-headers.ts'
+import { sessionCookieName } from '../session-cookie.ts'
+import { answerWithFile, notBuilt, type PageValues, readPageFiles, type ServedFile } from './page-files.ts'
+import { claimPath, claimPathTemplate, continuePath, isContinuePath, pageHeaders } from './page-headers.ts'
 import { readPageTexts } from './page-texts.ts'
-import { type Route, requireHttpMethod } from './route.ts'
+import { type Exchange, type Route, requireHttpMethod } from './route.ts'
 
 /** The route of a page, or of a file that a page is made of; `undefined` for any other path. */
 export type PageRoutes = (path: string) => Route | undefined
@@ -17,43 +16,71 @@ export type PageSettings = Pick<
   | 'appName'
   | 'claimUrlTemplate'
   | 'basePath'
+  | 'endpointPrefix'
   | 'logoUrl'
   | 'accentColor'
   | 'textsFile'
   | 'adapters'
   | 'demoWallet'
   | 'publicUrl'
+  | 'orderStartKeys'
 >
 
 /** Path of the assets. */
 const assetsPath = '/pages'
 
+/** Path of the sign-in page under the base path. Its assets are below it, for proxies that pass on nothing but the base path. */
+export const signInPath = '/sign-in'
+
 /**
- * The service's own pages: the demo at `/`, and the approval page at the paths of claim URLs and of hand-overs. They are files
- * that are read once, at the start. Opening a page, however often and by whatever (a phone, a link preview, a crawler), reads
- * and changes no order.
+ * The service's own pages: the demo at `/`, the approval page at the paths of claim URLs and of hand-overs, and the sign-in page
+ * under the base path. They are files that are read once, at the start. Opening a page, however often and by whatever (a phone, a
+ * link preview, a crawler), reads and changes no order.
  *
- * If the pages have not been built, both paths answer 503 and say so.
+ * If the pages have not been built, their paths answer 503 and say so.
  */
 export function createPages(settings: PageSettings, log: Logger, folders?: readonly URL[]): PageRoutes {
   if (!settings.pages) return () => undefined
   const files = readPageFiles(folders)
   if (files === undefined) log.warn(notBuilt.trim())
-  const { appName, claimUrlTemplate, basePath, logoUrl, accentColor } = settings
+  const { appName, claimUrlTemplate, basePath, endpointPrefix, logoUrl, accentColor } = settings
   const texts = readPageTexts(settings.textsFile)
   const adapterIds = settings.adapters.map((adapter) => (typeof adapter === 'string' ? adapter : adapter.id))
   const demoWallet = offersDemoWallet(settings)
   const looks = { logoUrl, accentColor, texts }
   const values = { appName, claimUrlTemplate, basePath, assetsPath, adapterIds, demoWallet, ...looks }
-  const page = (name: string): ServedFile => files?.page(name, values) ?? unavailable
+  const page = (name: string, own?: Partial<PageValues>): ServedFile =>
+    files?.page(name, { ...values, ...own }) ?? unavailable
   const demo = page('demo.html')
   const approval = page('approve.html')
+  const startsOrders = settings.orderStartKeys === undefined
+  const signIn = { endpointPrefix, startsOrders, assetsPath: basePath + signInPath }
+  const signedOut = page('sign-in.html', { ...signIn, maybeSignedIn: false })
+  const maybeSignedIn = page('sign-in.html', { ...signIn, maybeSignedIn: true })
   const isClaimPath = claimPath(claimUrlTemplate)
 
-  const routes = new Map<string, Route>([['/', fileRoute(demo)]])
-  for (const [name, file] of files?.assets ?? []) routes.set(`${assetsPath}/${name}`, fileRoute(file))
+  const routes = new Map<string, Route>([
+    ['/', fileRoute(demo)],
+    [basePath + signInPath, fileRoute((exchange) => (hasSessionCookie(exchange) ? maybeSignedIn : signedOut))],
+  ])
+  for (const [name, file] of files?.assets ?? []) {
+    for (const path of [assetsPath, signIn.assetsPath]) routes.set(`${path}/${name}`, fileRoute(file))
+  }
   const approvalRoute = fileRoute(approval)
   return (path) => routes.get(path) ?? (isClaimPath(path) || isContinuePath(path) ? approvalRoute : undefined)
+}
+
+/** The paths of the pages and of what they are made of, with `*` at the end for whatever follows. */
+export function pagePlaces({
+  pages,
+  claimUrlTemplate,
+  basePath,
+}: Pick<Settings, 'pages' | 'claimUrlTemplate' | 'basePath'>): string[] {
+  if (!pages) return []
+  const claim = claimPathTemplate(claimUrlTemplate)?.replace(/\{orderId\}.*/, '*')
+  // What is under a base path is the service's own anyway.
+  const signIn = basePath === '' ? [signInPath, `${signInPath}/*`] : []
+  return [`${assetsPath}/*`, `${continuePath}/*`, ...signIn, ...(claim === undefined ? [] : [claim])]
 }
 
 const unavailable: ServedFile = {
@@ -62,24 +89,27 @@ const unavailable: ServedFile = {
   body: Buffer.from(notBuilt),
 }
 
-function fileRoute(file: ServedFile): Route {
-  return ({ request, response, path }) => {
-    requireHttpMethod(request, response, path, ['GET', 'HEAD'])
-    serveFile(request, response, file)
+/** Whether a browser may be signed in: whoever has no session's cookie is not, and the page need not ask, which would fail. */
+function hasSessionCookie({ headers: { cookie = '' } }: Exchange): boolean {
+  const names = cookie.split(';').map((pair) => pair.split('=', 1)[0]?.trim())
+  return [true, false].some((secure) => names.includes(sessionCookieName(secure)))
+}
+
+/** Serves a file, or the one that fits the request. */
+function fileRoute(file: ServedFile | ((exchange: Exchange) => ServedFile)): Route {
+  return (exchange) => {
+    requireHttpMethod(exchange, ['GET', 'HEAD'])
+    serveFile(exchange, typeof file === 'function' ? file(exchange) : file)
   }
 }
 
-function serveFile({ method, headers: sent }: NodeRequest, response: NodeResponse, file: ServedFile): void {
+function serveFile({ method, headers: sent, output }: Exchange, file: ServedFile): void {
   const { status, headers, body } = answerWithFile(file, {
     method,
     acceptEncoding: headerText(sent['accept-encoding']),
     ifNoneMatch: sent['if-none-match'],
   })
-  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
-  // The two classes' end() differ in what they return, which TypeScript cannot call through a union.
-  const answer = response as ServerResponse
-  answer.statusCode = status
-  answer.end(body)
+  output.send({ status, headers, body })
 }
 
 function headerText(value: string | string[] | undefined): string | undefined {

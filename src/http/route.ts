@@ -1,14 +1,24 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import { CountersignError } from '../errors.ts'
 import type { RequestContext } from '../request.ts'
-import type { NodeRequest, NodeResponse } from './node-request.ts'
+import type { RequestBody } from './body.ts'
+import type { ResponseLike } from './output.ts'
 
-/** A request, its response, and what was read of the request once. */
+/** A request as it arrived, of whatever server, and where its answer goes. */
 export interface Exchange {
-  readonly request: NodeRequest
-  readonly response: NodeResponse
+  /** The HTTP method. Clients of HTTP/2 can send any text. */
+  readonly method: string
   /** The path of the request's target, without the query, which can hold a secret. */
   readonly path: string
+  /** The query of the request's target, without the question mark; empty if there is none. */
+  readonly query: string
+  /** The Host header or the `:authority` of HTTP/2; empty if there is neither. */
+  readonly authority: string
+  /** The request's headers, by names in lower case. */
+  readonly headers: IncomingHttpHeaders
+  readonly body: RequestBody
   readonly context: RequestContext
+  readonly output: ResponseLike
 }
 
 /** Serves the requests for one path. */
@@ -16,15 +26,13 @@ export type Route = (exchange: Exchange) => void | Promise<void>
 
 /** Refuses a request of another HTTP method than those given with METHOD_NOT_ALLOWED and the header Allow (RFC 9110, 15.5.6). */
 export function requireHttpMethod(
-  request: NodeRequest,
-  response: NodeResponse,
-  path: string,
+  { method, path, output }: Pick<Exchange, 'method' | 'path' | 'output'>,
   allowed: readonly string[],
 ): void {
-  if (allowed.includes(request.method ?? '')) return
+  if (allowed.includes(method)) return
   const list = allowed.join(', ')
-  response.setHeader('allow', list)
-  throw new CountersignError('METHOD_NOT_ALLOWED', `${path} is for ${list}, not ${request.method}`, {
-    metadata: { path, method: request.method ?? '', allowed: list },
+  output.setHeader('allow', list)
+  throw new CountersignError('METHOD_NOT_ALLOWED', `${path} is for ${list}, not ${method}`, {
+    metadata: { path, method, allowed: list },
   })
 }

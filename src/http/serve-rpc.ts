@@ -1,21 +1,36 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
-import type { Readable } from 'node:stream'
-import { create, type DescMessage, type MessageInitShape, toBinary, toJsonString } from '@bufbuild/protobuf'
+import {
+  create,
+  type DescMessage,
+  type MessageInitShape,
+  type MessageShape,
+  toBinary,
+  toJsonString,
+} from '@bufbuild/protobuf'
 import { codeToHttpStatus, errorToJsonBytes } from '@connectrpc/connect/protocol-connect'
 import type { RequestContext } from '../request.ts'
 import { toConnectError } from '../rpc/errors.ts'
-import type { Invocation, Invoker } from '../rpc/invoke.ts'
-import { isUnary, type Method, type StreamMethod, type UnaryMethod } from '../rpc/methods.ts'
+import type { BidiInvocation, Invocation, Invoker } from '../rpc/invoke.ts'
+import {
+  type AnyMethod,
+  type BidiMethod,
+  isBidi,
+  isUnary,
+  type Method,
+  type StreamMethod,
+  type UnaryMethod,
+} from '../rpc/methods.ts'
 import { type Codec, decodeInput } from '../rpc/read-input.ts'
+import type { RequestBody } from './body.ts'
 import { compressed } from './compression.ts'
 import { contentTypeOf, endingOf, messageEnvelope } from './envelope.ts'
 import { HttpCall } from './http-call.ts'
-import { readBody } from './node-request.ts'
 import { type Output, writeAll } from './output.ts'
 import {
   type Deadline,
   headersOf,
   inputBytes,
+  inputStream,
   isKnownEncoding,
   knownEncodings,
   maxBytesOnTheWire,
@@ -27,7 +42,7 @@ import {
 export interface RpcExchange {
   readonly wire: Wire
   readonly headers: IncomingHttpHeaders
-  readonly body: Readable
+  readonly body: RequestBody
   readonly context: RequestContext
   readonly output: Output
 }
@@ -36,7 +51,7 @@ export interface RpcExchange {
  * Serves a call of one of our RPCs, over Connect, gRPC or gRPC-Web. It answers as connect-node does, at a fraction of the
  * work: see bench/README.md. Differential tests hold the two together.
  */
-export async function serveRpc(method: Method, exchange: RpcExchange, invoker: Invoker): Promise<void> {
+export async function serveRpc(method: AnyMethod, exchange: RpcExchange, invoker: Invoker): Promise<void> {
   if (!isUnary(method)) await serveStream(method, exchange, invoker)
   else if (exchange.wire.enveloped) await serveUnary(method, exchange, invoker)
   else await serveConnectUnary(method, exchange, invoker)
@@ -84,7 +99,7 @@ async function serveConnectUnary(method: UnaryMethod, exchange: RpcExchange, inv
       ...knownEncodingsIfAsked(exchange),
       ...Object.fromEntries(error.metadata),
     }
-    exchange.body.resume()
+    exchange.body.drop()
   }
   const { bytes, encoding } = await compressed(message, acceptedBy(exchange))
   if (encoding !== undefined) headers['content-encoding'] = encoding
@@ -92,12 +107,14 @@ async function serveConnectUnary(method: UnaryMethod, exchange: RpcExchange, inv
 }
 
 /** A call that answers with a stream. Its messages are small and are not compressed. */
-async function serveStream(method: StreamMethod, exchange: RpcExchange, invoker: Invoker): Promise<void> {
+async function serveStream(method: StreamMethod | BidiMethod, exchange: RpcExchange, invoker: Invoker): Promise<void> {
   const { wire, output } = exchange
-  const invocation = invocationOf(method, exchange)
-  const write = writerOf(method.desc.output, wire.codec)
+  const written = writerOf(method.desc.output, wire.codec)
+  const write = (reply: MessageInitShape<DescMessage>): Buffer => messageEnvelope(wire, written(reply), false)
+  const invocation = isBidi(method) ? bidiInvocationOf(method, exchange) : invocationOf(method, exchange)
   try {
-    const pieces = invoker.stream({ ...invocation, write: (reply) => messageEnvelope(wire, write(reply), false) })
+    const pieces =
+      'readInputs' in invocation ? invoker.bidi({ ...invocation, write }) : invoker.stream({ ...invocation, write })
     await writeAll(pieces, output, headOf(wire), invocation.call.signal)
     if (!output.begun) output.begin(headOf(wire))
     const { body, trailers } = endingOf(wire, undefined)
@@ -114,7 +131,7 @@ function refuse(exchange: RpcExchange, thrown: unknown): void {
   const { wire, output } = exchange
   const { body, trailers } = endingOf(wire, toConnectError(thrown))
   // What the client goes on to send is read and dropped, so that the stream can end.
-  exchange.body.resume()
+  exchange.body.drop()
   output.send({ status: 200, headers: { ...headOf(wire), ...knownEncodingsIfAsked(exchange) }, body, trailers })
 }
 
@@ -123,21 +140,64 @@ function invocationOf<M extends Method>(
   method: M,
   exchange: RpcExchange,
 ): Invocation<M, DescMessage> & { readonly call: HttpCall } {
-  const { wire, headers, context, output } = exchange
-  const deadline = readDeadline(wire, headers[headersOf(wire).timeout] as string | undefined)
+  const { deadline, call } = callOf(exchange)
   return {
     name: method.name,
     schema: method.desc.input,
     handler: method,
-    call: new HttpCall(wire.protocol, context, output.answering, deadline.timeoutMs),
+    call,
     readInput: async () => await readInput(method.desc.input, exchange, deadline),
   }
 }
 
+/**
+ * Longest time for which a bidirectional call is asked for its next request, from its beginning on, in milliseconds. Then it ends
+ * as if the client had sent its last one. The port would cut the request off after 10 s, and other servers would let it stay.
+ */
+const maxInputsMs = 5_000
+
+/** The same of a bidirectional call. */
+function bidiInvocationOf(
+  method: BidiMethod,
+  exchange: RpcExchange,
+): Omit<BidiInvocation<DescMessage, DescMessage, unknown>, 'write'> {
+  const { deadline, call } = callOf(exchange)
+  return {
+    name: method.name,
+    schema: method.desc.input,
+    handler: method,
+    call,
+    readInputs: (signal) =>
+      readInputs(method.desc.input, exchange, deadline, AbortSignal.any([signal, AbortSignal.timeout(maxInputsMs)])),
+  }
+}
+
+async function* readInputs<I extends DescMessage>(
+  schema: I,
+  { wire, headers, body }: RpcExchange,
+  deadline: Deadline,
+  signal: AbortSignal,
+): AsyncGenerator<MessageShape<I>, void, undefined> {
+  if (deadline.malformed !== undefined) throw deadline.malformed
+  try {
+    for await (const bytes of inputStream(wire, headers, body, signal)) yield decodeInput(schema, wire.codec, bytes)
+  } finally {
+    body.drop()
+  }
+}
+
+function callOf({ wire, headers, context, output }: RpcExchange): {
+  readonly deadline: Deadline
+  readonly call: HttpCall
+} {
+  const deadline = readDeadline(wire, headers[headersOf(wire).timeout] as string | undefined)
+  return { deadline, call: new HttpCall(wire.protocol, context, output.answering, deadline.timeoutMs) }
+}
+
 async function readInput<I extends DescMessage>(schema: I, { wire, headers, body }: RpcExchange, deadline: Deadline) {
   if (deadline.malformed !== undefined) throw deadline.malformed
-  const bytes = await readBody(body, headers, maxBytesOnTheWire(wire))
-  return decodeInput(schema, wire.codec, await inputBytes(wire, headers, bytes))
+  const bytes = await body.read(maxBytesOnTheWire(wire))
+  return decodeInput(schema, wire.codec, await inputBytes(wire, headers, bytes, body.decompressed))
 }
 
 /** Writes an RPC's messages. */

@@ -4,7 +4,7 @@ import { brotliDecompress, gunzip } from 'node:zlib'
 import { CountersignError } from '../errors.ts'
 import type { Protocol } from '../rpc/call.ts'
 import type { Codec } from '../rpc/read-input.ts'
-import { bodyTooLarge, maxBodyBytes } from './node-request.ts'
+import { bodyTooLarge, maxBodyBytes, type RequestBody } from './body.ts'
 
 /** How an RPC's content type says that its messages are written. */
 export interface Wire {
@@ -104,17 +104,63 @@ export function isKnownEncoding(name: string): name is keyof typeof decompressor
 
 /**
  * The bytes of the one message in a request's body: out of its envelope and decompressed, of at most {@link maxBodyBytes}.
- * INVALID_REQUEST for a body that is cut off, broken or has more than one message.
+ * INVALID_REQUEST for a body that is cut off, broken or has more than one message. With `isDecompressed`, the body as a whole is
+ * decompressed already; messages in envelopes are compressed one by one.
  */
-export async function inputBytes(wire: Wire, headers: IncomingHttpHeaders, body: Buffer): Promise<Uint8Array> {
+export async function inputBytes(
+  wire: Wire,
+  headers: IncomingHttpHeaders,
+  body: Buffer,
+  isDecompressed: boolean,
+): Promise<Uint8Array> {
+  const encoding = encodingOf(wire, headers)
+  if (!wire.enveloped) return isDecompressed ? body : await decompressed(encoding, body)
+  return await messageIn(wire.base64 ? fromBase64(body) : body, encoding)
+}
+
+/**
+ * The bytes of each message in a request's body, as they come, all together of at most {@link maxBodyBytes}. Ends with the body, and
+ * when the signal aborts. INVALID_REQUEST for a body that is broken. Base64 is read as a whole, because a chunk of it can
+ * end anywhere.
+ */
+export async function* inputStream(
+  wire: Wire,
+  headers: IncomingHttpHeaders,
+  body: RequestBody,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const encoding = encodingOf(wire, headers)
+  const maxBytes = maxBytesOnTheWire(wire)
+  const chunks = wire.base64 ? [fromBase64(await body.read(maxBytes))] : body.chunks(maxBytes, signal)
+  let arrived: Buffer = Buffer.alloc(0)
+  for await (const chunk of chunks) {
+    arrived = Buffer.concat([arrived, chunk])
+    for (let end = endOfEnvelope(arrived); end <= arrived.length; end = endOfEnvelope(arrived)) {
+      yield await messageIn(arrived.subarray(0, end), encoding)
+      arrived = arrived.subarray(end)
+    }
+  }
+  if (arrived.length > 0 && !signal.aborted) throw malformed('ends before its message')
+}
+
+/** Where the first envelope of several ends, bytes; infinite while that has not arrived. */
+function endOfEnvelope(bytes: Buffer): number {
+  return bytes.length < envelopeBytes ? Number.POSITIVE_INFINITY : envelopeBytes + bytes.readUInt32BE(1)
+}
+
+/** The compression that a request's header names. INVALID_REQUEST if it is not known. */
+function encodingOf(wire: Wire, headers: IncomingHttpHeaders): string {
   const encoding = String(headers[headersOf(wire).encoding] ?? 'identity')
   if (encoding !== 'identity' && !isKnownEncoding(encoding)) {
     throw new CountersignError('INVALID_REQUEST', `The compression is not supported; supported: ${knownEncodings}`, {
       metadata: { encodings: knownEncodings },
     })
   }
-  if (!wire.enveloped) return await decompressed(encoding, body)
-  const bytes = wire.base64 ? fromBase64(body) : body
+  return encoding
+}
+
+/** The message in the one envelope that the bytes are, decompressed. */
+async function messageIn(bytes: Buffer, encoding: string): Promise<Uint8Array> {
   const compressed = isCompressedEnvelope(bytes)
   if (compressed && encoding === 'identity') throw malformed('is marked as compressed without naming the compression')
   return await decompressed(compressed ? encoding : 'identity', bytes.subarray(envelopeBytes))

@@ -47,7 +47,8 @@ const messages: Readonly<Record<OrderRefusal, string>> = {
   CONFIRMATION_CODE_WRONG: 'The confirmation code is not the one that the desktop shows',
   RETURN_CODE_REQUIRED: 'Enter the code that the phone shows',
   RETURN_CODE_WRONG: 'The code is not the one that the phone shows',
-  RATE_LIMITED: 'Too many proofs of contract wallets were checked for this order; start a new one',
+  RATE_LIMITED:
+    'Too many proofs of contract wallets were checked for this order; use another wallet, or start a new one',
   HANDOVER_INVALID: 'The ticket is wrong, used, replaced or more than 60 seconds old; make a new one',
 }
 

@@ -1,16 +1,16 @@
 import type { ChallengeAction } from '../challenge.ts'
 import { CountersignError } from '../errors.ts'
-import { whyForeign } from '../foreign-record.ts'
 import type { Host, IssuedSession } from '../host/host.ts'
 import type { LiveRecords } from '../live-records.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
 import type { RequestContext } from '../request.ts'
-import { equalInConstantTime, hashToken, type Keyring, newToken, tokenFromBytes, tokenMatches } from '../token.ts'
+import { equalInConstantTime, hashToken, type Keyring, newToken, tokenFromBytes } from '../token.ts'
 import type { StoredChallenge } from '../wallet/form.ts'
 import type { Proof } from '../wallet/proof.ts'
 import type { Proven, Prover, WalletNamed } from '../wallet/prover.ts'
-import type { RemoteChecks } from '../wallet/wallet.ts'
+import { Admission, type DesktopInput, matchesAny, type PhoneInput, phoneHashes } from './admission.ts'
 import { changeOrder, refused } from './change.ts'
+import { contractChecks } from './contract-checks.ts'
 import type { KnownComputers } from './known-computers.ts'
 import {
   actionOf,
@@ -154,18 +154,6 @@ export interface ProofArtifact extends Omit<StoredProof, 'subject' | 'message'> 
   readonly payload?: string
 }
 
-/** Names an order, with the phone's token. */
-export interface PhoneInput {
-  readonly orderId: string
-  readonly challengeToken: string
-}
-
-/** Names an order, with the desktop's token. */
-export interface DesktopInput {
-  readonly orderId: string
-  readonly desktopToken: string
-}
-
 /**
  * Cross-device orders: a phone approves with its wallet what a desktop started.
  *
@@ -180,11 +168,13 @@ export class Orders {
   readonly #options: OrdersOptions
   readonly #watches: OrderWatches
   readonly #computers: OrderComputers
+  readonly #admission: Admission
 
   constructor(options: OrdersOptions) {
     this.#options = options
     this.#watches = new OrderWatches(options.records, options.shutdown)
     this.#computers = new OrderComputers(options.computers, options.settings)
+    this.#admission = new Admission(options.settings, options.origins)
   }
 
   /** Whether orders are started by who has a start key only. */
@@ -229,8 +219,8 @@ export class Orders {
     const [newest, ...older] = tokens
     const order = await changeOrder(this.#options.records, orderId, {
       admit: (order) => {
-        this.#admitFromPage(order, claimToken, [order.claimTokenHash], request)
-        this.#requireNearby(order, request)
+        this.#admission.fromPage(order, claimToken, [order.claimTokenHash], request)
+        this.#admission.requireNearby(order, request)
       },
       command: { type: 'claim', challengeTokenHashes: [hashToken(newest), ...older.map(hashToken)] },
     })
@@ -247,7 +237,7 @@ export class Orders {
     const ticket = newToken('hand-over') + input.orderId
     const expiresAt = records.now() + ticketLifeMs
     await changeOrder(records, input.orderId, {
-      admit: this.#admitPhone(input, request),
+      admit: this.#admission.ofPhone(input, request),
       command: { type: 'handOver', ticketHash: hashToken(ticket), expiresAt },
     })
     return { ticket, handoverUrl: settings.handOverUrl(ticket), expiresAt }
@@ -268,8 +258,8 @@ export class Orders {
     const [newest, ...older] = tokens
     const order = await changeOrder(this.#options.records, orderId, {
       admit: (order) => {
-        this.#admitFromPage(order, ticket, [order.handOver?.ticketHash], request, 'HANDOVER_INVALID')
-        this.#requireNearby(order, request)
+        this.#admission.fromPage(order, ticket, [order.handOver?.ticketHash], request, 'HANDOVER_INVALID')
+        this.#admission.requireNearby(order, request)
       },
       command: { type: 'redeem', challengeTokenHashes: [hashToken(newest), ...older.map(hashToken)] },
     }).catch((error: unknown) => {
@@ -290,7 +280,7 @@ export class Orders {
     const { prover } = this.#options
     const { orderId: _orderId, challengeToken: _token, ...wallet } = input
     const order = await changeOrder(this.#options.records, input.orderId, {
-      admit: this.#admitPhone(input, request),
+      admit: this.#admission.ofPhone(input, request),
       command: { type: 'readChallenge' },
     })
     const { adapterId, displayTitle, displaySummary, payloadHash, payload, confirmationCode } = order
@@ -336,12 +326,12 @@ export class Orders {
     request: RequestContext,
   ): Promise<ApprovedOrder> {
     const { orderId, proof, confirmationCode, rememberComputer = false } = input
-    const admitPhone = this.#admitPhone(input, request)
+    const admitPhone = this.#admission.ofPhone(input, request)
     let checked: Promise<Proven> | undefined
     const order = await changeOrder(this.#options.records, orderId, {
       admit: (order) => {
         admitPhone(order)
-        this.#requireNearby(order, request)
+        this.#admission.requireNearby(order, request)
       },
       intent: { type: 'approve', proof },
       complete: async (order) => {
@@ -361,7 +351,7 @@ export class Orders {
   async reject(input: PhoneInput, request: RequestContext): Promise<RejectedOrder> {
     const { challengeToken, orderId } = input
     const order = await changeOrder(this.#options.records, orderId, {
-      admit: (order) => this.#admitFromPage(order, challengeToken, phoneHashes(order), request),
+      admit: (order) => this.#admission.fromPage(order, challengeToken, phoneHashes(order), request),
       command: { type: 'reject' },
     })
     const { status, takenBack } = order
@@ -372,7 +362,7 @@ export class Orders {
   /** Ends the order, for the desktop. */
   async cancel(input: DesktopInput, request: RequestContext): Promise<OrderState> {
     const { orderId, status } = await changeOrder(this.#options.records, input.orderId, {
-      admit: this.#admitDesktop(input, request),
+      admit: this.#admission.ofDesktop(input, request),
       command: { type: 'cancel' },
     })
     return { orderId, status }
@@ -395,7 +385,9 @@ export class Orders {
     const intent = (order: OrderRecord) =>
       ({ type: 'finalize', returnCode: this.#checkReturnCode(order, returnCode) }) as const
     const order = await changeOrder(records, orderId, {
-      admit: this.#admitDesktop(input, request, (order) => requireComputerProof(order, computerProof, desktopToken)),
+      admit: this.#admission.ofDesktop(input, request, (order) =>
+        requireComputerProof(order, computerProof, desktopToken),
+      ),
       intent,
       complete: async (order) => {
         switch (order.kind) {
@@ -432,7 +424,7 @@ export class Orders {
     signal: AbortSignal,
   ): AsyncGenerator<OrderEvent, void, undefined> {
     const { orderId, afterSequence } = input
-    return this.#watches.watch({ orderId, admit: this.#admitDesktop(input, request), afterSequence, signal })
+    return this.#watches.watch({ orderId, admit: this.#admission.ofDesktop(input, request), afterSequence, signal })
   }
 
   async #makeSession(
@@ -512,63 +504,6 @@ export class Orders {
     return { origin: order.origin, ip, userAgent, ...(near === undefined ? {} : { sameNetwork: near }), startedWithKey }
   }
 
-  /** Refuses a phone that is not on the desktop's network, if that is asked for. */
-  #requireNearby(order: OrderRecord, request: RequestContext): void {
-    if (this.#options.settings.proximity !== 'enforce') return
-    if (sameNetwork(order.requester.network, networkOfRequest(request)) === true) return
-    throw new CountersignError(
-      'NETWORK_MISMATCH',
-      'The phone is not on the network of the computer, or that cannot be told; connect both to the same network, and start again',
-    )
-  }
-
-  #admitPhone({ challengeToken }: PhoneInput, request: RequestContext): (order: OrderRecord) => void {
-    return (order) => this.#admitFromPage(order, challengeToken, [order.challengeTokenHash], request)
-  }
-
-  #admitFromPage(
-    order: OrderRecord,
-    token: string,
-    hashes: Hashes,
-    request: RequestContext,
-    refusal?: 'HANDOVER_INVALID',
-  ): void {
-    this.#admitHolder(order, token, hashes, refusal)
-    this.#requireOrigin(order, request)
-  }
-
-  /** Checked before anything about the order's origin is told. */
-  #admitHolder(
-    order: OrderRecord,
-    token: string,
-    hashes: Hashes,
-    refusal: 'ORDER_TOKEN_INVALID' | 'HANDOVER_INVALID' = 'ORDER_TOKEN_INVALID',
-  ): void {
-    const { settings, origins } = this.#options
-    const foreign = whyForeign(order, settings.appName, origins)
-    if (foreign !== undefined) throw refused('ORDER_NOT_FOUND', foreign)
-    if (!matchesAny(token, hashes)) throw refused(refusal)
-  }
-
-  /** `prove` is what else the holder of the desktop's token has to prove. It comes before anything about the order is told. */
-  #admitDesktop(
-    { desktopToken }: DesktopInput,
-    request: RequestContext,
-    prove: (order: OrderRecord) => void = () => {},
-  ): (order: OrderRecord) => void {
-    return (order) => {
-      this.#admitHolder(order, desktopToken, [order.desktopTokenHash])
-      prove(order)
-      // Only browsers send their origin. An application's backend may call the service by another name than its pages
-      // do.
-      if (request.originSource === 'Origin header') this.#requireOrigin(order, request)
-    }
-  }
-
-  #requireOrigin(order: OrderRecord, request: RequestContext): void {
-    this.#options.origins.requireSameOrOwn(request, order.origin, 'order')
-  }
-
   /**
    * The challenge token that the holder of a claim token or a ticket gets; then those that it would have got under the server's
    * other secrets.
@@ -579,35 +514,15 @@ export class Orders {
     return [tokenFromBytes('challenge', newest), ...older.map((bytes) => tokenFromBytes('challenge', bytes))]
   }
 
-  /** Counts in the order what RPCs are asked about it, before they are asked, so that calls at the same time are bounded too. */
-  #contractChecks(orderId: string): RemoteChecks {
-    const { records } = this.#options
-    const change = async (type: 'beginContractCheck' | 'undoContractCheck'): Promise<void> => {
-      // The caller was admitted.
-      await changeOrder(records, orderId, { admit: () => {}, command: { type } })
-    }
-    return {
-      async ask(ask) {
-        await change('beginContractCheck')
-        try {
-          return await ask()
-        } catch (error) {
-          await change('undoContractCheck')
-          throw error
-        }
-      },
-    }
-  }
-
   async #prove(order: OrderRecord, proof: Proof, request: RequestContext): Promise<Proven> {
     if (order.adapterId !== undefined && (proof.adapterId ?? order.adapterId) !== order.adapterId) {
       throw new CountersignError('INVALID_REQUEST', `proof.adapter_id must be ${order.adapterId}, as the order asks`, {
         metadata: { field: 'adapter_id', expected: order.adapterId },
       })
     }
-    const { prover } = this.#options
+    const { records, prover } = this.#options
     const named = { ...proof, adapterId: order.adapterId ?? proof.adapterId }
-    const checks = this.#contractChecks(order.orderId)
+    const checks = contractChecks(records, order.orderId)
     const proven = await prover.prove(storedChallengeOf(order), named, request.origin, checks)
     const { identity } = proven
     const { expectedPublicKeyHex, expectedAddress } = order
@@ -620,14 +535,6 @@ export class Orders {
 /** An order's challenge, of which the text for a wallet is made. */
 function storedChallengeOf(order: OrderRecord): StoredChallenge {
   return { ...order, action: actionOf(order.kind) }
-}
-
-/** Hashes of the tokens that a call takes. */
-type Hashes = readonly (string | undefined)[]
-
-/** Of the phone, and of the browsers that handed the order over. */
-function phoneHashes({ challengeTokenHash, formerTokenHashes = [] }: OrderRecord): Hashes {
-  return [challengeTokenHash, ...formerTokenHashes]
 }
 
 /** A ticket ends with the identifier of its order, so that it can be redeemed without naming one. */
@@ -646,11 +553,6 @@ const bytesOfPlace = 2048
 
 function placesOf(order: OrderRecord): number {
   return Math.ceil(Buffer.byteLength(JSON.stringify(order)) / bytesOfPlace)
-}
-
-/** Whether a token has one of the hashes that an order holds. If it holds none, no token has. */
-function matchesAny(token: string, hashes: Hashes): boolean {
-  return hashes.some((hash) => hash !== undefined && tokenMatches(token, hash))
 }
 
 function artifactOf(order: OrderRecord): ProofArtifact {

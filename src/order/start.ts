@@ -1,6 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto'
 import { type Challenge, challengeMessage, requirePlainLine } from '../challenge.ts'
 import { CountersignError } from '../errors.ts'
+import { isReturnPath } from '../return-path.ts'
 import { hashToken, newId, newToken } from '../token.ts'
 import { requireComputerKey } from './computer-key.ts'
 import { actionOf, type OrderKind, type OrderRecord, type StoredRequester } from './order.ts'
@@ -90,7 +91,7 @@ export function newOrder(
   const { kind, adapterId, computerKey, expectedAddress } = input
   requireTogether(input)
   const returnTo = input.returnTo ?? '/'
-  requirePathOnly(returnTo)
+  requireReturnPath(returnTo)
   const displayTitle = oneLine('display_title', input.displayTitle)
   const displaySummary = oneLine('display_summary', input.displaySummary)
   if (input.payloadHash !== undefined) requirePlainLine('payload_hash', input.payloadHash)
@@ -200,14 +201,10 @@ function newCode(digits: number): string {
   return digits === 0 ? '' : String(randomInt(10 ** digits)).padStart(digits, '0')
 }
 
-/**
- * Refuses a return_to that any reader could take for another origin: one that begins with two slashes or a backslash,
- * has control characters, which URL parsers drop, or becomes one of these when its dots are resolved or its
- * percent-encoding is undone, however often.
- */
-function requirePathOnly(returnTo: string): void {
+/** Refuses a return_to that any reader could take for another origin. */
+function requireReturnPath(returnTo: string): void {
   requirePlainLine('return_to', returnTo)
-  if (readings(returnTo).every(isPathOnly)) return
+  if (isReturnPath(returnTo)) return
   throw new CountersignError(
     'INVALID_REQUEST',
     'return_to must be a path that begins with one slash, such as /welcome',
@@ -215,29 +212,4 @@ function requirePathOnly(returnTo: string): void {
       metadata: { field: 'return_to' },
     },
   )
-}
-
-/**
- * One leading slash, then neither a backslash nor a control character: such a path always stays on the origin it is on.
- */
-const plainPath = /^\/(?!\/)[^\\\p{Cc}]*$/u
-
-function isPathOnly(path: string): boolean {
-  // The parser resolves the dots; what comes out is a path that others may take for the whole address.
-  return plainPath.test(path) && !new URL(path, 'https://any.invalid').pathname.startsWith('//')
-}
-
-/**
- * A return_to as it stands, then its path with the percent-encoding of ASCII undone once, twice, until none is left.
- */
-function readings(returnTo: string): string[] {
-  const texts = [returnTo]
-  let path = returnTo.replace(/[?#].*$/s, '')
-  for (;;) {
-    // By hand: decodeURIComponent refuses a stray % that laxer readers pass over, and the rest would go unseen.
-    const decoded = path.replace(/%[0-7][0-9a-f]/gi, (code) => String.fromCharCode(Number.parseInt(code.slice(1), 16)))
-    if (decoded === path) return texts
-    texts.push(decoded)
-    path = decoded
-  }
 }

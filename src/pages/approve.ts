@@ -1,13 +1,15 @@
 import { Countdown } from '../client/element/countdown.ts'
 import { CountersignClientError, type HandOver, type OrderChallenge, type PhoneOrder } from '../client/index.ts'
+import { forgetHubAnswer } from '../client/wallets/hub.ts'
 import type { FoundWallet } from '../client/wallets/index.ts'
+import { answering } from '../client/wallets/wrapped-wallet.ts'
 import { showBrand } from './brand.ts'
 import { byId, fill, fillTexts, metaContent, showOnly } from './dom.ts'
 import { type Ending, endingOf, endings } from './endings.ts'
 import { isContinued } from './hand-over-link.ts'
 import { HandOverPanel } from './hand-over-panel.ts'
 import { countWrongCode, forgetClaim, type HeldClaim, hold, takeClaim } from './held-claim.ts'
-import { forgetHubAnswer, readHubAnswer } from './hub-return.ts'
+import { readHubAnswer } from './hub-return.ts'
 import { OutcomeScreen } from './outcome-screen.ts'
 import { appsFor, keepNoUnofferedWallet } from './page-wallet.ts'
 import { phoneCalls } from './phone-calls.ts'
@@ -15,7 +17,7 @@ import { Poll } from './poll.ts'
 import { ReviewScreen } from './review-screen.ts'
 import { ServiceClock } from './service-clock.ts'
 import { readServiceFacts } from './service-facts.ts'
-import { answering, remembering, Signing } from './signing.ts'
+import { remembering, Signing } from './signing.ts'
 import { Tasks } from './tasks.ts'
 import { chooseWords, readOperatorTexts } from './texts/words.ts'
 import { type Choice, WalletPanel } from './wallet-panel.ts'
@@ -29,6 +31,13 @@ import { type Choice, WalletPanel } from './wallet-panel.ts'
  */
 
 const maxWrongCodes = 3
+/** Codes after which the user has to sign again, possibly with another account. */
+const wrongProofs: ReadonlySet<string> = new Set([
+  'SIGNATURE_INVALID',
+  'ADDRESS_MISMATCH',
+  'WRONG_WALLET',
+  'LOGIN_REFUSED',
+])
 /** Time that a computer has at least to finish with a return code, and without, in milliseconds. */
 const finishMs = { withCode: 180_000, without: 60_000 } as const
 
@@ -144,7 +153,8 @@ async function use(found: FoundWallet, signal: AbortSignal): Promise<void> {
   const address = account?.address ?? (found.kind === 'demo' ? await wallet.getAddress?.() : undefined)
   stopListening()
   stopListening = wallet.onAccountChange?.((now) => changeAccount(found, now !== undefined)) ?? (() => {})
-  choice = { found, wallet: remembering(wallet), account, address }
+  const { wallet: remembered, forget } = remembering(wallet)
+  choice = { found, wallet: remembered, forgetSignature: forget, account, address }
   walletPanel.choose(choice)
 }
 
@@ -209,6 +219,7 @@ async function approve(signal: AbortSignal): Promise<void> {
   } catch (thrown) {
     const code = thrown instanceof CountersignClientError ? thrown.code : undefined
     if (code === 'WALLET_WRONG_KEY') forgetChoice()
+    if (code !== undefined && wrongProofs.has(code)) choice?.forgetSignature()
     if (code !== 'CONFIRMATION_CODE_WRONG') throw thrown
     await wrongCode(order, signal)
   }

@@ -1,6 +1,10 @@
 import { isLoopbackHost } from '../origin.ts'
 import { isSmallTouchScreen } from './device.ts'
 import { element } from './dom.ts'
+import { englishWords, type Words } from './texts/words.ts'
+
+/** What a developer starts the service with, so that a phone can reach it. */
+const lanCommand = 'npm start -- --lan'
 
 /**
  * What stands under the code of an order, as far as the device and the code's address ask for it: that no phone can reach that
@@ -9,9 +13,11 @@ import { element } from './dom.ts'
 export class ClaimNotes {
   /** The notes. Hidden unless there is a code. */
   readonly root: HTMLElement = element('div', 'claim-notes')
+  readonly #words: Words
   readonly #onPhone = isSmallTouchScreen()
 
-  constructor() {
+  constructor(words: Words = englishWords) {
+    this.#words = words
     this.hide()
   }
 
@@ -19,11 +25,11 @@ export class ClaimNotes {
   show(claimUrl: string): void {
     const { hostname } = new URL(claimUrl)
     const notes: Node[] = []
-    if (this.#onPhone)
-      notes.push(openHere(claimUrl), element('p', 'hint', 'In a new tab. Come back to this one afterwards.'))
-    else if (isLoopbackHost(hostname)) notes.push(thisComputerOnly(hostname))
+    const words = this.#words
+    if (this.#onPhone) notes.push(openHere(claimUrl, words), element('p', 'hint', words.say('sign-in.open-here.hint')))
+    else if (isLoopbackHost(hostname)) notes.push(thisComputerOnly(hostname, words))
     // Browsers offer the clipboard on https and localhost only.
-    if (!('clipboard' in navigator)) notes.push(selectable(claimUrl))
+    if (!('clipboard' in navigator)) notes.push(selectable(claimUrl, words))
     this.root.replaceChildren(...notes)
     this.root.hidden = notes.length === 0
   }
@@ -35,26 +41,23 @@ export class ClaimNotes {
   }
 }
 
-function openHere(claimUrl: string): HTMLElement {
-  const link = element('a', 'button primary', 'Open here')
+function openHere(claimUrl: string, words: Words): HTMLElement {
+  const link = element('a', 'button primary', words.say('sign-in.open-here'))
   link.href = claimUrl
   link.target = '_blank'
   link.rel = 'noopener'
   return link
 }
 
-function thisComputerOnly(hostname: string): HTMLElement {
-  const note = element(
-    'p',
-    'hint',
-    `This code works on this computer only, because it leads to ${hostname}. For a phone, start with `,
-  )
-  note.append(element('code', '', 'npm start -- --lan'))
+function thisComputerOnly(host: string, words: Words): HTMLElement {
+  const [before, after] = words.say('sign-in.this-computer', { host, command: lanCommand }).split(lanCommand)
+  const note = element('p', 'hint', before)
+  note.append(element('code', '', lanCommand), after ?? '')
   return note
 }
 
-function selectable(claimUrl: string): HTMLElement {
-  const label = element('label', 'claim-link', 'The code’s link, to copy')
+function selectable(claimUrl: string, words: Words): HTMLElement {
+  const label = element('label', 'claim-link', words.say('sign-in.link'))
   const field = element('input', '')
   field.readOnly = true
   field.dir = 'ltr'

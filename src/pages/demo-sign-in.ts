@@ -1,13 +1,12 @@
 import { isPassing } from '../client/errors.ts'
-import { type CountersignClient, CountersignClientError, type NonceChallenge, type Session } from '../client/index.ts'
+import { type CountersignClient, CountersignClientError, type Session } from '../client/index.ts'
+import { readSentSignIn } from '../client/sent-sign-in.ts'
+import { type ReturnedSignIn, signInWithFound } from '../client/wallets/found-sign-in.ts'
 import { type FoundWallet, findWallets, type HubAnswer, type WalletFinder } from '../client/wallets/index.ts'
 import { forgetDemoWallet, openDemoWallet } from './demo-wallet.ts'
 import { byId, fill } from './dom.ts'
-import { forgetHubAnswer } from './hub-return.ts'
 import { hubFor, obviousWallet, wantedWallets } from './page-wallet.ts'
 import type { ServiceFacts } from './service-facts.ts'
-import { answering, asking } from './signing.ts'
-import { tryStorage } from './storage.ts'
 import type { Tasks } from './tasks.ts'
 import { walletList } from './wallet-list.ts'
 
@@ -20,14 +19,7 @@ export interface DirectSignInOptions {
   readonly onSession: (session: Session) => Promise<void>
 }
 
-/** A sign-in that a wallet at another site, which took the place of the page, is asked to sign. */
-interface SentSignIn {
-  readonly walletId: string
-  readonly challenge: NonceChallenge
-}
-
 const root = byId('signed-out')
-const storageKey = 'countersign.sign-in'
 
 /** Signs in with a wallet on this device. */
 export class DirectSignIn {
@@ -59,7 +51,7 @@ export class DirectSignIn {
 
   /** Goes on after the way back from a wallet at another site. */
   resume(answer: HubAnswer): void {
-    const sent = readSent()
+    const sent = readSentSignIn()
     const found = this.#finder.wallets.find(({ id }) => id === sent?.walletId)
     if (sent !== undefined && found !== undefined) this.#start(found, { sent, answer })
   }
@@ -69,8 +61,8 @@ export class DirectSignIn {
   }
 
   /** In the user's tap: a wallet may open a window. Takes the place of a sign-in that another wallet is asked for. */
-  #start(found: FoundWallet, back?: { readonly sent: SentSignIn; readonly answer: HubAnswer }): void {
-    let left = back
+  #start(found: FoundWallet, returned?: ReturnedSignIn): void {
+    let left = returned
     void this.#options.tasks.runInstead(async (signal) => {
       try {
         await this.#signIn(found, left, signal)
@@ -82,25 +74,16 @@ export class DirectSignIn {
     })
   }
 
-  async #signIn(
-    found: FoundWallet,
-    back: { readonly sent: SentSignIn; readonly answer: HubAnswer } | undefined,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #signIn(found: FoundWallet, returned: ReturnedSignIn | undefined, signal: AbortSignal): Promise<void> {
     const { client, appName, tasks, onSession } = this.#options
     const text = `Look at ${found.name}: it asks you to confirm.`
-    const connected = found.connect()
-    const ready = connected instanceof Promise ? await tasks.askWallet(text, signal, () => connected) : connected
-    const wallet = asking(back === undefined ? ready : answering(ready, back.answer), (ask) =>
-      tasks.askWallet(text, signal, ask),
-    )
-    let challenge = back?.sent.challenge
-    if (challenge === undefined && found.kind === 'window' && hubFor(appName).redirect) {
-      challenge = await client.issueNonce({ signal })
-      keepSent({ walletId: found.id, challenge })
-    }
-    const { session } = await client.signInWallet({ wallet, challenge, signal })
-    forgetSent()
+    const { session } = await signInWithFound(found, {
+      client,
+      hub: hubFor(appName),
+      returned,
+      ask: (question) => tasks.askWallet(text, signal, question),
+      signal,
+    })
     await onSession(session)
   }
 
@@ -116,18 +99,4 @@ export class DirectSignIn {
     byId('other-wallet-button').ariaExpanded = String(this.#isOpen)
     byId('wallet-list').hidden = found !== undefined && !this.#isOpen
   }
-}
-
-function keepSent(sent: SentSignIn): void {
-  tryStorage('sessionStorage', (storage) => storage.setItem(storageKey, JSON.stringify(sent)))
-}
-
-function readSent(): SentSignIn | undefined {
-  const text = tryStorage('sessionStorage', (storage) => storage.getItem(storageKey))
-  return text === undefined || text === null ? undefined : (JSON.parse(text) as SentSignIn)
-}
-
-function forgetSent(): void {
-  tryStorage('sessionStorage', (storage) => storage.removeItem(storageKey))
-  forgetHubAnswer()
 }

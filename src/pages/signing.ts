@@ -1,5 +1,5 @@
 import { readWalletAnswer, type Wallet, type WalletSignature } from '../client/index.ts'
-import type { HubAnswer } from '../client/wallets/index.ts'
+import { signingAs } from '../client/wallets/wrapped-wallet.ts'
 import type { Tasks } from './tasks.ts'
 
 /**
@@ -57,41 +57,23 @@ export class Signing {
   }
 }
 
-/** A wallet that keeps its last signature, so that a retry after a lost answer does not ask the user again. */
-export function remembering(wallet: Wallet): Wallet {
+/**
+ * A wallet that keeps its last signature, so that a retry after a lost answer does not ask the user again. `forget` makes it ask for
+ * another: the service refused the one that is kept.
+ */
+export function remembering(wallet: Wallet): { readonly wallet: Wallet; readonly forget: () => void } {
   let signed: { readonly message: string; readonly answer: WalletSignature } | undefined
-  return signingAs(wallet, async (message) => {
+  const remembered = signingAs(wallet, async (message) => {
     // Read here, because a wallet may also answer with an error, which must not be kept.
     if (signed?.message !== message) {
       signed = { message, answer: readWalletAnswer(await wallet.sign(message), wallet.adapterId) }
     }
     return signed.answer
   })
-}
-
-/** A wallet whose questions to its user, for its account and for a signature, all go through `ask`. */
-export function asking(
-  { adapterId, getAccount, sign }: Wallet,
-  ask: <T>(question: () => T) => Promise<Awaited<T>>,
-): Wallet {
   return {
-    ...(adapterId === undefined ? {} : { adapterId }),
-    ...(getAccount === undefined ? {} : { getAccount: () => ask(getAccount) }),
-    sign: (message) => ask(() => sign(message)),
+    wallet: remembered,
+    forget() {
+      signed = undefined
+    },
   }
-}
-
-/** A wallet that has an answer to one text already, from another site. That answer counts once. */
-export function answering(wallet: Wallet, answer: HubAnswer): Wallet {
-  let isLeft = true
-  return signingAs(wallet, (message) => {
-    if (!isLeft || message !== answer.message) return wallet.sign(message)
-    isLeft = false
-    if (answer.signature === undefined) throw answer.error
-    return answer.signature
-  })
-}
-
-function signingAs({ adapterId }: Wallet, sign: Wallet['sign']): Wallet {
-  return { ...(adapterId === undefined ? {} : { adapterId }), sign }
 }

@@ -1,3 +1,4 @@
+import { isPassing } from '../client/errors.ts'
 import { CountersignClientError } from '../client/index.ts'
 import { byId, fill } from './dom.ts'
 import { englishWords, type Words } from './texts/words.ts'
@@ -88,6 +89,8 @@ export class Tasks {
       const { code, message } =
         thrown instanceof CountersignClientError ? thrown : { code: 'UNEXPECTED', message: String(thrown) }
       if (code === 'ABORTED' || this.#isHandled(code)) this.#say('')
+      // Another try of the same would get the same answer.
+      else if (isUsedUp(thrown)) this.#say(this.#words.say('notice.contract-checks'))
       else this.#say(this.#words.notice(code, message), task)
     } finally {
       clearTimeout(this.#slow)
@@ -111,4 +114,9 @@ export class Tasks {
     byId('retry-button').hidden = again === undefined
     this.#notice.scrollIntoView({ block: 'nearest' })
   }
+}
+
+/** Whether an order has no checks of contract wallets left: the one limit that lasts. */
+function isUsedUp(thrown: unknown): boolean {
+  return thrown instanceof CountersignClientError && thrown.code === 'RATE_LIMITED' && !isPassing(thrown)
 }

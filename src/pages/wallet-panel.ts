@@ -11,6 +11,8 @@ import { walletList } from './wallet-list.ts'
 export interface Choice {
   readonly found: FoundWallet
   readonly wallet: Wallet
+  /** Has the wallet asked again for what it has signed already. */
+  readonly forgetSignature: () => void
   /** Account that it is going to sign with, if its texts name that. */
   readonly account?: SigningAccount | undefined
   /** Address that it is going to sign with, if it has told. */

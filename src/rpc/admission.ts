@@ -3,7 +3,7 @@ import { serverBusy } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { networkOf } from '../request.ts'
 import type { Call } from './call.ts'
-import { isUnary, type Method, type StreamMethod, type UnaryMethod } from './methods.ts'
+import { type AnyMethod, type BidiMethod, isBidi, isUnary, type StreamMethod, type UnaryMethod } from './methods.ts'
 
 /**
  * The same RPCs with ceilings on what is in progress: `maxStoreCalls` calls that wait for the store, and `maxStreams` streams.
@@ -16,14 +16,16 @@ import { isUnary, type Method, type StreamMethod, type UnaryMethod } from './met
  * in the store's queue.
  *
  * A stream counts as a call until its first event. Later it reads its order again only if that was changed, and every 15 s; there
- * are as many such reads as streams at most, and to refuse one would end a stream that works.
+ * are as many such reads as streams at most, and to refuse one would end a stream that works. A bidirectional stream, which is
+ * gRPC's reflection, asks the store for nothing.
  */
-export function withAdmission(methods: readonly Method[], limits: CeilingLimits, log: Logger): readonly Method[] {
+export function withAdmission(methods: readonly AnyMethod[], limits: CeilingLimits, log: Logger): readonly AnyMethod[] {
   const calls = new Places(new Ceiling('maxStoreCalls', limits, log))
   const streams = new Places(new Ceiling('maxStreams', limits, log))
-  return methods.map((method) =>
-    isUnary(method) ? admittedUnary(method, calls) : admittedStream(method, calls, streams),
-  )
+  return methods.map((method) => {
+    if (isUnary(method)) return admittedUnary(method, calls)
+    return isBidi(method) ? admittedBidi(method, streams) : admittedStream(method, calls, streams)
+  })
 }
 
 function admittedUnary(method: UnaryMethod, calls: Places): UnaryMethod {
@@ -59,6 +61,20 @@ function admittedStream(method: StreamMethod, calls: Places, streams: Places): S
         }
       } finally {
         opened()
+        streams.leave()
+      }
+    },
+  }
+}
+
+function admittedBidi(method: BidiMethod, streams: Places): BidiMethod {
+  return {
+    ...method,
+    async *handle(inputs, call) {
+      streams.take(call)
+      try {
+        yield* method.handle(inputs, call)
+      } finally {
         streams.leave()
       }
     },

@@ -2,6 +2,7 @@ import { OrderService } from '../../gen/server/countersign/v1/order_service_pb.t
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
 import { WalletService } from '../../gen/server/countersign/v1/wallet_service_pb.ts'
+import type { AccessTokens } from '../access-token/access-tokens.ts'
 import type { Host, Session } from '../host/host.ts'
 import type { KnownComputers } from '../order/known-computers.ts'
 import type { Orders } from '../order/orders.ts'
@@ -23,15 +24,17 @@ export interface Domain {
   readonly computers?: KnownComputers | undefined
   /** Absent if the application keeps users or sessions itself. */
   readonly wallets?: UserWallets | undefined
+  /** Absent if the service has no audiences. */
+  readonly accessTokens?: AccessTokens | undefined
 }
 
 /** Every RPC of package countersign.v1 with its handler and its limit. */
-export function createApi({ signIn, orders, host, computers, wallets }: Domain): readonly Method[] {
+export function createApi({ signIn, orders, host, computers, wallets, accessTokens }: Domain): readonly Method[] {
   const walletsOf = wallets && ((session: Session) => wallets.of(session))
   const methods = [
     ...methodsOf(SignInService, signInHandlers(signIn, wallets?.links)),
     ...methodsOf(OrderService, orderHandlers(orders)),
-    ...methodsOf(SessionService, sessionHandlers(host, computers, walletsOf)),
+    ...methodsOf(SessionService, sessionHandlers(host, { computers, walletsOf, accessTokens })),
     ...methodsOf(WalletService, walletHandlers(wallets)),
   ]
   for (const { desc } of methods) warmUp(desc.input)

@@ -3,7 +3,12 @@ import type { LogFields, Logger } from '../log.ts'
 import type { CallObserver, CallReport } from './invoke.ts'
 
 /** Reasons whose messages help the operator, and which quote no input other than an origin. */
-const tellingReasons: ReadonlySet<string> = new Set(['ORIGIN_NOT_TRUSTED', 'ORIGIN_MISMATCH', 'STORE_UNAVAILABLE'])
+const tellingReasons: ReadonlySet<string> = new Set([
+  'ORIGIN_NOT_TRUSTED',
+  'ORIGIN_MISMATCH',
+  'STORE_UNAVAILABLE',
+  'NOT_ENABLED',
+])
 
 /**
  * Reasons whose cause helps the operator, and says nothing that a caller sent: why a nonce or an order that is in the store is

@@ -5,7 +5,7 @@ import type { RequestContext } from '../request.ts'
 import { TimeLimit } from '../timing/time-limit.ts'
 import type { Call, Protocol } from './call.ts'
 import { toFailure } from './errors.ts'
-import type { CallLimit, StreamHandler } from './methods.ts'
+import type { BidiHandler, CallLimit, StreamHandler } from './methods.ts'
 import { requireValid } from './read-input.ts'
 
 /** How a call ended: well, with a failure that has a reason, or early. */
@@ -56,6 +56,14 @@ export interface StreamInvocation<I extends DescMessage, O extends DescMessage, 
   extends Invocation<StreamHandler<I, O>, I>,
     Writing<MessageInitShape<O>, Written> {}
 
+/** A call that answers a stream of messages with another one. */
+export interface BidiInvocation<I extends DescMessage, O extends DescMessage, Written>
+  extends Omit<Invocation<BidiHandler<I, O>, I>, 'readInput'>,
+    Writing<MessageInitShape<O>, Written> {
+  /** Reads the messages as they come, until all have come or the signal aborts. */
+  readonly readInputs: (signal: AbortSignal) => AsyncIterable<MessageShape<I>>
+}
+
 /** A handler of calls that answer once, with whatever reply. */
 interface AnyUnaryHandler<I extends DescMessage, Reply> {
   readonly limit: CallLimit
@@ -101,18 +109,36 @@ export class Invoker {
   }
 
   /** Carries out a call that answers with a stream. A caller that leaves early ends it with `return`, or aborts its signal. */
-  async *stream<I extends DescMessage, O extends DescMessage, Written>(
+  stream<I extends DescMessage, O extends DescMessage, Written>(
     invocation: StreamInvocation<I, O, Written>,
   ): AsyncGenerator<Written, void, undefined> {
-    const { handler, call, write } = invocation
+    const { handler } = invocation
+    return this.#streamed<O, Written>(invocation, async (call) => handler.handle(await this.#admit(invocation), call))
+  }
+
+  /** Carries out a call that answers a stream with another one. The limit counts it once. */
+  bidi<I extends DescMessage, O extends DescMessage, Written>(
+    invocation: BidiInvocation<I, O, Written>,
+  ): AsyncGenerator<Written, void, undefined> {
+    const { handler, schema, readInputs } = invocation
+    return this.#streamed<O, Written>(invocation, async (call) => {
+      this.#spend(invocation)
+      return handler.handle(validated(schema, readInputs(call.signal)), call)
+    })
+  }
+
+  async *#streamed<O extends DescMessage, Written>(
+    invocation: AnyInvocation & Writing<MessageInitShape<O>, Written>,
+    open: (call: Call) => Promise<AsyncGenerator<MessageInitShape<O>, void, undefined>>,
+  ): AsyncGenerator<Written, void, undefined> {
+    const { call, write } = invocation
     const startedAt = performance.now()
     const deadline = new Deadline(call)
     let outcome: CallOutcome = new CallEnded('canceled')
     try {
       if (deadline.passed) throw new CallEnded('deadline_exceeded')
-      const input = await this.#admit(invocation)
       const watched = deadline.signal === call.signal ? call : withSignal(call, deadline.signal)
-      for await (const reply of handler.handle(input, watched)) yield write(reply)
+      for await (const reply of await open(watched)) yield write(reply)
       if (deadline.passed) throw new CallEnded('deadline_exceeded')
       if (!call.signal.aborted) outcome = 'ok'
     } catch (thrown) {
@@ -124,13 +150,13 @@ export class Invoker {
     }
   }
 
-  async #admit<I extends DescMessage>({
-    handler,
-    call,
-    schema,
-    readInput,
-  }: Invocation<{ readonly limit: CallLimit }, I>): Promise<MessageShape<I>> {
+  #spend({ handler, call }: Pick<Invocation<Limited, DescMessage>, 'handler' | 'call'>): void {
     if (handler.limit !== 'unlimited') this.#limiter?.spend(handler.limit, call.request.ip)
+  }
+
+  async #admit<I extends DescMessage>(invocation: Invocation<Limited, I>): Promise<MessageShape<I>> {
+    this.#spend(invocation)
+    const { schema, readInput } = invocation
     const input = await readInput()
     requireValid(schema, input)
     return input
@@ -152,9 +178,24 @@ export class Invoker {
   }
 }
 
+/** Checks messages as they come. */
+async function* validated<I extends DescMessage>(
+  schema: I,
+  inputs: AsyncIterable<MessageShape<I>>,
+): AsyncGenerator<MessageShape<I>, void, undefined> {
+  for await (const input of inputs) {
+    requireValid(schema, input)
+    yield input
+  }
+}
+
 /** The parts are named, because those of a call can be accessors of its class, which a spread does not copy. */
 function withSignal({ protocol, request, responseHeaders, timeoutMs }: Call, signal: AbortSignal): Call {
   return { protocol, request, responseHeaders, timeoutMs, signal }
+}
+
+interface Limited {
+  readonly limit: CallLimit
 }
 
 type AnyInvocation = Pick<Invocation<unknown, DescMessage>, 'name' | 'call'>

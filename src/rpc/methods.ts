@@ -1,6 +1,7 @@
 import type {
   DescMessage,
   DescMethod,
+  DescMethodBiDiStreaming,
   DescMethodServerStreaming,
   DescMethodUnary,
   DescService,
@@ -23,6 +24,13 @@ export interface UnaryHandler<I extends DescMessage = DescMessage, O extends Des
 export interface StreamHandler<I extends DescMessage = DescMessage, O extends DescMessage = DescMessage> {
   readonly limit: CallLimit
   handle(input: MessageShape<I>, call: Call): AsyncGenerator<MessageInitShape<O>, void, undefined>
+}
+
+/** A call that answers a stream of messages with another one. */
+export interface BidiHandler<I extends DescMessage = DescMessage, O extends DescMessage = DescMessage> {
+  readonly limit: CallLimit
+  /** `inputs` ends when the caller has sent all, or after the time for which a transport waits for more. */
+  handle(inputs: AsyncIterable<MessageShape<I>>, call: Call): AsyncGenerator<MessageInitShape<O>, void, undefined>
 }
 
 type HandlerOf<M extends DescMethod> =
@@ -52,6 +60,15 @@ export interface StreamMethod extends StreamHandler {
 /** An RPC with its handler. `name` is the full name, such as `countersign.v1.SignInService/IssueNonce`. */
 export type Method = UnaryMethod | StreamMethod
 
+/** A bidirectional RPC with its handler. */
+export interface BidiMethod extends BidiHandler {
+  readonly name: string
+  readonly desc: DescMethodBiDiStreaming
+}
+
+/** An RPC of any kind. Those of package countersign.v1 are all a {@link Method}, which every transport can carry. */
+export type AnyMethod = Method | BidiMethod
+
 /** Joins the RPCs of a service with their handlers. */
 export function methodsOf<Service extends DescService>(service: Service, handlers: ServiceHandlers<Service>): Method[] {
   const byName = handlers as Readonly<Record<string, UnaryHandler | StreamHandler>>
@@ -61,7 +78,20 @@ export function methodsOf<Service extends DescService>(service: Service, handler
   })
 }
 
+/** Joins a bidirectional RPC with its handler. */
+export function bidiMethod<I extends DescMessage, O extends DescMessage>(
+  desc: DescMethodBiDiStreaming<I, O>,
+  { limit, handle }: BidiHandler<I, O>,
+): BidiMethod {
+  return { name: `${desc.parent.typeName}/${desc.name}`, desc, limit, handle } as BidiMethod
+}
+
+/** Whether an RPC takes a stream of messages and answers with one. */
+export function isBidi(method: AnyMethod): method is BidiMethod {
+  return method.desc.methodKind === 'bidi_streaming'
+}
+
 /** Whether an RPC answers once. */
-export function isUnary(method: Method): method is UnaryMethod {
+export function isUnary(method: AnyMethod): method is UnaryMethod {
   return method.desc.methodKind === 'unary'
 }

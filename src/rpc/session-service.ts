@@ -4,6 +4,7 @@ import type {
   SessionSchema,
   SessionService,
 } from '../../gen/server/countersign/v1/session_service_pb.ts'
+import type { AccessTokens } from '../access-token/access-tokens.ts'
 import { CountersignError } from '../errors.ts'
 import type { Host, Session } from '../host/host.ts'
 import type { KnownComputer, KnownComputers } from '../order/known-computers.ts'
@@ -11,14 +12,20 @@ import { type WalletIdentity, walletOf } from '../wallet/proof.ts'
 import { type Call, setCookies } from './call.ts'
 import type { ServiceHandlers } from './methods.ts'
 
-/**
- * SessionService on a host. Without `computers`, the calls for known computers are NOT_ENABLED, and ending a session forgets none.
- * `walletsOf` says whose computers the user of a session sees; by default those of the session's own wallet.
- */
+/** What {@link sessionHandlers} have in addition to a host. */
+export interface SessionParts {
+  /** Without them, the calls for known computers are NOT_ENABLED, and ending a session forgets none. */
+  readonly computers?: KnownComputers | undefined
+  /** Says whose computers the user of a session sees. By default those of the session's own wallet. */
+  readonly walletsOf?: ((session: Session) => Promise<readonly WalletIdentity[]>) | undefined
+  /** Without them, the call for an access token is NOT_ENABLED. */
+  readonly accessTokens?: AccessTokens | undefined
+}
+
+/** SessionService on a host. */
 export function sessionHandlers(
   host: Host,
-  computers?: KnownComputers,
-  walletsOf: (session: Session) => Promise<readonly WalletIdentity[]> = async (session) => [walletOf(session)],
+  { computers, walletsOf = async (session) => [walletOf(session)], accessTokens }: SessionParts,
 ): ServiceHandlers<typeof SessionService> {
   /** The caller's session. If its life was extended, the new cookie goes out with the response. */
   const current = async (call: Call): Promise<Session> => {
@@ -107,6 +114,16 @@ export function sessionHandlers(
           throw new CountersignError('COMPUTER_NOT_FOUND', 'You have no known computer with this id')
         }
         return { ok: true }
+      },
+    },
+    issueAccessToken: {
+      limit: 'session',
+      async handle({ audience }, call) {
+        if (accessTokens === undefined) {
+          throw new CountersignError('NOT_ENABLED', 'This service issues no access tokens')
+        }
+        const { accessToken, expiresAt } = await accessTokens.issue(await current(call), audience)
+        return { accessToken, expiresAt: BigInt(expiresAt) }
       },
     },
   }

@@ -1,7 +1,8 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
-import type { WalletProof, WalletSchema, WalletService } from '../../gen/server/countersign/v1/wallet_service_pb.ts'
+import type { WalletSchema, WalletService } from '../../gen/server/countersign/v1/wallet_service_pb.ts'
 import { CountersignError } from '../errors.ts'
 import type { ListedWallet, UserWallets } from '../sign-in/user-wallets.ts'
+import type { Proof } from '../wallet/proof.ts'
 import { setCookies } from './call.ts'
 import type { ServiceHandlers } from './methods.ts'
 
@@ -23,8 +24,8 @@ export function walletHandlers(wallets?: UserWallets): ServiceHandlers<typeof Wa
     linkWallet: {
       limit: 'sign-in',
       async handle({ nonceId, proof }, call) {
-        const { $typeName: _type, ...given } = proof as WalletProof
-        const { wallet, cookies } = await enabled().link(nonceId, given, call.request)
+        // The validation requires it.
+        const { wallet, cookies } = await enabled().link(nonceId, proof as Proof, call.request)
         setCookies(call, cookies)
         return { wallet: walletFields(wallet) }
       },

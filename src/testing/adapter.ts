@@ -129,6 +129,12 @@ export function describeAdapterContract({ describe, test }: TestRunner, options:
       assert.match(adapter.displayName, /\S/)
     })
 
+    test('its check at the start, if it has one, finds nothing wrong', async () => {
+      const warnings: string[] = []
+      await adapter.checkAtStart?.((text) => warnings.push(text))
+      assert.deepEqual(warnings, [])
+    })
+
     test('a valid proof proves its wallet, with its address or without', async () => {
       const wallet = await makeWallet()
       const claim = await claimOf(wallet)

@@ -1,9 +1,8 @@
 import { ed25519 } from './ed25519.ts'
 import { ethereum } from './ethereum/ethereum.ts'
-import { EvmRpc, RpcFailure } from './ethereum/rpc.ts'
 import { nimiq } from './nimiq.ts'
 import { solana } from './solana.ts'
-import type { WalletAdapter } from './wallet.ts'
+import type { StartWarning, WalletAdapter } from './wallet.ts'
 
 /** The built-in adapters by their ids. */
 const builtIn: Readonly<Record<string, (options: AdapterOptions) => WalletAdapter>> = {
@@ -51,34 +50,40 @@ export function sharedKeysWarning(ids: Iterable<string>): string | undefined {
 }
 
 /**
- * Checks before a service starts what its adapters need of other servers: that each RPC serves its chain. `warn` is told, without
- * addresses, of an RPC that is away, which is checked again before its first use, and of RPCs that no adapter asks.
+ * Lets adapters check, before a service starts, what they need (see {@link WalletAdapter.checkAtStart}), all at the same time.
+ * `adapters` are those that {@link walletAdapters} made of the settings. `warn` is told of what does not stop the start, among it
+ * RPCs that no adapter asks, and of checks that take longer than 10 seconds, for which nobody waits any longer.
  *
- * Rejects with a TypeError of one line if an RPC serves another chain, or if viem is not installed.
+ * Rejects with what a check rejects with.
  */
 export async function checkAdapters(
   adapters: readonly WalletAdapter[],
-  { evmRpc }: AdapterOptions,
-  warn: (text: string, fields?: Readonly<Record<string, string>>) => void,
+  { adapters: configured, evmRpc }: AdapterOptions & { readonly adapters: readonly (string | WalletAdapter)[] },
+  warn: StartWarning,
 ): Promise<void> {
-  const rpcs = adapters
-    .flatMap((adapter) => ('rpcs' in adapter && Array.isArray(adapter.rpcs) ? (adapter.rpcs as unknown[]) : []))
-    .filter((one) => one instanceof EvmRpc)
-  if (rpcs.length === 0 && evmRpc !== undefined) {
+  if (evmRpc !== undefined && !configured.includes('ethereum')) {
     warn('evmRpc is set, and the adapter ethereum, which would ask the RPCs, is not configured')
   }
-  const check = async (rpc: EvmRpc): Promise<void> => {
-    try {
-      await rpc.checkAtStart()
-    } catch (error) {
-      if (!(error instanceof RpcFailure)) throw error
-      warn('an RPC does not answer; it will be checked before its first use', {
-        chainId: rpc.chainId,
-        cause: error.message,
-      })
-    }
+  await Promise.all(adapters.map((adapter) => checkWithin(adapter, warn)))
+}
+
+/** Longest time in milliseconds that the check of an adapter holds the start. An RPC of ethereum has 5 seconds. */
+const checkLimitMs = 10_000
+
+async function checkWithin(adapter: WalletAdapter, warn: StartWarning): Promise<void> {
+  const { id } = adapter
+  const check = adapter.checkAtStart?.((text, fields) => warn(text, { adapter: id, ...fields }))
+  if (check === undefined) return
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<'late'>((resolve) => {
+    timer = setTimeout(resolve, checkLimitMs, 'late')
+  })
+  try {
+    if ((await Promise.race([check, late])) !== 'late') return
+    warn(`the check of adapter "${id}" took longer than ${checkLimitMs / 1000} seconds; the start goes on without it`)
+  } finally {
+    clearTimeout(timer)
   }
-  await Promise.all(rpcs.map(check))
 }
 
 function knownIds(): string {
@@ -97,6 +102,9 @@ function checkAdapter(adapter: WalletAdapter): WalletAdapter {
   }
   for (const name of ['verify', 'sameAddress'] as const) {
     if (typeof adapter[name] !== 'function') throw new TypeError(`adapter "${adapter.id}" has no function ${name}`)
+  }
+  if (adapter.checkAtStart !== undefined && typeof adapter.checkAtStart !== 'function') {
+    throw new TypeError(`adapter "${adapter.id}" has a checkAtStart that is no function`)
   }
   return adapter
 }

@@ -40,6 +40,9 @@ export interface RemoteChecks {
   ask<Answer>(ask: () => Promise<Answer>): Promise<Answer>
 }
 
+/** Tells the operator of something that does not stop the start. `fields` are logged beside the text: no secrets. */
+export type StartWarning = (text: string, fields?: Readonly<Record<string, string>>) => void
+
 /**
  * What Countersign knows of a kind of wallet: how to check that a signature over a text proves control of it, and how to
  * compare its addresses. `ed25519Adapter` makes one for wallets that sign with Ed25519.
@@ -55,6 +58,16 @@ export interface WalletAdapter {
    * order cannot ask for such a wallet by its key.
    */
   readonly byAddressOnly?: boolean
+
+  /**
+   * Checks, before a service starts, what the adapter needs: its configuration, and servers that it asks. Called once for each
+   * service and each of Better Auth's plugins that has the adapter, which wait for it for at most 10 seconds; after that
+   * they start with a warning.
+   *
+   * Whatever it rejects with stops the start: a `TypeError` of one line that says what to change. A server that is away is no reason
+   * for that, because it can come back: `warn` tells of it. Default: there is nothing to check.
+   */
+  checkAtStart?(warn: StartWarning): Promise<void>
 
   /**
    * Judges a whole proof: key, signature and address. Returns the identity it proves, with this adapter's id, or `undefined`

@@ -74,7 +74,7 @@ describe.skipIf(!hasChromium)('from the camera’s browser to that of a wallet',
     await wallet.page.getByRole('button', { name: 'Continue with MetaMask' }).click()
     await wallet.page.getByRole('button', { name: 'Approve' }).click()
     await expectHeading(wallet.page, 'Approved')
-    expect((await desktop.finalize()).json.session.address).toBe(fox.account.address)
+    expect((await desktop.finalize()).json.session.address).toBe(fox.address)
     expectNoFaults(camera.trail, wallet.trail)
   })
 

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { CountersignOptions } from '../../src/index.ts'
 import { hasPart } from '../support/optional.ts'
 import { startService } from '../support/service.ts'
+import { makeWallet } from '../support/wallet.ts'
 import { Desktop } from './desktop.ts'
 import { expectHeading, expectSignedIn } from './flows.ts'
 import { startHttpsService } from './https.ts'
@@ -31,8 +32,8 @@ async function chooseHub(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Nimiq Hub' }).click()
 }
 
-async function approve(page: Page): Promise<void> {
-  await page.getByRole('button', { name: 'Approve' }).click()
+async function click(page: Page, name: 'Approve' | 'Sign' | 'Cancel'): Promise<void> {
+  await page.getByRole('button', { name, exact: true }).click()
 }
 
 /** What the session storage of a tab has. */
@@ -50,7 +51,8 @@ describe.skipIf(!hasChromium)('with the Nimiq Hub', () => {
     const { url } = await startService({ ...settings, ...more })
     const { page, trail } = await browser.open()
     const hub = await serveHub(page.context())
-    return { url, page, trail, context: page.context(), hub }
+    const start = (order?: object) => Desktop.start(url, order)
+    return { url, start, page, trail, hub }
   }
 
   /** A phone. `local` is where its computer reaches the service: it does not trust the certificate. */
@@ -58,88 +60,105 @@ describe.skipIf(!hasChromium)('with the Nimiq Hub', () => {
     const { url, local } = await startHttpsService({ ...settings, ...more })
     const { page, trail } = await browser.open({ ...iPhone, ignoreHTTPSErrors: true })
     const hub = await serveHub(page.context())
-    const start = () => Desktop.start(local, { kind: 'login' }, { headers: { origin: url } })
+    const start = (order: object = { kind: 'login' }) => Desktop.start(local, order, { headers: { origin: url } })
     return { url, start, page, trail, hub }
   }
 
-  describe('in a window of its own,', () => {
-    test('a user signs in, and approves', async () => {
-      const { url, page, trail, context, hub } = await opened()
-      await page.goto(url)
-      await chooseHub(page)
-      const first = await hubWindow(context)
-      await page.getByText('Look at Nimiq Hub').waitFor()
-      await first.getByRole('button', { name: 'Sign' }).click()
-      await expectSignedIn(page, hub.wallet.address)
+  const ways = [
+    {
+      way: 'in a window of its own,',
+      skip: false,
+      open: opened,
+      /** The Hub's page, once it was asked. */
+      hubOf: (page: Page) => hubWindow(page.context()),
+      leave: (hub: Page): Promise<unknown> => hub.close(),
+    },
+    {
+      way: 'in place of the page, on a phone,',
+      skip: !hasPart('openssl'),
+      open: openedOnPhone,
+      hubOf: async (page: Page) => {
+        await expectAsked(page)
+        return page
+      },
+      leave: (hub: Page): Promise<unknown> => hub.goBack(),
+    },
+  ]
 
-      const desktop = await Desktop.start(url)
-      await review(page, desktop)
-      await page.getByText('Nimiq Hub opens when you approve').waitFor()
-      await approve(page)
-      await (await hubWindow(context)).getByRole('button', { name: 'Sign' }).click()
-      await expectHeading(page, 'Approved')
-      expect((await desktop.finalize()).json.session.address).toBe(hub.wallet.address)
-      expect(hub.requests.map(({ origin, appName }) => [origin, appName])).toEqual([
-        [url, 'Countersign'],
-        [url, 'Countersign'],
-      ])
-      expectNoFaults(trail)
+  for (const { way, skip, open, hubOf, leave } of ways) {
+    describe.skipIf(skip)(way, () => {
+      test('a user signs in: not if they cancel or leave, and with whichever account they choose there', async () => {
+        const { url, page, trail, hub } = await open()
+        await page.goto(url)
+        await chooseHub(page)
+        await click(await hubOf(page), 'Cancel')
+        await page.getByText('You declined in your wallet').waitFor()
+        await chooseHub(page)
+        await leave(await hubOf(page))
+        await page.getByText('The wallet closed without an answer').waitFor()
+        hub.wallet = makeWallet()
+        await chooseHub(page)
+        await click(await hubOf(page), 'Sign')
+        await expectSignedIn(page, hub.wallet.address)
+        expect(page.url()).toBe(`${url}/`)
+        expect(await kept(page)).toEqual([])
+        expect(hub.requests.map(({ origin, appName }) => [origin, appName])).toEqual(
+          Array(3).fill([url, 'Countersign']),
+        )
+        const elsewhere = trail.requests.filter(
+          ({ referer }) => referer !== undefined && new URL(referer).origin !== url,
+        )
+        expect(elsewhere.every(({ referer }) => referer?.startsWith(hubOrigin))).toBe(true)
+        expectNoFaults(trail)
+      })
+
+      test('a user approves: not if they cancel or leave, and with whichever account they choose there', async () => {
+        const { start, page, hub } = await open()
+        const other = makeWallet()
+        const expected = { adapterId: 'nimiq', expectedAddress: other.address }
+        const desktop = await start({ kind: 'sign', displayTitle: 'Sell the house', ...expected })
+        await review(page, desktop)
+        await click(page, 'Approve')
+        await click(await hubOf(page), 'Cancel')
+        await page.getByText('You declined in your wallet').waitFor()
+        await click(page, 'Approve')
+        await leave(await hubOf(page))
+        await page.getByText('The wallet closed without an answer').waitFor()
+        await click(page, 'Approve')
+        await click(await hubOf(page), 'Sign')
+        await page.getByText('This request is for another wallet').waitFor()
+        expect((await desktop.finalize()).json.code).toBe('ORDER_NOT_APPROVED')
+        hub.wallet = other
+        await click(page, 'Approve')
+        await click(await hubOf(page), 'Sign')
+        await expectHeading(page, 'Approved')
+        expect((await desktop.finalize()).json.proofArtifact.address).toBe(other.address)
+      })
+
+      test('that answers after the request expired, nothing is approved, and the page says so', async () => {
+        const { start, page } = await open()
+        const desktop = await start()
+        await review(page, desktop)
+        await click(page, 'Approve')
+        const hub = await hubOf(page)
+        vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 125_000 })
+        if (hub !== page) await expectHeading(page, 'The request expired while your wallet was signing')
+        await click(hub, 'Sign')
+        await expectHeading(page, 'The request expired while your wallet was signing')
+        expect((await desktop.finalize()).json.code).toBe('ORDER_EXPIRED')
+      })
     })
+  }
 
-    test('cancelled or closed there, nothing is approved, and the user can go on', async () => {
-      const { url, page, context } = await opened()
-      const desktop = await Desktop.start(url)
-      await review(page, desktop)
-      await approve(page)
-      await (await hubWindow(context)).getByRole('button', { name: 'Cancel' }).click()
-      await page.getByText('You declined in your wallet').waitFor()
-      await approve(page)
-      await (await hubWindow(context)).close()
-      await page.getByText('The wallet closed without an answer').waitFor()
-      expect((await desktop.finalize()).json.code).toBe('ORDER_NOT_APPROVED')
-      await approve(page)
-      await (await hubWindow(context)).getByRole('button', { name: 'Sign' }).click()
-      await expectHeading(page, 'Approved')
-    })
-
-    test('that answers after the request expired, nothing is approved', async () => {
-      const { url, page, context } = await opened()
-      const desktop = await Desktop.start(url)
-      await review(page, desktop)
-      await approve(page)
-      const hub = await hubWindow(context)
-      vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 125_000 })
-      await expectHeading(page, 'The request expired while your wallet was signing')
-      await hub.getByRole('button', { name: 'Sign' }).click()
-      expect((await desktop.finalize()).json.code).toBe('ORDER_EXPIRED')
-      await expectHeading(page, 'The request expired while your wallet was signing')
-    })
-  })
-
-  describe.skipIf(!hasPart('openssl'))('in place of the page, on a phone,', () => {
-    test('a user signs in', async () => {
-      const { url, page, trail, hub } = await openedOnPhone()
-      await page.goto(url)
-      await chooseHub(page)
-      await expectAsked(page)
-      await page.getByRole('button', { name: 'Sign' }).click()
-      await expectSignedIn(page, hub.wallet.address)
-      expect(page.url()).toBe(`${url}/`)
-      expect(await kept(page)).toEqual([])
-      expect(trail.requests.filter(({ referer }) => referer !== undefined && !referer.startsWith(hubOrigin))).toEqual([
-        expect.objectContaining({ referer: `${url}/` }),
-      ])
-      expectNoFaults(trail)
-    })
-
+  describe.skipIf(!hasPart('openssl'))('on the way to it and back, on a phone,', () => {
     test('a user approves, and what was chosen on the page counts', async () => {
       const { start, page, trail, hub } = await openedOnPhone({ confirmationCode: 'required' })
       const desktop = await start()
       await review(page, desktop)
       await page.getByLabel('Enter the code').fill(desktop.order.confirmationCode)
-      await approve(page)
+      await click(page, 'Approve')
       await expectAsked(page)
-      await page.getByRole('button', { name: 'Sign' }).click()
+      await click(page, 'Sign')
       await expectHeading(page, 'Approved')
       expect((await desktop.finalize()).json.session.address).toBe(hub.wallet.address)
       await expectHeading(page, 'Your computer is signed in')
@@ -147,37 +166,6 @@ describe.skipIf(!hasChromium)('with the Nimiq Hub', () => {
       // What is left is for taking it back.
       expect(await kept(page)).toEqual(['countersign.claim'])
       expectNoFaults(trail)
-    })
-
-    test('cancelled there, or left by the way back, nothing is approved, and the user can go on', async () => {
-      const { start, page } = await openedOnPhone()
-      const desktop = await start()
-      await review(page, desktop)
-      await approve(page)
-      await expectAsked(page)
-      await page.getByRole('button', { name: 'Cancel' }).click()
-      await page.getByText('You declined in your wallet').waitFor()
-      await approve(page)
-      await expectAsked(page)
-      await page.goBack()
-      await page.getByText('The wallet closed without an answer').waitFor()
-      expect((await desktop.finalize()).json.code).toBe('ORDER_NOT_APPROVED')
-      await approve(page)
-      await expectAsked(page)
-      await page.getByRole('button', { name: 'Sign' }).click()
-      await expectHeading(page, 'Approved')
-    })
-
-    test('that takes longer than the request lives, the page says so on the way back', async () => {
-      const { start, page } = await openedOnPhone()
-      const desktop = await start()
-      await review(page, desktop)
-      await approve(page)
-      await expectAsked(page)
-      vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 125_000 })
-      await page.getByRole('button', { name: 'Sign' }).click()
-      await expectHeading(page, 'The request expired while your wallet was signing')
-      expect((await desktop.finalize()).json.code).toBe('ORDER_EXPIRED')
     })
 
     test('a page that was not sent there takes no answer from an address', async () => {

@@ -1,4 +1,7 @@
-import { describe, test } from 'vitest'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, onTestFinished, test } from 'vitest'
 import { newComputerKey } from '../relay/devices.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
@@ -41,6 +44,9 @@ const payload = JSON.stringify({
   reference: 'r'.repeat(300),
 })
 
+const android =
+  'Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Mobile Safari/537.36'
+
 const desktopBrowser =
   'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36'
 
@@ -78,6 +84,45 @@ describe.skipIf(!hasChromium)('in every main state a page is accessible, in ligh
     await desktop.getByRole('button', { name: 'Sign out' }).click()
     await desktop.getByRole('button', { name: 'Try again' }).waitFor()
     await look(desktop, 'demo-offline')
+  })
+
+  test('the sign-in page', async () => {
+    const { url } = await startService({ confirmationCode: 'return', appName: 'Green Bakery' })
+    const desktop = (await browser.open({ viewport: desktopSize })).page
+    const phone = (await browser.open({ viewport: phoneSize })).page
+    await desktop.goto(`${url}/api/auth/sign-in?returnTo=/welcome`)
+    const code = desktop.getByRole('img', { name: /QR code/ })
+    await code.waitFor()
+    await look(desktop, 'sign-in-code')
+    await desktop.getByRole('button', { name: 'wallet on this device' }).click()
+    await desktop.getByText('No wallet was found').waitFor()
+    await look(desktop, 'sign-in-wallets')
+    await reviewOnPhone(phone, code)
+    await phone.getByRole('button', { name: 'Approve' }).click()
+    await desktop.getByLabel('Code on your phone').waitFor()
+    await look(desktop, 'sign-in-return-code')
+    // The browser stays on a page that leads to an answer without content.
+    await desktop.route('**/welcome', (route) => route.fulfill({ status: 204 }))
+    await desktop.getByRole('button', { name: 'Demo wallet' }).click()
+    await desktop.getByRole('heading', { name: 'You are signed in' }).waitFor()
+    await look(desktop, 'sign-in-done')
+  })
+
+  test('the sign-in page on a phone, in German, and from right to left', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'countersign-looks-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const textsFile = join(folder, 'texts.json')
+    writeFileSync(
+      textsFile,
+      JSON.stringify({ ar: { 'sign-in.title': 'تسجيل الدخول', 'sign-in.order.otherDevice': 'جهاز آخر' } }),
+    )
+    const { url } = await startService({ textsFile, adapters: ['nimiq', 'ethereum', 'solana'] })
+    for (const locale of ['de-DE', 'ar']) {
+      const { page } = await browser.open({ viewport: { width: 390, height: 844 }, userAgent: android, locale })
+      await page.goto(`${url}/api/auth/sign-in`)
+      await page.getByRole('button', { name: 'Nimiq Hub' }).waitFor()
+      await look(page, `sign-in-phone-${locale}`)
+    }
   })
 
   test('the approval page, approving', async () => {

@@ -144,7 +144,7 @@ export async function serveHub(context: BrowserContext): Promise<readonly unknow
   return asked
 }
 
-async function bundle(contents: string, format: 'esm' | 'iife'): Promise<string> {
+export async function bundle(contents: string, format: 'esm' | 'iife'): Promise<string> {
   const { outputFiles } = await build({
     stdin: { contents, resolveDir: fileURLToPath(new URL('../..', import.meta.url)), loader: 'ts' },
     bundle: true,

@@ -1,4 +1,5 @@
 import { builtinModules } from 'node:module'
+import { build, type Metafile } from 'esbuild'
 import { describe, expect, test } from 'vitest'
 import { bundleClient, checkSize, clientEntries, connectFloor, sizeOf } from '../../scripts/build-client.ts'
 
@@ -12,6 +13,13 @@ const allowed = [
   /^node_modules\/uqr\//,
 ]
 
+/** The files of which something is left in the output. */
+function liveInputs({ outputs }: Metafile): string[] {
+  return Object.values(outputs).flatMap(({ inputs }) =>
+    Object.entries(inputs).flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? [path] : [])),
+  )
+}
+
 describe.each(clientEntries)('$name', ({ source }) => {
   test('reaches nothing but the client, its generated code and what it says it needs', async () => {
     const { metafile } = await bundleClient(source)
@@ -21,9 +29,10 @@ describe.each(clientEntries)('$name', ({ source }) => {
   })
 
   test('imports nothing that a browser does not have', async () => {
-    const { code, metafile } = await bundleClient(source)
+    const { code, metafile, onDemand } = await bundleClient(source)
     const imports = Object.values(metafile.outputs).flatMap((output) => output.imports)
-    expect(imports).toEqual([])
+    const beside = [...onDemand.keys()].map((name) => ({ path: `./${name}`, kind: 'dynamic-import', external: true }))
+    expect(imports).toEqual(beside)
     const builtins = [...builtinModules, ...builtinModules.map((name) => `node:${name}`)]
     const specifiers = [...new TextDecoder().decode(code).matchAll(/(?:from|import\(|require\()\s*["']([^"']+)["']/g)]
     expect(specifiers.map(([, name]) => name).filter((name) => builtins.includes(name as string))).toEqual([])
@@ -38,6 +47,46 @@ test.each([
   const { source } = clientEntries.find((entry) => entry.name === name)!
   const { metafile } = await bundleClient(source)
   expect(Object.keys(metafile.inputs).filter((path) => foreign.test(path))).toEqual([])
+})
+
+/** What the element may load on demand only. */
+const walletParts = /client\/(wallets\/|wallet(-answer)?\.ts$|element\/device-)|\/mipd\/|@wallet-standard/
+
+test('the element loads the list of wallets on demand, as one file that needs no other', async () => {
+  const { source } = clientEntries.find(({ name }) => name === 'countersign-sign-in')!
+  const { code, metafile, onDemand } = await bundleClient(source)
+  expect(liveInputs(metafile).filter((path) => walletParts.test(path))).toEqual([])
+  expect(new TextDecoder().decode(code)).not.toMatch(/eip6963|wallet-standard|personal_sign/)
+  const [[name, part] = []] = onDemand
+  expect(name).toMatch(/^countersign-device-sign-in-[0-9a-f]{8}\.js$/)
+  expect([...onDemand]).toHaveLength(1)
+  expect(part && liveInputs(part.metafile)).toContain('src/client/wallets/chooser.ts')
+  expect(part && Object.values(part.metafile.outputs).flatMap(({ imports }) => imports)).toEqual([])
+  expect(part && sizeOf(part.code).gzip).toBeLessThan(16_000)
+})
+
+test('a bundler that splits leaves the list of wallets out of what it loads with the element', async () => {
+  const { metafile } = await build({
+    entryPoints: ['src/client/element/element.ts'],
+    outdir: 'not-written',
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    metafile: true,
+    write: false,
+  })
+  const [entry = ''] =
+    Object.entries(metafile.outputs).find(([, { entryPoint }]) => entryPoint?.endsWith('/element.ts')) ?? []
+  const atOnce = new Set([entry])
+  for (const path of atOnce) {
+    const { imports = [] } = metafile.outputs[path] ?? {}
+    for (const { path: next, kind } of imports) if (kind === 'import-statement') atOnce.add(next)
+  }
+  const inputs = [...atOnce].flatMap((path) => Object.keys(metafile.outputs[path]?.inputs ?? {}))
+  expect(inputs).toContain('src/client/element/element.ts')
+  expect(inputs.filter((path) => walletParts.test(path))).toEqual([])
+  // Not because nothing has it.
+  expect(Object.keys(metafile.inputs)).toContain('src/client/wallets/chooser.ts')
 })
 
 test('the build stops for an element of more than 15,000 bytes', async () => {

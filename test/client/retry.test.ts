@@ -55,7 +55,7 @@ test('aborting ends a wait with ABORTED', async () => {
 
 test('a call is made again for as long as it can help, and no longer', async () => {
   vi.useFakeTimers()
-  const failing = (code: 'NETWORK' | 'ORDER_NOT_FOUND', retryAfterMs?: number) =>
+  const failing = (code: 'NETWORK' | 'ORDER_NOT_FOUND' | 'RATE_LIMITED', retryAfterMs?: number) =>
     vi.fn(() => Promise.reject(new CountersignClientError(code, 'no', { retryAfterMs })))
   const final = failing('ORDER_NOT_FOUND')
   expect(await codeOf(retrying(final, undefined))).toBe('ORDER_NOT_FOUND')
@@ -73,4 +73,14 @@ test('a call is made again for as long as it can help, and no longer', async () 
   const tooLate = failing('NETWORK', 31_000)
   expect(await codeOf(retrying(tooLate, undefined, 30_000))).toBe('NETWORK')
   expect(tooLate).toHaveBeenCalledTimes(1)
+
+  // A limit that no time lifts, and one that is over in time.
+  const lasting = failing('RATE_LIMITED')
+  expect(await codeOf(retrying(lasting, undefined, 30_000))).toBe('RATE_LIMITED')
+  expect(lasting).toHaveBeenCalledTimes(1)
+  const limited = failing('RATE_LIMITED', 12_000)
+  const refused = codeOf(retrying(limited, undefined, 30_000))
+  await vi.advanceTimersByTimeAsync(60_000)
+  expect(await refused).toBe('RATE_LIMITED')
+  expect(limited).toHaveBeenCalledTimes(3)
 })

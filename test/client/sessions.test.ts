@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { verifyAccessToken } from '../../src/backend/index.ts'
+import { createDirectClient } from '../../src/client/direct.ts'
 import { createCountersignClient } from '../../src/client/index.ts'
 import { hasPart } from '../support/optional.ts'
 import { RedisServer } from '../support/redis-server.ts'
@@ -37,6 +39,24 @@ test('a user sees and ends the other sessions', async () => {
   expect(await laptop.client.revokeOtherSessions()).toBe(1)
   expect(await tablet.client.getCurrentSession()).toBeUndefined()
   expect((await laptop.client.listSessions()).map(({ current }) => current)).toEqual([true])
+})
+
+test.each([
+  ['Connect', createCountersignClient],
+  ['REST', createDirectClient],
+])('the client over %s gets access tokens for backends', async (_protocol, createClient) => {
+  const { url } = await startService({ accessTokenAudiences: ['orders'] })
+  const client = createClient({ baseUrl: url, storage: new MapStorage(), wallet: pageWallet(makeWallet()) })
+  expect(await codeOf(client.issueAccessToken('orders'))).toBe('SESSION_REQUIRED')
+  const { session } = await client.signInWallet()
+  const { accessToken, expiresAt } = await client.issueAccessToken('orders')
+  expect(await verifyAccessToken(accessToken, { issuer: url, audience: 'orders' })).toMatchObject({
+    userId: session.userId,
+    sessionId: session.id,
+    expiresAt,
+  })
+  expect(await codeOf(client.issueAccessToken('other'))).toBe('AUDIENCE_UNKNOWN')
+  expect(await client.getCurrentSession()).toBeDefined()
 })
 
 test('a token that the service calls invalid is dropped, unless another took its place meanwhile', async () => {

@@ -83,6 +83,12 @@ const promised: Record<Option, Promised> = {
   nonceTtlSeconds: { variable: 'COUNTERSIGN_NONCE_TTL_SECONDS', default: 300, range: [1, 3600] },
   orderTtlSeconds: { variable: 'COUNTERSIGN_ORDER_TTL_SECONDS', default: 120, range: [1, 3600] },
   sessionTtlSeconds: { variable: 'COUNTERSIGN_SESSION_TTL_SECONDS', default: 7 * day, range: [1, 366 * day] },
+  accessTokenAudiences: {
+    variable: 'COUNTERSIGN_ACCESS_TOKEN_AUDIENCES',
+    inside: [['a'], ['https://api.example', 'orders'], [x(200)]],
+    outside: [[], [''], [x(201)], ['a b'], ['a,b'], ['é'], ['a', 'a'], 'a'],
+  },
+  accessTokenTtlSeconds: { variable: 'COUNTERSIGN_ACCESS_TOKEN_TTL_SECONDS', default: 300, range: [30, 3600] },
   sessionAbsoluteTtlSeconds: {
     variable: 'COUNTERSIGN_SESSION_ABSOLUTE_TTL_SECONDS',
     default: 30 * day,
@@ -175,6 +181,7 @@ const promised: Record<Option, Promised> = {
     outside: ['', x(65), '1a', '_a', 'a-b'],
   },
   pages: { variable: 'COUNTERSIGN_PAGES', default: true, flag: true },
+  reflection: { variable: 'COUNTERSIGN_REFLECTION', default: true, flag: true },
   drainSeconds: { variable: 'COUNTERSIGN_DRAIN_SECONDS', default: 2, range: [0, 300] },
   nonceStore: { outside: [{}, { get: () => {}, set: () => {} }, 'x'] },
   sessionHost: { outside: [{}, 'x'] },

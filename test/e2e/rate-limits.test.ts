@@ -50,6 +50,7 @@ const groups: Readonly<Record<string, { readonly perMinute: number; readonly rpc
       'SessionService/RevokeOtherSessions',
       'SessionService/ListKnownComputers',
       'SessionService/ForgetKnownComputer',
+      'SessionService/IssueAccessToken',
       'WalletService/ListWallets',
     ],
   },

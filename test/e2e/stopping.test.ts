@@ -181,8 +181,8 @@ const nobody = { uid: 65534, gid: 65534 }
 
 /** Whether programs can be started as that user, and find what is installed here. */
 function canBeNobody(): boolean {
-  const main = join(root, 'src/main.ts')
-  return process.getuid?.() === 0 && spawnSync(process.execPath, [main, '--help'], nobody).status === 0
+  const program = join(root, 'src/service-command.ts')
+  return process.getuid?.() === 0 && spawnSync(process.execPath, [program], nobody).status === 0
 }
 
 /** A checkout of its own: the sources are copied, the installed packages are those of this one. */

@@ -1,20 +1,21 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { get, type IncomingMessage } from 'node:http'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { json } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
-import { expect, onTestFinished, test } from 'vitest'
-import { createCountersignClient } from '../../src/client/index.ts'
-import { pageWallet } from '../client/support.ts'
+import { Code, ConnectError, createClient } from '@connectrpc/connect'
+import { createConnectTransport } from '@connectrpc/connect-node'
+import * as grpc from '@grpc/grpc-js'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { SessionService } from '../../gen/client/countersign/v1/session_service_pb.ts'
+import { signIn } from '../backend/support.ts'
 import { startService } from '../support/service.ts'
-import { makeWallet } from '../support/wallet.ts'
 
-const backendFile = fileURLToPath(new URL('../../examples/backend/main.ts', import.meta.url))
-
-/** Runs the example, as its first lines say, and resolves with its address. */
-async function startBackend(countersignUrl: string): Promise<string> {
+/** Runs one of the examples, as its first lines say, and resolves with its address. */
+async function startBackend(name: string, countersignUrl: string): Promise<string> {
+  const file = fileURLToPath(new URL(`../../examples/backend/${name}.ts`, import.meta.url))
   const environment = { PATH: process.env.PATH, COUNTERSIGN_URL: countersignUrl, PORT: '0' }
-  const child = spawn(process.execPath, [backendFile], { env: environment, stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [file], { env: environment, stdio: ['ignore', 'pipe', 'inherit'] })
   onTestFinished(async () => {
     const exited = once(child, 'exit')
     child.kill()
@@ -24,41 +25,111 @@ async function startBackend(countersignUrl: string): Promise<string> {
   return line.toString().trim()
 }
 
-/** An answer of the backend. */
+/** An answer of a backend: 200 with the user, 401 or 503. */
 interface Answer {
-  readonly status: number | undefined
-  readonly json: unknown
+  readonly status: number
+  readonly body: unknown
 }
+
+type Ask = (backend: string, headers: Record<string, string>, method: 'GET' | 'POST') => Promise<Answer>
 
 /**
- * Asks the backend over a connection of its own. One that is kept is closed by the backend after five seconds, of which a
- * test that a busy machine holds up learns only by the failure of its next question.
+ * Asks over a connection of its own. One that is kept is closed by the backend after five seconds, of which a test that a busy
+ * machine holds up learns only by the failure of its next question.
  */
-async function askOnce(backend: string, token: string | undefined): Promise<Answer> {
-  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
-  const [response] = (await once(get(backend, { headers, agent: false }), 'response')) as [IncomingMessage]
-  return { status: response.statusCode, json: await json(response) }
+const askHttp: Ask = async (backend, headers, method) => {
+  const sent = httpRequest(`${backend}/me`, { method, headers, agent: false }).end()
+  const [response] = (await once(sent, 'response')) as [IncomingMessage]
+  expect(response.headers['content-type']).toContain('application/json')
+  if (response.statusCode !== 200) expect(response.headers['cache-control']).toBe('no-store')
+  return { status: response.statusCode ?? 0, body: await json(response) }
 }
 
-test('the backend serves whoever is signed in', async () => {
-  const { url, service } = await startService()
-  const backend = await startBackend(url)
-  /** Asks again if the backend did not hear from the service in time, as it tells its clients to. */
-  const ask = async (token?: string): Promise<Answer> => {
-    for (;;) {
-      const answer = await askOnce(backend, token)
-      if (answer.status !== 503) return answer
-    }
+const askConnect: Ask = async (backend, headers) => {
+  const client = createClient(SessionService, createConnectTransport({ baseUrl: backend, httpVersion: '1.1' }))
+  try {
+    const { session } = await client.getCurrentSession({}, { headers })
+    return { status: 200, body: { userId: session?.userId, address: session?.address } }
+  } catch (error) {
+    const { code, rawMessage } = ConnectError.from(error)
+    const status = { [Code.Unauthenticated as number]: 401, [Code.Unavailable as number]: 503 }[code] ?? 500
+    return { status, body: { code: houseCode[status], message: rawMessage } }
   }
-  const wallet = makeWallet()
-  const client = createCountersignClient({ baseUrl: url, wallet: pageWallet(wallet) })
-  const { token, session } = await client.signInWallet()
+}
 
-  expect(await ask(token)).toEqual({ status: 200, json: { userId: session.userId, address: wallet.address } })
-  expect((await ask()).status).toBe(401)
-  expect((await ask(`${token}x`)).status).toBe(401)
-  await client.signOut()
-  expect((await ask(token)).status).toBe(401)
-  await service.close(0)
-  expect((await askOnce(backend, token)).status).toBe(503)
+const askGrpc: Ask = async (backend, headers) => {
+  const client = new grpc.Client(new URL(backend).host, grpc.credentials.createInsecure())
+  const metadata = new grpc.Metadata()
+  for (const [name, value] of Object.entries(headers)) metadata.set(name, value)
+  try {
+    return await new Promise<Answer>((resolve) => {
+      const read = (bytes: Buffer): object => JSON.parse(bytes.toString())
+      const sent = (message: object): Buffer => Buffer.from(JSON.stringify(message))
+      client.makeUnaryRequest('/example.Users/Me', sent, read, {}, metadata, {}, (error, body) => {
+        const status =
+          { [grpc.status.UNAUTHENTICATED as number]: 401, [grpc.status.UNAVAILABLE as number]: 503 }[
+            error?.code ?? -1
+          ] ?? 500
+        resolve(error ? { status, body: { code: houseCode[status], message: error.details } } : { status: 200, body })
+      })
+    })
+  } finally {
+    client.close()
+  }
+}
+
+/** For protocols that have codes of their own in place of the one in the body. */
+const houseCode: Readonly<Record<number, string>> = { 401: 'SESSION_REQUIRED', 503: 'SERVICE_UNAVAILABLE' }
+
+/** How to ask each example, and whether what is asked can be a GET. */
+const backends: [name: string, ask: Ask, hasGet: boolean][] = [
+  ['main', askHttp, true],
+  ['express', askHttp, true],
+  ['fastify', askHttp, true],
+  ['hono', askHttp, true],
+  ['connect', askConnect, false],
+  ['grpc', askGrpc, false],
+]
+
+describe.each(backends)('examples/backend/%s.ts', (name, askOnce, hasGet) => {
+  test('serves whoever is signed in, refuses all others, and says of an outage that it is one', async () => {
+    const { url, service } = await startService()
+    const backend = await startBackend(name, url)
+    /** Asks again if the backend did not hear from the service in time, as it tells its clients to. */
+    const ask = async (headers: Record<string, string>, method: 'GET' | 'POST' = 'POST'): Promise<Answer> => {
+      for (;;) {
+        const answer = await askOnce(backend, headers, method)
+        if (answer.status !== 503) return answer
+      }
+    }
+    const { token, cookie, session } = await signIn(url)
+    const served = { status: 200, body: { userId: session.userId, address: session.address } }
+    const refused = { status: 401, body: { code: 'SESSION_REQUIRED', message: expect.stringContaining('ign in') } }
+    const authorization = `Bearer ${token}`
+
+    expect(await ask({ authorization })).toEqual(served)
+    expect(await ask({})).toEqual(refused)
+    expect(await ask({ authorization: `${authorization}x` })).toEqual(refused)
+    // A page cannot make a browser send somebody else's bearer token, so its origin does not matter.
+    expect(await ask({ authorization, origin: 'https://evil.example' })).toEqual(served)
+    expect(await ask({ cookie, origin: 'https://evil.example' })).toEqual(refused)
+    expect(await ask({ cookie, origin: 'null' })).toEqual(refused)
+    expect(await ask({ cookie })).toEqual(refused)
+    // The service's page is trusted by default, and so is the backend's own origin where it is known.
+    expect(await ask({ cookie, origin: url })).toEqual(served)
+    if (hasGet) {
+      expect(await ask({ cookie }, 'GET')).toEqual(served)
+      expect(await ask({ cookie, origin: 'https://evil.example' }, 'GET')).toEqual(refused)
+      expect(await ask({ cookie, origin: backend })).toEqual(served)
+      expect(await ask({ cookie: cookie.replace('countersign', '__Host-countersign') }, 'GET')).toEqual(refused)
+    }
+    const other = await signIn(url)
+    await other.signOut()
+    expect(await ask({ authorization: `Bearer ${other.token}` })).toEqual(refused)
+    await service.close(0)
+    expect(await askOnce(backend, { authorization: 'Bearer another' }, 'POST')).toEqual({
+      status: 503,
+      body: { code: 'SERVICE_UNAVAILABLE', message: expect.stringContaining('cannot be checked') },
+    })
+  })
 })

@@ -32,12 +32,3 @@ test('the plain page is built, and its script finds in the page what it looks fo
   expect(ids.length).toBeGreaterThan(4)
   for (const id of ids) expect(html).toContain(`id="${id}"`)
 })
-
-test('the React page is built, without the custom element', async () => {
-  const { code, inputs } = await buildExample('react/main.tsx')
-  const paths = Object.keys(inputs)
-  expect(paths).toContain('examples/react/sign-in.tsx')
-  expect(paths).toContain('src/client/client.ts')
-  expect(paths).not.toContain('src/client/element/element.ts')
-  expect(code).toContain('Sign in with your wallet')
-})

@@ -3,10 +3,10 @@ import http, { type IncomingHttpHeaders, type IncomingMessage, type OutgoingHttp
 import http2 from 'node:http2'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { applyCors } from '../../src/http/cors.ts'
-import { rawRequest } from '../../src/http/node-request.ts'
+import { nodeExchange } from '../../src/http/node-exchange.ts'
+import { ResponseOutput } from '../../src/http/output.ts'
 import { OnePortServer } from '../../src/http/port/port.ts'
 import { OriginPolicy } from '../../src/origin-policy.ts'
-import { readRequest } from '../../src/request.ts'
 
 const trusted = 'https://app.example'
 const preflight = { 'access-control-request-method': 'POST', 'access-control-request-headers': 'content-type' }
@@ -18,8 +18,8 @@ const server = new OnePortServer((request, response) => {
     asked.push(origin)
     return origins.isTrusted(origin)
   }
-  const context = readRequest(rawRequest(request), 0)
-  if (applyCors({ request, response, context }, isTrusted) === 'preflight') return
+  const exchange = nodeExchange({ request, trustedProxies: 0 }, new ResponseOutput(response))
+  if (applyCors(exchange, isTrusted) === 'preflight') return
   response.statusCode = 299
   response.end()
 })

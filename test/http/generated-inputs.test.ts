@@ -33,6 +33,7 @@ test(`${inputCount} odd inputs over every protocol: all are answered, none with 
     // Or nobody would read what odd inputs say in X-Forwarded-For.
     COUNTERSIGN_TRUST_PROXY: '1',
     COUNTERSIGN_CONFIRMATION_CODE: 'return',
+    COUNTERSIGN_ACCESS_TOKEN_AUDIENCES: 'api',
     NODE_OPTIONS: '--inspect=127.0.0.1:0',
   })
   const inspector = await Inspector.connect(service.log())

@@ -4,6 +4,7 @@ import { connect, createServer as createHttp2Server, type ServerHttp2Stream } fr
 import { type AddressInfo, connect as connectTcp, type Server } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { FetchOutput } from '../../src/http/fetch-output.ts'
 import { type Output, ResponseOutput, StreamOutput, writeAll } from '../../src/http/output.ts'
 
 const pieceBytes = 16 * 1024
@@ -100,10 +101,26 @@ const overBareStream: Start = async (serve) => {
   return http2Client(await listen(server))
 }
 
+const asResponse: Start = async (serve) => {
+  const output = new FetchOutput(new Request('http://localhost'))
+  serve(output)
+  const { body } = await output.response
+  const reader = (body as ReadableStream<Uint8Array>).getReader()
+  return {
+    async read() {
+      let bytes = 0
+      for (let piece = await reader.read(); !piece.done; piece = await reader.read()) bytes += piece.value.length
+      return bytes
+    },
+    leave: () => void reader.cancel(),
+  }
+}
+
 describe.each([
   ['a response of HTTP/1.1', overHttp1],
   ['a response of HTTP/2', overHttp2],
   ['a bare stream of HTTP/2', overBareStream],
+  ['a Response of the Fetch standard', asResponse],
 ])('%s', (_, start) => {
   test('takes no more from its source than a reader that does not read leaves room for', async () => {
     const { progress, serve } = source()

@@ -3,10 +3,10 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { resolveSettings } from '../../src/config.ts'
-import { rawRequest } from '../../src/http/node-request.ts'
+import { nodeExchange } from '../../src/http/node-exchange.ts'
+import { ResponseOutput } from '../../src/http/output.ts'
 import { createPages } from '../../src/http/pages.ts'
 import { silentLogger } from '../../src/log.ts'
-import { readRequest } from '../../src/request.ts'
 import { makeAuth } from '../better-auth/support.ts'
 import { startService } from '../support/service.ts'
 
@@ -36,12 +36,14 @@ const expected = {
 const claimPath = '/cross-device/claim/0123456789abcdefABCDEF'
 const continuePath = `/cross-device/continue/csh_${'t'.repeat(43)}0123456789abcdefABCDEF`
 
+const signInPath = '/api/auth/sign-in'
+
 test('every page and everything it is made of has all security headers', async () => {
   const { url } = await startService()
-  const html = await (await fetch(url + claimPath)).text()
-  const assets = [...html.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, path]) => String(path))
-  expect(assets.length).toBeGreaterThan(1)
-  for (const path of ['/', claimPath, continuePath, ...assets]) {
+  const html = (await Promise.all([claimPath, signInPath].map(async (path) => (await fetch(url + path)).text()))).join()
+  const assets = [...html.matchAll(/(?:src|href)="(\/[^"]+\.\w+)"/g)].map(([, path]) => String(path))
+  expect(assets).toHaveLength(6)
+  for (const path of ['/', claimPath, continuePath, signInPath, ...assets]) {
     const response = await fetch(url + path)
     expect(response.status, path).toBe(200)
     expect(Object.fromEntries(response.headers), path).toMatchObject(expected)
@@ -74,8 +76,7 @@ test('and the answer of a service whose pages are not built', async () => {
   const settings = resolveSettings()
   const route = createPages(settings, silentLogger, [new URL('./no-such-folder/', import.meta.url)])('/')
   const server = createServer((request, response) => {
-    const context = readRequest(rawRequest(request), 0)
-    void route?.({ request, response, path: '/', context })
+    void route?.(nodeExchange({ request, trustedProxies: 0 }, new ResponseOutput(response)))
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -4,10 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
+import type { Answer } from '../../src/http/output.ts'
 import { createPages } from '../../src/http/pages.ts'
 import { silentLogger } from '../../src/log.ts'
 import { startService } from '../support/service.ts'
 
+const signInPath = '/api/auth/sign-in'
 const claimPagePath = '/cross-device/claim/0123456789abcdefABCDEF'
 const continuePagePath = `/cross-device/continue/csh_${'t'.repeat(43)}0123456789abcdefABCDEF`
 
@@ -20,6 +22,7 @@ test.each([
   ['the demo page', '/', 'Sign in with a wallet'],
   ['the approval page', claimPagePath, 'A request is waiting for you'],
   ['the page that continues an order', continuePagePath, 'Continue the request here?'],
+  ['the sign-in page', `${signInPath}?returnTo=%2Fwelcome`, '<h1 tabindex="-1" data-text="sign-in.title">Sign in</h1>'],
 ])('%s is served under a strict policy', async (_, path, text) => {
   const { url } = await startService()
   const response = await fetch(url + path)
@@ -44,10 +47,12 @@ test.each([
 
 test('a page holds nothing inline and nothing from elsewhere', async () => {
   const { url } = await startService()
-  for (const path of ['/', claimPagePath]) {
+  for (const path of ['/', claimPagePath, signInPath]) {
     const html = await (await fetch(url + path)).text()
     expect(html).not.toMatch(/<style|\sstyle=|\son[a-z]+=|javascript:|<script(?![^>]+src=)/i)
-    for (const [, target] of html.matchAll(/(?:src|href)="([^"]*)"/g)) expect(target).toMatch(/^\/pages\/[\w.-]+$/)
+    for (const [, target] of html.matchAll(/<(?:script|link)[^>]* (?:src|href)="([^"]*)"/g)) {
+      expect(target).toMatch(path === signInPath ? /^\/api\/auth\/sign-in\/[\w.-]+$/ : /^\/pages\/[\w.-]+$/)
+    }
     expect(html).not.toMatch(/\{\{|\[\[/)
   }
 })
@@ -78,6 +83,37 @@ test('the pages know which adapters are accepted, and whether to offer the demo 
   const { url: elsewhere } = await startService({ publicUrl: 'http://wallet.example', adapters: ['ed25519'] })
   const one = ['ed25519', 'off']
   expect(await facts(elsewhere)).toEqual([one, one])
+})
+
+test('the sign-in page and all that it loads are below the base path, and nothing of it depends on the query', async () => {
+  const { url } = await startService({ basePath: '/login', endpointPrefix: '/w' })
+  const page = await fetch(`${url}/login/sign-in`)
+  const html = await page.text()
+  expect(html).toContain('name="countersign-base-path" content="/login"')
+  expect(html).toContain('name="countersign-endpoint-prefix" content="/w"')
+  const assets = [...html.matchAll(/<(?:script|link)[^>]* (?:src|href)="([^"]*)"/g)].map(([, path]) => String(path))
+  expect(assets).toHaveLength(3)
+  for (const path of assets) {
+    expect(path).toMatch(/^\/login\/sign-in\//)
+    expect((await fetch(url + path)).status, path).toBe(200)
+  }
+  const query = '?returnTo=%2Fwelcome&orderId=x&token=y&code=z'
+  expect(await (await fetch(`${url}/login/sign-in${query}`)).text()).toBe(html)
+  for (const path of ['/login/sign-in/', '/login/sign-in/sign-in.html', '/sign-in', '/api/auth/sign-in']) {
+    expect((await fetch(url + path)).status, path).toBe(404)
+  }
+})
+
+test('the sign-in page is told of a session only if the browser has a cookie of one', async () => {
+  const { url } = await startService()
+  const told = async (cookie?: string): Promise<string | undefined> => {
+    const html = await (await fetch(url + signInPath, { headers: cookie === undefined ? {} : { cookie } })).text()
+    return /name="countersign-maybe-signed-in" content="(\w*)"/.exec(html)?.[1]
+  }
+  expect(await told()).toBe('no')
+  expect(await told('theme=dark; my_countersign_session=x; countersign_session2=x')).toBe('no')
+  expect(await told('theme=dark; countersign_session=x')).toBe('yes')
+  expect(await told('__Host-countersign_session=x')).toBe('yes')
 })
 
 test.each([
@@ -119,7 +155,12 @@ test('assets are kept by caches for ever, compressed on request, and not sent tw
 
 test('HEAD is answered as GET, without the body, over both HTTP versions', async () => {
   const { url } = await startService()
-  for (const path of ['/', claimPagePath, (await asset(url, /\/pages\/style-\w+\.css/)).slice(url.length)]) {
+  for (const path of [
+    '/',
+    claimPagePath,
+    signInPath,
+    (await asset(url, /\/pages\/style-\w+\.css/)).slice(url.length),
+  ]) {
     const identity = { 'accept-encoding': 'identity' }
     const got = await fetch(url + path, { headers: identity })
     const head = await fetch(url + path, { method: 'HEAD', headers: identity })
@@ -137,7 +178,7 @@ test('HEAD is answered as GET, without the body, over both HTTP versions', async
 
 test('other methods are refused and nothing else is served from the folder', async () => {
   const { url } = await startService()
-  for (const path of ['/', claimPagePath]) {
+  for (const path of ['/', claimPagePath, signInPath]) {
     const response = await fetch(url + path, { method: 'POST', body: '{}' })
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
   }
@@ -155,7 +196,7 @@ test('other methods are refused and nothing else is served from the folder', asy
 
 test('pages: false leaves nothing', async () => {
   const { url } = await startService({ pages: false })
-  for (const path of ['/', claimPagePath]) {
+  for (const path of ['/', claimPagePath, signInPath]) {
     const response = await fetch(url + path)
     expect([response.status, (await response.json()).code]).toEqual([404, 'ROUTE_NOT_FOUND'])
   }
@@ -169,12 +210,14 @@ test('a service whose pages were never built says what to run, and starts', () =
     appName: 'Countersign',
     claimUrlTemplate: '{origin}/claim/{orderId}#{claimToken}',
     basePath: '/api/auth',
+    endpointPrefix: '/wallet',
     logoUrl: undefined,
     accentColor: undefined,
     textsFile: undefined,
     adapters: ['nimiq'],
     demoWallet: undefined,
     publicUrl: undefined,
+    orderStartKeys: undefined,
   }
   // A build that is running has written no page yet.
   const unfinished = mkdtempSync(join(tmpdir(), 'countersign-pages-'))
@@ -183,11 +226,11 @@ test('a service whose pages were never built says what to run, and starts', () =
   expect(warnings).toEqual([])
   const routeOf = createPages(settings, log, [pathToFileURL('/nowhere/at/all/')])
   expect(warnings).toEqual([expect.stringContaining('npm run build')])
-  const answer = { statusCode: 0, body: '', setHeader() {}, end: (body: Buffer) => (answer.body = String(body)) }
-  const request = { method: 'GET', headers: {} }
-  for (const path of ['/', '/claim/x']) {
-    routeOf(path)?.({ request, response: answer, path } as never)
-    expect([answer.statusCode, answer.body]).toEqual([503, expect.stringContaining('npm run build')])
+  let answer: Answer | undefined
+  const output = { send: (sent: Answer) => (answer = sent) }
+  for (const path of ['/', '/claim/x', signInPath]) {
+    routeOf(path)?.({ method: 'GET', path, headers: {}, output } as never)
+    expect([answer?.status, String(answer?.body)]).toEqual([503, expect.stringContaining('npm run build')])
   }
   expect(routeOf('/other')).toBeUndefined()
 })

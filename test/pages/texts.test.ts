@@ -2,9 +2,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { englishDeviceTexts } from '../../src/client/element/device-texts.ts'
+import { englishTexts as elementTexts } from '../../src/client/element/texts.ts'
+import { englishTexts as chooserTexts } from '../../src/client/wallets/chooser-texts.ts'
 import { readPageTexts } from '../../src/http/page-texts.ts'
 import { createCountersign } from '../../src/index.ts'
 import { silentLogger } from '../../src/log.ts'
+import { signInTexts } from '../../src/pages/sign-in-texts.ts'
 import { english } from '../../src/pages/texts/english.ts'
 import { german } from '../../src/pages/texts/german.ts'
 import { chooseWords, englishWords } from '../../src/pages/texts/words.ts'
@@ -32,6 +36,18 @@ test('the buttons by which other programs know the English page are named as set
   expect(english['start.button']).toMatch(/^Review/)
   expect(english['review.approve']).toMatch(/^Approve/)
   expect(english['review.decline']).toMatch(/^Decline/)
+})
+
+test('the sign-in page has a text for each of the custom element’s, in English the same words', () => {
+  const { wallets, ...order } = signInTexts(englishWords)
+  expect(order).toEqual(elementTexts)
+  expect(Object.keys(wallets ?? {}).sort()).toEqual(Object.keys({ ...chooserTexts, ...englishDeviceTexts }).sort())
+  expect({ ...chooserTexts, ...englishDeviceTexts, ...wallets }).toEqual({
+    ...chooserTexts,
+    ...englishDeviceTexts,
+    elsewhere: english['wallet.elsewhere'],
+    demo: english['wallet.demo.about'],
+  })
 })
 
 test.each([

@@ -310,6 +310,17 @@ const cases: Case[] = [
     metadata: { adapters: 'nimiq, ed25519' },
   },
   {
+    reason: 'AUDIENCE_UNKNOWN',
+    when: 'access tokens are for others',
+    provoke: async () => {
+      const service = await start({ accessTokenAudiences: ['orders'] })
+      const { token } = await service.call(verify, await proofFor(service))
+      const headers = { authorization: `Bearer ${token}` }
+      return await service.refusal('SessionService/IssueAccessToken', { audience: 'other' }, headers)
+    },
+    metadata: { setting: 'COUNTERSIGN_ACCESS_TOKEN_AUDIENCES' },
+  },
+  {
     reason: 'CONTRACT_WALLET_NEEDS_RPC',
     when: 'no RPC of the chain is set',
     provoke: async () => {
@@ -511,6 +522,7 @@ async function serveObserved(observe: (outcome: unknown) => void): Promise<strin
     invoker: new Invoker(undefined, tell),
     observe: tell,
     origins,
+    peekSession: undefined,
     ready: () => store.ping(),
     shutdownSignal: new AbortController().signal,
     log: silentLogger,

@@ -43,7 +43,7 @@ async function makeParts(settings: Partial<StandaloneSettings> = {}) {
 }
 
 function clientOf(host: Host, computers?: KnownComputers) {
-  const methods = methodsOf(SessionService, sessionHandlers(host, computers))
+  const methods = methodsOf(SessionService, sessionHandlers(host, { computers }))
   const invoker = new Invoker(undefined, () => {})
   return createClient(
     SessionService,

@@ -5,7 +5,13 @@ const optionalParts: readonly string[] = [
   'redis-server',
   'chromium',
   'python3-grpcio',
+  'python3-cryptography',
+  'python3-jwt',
+  'python3-protobuf',
+  'protobuf-compiler-grpc',
   'nginx',
+  'caddy',
+  'go',
   'openssl',
   'prlimit',
   '11000 open files',
@@ -17,7 +23,14 @@ export const systemPython = '/usr/bin/python3'
 /** How to see that a part is installed, if it is not a program that knows `--version`. */
 const checks: Readonly<Record<string, readonly [string, ...string[]]>> = {
   'python3-grpcio': [systemPython, '-c', 'import grpc'],
+  'python3-cryptography': [systemPython, '-c', 'import cryptography'],
+  'python3-jwt': [systemPython, '-c', 'import jwt, cryptography'],
+  'python3-protobuf': [systemPython, '-c', 'import google.protobuf'],
+  // The plugin itself waits for a request of the compiler.
+  'protobuf-compiler-grpc': ['sh', '-c', 'protoc --version && command -v grpc_python_plugin'],
   nginx: ['nginx', '-v'],
+  caddy: ['caddy', 'version'],
+  go: ['go', 'version'],
   openssl: ['openssl', 'version'],
   // Node raises the soft limit to the hard one when it starts, and its children have it from there.
   '11000 open files': ['sh', '-c', 'test "$(ulimit -n)" = unlimited || test "$(ulimit -n)" -ge 11000'],

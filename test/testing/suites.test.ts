@@ -688,6 +688,16 @@ const blindTo =
 
 describeDefects<WalletAdapter>('wallet adapters', adapterSuite, [
   [
+    'one that cannot start',
+    'its check at the start, if it has one, finds nothing wrong',
+    () => ({ checkAtStart: async () => Promise.reject(new TypeError('the directory must be a URL')) }),
+  ],
+  [
+    'one that warns at the start',
+    'its check at the start, if it has one, finds nothing wrong',
+    () => ({ checkAtStart: async (warn) => warn('the directory does not answer') }),
+  ],
+  [
     'one that believes every signature',
     'one bit changed in any byte of the signature proves nothing',
     (adapter) => ({

@@ -6,6 +6,8 @@ import {
   type LinkedWallet,
   nimiqHub,
   type StartedOrder,
+  type WalletSignInAnswer,
+  type WalletSignInError,
   walletSignInClient,
 } from 'countersign/better-auth/client'
 
@@ -20,6 +22,13 @@ try {
 } catch (error) {
   if (error instanceof CountersignClientError) console.log(error.code)
 }
+const answer: WalletSignInAnswer = await client.signIn.wallet({ appName: 'Example' })
+if (answer.error === null) console.log(answer.data.session.address)
+else {
+  const error: WalletSignInError = answer.error
+  console.log(error.code, error.status, error.message)
+}
+await client.signIn.email({ email: 'a@example.com', password: '…' })
 const order: StartedOrder = await client.startOrder({ kind: 'sign', displayTitle: 'Terms' })
 for await (const { sequence } of client.watchOrder(order)) console.log(sequence.toFixed())
 const finalized = await client.finalizeOrder(order)

@@ -28,9 +28,15 @@ function shown({ file, name }: Declaration): string {
 const buildsOn: Readonly<Record<string, readonly string[]>> = {
   './testing': ['.'],
   './better-auth': ['.'],
-  './client/element': ['./client'],
+  './client/element': ['./client', './client/wallets'],
   './client/wallets': ['./client'],
+  './backend/connect': ['./backend'],
+  './backend/express': ['./backend'],
+  './backend/fastify': ['./backend'],
+  './backend/grpc': ['./backend'],
+  './backend/hono': ['./backend'],
   './better-auth/client': ['./better-auth', '.', './client'],
+  './react': ['./client', './client/element', './client/wallets'],
 }
 
 /** What the users of an entry can name. */
@@ -62,6 +68,10 @@ describe.each(entries)('$subpath', ({ subpath }) => {
   test('names no type of a package that its users may not have', async () => {
     const had = [
       ...Object.keys(manifest.dependencies),
+      // The framework that its user has.
+      ...(subpath === './backend/grpc' ? ['@grpc/grpc-js'] : []),
+      ...(subpath === './backend/hono' ? ['hono'] : []),
+      ...(subpath === './react' ? ['react'] : []),
       ...(subpath.startsWith('./better-auth')
         ? [...Object.keys(manifest.peerDependencies), ...(await packagesOfBetterAuth())]
         : []),

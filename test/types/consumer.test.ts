@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { cp, readdir, writeFile } from 'node:fs/promises'
+import { cp, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
@@ -17,7 +17,15 @@ const files: Readonly<Record<string, string>> = {
   './better-auth': 'better-auth.test-d.ts',
   './better-auth/client': 'better-auth-client.test-d.ts',
   './testing': 'testing.test-d.ts',
+  './proof': 'proof.test-d.ts',
   './gen/*': 'gen.test-d.ts',
+  './backend': 'backend.test-d.ts',
+  './backend/connect': 'backend-connect.test-d.ts',
+  './backend/express': 'backend-express.test-d.ts',
+  './backend/fastify': 'backend-fastify.test-d.ts',
+  './backend/grpc': 'backend-grpc.test-d.ts',
+  './backend/hono': 'backend-hono.test-d.ts',
+  './react': 'react.test-d.tsx',
 }
 const examples = ['custom-adapter', 'custom-store']
 
@@ -29,6 +37,7 @@ const compilerOptions = {
   strict: true,
   exactOptionalPropertyTypes: true,
   allowImportingTsExtensions: true,
+  jsx: 'react-jsx',
   noEmit: true,
   // So that a type that this package's declarations cannot find is an error, and not silently `any`.
   skipLibCheck: false,
@@ -38,17 +47,23 @@ test('every subpath has a file of typical calls', async () => {
   const { exports } = await manifestOf()
   const typed = Object.entries(exports).filter(([, target]) => typeof target !== 'string')
   expect(Object.keys(files).sort()).toEqual(typed.map(([subpath]) => subpath).sort())
-  const here = (await readdir(join(root, 'test/types'))).filter((name) => name.endsWith('.test-d.ts'))
+  const here = (await readdir(join(root, 'test/types'))).filter((name) => /\.test-d\.tsx?$/.test(name))
   expect(here.sort()).toEqual([...Object.values(files), 'service-handlers.test-d.ts'].sort())
 })
 
-test('in a project that has the package installed, typical calls and the examples compile and the examples pass', async () => {
+test('in a project that has the package installed, typical calls, the snippets of docs/react.md and the examples compile, and the examples pass', async () => {
   const folder = await makeProject()
   await writeFile(join(folder, 'package.json'), JSON.stringify({ name: 'user', type: 'module' }))
   await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*'] }))
   for (const file of Object.values(files)) await cp(join(root, 'test/types', file), join(folder, file))
   for (const example of examples) {
     await cp(join(root, 'examples', example), join(folder, example), { recursive: true })
+  }
+  const page = await readFile(join(root, 'docs/react.md'), 'utf8')
+  const snippets = [...page.matchAll(/```tsx\n(?:\/\/ (\S+)\n)?([\s\S]*?)```/g)]
+  expect(snippets.length).toBeGreaterThan(3)
+  for (const [index, [, name = `snippet-${index}.tsx`, text = '']] of snippets.entries()) {
+    await writeFile(join(folder, name), text)
   }
 
   const printed = await run(process.execPath, [tsc, '--pretty', 'false'], { cwd: folder }).then(

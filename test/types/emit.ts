@@ -35,6 +35,9 @@ export async function emit(outDir: string): Promise<void> {
   await promisify(execFile)(process.execPath, args, { cwd: root }).catch(() => undefined)
 }
 
+/** Frameworks of which the package has a guard and names no type, and what users have beside a peer. */
+const frameworks = ['express', '@types/express', 'fastify', 'react-dom', '@types/react', '@types/react-dom']
+
 /**
  * Makes a project that has this package installed as its users have it: what package.json exports, with its dependencies and
  * peers, and none of the packages that only this project's own development needs. Removed when the test ends.
@@ -47,7 +50,7 @@ export async function makeProject(): Promise<string> {
   await cp(join(root, 'package.json'), join(installed, 'package.json'))
   const { dependencies, peerDependencies } = await manifestOf()
   const names = [...Object.keys({ ...dependencies, ...peerDependencies }), ...(await packagesOfBetterAuth())]
-  for (const name of new Set([...names, '@types/node'])) {
+  for (const name of new Set([...names, ...frameworks, '@types/node'])) {
     const place = join(folder, 'node_modules', name)
     await mkdir(dirname(place), { recursive: true })
     await symlink(join(root, 'node_modules', name), place)

@@ -9,6 +9,8 @@ import {
   type Ed25519Adapter,
   type ErrorReason,
   ed25519Adapter,
+  type FetchClient,
+  type FetchHandler,
   type Host,
   type HostUser,
   type IssuedSession,
@@ -28,6 +30,7 @@ import {
   type Session,
   type SignatureVerifier,
   type SignInForm,
+  type StartWarning,
   type Store,
   StoreOpenError,
   type VersionedValue,
@@ -44,6 +47,12 @@ export async function run(): Promise<void> {
   const port: number = await service.listen()
   const handler: RequestHandler = service.handler
   createServer(handler).listen(port + 1)
+  createServer((request, response) => handler(request, response, () => void response.end()))
+  const client: FetchClient = { remoteAddress: '192.0.2.1' }
+  const fetchHandler: FetchHandler = service.fetch
+  const response: Response = await fetchHandler(new Request('http://localhost/healthz'), client)
+  // @ts-expect-error: an address is text.
+  await service.fetch(new Request(response.url), { remoteAddress: 1 })
   const session: Session | undefined = await service.introspect('token')
   const address: string | undefined = session?.address
   // @ts-expect-error: a session need not be there.
@@ -92,6 +101,12 @@ export const formed: WalletAdapter = {
   signInText: (form: SignInForm, { address, chainId, publicKeyHex }: WalletAccount): string =>
     [form.domain, address ?? publicKeyHex ?? '', chainId ?? '', form.expiresAt.toFixed(), ...form.resources].join('\n'),
   accountId: (address: string, chainId: string): string => `stamp:${chainId}:${address}`,
+  async checkAtStart(warn: StartWarning): Promise<void> {
+    warn('the server is away')
+    warn('the server is away', { cause: 'ECONNREFUSED' })
+    // @ts-expect-error: fields are texts.
+    warn('the server is away', { error: new Error('away') })
+  },
 }
 
 export const framed: Ed25519Adapter = ed25519Adapter({

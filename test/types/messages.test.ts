@@ -4,6 +4,7 @@ import type * as order from '../../gen/client/countersign/v1/order_service_pb.ts
 import type * as session from '../../gen/client/countersign/v1/session_service_pb.ts'
 import type * as signIn from '../../gen/client/countersign/v1/sign_in_service_pb.ts'
 import type * as wallet from '../../gen/client/countersign/v1/wallet_service_pb.ts'
+import type { AccessToken } from '../../src/access-token/access-tokens.ts'
 import type { FinalizeOrderOptions } from '../../src/client/desktop-orders.ts'
 import type { WatchOrderOptions } from '../../src/client/order-watch.ts'
 import type { ApproveOrderOptions, ClaimOrderOptions } from '../../src/client/phone-orders.ts'
@@ -12,6 +13,7 @@ import type * as client from '../../src/client/types.ts'
 import type { WalletProof } from '../../src/client/wallet.ts'
 import type { EnumWord } from '../../src/enum-words.ts'
 import type * as host from '../../src/host/host.ts'
+import type { DesktopInput, PhoneInput } from '../../src/order/admission.ts'
 import type * as domain from '../../src/order/orders.ts'
 import type { GivenRequester, StartOrder } from '../../src/order/start.ts'
 import type { OrderEvent } from '../../src/order/watch.ts'
@@ -62,6 +64,7 @@ describe('what the client’s calls resolve with has the fields of the responses
     expectTypeOf<client.SignInResult>().toEqualTypeOf<Always<Json<signIn.VerifySignInResponse>, 'session'>>()
     expectTypeOf<client.Session>().toEqualTypeOf<Json<session.Session>>()
     expectTypeOf<client.UserWallet>().toEqualTypeOf<Json<wallet.Wallet>>()
+    expectTypeOf<client.AccessToken>().toEqualTypeOf<Json<session.IssueAccessTokenResponse>>()
   })
 
   test('orders', () => {
@@ -138,6 +141,7 @@ describe('what the domain answers has the fields that the client resolves with',
     expectTypeOf<Widened<Omit<NonceRecord, 'v' | 'appName' | 'userId'>>>().toEqualTypeOf<client.NonceChallenge>()
     expectTypeOf<Omit<host.Session, 'computerId'>>().toEqualTypeOf<Omit<client.Session, 'current'>>()
     expectTypeOf<Flat<Omit<ListedWallet, 'subject'>>>().toEqualTypeOf<client.UserWallet>()
+    expectTypeOf<AccessToken>().toEqualTypeOf<client.AccessToken>()
   })
 
   test('orders', () => {
@@ -152,8 +156,8 @@ describe('what the domain answers has the fields that the client resolves with',
     expectTypeOf<Widened<domain.OrderChallenge>>().toEqualTypeOf<client.OrderChallenge>()
     expectTypeOf<Omit<OrderEvent, 'heartbeat' | 'reconnect'>>().toEqualTypeOf<client.OrderEvent>()
     expectTypeOf<Flat<domain.ProofArtifact>>().toEqualTypeOf<client.ProofArtifact>()
-    expectTypeOf<domain.PhoneInput>().toEqualTypeOf<client.PhoneOrder>()
-    expectTypeOf<domain.DesktopInput>().toEqualTypeOf<client.DesktopOrder>()
+    expectTypeOf<PhoneInput>().toEqualTypeOf<client.PhoneOrder>()
+    expectTypeOf<DesktopInput>().toEqualTypeOf<client.DesktopOrder>()
   })
 })
 

@@ -9,12 +9,38 @@ export type BetterFetch = Parameters<NonNullable<BetterAuthClientPlugin['getActi
 
 type BetterFetchPlugin = NonNullable<BetterAuthClientPlugin['fetchPlugins']>[number]
 
-/** Makes calls through Better Auth's own fetch, so that its base address, options and plugins apply. */
-export function callerOf($fetch: BetterFetch): RestCall {
+/** The status line of an answer that is not a success. */
+export interface RefusalStatus {
+  /** HTTP status. */
+  readonly status: number
+  /** Its words, which HTTP/2 does not have. */
+  readonly statusText: string
+}
+
+/**
+ * Makes calls through Better Auth's own fetch, so that its base address, options and plugins apply. `onRefusal` is told the status of
+ * each answer that is not a success.
+ */
+export function callerOf($fetch: BetterFetch, onRefusal: (status: RefusalStatus) => void = () => {}): RestCall {
   return async <T>(path: string, { body, query, headers, signal }: RestCallInit = {}): Promise<T> => {
     let answer: { data: unknown; error: Refusal | null }
+    let limiterAsks: string | null = null
+    // A hook in the options would take the place of the application's own.
+    const plugin: BetterFetchPlugin = {
+      id: 'countersign-limit',
+      name: "Wait that Better Auth's rate limiter asks for",
+      hooks: {
+        onError({ response }) {
+          limiterAsks = response.headers.get('x-retry-after')
+          onRefusal(response)
+        },
+      },
+    }
     try {
       answer = await $fetch(path, {
+        plugins: [plugin],
+        // The application's own option may say otherwise; then there would be no `error` to read.
+        throw: false,
         method: body === undefined ? 'GET' : 'POST',
         ...(body === undefined ? {} : { body }),
         ...(query === undefined ? {} : { query }),
@@ -27,15 +53,19 @@ export function callerOf($fetch: BetterFetch): RestCall {
         ? aborted(signal)
         : new CountersignClientError('NETWORK', 'The service did not answer', { cause })
     }
-    if (answer.error !== null) throw clientError(answer.error)
+    if (answer.error !== null) throw clientError(answer.error, limiterAsks)
     return answer.data as T
   }
 }
 
-function clientError(refusal: Refusal): CountersignClientError {
-  // Better Auth's own rate limiter answers with the status alone.
+/** Wait in seconds that Better Auth's rate limiter stands for if the browser does not show its header to a page elsewhere. */
+const usualLimiterWait = 10
+
+function clientError(refusal: Refusal, limiterAsks: string | null): CountersignClientError {
+  // Better Auth's own rate limiter answers without a code, and with a header of its own.
   if (refusal.status === 429 && refusal.code === undefined) {
-    return new CountersignClientError('RATE_LIMITED', 'Too many requests; try again later')
+    const retryAfterMs = Number(limiterAsks ?? usualLimiterWait) * 1000
+    return new CountersignClientError('RATE_LIMITED', 'Too many requests; try again later', { retryAfterMs })
   }
   return refusalError(refusal)
 }

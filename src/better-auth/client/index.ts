@@ -7,16 +7,18 @@ import { given } from '../../client/given.ts'
 import { defaultHeartbeatTimeoutMs } from '../../client/order-watch.ts'
 import { type OrderCalls, orderCalls } from '../../client/orders.ts'
 import { restSignIn } from '../../client/rest-api.ts'
+import type { RestCall } from '../../client/rest-orders.ts'
 import { type SignInOptions, signIn } from '../../client/sign-in.ts'
 import { defaultTimeoutMs } from '../../client/time-limit.ts'
 import { TokenStore, type TokenStoreOptions } from '../../client/token-store.ts'
 import type { KnownComputer, NonceChallenge, SignInResult, SigningAccount } from '../../client/types.ts'
 import { type ProofOptions, proveWithWallet } from '../../client/wallet.ts'
-import { computerPaths, linkPath, signInPaths } from '../../rest-paths.ts'
+import { computerPaths, linkPath, orderPaths, signInPaths } from '../../rest-paths.ts'
 import type { crossDevice } from '../cross-device.ts'
 import type { LinkedWallet, walletSignIn } from '../wallet-sign-in.ts'
 import { bearerPlugin, callerOf } from './fetch.ts'
 import { orderService } from './orders.ts'
+import { answerOf, type WalletSignInAnswer } from './sign-in-answer.ts'
 
 export { type ClientErrorCode, CountersignClientError } from '../../client/errors.ts'
 export type { OrderCalls } from '../../client/orders.ts'
@@ -25,6 +27,7 @@ export type { TokenStorage } from '../../client/token-store.ts'
 export type * from '../../client/types.ts'
 export { nimiqHub, nimiqPay, type Wallet } from '../../client/wallet.ts'
 export type { LinkedWallet } from '../wallet-sign-in.ts'
+export type { WalletSignInAnswer, WalletSignInError } from './sign-in-answer.ts'
 
 /** Options of {@link walletSignInClient}. Those that a call has too are its defaults. */
 export interface WalletSignInClientOptions
@@ -34,8 +37,18 @@ export interface WalletSignInClientOptions
   readonly endpointPrefix?: string | undefined
 }
 
-/** Calls that {@link walletSignInClient} adds to Better Auth's client. All reject with a `CountersignClientError`. */
+/**
+ * Calls that {@link walletSignInClient} adds to Better Auth's client. They reject with a `CountersignClientError`, but for
+ * `signIn.wallet`.
+ */
 export interface WalletSignInActions {
+  readonly signIn: {
+    /**
+     * Does the same as `signInWallet`, and answers as Better Auth's own calls do: it resolves with `{ data, error }`, of which one
+     * is `null`, whatever the wallet or the server did.
+     */
+    wallet(options?: SignInOptions): Promise<WalletSignInAnswer>
+  }
   /**
    * Signs in with a wallet on this device: nonce, wallet signature, verification. Call it in a user gesture, because the
    * wallet may open a window. It does not retry: after NETWORK, call it again.
@@ -72,16 +85,21 @@ export function walletSignInClient(options: WalletSignInClientOptions = {}) {
       [link]: 'POST',
     },
     fetchPlugins: [bearerPlugin(tokens)],
+    // For the endpoint as Better Auth's client calls it by its path.
+    atomListeners: [{ matcher: (path) => path === verify, signal: '$sessionSignal' }],
     getActions: ($fetch, $store): WalletSignInActions => {
       const call = callerOf($fetch)
-      const { issueNonce, verifySignIn } = restSignIn(call, endpointPrefix)
+      const signInOver = async (own: RestCall, callOptions: SignInOptions): Promise<SignInResult> => {
+        const parts = { api: restSignIn(own, endpointPrefix), tokens, timeoutMs: defaultTimeoutMs }
+        const result = await signIn(parts, { ...defaults, ...given(callOptions) })
+        $store.notify('$sessionSignal')
+        return result
+      }
       return {
-        async signInWallet(callOptions = {}) {
-          const parts = { api: { issueNonce, verifySignIn }, tokens, timeoutMs: defaultTimeoutMs }
-          const result = await signIn(parts, { ...defaults, ...given(callOptions) })
-          $store.notify('$sessionSignal')
-          return result
+        signIn: {
+          wallet: (callOptions = {}) => answerOf((onRefusal) => signInOver(callerOf($fetch, onRefusal), callOptions)),
         },
+        signInWallet: (callOptions = {}) => signInOver(call, callOptions),
         async linkWallet(callOptions = {}) {
           const { signal } = callOptions
           const asked: { nonceId?: string } = {}
@@ -135,6 +153,8 @@ export function crossDeviceClient(options: CrossDeviceClientOptions = {}) {
   return {
     id: 'cross-device',
     $InferServerPlugin: {} as ReturnType<typeof crossDevice>,
+    // For the endpoint as Better Auth's client calls it by its path.
+    atomListeners: [{ matcher: (path) => path === orderPaths.finalize, signal: '$sessionSignal' }],
     getActions: ($fetch, $store, clientOptions): CrossDeviceActions => {
       const call = callerOf($fetch)
       const calls = orderCalls({

@@ -15,11 +15,13 @@ export interface ElementService {
   readonly baseUrl: string
   /** Path of the REST endpoints. */
   readonly basePath: string | undefined
+  /** Path of the direct sign-in under `basePath`. */
+  readonly endpointPrefix: string | undefined
   /** Key of the session token in `localStorage`. */
   readonly tokenStorageKey: string | undefined
 }
 
-/** The calls that the element makes, over REST. Throws a `TypeError` if `baseUrl` is not an http or https address. */
+/** The calls that the element makes for orders, over REST. Throws a `TypeError` if `baseUrl` is not an http or https address. */
 export function desktopOf({ baseUrl, basePath, tokenStorageKey }: ElementService): DesktopCalls {
   requireHttp(baseUrl)
   const rest = restOf((url, init) => fetch(url, init), { baseUrl, basePath })

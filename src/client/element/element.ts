@@ -1,24 +1,36 @@
 import type { DesktopCalls } from '../desktop-orders.ts'
+import { isPhone } from '../device.ts'
 import { CountersignClientError, isPassing } from '../errors.ts'
 import { isTerminal } from '../order-watch.ts'
 import { isHidden, onWake } from '../page.ts'
+import { isSignInSent } from '../sent-sign-in.ts'
+import type { SignInCalls } from '../sign-in-calls.ts'
 import type { FinalizedOrder, OrderStatus, StartedOrder, StartOrderOptions } from '../types.ts'
+import type { AppAddress } from '../wallets/chooser-events.ts'
+import type { FoundWallet } from '../wallets/found.ts'
+import type { HubOptions } from '../wallets/hub.ts'
 import { Countdown } from './countdown.ts'
-import { desktopOf } from './desktop.ts'
-import { englishTexts, errorText, type SignInTexts } from './texts.ts'
+import { desktopOf, type ElementService } from './desktop.ts'
+import type { DeviceSignIn, DeviceSignInResult } from './device-sign-in.ts'
+import { failureOf } from './failure.ts'
+import { englishTexts, errorText, type SignInTexts, type TextName } from './texts.ts'
 import { SignInView, type ViewMode } from './view.ts'
 
-export type { SignInTexts } from './texts.ts'
+export type { DeviceSignInResult } from './device-sign-in.ts'
+export type { DeviceTexts, SignInTexts } from './texts.ts'
 
 /** Events of the element, by name: each is a `CustomEvent` with this detail, and bubbles. */
 export interface CountersignSignInEvents {
   /** The order has a new status. */
   'countersign:status': { readonly orderId: string; readonly status: OrderStatus }
-  /** An order of kind login has yielded a session. Its token is stored, unless `no-token-storage` is set. */
-  'countersign:signed-in': Extract<FinalizedOrder, { readonly kind: 'login' }>
+  /**
+   * A user has signed in: by an order of kind login, or with a wallet on this device. The token is stored, unless
+   * `no-token-storage` is set.
+   */
+  'countersign:signed-in': Extract<FinalizedOrder, { readonly kind: 'login' }> | DeviceSignInResult
   /** An order of kind sign has yielded a proof. */
   'countersign:signed': Extract<FinalizedOrder, { readonly kind: 'sign' }>
-  /** A call failed. The element offers a new code. */
+  /** A call or a wallet failed. The element says so, and offers to try again. */
   'countersign:error': { readonly error: CountersignClientError }
 }
 
@@ -32,11 +44,10 @@ export type StartOrderOnBackend = (request: {
   readonly signal: AbortSignal
 }) => Promise<StartedOrder>
 
-/** The calls that the element makes: any client has them. */
-export type SignInClient = Pick<
-  DesktopCalls,
-  'computerKey' | 'startOrder' | 'watchOrder' | 'finalizeOrder' | 'cancelOrder'
->
+/** The calls that the element makes: any client has them. Without those for a direct sign-in, it offers none. */
+export interface SignInClient
+  extends Pick<DesktopCalls, 'computerKey' | 'startOrder' | 'watchOrder' | 'finalizeOrder' | 'cancelOrder'>,
+    Partial<SignInCalls> {}
 
 /** An order that the element has started. */
 interface RunningOrder {
@@ -62,13 +73,17 @@ const maxRenewals = 5
 const Base = (globalThis.HTMLElement ?? class {}) as typeof HTMLElement
 
 /**
- * `<countersign-sign-in>`: signs in on a desktop, or requests a signature, with a wallet on a phone. Shows the QR code, the
- * confirmation code, the status and the time left, and asks for the return code if the service uses them.
+ * `<countersign-sign-in>`: signs in with a wallet on a phone or on this device, or requests a signature from a phone. Shows the QR
+ * code, the confirmation code, the status and the time left, and asks for the return code if the service uses them. A button
+ * shows the wallets on this device; on phones they come first, and a button shows the QR code.
  *
- * Attributes: `base-url` (default: the page's own origin), `base-path` (of the REST endpoints, default /api/auth), `kind` (login, the default, or sign), `adapter-id`, `return-to`,
+ * Attributes: `base-url` (default: the page's own origin), `base-path` (of the REST endpoints, default /api/auth),
+ * `endpoint-prefix` (of the direct sign-in under it, default /wallet), `kind` (login, the default, or sign), `adapter-id`,
+ * `adapter-ids` (of the wallets on this device, separated by commas; default: all), `cross-device-only`,
+ * `wallets-first` (the wallets on this device above the QR code), `return-to`,
  * `display-title`, `display-summary`, `payload`, `payload-hash`, `expected-address`, `expected-public-key-hex`,
  * `token-storage-key`, `no-token-storage`. A change starts a new order. With the property `startOrder`, the page's backend
- * decides what the order is.
+ * decides what the order is: then wallets on this device are offered only if `kind` is set to login.
  * Events: {@link CountersignSignInEvents}. The page decides where the user goes next.
  *
  * The only token in the DOM is the claim token, in the QR code.
@@ -77,8 +92,12 @@ export class CountersignSignIn extends Base {
   static readonly observedAttributes: readonly string[] = [
     'base-url',
     'base-path',
+    'endpoint-prefix',
     'kind',
     'adapter-id',
+    'adapter-ids',
+    'cross-device-only',
+    'wallets-first',
     'return-to',
     'display-title',
     'display-summary',
@@ -95,6 +114,9 @@ export class CountersignSignIn extends Base {
   #made: SignInClient | undefined
   #texts: SignInTexts = englishTexts
   #startOrder: StartOrderOnBackend | undefined
+  #hub: HubOptions | undefined
+  #extraWallets: readonly FoundWallet[] = []
+  #appAddress: AppAddress | undefined
   #view: SignInView | undefined
   /** Text that the view shows while the connection holds. */
   #text = ''
@@ -102,6 +124,10 @@ export class CountersignSignIn extends Base {
   #running: RunningOrder | undefined
   #renewals = 0
   #scheduled = false
+  /** The wallets on this device, from the user's click on. */
+  #device: { signIn?: DeviceSignIn } | undefined
+  /** Whether these wallets come before the QR code. */
+  #isDeviceFirst = false
 
   /** Client to use instead of one made from the attributes. Setting it starts a new order. */
   set client(client: SignInClient | undefined) {
@@ -127,16 +153,57 @@ export class CountersignSignIn extends Base {
   set texts(texts: Partial<SignInTexts>) {
     this.#texts = { ...englishTexts, ...texts }
     this.#view?.setTexts(this.#texts)
+    this.#device?.signIn?.setTexts(this.#texts)
   }
 
   get texts(): SignInTexts {
     return this.#texts
   }
 
+  /** The Nimiq Hub, as `findWallets` takes it. Default: it is not listed. Setting it starts a new order. */
+  set hub(hub: HubOptions | undefined) {
+    this.#hub = hub
+    this.#schedule()
+  }
+
+  get hub(): HubOptions | undefined {
+    return this.#hub
+  }
+
+  /** Wallets that the page offers itself, as `findWallets` takes them. Setting them starts a new order. */
+  set extraWallets(wallets: readonly FoundWallet[]) {
+    this.#extraWallets = wallets
+    this.#schedule()
+  }
+
+  get extraWallets(): readonly FoundWallet[] {
+    return this.#extraWallets
+  }
+
+  /**
+   * What wallet apps open, on phones: default, on a page at https, its own address without the fragment. Others get none, because
+   * no wallet opens them. Setting it starts a new order.
+   */
+  set appAddress(address: AppAddress | undefined) {
+    this.#appAddress = address
+    this.#schedule()
+  }
+
+  get appAddress(): AppAddress | undefined {
+    return this.#appAddress
+  }
+
   connectedCallback(): void {
-    for (const name of ['client', 'startOrder', 'texts'] as const) this.#adopt(name)
+    for (const name of properties) this.#adopt(name)
     this.#view ??= new SignInView(this, this.#texts, {
-      renew: () => this.restart(),
+      renew: () => {
+        this.#renewals = 0
+        this.#begin()
+      },
+      toggleWallets: () => {
+        if (this.#device === undefined) void this.#openWallets()
+        else this.#closeWallets()
+      },
       cancel: () => void this.cancel(),
       submitCode: (returnCode) => this.#running !== undefined && void this.#enter(this.#running, returnCode),
     })
@@ -145,6 +212,7 @@ export class CountersignSignIn extends Base {
 
   disconnectedCallback(): void {
     this.#end()
+    this.#closeWallets()
   }
 
   attributeChangedCallback(_name: string, before: string | null, after: string | null): void {
@@ -153,16 +221,28 @@ export class CountersignSignIn extends Base {
     this.#schedule()
   }
 
-  /** Cancels the current order, if there is one, and starts another. */
+  /** Starts anew: cancels the current order, if there is one, and starts another; on a phone, shows the wallets that are on it. */
   restart(): void {
     this.#renewals = 0
-    this.#begin()
+    this.#closeWallets()
+    const isOffered = this.#offersWallets()
+    const isFirst = isOffered && isPhone()
+    this.#isDeviceFirst = isFirst
+    this.#view?.offerWallets({ isOffered, isFirst, isAbove: isFirst || this.hasAttribute('wallets-first') })
+    if (isFirst) {
+      this.#end()
+      this.#show('offer', '')
+    } else this.#begin()
+    // Back from a wallet that took the place of the page.
+    const isBack = isOffered && this.#hub !== undefined && isSignInSent()
+    if (this.#isDeviceFirst || isBack) void this.#openWallets()
   }
 
   /** Cancels the current order, if there is one. */
   async cancel(): Promise<void> {
     if (this.#running === undefined) return
     const { order, client } = this.#running
+    this.#say(this.#texts.starting)
     try {
       await client.cancelOrder(order)
     } catch (thrown) {
@@ -221,7 +301,7 @@ export class CountersignSignIn extends Base {
       const running: RunningOrder = { order, client, signal, status: 'created', isChecking: false, wrongCodes: 0 }
       this.#running = running
       this.#view?.setOrder(order)
-      this.#show('scan', this.#texts.created)
+      this.#advance('created')
       const onConnection = (connected: boolean): void => {
         if (!signal.aborted) this.#view?.say(connected ? this.#text : this.#texts.reconnecting)
       }
@@ -276,7 +356,8 @@ export class CountersignSignIn extends Base {
   }
 
   #refused(running: RunningOrder, thrown: unknown): void {
-    const { code, triesLeft } = thrown as Partial<CountersignClientError>
+    const error = failureOf(thrown)
+    const { code, triesLeft } = error
     if (code === 'RETURN_CODE_WRONG') {
       running.wrongCodes++
       const left = triesLeft ?? returnCodeTries - running.wrongCodes
@@ -291,19 +372,19 @@ export class CountersignSignIn extends Base {
       this.#running = undefined
       this.#end()
       this.#show('again', this.#texts.codesUsedUp)
-    } else if (thrown instanceof CountersignClientError && isPassing(thrown)) {
+    } else if (isPassing(error)) {
       // The digits stay in the field.
       this.#view?.setChecking(false)
-      this.#say(errorText(thrown, this.#texts))
-    } else this.#fail(thrown)
+      this.#say(errorText(error, this.#texts))
+    } else this.#fail(error)
   }
 
   async #finalize({ order, client, signal }: RunningOrder, returnCode?: string): Promise<void> {
     if (returnCode === undefined) this.#show('done', this.#texts.approved)
-    const autoPersistToken = this.hasAttribute('no-token-storage') ? false : undefined
+    const autoPersistToken = this.#autoPersistToken()
     const finalized = await client.finalizeOrder(order, { signal, autoPersistToken, returnCode })
     this.#running = undefined
-    this.#show('done', this.#texts.finalized)
+    this.#finish()
     this.#tell('countersign:status', { orderId: order.orderId, status: finalized.status })
     if (finalized.kind === 'login') this.#tell('countersign:signed-in', finalized)
     else this.#tell('countersign:signed', finalized)
@@ -315,15 +396,16 @@ export class CountersignSignIn extends Base {
       this.#begin()
       return
     }
+    if (status === 'created') {
+      this.#show('scan', this.#texts[this.#isDeviceFirst ? 'scanElsewhere' : status])
+      return
+    }
     const text = status === 'waiting_user' && !this.#running?.order.confirmationCode ? 'answer' : status
-    this.#show(isTerminal(status) ? 'again' : status === 'created' ? 'scan' : 'answer', this.#texts[text])
+    this.#show(isTerminal(status) ? 'again' : 'answer', this.#texts[text])
   }
 
   #fail(thrown: unknown): void {
-    const error =
-      thrown instanceof CountersignClientError
-        ? thrown
-        : new CountersignClientError('INVALID_REQUEST', String(thrown), { cause: thrown })
+    const error = failureOf(thrown)
     this.#end()
     this.#show('again', errorText(error, this.#texts))
     this.#tell('countersign:error', { error })
@@ -343,13 +425,82 @@ export class CountersignSignIn extends Base {
     this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }))
   }
 
-  #client(): SignInClient {
-    if (this.#given !== undefined) return this.#given
-    this.#made ??= desktopOf({
+  /** Whether a sign-in on this device would be what the page wants, and its client can make one. */
+  #offersWallets(): boolean {
+    const kind = this.getAttribute('kind') ?? (this.#startOrder === undefined ? 'login' : undefined)
+    const canSignIn = this.#given === undefined || hasSignIn(this.#given)
+    return kind === 'login' && canSignIn && !this.hasAttribute('cross-device-only')
+  }
+
+  /** Shows the wallets on this device. */
+  async #openWallets(): Promise<void> {
+    const view = this.#view
+    if (view === undefined) return
+    const opened: { signIn?: DeviceSignIn } = {}
+    this.#device = opened
+    const place = view.openWallets()
+    view.sayOfWallet(this.#texts.starting)
+    try {
+      const { DeviceSignIn } = await import('./device-sign-in.ts').catch((cause) => {
+        throw new CountersignClientError('NETWORK', 'The list of wallets could not be loaded', { cause })
+      })
+      if (this.#device !== opened) return
+      const adapterIds = this.getAttribute('adapter-id') ?? this.getAttribute('adapter-ids')
+      opened.signIn = new DeviceSignIn(place, {
+        client: this.#given !== undefined && hasSignIn(this.#given) ? this.#given : this.#service(),
+        adapterIds: adapterIds?.split(',').map((id) => id.trim()),
+        hub: this.#hub,
+        extra: this.#extraWallets,
+        appAddress: this.#appAddress ?? ownAddress(),
+        autoPersistToken: this.#autoPersistToken(),
+        returnTo: this.getAttribute('return-to') ?? undefined,
+        texts: this.#texts,
+        say: (text) => view.sayOfWallet(text),
+        onSignedIn: (result) => this.#signedIn(result),
+        onError: (error) => this.#tell('countersign:error', { error }),
+      })
+    } catch (thrown) {
+      if (this.#device !== opened) return
+      this.#closeWallets(this.#texts.walletsFailed)
+      this.#tell('countersign:error', { error: failureOf(thrown) })
+    }
+  }
+
+  /** Leaves the wallets on this device, and says why. */
+  #closeWallets(text = ''): void {
+    this.#device?.signIn?.stop()
+    this.#device = undefined
+    this.#view?.closeWallets(text)
+  }
+
+  /** A wallet on this device has signed in: no phone is needed any more. */
+  #signedIn(result: DeviceSignInResult): void {
+    this.#end()
+    this.#finish()
+    this.#tell('countersign:signed-in', result)
+  }
+
+  #finish(): void {
+    this.#closeWallets()
+    this.#show('done', this.#texts.finalized)
+  }
+
+  #autoPersistToken(): boolean | undefined {
+    return this.hasAttribute('no-token-storage') ? false : undefined
+  }
+
+  #service(): ElementService {
+    return {
       baseUrl: this.getAttribute('base-url') ?? '',
       basePath: this.getAttribute('base-path') ?? undefined,
+      endpointPrefix: this.getAttribute('endpoint-prefix') ?? undefined,
       tokenStorageKey: this.getAttribute('token-storage-key') ?? undefined,
-    })
+    }
+  }
+
+  #client(): SignInClient {
+    if (this.#given !== undefined) return this.#given
+    this.#made ??= desktopOf(this.#service())
     return this.#made
   }
 
@@ -371,7 +522,7 @@ export class CountersignSignIn extends Base {
   }
 
   /** Moves a property that was set before the element was defined to the class's setter, which it would hide. */
-  #adopt(name: 'client' | 'startOrder' | 'texts'): void {
+  #adopt(name: (typeof properties)[number]): void {
     if (!Object.hasOwn(this, name)) return
     const value = this[name]
     Reflect.deleteProperty(this, name)
@@ -380,7 +531,18 @@ export class CountersignSignIn extends Base {
 }
 
 /** Texts for what happened to an approved order whose return code was awaited. */
-const afterApproval: Partial<Record<OrderStatus, keyof SignInTexts>> = { rejected: 'stopped', expired: 'tooLate' }
+const afterApproval: Partial<Record<OrderStatus, TextName>> = { rejected: 'stopped', expired: 'tooLate' }
+
+const properties = ['client', 'startOrder', 'texts', 'hub', 'extraWallets', 'appAddress'] as const
+
+function hasSignIn(client: SignInClient): client is SignInClient & SignInCalls {
+  return ![client.signInWallet, client.prepareSignIn, client.issueNonce].includes(undefined)
+}
+
+/** The page's address, for wallet apps. They open https only, and a fragment may be lost on the way. */
+function ownAddress(): string | undefined {
+  return location.protocol === 'https:' ? location.href.replace(/#.*/s, '') : undefined
+}
 
 function ignore(): void {}
 

@@ -68,6 +68,16 @@ button {
   cursor: pointer;
 }
 button:focus-visible, input:focus-visible { outline: 3px solid var(--countersign-accent, Highlight); outline-offset: 2px; }
+[part='device']:not(:first-child) {
+  margin-top: 1.25rem;
+  padding-top: 1.25rem;
+  border-top: 1px solid var(--countersign-border, color-mix(in srgb, currentcolor 25%, transparent));
+}
+[part='device']:first-child { margin-bottom: 1.25rem; }
+[part='this-device'] { width: 100%; min-height: 44px; }
+[part='device-status']:empty { display: none; }
+[part='device-status'] { text-align: start; }
+countersign-wallets { margin-top: 0.75rem; }
 [part='renew'], [part='submit'] {
   color: var(--countersign-background, Canvas);
   background: var(--countersign-color, CanvasText);

@@ -1,5 +1,6 @@
 import type { CountersignClientError } from '../errors.ts'
 import type { OrderStatus } from '../types.ts'
+import type { ChooserTexts } from '../wallets/chooser-texts.ts'
 
 /** Texts of the element. Set its property `texts` to change or translate them. */
 export interface SignInTexts extends Record<OrderStatus, string> {
@@ -33,7 +34,43 @@ export interface SignInTexts extends Record<OrderStatus, string> {
   readonly copyFailed: string
   readonly cancel: string
   readonly renew: string
+  /** Button that shows the wallets on this device. */
+  readonly thisDevice: string
+  /** Button that shows the QR code, on phones. */
+  readonly otherDevice: string
+  /** In place of `created`, if wallets on this device come before the QR code. */
+  readonly scanElsewhere: string
+  /** The script with the list of wallets did not load. */
+  readonly walletsFailed: string
+  /** Texts of the list of wallets. They are loaded with it: those that are left out are not in `texts`, and stay English. */
+  readonly wallets?: Partial<DeviceTexts>
 }
+
+/** Texts of the sign-in with a wallet on this device: those of the list, and of what happens when a wallet is chosen. */
+export interface DeviceTexts extends ChooserTexts {
+  /** While the wallet waits for its user. `{wallet}` stands for its name. */
+  readonly asking: string
+  /** While the service checks the signature. */
+  readonly verifying: string
+  readonly declined: string
+  readonly closed: string
+  /** The wallet already shows a request. */
+  readonly answerFirst: string
+  /** The user has switched to another account or network since the text to sign was made. */
+  readonly switched: string
+  readonly walletFailed: string
+  /** The service does not have the wallet's adapter. */
+  readonly notAccepted: string
+  /** The application refused this user. */
+  readonly notAllowed: string
+  /** The service has no RPC for the network of a contract wallet. */
+  readonly wrongNetwork: string
+  /** The signature came after the end of the text's life. */
+  readonly late: string
+}
+
+/** Names of the texts that are loaded with the element. */
+export type TextName = Exclude<keyof SignInTexts, 'wallets'>
 
 export const englishTexts: SignInTexts = {
   starting: 'One moment.',
@@ -67,9 +104,13 @@ export const englishTexts: SignInTexts = {
   copyFailed: 'The link could not be copied.',
   cancel: 'Cancel',
   renew: 'Show a new code',
+  thisDevice: 'Use a wallet on this device',
+  otherDevice: 'Use another device',
+  scanElsewhere: 'Scan the code with another device.',
+  walletsFailed: 'The wallets could not be loaded. Try again.',
 }
 
-const errorTexts: Readonly<Record<string, keyof SignInTexts>> = {
+const errorTexts: Readonly<Record<string, TextName>> = {
   NETWORK: 'offline',
   STORE_UNAVAILABLE: 'offline',
   RATE_LIMITED: 'busy',

@@ -10,10 +10,21 @@ export interface ViewActions {
   readonly cancel: () => void
   /** Gets the six digits of a return code. */
   readonly submitCode: (returnCode: string) => void
+  /** Shows or hides the wallets on this device. */
+  readonly toggleWallets: () => void
+}
+
+/** How the wallets on this device are offered. */
+export interface WalletOffer {
+  readonly isOffered: boolean
+  /** Whether they are what the user sees first, without the QR code. */
+  readonly isFirst: boolean
+  /** Whether they stand above the QR code. */
+  readonly isAbove: boolean
 }
 
 /** Mode of the view: it decides which of the QR code, the confirmation code, the field and the buttons are visible. */
-export type ViewMode = 'starting' | 'scan' | 'answer' | 'enter-code' | 'done' | 'again'
+export type ViewMode = 'offer' | 'starting' | 'scan' | 'answer' | 'enter-code' | 'done' | 'again'
 
 /** Number of digits of a return code. */
 const returnCodeLength = 6
@@ -34,6 +45,15 @@ export class SignInView {
   readonly #copy = part('button', 'copy')
   readonly #cancel = part('button', 'cancel')
   readonly #renew = part('button', 'renew')
+  readonly #otherDevice = part('button', 'other-device')
+  /** The sign-in with a wallet on this device. */
+  readonly #device = part('div', 'device')
+  readonly #thisDevice = part('button', 'this-device')
+  readonly #wallets = part('div', 'device-wallets')
+  readonly #deviceStatus = part('p', 'device-status')
+  #isOffered = false
+  #isFirst = false
+  #mode: ViewMode = 'starting'
   #texts: SignInTexts
   #claimUrl = ''
 
@@ -66,11 +86,18 @@ export class SignInView {
       this.#submitCode(actions)
     })
     const buttons = part('div', 'actions')
-    buttons.append(this.#copy, this.#submit, this.#cancel, this.#renew)
-    for (const button of [this.#copy, this.#cancel, this.#renew]) button.type = 'button'
+    buttons.append(this.#copy, this.#submit, this.#cancel, this.#renew, this.#otherDevice)
+    for (const button of [this.#copy, this.#cancel, this.#renew, this.#otherDevice, this.#thisDevice]) {
+      button.type = 'button'
+    }
     this.#copy.addEventListener('click', () => void this.#copyLink())
     this.#cancel.addEventListener('click', actions.cancel)
     this.#renew.addEventListener('click', actions.renew)
+    this.#otherDevice.addEventListener('click', actions.renew)
+    this.#thisDevice.addEventListener('click', actions.toggleWallets)
+    this.#thisDevice.setAttribute('aria-expanded', 'false')
+    this.#deviceStatus.setAttribute('role', 'status')
+    this.#device.append(this.#thisDevice)
     this.#root.append(this.#qr, this.#status, this.#codeBox, this.#form, this.#countdown, buttons)
     this.setTexts(texts)
     this.show('starting', '')
@@ -84,6 +111,41 @@ export class SignInView {
     this.#copy.textContent = texts.copy
     this.#cancel.textContent = texts.cancel
     this.#renew.textContent = texts.renew
+    this.#otherDevice.textContent = texts.otherDevice
+    this.#thisDevice.textContent = texts.thisDevice
+  }
+
+  /** Shows or hides the sign-in with a wallet on this device. */
+  offerWallets({ isOffered, isFirst, isAbove }: WalletOffer): void {
+    this.#isOffered = isOffered
+    this.#isFirst = isFirst
+    if (isAbove) this.#root.prepend(this.#device)
+    else this.#root.append(this.#device)
+  }
+
+  /** Shows the place for the wallets on this device, and returns it. */
+  openWallets(): HTMLElement {
+    this.#device.append(this.#deviceStatus, this.#wallets)
+    this.#showDevice()
+    return this.#wallets
+  }
+
+  closeWallets(text: string): void {
+    this.#wallets.remove()
+    this.sayOfWallet(text)
+    this.#showDevice()
+  }
+
+  sayOfWallet(text: string): void {
+    if (this.#deviceStatus.textContent !== text) this.#deviceStatus.textContent = text
+  }
+
+  #showDevice(): void {
+    const isOpen = this.#wallets.isConnected
+    const isPhoneBusy = this.#mode === 'answer' || this.#mode === 'enter-code'
+    this.#device.hidden = !this.#isOffered || this.#mode === 'done' || (isPhoneBusy && !isOpen)
+    this.#thisDevice.hidden = isOpen && this.#isFirst
+    this.#thisDevice.setAttribute('aria-expanded', String(isOpen))
   }
 
   setOrder({ claimUrl, confirmationCode }: StartedOrder): void {
@@ -110,6 +172,10 @@ export class SignInView {
     this.#submit.hidden = mode !== 'enter-code'
     this.#cancel.hidden = !running && mode !== 'enter-code'
     this.#renew.hidden = mode !== 'again'
+    this.#otherDevice.hidden = mode !== 'offer'
+    this.#status.hidden = mode === 'offer'
+    this.#mode = mode
+    this.#showDevice()
     if (!running) {
       this.#claimUrl = ''
       this.#qr.replaceChildren()

@@ -13,6 +13,7 @@ export const chooserStyle = `
 ul { list-style: none; margin: 0.5rem 0 0; padding: 0; display: grid; gap: 0.5rem; }
 p { margin: 0; }
 [part='hint'], [part='note'], .about { color: color-mix(in srgb, currentcolor 75%, transparent); font-size: 0.875rem; }
+.unsaid { visibility: hidden; }
 [part='apps-title'] { margin-top: 1rem; font-weight: 600; }
 button, a {
   box-sizing: border-box;

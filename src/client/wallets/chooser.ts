@@ -1,9 +1,9 @@
+import { isPhone } from '../device.ts'
 import { AppLink } from './app-link.ts'
 import { walletApps } from './apps.ts'
 import type { AppAddress, CountersignWalletsEvents } from './chooser-events.ts'
 import { chooserStyle } from './chooser-style.ts'
 import { type ChooserTexts, englishTexts, germanTexts } from './chooser-texts.ts'
-import { isPhone } from './device.ts'
 import type { FoundWallet, WalletApp, WalletFinder } from './found.ts'
 import { WalletRow } from './wallet-row.ts'
 
@@ -129,7 +129,9 @@ export class CountersignWallets extends Base {
     const hasOwn = wallets.some(({ kind }) => kind === 'page')
     const isLooking = this.#finder?.isLooking ?? false
     say(view.status, hasOwn ? texts.choose : isLooking ? texts.looking : texts.none)
-    say(view.hint, hasOwn || isLooking ? '' : isPhone() ? texts.noneOnPhone : texts.noneOnComputer)
+    say(view.hint, hasOwn ? '' : isPhone() ? texts.noneOnPhone : texts.noneOnComputer)
+    // It has its place from the start, so that the list does not move under the user's finger.
+    view.hint.classList.toggle('unsaid', isLooking)
     view.wallets.setAttribute('aria-label', texts.list)
     this.#showWallets(view, wallets, texts)
     this.#showApps(view, this.#appsFor(wallets), texts)

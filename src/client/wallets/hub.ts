@@ -1,7 +1,7 @@
+import { isPhone } from '../device.ts'
 import { CountersignClientError } from '../errors.ts'
 import type { Wallet } from '../wallet.ts'
 import { readWalletAnswer, type WalletSignature, walletFailure } from '../wallet-answer.ts'
-import { isPhone } from './device.ts'
 import type { Search } from './list.ts'
 
 /** The part of the module @nimiq/hub-api that is used. Whether its class comes wrapped a second time depends on the bundler. */
@@ -100,13 +100,14 @@ async function loadedWallet(load: () => Promise<HubApiClass>, options: HubOption
  * The wallet of the Nimiq Hub. With a window, call `sign` in a user gesture. With a redirect, `sign` leaves the page and never
  * resolves: the answer is there when the page loads again.
  */
-function hubWallet(Hub: HubApiClass, { appName, url = defaultUrl, redirect, returnUrl }: HubOptions): Wallet {
+function hubWallet(Hub: HubApiClass, options: HubOptions): Wallet {
+  const { appName, url = defaultUrl, returnUrl } = options
   const hub = new Hub(url)
   return {
     adapterId: 'nimiq',
     async sign(message) {
       try {
-        if (redirect ?? (isPhone() && location.protocol === 'https:')) return await leave(message)
+        if (leavesPage(options)) return await leave(message)
         // Called before anything is awaited, as a part of the user gesture. The library's overlay is made of markup in a string,
         // which Trusted Types forbid.
         return await hub.signMessage({ appName, message }, new Hub.PopupRequestBehavior(features(), { overlay: false }))
@@ -122,6 +123,11 @@ function hubWallet(Hub: HubApiClass, { appName, url = defaultUrl, redirect, retu
     await hub.signMessage({ appName, message }, behavior)
     return new Promise(() => {})
   }
+}
+
+/** Whether the Hub takes the place of the page. */
+export function leavesPage({ redirect }: HubOptions): boolean {
+  return redirect ?? (isPhone() && location.protocol === 'https:')
 }
 
 /** The window in the place and size that the Hub's library gives it. */
@@ -178,6 +184,21 @@ function mayBeBack(): boolean {
     new URLSearchParams(location.search).has('rpcId') ||
     (typeof state === 'object' && state !== null && 'rpcBackRejectionId' in state)
   )
+}
+
+/** Removes what the Hub's library keeps of requests and answers, in the tab and in the page's address. */
+export function forgetHubAnswer(): void {
+  try {
+    for (const key of Object.keys(sessionStorage)) {
+      if (/^(rpcRequests$|response-\d+$)/.test(key)) sessionStorage.removeItem(key)
+    }
+  } catch {
+    // Blocked by the browser's privacy settings: the library has kept nothing either.
+  }
+  const url = new URL(location.href)
+  if (!url.searchParams.has('rpcId')) return
+  url.searchParams.delete('rpcId')
+  history.replaceState(null, '', url)
 }
 
 function pageUrl(): string {

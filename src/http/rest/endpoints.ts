@@ -56,6 +56,7 @@ export function restEndpoints({
     get(sessionPaths.current, session.getCurrentSession, noInput),
     get(sessionPaths.list, session.listSessions, noInput),
     post(sessionPaths.signOut, session.signOut),
+    post(sessionPaths.accessToken, session.issueAccessToken),
     get(computerPaths.list, session.listKnownComputers, noInput),
     post(computerPaths.forget, session.forgetKnownComputer),
   ]

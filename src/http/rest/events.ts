@@ -4,8 +4,8 @@ import { headerOf } from '../../request.ts'
 import { toFailure } from '../../rpc/errors.ts'
 import type { Invoker } from '../../rpc/invoke.ts'
 import type { StreamMethod } from '../../rpc/methods.ts'
-import { answeringOf, HttpCall } from '../http-call.ts'
-import { ResponseOutput, writeAll } from '../output.ts'
+import { HttpCall } from '../http-call.ts'
+import { writeAll } from '../output.ts'
 import type { Exchange } from '../route.ts'
 import { encodeEvent, eventStreamHeaders } from './event-stream.ts'
 import { queryOf, type ReadJson } from './input.ts'
@@ -30,21 +30,21 @@ async function serveLongPoll(
   exchange: Exchange,
   invoker: Invoker,
 ): Promise<void> {
-  const { request, response, context } = exchange
-  const queried = queryOf(request)
+  const { context, output } = exchange
+  const queried = queryOf(exchange)
   try {
     const answer = await invoker.unary({
       name: watchOrder.name,
       schema: WatchOrderRequestSchema,
       handler: longPoll(watchOrder, queried('wait')),
-      call: new HttpCall('rest', context, answeringOf(response)),
+      call: new HttpCall('rest', context, output.answering),
       readInput: async () =>
         inputFromRest(WatchOrderRequestSchema, withAfter((await input(exchange)) as JsonObject, queried('after'))),
       write: pollAnswer,
     })
-    sendJson(response, 200, {}, answer)
+    sendJson(output, 200, {}, answer)
   } catch (thrown) {
-    sendFailure(response, toFailure(thrown))
+    sendFailure(output, toFailure(thrown))
   }
 }
 
@@ -58,8 +58,7 @@ async function serveEventStream(
   exchange: Exchange,
   invoker: Invoker,
 ): Promise<void> {
-  const { response, context } = exchange
-  const output = new ResponseOutput(response)
+  const { context, output } = exchange
   const call = new HttpCall('rest', context, output.answering)
   const events = invoker.stream({
     name: watchOrder.name,
@@ -75,7 +74,7 @@ async function serveEventStream(
     if (output.begun) output.end()
     else output.send({ status: 204, headers: { 'cache-control': 'no-store' } })
   } catch (thrown) {
-    if (!output.begun) sendFailure(response, toFailure(thrown))
+    if (!output.begun) sendFailure(output, toFailure(thrown))
     // The headers are sent, so the stream just ends. The client comes back with Last-Event-ID and gets the error then.
     else output.end()
   }

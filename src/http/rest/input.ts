@@ -1,25 +1,18 @@
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf'
-import { CountersignError } from '../../errors.ts'
 import { bearerToken, headerOf } from '../../request.ts'
 import { parseJson } from '../../rpc/read-input.ts'
-import { type NodeRequest, readBody } from '../node-request.ts'
+import { isJson, maxBodyBytes, notJson } from '../body.ts'
 import type { Exchange } from '../route.ts'
 
 /** Reads the JSON of an RPC's message from a request. */
 export type ReadJson = (exchange: Exchange) => Promise<JsonValue> | JsonValue
 
 /** Input of a POST: the body, a JSON object. An empty body counts as an empty object. */
-export async function jsonBody({ request }: Exchange): Promise<JsonValue> {
-  const body = await readBody(request, request.headers)
-  if (body.length === 0) return {}
-  if (!isJson(request)) {
-    throw new CountersignError('INVALID_REQUEST', 'Send JSON, with the header content-type: application/json')
-  }
-  return parseJson(body)
-}
-
-function isJson(request: NodeRequest): boolean {
-  return /^application\/json\b/i.test(request.headers['content-type'] ?? '')
+export async function jsonBody({ body, headers }: Exchange): Promise<JsonValue> {
+  const bytes = await body.read(maxBodyBytes)
+  if (bytes.length === 0) return {}
+  if (!isJson(headers)) throw notJson()
+  return parseJson(bytes)
 }
 
 /** Input of a GET that has none. */
@@ -33,16 +26,17 @@ export function noInput(): JsonValue {
  * it is never accepted in a URL.
  */
 export function orderQuery(tokenField: 'challengeToken' | 'desktopToken'): ReadJson {
-  return ({ request, context }) => {
-    const order = orderInput(tokenField, bearerToken(context), queryOf(request))
+  return (exchange) => {
+    const { context } = exchange
+    const order = orderInput(tokenField, bearerToken(context), queryOf(exchange))
     return tokenField === 'desktopToken' ? withLastEventId(order, headerOf(context, 'last-event-id')) : order
   }
 }
 
 /** The parameters in a request's query, by their names. */
-export function queryOf({ url }: NodeRequest): (name: string) => string | undefined {
-  const query = new URLSearchParams((url ?? '').split('?')[1])
-  return (name) => query.get(name) ?? undefined
+export function queryOf({ query }: Pick<Exchange, 'query'>): (name: string) => string | undefined {
+  const parameters = new URLSearchParams(query)
+  return (name) => parameters.get(name) ?? undefined
 }
 
 /** The same from a bearer token and a query, however they are read. */

@@ -4,9 +4,8 @@ import type { CountersignError } from '../../errors.ts'
 import { retryAfterSeconds, toFailure } from '../../rpc/errors.ts'
 import type { Invoker } from '../../rpc/invoke.ts'
 import type { UnaryMethod } from '../../rpc/methods.ts'
-import { answeringOf, HttpCall } from '../http-call.ts'
-import type { NodeResponse } from '../node-request.ts'
-import { ResponseOutput } from '../output.ts'
+import { HttpCall } from '../http-call.ts'
+import type { Output } from '../output.ts'
 import type { Exchange } from '../route.ts'
 import type { ReadJson } from './input.ts'
 import { inputFromRest, restFromOutput } from './json.ts'
@@ -18,9 +17,9 @@ export async function serveRest(
   exchange: Exchange,
   invoker: Invoker,
 ): Promise<void> {
-  const { response, context } = exchange
+  const { output, context } = exchange
   const { name, desc } = method
-  const call = new HttpCall('rest', context, answeringOf(response))
+  const call = new HttpCall('rest', context, output.answering)
   try {
     const json = await invoker.unary({
       name,
@@ -30,17 +29,17 @@ export async function serveRest(
       readInput: async () => inputFromRest(desc.input, await input(exchange)),
       write: (reply) => restFromOutput(desc.output, reply),
     })
-    sendJson(response, 200, { ...call.responseHeaders }, json)
+    sendJson(output, 200, { ...call.responseHeaders }, json)
   } catch (thrown) {
-    sendFailure(response, toFailure(thrown))
+    sendFailure(output, toFailure(thrown))
   }
 }
 
 /** Answers a failure: {@link failureBody} and the HTTP status of its reason, or another one that fits better. */
-export function sendFailure(response: NodeResponse, failure: CountersignError, status = failure.httpStatus): void {
+export function sendFailure(output: Output, failure: CountersignError, status = failure.httpStatus): void {
   const { retryAfterMs } = failure
   const headers = retryAfterMs === undefined ? {} : { 'retry-after': retryAfterSeconds(retryAfterMs) }
-  sendJson(response, status, headers, failureBody(failure))
+  sendJson(output, status, headers, failureBody(failure))
 }
 
 /** A failure in REST's JSON: `{"code", "message"}`, and for a wrong code `triesLeft`, the number of further ones that can be tried. */
@@ -50,7 +49,7 @@ export function failureBody({ reason, message, metadata }: CountersignError): Js
 }
 
 /** Sends JSON that no cache may keep. */
-export function sendJson(response: NodeResponse, status: number, headers: OutgoingHttpHeaders, json: JsonObject): void {
+export function sendJson(output: Output, status: number, headers: OutgoingHttpHeaders, json: JsonObject): void {
   const common = { 'content-type': 'application/json', 'cache-control': 'no-store' }
-  new ResponseOutput(response).send({ status, headers: { ...common, ...headers }, body: JSON.stringify(json) })
+  output.send({ status, headers: { ...common, ...headers }, body: JSON.stringify(json) })
 }

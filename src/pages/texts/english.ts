@@ -1,5 +1,5 @@
 /**
- * The texts of the approval page in English. They are the list of all texts: every other language has the same keys, and in each
+ * The texts of the approval page and of the sign-in page in English. They are the list of all texts: every other language has the same keys, and in each
  * text the same placeholders. A text with a number, `{count}`, has a form for each plural category that its language needs.
  *
  * Other programs know the page by its buttons: those in English begin with "Review", "Approve" and "Decline".
@@ -57,6 +57,79 @@ export const english = {
   'wallet.demo.about': 'For trying this out, not a real one',
   'wallet.window': '{wallet} opens when you approve. There you choose the address.',
   'wallet.asked': 'Look at {wallet}: it asks you to confirm.',
+
+  'sign-in.title': 'Sign in',
+  'sign-in.text': 'No password: your wallet signs a text that is valid once, for {host} only.',
+  'sign-in.going': 'You are signed in. One moment …',
+  'sign-in.done.title': 'You are signed in',
+  'sign-in.done.wallet': 'Wallet',
+  'sign-in.done.continue': 'Continue',
+  'sign-in.done.other': 'Sign out and use another wallet',
+  'sign-in.this-computer':
+    'This code works on this computer only, because it leads to {host}. For a phone, start with {command}',
+  'sign-in.open-here': 'Open here',
+  'sign-in.open-here.hint': 'In a new tab. Come back to this one afterwards.',
+  'sign-in.link': 'The code’s link, to copy',
+
+  'sign-in.order.starting': 'One moment.',
+  'sign-in.order.created': 'Scan the code with your phone.',
+  'sign-in.order.claimed': 'A phone has opened the request.',
+  'sign-in.order.waiting_user': 'Compare the confirmation code, then answer on the phone.',
+  'sign-in.order.approved': 'Approved on the phone. One moment.',
+  'sign-in.order.finalized': 'Done.',
+  'sign-in.order.rejected': 'Declined on the phone.',
+  'sign-in.order.cancelled': 'Cancelled.',
+  'sign-in.order.expired': 'The code has expired.',
+  'sign-in.order.reconnecting': 'The connection was lost. Trying again.',
+  'sign-in.order.failed': 'That did not work.',
+  'sign-in.order.offline': 'The service does not answer. Check your connection.',
+  'sign-in.order.busy': 'Too many tries. Wait a moment.',
+  'sign-in.order.qrLabel': 'QR code for your phone',
+  'sign-in.order.codeLabel': 'Confirmation code',
+  'sign-in.order.answer': 'Answer on the phone. If it then shows a code, type it here.',
+  'sign-in.order.returnCode': 'Approved. Type the code that your phone shows.',
+  'sign-in.order.returnCodeLabel': 'Code on your phone',
+  'sign-in.order.submit': 'Continue',
+  'sign-in.order.checking': 'Checking the code.',
+  'sign-in.order.wrongCode': 'That is not the code on your phone. Tries left: {tries}.',
+  'sign-in.order.codesUsedUp': 'Three wrong codes: the request was stopped. Start again.',
+  'sign-in.order.tooLate': 'The code was not typed in time. Start again.',
+  'sign-in.order.stopped': 'Stopped on the phone.',
+  'sign-in.order.keyLost': 'This browser’s data was cleared in the meantime. Start again.',
+  'sign-in.order.expiresIn': 'Expires in {time}',
+  'sign-in.order.copy': 'Copy link',
+  'sign-in.order.copied': 'Link copied. Open it on your phone.',
+  'sign-in.order.copyFailed': 'The link could not be copied.',
+  'sign-in.order.cancel': 'Cancel',
+  'sign-in.order.renew': 'Show a new code',
+  'sign-in.order.thisDevice': 'Use a wallet on this device',
+  'sign-in.order.otherDevice': 'Use another device',
+  'sign-in.order.scanElsewhere': 'Scan the code with another device.',
+  'sign-in.order.walletsFailed': 'The wallets could not be loaded. Try again.',
+
+  'sign-in.wallet.choose': 'Choose your wallet.',
+  'sign-in.wallet.noneOnComputer':
+    'Install one for this browser and load the page again, or use a wallet on your phone.',
+  'sign-in.wallet.noneOnPhone': 'Open this page in the browser of your wallet’s app.',
+  'sign-in.wallet.apps': 'Open in your wallet’s app',
+  'sign-in.wallet.openIn': 'Open in {name}',
+  'sign-in.wallet.opening': 'One moment …',
+  'sign-in.wallet.openAgain': 'If the app did not open, tap again. It may not be installed.',
+  'sign-in.wallet.openFailed': 'That did not work. Try again.',
+  'sign-in.wallet.asking': 'Confirm in {wallet}.',
+  'sign-in.wallet.verifying': 'One moment.',
+  'sign-in.wallet.declined': 'You declined in the wallet. To try again, choose it again.',
+  'sign-in.wallet.closed': 'The wallet was closed without an answer. To try again, choose it again.',
+  'sign-in.wallet.answerFirst':
+    'The wallet already shows a request. Answer that one first, then choose the wallet again.',
+  'sign-in.wallet.switched':
+    'The account or network in the wallet has changed. Choose the wallet again to sign in with the new one.',
+  'sign-in.wallet.walletFailed': 'The wallet did not sign. Check that it is unlocked, then choose it again.',
+  'sign-in.wallet.notAccepted': 'This site does not accept that kind of wallet. Choose another one.',
+  'sign-in.wallet.notAllowed': 'This wallet is not allowed to sign in here.',
+  'sign-in.wallet.wrongNetwork':
+    'This site does not accept contract wallets on that network. Change the network or choose another wallet.',
+  'sign-in.wallet.late': 'That took too long. Choose the wallet again.',
 
   'time.now': 'just now',
   'network.same': 'On the same network as this phone',
@@ -174,6 +247,8 @@ export const english = {
   'notice.CONTRACT_WALLET_NEEDS_RPC': 'This service does not take contract wallets on that chain. Use another wallet.',
   'notice.EVM_RPC_UNAVAILABLE': 'Your contract wallet cannot be checked at the moment. Try again shortly.',
   'notice.RATE_LIMITED': 'Too many requests came from your network. Wait a moment, then try again.',
+  'notice.contract-checks':
+    'A contract wallet is checked only three times for one request. Use another wallet, or start again on your computer.',
   'notice.INTERNAL': 'The service had an error. Try again.',
   'notice.WALLET_DECLINED': 'You declined in your wallet. Nothing was signed.',
   'notice.WALLET_CLOSED': 'The wallet closed without an answer. Nothing was signed.',

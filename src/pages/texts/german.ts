@@ -1,6 +1,6 @@
 import type { Texts } from './texts.ts'
 
-/** The texts of the approval page in German. */
+/** The texts of the approval page and of the sign-in page in German. */
 export const german: Texts = {
   'page.title': 'Anfrage prüfen',
 
@@ -45,7 +45,7 @@ export const german: Texts = {
   'wallet.use': 'Weiter mit {wallet}',
   'wallet.other': 'Ändern',
   'wallet.looking': 'Suche nach Wallets …',
-  'wallet.none': 'In diesem Browser wurde keine Wallet gefunden.',
+  'wallet.none': 'In diesem Browser ist keine Wallet.',
   'wallet.none.kind': 'In diesem Browser wurde keine Wallet der verlangten Art {kind} gefunden.',
   'wallet.none.phone': 'Mach im Browser deiner Wallet-App weiter: Tippe auf „In anderem Browser oder Wallet öffnen“.',
   'wallet.none.computer': 'Nimm einen Browser, der eine hat, oder scanne den Code mit einem Telefon, das eine hat.',
@@ -55,6 +55,82 @@ export const german: Texts = {
   'wallet.demo.about': 'Zum Ausprobieren, keine echte',
   'wallet.window': '{wallet} öffnet sich, wenn du bestätigst. Dort wählst du die Adresse.',
   'wallet.asked': 'Sieh in {wallet} nach: Dort wirst du um Bestätigung gebeten.',
+
+  'sign-in.title': 'Anmelden',
+  'sign-in.text': 'Ohne Passwort: Deine Wallet unterschreibt einen Text, der einmal gilt, und nur für {host}.',
+  'sign-in.going': 'Du bist angemeldet. Einen Moment …',
+  'sign-in.done.title': 'Du bist angemeldet',
+  'sign-in.done.wallet': 'Wallet-Adresse',
+  'sign-in.done.continue': 'Weiter',
+  'sign-in.done.other': 'Abmelden und eine andere Wallet nehmen',
+  'sign-in.this-computer':
+    'Dieser Code geht nur auf diesem Computer, weil er zu {host} führt. Für ein Telefon starte mit {command}',
+  'sign-in.open-here': 'Hier öffnen',
+  'sign-in.open-here.hint': 'In einem neuen Tab. Komm danach in diesen zurück.',
+  'sign-in.link': 'Der Link des Codes zum Kopieren',
+
+  'sign-in.order.starting': 'Einen Moment.',
+  'sign-in.order.created': 'Scanne den Code mit deinem Telefon.',
+  'sign-in.order.claimed': 'Ein Telefon hat die Anfrage geöffnet.',
+  'sign-in.order.waiting_user': 'Vergleiche den Bestätigungscode und antworte dann auf dem Telefon.',
+  'sign-in.order.approved': 'Auf dem Telefon bestätigt. Einen Moment.',
+  'sign-in.order.finalized': 'Fertig.',
+  'sign-in.order.rejected': 'Auf dem Telefon abgelehnt.',
+  'sign-in.order.cancelled': 'Abgebrochen.',
+  'sign-in.order.expired': 'Der Code ist abgelaufen.',
+  'sign-in.order.reconnecting': 'Die Verbindung ist weg. Versuche es weiter.',
+  'sign-in.order.failed': 'Das ging nicht.',
+  'sign-in.order.offline': 'Der Dienst antwortet nicht. Prüf deine Verbindung.',
+  'sign-in.order.busy': 'Zu viele Versuche. Warte einen Moment.',
+  'sign-in.order.qrLabel': 'QR-Code für dein Telefon',
+  'sign-in.order.codeLabel': 'Bestätigungscode',
+  'sign-in.order.answer': 'Antworte auf dem Telefon. Zeigt es dann einen Code, tippe ihn hier ein.',
+  'sign-in.order.returnCode': 'Bestätigt. Tippe den Code ein, den dein Telefon zeigt.',
+  'sign-in.order.returnCodeLabel': 'Code auf deinem Telefon',
+  'sign-in.order.submit': 'Weiter',
+  'sign-in.order.checking': 'Der Code wird geprüft.',
+  'sign-in.order.wrongCode': 'Das ist nicht der Code auf deinem Telefon. Versuche übrig: {tries}.',
+  'sign-in.order.codesUsedUp': 'Drei falsche Codes: Die Anfrage ist gestoppt. Fang neu an.',
+  'sign-in.order.tooLate': 'Der Code wurde nicht rechtzeitig eingetippt. Fang neu an.',
+  'sign-in.order.stopped': 'Auf dem Telefon gestoppt.',
+  'sign-in.order.keyLost': 'Die Daten dieses Browsers wurden inzwischen gelöscht. Fang neu an.',
+  'sign-in.order.expiresIn': 'Läuft ab in {time}',
+  'sign-in.order.copy': 'Link kopieren',
+  'sign-in.order.copied': 'Link kopiert. Öffne ihn auf deinem Telefon.',
+  'sign-in.order.copyFailed': 'Der Link ließ sich nicht kopieren.',
+  'sign-in.order.cancel': 'Abbrechen',
+  'sign-in.order.renew': 'Neuen Code zeigen',
+  'sign-in.order.thisDevice': 'Eine Wallet auf diesem Gerät nehmen',
+  'sign-in.order.otherDevice': 'Ein anderes Gerät nehmen',
+  'sign-in.order.scanElsewhere': 'Scanne den Code mit einem anderen Gerät.',
+  'sign-in.order.walletsFailed': 'Die Wallets ließen sich nicht laden. Versuch es noch einmal.',
+
+  'sign-in.wallet.choose': 'Wähle deine Wallet.',
+  'sign-in.wallet.noneOnComputer':
+    'Installiere eine für diesen Browser und lade die Seite neu, oder nimm eine Wallet auf deinem Handy.',
+  'sign-in.wallet.noneOnPhone': 'Öffne diese Seite im Browser deiner Wallet-App.',
+  'sign-in.wallet.apps': 'In deiner Wallet-App öffnen',
+  'sign-in.wallet.openIn': 'In {name} öffnen',
+  'sign-in.wallet.opening': 'Einen Moment …',
+  'sign-in.wallet.openAgain':
+    'Wenn sich die App nicht geöffnet hat, tippe noch einmal. Vielleicht ist sie nicht installiert.',
+  'sign-in.wallet.openFailed': 'Das hat nicht geklappt. Versuche es noch einmal.',
+  'sign-in.wallet.asking': 'Bestätige in {wallet}.',
+  'sign-in.wallet.verifying': 'Einen Moment.',
+  'sign-in.wallet.declined': 'Du hast in der Wallet abgelehnt. Willst du es noch einmal versuchen, wähle sie wieder.',
+  'sign-in.wallet.closed':
+    'Die Wallet wurde ohne Antwort geschlossen. Willst du es noch einmal versuchen, wähle sie wieder.',
+  'sign-in.wallet.answerFirst':
+    'Die Wallet zeigt schon eine Anfrage. Beantworte erst jene, dann wähle die Wallet wieder.',
+  'sign-in.wallet.switched':
+    'Das Konto oder das Netz in der Wallet ist jetzt ein anderes. Wähle die Wallet wieder, um dich damit anzumelden.',
+  'sign-in.wallet.walletFailed':
+    'Die Wallet hat nicht unterschrieben. Sieh nach, ob sie entsperrt ist, und wähle sie dann wieder.',
+  'sign-in.wallet.notAccepted': 'Diese Seite nimmt solche Wallets nicht an. Wähle eine andere.',
+  'sign-in.wallet.notAllowed': 'Diese Wallet darf sich hier nicht anmelden.',
+  'sign-in.wallet.wrongNetwork':
+    'Diese Seite nimmt in jenem Netz keine Contract-Wallets an. Wechsle das Netz oder wähle eine andere Wallet.',
+  'sign-in.wallet.late': 'Das hat zu lange gedauert. Wähle die Wallet wieder.',
 
   'time.now': 'gerade eben',
   'network.same': 'Im selben Netz wie dieses Telefon',
@@ -176,6 +252,8 @@ export const german: Texts = {
     'Dieser Dienst nimmt auf dieser Chain keine Contract-Wallets an. Verwende eine andere Wallet.',
   'notice.EVM_RPC_UNAVAILABLE': 'Deine Contract-Wallet lässt sich gerade nicht prüfen. Versuch es gleich noch einmal.',
   'notice.RATE_LIMITED': 'Aus deinem Netz kamen zu viele Anfragen. Warte einen Moment und versuch es dann noch einmal.',
+  'notice.contract-checks':
+    'Contract-Wallets werden für eine Anfrage nur dreimal geprüft. Verwende eine andere Wallet, oder fang auf deinem Computer neu an.',
   'notice.INTERNAL': 'Der Dienst hatte einen Fehler. Versuch es noch einmal.',
   'notice.WALLET_DECLINED': 'Du hast in deiner Wallet abgelehnt. Nichts wurde unterschrieben.',
   'notice.WALLET_CLOSED': 'Die Wallet wurde ohne Antwort geschlossen. Nichts wurde unterschrieben.',

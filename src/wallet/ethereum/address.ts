@@ -37,12 +37,25 @@ export function accountIdOf(chainId: string, address: string): string {
   return `eip155:${chainId}:${address}`
 }
 
+/** An account of a chain. */
+export interface ChainAccount {
+  readonly chainId: string
+  /** Lower case. */
+  readonly address: string
+}
+
+/** What a CAIP-10 identifier of this namespace names; `undefined` if the text is none, or its chain or address is malformed. */
+export function parseAccountId(text: string): ChainAccount | undefined {
+  const [, chainId, address] = accountForm.exec(text) ?? []
+  if (chainId === undefined || address === undefined || !isChainId(chainId)) return undefined
+  const lower = parseAddress(address)
+  return lower === undefined ? undefined : { chainId, address: lower }
+}
+
 /** What an address is compared by, alone or as CAIP-10 with its chain; `undefined` if the text is neither. */
 export function comparable(text: string): string | undefined {
-  const [, chainId, address] = accountForm.exec(text) ?? []
-  if (chainId === undefined || address === undefined) return parseAddress(text)
-  const lower = parseAddress(address)
-  return lower === undefined || !isChainId(chainId) ? undefined : accountIdOf(chainId, lower)
+  const account = parseAccountId(text)
+  return account === undefined ? parseAddress(text) : accountIdOf(account.chainId, account.address)
 }
 
 /**

@@ -8,12 +8,6 @@ import { askContract, type ContractAnswer } from './contract.ts'
 import { addressOf, isFormOfKey, isKeyLength, recoverKey, signedHash } from './recovery.ts'
 import { EvmRpc } from './rpc.ts'
 
-/** The adapter for Ethereum wallets, with the RPCs that it asks about contract wallets. */
-export interface EthereumAdapter extends WalletAdapter {
-  readonly id: typeof ethereumId
-  readonly rpcs: readonly EvmRpc[]
-}
-
 const ethereumId = 'ethereum'
 
 /**
@@ -30,7 +24,7 @@ const ethereumId = 'ethereum'
  *
  * Sources: EIP-55, EIP-191, EIP-2098, EIP-4361, EIP-6492, ERC-1271, CAIP-10.
  */
-export function ethereum(evmRpc: Readonly<Record<string, string>> = {}): EthereumAdapter {
+export function ethereum(evmRpc: Readonly<Record<string, string>> = {}): WalletAdapter {
   const rpcs = Object.entries(evmRpc).map(([chainId, url]) => new EvmRpc(chainId, url))
 
   const verify = async (message: string, proof: Proof, remote?: RemoteChecks): Promise<ProvenIdentity | undefined> => {
@@ -80,7 +74,9 @@ export function ethereum(evmRpc: Readonly<Record<string, string>> = {}): Ethereu
     id: ethereumId,
     displayName: 'Ethereum',
     byAddressOnly: true,
-    rpcs,
+    async checkAtStart(warn) {
+      await Promise.all(rpcs.map((rpc) => rpc.checkAtStart(warn)))
+    },
     verify: (message, proof, _ed25519, remote) => verify(message, proof, remote),
     signInText: (form, { address, chainId }) =>
       formText('Ethereum', form, {

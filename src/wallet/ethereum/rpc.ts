@@ -1,4 +1,5 @@
 import { CountersignError } from '../../errors.ts'
+import type { StartWarning } from '../wallet.ts'
 
 /** The parts of viem that are used, loaded only if contract wallets are asked about. */
 export type Viem = typeof import('viem')
@@ -53,10 +54,16 @@ export class EvmRpc {
 
   /**
    * Checks at the start that the RPC serves its chain. Rejects with a `TypeError` of one line if viem is missing or the chain is
-   * another one, and with an {@link RpcFailure} if the RPC does not answer.
+   * another one. An RPC that does not answer is a warning, and is checked before it is asked anything else.
    */
-  async checkAtStart(): Promise<void> {
-    await this.#within(({ request }) => this.#check(request))
+  async checkAtStart(warn: StartWarning): Promise<void> {
+    try {
+      await this.#within(({ request }) => this.#check(request))
+    } catch (error) {
+      if (!(error instanceof RpcFailure)) throw error
+      const { chainId } = this
+      warn('an RPC does not answer; it will be checked before its first use', { chainId, cause: error.message })
+    }
   }
 
   /**

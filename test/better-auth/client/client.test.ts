@@ -124,6 +124,63 @@ describe('walletSignInClient', () => {
     expect(await codeOf(client.signInWallet({ signal: AbortSignal.abort() }))).toBe('ABORTED')
   })
 
+  test('signIn.wallet answers with data or an error, as Better Auth’s own calls do', async () => {
+    const { client, url, wallet } = await start()
+    const { data, error } = await client.signIn.wallet()
+    expect(error).toBeNull()
+    expect(data).toMatchObject({ ok: true, session: { address: wallet.address } })
+    expect(client.readStoredToken()).toBe(data?.token)
+    const refused = await client.signIn.wallet({ appName: 'Another' })
+    expect(refused).toMatchObject({ data: null, error: { code: 'APP_NAME_MISMATCH', status: 400 } })
+    expect(refused.error?.message).toMatch(/Another|App/)
+    expect(refused.error?.statusText).toBe('Bad Request')
+    const declined = { sign: () => Promise.reject(new Error('Request denied')) }
+    expect(await client.signIn.wallet({ wallet: declined })).toMatchObject({
+      data: null,
+      error: { code: 'WALLET_DECLINED', status: 0, statusText: '' },
+    })
+    const { client: lost } = await openPage('http://127.0.0.1:1')
+    expect(await lost.signIn.wallet()).toMatchObject({ data: null, error: { code: 'NETWORK', status: 0 } })
+    // Better Auth's own ways to sign in are still there.
+    const own = await (await openPage(url)).client.signIn.email({ email: 'a@example.com', password: 'long enough' })
+    expect(own.error?.status).toBeGreaterThanOrEqual(400)
+  })
+
+  test('the session that the page shows follows a sign-in, whichever call made it', async () => {
+    const { url } = await startAuth()
+    const ways: Record<string, (page: Awaited<ReturnType<typeof openPage>>) => Promise<unknown>> = {
+      'signIn.wallet': ({ client }) => client.signIn.wallet(),
+      signInWallet: ({ client }) => client.signInWallet(),
+      'the path': async ({ client, wallet, storage }) => {
+        const { data } = await client.wallet.nonce({})
+        const proof = { publicKeyHex: wallet.publicKeyHex, signatureHex: wallet.sign(data!.message) }
+        const verified = await client.wallet.verify({ nonceId: data!.nonceId, ...proof })
+        expect(verified.error).toBeNull()
+        // There is no cookie here.
+        storage.setItem('token', verified.data!.token)
+      },
+    }
+    for (const [name, signIn] of Object.entries(ways)) {
+      const page = await openPage(url)
+      const { useSession } = page.client
+      onTestFinished(useSession.listen(() => {}))
+      expect(useSession.get().data, name).toBeNull()
+      await signIn(page)
+      await expect.poll(() => useSession.get().data?.session.walletAddress, { message: name }).toBe(page.wallet.address)
+    }
+  })
+
+  test('an application that has its calls throw gets the same codes', async () => {
+    const { url } = await startAuth()
+    const client = createAuthClient({
+      baseURL: url,
+      plugins: [walletSignInClient({ storage: new MapStorage(), wallet: pageWallet(makeWallet()) })],
+      fetchOptions: { customFetchImpl: trackedFetch(url), throw: true },
+    })
+    expect((await client.signIn.wallet()).data).toMatchObject({ ok: true })
+    expect(await codeOf(client.signInWallet({ appName: 'Another' }))).toBe('APP_NAME_MISMATCH')
+  })
+
   test('the endpoints are typed for Better Auth’s own calls, too', async () => {
     const { client } = await start()
     const { data } = await client.wallet.nonce({ appName: 'App' })
@@ -265,6 +322,29 @@ describe('crossDeviceClient', () => {
     expect(await codeOf(client.startOrder({ kind: 'login' }))).toBe('NETWORK')
     const signal = AbortSignal.timeout(50)
     expect(await codeOf(client.startOrder({ kind: 'login', signal }))).toBe('ABORTED')
+  })
+
+  test('a call that Better Auth’s rate limiter refuses is made again when it says, and the page hears of both', async () => {
+    const rule = { window: 3, max: 1 }
+    const rateLimit = { enabled: true, storage: 'memory' as const, customRules: { '/cross-device/cancel': rule } }
+    const ipAddress = { ipAddressHeaders: ['x-client'] }
+    const { url } = await startAuth({ auth: { rateLimit, advanced: { ipAddress } } })
+    const statuses: number[] = []
+    const client = createAuthClient({
+      baseURL: url,
+      plugins: [crossDeviceClient({ storage: new MapStorage() })],
+      fetchOptions: {
+        customFetchImpl: trackedFetch(url),
+        headers: { 'x-client': '203.0.113.9' },
+        onError: ({ response }) => void statuses.push(response.status),
+      },
+    })
+    const order = await client.startOrder({ kind: 'login' })
+    expect(await codeOf(client.cancelOrder({ ...order, desktopToken: order.claimToken }))).toBe('ORDER_TOKEN_INVALID')
+    const askedAt = performance.now()
+    expect((await client.cancelOrder(order)).status).toBe('cancelled')
+    expect(performance.now() - askedAt).toBeGreaterThan(1_000)
+    expect(statuses).toEqual([401, 429])
   })
 
   test('a watch that may not be ends with its reason', async () => {

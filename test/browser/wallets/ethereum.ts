@@ -1,9 +1,7 @@
 import type { BrowserContext, Page } from 'playwright-core'
 import type { Hex } from 'viem'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
-
-/** What a wallet's user does when it asks: signs, declines, or lets it wait. */
-export type Answer = 'sign' | 'decline' | 'wait'
+import { InjectedWallet, settled } from './injected-wallet.ts'
 
 /** Options of {@link injectEthereum}. */
 export interface EthereumOptions {
@@ -14,37 +12,26 @@ export interface EthereumOptions {
 }
 
 /** An Ethereum wallet that announces itself to the pages of a context by EIP-6963. It signs with accounts of viem. */
-export class EthereumWallet {
-  account: PrivateKeyAccount = privateKeyToAccount(generatePrivateKey())
-  /** What the user does when asked to connect, and when asked to sign. */
-  connects: Answer = 'sign'
-  signs: Answer = 'sign'
-  /** Texts that the wallet was asked to sign. */
-  readonly asked: string[] = []
-  /** Whether it has signed anything. */
-  hasSigned = false
-  #release: (() => void) | undefined
+export class EthereumWallet extends InjectedWallet {
+  account: Pick<PrivateKeyAccount, 'address' | 'signMessage'> = privateKeyToAccount(generatePrivateKey())
 
-  /** Changes to another account without telling the page. */
-  changeAccount(): void {
+  get address(): string {
+    return this.account.address
+  }
+
+  async changeAccount(): Promise<void> {
     this.account = privateKeyToAccount(generatePrivateKey())
   }
 
-  /** Changes to another account, as its user does in the wallet, and tells the page. */
   async switchAccount(page: Page): Promise<void> {
-    this.changeAccount()
+    await this.changeAccount()
     await page.evaluate(
       (accounts) => {
         // biome-ignore lint/suspicious/noExplicitAny: the wallet's own, in the page.
         ;(globalThis as any).tellEthereum('accountsChanged', accounts)
       },
-      [this.account.address],
+      [this.address],
     )
-  }
-
-  /** Signs what it has let wait. */
-  release(): void {
-    this.#release?.()
   }
 
   async request(method: string, params: readonly unknown[] = []): Promise<unknown> {
@@ -54,12 +41,12 @@ export class EthereumWallet {
       case 'eth_accounts':
         return [this.account.address]
       case 'eth_requestAccounts':
-        await this.#answer(this.connects)
+        await this.answer(this.connects)
         return [this.account.address]
       case 'personal_sign': {
         const [message, address] = params as [Hex, string]
         this.asked.push(Buffer.from(message.slice(2), 'hex').toString('utf8'))
-        await this.#answer(this.signs)
+        await this.answer(this.signs)
         if (address.toLowerCase() !== this.account.address.toLowerCase()) throw { code: 4100, message: 'Unauthorized' }
         this.hasSigned = true
         return await this.account.signMessage({ message: { raw: message } })
@@ -68,33 +55,20 @@ export class EthereumWallet {
         throw { code: 4200, message: `Unsupported: ${method}` }
     }
   }
-
-  async #answer(answer: Answer): Promise<void> {
-    if (answer === 'decline') throw { code: 4001, message: 'User rejected the request.' }
-    if (answer === 'wait') {
-      await new Promise<void>((resolve) => {
-        this.#release = resolve
-      })
-    }
-  }
 }
 
 let injected = 0
 
 /** Puts an Ethereum wallet into the pages of a context, as an extension does. */
 export async function injectEthereum(context: BrowserContext, options: EthereumOptions = {}): Promise<EthereumWallet> {
-  const wallet = new EthereumWallet()
+  const wallet = new EthereumWallet(options.name ?? 'Test Fox')
   const binding = `askEthereum${injected++}`
-  await context.exposeBinding(binding, async (_, method: string, params?: readonly unknown[]) => {
-    try {
-      return { result: await wallet.request(method, params) }
-    } catch (error) {
-      return { error }
-    }
-  })
+  await context.exposeBinding(binding, (_, method: string, params?: readonly unknown[]) =>
+    settled(wallet.request(method, params)),
+  )
   const info = {
     uuid: crypto.randomUUID(),
-    name: options.name ?? 'Test Fox',
+    name: wallet.name,
     rdns: options.rdns ?? 'io.example.fox',
     icon: 'data:image/svg+xml,%3Csvg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"%3E%3Crect width="8" height="8" fill="%23f60"/%3E%3C/svg%3E',
   }

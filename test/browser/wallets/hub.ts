@@ -7,30 +7,31 @@ export const hubOrigin = 'https://hub.nimiq.com'
 
 /** A stand-in for the Nimiq Hub. */
 export interface HubStandIn {
-  readonly wallet: TestWallet
+  /** The account that its user signs with: the test can choose another. */
+  wallet: TestWallet
   /** Origins of the pages that asked for a signature, as the browser named them, and what they asked for. */
   readonly requests: { readonly origin: string; readonly appName: string; readonly message: string }[]
 }
 
 /**
  * Serves a stand-in for the Nimiq Hub to the pages of a context: a site of another origin that speaks the Hub's protocol by Nimiq's
- * own library, has the buttons "Sign" and "Cancel", and signs with a wallet of Nimiq's own library.
+ * own library, has the buttons "Sign" and "Cancel", and signs with a wallet of Nimiq's own library. Its address is the Hub's own by default.
  */
-export async function serveHub(context: BrowserContext): Promise<HubStandIn> {
-  const wallet = makeWallet()
+export async function serveHub(context: BrowserContext, origin: string = hubOrigin): Promise<HubStandIn> {
   const requests: { origin: string; appName: string; message: string }[] = []
+  const hub: HubStandIn = { wallet: makeWallet(), requests }
   await context.exposeBinding('askHub', (_, asked: { origin: string; appName: string; message: string }) => {
     requests.push(asked)
   })
   await context.exposeBinding('signAtHub', (_, message: string) => ({
-    signer: wallet.address,
-    signerPublicKey: wallet.publicKeyHex,
-    signature: wallet.sign(message),
+    signer: hub.wallet.address,
+    signerPublicKey: hub.wallet.publicKeyHex,
+    signature: hub.wallet.sign(message),
   }))
   const body = `<!doctype html><meta charset="utf-8"><title>Hub</title><h1>Sign in the Hub</h1>
     <pre></pre><button id="sign">Sign</button><button id="cancel">Cancel</button><script>${await script()}</script>`
-  await context.route(`${hubOrigin}/**`, (route) => route.fulfill({ contentType: 'text/html', body }))
-  return { wallet, requests }
+  await context.route(`${origin}/**`, (route) => route.fulfill({ contentType: 'text/html', body }))
+  return hub
 }
 
 /** The Hub's window, once it has been asked for a signature. */

@@ -10,8 +10,10 @@ export type Known = Readonly<Record<string, JsonValue>>
 /** A message of the right types. What is known fills the fields of its names; the rest is made up. */
 export function messageOf(schema: DescMessage, known: Known, random: Random): JsonObject {
   const object: JsonObject = {}
+  const ofOneofs = schema.oneofs.map(({ fields }) => random.pick(fields))
   for (const field of schema.fields) {
     const { jsonName } = field
+    if (field.oneof !== undefined && !ofOneofs.includes(field)) continue
     const value = known[jsonName]
     if (value === null) continue
     if (value !== undefined) object[jsonName] = value

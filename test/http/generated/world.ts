@@ -18,7 +18,7 @@ export interface World {
   readonly known: readonly Known[]
 }
 
-/** Makes the world in a service with return codes. */
+/** Makes the world in a service with return codes and access tokens for the audience `api`. */
 export async function makeWorld(url: string): Promise<World> {
   const [fixture, revoking, signingOut] = [await makeFixture(url), await makeFixture(url), await makeFixture(url)]
   const wallet = makeWallet()
@@ -86,7 +86,7 @@ export async function makeWorld(url: string): Promise<World> {
       proofOf(wallet, await okay('/wallet/nonce', {})),
       await linkNew(),
       { adapterId: linked.adapterId, address: linked.address },
-      { token: fixture.sessionToken, sessionId: session.session.id, id: computers[0].id },
+      { token: fixture.sessionToken, sessionId: session.session.id, id: computers[0].id, audience: 'api' },
     ],
   }
 }

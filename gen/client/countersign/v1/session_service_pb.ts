@@ -10,7 +10,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file countersign/v1/session_service.proto.
  */
 export const file_countersign_v1_session_service: GenFile = /*@__PURE__*/
-  fileDesc("CiRjb3VudGVyc2lnbi92MS9zZXNzaW9uX3NlcnZpY2UucHJvdG8SDmNvdW50ZXJzaWduLnYxIuABCgdTZXNzaW9uEgoKAmlkGAEgASgJEg8KB3VzZXJfaWQYAiABKAkSEgoKYWRhcHRlcl9pZBgDIAEoCRIWCg5wdWJsaWNfa2V5X2hleBgEIAEoCRIPCgdhZGRyZXNzGAUgASgJEhIKCmNyZWF0ZWRfYXQYBiABKAMSEgoKZXhwaXJlc19hdBgHIAEoAxIVCghvcmRlcl9pZBgIIAEoCUgAiAEBEgoKAmlwGAkgASgJEhIKCnVzZXJfYWdlbnQYCiABKAkSDwoHY3VycmVudBgLIAEoCEILCglfb3JkZXJfaWQiGgoYR2V0Q3VycmVudFNlc3Npb25SZXF1ZXN0IkUKGUdldEN1cnJlbnRTZXNzaW9uUmVzcG9uc2USKAoHc2Vzc2lvbhgBIAEoCzIXLmNvdW50ZXJzaWduLnYxLlNlc3Npb24iEAoOU2lnbk91dFJlcXVlc3QiHQoPU2lnbk91dFJlc3BvbnNlEgoKAm9rGAEgASgIIhUKE0xpc3RTZXNzaW9uc1JlcXVlc3QiQQoUTGlzdFNlc3Npb25zUmVzcG9uc2USKQoIc2Vzc2lvbnMYASADKAsyFy5jb3VudGVyc2lnbi52MS5TZXNzaW9uIioKFFJldm9rZVNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkiIwoVUmV2b2tlU2Vzc2lvblJlc3BvbnNlEgoKAm9rGAEgASgIIhwKGlJldm9rZU90aGVyU2Vzc2lvbnNSZXF1ZXN0IkAKG1Jldm9rZU90aGVyU2Vzc2lvbnNSZXNwb25zZRIKCgJvaxgBIAEoCBIVCg1yZXZva2VkX2NvdW50GAIgASgNIikKGEludHJvc3BlY3RTZXNzaW9uUmVxdWVzdBINCgV0b2tlbhgBIAEoCSJVChlJbnRyb3NwZWN0U2Vzc2lvblJlc3BvbnNlEg4KBmFjdGl2ZRgBIAEoCBIoCgdzZXNzaW9uGAIgASgLMhcuY291bnRlcnNpZ24udjEuU2Vzc2lvbiIbChlMaXN0S25vd25Db21wdXRlcnNSZXF1ZXN0Ik4KGkxpc3RLbm93bkNvbXB1dGVyc1Jlc3BvbnNlEjAKCWNvbXB1dGVycxgBIAMoCzIdLmNvdW50ZXJzaWduLnYxLktub3duQ29tcHV0ZXIidgoNS25vd25Db21wdXRlchIKCgJpZBgBIAEoCRISCgpjcmVhdGVkX2F0GAIgASgDEhQKDGxhc3RfdXNlZF9hdBgDIAEoAxIKCgJpcBgEIAEoCRISCgp1c2VyX2FnZW50GAUgASgJEg8KB2N1cnJlbnQYBiABKAgiKAoaRm9yZ2V0S25vd25Db21wdXRlclJlcXVlc3QSCgoCaWQYASABKAkiKQobRm9yZ2V0S25vd25Db21wdXRlclJlc3BvbnNlEgoKAm9rGAEgASgIMtQGCg5TZXNzaW9uU2VydmljZRJtChFHZXRDdXJyZW50U2Vzc2lvbhIoLmNvdW50ZXJzaWduLnYxLkdldEN1cnJlbnRTZXNzaW9uUmVxdWVzdBopLmNvdW50ZXJzaWduLnYxLkdldEN1cnJlbnRTZXNzaW9uUmVzcG9uc2UiA5ACAhJPCgdTaWduT3V0Eh4uY291bnRlcnNpZ24udjEuU2lnbk91dFJlcXVlc3QaHy5jb3VudGVyc2lnbi52MS5TaWduT3V0UmVzcG9uc2UiA5ACAhJeCgxMaXN0U2Vzc2lvbnMSIy5jb3VudGVyc2lnbi52MS5MaXN0U2Vzc2lvbnNSZXF1ZXN0GiQuY291bnRlcnNpZ24udjEuTGlzdFNlc3Npb25zUmVzcG9uc2UiA5ACAhJcCg1SZXZva2VTZXNzaW9uEiQuY291bnRlcnNpZ24udjEuUmV2b2tlU2Vzc2lvblJlcXVlc3QaJS5jb3VudGVyc2lnbi52MS5SZXZva2VTZXNzaW9uUmVzcG9uc2UScwoTUmV2b2tlT3RoZXJTZXNzaW9ucxIqLmNvdW50ZXJzaWduLnYxLlJldm9rZU90aGVyU2Vzc2lvbnNSZXF1ZXN0GisuY291bnRlcnNpZ24udjEuUmV2b2tlT3RoZXJTZXNzaW9uc1Jlc3BvbnNlIgOQAgISbQoRSW50cm9zcGVjdFNlc3Npb24SKC5jb3VudGVyc2lnbi52MS5JbnRyb3NwZWN0U2Vzc2lvblJlcXVlc3QaKS5jb3VudGVyc2lnbi52MS5JbnRyb3NwZWN0U2Vzc2lvblJlc3BvbnNlIgOQAgIScAoSTGlzdEtub3duQ29tcHV0ZXJzEikuY291bnRlcnNpZ24udjEuTGlzdEtub3duQ29tcHV0ZXJzUmVxdWVzdBoqLmNvdW50ZXJzaWduLnYxLkxpc3RLbm93bkNvbXB1dGVyc1Jlc3BvbnNlIgOQAgISbgoTRm9yZ2V0S25vd25Db21wdXRlchIqLmNvdW50ZXJzaWduLnYxLkZvcmdldEtub3duQ29tcHV0ZXJSZXF1ZXN0GisuY291bnRlcnNpZ24udjEuRm9yZ2V0S25vd25Db21wdXRlclJlc3BvbnNlQh5aHGNvdW50ZXJzaWduL3YxO2NvdW50ZXJzaWdudjFiBnByb3RvMw");
+  fileDesc("CiRjb3VudGVyc2lnbi92MS9zZXNzaW9uX3NlcnZpY2UucHJvdG8SDmNvdW50ZXJzaWduLnYxIuABCgdTZXNzaW9uEgoKAmlkGAEgASgJEg8KB3VzZXJfaWQYAiABKAkSEgoKYWRhcHRlcl9pZBgDIAEoCRIWCg5wdWJsaWNfa2V5X2hleBgEIAEoCRIPCgdhZGRyZXNzGAUgASgJEhIKCmNyZWF0ZWRfYXQYBiABKAMSEgoKZXhwaXJlc19hdBgHIAEoAxIVCghvcmRlcl9pZBgIIAEoCUgAiAEBEgoKAmlwGAkgASgJEhIKCnVzZXJfYWdlbnQYCiABKAkSDwoHY3VycmVudBgLIAEoCEILCglfb3JkZXJfaWQiGgoYR2V0Q3VycmVudFNlc3Npb25SZXF1ZXN0IkUKGUdldEN1cnJlbnRTZXNzaW9uUmVzcG9uc2USKAoHc2Vzc2lvbhgBIAEoCzIXLmNvdW50ZXJzaWduLnYxLlNlc3Npb24iEAoOU2lnbk91dFJlcXVlc3QiHQoPU2lnbk91dFJlc3BvbnNlEgoKAm9rGAEgASgIIhUKE0xpc3RTZXNzaW9uc1JlcXVlc3QiQQoUTGlzdFNlc3Npb25zUmVzcG9uc2USKQoIc2Vzc2lvbnMYASADKAsyFy5jb3VudGVyc2lnbi52MS5TZXNzaW9uIioKFFJldm9rZVNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkiIwoVUmV2b2tlU2Vzc2lvblJlc3BvbnNlEgoKAm9rGAEgASgIIhwKGlJldm9rZU90aGVyU2Vzc2lvbnNSZXF1ZXN0IkAKG1Jldm9rZU90aGVyU2Vzc2lvbnNSZXNwb25zZRIKCgJvaxgBIAEoCBIVCg1yZXZva2VkX2NvdW50GAIgASgNIikKGEludHJvc3BlY3RTZXNzaW9uUmVxdWVzdBINCgV0b2tlbhgBIAEoCSJVChlJbnRyb3NwZWN0U2Vzc2lvblJlc3BvbnNlEg4KBmFjdGl2ZRgBIAEoCBIoCgdzZXNzaW9uGAIgASgLMhcuY291bnRlcnNpZ24udjEuU2Vzc2lvbiIbChlMaXN0S25vd25Db21wdXRlcnNSZXF1ZXN0Ik4KGkxpc3RLbm93bkNvbXB1dGVyc1Jlc3BvbnNlEjAKCWNvbXB1dGVycxgBIAMoCzIdLmNvdW50ZXJzaWduLnYxLktub3duQ29tcHV0ZXIidgoNS25vd25Db21wdXRlchIKCgJpZBgBIAEoCRISCgpjcmVhdGVkX2F0GAIgASgDEhQKDGxhc3RfdXNlZF9hdBgDIAEoAxIKCgJpcBgEIAEoCRISCgp1c2VyX2FnZW50GAUgASgJEg8KB2N1cnJlbnQYBiABKAgiKAoaRm9yZ2V0S25vd25Db21wdXRlclJlcXVlc3QSCgoCaWQYASABKAkiKQobRm9yZ2V0S25vd25Db21wdXRlclJlc3BvbnNlEgoKAm9rGAEgASgIIisKF0lzc3VlQWNjZXNzVG9rZW5SZXF1ZXN0EhAKCGF1ZGllbmNlGAEgASgJIkQKGElzc3VlQWNjZXNzVG9rZW5SZXNwb25zZRIUCgxhY2Nlc3NfdG9rZW4YASABKAkSEgoKZXhwaXJlc19hdBgCIAEoAzK7BwoOU2Vzc2lvblNlcnZpY2USbQoRR2V0Q3VycmVudFNlc3Npb24SKC5jb3VudGVyc2lnbi52MS5HZXRDdXJyZW50U2Vzc2lvblJlcXVlc3QaKS5jb3VudGVyc2lnbi52MS5HZXRDdXJyZW50U2Vzc2lvblJlc3BvbnNlIgOQAgISTwoHU2lnbk91dBIeLmNvdW50ZXJzaWduLnYxLlNpZ25PdXRSZXF1ZXN0Gh8uY291bnRlcnNpZ24udjEuU2lnbk91dFJlc3BvbnNlIgOQAgISXgoMTGlzdFNlc3Npb25zEiMuY291bnRlcnNpZ24udjEuTGlzdFNlc3Npb25zUmVxdWVzdBokLmNvdW50ZXJzaWduLnYxLkxpc3RTZXNzaW9uc1Jlc3BvbnNlIgOQAgISXAoNUmV2b2tlU2Vzc2lvbhIkLmNvdW50ZXJzaWduLnYxLlJldm9rZVNlc3Npb25SZXF1ZXN0GiUuY291bnRlcnNpZ24udjEuUmV2b2tlU2Vzc2lvblJlc3BvbnNlEnMKE1Jldm9rZU90aGVyU2Vzc2lvbnMSKi5jb3VudGVyc2lnbi52MS5SZXZva2VPdGhlclNlc3Npb25zUmVxdWVzdBorLmNvdW50ZXJzaWduLnYxLlJldm9rZU90aGVyU2Vzc2lvbnNSZXNwb25zZSIDkAICEm0KEUludHJvc3BlY3RTZXNzaW9uEiguY291bnRlcnNpZ24udjEuSW50cm9zcGVjdFNlc3Npb25SZXF1ZXN0GikuY291bnRlcnNpZ24udjEuSW50cm9zcGVjdFNlc3Npb25SZXNwb25zZSIDkAICEnAKEkxpc3RLbm93bkNvbXB1dGVycxIpLmNvdW50ZXJzaWduLnYxLkxpc3RLbm93bkNvbXB1dGVyc1JlcXVlc3QaKi5jb3VudGVyc2lnbi52MS5MaXN0S25vd25Db21wdXRlcnNSZXNwb25zZSIDkAICEm4KE0ZvcmdldEtub3duQ29tcHV0ZXISKi5jb3VudGVyc2lnbi52MS5Gb3JnZXRLbm93bkNvbXB1dGVyUmVxdWVzdBorLmNvdW50ZXJzaWduLnYxLkZvcmdldEtub3duQ29tcHV0ZXJSZXNwb25zZRJlChBJc3N1ZUFjY2Vzc1Rva2VuEicuY291bnRlcnNpZ24udjEuSXNzdWVBY2Nlc3NUb2tlblJlcXVlc3QaKC5jb3VudGVyc2lnbi52MS5Jc3N1ZUFjY2Vzc1Rva2VuUmVzcG9uc2VCHlocY291bnRlcnNpZ24vdjE7Y291bnRlcnNpZ252MWIGcHJvdG8z");
 
 /**
  * Session is the session of a signed-in wallet.
@@ -482,6 +482,55 @@ export const ForgetKnownComputerResponseSchema: GenMessage<ForgetKnownComputerRe
   messageDesc(file_countersign_v1_session_service, 17);
 
 /**
+ * IssueAccessTokenRequest names the backend that the token is for.
+ *
+ * @generated from message countersign.v1.IssueAccessTokenRequest
+ */
+export type IssueAccessTokenRequest = Message<"countersign.v1.IssueAccessTokenRequest"> & {
+  /**
+   * One of the audiences that the service is configured with.
+   *
+   * @generated from field: string audience = 1;
+   */
+  audience: string;
+};
+
+/**
+ * Describes the message countersign.v1.IssueAccessTokenRequest.
+ * Use `create(IssueAccessTokenRequestSchema)` to create a new message.
+ */
+export const IssueAccessTokenRequestSchema: GenMessage<IssueAccessTokenRequest> = /*@__PURE__*/
+  messageDesc(file_countersign_v1_session_service, 18);
+
+/**
+ * IssueAccessTokenResponse is an access token.
+ *
+ * @generated from message countersign.v1.IssueAccessTokenResponse
+ */
+export type IssueAccessTokenResponse = Message<"countersign.v1.IssueAccessTokenResponse"> & {
+  /**
+   * The token, for `Authorization: Bearer` at the backend that the audience names. Secret.
+   *
+   * @generated from field: string access_token = 1;
+   */
+  accessToken: string;
+
+  /**
+   * Time at which it expires, epoch milliseconds. Not later than the caller's session.
+   *
+   * @generated from field: int64 expires_at = 2;
+   */
+  expiresAt: bigint;
+};
+
+/**
+ * Describes the message countersign.v1.IssueAccessTokenResponse.
+ * Use `create(IssueAccessTokenResponseSchema)` to create a new message.
+ */
+export const IssueAccessTokenResponseSchema: GenMessage<IssueAccessTokenResponse> = /*@__PURE__*/
+  messageDesc(file_countersign_v1_session_service, 19);
+
+/**
  * SessionService reads and ends sessions.
  *
  * All calls but IntrospectSession act for the user whose session token is sent as `Authorization: Bearer` or in the
@@ -594,6 +643,21 @@ export const SessionService: GenService<{
     methodKind: "unary";
     input: typeof ForgetKnownComputerRequestSchema;
     output: typeof ForgetKnownComputerResponseSchema;
+  },
+  /**
+   * IssueAccessToken issues a short-lived token that a backend can verify without asking this service. Called by the
+   * signed-in user.
+   *
+   * The token is a signed JWT (RFC 9068), for one audience. It is not stored, so it cannot be revoked: it is good until it
+   * expires, also if the session ends before. Extends the caller's own session as GetCurrentSession does, and changes
+   * nothing else. Each call issues another token, so it is safe to retry. NOT_ENABLED if the service has no audiences.
+   *
+   * @generated from rpc countersign.v1.SessionService.IssueAccessToken
+   */
+  issueAccessToken: {
+    methodKind: "unary";
+    input: typeof IssueAccessTokenRequestSchema;
+    output: typeof IssueAccessTokenResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_countersign_v1_session_service, 0);

@@ -1,0 +1,205 @@
+import {
+  createLocalJWKSet,
+  createRemoteJWKSet,
+  customFetch,
+  errors,
+  type JSONWebKeySet,
+  type JWTHeaderParameters,
+  jwtVerify,
+  type LocalJWKSet,
+} from 'jose'
+import type { Fetcher } from './introspection.ts'
+
+/** Options of {@link verifyAccessToken}. */
+export interface VerifyAccessTokenOptions {
+  /** The service's publicUrl, such as `https://auth.example`: an http or https origin, without a slash at the end. */
+  readonly issuer: string
+  /** This backend's name: the one of the service's accessTokenAudiences that stands for it. */
+  readonly audience: string
+  /** Address of the service's key set. Default: `/.well-known/jwks.json` at the issuer. */
+  readonly jwksUrl?: string | undefined
+  /** The key set itself (RFC 7517), in place of fetching it. Pass the same object each time: what it contains is read once. */
+  readonly keys?: { readonly keys: readonly object[] } | undefined
+  /** Function that fetches the key set. Pass the same one each time: each has a cache of its own. Default: the global `fetch`. */
+  readonly fetch?: Fetcher | undefined
+  /**
+   * Difference in seconds by which this machine's clock may be ahead of the service's, 0 to 60: an expired token is accepted for
+   * so long. Default 5.
+   */
+  readonly clockToleranceSeconds?: number | undefined
+}
+
+/** What an access token says. Times are epoch milliseconds. */
+export interface AccessTokenClaims {
+  readonly userId: string
+  /** Id of the session that the token was issued to. It can have ended since. */
+  readonly sessionId: string
+  readonly audience: string
+  /** The wallet that the session was signed in with. */
+  readonly wallet: {
+    readonly adapterId: string
+    readonly address: string
+    /** Lower-case hex; empty if the adapter knows the wallet by its address only. */
+    readonly publicKeyHex: string
+  }
+  readonly issuedAt: number
+  readonly expiresAt: number
+  /** The token's own id. No two tokens have the same. */
+  readonly id: string
+}
+
+/**
+ * Why an access token was not accepted:
+ *
+ * - TOKEN_INVALID: it is not an access token of this issuer for this audience. Answer 401.
+ * - TOKEN_EXPIRED: it was one. Answer 401; the client gets another one from the service while its session lasts.
+ * - KEYS_UNAVAILABLE: the key set could not be fetched, so nothing is known about the token. It never means "signed out": answer 503.
+ */
+export type AccessTokenErrorReason = 'TOKEN_INVALID' | 'TOKEN_EXPIRED' | 'KEYS_UNAVAILABLE'
+
+/** An access token that was not accepted. */
+export class AccessTokenError extends Error {
+  override readonly name = 'AccessTokenError'
+  readonly reason: AccessTokenErrorReason
+
+  constructor(reason: AccessTokenErrorReason, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.reason = reason
+  }
+}
+
+/**
+ * Verifies an access token without asking the service about it: its type (`at+jwt`), algorithm (EdDSA), signature, issuer,
+ * audience and expiry. Keys come from the service's key set only, whatever the token's header names (`jku`, `jwk`, `x5u`). A
+ * session that has ended is not noticed; ask the service (IntrospectSession) if it must be.
+ *
+ * The key set is fetched at the first token and every five minutes, and for a token of an unknown key if the last answer is more
+ * than 30 seconds old.
+ *
+ * Rejects with an {@link AccessTokenError}; with a `TypeError` if an option does not fit.
+ */
+export async function verifyAccessToken(token: string, options: VerifyAccessTokenOptions): Promise<AccessTokenClaims> {
+  const { issuer, audience, clockToleranceSeconds = 5 } = options
+  requireOptions(issuer, audience, clockToleranceSeconds)
+  const keySet = keySetOf(options)
+  if (typeof token !== 'string' || token.length > maxTokenLength) throw invalid('it is not text of a token’s length')
+  try {
+    const { payload } = await jwtVerify(token, async (header) => await keyOf(keySet, header), {
+      algorithms: ['EdDSA'],
+      typ: 'at+jwt',
+      issuer,
+      audience,
+      clockTolerance: clockToleranceSeconds,
+      requiredClaims: ['exp', 'iat'],
+    })
+    return claimsOf(payload, audience)
+  } catch (thrown) {
+    if (thrown instanceof errors.JWTExpired) {
+      throw new AccessTokenError('TOKEN_EXPIRED', 'The access token has expired', { cause: thrown })
+    }
+    throw thrown instanceof errors.JOSEError ? invalid(thrown.message, { cause: thrown }) : thrown
+  }
+}
+
+/** Most characters of a token that is looked at. Those that the service issues have about 700, and 2,000 at most. */
+const maxTokenLength = 8192
+
+function requireOptions(issuer: string, audience: string, clockToleranceSeconds: number): void {
+  // A check that is left out because its option is missing would accept the tokens of others.
+  if (typeof issuer !== 'string' || !isHttpOrigin(issuer)) {
+    throw new TypeError('issuer must be the publicUrl of the service, an origin such as https://auth.example')
+  }
+  if (typeof audience !== 'string' || audience === '') {
+    throw new TypeError('audience must be one of the accessTokenAudiences of the service')
+  }
+  if (!(clockToleranceSeconds >= 0 && clockToleranceSeconds <= 60)) {
+    throw new TypeError('clockToleranceSeconds must be a number from 0 to 60')
+  }
+}
+
+function isHttpOrigin(text: string): boolean {
+  return /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text
+}
+
+/** The keys of a service, wherever they come from. */
+type KeySource = (header: JWTHeaderParameters) => ReturnType<LocalJWKSet>
+
+async function keyOf(keySet: KeySource, { alg, kid }: JWTHeaderParameters): ReturnType<LocalJWKSet> {
+  // Without this, a token without a kid would be tried with the only key of a set.
+  if (typeof kid !== 'string') throw new errors.JWSInvalid('it does not name its key')
+  try {
+    return await keySet({ alg, kid })
+  } catch (thrown) {
+    if (thrown instanceof errors.JWKSNoMatchingKey) throw thrown
+    throw new AccessTokenError('KEYS_UNAVAILABLE', 'The keys of access tokens cannot be fetched; try again shortly', {
+      cause: thrown,
+    })
+  }
+}
+
+function invalid(why: string, options?: ErrorOptions): AccessTokenError {
+  return new AccessTokenError('TOKEN_INVALID', `The access token is not valid: ${why}`, options)
+}
+
+function claimsOf(payload: Readonly<Record<string, unknown>>, audience: string): AccessTokenClaims {
+  const wallet = typeof payload.wallet === 'object' && payload.wallet !== null ? payload.wallet : {}
+  const text = (claims: object, name: string): string => {
+    const value: unknown = Reflect.get(claims, name)
+    if (typeof value !== 'string') throw invalid(`its claim ${name} is not text`)
+    return value
+  }
+  return {
+    userId: text(payload, 'sub'),
+    sessionId: text(payload, 'sid'),
+    audience,
+    wallet: {
+      adapterId: text(wallet, 'adapter_id'),
+      address: text(wallet, 'address'),
+      publicKeyHex: text(wallet, 'public_key_hex'),
+    },
+    // Numbers, which the verification has made sure of.
+    issuedAt: Number(payload.iat) * 1000,
+    expiresAt: Number(payload.exp) * 1000,
+    id: text(payload, 'jti'),
+  }
+}
+
+/** Time in ms after which the key set is fetched again: as long as the service lets it be cached. */
+const cacheMaxAgeMs = 300_000
+
+/** Most key sets that are kept for one way to fetch. Backends know one or a few issuers. */
+const maxKeySets = 100
+
+const given = new WeakMap<object, KeySource>()
+const fetched = new WeakMap<Fetcher, Map<string, KeySource>>()
+
+/** The key set that the options name, each made once, because it holds the keys that it has read. */
+function keySetOf({ issuer, jwksUrl, keys, fetch = globalThis.fetch }: VerifyAccessTokenOptions): KeySource {
+  if (keys !== undefined) return givenKeySet(keys)
+  const address = jwksUrl ?? `${issuer}/.well-known/jwks.json`
+  const byAddress = fetched.get(fetch) ?? new Map<string, KeySource>()
+  fetched.set(fetch, byAddress)
+  const known = byAddress.get(address)
+  if (known !== undefined) return known
+  const url = URL.canParse(address) ? new URL(address) : undefined
+  if (url === undefined || !/^https?:$/.test(url.protocol))
+    throw new TypeError('jwksUrl must be an http or https address')
+  const keySet = createRemoteJWKSet(url, { cacheMaxAge: cacheMaxAgeMs, [customFetch]: (...call) => fetch(...call) })
+  const [oldest] = byAddress.keys()
+  if (oldest !== undefined && byAddress.size >= maxKeySets) byAddress.delete(oldest)
+  byAddress.set(address, keySet)
+  return keySet
+}
+
+function givenKeySet(keys: NonNullable<VerifyAccessTokenOptions['keys']>): KeySource {
+  const known = given.get(keys)
+  if (known !== undefined) return known
+  try {
+    // It checks what it is given.
+    const keySet = createLocalJWKSet(keys as JSONWebKeySet)
+    given.set(keys, keySet)
+    return keySet
+  } catch (cause) {
+    throw new TypeError('keys must be a JSON Web Key Set, such as {"keys": […]}', { cause })
+  }
+}

@@ -1,0 +1,46 @@
+import { admit } from './refusal.ts'
+import type { NodeRequest } from './request.ts'
+import type { Session } from './session.ts'
+import type { SessionVerifier } from './session-verifier.ts'
+
+/** What Express has for later handlers of a request that {@link requireSession} let through: `response.locals`. */
+export interface SessionLocals {
+  session: Session
+}
+
+/** What the guard uses of Express's response. */
+export interface ExpressResponse<Locals> {
+  locals: Locals
+  status(code: number): { set(headers: Record<string, string>): { json(body: object): unknown } }
+}
+
+/**
+ * Express middleware. By the first signature it stands beside middleware that knows nothing of sessions; from the last one Express
+ * infers the type of `response.locals` for later handlers.
+ */
+export interface ExpressGuard {
+  (request: NodeRequest, response: ExpressResponse<object>, next: (error?: unknown) => void): Promise<void>
+  (request: NodeRequest, response: ExpressResponse<SessionLocals>, next: (error?: unknown) => void): Promise<void>
+}
+
+/**
+ * Express middleware that lets only requests with a live session through. Later handlers find it, with its type, in
+ * `response.locals.session`. All others are answered with 401, or with 503 if sessions cannot be checked at the moment.
+ */
+export function requireSession(verifier: SessionVerifier): ExpressGuard {
+  return async (request: NodeRequest, response: ExpressResponse<object>, next: (error?: unknown) => void) => {
+    try {
+      const admitted = await admit(verifier, request)
+      if ('refusal' in admitted) {
+        const { status, headers, body } = admitted.refusal
+        response.status(status).set(headers).json(body)
+        return
+      }
+      Object.assign(response.locals, { session: admitted.session } satisfies SessionLocals)
+    } catch (error) {
+      next(error)
+      return
+    }
+    next()
+  }
+}

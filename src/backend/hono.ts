@@ -1,0 +1,26 @@
+import type { MiddlewareHandler } from 'hono'
+import { admit } from './refusal.ts'
+import type { Session } from './session.ts'
+import type { SessionVerifier } from './session-verifier.ts'
+
+/** What Hono has for later handlers of a request that {@link requireSession} let through. */
+export interface SessionVariables {
+  readonly session: Session
+}
+
+/**
+ * Hono middleware that lets only requests with a live session through. Later handlers find it, with its type, in `c.var.session`.
+ * All others are answered with 401, or with 503 if sessions cannot be checked at the moment.
+ */
+export function requireSession(verifier: SessionVerifier): MiddlewareHandler<{ Variables: SessionVariables }> {
+  return async (c, next) => {
+    const admitted = await admit(verifier, c.req.raw)
+    if ('refusal' in admitted) {
+      const { status, headers, body } = admitted.refusal
+      return c.json(body, status, headers)
+    }
+    c.set('session', admitted.session)
+    await next()
+    return undefined
+  }
+}

@@ -1,0 +1,28 @@
+/**
+ * The public API for backends. Everything that is not listed here is private. It needs nothing of Node, so it runs on edge runtimes.
+ * Guards for frameworks are in subpaths of their own: `countersign/backend/connect`, `/express`, `/fastify`, `/grpc` and `/hono`.
+ */
+
+export {
+  type AccessTokenClaims,
+  AccessTokenError,
+  type AccessTokenErrorReason,
+  type VerifyAccessTokenOptions,
+  verifyAccessToken,
+} from './access-token.ts'
+export type { Fetcher, SessionSource } from './introspection.ts'
+export type { FetchRequest, NodeRequest, RequestInput } from './request.ts'
+export type { Session } from './session.ts'
+export {
+  SessionCheckError,
+  type SessionCheckErrorOptions,
+  type SessionCheckErrorReason,
+} from './session-check-error.ts'
+export {
+  createSessionVerifier,
+  type LocalSessionVerifierOptions,
+  type RemoteSessionVerifierOptions,
+  type SessionCheckOptions,
+  type SessionVerifier,
+  type SessionVerifierOptions,
+} from './session-verifier.ts'

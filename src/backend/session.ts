@@ -1,0 +1,44 @@
+/** A signed-in wallet. Says who calls; what the user may do is for the application to decide. Times are epoch milliseconds. */
+export interface Session {
+  /** Identifier. Not secret: it grants nothing. */
+  readonly id: string
+  readonly userId: string
+  /** Wallet adapter. It is part of the identity, like the address. */
+  readonly adapterId: string
+  /** Lower-case hex; empty if the adapter knows the wallet by its address only. */
+  readonly publicKeyHex: string
+  /** Address in its canonical form; of a contract wallet, its CAIP-10 identifier. */
+  readonly address: string
+  readonly createdAt: number
+  readonly expiresAt: number
+  /** Order that made the session, if one did. */
+  readonly orderId?: string
+  /** IP address of the client that signed in; empty if unknown. */
+  readonly ip: string
+  /** User agent of the client that signed in; empty if unknown. */
+  readonly userAgent: string
+}
+
+/**
+ * The session in an object that a service answered with, in Connect's JSON or in this process: without fields that are not a
+ * session's, and frozen, because all who ask for it within its time in the cache share it. `undefined` if a field is missing or
+ * malformed.
+ */
+export function readSession(fields: Readonly<Record<string, unknown>>): Session | undefined {
+  const { id, userId, orderId } = fields
+  // JSON of protobuf messages leaves out empty text, and has 64-bit integers as text.
+  const { adapterId = '', publicKeyHex = '', address = '', ip = '', userAgent = '' } = fields
+  const createdAt = Number(fields.createdAt)
+  const expiresAt = Number(fields.expiresAt)
+  if (!isText(id) || id === '' || !isText(userId) || userId === '') return undefined
+  if (!isText(adapterId) || !isText(publicKeyHex) || !isText(address) || !isText(ip) || !isText(userAgent))
+    return undefined
+  if (!Number.isSafeInteger(createdAt) || !Number.isSafeInteger(expiresAt)) return undefined
+  const ofOrder = isText(orderId) && orderId !== '' ? { orderId } : {}
+  const session = { id, userId, adapterId, publicKeyHex, address, createdAt, expiresAt, ...ofOrder, ip, userAgent }
+  return Object.freeze(session)
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string'
+}

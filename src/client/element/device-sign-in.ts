@@ -1,0 +1,211 @@
+import { isReturnPath } from '../../return-path.ts'
+import { type CountersignClientError, isPassing } from '../errors.ts'
+import { forgetSentSignIn, readSentSignIn } from '../sent-sign-in.ts'
+import type { SignInCalls } from '../sign-in-calls.ts'
+import type { Session } from '../types.ts'
+import { type CountersignWallets, defineWalletChooser } from '../wallets/chooser.ts'
+import type { AppAddress } from '../wallets/chooser-events.ts'
+import { findWallets } from '../wallets/find.ts'
+import type { FoundWallet, WalletFinder } from '../wallets/found.ts'
+import { type ReturnedSignIn, signInWithFound } from '../wallets/found-sign-in.ts'
+import { type HubOptions, takeHubAnswer } from '../wallets/hub.ts'
+import type { ElementService } from './desktop.ts'
+import { deviceCallsOf } from './device-calls.ts'
+import { englishDeviceTexts } from './device-texts.ts'
+import { failureOf } from './failure.ts'
+import { errorText, type SignInTexts } from './texts.ts'
+
+/** Result of a sign-in with a wallet on this device. There is no order. */
+export interface DeviceSignInResult {
+  readonly ok: boolean
+  readonly orderId?: undefined
+  readonly status?: undefined
+  readonly kind: 'login'
+  /** The attribute `return-to`; "/" without it, and if it could lead to another origin. */
+  readonly redirectTo: string
+  /** Session token. Secret. */
+  readonly token: string
+  readonly session: Session
+}
+
+/** Options of {@link DeviceSignIn}. */
+export interface DeviceSignInOptions {
+  /** The page's own client, or the service to make calls to. */
+  readonly client: SignInCalls | ElementService
+  /** Adapters whose wallets are listed. Default: all. */
+  readonly adapterIds: readonly string[] | undefined
+  readonly hub: HubOptions | undefined
+  readonly extra: readonly FoundWallet[]
+  /** What wallet apps open, on phones. Without it, none are offered. */
+  readonly appAddress: AppAddress | undefined
+  /** Whether the session token is stored. Default: the client's own option. */
+  readonly autoPersistToken: boolean | undefined
+  /** Where the user goes next. Default "/". */
+  readonly returnTo: string | undefined
+  readonly texts: SignInTexts
+  /** Shows a text to the user. */
+  readonly say: (text: string) => void
+  readonly onSignedIn: (result: DeviceSignInResult) => void
+  readonly onError: (error: CountersignClientError) => void
+}
+
+/**
+ * Signs in with a wallet on this device: lists those that are there, until it is stopped. The element imports it on demand, because
+ * it brings all that finds wallets and speaks with them.
+ */
+export class DeviceSignIn {
+  readonly #options: DeviceSignInOptions
+  readonly #client: SignInCalls
+  readonly #finder: WalletFinder
+  readonly #list: CountersignWallets
+  readonly #stopped = new AbortController()
+  #texts: SignInTexts
+  #running: { readonly controller: AbortController; readonly done: Promise<void> } | undefined
+  /** Number of wallets that were chosen. */
+  #turn = 0
+  #returned: ReturnedSignIn | undefined
+
+  /** Puts the list of wallets into `place`. */
+  constructor(place: HTMLElement, options: DeviceSignInOptions) {
+    const { client, adapterIds, hub, extra, appAddress } = options
+    this.#options = options
+    this.#texts = options.texts
+    this.#client = 'signInWallet' in client ? client : deviceCallsOf(client)
+    this.#finder = findWallets({
+      extra,
+      ...(adapterIds === undefined ? {} : { adapterIds }),
+      ...(hub === undefined ? {} : { hub }),
+    })
+    defineWalletChooser()
+    const list = document.createElement('countersign-wallets')
+    this.#list = list
+    list.finder = this.#finder
+    list.adapterIds = adapterIds
+    list.appAddress = appAddress
+    list.addEventListener('countersign:wallet', (event) => {
+      // Not for the page, which may have a list of its own.
+      event.stopPropagation()
+      void this.#start(event.detail.wallet)
+    })
+    this.setTexts(options.texts)
+    place.replaceChildren(list)
+    options.say('')
+    // So that the wallet can open in the tap itself. If this fails, the sign-in fetches a nonce.
+    this.#client.prepareSignIn({ signal: this.#stopped.signal }).catch(() => {})
+    if (hub !== undefined) void this.#resume(hub)
+  }
+
+  setTexts(texts: SignInTexts): void {
+    this.#texts = texts
+    this.#list.texts = texts.wallets ?? {}
+  }
+
+  /** Leaves the wallet that is being asked, and looks for no more. */
+  stop(): void {
+    this.#stopped.abort()
+    this.#running?.controller.abort()
+    this.#finder.stop()
+    this.#list.remove()
+  }
+
+  /** Goes on after the way back from a wallet that took the place of the page. */
+  async #resume(hub: HubOptions): Promise<void> {
+    const sent = readSentSignIn()
+    if (sent === undefined) return
+    // If its library does not load, the user can ask the Hub again.
+    const answer = await takeHubAnswer(hub).catch(() => undefined)
+    const found = this.#finder.wallets.find(({ id }) => id === sent.walletId)
+    if (answer === undefined || found === undefined) forgetSentSignIn()
+    else if (!this.#stopped.signal.aborted) {
+      this.#returned = { sent, answer }
+      await this.#start(found)
+    }
+  }
+
+  /** Takes the place of a sign-in that another wallet is asked for: a wallet may never answer. */
+  async #start(found: FoundWallet): Promise<void> {
+    const turn = ++this.#turn
+    const before = this.#running
+    // Not awaited if no wallet is being asked, so that this one can open a window in the user gesture.
+    if (before !== undefined) {
+      before.controller.abort()
+      await before.done
+    }
+    if (turn !== this.#turn || this.#stopped.signal.aborted) return
+    const controller = new AbortController()
+    const done = this.#signIn(found, controller.signal)
+    this.#running = { controller, done }
+    await done
+    if (turn === this.#turn) this.#running = undefined
+  }
+
+  async #signIn(found: FoundWallet, signal: AbortSignal): Promise<void> {
+    const { hub, autoPersistToken, returnTo = '/', say, onSignedIn, onError } = this.#options
+    const returned = this.#returned?.sent.walletId === found.id ? this.#returned : undefined
+    this.#list.selected = found.id
+    this.#await()
+    try {
+      const { ok, token, session } = await signInWithFound(found, {
+        client: this.#client,
+        hub,
+        returned,
+        ask: (question) => this.#ask(found, signal, question),
+        autoPersistToken,
+        signal,
+      })
+      if (signal.aborted) return
+      const redirectTo = isReturnPath(returnTo) ? returnTo : '/'
+      onSignedIn({ ok, kind: 'login', redirectTo, token, session })
+    } catch (thrown) {
+      if (signal.aborted) return
+      const error = failureOf(thrown)
+      // Another try asks the wallet again, unless what it signed did not reach the service.
+      if (!isPassing(error)) this.#returned = undefined
+      this.#list.selected = undefined
+      this.#list.disabled = false
+      say(this.#explain(error))
+      onError(error)
+    }
+  }
+
+  /** Asks a wallet's user. Meanwhile another wallet can be chosen. */
+  async #ask<T>(found: FoundWallet, signal: AbortSignal, question: () => T): Promise<Awaited<T>> {
+    this.#list.disabled = false
+    this.#options.say(this.#text('asking').replace('{wallet}', () => found.name))
+    try {
+      return await question()
+    } finally {
+      if (!signal.aborted) this.#await()
+    }
+  }
+
+  /** Waits for the service. */
+  #await(): void {
+    this.#list.disabled = true
+    this.#options.say(this.#text('verifying'))
+  }
+
+  #explain(error: CountersignClientError): string {
+    const name = failures[error.code]
+    return name === undefined ? errorText(error, this.#texts) : this.#text(name)
+  }
+
+  #text(name: keyof typeof englishDeviceTexts): string {
+    return this.#texts.wallets?.[name] ?? englishDeviceTexts[name]
+  }
+}
+
+/** Texts for what a wallet did, and for what the service says of one. */
+const failures: Readonly<Record<string, keyof typeof englishDeviceTexts>> = {
+  WALLET_DECLINED: 'declined',
+  WALLET_CLOSED: 'closed',
+  WALLET_BUSY: 'answerFirst',
+  WALLET_WRONG_KEY: 'switched',
+  WALLET_FAILED: 'walletFailed',
+  WALLET_MISSING: 'walletFailed',
+  ADAPTER_UNKNOWN: 'notAccepted',
+  LOGIN_REFUSED: 'notAllowed',
+  CONTRACT_WALLET_NEEDS_RPC: 'wrongNetwork',
+  NONCE_EXPIRED: 'late',
+  NONCE_NOT_FOUND: 'late',
+}

@@ -1,0 +1,46 @@
+import { forgetSentSignIn, keepSentSignIn, type SentSignIn } from '../sent-sign-in.ts'
+import type { SignInCalls } from '../sign-in-calls.ts'
+import type { SignInResult } from '../types.ts'
+import { asked } from '../wallet.ts'
+import type { FoundWallet } from './found.ts'
+import { forgetHubAnswer, type HubAnswer, type HubOptions, leavesPage } from './hub.ts'
+import { answering, asking } from './wrapped-wallet.ts'
+
+/** A sign-in that the page was left for, and what the user came back with. */
+export interface ReturnedSignIn {
+  readonly sent: SentSignIn
+  readonly answer: HubAnswer
+}
+
+/** Options of {@link signInWithFound}. */
+export interface FoundSignInOptions {
+  readonly client: Pick<SignInCalls, 'issueNonce' | 'signInWallet'>
+  /** The Nimiq Hub as it was given to `findWallets`. */
+  readonly hub?: HubOptions | undefined
+  /** What the wallet has signed already. */
+  readonly returned?: ReturnedSignIn | undefined
+  /** Asks the wallet's user a question, and says so on the page. It has to ask before anything is awaited. */
+  readonly ask: <T>(question: () => T) => Promise<Awaited<T>>
+  readonly autoPersistToken?: boolean | undefined
+  readonly signal: AbortSignal
+}
+
+/**
+ * Signs in with a wallet that was found. Call it in the user gesture. A wallet that takes the place of the page never answers: its
+ * challenge is kept in the tab, for the page to go on with when it is loaded again. Rejects with a `CountersignClientError`.
+ */
+export async function signInWithFound(found: FoundWallet, options: FoundSignInOptions): Promise<SignInResult> {
+  const { client, hub, returned, ask, autoPersistToken, signal } = options
+  const connecting = found.connect()
+  const connected = connecting instanceof Promise ? await asked(() => ask(() => connecting), signal) : connecting
+  const wallet = asking(returned === undefined ? connected : answering(connected, returned.answer), ask)
+  let challenge = returned?.sent.challenge
+  if (challenge === undefined && found.kind === 'window' && hub !== undefined && leavesPage(hub)) {
+    challenge = await client.issueNonce({ signal })
+    keepSentSignIn({ walletId: found.id, challenge })
+  }
+  const result = await client.signInWallet({ wallet, challenge, autoPersistToken, signal })
+  forgetSentSignIn()
+  if (hub !== undefined) forgetHubAnswer()
+  return result
+}

@@ -1,0 +1,105 @@
+import type { Settings } from '../config.ts'
+import { CountersignError, internalError } from '../errors.ts'
+import { headerOf, type RequestContext } from '../request.ts'
+import { isReturnPath } from '../return-path.ts'
+import { signInPath } from './pages.ts'
+import { queryOf } from './rest/input.ts'
+import { type Route, requireHttpMethod } from './route.ts'
+
+/** Path, under the base path, that a proxy asks before it passes a request on. */
+export const forwardAuthPath = '/forward-auth'
+
+/** What the application behind the proxy is told of a session. */
+interface ProxiedSession {
+  readonly id: string
+  readonly userId: string
+  readonly adapterId: string
+  readonly address: string
+}
+
+/**
+ * The session of a proxied request. `reads` is whether that is a GET or HEAD. Rejects with SESSION_REQUIRED, SESSION_INVALID or
+ * ORIGIN_NOT_TRUSTED if the request may not pass.
+ */
+export type PeekSession = (request: RequestContext, reads: boolean) => Promise<ProxiedSession>
+
+/**
+ * Answers a proxy that asks whether a request may pass: 200 with the session in four headers, or 401 or 403. A 401 to a GET or HEAD
+ * has the address of the sign-in page as its Location, for nginx, which takes no 302 here; with `?redirect=1` it is a 302 there.
+ * The address is a path on the protected host, so that no host is read from a header.
+ *
+ * NOT_ENABLED without `peekSession`, and if no proxy is trusted.
+ */
+export function forwardAuth(
+  { basePath, trustProxy }: Pick<Settings, 'basePath' | 'trustProxy'>,
+  peekSession: PeekSession | undefined,
+): Route {
+  return async (exchange) => {
+    requireHttpMethod(exchange, ['GET', 'HEAD'])
+    if (peekSession === undefined) throw keepsNoSessions()
+    if (trustProxy === 0) throw trustsNoProxy()
+    const { context, output } = exchange
+    const reads = isReading(context)
+    try {
+      const session = await peekSession(context, reads)
+      output.send({ status: 200, headers: { ...uncached, ...sessionHeaders(session) }, body: '' })
+    } catch (thrown) {
+      if (!reads || !(thrown instanceof CountersignError) || thrown.httpStatus !== 401) throw thrown
+      output.setHeader('location', `${basePath}${signInPath}?returnTo=${encodeURIComponent(returnTo(context))}`)
+      if (queryOf(exchange)('redirect') !== '1') throw thrown
+      output.send({ status: 302, headers: uncached, body: '' })
+    }
+  }
+}
+
+const uncached = { 'cache-control': 'no-store' }
+
+/**
+ * Whether the proxied request is a GET or HEAD, by every header that tells its method. A proxy writes one of them; the other may
+ * be the client's own.
+ */
+function isReading(context: RequestContext): boolean {
+  const told = ['x-forwarded-method', 'x-original-method']
+    .map((name) => headerOf(context, name))
+    .filter((method) => method !== undefined)
+  return told.length > 0 && told.every((method) => method === 'GET' || method === 'HEAD')
+}
+
+/** The path and query of the proxied request, to return to after signing in; "/" if they are not told or not fit for it. */
+function returnTo(context: RequestContext): string {
+  const told = headerOf(context, 'x-forwarded-uri') ?? headerOf(context, 'x-original-uri') ?? '/'
+  // A request's target is ASCII (RFC 9112, 3.2). Other characters are bytes of an encoding that is not known.
+  return /^[!-~]+$/.test(told) && isReturnPath(told) ? told : '/'
+}
+
+/** Never less than these four: some proxies leave a header of the client's in place if the answer has none of that name. */
+function sessionHeaders({ id, userId, adapterId, address }: ProxiedSession): Record<string, string> {
+  return {
+    // An application's own user ids can have any characters.
+    'x-countersign-user': encodeURIComponent(userId),
+    'x-countersign-address': headerText(address, adapterId),
+    'x-countersign-adapter': adapterId,
+    'x-countersign-session': id,
+  }
+}
+
+/** An address as a header can carry it without a change. Adapters of the application's own can have any. */
+function headerText(address: string, adapterId: string): string {
+  if (/^[!-~]([ -~]*[!-~])?$/.test(address)) return address
+  throw internalError(
+    new TypeError(
+      `an address of the adapter ${adapterId} must be printable ASCII for forward auth, and must not be empty`,
+    ),
+  )
+}
+
+function keepsNoSessions(): CountersignError {
+  return new CountersignError('NOT_ENABLED', 'The application keeps the sessions itself (sessionHost); let it decide')
+}
+
+function trustsNoProxy(): CountersignError {
+  return new CountersignError(
+    'NOT_ENABLED',
+    'Forward auth goes by headers that a proxy writes; set trustProxy (COUNTERSIGN_TRUST_PROXY), and let nobody reach the service around the proxy',
+  )
+}

@@ -1,0 +1,77 @@
+import { describe, expect, test } from 'vitest'
+import { hasPart } from '../support/optional.ts'
+import { Application, proxies } from '../support/protected-application.ts'
+import { freePort } from '../support/redis-server.ts'
+import { startService } from '../support/service.ts'
+import { approvedHeading, expectHeading, reviewOnPhone } from './flows.ts'
+import { serveSite } from './other-site.ts'
+import { expectNoFaults, hasChromium, useBrowser } from './support.ts'
+
+describe.skipIf(!hasChromium)('an application without a line of code for signing in', () => {
+  const browser = useBrowser()
+
+  test.for(Object.entries(proxies))(
+    'behind %s: the browser goes to the sign-in page and back, and no page of another origin acts for its user',
+    async ([name, startProxy], { skip }) => {
+      if (!hasPart(name)) skip()
+      const port = await freePort()
+      const origin = `http://127.0.0.1:${port}`
+      const service = await startService({ trustedOrigins: [origin], trustProxy: true })
+      const application = new Application()
+      await startProxy(port, Number(new URL(service.url).port), await application.listen())
+      const { page, trail } = await browser.open({ viewport: { width: 1280, height: 900 } })
+      await page.goto(`${origin}/report?year=2026&for=a%26b`)
+      expect(new URL(page.url()).pathname).toBe('/api/auth/sign-in')
+      expect(application.asked).toEqual([])
+      const phone = await browser.open({ viewport: { width: 390, height: 800 } })
+      const code = page.getByRole('img', { name: /QR code/ })
+      await code.waitFor()
+      await reviewOnPhone(phone.page, code)
+      await phone.page.getByRole('button', { name: 'Approve' }).click()
+      await expectHeading(phone.page, approvedHeading)
+      await page.getByRole('heading', { name: 'The application' }).waitFor()
+      expect(page.url()).toBe(`${origin}/report?year=2026&for=a%26b`)
+      expect(application.asked).toEqual(['GET /report?year=2026&for=a%26b'])
+      const user = application.headers['x-countersign-user']
+      expect(user).toMatch(/^usr_/)
+      expect(application.headers.cookie ?? '').toBe('')
+
+      // The application's own page, whose Origin the browser writes.
+      const own = await page.evaluate(async () => (await fetch('/orders', { method: 'POST', body: 'x' })).status)
+      expect(own).toBe(201)
+      expect(application.headers['x-countersign-user']).toBe(user)
+      expectNoFaults(trail, phone.trail)
+
+      // For cookies another port is the same site, so the browser sends them.
+      application.asked.length = 0
+      const foreign = await serveSite(
+        '<!doctype html><title>Foreign</title><form method="post"><button>Go</button></form>',
+      )
+      await page.goto(foreign.url)
+      const reached = await page.evaluate(async (target) => {
+        const options = { mode: 'no-cors', credentials: 'include' } as const
+        await fetch(`${target}/orders`, { ...options, method: 'POST', body: 'x' })
+        const socket = new WebSocket(`${target.replace('http', 'ws')}/socket`)
+        const opened = await new Promise((resolve) => {
+          socket.onopen = () => resolve(true)
+          socket.onerror = () => resolve(false)
+        })
+        const read = await fetch(`${target}/report`, { credentials: 'include' }).then(
+          () => true,
+          () => false,
+        )
+        ;(document.querySelector('form') as HTMLFormElement).action = `${target}/orders`
+        return { opened, read }
+      }, origin)
+      expect(reached).toEqual({ opened: false, read: false })
+      const [answer] = await Promise.all([
+        page.waitForResponse(`${origin}/orders`),
+        page.getByRole('button', { name: 'Go' }).click(),
+      ])
+      expect(answer.status()).toBe(403)
+      expect((await answer.request().allHeaders()).cookie).toContain('countersign_session=')
+      // The page of the refusal has no icon, and the browser looks for one.
+      expect(application.asked.filter((asked) => asked !== 'GET /favicon.ico')).toEqual([])
+    },
+  )
+})

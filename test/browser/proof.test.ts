@@ -1,0 +1,67 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { ProofArtifact, ProofOptions, verifyProofArtifact } from '../../src/proof/index.ts'
+import { bundleProof } from '../support/proof-bundle.ts'
+import { accepted, inCamelCase, refused } from '../support/proofs.ts'
+import { expectNoFaults, hasChromium, useBrowser } from './support.ts'
+
+/** The window in which functions run that a test hands to a page. */
+declare const window: { readonly verifyProofArtifact: typeof verifyProofArtifact }
+
+const page = `<!doctype html><html lang="en"><title>A verifier</title><script type="module">
+  import { verifyProofArtifact } from '/proof.js'
+  window.verifyProofArtifact = verifyProofArtifact
+</script></html>`
+
+/** Serves the page and the files of the bundle, with a policy that lets it reach nothing else. Returns its address. */
+async function servePage(files: ReadonlyMap<string, string>): Promise<string> {
+  const server = createServer(({ url = '' }, response) => {
+    const script = files.get(url.slice(1))
+    response
+      .setHeader('content-type', script === undefined ? 'text/html' : 'text/javascript')
+      .setHeader('content-security-policy', "default-src 'none'; script-src 'self' 'unsafe-inline'")
+      .end(script ?? page)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+}
+
+describe.skipIf(!hasChromium)('a page that verifies proofs, in Chromium', () => {
+  const browser = useBrowser()
+
+  test('accepts those that hold and refuses the others, each for its reason, and loads no viem', async () => {
+    const { page, trail } = await browser.open()
+    const { files, atOnce } = await bundleProof()
+    await page.goto(await servePage(files))
+    await page.waitForFunction(() => window.verifyProofArtifact !== undefined)
+    const cases = [...accepted, ...refused].map(({ artifact, options }) => ({
+      artifact: inCamelCase(artifact),
+      options,
+    }))
+    const verdicts = await page.evaluate(async (all: { artifact: ProofArtifact; options: ProofOptions }[]) => {
+      const judged: string[] = []
+      for (const { artifact, options } of all) {
+        const verdict = await window.verifyProofArtifact(artifact, options).then(
+          ({ orderId }) => orderId,
+          (error) => (error.name === 'ProofError' ? error.reason : String(error)),
+        )
+        judged.push(verdict)
+      }
+      return judged
+    }, cases)
+    const named = [...accepted, ...refused].map(({ name }, index) => [name, verdicts[index]])
+    expect(named).toEqual([
+      ...accepted.map(({ name, artifact }) => [name, /^Order ID: (.*)$/m.exec(artifact.message)?.[1]]),
+      ...refused.map(({ name, reason }) => [name, reason]),
+    ])
+    expect(refused.length).toBeGreaterThan(10)
+    const scripts = trail.requests.map(({ url }) => new URL(url).pathname.slice(1)).filter((name) => files.has(name))
+    expect(scripts.toSorted()).toEqual(atOnce.toSorted())
+    expectNoFaults(trail)
+  })
+})

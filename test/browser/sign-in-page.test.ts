@@ -1,0 +1,394 @@
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
+import { describe, expect, test } from 'vitest'
+import { rest } from '../support/rest.ts'
+import { hostileReturnPaths } from '../support/return-paths.ts'
+import { makeWallet, proofOf } from '../support/wallet.ts'
+import { Desktop } from './desktop.ts'
+import { addressOf, approvedHeading, confirmationCode, expectHeading, reviewOnPhone } from './flows.ts'
+import { type ProtectedHost, startProtectedHost } from './protected-host.ts'
+import { expectAccessible, expectNoFaults, hasChromium, look, useBrowser } from './support.ts'
+import { injectEthereum } from './wallets/ethereum.ts'
+
+const desktopSize: BrowserContextOptions = { viewport: { width: 1280, height: 900 } }
+
+const android =
+  'Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Mobile Safari/537.36'
+
+/** What a page's console says, and which of its requests fail, as the page's own developer sees it. */
+function followTroubles(page: Page): string[] {
+  const troubles: string[] = []
+  page.on('console', (message) => {
+    if (/error|warning/.test(message.type())) troubles.push(`${message.type()}: ${message.text()}`)
+  })
+  page.on('pageerror', (error) => troubles.push(String(error)))
+  page.on('response', (response) => response.status() >= 400 && troubles.push(`${response.status()} ${response.url()}`))
+  page.on('requestfailed', (request) => {
+    // A page that is left ends what it was waiting for.
+    const why = request.failure()?.errorText
+    if (why !== 'net::ERR_ABORTED') troubles.push(`${why} ${request.url()}`)
+  })
+  return troubles
+}
+
+/** Has a page count what moves in it without the user having done anything. Call it before the page is opened. */
+async function watchShifts(page: Page): Promise<() => Promise<unknown[]>> {
+  await page.addInitScript(() => {
+    const shifts: unknown[] = []
+    // biome-ignore lint/suspicious/noExplicitAny: TypeScript has no type for this entry, nor for the page's own property.
+    const scope = globalThis as any
+    scope.shifts = shifts
+    // biome-ignore lint/suspicious/noExplicitAny: as above.
+    const keep = ({ value, hadRecentInput, sources }: any): void => {
+      // biome-ignore lint/suspicious/noExplicitAny: as above.
+      if (!hadRecentInput) shifts.push({ value, moved: sources.map(({ node }: any) => node?.outerHTML?.slice(0, 80)) })
+    }
+    new PerformanceObserver((list) => list.getEntries().forEach(keep)).observe({ type: 'layout-shift', buffered: true })
+  })
+  // biome-ignore lint/suspicious/noExplicitAny: as above.
+  return () => page.evaluate(() => (globalThis as any).shifts)
+}
+
+/** Signs a page's browser in, as another tab would. Resolves with the wallet's address. */
+async function signIn(page: Page, { url }: ProtectedHost): Promise<string> {
+  const wallet = makeWallet()
+  const { json } = await rest(url, '/wallet/nonce', {})
+  const { headers } = await rest(url, '/wallet/verify', proofOf(wallet, json))
+  const [name = '', value = ''] = (headers.get('set-cookie') ?? '').split(/[=;]/)
+  await page.context().addCookies([{ name, value, url, httpOnly: true, sameSite: 'Lax' }])
+  return wallet.address
+}
+
+/** Has the application keep a token of another session in the storage, where its own client looks for it. */
+async function keepOtherToken(page: Page): Promise<void> {
+  await page.addInitScript(() => {
+    if (location.pathname.startsWith('/api/auth/')) localStorage.setItem('countersign.token', 'css_of.another-session')
+  })
+}
+
+/** Path of the operator's logo. */
+const logoUrl = '/brand/logo.svg'
+
+/** Serves the logo to a page, slowly. */
+async function serveLogo(page: Page): Promise<void> {
+  await page.route(`**${logoUrl}`, async (route) => {
+    await new Promise((resolve) => setTimeout(resolve, 700))
+    const body =
+      '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 90 30" width="90" height="30"><path d="M0 0h90v30H0z"/></svg>'
+    await route.fulfill({ contentType: 'image/svg+xml', body })
+  })
+}
+
+/** The part of the page that shows the code for a phone. */
+function codeOf(page: Page): Locator {
+  return page.getByRole('img', { name: /QR code/ })
+}
+
+/** A script that says where the page leads with each of these values of `returnTo`. */
+async function asExpression(values: readonly string[]): Promise<string> {
+  const contents = `import { returnTarget } from './src/pages/return-target.ts'
+    export const targetOf = (returnTo) => {
+      const page = new URL(location.href)
+      page.search = '?' + new URLSearchParams({ returnTo })
+      return returnTarget(page).href
+    }`
+  const { outputFiles } = await build({
+    stdin: { contents, resolveDir: fileURLToPath(new URL('../..', import.meta.url)) },
+    bundle: true,
+    write: false,
+    format: 'iife',
+    globalName: 'made',
+  })
+  return `(() => { ${outputFiles[0]?.text}; return ${JSON.stringify(values)}.map(made.targetOf) })()`
+}
+
+/** Whether a control has the keyboard's focus, in a shadow tree or not. */
+async function isFocused(control: Locator): Promise<boolean> {
+  return await control.evaluate((element) => (element.getRootNode() as Document | ShadowRoot).activeElement === element)
+}
+
+describe.skipIf(!hasChromium)('on the sign-in page,', () => {
+  const browser = useBrowser()
+
+  async function opened(options: Parameters<typeof startProtectedHost>[0] = {}, context = desktopSize) {
+    const host = await startProtectedHost(options)
+    const { page, trail } = await browser.open(context)
+    return { host, page, trail, troubles: followTroubles(page) }
+  }
+
+  test('a phone signs the application’s user in; only the base path is needed, nothing fails and nothing moves', async () => {
+    const host = await startProtectedHost({}, 250)
+    const { page, trail } = await browser.open(desktopSize)
+    const troubles = followTroubles(page)
+    const shifts = await watchShifts(page)
+    await page.goto(host.signInUrl('/orders?page=2#last'))
+    await codeOf(page).waitFor()
+    await page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor()
+    await page.waitForTimeout(500)
+    expect(await shifts()).toEqual([])
+    const phone = await browser.open({ viewport: { width: 390, height: 800 } })
+    const claimUrl = await reviewOnPhone(phone.page, codeOf(page))
+    expect(claimUrl).toMatch(new RegExp(`^${host.serviceUrl}/cross-device/claim/`))
+    const address = await addressOf(phone.page)
+    await page.getByText('Compare the confirmation code').waitFor()
+    expect(await phone.page.locator('.code').textContent()).toBe(await confirmationCode(page.locator('body')))
+    await phone.page.getByRole('button', { name: 'Approve' }).click()
+    await expectHeading(phone.page, approvedHeading)
+    await page.getByRole('heading', { name: 'The application' }).waitFor()
+    expect(page.url()).toBe(`${host.url}/orders?page=2#last`)
+    expect(host.visited).toEqual(['/orders?page=2'])
+    expect(troubles).toEqual([])
+    expectNoFaults(trail, phone.trail)
+    expect(
+      await page.evaluate(() => [document.cookie, ...Object.keys(localStorage), ...Object.keys(sessionStorage)]),
+    ).toEqual(['', 'countersign.demo-wallet'])
+    await page.goto(host.signInUrl('/'))
+    await page.getByText(address).waitFor()
+    // The way back does not lead to the page that was left.
+    expect(host.visited).toEqual(['/orders?page=2'])
+  })
+
+  test('whoever is signed in sees as whom, goes on by a tap only, and can take another wallet', async () => {
+    const { host, page, troubles } = await opened()
+    const address = await signIn(page, host)
+    await keepOtherToken(page)
+    await page.goto(host.signInUrl('/welcome'))
+    // The cookie's session: the application's token may be of another.
+    await page.getByText(address).waitFor()
+    await expectAccessible(page, 'signed in')
+    await page.waitForTimeout(300)
+    expect(host.visited).toEqual([])
+    await page.getByRole('link', { name: 'Continue' }).click()
+    await page.getByRole('heading', { name: 'The application' }).waitFor()
+    expect(host.visited).toEqual(['/welcome'])
+    await page.goBack()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await expectHeading(page, 'Sign in')
+    await codeOf(page).waitFor()
+    expect(await page.context().cookies()).toEqual([])
+    expect(troubles).toEqual([])
+  })
+
+  test('a session that ended meanwhile, or of which another tab tells, is seen', async () => {
+    const { host, page } = await opened()
+    await page.context().addCookies([{ name: 'countersign_session', value: 'css_x.y', url: host.url }])
+    await page.goto(host.signInUrl('/welcome'))
+    await codeOf(page).waitFor()
+    const address = await signIn(page, host)
+    await page.evaluate(() => {
+      new BroadcastChannel(`countersign.session countersign.token ${location.origin}`).postMessage('changed')
+    })
+    await page.getByText(address).waitFor()
+    await expectHeading(page, 'You are signed in')
+    expect(host.visited).toEqual([])
+  })
+
+  test('the way leads nowhere but to a path of the same origin', async () => {
+    const { host, page, trail } = await opened()
+    await signIn(page, host)
+    await page.goto(host.signInUrl('/'))
+    // All of them, as this browser reads them.
+    const targets = await page.evaluate(await asExpression(hostileReturnPaths))
+    expect(targets).toEqual(hostileReturnPaths.map(() => `${host.url}/`))
+    const tried = [
+      '//evil.example',
+      '/\\evil.example',
+      '/\t/evil.example',
+      '/%2fevil.example',
+      '/.//evil.example',
+      'javascript:alert(1)',
+    ]
+    for (const path of [...tried, '/search?q=100%25&next=%2F%2Fhere%5C#part', '/@evil.example']) {
+      await page.goto(host.signInUrl(path))
+      await page.getByRole('link', { name: 'Continue' }).click()
+      await page.getByRole('heading', { name: 'The application' }).waitFor()
+      const expected = tried.includes(path) ? `${host.url}/` : new URL(path, host.url).href
+      expect(page.url(), path).toBe(expected)
+    }
+    const origins = new Set(
+      trail.requests
+        .map(({ url }) => new URL(url))
+        .filter(({ protocol }) => protocol !== 'data:')
+        .map(({ origin }) => origin),
+    )
+    expect([...origins]).toEqual([host.url])
+  })
+
+  test('an order, token or code in its address means nothing', async () => {
+    const { host, page, trail } = await opened({ demoWallet: false })
+    const { order } = await Desktop.start(host.url)
+    const { orderId, claimToken, desktopToken } = order
+    const known = {
+      orderId,
+      order: orderId,
+      claimToken,
+      token: desktopToken,
+      desktopToken,
+      code: '123456',
+      session: 'css_x',
+    }
+    await page.goto(
+      `${host.signInUrl('/welcome')}&${new URLSearchParams(known)}#token=${claimToken}&${new URLSearchParams(known)}`,
+    )
+    await codeOf(page).waitFor()
+    const sent = trail.requests.filter(({ url }) => !url.includes('/sign-in?'))
+    expect(sent.map(({ url }) => url).join('\n')).not.toMatch(
+      new RegExp(`${orderId}|${claimToken}|${desktopToken}|123456|css_x`),
+    )
+    expect(sent.filter(({ method }) => method === 'POST').map(({ url }) => new URL(url).pathname)).toEqual([
+      '/api/auth/cross-device/start',
+    ])
+    expect(await page.evaluate(() => [...Object.keys(localStorage), ...Object.keys(sessionStorage)])).toEqual([])
+  })
+
+  test('a wallet of the browser signs the user in; a declined one can be tried again', async () => {
+    const { host, page, trail, troubles } = await opened({ adapters: ['nimiq', 'ethereum'], demoWallet: false })
+    const fox = await injectEthereum(page.context())
+    fox.signs = 'decline'
+    await page.goto(host.signInUrl('/welcome'))
+    await codeOf(page).waitFor()
+    await page.getByRole('button', { name: 'wallet on this device' }).click()
+    await page.getByRole('button', { name: 'Test Fox' }).click()
+    await page.getByText('You declined in the wallet').waitFor()
+    fox.signs = 'sign'
+    await page.getByRole('button', { name: 'Test Fox' }).click()
+    await page.getByRole('heading', { name: 'The application' }).waitFor()
+    expect(page.url()).toBe(`${host.url}/welcome`)
+    expect(fox.asked[0]).toMatch(new RegExp(`^${new URL(host.url).host} wants you to sign in`))
+    expect(
+      await page.evaluate(() => [document.cookie, ...Object.keys(localStorage), ...Object.keys(sessionStorage)]),
+    ).toEqual([''])
+    const cancelled = trail.requests.filter(({ url }) => url.endsWith('/cross-device/cancel'))
+    expect(cancelled).toHaveLength(1)
+    await page.goto(host.signInUrl('/'))
+    await page.getByText(fox.account.address).waitFor()
+    expect(troubles).toEqual([])
+    expectNoFaults(trail)
+  })
+
+  test('by keyboard alone, in German, with a token of the application in the storage', async () => {
+    const { host, page, troubles } = await opened({}, { ...desktopSize, locale: 'de-DE' })
+    await page.context().addInitScript(() => {
+      if (location.pathname.startsWith('/api/auth/'))
+        localStorage.setItem('countersign.token', 'css_of.another-session')
+    })
+    await page.goto(host.signInUrl('/welcome'))
+    await page.getByText('Scanne den Code mit deinem Telefon').waitFor()
+    const press = async (name: string): Promise<void> => {
+      const button = page.getByRole('button', { name })
+      for (let times = 0; times < 12 && !(await isFocused(button)); times++) await page.keyboard.press('Tab')
+      expect(await isFocused(button), name).toBe(true)
+      await page.keyboard.press('Enter')
+    }
+    await press('Eine Wallet auf diesem Gerät nehmen')
+    await page.getByRole('button', { name: 'Demo-Wallet' }).waitFor()
+    await press('Demo-Wallet')
+    await page.getByRole('heading', { name: 'The application' }).waitFor()
+    // The application would send it in place of the cookie.
+    expect(await page.evaluate(() => Object.keys(localStorage))).toEqual(['countersign.demo-wallet'])
+    expect(troubles).toEqual([])
+  })
+
+  test('a code that the phone shows is typed, and the computer can become known', async () => {
+    const { host, page } = await opened({ confirmationCode: 'return' })
+    const phone = await browser.open({ viewport: { width: 390, height: 800 } })
+    const approve = async (): Promise<void> => {
+      await page.goto(host.signInUrl('/welcome'))
+      await reviewOnPhone(phone.page, codeOf(page))
+    }
+    await approve()
+    await phone.page.getByLabel('Remember this computer').check()
+    await phone.page.getByRole('button', { name: 'Approve' }).click()
+    const field = page.getByLabel('Code on your phone')
+    await field.waitFor()
+    const code = (await phone.page.locator('#return-code > [aria-hidden]').textContent()) ?? ''
+    await field.fill(code === '000000' ? '000001' : '000000')
+    await page.getByText('Tries left: 2').waitFor()
+    await expectAccessible(page, 'wrong code')
+    await field.fill(code)
+    await page.getByRole('heading', { name: 'The application' }).waitFor()
+    await page.context().clearCookies()
+    await approve()
+    await phone.page.getByRole('button', { name: 'Approve' }).click()
+    await page.getByRole('heading', { name: 'The application' }).waitFor()
+    expect(host.visited).toEqual(['/welcome', '/welcome'])
+  })
+
+  test('a click shows at once that something happens, however slow the service is', async () => {
+    const { host, page } = await opened()
+    await page.goto(host.signInUrl('/welcome'))
+    await codeOf(page).waitFor()
+    await page.context().route('**/api/auth/**', () => {})
+    const shownAfter = async (click: () => Promise<void>, text: string): Promise<void> => {
+      await click()
+      // By the next frame: an answer of the service never comes.
+      await page.getByText(text).filter({ visible: true }).first().waitFor({ timeout: 1000 })
+    }
+    await shownAfter(() => page.getByRole('button', { name: 'wallet on this device' }).click(), 'One moment.')
+    await page.context().unroute('**/api/auth/**')
+    await page.reload()
+    await codeOf(page).waitFor()
+    await page.context().route('**/cross-device/**', () => {})
+    await shownAfter(() => page.getByRole('button', { name: 'Cancel' }).click(), 'One moment.')
+    await page.context().unroute('**/cross-device/**')
+    await signIn(page, host)
+    await page.reload()
+    await page.context().route('**/sign-out', () => {})
+    const signOut = page.getByRole('button', { name: 'Sign out' })
+    await signOut.click()
+    expect(await signOut.getAttribute('aria-busy')).toBe('true')
+    await page.context().route('**/welcome', () => {})
+    const onward = page.getByRole('link', { name: 'Continue' })
+    const isBusy = await onward.evaluate((link: HTMLElement) => {
+      link.click()
+      return link.getAttribute('aria-busy')
+    })
+    expect(isBusy).toBe('true')
+  })
+
+  test('it has the operator’s logo and colour, and fits any name and any screen', async () => {
+    const appName = `محفظة ${'Grüne-Bäckerei-'.repeat(4)}`.slice(0, 80)
+    const { host, page, troubles } = await opened({ appName, logoUrl, accentColor: '#ffe600' })
+    await serveLogo(page)
+    await page.goto(host.signInUrl('/welcome'))
+    await codeOf(page).waitFor()
+    await page.locator('img.logo').waitFor()
+    const button = page.getByRole('button', { name: 'wallet on this device' })
+    const [red, green, blue] = (await button.evaluate((one) => getComputedStyle(one).backgroundColor))
+      .match(/\d+/g)!
+      .map(Number)
+    expect([red! > 180, green! > 160, blue! < 60]).toEqual([true, true, true])
+    expect(await page.title()).toBe(`Sign in · ${appName}`)
+    await look(page, 'sign-in-brand')
+    expect(troubles).toEqual([])
+  })
+
+  test('on a phone, the wallets that are on it come first, and nothing moves', async () => {
+    const host = await startProtectedHost({ adapters: ['nimiq', 'ethereum'], logoUrl }, 250)
+    const { page } = await browser.open({ viewport: { width: 390, height: 844 }, userAgent: android })
+    const shifts = await watchShifts(page)
+    await serveLogo(page)
+    await page.goto(host.signInUrl('/welcome'))
+    await page.getByText('No wallet was found in this browser').waitFor()
+    await page.locator('img.logo').waitFor()
+    expect(await shifts()).toEqual([])
+    expect(await codeOf(page).count()).toBe(0)
+    await expectAccessible(page, 'on a phone')
+    await page.getByRole('button', { name: 'another device' }).click()
+    await codeOf(page).waitFor()
+    await page.getByRole('button', { name: 'Demo wallet' }).click()
+    await page.getByRole('heading', { name: 'The application' }).waitFor()
+  })
+
+  test('where orders need a start key, it offers the wallets on this device only', async () => {
+    const { host, page, troubles } = await opened({ orderStartKeys: ['k'.repeat(43)] })
+    await page.goto(host.signInUrl('/welcome'))
+    await page.getByRole('button', { name: 'wallet on this device' }).click()
+    await page.getByRole('button', { name: 'Demo wallet' }).waitFor()
+    expect(await page.getByText('One moment.').filter({ visible: true }).count()).toBe(0)
+    await page.getByRole('button', { name: 'Demo wallet' }).click()
+    await page.getByRole('heading', { name: 'The application' }).waitFor()
+    expect(troubles).toEqual([])
+  })
+})

@@ -1,0 +1,85 @@
+import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import type { RemoteSessionVerifierOptions } from '../../src/backend/index.ts'
+import { signIn } from '../backend/support.ts'
+import { hasPart, systemPython } from '../support/optional.ts'
+import { startService } from '../support/service.ts'
+
+const run = promisify(execFile)
+const read = (path: string): Promise<string> => readFile(new URL(`../../${path}`, import.meta.url), 'utf8')
+const page = await read('docs/backends.md')
+
+/** The code blocks of a language that follow a text, the nearest first. */
+function blocksAfter(text: string, language: string): string[] {
+  const after = page.split(text)[1] ?? expect.fail(`docs/backends.md does not say ${text}`)
+  return [...after.matchAll(new RegExp(`\`\`\`${language}\n([\\s\\S]*?)\`\`\``, 'g'))].map(([, code = '']) => code)
+}
+
+/** Lines of a block that are no import and no comment. */
+function ownLines(code: string): string[] {
+  return code.split('\n').filter((line) => line.trim() !== '' && !/^(import |\/\/)/.test(line))
+}
+
+test.each([
+  ['**Express**', 'express'],
+  ['**Fastify**', 'fastify'],
+  ['**Hono**', 'hono'],
+  ['**Connect**', 'connect'],
+  ['**gRPC by', 'grpc'],
+])('%s: the snippet takes five lines at most, and is what the example runs', async (text, name) => {
+  const [snippet = ''] = blocksAfter(text, 'ts')
+  expect(snippet).toMatch(new RegExp(`from 'countersign/backend/${name}'`))
+  const own = ownLines(snippet)
+  expect(own.length).toBeGreaterThan(0)
+  expect(own.length).toBeLessThanOrEqual(5)
+  const example = (await read(`examples/backend/${name}.ts`)).replace(/\s+/g, ' ')
+  for (const line of own) expect(example).toContain(line.trim())
+})
+
+test('the table of options has all of them', () => {
+  const options: Readonly<Record<keyof RemoteSessionVerifierOptions, true>> = {
+    url: true,
+    publicUrl: true,
+    cacheSeconds: true,
+    trustedOrigins: true,
+    timeoutMs: true,
+    fetch: true,
+    countersign: true,
+  }
+  const [table = ''] = /\| option [\s\S]*?\n\n/.exec(page) ?? []
+  const rows = [...table.matchAll(/^\| `(\w+)`/gm)].map(([, name]) => name)
+  expect([...rows, 'countersign'].sort()).toEqual(Object.keys(options).sort())
+  expect(table).toContain('`countersign`')
+})
+
+test('the curl command answers as the page says', async () => {
+  const { url } = await startService()
+  const { token, session } = await signIn(url)
+  const [command = ''] = blocksAfter('## Other languages', 'sh')
+  const ask = async (with_: string): Promise<unknown> => {
+    const here = command.replace('http://localhost:8080', url).replace('css_…', with_)
+    expect(here).toContain(url)
+    return JSON.parse((await run('sh', ['-c', here])).stdout)
+  }
+  expect(await ask(token)).toMatchObject({
+    active: true,
+    session: { id: session.id, userId: session.userId, expiresAt: String(session.expiresAt) },
+  })
+  expect(await ask('wrong')).toEqual({})
+})
+
+test.skipIf(!hasPart('python3-grpcio'))('the Python function tells a session, none, and an outage', async () => {
+  const { url, service } = await startService()
+  const { token, session } = await signIn(url)
+  const [code = ''] = blocksAfter('In Python', 'python')
+  const ask = async (with_: string): Promise<string> => {
+    const main = `import sys\nfound = session_of(sys.argv[1], sys.argv[2])\nprint(found["userId"] if found else found)`
+    return (await run(systemPython, ['-c', `${code}\n${main}`, with_, url])).stdout.trim()
+  }
+  expect(await ask(token)).toBe(session.userId)
+  expect(await ask('wrong')).toBe('None')
+  await service.close(0)
+  await expect(ask(token)).rejects.toThrow('URLError')
+})

@@ -1,0 +1,94 @@
+import { execFile } from 'node:child_process'
+import { cp, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { delimiter, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { expect, onTestFinished, test } from 'vitest'
+import { hasPart, systemPython } from '../support/optional.ts'
+import { startService } from '../support/service.ts'
+
+const run = promisify(execFile)
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const page = await readFile(join(root, 'docs/other-languages.md'), 'utf8')
+
+/** The page's snippets that say they are executed. */
+const snippets = [...page.matchAll(/<!-- executed by test\/docs -->\n```sh\n([\s\S]*?)```/g)].map(
+  ([, code = '']) => code,
+)
+const [generate = '', curl = '', reflection = ''] = snippets
+
+async function workFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-languages-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** Runs a snippet as a shell does that stops at the first failure. */
+async function runShell(code: string, cwd: string): Promise<string> {
+  const PATH = `${dirname(process.execPath)}${delimiter}${process.env.PATH}`
+  return (await run('bash', ['-euo', 'pipefail', '-c', code], { cwd, env: { ...process.env, PATH } })).stdout
+}
+
+test('there are three', () => expect(snippets).toHaveLength(3))
+
+test('the order with curl goes to its end', { timeout: 30_000 }, async () => {
+  const { url } = await startService()
+  const folder = await workFolder()
+  await cp(join(root, 'examples/curl'), join(folder, 'examples/curl'), { recursive: true })
+  const answers = await runShell(curl.replaceAll('http://localhost:8080', url), folder)
+  // Answers have no line end.
+  const [approved, { events }, finalized] = JSON.parse(`[${answers.replaceAll('}{', '},{')}]`)
+  expect(approved).toMatchObject({ ok: true, status: 'approved' })
+  expect(events).toMatchObject([{ status: 'approved' }])
+  expect(finalized).toMatchObject({
+    status: 'finalized',
+    token: expect.stringMatching(/^css_/),
+    session: { adapterId: 'ed25519' },
+  })
+})
+
+test('buf curl lists the calls and makes one, without protos', { timeout: 30_000 }, async () => {
+  const { url } = await startService()
+  const PATH = join(root, 'node_modules/.bin')
+  const code = `PATH=${PATH}:$PATH\n${reflection.replaceAll('http://localhost:8080', url)}`
+  const output = await runShell(code, await workFolder())
+  const [methods, answer] = [output.slice(0, output.indexOf('{')), output.slice(output.indexOf('{'))]
+  expect(methods.trim().split('\n')).toEqual(
+    expect.arrayContaining([
+      'countersign.v1.OrderService/WatchOrder',
+      'grpc.health.v1.Health/Check',
+      'grpc.reflection.v1.ServerReflection/ServerReflectionInfo',
+    ]),
+  )
+  expect(JSON.parse(answer)).toMatchObject({ kind: 'ORDER_KIND_LOGIN', status: 'ORDER_STATUS_CREATED' })
+})
+
+const parts = ['protobuf-compiler-grpc', 'python3-protobuf', 'python3-grpcio', 'python3-cryptography']
+
+test.skipIf(!parts.every(hasPart))(
+  'Python goes through an order, with code generated from the package',
+  {
+    timeout: 60_000,
+  },
+  async () => {
+    const { url } = await startService()
+    const folder = await workFolder()
+    await runShell(generate.replace('node_modules/countersign', root), folder)
+    const program = join(root, 'examples/python/order.py')
+    const { stdout } = await run(systemPython, [program, new URL(url).host], {
+      env: { ...process.env, PYTHONPATH: folder, PYTHONDONTWRITEBYTECODE: '1' },
+    })
+    const [computer = '', ...lines] = stdout.trim().split('\n')
+    const code = /^the computer shows the code (\d\d)$/.exec(computer)?.[1]
+    expect(lines).toEqual([
+      'ORDER_STATUS_CREATED',
+      `the phone shows the code ${code}`,
+      'ORDER_STATUS_CLAIMED',
+      'ORDER_STATUS_WAITING_USER',
+      'ORDER_STATUS_APPROVED',
+      expect.stringMatching(/^signed in: ed25519 NQ\d\d .+$/),
+      'ORDER_STATUS_FINALIZED',
+    ])
+  },
+)

@@ -1,0 +1,229 @@
+import { once } from 'node:events'
+import { type IncomingHttpHeaders, type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { CountersignOptions } from '../../src/index.ts'
+import { hasPart } from '../support/optional.ts'
+import { Application, proxies, type StartProxy } from '../support/protected-application.ts'
+import { freePort, RedisServer } from '../support/redis-server.ts'
+import { rest } from '../support/rest.ts'
+import { startService } from '../support/service.ts'
+import { makeWallet, proofOf } from '../support/wallet.ts'
+
+/** A service and an application behind one proxy, which has just started. */
+async function start(startProxy: StartProxy, options: CountersignOptions = {}) {
+  const port = await freePort()
+  const origin = `http://127.0.0.1:${port}`
+  const { url: serviceUrl, service } = await startService({
+    publicUrl: 'https://auth.example',
+    trustedOrigins: [origin],
+    trustProxy: true,
+    ...options,
+  })
+  const application = new Application()
+  const proxy = await startProxy(port, Number(new URL(serviceUrl).port), await application.listen())
+  application.asked.length = 0
+  return { origin, application, service, log: proxy.log }
+}
+
+/** Signs in on the protected host, as the sign-in page does. */
+async function signIn(origin: string) {
+  const challenge = (await rest(origin, '/wallet/nonce', {}, { origin })).json
+  const { json, headers } = await rest(origin, '/wallet/verify', proofOf(makeWallet(), challenge), { origin })
+  const [cookie = ''] = (headers.getSetCookie()[0] ?? '').split(';')
+  expect(cookie).toMatch(/^__Host-countersign_session=css_/)
+  return { cookie, token: json.token as string, session: json.session }
+}
+
+/** A request with whatever headers, which `fetch` would not send all. The body is not read yet. */
+async function send(
+  url: string,
+  headers: OutgoingHttpHeaders = {},
+  method = 'GET',
+  body = '',
+): Promise<IncomingMessage> {
+  const call = request(url, { method, headers }).end(body)
+  onTestFinished(() => void call.destroy())
+  const [answer] = (await once(call, 'response')) as [IncomingMessage]
+  return answer
+}
+
+async function statusOf(answer: Promise<IncomingMessage>): Promise<number | undefined> {
+  const { statusCode } = (await answer).resume()
+  return statusCode
+}
+
+const page = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
+
+describe.each(Object.entries(proxies))('behind %s, as docs/forward-auth.md configures it,', (name, startProxy) => {
+  describe.skipIf(!hasPart(name))('an application', () => {
+    test('is seen by those who have signed in: pages lead to the sign-in page and back, other requests get 401', async () => {
+      const { origin, application } = await start(startProxy)
+      const path = '/report?year=2026&next=%2Fa%26b'
+      const away = await send(origin + path, page)
+      const location = away.resume().headers.location ?? ''
+      expect([away.statusCode, location]).toEqual([302, `/api/auth/sign-in?returnTo=${encodeURIComponent(path)}`])
+      const refused = [
+        await send(origin + path),
+        await send(origin + path, { accept: 'application/json' }),
+        await send(origin + path, page, 'POST', 'x'),
+        await send(origin + path, { cookie: '__Host-countersign_session=css_x.y' }),
+        await send(origin + path, { authorization: 'Bearer css_x.y' }),
+      ]
+      for (const answer of refused) {
+        expect(answer.statusCode).toBe(401)
+        expect(JSON.parse(await text(answer)).code).toMatch(/^SESSION_(REQUIRED|INVALID)$/)
+      }
+      expect(application.asked).toEqual([])
+
+      const { cookie, session } = await signIn(origin)
+      const back = new URL(location, origin).searchParams.get('returnTo') ?? ''
+      const answer = await send(origin + back, { ...page, cookie })
+      expect([answer.statusCode, await text(answer)]).toEqual([201, expect.stringContaining('The application')])
+      expect(application.asked).toEqual([`GET ${path}`])
+      expect(application.headers).toMatchObject({
+        'x-countersign-user': encodeURIComponent(session.userId),
+        'x-countersign-address': session.address,
+        'x-countersign-adapter': 'nimiq',
+        'x-countersign-session': session.id,
+      })
+      expect((await rest(origin, '/sign-out', {}, { cookie, origin })).status).toBe(200)
+      expect(await statusOf(send(origin + path, { cookie }))).toBe(401)
+    })
+
+    test('gets no headers of the client under these names, and no session to keep', async () => {
+      const { origin, application } = await start(startProxy)
+      const { cookie, token, session } = await signIn(origin)
+      const forged = Object.fromEntries(
+        ['User', 'Address', 'Adapter', 'Session'].flatMap((part) =>
+          ['X-Countersign-', 'x-countersign_', 'X_Countersign-', 'x_countersign_'].map((start) => [
+            start + part,
+            'admin',
+          ]),
+        ),
+      )
+      const seen = async (headers: OutgoingHttpHeaders): Promise<IncomingHttpHeaders> => {
+        expect(await statusOf(send(`${origin}/`, { ...forged, ...headers }))).toBe(201)
+        expect(JSON.stringify(application.headers)).not.toContain('admin')
+        expect(application.headers).toMatchObject({ 'x-countersign-user': encodeURIComponent(session.userId) })
+        expect(JSON.stringify(application.headers)).not.toContain(token)
+        return application.headers
+      }
+      const basic = 'Basic YTpi'
+      const both = await seen({ cookie: `a=1; ${cookie}; b=2`, authorization: basic })
+      expect([both.cookie, both.authorization]).toEqual(['a=1; b=2', basic])
+      expect((await seen({ cookie: `${cookie}; b=2` })).cookie).toBe('b=2')
+      expect((await seen({ cookie: `a=1; ${cookie}` })).cookie).toMatch(/^a=1;?$/)
+      expect((await seen({ cookie })).cookie ?? '').toBe('')
+      expect((await seen({ cookie: `xcountersign_session=1; ${cookie}` })).cookie).toMatch(/^xcountersign_session=1;?$/)
+      await seen({ cookie: `${cookie};${cookie} ; a=1; countersign_session=${token}` })
+      await seen({ cookie: [`a=1; ${cookie}`, cookie] })
+      const tokenOnly = await seen({ authorization: `bearer ${token}`, cookie: `a=1; countersign_session=${token}` })
+      expect([tokenOnly.cookie?.replace(/;$/, ''), tokenOnly.authorization ?? '']).toEqual(['a=1', ''])
+
+      // Nor can the client have the proxy take a name away again.
+      application.headers = {}
+      const named = await statusOf(send(`${origin}/`, { cookie, connection: 'close, X-Countersign-User' }))
+      const user = application.headers['x-countersign-user']
+      expect([named, user]).toEqual(name === 'caddy' ? [400, undefined] : [201, encodeURIComponent(session.userId)])
+    })
+
+    test('is out of reach of foreign pages, and gets what its own pages send', async () => {
+      const { origin, application, log } = await start(startProxy)
+      const { cookie, token } = await signIn(origin)
+      const from = (page: string | undefined) => (page === undefined ? { cookie } : { cookie, origin: page })
+      const foreign = 'https://evil.example'
+      expect(await statusOf(send(`${origin}/`, from(foreign), 'POST', 'x'))).toBe(403)
+      expect(await statusOf(send(`${origin}/`, { ...from(foreign), 'x-forwarded-method': 'GET' }, 'POST', 'x'))).toBe(
+        403,
+      )
+      expect(await statusOf(send(`${origin}/`, { ...from(undefined), 'x-forwarded-method': 'GET' }, 'POST', 'x'))).toBe(
+        403,
+      )
+      expect(await statusOf(send(`${origin}/`, { ...from(undefined), 'x-original-method': 'GET' }, 'PUT', 'x'))).toBe(
+        403,
+      )
+      expect(await statusOf(send(`${origin}/`, { ...from(foreign), 'x-forwarded-host': 'evil.example' }))).toBe(403)
+      expect(await statusOf(send(`${origin}/`, from('null'), 'POST', 'x'))).toBe(403)
+      const preflight = { origin: foreign, 'access-control-request-method': 'PUT' }
+      expect(await statusOf(send(`${origin}/`, preflight, 'OPTIONS'))).toBe(401)
+      expect(await statusOf(send(`${origin}/`, { ...preflight, origin }, 'OPTIONS'))).toBe(401)
+      expect(application.asked, log()).toEqual([])
+
+      const body = 'x'.repeat(300_000)
+      expect(await statusOf(send(`${origin}/`, from(origin), 'POST', body))).toBe(201)
+      expect(application.body.toString()).toBe(body)
+      expect(await statusOf(send(`${origin}/`, { authorization: `Bearer ${token}` }, 'DELETE'))).toBe(201)
+      expect(await statusOf(send(`${origin}/`, from(undefined), 'HEAD'))).toBe(201)
+      expect(application.asked).toEqual(['POST /', 'DELETE /', 'HEAD /'])
+    })
+
+    test('streams events, and so does the service; it opens WebSockets for its own pages only', async () => {
+      const { origin, application } = await start(startProxy)
+      const { cookie } = await signIn(origin)
+      const events = await send(`${origin}/events`, { cookie, accept: 'text/event-stream' })
+      for (const event of ['data: first\n\n', 'data: second\n\n']) {
+        application.events?.write(event)
+        expect(String(await next(events))).toBe(event)
+      }
+      application.events?.end('data: last\n\n')
+      expect(await text(events)).toBe('data: last\n\n')
+
+      const order = (await rest(origin, '/cross-device/start', { kind: 'login' }, { origin })).json
+      const { orderId, claimToken, desktopToken } = order
+      const watch = `${origin}/api/auth/cross-device/events?orderId=${orderId}`
+      const watched = await send(watch, { authorization: `Bearer ${desktopToken}` })
+      expect(String(await next(watched))).toContain('"created"')
+      await rest(origin, '/cross-device/claim', { orderId, claimToken }, { origin })
+      expect(String(await next(watched))).toContain('"claimed"')
+
+      const upgrade = { connection: 'Upgrade', upgrade: 'websocket', cookie }
+      expect(await statusOf(send(`${origin}/socket`, { ...upgrade, origin: 'https://evil.example' }))).toBe(403)
+      expect(await statusOf(send(`${origin}/socket`, { ...upgrade, cookie: '', origin }))).toBe(401)
+      const call = request(`${origin}/socket`, { headers: { ...upgrade, origin } }).end()
+      const [answer, socket] = await once(call, 'upgrade')
+      onTestFinished(() => void socket.destroy())
+      expect(answer.statusCode).toBe(101)
+      socket.write('ping')
+      expect(String((await once(socket, 'data'))[0])).toBe('ping')
+      expect(application.asked).toEqual(['GET /events', 'GET /socket'])
+      expect(application.headers['x-countersign-user']).toBeDefined()
+    })
+
+    test('is not enabled by accident: without trustProxy nobody gets in', async () => {
+      const { origin, application } = await start(startProxy, { trustProxy: false })
+      const { cookie } = await signIn(origin)
+      expect(await statusOf(send(`${origin}/`, { cookie }))).toBe(name === 'caddy' ? 404 : 503)
+      expect(application.asked).toEqual([])
+    })
+
+    test.skipIf(!hasPart('redis-server'))(
+      'stays closed while the store is away, and after the service has gone',
+      async () => {
+        await using redis = await RedisServer.start()
+        const secret = 'a secret for tests and for nothing else'
+        const { origin, application, service } = await start(startProxy, { store: redis.url, secret })
+        const { cookie } = await signIn(origin)
+        expect(await statusOf(send(`${origin}/`, { cookie }))).toBe(201)
+        await redis.kill()
+        const away = await send(`${origin}/`, { ...page, cookie })
+        expect([away.statusCode, away.headers.location, away.headers['retry-after']]).toEqual([503, undefined, '1'])
+        expect(JSON.parse(await text(away)).code).toBe('STORE_UNAVAILABLE')
+        // A token that this service did not sign needs no store to be refused.
+        expect(await statusOf(send(`${origin}/`, { authorization: 'Bearer css_x.y' }))).toBe(401)
+        await redis.start()
+        await service.close(0)
+        expect(await statusOf(send(`${origin}/`, { ...page, cookie }))).toBe(name === 'caddy' ? 502 : 503)
+        expect(application.asked).toEqual(['GET /'])
+      },
+    )
+  })
+})
+
+/** The next piece of a stream. */
+async function next(stream: IncomingMessage): Promise<unknown> {
+  const chunk = stream.read()
+  if (chunk !== null) return chunk
+  await once(stream, 'readable')
+  return stream.read()
+}

@@ -1,0 +1,17 @@
+// The assertion is that it compiles, here and in a project that has the package installed (consumer.test.ts).
+import { createSessionVerifier } from 'countersign/backend'
+import { requireSession, type SessionVariables } from 'countersign/backend/hono'
+import { Hono } from 'hono'
+
+const app = new Hono()
+const verifier = createSessionVerifier({ url: 'http://localhost:8080' })
+
+app.get('/me', requireSession(verifier), (c) => {
+  const address: string = c.var.session.address
+  // @ts-expect-error: a session has no such field.
+  return c.json({ address, name: c.get('session').name })
+})
+
+export const guarded = new Hono<{ Variables: SessionVariables }>()
+guarded.use(requireSession(verifier))
+guarded.get('/me', (c) => c.text(c.var.session.userId))
