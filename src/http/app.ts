@@ -200,7 +200,10 @@ function createRouting(parts: AppParts): Routing {
   add(settings.basePath + forwardAuthPath, observed('forward-auth', observe, forwardAuth(settings, parts.peekSession)))
   for (const [path, route] of keySetRoutes(parts.keySet, settings.basePath))
     add(path, observed('key set', observe, route))
-  const pageOf = createPages(settings, parts.log)
+  const { peekSession } = parts
+  const pageOf = createPages(settings, parts.log, {
+    peekSession: peekSession && ((request) => peekSession(request, true)),
+  })
   const notFound = observed('unknown', observe, ({ path }) => {
     const shown = path.slice(0, 200)
     throw new CountersignError('ROUTE_NOT_FOUND', `There is nothing at ${shown}`, { metadata: { path: shown } })

@@ -1,5 +1,7 @@
 import { offersDemoWallet, type Settings } from '../config.ts'
 import type { Logger } from '../log.ts'
+import type { RequestContext } from '../request.ts'
+import { toFailure } from '../rpc/errors.ts'
 import { sessionCookieName } from '../session-cookie.ts'
 import { answerWithFile, notBuilt, type PageValues, readPageFiles, type ServedFile } from './page-files.ts'
 import { claimPath, claimPathTemplate, continuePath, isContinuePath, pageHeaders } from './page-headers.ts'
@@ -26,6 +28,14 @@ export type PageSettings = Pick<
   | 'orderStartKeys'
 >
 
+/** What the pages are served with. */
+export interface PageParts {
+  /** Where the built pages are. Default: where the build writes them. */
+  readonly folders?: readonly URL[] | undefined
+  /** Resolves if a request has a live session, without a change to it, and rejects with the reason if not. */
+  readonly peekSession?: ((request: RequestContext) => Promise<unknown>) | undefined
+}
+
 /** Path of the assets. */
 const assetsPath = '/pages'
 
@@ -39,7 +49,7 @@ export const signInPath = '/sign-in'
  *
  * If the pages have not been built, their paths answer 503 and say so.
  */
-export function createPages(settings: PageSettings, log: Logger, folders?: readonly URL[]): PageRoutes {
+export function createPages(settings: PageSettings, log: Logger, { folders, peekSession }: PageParts = {}): PageRoutes {
   if (!settings.pages) return () => undefined
   const files = readPageFiles(folders)
   if (files === undefined) log.warn(notBuilt.trim())
@@ -61,7 +71,10 @@ export function createPages(settings: PageSettings, log: Logger, folders?: reado
 
   const routes = new Map<string, Route>([
     ['/', fileRoute(demo)],
-    [basePath + signInPath, fileRoute((exchange) => (hasSessionCookie(exchange) ? maybeSignedIn : signedOut))],
+    [
+      basePath + signInPath,
+      fileRoute(async (exchange) => ((await mayBeSignedIn(exchange, peekSession)) ? maybeSignedIn : signedOut)),
+    ],
   ])
   for (const [name, file] of files?.assets ?? []) {
     for (const path of [assetsPath, signIn.assetsPath]) routes.set(`${path}/${name}`, fileRoute(file))
@@ -89,17 +102,30 @@ const unavailable: ServedFile = {
   body: Buffer.from(notBuilt),
 }
 
-/** Whether a browser may be signed in: whoever has no session's cookie is not, and the page need not ask, which would fail. */
+/**
+ * Whether a browser may be signed in. Whoever has no session's cookie, or one of a session that has ended, is not, and the page need
+ * not ask, which would fail. If nobody can tell, it may: the page asks, and says what is wrong.
+ */
+async function mayBeSignedIn(exchange: Exchange, peekSession: PageParts['peekSession']): Promise<boolean> {
+  if (!hasSessionCookie(exchange)) return false
+  try {
+    await peekSession?.(exchange.context)
+    return true
+  } catch (thrown) {
+    return toFailure(thrown).httpStatus !== 401
+  }
+}
+
 function hasSessionCookie({ headers: { cookie = '' } }: Exchange): boolean {
   const names = cookie.split(';').map((pair) => pair.split('=', 1)[0]?.trim())
   return [true, false].some((secure) => names.includes(sessionCookieName(secure)))
 }
 
 /** Serves a file, or the one that fits the request. */
-function fileRoute(file: ServedFile | ((exchange: Exchange) => ServedFile)): Route {
-  return (exchange) => {
+function fileRoute(file: ServedFile | ((exchange: Exchange) => Promise<ServedFile>)): Route {
+  return async (exchange) => {
     requireHttpMethod(exchange, ['GET', 'HEAD'])
-    serveFile(exchange, typeof file === 'function' ? file(exchange) : file)
+    serveFile(exchange, typeof file === 'function' ? await file(exchange) : file)
   }
 }
 

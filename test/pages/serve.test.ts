@@ -7,7 +7,10 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { Answer } from '../../src/http/output.ts'
 import { createPages } from '../../src/http/pages.ts'
 import { silentLogger } from '../../src/log.ts'
+import { openStore } from '../../src/store/open.ts'
+import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
+import { makeWallet, proofOf } from '../support/wallet.ts'
 
 const signInPath = '/api/auth/sign-in'
 const claimPagePath = '/cross-device/claim/0123456789abcdefABCDEF'
@@ -104,16 +107,25 @@ test('the sign-in page and all that it loads are below the base path, and nothin
   }
 })
 
-test('the sign-in page is told of a session only if the browser has a cookie of one', async () => {
-  const { url } = await startService()
+test('the sign-in page is told of a session only if the browser has the cookie of a live one, or nobody can tell', async () => {
+  const store = await openStore('sqlite::memory:')
+  const { url } = await startService({ store })
   const told = async (cookie?: string): Promise<string | undefined> => {
     const html = await (await fetch(url + signInPath, { headers: cookie === undefined ? {} : { cookie } })).text()
     return /name="countersign-maybe-signed-in" content="(\w*)"/.exec(html)?.[1]
   }
+  const { json: challenge } = await rest(url, '/wallet/nonce', {})
+  const { headers } = await rest(url, '/wallet/verify', proofOf(makeWallet(), challenge))
+  const cookie = `theme=dark; ${headers.get('set-cookie')?.split(';')[0]}`
   expect(await told()).toBe('no')
   expect(await told('theme=dark; my_countersign_session=x; countersign_session2=x')).toBe('no')
-  expect(await told('theme=dark; countersign_session=x')).toBe('yes')
-  expect(await told('__Host-countersign_session=x')).toBe('yes')
+  expect(await told('countersign_session=x')).toBe('no')
+  expect(await told(cookie)).toBe('yes')
+  expect(await told(cookie.replace('countersign', '__Host-countersign'))).toBe('no')
+  expect((await rest(url, '/sign-out', {}, { cookie, origin: url })).status).toBe(200)
+  expect(await told(cookie)).toBe('no')
+  await store.close()
+  expect(await told(cookie)).toBe('yes')
 })
 
 test.each([
@@ -222,9 +234,9 @@ test('a service whose pages were never built says what to run, and starts', () =
   // A build that is running has written no page yet.
   const unfinished = mkdtempSync(join(tmpdir(), 'countersign-pages-'))
   onTestFinished(() => rmSync(unfinished, { recursive: true }))
-  expect(createPages(settings, log, [pathToFileURL(`${unfinished}/`)])('/claim/x')).toBeDefined()
+  expect(createPages(settings, log, { folders: [pathToFileURL(`${unfinished}/`)] })('/claim/x')).toBeDefined()
   expect(warnings).toEqual([])
-  const routeOf = createPages(settings, log, [pathToFileURL('/nowhere/at/all/')])
+  const routeOf = createPages(settings, log, { folders: [pathToFileURL('/nowhere/at/all/')] })
   expect(warnings).toEqual([expect.stringContaining('npm run build')])
   let answer: Answer | undefined
   const output = { send: (sent: Answer) => (answer = sent) }
