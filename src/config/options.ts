@@ -212,14 +212,17 @@ export interface CountersignOptions {
    */
   orderStartKeys?: readonly string[]
   /**
-   * Address of the operator's logo for the approval page: an https address, or a path on the service's own origin. Default:
+   * Address of the operator's logo for the approval and sign-in pages: an https address, or a path on the service's own origin. Default:
    * none. Variable: COUNTERSIGN_LOGO_URL.
    */
   logoUrl?: string
-  /** Colour of buttons and accents on the approval page, such as #1f6feb. Default: Countersign's. Variable: COUNTERSIGN_ACCENT_COLOR. */
+  /**
+   * Colour of buttons and accents on the approval and sign-in pages, such as #1f6feb. Default: Countersign's. Variable:
+   * COUNTERSIGN_ACCENT_COLOR.
+   */
   accentColor?: string
   /**
-   * JSON file with texts of the approval page in further languages, or in place of the English and German ones; see
+   * JSON file with texts of the pages in further languages, or in place of the English and German ones; see
    * docs/texts.md. Default: none. Variable: COUNTERSIGN_TEXTS_FILE.
    */
   textsFile?: string
@@ -283,7 +286,7 @@ export interface CountersignOptions {
    * COUNTERSIGN_ORDER_MODEL_NAME.
    */
   orderModelName?: string
-  /** Serving of the service's own pages (demo and approval). Default true. Variable: COUNTERSIGN_PAGES (on, off). */
+  /** Serving of the service's own pages (demo, approval and sign-in). Default true. Variable: COUNTERSIGN_PAGES (on, off). */
   pages?: boolean
   /**
    * gRPC's server reflection (v1 and v1alpha): tools such as grpcurl then need no protos. It says what the protos of this package
@@ -556,21 +559,21 @@ const table = {
     kind: imageAddress,
     default: undefined,
     defaultText: 'none',
-    about: 'logo on the approval page: an https address or a path on this service’s origin',
+    about: 'logo on the approval and sign-in pages: an https address or a path on this service’s origin',
   },
   accentColor: {
     variable: 'COUNTERSIGN_ACCENT_COLOR',
     kind: colour,
     default: undefined,
     defaultText: 'Countersign’s own',
-    about: 'colour of buttons and accents on the approval page, such as `#1f6feb`',
+    about: 'colour of buttons and accents on the approval and sign-in pages, such as `#1f6feb`',
   },
   textsFile: {
     variable: 'COUNTERSIGN_TEXTS_FILE',
     kind: file,
     default: undefined,
     defaultText: 'none',
-    about: 'JSON file with texts of the approval page in further languages ([texts.md](docs/texts.md))',
+    about: 'JSON file with texts of the approval and sign-in pages in further languages ([texts.md](docs/texts.md))',
   },
   rateLimit: {
     variable: 'COUNTERSIGN_RATE_LIMIT',
@@ -655,7 +658,7 @@ const table = {
     variable: 'COUNTERSIGN_PAGES',
     kind: flag,
     default: true,
-    about: "whether the service's own demo and approval pages are served",
+    about: "whether the service's own demo, approval and sign-in pages are served",
   },
   reflection: {
     variable: 'COUNTERSIGN_REFLECTION',
