@@ -53,7 +53,7 @@ const fields = {
  * Reads an artifact of either spelling, of which nothing is believed. An optional field that is `null` or empty counts as
  * absent, because that is how some languages write it.
  *
- * Throws a {@link ProofError} for a field that is missing, is no text, is too long, or is there in both spellings, of which another
+ * Throws a {@link ProofError} for a field that is missing, is not text, is too long, or is there in both spellings, of which another
  * reader could take the other one.
  */
 export function readArtifact(artifact: unknown): ProofArtifact {

@@ -156,7 +156,7 @@ function canonicalOf(payload: string): string {
   try {
     return canonicalPayload(payload)
   } catch (cause) {
-    throw new ProofError('PAYLOAD_MISMATCH', "The artifact's payload is none that an order can have", { cause })
+    throw new ProofError('PAYLOAD_MISMATCH', "The artifact's payload is not one that an order can have", { cause })
   }
 }
 

@@ -104,7 +104,7 @@ function checkAdapter(adapter: WalletAdapter): WalletAdapter {
     if (typeof adapter[name] !== 'function') throw new TypeError(`adapter "${adapter.id}" has no function ${name}`)
   }
   if (adapter.checkAtStart !== undefined && typeof adapter.checkAtStart !== 'function') {
-    throw new TypeError(`adapter "${adapter.id}" has a checkAtStart that is no function`)
+    throw new TypeError(`adapter "${adapter.id}" has a checkAtStart that is not a function`)
   }
   return adapter
 }

@@ -86,7 +86,7 @@ describe.each<[what: string, start: Start]>([
   test('needs a check to be a function', async () => {
     const odd = { ...ring(undefined), checkAtStart: true } as unknown as WalletAdapter
     await expect((async () => await start(odd))()).rejects.toThrow(
-      /^adapter "ring" has a checkAtStart that is no function$/,
+      /^adapter "ring" has a checkAtStart that is not a function$/,
     )
   })
 })
