@@ -8,7 +8,10 @@ const nightly = [
   'test/backend/restarts.test.ts',
   'test/browser/looks.test.ts',
   'test/browser/wallet-looks.test.ts',
+  // Builds the image: installs the packages twice.
+  'test/deploy/image.test.ts',
   'test/e2e/chaos.test.ts',
+  'test/e2e/rolling-upgrade.test.ts',
   // Installs and builds an application.
   'test/examples/next.test.ts',
   'test/store/redis/topologies.test.ts',
@@ -29,7 +32,23 @@ const measuring = [
 ]
 
 /** Tests of real browsers, servers and stores, which share two cores: one that fails is tried once more, and the run says so. */
-const real = ['test/{backend,better-auth,browser,client,contract,e2e,examples,http,pages,relay,store}/**/*.test.ts']
+const real = [
+  'audit',
+  'backend',
+  'better-auth',
+  'browser',
+  'client',
+  'contract',
+  'deploy',
+  'e2e',
+  'examples',
+  'http',
+  'newcomer',
+  'package',
+  'pages',
+  'relay',
+  'store',
+].map((folder) => `test/${folder}/**/*.test.ts`)
 
 const unwanted = nightly.filter((file) => !isWanted(file))
 

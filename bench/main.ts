@@ -1,3 +1,4 @@
+import { benchFlood } from './flood.ts'
 import { machine } from './harness.ts'
 import { benchSessionChecks } from './session-checks.ts'
 import { benchSignIn } from './sign-in.ts'
@@ -10,6 +11,7 @@ import { benchWire } from './wire.ts'
 const parts: Readonly<Record<string, () => Promise<void>>> = {
   'sign-in': benchSignIn,
   'session-checks': benchSessionChecks,
+  flood: benchFlood,
   watch: benchWatch,
   verify: benchVerify,
   store: benchStore,

@@ -40,6 +40,8 @@ export interface CountersignStart {
   readonly folder?: string
   /** Number of the processor core that it is to stay on. Default: any. */
   readonly core?: number | undefined
+  /** Whether it limits clients, which it tells apart by what a proxy in front says. Default: no. */
+  readonly limited?: boolean
 }
 
 /**
@@ -48,14 +50,15 @@ export interface CountersignStart {
  */
 export async function startCountersign(
   store: string,
-  { folder = root, core }: CountersignStart = {},
+  { folder = root, core, limited = false }: CountersignStart = {},
 ): Promise<ServerProcess> {
   const environment = {
     PORT: '0',
     HOST: '127.0.0.1',
     COUNTERSIGN_PUBLIC_URL: publicUrl,
     COUNTERSIGN_STORE: store,
-    COUNTERSIGN_RATE_LIMIT: 'off',
+    COUNTERSIGN_RATE_LIMIT: limited ? 'on' : 'off',
+    COUNTERSIGN_TRUST_PROXY: limited ? '1' : '0',
     COUNTERSIGN_PAGES: 'off',
     COUNTERSIGN_DRAIN_SECONDS: '0',
     // All load comes from one address, and each watcher by server-sent events has a connection of its own.

@@ -114,8 +114,11 @@ async function main(): Promise<void> {
   console.log(`${'minified'.padEnd(45)}raw       gzip   more than Connect`)
   print(connectFloor.name, await bundleClient(connectFloor.source))
   const written = new Set<string>()
+  /** What the attribute `integrity` of a script tag says of each file. */
+  const integrity = new Map<string, string>()
   const write = async (name: string, { code }: BuiltBundle): Promise<void> => {
     written.add(name)
+    integrity.set(name, `sha384-${createHash('sha384').update(code).digest('base64')}`)
     await writeFile(new URL(name, folder), code)
   }
   for (const bundle of clientEntries) {
@@ -128,6 +131,8 @@ async function main(): Promise<void> {
     }
     await write(`${bundle.name}.js`, built)
   }
+  written.add('integrity.json')
+  await writeFile(new URL('integrity.json', folder), `${JSON.stringify(Object.fromEntries(integrity), undefined, 2)}\n`)
   // Of earlier builds.
   for (const name of await readdir(folder)) if (!written.has(name)) await rm(new URL(name, folder))
 }

@@ -5,14 +5,14 @@
  * description contains one of the words. The exit code is 0 only if each mutation is noticed. One that keeps a test file from
  * loading has shown nothing, and neither has one whose tests are not green without it either: both count as broken.
  */
-import { execFileSync, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
-import { dirname, join, relative } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join, relative } from 'node:path'
 import type { Mutation } from './mutations/mutation.ts'
 import { mutations } from './mutations.ts'
+import { copyWorkingTree, root } from './working-copy.ts'
 
 /** Time in ms after which a run of tests is ended. A defence whose absence hangs its tests is one that they notice. */
 const limitMs = 180_000
@@ -32,7 +32,6 @@ type Verdict =
   | { readonly kind: 'survived' }
   | { readonly kind: 'broken'; readonly why: string }
 
-const root = fileURLToPath(new URL('..', import.meta.url))
 const scratch = mkdtempSync(join(tmpdir(), 'countersign-mutate-'))
 process.once('exit', () => rmSync(scratch, { recursive: true, force: true }))
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
@@ -40,13 +39,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 /** Makes a copy of the working tree to mutate. Tests import from it, and packages from the original's node_modules. */
 function makeCopy(name: string): string {
   const copy = join(scratch, name)
-  const list = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: root })
-  for (const file of list.toString().split('\0')) {
-    if (file === '' || file === 'node_modules') continue
-    mkdirSync(dirname(join(copy, file)), { recursive: true })
-    cpSync(join(root, file), join(copy, file))
-  }
-  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
+  copyWorkingTree(copy)
   return copy
 }
 

@@ -2,6 +2,7 @@ import { accessTokens } from './mutations/access-tokens.ts'
 import { doors } from './mutations/doors.ts'
 import { floods } from './mutations/floods.ts'
 import type { Mutation } from './mutations/mutation.ts'
+import { operators } from './mutations/operators.ts'
 import { orders } from './mutations/orders.ts'
 import { pages } from './mutations/pages.ts'
 import { proofs } from './mutations/proofs.ts'
@@ -24,4 +25,5 @@ export const mutations: readonly Mutation[] = [
   ...wallets,
   ...accessTokens,
   ...doors,
+  ...operators,
 ]

@@ -58,6 +58,17 @@ const steps: readonly Step[] = [
     environment: { ORDER_MODEL: 'long' },
   },
   {
+    name: '100,000 inputs of damaged bytes',
+    command: 'vitest run test/e2e/fuzz.test.ts',
+    limitMinutes: 40,
+    environment: { FUZZ_INPUTS: '100000' },
+  },
+  {
+    name: 'the former release and this one on one store',
+    command: 'vitest run test/e2e/rolling-upgrade.test.ts',
+    limitMinutes: 10,
+  },
+  {
     name: 'a new application of Next.js',
     command: 'vitest run test/examples/next.test.ts',
     limitMinutes: 20,

@@ -89,6 +89,18 @@ const named: Readonly<Record<keyof CeilingLimits, { readonly ceiling: string; re
   maxOrders: { ceiling: 'live orders', setting: 'COUNTERSIGN_MAX_ORDERS' },
 }
 
+/** What a ceiling is at. */
+export interface CeilingUse {
+  /** Name of the setting. */
+  readonly option: keyof CeilingLimits
+  /** What clients hold at the moment. Absent if it is counted for each client apart. */
+  readonly held?: number
+  /** `Infinity` if there is no ceiling. */
+  readonly most: number
+  /** How many were turned away since the start of the process. */
+  readonly refusals: number
+}
+
 /** Time between two log lines of one ceiling, in milliseconds. */
 const logIntervalMs = 1000
 
@@ -97,7 +109,9 @@ export class Ceiling {
   readonly most: number
   readonly #option: keyof CeilingLimits
   readonly #log: Logger
+  /** Refusals that no log line stands for yet. */
   #refused = 0
+  #refusals = 0
   #lastClient: string | undefined
   #silence: NodeJS.Timeout | undefined
 
@@ -110,8 +124,15 @@ export class Ceiling {
   /** Tells the log that a client was turned away: the first one at once, those of the second after it in one line. */
   refused(client: string | undefined): void {
     this.#refused++
+    this.#refusals++
     this.#lastClient = client
     if (this.#silence === undefined) this.#tell()
+  }
+
+  /** What the ceiling is at. `held` is what its owner has counted for all clients together. */
+  use(held?: number): CeilingUse {
+    const { most } = this
+    return { option: this.#option, most, refusals: this.#refusals, ...(held === undefined ? {} : { held }) }
   }
 
   #tell(): void {

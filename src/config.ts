@@ -1,4 +1,5 @@
 import { type CountersignOptions, type Option, optionRows, type Row, type Settings } from './config/options.ts'
+import { fileVariable, readSecretFile } from './config/secret-file.ts'
 import { isLoopbackHost } from './origin.ts'
 
 export type { CountersignOptions, Settings } from './config/options.ts'
@@ -17,18 +18,44 @@ export function resolveSettings(options: CountersignOptions = {}): Settings {
 
 /** Refuses settings that fit each by itself, but not together. */
 function withoutContradiction(settings: Settings): Settings {
-  const { demoWallet, publicUrl } = settings
-  if (demoWallet && publicUrl?.startsWith('https:')) {
+  const { demoWallet, publicUrl, port, metrics, metricsPort, tlsCert } = settings
+  if (tlsCert !== undefined && publicUrl?.startsWith('http:')) {
     throw new TypeError(
-      `demoWallet (COUNTERSIGN_DEMO_WALLET) must be off if publicUrl is https, as ${publicUrl} is: people would sign in with keys that lie unprotected in their browsers`,
+      `publicUrl (COUNTERSIGN_PUBLIC_URL) must be https if tlsCert (COUNTERSIGN_TLS_CERT) is set, not ${publicUrl}: the port then takes TLS only`,
+    )
+  }
+  if (demoWallet && isHttps(settings)) {
+    throw new TypeError(
+      `demoWallet (COUNTERSIGN_DEMO_WALLET) must be off if publicUrl is https, as ${publicUrl ?? 'that of a port with TLS'} is: people would sign in with keys that lie unprotected in their browsers`,
+    )
+  }
+  if (metricsPort !== undefined && metricsPort !== 0 && metricsPort === port) {
+    throw new TypeError(
+      `metricsPort (COUNTERSIGN_METRICS_PORT) must be another port than port (PORT), not ${port} too: metrics are not for the public`,
+    )
+  }
+  if (metrics === false && metricsPort !== undefined) {
+    throw new TypeError(
+      'metrics must not be false if metricsPort (COUNTERSIGN_METRICS_PORT) is set; leave one of the two out',
     )
   }
   return settings
 }
 
+/** Whether metrics are collected: if the option does not say, if they have a port. */
+export function collectsMetrics({ metrics, metricsPort }: Pick<Settings, 'metrics' | 'metricsPort'>): boolean {
+  return metrics ?? metricsPort !== undefined
+}
+
+/** Whether people reach the service by https: publicUrl says so, or by default whether the port takes TLS. */
+export function isHttps({ publicUrl, tlsCert }: Partial<Pick<Settings, 'publicUrl' | 'tlsCert'>>): boolean {
+  return publicUrl === undefined ? tlsCert !== undefined : URL.parse(publicUrl)?.protocol === 'https:'
+}
+
 /** Whether the pages offer the demo wallet. If the option does not say, on http at a loopback address. */
-export function offersDemoWallet({ demoWallet, publicUrl }: Pick<Settings, 'demoWallet' | 'publicUrl'>): boolean {
-  return demoWallet ?? (publicUrl === undefined || isLoopbackHttp(publicUrl))
+export function offersDemoWallet(settings: Pick<Settings, 'demoWallet' | 'publicUrl' | 'tlsCert'>): boolean {
+  const { demoWallet, publicUrl } = settings
+  return demoWallet ?? (publicUrl === undefined ? !isHttps(settings) : isLoopbackHttp(publicUrl))
 }
 
 /** Whether an address is an http one that only the machine itself can reach. */
@@ -62,15 +89,38 @@ function shown(value: unknown): string {
 /** Environment variables by name, as in `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** The options that environment variables set. An empty variable counts as unset. */
+/**
+ * The options that environment variables set. An empty variable counts as unset. A secret can also be in a file that a variable
+ * names whose name ends in `_FILE`, such as COUNTERSIGN_SECRET_FILE.
+ *
+ * @throws TypeError of one line if such a file cannot be read, or the variable is set beside it.
+ */
 export function optionsFromEnvironment(environment: Environment): CountersignOptions {
   const options: Partial<Record<Option, unknown>> = {}
-  for (const [option, { variable, kind }] of optionRows) {
-    const text = variable === undefined ? undefined : environment[variable]?.trim()
-    if (text !== undefined && text !== '') options[option] = kind.read === undefined ? text : kind.read(text)
+  for (const [option, row] of optionRows) {
+    const text = textOf(row, environment)
+    if (text !== undefined) options[option] = row.kind.read === undefined ? text : row.kind.read(text)
   }
   // Text that a reader could not make sense of is passed on: the check of its option refuses it.
   return options as CountersignOptions
+}
+
+/** The text of an option's variable, or of the file that a variable names instead; `undefined` if neither is set. */
+function textOf({ variable, fromFile, kind }: Row, environment: Environment): string | undefined {
+  if (variable === undefined) return undefined
+  const given = (name: string): string | undefined => environment[name]?.trim() || undefined
+  const text = given(variable)
+  const file = fromFile === true ? given(fileVariable(variable)) : undefined
+  if (file === undefined) return text
+  if (text !== undefined) throw new TypeError(`${variable} and ${fileVariable(variable)} must not both be set`)
+  return readSecretFile(fileVariable(variable), file, kind.read !== undefined)
+}
+
+/** The options that a file has, named by a variable whose name ends in `_FILE`. */
+export function optionsInFiles(environment: Environment): Option[] {
+  return optionRows
+    .filter(([, { variable, fromFile }]) => fromFile === true && environment[fileVariable(variable ?? '')]?.trim())
+    .map(([option]) => option)
 }
 
 /**
@@ -78,7 +128,11 @@ export function optionsFromEnvironment(environment: Environment): CountersignOpt
  * unnoticed. Variables that Kubernetes sets for a service named countersign are left out.
  */
 export function unknownVariables(environment: Environment): string[] {
-  const known = new Set(optionRows.map(([, { variable }]) => variable))
+  const known = new Set(
+    optionRows.flatMap(([, { variable, fromFile }]) =>
+      variable !== undefined && fromFile === true ? [variable, fileVariable(variable)] : [variable],
+    ),
+  )
   return Object.keys(environment)
     .filter((name) => name.startsWith('COUNTERSIGN_') && !known.has(name))
     .filter((name) => !/^COUNTERSIGN_(SERVICE|PORT)(_|$)/.test(name))

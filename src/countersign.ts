@@ -2,20 +2,35 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ConnectRouter } from '@connectrpc/connect'
 import { AccessTokens } from './access-token/access-tokens.ts'
-import { deriveSigningKeys, type SigningKeys } from './access-token/signing-keys.ts'
+import { deriveSigningKeys, LiveSigningKeys } from './access-token/signing-keys.ts'
+import { hookSink, logSink } from './audit/sinks.ts'
+import { AuditTrail } from './audit/trail.ts'
+import { Webhook, type WebhookTarget } from './audit/webhook.ts'
 import { Ceiling, ceilingsFor } from './ceiling.ts'
-import { type CountersignOptions, resolveSettings, type Settings } from './config.ts'
+import { type CountersignOptions, collectsMetrics, resolveSettings, type Settings } from './config.ts'
+import { blockingHost } from './host/blocking-host.ts'
 import { guardedHost } from './host/guarded-host.ts'
 import type { Host, Session } from './host/host.ts'
+import { tracedLogin } from './host/resolve-login.ts'
 import { Sessions } from './host/sessions.ts'
 import { StandaloneHost, type WalletUser } from './host/standalone.ts'
 import { createApp } from './http/app.ts'
 import type { FetchHandler } from './http/fetch-exchange.ts'
 import type { RequestHandler } from './http/node-request.ts'
 import { continuePath } from './http/page-headers.ts'
+import { KeyFiles } from './http/port/key-files.ts'
 import { OnePortServer } from './http/port/port.ts'
+import { HeldPlaces } from './limits/held-places.ts'
+import { Instances } from './limits/instances.ts'
+import { defaultLimits } from './limits/limits.ts'
+import { OpenOrders } from './limits/open-orders.ts'
+import { SharedCount } from './limits/shared-count.ts'
 import { LiveRecords } from './live-records.ts'
+import { LiveSecrets, type ReplaceableOptions } from './live-secrets.ts'
 import { createLogger, type Logger } from './log.ts'
+import type { Metrics } from './metrics/metrics.ts'
+import { MetricsServer } from './metrics/metrics-server.ts'
+import { observers } from './observer.ts'
 import { KnownComputers } from './order/known-computers.ts'
 import { Orders } from './order/orders.ts'
 import { storedOrders } from './order/records.ts'
@@ -28,28 +43,36 @@ import { callLog } from './rpc/call-log.ts'
 import { registerMethods } from './rpc/connect.ts'
 import { healthMethods } from './rpc/health.ts'
 import { Invoker } from './rpc/invoke.ts'
-import { isBidi, type Method } from './rpc/methods.ts'
+import { isBidi, isUnary, type Method } from './rpc/methods.ts'
 import { reflectionMethods } from './rpc/reflection.ts'
+import { refusedCalls } from './rpc/refused-calls.ts'
+import { openServiceStore } from './service-store.ts'
 import { Nonces, withKeysBeginning } from './sign-in/nonce.ts'
 import { SignIn } from './sign-in/sign-in.ts'
 import { UserWallets } from './sign-in/user-wallets.ts'
-import { keyBeginning, withKeyPrefix } from './store/key-prefix.ts'
-import { openStore } from './store/open.ts'
-import type { RedisTls } from './store/redis/tls.ts'
+import { keyBeginning } from './store/key-prefix.ts'
+import { observedStore } from './store/observed-store.ts'
 import type { Store } from './store/store.ts'
 import { oneAtATime } from './timing/one-at-a-time.ts'
 import { Keyring } from './token.ts'
+import { loadTracing } from './tracing/load-tracing.ts'
+import { tracedStore } from './tracing/traced-store.ts'
+import type { Tracing } from './tracing/tracing.ts'
 import { checkAdapters, sharedKeysWarning, walletAdapters } from './wallet/adapters.ts'
 import { chooseVerifier } from './wallet/native.ts'
 import type { WalletIdentity } from './wallet/proof.ts'
 import { Prover } from './wallet/prover.ts'
 
+/** Time in ms that a stop waits for audit events to be stored. */
+const webhookGraceMs = 5_000
+
 /** A running service, with or without a port of its own. */
 export interface Countersign {
-  /** Starts to listen. Resolves with the port. */
+  /** Starts to listen, also on metricsPort if that is set. Resolves with the service's own port. */
   listen(): Promise<number>
   /**
-   * The address that people reach the service by: the option publicUrl, or `http://localhost:` and the listening port.
+   * The address that people reach the service by: the option publicUrl, or `http://localhost:` (with tlsCert
+   * `https://localhost:`) and the listening port.
    */
   readonly publicUrl: string
   /** What is in use, as text for people: the store, the adapters and the Ed25519 verifier. Contains no secret. */
@@ -76,12 +99,24 @@ export interface Countersign {
    */
   findUser(userId: string): Promise<WalletUser | undefined>
   /**
+   * The metrics in Prometheus' text format, version 0.0.4, for an application that serves them itself. Rejects if neither of the
+   * options `metrics` and `metricsPort` is set. Everybody who reads them learns how much the service is used, and by what wallets.
+   */
+  metrics(): Promise<string>
+  /**
    * Prepares a stop without failing anyone, for `drainSeconds`: readiness is off and watchers are told to reconnect, while
    * every call is still served. Connections are let go: HTTP/1.1 answers carry `connection: close`, HTTP/2 clients get a
    * GOAWAY. Resolves when the time is over, or `close` is called; the service serves until then. The command calls it on
    * SIGTERM. `close` alone does not wait for it.
    */
   drain(): Promise<void>
+  /**
+   * Reads tlsCert and tlsKey again, and goes by other secrets or start keys from now on if they are given: all of it, or nothing.
+   * Sessions whose secret is no longer among the secrets end, so a new one is added to the list first. Resolves with the options
+   * that changed. Rejects with a `TypeError` of one line if something does not fit; then all stays as it was. The command calls it
+   * on SIGHUP.
+   */
+  reload(options?: ReplaceableOptions): Promise<readonly (keyof CountersignOptions)[]>
   /**
    * Stops listening, waits at most `graceMs` milliseconds (default 10,000) for requests in progress, and closes the
    * store unless it was passed in opened.
@@ -98,7 +133,8 @@ export async function createCountersign(options: CountersignOptions = {}): Promi
 }
 
 /**
- * As {@link createCountersign}, for `--lan`: if publicUrl is not set, it is `http://{host}:` and the listening port; and the
+ * As {@link createCountersign}, for `--lan`: if publicUrl is not set, it is `http://{host}:` (with tlsCert
+ * `https://{host}:`) and the listening port; and the
  * loopback names on that port are trusted beside it, whatever it is, unless trustedOrigins is set. `host` is one of this
  * machine's as URLs spell it; `undefined` only if publicUrl is set.
  */
@@ -113,19 +149,14 @@ interface Lan {
 
 async function create(options: CountersignOptions, lan: Lan | undefined): Promise<Countersign> {
   const settings = resolveSettings(options)
-  const log = settings.logger ?? createLogger(process.stderr, 'warn')
-  const adapters = walletAdapters(settings.adapters, settings)
+  const log = settings.logger ?? createLogger(process.stderr, 'warn', settings.logFormat)
+  const webhook = webhookTarget(settings)
+  const tracing = await loadTracing(settings.tracing, (text) => log.warn(text))
+  const adapters = walletAdapters(settings.adapters, settings, tracing)
   await checkAdapters(adapters, settings, (text, fields) => log.warn(text, fields))
   const verifier = chooseVerifier(settings.verifier)
-  const given = settings.store
-  const { keyPrefix } = settings
-  const store =
-    typeof given === 'string'
-      ? await openStore(given, { log, keyPrefix, redisTls: redisTlsOf(settings) })
-      : withKeyPrefix(given, keyPrefix)
-  const closeStore = async (): Promise<void> => {
-    if (typeof given === 'string') await store.close()
-  }
+  const keyFiles = await openKeyFiles(settings, log)
+  const { store, close: closeStore } = await openServiceStore(settings, log)
   try {
     const keyring = new Keyring(settings.secret ?? (await keptSecrets(store)))
     if (!settings.enforceOrigin) {
@@ -136,16 +167,33 @@ async function create(options: CountersignOptions, lan: Lan | undefined): Promis
     warnOfNonceStore(settings, store, log)
     const warning = sharedKeysWarning(adapters.map(({ id }) => id))
     if (warning !== undefined) log.warn(warning)
-    const signingKeys = settings.accessTokenAudiences && (await deriveSigningKeys(keyring))
-    return new Service({ settings, lan, log, store, closeStore, keyring, signingKeys, adapters, verifier })
+    const signingKeys = settings.accessTokenAudiences && new LiveSigningKeys(await deriveSigningKeys(keyring))
+    const metrics = collectsMetrics(settings) ? await newMetrics() : undefined
+    return new Service({
+      settings,
+      lan,
+      log,
+      store,
+      closeStore,
+      keyFiles,
+      keyring,
+      signingKeys,
+      webhook,
+      adapters,
+      verifier,
+      metrics,
+      tracing,
+    })
   } catch (error) {
     await closeStore()
     throw error
   }
 }
 
-function redisTlsOf({ redisTlsCa, redisTlsCert, redisTlsKey, redisTlsServerName }: Settings): RedisTls {
-  return { ca: redisTlsCa, cert: redisTlsCert, key: redisTlsKey, serverName: redisTlsServerName }
+/** Loaded on demand, because most services collect no metrics. */
+async function newMetrics(): Promise<Metrics> {
+  const { Metrics } = await import('./metrics/metrics.ts')
+  return new Metrics()
 }
 
 /** What a {@link Service} is made of. */
@@ -155,11 +203,19 @@ interface ServiceParts {
   readonly log: Logger
   readonly store: Store
   readonly closeStore: () => Promise<void>
+  /** Absent if the port takes no TLS. */
+  readonly keyFiles: KeyFiles | undefined
   readonly keyring: Keyring
   /** Absent if no access tokens are issued. */
-  readonly signingKeys: SigningKeys | undefined
+  readonly signingKeys: LiveSigningKeys | undefined
+  /** Absent if no audit events are delivered. */
+  readonly webhook: WebhookTarget | undefined
   readonly adapters: ReturnType<typeof walletAdapters>
   readonly verifier: ReturnType<typeof chooseVerifier>
+  /** Absent if none are collected. */
+  readonly metrics: Metrics | undefined
+  /** Absent if no traces are made. */
+  readonly tracing: Tracing | undefined
 }
 
 class Service implements Countersign {
@@ -170,18 +226,36 @@ class Service implements Countersign {
   readonly #settings: Settings
   readonly #lan: Lan | undefined
   readonly #closeStore: () => Promise<void>
+  readonly #keyFiles: KeyFiles | undefined
+  readonly #secrets: LiveSecrets
   readonly #host: Host
   /** The built-in host, which is in use unless `sessionHost` is set. */
   readonly #standalone: StandaloneHost
   readonly #origins: OriginPolicy
   readonly #server: OnePortServer
+  readonly #stopLimits: () => Promise<void>
+  readonly #log: Logger
+  readonly #metrics: Metrics | undefined
+  readonly #metricsServer: MetricsServer
+  /** Absent if there is no address for audit events. */
+  readonly #webhook: Webhook | undefined
   /** Aborts when the service begins to stop: it drains, or closes without that. */
   readonly #shutdown = new AbortController()
   readonly #closing = new AbortController()
   #port: number
 
-  constructor({ settings, lan, log, store, closeStore, keyring, signingKeys, adapters, verifier }: ServiceParts) {
+  constructor(parts: ServiceParts) {
+    const { settings, lan, log, closeStore, keyFiles, keyring, signingKeys, webhook, adapters, verifier } = parts
+    const { metrics, tracing } = parts
+    const measured = metrics === undefined ? parts.store : observedStore(parts.store, metrics.observeStore)
+    const store = tracing === undefined ? measured : tracedStore(measured, tracing)
     this.#settings = settings
+    this.#log = log
+    this.#metrics = metrics
+    this.#metricsServer = new MetricsServer(() => this.metrics())
+    this.#keyFiles = keyFiles
+    this.#secrets = new LiveSecrets(settings, keyring, signingKeys)
+    const secrets = this.#secrets
     this.#lan = lan
     this.#closeStore = closeStore
     this.#port = settings.port
@@ -193,42 +267,78 @@ class Service implements Countersign {
     const origins = new OriginPolicy(this.#originRules())
     this.#origins = origins
     const sessions = new Sessions(
-      { ttlSeconds: settings.sessionTtlSeconds, absoluteTtlSeconds: settings.sessionAbsoluteTtlSeconds },
+      {
+        ttlSeconds: settings.sessionTtlSeconds,
+        absoluteTtlSeconds: settings.sessionAbsoluteTtlSeconds,
+        addressTtlSeconds: settings.addressTtlSeconds,
+      },
       store,
       keyring,
     )
+    const hook = settings.onAuditEvent
+    this.#webhook = webhook && new Webhook(webhook, measured, log, tracing)
+    const sinks = [logSink(log), hook && hookSink(hook, log), this.#webhook?.sink, metrics?.observeAudit]
+    const audit = new AuditTrail(
+      () => store.now(),
+      sinks.filter((sink) => sink !== undefined),
+    )
     const secureCookie = (): boolean => this.publicUrl.startsWith('https:')
-    const computers = new KnownComputers(store)
+    const computers = new KnownComputers(store, { addressTtlSeconds: settings.addressTtlSeconds })
     const forgetComputers = (wallet: WalletIdentity): Promise<void> => computers.forgetOthers(wallet, undefined)
-    this.#standalone = new StandaloneHost({ ...settings, secureCookie }, store, sessions, origins, forgetComputers)
-    this.#host = settings.sessionHost === undefined ? this.#standalone : guardedHost(settings.sessionHost)
+    const resolveLogin =
+      tracing && settings.resolveLogin ? tracedLogin(settings.resolveLogin, tracing) : settings.resolveLogin
+    this.#standalone = new StandaloneHost(
+      { ...settings, resolveLogin, secureCookie },
+      store,
+      sessions,
+      origins,
+      forgetComputers,
+      audit,
+    )
+    const requireNotBlocked = (wallet: WalletIdentity): Promise<void> => this.#standalone.requireNotBlocked(wallet)
+    this.#host =
+      settings.sessionHost === undefined
+        ? this.#standalone
+        : blockingHost(guardedHost(settings.sessionHost, tracing), requireNotBlocked)
     const ceilings = ceilingsFor(settings)
+    const limits = settings.rateLimit ? sharedLimits(settings, store) : undefined
+    this.#stopLimits = async () => await limits?.stop()
+    const nonceCeiling = new Ceiling('maxNonces', ceilings, log)
+    const liveNonces = new LiveRecords(nonceCeiling)
+    const orderCeiling = new Ceiling('maxOrders', ceilings, log)
+    const liveOrders = new LiveRecords(orderCeiling)
     const nonces = new Nonces(
       { appName: settings.appName, ttlSeconds: settings.nonceTtlSeconds },
       store,
       settings.nonceStore && withKeysBeginning(keyBeginning(settings.keyPrefix), settings.nonceStore),
-      new LiveRecords(new Ceiling('maxNonces', ceilings, log)),
+      liveNonces,
     )
-    const prover = new Prover(adapters, verifier)
-    const signIn = new SignIn(settings.appName, nonces, prover, origins, this.#host)
+    const prover = new Prover(adapters, verifier, tracing)
+    const signIn = new SignIn(settings.appName, nonces, prover, origins, this.#host, audit, limits?.limiter)
     const keepsUsers = settings.resolveLogin === undefined && settings.sessionHost === undefined
     const { appName } = settings
     const wallets = keepsUsers
-      ? new UserWallets({ appName, nonces, prover, origins, host: this.#standalone })
+      ? new UserWallets({ appName, nonces, prover, origins, host: this.#standalone, audit })
       : undefined
     const orders = new Orders({
       settings: {
         ...settings,
+        get orderStartKeys() {
+          return secrets.orderStartKeys
+        },
         publicOrigin: () => this.publicUrl,
         handOverUrl: (ticket) => `${this.publicUrl}${continuePath}/${ticket}`,
       },
-      records: storedOrders(store),
+      records: storedOrders(store, { observe: metrics?.observeOrder, open: limits?.openOrders }),
       keyring,
       prover,
       origins,
       host: this.#host,
       computers,
-      live: new LiveRecords(new Ceiling('maxOrders', ceilings, log)),
+      requireNotBlocked,
+      live: liveOrders,
+      limiter: limits?.limiter,
+      audit,
       shutdown: this.#shutdown.signal,
     })
     const accessTokens =
@@ -240,19 +350,20 @@ class Service implements Countersign {
         keys: signingKeys,
         store,
       })
-    const api = createApi({ signIn, orders, host: this.#host, computers, wallets, accessTokens })
+    const api = createApi({ signIn, orders, host: this.#host, computers, wallets, accessTokens, audit })
     const reflection = settings.reflection ? reflectionMethods(api.map(({ desc }) => desc.parent)) : []
-    const admitted = withAdmission([...api, ...reflection], ceilings, log)
-    const methods = admitted.filter((method): method is Method => !isBidi(method))
-    const observe = callLog(log)
-    const invoker = new Invoker(settings.rateLimit ? new RateLimiter() : undefined, observe)
+    const admitted = withAdmission([...api, ...reflection], ceilings, log, limits?.watchers)
+    const methods = admitted.methods.filter((method): method is Method => !isBidi(method))
+    const observe = observers(callLog(log), refusedCalls(audit), metrics?.observeCall)
+    const invoker = new Invoker(limits?.limiter, observe, tracing)
     // However many ask, the store is asked once at a time.
     const ready = oneAtATime(() => store.ping())
     const health = { services: servicesOf(methods), ready, shutdown: this.#shutdown.signal }
     this.routes = (router) => registerMethods(router, methods, invoker)
+    const served = [...admitted.methods, ...healthMethods(health)]
     const app = createApp({
       settings,
-      methods: [...admitted, ...healthMethods(health)],
+      methods: served,
       invoker,
       observe,
       origins,
@@ -260,7 +371,7 @@ class Service implements Countersign {
         settings.sessionHost === undefined
           ? (request, reads) => this.#standalone.peekSession(request, reads)
           : undefined,
-      keySet: signingKeys?.keySet,
+      signingKeys,
       ready,
       shutdownSignal: this.#shutdown.signal,
       log,
@@ -268,23 +379,66 @@ class Service implements Countersign {
     this.handler = app.handler
     this.fetch = app.fetch
     this.#server = new OnePortServer(app.serve, {
+      tls: keyFiles?.pair,
       takeStream: app.takeStream,
       ceilings,
       trustedProxies: settings.trustProxy,
       log,
     })
+    metrics?.attach({
+      methods: served.map((method) => ({ name: method.name, answersOnce: isUnary(method) })),
+      adapters: this.description.adapters,
+      ceilingUses: () => [
+        ...this.#server.ceilingUses(),
+        ...admitted.ceilingUses(),
+        nonceCeiling.use(liveNonces.count(store.now())),
+        orderCeiling.use(liveOrders.count(store.now())),
+      ],
+      watchers: () => orders.watchers,
+      isReady: () => this.#isReady(ready),
+    })
   }
 
   get publicUrl(): string {
-    // Without the port if it is 80, as browsers write it.
-    return this.#settings.publicUrl ?? new URL(`http://${this.#lan?.host ?? 'localhost'}:${this.#port}`).origin
+    // Without the port if it is the scheme's own, as browsers write it.
+    const { publicUrl } = this.#settings
+    return publicUrl ?? new URL(`${this.#scheme}://${this.#lan?.host ?? 'localhost'}:${this.#port}`).origin
+  }
+
+  /** What the port itself speaks. A proxy in front may speak another. */
+  get #scheme(): 'http' | 'https' {
+    return this.#keyFiles === undefined ? 'http' : 'https'
   }
 
   async listen(): Promise<number> {
-    const { port } = await this.#server.listen(this.#settings.port, this.#settings.host)
+    const { metricsPort, metricsHost } = this.#settings
+    if (metricsPort !== undefined) {
+      const taken = await this.#metricsServer.listen(metricsPort, metricsHost)
+      this.#log.info('metrics are served', { host: metricsHost, port: taken, path: '/metrics' })
+    }
+    const port = await this.#listenForCallers()
     this.#port = port
     this.#origins.replaceRules(this.#originRules())
+    this.#keyFiles?.watch((pair) => this.#server.replaceTls(pair))
     return port
+  }
+
+  async #listenForCallers(): Promise<number> {
+    try {
+      const { port } = await this.#server.listen(this.#settings.port, this.#settings.host)
+      return port
+    } catch (error) {
+      await this.#metricsServer.close()
+      throw error
+    }
+  }
+
+  async #isReady(ready: () => Promise<void>): Promise<boolean> {
+    if (this.#shutdown.signal.aborted) return false
+    return await ready().then(
+      () => true,
+      () => false,
+    )
   }
 
   #originRules(): OriginRules {
@@ -293,7 +447,7 @@ class Service implements Countersign {
     return {
       enforce: enforceOrigin,
       own: this.publicUrl,
-      trusted: trustedOrigins ?? [this.publicUrl, ...(trustsLoopback ? loopbackOrigins(this.#port) : [])],
+      trusted: trustedOrigins ?? [this.publicUrl, ...(trustsLoopback ? loopbackOrigins(this.#scheme, this.#port) : [])],
     }
   }
 
@@ -305,18 +459,58 @@ class Service implements Countersign {
     return await this.#standalone.findUser(userId)
   }
 
+  async metrics(): Promise<string> {
+    if (this.#metrics === undefined) throw new Error('no metrics are collected; set the option metrics to true')
+    return await this.#metrics.text()
+  }
+
   async drain(): Promise<void> {
     this.#shutdown.abort()
     this.#server.drain()
     await sleep(this.#settings.drainSeconds * 1000, undefined, { signal: this.#closing.signal }).catch(() => {})
   }
 
+  async reload(options: ReplaceableOptions = {}): Promise<readonly (keyof CountersignOptions)[]> {
+    const replace = await this.#secrets.prepare(options)
+    const hasNewPair = await this.#keyFiles?.reload()
+    return [...(hasNewPair === true ? (['tlsCert', 'tlsKey'] as const) : []), ...replace()]
+  }
+
   async close(graceMs = 10_000): Promise<void> {
     this.#shutdown.abort()
     this.#closing.abort()
+    this.#keyFiles?.stop()
     await this.#server.close(graceMs)
+    await this.#webhook?.close(webhookGraceMs)
+    await this.#stopLimits()
+    // Last, so that requests in progress are still counted where somebody looks.
+    await this.#metricsServer.close()
     await this.#closeStore()
   }
+}
+
+/** The limits on what clients do, over all instances that share the store. `stop` takes this instance off their number. */
+function sharedLimits({ rateLimits = defaultLimits }: Settings, store: Store) {
+  const instances = new Instances(store)
+  const watchers = new HeldPlaces(rateLimits, store, instances)
+  return {
+    limiter: new RateLimiter(rateLimits, new SharedCount(store, instances)),
+    openOrders: new OpenOrders(rateLimits, store, instances),
+    watchers,
+    stop: async () => {
+      watchers.stop()
+      await instances.stop()
+    },
+  }
+}
+
+/** Where audit events are delivered to, if they are. */
+function webhookTarget({ webhookUrl, webhookSecret }: Settings): WebhookTarget | undefined {
+  if (webhookUrl !== undefined && webhookSecret !== undefined) return { url: webhookUrl, secrets: webhookSecret }
+  if (webhookUrl === undefined && webhookSecret === undefined) return undefined
+  throw new TypeError(
+    'webhookUrl (COUNTERSIGN_WEBHOOK_URL) and webhookSecret (COUNTERSIGN_WEBHOOK_SECRET) need each other: set both, or neither',
+  )
 }
 
 /** Says loudly if nonces are single-use in one instance only. The contract of a nonce store allows that. */
@@ -354,7 +548,15 @@ function isLoopback(origin: string): boolean {
   return isLoopbackHost(new URL(origin).hostname)
 }
 
-function loopbackOrigins(port: number): string[] {
-  const suffix = port === 80 ? '' : `:${port}`
-  return ['localhost', '127.0.0.1', '[::1]'].map((name) => `http://${name}${suffix}`)
+function loopbackOrigins(scheme: 'http' | 'https', port: number): string[] {
+  return ['localhost', '127.0.0.1', '[::1]'].map((name) => new URL(`${scheme}://${name}:${port}`).origin)
+}
+
+/** The files of the port's certificate and key, read; `undefined` if it takes no TLS. */
+async function openKeyFiles({ tlsCert, tlsKey }: Settings, log: Logger): Promise<KeyFiles | undefined> {
+  const cert = 'tlsCert (COUNTERSIGN_TLS_CERT)'
+  const key = 'tlsKey (COUNTERSIGN_TLS_KEY)'
+  if (tlsCert === undefined && tlsKey === undefined) return undefined
+  if (tlsCert === undefined || tlsKey === undefined) throw new TypeError(`${cert} and ${key} must be set together`)
+  return await KeyFiles.open({ cert: { setting: cert, file: tlsCert }, key: { setting: key, file: tlsKey }, log })
 }

@@ -1,5 +1,15 @@
 /** The public server API. Everything that is not named here is private. */
 
+export type {
+  AuditCaller,
+  AuditEvent,
+  AuditEventHook,
+  AuditEventType,
+  AuditFacts,
+  AuditOrder,
+  AuditRefusal,
+  AuditWallet,
+} from './audit/event.ts'
 export { type CountersignOptions, type Environment, optionsFromEnvironment } from './config.ts'
 export { type Countersign, createCountersign } from './countersign.ts'
 export {
@@ -13,12 +23,15 @@ export type { CurrentSession, Host, HostUser, IssuedSession, OrderGrant, OrderSe
 export type { ResolveLogin, WalletUser } from './host/standalone.ts'
 export type { FetchClient, FetchHandler } from './http/fetch-exchange.ts'
 export type { NodeRequest, NodeResponse, RequestHandler } from './http/node-request.ts'
-export { createLogger, type LogFields, type Logger, type LogLevel, type LogSink } from './log.ts'
+export type { LimitName, Limits, PlaceLimit, RateLimit, RateLimitGroup } from './limits/limits.ts'
+export type { ReplaceableOptions } from './live-secrets.ts'
+export { createLogger, type LogFields, type LogFormat, type Logger, type LogLevel, type LogSink } from './log.ts'
 export type { RequestContext } from './request.ts'
 export type { NonceStore } from './sign-in/nonce.ts'
 export { openStore, type RedisTls, type StoreOptions } from './store/open.ts'
 export { StoreOpenError } from './store/open-error.ts'
-export type { FoundValue, Life, Store, VersionedValue } from './store/store.ts'
+export type { FoundValue, Life, ScannedValue, Store, VersionedValue } from './store/store.ts'
+export type { CallTrace, TracedCall, TracedFailure, TracedStep, Tracing } from './tracing/tracing.ts'
 export { type Ed25519Adapter, type Ed25519Framing, ed25519Adapter } from './wallet/ed25519-adapter.ts'
 export type { Proof, ProvenIdentity } from './wallet/proof.ts'
 export type { SignatureVerifier } from './wallet/verifier.ts'

@@ -1,5 +1,5 @@
 import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os'
-import type { CountersignOptions } from './config.ts'
+import { type CountersignOptions, isHttps } from './config.ts'
 
 /** A network interface by name, as `networkInterfaces` of node:os has them. */
 export type Interfaces = Readonly<Record<string, readonly NetworkInterfaceInfo[] | undefined>>
@@ -50,8 +50,7 @@ export function everyInterface(interfaces: Interfaces = networkInterfaces()): st
  * publicUrl is https.
  */
 export function optionsOnLan(options: CountersignOptions): CountersignOptions {
-  const isHttps = options.publicUrl !== undefined && URL.parse(options.publicUrl)?.protocol === 'https:'
-  return { ...options, host: everyInterface(), demoWallet: options.demoWallet ?? !isHttps }
+  return { ...options, host: everyInterface(), demoWallet: options.demoWallet ?? !isHttps(options) }
 }
 
 /** The first of the hosts. Throws if there is none and publicUrl is not set: then nobody could reach the service. */

@@ -44,17 +44,23 @@ export class LiveRecords {
     this.#count += places
   }
 
+  /** How many are counted, `now`. */
+  count(now: number): number {
+    this.#forgetEnded(now)
+    return this.#count
+  }
+
   /**
-   * Counts a record out that was removed before its end. One that another process stored is counted out here, if anything that
+   * Counts a record out that was removed before its end, or was not stored after all. One that another process stored is counted out here, if anything that
    * ends in the same second was stored here, and stays counted there: over all processes the number is right.
    */
-  remove(endsAt: number): void {
+  remove(endsAt: number, places = 1): void {
     const second = secondOf(endsAt)
     const count = this.#ending.get(second)
     if (count === undefined) return
-    if (count > 1) this.#ending.set(second, count - 1)
+    if (count > places) this.#ending.set(second, count - places)
     else this.#ending.delete(second)
-    this.#count--
+    this.#count -= Math.min(count, places)
   }
 
   /** Looks at every second, because a clock that was set has mixed up their order; they are a few thousand at most. */

@@ -20,11 +20,15 @@ export interface LogSink {
   write(text: string): unknown
 }
 
-/** A logger that writes JSON objects, one per line, or lines for people if the sink is a terminal. */
-export function createLogger(sink: LogSink, level: LogLevel): Logger {
-  const format = sink.isTTY === true ? formatForPeople : formatAsJson
+/** Form of log lines: JSON objects, one per line, or lines for people; auto: the latter if the sink is a terminal. */
+export type LogFormat = 'auto' | 'json' | 'pretty'
+
+/** A logger that writes lines of a level and above. */
+export function createLogger(sink: LogSink, level: LogLevel, format: LogFormat = 'auto'): Logger {
+  const isForPeople = format === 'auto' ? sink.isTTY === true : format === 'pretty'
+  const formatted = isForPeople ? formatForPeople : formatAsJson
   const write = (at: LogLevel, text: string, fields: LogFields = {}): void => {
-    if (ranks[at] >= ranks[level]) sink.write(`${format(at, text, fields)}\n`)
+    if (ranks[at] >= ranks[level]) sink.write(`${formatted(at, text, fields)}\n`)
   }
   return {
     debug: (text, fields) => write('debug', text, fields),

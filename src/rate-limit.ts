@@ -1,118 +1,130 @@
-import { CountersignError } from './errors.ts'
+import { Allowance } from './limits/allowance.ts'
+import { type Limits, networkShares, type RateLimit, type RateLimitGroup, rateLimited } from './limits/limits.ts'
+import type { SharedCount } from './limits/shared-count.ts'
 import { networksOf } from './request.ts'
 
-/** A group of calls that share an allowance. Each client address has its own. */
-export type RateLimitGroup = 'sign-in' | 'start order' | 'order' | 'session' | 'reflection'
-
 /**
- * Calls per minute, which can also come all at once. Generous, because many people can share an address: the limits
- * keep one client from filling the store or overloading the verifier. They do not protect secrets, which have 256 bits.
+ * Most networks of each width, orders and wallets to remember. One that is forgotten has its full allowance again in this process;
+ * that happens at the earliest after half as many others were seen.
  */
-export const callsPerMinute: Record<RateLimitGroup, number> = {
-  'sign-in': 240,
-  'start order': 120,
-  order: 1200,
-  session: 2400,
-  reflection: 120,
-}
+const maxRemembered = 50_000
 
 /**
- * How many times the allowance of a client address the networks around it have, in the order of {@link networksOf}: an IPv4
- * address or an IPv6 /64 once, a /56 4 times, a /48 16 times. A /56 and a /48 are what one subscriber at home or one company
- * has, but a mobile network has 65,000 phones in a /48: 16 times 240 calls are 32 sign-ins a second for them. Nothing
- * is counted beyond an IPv4 address, because each costs its holder something, and thousands of people can share one.
- */
-const shares = [1, 4, 16] as const
-
-/**
- * Most networks of each width to remember. One that is forgotten has its full allowance again; that happens at the earliest after
- * half as many others were seen.
- */
-const maxBuckets = 50_000
-
-const minuteMs = 60_000
-
-interface Bucket {
-  tokens: number
-  refilledAt: number
-}
-
-/**
- * Token buckets in this process's memory. Each instance counts for itself, so the limit over several instances is
- * higher, and no call waits for the store.
+ * The limits on what happens in a minute. Methods return `undefined` if a call is let through at once, as it is unless a client
+ * has made many; otherwise the call has to wait. They throw, or reject with, RATE_LIMITED and the time to wait.
  */
 export class RateLimiter {
+  readonly #limits: Limits
+  readonly #shared: SharedCount | undefined
   /** Apart for each width, so that a flood from many narrow networks does not push out the wide ones that they are in. */
-  readonly #widths = shares.map((share) => new Allowances(share))
+  readonly #networks = networkShares.map(() => new Allowances())
+  /** Apart from them, because anybody can make any number of wallets. */
+  readonly #wallets = new Allowances()
+  readonly #orders = new Allowances()
+
+  /** Without `shared`, this process counts for itself, by its own clock. */
+  constructor(limits: Limits, shared?: SharedCount) {
+    this.#limits = limits
+    this.#shared = shared
+  }
 
   /**
-   * Takes one call from the allowances of an address and of the networks around it. RATE_LIMITED, with the time to wait, if one
-   * of them has none left; then none is taken from the others, so that refused calls use up nobody's allowance. If the
-   * address is unknown, nothing is counted: with one bucket for all such clients, one could lock out the others.
+   * Takes one call from the allowances of an address and of the networks around it. If one of them has none left, none is taken from
+   * the others, so that refused calls use up nobody's allowance. If the address is unknown, nothing is counted: with one allowance
+   * for all such clients, one could lock out the others.
    */
-  spend(group: RateLimitGroup, ip: string | undefined): void {
-    if (ip === undefined) return
-    const now = Date.now()
-    const asked = networksOf(ip).map((network, width) =>
-      (this.#widths[width] as Allowances).ask(`${group} ${network}`, callsPerMinute[group], now),
-    )
-    const retryAfterMs = Math.max(...asked.map(({ waitMs }) => waitMs))
-    if (retryAfterMs > 0) {
-      throw new CountersignError(
-        'RATE_LIMITED',
-        'Too many requests from this address or its network; try again later',
-        {
-          retryAfterMs,
-        },
-      )
+  spend(group: RateLimitGroup, ip: string | undefined): Promise<void> | undefined {
+    return this.#spendOfAddress(group, ip)
+  }
+
+  /** Counts a wrong token or code of an address. */
+  countWrongToken(ip: string | undefined): Promise<void> | undefined {
+    return this.#spendOfAddress('wrong-token', ip)
+  }
+
+  /** Counts a wrong token that was tried for an order. */
+  countWrongTokenOf(orderId: string): Promise<void> | undefined {
+    return this.#spendOne('order-wrong-token', orderId, this.#orders)
+  }
+
+  /** Counts a sign-in of a wallet. */
+  countSignIn({
+    adapterId,
+    subject,
+  }: {
+    readonly adapterId: string
+    readonly subject: string
+  }): Promise<void> | undefined {
+    return this.#spendOne('wallet-sign-in', `${adapterId} ${subject}`, this.#wallets)
+  }
+
+  #spendOfAddress(limit: RateLimit, ip: string | undefined): Promise<void> | undefined {
+    if (ip === undefined) return undefined
+    const asked = networksOf(ip).map((network, width) => {
+      const known = this.#networks[width] as Allowances
+      return known.find(`${limit} ${network}`, this.#limits[limit] * (networkShares[width] as number))
+    })
+    return this.#take(limit, asked)
+  }
+
+  #spendOne(limit: RateLimit, name: string, known: Allowances): Promise<void> | undefined {
+    return this.#take(limit, [known.find(`${limit} ${name}`, this.#limits[limit])])
+  }
+
+  #take(limit: RateLimit, asked: readonly Remembered[]): Promise<void> | undefined {
+    const now = this.#shared?.now() ?? Date.now() * 1000
+    const waitUs = Math.max(...asked.map(({ allowance }) => allowance.waitAt(now)))
+    if (waitUs > 0) throw rateLimited(limit, Math.ceil(waitUs / 1000))
+    const shared = this.#shared
+    const owing = shared === undefined ? [] : asked.filter(({ allowance }) => shared.mustTell(allowance))
+    if (shared !== undefined && owing.length > 0) return this.#tellAndTake(limit, asked, owing, shared)
+    for (const { allowance, remember } of asked) {
+      allowance.take(now)
+      remember()
     }
-    for (const { take } of asked) take()
+    return undefined
+  }
+
+  /** Others of the same client wait for the same trip, so that no more of them are let through than the store knows to be left. */
+  async #tellAndTake(
+    limit: RateLimit,
+    asked: readonly Remembered[],
+    owing: readonly Remembered[],
+    shared: SharedCount,
+  ): Promise<void> {
+    for (const { remember } of owing) remember()
+    await Promise.all(owing.map(({ allowance }) => shared.tell(allowance)))
+    await this.#take(limit, asked)
   }
 }
 
-/** What an allowance says about a call. */
-interface Asked {
-  /** Time in ms after which there is a call left; 0 if there is one now. */
-  readonly waitMs: number
-  /** Takes that call. */
-  readonly take: () => void
+/** An allowance that was found or made. */
+interface Remembered {
+  readonly allowance: Allowance
+  /** Keeps it. */
+  readonly remember: () => void
 }
 
 /**
- * The allowances of all networks of one width, in two generations: what was seen since the younger one began, and what was seen
- * before. A map in the order of use, from which the first entry is deleted for each new one, takes a tenth of a millisecond for
- * each call of a flood from many networks, because its iterator has to pass over all that was deleted.
+ * Allowances by name, in two generations: what was seen since the younger one began, and what was seen before. A map in the order
+ * of use, from which the first entry is deleted for each new one, takes a tenth of a millisecond for each call of a flood from many
+ * networks, because its iterator has to pass over all that was deleted.
  */
 class Allowances {
-  readonly #share: number
-  #younger = new Map<string, Bucket>()
-  #older = new Map<string, Bucket>()
+  #younger = new Map<string, Allowance>()
+  #older = new Map<string, Allowance>()
 
-  constructor(share: number) {
-    this.#share = share
-  }
-
-  /** Looks whether a bucket has a call left. One that is full, because nothing was ever taken from it, is not remembered. */
-  ask(key: string, callsPerMinute: number, now: number): Asked {
-    const capacity = callsPerMinute * this.#share
+  /** Finds an allowance. One that is full, because nothing was ever taken from it, is not remembered. */
+  find(key: string, calls: number): Remembered {
     const known = this.#younger.get(key) ?? this.#older.get(key)
-    if (known !== undefined) this.#remember(key, known)
-    const bucket = known ?? { tokens: capacity, refilledAt: now }
-    const elapsedMs = Math.max(0, now - bucket.refilledAt)
-    bucket.tokens = Math.min(capacity, bucket.tokens + (elapsedMs * capacity) / minuteMs)
-    bucket.refilledAt = now
-    return {
-      waitMs: bucket.tokens >= 1 ? 0 : Math.ceil(((1 - bucket.tokens) * minuteMs) / capacity),
-      take: () => {
-        bucket.tokens -= 1
-        this.#remember(key, bucket)
-      },
-    }
+    if (known !== undefined) this.#remember(known)
+    const allowance = known ?? new Allowance(key, calls)
+    return { allowance, remember: () => this.#remember(allowance) }
   }
 
-  #remember(key: string, bucket: Bucket): void {
-    this.#younger.set(key, bucket)
-    if (this.#younger.size < maxBuckets / 2) return
+  #remember(allowance: Allowance): void {
+    this.#younger.set(allowance.key, allowance)
+    if (this.#younger.size < maxRemembered / 2) return
     this.#older = this.#younger
     this.#younger = new Map()
   }

@@ -106,7 +106,7 @@ class ReadContext implements RequestContext {
 
   get behindUnknownProxy(): boolean {
     if (forwardedAddress(this.#raw, this.#trustedProxies) !== undefined) return false
-    return proxyHeaders.some((name) => this.#raw.get(name) !== null)
+    return proxyHeaderOf(this) !== undefined
   }
 
   get headers(): Headers {
@@ -195,6 +195,11 @@ function readOrigin(
 /** One header of a request; `undefined` if it has none of that name. */
 export function headerOf(request: RequestContext, name: string): string | undefined {
   return (request instanceof ReadContext ? request.header(name) : request.headers.get(name)) ?? undefined
+}
+
+/** Name of a header in a request that only proxies write, in lower case; `undefined` if there is none. */
+export function proxyHeaderOf(request: RequestContext): string | undefined {
+  return proxyHeaders.find((name) => headerOf(request, name) !== undefined)
 }
 
 /** The token of an `Authorization: Bearer` header (RFC 6750); `undefined` if there is none. */

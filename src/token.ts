@@ -58,9 +58,14 @@ export type KeyPurpose = 'session token' | 'challenge token' | 'finalize seed' |
  * instance that does not know the new secret yet refuses what another one signs with it.
  */
 export class Keyring {
-  readonly #secrets: readonly string[]
+  #secrets: readonly string[] = []
 
   constructor(secrets: readonly string[]) {
+    this.replace(secrets)
+  }
+
+  /** Goes by other secrets from now on. What was signed with one that is not among them is no longer valid. */
+  replace(secrets: readonly string[]): void {
     if (secrets.length === 0) throw new TypeError('a keyring needs at least one secret')
     this.#secrets = secrets
   }

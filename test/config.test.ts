@@ -1,5 +1,7 @@
-import { readFile } from 'node:fs/promises'
-import { describe, expect, test } from 'vitest'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Option, optionRows, type Row } from '../src/config/options.ts'
 import {
   type CountersignOptions,
@@ -8,6 +10,7 @@ import {
   resolveSettings,
   unknownVariables,
 } from '../src/config.ts'
+import { defaultLimits } from '../src/limits/limits.ts'
 import { silentLogger } from '../src/log.ts'
 import { openStore } from '../src/store/open.ts'
 
@@ -24,6 +27,7 @@ interface Sample {
 }
 
 const secret = 's'.repeat(32)
+const webhookSecret = `whsec_${'A'.repeat(32)}`
 const notAFlag = [1, 'maybe', 'true', []]
 const notAPath = ['api', '/api/', '/', '/a//b', '/a b', '', 1]
 const notAFile = ['', ' ', 'a\nb', ' a', 1]
@@ -51,6 +55,8 @@ const samples: Record<Option, Sample> = {
     resolved: 'https://auth.example',
     refused: ['auth.example', 'https://auth.example/path', 'app://auth.example', 1],
   },
+  tlsCert: { given: '/tls/cert.pem', text: '/tls/cert.pem', refused: notAFile },
+  tlsKey: { given: '/tls/key.pem', text: '/tls/key.pem', refused: notAFile },
   keyPrefix: {
     given: `Staging-2.a_${'b'.repeat(52)}`,
     text: `Staging-2.a_${'b'.repeat(52)}`,
@@ -84,6 +90,7 @@ const samples: Record<Option, Sample> = {
   orderTtlSeconds: { given: 60, text: '60', refused: [1.5, '60', Number.NaN] },
   sessionTtlSeconds: { given: 60, text: '60', refused: [1.5, '60', Number.NaN] },
   sessionAbsoluteTtlSeconds: { given: 700_000, text: '700000', refused: [604_799, '700000', Number.NaN] },
+  addressTtlSeconds: { given: 0, text: '0', refused: [0.5, 'x', Number.NaN] },
   accessTokenAudiences: {
     given: ['https://api.example', 'orders'],
     text: 'https://api.example, orders',
@@ -117,6 +124,16 @@ const samples: Record<Option, Sample> = {
   accentColor: { given: '#1F6feb', text: '#1F6feb', refused: ['blue', '#12', '#12345g', '#fff;', 1] },
   textsFile: { given: './texts.json', text: './texts.json', refused: notAFile },
   rateLimit: { given: false, text: 'off', refused: notAFlag },
+  rateLimits: {
+    given: { order: 7 },
+    text: 'order=7',
+    resolved: { ...defaultLimits, order: 7 },
+    refused: [[], 'order=7', { ordre: 7 }, { order: 0 }, { order: 1.5 }, { order: '7' }],
+  },
+  metricsPort: { given: 9464, text: '9464', refused: [80.5, '9464', true] },
+  metricsHost: { given: '0.0.0.0', text: '0.0.0.0', refused: ['a b', '', 'x'.repeat(254), 1] },
+  metrics: { given: true, refused: ['on', 1] },
+  tracing: { given: 'link', text: 'link', refused: [true, 1, functions] },
   drainSeconds: { given: 0, text: '0', refused: [0.5, '2', Number.NaN] },
   maxConnections: { given: 9, text: '9', refused: [1.5, '9', true] },
   maxConnectionsPerAddress: { given: 9, text: '9', refused: [1.5, '9', true] },
@@ -146,12 +163,30 @@ const samples: Record<Option, Sample> = {
   },
   pages: { given: false, text: 'no', refused: notAFlag },
   reflection: { given: false, text: 'off', refused: notAFlag },
+  logFormat: { given: 'json', text: 'json', refused: ['xml'] },
   nonceStore: { given: functions, refused: ['x', {}, { ...functions, delete: true }] },
   sessionHost: {
     given: wholeHost,
     refused: ['x', {}, ...hostMethods.map((name) => ({ ...wholeHost, [name]: undefined }))],
   },
   resolveLogin: { given: async () => null, refused: ['x', {}] },
+  webhookUrl: {
+    given: 'https://hooks.example/countersign?key=abc',
+    text: 'https://hooks.example/countersign?key=abc',
+    refused: [
+      'x',
+      'http://hooks.example',
+      'ftp://hooks.example',
+      'https://user:word@hooks.example',
+      'https://a.example/#x',
+    ],
+  },
+  webhookSecret: {
+    given: [webhookSecret, `whsec_${'B'.repeat(32)}`],
+    text: `${webhookSecret},whsec_${'B'.repeat(32)}`,
+    refused: ['x', 'A'.repeat(44), `whsec_${'A'.repeat(31)}`, `whsec_${'A'.repeat(88)}`, [webhookSecret, ''], []],
+  },
+  onAuditEvent: { given: () => {}, refused: ['x', {}] },
   logger: { given: silentLogger, refused: ['x', { ...silentLogger, warn: undefined }] },
 }
 
@@ -184,6 +219,8 @@ test('the defaults', () => {
     port: 8080,
     host: 'localhost',
     publicUrl: undefined,
+    tlsCert: undefined,
+    tlsKey: undefined,
     store: 'sqlite:./countersign.db',
     keyPrefix: 'countersign',
     redisTlsCa: undefined,
@@ -200,6 +237,7 @@ test('the defaults', () => {
     orderTtlSeconds: 120,
     sessionTtlSeconds: 604_800,
     sessionAbsoluteTtlSeconds: 2_592_000,
+    addressTtlSeconds: undefined,
     accessTokenAudiences: undefined,
     accessTokenTtlSeconds: 300,
     adapters: ['nimiq', 'ed25519'],
@@ -217,6 +255,7 @@ test('the defaults', () => {
     accentColor: undefined,
     textsFile: undefined,
     rateLimit: true,
+    rateLimits: undefined,
     drainSeconds: 2,
     maxConnections: undefined,
     maxConnectionsPerAddress: 2000,
@@ -231,9 +270,17 @@ test('the defaults', () => {
     orderModelName: 'crossDeviceOrder',
     pages: true,
     reflection: true,
+    metricsPort: undefined,
+    metricsHost: '127.0.0.1',
+    tracing: 'off',
+    metrics: undefined,
+    logFormat: 'auto',
     nonceStore: undefined,
     sessionHost: undefined,
     resolveLogin: undefined,
+    webhookUrl: undefined,
+    webhookSecret: undefined,
+    onAuditEvent: undefined,
     logger: undefined,
   })
 })
@@ -332,9 +379,83 @@ describe('variables', () => {
         COUNTERSIGN_STOER: 'x',
         COUNTERSIGN_PORT_80_TCP: 'x',
         COUNTERSIGN_SERVICE_HOST: 'x',
+        COUNTERSIGN_SECRET_FILE: 'x',
+        COUNTERSIGN_APP_NAME_FILE: 'x',
         ...Object.fromEntries(withVariable.map(({ variable }) => [variable, 'x'])),
       }),
-    ).toEqual(['COUNTERSIGN_STOER'])
+    ).toEqual(['COUNTERSIGN_STOER', 'COUNTERSIGN_APP_NAME_FILE'])
+  })
+})
+
+describe('variables that name a file', () => {
+  const inFiles = withVariable.filter(({ row }) => row.fromFile)
+
+  /** The path of a file with this content. */
+  async function fileWith(content: string): Promise<string> {
+    const folder = await mkdtemp(join(tmpdir(), 'countersign-config-'))
+    onTestFinished(() => rm(folder, { recursive: true }))
+    await writeFile(join(folder, 'value'), content)
+    return join(folder, 'value')
+  }
+
+  test('are those of secrets and of addresses that can have one in them', () => {
+    expect(inFiles.map(({ variable }) => variable)).toEqual([
+      'COUNTERSIGN_STORE',
+      'COUNTERSIGN_SECRET',
+      'COUNTERSIGN_EVM_RPC',
+      'COUNTERSIGN_ORDER_START_KEYS',
+      'COUNTERSIGN_WEBHOOK_SECRET',
+    ])
+  })
+
+  test.each(inFiles)('in a file, $variable sets $option', async ({ option, variable, sample }) => {
+    for (const ending of ['', '\n', '\r\n']) {
+      const file = await fileWith(`${sample.text}${ending}`)
+      expect(fromEnvironment({ [`${variable}_FILE`]: file })).toEqual(
+        resolveSettings({ [option]: sample.given } as CountersignOptions),
+      )
+    }
+  })
+
+  test('a list can have a line for each entry', async () => {
+    const other = 't'.repeat(32)
+    for (const content of [`${secret}\n${other}\n`, `${secret},\r\n\r\n ${other}\r\n`, `${secret},${other}`]) {
+      expect(fromEnvironment({ COUNTERSIGN_SECRET_FILE: await fileWith(content) }).secret).toEqual([secret, other])
+    }
+  })
+
+  test('only the last line break of a single value goes', async () => {
+    const withBreaks = await fileWith('redis://a\n\n')
+    expect(() => fromEnvironment({ COUNTERSIGN_STORE_FILE: withBreaks })).toThrow(
+      /^store \(COUNTERSIGN_STORE\) must be/,
+    )
+  })
+
+  test.each(inFiles)('$variable and the variable of its file exclude each other', async ({ variable, sample }) => {
+    const file = await fileWith(`${sample.text}`)
+    expect(refusal(() => optionsFromEnvironment({ [variable]: sample.text, [`${variable}_FILE`]: file }))).toBe(
+      `${variable} and ${variable}_FILE must not both be set`,
+    )
+    expect(optionsFromEnvironment({ [variable]: sample.text, [`${variable}_FILE`]: ' ' })).not.toEqual({})
+  })
+
+  test('what cannot be used is refused in one line with the variable and the path, never the content', async () => {
+    const attempt = (file: string) => refusal(() => fromEnvironment({ COUNTERSIGN_SECRET_FILE: file }))
+    const empty = await fileWith(' \n')
+    const large = await fileWith('secret '.repeat(10_000))
+    const short = await fileWith('tooshort')
+    expect([attempt('/nowhere/secret'), attempt('/'), attempt(empty), attempt(large), attempt(short)]).toEqual([
+      'COUNTERSIGN_SECRET_FILE must name a file that can be read; /nowhere/secret cannot be: ENOENT',
+      'COUNTERSIGN_SECRET_FILE must name a file that can be read; / cannot be: EISDIR',
+      `COUNTERSIGN_SECRET_FILE must name a file with a value in it; ${empty} is empty`,
+      `COUNTERSIGN_SECRET_FILE must name a file of at most 65536 bytes; ${large} has more`,
+      expect.stringMatching(/^secret \(COUNTERSIGN_SECRET\) must be text of 32 characters or more(?!.*tooshort)/),
+    ])
+  })
+
+  test('a secret in place of a path is not repeated', () => {
+    expect(refusal(() => fromEnvironment({ COUNTERSIGN_SECRET_FILE: secret }))).not.toContain(secret)
+    expect(refusal(() => fromEnvironment({ COUNTERSIGN_STORE_FILE: 'redis://:pa55@h' }))).not.toContain('pa55')
   })
 })
 
@@ -345,6 +466,16 @@ test('sessionAbsoluteTtlSeconds is not below sessionTtlSeconds, and defaults to 
   expect(refusal(() => resolved({ sessionTtlSeconds: 60, sessionAbsoluteTtlSeconds: 59 }))).toBe(
     'sessionAbsoluteTtlSeconds (COUNTERSIGN_SESSION_ABSOLUTE_TTL_SECONDS) must be sessionTtlSeconds (60) or more, not 59',
   )
+})
+
+test('metrics have a port that is not that of the service, and are not off if they have one', () => {
+  const refused = (options: CountersignOptions) => refusal(() => resolveSettings(options))
+  expect(refused({ port: 9464, metricsPort: 9464 })).toBe(
+    'metricsPort (COUNTERSIGN_METRICS_PORT) must be another port than port (PORT), not 9464 too: metrics are not for the public',
+  )
+  expect(refused({ metricsPort: 8080 })).toMatch(/must be another port/)
+  expect(refused({ metrics: false, metricsPort: 9464 })).toMatch(/^metrics must not be false if metricsPort/)
+  expect(resolveSettings({ port: 0, metricsPort: 0 })).toMatchObject({ port: 0, metricsPort: 0 })
 })
 
 test('a refusal repeats neither a secret nor a store address, which can hold a password', () => {
@@ -425,6 +556,22 @@ test.each([
 ])('with demoWallet %s and publicUrl %s, the pages offer the demo wallet: %s', (demoWallet, publicUrl, offered) => {
   const given = Object.entries({ demoWallet, publicUrl }).filter(([, value]) => value !== undefined)
   expect(offersDemoWallet(resolveSettings(Object.fromEntries(given)))).toBe(offered)
+})
+
+test('with TLS on the port, the pages offer no demo wallet, and to ask for it is refused', () => {
+  const tls = { tlsCert: 'cert.pem', tlsKey: 'key.pem' }
+  expect(offersDemoWallet(resolveSettings(tls))).toBe(false)
+  expect(refusal(() => resolveSettings({ ...tls, demoWallet: true }))).toMatch(
+    /^demoWallet \(COUNTERSIGN_DEMO_WALLET\) must be off if publicUrl is https, as that of a port with TLS is: .*$/,
+  )
+})
+
+test('publicUrl is https with TLS on the port', () => {
+  expect(refusal(() => resolveSettings({ tlsCert: 'x', tlsKey: 'x', publicUrl: 'http://auth.example' }))).toBe(
+    'publicUrl (COUNTERSIGN_PUBLIC_URL) must be https if tlsCert (COUNTERSIGN_TLS_CERT) is set, not http://auth.example: the port then takes TLS only',
+  )
+  const { publicUrl } = resolveSettings({ tlsCert: 'x', tlsKey: 'x', publicUrl: 'https://auth.example' })
+  expect(publicUrl).toBe('https://auth.example')
 })
 
 test('demoWallet stops the start on https, in one line', () => {

@@ -28,22 +28,25 @@ const connect = /^@connectrpc\//
 const protobuf = /^@bufbuild\//
 const betterAuth = /^@?better-auth(\/|$)/
 const domain =
-  /^src\/((sign-in|order|wallet)\/|(challenge|errors|foreign-record|hex|live-records|origin|origin-policy|rate-limit|record|request|return-path|token)\.ts$)/
+  /^src\/((sign-in|order|wallet|limits)\/|audit\/(event|trail)\.ts$|tracing\/tracing\.ts$|(challenge|errors|foreign-record|hex|live-records|observer|origin|origin-policy|rate-limit|record|request|return-path|token)\.ts$)/
 const contracts = /^src\/(store\/(store|life)|host\/host|wallet\/(wallet|proof|verifier))\.ts$/
 const sharedWithClients = /^src\/(enum-words|rest-paths|session-cookie)\.ts$/
 const accessTokens = /^src\/access-token\//
-const tokenAndErrors = /^src\/(token|errors)\.ts$/
+const tokenAndErrors = /^src\/(token|errors|observer)\.ts$/
 const pageTexts = /^src\/pages\/texts\/(english|texts)\.ts$/
 const timing = /^src\/timing\//
 const guards = /^src\/backend\/(connect|express|fastify|grpc|hono)\.ts$/
 const backend = /^src\/backend\/(?!(connect|express|fastify|grpc|hono)\.ts$)/
-const storeHelpers = /^src\/store\/(store|life|watchers|open-error|key-prefix|exercise)\.ts$/
+const storeHelpers =
+  /^src\/store\/(store|life|watchers|open-error|key-prefix|exercise|observed-store|wrapped-store)\.ts$/
+const tracing = /^src\/tracing\/tracing\.ts$/
+const pem = /^src\/pem\.ts$/
 const settingsAndLog = /^src\/(config(\/options)?|ceiling|log)\.ts$/
 
 /** Which way imports run. A new folder of src is one more row; a new arrow is a decision, to be made here. */
 const rooms: readonly Room[] = [
   {
-    room: 'tokens and errors',
+    room: 'tokens, errors and observers',
     files: tokenAndErrors,
     may: [tokenAndErrors, node],
     because: 'everything stands on them, contracts included',
@@ -51,9 +54,22 @@ const rooms: readonly Room[] = [
   {
     room: 'domain',
     files:
-      /^src\/((sign-in|order|wallet\/(?!(wallet|proof|verifier)\.ts$))|(challenge|foreign-record|hex|live-records|origin|origin-policy|rate-limit|record|request|return-path)\.ts$)/,
+      /^src\/((sign-in|order|limits|wallet\/(?!(wallet|proof|verifier)\.ts$))|(challenge|foreign-record|hex|live-records|origin|origin-policy|rate-limit|record|request|return-path)\.ts$)/,
     may: [domain, contracts, timing, node, /^@noble\/(hashes|curves)\//, /^@scure\/base$/, /^tweetnacl$/, /^viem$/],
     because: 'its rules hold for every protocol, store and host, so it knows none of them',
+  },
+  {
+    room: 'audit trail',
+    files: /^src\/audit\/(event|trail)\.ts$/,
+    may: [/^src\/audit\/event\.ts$/, node],
+    because: 'everything that happens is told through it, so it knows nothing of what that is made of',
+  },
+  {
+    room: 'where audit events go',
+    files: /^src\/audit\/(?!(event|trail)\.ts$)/,
+    may: [/^src\/audit\//, contracts, timing, node],
+    mayAsTypes: [/^src\/log\.ts$/, tracing],
+    because: 'it knows the events, and neither calls nor what they change',
   },
   {
     room: 'access tokens',
@@ -69,20 +85,20 @@ const rooms: readonly Room[] = [
   },
   {
     room: 'what stores share',
-    files: /^src\/store\/(watchers|open-error|key-prefix|exercise)\.ts$/,
+    files: /^src\/store\/(watchers|open-error|key-prefix|exercise|observed-store|wrapped-store)\.ts$/,
     may: [storeHelpers, tokenAndErrors, timing, node],
     because: 'it serves every store, so it knows none of them',
   },
   {
     room: 'SQLite',
-    files: /^src\/store\/sqlite\.ts$/,
-    may: [storeHelpers, tokenAndErrors, node],
+    files: /^src\/store\/sqlite(-copy|-format)?\.ts$/,
+    may: [/^src\/store\/sqlite-format\.ts$/, storeHelpers, tokenAndErrors, node],
     because: 'a store knows its contract: neither the other stores nor what is kept in it',
   },
   {
     room: 'Redis',
     files: /^src\/store\/redis\//,
-    may: [/^src\/store\/redis\//, storeHelpers, tokenAndErrors, timing, node, /^redis$/],
+    may: [/^src\/store\/redis\//, storeHelpers, tokenAndErrors, timing, pem, node, /^redis$/],
     mayAsTypes: [/^src\/log\.ts$/],
     because: 'a store knows its contract: neither the other stores nor what is kept in it',
   },
@@ -97,6 +113,7 @@ const rooms: readonly Room[] = [
     room: 'standalone host',
     files: /^src\/host\/(?!host\.ts$)/,
     may: [
+      /^src\/audit\/(event|trail)\.ts$/,
       /^src\/host\//,
       contracts,
       tokenAndErrors,
@@ -106,6 +123,7 @@ const rooms: readonly Room[] = [
       node,
       /^cookie$/,
     ],
+    mayAsTypes: [tracing],
     because: 'a host makes sessions of identities that are proven: sign-in and orders are behind it',
   },
   {
@@ -133,10 +151,13 @@ const rooms: readonly Room[] = [
       /^src\/http\//,
       /^src\/rpc\//,
       /^gen\/server\//,
+      // The template of the OpenAPI document, if somebody asks for that.
+      /^gen\/openapi\.json$/,
       /^src\/(errors|origin|origin-policy|request|return-path)\.ts$/,
       timing,
       sharedWithClients,
       settingsAndLog,
+      pem,
       pageTexts,
       connect,
       protobuf,
@@ -266,7 +287,15 @@ const rooms: readonly Room[] = [
   {
     room: 'settings',
     files: /^src\/config(\.ts$|\/)/,
-    may: [/^src\/config\//, domain, contracts, /^src\/store\/key-prefix\.ts$/, /^src\/log\.ts$/],
+    may: [
+      /^src\/config\//,
+      /^src\/audit\/(event|webhook-form)\.ts$/,
+      domain,
+      contracts,
+      /^src\/store\/key-prefix\.ts$/,
+      /^src\/log\.ts$/,
+      node,
+    ],
     mayAsTypes: [/^src\/host\/resolve-login\.ts$/],
     because: 'they are checked before anything is started',
   },
@@ -290,22 +319,87 @@ const rooms: readonly Room[] = [
     because: 'everything may use them, so they use nothing but the log',
   },
   {
+    room: 'metrics',
+    files: /^src\/metrics\//,
+    may: [
+      /^src\/metrics\//,
+      /^src\/(errors|limits\/limits|version)\.ts$/,
+      /^src\/store\/(observed|wrapped)-store\.ts$/,
+      // A port is listened on in one way.
+      /^src\/http\/port\/listen\.ts$/,
+      timing,
+      node,
+      /^prom-client$/,
+    ],
+    mayAsTypes: [
+      /^src\/(ceiling|observer)\.ts$/,
+      /^src\/audit\/event\.ts$/,
+      /^src\/order\/order\.ts$/,
+      /^src\/rpc\/invoke\.ts$/,
+    ],
+    because: 'it is told of what the others do, and does nothing for them',
+  },
+  {
+    room: 'certificates and keys in files',
+    files: pem,
+    may: [node],
+    because: 'the port and Redis read theirs in the same way',
+  },
+  {
+    room: 'what traces are told',
+    files: tracing,
+    may: [],
+    mayAsTypes: [/^src\/(errors|request)\.ts$/],
+    because: 'everybody can tell of a step, so it knows nothing of what steps are made of, nor of OpenTelemetry',
+  },
+  {
+    room: 'tracing',
+    files: /^src\/tracing\/(?!tracing\.ts$)/,
+    may: [
+      tracing,
+      /^src\/store\/(store|wrapped-store)\.ts$/,
+      /^src\/opentelemetry\/index\.ts$/,
+      /^@opentelemetry\/api$/,
+    ],
+    because: 'it puts tracing around others, and loads OpenTelemetry if a setting asks for it',
+  },
+  {
+    room: 'OpenTelemetry',
+    files: /^src\/opentelemetry\//,
+    may: [/^src\/(errors|request|version)\.ts$/, /^@opentelemetry\/api$/],
+    mayAsTypes: [tracing],
+    because: 'it makes spans of what it is told, and is loaded by those alone who want some',
+  },
+  {
     room: 'composition',
-    files: /^src\/countersign\.ts$/,
-    may: [domain, accessTokens, contracts, settingsAndLog, /^src\/(store|host|http|rpc|timing)\//, connect, node],
+    files: /^src\/(countersign|live-secrets|service-store)\.ts$/,
+    may: [
+      /^src\/(live-secrets|service-store)\.ts$/,
+      domain,
+      accessTokens,
+      contracts,
+      settingsAndLog,
+      /^src\/(audit|store|host|http|metrics|rpc|timing|tracing)\//,
+      connect,
+      node,
+    ],
     because: 'it is the one place that puts the parts together',
   },
   {
     room: 'entries',
-    files:
-      /^src\/((index|main|banner|command|command-line|lan|service-command|subcommand|verify-command)\.ts|node-version\.js)$/,
+    files: /^src\/((index|main|lan)\.ts|node-version\.js|commands\/.*\.ts)$/,
     may: [
       domain,
       contracts,
       settingsAndLog,
-      /^src\/((banner|command|command-line|countersign|lan|service-command|subcommand|verify-command|version)\.ts|node-version\.js)$/,
+      /^src\/((countersign|service-store|lan|version)\.ts|node-version\.js|commands\/.*\.ts)$/,
+      /^src\/live-secrets\.ts$/,
       // For the command `verify`, which needs no service.
       /^src\/proof\/index\.ts$/,
+      // For the command `doctor`, which reads addresses as settings, asks a service as its clients do, and tries its port.
+      /^src\/(config\/kinds|rest-paths|http\/port\/listen)\.ts$/,
+      // For the command `admin`, which tells of changes, and drops what waits of a deleted user.
+      /^src\/audit\/(trail|webhook-queue)\.ts$/,
       /^src\/(store|host)\//,
       node,
     ],

@@ -28,6 +28,18 @@ test('the rows are numbered, each names test files, and these exist', () => {
   }
 })
 
+test('each row stands in the table of assets and attackers, which names no other', () => {
+  const [, matrix = ''] = read('SECURITY.md')
+    .split(/^## .*$/m)
+    .filter((_, index) => index > 0)
+  const cells = matrix
+    .split('\n')
+    .filter((line) => line.startsWith('| ') && !line.startsWith('| attacker'))
+    .flatMap((line) => line.split(' | ').slice(1))
+  const named = cells.flatMap((cell) => (cell.match(/\d+/g) ?? []).map(Number))
+  expect([...new Set(named)].sort((a, b) => a - b)).toEqual(rows.map(({ number }) => number))
+})
+
 test('every row that names a defence has a mutation that takes it out', () => {
   const taken = new Set(mutations.map(({ row }) => row))
   const without = rows.filter(({ number, defence }) => !taken.has(number) && !defence.includes('not prevented'))

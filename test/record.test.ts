@@ -10,7 +10,7 @@ import { from } from './order/support.ts'
 
 const identity = { adapterId: 'nimiq', subject: '11', publicKeyHex: '11', address: 'NQ' }
 const newer = /version 2 of a newer Countersign; this release reads versions up to 1: upgrade this instance/
-const newerUser = /version 3 of a newer Countersign; this release reads versions up to 2: upgrade this instance/
+const newerUser = /version 4 of a newer Countersign; this release reads versions up to 3: upgrade this instance/
 
 async function open() {
   const store = await openStore('sqlite::memory:')
@@ -61,7 +61,7 @@ test('a user of a newer release is refused in words that say what to do; one wit
   expect(await host.findUser(id)).toEqual({ id, createdAt: expect.any(Number) })
   expect((await host.resolveUser(identity)).id).toBe(id)
   const stored = await store.get(`user:${id}`)
-  const value = JSON.stringify({ ...JSON.parse(String(stored?.value)), v: 3 })
+  const value = JSON.stringify({ ...JSON.parse(String(stored?.value)), v: 4 })
   await store.compareAndSet(`user:${id}`, Number(stored?.version), value, { ttlMs: 60_000 })
   await expect(host.resolveUser(identity)).rejects.toThrow(newerUser)
   await expect(host.findUser(id)).rejects.toThrow(newerUser)

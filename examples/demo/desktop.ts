@@ -8,7 +8,7 @@ import {
   OrderService,
   OrderStatus,
   OrderStatusSchema,
-} from '../../gen/server/countersign/v1/order_service_pb.ts'
+} from '../../gen/client/countersign/v1/order_service_pb.ts'
 import { indented, say, short } from './print.ts'
 
 const [url, kind] = process.argv.slice(2) as [string, 'login' | 'sign']

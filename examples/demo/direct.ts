@@ -1,7 +1,7 @@
 import { createClient, type Transport } from '@connectrpc/connect'
 import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node'
-import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
-import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
+import { SessionService } from '../../gen/client/countersign/v1/session_service_pb.ts'
+import { SignInService } from '../../gen/client/countersign/v1/sign_in_service_pb.ts'
 import { indented, say, short, step } from './print.ts'
 import type { Wallet } from './wallet.ts'
 

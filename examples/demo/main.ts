@@ -29,7 +29,7 @@ try {
   step('A login order on a server with confirmationCode=return: the code goes from the phone to the desktop')
   await runOrder(withReturnCodes.publicUrl, 'login')
 
-  step('Done. npm start runs the server; README.md has the calls.')
+  step('Done. npm start runs the server; docs/protocol.md has the calls.')
 } finally {
   await service.close(1000)
   await withReturnCodes.close(1000)

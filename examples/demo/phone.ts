@@ -1,7 +1,7 @@
 /** The phone, a process of its own: claims an order by its claim URL, asks its user, approves with its wallet. */
 import { createClient } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-node'
-import { OrderService } from '../../gen/server/countersign/v1/order_service_pb.ts'
+import { OrderService } from '../../gen/client/countersign/v1/order_service_pb.ts'
 import { say } from './print.ts'
 import { makeWallet } from './wallet.ts'
 

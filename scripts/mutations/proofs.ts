@@ -86,7 +86,7 @@ export const proofs: readonly Mutation[] = [
   {
     row: 1,
     takesOut: 'the adapter in the identity of a user',
-    file: 'src/host/users.ts',
+    file: 'src/host/user-records.ts',
     find: "return `usr_${hash('sha256', `${adapterId}:${subject}`, 'base64url').slice(0, 22)}`",
     replace: "return `usr_${hash('sha256', subject || adapterId, 'base64url').slice(0, 22)}`",
     tests: ['test/contract/standalone.test.ts', 'test/e2e/sessions.test.ts'],

@@ -31,8 +31,8 @@ export const races: readonly Mutation[] = [
     row: 11,
     takesOut: 'the store of a change before anybody is told of it',
     file: 'src/order/change.ts',
-    find: 'if (order !== loaded.order && !(await records.compareAndSet(order, loaded.version))) continue',
-    replace: 'if (order !== loaded.order) await records.compareAndSet(order, loaded.version)',
+    find: 'if (!(await records.compareAndSet(order, loaded.version))) continue',
+    replace: 'await records.compareAndSet(order, loaded.version)',
     tests: ['test/order/races.test.ts'],
   },
   {
@@ -54,7 +54,7 @@ export const races: readonly Mutation[] = [
   {
     row: 11,
     takesOut: 'the comparison of versions of a user that is updated',
-    file: 'src/host/users.ts',
+    file: 'src/host/user-records.ts',
     find: "return text === stored.value || (await this.#store.compareAndSet(key, stored.version, text, 'forever'))",
     replace: 'return text === stored.value || stored.version > 0',
     tests: ['test/e2e/sessions.test.ts'],

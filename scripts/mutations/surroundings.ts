@@ -184,7 +184,7 @@ export const surroundings: readonly Mutation[] = [
     row: 17,
     takesOut: 'the guard on a session host',
     file: 'src/countersign.ts',
-    find: 'guardedHost(settings.sessionHost)',
+    find: 'guardedHost(settings.sessionHost, tracing)',
     replace: 'settings.sessionHost',
     tests: ['test/e2e/hooks.test.ts'],
   },

@@ -51,6 +51,28 @@ export async function deriveSigningKeys(keyring: Keyring): Promise<SigningKeys> 
   }
 }
 
+/** Signing keys that others can take the place of while tokens are issued. */
+export class LiveSigningKeys implements SigningKeys {
+  #current: SigningKeys
+
+  constructor(keys: SigningKeys) {
+    this.#current = keys
+  }
+
+  get keySet(): KeySet {
+    return this.#current.keySet
+  }
+
+  sign(claims: Readonly<Record<string, unknown>>): Promise<string> {
+    return this.#current.sign(claims)
+  }
+
+  /** Goes by other keys from now on. */
+  replace(keys: SigningKeys): void {
+    this.#current = keys
+  }
+}
+
 /** What precedes the 32 bytes of a private Ed25519 key in PKCS #8 (RFC 8410). */
 const pkcs8Prefix = Buffer.from('302e020100300506032b657004220420', 'hex')
 

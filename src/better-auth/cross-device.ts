@@ -211,7 +211,7 @@ export function crossDevice({ store, ...options }: CrossDeviceOptions = {}) {
     rateLimit: [
       // A backend starts the orders of all its users from one address.
       settings.orderStartKeys === undefined
-        ? rateLimit('start order', (path) => path === orderPaths.start)
+        ? rateLimit('start-order', (path) => path === orderPaths.start)
         : unlimited((path) => path === orderPaths.start),
       rateLimit('order', (path) => path.startsWith('/cross-device/')),
       rateLimit('session', (path) => path === computerPaths.list || path === computerPaths.forget),

@@ -1,4 +1,4 @@
-import { callsPerMinute, type RateLimitGroup } from '../rate-limit.ts'
+import { defaultLimits, type RateLimitGroup } from '../limits/limits.ts'
 
 /** A rule of a plugin for Better Auth's rate limiter, which counts each path and client address for itself. */
 export interface RateLimitRule {
@@ -10,7 +10,7 @@ export interface RateLimitRule {
 
 /** The allowance that a group of calls has in the service, as a rule for Better Auth's rate limiter. */
 export function rateLimit(group: RateLimitGroup, pathMatcher: (path: string) => boolean): RateLimitRule {
-  return { window: 60, max: callsPerMinute[group], pathMatcher }
+  return { window: 60, max: defaultLimits[group], pathMatcher }
 }
 
 /** A rule for calls that Better Auth's rate limiter lets through however many they are. */

@@ -1,5 +1,7 @@
+import { isWebhookSecret } from '../audit/webhook-form.ts'
 import { isPlainLine } from '../challenge.ts'
-import { parseOrigin } from '../origin.ts'
+import { defaultLimits, type LimitName, type Limits, limitRange } from '../limits/limits.ts'
+import { isLoopbackHost, parseOrigin } from '../origin.ts'
 
 /** What kind of value an option takes: how it is read from text, checked, and described. */
 export interface Kind<Given, Resolved = Given> {
@@ -123,11 +125,22 @@ export const origins: Kind<readonly string[]> = {
 
 /** One or several secrets, each of a minimum length. A refusal never repeats them. */
 export function secrets(minLength: number): Kind<string | readonly string[], readonly string[]> {
+  return secretTexts(
+    `text of ${minLength} characters or more, such as the output of: openssl rand -base64 32`,
+    (text) => text.length >= minLength,
+  )
+}
+
+/** One secret or several. A refusal never repeats them. */
+function secretTexts(
+  expected: string,
+  fits: (text: string) => boolean,
+): Kind<string | readonly string[], readonly string[]> {
   return {
-    expected: `text of ${minLength} characters or more, such as the output of: openssl rand -base64 32`,
+    expected,
     check(value, refuse) {
       const entries: readonly unknown[] = Array.isArray(value) ? value : [value]
-      const good = entries.filter((entry) => typeof entry === 'string' && entry.length >= minLength)
+      const good = entries.filter((entry) => typeof entry === 'string' && fits(entry))
       return good.length > 0 && good.length === entries.length ? (good as string[]) : refuse()
     },
     read: readList,
@@ -167,12 +180,46 @@ export const rpcAddresses: Kind<Readonly<Record<string, string>>> = {
       /^[1-9][0-9]{0,15}$/.test(chainId) && typeof url === 'string' && /^https?:\/\/\S+$/.test(url) && URL.canParse(url)
     return entries.length > 0 && entries.every(fits) ? { ...value } : refuse()
   },
+  read: readPairs,
+}
+
+/** Numbers of limits by name. Those that are left out keep their default. */
+export const rateLimits: Kind<Partial<Limits>, Limits> = {
+  expected: `whole numbers from ${limitRange.min} to ${limitRange.max} by name, such as sign-in=240,order=1200; the names are ${Object.keys(defaultLimits).join(', ')}`,
+  check(value, refuse) {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return refuse(value)
+    const given = Object.entries<unknown>(value)
+    if (given.length === 0) return refuse(value)
+    for (const [name, number] of given) {
+      const fits = Object.hasOwn(defaultLimits, name) && isWhole(number, limitRange.min, limitRange.max)
+      if (!fits) refuse(`${name}=${String(number)}`)
+    }
+    return { ...defaultLimits, ...(Object.fromEntries(given) as Partial<Record<LimitName, number>>) }
+  },
   read(text) {
-    const pairs = (readList(text) as readonly string[]).map((entry) => entry.split(/=(.*)/s).slice(0, 2))
-    const isTwice = new Set(pairs.map(([chainId]) => chainId)).size < pairs.length
-    return isTwice ? text : Object.fromEntries(pairs)
+    const pairs = readPairs(text)
+    if (typeof pairs === 'string') return pairs
+    return Object.fromEntries(Object.entries(pairs).map(([name, number]) => [name, readNumber(number ?? '')]))
   },
 }
+
+/** Where webhooks are sent to. It can contain a key, so a refusal repeats nothing. */
+export const webhookAddress: Kind<string> = {
+  expected: 'an https address, or an http address of this machine',
+  check(value, refuse) {
+    const url = typeof value === 'string' ? URL.parse(value) : null
+    if (url === null || url.hash !== '') return refuse()
+    const safe = url.protocol === 'https:' || (url.protocol === 'http:' && isLoopbackHost(url.hostname))
+    // fetch takes no credentials in an address.
+    return safe && url.username === '' && url.password === '' ? url.href : refuse()
+  },
+}
+
+/** Secrets of Standard Webhooks. A refusal never repeats them. */
+export const webhookSecrets: Kind<string | readonly string[], readonly string[]> = secretTexts(
+  'whsec_ and 24 to 64 bytes in base64, such as the output of: echo "whsec_$(openssl rand -base64 32)"',
+  isWebhookSecret,
+)
 
 /** The address of an image that a page shows: https, or a path on the page's own origin. */
 export const imageAddress: Kind<string> = textThat(
@@ -235,6 +282,22 @@ export function textOr<Value extends object>(
   }
 }
 
+/** One of a few words, or in code an object that has all of these methods. */
+export function choiceOr<Choice extends string, Value extends object>(
+  choices: readonly Choice[],
+  methods: readonly (keyof Value & string)[],
+  expected: string,
+): Kind<Choice | Value> {
+  return {
+    expected,
+    check(value, refuse) {
+      if (typeof value === 'string') return choices.find((one) => one === value) ?? refuse(value)
+      return hasMethods(value, methods) ? value : refuse(value)
+    },
+    choices,
+  }
+}
+
 function hasMethods<Value>(value: Value, methods: readonly (keyof Value & string)[]): boolean {
   return methods.every((name) => typeof value?.[name] === 'function')
 }
@@ -246,6 +309,13 @@ function isWhole(value: unknown, min: number, max: number): boolean {
 /** The canonical origin of an address, with or without a slash at the end. */
 function originOf(value: unknown): string | undefined {
   return typeof value === 'string' ? parseOrigin(value.replace(/\/$/, '')) : undefined
+}
+
+/** Pairs such as `a=1,b=2`; the text itself if a name comes twice. */
+function readPairs(text: string): string | Record<string, string | undefined> {
+  const pairs = readList(text).map((entry) => entry.split(/=(.*)/s).slice(0, 2))
+  const isTwice = new Set(pairs.map(([name]) => name)).size < pairs.length
+  return isTwice ? text : Object.fromEntries(pairs)
 }
 
 function readList(text: string): string[] {

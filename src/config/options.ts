@@ -1,14 +1,18 @@
+import type { AuditEventHook } from '../audit/event.ts'
 import type { Host } from '../host/host.ts'
 import type { ResolveLogin } from '../host/resolve-login.ts'
-import type { Logger } from '../log.ts'
+import type { Limits } from '../limits/limits.ts'
+import type { LogFormat, Logger } from '../log.ts'
 import type { NonceStore } from '../sign-in/nonce.ts'
 import { defaultKeyPrefix, keyPrefixForm, keyPrefixPattern } from '../store/key-prefix.ts'
 import type { Store } from '../store/store.ts'
+import type { Tracing } from '../tracing/tracing.ts'
 import type { WalletAdapter } from '../wallet/wallet.ts'
 import {
   audiences,
   bearerKeys,
   choice,
+  choiceOr,
   claimUrlTemplate,
   colour,
   count,
@@ -23,10 +27,13 @@ import {
   objectWith,
   origins,
   path,
+  rateLimits,
   rpcAddresses,
   secrets,
   text,
   textOr,
+  webhookAddress,
+  webhookSecrets,
   whole,
 } from './kinds.ts'
 
@@ -34,7 +41,8 @@ import {
  * Everything that can be set, in code or, except for the options marked "code only", by an environment variable. A
  * value that does not fit stops the start with a `TypeError` of one line that says what to change.
  *
- * To add an option: declare it here, add its row to `table` below, and run `npm run docs`.
+ * To add an option: declare it here, add its row to `table` below and its name to a group in
+ * scripts/docs/settings.ts, and run `npm run docs`.
  */
 export interface CountersignOptions {
   /** Port to listen on, 0 to 65535; 0 picks a free one. Default 8080. Variable: PORT. */
@@ -42,14 +50,23 @@ export interface CountersignOptions {
   /** Host name or address to listen on. Default localhost, which other machines cannot reach. Variable: HOST. */
   host?: string
   /**
-   * Address where people reach the service: an http or https origin, without a path. With https, cookies are Secure.
-   * Default `http://localhost:{port}`. Variable: COUNTERSIGN_PUBLIC_URL.
+   * Address where people reach the service: an http or https origin, without a path. With https, cookies are Secure; with
+   * tlsCert it must be https. Default `http://localhost:{port}`, or `https://localhost:{port}` with tlsCert. Variable:
+   * COUNTERSIGN_PUBLIC_URL.
    */
   publicUrl?: string
   /**
+   * File with the certificate of the port, in PEM format, followed by those that lead to its authority; needs tlsKey. The port then
+   * takes TLS only, 1.2 or later, with HTTP/2 and HTTP/1.1 by ALPN. Both files are read again when they change, every ten seconds.
+   * Default: none; the port takes no TLS. Variable: COUNTERSIGN_TLS_CERT.
+   */
+  tlsCert?: string
+  /** File with the private key of tlsCert, in PEM format, without a passphrase. Default: none. Variable: COUNTERSIGN_TLS_KEY. */
+  tlsKey?: string
+  /**
    * Place where state is kept: `sqlite:{file}`, `sqlite::memory:`, `redis://`, `rediss://`, `redis+cluster://h1,h2` or
    * `redis+sentinel://h1,h2/name`; or, in code, a store that is already open, which the service does not close. Default
-   * `sqlite:./countersign.db`. Variable: COUNTERSIGN_STORE.
+   * `sqlite:./countersign.db`. Variable: COUNTERSIGN_STORE, or COUNTERSIGN_STORE_FILE.
    */
   store?: string | Store
   /**
@@ -84,7 +101,7 @@ export interface CountersignOptions {
    * Secret that session tokens are signed with: text of 32 characters or more, from a secure random source. Of several,
    * the first signs and all verify. Default: made at the first start and kept in the store; a store that several
    * processes share does not keep one, so that the option is required with Redis. Variable: COUNTERSIGN_SECRET
-   * (comma-separated).
+   * (comma-separated), or COUNTERSIGN_SECRET_FILE.
    */
   secret?: string | readonly string[]
   /**
@@ -126,6 +143,12 @@ export interface CountersignOptions {
    */
   sessionAbsoluteTtlSeconds?: number
   /**
+   * Time in seconds, 0 to 63244800, for which the IP addresses of sessions are kept, if that is shorter than an unused session lives; 0
+   * keeps none. If it is less than 90 days, none is kept of known computers. Default: as long as the session and the computer. Variable:
+   * COUNTERSIGN_ADDRESS_TTL_SECONDS.
+   */
+  addressTtlSeconds?: number
+  /**
    * Backends for which access tokens are issued, as the tokens' `aud`: addresses or names, each of 1 to 200 characters without
    * spaces or commas. Default: none, and no access tokens are issued. Variable: COUNTERSIGN_ACCESS_TOKEN_AUDIENCES
    * (comma-separated).
@@ -149,12 +172,12 @@ export interface CountersignOptions {
   /**
    * JSON-RPC servers of EVM chains by chain id, which the adapter ethereum asks about contract wallets (EIP-1271, EIP-6492). Needs
    * the package viem. Default: none; contract wallets cannot sign in. Variable: COUNTERSIGN_EVM_RPC (such as
-   * 1=https://rpc.example,8453=https://base.example).
+   * 1=https://rpc.example,8453=https://base.example), or COUNTERSIGN_EVM_RPC_FILE.
    */
   evmRpc?: Readonly<Record<string, string>>
   /**
    * Whether the pages offer a demo wallet, whose key lies unprotected in the browser; on an https publicUrl, true stops the
-   * start. Default: true while publicUrl is unset or a loopback address, else false. Variable: COUNTERSIGN_DEMO_WALLET (on, off).
+   * start. Default: true while publicUrl is a loopback address and http, else false. Variable: COUNTERSIGN_DEMO_WALLET (on, off).
    */
   demoWallet?: boolean
   /**
@@ -208,7 +231,7 @@ export interface CountersignOptions {
   /**
    * Keys of the application's backends, each 32 characters or more, from a secure random source. If set, only calls with one
    * of them as `Authorization: Bearer` start orders. Default: none; pages start orders themselves. Variable:
-   * COUNTERSIGN_ORDER_START_KEYS (comma-separated).
+   * COUNTERSIGN_ORDER_START_KEYS (comma-separated), or COUNTERSIGN_ORDER_START_KEYS_FILE.
    */
   orderStartKeys?: readonly string[]
   /**
@@ -228,6 +251,13 @@ export interface CountersignOptions {
   textsFile?: string
   /** Limit on the calls of each client address. Default true. Variable: COUNTERSIGN_RATE_LIMIT (on, off). */
   rateLimit?: boolean
+  /**
+   * Numbers of the limits by name, 1 to 100000 each, over all instances that share the store: sign-in, start-order, order, session,
+   * reflection and wrong-token a minute for each client address, order-wrong-token a minute for each order, wallet-sign-in a minute
+   * for each wallet, and open-orders and watchers at a time for each client address. Those left out keep their default; see
+   * docs/operations.md. Without effect if rateLimit is false. Variable: COUNTERSIGN_RATE_LIMITS (such as sign-in=240,order=1200).
+   */
+  rateLimits?: Partial<Limits>
   /**
    * Connections at a time, 1 to 1000000; more are closed as they are accepted. Default: one for each 64 KiB of the
    * heap. Variable: COUNTERSIGN_MAX_CONNECTIONS.
@@ -298,6 +328,44 @@ export interface CountersignOptions {
    * everyone to leave: long enough for proxies to notice. 0 means none. Default 2. Variable: COUNTERSIGN_DRAIN_SECONDS.
    */
   drainSeconds?: number
+  /**
+   * Port for Prometheus, 0 to 65535, on which `listen()` serves `/metrics` and nothing else; 0 picks a free one, which the log
+   * names. Everybody who reaches it can read it. Default: none. Variable: COUNTERSIGN_METRICS_PORT.
+   */
+  metricsPort?: number
+  /** Host name or address on which metricsPort is listened on. Default 127.0.0.1. Variable: COUNTERSIGN_METRICS_HOST. */
+  metricsHost?: string
+  /**
+   * Collection of metrics, for `metrics()`, in applications that serve them themselves. Default: on if metricsPort is set. Code
+   * only.
+   */
+  metrics?: boolean
+  /**
+   * Traces of calls, through the OpenTelemetry SDK that the process registers; needs the package @opentelemetry/api. on: a call
+   * continues its caller's trace. link: it begins one of its own that links to it. In code also what `openTelemetry()` of
+   * countersign/opentelemetry returns. Default off. Variable: COUNTERSIGN_TRACING.
+   */
+  tracing?: 'off' | 'on' | 'link' | Tracing
+  /**
+   * Form of the log that the service writes itself. json: one JSON object per line. pretty: lines for people. auto: pretty on a
+   * terminal, else json. Default auto. Variable: COUNTERSIGN_LOG_FORMAT.
+   */
+  logFormat?: LogFormat
+  /**
+   * Address that audit events are delivered to by POST, signed, as Standard Webhooks has it: https, or http on this machine. Needs
+   * webhookSecret. Default: none. Variable: COUNTERSIGN_WEBHOOK_URL.
+   */
+  webhookUrl?: string
+  /**
+   * Secret that signs what is delivered to webhookUrl: `whsec_` and 24 to 64 bytes in base64. Of several, each signs. Default: none.
+   * Variable: COUNTERSIGN_WEBHOOK_SECRET (comma-separated), or COUNTERSIGN_WEBHOOK_SECRET_FILE.
+   */
+  webhookSecret?: string | readonly string[]
+  /**
+   * Function that is called with each audit event: who signed in, what happened to orders, sessions and wallets, what was refused. It
+   * is not waited for. Default: none; the log has the events. Code only.
+   */
+  onAuditEvent?: AuditEventHook
   /** Receiver of log lines. Default: warnings and errors go to standard error. Code only. */
   logger?: Logger
 }
@@ -309,14 +377,16 @@ export type Option = keyof CountersignOptions
 export interface Row {
   /** Environment variable; `undefined` for an option that can only be set in code. */
   readonly variable: string | undefined
+  /** Whether it can be a secret, or have one in it, so that a variable whose name ends in `_FILE` can name a file that has it. */
+  readonly fromFile?: true
   readonly kind: Kind<never, unknown>
   /** Value if nothing is set. */
   readonly default: unknown
-  /** What the README says about the default if the value itself does not tell. Markdown. */
+  /** What docs/settings.md says about the default if the value itself does not tell. Markdown. */
   readonly defaultText?: string
   /** Option further up that this one must not be below. If that is above the default, it is the default. */
   readonly notBelow?: Option
-  /** What it is, in one line of Markdown for the README. */
+  /** What it is, in one line of Markdown for docs/settings.md. Links are relative to docs/. */
   readonly about: string
 }
 
@@ -328,12 +398,15 @@ type RowOf<Given> = Row & { readonly kind: Kind<Given, unknown> } & (
 
 const daySeconds = 86_400
 
-/** Every option, in the README's order: parsing, checks, defaults and documentation all come from here. */
+/** A host to listen on. */
+const hostName = text(/^[A-Za-z0-9.:_-]{1,253}$/, 'a host name or address')
+
+/** Every option: parsing, checks, defaults and documentation all come from here. */
 const table = {
   port: { variable: 'PORT', kind: whole(0, 65_535), default: 8080, about: 'port to listen on; 0 picks a free one' },
   host: {
     variable: 'HOST',
-    kind: text(/^[A-Za-z0-9.:_-]{1,253}$/, 'a host name or address'),
+    kind: hostName,
     default: 'localhost',
     about: 'host name or address to listen on; `0.0.0.0` lets other machines in',
   },
@@ -341,11 +414,27 @@ const table = {
     variable: 'COUNTERSIGN_PUBLIC_URL',
     kind: httpOrigin,
     default: undefined,
-    defaultText: '`http://localhost:{port}`',
+    defaultText: '`http://localhost:{port}`, or https with a certificate',
     about: 'address where people reach the service; with https, cookies are Secure',
+  },
+  tlsCert: {
+    variable: 'COUNTERSIGN_TLS_CERT',
+    kind: file,
+    default: undefined,
+    defaultText: 'none: no TLS',
+    about:
+      'file with the certificate of the port and those that lead to its authority (PEM); the port then takes TLS only ([TLS on the port](operations.md#tls-on-the-port))',
+  },
+  tlsKey: {
+    variable: 'COUNTERSIGN_TLS_KEY',
+    kind: file,
+    default: undefined,
+    defaultText: 'none',
+    about: 'file with the private key of that certificate (PEM, without a passphrase)',
   },
   store: {
     variable: 'COUNTERSIGN_STORE',
+    fromFile: true,
     kind: textOr<Store>(
       /^\S.*$/,
       [
@@ -404,6 +493,7 @@ const table = {
   },
   secret: {
     variable: 'COUNTERSIGN_SECRET',
+    fromFile: true,
     kind: secrets(32),
     default: undefined,
     defaultText: 'made and kept in SQLite; required with Redis',
@@ -466,13 +556,21 @@ const table = {
     default: 30 * daySeconds,
     about: 'lifetime of a session in seconds however much it is used (the default is 30 days)',
   },
+  addressTtlSeconds: {
+    variable: 'COUNTERSIGN_ADDRESS_TTL_SECONDS',
+    kind: whole(0, 732 * daySeconds),
+    default: undefined,
+    defaultText: 'as long as the session',
+    about:
+      'time in seconds for which the IP addresses of sessions are kept, if that is shorter; 0 keeps none. Below 90 days, known computers keep none',
+  },
   accessTokenAudiences: {
     variable: 'COUNTERSIGN_ACCESS_TOKEN_AUDIENCES',
     kind: audiences,
     default: undefined,
     defaultText: 'none: no access tokens',
     about:
-      'backends for which [access tokens](docs/access-tokens.md) are issued, comma-separated, such as `https://api.example`',
+      'backends for which [access tokens](access-tokens.md) are issued, comma-separated, such as `https://api.example`',
   },
   accessTokenTtlSeconds: {
     variable: 'COUNTERSIGN_ACCESS_TOKEN_TTL_SECONDS',
@@ -489,6 +587,7 @@ const table = {
   },
   evmRpc: {
     variable: 'COUNTERSIGN_EVM_RPC',
+    fromFile: true,
     kind: rpcAddresses,
     default: undefined,
     defaultText: 'none',
@@ -499,7 +598,7 @@ const table = {
     variable: 'COUNTERSIGN_DEMO_WALLET',
     kind: flag,
     default: undefined,
-    defaultText: 'on while publicUrl is a loopback address, and with `--lan`',
+    defaultText: 'on while publicUrl is a loopback address and http, and with `--lan`',
     about: 'whether the pages offer a demo wallet, whose key lies unprotected in the browser; never with https',
   },
   verifier: {
@@ -549,6 +648,7 @@ const table = {
   },
   orderStartKeys: {
     variable: 'COUNTERSIGN_ORDER_START_KEYS',
+    fromFile: true,
     kind: bearerKeys(32),
     default: undefined,
     defaultText: 'none',
@@ -573,13 +673,21 @@ const table = {
     kind: file,
     default: undefined,
     defaultText: 'none',
-    about: 'JSON file with texts of the approval and sign-in pages in further languages ([texts.md](docs/texts.md))',
+    about: 'JSON file with texts of the approval and sign-in pages in further languages ([texts.md](texts.md))',
   },
   rateLimit: {
     variable: 'COUNTERSIGN_RATE_LIMIT',
     kind: flag,
     default: true,
     about: 'whether the calls of each client address are limited; `off` is for tests',
+  },
+  rateLimits: {
+    variable: 'COUNTERSIGN_RATE_LIMITS',
+    kind: rateLimits,
+    default: undefined,
+    defaultText: 'each limit has its own',
+    about:
+      'numbers of the [limits](operations.md#rate-limits) by name, such as `sign-in=240,order=1200`; those left out keep their default',
   },
   maxConnections: {
     variable: 'COUNTERSIGN_MAX_CONNECTIONS',
@@ -674,6 +782,59 @@ const table = {
     about:
       'time in seconds after SIGTERM in which everything is still served while proxies, clients and watchers are asked to leave',
   },
+  metricsPort: {
+    variable: 'COUNTERSIGN_METRICS_PORT',
+    kind: whole(0, 65_535),
+    default: undefined,
+    defaultText: 'none: no metrics',
+    about: 'port on which Prometheus finds [metrics](metrics.md), at `/metrics`; 0 picks a free one',
+  },
+  metricsHost: {
+    variable: 'COUNTERSIGN_METRICS_HOST',
+    kind: hostName,
+    default: '127.0.0.1',
+    about: 'host name or address of that port; `0.0.0.0` lets other machines in',
+  },
+  metrics: {
+    variable: undefined,
+    kind: flag,
+    default: undefined,
+    defaultText: 'on if metricsPort is set',
+    about: 'whether metrics are collected, for `countersign.metrics()` in an application that serves them itself',
+  },
+  logFormat: {
+    variable: 'COUNTERSIGN_LOG_FORMAT',
+    kind: choice<LogFormat>('auto', 'json', 'pretty'),
+    default: 'auto',
+    about:
+      'form of the log: `json` is one JSON object per line, `pretty` is for people, `auto` is `pretty` on a terminal and `json` elsewhere',
+  },
+  tracing: {
+    variable: 'COUNTERSIGN_TRACING',
+    kind: choiceOr<'off' | 'on' | 'link', Tracing>(
+      ['off', 'on', 'link'],
+      ['begin', 'step', 'background', 'headers'],
+      'off, on or link, or what openTelemetry() of countersign/opentelemetry returns',
+    ),
+    default: 'off',
+    about:
+      '[traces](tracing.md) through OpenTelemetry; `on`: calls continue the traces of their callers; `link`: they begin their own, which link to these',
+  },
+  webhookUrl: {
+    variable: 'COUNTERSIGN_WEBHOOK_URL',
+    kind: webhookAddress,
+    default: undefined,
+    defaultText: 'none',
+    about: '[audit events](audit.md) are delivered to this https address, signed; needs webhookSecret',
+  },
+  webhookSecret: {
+    variable: 'COUNTERSIGN_WEBHOOK_SECRET',
+    fromFile: true,
+    kind: webhookSecrets,
+    default: undefined,
+    defaultText: 'none',
+    about: 'signs what is delivered to webhookUrl: `whsec_` and 24 to 64 bytes in base64; of several, each signs',
+  },
   nonceStore: {
     variable: undefined,
     kind: objectWith<NonceStore>(['get', 'set', 'delete'], 'an object with the functions get, set and delete'),
@@ -708,6 +869,13 @@ const table = {
     defaultText: 'one user for each wallet',
     about:
       'function that decides who signs in: `(identity) => {id}`, or `null` to refuse; compare `adapterId` and `address`, never the key alone',
+  },
+  onAuditEvent: {
+    variable: undefined,
+    kind: hook<AuditEventHook>(),
+    default: undefined,
+    defaultText: 'none',
+    about: 'function that is called with each audit event',
   },
   logger: {
     variable: undefined,

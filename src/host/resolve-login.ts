@@ -1,3 +1,4 @@
+import type { Tracing } from '../tracing/tracing.ts'
 import type { ProvenIdentity } from '../wallet/proof.ts'
 import { answers } from './answers.ts'
 import { askApplication } from './application-step.ts'
@@ -16,6 +17,12 @@ import { loginRefused } from './refusals.ts'
  * them: see `nimiq` in src/wallet/nimiq.ts.
  */
 export type ResolveLogin = (identity: ProvenIdentity) => HostUser | null | Promise<HostUser | null>
+
+/** The same function, as a step of the call that asks it. What it does itself can be told as a part of that. */
+export function tracedLogin(resolveLogin: ResolveLogin, tracing: Tracing): ResolveLogin {
+  const step = { kind: 'application', name: 'resolveLogin' } as const
+  return (identity) => tracing.step(step, () => resolveLogin(identity))
+}
 
 /** Asks the application for the user of a proven identity. LOGIN_REFUSED if it returns null. */
 export async function askResolveLogin(resolveLogin: ResolveLogin, identity: ProvenIdentity): Promise<HostUser> {

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { parseRecord, type StoredRecord } from '../record.ts'
 import type { Store } from '../store/store.ts'
 import { hashToken, type Keyring, newToken, tokenMatches } from '../token.ts'
+import type { ProvenIdentity } from '../wallet/proof.ts'
 import type { Session } from './host.ts'
 import { orderSessionEnded } from './refusals.ts'
 
@@ -14,6 +15,8 @@ export interface SessionSettings {
   readonly ttlSeconds: number
   /** Lifetime of a session however much it is used, in seconds. */
   readonly absoluteTtlSeconds: number
+  /** Time in seconds for which the IP address of a session is kept. By default as long as the session. */
+  readonly addressTtlSeconds?: number | undefined
 }
 
 /** A session as it is stored while it lives. */
@@ -50,24 +53,128 @@ const maxSessionsPerUser = 100
 /** The mark of a session that has ended in any way but by taking back its order. */
 const endedMark = JSON.stringify({ v: sessionVersion, ended: true } satisfies EndedRecord)
 
+/** A live session as read. */
+interface FoundSession {
+  readonly session: Session
+  readonly tokenHash: string
+  readonly version: number
+}
+
 /**
- * Sessions kept in a store.
- *
- * A token is `<random>.<HMAC>`. One that this server did not sign never reaches the store. A session's id is made from
- * a hash of the random part, so that one read finds the session of a token, and a session can be ended by its id.
+ * The sessions of users in a store, to be listed and ended. Knows no tokens, and so needs no secret.
  *
  * The list of a user's sessions is a set of their ids. A session is stored together with its id in the list, and the id is
  * taken off after the session has ended. So a crash can leave an id too many, never a session that is in use and not in the
  * list. Whoever finds the id of a session that is over takes it off, and the store bounds the list whatever happens.
  */
+export class StoredSessions {
+  readonly #store: Store
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  /** The live sessions of a user, newest first. */
+  async list(userId: string): Promise<Session[]> {
+    const ids = await this.#store.members(indexOf(userId))
+    const found = await Promise.all(ids.map((id) => this.#readWithAddress(id)))
+    const over = ids.filter((_, index) => found[index] === undefined)
+    // The list that was read is right without this; if it fails, the next one does it.
+    await Promise.allSettled(over.map((id) => this.#takeOff(userId, id)))
+    return found
+      .filter((one) => one !== undefined)
+      .map(({ session }) => session)
+      .filter((session) => session.userId === userId)
+      .sort((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? -1 : 1))
+  }
+
+  /** Ends a session of a user. Resolves with false if the user has no live session with this id. */
+  async end(userId: string, id: string): Promise<boolean> {
+    for (;;) {
+      const found = await this.read(id)
+      if (found === undefined) {
+        await this.#store.removeMember(indexOf(userId), id)
+        return false
+      }
+      if (found.session.userId !== userId) return false
+      // A mark takes its place, so that a request in flight can neither extend the session nor make it again.
+      const marked = await this.#store.compareAndSet(keyOf(id), found.version, endedMark, { ttlMs: endedMs })
+      if (!marked) continue
+      await this.forgetAddress(found.session)
+      await this.#store.removeMember(indexOf(userId), id)
+      return true
+    }
+  }
+
+  /** Forgets the address of a session that is kept apart from it. */
+  async forgetAddress({ id, ip }: Session): Promise<void> {
+    if (ip === '') await this.#store.take(addressKeyOf(id))
+  }
+
+  /** The live sessions of all users. One can come twice. */
+  async *all(scan: NonNullable<Store['scan']>): AsyncGenerator<Session> {
+    for await (const { value } of scan(keyOf(''))) {
+      const record = readSession(value)
+      if (isLive(record, this.#store.now())) yield record.session
+    }
+  }
+
+  /** The live session with this id, or `undefined`. */
+  async read(id: string): Promise<FoundSession | undefined> {
+    const stored = await this.#store.get(keyOf(id))
+    if (stored === undefined) return undefined
+    const record = readSession(stored.value)
+    if (!isLive(record, this.#store.now())) return undefined
+    return { session: record.session, tokenHash: record.tokenHash, version: stored.version }
+  }
+
+  /** As {@link read}, with the address also if it is kept apart. */
+  async #readWithAddress(id: string): Promise<FoundSession | undefined> {
+    const found = await this.read(id)
+    if (found === undefined || found.session.ip !== '') return found
+    const ip = (await this.#store.get(addressKeyOf(id)))?.value ?? ''
+    return { ...found, session: { ...found.session, ip } }
+  }
+
+  /** Ends a session that the list names. */
+  async endListed(userId: string, id: string): Promise<void> {
+    await this.#keepAway(id)
+    await this.end(userId, id)
+  }
+
+  /** Takes a session that was found to be over off the list, unless it has arrived since. */
+  async #takeOff(userId: string, id: string): Promise<void> {
+    if ((await this.#keepAway(id)) || (await this.read(id)) === undefined) {
+      await this.#store.removeMember(indexOf(userId), id)
+    }
+  }
+
+  /**
+   * Marks a session that is not in the store as ended. Resolves with false if there is a session or a mark. A session that
+   * the list names and the store does not have can be on its way, in a cluster, whose servers answer in any order. It must not
+   * arrive once it is off the list, because it would be in force and in no list.
+   */
+  async #keepAway(id: string): Promise<boolean> {
+    return await this.#store.create(keyOf(id), endedMark, { ttlMs: endedMs })
+  }
+}
+
+/**
+ * Sessions kept in a store.
+ *
+ * A token is `<random>.<HMAC>`. One that this server did not sign never reaches the store. A session's id is made from
+ * a hash of the random part, so that one read finds the session of a token, and a session can be ended by its id.
+ */
 export class Sessions {
   readonly #settings: SessionSettings
   readonly #store: Store
+  readonly #stored: StoredSessions
   readonly #keyring: Keyring
 
   constructor(settings: SessionSettings, store: Store, keyring: Keyring) {
     this.#settings = settings
     this.#store = store
+    this.#stored = new StoredSessions(store)
     this.#keyring = keyring
   }
 
@@ -90,20 +197,23 @@ export class Sessions {
     const createdAt = this.#store.now()
     const expiresAt = createdAt + Math.min(this.#settings.ttlSeconds, this.#settings.absoluteTtlSeconds) * 1000
     const session: Session = { id, ...details, createdAt, expiresAt }
-    const record: SessionRecord = { v: sessionVersion, session, tokenHash: hashToken(secretPart) }
+    const addressMs = this.#addressMs()
+    const stored = addressMs === undefined ? session : { ...session, ip: '' }
+    const record: SessionRecord = { v: sessionVersion, session: stored, tokenHash: hashToken(secretPart) }
     const life = { ttlMs: expiresAt - createdAt }
     const list = indexOf(session.userId)
     // Sent together. The token is returned once both are stored, so no list misses a session that is in use.
     const [created, surplus] = await Promise.all([
       this.#store.create(keyOf(id), JSON.stringify(record), life),
       this.#store.addMember(list, id, life, maxSessionsPerUser),
+      this.#keepAddress(session, Math.min(addressMs ?? 0, life.ttlMs)),
     ])
     if (created) {
       // One that cannot be ended now stays in the list, and the next sign-in ends it.
-      await Promise.allSettled(surplus.map((each) => this.#endListed(session.userId, each)))
+      await Promise.allSettled(surplus.map((each) => this.#stored.endListed(session.userId, each)))
       return { token, session }
     }
-    const existing = await this.#read(id)
+    const existing = await this.#stored.read(id)
     if (existing !== undefined) return { token, session: existing.session }
     await this.#store.removeMember(list, id)
     return undefined
@@ -135,33 +245,12 @@ export class Sessions {
 
   /** The live sessions of a user, newest first. */
   async list(userId: string): Promise<Session[]> {
-    const ids = await this.#store.members(indexOf(userId))
-    const found = await Promise.all(ids.map((id) => this.#read(id)))
-    const over = ids.filter((_, index) => found[index] === undefined)
-    // The list that was read is right without this; if it fails, the next one does it.
-    await Promise.allSettled(over.map((id) => this.#takeOff(userId, id)))
-    return found
-      .filter((one) => one !== undefined)
-      .map(({ session }) => session)
-      .filter((session) => session.userId === userId)
-      .sort((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? -1 : 1))
+    return await this.#stored.list(userId)
   }
 
   /** Ends a session of a user. Resolves with false if the user has no live session with this id. */
   async end(userId: string, id: string): Promise<boolean> {
-    for (;;) {
-      const found = await this.#read(id)
-      if (found === undefined) {
-        await this.#store.removeMember(indexOf(userId), id)
-        return false
-      }
-      if (found.session.userId !== userId) return false
-      // A mark takes its place, so that a request in flight can neither extend the session nor make it again.
-      const marked = await this.#store.compareAndSet(keyOf(id), found.version, endedMark, { ttlMs: endedMs })
-      if (!marked) continue
-      await this.#store.removeMember(indexOf(userId), id)
-      return true
-    }
+    return await this.#stored.end(userId, id)
   }
 
   /**
@@ -178,7 +267,7 @@ export class Sessions {
         return record.wasLive
       }
       // A mark that is there for another reason is replaced too: it could end before a request that is in flight now.
-      const wasLive = record !== undefined && this.#isLive(record)
+      const wasLive = record !== undefined && isLive(record, this.#store.now())
       const mark = JSON.stringify({ v: sessionVersion, ended: true, wasLive } satisfies EndedRecord)
       const life = { ttlMs: endedMs }
       const taken =
@@ -187,31 +276,21 @@ export class Sessions {
           : await this.#store.compareAndSet(keyOf(id), stored.version, mark, life)
       // Otherwise the session was made, extended or ended in the meantime.
       if (!taken) continue
+      if (record !== undefined && 'session' in record) await this.#stored.forgetAddress(record.session)
       await this.#store.removeMember(indexOf(userId), id)
       return wasLive
     }
   }
 
-  /** Ends a session that the list names. */
-  async #endListed(userId: string, id: string): Promise<void> {
-    await this.#keepAway(id)
-    await this.end(userId, id)
+  /** Time in ms for which addresses are kept apart from their sessions; `undefined` if they are kept in them. */
+  #addressMs(): number | undefined {
+    const { addressTtlSeconds, absoluteTtlSeconds } = this.#settings
+    if (addressTtlSeconds === undefined || addressTtlSeconds >= absoluteTtlSeconds) return undefined
+    return addressTtlSeconds * 1000
   }
 
-  /** Takes a session that was found to be over off the list, unless it has arrived since. */
-  async #takeOff(userId: string, id: string): Promise<void> {
-    if ((await this.#keepAway(id)) || (await this.#read(id)) === undefined) {
-      await this.#store.removeMember(indexOf(userId), id)
-    }
-  }
-
-  /**
-   * Marks a session that is not in the store as ended. Resolves with false if there is a session or a mark. A session that
-   * the list names and the store does not have can be on its way, in a cluster, whose servers answer in any order. It must not
-   * arrive once it is off the list, because it would be in force and in no list.
-   */
-  async #keepAway(id: string): Promise<boolean> {
-    return await this.#store.create(keyOf(id), endedMark, { ttlMs: endedMs })
+  async #keepAddress({ id, ip }: Session, ttlMs: number): Promise<void> {
+    if (ip !== '' && ttlMs > 0) await this.#store.create(addressKeyOf(id), ip, { ttlMs })
   }
 
   #extend(session: Session): Session | undefined {
@@ -222,23 +301,11 @@ export class Sessions {
     return expiresAt > session.expiresAt ? { ...session, expiresAt } : undefined
   }
 
-  async #findVersioned(token: string): Promise<{ session: Session; tokenHash: string; version: number } | undefined> {
+  async #findVersioned(token: string): Promise<FoundSession | undefined> {
     const secretPart = this.#secretPartOf(token)
     if (secretPart === undefined) return undefined
-    const found = await this.#read(sessionIdOf(secretPart))
+    const found = await this.#stored.read(sessionIdOf(secretPart))
     return found !== undefined && tokenMatches(secretPart, found.tokenHash) ? found : undefined
-  }
-
-  async #read(id: string): Promise<{ session: Session; tokenHash: string; version: number } | undefined> {
-    const stored = await this.#store.get(keyOf(id))
-    if (stored === undefined) return undefined
-    const record = readSession(stored.value)
-    if (!this.#isLive(record)) return undefined
-    return { session: record.session, tokenHash: record.tokenHash, version: stored.version }
-  }
-
-  #isLive(record: SessionRecord): record is LiveRecord {
-    return !('ended' in record) && this.#store.now() < record.session.expiresAt
   }
 
   /** The token's text before the dot, if this server signed it. */
@@ -247,6 +314,10 @@ export class Sessions {
     if (secretPart === undefined || signature === undefined || rest.length > 0) return undefined
     return this.#keyring.verify('session token', secretPart, signature) ? secretPart : undefined
   }
+}
+
+function isLive(record: SessionRecord, now: number): record is LiveRecord {
+  return !('ended' in record) && now < record.session.expiresAt
 }
 
 function readSession(text: string): SessionRecord {
@@ -263,7 +334,19 @@ function keyOf(id: string): string {
   return `session:${id}`
 }
 
+/** Where the address of a session is if it is to be kept for a shorter time. */
+function addressKeyOf(id: string): string {
+  return `session-address:${id}`
+}
+
 function indexOf(userId: string): string {
   // Hashed, because an application's own user ids may be of any form.
   return `sessions:${hashToken(userId)}`
+}
+
+/** Whether a session is of a wallet. It does not keep the subject; an address or a key in common is enough. */
+export function isOfWallet(session: Session, wallet: Omit<ProvenIdentity, 'subject'>): boolean {
+  const { adapterId, publicKeyHex, address } = wallet
+  if (session.adapterId !== adapterId) return false
+  return session.address === address || (publicKeyHex !== '' && session.publicKeyHex === publicKeyHex)
 }

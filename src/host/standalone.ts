@@ -1,4 +1,6 @@
 import { parseCookie, stringifySetCookie } from 'cookie'
+import { type AuditTrail, noAudit } from '../audit/trail.ts'
+import type { CountersignError } from '../errors.ts'
 import { bearerToken, headerOf, type RequestContext } from '../request.ts'
 import { sessionCookieName } from '../session-cookie.ts'
 import type { Store } from '../store/store.ts'
@@ -14,13 +16,14 @@ import type {
   UserWallet,
   WalletHost,
 } from './host.ts'
-import { proxiedOriginRequired, sessionInvalid, sessionNotFresh, sessionRequired, walletUnlinked } from './refusals.ts'
+import { loginRefused, proxiedOriginRequired, sessionInvalid, sessionNotFresh, sessionRequired } from './refusals.ts'
 import { askResolveLogin, type ResolveLogin } from './resolve-login.ts'
 import { type Sessions, sessionIdOf } from './sessions.ts'
-import { Users, type WalletUser } from './users.ts'
+import type { WalletUser } from './user-records.ts'
+import { endingWith, Users } from './users.ts'
 
 export type { ResolveLogin } from './resolve-login.ts'
-export type { WalletUser } from './users.ts'
+export type { WalletUser } from './user-records.ts'
 
 /** Settings of the standalone host. */
 export interface StandaloneSettings {
@@ -49,14 +52,19 @@ export class StandaloneHost implements WalletHost {
   readonly #users: Users
   readonly #sessions: Sessions
   readonly #origins: TrustedOrigins
+  readonly #audit: AuditTrail
 
-  /** `forgetComputers` forgets the computers that are known for a wallet, and is called when the wallet is unlinked. */
+  /**
+   * `forgetComputers` forgets the computers that are known for a wallet, and is called when the wallet is unlinked. `audit` is told
+   * of sessions that end by sign-out and with their wallet.
+   */
   constructor(
     settings: StandaloneSettings,
     store: Store,
     sessions: Sessions,
     origins: TrustedOrigins,
     forgetComputers: (wallet: WalletIdentity) => Promise<void> = async () => {},
+    audit: AuditTrail = noAudit,
   ) {
     const { syncAddressToUser, syncPublicKeyToUser } = settings
     this.#settings = settings
@@ -67,20 +75,22 @@ export class StandaloneHost implements WalletHost {
         ...(syncAddressToUser ? { address } : {}),
         ...(syncPublicKeyToUser ? { publicKeyHex } : {}),
       }),
-      unlinked: async (userId, wallet) => {
-        await forgetComputers(wallet)
-        const ofWallet = (await sessions.list(userId)).filter((session) => isOfWallet(session, wallet))
-        await Promise.all(ofWallet.map(({ id }) => sessions.end(userId, id)))
-      },
+      unlinked: endingWith({
+        sessions,
+        forgetComputers,
+        ended: (userId, sessionId) => audit.tell({ type: 'session.ended', by: 'unlink', userId, sessionId }, {}),
+      }),
     })
     this.#sessions = sessions
     this.#origins = origins
+    this.#audit = audit
   }
 
   async resolveUser(identity: ProvenIdentity): Promise<HostUser> {
     const { resolveLogin } = this.#settings
     if (resolveLogin === undefined) return await this.#users.resolve(identity)
-    const { id } = await askResolveLogin(resolveLogin, identity)
+    // At the same time, so that a block costs no time. What the application answers for a blocked wallet is dropped.
+    const [{ id }] = await Promise.all([askResolveLogin(resolveLogin, identity), this.requireNotBlocked(identity)])
     return { id }
   }
 
@@ -103,9 +113,10 @@ export class StandaloneHost implements WalletHost {
       },
       order === undefined ? undefined : secretPartFor(order),
     )
-    if (this.#settings.resolveLogin === undefined && !(await this.#users.isOf(user.id, identity))) {
+    const refusal = await this.#refusalOf(user, identity)
+    if (refusal !== undefined) {
       await this.#sessions.end(user.id, session.id)
-      throw walletUnlinked()
+      throw refusal
     }
     return { token, session, cookies: [this.#cookie(token, session.expiresAt)] }
   }
@@ -155,7 +166,10 @@ export class StandaloneHost implements WalletHost {
     if (credential === undefined) return []
     if (credential.fromCookie) this.#origins.requireTrusted(request)
     const session = await this.#sessions.find(credential.token)
-    if (session !== undefined) await this.#sessions.end(session.userId, session.id)
+    if (session !== undefined && (await this.#sessions.end(session.userId, session.id))) {
+      const ended = { userId: session.userId, sessionId: session.id }
+      this.#audit.tell({ type: 'session.ended', by: 'sign-out', ...ended }, request)
+    }
     // A bearer token names the session to end. The browser's cookie, which may belong to another session, is left
     // alone.
     return credential.fromCookie || this.#cookieToken(request) === credential.token ? [this.#cookie('', 0)] : []
@@ -200,6 +214,17 @@ export class StandaloneHost implements WalletHost {
     await this.#users.unlink(session, pick)
   }
 
+  /** Rejects with LOGIN_REFUSED if an operator has blocked the wallet. */
+  async requireNotBlocked(wallet: WalletIdentity): Promise<void> {
+    if (await this.#users.isBlocked(wallet)) throw loginRefused()
+  }
+
+  /** Why a session that was just stored must not be used; `undefined` if it may. */
+  async #refusalOf({ id }: HostUser, identity: ProvenIdentity): Promise<CountersignError | undefined> {
+    if (this.#settings.resolveLogin === undefined) return await this.#users.refusalOf(id, identity)
+    return (await this.#users.isBlocked(identity)) ? loginRefused() : undefined
+  }
+
   #requireProxiedOrigin(request: RequestContext, reads: boolean): void {
     // The host that the request was sent to says nothing here: it is the proxy's own way to this service.
     if (headerOf(request, 'origin') !== undefined) this.#origins.requireTrusted(request)
@@ -237,10 +262,4 @@ export class StandaloneHost implements WalletHost {
 /** The text before the dot in the token of an order's session: the same at each attempt to finalize the order. */
 function secretPartFor({ seed }: OrderGrant): string {
   return tokenFromBytes('session', seed)
-}
-
-/** Whether a session is of a wallet. It does not keep the subject; an address or a key in common is enough. */
-function isOfWallet(session: Session, { adapterId, publicKeyHex, address }: UserWallet): boolean {
-  if (session.adapterId !== adapterId) return false
-  return session.address === address || (publicKeyHex !== '' && session.publicKeyHex === publicKeyHex)
 }

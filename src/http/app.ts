@@ -1,11 +1,10 @@
 import { METHODS } from 'node:http'
 import { constants } from 'node:http2'
-import type { KeySet } from '../access-token/signing-keys.ts'
 import type { Settings } from '../config.ts'
 import { CountersignError } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
-import { readRequest } from '../request.ts'
+import { type RequestContext, readRequest } from '../request.ts'
 import { toFailure } from '../rpc/errors.ts'
 import type { CallObserver, CallOutcome, Invoker } from '../rpc/invoke.ts'
 import { type AnyMethod, isBidi, isUnary } from '../rpc/methods.ts'
@@ -14,10 +13,12 @@ import { applyCors } from './cors.ts'
 import { addressOf, type FetchHandler, fetchExchange } from './fetch-exchange.ts'
 import { FetchOutput } from './fetch-output.ts'
 import { forwardAuth, forwardAuthPath, type PeekSession } from './forward-auth.ts'
-import { keySetRoutes } from './key-set.ts'
+import { forwardedNotice } from './forwarded-notice.ts'
+import { type KeySetHolder, keySetRoutes } from './key-set.ts'
 import { mountNotice, originalTarget } from './mount.ts'
 import { nodeExchange, targetOf } from './node-exchange.ts'
 import { type RequestHandler, rawStream, type StreamHandler } from './node-request.ts'
+import { documentPath, openApiRoutes } from './openapi.ts'
 import { type Output, type ResponseLike, ResponseOutput, StreamOutput } from './output.ts'
 import { createPages, pagePlaces } from './pages.ts'
 import { mountedBody } from './parsed-body.ts'
@@ -39,8 +40,8 @@ export interface AppParts {
   readonly origins: OriginPolicy
   /** The session of a request that a proxy asks about; `undefined` if the application keeps the sessions itself. */
   readonly peekSession: PeekSession | undefined
-  /** The key set of access tokens; absent if none are issued. */
-  readonly keySet?: KeySet | undefined
+  /** What has the key set of access tokens; absent if none are issued. */
+  readonly signingKeys?: KeySetHolder | undefined
   /** Resolves if the store answers. */
   readonly ready: () => Promise<void>
   readonly shutdownSignal: AbortSignal
@@ -62,10 +63,11 @@ export interface App {
 /** Makes the application out of its parts. */
 export function createApp(parts: AppParts): App {
   const routing = createRouting(parts)
-  const serve = exchangeServer(parts)
+  const notice = forwardedNotice(parts.settings, parts.log)
+  const serve = exchangeServer(parts, notice)
   return {
     serve: portHandler(routing, serve, parts),
-    takeStream: streamHandler(parts),
+    takeStream: streamHandler(parts, notice),
     handler: mountedHandler(routing, serve, parts),
     fetch: fetchHandler(routing, serve, parts),
   }
@@ -74,10 +76,14 @@ export function createApp(parts: AppParts): App {
 /** Serves a request by its route. `read` reads the request; what it throws is answered, too. */
 type ServeExchange = (output: ResponseLike, read: () => Exchange, find: (path: string) => Route) => void
 
-function exchangeServer({ settings, origins, log }: AppParts): ServeExchange {
+/** Looks at each request for what an operator should know. */
+type Notice = (request: RequestContext) => void
+
+function exchangeServer({ settings, origins, log }: AppParts, notice: Notice): ServeExchange {
   const askedByProxies = settings.basePath + forwardAuthPath
   const serve = async (...[output, read, find]: Parameters<ServeExchange>): Promise<void> => {
     const exchange = read()
+    notice(exchange.context)
     output.setHeader('x-content-type-options', 'nosniff')
     // A proxy can pass its client's preflight on as it is, and takes any 2xx for permission.
     if (exchange.path !== askedByProxies) {
@@ -143,12 +149,14 @@ function fetchHandler(routing: Routing, serve: ServeExchange, { settings, log }:
   }
 }
 
-/** The application has a page of its own at the root. */
+/** Paths at which an application has things of its own: its page at the root, and the OpenAPI document of its own API. */
+const applicationPaths: ReadonlySet<string> = new Set(['/', documentPath])
+
 function findMounted({ find }: Routing, path: string): Route | undefined {
-  return path === '/' ? undefined : find(path)
+  return applicationPaths.has(path) ? undefined : find(path)
 }
 
-function streamHandler({ settings, methods, invoker, log }: AppParts): StreamHandler {
+function streamHandler({ settings, methods, invoker, log }: AppParts, notice: Notice): StreamHandler {
   const byPath = new Map(methods.map((method) => [`/${method.name}`, method]))
   return (stream, headers) => {
     const method = byPath.get(headers[':path'] ?? '')
@@ -156,6 +164,7 @@ function streamHandler({ settings, methods, invoker, log }: AppParts): StreamHan
     const wire = wireOf(headers['content-type'])
     if (wire?.protocol !== 'grpc' || !isAuthority(headers[':authority'] ?? '')) return false
     const context = readRequest(rawStream(stream, headers), settings.trustProxy)
+    notice(context)
     const output = new StreamOutput(stream)
     const body = new StreamBody(stream, headers)
     serveRpc(method, { wire, headers, body, context, output }, invoker).catch((cause: unknown) => {
@@ -172,7 +181,7 @@ interface Routing {
   readonly find: (path: string) => Route | undefined
   /** Refuses a request for a path at which there is nothing. */
   readonly notFound: Route
-  /** The service's own paths, with `*` at the end for whatever follows. */
+  /** The service's own paths when it is mounted, with `*` at the end for whatever follows. */
   readonly places: readonly string[]
 }
 
@@ -198,8 +207,9 @@ function createRouting(parts: AppParts): Routing {
     health(({ output }) => serveReadiness(parts, output)),
   )
   add(settings.basePath + forwardAuthPath, observed('forward-auth', observe, forwardAuth(settings, parts.peekSession)))
-  for (const [path, route] of keySetRoutes(parts.keySet, settings.basePath))
+  for (const [path, route] of keySetRoutes(parts.signingKeys, settings.basePath))
     add(path, observed('key set', observe, route))
+  for (const [path, route] of openApiRoutes(settings)) add(path, observed('openapi', observe, route))
   const { peekSession } = parts
   const pageOf = createPages(settings, parts.log, {
     peekSession: peekSession && ((request) => peekSession(request, true)),
@@ -220,7 +230,7 @@ function createRouting(parts: AppParts): Routing {
   }
   const services = new Set(methods.map(({ desc }) => `/${desc.parent.typeName}/*`))
   const others = [...table.keys()].filter(
-    (path) => !isUnderBase(path) && !methods.some(({ name }) => path === `/${name}`),
+    (path) => !isUnderBase(path) && !applicationPaths.has(path) && !methods.some(({ name }) => path === `/${name}`),
   )
   const base = basePath === '' ? [] : [`${basePath}/*`]
   return { find, notFound, places: [...services, ...base, ...others, ...pagePlaces(settings)] }

@@ -9,6 +9,14 @@ const allowedHeaders = [...cors.allowedHeaders, 'Authorization', 'Last-Event-ID'
 const exposedHeaders = [...cors.exposedHeaders, 'Set-Auth-Token', 'Retry-After'].join(', ')
 
 /**
+ * Lets pages of any origin read the answer. Those of trusted origins may send cookies too, which excludes a `*`. For what is public
+ * anyway.
+ */
+export function letAnyPageRead({ headers, output }: Pick<Exchange, 'headers' | 'output'>): void {
+  output.setHeader('access-control-allow-origin', headers.origin ?? '*')
+}
+
+/**
  * Lets the pages of trusted origins call the service, with cookies, and read its answers (the Fetch standard's CORS
  * protocol). Call it before anything else writes to the output.
  *

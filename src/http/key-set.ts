@@ -1,5 +1,11 @@
 import type { KeySet } from '../access-token/signing-keys.ts'
+import { letAnyPageRead } from './cors.ts'
 import { type Route, requireHttpMethod } from './route.ts'
+
+/** Whoever has the key set, which changes if the secrets are replaced. */
+export interface KeySetHolder {
+  readonly keySet: KeySet
+}
 
 /** The path of key sets that other services use too, under the root and under the base path. */
 const wellKnownPath = '/.well-known/jwks.json'
@@ -8,16 +14,14 @@ const wellKnownPath = '/.well-known/jwks.json'
  * Routes of the key set that access tokens are verified with, by path. None if the service issues no access tokens, so that an
  * application that it is mounted in can have a key set of its own.
  */
-export function keySetRoutes(keySet: KeySet | undefined, basePath: string): (readonly [path: string, Route])[] {
-  if (keySet === undefined) return []
-  const body = JSON.stringify(keySet)
+export function keySetRoutes(keys: KeySetHolder | undefined, basePath: string): (readonly [path: string, Route])[] {
+  if (keys === undefined) return []
   const route: Route = (exchange) => {
     requireHttpMethod(exchange, ['GET', 'HEAD'])
-    const { headers: sent, output } = exchange
-    // Pages of any origin may read it: the keys are public. Those of trusted origins may with cookies too, which excludes a `*`.
-    output.setHeader('access-control-allow-origin', sent.origin ?? '*')
+    // The keys are public.
+    letAnyPageRead(exchange)
     const headers = { 'content-type': 'application/json', 'cache-control': `public, max-age=${maxAgeSeconds}` }
-    output.send({ status: 200, headers, body })
+    exchange.output.send({ status: 200, headers, body: JSON.stringify(keys.keySet) })
   }
   // The same path if the base path is empty.
   return [...new Set([wellKnownPath, basePath + wellKnownPath])].map((path) => [path, route])

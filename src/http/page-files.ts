@@ -138,9 +138,14 @@ function servedAsset(name: string, body: Buffer, encoding: Readonly<Record<strin
     vary: 'Origin, Accept-Encoding',
     'content-type': contentTypes[extname(name)] as string,
     'cache-control': 'public, max-age=31536000, immutable',
-    etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`,
+    etag: entityTag(body),
   }
   return { status: 200, headers, body }
+}
+
+/** An entity tag (RFC 9110, 8.8.3) that changes with the content. */
+export function entityTag(body: Uint8Array): string {
+  return `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`
 }
 
 /** What of a request decides on the answer. */

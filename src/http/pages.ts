@@ -25,6 +25,7 @@ export type PageSettings = Pick<
   | 'adapters'
   | 'demoWallet'
   | 'publicUrl'
+  | 'tlsCert'
   | 'orderStartKeys'
 >
 
@@ -121,8 +122,8 @@ function hasSessionCookie({ headers: { cookie = '' } }: Exchange): boolean {
   return [true, false].some((secure) => names.includes(sessionCookieName(secure)))
 }
 
-/** Serves a file, or the one that fits the request. */
-function fileRoute(file: ServedFile | ((exchange: Exchange) => Promise<ServedFile>)): Route {
+/** Serves a file, or the one that fits the request, to GET and HEAD. */
+export function fileRoute(file: ServedFile | ((exchange: Exchange) => Promise<ServedFile>)): Route {
   return async (exchange) => {
     requireHttpMethod(exchange, ['GET', 'HEAD'])
     serveFile(exchange, typeof file === 'function' ? await file(exchange) : file)

@@ -16,6 +16,8 @@ import type { OrderRecords, VersionedOrder } from './records.ts'
 export type OrderChange = {
   /** Throws unless the caller may do this. Called before anything about the order's state is told. */
   readonly admit: (order: OrderRecord) => void
+  /** Told what the order was and is, once the change is stored. Not called if nothing changes. Must not throw. */
+  readonly stored?: ((before: OrderRecord, after: OrderRecord) => void) | undefined
 } & (
   | { readonly command: OrderCommand & OrderIntent }
   | {
@@ -64,7 +66,11 @@ export async function changeOrder(records: OrderRecords, orderId: string, change
     const loaded = await loadOrder(records, orderId)
     change.admit(loaded.order)
     const { order, refusal } = await decide(records, loaded.order, change)
-    if (order !== loaded.order && !(await records.compareAndSet(order, loaded.version))) continue
+    if (order !== loaded.order) {
+      if (!(await records.compareAndSet(order, loaded.version))) continue
+      if (order.status !== loaded.order.status) records.observe?.(order)
+      change.stored?.(loaded.order, order)
+    }
     if (refusal === 'CONFIRMATION_CODE_WRONG') throw wrongCode(refusal, order.wrongCodes)
     if (refusal === 'RETURN_CODE_WRONG') throw wrongCode(refusal, order.wrongReturnCodes)
     if (refusal !== undefined) throw refused(refusal)
@@ -109,5 +115,8 @@ function wrongCode(
 
 /** A refusal with its message for people. `cause` is for the log. */
 export function refused(reason: OrderRefusal, cause?: Error): CountersignError {
-  return new CountersignError(reason, messages[reason], { cause })
+  return new CountersignError(reason, messages[reason], {
+    ...(reason === 'RATE_LIMITED' ? { metadata: { limit: 'contract-checks' } } : {}),
+    cause,
+  })
 }

@@ -67,9 +67,12 @@ const maxLengths = { ip: 64, userAgent: 256 }
  */
 export class KnownComputers {
   readonly #store: Store
+  readonly #keepsAddresses: boolean
 
-  constructor(store: Store) {
+  /** IP addresses are not kept if `addressTtlSeconds` is shorter than the time for which a computer is known. */
+  constructor(store: Store, { addressTtlSeconds }: { readonly addressTtlSeconds?: number | undefined } = {}) {
     this.#store = store
+    this.#keepsAddresses = addressTtlSeconds === undefined || addressTtlSeconds * 1000 >= knownMs
   }
 
   /**
@@ -98,9 +101,9 @@ export class KnownComputers {
     id: string,
     { orderId, at }: { readonly orderId: string; readonly at: number },
     computer: FinalizingComputer,
-  ): Promise<void> {
-    if (walletOf(identity).subject !== identity.subject) return
-    await this.#change(identity, (record, now) => {
+  ): Promise<boolean> {
+    if (walletOf(identity).subject !== identity.subject) return false
+    return await this.#change(identity, (record, now) => {
       if (at <= record.closedUntil || at <= now - orderMs) return undefined
       if (record.orders.some((order) => order.orderId === orderId)) return undefined
       const known = record.computers.find((one) => one.id === id)
@@ -108,7 +111,7 @@ export class KnownComputers {
         id,
         createdAt: Math.max(at, known?.createdAt ?? 0),
         lastUsedAt: Math.max(at, known?.lastUsedAt ?? 0),
-        ...described(computer),
+        ...this.#described(computer),
       }
       const others = record.computers.filter((one) => one !== known).slice(0, maxComputers - 1)
       const computers = [newest, ...others].sort((a, b) => b.createdAt - a.createdAt)
@@ -123,7 +126,7 @@ export class KnownComputers {
         ? {
             ...record,
             computers: record.computers.map((one) =>
-              one.id === id ? { ...one, lastUsedAt, ...described(computer) } : one,
+              one.id === id ? { ...one, lastUsedAt, ...this.#described(computer) } : one,
             ),
           }
         : undefined,
@@ -148,6 +151,8 @@ export class KnownComputers {
     await this.#change(wallet, (record, now) => ({
       ...record,
       computers: record.computers.filter(({ id }) => id === keptId),
+      // Their codes were typed before, so no order that was closed until now has to be remembered by itself.
+      orders: record.orders.filter(({ at }) => at > now),
       closedUntil: now,
     }))
   }
@@ -155,6 +160,13 @@ export class KnownComputers {
   /** Forgets the computer of an order that is taken back, and keeps the order from making it known later. */
   async forgetOfOrder(wallet: WalletIdentity, id: string, orderId: string): Promise<void> {
     await this.#change(wallet, (record, now) => closeOrder(without(record, id), orderId, now))
+  }
+
+  #described({ ip, userAgent }: FinalizingComputer): FinalizingComputer {
+    return {
+      ip: this.#keepsAddresses ? ip.slice(0, maxLengths.ip) : '',
+      userAgent: userAgent.slice(0, maxLengths.userAgent),
+    }
   }
 
   /**
@@ -223,8 +235,4 @@ function closeOrder(record: ComputersRecord, orderId: string, now: number): Comp
   // The code of an order was typed before the order was closed, so none that leaves the list gets a second chance.
   const closedUntil = Math.max(oldest.at, record.closedUntil)
   return { ...record, orders: orders.slice(0, maxOrders), closedUntil }
-}
-
-function described({ ip, userAgent }: FinalizingComputer): FinalizingComputer {
-  return { ip: ip.slice(0, maxLengths.ip), userAgent: userAgent.slice(0, maxLengths.userAgent) }
 }

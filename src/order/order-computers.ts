@@ -1,3 +1,4 @@
+import type { AuditTrail } from '../audit/trail.ts'
 import { CountersignError } from '../errors.ts'
 import type { RequestContext } from '../request.ts'
 import type { ProvenIdentity } from '../wallet/proof.ts'
@@ -10,11 +11,17 @@ import type { OrderSettings } from './start.ts'
 export class OrderComputers {
   readonly #known: KnownComputers | undefined
   readonly #settings: Pick<OrderSettings, 'appName' | 'knownComputers'>
+  readonly #audit: AuditTrail
 
   /** Without `known`, no computer is known or becomes known. */
-  constructor(known: KnownComputers | undefined, settings: Pick<OrderSettings, 'appName' | 'knownComputers'>) {
+  constructor(
+    known: KnownComputers | undefined,
+    settings: Pick<OrderSettings, 'appName' | 'knownComputers'>,
+    audit: AuditTrail,
+  ) {
     this.#known = known
     this.#settings = settings
+    this.#audit = audit
   }
 
   /** Whether the phone's user can let the computer be remembered. Only a login makes a computer known. */
@@ -48,8 +55,16 @@ export class OrderComputers {
     if (this.#known === undefined || id === undefined) return
     const identity = identityOf(order)
     const computer = { ip: request.ip ?? '', userAgent: request.userAgent }
-    if (order.approval?.knownComputer) await this.#known.noteUse(identity, id, computer)
-    else await this.#known.remember(identity, id, { orderId: order.orderId, at: newestTransition(order).at }, computer)
+    if (order.approval?.knownComputer) {
+      await this.#known.noteUse(identity, id, computer)
+      return
+    }
+    const { orderId } = order
+    const became = await this.#known.remember(identity, id, { orderId, at: newestTransition(order).at }, computer)
+    if (!became) return
+    const { adapterId, address, publicKeyHex } = identity
+    const wallet = { adapterId, address, publicKeyHex }
+    this.#audit.tell({ type: 'computer.remembered', computerId: id, orderId, ...wallet }, request)
   }
 
   /** Forgets the computer of an order that is taken back, known or not, and keeps the order from making it known. */

@@ -1,12 +1,14 @@
+import { type AuditTrail, noAudit, signedInFacts } from '../audit/trail.ts'
 import type { ChallengeAction } from '../challenge.ts'
 import { CountersignError } from '../errors.ts'
 import type { Host, IssuedSession } from '../host/host.ts'
 import type { LiveRecords } from '../live-records.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
+import type { RateLimiter } from '../rate-limit.ts'
 import type { RequestContext } from '../request.ts'
 import { equalInConstantTime, hashToken, type Keyring, newToken, tokenFromBytes } from '../token.ts'
 import type { StoredChallenge } from '../wallet/form.ts'
-import type { Proof } from '../wallet/proof.ts'
+import type { Proof, WalletIdentity } from '../wallet/proof.ts'
 import type { Proven, Prover, WalletNamed } from '../wallet/prover.ts'
 import { Admission, type DesktopInput, matchesAny, type PhoneInput, phoneHashes } from './admission.ts'
 import { changeOrder, refused } from './change.ts'
@@ -26,6 +28,7 @@ import {
   takesReturnCode,
   ticketLifeMs,
 } from './order.ts'
+import { orderFacts, requesterIn, startedFacts } from './order-audit.ts'
 import { OrderComputers, requireComputerProof } from './order-computers.ts'
 import { networkOfRequest, sameNetwork } from './proximity.ts'
 import type { OrderRecords } from './records.ts'
@@ -43,8 +46,14 @@ export interface OrdersOptions {
   readonly host: Host
   /** Keeps which computers are known. Without it, none is. */
   readonly computers?: KnownComputers | undefined
+  /** Rejects with LOGIN_REFUSED if an operator has blocked the wallet. Without it, no wallet is blocked. */
+  readonly requireNotBlocked?: (wallet: WalletIdentity) => Promise<void>
   /** Counts the orders that are stored, and refuses those beyond its ceiling. Without it, there is no ceiling. */
   readonly live?: LiveRecords | undefined
+  /** Limits the sign-ins of each wallet. Without it, there is no such limit. */
+  readonly limiter?: RateLimiter | undefined
+  /** Told what happens to orders. Without it, nobody is. */
+  readonly audit?: AuditTrail | undefined
   /** Aborts when the server begins to stop. All watches then end with `reconnect`. */
   readonly shutdown: AbortSignal
 }
@@ -169,12 +178,19 @@ export class Orders {
   readonly #watches: OrderWatches
   readonly #computers: OrderComputers
   readonly #admission: Admission
+  readonly #audit: AuditTrail
 
   constructor(options: OrdersOptions) {
     this.#options = options
+    this.#audit = options.audit ?? noAudit
     this.#watches = new OrderWatches(options.records, options.shutdown)
-    this.#computers = new OrderComputers(options.computers, options.settings)
+    this.#computers = new OrderComputers(options.computers, options.settings, this.#audit)
     this.#admission = new Admission(options.settings, options.origins)
+  }
+
+  /** Number of open watches. */
+  get watchers(): number {
+    return this.#watches.size
   }
 
   /** Whether orders are started by who has a start key only. */
@@ -185,7 +201,7 @@ export class Orders {
   /**
    * Makes an order, for the desktop. The request, or the requester that a backend with a start key names, must come from a
    * trusted origin (ORIGIN_NOT_TRUSTED); the adapter, if one is named, must be configured (ADAPTER_UNKNOWN). SERVER_BUSY if
-   * there are too many live orders.
+   * there are too many live orders, RATE_LIMITED if too many of the requester's network are open.
    */
   async start(input: StartOrder, request: RequestContext): Promise<StartedOrder> {
     const { settings, records, prover, origins, live } = this.#options
@@ -199,8 +215,17 @@ export class Orders {
     if (adapterId !== undefined && expectedPublicKeyHex !== undefined) {
       prover.requireKeys(adapterId, 'expected_public_key_hex')
     }
-    live?.add(forgottenAt(order), order.issuedAt, requester.ip || undefined, placesOf(order))
-    await records.create(order)
+    const places = placesOf(order)
+    live?.add(forgottenAt(order), order.issuedAt, requester.ip || undefined, places)
+    try {
+      await records.create(order)
+    } catch (error) {
+      const notStored = error instanceof CountersignError && error.reason === 'RATE_LIMITED'
+      if (notStored) live?.remove(forgottenAt(order), places)
+      throw error
+    }
+    records.observe?.(order)
+    this.#audit.tell(startedFacts(order), requesterIn(order))
     const { orderId, kind, status, expiresAt, confirmationCode } = order
     const url = claimUrl(settings, orderId, claimToken)
     return { orderId, claimUrl: url, claimToken, desktopToken, kind, status, expiresAt, confirmationCode }
@@ -223,6 +248,7 @@ export class Orders {
         this.#admission.requireNearby(order, request)
       },
       command: { type: 'claim', challengeTokenHashes: [hashToken(newest), ...older.map(hashToken)] },
+      stored: this.#teller(request),
     })
     const challengeToken = tokens.find((token) => matchesAny(token, phoneHashes(order))) as string
     return { orderId, status: order.status, challengeToken }
@@ -239,6 +265,7 @@ export class Orders {
     await changeOrder(records, input.orderId, {
       admit: this.#admission.ofPhone(input, request),
       command: { type: 'handOver', ticketHash: hashToken(ticket), expiresAt },
+      stored: this.#teller(request),
     })
     return { ticket, handoverUrl: settings.handOverUrl(ticket), expiresAt }
   }
@@ -262,6 +289,7 @@ export class Orders {
         this.#admission.requireNearby(order, request)
       },
       command: { type: 'redeem', challengeTokenHashes: [hashToken(newest), ...older.map(hashToken)] },
+      stored: this.#teller(request),
     }).catch((error: unknown) => {
       // The caller has named no order.
       throw error instanceof CountersignError && error.reason === 'ORDER_NOT_FOUND'
@@ -282,6 +310,7 @@ export class Orders {
     const order = await changeOrder(this.#options.records, input.orderId, {
       admit: this.#admission.ofPhone(input, request),
       command: { type: 'readChallenge' },
+      stored: this.#teller(request),
     })
     const { adapterId, displayTitle, displaySummary, payloadHash, payload, confirmationCode } = order
     const { expectedPublicKeyHex, expectedAddress } = order
@@ -334,12 +363,16 @@ export class Orders {
         this.#admission.requireNearby(order, request)
       },
       intent: { type: 'approve', proof },
+      stored: this.#teller(request),
       complete: async (order) => {
         // Once, also after a lost race: nothing that it depends on changes, and a contract wallet's check is such a race.
         checked ??= this.#prove(order, proof, request)
         const { identity, text } = await checked
         const signatureHex = proof.signatureHex.toLowerCase()
-        const approval = await this.#computers.decide(order, identity, rememberComputer)
+        const [approval] = await Promise.all([
+          this.#computers.decide(order, identity, rememberComputer),
+          this.#options.requireNotBlocked?.(identity),
+        ])
         const message = order.kind === 'login' || text === order.message ? {} : { message: text }
         return { type: 'approve', proof: { ...identity, signatureHex, ...message }, confirmationCode, approval }
       },
@@ -353,10 +386,11 @@ export class Orders {
     const order = await changeOrder(this.#options.records, orderId, {
       admit: (order) => this.#admission.fromPage(order, challengeToken, phoneHashes(order), request),
       command: { type: 'reject' },
+      stored: this.#teller(request),
     })
     const { status, takenBack } = order
     if (takenBack === undefined) return { orderId, status }
-    return { orderId, status, sessionEnded: takenBack.sessionEnded ?? (await this.#takeBack(order)) }
+    return { orderId, status, sessionEnded: takenBack.sessionEnded ?? (await this.#takeBack(order, request)) }
   }
 
   /** Ends the order, for the desktop. */
@@ -364,13 +398,15 @@ export class Orders {
     const { orderId, status } = await changeOrder(this.#options.records, input.orderId, {
       admit: this.#admission.ofDesktop(input, request),
       command: { type: 'cancel' },
+      stored: this.#teller(request),
     })
     return { orderId, status }
   }
 
   /**
    * Turns an approved order into its result, for the desktop: a session or a proof artifact. If the application does
-   * not allow the wallet to sign in (LOGIN_REFUSED), the order stays approved.
+   * not allow the wallet to sign in, or the wallet is blocked (LOGIN_REFUSED), or it has signed in too often (RATE_LIMITED), the order
+   * stays approved.
    *
    * The order is finalized before the session is made, and the session's token is derived from the desktop's token. So
    * a retry between the two steps, or after a crash there, makes or finds the same session. The computer becomes known last.
@@ -379,21 +415,29 @@ export class Orders {
     input: DesktopInput & { readonly returnCode?: string | undefined; readonly computerProof?: string | undefined },
     request: RequestContext,
   ): Promise<FinalizedOrder> {
-    const { records, keyring, host } = this.#options
+    const { records, keyring, host, limiter } = this.#options
     const { orderId, desktopToken, returnCode, computerProof } = input
     const seeds = keyring.derive('finalize seed', [orderId, desktopToken])
+    const tellChange = this.#teller(request)
+    let repeated = true
     const intent = (order: OrderRecord) =>
       ({ type: 'finalize', returnCode: this.#checkReturnCode(order, returnCode) }) as const
     const order = await changeOrder(records, orderId, {
       admit: this.#admission.ofDesktop(input, request, (order) =>
         requireComputerProof(order, computerProof, desktopToken),
       ),
+      stored: (before, after) => {
+        repeated = false
+        tellChange?.(before, after)
+      },
       intent,
       complete: async (order) => {
         switch (order.kind) {
           case 'sign':
+            await this.#options.requireNotBlocked?.(identityOf(order))
             return intent(order)
           case 'login': {
+            await limiter?.countSignIn(identityOf(order))
             const user = await host.resolveUser(identityOf(order), request)
             const sessionId = await host.orderSessionId({ orderId, seed: seeds[0] })
             return { ...intent(order), login: { userId: user.id, seedHash: hashSeed(seeds[0]), sessionId } }
@@ -408,6 +452,7 @@ export class Orders {
         return { orderId, status, kind, redirectTo, proofArtifact: artifactOf(order) }
       case 'login': {
         const issued = await this.#makeSession(order, seeds, request)
+        this.#audit.tell(signedInFacts(issued.session, { orderId, repeated }), request)
         await this.#computers.note(order, request)
         return { orderId, status, kind, redirectTo, issued }
       }
@@ -425,6 +470,14 @@ export class Orders {
   ): AsyncGenerator<OrderEvent, void, undefined> {
     const { orderId, afterSequence } = input
     return this.#watches.watch({ orderId, admit: this.#admission.ofDesktop(input, request), afterSequence, signal })
+  }
+
+  /** Tells the audit trail of a change by a request. */
+  #teller(request: RequestContext): ((before: OrderRecord, after: OrderRecord) => void) | undefined {
+    if (!this.#audit.heard) return undefined
+    return (before, after) => {
+      for (const facts of orderFacts(before, after)) this.#audit.tell(facts, request)
+    }
   }
 
   async #makeSession(
@@ -453,13 +506,17 @@ export class Orders {
    * A crash in between leaves it to the phone's retry; nobody gets the session anew in the meantime. Resolves with whether the
    * session was still live.
    */
-  async #takeBack(order: OrderRecord): Promise<boolean> {
+  async #takeBack(order: OrderRecord, request: RequestContext): Promise<boolean> {
     const { records, host } = this.#options
     const { orderId, login } = order
     const { userId, sessionId } = login as OrderLogin
     let ended: boolean
     try {
       ended = await host.endOrderSession({ orderId, userId, sessionId: sessionId as string })
+      if (ended) {
+        const session = { userId, sessionId: sessionId as string, orderId }
+        this.#audit.tell({ type: 'session.ended', by: 'take-back', ...session }, request)
+      }
     } finally {
       // Also if the host fails: it may stay away for longer than the phone tries again.
       await this.#computers.forget(order)

@@ -1,7 +1,9 @@
 import { internalError } from '../errors.ts'
+import type { OpenOrders } from '../limits/open-orders.ts'
+import type { Observer } from '../observer.ts'
 import { parseRecord } from '../record.ts'
 import type { Life, Store } from '../store/store.ts'
-import { forgottenAt, type OrderRecord, orderVersion } from './order.ts'
+import { forgottenAt, isTerminal, type OrderRecord, orderVersion } from './order.ts'
 
 /**
  * Where orders are kept. Each method is one atomic step, also between the processes that share the orders.
@@ -10,11 +12,15 @@ import { forgottenAt, type OrderRecord, orderVersion } from './order.ts'
  * with STORE_UNAVAILABLE, and a change may or may not have happened.
  */
 export interface OrderRecords {
+  /** Told of each order that has reached another status here, `expired` included, once that is stored. */
+  readonly observe?: Observer<OrderRecord> | undefined
+
   /** The time, in epoch milliseconds, by which all processes that share the orders decide what has expired. */
   now(): number
 
   /**
-   * Stores a new order, version 1. Rejects with INTERNAL if its id is taken, which cannot happen with 128 random bits.
+   * Stores a new order, version 1. Rejects with INTERNAL if its id is taken, which cannot happen with 128 random bits, and with
+   * RATE_LIMITED if too many orders are open; then it is not stored.
    */
   create(order: OrderRecord): Promise<void>
 
@@ -42,18 +48,38 @@ export interface VersionedOrder {
   readonly version: number
 }
 
-/** Keeps orders in a store. */
-export function storedOrders(store: Store): OrderRecords {
+/**
+ * Keeps orders in a store. `open` limits those that are open; `create` rejects with RATE_LIMITED then, and stores nothing. `observe` is
+ * told of each step.
+ */
+export function storedOrders(
+  store: Store,
+  {
+    observe,
+    open,
+  }: { readonly observe?: Observer<OrderRecord> | undefined; readonly open?: OpenOrders | undefined } = {},
+): OrderRecords {
   const keyOf = (orderId: string): string => `order:{${orderId}}`
   const lifeOf = (order: OrderRecord): Life => {
     // An order may be written in the millisecond in which it is forgotten, and a store does not take a life of 0.
     return { ttlMs: Math.max(1, forgottenAt(order) - store.now()) }
   }
   return {
+    observe,
     now: () => store.now(),
     async create(order) {
-      if (await store.create(keyOf(order.orderId), JSON.stringify(order), lifeOf(order))) return
-      throw internalError(new Error('a new order has the identifier of another one'))
+      const key = keyOf(order.orderId)
+      const [created, counted] = await Promise.allSettled([
+        store.create(key, JSON.stringify(order), lifeOf(order)),
+        open?.add(order),
+      ])
+      if (counted.status === 'rejected') {
+        // Nobody has been told of it.
+        await store.take(key)
+        throw counted.reason
+      }
+      if (created.status === 'rejected') throw created.reason
+      if (!created.value) throw internalError(new Error('a new order has the identifier of another one'))
     },
     async load(orderId) {
       const stored = await store.get(keyOf(orderId))
@@ -61,7 +87,9 @@ export function storedOrders(store: Store): OrderRecords {
     },
     async compareAndSet(order, version) {
       const key = keyOf(order.orderId)
-      return await store.compareAndSet(key, version, JSON.stringify(order), lifeOf(order), { wake: true })
+      const stored = await store.compareAndSet(key, version, JSON.stringify(order), lifeOf(order), { wake: true })
+      if (stored && isTerminal(order.status)) open?.remove(order)
+      return stored
     },
     watch: async (orderId, onWake) => await store.watch(keyOf(orderId), onWake),
   }

@@ -85,6 +85,11 @@ export class OrderWatches {
     })
   }
 
+  /** Number of open watches. */
+  get size(): number {
+    return this.#stirs.size
+  }
+
   /**
    * Yields the newest transition, or every one after `afterSequence` (or a heartbeat, if there is none yet), then every
    * later one, once and in order. Ends after a terminal one; without an event if `signal` aborts; with `reconnect` if

@@ -1,9 +1,17 @@
-import { Ceiling, type CeilingLimits } from '../ceiling.ts'
+import { Ceiling, type CeilingLimits, type CeilingUse } from '../ceiling.ts'
 import { serverBusy } from '../errors.ts'
+import type { HeldPlaces } from '../limits/held-places.ts'
 import type { Logger } from '../log.ts'
 import { networkOf } from '../request.ts'
 import type { Call } from './call.ts'
 import { type AnyMethod, type BidiMethod, isBidi, isUnary, type StreamMethod, type UnaryMethod } from './methods.ts'
+
+/** RPCs with ceilings on what is in progress. */
+export interface AdmittedMethods {
+  readonly methods: readonly AnyMethod[]
+  /** What the ceilings are at. */
+  readonly ceilingUses: () => readonly CeilingUse[]
+}
 
 /**
  * The same RPCs with ceilings on what is in progress: `maxStoreCalls` calls that wait for the store, and `maxStreams` streams.
@@ -17,15 +25,21 @@ import { type AnyMethod, type BidiMethod, isBidi, isUnary, type StreamMethod, ty
  *
  * A stream counts as a call until its first event. Later it reads its order again only if that was changed, and every 15 s; there
  * are as many such reads as streams at most, and to refuse one would end a stream that works. A bidirectional stream, which is
- * gRPC's reflection, asks the store for nothing.
+ * gRPC's reflection, asks the store for nothing. `watchers` limits the streams of each client address; without it, nothing does.
  */
-export function withAdmission(methods: readonly AnyMethod[], limits: CeilingLimits, log: Logger): readonly AnyMethod[] {
+export function withAdmission(
+  methods: readonly AnyMethod[],
+  limits: CeilingLimits,
+  log: Logger,
+  watchers?: HeldPlaces,
+): AdmittedMethods {
   const calls = new Places(new Ceiling('maxStoreCalls', limits, log))
   const streams = new Places(new Ceiling('maxStreams', limits, log))
-  return methods.map((method) => {
+  const admitted = (method: AnyMethod): AnyMethod => {
     if (isUnary(method)) return admittedUnary(method, calls)
-    return isBidi(method) ? admittedBidi(method, streams) : admittedStream(method, calls, streams)
-  })
+    return isBidi(method) ? admittedBidi(method, streams) : admittedStream(method, calls, streams, watchers)
+  }
+  return { methods: methods.map(admitted), ceilingUses: () => [calls.use(), streams.use()] }
 }
 
 function admittedUnary(method: UnaryMethod, calls: Places): UnaryMethod {
@@ -42,17 +56,24 @@ function admittedUnary(method: UnaryMethod, calls: Places): UnaryMethod {
   }
 }
 
-function admittedStream(method: StreamMethod, calls: Places, streams: Places): StreamMethod {
+function admittedStream(
+  method: StreamMethod,
+  calls: Places,
+  streams: Places,
+  watchers: HeldPlaces | undefined,
+): StreamMethod {
   return {
     ...method,
     async *handle(input, call) {
       streams.take(call)
       let opening = false
+      let leave: (() => void) | undefined
       const opened = (): void => {
         if (opening) calls.leave()
         opening = false
       }
       try {
+        leave = await watchers?.enter(call.request.ip)
         calls.take(call)
         opening = true
         for await (const message of method.handle(input, call)) {
@@ -61,6 +82,7 @@ function admittedStream(method: StreamMethod, calls: Places, streams: Places): S
         }
       } finally {
         opened()
+        leave?.()
         streams.leave()
       }
     },
@@ -101,5 +123,9 @@ class Places {
 
   leave(): void {
     this.#taken--
+  }
+
+  use(): CeilingUse {
+    return this.#ceiling.use(this.#taken)
   }
 }

@@ -3,6 +3,7 @@ import { SessionService } from '../../gen/server/countersign/v1/session_service_
 import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
 import { WalletService } from '../../gen/server/countersign/v1/wallet_service_pb.ts'
 import type { AccessTokens } from '../access-token/access-tokens.ts'
+import type { AuditTrail } from '../audit/trail.ts'
 import type { Host, Session } from '../host/host.ts'
 import type { KnownComputers } from '../order/known-computers.ts'
 import type { Orders } from '../order/orders.ts'
@@ -26,15 +27,25 @@ export interface Domain {
   readonly wallets?: UserWallets | undefined
   /** Absent if the service has no audiences. */
   readonly accessTokens?: AccessTokens | undefined
+  /** Told what happens to sessions and computers. Without it, nobody is. */
+  readonly audit?: AuditTrail | undefined
 }
 
 /** Every RPC of package countersign.v1 with its handler and its limit. */
-export function createApi({ signIn, orders, host, computers, wallets, accessTokens }: Domain): readonly Method[] {
+export function createApi({
+  signIn,
+  orders,
+  host,
+  computers,
+  wallets,
+  accessTokens,
+  audit,
+}: Domain): readonly Method[] {
   const walletsOf = wallets && ((session: Session) => wallets.of(session))
   const methods = [
     ...methodsOf(SignInService, signInHandlers(signIn, wallets?.links)),
     ...methodsOf(OrderService, orderHandlers(orders)),
-    ...methodsOf(SessionService, sessionHandlers(host, { computers, walletsOf, accessTokens })),
+    ...methodsOf(SessionService, sessionHandlers(host, { computers, walletsOf, accessTokens, audit })),
     ...methodsOf(WalletService, walletHandlers(wallets)),
   ]
   for (const { desc } of methods) warmUp(desc.input)

@@ -1,6 +1,7 @@
 import { CallEnded, type CountersignError } from '../errors.ts'
 import type { LogFields, Logger } from '../log.ts'
 import type { CallObserver, CallReport } from './invoke.ts'
+import { Sampler } from './sampler.ts'
 
 /** Reasons whose messages help the operator, and which quote no input other than an origin. */
 const tellingReasons: ReadonlySet<string> = new Set([
@@ -15,15 +16,6 @@ const tellingReasons: ReadonlySet<string> = new Set([
  * not one for this service, and how an RPC failed.
  */
 const tellingCauses: ReadonlySet<string> = new Set(['NONCE_NOT_FOUND', 'ORDER_NOT_FOUND', 'EVM_RPC_UNAVAILABLE'])
-
-/** Shortest time in milliseconds between two lines about the same address and reason. */
-const samplePeriodMs = 1_000
-
-/** Time in milliseconds between two looks at what is to be written. */
-const flushIntervalMs = 250
-
-/** Most pairs of address and reason to tell apart at once. Beyond it, all other addresses count as one. */
-const maxSampledPairs = 1_000
 
 /**
  * Logs failed calls: at level error if it is the server's or the application's fault, at level warn if the server is at its
@@ -46,67 +38,22 @@ export function callLog(log: Logger): CallObserver {
     }
     // The server's limits are the same for everyone.
     const address = httpStatus === 503 ? '' : (report.request.ip ?? '')
-    sampler.tell(address, reason, (repeated) => writeRefusal(log, outcome, { ...call, repeated }))
+    sampler.add(address, `${reason} ${metadata.limit}`, (repeated) => writeRefusal(log, outcome, { ...call, repeated }))
   }
 }
 
-function writeRefusal(log: Logger, { reason, message, httpStatus, cause }: CountersignError, call: LogFields): void {
+function writeRefusal(log: Logger, error: CountersignError, call: LogFields): void {
+  const { reason, message, httpStatus, cause, metadata } = error
   const told = tellingReasons.has(reason) ? { message } : {}
   const because = tellingCauses.has(reason) && cause !== undefined ? { cause: messageOf(cause) } : {}
-  if (httpStatus !== 503) log.info('request refused', { reason, ...told, ...call, ...because })
+  if (httpStatus !== 503) log.info('request refused', { reason, limit: metadata.limit, ...told, ...call, ...because })
   else if (reason === 'STORE_UNAVAILABLE')
     log.warn('store unavailable', { reason, ...told, ...call, cause: messageOf(cause) })
   else log.warn('request refused', { reason, ...told, ...call, ...because })
 }
 
-function callFields({ method, protocol, httpMethod, path, request }: CallReport): LogFields {
-  return { method, protocol, httpMethod, path, ip: request.ip }
-}
-
-/** An address and a reason that was logged a moment ago. */
-interface SampledPair {
-  /** Number of refusals that no line stands for yet. */
-  held: number
-  /** Writes the line of the newest refusal. */
-  write: (repeated?: number) => void
-  writtenAt: number
-}
-
-/** Thins out equal lines. Without any, it holds no memory and no timer. */
-class Sampler {
-  readonly #pairs = new Map<string, SampledPair>()
-  #timer: NodeJS.Timeout | undefined
-
-  /** Writes the first of a pair at once. `write` is called with the number of lines that it stands for, if it is not one. */
-  tell(address: string, reason: string, write: (repeated?: number) => void): void {
-    const own = `${reason} ${address}`
-    const key = this.#pairs.has(own) || this.#pairs.size < maxSampledPairs ? own : reason
-    const pair = this.#pairs.get(key)
-    if (pair === undefined) {
-      this.#pairs.set(key, { held: 0, write, writtenAt: performance.now() })
-      this.#timer ??= setInterval(() => this.#flush(), flushIntervalMs).unref()
-      write()
-    } else {
-      pair.held++
-      pair.write = write
-    }
-  }
-
-  #flush(): void {
-    const now = performance.now()
-    for (const [key, pair] of this.#pairs) {
-      if (now - pair.writtenAt < samplePeriodMs) continue
-      if (pair.held === 0) this.#pairs.delete(key)
-      else {
-        pair.write(pair.held)
-        pair.held = 0
-        pair.writtenAt = now
-      }
-    }
-    if (this.#pairs.size > 0) return
-    clearInterval(this.#timer)
-    this.#timer = undefined
-  }
+function callFields({ method, protocol, httpMethod, path, request, named }: CallReport): LogFields {
+  return { method, protocol, httpMethod, path, ip: request.ip, ...named }
 }
 
 /** An application can throw anything, even something that cannot be looked at. */

@@ -1,11 +1,13 @@
 import type { DescMessage, MessageInitShape, MessageShape } from '@bufbuild/protobuf'
-import { CallEnded, type CountersignError } from '../errors.ts'
+import { CallEnded, CountersignError, type ErrorReason } from '../errors.ts'
 import type { RateLimiter } from '../rate-limit.ts'
 import type { RequestContext } from '../request.ts'
 import { TimeLimit } from '../timing/time-limit.ts'
+import type { CallTrace, Tracing } from '../tracing/tracing.ts'
 import type { Call, Protocol } from './call.ts'
 import { toFailure } from './errors.ts'
 import type { BidiHandler, CallLimit, StreamHandler } from './methods.ts'
+import { type NamedInCall, namedInCall } from './named-in-call.ts'
 import { requireValid } from './read-input.ts'
 
 /** How a call ended: well, with a failure that has a reason, or early. */
@@ -23,6 +25,8 @@ export interface CallReport {
   /** Who called. */
   readonly request: RequestContext
   readonly outcome: CallOutcome
+  /** What a call that failed named, if its message was read and valid. Nothing of it is proven. */
+  readonly named?: NamedInCall | undefined
   /** Time from the call's arrival to its end, milliseconds. A stream ends when its last message was taken. */
   readonly durationMs: number
 }
@@ -80,31 +84,40 @@ const maxStreamMs: number = 15 * 60_000
 export class Invoker {
   readonly #limiter: RateLimiter | undefined
   readonly #observe: CallObserver
+  readonly #tracing: Tracing | undefined
 
-  /** Without a limiter, nothing is counted. */
-  constructor(limiter: RateLimiter | undefined, observe: CallObserver) {
+  /** Without a limiter, nothing is counted; without tracing, nothing is traced. */
+  constructor(limiter: RateLimiter | undefined, observe: CallObserver, tracing?: Tracing) {
     this.#limiter = limiter
     this.#observe = observe
+    this.#tracing = tracing
   }
 
   /** Carries out a call that answers once. Resolves with the reply as it was written. */
   async unary<I extends DescMessage, Reply, Written>(invocation: UnaryInvocation<I, Reply, Written>): Promise<Written> {
     const startedAt = performance.now()
     const { timeoutMs } = invocation.call
+    const running = this.#begun(invocation)
     try {
       // Nobody waits for the reply of a call that has no time, so it must not take effect either.
       if (timeoutMs !== undefined && timeoutMs <= 0) throw new CallEnded('deadline_exceeded')
-      const written = await withinDeadline(timeoutMs, this.#run(invocation))
-      this.#tell(invocation, startedAt, 'ok')
+      const written = await withinDeadline(
+        timeoutMs,
+        within(running.trace, () => this.#run(invocation, running)),
+      )
+      this.#tell(invocation, startedAt, 'ok', running)
       return written
     } catch (thrown) {
-      throw this.#failed(invocation, startedAt, thrown)
+      throw await this.#failed(invocation, startedAt, thrown, running)
     }
   }
 
-  async #run<I extends DescMessage, Reply, Written>(invocation: UnaryInvocation<I, Reply, Written>): Promise<Written> {
+  async #run<I extends DescMessage, Reply, Written>(
+    invocation: UnaryInvocation<I, Reply, Written>,
+    running: Running,
+  ): Promise<Written> {
     const { handler, call, write } = invocation
-    const input = await this.#admit(invocation)
+    const input = await this.#admit(invocation, running)
     return write(await handler.handle(input, call))
   }
 
@@ -113,7 +126,9 @@ export class Invoker {
     invocation: StreamInvocation<I, O, Written>,
   ): AsyncGenerator<Written, void, undefined> {
     const { handler } = invocation
-    return this.#streamed<O, Written>(invocation, async (call) => handler.handle(await this.#admit(invocation), call))
+    return this.#streamed<O, Written>(invocation, async (call, running) =>
+      handler.handle(await this.#admit(invocation, running), call),
+    )
   }
 
   /** Carries out a call that answers a stream with another one. The limit counts it once. */
@@ -122,59 +137,98 @@ export class Invoker {
   ): AsyncGenerator<Written, void, undefined> {
     const { handler, schema, readInputs } = invocation
     return this.#streamed<O, Written>(invocation, async (call) => {
-      this.#spend(invocation)
+      await this.#spend(invocation)
       return handler.handle(validated(schema, readInputs(call.signal)), call)
     })
   }
 
   async *#streamed<O extends DescMessage, Written>(
     invocation: AnyInvocation & Writing<MessageInitShape<O>, Written>,
-    open: (call: Call) => Promise<AsyncGenerator<MessageInitShape<O>, void, undefined>>,
+    open: (call: Call, running: Running) => Promise<AsyncGenerator<MessageInitShape<O>, void, undefined>>,
   ): AsyncGenerator<Written, void, undefined> {
     const { call, write } = invocation
+    const running = this.#begun(invocation)
     const startedAt = performance.now()
     const deadline = new Deadline(call)
     let outcome: CallOutcome = new CallEnded('canceled')
     try {
       if (deadline.passed) throw new CallEnded('deadline_exceeded')
       const watched = deadline.signal === call.signal ? call : withSignal(call, deadline.signal)
-      for await (const reply of await open(watched)) yield write(reply)
+      const replies = await within(running.trace, () => open(watched, running))
+      for await (const reply of running.trace === undefined ? replies : traced(replies, running.trace))
+        yield write(reply)
       if (deadline.passed) throw new CallEnded('deadline_exceeded')
       if (!call.signal.aborted) outcome = 'ok'
     } catch (thrown) {
-      outcome = toOutcome(thrown, call)
+      outcome = await this.#countWrongToken(toOutcome(thrown, call), call, running)
       throw outcome
     } finally {
       deadline.clear()
-      this.#tell(invocation, startedAt, outcome)
+      this.#tell(invocation, startedAt, outcome, running)
     }
   }
 
-  #spend({ handler, call }: Pick<Invocation<Limited, DescMessage>, 'handler' | 'call'>): void {
-    if (handler.limit !== 'unlimited') this.#limiter?.spend(handler.limit, call.request.ip)
+  #spend({ handler, call }: Pick<Invocation<Limited, DescMessage>, 'handler' | 'call'>): Promise<void> | undefined {
+    return handler.limit === 'unlimited' ? undefined : this.#limiter?.spend(handler.limit, call.request.ip)
   }
 
-  async #admit<I extends DescMessage>(invocation: Invocation<Limited, I>): Promise<MessageShape<I>> {
-    this.#spend(invocation)
+  async #admit<I extends DescMessage>(invocation: Invocation<Limited, I>, running: Running): Promise<MessageShape<I>> {
+    const waiting = this.#spend(invocation)
+    if (waiting !== undefined) await waiting
     const { schema, readInput } = invocation
     const input = await readInput()
     requireValid(schema, input)
+    running.input = input
     return input
   }
 
-  #failed(invocation: AnyInvocation, startedAt: number, thrown: unknown): CountersignError | CallEnded {
+  async #failed(
+    invocation: AnyInvocation,
+    startedAt: number,
+    thrown: unknown,
+    running: Running,
+  ): Promise<CountersignError | CallEnded> {
     const { call } = invocation
     // Nothing of a call that failed is handed out, cookies above all.
     delete call.responseHeaders['set-cookie']
     delete call.responseHeaders['set-auth-token']
-    const outcome = toOutcome(thrown, call)
-    this.#tell(invocation, startedAt, outcome)
+    const outcome = await this.#countWrongToken(toOutcome(thrown, call), call, running)
+    this.#tell(invocation, startedAt, outcome, running)
     return outcome
   }
 
-  #tell({ name, call }: AnyInvocation, startedAt: number, outcome: CallOutcome): void {
+  /**
+   * Counts a failure that shows a wrong token or code, and returns RATE_LIMITED in its place if there were too many. Only then, so
+   * that nobody who has the right one is refused because others guess. The answer to a wrong code stays: the order counts it, and a
+   * client that repeats the call because it is told to wait would use up the order's tries.
+   */
+  async #countWrongToken<Failure extends CountersignError | CallEnded>(
+    failure: Failure,
+    { request: { ip } }: Call,
+    { input }: Running,
+  ): Promise<Failure | CountersignError> {
+    if (this.#limiter === undefined || failure instanceof CallEnded) return failure
+    const isToken = tokenReasons.has(failure.reason)
+    if (!isToken && !codeReasons.has(failure.reason)) return failure
+    try {
+      await this.#limiter.countWrongToken(ip)
+      const orderId = isToken && input !== undefined ? namedInCall(input).orderId : undefined
+      if (orderId !== undefined) await this.#limiter.countWrongTokenOf(orderId)
+      return failure
+    } catch (limited) {
+      return isToken && limited instanceof CountersignError ? limited : failure
+    }
+  }
+
+  #begun({ name, call: { protocol, request } }: AnyInvocation): Running {
+    return { trace: this.#tracing?.begin({ method: name, protocol, request }) }
+  }
+
+  #tell({ name, call }: AnyInvocation, startedAt: number, outcome: CallOutcome, { input, trace }: Running): void {
+    trace?.end(outcome)
     const { protocol, request } = call
-    this.#observe({ method: name, protocol, request, outcome, durationMs: performance.now() - startedAt })
+    const named = outcome === 'ok' || input === undefined ? undefined : namedInCall(input)
+    this.#observe({ method: name, protocol, request, outcome, named, durationMs: performance.now() - startedAt })
   }
 }
 
@@ -194,8 +248,43 @@ function withSignal({ protocol, request, responseHeaders, timeoutMs }: Call, sig
   return { protocol, request, responseHeaders, timeoutMs, signal }
 }
 
+/** Reasons that show a wrong token or key. An expired session is not told from a wrong one, so it is not among them. */
+const tokenReasons: ReadonlySet<ErrorReason> = new Set([
+  'ORDER_TOKEN_INVALID',
+  'HANDOVER_INVALID',
+  'COMPUTER_PROOF_INVALID',
+  'START_KEY_REQUIRED',
+])
+
+/** Reasons that show a wrong code. */
+const codeReasons: ReadonlySet<ErrorReason> = new Set(['CONFIRMATION_CODE_WRONG', 'RETURN_CODE_WRONG'])
+
 interface Limited {
   readonly limit: CallLimit
+}
+
+/** What is known of a call while it runs. */
+interface Running {
+  /** Absent if nothing is traced. */
+  readonly trace: CallTrace | undefined
+  /** The call's message, once it is read and valid. */
+  input?: object
+}
+
+/** Does a part of a call's work, as a part of its trace. */
+function within<Result>(trace: CallTrace | undefined, work: () => Result): Result {
+  return trace === undefined ? work() : trace.within(work)
+}
+
+/** Replies each of which is made as a part of the call's trace: a generator goes on in the surroundings of whoever asks it to. */
+function traced<Reply>(replies: AsyncGenerator<Reply, void, undefined>, trace: CallTrace): AsyncIterable<Reply> {
+  const next = async (): Promise<IteratorResult<Reply, void>> => {
+    const result = await trace.within(() => replies.next())
+    if (result.done !== true) trace.sent()
+    return result
+  }
+  const end = (): Promise<IteratorResult<Reply, void>> => trace.within(() => replies.return())
+  return { [Symbol.asyncIterator]: () => ({ next, return: end }) }
 }
 
 type AnyInvocation = Pick<Invocation<unknown, DescMessage>, 'name' | 'call'>

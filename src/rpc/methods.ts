@@ -8,7 +8,7 @@ import type {
   MessageInitShape,
   MessageShape,
 } from '@bufbuild/protobuf'
-import type { RateLimitGroup } from '../rate-limit.ts'
+import type { RateLimitGroup } from '../limits/limits.ts'
 import type { Call } from './call.ts'
 
 /** The allowance that a call counts on, which it shares with others; or none. There is no default: each RPC decides. */

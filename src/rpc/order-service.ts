@@ -23,7 +23,7 @@ export function orderHandlers(orders: Orders): ServiceHandlers<typeof OrderServi
   return {
     startOrder: {
       // A backend starts the orders of all its users from one address.
-      limit: orders.startTakesKey ? 'unlimited' : 'start order',
+      limit: orders.startTakesKey ? 'unlimited' : 'start-order',
       async handle({ kind, ...input }, call) {
         const started = await orders.start({ ...input, kind: kindOf(kind) }, call.request)
         return { ...statusOf(started), kind, expiresAt: BigInt(started.expiresAt) }

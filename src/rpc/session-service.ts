@@ -5,6 +5,7 @@ import type {
   SessionService,
 } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import type { AccessTokens } from '../access-token/access-tokens.ts'
+import { type AuditTrail, noAudit } from '../audit/trail.ts'
 import { CountersignError } from '../errors.ts'
 import type { Host, Session } from '../host/host.ts'
 import type { KnownComputer, KnownComputers } from '../order/known-computers.ts'
@@ -20,13 +21,22 @@ export interface SessionParts {
   readonly walletsOf?: ((session: Session) => Promise<readonly WalletIdentity[]>) | undefined
   /** Without them, the call for an access token is NOT_ENABLED. */
   readonly accessTokens?: AccessTokens | undefined
+  /** Told which sessions users end from another one, and which computers they forget. Without it, nobody is. */
+  readonly audit?: AuditTrail | undefined
 }
 
 /** SessionService on a host. */
 export function sessionHandlers(
   host: Host,
-  { computers, walletsOf = async (session) => [walletOf(session)], accessTokens }: SessionParts,
+  { computers, walletsOf = async (session) => [walletOf(session)], accessTokens, audit = noAudit }: SessionParts,
 ): ServiceHandlers<typeof SessionService> {
+  /** Ends another session of the user of a session. Resolves with whether it was live. */
+  const revoke = async (own: Session, sessionId: string, { request }: Call): Promise<boolean> => {
+    const { userId, id: bySessionId } = own
+    const revoked = await host.revokeSession(userId, sessionId, request)
+    if (revoked) audit.tell({ type: 'session.ended', by: 'user', userId, sessionId, bySessionId }, request)
+    return revoked
+  }
   /** The caller's session. If its life was extended, the new cookie goes out with the response. */
   const current = async (call: Call): Promise<Session> => {
     const { session, cookies } = await host.currentSession(call.request)
@@ -68,7 +78,7 @@ export function sessionHandlers(
             computers,
           )
         }
-        if (!(await host.revokeSession(own.userId, sessionId, call.request))) {
+        if (!(await revoke(own, sessionId, call))) {
           throw new CountersignError('SESSION_NOT_FOUND', 'You have no session with this id')
         }
         return { ok: true }
@@ -81,7 +91,10 @@ export function sessionHandlers(
         const others = (await host.listSessions(own.userId, call.request)).filter(({ id }) => id !== own.id)
         // First, as above; and after the list, so that no order whose session is in it makes its computer known later.
         if (computers !== undefined) await forgetOtherComputers(own, others, await walletsOf(own), computers)
-        const revoked = await Promise.all(others.map(({ id }) => host.revokeSession(own.userId, id, call.request)))
+        const revoked = await Promise.all(others.map(({ id }) => revoke(own, id, call)))
+        if (computers !== undefined) {
+          audit.tell({ type: 'computer.forgotten', userId: own.userId, sessionId: own.id }, call.request)
+        }
         return { ok: true, revokedCount: revoked.filter(Boolean).length }
       },
     },
@@ -113,6 +126,8 @@ export function sessionHandlers(
         if (!forgotten.includes(true)) {
           throw new CountersignError('COMPUTER_NOT_FOUND', 'You have no known computer with this id')
         }
+        const { userId, id: sessionId } = own
+        audit.tell({ type: 'computer.forgotten', computerId: id, userId, sessionId }, call.request)
         return { ok: true }
       },
     },

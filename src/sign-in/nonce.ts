@@ -170,6 +170,13 @@ export class Nonces {
   }
 }
 
+/** Takes the nonces for adding a wallet to a user out of a store. Reads all nonces of this kind. */
+export async function forgetLinkNonces(store: Store & Required<Pick<Store, 'scan'>>, userId: string): Promise<void> {
+  for await (const { key, value } of store.scan(keyOf('', userId))) {
+    if (parseRecord<NonceRecord>('nonce', value, nonceVersion).userId === userId) await store.take(key)
+  }
+}
+
 /** When a nonce that is not used leaves the store. */
 function endOf({ expiresAt }: NonceRecord): number {
   return expiresAt + afterlifeMs

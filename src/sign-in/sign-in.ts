@@ -1,6 +1,8 @@
+import { type AuditTrail, noAudit, signedInFacts } from '../audit/trail.ts'
 import { afterNonceUsed } from '../errors.ts'
 import type { Host, IssuedSession } from '../host/host.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
+import type { RateLimiter } from '../rate-limit.ts'
 import type { RequestContext } from '../request.ts'
 import type { Proof } from '../wallet/proof.ts'
 import type { Prover, WalletNamed } from '../wallet/prover.ts'
@@ -14,13 +16,25 @@ export class SignIn {
   readonly #prover: Prover
   readonly #origins: OriginPolicy
   readonly #host: Host
+  readonly #audit: AuditTrail
+  readonly #limiter: RateLimiter | undefined
 
-  constructor(appName: string, nonces: Nonces, prover: Prover, origins: OriginPolicy, host: Host) {
+  constructor(
+    appName: string,
+    nonces: Nonces,
+    prover: Prover,
+    origins: OriginPolicy,
+    host: Host,
+    audit: AuditTrail = noAudit,
+    limiter?: RateLimiter,
+  ) {
     this.#appName = appName
     this.#nonces = nonces
     this.#prover = prover
     this.#origins = origins
     this.#host = host
+    this.#audit = audit
+    this.#limiter = limiter
   }
 
   /**
@@ -40,14 +54,18 @@ export class SignIn {
 
   /**
    * Consumes the nonce, checks the proof over its challenge, and then creates a session. The request must come
-   * from the nonce's own origin, which must still be trusted.
+   * from the nonce's own origin, which must still be trusted. RATE_LIMITED if the wallet has signed in too often; the nonce is used
+   * then.
    */
   async verify(nonceId: string, proof: Proof, request: RequestContext): Promise<IssuedSession> {
     const nonce = await this.#nonces.consume(nonceId, request, this.#origins)
     const { identity } = await this.#prover.prove(nonce, proof, request.origin)
+    await this.#limiter?.countSignIn(identity)
     try {
       const user = await this.#host.resolveUser(identity, request)
-      return await this.#host.createSession(user, identity, request)
+      const issued = await this.#host.createSession(user, identity, request)
+      this.#audit.tell(signedInFacts(issued.session), request)
+      return issued
     } catch (thrown) {
       throw afterNonceUsed(thrown)
     }

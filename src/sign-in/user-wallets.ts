@@ -1,3 +1,4 @@
+import { type AuditTrail, noAudit } from '../audit/trail.ts'
 import type { Session, UserWallet, WalletHost } from '../host/host.ts'
 import type { RequestContext } from '../request.ts'
 import type { Proof } from '../wallet/proof.ts'
@@ -12,6 +13,8 @@ export interface ListedWallet extends UserWallet {
 /** Parts of {@link UserWallets}. */
 export interface UserWalletsParts extends WalletLinksParts<UserWallet> {
   readonly host: WalletHost
+  /** Told which wallets are linked and unlinked. Without it, nobody is. */
+  readonly audit?: AuditTrail | undefined
 }
 
 /** The wallets of the signed-in user, on a host that keeps them itself. `cookies` are Set-Cookie header values. */
@@ -45,6 +48,7 @@ export class UserWallets {
     request: RequestContext,
   ): Promise<{ readonly wallet: ListedWallet; readonly cookies: readonly string[] }> {
     const { linked, session, cookies } = await this.links.link(nonceId, proof, request)
+    this.#tell('wallet.linked', linked, session, request)
     return { wallet: listed(linked, session), cookies }
   }
 
@@ -59,15 +63,27 @@ export class UserWallets {
   ): Promise<{ readonly cookies: readonly string[] }> {
     const { host, prover } = this.#parts
     const { session, cookies } = await this.links.freshSession(request)
+    let picked: UserWallet | undefined
     await host.unlinkWallet(session, (wallets) => {
       const ofAdapter = wallets.filter((wallet) => wallet.adapterId === adapterId)
       // As it is listed first: the wallets of an adapter that is configured no more can only be named so.
-      return (
+      picked =
         ofAdapter.find((wallet) => wallet.address === address) ??
         ofAdapter.find((wallet) => prover.isAddressOf(wallet, address))
-      )
+      return picked
     })
+    if (picked !== undefined) this.#tell('wallet.unlinked', picked, session, request)
     return { cookies }
+  }
+
+  #tell(
+    type: 'wallet.linked' | 'wallet.unlinked',
+    { adapterId, address, publicKeyHex }: UserWallet,
+    { id: sessionId, userId }: Session,
+    request: RequestContext,
+  ): void {
+    const { audit = noAudit } = this.#parts
+    audit.tell({ type, userId, sessionId, adapterId, address, publicKeyHex }, request)
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Life, Store } from './store.ts'
+import type { Life, ScannedValue, Store } from './store.ts'
 
 /** The key prefix unless another is set. In a store whose handles do not share a name space, it adds nothing to the keys. */
 export const defaultKeyPrefix = 'countersign'
@@ -24,12 +24,15 @@ export function withKeyPrefix(store: Store, keyPrefix: string): Store {
 }
 
 class PrefixedStore implements Store {
+  readonly scan?: NonNullable<Store['scan']>
   readonly #store: Store
   readonly #beginning: string
 
   constructor(store: Store, beginning: string) {
     this.#store = store
     this.#beginning = beginning
+    const scan = store.scan?.bind(store)
+    if (scan !== undefined) this.scan = (text) => this.#withoutBeginning(scan(beginning + text))
   }
 
   get description() {
@@ -78,6 +81,10 @@ class PrefixedStore implements Store {
 
   members(set: string) {
     return this.#store.members(this.#beginning + set)
+  }
+
+  async *#withoutBeginning(found: AsyncIterable<ScannedValue>): AsyncGenerator<ScannedValue> {
+    for await (const { key, value } of found) yield { key: key.slice(this.#beginning.length), value }
   }
 
   ping() {

@@ -1,19 +1,14 @@
 import { randomUUID } from 'node:crypto'
-import { closeSync, openSync, realpathSync } from 'node:fs'
+import { closeSync, existsSync, openSync, realpathSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { CountersignError } from '../errors.ts'
 import { exerciseStore } from './exercise.ts'
 import { ttlMsOf } from './life.ts'
 import { StoreOpenError } from './open-error.ts'
-import type { FoundValue, Life, Store, VersionedValue } from './store.ts'
+import { prepareFormat } from './sqlite-format.ts'
+import type { FoundValue, Life, ScannedValue, Store, VersionedValue } from './store.ts'
 import { Watchers } from './watchers.ts'
-
-/** Version of the tables, kept in the file as `user_version`. */
-const schemaVersion = 1
-
-/** "CSGN", kept in the file as `application_id`: tells a file of Countersign from other SQLite files. */
-const applicationId = 0x4353474e
 
 /** How long a step waits for another process's write, in milliseconds. It blocks the event loop, so not for long. */
 const busyTimeoutMs = 1000
@@ -33,31 +28,16 @@ const sweepPauseMs = 10
 /** Most members that `addMember` names, as the contract has it. */
 const maxSurplus = 10
 
+/** Most values that a scan reads in one step. */
+const valuesPerScan = 200
+
 /** Most rows of each table that one sweep removes. */
 const rowsPerSweep = 200
 
-// `entries` keeps its rowid, because values are too long to be stored in the tree of the keys.
-const schema = `
-  CREATE TABLE entries (
-    key TEXT PRIMARY KEY,
-    value TEXT NOT NULL,
-    version INTEGER NOT NULL,
-    expires_at INTEGER NOT NULL
-  ) STRICT;
-  CREATE INDEX entries_by_expiry ON entries (expires_at);
-  CREATE TABLE members (
-    set_key TEXT NOT NULL,
-    member TEXT NOT NULL,
-    expires_at INTEGER NOT NULL,
-    PRIMARY KEY (set_key, member)
-  ) STRICT, WITHOUT ROWID;
-  CREATE INDEX members_by_expiry ON members (expires_at);
-  PRAGMA application_id = ${applicationId};
-  PRAGMA user_version = ${schemaVersion};
-`
-
 /**
  * Opens the embedded store: one SQLite file, or memory.
+ *
+ * A file of an older release is brought to the current format, see {@link prepareFormat}.
  *
  * It is meant for one process (`shared` is false). Several may have the file open, as happens for a moment when a
  * service is replaced, and every step is atomic between them; but a wake-up reaches only the watchers in its own
@@ -67,7 +47,7 @@ const schema = `
  *
  * @param location path of the file, or ':memory:'. A missing file is created with mode 0600, because it contains
  * secrets.
- * @throws StoreOpenError if the file cannot be opened or written, is not a store of Countersign, or has a newer schema.
+ * @throws StoreOpenError if the file cannot be opened or written, is not a store of Countersign, or has a newer format.
  */
 export async function openSqliteStore(location: string): Promise<Store> {
   const path = location === ':memory:' ? location : ownFile(location)
@@ -88,7 +68,8 @@ function ownFile(location: string): string {
   const path = resolve(location)
   try {
     // SQLite would create it readable for everyone. The files that it puts beside it get the mode of this one.
-    closeSync(openSync(path, 'a', 0o600))
+    // One that is there is not opened here: closing it would end the locks that other handles in this process have on it.
+    if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
     return realpathSync(path)
   } catch (cause) {
     throw openError(location, describe(cause), cause)
@@ -99,7 +80,7 @@ function openDatabase(path: string, location: string): DatabaseSync {
   let database: DatabaseSync | undefined
   try {
     database = new DatabaseSync(path, { timeout: busyTimeoutMs })
-    prepareSchema(database)
+    prepareFormat(database)
     return database
   } catch (cause) {
     database?.close()
@@ -114,37 +95,6 @@ function openError(location: string, problem: string, cause: unknown): StoreOpen
 
 function describe(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause)
-}
-
-function prepareSchema(database: DatabaseSync): void {
-  // Checked before anything is written, so that a wrong path does not change someone else's file.
-  if (!isEmpty(database) && readPragma(database, 'application_id') !== applicationId) {
-    throw new Error('it is the SQLite file of another application')
-  }
-  database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL')
-  database.exec('BEGIN IMMEDIATE')
-  try {
-    const version = readPragma(database, 'user_version')
-    if (version > schemaVersion) {
-      throw new Error(
-        `it has schema version ${version} of a newer Countersign, and this one knows up to ${schemaVersion}`,
-      )
-    }
-    // Checked again under the lock, because another process may have created the tables in the meantime.
-    if (isEmpty(database)) database.exec(schema)
-    database.exec('COMMIT')
-  } catch (error) {
-    if (database.isTransaction) database.exec('ROLLBACK')
-    throw error
-  }
-}
-
-function isEmpty(database: DatabaseSync): boolean {
-  return database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() === undefined
-}
-
-function readPragma(database: DatabaseSync, name: 'application_id' | 'user_version'): number {
-  return Number(database.prepare(`PRAGMA ${name}`).get()?.[name])
 }
 
 /**
@@ -262,6 +212,17 @@ class SqliteStore implements Store {
   async members(set: string): Promise<string[]> {
     const rows = this.#step(() => this.#statements.members.all(set, Date.now()))
     return rows.map((row) => String(row.member))
+  }
+
+  async *scan(beginning: string): AsyncGenerator<ScannedValue> {
+    // Keys are ASCII, so DEL comes after whatever a key can have there.
+    const end = `${beginning}\x7f`
+    for (let last = beginning; ; ) {
+      const rows = this.#step(() => this.#statements.scan.all(last, end, Date.now(), valuesPerScan))
+      for (const row of rows) yield { key: String(row.key), value: String(row.value) }
+      if (rows.length < valuesPerScan) return
+      last = String(rows.at(-1)?.key)
+    }
   }
 
   /** Makes each kind of call once, so that a file that cannot be written shows it. */
@@ -382,6 +343,9 @@ function prepareStatements(database: DatabaseSync): Record<StatementName, Statem
     dropSoonestMembers: database.prepare(`DELETE FROM members WHERE set_key = ? AND member IN (${soonestMembers})`),
     removeMember: database.prepare('DELETE FROM members WHERE set_key = ? AND member = ?'),
     members: database.prepare('SELECT member FROM members WHERE set_key = ? AND expires_at > ?'),
+    scan: database.prepare(
+      'SELECT key, value FROM entries WHERE key > ? AND key < ? AND expires_at > ? ORDER BY key LIMIT ?',
+    ),
     sweepEntries: database.prepare(
       'DELETE FROM entries WHERE key IN (SELECT key FROM entries WHERE expires_at <= ? LIMIT ?)',
     ),
@@ -407,6 +371,7 @@ type StatementName =
   | 'dropSoonestMembers'
   | 'removeMember'
   | 'members'
+  | 'scan'
   | 'sweepEntries'
   | 'sweepMembers'
 

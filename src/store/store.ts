@@ -106,6 +106,14 @@ export interface Store {
   members(set: string): Promise<string[]>
 
   /**
+   * Finds the values whose keys begin with this text, in any order, however many they are. A value that is there from the first
+   * step to the last is found, maybe twice; one that comes, changes or goes in the meantime may be missing or be found as it was.
+   * It reads the whole store, so no call of a client asks for it: it is for commands of operators. A store may lack it; those
+   * commands cannot search it then.
+   */
+  scan?(beginning: string): AsyncIterable<ScannedValue>
+
+  /**
    * Resolves if the store answers; rejects with STORE_UNAVAILABLE if it does not, or if what {@link now} returns may be wrong
    * by more than a second. A store can be full and still answer, so after a call has failed it is best to resolve only once a
    * write succeeds; not before, because this is asked often, and by anybody.
@@ -117,6 +125,12 @@ export interface Store {
    * STORE_UNAVAILABLE. May be called more than once.
    */
   close(): Promise<void>
+}
+
+/** A value that `scan` found. */
+export interface ScannedValue {
+  readonly key: string
+  readonly value: string
 }
 
 /** A value that `takeIf` found. */

@@ -551,6 +551,26 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
       })
     })
 
+    check(
+      'scan, if it has it, finds all values whose keys begin with a text, and nothing else',
+      async (store, other) => {
+        if (store.scan === undefined) return
+        const beginning = newKey()
+        const keys = Array.from({ length: 450 }, (_, i) => `${beginning}*:{${i}}`)
+        await Promise.all(
+          keys.map((key, i) => (i % 2 ? store : other).create(key, `value ${key}`, i % 3 ? long : 'forever')),
+        )
+        await store.create(`${beginning}?`, 'another', long)
+        await store.create(`${beginning}*:expired`, 'over', short)
+        await store.addMember(`${beginning}*:set`, 'm', long)
+        await sleep(afterShortMs + correctionMs)
+        const found = new Map<string, string>()
+        for await (const { key, value } of store.scan(`${beginning}*`)) found.set(key, value)
+        assert.deepEqual([...found.keys()].sort(), [...keys].sort())
+        for (const [key, value] of found) assert.equal(value, `value ${key}`)
+      },
+    )
+
     check('it has a description and says whether it is shared', async (store) => {
       assert.match(store.description, /\S/)
       assert.equal(typeof store.shared, 'boolean')

@@ -21,6 +21,12 @@ export interface Ed25519TestWallet extends TestWallet {
   sign(message: string): string
 }
 
+/** A {@link TestWallet} in the form of the client's option `wallet`. */
+export interface ClientTestWallet {
+  readonly adapterId: string
+  sign(message: string): Promise<{ readonly publicKeyHex: string; readonly signatureHex: string }>
+}
+
 /** The kind of wallet that {@link makeTestWallet} makes. */
 export interface TestWalletOptions {
   /** Default nimiq. */
@@ -50,6 +56,15 @@ export function makeTestWallet(options: TestWalletOptions = {}): Ed25519TestWall
     publicKeyHex: bytesToHex(publicKey),
     address: framing.deriveAddress(publicKey),
     sign: (message) => sign(null, framing.signedBytes(message), privateKey).toString('hex'),
+  }
+}
+
+/** Makes a test wallet one that the clients of `countersign/client` and their React component take as `wallet`. */
+export function clientWallet(wallet: TestWallet): ClientTestWallet {
+  const { adapterId, publicKeyHex } = wallet
+  return {
+    adapterId,
+    sign: async (message) => ({ publicKeyHex, signatureHex: await wallet.sign(message) }),
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Tracing } from '../tracing/tracing.ts'
 import { ed25519 } from './ed25519.ts'
 import { ethereum } from './ethereum/ethereum.ts'
 import { nimiq } from './nimiq.ts'
@@ -5,10 +6,10 @@ import { solana } from './solana.ts'
 import type { StartWarning, WalletAdapter } from './wallet.ts'
 
 /** The built-in adapters by their ids. */
-const builtIn: Readonly<Record<string, (options: AdapterOptions) => WalletAdapter>> = {
+const builtIn: Readonly<Record<string, (options: AdapterOptions, tracing?: Tracing) => WalletAdapter>> = {
   nimiq: () => nimiq,
   ed25519: () => ed25519,
-  ethereum: ({ evmRpc }) => ethereum(evmRpc),
+  ethereum: ({ evmRpc }, tracing) => ethereum(evmRpc, tracing),
   solana: () => solana,
 }
 
@@ -22,7 +23,7 @@ const idForm = /^[a-z0-9][a-z0-9-]{0,31}$/
 
 /**
  * The configured wallet adapters, in the order given. An entry is the id of a built-in adapter (`nimiq`, `ed25519`, `ethereum`,
- * `solana`) or an adapter of the application's own.
+ * `solana`) or an adapter of the application's own. Without tracing, what adapters ask others is not traced.
  *
  * Throws a TypeError for an unknown or malformed id, for an id that occurs twice, for an adapter without one of its
  * functions, and for an empty list, because nobody could sign in.
@@ -30,12 +31,13 @@ const idForm = /^[a-z0-9][a-z0-9-]{0,31}$/
 export function walletAdapters(
   entries: readonly (string | WalletAdapter)[],
   options: AdapterOptions = {},
+  tracing?: Tracing,
 ): readonly WalletAdapter[] {
   if (entries.length === 0)
     throw new TypeError(`adapters (COUNTERSIGN_ADAPTERS) must not be empty; known adapters: ${knownIds()}`)
   const adapters: WalletAdapter[] = []
   for (const entry of entries) {
-    const adapter = typeof entry === 'string' ? findBuiltIn(entry, options) : checkAdapter(entry)
+    const adapter = typeof entry === 'string' ? findBuiltIn(entry, options, tracing) : checkAdapter(entry)
     if (adapters.some(({ id }) => id === adapter.id)) throw new TypeError(`adapter "${adapter.id}" is configured twice`)
     adapters.push(adapter)
   }
@@ -90,10 +92,10 @@ function knownIds(): string {
   return Object.keys(builtIn).join(', ')
 }
 
-function findBuiltIn(id: string, options: AdapterOptions): WalletAdapter {
+function findBuiltIn(id: string, options: AdapterOptions, tracing: Tracing | undefined): WalletAdapter {
   const make = Object.hasOwn(builtIn, id) ? builtIn[id] : undefined
   if (make === undefined) throw new TypeError(`unknown adapter ${JSON.stringify(id)}; known adapters: ${knownIds()}`)
-  return make(options)
+  return make(options, tracing)
 }
 
 function checkAdapter(adapter: WalletAdapter): WalletAdapter {

@@ -1,4 +1,5 @@
 import { CountersignError } from '../errors.ts'
+import type { Tracing } from '../tracing/tracing.ts'
 import { type StoredChallenge, signInForm } from './form.ts'
 import type { Proof, ProvenIdentity } from './proof.ts'
 import type { SignatureVerifier } from './verifier.ts'
@@ -23,11 +24,13 @@ export interface Proven {
 export class Prover {
   readonly #adapters: readonly WalletAdapter[]
   readonly #verifier: SignatureVerifier
+  readonly #tracing: Pick<Tracing, 'step'> | undefined
 
-  /** `adapters` are those that `walletAdapters` made, at least one. */
-  constructor(adapters: readonly WalletAdapter[], verifier: SignatureVerifier) {
+  /** `adapters` are those that `walletAdapters` made, at least one. Without tracing, nothing is traced. */
+  constructor(adapters: readonly WalletAdapter[], verifier: SignatureVerifier, tracing?: Pick<Tracing, 'step'>) {
     this.#adapters = adapters
     this.#verifier = verifier
+    this.#tracing = tracing
   }
 
   /** Refuses an adapter that is not configured with ADAPTER_UNKNOWN. */
@@ -91,7 +94,9 @@ export class Prover {
   ): Promise<Proven> {
     for (const adapter of this.#candidates(proof.adapterId)) {
       const text = textOf(adapter, challenge, proof, pageOrigin)
-      const proven = await adapter.verify(text, proof, this.#verifier, remote)
+      const verify = () => adapter.verify(text, proof, this.#verifier, remote)
+      const step = { kind: 'verification', adapterId: adapter.id } as const
+      const proven = await (this.#tracing === undefined ? verify() : this.#tracing.step(step, verify))
       if (proven === undefined) continue
       const { adapterId, subject, publicKeyHex, address } = proven
       // An adapter speaks for its own wallets only. A copy of another one under a new id would make that one's identities.

@@ -1,32 +1,15 @@
-import { execFile } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
-
-/** Writes the URL of every module that is loaded. */
-const hooks = `data:text/javascript,${encodeURIComponent(`
-  import { registerHooks } from 'node:module'
-  registerHooks({
-    load(url, context, next) {
-      console.log(url)
-      return next(url, context)
-    },
-  })
-`)}`
+import { modulesOf as modulesOfProgram } from '../support/loaded-modules.ts'
 
 /** The modules that a program loads. */
-async function modulesOf(file: string): Promise<string[]> {
-  const program = fileURLToPath(new URL(file, import.meta.url))
-  const { stdout } = await promisify(execFile)(process.execPath, ['--import', hooks, program])
-  return stdout.split('\n').filter((line) => /^(file|node):/.test(line))
-}
+const modulesOf = (file: string): Promise<string[]> => modulesOfProgram(new URL(file, import.meta.url))
 
 const ofBetterAuth = /node_modules\/(@?better-(auth|call|fetch)|kysely|zod)\//
 
 describe('Better Auth is loaded', () => {
   test.each([
     ['not by the server API', '../../src/index.ts'],
-    ['not by the command', '../../src/service-command.ts'],
+    ['not by the command', '../../src/commands/service.ts'],
   ])('%s', async (_name, file) => {
     const modules = await modulesOf(file)
     // It looked: what these do load is there.

@@ -71,7 +71,8 @@ export function useBrowser(): { open(options?: BrowserContextOptions): Promise<{
   }
 }
 
-function programPath(name: string): string {
+/** Where a program is. Throws if it is not on the PATH. */
+export function programPath(name: string): string {
   for (const folder of (process.env.PATH ?? '').split(':')) {
     try {
       accessSync(`${folder}/${name}`, constants.X_OK)

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type Option, optionRows, type Row } from '../../src/config/options.ts'
 import { type CountersignOptions, optionsFromEnvironment, resolveSettings } from '../../src/config.ts'
+import { defaultLimits } from '../../src/limits/limits.ts'
 
 /** What an option promises. It is written down a second time here, so that no number changes by mistake. */
 interface Promised {
@@ -31,6 +32,8 @@ const promised: Record<Option, Promised> = {
     inside: ['http://a.example', 'https://a.example:8443'],
     outside: ['', 'a.example', 'ftp://a.example', 'https://a.example/path', 'https://u:p@a.example', 'https://'],
   },
+  tlsCert: { variable: 'COUNTERSIGN_TLS_CERT', inside: ['x', './a b.pem'], outside: ['', ' x', 'x\n'] },
+  tlsKey: { variable: 'COUNTERSIGN_TLS_KEY', inside: ['x'], outside: ['', ' x', 'x\n'] },
   store: {
     variable: 'COUNTERSIGN_STORE',
     default: 'sqlite:./countersign.db',
@@ -95,6 +98,7 @@ const promised: Record<Option, Promised> = {
     // It cannot be below sessionTtlSeconds, whose default is 7 days.
     range: [7 * day, 732 * day],
   },
+  addressTtlSeconds: { variable: 'COUNTERSIGN_ADDRESS_TTL_SECONDS', range: [0, 63_244_800] },
   adapters: {
     variable: 'COUNTERSIGN_ADAPTERS',
     default: ['nimiq', 'ed25519'],
@@ -142,6 +146,20 @@ const promised: Record<Option, Promised> = {
   },
   textsFile: { variable: 'COUNTERSIGN_TEXTS_FILE', inside: ['x'], outside: ['', ' x', 'x\n'] },
   rateLimit: { variable: 'COUNTERSIGN_RATE_LIMIT', default: true, flag: true },
+  rateLimits: {
+    variable: 'COUNTERSIGN_RATE_LIMITS',
+    inside: [defaultLimits],
+    outside: [
+      {},
+      { 'sign-in': 0 },
+      { 'sign-in': 100_001 },
+      { 'sign-in': 1.5 },
+      { 'sign-in': '1' },
+      { signIn: 1 },
+      { constructor: 1 },
+      'sign-in=1',
+    ],
+  },
   maxConnections: { variable: 'COUNTERSIGN_MAX_CONNECTIONS', range: [1, most] },
   maxConnectionsPerAddress: {
     variable: 'COUNTERSIGN_MAX_CONNECTIONS_PER_ADDRESS',
@@ -183,9 +201,30 @@ const promised: Record<Option, Promised> = {
   pages: { variable: 'COUNTERSIGN_PAGES', default: true, flag: true },
   reflection: { variable: 'COUNTERSIGN_REFLECTION', default: true, flag: true },
   drainSeconds: { variable: 'COUNTERSIGN_DRAIN_SECONDS', default: 2, range: [0, 300] },
+  metricsPort: { variable: 'COUNTERSIGN_METRICS_PORT', range: [0, 65_535] },
+  metricsHost: {
+    variable: 'COUNTERSIGN_METRICS_HOST',
+    default: '127.0.0.1',
+    inside: ['x', x(253), '::1'],
+    outside: ['', x(254), 'a/b', 'a b'],
+  },
+  tracing: { variable: 'COUNTERSIGN_TRACING', default: 'off', choices: ['off', 'on', 'link'] },
+  metrics: { flag: true },
+  logFormat: { variable: 'COUNTERSIGN_LOG_FORMAT', default: 'auto', choices: ['auto', 'json', 'pretty'] },
   nonceStore: { outside: [{}, { get: () => {}, set: () => {} }, 'x'] },
   sessionHost: { outside: [{}, 'x'] },
   resolveLogin: { outside: [{}, 'x'] },
+  webhookUrl: {
+    variable: 'COUNTERSIGN_WEBHOOK_URL',
+    inside: ['https://hooks.example/a?b=c', 'http://localhost:9000/'],
+    outside: ['http://hooks.example', 'hooks.example', 'https://user:word@hooks.example'],
+  },
+  webhookSecret: {
+    variable: 'COUNTERSIGN_WEBHOOK_SECRET',
+    inside: [[`whsec_${'A'.repeat(32)}`], [`whsec_${'A'.repeat(86)}==`]],
+    outside: ['whsec_', `whsec_${'A'.repeat(31)}`, `whsec_${'A'.repeat(88)}`, 'A'.repeat(44)],
+  },
+  onAuditEvent: { outside: [{}, 'x'] },
   logger: { outside: [{}, 'x'] },
 }
 
@@ -250,6 +289,26 @@ describe.each(rows)(
     })
   },
 )
+
+test('limits are named in a list, and a bad name or number is told in one line', () => {
+  const limits = (text: string): unknown => fromVariable('COUNTERSIGN_RATE_LIMITS', text, 'rateLimits')
+  expect(limits('order=1, watchers=100000')).toEqual({ ...defaultLimits, order: 1, watchers: 100_000 })
+  for (const text of [
+    'ordre=5',
+    'order=0',
+    'order=100001',
+    'order=1.5',
+    'order=x',
+    'order=',
+    'order',
+    'order=1,order=2',
+    '__proto__=1',
+  ]) {
+    expect(() => limits(text), text).toThrow(
+      /^rateLimits \(COUNTERSIGN_RATE_LIMITS\) must be whole numbers from 1 to 100000 by name, .*, not "[^"\n]*"$/,
+    )
+  }
+})
 
 test('an absolute life of one second is the shortest, with an ordinary one of one second', () => {
   const shortest = { sessionTtlSeconds: 1, sessionAbsoluteTtlSeconds: 1 }

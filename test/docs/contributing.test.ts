@@ -7,7 +7,7 @@ test('CONTRIBUTING.md explains every script of package.json', async () => {
   const { scripts } = JSON.parse(await read('package.json')) as { scripts: Record<string, string> }
   const guide = await read('CONTRIBUTING.md')
   const table = [...guide.matchAll(/^\| `npm (?:run )?([\w:-]+)`/gm)].map(([, name]) => name)
-  const automatic = ['prestart', 'prepack', 'postpack']
+  const automatic = ['prestart', 'prepack']
   for (const name of automatic) expect(guide).toContain(`\`${name}\``)
   expect(table.toSorted()).toEqual(
     Object.keys(scripts)

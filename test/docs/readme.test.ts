@@ -1,13 +1,11 @@
 import { execFile } from 'node:child_process'
-import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { namedEndpoints, withTables } from '../../scripts/docs.ts'
-import { optionRows } from '../../src/config/options.ts'
-import { reasons } from '../../src/errors.ts'
+import { expect, onTestFinished, test } from 'vitest'
+import { bundleClient, type ClientBundle, clientEntries, connectFloor, sizeOf } from '../../scripts/build-client.ts'
 import { startService } from '../support/service.ts'
 
 const run = promisify(execFile)
@@ -18,7 +16,8 @@ const readme = await readFile(join(root, 'README.md'), 'utf8')
 const snippets = [...readme.matchAll(/<!-- executed by test\/docs -->\n```(\w+)\n([\s\S]*?)```/g)].map(
   ([, language, code]) => ({ language: language as string, code: code as string }),
 )
-const [curl, direct, crossDevice] = snippets as [
+const [curl, direct, crossDevice, element] = snippets as [
+  (typeof snippets)[number],
   (typeof snippets)[number],
   (typeof snippets)[number],
   (typeof snippets)[number],
@@ -40,7 +39,7 @@ async function runTypeScript(code: string, url: string, before = ''): Promise<{ 
   return await run(process.execPath, [file])
 }
 
-test('there are three', () => expect(snippets.map(({ language }) => language)).toEqual(['sh', 'ts', 'ts']))
+test('there are four', () => expect(snippets.map(({ language }) => language)).toEqual(['sh', 'ts', 'ts', 'html']))
 
 test('the curl snippet signs in', async () => {
   const { url } = await startService()
@@ -76,6 +75,36 @@ test('the order snippet goes from created to finalized', async () => {
   )
 })
 
+test('the element is on the page of docs/start.md to the letter, which test/newcomer opens in a browser', async () => {
+  const start = await readFile(join(root, 'docs/start.md'), 'utf8')
+  const lines = element.code.trim().split('\n')
+  expect(lines).toHaveLength(2)
+  for (const line of lines) expect(start).toContain(`  ${line}\n`)
+})
+
+test('the sizes of the client are those of the bundles', async () => {
+  const sizeOfBundle = async (source: ClientBundle['source']): Promise<number> =>
+    sizeOf((await bundleClient(source)).code).gzip
+  const [whole, direct, withElement] = await Promise.all(clientEntries.map(({ source }) => sizeOfBundle(source)))
+  const { onDemand } = await bundleClient(clientEntries[2]!.source)
+  const [wallets] = [...onDemand.values()].map(({ code }) => sizeOf(code).gzip)
+  const signIn = "import { signInWithWallet } from './src/client/direct.ts'; globalThis.signIn = signInWithWallet"
+  const signInAlone = await sizeOfBundle({ stdin: { contents: signIn, resolveDir: root, loader: 'ts' } })
+  const measured = [
+    whole!,
+    whole! - (await sizeOfBundle(connectFloor.source)),
+    direct!,
+    withElement!,
+    wallets!,
+    signInAlone,
+  ]
+  const [line = ''] = /^The client is [\s\S]*?\n\n/m.exec(readme) ?? []
+  const written = [...line.matchAll(/([\d.]+) KB/g)].map(([, size]) => Number(size))
+  expect(written).toHaveLength(measured.length)
+  // Versions of Node.js compress differently by some bytes.
+  for (const [place, bytes] of measured.entries()) expect(Math.abs(bytes / 1000 - written[place]!)).toBeLessThan(0.15)
+})
+
 /** Has a phone approve the order as soon as its claim URL is printed. */
 const havePhoneApprove = `
   import { phone } from ${JSON.stringify(join(root, 'test/docs/phone.ts'))}
@@ -85,50 +114,3 @@ const havePhoneApprove = `
     const claimUrl = /^Scan (\\S+)/.exec(text)?.[1]
     if (claimUrl !== undefined) void phone(claimUrl)
   }`
-
-describe('tables', async () => {
-  test('are those of the code; if not, run `npm run docs`', () => expect(withTables(readme)).toBe(readme))
-
-  test.each([
-    [
-      'settings',
-      optionRows.flatMap(([option, { variable }]) => (variable === undefined ? [option] : [option, variable])),
-    ],
-    ['REST calls', await rpcs()],
-    ['errors', Object.keys(reasons)],
-  ])('the table of %s is written whole', (name, entries) => {
-    const place = new RegExp(`(<!-- ${name}: written by npm run docs -->\n\n)([^<]*)(\n<!-- end of ${name} -->\n)`)
-    const written = place.exec(withTables(readme.replace(place, '$1$3')))?.[2]
-    for (const entry of entries) expect(written).toContain(`\`${entry}\``)
-  })
-
-  test('a table without its place is an error, not forgotten', () => {
-    expect(() => withTables(readme.replace('<!-- end of errors -->', ''))).toThrow(/no place for the table of errors/)
-  })
-
-  test.each(namedEndpoints())('$httpMethod $path is served, by its method alone', async ({ httpMethod, path }) => {
-    const { url } = await startService()
-    const call = async (method: string) => {
-      const response = await fetch(`${url}/api/auth${path}`, { method })
-      return ((await response.json()) as { code?: string }).code
-    }
-    expect(['ROUTE_NOT_FOUND', 'METHOD_NOT_ALLOWED']).not.toContain(await call(httpMethod))
-    expect(await call(httpMethod === 'GET' ? 'POST' : 'GET')).toBe('METHOD_NOT_ALLOWED')
-  })
-})
-
-/** All RPCs as the protos declare them: `Service.Method`. */
-async function rpcs(): Promise<string[]> {
-  const folder = join(root, 'proto/countersign/v1')
-  const protos = await Promise.all((await readdir(folder)).map((name) => readFile(join(folder, name), 'utf8')))
-  return protos.flatMap((proto) => {
-    const service = /^service (\w+)/m.exec(proto)?.[1]
-    return [...proto.matchAll(/^ {2}rpc (\w+)/gm)].map(([, rpc]) => `${service}.${rpc}`)
-  })
-}
-
-test('the links lead somewhere', async () => {
-  for (const [, target] of readme.matchAll(/\]\((?!https?:)([^)#]+)\)/g)) {
-    await expect(run('ls', [join(root, target as string)]), target).resolves.toBeDefined()
-  }
-})

@@ -1,14 +1,70 @@
-import { readFile } from 'node:fs/promises'
+import { execFile } from 'node:child_process'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { makeTestWallet } from '../../src/testing/index.ts'
+import { hasChromium, programPath } from '../browser/support.ts'
+import { withSources, workFolder } from '../support/snippets.ts'
 
-const read = (path: string): Promise<string> => readFile(new URL(`../../${path}`, import.meta.url), 'utf8')
+const run = promisify(execFile)
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const read = (path: string): Promise<string> => readFile(join(root, path), 'utf8')
+const page = await read('docs/testing.md')
+const snippets = [...page.matchAll(/```ts\n(import[\s\S]*?)```/g)].map(([, code = '']) => code)
 
-test("the guide's suite is that of the example, which runs in test/types", async () => {
-  const example = await read('examples/custom-store/map-store.test.ts')
-  const [snippet = ''] = /(?<=```ts\n)import[\s\S]*?(?=```)/.exec(await read('docs/testing.md')) ?? []
-  expect(snippet).toContain('describeStoreContract(')
-  for (const line of snippet.split('\n')) expect(example.split('\n')).toContain(line)
+test("the snippets are those of the examples, the store's suite of which runs in test/types", async () => {
+  const examples = ['service.ts', 'sign-in.test.ts', 'order.test.ts', 'page.test.ts'].map((file) => `testing/${file}`)
+  const paths = [...examples, 'custom-store/map-store.test.ts']
+  expect(snippets).toHaveLength(paths.length)
+  for (const [index, path] of paths.entries()) {
+    const example = (await read(`examples/${path}`)).split('\n')
+    for (const line of snippets[index]?.split('\n') ?? []) expect(example, path).toContain(line)
+  }
+})
+
+/** The examples, with the package's sources in place of the package, in a folder that finds the other packages. */
+async function copyExamples(): Promise<string> {
+  const folder = await workFolder()
+  for (const file of await readdir(join(root, 'examples/testing'))) {
+    const code = withSources(await read(`examples/testing/${file}`))
+    await writeFile(join(folder, file), code.replace('chromium.launch()', `chromium.launch(${launchOptions()})`))
+  }
+  return folder
+}
+
+function launchOptions(): string {
+  return hasChromium ? JSON.stringify({ executablePath: programPath('chromium'), args: ['--no-sandbox'] }) : ''
+}
+
+/** The environment without the variables of the test runner that runs this. */
+function ownEnvironment(): NodeJS.ProcessEnv {
+  return Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^(VITEST|NODE_TEST_CONTEXT|TEST$)/.test(name)),
+  )
+}
+
+async function runNodeTest(file: string): Promise<string> {
+  const args = ['--test', '--test-reporter=tap', join(await copyExamples(), file)]
+  return (await run(process.execPath, args, { env: ownEnvironment() })).stdout
+}
+
+test("the application's tests pass with vitest", async () => {
+  const folder = await copyExamples()
+  const vitest = join(root, 'node_modules/vitest/vitest.mjs')
+  const report = join(folder, 'report.json')
+  const args = ['run', '--root', folder, '--no-cache', '--reporter=json', `--outputFile=${report}`, 'sign-in.test.ts']
+  await run(process.execPath, [vitest, ...args], { cwd: folder, env: ownEnvironment() })
+  expect(JSON.parse(await readFile(report, 'utf8'))).toMatchObject({ success: true, numPassedTests: 2 })
+})
+
+test('the orders pass with node:test', async () => {
+  expect(await runNodeTest('order.test.ts')).toMatch(/^# pass 2\n# fail 0$/m)
+})
+
+test.skipIf(!hasChromium)('the browser signs in with the wallet that the test puts into the page', async () => {
+  expect(await runNodeTest('page.test.ts')).toMatch(/^# pass 1\n# fail 0$/m)
 })
 
 test("the guide's wallet signs", () => {

@@ -25,7 +25,7 @@ const groups: Readonly<Record<string, { readonly perMinute: number; readonly rpc
       'WalletService/UnlinkWallet',
     ],
   },
-  'start order': { perMinute: 120, rpcs: ['OrderService/StartOrder'] },
+  'start-order': { perMinute: 120, rpcs: ['OrderService/StartOrder'] },
   order: {
     perMinute: 1200,
     rpcs: [

@@ -1,14 +1,11 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { CountersignOptions } from '../../src/index.ts'
 import type { NonceStore } from '../../src/sign-in/nonce.ts'
 import { makeComputer, type TestComputer } from '../support/computer.ts'
 import { keptLog } from '../support/log-lines.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
-import { redisUrl } from '../support/stores.ts'
+import { redisUrl, sharedStores } from '../support/stores.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
 
 const wallet = makeWallet()
@@ -62,20 +59,7 @@ async function approved(url: string, site: { readonly origin: string }, { key: c
   return { orderId, desktopToken, returnCode: json.returnCode as string | undefined }
 }
 
-/** A store that can be opened twice. */
-const stores: [name: string, open: () => Promise<string>][] = [
-  [
-    'one SQLite file',
-    async () => {
-      const folder = await mkdtemp(join(tmpdir(), 'countersign-shared-'))
-      onTestFinished(() => rm(folder, { recursive: true, force: true }))
-      return `sqlite:${join(folder, 'shared.db')}`
-    },
-  ],
-  ...(redisUrl === undefined ? [] : ([['one Redis', redisUrl]] as [string, () => Promise<string>][])),
-]
-
-describe.each(stores)('two services on %s', (_name, open) => {
+describe.each(sharedStores)('two services on %s', (_name, open) => {
   test.each(pairs)('with $name do not accept signatures for each other', async ({ game: ofGame, bank: ofBank }) => {
     const store = await open()
     const { url: gameUrl } = await startService({ ...ofGame, store })
@@ -182,7 +166,7 @@ describe.each(stores)('two services on %s', (_name, open) => {
 type Call = readonly [path: string, body?: Record<string, unknown> | undefined, token?: string]
 
 test('the log says why an order or a nonce in the store is not found', async () => {
-  const [, openFile] = stores[0] as (typeof stores)[number]
+  const [, openFile] = sharedStores[0] as (typeof sharedStores)[number]
   const store = await openFile()
   const { logger, lines } = keptLog()
   const { url: gameUrl } = await startService({ ...gameOptions, store })

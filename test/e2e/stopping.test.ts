@@ -181,7 +181,7 @@ const nobody = { uid: 65534, gid: 65534 }
 
 /** Whether programs can be started as that user, and find what is installed here. */
 function canBeNobody(): boolean {
-  const program = join(root, 'src/service-command.ts')
+  const program = join(root, 'src/commands/service.ts')
   return process.getuid?.() === 0 && spawnSync(process.execPath, [program], nobody).status === 0
 }
 

@@ -1,8 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { connect } from 'node:http2'
-import type { AddressInfo } from 'node:net'
-import { createServer } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test, vi } from 'vitest'
@@ -10,15 +8,7 @@ import { signInClients } from '../support/clients.ts'
 import { copyExample } from '../support/example-programs.ts'
 import { completeOrder, signInWith } from '../support/flows.ts'
 import { orderClients } from '../support/orders.ts'
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, 'localhost')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
+import { freePort } from '../support/redis-server.ts'
 
 /** Runs an example on a free port. Resolves with its address once it answers `ask`. */
 async function run(name: string, ask: (url: string) => Promise<string>): Promise<string> {

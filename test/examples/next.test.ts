@@ -1,16 +1,16 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import type { AddressInfo } from 'node:net'
-import { createServer } from 'node:net'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
+import { packPackage } from '../../scripts/pack.ts'
 import { signInClients } from '../support/clients.ts'
 import { completeOrder, signInWith } from '../support/flows.ts'
 import { orderClients } from '../support/orders.ts'
-import { emit, root } from '../types/emit.ts'
+import { freePort } from '../support/redis-server.ts'
+import { root } from '../types/emit.ts'
 
 const run = promisify(execFile)
 const minuteMs = 60_000
@@ -23,20 +23,6 @@ const environment = {
   NEXT_TELEMETRY_DISABLED: '1',
 }
 
-/** Makes the package as users install it, and returns the file. */
-async function packed(folder: string): Promise<string> {
-  await emit(join(folder, 'dist'))
-  await cp(join(root, 'dist/pages'), join(folder, 'dist/pages'), { recursive: true })
-  const {
-    optionalDependencies: _,
-    devDependencies: __,
-    ...manifest
-  } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
-  await writeFile(join(folder, 'package.json'), JSON.stringify(manifest))
-  const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--silent'], { cwd: folder, env: environment })
-  return join(folder, stdout.trim())
-}
-
 /** The files of docs/mounting.md that name themselves in their first line. */
 async function documented(): Promise<Map<string, string>> {
   const page = await readFile(join(root, 'docs/mounting.md'), 'utf8')
@@ -44,22 +30,11 @@ async function documented(): Promise<Map<string, string>> {
   return new Map([...blocks].map(([, path = '', text = '']) => [path, text]))
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, 'localhost')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
-
 test(
   'an application of Next.js as docs/mounting.md describes it signs in, and completes an order with its events',
   async () => {
     const folder = await mkdtemp(join(tmpdir(), 'countersign-next-'))
     onTestFinished(() => rm(folder, { recursive: true, force: true }))
-    const packageFolder = join(folder, 'package')
-    await mkdir(packageFolder)
     const application = join(folder, 'application')
     const files = await documented()
     expect([...files.keys()].sort()).toEqual([
@@ -80,7 +55,7 @@ test(
       await writeFile(join(application, path), text)
     }
     const packages = ['next', 'react', 'react-dom', 'typescript@5', '@types/react', '@types/node']
-    const install = ['install', '--no-audit', '--no-fund', ...packages, await packed(packageFolder)]
+    const install = ['install', '--no-audit', '--no-fund', ...packages, await packPackage()]
     await run('npm', install, { cwd: application, env: environment })
     const next = join(application, 'node_modules/next/dist/bin/next')
     await run(process.execPath, [next, 'build'], { cwd: application, env: environment, timeout: 10 * minuteMs })

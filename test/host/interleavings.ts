@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { CountersignError } from '../../src/errors.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { ScannedValue, Store } from '../../src/store/store.ts'
 
 // Ways to run what several processes do at the same store: in every order of their steps, and with an end at any step.
 
@@ -11,6 +11,7 @@ function through(store: Store, gate: () => Promise<() => void>): Store {
       const value = Reflect.get(store, name)
       if (typeof value !== 'function') return value
       if (name === 'now') return value.bind(store)
+      if (name === 'scan') return (beginning: string) => scannedAtOnce(store, beginning, gate)
       return async (...args: unknown[]) => {
         const done = await gate()
         try {
@@ -21,6 +22,18 @@ function through(store: Store, gate: () => Promise<() => void>): Store {
       }
     },
   })
+}
+
+/** What a store finds, as one step. */
+async function* scannedAtOnce(store: Store, beginning: string, gate: () => Promise<() => void>) {
+  const done = await gate()
+  const found: ScannedValue[] = []
+  try {
+    for await (const one of store.scan?.(beginning) ?? []) found.push(one)
+  } finally {
+    done()
+  }
+  yield* found
 }
 
 /**
@@ -70,18 +83,25 @@ export interface Pair {
   readonly check: (outcomes: readonly [PromiseSettledResult<unknown>, PromiseSettledResult<unknown>]) => Promise<void>
 }
 
+/** Which ways to switch between two parts are taken. */
+interface Switching {
+  readonly one?: 0 | 1
+  readonly stride?: number
+  readonly sharedStride?: number
+}
+
 /**
  * Runs two parts once for each way to switch between them twice: one begins, the other begins, the one goes on to its end, and so
  * does the other. For parts with so many steps that {@link everyOrder} would take too long. `one` is the number of the part that
- * begins. Of the ways, only those after each `stride` steps are taken: that many on SQLite, and more on a shared store, whose steps
- * take longer.
+ * begins. Of the ways, only those after each `stride` steps are taken: that many on SQLite, and `sharedStride` on a shared store, whose
+ * steps take longer.
  */
 export async function everyTwoSwitches(
   store: Store,
-  { one = 0, stride: most = 2 }: { readonly one?: 0 | 1; readonly stride?: number },
+  { one = 0, stride: most = 2, sharedStride = 4 }: Switching,
   prepare: () => Promise<Pair>,
 ): Promise<void> {
-  const stride = store.shared ? 4 : most
+  const stride = store.shared ? sharedStride : most
   const other = 1 - one
   for (let first = 0, firstHasMore = true; firstHasMore; first += stride) {
     for (let second = 0, secondHasMore = true; secondHasMore; second += stride) {
@@ -161,4 +181,24 @@ export function endingAt(store: Store, step: number, isDone: boolean): { handle:
     }
   })
   return { handle, ended: () => steps >= step }
+}
+
+/** Runs a part once for each step at which its process ends, done or not, and then `check`. */
+export async function atEveryEnd<Prepared>(
+  store: Store,
+  prepare: () => Promise<Prepared>,
+  part: (handle: Store, prepared: Prepared) => Promise<unknown>,
+  check: (prepared: Prepared) => Promise<void>,
+): Promise<void> {
+  let steps = 0
+  for (const isDone of [false, true]) {
+    for (let step = 1, crashed = true; crashed; step++, steps++) {
+      const prepared = await prepare()
+      const { handle, ended } = endingAt(store, step, isDone)
+      await part(handle, prepared).catch(() => undefined)
+      crashed = ended()
+      await check(prepared)
+    }
+  }
+  if (steps <= 8) throw new Error(`the part has ${steps} ends, too few to be what it was`)
 }

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto'
+import { Office } from '../../src/commands/admin/office.ts'
 import type { Session } from '../../src/host/host.ts'
 import { Sessions } from '../../src/host/sessions.ts'
-import { StandaloneHost } from '../../src/host/standalone.ts'
+import { StandaloneHost, type StandaloneSettings } from '../../src/host/standalone.ts'
+import type { UserAdministration } from '../../src/host/user-administration.ts'
 import { KnownComputers } from '../../src/order/known-computers.ts'
 import { OriginPolicy } from '../../src/origin-policy.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -13,15 +15,20 @@ const origin = 'https://app.example'
 const keyring = new Keyring(['a secret '.repeat(4)])
 
 /** A standalone host as one process has it. */
-export function hostOn(store: Store): StandaloneHost {
+export function hostOn(store: Store, settings: Partial<StandaloneSettings> = {}): StandaloneHost {
   const computers = new KnownComputers(store)
   return new StandaloneHost(
-    { syncAddressToUser: false, syncPublicKeyToUser: false, secureCookie: () => true },
+    { syncAddressToUser: false, syncPublicKeyToUser: false, secureCookie: () => true, ...settings },
     store,
     new Sessions({ ttlSeconds: 3600, absoluteTtlSeconds: 36_000 }, store, keyring),
     new OriginPolicy({ enforce: true, own: origin, trusted: [origin] }),
     (wallet) => computers.forgetOthers(wallet, undefined),
   )
+}
+
+/** What an operator's command has of a store. */
+export function administrationOn(store: Store): UserAdministration {
+  return new Office(store).users
 }
 
 /** A wallet that has not been seen before, and has proven itself. */

@@ -9,7 +9,7 @@ import type { ProvenIdentity } from '../../src/wallet/proof.ts'
 import { Random } from '../http/generated/random.ts'
 import { from } from '../order/support.ts'
 import { stores } from '../support/stores.ts'
-import { endingAt, everyOrder, everyTwoSwitches, inRandomOrder, type Part } from './interleavings.ts'
+import { atEveryEnd, endingAt, everyOrder, everyTwoSwitches, inRandomOrder, type Part } from './interleavings.ts'
 import { hostOn, newWallet, type SignedIn, signIn, subjectsOf, unlink } from './support.ts'
 
 // What the wallets of users go through: every order of the steps of two callers at the store, or of those that differ in where the
@@ -261,26 +261,6 @@ describe.each(stores)('wallets on $name:', { timeout: 120_000 }, ({ open: option
       })
     }
   })
-
-  /** Runs a part once for each step at which its process ends, done or not, and then `check`. */
-  async function atEveryEnd<Prepared>(
-    store: Store,
-    prepare: () => Promise<Prepared>,
-    part: (handle: Store, prepared: Prepared) => Promise<unknown>,
-    check: (prepared: Prepared) => Promise<void>,
-  ): Promise<void> {
-    let steps = 0
-    for (const isDone of [false, true]) {
-      for (let step = 1, crashed = true; crashed; step++, steps++) {
-        const prepared = await prepare()
-        const { handle, ended } = endingAt(store, step, isDone)
-        await part(handle, prepared).catch(() => undefined)
-        crashed = ended()
-        await check(prepared)
-      }
-    }
-    expect(steps).toBeGreaterThan(8)
-  }
 
   test('a process that ends at any step of a first sign-in leaves the wallet one user', async () => {
     const store = await open(await url())

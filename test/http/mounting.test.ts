@@ -157,6 +157,7 @@ describe('what is not its own', () => {
       '/api',
       '/api/authx',
       '/session',
+      '/openapi.json',
       '/countersign.v1.OrderService',
       '/pages',
     ]) {
@@ -168,7 +169,7 @@ describe('what is not its own', () => {
       }
     }
     const own = async (path: string, init: RequestInit = {}): Promise<number> => (await fetch(url + path, init)).status
-    for (const path of ['/healthz', '/readyz', claimPath]) expect(await own(path)).toBe(200)
+    for (const path of ['/healthz', '/readyz', '/api/auth/openapi.json', claimPath]) expect(await own(path)).toBe(200)
     expect(await own('/api/auth/session')).toBe(401)
     expect(await own('/api/auth/session?x=1')).toBe(401)
     for (const path of ['/api/auth', '/api/auth/', '/api/auth/nothing']) expect(await own(path), path).toBe(404)

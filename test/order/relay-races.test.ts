@@ -246,10 +246,10 @@ describe.each(places)('races of codes, take-backs and hand-overs on $name', ({ o
     const gate = Promise.withResolvers<void>()
     const reached = Promise.withResolvers<void>()
     class Held extends KnownComputers {
-      override async remember(...args: Parameters<KnownComputers['remember']>): Promise<void> {
+      override async remember(...args: Parameters<KnownComputers['remember']>): Promise<boolean> {
         reached.resolve()
         await gate.promise
-        await super.remember(...args)
+        return await super.remember(...args)
       }
     }
     const going = await approved(twoInstances()[0])

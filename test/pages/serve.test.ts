@@ -229,6 +229,7 @@ test('a service whose pages were never built says what to run, and starts', () =
     adapters: ['nimiq'],
     demoWallet: undefined,
     publicUrl: undefined,
+    tlsCert: undefined,
     orderStartKeys: undefined,
   }
   // A build that is running has written no page yet.

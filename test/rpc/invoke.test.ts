@@ -2,6 +2,7 @@ import { create } from '@bufbuild/protobuf'
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { IssueNonceRequestSchema } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
 import { CallEnded, CountersignError } from '../../src/errors.ts'
+import { defaultLimits } from '../../src/limits/limits.ts'
 import { RateLimiter } from '../../src/rate-limit.ts'
 import { readRequest } from '../../src/request.ts'
 import type { Call } from '../../src/rpc/call.ts'
@@ -66,7 +67,7 @@ test('a call over its limit reads nothing, is not handled, and is told of', asyn
   // An allowance refills as time passes, on a slow machine faster than the calls use it up.
   vi.useFakeTimers({ toFake: ['Date'] })
   onTestFinished(() => void vi.useRealTimers())
-  const limiter = new RateLimiter()
+  const limiter = new RateLimiter(defaultLimits)
   const done: string[] = []
   const once = () =>
     invoke(async () => done.push('handled'), {

@@ -459,6 +459,14 @@ describe('metadata', () => {
     expectInLog(lines, failure, '')
   })
 
+  test('RATE_LIMITED names the limit', async () => {
+    const service = await start({ rateLimit: true, rateLimits: { 'sign-in': 1 } })
+    await service.call('SignInService/IssueNonce', {})
+    const failure = await service.refusal('SignInService/IssueNonce', {})
+    expect(failure).toMatchObject({ reason: 'RATE_LIMITED', metadata: { limit: 'sign-in' } })
+    expectDocumented(failure)
+  })
+
   test.each([
     ['ROUTE_NOT_FOUND', '/nothing/here?token=secret', { path: '/nothing/here' }],
     [

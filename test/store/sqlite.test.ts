@@ -189,7 +189,7 @@ describe('opening a SQLite store refuses, in one line that names the setting,', 
         mkdirSync(path)
         return path
       },
-      /illegal operation on a directory/,
+      /unable to open database file/,
     ],
     [
       'a file that is not a database',

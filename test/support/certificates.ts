@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
@@ -31,12 +32,14 @@ export class Authority {
     return this.#own.cert
   }
 
-  /** Makes a certificate for a host name, for servers and for clients. */
-  async issue(host: string): Promise<Certificate> {
+  /** Makes a certificate for a host name, for servers and for clients. With -1 days, it expired a day ago. */
+  async issue(host: string, days: number = 2): Promise<Certificate> {
     const files = filesOf(this.#folder, `${host}-${Math.random().toString(36).slice(2)}`)
     const request = `${files.cert}.request`
     await run('openssl', ['req', '-subj', `/CN=${host}`, ...newKey(files.key), '-out', request])
-    const signing = ['-CA', this.#own.cert, '-CAkey', this.#own.key, '-CAcreateserial', '-days', '2']
+    // Not -CAcreateserial, whose file does not bear several at a time.
+    const serial = `0x${randomBytes(8).toString('hex')}`
+    const signing = ['-CA', this.#own.cert, '-CAkey', this.#own.key, '-days', `${days}`, '-set_serial', serial]
     const writing = run('openssl', ['x509', '-req', '-in', request, ...signing, '-out', files.cert, '-extfile', '-'])
     writing.child.stdin?.end(`subjectAltName=DNS:${host}\n`)
     await writing

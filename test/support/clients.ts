@@ -1,3 +1,4 @@
+import { getCACertificates } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { createClient, type Interceptor } from '@connectrpc/connect'
 import { createGrpcTransport, createConnectTransport as createNodeConnectTransport } from '@connectrpc/connect-node'
@@ -81,7 +82,7 @@ function grpcJsClient(url: string): SignInClient {
   const definition = loadSync('countersign/v1/sign_in_service.proto', { includeDirs: [protoFolder], longs: Number })
   // biome-ignore lint/suspicious/noExplicitAny: grpc-js makes clients without types.
   const loaded = grpc.loadPackageDefinition(definition) as any
-  const client = new loaded.countersign.v1.SignInService(new URL(url).host, grpc.credentials.createInsecure())
+  const client = new loaded.countersign.v1.SignInService(new URL(url).host, credentialsFor(url))
   // biome-ignore lint/suspicious/noExplicitAny: as above.
   const call = (name: string, request: object): Promise<{ response: any; headers: grpc.Metadata }> =>
     new Promise((resolve, reject) => {
@@ -101,6 +102,12 @@ function grpcJsClient(url: string): SignInClient {
       return result(response, new Headers(Object.entries(headers.getMap()).map(([k, v]) => [k, String(v)])))
     },
   }
+}
+
+/** With TLS, whom this process trusts is trusted: grpc-js has authorities of its own by default. */
+function credentialsFor(url: string): grpc.ChannelCredentials {
+  if (new URL(url).protocol === 'http:') return grpc.credentials.createInsecure()
+  return grpc.credentials.createSsl(Buffer.from(getCACertificates('default').join('\n')))
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: the protocols' own shapes.

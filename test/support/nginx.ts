@@ -36,7 +36,7 @@ function configuration(folder: string, http: string): string {
   `
 }
 
-/** As in docs/operations.md. */
+/** As in deploy/nginx/countersign.conf, without TLS and gRPC. */
 function behindOne(port: number, upstreamPorts: readonly number[]): string {
   const servers = upstreamPorts.map((upstream) => `server 127.0.0.1:${upstream} max_fails=0;`)
   return `

@@ -11,10 +11,18 @@ const optionalParts: readonly string[] = [
   'protobuf-compiler-grpc',
   'nginx',
   'caddy',
+  'haproxy',
   'go',
+  'prometheus',
   'openssl',
   'prlimit',
+  'curl',
+  'script',
+  'systemd-analyze',
+  'python3-yaml',
+  'overlay mounts',
   '11000 open files',
+  'npm registry',
 ]
 
 /** The Python of the system, which has the system's packages. The first one on the PATH may be another. */
@@ -28,12 +36,23 @@ const checks: Readonly<Record<string, readonly [string, ...string[]]>> = {
   'python3-protobuf': [systemPython, '-c', 'import google.protobuf'],
   // The plugin itself waits for a request of the compiler.
   'protobuf-compiler-grpc': ['sh', '-c', 'protoc --version && command -v grpc_python_plugin'],
+  'python3-yaml': [systemPython, '-c', 'import yaml'],
+  // With root in a virtual machine they are; many containers do not permit them.
+  'overlay mounts': [
+    'unshare',
+    '--mount',
+    'sh',
+    '-c',
+    'mount --make-rprivate / && mount -t tmpfs none /mnt && mkdir /mnt/u /mnt/w && mount -t overlay none -o lowerdir=/,upperdir=/mnt/u,workdir=/mnt/w /mnt && setpriv --version',
+  ],
   nginx: ['nginx', '-v'],
   caddy: ['caddy', 'version'],
+  haproxy: ['haproxy', '-v'],
   go: ['go', 'version'],
   openssl: ['openssl', 'version'],
   // Node raises the soft limit to the hard one when it starts, and its children have it from there.
   '11000 open files': ['sh', '-c', 'test "$(ulimit -n)" = unlimited || test "$(ulimit -n)" -ge 11000'],
+  'npm registry': ['npm', 'view', 'pnpm@12.21.0', 'version', '--fetch-retries=0', '--fetch-timeout=10000'],
 }
 
 /** Whether a part is installed. If it is missing and REQUIRE_ALL_PARTS=1, as on a build machine, it throws instead. */

@@ -44,7 +44,7 @@ export async function startProxy(proxy: ProxyProgram): Promise<RunningProxy> {
   })
   const url = `http://127.0.0.1:${port}`
   while (
-    !(await fetch(url).then(
+    !(await fetch(url, { redirect: 'manual' }).then(
       () => true,
       () => false,
     ))

@@ -51,7 +51,8 @@ export async function sendRaw(port: number, request: RawRequest, enough?: string
 /** Size of the chunks that a body goes out in, bytes. */
 const chunkBytes = 16_384
 
-function bytesOf({ method, target, version, headers, body, chunked = false }: RawRequest): Buffer {
+/** A request over HTTP/1, as it goes out. */
+export function bytesOf({ method, target, version, headers, body, chunked = false }: RawRequest): Buffer {
   const lines = [`${method} ${target} HTTP/${version}`, ...headers.map(([name, value]) => `${name}: ${value}`)]
   const parts: Buffer[] = []
   if (chunked) {

@@ -19,7 +19,11 @@ export async function startService(
     ...options,
   })
   onTestFinished(() => service.close(500))
-  return { url: `http://localhost:${await service.listen()}`, service }
+  return { url: `${schemeOf(options.tlsCert)}://localhost:${await service.listen()}`, service }
+}
+
+function schemeOf(tlsCert: string | undefined): 'http' | 'https' {
+  return tlsCert === undefined ? 'http' : 'https'
 }
 
 /** A service as a process of its own, as `npm start` runs it. */
@@ -35,14 +39,15 @@ export interface ServiceProcess {
 const mainFile = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
 /**
- * Starts `src/main.ts` with these environment variables and arguments, without a drain unless they say otherwise; rejects with what
- * it printed when it does not come up.
+ * Starts `src/main.ts`, or that of another release, with these environment variables and arguments, without a drain unless they say
+ * otherwise; rejects with what it printed when it does not come up.
  */
 export async function spawnService(
   environment: Record<string, string>,
   args: readonly string[] = [],
+  main: string = mainFile,
 ): Promise<ServiceProcess> {
-  const child = spawn(process.execPath, [mainFile, ...args], {
+  const child = spawn(process.execPath, [main, ...args], {
     env: {
       PATH: process.env.PATH,
       PORT: '0',
@@ -62,7 +67,7 @@ export async function spawnService(
     createInterface(child.stderr).on('line', (line) => {
       log += `${line}\n`
       const port = /"text":"ready".*"port":(\d+)/.exec(line)?.[1]
-      if (port !== undefined) resolve(`http://localhost:${port}`)
+      if (port !== undefined) resolve(`${schemeOf(environment.COUNTERSIGN_TLS_CERT)}://localhost:${port}`)
     })
   })
   const url = await Promise.race([ready, exited.then(() => undefined)])

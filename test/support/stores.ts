@@ -1,4 +1,7 @@
-import { afterAll } from 'vitest'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, onTestFinished } from 'vitest'
 import type { CountersignOptions } from '../../src/index.ts'
 import { hasPart } from './optional.ts'
 import { RedisServer } from './redis-server.ts'
@@ -19,6 +22,19 @@ export const redisUrl: (() => Promise<string>) | undefined = findRedis()
 export const stores: StoreKind[] = [
   { name: 'SQLite', open: async () => ({ store: 'sqlite::memory:' }) },
   ...(redisUrl === undefined ? [] : [{ name: 'Redis', open: async () => ({ store: await redisUrl(), secret }) }]),
+]
+
+/** Addresses of stores that can be opened more than once. */
+export const sharedStores: readonly (readonly [name: string, open: () => Promise<string>])[] = [
+  [
+    'one SQLite file',
+    async () => {
+      const folder = await mkdtemp(join(tmpdir(), 'countersign-shared-'))
+      onTestFinished(() => rm(folder, { recursive: true, force: true }))
+      return `sqlite:${join(folder, 'shared.db')}`
+    },
+  ],
+  ...(redisUrl === undefined ? [] : [['one Redis', redisUrl] as const]),
 ]
 
 function findRedis(): (() => Promise<string>) | undefined {

@@ -30,6 +30,7 @@ const buildsOn: Readonly<Record<string, readonly string[]>> = {
   './better-auth': ['.'],
   './client/element': ['./client', './client/wallets'],
   './client/wallets': ['./client'],
+  './opentelemetry': ['.'],
   './backend/connect': ['./backend'],
   './backend/express': ['./backend'],
   './backend/fastify': ['./backend'],

@@ -17,8 +17,10 @@ export async function manifestOf(name?: string): Promise<Manifest> {
 
 /** What the tests read of a package.json. */
 export interface Manifest {
+  readonly version: string
   readonly exports: Readonly<Record<string, string | { readonly types: string; readonly default: string }>>
   readonly dependencies: Readonly<Record<string, string>>
+  readonly devDependencies: Readonly<Record<string, string>>
   readonly peerDependencies: Readonly<Record<string, string>>
 }
 

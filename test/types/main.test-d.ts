@@ -27,6 +27,7 @@ import {
   type RequestContext,
   type RequestHandler,
   type ResolveLogin,
+  type ScannedValue,
   type Session,
   type SignatureVerifier,
   type SignInForm,
@@ -48,6 +49,7 @@ export async function run(): Promise<void> {
   const handler: RequestHandler = service.handler
   createServer(handler).listen(port + 1)
   createServer((request, response) => handler(request, response, () => void response.end()))
+  createServer(async (_request, response) => void response.end((await service.metrics()) satisfies string))
   const client: FetchClient = { remoteAddress: '192.0.2.1' }
   const fetchHandler: FetchHandler = service.fetch
   const response: Response = await fetchHandler(new Request('http://localhost/healthz'), client)
@@ -72,6 +74,8 @@ export async function storeOfOneself(): Promise<CountersignOptions> {
     const store: Store = await openStore('sqlite::memory:')
     await store.create('key', 'value', life)
     const found: VersionedValue | undefined = await store.get('key')
+    const scanned: AsyncIterable<ScannedValue> | undefined = store.scan?.('key')
+    for await (const { key, value } of scanned ?? []) await store.create(value, key, life)
     await store.compareAndSet('key', found?.version ?? 1, 'next', 'forever', { wake: true })
     return { store, secret: String(number) }
   } catch (error) {

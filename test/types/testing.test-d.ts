@@ -1,7 +1,9 @@
 // The assertion is that it compiles, here and in a project that has the package installed (consumer.test.ts).
 import * as node from 'node:test'
 import { type Host, openStore, type WalletAdapter } from 'countersign'
+import type { Wallet } from 'countersign/client'
 import {
+  clientWallet,
   describeAdapterContract,
   describeHostContract,
   describeStoreContract,
@@ -16,6 +18,7 @@ declare const host: Host
 
 const runner: TestRunner = node
 const wallet: Ed25519TestWallet = makeTestWallet({ adapterId: 'ed25519' })
+export const forClient: Wallet = clientWallet(wallet)
 export const signature: string = wallet.sign('message')
 // @ts-expect-error: an adapter without a test wallet; make one of your own.
 makeTestWallet({ adapterId: 'ethereum' })

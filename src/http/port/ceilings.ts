@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { Ceiling, type CeilingLimits } from '../../ceiling.ts'
+import { Ceiling, type CeilingLimits, type CeilingUse } from '../../ceiling.ts'
 import type { Logger } from '../../log.ts'
 import { clientAddress, networkOf } from '../../request.ts'
 
@@ -87,6 +87,17 @@ export class Ceilings {
   /** Whether connections come from a proxy, and each is that of many clients. */
   get behindProxy(): boolean {
     return this.#trustedProxies > 0
+  }
+
+  /** What each of the ceilings is at. */
+  uses(): readonly CeilingUse[] {
+    return [
+      this.#maxConnections.use(this.#connections),
+      this.#maxConnectionsPerAddress.use(),
+      this.#maxRequests.use(this.#requests),
+      this.#maxPendingBodies.use(this.#pendingBodies),
+      this.#maxPendingBodiesPerAddress.use(),
+    ]
   }
 
   /** Counts a connection and returns its client; `undefined` if there is one too many. End it with {@link disconnect}. */

@@ -1,6 +1,5 @@
 import { writeSync } from 'node:fs'
 import type { Socket } from 'node:net'
-import { TLSSocket } from 'node:tls'
 
 /**
  * A GOAWAY frame without an error and with the largest stream id. It is the first of the two that RFC 9113, 6.8 has for a
@@ -17,7 +16,7 @@ interface SocketHandle {
 }
 
 /**
- * Asks the client of an HTTP/2 connection to open no more streams. Returns whether it could: not if bytes are waiting to be
+ * Asks the client of an HTTP/2 connection without TLS to open no more streams. Returns whether it could: not if bytes are waiting to be
  * sent, and then it can be tried again.
  *
  * node:http2 has no function for it. After `session.goaway()`, nghttp2 drops every new stream without an answer. And
@@ -26,8 +25,7 @@ interface SocketHandle {
  * the socket has sent all it was given.
  */
 export function sendGoawayNotice(socket: Socket): boolean {
-  // The bytes would land in the middle of what is encrypted.
-  if (socket instanceof TLSSocket || !socket.writable) return false
+  if (!socket.writable) return false
   const { _handle: handle } = socket as unknown as { _handle?: SocketHandle | null }
   if (handle?.writeQueueSize !== 0 || !(handle.fd >= 0)) return false
   try {

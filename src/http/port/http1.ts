@@ -32,6 +32,9 @@ const refusals: Readonly<Record<string, Refusal>> = {
 /** The answer to every other error. */
 const notHttp = malformed(400, 'The bytes received are not an HTTP/1.1 request')
 
+/** The answer to a client that speaks HTTP, or anything else, to a port that takes TLS. */
+const cleartext = malformed(400, 'This port takes TLS only: call it by https')
+
 /** The answer beyond a ceiling. */
 const { httpStatus: status, reason, message, retryAfterMs = 0 } = serverBusy()
 const busy: Refusal = { status, reason, message, retryAfterMs }
@@ -66,10 +69,10 @@ export class Http1Connections {
   }
 
   /**
-   * Makes a server that can listen. It hands each connection that it accepts to `accept`, unread; `serve` has it served
-   * as HTTP/1.1. The first bytes may have been read if they were put back with `unshift`.
+   * Makes a server that can listen. It hands each connection that it accepts to `accept`, unread; `serve` has it, or the TLS
+   * connection made of it, served as HTTP/1.1. The first bytes may have been read if they were put back with `unshift`.
    */
-  createServer(accept: (socket: Socket, serve: (client: Client) => void) => void): http.Server {
+  createServer(accept: (socket: Socket, serve: (socket: Socket, client: Client) => void) => void): http.Server {
     const { headersMs, requestMs, keepAliveMs, idleMs } = this.#timeouts
     const server = http.createServer({
       maxHeaderSize: maxHeaderBytes,
@@ -92,8 +95,8 @@ export class Http1Connections {
     // by hand later.
     const serveHttp1 = server.listeners('connection') as ((socket: Socket) => void)[]
     server.removeAllListeners('connection')
-    server.on('connection', (socket: Socket) => {
-      accept(socket, (client) => {
+    server.on('connection', (accepted: Socket) => {
+      accept(accepted, (socket, client) => {
         this.#add(socket, client)
         for (const listener of serveHttp1) listener.call(server, socket)
       })
@@ -208,6 +211,11 @@ export class Http1Connections {
     this.#answerAndEnd(socket, refusals[errorCode(error) ?? ''] ?? notHttp)
     // The handler is waiting for the rest of the body; the end of the socket tells it that there is none.
     if (last !== undefined) socket.destroySoon()
+  }
+
+  /** Answers a client that does not speak TLS to a port that takes nothing else. */
+  refuseCleartext(socket: Socket): void {
+    this.#answerAndEnd(socket, cleartext)
   }
 
   /** Without a listener for 'connect', node would close the connection without an answer. */

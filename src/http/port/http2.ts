@@ -5,6 +5,7 @@ import http2, {
   type ServerHttp2Stream,
 } from 'node:http2'
 import type { Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
 import { TimeLimit } from '../../timing/time-limit.ts'
 import type { RequestHandler, StreamHandler } from '../node-request.ts'
 import { Arrival, type Ceilings, type Client } from './ceilings.ts'
@@ -143,6 +144,9 @@ export class Http2Connections {
   /**
    * Asks every client to open no more streams on its connection, and serves those that it opens nevertheless. A client
    * that connects later is asked with its first request: client libraries fail a request if the GOAWAY comes before it.
+   *
+   * Over TLS, nothing can be sent past the session, and after the session's own GOAWAY nghttp2 serves no new stream. It names the
+   * last one that is served, so the client knows that it can send a later one again, on another connection.
    */
   drain(): void {
     this.#draining = true
@@ -151,8 +155,13 @@ export class Http2Connections {
 
   /** Tried again with the next request if it fails, and no more once the session has sent a GOAWAY of its own. */
   #notify(connection: Http2Connection): void {
-    if (connection.notified || connection.session.closed) return
-    connection.notified = sendGoawayNotice(connection.socket)
+    const { socket, session } = connection
+    if (connection.notified || session.closed || session.destroyed) return
+    if (socket instanceof TLSSocket) {
+      // Node tells of streams once it has read all that came with them, so these are among those that it names.
+      session.goaway()
+      connection.notified = true
+    } else connection.notified = sendGoawayNotice(socket)
   }
 
   /** Sends every client a GOAWAY. Requests in progress finish, and then their connections end. */

@@ -18,6 +18,8 @@ export interface Listening<S extends Server> {
   readonly port: number
   /** An address or name of this machine. `localhost` means 127.0.0.1 and, if the machine has it, ::1. */
   readonly host: string
+  /** The settings of port and host, for error messages. Default PORT and HOST. */
+  readonly settings?: { readonly port: string; readonly host: string }
   /** Makes a server for one address. A server that failed to listen is dropped. */
   readonly createServer: () => S
 }
@@ -28,7 +30,8 @@ export interface Listening<S extends Server> {
  *
  * @throws ListenError if it cannot; then no server is left listening.
  */
-export async function listenOn<S extends Server>({ port, host, createServer }: Listening<S>): Promise<[S, ...S[]]> {
+export async function listenOn<S extends Server>(listening: Listening<S>): Promise<[S, ...S[]]> {
+  const { port, host, createServer } = listening
   for (let attempt = 1; ; attempt++) {
     try {
       if (host === 'localhost') return await listenOnLoopback(port, createServer)
@@ -36,7 +39,7 @@ export async function listenOn<S extends Server>({ port, host, createServer }: L
     } catch (error) {
       // A port that is free on 127.0.0.1 can be taken on ::1.
       if (port !== 0 || errorCode(error) !== 'EADDRINUSE' || attempt === maxPortAttempts) {
-        throw toListenError(error, port, host)
+        throw toListenError(error, listening)
       }
     }
   }
@@ -74,13 +77,18 @@ function listenOnAddress<S extends Server>(port: number, host: string, createSer
   })
 }
 
-function toListenError(cause: unknown, port: number, host: string): ListenError {
+function toListenError(cause: unknown, { port, host, settings = ownSettings }: Listening<Server>): ListenError {
   const messages: Readonly<Record<string, string>> = {
-    EADDRINUSE: `port ${port} on ${host} is in use by another program; stop it, or set another port (PORT)`,
-    EACCES: `port ${port} on ${host} is not open to this user; set port (PORT) to 1024 or higher`,
-    EADDRNOTAVAIL: `${host} is not an address of this machine; set host (HOST) to localhost, 0.0.0.0 or an address it has`,
-    ENOTFOUND: `the name ${host} leads to no address; set host (HOST) to localhost, 0.0.0.0 or an address of this machine`,
+    EADDRINUSE: `port ${port} on ${host} is in use by another program; stop it, or set another port (${settings.port})`,
+    EACCES: `port ${port} on ${host} is not open to this user; set port (${settings.port}) to 1024 or higher`,
+    EADDRNOTAVAIL: `${host} is not an address of this machine; set host (${settings.host}) to localhost, 0.0.0.0 or an address it has`,
+    ENOTFOUND: `the name ${host} leads to no address; set host (${settings.host}) to localhost, 0.0.0.0 or an address of this machine`,
   }
-  const message = messages[errorCode(cause) ?? ''] ?? `cannot listen on port ${port} (PORT) of ${host} (HOST): ${cause}`
+  const message =
+    messages[errorCode(cause) ?? ''] ??
+    `cannot listen on port ${port} (${settings.port}) of ${host} (${settings.host}): ${cause}`
   return new ListenError(message, { cause })
 }
+
+/** The settings of the service's own port. */
+const ownSettings = { port: 'PORT', host: 'HOST' }

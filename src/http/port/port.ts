@@ -1,10 +1,12 @@
 import { createServer } from 'node:http'
 import type { Server, Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { CeilingLimits } from '../../ceiling.ts'
+import type { CeilingLimits, CeilingUse } from '../../ceiling.ts'
 import { type Logger, silentLogger } from '../../log.ts'
+import type { KeyPair } from '../../pem.ts'
 import type { RequestHandler, StreamHandler } from '../node-request.ts'
 import { Ceilings, type Client } from './ceilings.ts'
+import { Handshakes, tlsStart } from './handshakes.ts'
 import { Http1Connections } from './http1.ts'
 import { Http2Connections, http2Start } from './http2.ts'
 import { type ConnectionTimeouts, defaultTimeouts } from './limits.ts'
@@ -12,6 +14,8 @@ import { ListenError, listenOn, portOf } from './listen.ts'
 
 /** Options of a {@link OnePortServer}. */
 export interface OnePortOptions {
+  /** Certificate and key of the port, which then takes TLS only. Default: none, and it takes no TLS. */
+  readonly tls?: KeyPair | undefined
   /** Time limits other than the default ones. */
   readonly timeouts?: Partial<ConnectionTimeouts>
   /** The most that clients can hold. Default: no ceilings. */
@@ -40,8 +44,9 @@ const maxArrivalsMs = 1_000
 const quietTurnMs = 0.05
 
 /**
- * One port for HTTP/1.1 and, with prior knowledge, HTTP/2, both without TLS, in front of one handler. Each connection's
- * first bytes decide which of the two it is.
+ * One port for HTTP/1.1 and HTTP/2, in front of one handler. Without TLS, each connection's first bytes decide which of the two it
+ * is; clients speak HTTP/2 with prior knowledge. With TLS, client and server agree on it (ALPN); a client that does not take part
+ * in that gets HTTP/1.1.
  *
  * It limits what clients can hold: time, headers, connections, requests in progress. The size of bodies is the handler's
  * to limit. Beyond a ceiling, a connection is closed, and a request is refused with a 503 (SERVER_BUSY) or, over HTTP/2,
@@ -53,24 +58,32 @@ const quietTurnMs = 0.05
 export class OnePortServer {
   readonly #timeouts: ConnectionTimeouts
   readonly #ceilings: Ceilings
+  /** Absent without TLS. */
+  readonly #handshakes: Handshakes | undefined
   readonly #http1: Http1Connections
   readonly #http2: Http2Connections
   /** One for each address. All connections, HTTP/2 or not, are accepted by one of them. */
   readonly #servers: Server[] = []
   readonly #sockets = new Set<Socket>()
-  /** Connections whose first bytes have not arrived yet. */
+  /** Connections whose first bytes, behind a handshake if there is one, have not arrived yet. */
   readonly #undecided = new Set<Socket>()
   #accepted = 0
   #closed: Promise<void> | undefined
 
   constructor(
     handler: RequestHandler,
-    { timeouts, ceilings = {}, trustedProxies = 0, log = silentLogger, takeStream }: OnePortOptions = {},
+    { tls, timeouts, ceilings = {}, trustedProxies = 0, log = silentLogger, takeStream }: OnePortOptions = {},
   ) {
+    this.#handshakes = tls && new Handshakes(tls)
     this.#timeouts = { ...defaultTimeouts, ...timeouts }
     this.#ceilings = new Ceilings({ limits: ceilings, trustedProxies, log })
     this.#http1 = new Http1Connections(handler, this.#timeouts, this.#ceilings)
     this.#http2 = new Http2Connections(handler, this.#timeouts, this.#ceilings, takeStream)
+  }
+
+  /** What the ceilings of connections, requests and bodies are at. */
+  ceilingUses(): readonly CeilingUse[] {
+    return this.#ceilings.uses()
   }
 
   /**
@@ -92,9 +105,19 @@ export class OnePortServer {
   }
 
   /**
+   * Uses another certificate and key for the connections that come from now on. Those that there are go on.
+   *
+   * @throws TypeError if the server was made without TLS.
+   */
+  replaceTls(pair: KeyPair): void {
+    if (this.#handshakes === undefined) throw new TypeError('the server was made without TLS')
+    this.#handshakes.replace(pair)
+  }
+
+  /**
    * Asks every client to leave, and goes on serving, new connections included, until `close`. HTTP/1.1 answers carry
-   * `connection: close`. HTTP/2 clients get a GOAWAY that leaves out no request: what they sent before they read it is
-   * served.
+   * `connection: close`. HTTP/2 clients get a GOAWAY. Without TLS, it leaves out no request: what they sent before they read it is
+   * served. With TLS, it says which requests were not served, and clients send those again.
    */
   drain(): void {
     this.#http1.drain()
@@ -152,8 +175,8 @@ export class OnePortServer {
     }
   }
 
-  /** Looks at a connection's first bytes, puts them back, and hands the socket to its protocol. */
-  #accept(socket: Socket, serveHttp1: (client: Client) => void): void {
+  /** Counts a connection, finds out what it speaks, and hands it to its protocol. */
+  #accept(socket: Socket, serveHttp1: (socket: Socket, client: Client) => void): void {
     // An error event without a listener would end the process, and there are moments in which no protocol listens.
     socket.on('error', () => {})
     const client = this.#ceilings.connect(socket.remoteAddress)
@@ -171,33 +194,60 @@ export class OnePortServer {
       this.#sockets.delete(socket)
       this.#undecided.delete(socket)
     })
-    let head = Buffer.alloc(0)
-    const look = (): void => {
-      for (let chunk: Buffer | null = socket.read(); chunk !== null; chunk = socket.read()) {
-        head = Buffer.concat([head, chunk])
-      }
-      const start = head.subarray(0, http2Start.length)
-      const mayBeHttp2 = start.equals(http2Start.subarray(0, start.length))
-      if (mayBeHttp2 && start.length < http2Start.length) return
-      socket.off('readable', look)
-      socket.off('end', giveUp)
+    const serve = (decided: Socket, isHttp2: boolean): void => {
       this.#undecided.delete(socket)
-      socket.unshift(head)
-      if (mayBeHttp2) {
-        this.#http2.serve(socket, client, () => clearTimeout(opening))
+      if (isHttp2) {
+        this.#http2.serve(decided, client, () => clearTimeout(opening))
       } else {
         clearTimeout(opening)
-        serveHttp1(client)
+        serveHttp1(decided, client)
       }
     }
-    // The socket does not end its own side when the client ends (allowHalfOpen).
-    const giveUp = (): void => {
-      socket.destroy()
-    }
-    // 'data' would set the socket flowing, and bytes could pass before the protocol's own listeners are in place.
-    socket.on('readable', look)
-    socket.on('end', giveUp)
+    if (this.#handshakes === undefined) lookAtStart(socket, (start) => serve(socket, start.equals(http2Start)))
+    else this.#shakeHands(this.#handshakes, socket, serve)
   }
+
+  /** Makes a TLS connection of one, waits for its first bytes, and has it served as the handshake decided. */
+  #shakeHands(handshakes: Handshakes, socket: Socket, serve: (secured: Socket, isHttp2: boolean) => void): void {
+    lookAtStart(socket, (start) => {
+      if (start[0] !== tlsStart) {
+        this.#undecided.delete(socket)
+        if (start.equals(http2Start)) socket.destroy()
+        else this.#http1.refuseCleartext(socket)
+        return
+      }
+      handshakes.begin(socket, (secured) => {
+        secured.on('error', () => {})
+        lookAtStart(secured, () => serve(secured, secured.alpnProtocol === 'h2'))
+      })
+    })
+  }
+}
+
+/**
+ * Looks at a connection's first bytes and puts them back: as many as it takes to see whether they begin HTTP/2. Destroys a
+ * connection that ends before.
+ */
+function lookAtStart(socket: Socket, decide: (start: Buffer) => void): void {
+  let head = Buffer.alloc(0)
+  const look = (): void => {
+    for (let chunk: Buffer | null = socket.read(); chunk !== null; chunk = socket.read()) {
+      head = Buffer.concat([head, chunk])
+    }
+    const start = head.subarray(0, http2Start.length)
+    if (start.length < http2Start.length && start.equals(http2Start.subarray(0, start.length))) return
+    socket.off('readable', look)
+    socket.off('end', giveUp)
+    socket.unshift(head)
+    decide(start)
+  }
+  // The socket does not end its own side when the client ends (allowHalfOpen).
+  const giveUp = (): void => {
+    socket.destroy()
+  }
+  // 'data' would set the socket flowing, and bytes could pass before the protocol's own listeners are in place.
+  socket.on('readable', look)
+  socket.on('end', giveUp)
 }
 
 /**

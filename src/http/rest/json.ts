@@ -69,7 +69,7 @@ function objectOf(message: ReflectMessage): JsonObject {
 }
 
 /** google.protobuf.FeatureSet.FieldPresence.IMPLICIT: a field that always has a value. */
-const implicitPresence = 2
+export const implicitPresence = 2
 
 function enumJson(desc: DescEnum, value: unknown): string {
   return descEnumWords(desc).wordOf(value) ?? (value === 0 ? 'unspecified' : String(value))

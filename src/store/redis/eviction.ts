@@ -30,7 +30,7 @@ async function policyFromConfig(client: RedisClient): Promise<string | undefined
 }
 
 /** The answer, or undefined if the server refuses it. */
-async function answerOf<T>(asking: Promise<T>): Promise<T | undefined> {
+export async function answerOf<T>(asking: Promise<T>): Promise<T | undefined> {
   try {
     return await asking
   } catch (error) {

@@ -7,14 +7,13 @@ import { exerciseStore } from '../exercise.ts'
 import { defaultKeyPrefix } from '../key-prefix.ts'
 import { ttlMsOf } from '../life.ts'
 import { StoreOpenError } from '../open-error.ts'
-import type { FoundValue, Life, Store, VersionedValue } from '../store.ts'
+import type { FoundValue, Life, ScannedValue, Store, VersionedValue } from '../store.ts'
 import { RedisClock } from './clock.ts'
-import { RedisCluster } from './cluster.ts'
 import { type RedisClient, TimeLimitError, withinTimeLimit } from './connection.ts'
 import { evictionPolicyOf, evictionWarning } from './eviction.ts'
 import { explainProblem, withoutArguments } from './problem.ts'
-import { SentinelMaster } from './sentinel-master.ts'
-import { type Attempt, OneServer, type Servers, type ServersEvents } from './servers.ts'
+import { connectTo, keyOfEachServer } from './reach.ts'
+import type { Attempt, Servers, ServersEvents } from './servers.ts'
 import { type RedisTls, readTls } from './tls.ts'
 import { describeTarget, parseRedisUrl, type RedisTarget } from './url.ts'
 import { RedisWatches } from './watches.ts'
@@ -67,8 +66,8 @@ export interface RedisStoreOptions {
 /** How long a call waits for the clock. It leaves a server that works more than a second to answer. */
 const clockTime = new TimeLimit(900, 100)
 
-/** How many keys are tried to find one for each server of a cluster. */
-const maxKeysTried = 1000
+/** About how many keys a server looks at in one step of a scan. */
+const keysPerScan = 500
 
 class RedisStore implements Store {
   readonly description: string
@@ -107,7 +106,7 @@ class RedisStore implements Store {
    */
   async prove(log: Logger | undefined): Promise<void> {
     await withinTimeLimit(this.#servers.opened.then(() => this.#clock.measure()))
-    const keys = this.#keyOfEachServer()
+    const keys = keyOfEachServer(this.#servers, this.#prefix, this.#ownKey)
     const proofs = await Promise.allSettled(keys.map((key) => this.#proveServerOf(key)))
     const failures = proofs.flatMap((proof) => (proof.status === 'rejected' ? [causeOf(proof.reason)] : []))
     if (failures.length === proofs.length) throw failures[0]
@@ -131,21 +130,6 @@ class RedisStore implements Store {
     const asked = keys.map((key) => this.#run(key, evictionPolicyOf).catch(() => 'unknown'))
     const warning = evictionWarning(await Promise.all(asked))
     if (warning !== undefined) log.warn(warning, { store: this.description })
-  }
-
-  /** A key for each server that is known now. */
-  #keyOfEachServer(): string[] {
-    const keys = new Map<string, string>()
-    for (let i = 0; i < maxKeysTried; i++) {
-      const key = i === 0 ? this.#ownKey : `ping:{${i}}`
-      try {
-        const server = this.#servers.locate(this.#prefix + key)
-        if (!keys.has(server)) keys.set(server, key)
-      } catch {
-        // No server has its slot.
-      }
-    }
-    return [...keys.values()]
   }
 
   now(): number {
@@ -208,6 +192,25 @@ class RedisStore implements Store {
     return this.#run(set, (client, name) => client.members(name))
   }
 
+  async *scan(beginning: string): AsyncGenerator<ScannedValue> {
+    const literally = `${this.#prefix}${beginning}`.replace(/[\\*?[\]]/g, '\\$&')
+    const scanned = { MATCH: `${literally}*`, COUNT: keysPerScan, TYPE: 'string' }
+    for (const ofServer of keyOfEachServer(this.#servers, this.#prefix, this.#ownKey)) {
+      let cursor = '0'
+      do {
+        const from = cursor
+        const found = await this.#run(ofServer, (client) => client.scan(from, scanned))
+        const keys = found.keys.map((name) => name.slice(this.#prefix.length))
+        const values = await Promise.all(keys.map((key) => this.get(key)))
+        for (const [index, key] of keys.entries()) {
+          const value = values[index]?.value
+          if (value !== undefined) yield { key, value }
+        }
+        cursor = found.cursor
+      } while (cursor !== '0')
+    }
+  }
+
   async ping(): Promise<void> {
     // In a cluster it asks only one of the servers. If it asked all, the loss of one would make every process count as
     // down.
@@ -265,12 +268,6 @@ class RedisStore implements Store {
       return false
     }
   }
-}
-
-function connectTo(target: RedisTarget, events: ServersEvents): Servers {
-  if (target.kind === 'cluster') return new RedisCluster(target, events)
-  if (target.kind === 'sentinel') return new SentinelMaster(target, events)
-  return new OneServer(target, events)
 }
 
 /** Splits an entry such as "1:value". Version and value are stored as one text, so that they change together. */

@@ -1,6 +1,4 @@
-import { X509Certificate } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
-import { createSecureContext } from 'node:tls'
+import { type PemFile, readCertificate, readPair } from '../../pem.ts'
 
 /** What connections with TLS use. The files are in PEM format and are read anew for each connection. */
 export interface RedisTls {
@@ -39,58 +37,18 @@ export function isTlsGiven(tls: RedisTls): boolean {
  *
  * @throws TypeError if one cannot be read, is not what it should be, or is missing. The message is one line.
  */
-export async function readTls({
-  ca: caFile,
-  cert: certFile,
-  key: keyFile,
-  serverName,
-}: RedisTls): Promise<TlsMaterial> {
-  if ((certFile === undefined) !== (keyFile === undefined)) {
+export async function readTls({ ca, cert, key, serverName }: RedisTls): Promise<TlsMaterial> {
+  if ((cert === undefined) !== (key === undefined)) {
     throw new TypeError(`${settings.cert} and ${settings.key} must be set together`)
   }
-  const [ca, cert, key] = await Promise.all([
-    readPart('ca', caFile),
-    readPart('cert', certFile),
-    readPart('key', keyFile),
-  ])
-  if (ca !== undefined) requireCertificate('ca', caFile, ca)
-  if (cert !== undefined && key !== undefined) {
-    requireCertificate('cert', certFile, cert)
-    requireKeyOf(cert, key, keyFile)
-  }
   return {
-    ...(ca !== undefined && { ca }),
-    ...(cert !== undefined && { cert }),
-    ...(key !== undefined && { key }),
+    ...(ca !== undefined && { ca: await readCertificate(pemFile('ca', ca)) }),
+    ...(cert !== undefined && key !== undefined && (await readPair(pemFile('cert', cert), pemFile('key', key)))),
     ...(serverName !== undefined && { servername: serverName }),
   }
 }
 
-async function readPart(part: keyof typeof settings, file: string | undefined): Promise<string | undefined> {
-  if (file === undefined) return undefined
-  try {
-    return await readFile(file, 'utf8')
-  } catch (cause) {
-    const problem = cause instanceof Error ? cause.message : String(cause)
-    throw new TypeError(`${settings[part]} must be a file that can be read: ${problem}`, { cause })
-  }
-}
-
-function requireCertificate(part: keyof typeof settings, file: string | undefined, text: string): void {
-  try {
-    new X509Certificate(text)
-  } catch (cause) {
-    throw new TypeError(`${settings[part]} must be a file with a certificate in PEM format, and ${file} is not`, {
-      cause,
-    })
-  }
-}
-
-function requireKeyOf(cert: string, key: string, file: string | undefined): void {
-  try {
-    createSecureContext({ cert, key })
-  } catch (cause) {
-    const fit = `the private key of ${settings.cert} in PEM format, without a passphrase`
-    throw new TypeError(`${settings.key} must be a file with ${fit}, and ${file} is not`, { cause })
-  }
+/** The file that a setting names. */
+function pemFile(part: keyof typeof settings, file: string): PemFile {
+  return { setting: settings[part], file }
 }

@@ -1,5 +1,6 @@
 import { CountersignError } from '../../errors.ts'
 import { hexToBytes } from '../../hex.ts'
+import type { Tracing } from '../../tracing/tracing.ts'
 import { formText } from '../form.ts'
 import type { Proof, ProvenIdentity } from '../proof.ts'
 import type { RemoteChecks, WalletAdapter } from '../wallet.ts'
@@ -24,8 +25,8 @@ const ethereumId = 'ethereum'
  *
  * Sources: EIP-55, EIP-191, EIP-2098, EIP-4361, EIP-6492, ERC-1271, CAIP-10.
  */
-export function ethereum(evmRpc: Readonly<Record<string, string>> = {}): WalletAdapter {
-  const rpcs = Object.entries(evmRpc).map(([chainId, url]) => new EvmRpc(chainId, url))
+export function ethereum(evmRpc: Readonly<Record<string, string>> = {}, tracing?: Tracing): WalletAdapter {
+  const rpcs = Object.entries(evmRpc).map(([chainId, url]) => new EvmRpc(chainId, url, tracing))
 
   const verify = async (message: string, proof: Proof, remote?: RemoteChecks): Promise<ProvenIdentity | undefined> => {
     const signature = readHex('signature_hex', proof.signatureHex)

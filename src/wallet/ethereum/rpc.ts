@@ -1,4 +1,5 @@
 import { CountersignError } from '../../errors.ts'
+import type { Tracing } from '../../tracing/tracing.ts'
 import type { StartWarning } from '../wallet.ts'
 
 /** The parts of viem that are used, loaded only if contract wallets are asked about. */
@@ -41,15 +42,21 @@ async function loadViem(): Promise<Viem> {
   }
 }
 
+/** What is told of requests. */
+type RequestTracing = Pick<Tracing, 'step' | 'headers'>
+
 /** The JSON-RPC server of one chain. It is checked once that it serves the chain, before anything else is asked. */
 export class EvmRpc {
   readonly chainId: string
   readonly #url: string
+  readonly #tracing: RequestTracing | undefined
   #isChecked = false
 
-  constructor(chainId: string, url: string) {
+  /** Without tracing, nothing is traced. */
+  constructor(chainId: string, url: string, tracing?: RequestTracing) {
     this.chainId = chainId
     this.#url = url
+    this.#tracing = tracing
   }
 
   /**
@@ -108,17 +115,35 @@ export class EvmRpc {
     const viem = await loadViem()
     const signal = AbortSignal.timeout(timeLimitMs)
     // Errors of JSON-RPC are told apart here: viem's own classes call a limit on gas a revert.
-    const transport = viem.http(this.#url, { raw: true, retryCount: 0, timeout: timeLimitMs })
+    const transport = viem.http(this.#url, {
+      raw: true,
+      retryCount: 0,
+      timeout: timeLimitMs,
+      ...(this.#tracing && { onFetchRequest: (_, init) => withHeaders(init, this.#tracing?.headers()) }),
+    })
     const client = viem.createClient({ transport })
-    const request: RpcRequest = async (method, params) => {
+    const send: RpcRequest = async (method, params) => {
       try {
         return (await client.request({ method, params } as never, { signal, retryCount: 0 })) as RpcAnswer
       } catch (error) {
         throw new RpcFailure(`${method}: ${signal.aborted ? `no answer within ${timeLimitMs} ms` : kindOf(error)}`)
       }
     }
+    const { chainId } = this
+    const tracing = this.#tracing
+    const request: RpcRequest =
+      tracing === undefined
+        ? send
+        : (method, params) => tracing.step({ kind: 'evm rpc', method, chainId }, () => send(method, params))
     return await ask({ viem, request })
   }
+}
+
+/** What a request is made with, with further headers. */
+function withHeaders(init: RequestInit, headers: Readonly<Record<string, string>> | undefined): RequestInit {
+  const all = new Headers(init.headers)
+  for (const [name, value] of Object.entries(headers ?? {})) all.set(name, value)
+  return { ...init, headers: all }
 }
 
 /** The answer to a question that an RPC can always answer. Throws an {@link RpcFailure} for an error of JSON-RPC. */

@@ -175,6 +175,7 @@ const paths: readonly string[] = [
   '/',
   '/healthz',
   '/readyz',
+  '/openapi.json',
   '/cross-device/claim/ord_aaaaaaaaaaaaaaaaaaaaaa',
   '/cross-device/claim/',
   '/cross-device/claim/%00',

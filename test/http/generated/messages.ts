@@ -47,7 +47,8 @@ function madeUp(field: DescField, known: Known, random: Random): JsonValue {
   }
 }
 
-const hostileTexts: readonly string[] = [
+/** Texts that fit hardly any field. */
+export const hostileTexts: readonly string[] = [
   '',
   ' ',
   '\0',

@@ -282,7 +282,7 @@ export type ClaimOrderResponse = Message<"countersign.v1.ClaimOrderResponse"> & 
   status: OrderStatus;
 
   /**
-   * Token to read, approve and reject the order. Secret, for the phone only.
+   * Token to read, approve, reject and hand over the order. Secret, for the phone only.
    *
    * @generated from field: string challenge_token = 4;
    */
@@ -932,21 +932,21 @@ export type FinalizeOrderResponse = Message<"countersign.v1.FinalizeOrderRespons
   redirectTo: string;
 
   /**
-   * The session token of a login order, for `Authorization: Bearer`. Secret.
+   * The session token of a login order, for `Authorization: Bearer`. Secret. Absent for a sign order.
    *
    * @generated from field: optional string token = 6;
    */
   token?: string | undefined;
 
   /**
-   * The session of a login order.
+   * The session of a login order. Absent for a sign order.
    *
    * @generated from field: countersign.v1.Session session = 7;
    */
   session?: Session | undefined;
 
   /**
-   * The proof artifact of a sign order.
+   * The proof artifact of a sign order. Absent for a login order.
    *
    * @generated from field: countersign.v1.ProofArtifact proof_artifact = 8;
    */
@@ -1236,7 +1236,7 @@ export type RedeemHandOverResponse = Message<"countersign.v1.RedeemHandOverRespo
   orderId: string;
 
   /**
-   * Token to read, approve and reject the order. Secret.
+   * Token to read, approve, reject and hand over the order. Secret.
    *
    * @generated from field: string challenge_token = 2;
    */
@@ -1347,7 +1347,7 @@ export const OrderStatus = {
   FINALIZED: 5,
 
   /**
-   * The phone's user has rejected it, or a third wrong confirmation code has. Terminal.
+   * The phone's user has rejected it, or a third wrong confirmation code or return code has. Terminal.
    *
    * @generated from enum value: ORDER_STATUS_REJECTED = 6;
    */
@@ -1387,8 +1387,10 @@ export const OrderStatusSchema: GenEnum<OrderStatus> = /*@__PURE__*/
  * An order goes from created to claimed, waiting_user, approved and finalized; or it ends as rejected, cancelled or
  * expired. Every call but StartOrder is authorized by one of the order's tokens: the claim token, the phone's challenge
  * token, the ticket of a hand-over or the desktop's token. Any other token than the one that the call takes is refused
- * with ORDER_TOKEN_INVALID, a ticket with HANDOVER_INVALID. Every change is a compare-and-set on the order: of concurrent calls, on whatever instances, one
- * wins, and the others are decided anew on what it left.
+ * with ORDER_TOKEN_INVALID, a ticket with HANDOVER_INVALID.
+ *
+ * Every change is a compare-and-set on the order: of concurrent calls, on whatever instances, one wins, and the others
+ * are decided anew on what it left.
  *
  * @generated from service countersign.v1.OrderService
  */
@@ -1398,6 +1400,8 @@ export const OrderService: GenService<{
    * start keys, by the application's backend only, with one of them as `Authorization: Bearer`.
    *
    * Each call creates a new order, so a retry after a lost response leaves an unused one behind, which expires.
+   *
+   * Errors: START_KEY_REQUIRED, ORIGIN_NOT_TRUSTED, ADAPTER_UNKNOWN.
    *
    * @generated from rpc countersign.v1.OrderService.StartOrder
    */
@@ -1413,6 +1417,9 @@ export const OrderService: GenService<{
    * The first claim wins; all others get ORDER_ALREADY_CLAIMED. A retry with the same claim_key gets the same response.
    * Without a claim_key, a lost response cannot be recovered.
    *
+   * Errors: ORDER_NOT_FOUND, ORDER_TOKEN_INVALID, ORIGIN_MISMATCH, NETWORK_MISMATCH, ORDER_ALREADY_CLAIMED,
+   * ORDER_FINALIZED, ORDER_REJECTED, ORDER_CANCELLED, ORDER_EXPIRED.
+   *
    * @generated from rpc countersign.v1.OrderService.ClaimOrder
    */
   claimOrder: {
@@ -1424,6 +1431,9 @@ export const OrderService: GenService<{
    * GetOrderChallenge returns the text for the wallet to sign, and what to show its user. Called by the phone.
    *
    * The first call moves claimed to waiting_user. A retry gets the same challenge.
+   *
+   * Errors: ORDER_NOT_FOUND, ORDER_TOKEN_INVALID, ORIGIN_MISMATCH, ADAPTER_UNKNOWN, ORDER_FINALIZED, ORDER_REJECTED,
+   * ORDER_CANCELLED, ORDER_EXPIRED.
    *
    * @generated from rpc countersign.v1.OrderService.GetOrderChallenge
    */
@@ -1438,6 +1448,11 @@ export const OrderService: GenService<{
    * A proof that does not hold changes nothing. If the server requires a confirmation code, a wrong one is counted, and
    * the third rejects the order. A retry with the same proof gets the same response, also once the order is finalized,
    * but then without the return code.
+   *
+   * Errors: ORDER_NOT_FOUND, ORDER_TOKEN_INVALID, ORIGIN_MISMATCH, NETWORK_MISMATCH, ORDER_CHALLENGE_NOT_READ,
+   * ORDER_ALREADY_APPROVED, ORDER_FINALIZED, ORDER_REJECTED, ORDER_CANCELLED, ORDER_EXPIRED, ADAPTER_UNKNOWN,
+   * SIGNATURE_INVALID, ADDRESS_MISMATCH, CONTRACT_WALLET_NEEDS_RPC, EVM_RPC_UNAVAILABLE, WRONG_WALLET,
+   * CONFIRMATION_CODE_REQUIRED, CONFIRMATION_CODE_WRONG.
    *
    * @generated from rpc countersign.v1.OrderService.ApproveOrder
    */
@@ -1454,6 +1469,9 @@ export const OrderService: GenService<{
    * The status stays finalized. Others see the end of the session at their next call, or within their cache's life. A
    * retry gets the same response.
    *
+   * Errors: ORDER_NOT_FOUND, ORDER_TOKEN_INVALID, ORIGIN_MISMATCH, ORDER_FINALIZED, ORDER_CANCELLED, ORDER_EXPIRED,
+   * HOST_UNAVAILABLE.
+   *
    * @generated from rpc countersign.v1.OrderService.RejectOrder
    */
   rejectOrder: {
@@ -1465,6 +1483,8 @@ export const OrderService: GenService<{
    * CancelOrder ends the order: any status that is not terminal becomes cancelled. Called by the desktop.
    *
    * A retry gets the same response.
+   *
+   * Errors: ORDER_NOT_FOUND, ORDER_TOKEN_INVALID, ORIGIN_MISMATCH, ORDER_FINALIZED, ORDER_REJECTED, ORDER_EXPIRED.
    *
    * @generated from rpc countersign.v1.OrderService.CancelOrder
    */
@@ -1486,6 +1506,10 @@ export const OrderService: GenService<{
    * the order was started with a computer key, the call and its retries need `computer_proof`, which is checked before
    * anything else is told about the order.
    *
+   * Errors: ORDER_NOT_FOUND, ORDER_TOKEN_INVALID, COMPUTER_PROOF_INVALID, ORIGIN_MISMATCH, ORDER_NOT_APPROVED,
+   * ORDER_FINALIZED, ORDER_REJECTED, ORDER_CANCELLED, ORDER_EXPIRED, RETURN_CODE_REQUIRED, RETURN_CODE_WRONG,
+   * LOGIN_REFUSED, HOST_UNAVAILABLE.
+   *
    * @generated from rpc countersign.v1.OrderService.FinalizeOrder
    */
   finalizeOrder: {
@@ -1502,6 +1526,8 @@ export const OrderService: GenService<{
    * stops), the last event has `reconnect` set: call again with the last sequence seen. If the caller's deadline passes
    * first, the stream ends with deadline_exceeded. Changes nothing, so any number of watchers and retries is fine.
    *
+   * Errors: ORDER_NOT_FOUND, ORDER_TOKEN_INVALID, ORIGIN_MISMATCH.
+   *
    * @generated from rpc countersign.v1.OrderService.WatchOrder
    */
   watchOrder: {
@@ -1516,6 +1542,9 @@ export const OrderService: GenService<{
    * The ticket is good for 60 seconds and one use, and voids the one before it. Changes nothing else: until the ticket is
    * redeemed, the phone goes on as before.
    *
+   * Errors: ORDER_NOT_FOUND, ORDER_TOKEN_INVALID, ORIGIN_MISMATCH, ORDER_ALREADY_APPROVED, ORDER_FINALIZED,
+   * ORDER_REJECTED, ORDER_CANCELLED, ORDER_EXPIRED.
+   *
    * @generated from rpc countersign.v1.OrderService.HandOverOrder
    */
   handOverOrder: {
@@ -1529,6 +1558,9 @@ export const OrderService: GenService<{
    *
    * The new challenge token replaces the old one, which can only reject the order or take it back from then on. A retry
    * with the same claim_key within 60 seconds gets the same response.
+   *
+   * Errors: HANDOVER_INVALID, ORIGIN_MISMATCH, NETWORK_MISMATCH, ORDER_ALREADY_APPROVED, ORDER_FINALIZED,
+   * ORDER_REJECTED, ORDER_CANCELLED, ORDER_EXPIRED.
    *
    * @generated from rpc countersign.v1.OrderService.RedeemHandOver
    */

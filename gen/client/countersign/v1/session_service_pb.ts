@@ -546,6 +546,8 @@ export const SessionService: GenService<{
    * If it is due (in the built-in host, once a tenth of the lifetime has passed), the session is extended, up to an
    * absolute limit, and a cookie that authenticated the call is set anew. Safe to retry.
    *
+   * Errors: SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, HOST_UNAVAILABLE.
+   *
    * @generated from rpc countersign.v1.SessionService.GetCurrentSession
    */
   getCurrentSession: {
@@ -558,6 +560,8 @@ export const SessionService: GenService<{
    *
    * A retry, or a call whose token is no longer valid, succeeds too.
    *
+   * Errors: ORIGIN_NOT_TRUSTED, HOST_UNAVAILABLE.
+   *
    * @generated from rpc countersign.v1.SessionService.SignOut
    */
   signOut: {
@@ -569,6 +573,8 @@ export const SessionService: GenService<{
    * ListSessions lists the live sessions of the caller's user, newest first. Called by the signed-in user.
    *
    * Extends the caller's own session as GetCurrentSession does, and changes nothing else. Safe to retry.
+   *
+   * Errors: SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, HOST_UNAVAILABLE.
    *
    * @generated from rpc countersign.v1.SessionService.ListSessions
    */
@@ -584,6 +590,8 @@ export const SessionService: GenService<{
    * If the session came from a known computer, that is forgotten too. If the session has already ended, as after a first
    * try whose response was lost, it answers SESSION_NOT_FOUND.
    *
+   * Errors: SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, SESSION_NOT_FOUND, HOST_UNAVAILABLE.
+   *
    * @generated from rpc countersign.v1.SessionService.RevokeSession
    */
   revokeSession: {
@@ -597,6 +605,8 @@ export const SessionService: GenService<{
    *
    * Each session is ended by a step of its own. Safe to retry: a retry ends those that are left.
    *
+   * Errors: SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, HOST_UNAVAILABLE.
+   *
    * @generated from rpc countersign.v1.SessionService.RevokeOtherSessions
    */
   revokeOtherSessions: {
@@ -609,6 +619,8 @@ export const SessionService: GenService<{
    *
    * For a wrong, expired or revoked token it answers with `active` false, which is not an error. Changes nothing: it
    * does not extend the session.
+   *
+   * Errors: HOST_UNAVAILABLE.
    *
    * @generated from rpc countersign.v1.SessionService.IntrospectSession
    */
@@ -624,6 +636,8 @@ export const SessionService: GenService<{
    * wallet that the caller signed in with. Extends the caller's own session as GetCurrentSession does, and changes nothing
    * else. Safe to retry.
    *
+   * Errors: NOT_ENABLED, SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, HOST_UNAVAILABLE.
+   *
    * @generated from rpc countersign.v1.SessionService.ListKnownComputers
    */
   listKnownComputers: {
@@ -636,6 +650,8 @@ export const SessionService: GenService<{
    *
    * The computer's next order needs a return code again. Its sessions go on. If it is already forgotten, as after a first
    * try whose response was lost, it answers COMPUTER_NOT_FOUND.
+   *
+   * Errors: NOT_ENABLED, SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, COMPUTER_NOT_FOUND, HOST_UNAVAILABLE.
    *
    * @generated from rpc countersign.v1.SessionService.ForgetKnownComputer
    */
@@ -651,6 +667,8 @@ export const SessionService: GenService<{
    * The token is a signed JWT (RFC 9068), for one audience. It is not stored, so it cannot be revoked: it is good until it
    * expires, also if the session ends before. Extends the caller's own session as GetCurrentSession does, and changes
    * nothing else. Each call issues another token, so it is safe to retry. NOT_ENABLED if the service has no audiences.
+   *
+   * Errors: NOT_ENABLED, SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, AUDIENCE_UNKNOWN, HOST_UNAVAILABLE.
    *
    * @generated from rpc countersign.v1.SessionService.IssueAccessToken
    */

@@ -287,6 +287,9 @@ export const SignInService: GenService<{
    * The challenge is bound to that origin. It is not secret. Each call creates a new challenge and leaves earlier ones
    * valid, so a retry is harmless.
    *
+   * Errors: ORIGIN_NOT_TRUSTED, APP_NAME_MISMATCH, ADAPTER_UNKNOWN; for the purpose LINK also NOT_ENABLED,
+   * SESSION_REQUIRED, SESSION_INVALID, SESSION_NOT_FRESH.
+   *
    * @generated from rpc countersign.v1.SignInService.IssueNonce
    */
   issueNonce: {
@@ -302,6 +305,9 @@ export const SignInService: GenService<{
    * one gets a session, and after a wrong signature a new challenge is needed. A retry fails with NONCE_NOT_FOUND:
    * after a lost response, ask for a new nonce. On success the response also sets the session cookie and a
    * `set-auth-token` header.
+   *
+   * Errors: NONCE_NOT_FOUND, NONCE_EXPIRED, ORIGIN_MISMATCH, ADAPTER_UNKNOWN, SIGNATURE_INVALID, ADDRESS_MISMATCH,
+   * CONTRACT_WALLET_NEEDS_RPC, EVM_RPC_UNAVAILABLE, LOGIN_REFUSED, HOST_UNAVAILABLE.
    *
    * @generated from rpc countersign.v1.SignInService.VerifySignIn
    */

@@ -19,6 +19,10 @@ export const file_countersign_v1_error_reason: GenFile = /*@__PURE__*/
  * domain "countersign"; over REST it is the `code` of the JSON body. Both leave out the prefix ERROR_REASON_. Reasons
  * are stable: let programs act on them. The message is for people and can change.
  *
+ * Any call can fail with INVALID_REQUEST, REQUEST_TOO_LARGE, RATE_LIMITED, STORE_UNAVAILABLE, INTERNAL or SERVER_BUSY. A
+ * request that reaches no call fails with ROUTE_NOT_FOUND or METHOD_NOT_ALLOWED. The paragraph "Errors" of an RPC lists
+ * the other reasons that it can fail with.
+ *
  * Whatever a message says that is not fixed text is also in the `metadata` of the ErrorInfo. The line "Metadata" of a
  * reason lists all its keys; an error has those that apply to it. A reason without the line has no metadata. Values are
  * text; lists are separated by a comma and a space. REST answers, and those to calls that no RPC takes, have no
@@ -64,7 +68,7 @@ export const ErrorReason = {
   REQUEST_TOO_LARGE: 2,
 
   /**
-   * There is no such path or RPC.
+   * There is no such path or RPC. Correct the address.
    * Connect: unimplemented. HTTP: 404.
    * Metadata: path.
    *   path: the path asked for, cut to 200 characters, without its query.
@@ -86,9 +90,12 @@ export const ErrorReason = {
   METHOD_NOT_ALLOWED: 4,
 
   /**
-   * Too many requests came from this address. Retry after the time that RetryInfo and Retry-After give. Without such a time it is
-   * a limit of the order, which has had its three checks of contract wallets: use another wallet, or start a new order.
+   * Too many requests came from this address, or another limit is reached. Retry after the time that RetryInfo and Retry-After give.
+   * Without such a time it is a limit of the order, which has had its three checks of contract wallets: use another wallet, or start
+   * a new order.
    * Connect: resource_exhausted. HTTP: 429.
+   * Metadata: limit.
+   *   limit: the name of the limit, as in the setting COUNTERSIGN_RATE_LIMITS, such as sign-in; or contract-checks.
    *
    * @generated from enum value: ERROR_REASON_RATE_LIMITED = 5;
    */
@@ -104,7 +111,8 @@ export const ErrorReason = {
   STORE_UNAVAILABLE: 6,
 
   /**
-   * The server failed in an unforeseen way. Its log has the cause under the reference that the message names.
+   * The server failed in an unforeseen way. Its log has the cause under the reference that the message names. A retry may
+   * succeed. The call may have taken effect.
    * Connect: internal. HTTP: 500.
    * Metadata: reference.
    *   reference: what to search the server's log for.
@@ -137,7 +145,7 @@ export const ErrorReason = {
   HOST_UNAVAILABLE: 9,
 
   /**
-   * This service does not offer what was asked for, because of how it is set up.
+   * This service does not offer what was asked for, because of how it is set up. The message names what is missing.
    * Connect: not_found. HTTP: 404.
    *
    * @generated from enum value: ERROR_REASON_NOT_ENABLED = 10;
@@ -202,7 +210,8 @@ export const ErrorReason = {
 
   /**
    * The signature does not prove control of the key over the challenge's message. Degenerate keys and signatures, which
-   * prove nothing, are refused in the same way.
+   * prove nothing, are refused in the same way. Have the wallet sign the message again, unaltered; for a sign-in or a new
+   * wallet, ask for a new nonce first.
    * Connect: unauthenticated. HTTP: 401.
    *
    * @generated from enum value: ERROR_REASON_SIGNATURE_INVALID = 42;
@@ -210,7 +219,8 @@ export const ErrorReason = {
   SIGNATURE_INVALID: 42,
 
   /**
-   * The signature holds, but the address is malformed or belongs to another wallet.
+   * The signature holds, but the address is malformed or belongs to another wallet. Send the address of the wallet that
+   * signed, or none; for a sign-in or a new wallet, ask for a new nonce first.
    * Connect: unauthenticated. HTTP: 401.
    *
    * @generated from enum value: ERROR_REASON_ADDRESS_MISMATCH = 43;
@@ -229,7 +239,7 @@ export const ErrorReason = {
   ADAPTER_UNKNOWN: 44,
 
   /**
-   * The application does not allow this wallet to sign in.
+   * The application does not allow this wallet to sign in. Tell the user; another wallet may be allowed.
    * Connect: permission_denied. HTTP: 403.
    * Metadata: application_message.
    *   application_message: what a hook of the application said, if one refused with words of its own.
@@ -261,7 +271,7 @@ export const ErrorReason = {
   EVM_RPC_UNAVAILABLE: 47,
 
   /**
-   * The call needs a session, and the request carries no token.
+   * The call needs a session, and the request carries no token. Sign in first.
    * Connect: unauthenticated. HTTP: 401.
    *
    * @generated from enum value: ERROR_REASON_SESSION_REQUIRED = 60;
@@ -277,7 +287,7 @@ export const ErrorReason = {
   SESSION_INVALID: 61,
 
   /**
-   * The signed-in user has no session with this id.
+   * The signed-in user has no session with this id, or has it no longer. Read the list of sessions again.
    * Connect: not_found. HTTP: 404.
    *
    * @generated from enum value: ERROR_REASON_SESSION_NOT_FOUND = 62;
@@ -293,7 +303,7 @@ export const ErrorReason = {
   SESSION_NOT_FRESH: 63,
 
   /**
-   * The signed-in user has no known computer with this id.
+   * The signed-in user has no known computer with this id, or has it no longer. Read the list of computers again.
    * Connect: not_found. HTTP: 404.
    *
    * @generated from enum value: ERROR_REASON_COMPUTER_NOT_FOUND = 64;
@@ -319,7 +329,7 @@ export const ErrorReason = {
   ORDER_NOT_FOUND: 80,
 
   /**
-   * The token is not the one of this order that this call takes.
+   * The token is not the one of this order that this call takes. Send that one; if it is lost, start a new order.
    * Connect: unauthenticated. HTTP: 401.
    *
    * @generated from enum value: ERROR_REASON_ORDER_TOKEN_INVALID = 81;
@@ -335,7 +345,7 @@ export const ErrorReason = {
   ORDER_EXPIRED: 82,
 
   /**
-   * Another phone has claimed the order.
+   * Another phone has claimed the order. Start a new one.
    * Connect: failed_precondition. HTTP: 409.
    *
    * @generated from enum value: ERROR_REASON_ORDER_ALREADY_CLAIMED = 83;
@@ -343,7 +353,7 @@ export const ErrorReason = {
   ORDER_ALREADY_CLAIMED: 83,
 
   /**
-   * The phone has not approved the order yet.
+   * The phone has not approved the order yet. Wait for the approved event.
    * Connect: failed_precondition. HTTP: 409.
    *
    * @generated from enum value: ERROR_REASON_ORDER_NOT_APPROVED = 84;
@@ -351,7 +361,8 @@ export const ErrorReason = {
   ORDER_NOT_APPROVED: 84,
 
   /**
-   * The phone has already approved the order.
+   * The phone has already approved the order, so there is nothing left for it to do. A retry of the approval with the same
+   * proof does not get this.
    * Connect: failed_precondition. HTTP: 409.
    *
    * @generated from enum value: ERROR_REASON_ORDER_ALREADY_APPROVED = 85;
@@ -368,7 +379,7 @@ export const ErrorReason = {
 
   /**
    * The order was rejected: by the phone's user, or by a third wrong confirmation code or return code. FinalizeOrder also
-   * answers it if the phone's user took the finished sign-in back.
+   * answers it if the phone's user took the finished sign-in back. Start a new one, if the user wants to.
    * Connect: failed_precondition. HTTP: 409.
    *
    * @generated from enum value: ERROR_REASON_ORDER_REJECTED = 87;
@@ -376,7 +387,7 @@ export const ErrorReason = {
   ORDER_REJECTED: 87,
 
   /**
-   * The desktop cancelled the order.
+   * The desktop cancelled the order. Start a new one, if the user wants to.
    * Connect: failed_precondition. HTTP: 409.
    *
    * @generated from enum value: ERROR_REASON_ORDER_CANCELLED = 88;
@@ -385,7 +396,7 @@ export const ErrorReason = {
 
   /**
    * The order is finalized, and its result can no longer be fetched: the 60 seconds for retries are over, the session that
-   * it made has ended, or a third wrong return code came.
+   * it made has ended, or a third wrong return code came. Start a new one.
    * Connect: failed_precondition. HTTP: 409.
    *
    * @generated from enum value: ERROR_REASON_ORDER_FINALIZED = 89;
@@ -393,7 +404,8 @@ export const ErrorReason = {
   ORDER_FINALIZED: 89,
 
   /**
-   * Approving this order takes the confirmation code that the desktop shows, and the request has none.
+   * Approving this order takes the confirmation code that the desktop shows, and the request has none. Ask the phone's
+   * user for it.
    * Connect: invalid_argument. HTTP: 400.
    *
    * @generated from enum value: ERROR_REASON_CONFIRMATION_CODE_REQUIRED = 90;
@@ -401,7 +413,8 @@ export const ErrorReason = {
   CONFIRMATION_CODE_REQUIRED: 90,
 
   /**
-   * The confirmation code is not the one that the desktop shows. The third wrong code rejects the order.
+   * The confirmation code is not the one that the desktop shows. Ask the phone's user again. The third wrong code rejects
+   * the order.
    * Connect: unauthenticated. HTTP: 401.
    * Metadata: tries_left.
    *   tries_left: number of further codes that can be tried; 0 if this one rejected the order.
@@ -411,7 +424,8 @@ export const ErrorReason = {
   CONFIRMATION_CODE_WRONG: 91,
 
   /**
-   * Finalizing this order takes the return code that the phone shows, and the request has none.
+   * Finalizing this order takes the return code that the phone shows, and the request has none. Ask the desktop's user for
+   * it.
    * Connect: invalid_argument. HTTP: 400.
    *
    * @generated from enum value: ERROR_REASON_RETURN_CODE_REQUIRED = 92;
@@ -419,7 +433,8 @@ export const ErrorReason = {
   RETURN_CODE_REQUIRED: 92,
 
   /**
-   * The return code is not the one that the phone shows. The third wrong code rejects the order.
+   * The return code is not the one that the phone shows. Ask the desktop's user again. The third wrong code rejects the
+   * order.
    * Connect: unauthenticated. HTTP: 401.
    * Metadata: tries_left.
    *   tries_left: number of further codes that can be tried; 0 if this was the last one.
@@ -429,7 +444,8 @@ export const ErrorReason = {
   RETURN_CODE_WRONG: 93,
 
   /**
-   * The order was started with a computer key, and the request does not prove possession of it.
+   * The order was started with a computer key, and the request does not prove possession of it. Sign with that key; if it
+   * is lost, start a new order.
    * Connect: unauthenticated. HTTP: 401.
    *
    * @generated from enum value: ERROR_REASON_COMPUTER_PROOF_INVALID = 94;
@@ -445,7 +461,8 @@ export const ErrorReason = {
   HANDOVER_INVALID: 95,
 
   /**
-   * The phone is not on the network of the computer that started the order, or the server cannot tell.
+   * The phone is not on the network of the computer that started the order, or the server cannot tell. Connect both to the
+   * same network, and start a new order.
    * Connect: permission_denied. HTTP: 403.
    *
    * @generated from enum value: ERROR_REASON_NETWORK_MISMATCH = 96;
@@ -464,7 +481,7 @@ export const ErrorReason = {
   START_KEY_REQUIRED: 97,
 
   /**
-   * The proof holds, but the order asks for another wallet.
+   * The proof holds, but the order asks for another wallet. Sign with that one.
    * Connect: permission_denied. HTTP: 403.
    *
    * @generated from enum value: ERROR_REASON_WRONG_WALLET = 98;
@@ -472,7 +489,7 @@ export const ErrorReason = {
   WRONG_WALLET: 98,
 
   /**
-   * The wallet belongs to another user.
+   * The wallet belongs to another user. Sign in with it and unlink it there first, or add another wallet.
    * Connect: failed_precondition. HTTP: 409.
    *
    * @generated from enum value: ERROR_REASON_WALLET_TAKEN = 100;
@@ -480,7 +497,7 @@ export const ErrorReason = {
   WALLET_TAKEN: 100,
 
   /**
-   * The signed-in user has no wallet with this adapter and address.
+   * The signed-in user has no wallet with this adapter and address, or has it no longer. Read the list of wallets again.
    * Connect: not_found. HTTP: 404.
    *
    * @generated from enum value: ERROR_REASON_WALLET_NOT_FOUND = 101;
@@ -502,6 +519,10 @@ export const ErrorReason = {
  * Every error carries one. Over Connect, gRPC and gRPC-Web it is the `reason` of a google.rpc.ErrorInfo detail with the
  * domain "countersign"; over REST it is the `code` of the JSON body. Both leave out the prefix ERROR_REASON_. Reasons
  * are stable: let programs act on them. The message is for people and can change.
+ *
+ * Any call can fail with INVALID_REQUEST, REQUEST_TOO_LARGE, RATE_LIMITED, STORE_UNAVAILABLE, INTERNAL or SERVER_BUSY. A
+ * request that reaches no call fails with ROUTE_NOT_FOUND or METHOD_NOT_ALLOWED. The paragraph "Errors" of an RPC lists
+ * the other reasons that it can fail with.
  *
  * Whatever a message says that is not fixed text is also in the `metadata` of the ErrorInfo. The line "Metadata" of a
  * reason lists all its keys; an error has those that apply to it. A reason without the line has no metadata. Values are

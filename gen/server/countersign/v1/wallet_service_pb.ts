@@ -133,7 +133,7 @@ export const ListWalletsRequestSchema: GenMessage<ListWalletsRequest> = /*@__PUR
  */
 export type ListWalletsResponse = Message<"countersign.v1.ListWalletsResponse"> & {
   /**
-   * The wallets.
+   * The wallets, in the order in which they were linked.
    *
    * @generated from field: repeated countersign.v1.Wallet wallets = 1;
    */
@@ -249,9 +249,12 @@ export const UnlinkWalletResponseSchema: GenMessage<UnlinkWalletResponse> = /*@_
  */
 export const WalletService: GenService<{
   /**
-   * ListWallets lists the wallets of the caller's user, the one linked first first. Called by the signed-in user.
+   * ListWallets lists the wallets of the caller's user, in the order in which they were linked. Called by the signed-in
+   * user.
    *
    * Extends the caller's own session as GetCurrentSession does, and changes nothing else. Safe to retry.
+   *
+   * Errors: NOT_ENABLED, SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED.
    *
    * @generated from rpc countersign.v1.WalletService.ListWallets
    */
@@ -269,6 +272,10 @@ export const WalletService: GenService<{
    * and is no error. A wallet that is another user's, or that has signed in as a user of its own, is WALLET_TAKEN. Of
    * concurrent calls for one wallet by several users, one succeeds.
    *
+   * Errors: NOT_ENABLED, SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, SESSION_NOT_FRESH, NONCE_NOT_FOUND,
+   * NONCE_EXPIRED, ORIGIN_MISMATCH, ADAPTER_UNKNOWN, SIGNATURE_INVALID, ADDRESS_MISMATCH, CONTRACT_WALLET_NEEDS_RPC,
+   * EVM_RPC_UNAVAILABLE, WALLET_TAKEN.
+   *
    * @generated from rpc countersign.v1.WalletService.LinkWallet
    */
   linkWallet: {
@@ -282,6 +289,9 @@ export const WalletService: GenService<{
    * The session must have been made by a direct sign-in in the last 10 minutes (SESSION_NOT_FRESH). The wallet's sessions end,
    * and computers that are known for it are forgotten. If the wallet signs in again, it is a new user. The last wallet stays
    * (LAST_WALLET), also if two calls come at once. A retry answers WALLET_NOT_FOUND.
+   *
+   * Errors: NOT_ENABLED, SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, SESSION_NOT_FRESH, WALLET_NOT_FOUND,
+   * LAST_WALLET.
    *
    * @generated from rpc countersign.v1.WalletService.UnlinkWallet
    */

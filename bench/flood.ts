@@ -1,0 +1,47 @@
+import { SignInService } from '../gen/server/countersign/v1/sign_in_service_pb.ts'
+import { RedisServer } from '../test/support/redis-server.ts'
+import { pathOf } from './grpc.ts'
+import { compare, inFlight, type Load, printMeasured } from './harness.ts'
+import { Http1Pool } from './http1.ts'
+import { hasRedis, startCountersign } from './servers.ts'
+
+const concurrency = 4
+const floodConcurrency = 8
+const aloneName = 'IssueNonce, alone'
+
+/** What clients have of a service while another one floods it, on each store. */
+export async function benchFlood(): Promise<void> {
+  await benchOn('SQLite in memory', 'sqlite::memory:')
+  if (!hasRedis()) return
+  await using redis = await RedisServer.start()
+  await benchOn('Redis', redis.url)
+}
+
+async function benchOn(storeName: string, store: string): Promise<void> {
+  await using service = await startCountersign(store, { limited: true })
+  using connections = await Http1Pool.open(service.port, concurrency)
+  using flooding = await Http1Pool.open(service.port, floodConcurrency)
+  const path = pathOf(SignInService.method.issueNonce)
+  let client = 0
+  // A call that is refused rejects, and ends the run.
+  const calls = inFlight(concurrency, (worker) => {
+    client++
+    const address = `10.${(client >> 16) & 255}.${(client >> 8) & 255}.${client & 255}`
+    return connections.of(worker).post(path, 'application/json', '{}', `x-forwarded-for: ${address}\r\n`)
+  })
+  let refused = 0
+  const flood = inFlight(floodConcurrency, (worker) =>
+    flooding
+      .of(worker)
+      .post(path, 'application/json', '{}', 'x-forwarded-for: 192.0.2.1\r\n')
+      .catch(() => refused++),
+  )
+  const beside: Load = async (endsAt, times) => {
+    await Promise.all([calls(endsAt, times), flood(endsAt, [])])
+  }
+  const measured = await compare([
+    { name: aloneName, load: calls },
+    { name: 'IssueNonce, beside a flood', load: beside, floor: aloneName },
+  ])
+  printMeasured(`Calls of clients while another one floods, ${storeName}, ${refused} calls refused`, 'calls', measured)
+}

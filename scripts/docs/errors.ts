@@ -1,0 +1,74 @@
+import type { DescEnumValue, DescMethod } from '@bufbuild/protobuf'
+import { ErrorReasonSchema } from '../../gen/server/countersign/v1/error_reason_pb.ts'
+import { CountersignClientError, isPassing } from '../../src/client/errors.ts'
+import { type ErrorReason, reasons } from '../../src/errors.ts'
+import type { ProtoComments } from '../proto-comments.ts'
+import { markdownOf, reasonsIn, rpcComment } from './comments.ts'
+import { code, markdownTable, toHeading } from './markdown.ts'
+import { rpcs } from './services.ts'
+
+const page = 'errors.md'
+
+/** Titles of the groups of reasons. A group has twenty numbers. */
+const groups = [
+  'General',
+  'Origin and application name',
+  'Nonces and proofs',
+  'Sessions',
+  'Orders',
+  'Wallets of a user',
+]
+
+/** The parts of docs/errors.md. */
+export function errorsParts(comments: ProtoComments): Readonly<Record<string, string>> {
+  const values = ErrorReasonSchema.values.filter(({ number }) => number !== 0)
+  const rows = values.map((value) => {
+    const reason = reasonOf(value)
+    const { httpStatus, code: codeName } = reasons[reason]
+    return [toHeading(reason, '', code(reason)), String(httpStatus), code(codeName), isRetried(reason) ? 'yes' : '']
+  })
+  const sections = groups.map((title, index) => {
+    const own = values.filter(({ number }) => Math.floor(number / 20) === index)
+    return `### ${title}\n\n${own.map((value) => reasonSection(value, comments)).join('\n')}`
+  })
+  return {
+    'the table': markdownTable(['reason', 'HTTP', 'Connect, gRPC', 'the same call can succeed later'], rows),
+    reasons: sections.join('\n'),
+  }
+}
+
+function reasonSection(value: DescEnumValue, comments: ProtoComments): string {
+  const reason = reasonOf(value)
+  const { httpStatus, code: codeName } = reasons[reason]
+  const lines = comments.of(value).split('\n')
+  const codesAt = lines.findIndex((line) => line.startsWith('Connect: '))
+  const about = lines.slice(0, codesAt).join(' ')
+  const metadata = lines.slice(codesAt + 2).map((line) => `- ${metadataLine(line)}\n`)
+  const from = rpcs.filter((rpc) => reasonsIn(rpcComment(rpc, comments).errors).includes(reason))
+  return [
+    `#### ${reason}\n`,
+    `HTTP ${httpStatus}, ${code(codeName)}. ${markdownOf(about, page, reason)}\n`,
+    ...(metadata.length === 0 ? [] : [`Metadata:\n\n${metadata.join('')}`]),
+    ...(from.length === 0 ? [] : [`Answered by ${linksTo(from)}.\n`]),
+  ].join('\n')
+}
+
+/** A line about a key, or several: their names, a colon and what they mean. */
+function metadataLine(line: string): string {
+  const [, keys = '', meaning = ''] = /^\s*([a-z_, ]+): (.*)$/.exec(line) ?? []
+  if (keys === '') throw new Error(`A line about metadata in error_reason.proto does not begin with a key: ${line}`)
+  return `${keys.split(', ').map(code).join(', ')}: ${markdownOf(meaning, page)}`
+}
+
+function linksTo(calls: readonly DescMethod[]): string {
+  return calls.map(({ name }) => toHeading(name, 'protocol.md')).join(', ')
+}
+
+function reasonOf({ name }: DescEnumValue): ErrorReason {
+  return name.replace('ERROR_REASON_', '') as ErrorReason
+}
+
+/** What the client does by itself with calls whose retry gets the same answer. */
+function isRetried(reason: ErrorReason): boolean {
+  return isPassing(new CountersignClientError(reason, '', { retryAfterMs: 1 }))
+}

@@ -1,0 +1,24 @@
+import type { DescMethod, DescService } from '@bufbuild/protobuf'
+import { OrderService } from '../../gen/server/countersign/v1/order_service_pb.ts'
+import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
+import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
+import { WalletService } from '../../gen/server/countersign/v1/wallet_service_pb.ts'
+import { resolveSettings } from '../../src/config.ts'
+import { type RestEndpoint, restEndpoints } from '../../src/http/rest/endpoints.ts'
+
+/** All services of package countersign.v1, in the order of the documents. */
+export const services: readonly DescService[] = [SignInService, WalletService, OrderService, SessionService]
+
+/** All their RPCs. */
+export const rpcs: readonly DescMethod[] = services.flatMap(({ methods }) => methods)
+
+/** All REST endpoints, with paths under the base path and with the default endpoint prefix. */
+export const endpoints: readonly RestEndpoint[] = restEndpoints({
+  basePath: '',
+  endpointPrefix: resolveSettings().endpointPrefix,
+})
+
+/** Full name of an RPC, for people. */
+export function nameOf({ parent, name }: DescMethod): string {
+  return `${parent.name}.${name}`
+}

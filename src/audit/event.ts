@@ -1,0 +1,145 @@
+/**
+ * Something that happened, told so that a break-in can be reconstructed: who did what, from where, to which order, session or
+ * wallet. It has no token, nonce, code, signature or secret.
+ *
+ * Fields that are absent do not apply or are unknown. Times are epoch milliseconds.
+ */
+export type AuditEvent = {
+  /** Tells the event from all others: a receiver that gets an event twice sees by it that it is the same one. */
+  readonly id: string
+  /** Time by the store's clock. */
+  readonly time: number
+} & AuditCaller &
+  AuditFacts
+
+/** Who made the call. */
+export interface AuditCaller {
+  /** IP address of the client. */
+  readonly ip?: string | undefined
+  /** The caller's origin; see `RequestContext.origin`. */
+  readonly origin?: string | undefined
+  readonly userAgent?: string | undefined
+}
+
+/** A wallet. Its control is proven in all events but the refusals, where it is what the caller claims. */
+export interface AuditWallet {
+  readonly adapterId: string
+  readonly address: string
+  /** Empty if the adapter knows wallets by their address only. */
+  readonly publicKeyHex: string
+}
+
+/** An order and what it is for. */
+export interface AuditOrder {
+  readonly orderId: string
+  readonly kind: 'login' | 'sign'
+}
+
+/** What happened. */
+export type AuditFacts =
+  /** A wallet signed in. `orderId` is there if an order made the session. */
+  | ({
+      readonly type: 'sign_in.succeeded'
+      readonly userId: string
+      readonly sessionId: string
+      readonly orderId?: string | undefined
+      /** Whether the order was finalized by an earlier call: this one fetched the session's token again, within 60 seconds. */
+      readonly repeated?: boolean | undefined
+    } & AuditWallet)
+  /** A signature over a challenge was refused: at the sign-in, when a wallet was to be linked, or on the phone. */
+  | ({ readonly type: 'challenge.refused' } & AuditRefusal)
+  /** Any other call was refused for a reason that an attack could have. */
+  | ({ readonly type: 'call.refused' } & AuditRefusal)
+  /** A client was turned away because of a limit or a ceiling. */
+  | ({ readonly type: 'limit.hit' } & AuditRefusal)
+  | ({ readonly type: 'order.started'; readonly startedWithKey?: boolean | undefined } & AuditOrder)
+  | ({ readonly type: 'order.claimed' } & AuditOrder)
+  /** The phone was told what to sign, for the first time. */
+  | ({ readonly type: 'order.challenge_read' } & AuditOrder)
+  /** The phone made a ticket to go on in another browser. */
+  | ({ readonly type: 'order.handed_over' } & AuditOrder)
+  /** Another browser took the order over with a ticket. */
+  | ({ readonly type: 'order.continued' } & AuditOrder)
+  /** A wrong code was entered: a confirmation code on the phone, or a return code on the desktop. */
+  | ({
+      readonly type: 'order.code_refused'
+      readonly code: 'confirmation' | 'return'
+      readonly triesLeft: number
+    } & AuditOrder)
+  | ({ readonly type: 'order.approved' } & AuditOrder & AuditWallet)
+  /** `by` is who ended the order: the phone's user, or three wrong codes. */
+  | ({ readonly type: 'order.rejected'; readonly by: 'phone' | 'wrong codes' } & AuditOrder)
+  | ({ readonly type: 'order.cancelled' } & AuditOrder)
+  /** The desktop got the result. Of a login, `sessionId` is the session that is made of it, unless its host does not tell before. */
+  | ({
+      readonly type: 'order.finalized'
+      readonly userId?: string | undefined
+      readonly sessionId?: string | undefined
+    } & AuditOrder &
+      AuditWallet)
+  /** The phone's user took a finalized login back. */
+  | ({
+      readonly type: 'order.taken_back'
+      readonly userId?: string | undefined
+      readonly sessionId?: string | undefined
+    } & AuditOrder &
+      AuditWallet)
+  /**
+   * A session ended before its time. `by` is how: its user signed out, its user ended it from another session
+   * (`bySessionId`), its order was taken back, its wallet was unlinked.
+   */
+  | {
+      readonly type: 'session.ended'
+      readonly userId: string
+      readonly sessionId: string
+      readonly by: 'sign-out' | 'user' | 'take-back' | 'unlink'
+      readonly bySessionId?: string | undefined
+      readonly orderId?: string | undefined
+    }
+  | ({ readonly type: 'wallet.linked'; readonly userId: string; readonly sessionId: string } & AuditWallet)
+  | ({ readonly type: 'wallet.unlinked'; readonly userId: string; readonly sessionId: string } & AuditWallet)
+  /** A computer needs no return code for this wallet from now on. */
+  | ({ readonly type: 'computer.remembered'; readonly computerId: string; readonly orderId: string } & AuditWallet)
+  /** A user let computers be forgotten; without `computerId`, all but the one of the user's own session. */
+  | {
+      readonly type: 'computer.forgotten'
+      readonly computerId?: string | undefined
+      readonly userId: string
+      readonly sessionId: string
+    }
+
+  /** An operator changed something with `countersign admin`. Of a deletion, the user is not named. */
+  | {
+      readonly type: 'operator.acted'
+      /** Name of the command, such as `block`. */
+      readonly action: string
+      readonly userId?: string | undefined
+      readonly sessionId?: string | undefined
+      readonly adapterId?: string | undefined
+      readonly address?: string | undefined
+    }
+
+/** A call that was refused. */
+export interface AuditRefusal {
+  /** The error's reason, such as SIGNATURE_INVALID. */
+  readonly reason: string
+  /** Name of the limit, such as `sign-in`. Only of RATE_LIMITED. */
+  readonly limit?: string | undefined
+  /** Full name of the RPC, such as `countersign.v1.SignInService/VerifySignIn`. */
+  readonly method: string
+  /** How many alike from the same address this event stands for, if it is more than one: at most one a second is told. */
+  readonly repeated?: number | undefined
+  /** What the call named. Nothing of it is proven. */
+  readonly orderId?: string | undefined
+  readonly adapterId?: string | undefined
+  readonly address?: string | undefined
+}
+
+/** Every type of event. */
+export type AuditEventType = AuditFacts['type']
+
+/** Receives audit events as they happen. It must not throw; what it does takes the time of the call that it tells of. */
+export type AuditSink = (event: AuditEvent) => void
+
+/** A function of the application that receives audit events. It is not waited for, and what it returns is not looked at. */
+export type AuditEventHook = (event: AuditEvent) => unknown

@@ -1,0 +1,39 @@
+import type { LogFields, Logger } from '../log.ts'
+import type { AuditEvent, AuditEventHook, AuditSink } from './event.ts'
+
+/**
+ * Writes events to the log, at level info, with the text `audit`. Refused calls and limits are left out: the service logs each
+ * failed call anyway.
+ */
+export function logSink(log: Logger): AuditSink {
+  return (event) => {
+    const { type, time: _time, ...fields } = event
+    if (!isRefusal(event)) log.info('audit', { type, ...(fields satisfies LogFields) })
+  }
+}
+
+/** Calls a function of the application. If it throws or rejects, the log says so, and nothing else happens. */
+export function hookSink(hook: AuditEventHook, log: Logger): AuditSink {
+  const failed = (thrown: unknown): void => log.error('onAuditEvent failed', { cause: shown(thrown) })
+  return (event) => {
+    try {
+      const answer = hook(event)
+      if (answer instanceof Promise) answer.catch(failed)
+    } catch (thrown) {
+      failed(thrown)
+    }
+  }
+}
+
+function isRefusal({ type }: AuditEvent): boolean {
+  return type === 'challenge.refused' || type === 'call.refused' || type === 'limit.hit'
+}
+
+/** An application can throw anything, even something that cannot be looked at. */
+function shown(thrown: unknown): string {
+  try {
+    return thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)
+  } catch {
+    return 'something was thrown that cannot be shown as text'
+  }
+}

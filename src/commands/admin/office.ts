@@ -1,0 +1,163 @@
+import { WebhookQueue } from '../../audit/webhook-queue.ts'
+import {
+  type AdministeredUser,
+  type AdministeredWallet,
+  AdministrationError,
+  type SearchableStore,
+  UserAdministration,
+} from '../../host/user-administration.ts'
+import { type KnownComputer, KnownComputers } from '../../order/known-computers.ts'
+import type { OrderRecord } from '../../order/order.ts'
+import { cancelOrder, ordersOf } from '../../order/order-search.ts'
+import { forgetLinkNonces } from '../../sign-in/nonce.ts'
+import type { Store } from '../../store/store.ts'
+import type { ProvenIdentity } from '../../wallet/proof.ts'
+import { readWalletName, type WalletName } from '../../wallet/wallet-name.ts'
+import { UsageError } from '../subcommand.ts'
+
+/** A wallet that an operator named, and whose it is. */
+export interface FoundWallet {
+  readonly wallet: ProvenIdentity
+  /** The user who has it or, if the application keeps its users itself, those who are signed in with it. */
+  readonly userIds: readonly string[]
+  /** Epoch milliseconds; absent if it is not blocked. */
+  readonly blockedAt?: number
+}
+
+/** All that is kept of a user. Contains no secret: no token, nonce, code or signature, and no hash of one. */
+export interface UserExport extends AdministeredUser {
+  readonly wallets: readonly (AdministeredWallet & { readonly knownComputers: readonly KnownComputer[] })[]
+  readonly orders: readonly ExportedOrder[]
+}
+
+/** What is kept of an order. */
+type ExportedOrder = Pick<
+  OrderRecord,
+  | 'orderId'
+  | 'kind'
+  | 'status'
+  | 'history'
+  | 'origin'
+  | 'requester'
+  | 'returnTo'
+  | 'displayTitle'
+  | 'displaySummary'
+  | 'payloadHash'
+  | 'payload'
+  | 'expectedAddress'
+  | 'expectedPublicKeyHex'
+> & { readonly approvedBy?: ProvenIdentity }
+
+/** What the commands of operators work with: a store, and what services keep in it. */
+export class Office {
+  readonly users: UserAdministration
+  readonly #store: SearchableStore
+  readonly #computers: KnownComputers
+
+  constructor(store: Store) {
+    if (!isSearchable(store)) throw new AdministrationError(`${store.description} cannot be searched`)
+    this.#store = store
+    this.#computers = new KnownComputers(store)
+    this.users = new UserAdministration({
+      store,
+      forgetComputers: (wallet) => this.#computers.forgetOthers(wallet, undefined),
+      eraseTraces: async (userId, wallets) => {
+        for (const { orderId } of await ordersOf(this.#scan, { userId, wallets })) await cancelOrder(store, orderId)
+        await forgetLinkNonces(store, userId)
+        await new WebhookQueue(store).forget({ userId, wallets })
+      },
+    })
+  }
+
+  /** The user with this id. Rejects with an {@link AdministrationError} if nothing is known of one. */
+  async user(userId: string): Promise<AdministeredUser> {
+    const user = await this.users.find(userId)
+    if (user === undefined) throw new AdministrationError('no user has this id')
+    return user
+  }
+
+  /** The wallets that a text can name and of which something is known. Rejects with a `UsageError` if it can name none. */
+  async known(text: string): Promise<FoundWallet[]> {
+    const { candidates, fits } = nameIn(text)
+    const wallets = candidates.length === 0 ? await this.users.walletsThat(fits) : candidates
+    const found: FoundWallet[] = []
+    for (const wallet of wallets) {
+      const { userId, blockedAt } = await this.users.ownerOf(wallet)
+      const userIds = userId === undefined ? await this.users.usersWithSessionsOf(wallet) : [userId]
+      const block = blockedAt === undefined ? {} : { blockedAt }
+      if (userIds.length > 0 || blockedAt !== undefined) found.push({ wallet, userIds, ...block })
+    }
+    return found
+  }
+
+  /**
+   * The one wallet that a text names. It need not be known if the text alone says which wallet it is. Rejects with an
+   * {@link AdministrationError} otherwise.
+   */
+  async wallet(text: string): Promise<ProvenIdentity> {
+    const known = (await this.known(text)).map(({ wallet }) => wallet)
+    const wallets = known.length === 0 ? nameIn(text).candidates : known
+    const [wallet, other] = wallets
+    if (wallet === undefined) {
+      throw new AdministrationError(
+        'no user or session has this address, and the address does not tell the key: write the public key in hex',
+      )
+    }
+    if (other === undefined) return wallet
+    const names = wallets.map(({ adapterId, subject }) => `${adapterId}:${subject}`).join(' or ')
+    throw new AdministrationError(`this can be several wallets: write ${names}`)
+  }
+
+  /** All that is kept of a user. */
+  async export(userId: string): Promise<UserExport> {
+    const user = await this.user(userId)
+    const wallets = await Promise.all(
+      user.wallets.map(async (wallet) => ({ ...wallet, knownComputers: await this.#computers.list(wallet) })),
+    )
+    const orders = await ordersOf(this.#scan, { userId, wallets })
+    return { ...user, wallets, orders: orders.map(exported) }
+  }
+
+  get #scan(): SearchableStore['scan'] {
+    return (beginning) => this.#store.scan(beginning)
+  }
+}
+
+function isSearchable(store: Store): store is SearchableStore {
+  return store.scan !== undefined
+}
+
+function nameIn(text: string): WalletName {
+  const name = readWalletName(text)
+  if (name !== undefined) return name
+  throw new UsageError(
+    `${JSON.stringify(text)} is no wallet: write an address or a public key in hex, such as nimiq:NQ… or ethereum:0x…`,
+  )
+}
+
+function exported(order: OrderRecord): ExportedOrder {
+  const { orderId, kind, status, history, origin, requester, returnTo, displayTitle, displaySummary } = order
+  const { payloadHash, payload, expectedAddress, expectedPublicKeyHex, proof } = order
+  const approvedBy = proof && {
+    adapterId: proof.adapterId,
+    subject: proof.subject,
+    publicKeyHex: proof.publicKeyHex,
+    address: proof.address,
+  }
+  return {
+    orderId,
+    kind,
+    status,
+    history,
+    origin,
+    requester,
+    returnTo,
+    ...(displayTitle === undefined ? {} : { displayTitle }),
+    ...(displaySummary === undefined ? {} : { displaySummary }),
+    ...(payloadHash === undefined ? {} : { payloadHash }),
+    ...(payload === undefined ? {} : { payload }),
+    ...(expectedAddress === undefined ? {} : { expectedAddress }),
+    ...(expectedPublicKeyHex === undefined ? {} : { expectedPublicKeyHex }),
+    ...(approvedBy === undefined ? {} : { approvedBy }),
+  }
+}

@@ -1,0 +1,95 @@
+import { version } from '../version.ts'
+import { readCommandLine } from './command-line.ts'
+import { type Streams, type Subcommand, UsageError } from './subcommand.ts'
+
+/** The commands beside the one that starts the service. A new one is a row here. */
+const subcommands: readonly Subcommand[] = [
+  {
+    name: 'verify',
+    about: 'verifies a proof artifact, without a service',
+    load: async () => (await import('./verify.ts')).verifyCommand,
+  },
+  {
+    name: 'admin',
+    about: 'finds, blocks, moves and deletes users and wallets in the store',
+    load: async () => (await import('./admin/admin.ts')).adminCommand,
+  },
+  {
+    name: 'doctor',
+    about: 'finds what is wrong with a setup, and says how to mend it',
+    load: async () => (await import('./doctor/doctor.ts')).doctorCommand,
+  },
+  {
+    name: 'backup',
+    about: 'copies the embedded store to a file, while the service runs',
+    load: async () => (await import('./backup.ts')).backupCommand,
+  },
+  {
+    name: 'restore',
+    about: 'puts such a copy in the place of the embedded store',
+    load: async () => (await import('./restore.ts')).restoreCommand,
+  },
+]
+
+const helpText = `Countersign ${version}: wallet sign-in and cross-device approval
+
+Usage: countersign [options]              starts the service; in a checkout: npm start -- [options]
+       countersign COMMAND [arguments]    runs another command
+
+Options:
+  --port PORT    port to listen on; 0 picks a free one (variable PORT, default 8080)
+  --host HOST    host name or address to listen on (variable HOST, default localhost)
+  --store STORE  where state is kept, such as sqlite:./countersign.db or redis://localhost:6379 (variable COUNTERSIGN_STORE);
+                 set the variable instead if it has a password: other users of the machine can see arguments
+  --lan          for trying it out with a phone: listens on all interfaces, makes the address of this machine in the local
+                 network the address of the service if COUNTERSIGN_PUBLIC_URL is not set, and offers the demo wallet
+  --version      prints the version
+  --help, -h     shows this text
+
+Commands:
+${subcommands.map(({ name, about }) => `  ${name.padEnd(13)}  ${about}`).join('\n')}
+  help COMMAND   shows the help of a command
+
+All settings are environment variables, such as COUNTERSIGN_PUBLIC_URL and COUNTERSIGN_SECRET; docs/settings.md lists
+them. Options take precedence over them. LOG_LEVEL is debug, info (the default), warn or error. The exit code is 2 for wrong
+usage, and 1 for other failures.
+`
+
+/**
+ * Runs the command `countersign`. Resolves with the exit code: 2 for arguments that are wrong, 1 for other failures, each of which
+ * is one line on standard error. With 0, a service that it started goes on until a signal stops it.
+ */
+export async function runCommand(args: readonly string[], streams: Streams): Promise<number> {
+  const { stdout, stderr } = streams
+  // If whoever reads them goes away, lines are dropped. Without a listener, the error would end the process.
+  for (const stream of [stdout, stderr]) stream.on('error', () => {})
+  try {
+    return await dispatch(args, streams)
+  } catch (error) {
+    stderr.write(`countersign: ${error instanceof Error ? error.message : String(error)}\n`)
+    return error instanceof UsageError ? 2 : 1
+  }
+}
+
+async function dispatch(args: readonly string[], streams: Streams): Promise<number> {
+  const [name, ...rest] = args
+  const topic = name === 'help' && rest.length === 1 ? find(rest[0]) : undefined
+  if (topic !== undefined) return await dispatch([topic.name, '--help'], streams)
+  const subcommand = find(name)
+  if (subcommand !== undefined) {
+    const run = await subcommand.load()
+    return await run(rest, streams)
+  }
+  const asked = readCommandLine(args)
+  if (asked.help) streams.stdout.write(helpText)
+  else if (asked.version) streams.stdout.write(`${version}\n`)
+  else {
+    const { startService } = await import('./service.ts')
+    await startService(asked)
+  }
+  return 0
+}
+
+function find(wanted: string | undefined): Subcommand | undefined {
+  return subcommands.find(({ name }) => name === wanted)
+}

@@ -1,0 +1,193 @@
+import { createReadStream } from 'node:fs'
+import type { Readable } from 'node:stream'
+import { parseArgs } from 'node:util'
+import { type ProofArtifact, ProofError, type ProofOptions, verifyProofArtifact } from '../proof/index.ts'
+import { type Streams, UsageError } from './subcommand.ts'
+
+const helpText = `Usage: countersign verify FILE --app-name NAME --origin ORIGIN [options]
+
+Verifies a proof artifact without asking the service. FILE has the artifact, or the whole answer of FinalizeOrder, as JSON;
+"-" is standard input. The exit code is 0 if the proof holds, 1 if it does not or cannot be checked, and 2 for wrong usage.
+
+  --app-name NAME          the service's COUNTERSIGN_APP_NAME
+  --origin ORIGIN          origin of the page that starts the orders, such as https://app.example
+  --payload-hash HASH      hash that the order was started with
+  --payload FILE           JSON that the order was started with
+  --adapter ID             wallet adapter that it must be a proof of; default: any built-in one
+  --owner-address ADDRESS  address of the wallet that must have signed; needs --adapter
+  --owner-key HEX          public key of the wallet that must have signed; needs --adapter
+  --not-before TIME        earliest time of issue: 2026-01-01, 2026-01-01T00:00:00Z, or epoch milliseconds
+  --evm-rpc CHAIN=URL      JSON-RPC server for contract wallets of a chain, such as 1=https://rpc.example; can be repeated
+  --json                   prints what was proven, or why it is refused, as JSON
+  --help                   shows this text
+`
+
+const options = {
+  'app-name': { type: 'string' },
+  origin: { type: 'string' },
+  'payload-hash': { type: 'string' },
+  payload: { type: 'string' },
+  adapter: { type: 'string' },
+  'owner-address': { type: 'string' },
+  'owner-key': { type: 'string' },
+  'not-before': { type: 'string' },
+  'evm-rpc': { type: 'string', multiple: true },
+  json: { type: 'boolean' },
+  help: { type: 'boolean', short: 'h' },
+} as const
+
+/** Most bytes of a file that is read. */
+const maxBytes = 256 * 1024
+
+/** The arguments, read. */
+interface Asked {
+  readonly values: ReturnType<typeof parse>['values']
+  readonly file: string
+}
+
+/**
+ * Runs the command `verify` with the arguments behind its name. Resolves with the exit code: 0 for a proof that holds, 1 for one that
+ * does not, 2 for arguments that are wrong and files that cannot be read.
+ */
+export async function verifyCommand(args: readonly string[], { stdin, stdout, stderr }: Streams): Promise<number> {
+  try {
+    const asked = readArguments(args)
+    if (asked === 'help') {
+      stdout.write(helpText)
+      return 0
+    }
+    const { values, file } = asked
+    const expected = await optionsOf(values, stdin)
+    const artifact = await readText(file, stdin)
+    return await judge(artifact, expected, values.json === true, { stdout, stderr })
+  } catch (error) {
+    // A TypeError is one about the options.
+    if (!(error instanceof UsageError || error instanceof TypeError)) throw error
+    stderr.write(`countersign verify: ${oneLine(error.message)}; --help shows the usage\n`)
+    return 2
+  }
+}
+
+async function judge(
+  artifact: string,
+  expected: ProofOptions,
+  json: boolean,
+  { stdout, stderr }: Omit<Streams, 'stdin'>,
+): Promise<number> {
+  try {
+    const proof = await verifyProofArtifact(parseArtifact(artifact), expected)
+    const { adapterId, address, orderId, issuedAt, payloadHash } = proof
+    const what = payloadHash === undefined ? '' : ` about ${payloadHash}`
+    const time = new Date(issuedAt).toISOString()
+    const line = `valid: ${address} (${adapterId}) signed order ${orderId}${what}, issued at ${time}`
+    stdout.write(`${json ? JSON.stringify({ valid: true, ...proof }) : line}\n`)
+    return 0
+  } catch (error) {
+    if (!(error instanceof ProofError)) throw error
+    const { reason, message } = error
+    if (json) stdout.write(`${JSON.stringify({ valid: false, reason, message })}\n`)
+    else stderr.write(`${reason}: ${oneLine(message)}\n`)
+    return 1
+  }
+}
+
+function parse(args: readonly string[]) {
+  return parseArgs({ args: [...args], options, allowPositionals: true, tokens: true })
+}
+
+function readArguments(args: readonly string[]): Asked | 'help' {
+  const { values, positionals, tokens } = parse(args)
+  if (values.help === true) return 'help'
+  const seen = new Set<string>()
+  for (const token of tokens) {
+    if (token.kind !== 'option') continue
+    // As from a variable of the shell that is not set: the check would be left out.
+    if (token.value === '') throw new UsageError(`--${token.name} is empty`)
+    if (token.name !== 'evm-rpc' && seen.has(token.name)) throw new UsageError(`--${token.name} stands twice`)
+    seen.add(token.name)
+  }
+  const [file] = positionals
+  if (file === undefined || positionals.length > 1) throw new UsageError('it takes one FILE')
+  return { values, file }
+}
+
+/** What the artifact has to agree with. */
+async function optionsOf(values: Asked['values'], stdin: Readable): Promise<ProofOptions> {
+  const adapterId = values.adapter
+  const [address, publicKeyHex] = [values['owner-address'], values['owner-key']]
+  const hasOwner = address !== undefined || publicKeyHex !== undefined
+  if (hasOwner && adapterId === undefined) throw new UsageError('--owner-address and --owner-key need --adapter')
+  const { 'payload-hash': payloadHash, 'not-before': notBefore, 'evm-rpc': evmRpc } = values
+  const payload = values.payload === undefined ? undefined : await readText(values.payload, stdin)
+  return {
+    appName: required(values, 'app-name'),
+    origin: required(values, 'origin'),
+    ...(payloadHash === undefined ? {} : { payloadHash }),
+    ...(payload === undefined ? {} : { payload }),
+    ...(notBefore === undefined ? {} : { notBefore: timeOf(notBefore) }),
+    ...(evmRpc === undefined ? {} : { evmRpc: rpcsOf(evmRpc) }),
+    ...(adapterId === undefined ? {} : { adapters: [adapterId] }),
+    ...(adapterId !== undefined && hasOwner
+      ? {
+          owner: {
+            adapterId,
+            ...(address === undefined ? {} : { address }),
+            ...(publicKeyHex === undefined ? {} : { publicKeyHex }),
+          },
+        }
+      : {}),
+  }
+}
+
+function required(values: Asked['values'], name: 'app-name' | 'origin'): string {
+  const value = values[name]
+  if (value === undefined) throw new UsageError(`--${name} is needed`)
+  return value
+}
+
+const timeForm = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/
+
+function timeOf(text: string): number {
+  const time = /^\d{1,15}$/.test(text) ? Number(text) : timeForm.test(text) ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(time)) throw new UsageError('--not-before must be a time such as 2026-01-01T00:00:00Z')
+  return time
+}
+
+function rpcsOf(entries: readonly string[]): Record<string, string> {
+  const pairs = entries.map((entry) => /^(\d+)=(.+)$/.exec(entry)?.slice(1) ?? [])
+  // Not repeated: an address can contain a key.
+  if (pairs.some(({ length }) => length === 0)) throw new UsageError('--evm-rpc must be CHAIN=URL')
+  const rpcs: Record<string, string> = Object.fromEntries(pairs)
+  if (Object.keys(rpcs).length < pairs.length) throw new UsageError('--evm-rpc has a chain twice')
+  return rpcs
+}
+
+/** The artifact in a text: the whole of it, or a member, as FinalizeOrder answers. Nothing in it is believed yet. */
+function parseArtifact(text: string): ProofArtifact {
+  try {
+    const parsed = JSON.parse(text)
+    return parsed?.proofArtifact ?? parsed?.proof_artifact ?? parsed
+  } catch (cause) {
+    throw new ProofError('MESSAGE_MALFORMED', 'The artifact is not JSON', { cause })
+  }
+}
+
+async function readText(file: string, stdin: Readable): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  try {
+    for await (const chunk of file === '-' ? stdin : createReadStream(file)) {
+      length += chunk.length
+      if (length > maxBytes) break
+      chunks.push(chunk)
+    }
+  } catch (cause) {
+    throw new UsageError(`cannot read ${JSON.stringify(file)}: ${(cause as NodeJS.ErrnoException).code}`, { cause })
+  }
+  if (length > maxBytes) throw new UsageError(`${JSON.stringify(file)} has more than ${maxBytes} bytes`)
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s*\n\s*/g, ' ')
+}

@@ -1,0 +1,81 @@
+import { gzipSync } from 'node:zlib'
+import type { Settings } from '../config.ts'
+import { sessionCookieName } from '../session-cookie.ts'
+import { letAnyPageRead } from './cors.ts'
+import { entityTag, type ServedFile } from './page-files.ts'
+import { fileRoute } from './pages.ts'
+import type { Route } from './route.ts'
+
+/** The paths of gen/openapi.json: the default ones. scripts/openapi.ts writes it. */
+export const templatePaths: Readonly<Pick<Settings, 'basePath' | 'endpointPrefix'>> = {
+  basePath: '/api/auth',
+  endpointPrefix: '/wallet',
+}
+
+/** The settings that the document tells. */
+export type OpenApiSettings = Pick<Settings, 'basePath' | 'endpointPrefix' | 'publicUrl'>
+
+/** Path of the document, under the base path and, but for a service that is mounted, under the root. */
+export const documentPath = '/openapi.json'
+
+/** Time in seconds for which the document may be cached without asking again. */
+const maxAgeSeconds = 300
+
+/** Routes of the OpenAPI document of the REST calls, by path. It is made at the first request for it. */
+export function openApiRoutes(settings: OpenApiSettings): (readonly [path: string, Route])[] {
+  let file: Promise<ServedFile> | undefined
+  const serve = fileRoute(() => {
+    file ??= documentFile(settings)
+    return file
+  })
+  const route: Route = (exchange) => {
+    // It tells what everybody can read in the package, and where the calls are.
+    letAnyPageRead(exchange)
+    return serve(exchange)
+  }
+  return [documentPath, settings.basePath + documentPath].map((path) => [path, route])
+}
+
+async function documentFile(settings: OpenApiSettings): Promise<ServedFile> {
+  const body = Buffer.from(await documentText(settings))
+  const gzipped = servedDocument(gzipSync(body), { 'content-encoding': 'gzip' })
+  return { ...servedDocument(body, {}), gzipped }
+}
+
+function servedDocument(body: Buffer, encoding: Readonly<Record<string, string>>): ServedFile {
+  const headers = {
+    ...encoding,
+    vary: 'Origin, Accept-Encoding',
+    'content-type': 'application/json',
+    'cache-control': `public, max-age=${maxAgeSeconds}`,
+    etag: entityTag(body),
+  }
+  return { status: 200, headers, body }
+}
+
+/** The document with the service's own paths, cookie and address. With the default settings it is gen/openapi.json. */
+async function documentText({ publicUrl, ...place }: OpenApiSettings): Promise<string> {
+  // Loaded only if somebody asks for it.
+  const { default: template } = await import('../../gen/openapi.json', { with: { type: 'json' } })
+  const { servers, paths, components } = template
+  const { sessionCookie } = components.securitySchemes
+  const name = sessionCookieName(publicUrl?.startsWith('https:') === true)
+  const document = {
+    ...template,
+    // Without a public URL it is wherever the document was found.
+    servers: publicUrl === undefined ? servers : servers.map((server) => ({ ...server, url: publicUrl })),
+    paths: Object.fromEntries(Object.entries(paths).map(([path, item]) => [placed(path, place), item])),
+    components: {
+      ...components,
+      securitySchemes: { ...components.securitySchemes, sessionCookie: { ...sessionCookie, name } },
+    },
+  }
+  return `${JSON.stringify(document, undefined, 2)}\n`
+}
+
+/** A path of the template where the service has it. */
+function placed(path: string, { basePath, endpointPrefix }: Omit<OpenApiSettings, 'publicUrl'>): string {
+  const prefixed = templatePaths.basePath + templatePaths.endpointPrefix
+  if (path.startsWith(`${prefixed}/`)) return basePath + endpointPrefix + path.slice(prefixed.length)
+  return path.startsWith(`${templatePaths.basePath}/`) ? basePath + path.slice(templatePaths.basePath.length) : path
+}

@@ -1,0 +1,65 @@
+import { deriveSigningKeys, type LiveSigningKeys } from './access-token/signing-keys.ts'
+import { type CountersignOptions, resolveSettings, type Settings } from './config.ts'
+import { Keyring } from './token.ts'
+
+/** The options that can be replaced while the service runs. */
+export type ReplaceableOptions = Pick<CountersignOptions, 'secret' | 'orderStartKeys'>
+
+const replaceable: ReadonlySet<string> = new Set<keyof ReplaceableOptions>(['secret', 'orderStartKeys'])
+
+/** The secrets of a running service, which others can take the place of. */
+export class LiveSecrets {
+  #orderStartKeys: readonly string[] | undefined
+  #secret: readonly string[] | undefined
+  readonly #keyring: Keyring
+  readonly #signingKeys: LiveSigningKeys | undefined
+
+  constructor(
+    { secret, orderStartKeys }: Pick<Settings, keyof ReplaceableOptions>,
+    keyring: Keyring,
+    signingKeys: LiveSigningKeys | undefined,
+  ) {
+    this.#secret = secret
+    this.#orderStartKeys = orderStartKeys
+    this.#keyring = keyring
+    this.#signingKeys = signingKeys
+  }
+
+  /** The keys that backends start orders with; `undefined` if pages start them. */
+  get orderStartKeys(): readonly string[] | undefined {
+    return this.#orderStartKeys
+  }
+
+  /**
+   * Checks other secrets and makes what follows from them. Resolves with what puts all of it in force in one step and returns the
+   * options that changed. Rejects with a `TypeError` of one line if something does not fit.
+   */
+  async prepare(options: ReplaceableOptions): Promise<() => (keyof ReplaceableOptions)[]> {
+    const other = Object.keys(options).find((name) => !replaceable.has(name))
+    if (other !== undefined) throw new TypeError(`${other} cannot be replaced while the service runs; restart it`)
+    const { secret, orderStartKeys } = resolveSettings(options)
+    if (orderStartKeys !== undefined && this.#orderStartKeys === undefined) {
+      throw new TypeError('orderStartKeys (COUNTERSIGN_ORDER_START_KEYS) was not set at the start; restart the service')
+    }
+    const signingKeys = secret && this.#signingKeys && (await deriveSigningKeys(new Keyring(secret)))
+    return () => {
+      const changed: (keyof ReplaceableOptions)[] = []
+      if (secret !== undefined && !isSame(secret, this.#secret)) {
+        this.#secret = secret
+        this.#keyring.replace(secret)
+        if (signingKeys !== undefined) this.#signingKeys?.replace(signingKeys)
+        changed.push('secret')
+      }
+      if (orderStartKeys !== undefined && !isSame(orderStartKeys, this.#orderStartKeys)) {
+        this.#orderStartKeys = orderStartKeys
+        changed.push('orderStartKeys')
+      }
+      return changed
+    }
+  }
+}
+
+/** Not in constant time: whoever gives the one list may know the other. */
+function isSame(one: readonly string[], other: readonly string[] | undefined): boolean {
+  return one.length === other?.length && one.every((entry, index) => entry === other[index])
+}

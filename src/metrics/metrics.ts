@@ -1,0 +1,212 @@
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import type { AuditSink } from '../audit/event.ts'
+import type { CeilingUse } from '../ceiling.ts'
+import { CountersignError } from '../errors.ts'
+import { defaultLimits } from '../limits/limits.ts'
+import type { Observer } from '../observer.ts'
+import type { OrderRecord, OrderStatus } from '../order/order.ts'
+import type { CallObserver, CallOutcome } from '../rpc/invoke.ts'
+import type { StoreReport } from '../store/observed-store.ts'
+import { storeOperations } from '../store/wrapped-store.ts'
+import { oneAtATime } from '../timing/one-at-a-time.ts'
+import { TimeLimit } from '../timing/time-limit.ts'
+import { version } from '../version.ts'
+import { processMetrics } from './process-metrics.ts'
+
+/** What is looked at when somebody asks for the metrics. */
+export interface MetricsSources {
+  /** The RPCs that are served: their full names, and whether they answer once. */
+  readonly methods: readonly { readonly name: string; readonly answersOnce: boolean }[]
+  /** Ids of the wallet adapters. */
+  readonly adapters: readonly string[]
+  /** What the ceilings are at. */
+  readonly ceilingUses: () => readonly CeilingUse[]
+  /** Number of open watches of orders. */
+  readonly watchers: () => number
+  /** Whether the service is ready. One that cannot tell within 3 s is not. */
+  readonly isReady: () => Promise<boolean>
+}
+
+/** What requests that no RPC took are for, as the app calls them. */
+const otherRequests: readonly string[] = ['health', 'forward-auth', 'key set', 'page']
+
+const orderStatuses = Object.keys({
+  created: 1,
+  claimed: 1,
+  waiting_user: 1,
+  approved: 1,
+  finalized: 1,
+  rejected: 1,
+  cancelled: 1,
+  expired: 1,
+} satisfies Record<OrderStatus, 1>)
+
+/** Label of whatever is not on a list: what callers choose must not become a label. */
+const other = 'other'
+
+/** A store of the application's own may never answer. Prometheus waits for 10 s. */
+const readinessTime = new TimeLimit(3_000, 500)
+
+/** Upper bounds in seconds of calls: up to 30 s, at which a call that answers once is ended. */
+const callBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+
+/** Upper bounds in seconds of steps of the store: SQLite takes microseconds, and Redis has 2.5 s. */
+const storeBuckets = [
+  0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5,
+]
+
+/**
+ * The metrics of a service. Labels have values from lists that the code or the operator's settings fix, so there are as many series
+ * as they make, whatever callers send; none has anything of a user.
+ *
+ * What happens often is counted as it happens; what somebody else counts anyway is read when the metrics are asked for.
+ */
+export class Metrics {
+  readonly #registry = new Registry()
+  /** What calls can be for, and whether it is answered once. */
+  readonly #callees = new Map<string, boolean>()
+  readonly #adapters = new Set<string>()
+  readonly #calls = this.#counter('calls', 'Calls that are over.', ['method', 'transport', 'outcome'])
+  readonly #callSeconds = this.#histogram(
+    'call_duration_seconds',
+    'Time from the arrival of a call to its end; without streams.',
+    ['method', 'transport'],
+    callBuckets,
+  )
+  readonly #storeSeconds = this.#histogram(
+    'store_operation_duration_seconds',
+    'Time that a step of the store took, failed ones included.',
+    ['operation'],
+    storeBuckets,
+  )
+  readonly #storeFailures = this.#counter('store_failures', 'Steps of the store that failed.', ['operation', 'kind'])
+  readonly #orders = this.#counter('orders', 'Orders by the status that they reached.', ['status'])
+  readonly #signIns = this.#counter('sign_ins', 'Sign-ins by wallet adapter and way.', ['adapter', 'way'])
+  readonly #rateLimited = this.#counter('rate_limited', 'Calls that a rate limit refused.', ['group'])
+  readonly #text = oneAtATime(() => Registry.merge([this.#registry, processMetrics()]).metrics())
+
+  constructor() {
+    // A counter that first appears with 1 shows no increase.
+    for (const status of orderStatuses) this.#orders.inc({ status }, 0)
+    for (const group of Object.keys(defaultLimits)) this.#rateLimited.inc({ group }, 0)
+    for (const operation of storeOperations) {
+      for (const kind of ['unavailable', other]) this.#storeFailures.inc({ operation, kind }, 0)
+    }
+    this.#gauge('build_info', 'Always 1; the labels say what is running.', ['version', 'node_version']).set(
+      { version, node_version: process.versions.node },
+      1,
+    )
+  }
+
+  /** Counts calls. */
+  readonly observeCall: CallObserver = ({ method, protocol, outcome, durationMs }) => {
+    const answersOnce = this.#callees.get(method)
+    const known = answersOnce === undefined ? other : method
+    this.#calls.inc({ method: known, transport: protocol, outcome: outcomeLabel(outcome) })
+    const group = outcome instanceof CountersignError ? outcome.metadata.limit : undefined
+    if (group !== undefined) this.#rateLimited.inc({ group })
+    if (answersOnce !== false) this.#callSeconds.observe({ method: known, transport: protocol }, durationMs / 1000)
+  }
+
+  /** Counts steps of the store. */
+  readonly observeStore: Observer<StoreReport> = ({ operation, failure, durationMs }) => {
+    this.#storeSeconds.observe({ operation }, durationMs / 1000)
+    if (failure !== undefined) this.#storeFailures.inc({ operation, kind: failureKind(failure) })
+  }
+
+  /** Counts orders by the status that they have reached. */
+  readonly observeOrder: Observer<OrderRecord> = ({ status }) => this.#orders.inc({ status })
+
+  /** Counts sign-ins. A session that is fetched again is no other sign-in. */
+  readonly observeAudit: AuditSink = (event) => {
+    if (event.type !== 'sign_in.succeeded' || event.repeated) return
+    const adapter = this.#adapters.has(event.adapterId) ? event.adapterId : other
+    this.#signIns.inc({ adapter, way: event.orderId === undefined ? 'direct' : 'order' })
+  }
+
+  /** Says where to look when somebody asks for the metrics. Called once, before the first call. */
+  attach({ methods, adapters, ceilingUses, watchers, isReady }: MetricsSources): void {
+    for (const adapter of adapters) {
+      this.#adapters.add(adapter)
+      for (const way of ['direct', 'order']) this.#signIns.inc({ adapter, way }, 0)
+    }
+    for (const name of otherRequests) this.#callees.set(name, true)
+    for (const { name, answersOnce } of methods) this.#callees.set(name, answersOnce)
+    this.#gauge('watchers', 'Open watches of orders.', [], (gauge) => gauge.set(watchers()))
+    this.#gauge('ready', '1 if the service is ready, as /readyz says; else 0.', [], async (gauge) =>
+      gauge.set((await readinessTime.within(isReady(), () => new Error('no answer')).catch(() => false)) ? 1 : 0),
+    )
+    this.#gauge('ceiling_in_use', 'What clients hold at the moment, by ceiling.', ['ceiling'], (gauge) => {
+      for (const { option, held } of ceilingUses()) if (held !== undefined) gauge.set({ ceiling: option }, held)
+    })
+    this.#gauge('ceiling_limit', 'The most that clients can hold, by ceiling.', ['ceiling'], (gauge) => {
+      for (const { option, most } of ceilingUses()) gauge.set({ ceiling: option }, most)
+    })
+    this.#counter('ceiling_refusals', 'What was turned away at a ceiling.', ['ceiling'], (counter) => {
+      counter.reset()
+      for (const { option, refusals } of ceilingUses()) counter.inc({ ceiling: option }, refusals)
+    })
+  }
+
+  /** All metrics in Prometheus' text format, version 0.0.4. Whoever asks while they are collected gets the same. */
+  async text(): Promise<string> {
+    return await this.#text()
+  }
+
+  #counter<Label extends string>(
+    name: string,
+    help: string,
+    labelNames: Label[],
+    collect?: (counter: Counter<Label>) => void,
+  ): Counter<Label> {
+    return new Counter({
+      name: `countersign_${name}_total`,
+      help,
+      labelNames,
+      registers: [this.#registry],
+      ...(collect && {
+        collect() {
+          collect(this)
+        },
+      }),
+    })
+  }
+
+  #gauge<Label extends string>(
+    name: string,
+    help: string,
+    labelNames: Label[],
+    collect?: (gauge: Gauge<Label>) => void | Promise<void>,
+  ): Gauge<Label> {
+    return new Gauge({
+      name: `countersign_${name}`,
+      help,
+      labelNames,
+      registers: [this.#registry],
+      ...(collect && {
+        collect() {
+          return collect(this)
+        },
+      }),
+    })
+  }
+
+  #histogram<Label extends string>(
+    name: string,
+    help: string,
+    labelNames: Label[],
+    buckets: number[],
+  ): Histogram<Label> {
+    return new Histogram({ name: `countersign_${name}`, help, labelNames, buckets, registers: [this.#registry] })
+  }
+}
+
+/** `ok`, a reason, or how a call ended without one. */
+function outcomeLabel(outcome: CallOutcome): string {
+  if (outcome === 'ok') return outcome
+  return outcome instanceof CountersignError ? outcome.reason : outcome.code
+}
+
+function failureKind(failure: unknown): string {
+  return failure instanceof CountersignError && failure.reason === 'STORE_UNAVAILABLE' ? 'unavailable' : other
+}

@@ -1,0 +1,26 @@
+import type { Settings } from './config.ts'
+import type { Logger } from './log.ts'
+import { withKeyPrefix } from './store/key-prefix.ts'
+import { openStore, type RedisTls } from './store/open.ts'
+import type { Store } from './store/store.ts'
+
+/** The store that the settings name, with the prefix of their keys. */
+export interface ServiceStore {
+  readonly store: Store
+  /** Closes the store, unless it was passed in opened. */
+  close(): Promise<void>
+}
+
+/** Opens the store of a service. Rejects with a `StoreOpenError` that says what to change if that fails. */
+export async function openServiceStore(settings: Settings, log: Logger): Promise<ServiceStore> {
+  const { store: given, keyPrefix } = settings
+  if (typeof given !== 'string') return { store: withKeyPrefix(given, keyPrefix), close: async () => {} }
+  const store = await openStore(given, { log, keyPrefix, redisTls: redisTlsOf(settings) })
+  return { store, close: () => store.close() }
+}
+
+/** What the settings say of TLS to Redis. */
+export function redisTlsOf(settings: Settings): RedisTls {
+  const { redisTlsCa, redisTlsCert, redisTlsKey, redisTlsServerName } = settings
+  return { ca: redisTlsCa, cert: redisTlsCert, key: redisTlsKey, serverName: redisTlsServerName }
+}

@@ -1,0 +1,88 @@
+import type { DatabaseSync } from 'node:sqlite'
+
+/** Newest version of the tables that this release reads, and the one that it writes; kept in the file as `user_version`. */
+const schemaVersion = 1
+
+/** "CSGN", kept in the file as `application_id`: tells a file of Countersign from other SQLite files. */
+const applicationId = 0x4353474e
+
+// It keeps its rowid, because values are too long to be stored in the tree of the keys.
+const entries = `
+  CREATE TABLE entries (
+    key TEXT PRIMARY KEY,
+    value TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX entries_by_expiry ON entries (expires_at);
+`
+
+const schema = `
+  ${entries}
+  CREATE TABLE members (
+    set_key TEXT NOT NULL,
+    member TEXT NOT NULL,
+    expires_at INTEGER NOT NULL,
+    PRIMARY KEY (set_key, member)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX members_by_expiry ON members (expires_at);
+  PRAGMA application_id = ${applicationId};
+  PRAGMA user_version = ${schemaVersion};
+`
+
+/** Rebuilds the entries of a file of the first format, which differs by their missing rowid only and has the same version. */
+const rebuildEntries = `
+  DROP INDEX entries_by_expiry;
+  ALTER TABLE entries RENAME TO first_entries;
+  ${entries}
+  INSERT INTO entries SELECT key, value, version, expires_at FROM first_entries;
+  DROP TABLE first_entries;
+`
+
+/**
+ * Brings a database to the current format: makes the tables of an empty one, rebuilds those of older releases. It is one transaction,
+ * so a crash leaves the file as it was, and of two processes the second one finds the work done. A process of an older release that
+ * has the file open goes on.
+ *
+ * @throws Error that says what is wrong if the file is not a store of Countersign, or has a newer format. Then nothing was written.
+ */
+export function prepareFormat(database: DatabaseSync): void {
+  // Checked before anything is written, so that a wrong path does not change someone else's file.
+  if (!isEmpty(database)) requireKnownFormat(database)
+  database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL')
+  database.exec('BEGIN IMMEDIATE')
+  try {
+    // Checked again under the lock, because another process may have been faster.
+    if (isEmpty(database)) database.exec(schema)
+    else {
+      requireKnownFormat(database)
+      if (hasFirstFormat(database)) database.exec(rebuildEntries)
+    }
+    database.exec('COMMIT')
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK')
+    throw error
+  }
+}
+
+/** Throws an error that says what is wrong unless a database is a store in a format that this release reads. */
+export function requireKnownFormat(database: DatabaseSync): void {
+  if (readPragma(database, 'application_id') !== applicationId) {
+    throw new Error(isEmpty(database) ? 'it is empty' : 'it is the SQLite file of another application')
+  }
+  const version = readPragma(database, 'user_version')
+  if (version <= schemaVersion) return
+  throw new Error(`it has schema version ${version} of a newer Countersign, and this one knows up to ${schemaVersion}`)
+}
+
+function hasFirstFormat(database: DatabaseSync): boolean {
+  return database.prepare("SELECT wr FROM pragma_table_list('entries')").get()?.wr === 1
+}
+
+function isEmpty(database: DatabaseSync): boolean {
+  return database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() === undefined
+}
+
+function readPragma(database: DatabaseSync, name: 'application_id' | 'user_version'): number {
+  return Number(database.prepare(`PRAGMA ${name}`).get()?.[name])
+}

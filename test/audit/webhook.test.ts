@@ -1,0 +1,214 @@
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
+import { Webhook } from 'standardwebhooks'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { maxWaiting } from '../../src/audit/webhook-queue.ts'
+import { type CountersignOptions, createCountersign, openStore } from '../../src/index.ts'
+import { createLogger, silentLogger } from '../../src/log.ts'
+import { rest } from '../support/rest.ts'
+import { startService } from '../support/service.ts'
+import { redisUrl } from '../support/stores.ts'
+import { temporaryStore } from '../support/temporary-store.ts'
+import { makeWallet, proofOf } from '../support/wallet.ts'
+
+const secret = `whsec_${Buffer.from('a secret of the tests, and of no use to anybody').toString('base64')}`
+const serviceSecret = 'a secret for tests and for nothing else'
+
+/** What was delivered, checked with the library of Standard Webhooks. */
+interface Delivered {
+  readonly id: string
+  readonly type: string
+  readonly data: Record<string, unknown>
+}
+
+interface Receiver {
+  readonly url: string
+  readonly delivered: Delivered[]
+  /** Requests that were answered with something else than 200, by status. */
+  readonly failed: number[]
+  /** Status of the next answers; `undefined` is no answer at all. */
+  status: number | undefined
+  /** Stops listening; resolves with the port. */
+  stop(): Promise<void>
+}
+
+async function startReceiver(secretOf = secret, port = 0): Promise<Receiver> {
+  const webhook = new Webhook(secretOf)
+  const delivered: Delivered[] = []
+  const failed: number[] = []
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk)
+    const { status } = receiver
+    if (status === undefined) return
+    if (status === 200) {
+      const { type, data } = webhook.verify(Buffer.concat(chunks).toString(), plain(request.headers)) as Delivered
+      delivered.push({ id: String(request.headers['webhook-id']), type, data })
+    } else failed.push(status)
+    response.writeHead(status, status === 302 ? { location: '/elsewhere' } : {}).end('thank you')
+  })
+  const stop = async (): Promise<void> => {
+    server.closeAllConnections()
+    if (server.listening) await new Promise((resolve) => server.close(resolve))
+  }
+  onTestFinished(stop)
+  server.listen(port, '127.0.0.1')
+  await once(server, 'listening')
+  const { port: listening } = server.address() as AddressInfo
+  const receiver: Receiver = {
+    url: `http://127.0.0.1:${listening}/hook?key=of-the-operator`,
+    delivered,
+    failed,
+    status: 200,
+    stop,
+  }
+  return receiver
+}
+
+function plain(headers: IncomingHttpHeaders): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]))
+}
+
+/** A store that outlives the services on it. */
+const places = [
+  { name: 'SQLite', open: temporaryStore },
+  ...(redisUrl === undefined ? [] : [{ name: 'Redis', open: redisUrl }]),
+]
+
+async function signIn(url: string): Promise<string> {
+  const wallet = makeWallet()
+  const challenge = (await rest(url, '/wallet/nonce', {})).json
+  const { status, json } = await rest(url, '/wallet/verify', proofOf(wallet, challenge))
+  expect(status).toBe(200)
+  return json.session.id
+}
+
+const patience = { timeout: 30_000, interval: 20 }
+
+describe.each(places)('a webhook, with the service on $name', ({ open }) => {
+  const options = async (more: CountersignOptions): Promise<CountersignOptions> => ({
+    store: await open(),
+    // The tests share a Redis, and each has its own events.
+    keyPrefix: `webhook-${randomUUID()}`,
+    secret: serviceSecret,
+    webhookSecret: secret,
+    ...more,
+  })
+
+  test('gets each event once, signed as Standard Webhooks has it', async () => {
+    const receiver = await startReceiver()
+    const { url } = await startService(await options({ webhookUrl: receiver.url }))
+    const sessions = [await signIn(url), await signIn(url), await signIn(url)]
+    await vi.waitFor(() => expect(receiver.delivered).toHaveLength(3), patience)
+    expect(receiver.delivered.map(({ type }) => type)).toEqual(Array(3).fill('sign_in.succeeded'))
+    expect(receiver.delivered.map(({ data }) => data.sessionId).sort()).toEqual(sessions.sort())
+  })
+
+  test('that failed gets each event once by its id when it has recovered, after a restart of the service too', async () => {
+    const receiver = await startReceiver()
+    receiver.status = 503
+    const given = await options({ webhookUrl: receiver.url, logger: silentLogger, port: 0, rateLimit: false })
+    const first = await createCountersign(given)
+    const url = `http://localhost:${await first.listen()}`
+    const sessions = [await signIn(url), await signIn(url), await signIn(url), await signIn(url)]
+    await vi.waitFor(() => expect(receiver.failed.length).toBeGreaterThan(0), patience)
+    await first.close(500)
+    receiver.status = 200
+    await startService(given)
+    await vi.waitFor(() => expect(receiver.delivered.length).toBeGreaterThanOrEqual(4), patience)
+    expect(receiver.delivered.map(({ data }) => data.sessionId).sort()).toEqual(sessions.sort())
+    expect(new Set(receiver.delivered.map(({ id }) => id)).size).toBe(4)
+  })
+
+  test('gets the events of two instances once each, although both look for what is left', async () => {
+    const receiver = await startReceiver()
+    receiver.status = 500
+    const given = await options({ webhookUrl: receiver.url })
+    const urls = [(await startService(given)).url, (await startService(given)).url]
+    const sessions: string[] = []
+    for (let count = 0; count < 12; count++) sessions.push(await signIn(urls[count % 2] as string))
+    receiver.status = 200
+    await vi.waitFor(() => expect(receiver.delivered.length).toBeGreaterThanOrEqual(12), patience)
+    // Time for whatever would be delivered twice.
+    await setTimeout(6_000)
+    expect(receiver.delivered.map(({ data }) => data.sessionId).sort()).toEqual(sessions.sort())
+  })
+
+  test('that refuses an event gets it again, and others meanwhile', async () => {
+    const receiver = await startReceiver()
+    receiver.status = 400
+    const { url } = await startService(await options({ webhookUrl: receiver.url }))
+    const refused = await signIn(url)
+    await vi.waitFor(() => expect(receiver.failed).toEqual([400]), patience)
+    receiver.status = 200
+    const taken = await signIn(url)
+    await vi.waitFor(() => expect(receiver.delivered).toHaveLength(2), patience)
+    expect(receiver.delivered.map(({ data }) => data.sessionId)).toEqual([taken, refused])
+  })
+})
+
+describe('a webhook that is away', () => {
+  test.each([
+    ['does not listen', async (receiver: Receiver) => await receiver.stop()],
+    [
+      'does not answer',
+      async (receiver: Receiver) => {
+        receiver.status = undefined
+      },
+    ],
+    [
+      'redirects',
+      async (receiver: Receiver) => {
+        receiver.status = 302
+      },
+    ],
+  ])('and %s delays and fails no sign-in, and stops the service no longer than usual', async (_how, leave) => {
+    const receiver = await startReceiver()
+    await leave(receiver)
+    const lines: string[] = []
+    const logger = createLogger({ write: (line) => lines.push(line) }, 'debug')
+    const { url, service } = await startService({ webhookUrl: receiver.url, webhookSecret: secret, logger })
+    await Promise.all(Array.from({ length: 20 }, () => signIn(url)))
+    expect(receiver.delivered).toEqual([])
+    await service.close(500)
+    expect(lines.join('')).not.toMatch(/of-the-operator|whsec_/)
+    expect(lines.filter((line) => line.includes('webhook is away')).length).toBeLessThanOrEqual(1)
+  })
+
+  test('leaves a bounded number of events in the store, the newest', async () => {
+    const receiver = await startReceiver()
+    receiver.status = 503
+    const store = await openStore('sqlite::memory:')
+    onTestFinished(() => store.close())
+    const given = { store, webhookUrl: receiver.url, webhookSecret: secret }
+    const { url } = await startService(given)
+    // As if they had been waiting: nobody reads these before they are due, long from now.
+    const later = String(Date.now() + 86_400_000).padStart(15, '0')
+    const old = Array.from({ length: maxWaiting }, (_, index) => `${later}.old-${index}`)
+    for (const member of old) await store.addMember('webhooks', member, { ttlMs: 60_000 })
+    await signIn(url)
+    await vi.waitFor(async () => expect(await store.members('webhooks')).toHaveLength(maxWaiting), patience)
+    const waiting = await store.members('webhooks')
+    expect(waiting.filter((member) => !member.includes('old-'))).toHaveLength(1)
+  })
+})
+
+test('both secrets of a list sign, so that a receiver can change from one to the other', async () => {
+  const next = `whsec_${Buffer.from('the next secret of the tests').toString('base64')}`
+  const receivers = [await startReceiver(secret), await startReceiver(next)]
+  for (const receiver of receivers) {
+    const { url } = await startService({ webhookUrl: receiver.url, webhookSecret: [secret, next] })
+    await signIn(url)
+    await vi.waitFor(() => expect(receiver.delivered).toHaveLength(1), patience)
+  }
+})
+
+test('an address without a secret, or a secret without an address, stops the start', async () => {
+  const both =
+    /^webhookUrl \(COUNTERSIGN_WEBHOOK_URL\) and webhookSecret \(COUNTERSIGN_WEBHOOK_SECRET\) need each other/
+  await expect(startService({ webhookUrl: 'https://hooks.example/' })).rejects.toThrow(both)
+  await expect(startService({ webhookSecret: secret })).rejects.toThrow(both)
+})

@@ -1,0 +1,69 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { optionRows } from '../../src/config/options.ts'
+
+const mainFile = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+
+/** Runs the command as a process, with these environment variables only. */
+async function run(args: readonly string[], env: Record<string, string> = {}) {
+  const child = spawn(process.execPath, [mainFile, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'close') as Promise<[number | null]>,
+  ])
+  return { code, stdout, stderr }
+}
+
+test('--version prints the version of the package', async () => {
+  const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'))
+  expect(await run(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })
+})
+
+test('the help names every argument and command, and the variables and defaults of those that are settings', async () => {
+  const { code, stdout, stderr } = await run(['--help'])
+  expect([code, stderr]).toEqual([0, ''])
+  for (const name of ['--help, -h', '--version', '--lan', 'help COMMAND', 'verify'])
+    expect(stdout).toContain(`  ${name} `)
+  for (const [option, row] of optionRows) {
+    if (!['port', 'host', 'store'].includes(option)) continue
+    expect(stdout).toContain(`  --${option} ${option.toUpperCase()} `)
+    expect(stdout).toContain(`variable ${row.variable}`)
+    expect(stdout).toContain(String(row.default))
+  }
+  expect(await run(['help'])).toEqual({ code, stdout, stderr })
+})
+
+test('help and the name of a command show the help of that command', async () => {
+  const help = await run(['help', 'verify'])
+  expect(help.stdout).toMatch(/^Usage: countersign verify FILE /)
+  expect(help).toEqual(await run(['verify', '--help']))
+})
+
+describe('wrong usage ends it with exit status 2 and one line', () => {
+  test.each([
+    [['--lna'], /unknown argument "--lna"; --help shows those there are/],
+    [['verfy', 'proof.json'], /unknown argument "verfy"; --help shows those there are/],
+    [['help', 'verfy'], /unknown argument "verfy"; --help shows those there are/],
+    [['--port'], /--port needs a value/],
+    [['--port', 'http'], /--port must be a whole number from 0 to 65535, not "http"/],
+  ])('%j', async (args, message) => {
+    const { code, stdout, stderr } = await run(args)
+    expect(stderr).toMatch(new RegExp(`^countersign: ${message.source}\\n$`))
+    expect([code, stdout]).toEqual([2, ''])
+  })
+})
+
+test('a service that cannot start ends it with exit status 1 and one line', async () => {
+  const { code, stdout, stderr } = await run([], { COUNTERSIGN_APP_NAME: 'a\tb' })
+  expect(stderr).toMatch(/^countersign: appName \(COUNTERSIGN_APP_NAME\) must be [^\n]+\n$/)
+  expect([code, stdout]).toEqual([1, ''])
+  const store = await run(['--store', 'mysql://user:secret@localhost'])
+  expect(store.stderr).toMatch(/^countersign: The store must be one of sqlite:[^\n]+\n$/)
+  expect(store.stderr).not.toContain('secret')
+  expect([store.code, store.stdout]).toEqual([1, ''])
+})

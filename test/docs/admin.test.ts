@@ -1,0 +1,47 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { expect, onTestFinished, test } from 'vitest'
+import { actions } from '../../src/commands/admin/actions.ts'
+import { rest } from '../support/rest.ts'
+import { startService } from '../support/service.ts'
+import { makeWallet, proofOf } from '../support/wallet.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const page = await readFile(join(root, 'docs/admin.md'), 'utf8')
+const snippets = [...page.matchAll(/<!-- executed by test\/docs -->\n```sh\n([\s\S]*?)```/g)].map(
+  ([, code = '']) => code,
+)
+
+test('every command of docs/admin.md runs, and the page names every command', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-admin-docs-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const store = `sqlite:${join(folder, 'a.db')}`
+  const { url } = await startService({ store })
+  const wallet = makeWallet()
+  const signIn = async (signer = wallet) =>
+    (await rest(url, '/wallet/verify', proofOf(signer, (await rest(url, '/wallet/nonce', {})).json))).json.session
+  const [session, other] = [await signIn(), await signIn(makeWallet())]
+  await signIn()
+  const lines = [...snippets.join('').matchAll(/^countersign .*$/gm)].map(([line]) => line)
+  const commands = lines.map((line) => line.split(' ')[2])
+  expect(new Set(commands)).toEqual(new Set(actions.map(({ name }) => name)))
+  const env = {
+    NODE: process.execPath,
+    MAIN: join(root, 'src/main.ts'),
+    COUNTERSIGN_STORE: store,
+    ADDRESS: wallet.address,
+    KEY: wallet.publicKeyHex,
+    USER_ID: session.userId,
+    OTHER_USER_ID: other.userId,
+    SESSION_ID: session.id,
+  }
+  const script = ['set -e', 'countersign() { "$NODE" "$MAIN" "$@"; }', ...snippets].join('\n')
+  const { stdout, stderr } = await promisify(execFile)('sh', ['-c', script], { cwd: folder, env })
+  expect(stderr).toBe('')
+  expect(stdout).toMatch(/ended 1 session\nended 1 session\n[\s\S]*blocked[\s\S]*unblocked\n[\s\S]*moved from/)
+  expect(stdout).toContain(`deleted ${session.userId}\n`)
+})

@@ -1,0 +1,41 @@
+import { spawn } from 'node:child_process'
+import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { allTypes } from '../audit/types.ts'
+import { signIn } from '../backend/support.ts'
+import { freePort } from '../support/redis-server.ts'
+import { startService } from '../support/service.ts'
+
+const page = await readFile(new URL('../../docs/audit.md', import.meta.url), 'utf8')
+
+test('the table has each type of event, and no other', () => {
+  const rows = [...page.matchAll(/^\| `([a-z_.]+)` \|/gm)].map(([, type]) => type)
+  expect(rows.sort()).toEqual(Object.keys(allTypes).sort())
+})
+
+test('the receiver on the page takes an event and refuses a forged one', async () => {
+  const [, code = ''] = /```ts\n([\s\S]*?)```/.exec(page) ?? []
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-receiver-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  await symlink(fileURLToPath(new URL('../../node_modules', import.meta.url)), join(folder, 'node_modules'))
+  await writeFile(join(folder, 'package.json'), '{"type":"module"}')
+  await writeFile(join(folder, 'receiver.ts'), code)
+  const secret = `whsec_${Buffer.from('a secret of the tests, and of no use').toString('base64')}`
+  const port = await freePort()
+  const env = { PATH: process.env.PATH, PORT: String(port), COUNTERSIGN_WEBHOOK_SECRET: secret }
+  const receiver = spawn(process.execPath, ['receiver.ts'], { cwd: folder, env })
+  onTestFinished(() => void receiver.kill())
+  let printed = ''
+  receiver.stdout.on('data', (chunk) => {
+    printed += chunk
+  })
+  const address = `http://localhost:${port}/`
+  const forged = async () => await fetch(address, { method: 'POST', body: '{"type":"sign_in.succeeded"}' })
+  await vi.waitFor(async () => expect((await forged()).status).toBe(401), { timeout: 20_000 })
+  const { url } = await startService({ webhookUrl: address, webhookSecret: secret })
+  await signIn(url)
+  await vi.waitFor(() => expect(printed).toContain('"type":"sign_in.succeeded"'), { timeout: 20_000 })
+})

@@ -1,0 +1,59 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { expect, onTestFinished, test } from 'vitest'
+import { checks } from '../../src/commands/doctor/checks.ts'
+import { freePort } from '../support/redis-server.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const page = await readFile(join(root, 'docs/doctor.md'), 'utf8')
+
+/** The page's snippets that say they are executed. */
+const snippets = [...page.matchAll(/<!-- executed by test\/docs -->\n```sh\n([\s\S]*?)```/g)].map(
+  ([, code = '']) => code,
+)
+const [before = '', inJob = ''] = snippets
+
+/** Runs a snippet as a shell does that stops at the first failure, in a folder of its own. */
+async function runShell(code: string, env: Record<string, string> = {}) {
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-snippet-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const command = `countersign() { "$NODE" "$MAIN" "$@"; }\n${code}`
+  const child = spawn('sh', ['-euc', command], {
+    cwd: folder,
+    env: { PORT: String(await freePort()), NODE: process.execPath, MAIN: join(root, 'src/main.ts'), ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const [stdout, [code_]] = await Promise.all([text(child.stdout), once(child, 'close')])
+  return { folder, stdout, code: code_ as number }
+}
+
+test('there are two', () => expect(snippets).toHaveLength(2))
+
+test('the first one finds what the page shows', async () => {
+  const { code, stdout } = await runShell(before)
+  expect(code).toBe(1)
+  const shown = /```\n(✓ ok {7}port[\s\S]*?)```/.exec(page)?.[1]?.split('\n').slice(1).join('\n')
+  expect(shown).toContain('problem')
+  expect(stdout).toContain(shown)
+})
+
+test('the one for a job ends it if there is a problem, and leaves the object that the page describes', async () => {
+  expect((await runShell(`${inJob}echo deployed`)).stdout).toBe('deployed\n')
+  const env = { COUNTERSIGN_STORE: 'redis://127.0.0.1:1' }
+  const { folder, stdout, code } = await runShell(`${inJob}echo deployed`, env)
+  expect([stdout, code]).toEqual(['', 1])
+  const example = JSON.parse(/```json\n([\s\S]*?)```/.exec(page)?.[1] ?? '')
+  const printed = JSON.parse(await readFile(join(folder, 'doctor.json'), 'utf8'))
+  expect(Object.keys(printed)).toEqual(Object.keys(example))
+  expect(printed.checks[1]).toEqual(example.checks[1])
+})
+
+test('the page has a row for each check', () => {
+  const rows = [...page.matchAll(/^\| `([^`]+)` \|/gm)].map(([, name]) => name)
+  expect(rows).toEqual(['node', 'configuration', ...checks.map(({ name }) => name)])
+})

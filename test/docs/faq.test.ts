@@ -1,0 +1,176 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { createCountersignClient } from '../../src/client/index.ts'
+import { optionsFromEnvironment } from '../../src/config.ts'
+import { createCountersign } from '../../src/index.ts'
+import { MapStorage } from '../client/support.ts'
+import { rest } from '../support/rest.ts'
+import { startService } from '../support/service.ts'
+import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
+import { blocksOf, type CodeBlock } from './blocks.ts'
+import { phone } from './phone.ts'
+
+const run = promisify(execFile)
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const page = await readFile(join(root, 'docs/faq.md'), 'utf8')
+
+/** What the page says under a heading. */
+function answer(heading: string): string {
+  const [, after = expect.fail(`there is no heading ${heading}`)] = page.split(`### ${heading}\n`)
+  return after.split(/^##/m)[0] ?? ''
+}
+
+/** The code blocks of an answer. */
+function blocks(heading: string): [CodeBlock, ...CodeBlock[]] {
+  return blocksOf(answer(heading)) as [CodeBlock, ...CodeBlock[]]
+}
+
+test('its links to its own headings lead somewhere, and every heading is linked', () => {
+  const headings = [...page.matchAll(/^### (.+)$/gm)].map(([, text = '']) =>
+    text
+      .toLowerCase()
+      .replaceAll(/[^\w -]/g, '')
+      .replaceAll(' ', '-'),
+  )
+  const links = [...page.matchAll(/\]\(#([\w-]+)\)/g)].map(([, anchor]) => anchor)
+  expect(headings.length).toBeGreaterThan(15)
+  expect(links.toSorted()).toEqual(headings.toSorted())
+})
+
+test('every code block is run by one of the tests below', () => {
+  expect(blocksOf(page).map(({ language }) => language)).toEqual(['text', 'sh', 'sh', 'json', 'ts'])
+})
+
+test('a Node.js that is too old is told in that line', async () => {
+  const [{ text }] = blocks('It says that Node.js 24 or later is needed')
+  const check = new URL('../../src/node-version.js', import.meta.url).href
+  const program = `Object.defineProperty(process.versions, 'node', { value: '20.20.2' }); await import(${JSON.stringify(check)})`
+  const failed = await run(process.execPath, ['--input-type=module', '-e', program]).catch((error) => error)
+  expect(failed).toMatchObject({ code: 1, stderr: text })
+})
+
+describe('origins', () => {
+  test('the list replaces the default, and each entry is compared as a whole', async () => {
+    const [{ text }] = blocks('Which origins do I trust?')
+    const variables = Object.fromEntries(
+      text
+        .trim()
+        .split('\n')
+        .map((line) => line.split('=') as [string, string]),
+    )
+    const { url } = await startService(optionsFromEnvironment(variables))
+    const nonceFor = async (origin: string) => (await rest(url, '/wallet/nonce', {}, { origin })).status
+    expect(await nonceFor('https://auth.shop.example')).toBe(200)
+    expect(await nonceFor('https://www.shop.example')).toBe(200)
+    expect(await nonceFor('https://evil.shop.example')).toBe(403)
+    const { url: other } = await startService({
+      publicUrl: 'https://auth.shop.example',
+      trustedOrigins: ['https://www.shop.example'],
+    })
+    expect((await rest(other, '/wallet/nonce', {}, { origin: 'https://auth.shop.example' })).status).toBe(403)
+    await expect(createCountersign({ trustedOrigins: ['https://*.shop.example'] })).rejects.toThrow('trustedOrigins')
+  })
+
+  test('the refusal says what the page shows', async () => {
+    const [command, shown] = blocks('Why is it 403 ORIGIN_NOT_TRUSTED behind my proxy?')
+    const { url } = await startService()
+    const { stdout } = await run('sh', ['-c', command.text.replace('http://localhost:8080', url)])
+    expect(JSON.parse(stdout)).toEqual(JSON.parse(shown!.text))
+  })
+
+  test('without an Origin header, the refusal names the Host header and the setting for proxies', async () => {
+    const { url } = await startService({ publicUrl: 'https://auth.shop.example' })
+    const { json } = await rest(url, '/wallet/nonce', {})
+    expect(json).toMatchObject({
+      code: 'ORIGIN_NOT_TRUSTED',
+      message: expect.stringContaining('read from the Host header'),
+    })
+    expect(json.message).toContain('COUNTERSIGN_TRUST_PROXY')
+    expect(answer('Why is it 403 ORIGIN_NOT_TRUSTED behind my proxy?')).toContain('read from the Host header')
+  })
+})
+
+test('the cookie is of one host, HttpOnly and SameSite=Lax', async () => {
+  const { url } = await startService({ publicUrl: 'https://shop.example' })
+  const { headers } = await signIn(url, makeWallet(), { origin: 'https://shop.example' })
+  const [cookie = ''] = headers.getSetCookie()
+  expect(cookie).toMatch(/^__Host-/)
+  for (const attribute of ['HttpOnly', 'SameSite=Lax', 'Secure']) expect(cookie).toContain(attribute)
+  expect(cookie).not.toMatch(/Domain/i)
+})
+
+test('the pages refuse frames', async () => {
+  const { url } = await startService()
+  for (const path of ['/', '/api/auth/sign-in', '/cross-device/claim/0123456789abcdefABCDEF']) {
+    expect((await fetch(url + path)).headers.get('content-security-policy'), path).toContain("frame-ancestors 'none'")
+  }
+})
+
+test('a user signs out everywhere', async () => {
+  const [{ text }] = blocks('How does a user sign out everywhere?')
+  const { url } = await startService()
+  const wallet = makeWallet()
+  const tokens = [(await signIn(url, wallet)).json.token, (await signIn(url, wallet)).json.token]
+  const storage = new MapStorage()
+  const client = createCountersignClient({ baseUrl: url, storage })
+  await client.signInWallet({
+    wallet: { sign: async (message) => ({ ...wallet, signatureHex: wallet.sign(message) }) },
+  })
+  tokens.push(storage.getItem('countersign.token'))
+  const AsyncFunction = (async () => {}).constructor as FunctionConstructor
+  await new AsyncFunction('client', text)(client)
+  expect(tokens).toHaveLength(3)
+  for (const token of tokens) {
+    expect((await rest(url, '/session', undefined, { authorization: `Bearer ${token}` })).status).toBe(401)
+  }
+})
+
+test('the table names every field about a person that is stored after a sign-in by each way', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-faq-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const file = join(folder, 'a.db')
+  const { url } = await startService({ store: `sqlite:${file}` })
+  await signIn(url, makeWallet(), { 'user-agent': 'A browser' })
+  const client = createCountersignClient({ baseUrl: url, storage: new MapStorage() })
+  const order = await client.startOrder({ kind: 'login' })
+  await phone(order.claimUrl)
+  await client.finalizeOrder(order)
+
+  const database = new DatabaseSync(file, { readOnly: true })
+  onTestFinished(() => database.close())
+  const values = database.prepare('SELECT key, value FROM entries').all() as { key: string; value: string }[]
+  const table = answer('What is stored about users?')
+  /** Expects the row of a kind of record to name all fields of it but these. */
+  const expectNamed = (kind: string, records: Record<string, unknown>[], but: readonly string[]): void => {
+    const [row = ''] = new RegExp(`^\\| ${kind} \\|.*$`, 'm').exec(table) ?? []
+    expect(records.length, kind).toBeGreaterThan(1)
+    for (const name of new Set(records.flatMap(Object.keys))) {
+      if (!but.includes(name)) expect(row).toContain(`\`${name}\``)
+    }
+  }
+  const records = (prefix: string) =>
+    values.filter(({ key }) => key.startsWith(prefix)).map(({ value }) => JSON.parse(value))
+  const users = records('user:')
+  expectNamed('user', users, ['v'])
+  expectNamed(
+    'user',
+    users.flatMap(({ wallets }) => wallets),
+    ['claim'],
+  )
+  expectNamed(
+    'session',
+    records('session:').map(({ session }) => session),
+    ['id'],
+  )
+})
+
+async function signIn(url: string, wallet: TestWallet, headers: Record<string, string> = {}) {
+  const { json } = await rest(url, '/wallet/nonce', {}, headers)
+  return await rest(url, '/wallet/verify', proofOf(wallet, json), headers)
+}

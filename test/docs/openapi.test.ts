@@ -1,0 +1,50 @@
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { GeneratedProject, openApiPage } from '../support/generated-client.ts'
+import { startService } from '../support/service.ts'
+
+const run = promisify(execFile)
+const { page, programs } = await openApiPage()
+
+test('the client that the page generates signs in, and is told with a type why it is refused', async () => {
+  const { url } = await startService()
+  const project = await GeneratedProject.make(url)
+  const code = programs.get('sign-in.ts')!
+  const file = await project.add('sign-in.ts', code.replace('http://localhost:8080', url))
+  const orders = await project.copy('examples/openapi/orders.ts')
+  await project.check('sign-in.ts', 'orders.ts')
+  // The types are not loose: each of these is a mistake that they find.
+  const mistakes: readonly (readonly [right: string, wrong: string])[] = [
+    ["=== 'NONCE_NOT_FOUND'", "=== 'NONCE_NOT_THERE'"],
+    ['publicKeyHex, signatureHex', 'publicKeyHex, signature'],
+    ['session.address', 'session.adress'],
+    ['/wallet/nonce', '/wallet/nonces'],
+  ]
+  await Promise.all(
+    mistakes.map(async ([right, wrong], number) => {
+      expect(code).toContain(right)
+      await project.add(`wrong-${number}.ts`, code.replace(right, wrong))
+    }),
+  )
+  const found = await project.check(...mistakes.map((_, number) => `wrong-${number}.ts`)).catch(String)
+  for (const number of mistakes.keys()) expect(found).toContain(`wrong-${number}.ts`)
+
+  const signIn = await run(process.execPath, [file], { cwd: project.folder })
+  expect(signIn.stdout).toMatch(/^signed in as NQ\d\d( [0-9A-Z]{4}){8}\nrefused: NONCE_NOT_FOUND\n$/)
+  const { stdout } = await run(process.execPath, [orders, url], { cwd: project.folder })
+  expect(stdout.split('\n')).toEqual([
+    'Sign in: approved',
+    expect.stringMatching(/^signed in as NQ\d\d .+, go to \/$/),
+    'Order 7: approved',
+    'signed: {"order":7,"total":"12.50"}',
+    '',
+  ])
+})
+
+test('its links lead somewhere', () => {
+  for (const [, target] of page.matchAll(/\]\((?!https?:)([^)#]+)\)/g)) {
+    expect(existsSync(new URL(target as string, new URL('../../docs/', import.meta.url))), target).toBe(true)
+  }
+})

@@ -1,0 +1,64 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { optionsFromEnvironment, resolveSettings, unknownVariables } from '../../src/config.ts'
+import { defaultLimits } from '../../src/limits/limits.ts'
+import { hasPart } from '../support/optional.ts'
+import { spawnService } from '../support/service.ts'
+
+const run = promisify(execFile)
+const page = await readFile(new URL('../../docs/operations.md', import.meta.url), 'utf8')
+const unit = /<!-- executed by test\/docs -->\n\n```ini\n([^`]*)```/.exec(page)?.[1] ?? ''
+const environment = Object.fromEntries(
+  [...unit.matchAll(/^Environment=(\w+)=(.*)$/gm)].map(([, name = '', value = '']) => [name, value]),
+)
+
+async function newFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-unit-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}
+
+describe('the systemd unit of docs/operations.md', () => {
+  test.skipIf(!hasPart('systemd-analyze'))(
+    'is one to systemd, and leaves the service little to do harm with',
+    async () => {
+      const file = join(await newFolder(), 'countersign.service')
+      // The paths of the service are not those of this machine.
+      await writeFile(file, unit.replace('/usr/bin/node', process.execPath))
+      const { stdout, stderr } = await run('systemd-analyze', ['verify', '--man=no', file])
+      expect(stdout + stderr).toBe('')
+      // Of 10, in tenths. Without a line of the hardening it is above 90.
+      await run('systemd-analyze', ['security', '--offline=yes', '--threshold=20', '--no-pager', file])
+    },
+  )
+
+  test('has settings that there are, with which a service starts and stops in time', async () => {
+    expect(unknownVariables(environment)).toEqual([])
+    const folder = await newFolder()
+    await writeFile(join(folder, 'secret'), 'the secret of this test and of nothing else\n')
+    const given = Object.entries(environment).map(([name, value]) => [
+      name,
+      value.replace('%d', folder).replace('/var/lib/countersign', folder),
+    ])
+    const service = await spawnService(Object.fromEntries(given))
+    expect(service.log()).toContain(join(folder, 'countersign.db'))
+    const drain = 2
+    expect(Number(/^TimeoutStopSec=(\d+)$/m.exec(unit)?.[1])).toBeGreaterThan(drain + 10)
+    expect(await service.stop()).toBe(0)
+  })
+})
+
+test('the table of limits has each limit with its number, and no other', () => {
+  const rows = [...page.matchAll(/^\| `([a-z-]+)` \|.* \| each [^|]+ \| (\d+) \|$/gm)]
+  expect(Object.fromEntries(rows.map(([, name, number]) => [name, Number(number)]))).toEqual(defaultLimits)
+})
+
+test('the numbers on the page can be set', () => {
+  const [, text = ''] = /`COUNTERSIGN_RATE_LIMITS=(\S+)`/.exec(page) ?? []
+  const { rateLimits } = resolveSettings(optionsFromEnvironment({ COUNTERSIGN_RATE_LIMITS: text }))
+  expect(rateLimits).toEqual({ ...defaultLimits, 'sign-in': 480, watchers: 5000 })
+})

@@ -1,0 +1,104 @@
+import type { DescMessage } from '@bufbuild/protobuf'
+import { nestedTypes } from '@bufbuild/protobuf/reflect'
+import { beforeAll, expect, test } from 'vitest'
+import { ErrorReasonSchema } from '../../gen/server/countersign/v1/error_reason_pb.ts'
+import { OrderService } from '../../gen/server/countersign/v1/order_service_pb.ts'
+import { reasonsIn, rpcComment } from '../../scripts/docs/comments.ts'
+import { isAlwaysSet } from '../../scripts/docs/protocol.ts'
+import { endpoints, rpcs, services } from '../../scripts/docs/services.ts'
+import { calls } from '../../scripts/openapi/calls.ts'
+import { type Commented, readProtoComments } from '../../scripts/proto-comments.ts'
+import { reasons } from '../../src/errors.ts'
+import { startService } from '../support/service.ts'
+import { executedSnippets, runShell } from '../support/snippets.ts'
+import { type Answer, everyCall } from './every-call.ts'
+
+const comments = await readProtoComments()
+const [curl] = await executedSnippets('docs/protocol.md')
+
+test('the call with curl answers a challenge', async () => {
+  const { url } = await startService()
+  const { stdout } = await runShell(curl?.code ?? '', url)
+  expect(JSON.parse(stdout)).toMatchObject({ action: 'auth.login', issuedAt: expect.stringMatching(/^\d{13}$/) })
+})
+
+test('every part of the protos has a comment, which generated code finds by its name', () => {
+  const parts = [...services, ErrorReasonSchema].flatMap(({ file }) => [...nestedTypes(file)])
+  const all = parts.flatMap((part): Commented[] => {
+    switch (part.kind) {
+      case 'message':
+        return [part, ...part.fields]
+      case 'enum':
+        return [part, ...part.values]
+      case 'service':
+        return [part, ...part.methods]
+      default:
+        return []
+    }
+  })
+  expect(all.length).toBeGreaterThan(300)
+  expect(all.filter((part) => comments.of(part) === '').map(String)).toEqual([])
+})
+
+/** Reasons of any call: those of the first group of numbers, without the ones that name the calls that answer them. */
+const general = new Set([
+  'INVALID_REQUEST',
+  'REQUEST_TOO_LARGE',
+  'RATE_LIMITED',
+  'STORE_UNAVAILABLE',
+  'INTERNAL',
+  'SERVER_BUSY',
+])
+
+test('every reason is one of any call, of some calls, or of what is no call', () => {
+  const documented = new Set(rpcs.flatMap((rpc) => reasonsIn(rpcComment(rpc, comments).errors)))
+  const others = Object.keys(reasons).filter((reason) => !general.has(reason) && !documented.has(reason))
+  expect(others).toEqual(['ROUTE_NOT_FOUND', 'METHOD_NOT_ALLOWED'])
+})
+
+test.each(endpoints)('the OpenAPI document has every reason that $rpc.name can fail with', ({ rpc }) => {
+  const inOpenApi = calls[rpc.localName as keyof typeof calls].reasons
+  expect(inOpenApi).toEqual(expect.arrayContaining(reasonsIn(rpcComment(rpc, comments).errors)))
+})
+
+let answers: readonly Answer[] = []
+
+beforeAll(async () => {
+  answers = [
+    ...(await everyCall({ confirmationCode: 'required' })),
+    ...(await everyCall({ confirmationCode: 'return' })),
+  ]
+}, 180_000)
+
+test('no call fails for a reason that its comment does not list', () => {
+  const undocumented = answers.filter(({ rpc, reason }) => {
+    if (reason === undefined || general.has(reason)) return false
+    return !reasonsIn(rpcComment(rpc, comments).errors).includes(reason)
+  })
+  expect(undocumented.map(({ rpc, reason }) => `${rpc.name} ${reason}`)).toEqual([])
+  const seen = new Set(answers.filter(({ reason }) => reason).map(({ rpc, reason }) => `${rpc.name} ${reason}`))
+  expect(seen.size).toBeGreaterThan(80)
+})
+
+test('a field that the page calls always set is in every answer over REST', () => {
+  const good = answers.filter(({ reason, overRest }) => reason === undefined && overRest)
+  const answered = new Set(good.map(({ rpc }) => rpc.name))
+  const unanswered = endpoints.map(({ rpc }) => rpc.name).filter((name) => !answered.has(name))
+  // Becoming known takes a computer with a key: test/e2e/known-computers.test.ts.
+  expect(unanswered).toEqual(['ForgetKnownComputer'])
+  for (const { rpc, body } of good) {
+    const messages = rpc === OrderService.method.watchOrder ? (body.events as object[]) : [body]
+    for (const message of messages) expectWhole(rpc.output, message)
+  }
+})
+
+function expectWhole(desc: DescMessage, json: object): void {
+  for (const field of desc.fields) {
+    const value: unknown = Reflect.get(json, field.jsonName)
+    if (isAlwaysSet(field, comments)) expect(value, `${field}`).toBeDefined()
+    if (field.fieldKind === 'message' && value !== undefined) expectWhole(field.message, value as object)
+    if (field.fieldKind === 'list' && field.listKind === 'message') {
+      for (const entry of value as object[]) expectWhole(field.message, entry)
+    }
+  }
+}

@@ -1,0 +1,297 @@
+import { createClient } from 'redis'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import type { AuditEvent, CountersignOptions } from '../../src/index.ts'
+import { newToken } from '../../src/token.ts'
+import { type RestAnswer, rest } from '../support/rest.ts'
+import { spawnService, startService } from '../support/service.ts'
+import { redisUrl, sharedStores } from '../support/stores.ts'
+import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
+
+const secret = 'a secret for tests and for nothing else'
+const app = { origin: 'https://app.example' }
+const bearer = (token: string) => ({ ...app, authorization: `Bearer ${token}` })
+/** The headers of a call that a trusted proxy passed on for this address. */
+const from = (ip: string) => ({ ...app, 'x-forwarded-for': ip })
+
+let prefixes = 0
+
+/** Addresses of two services on one store, whose keys are those of no other test. */
+async function startTwo(open: () => Promise<string>, options: CountersignOptions): Promise<readonly [string, string]> {
+  const keyPrefix = `limits-${process.pid}-${prefixes++}`
+  const store = await open()
+  const common = { store, keyPrefix, secret, rateLimit: true, trustedOrigins: [app.origin], ...options }
+  const [one, two] = [await startService(common), await startService(common)]
+  return [one.url, two.url]
+}
+
+/** Makes calls in turns at several services. Resolves with how many were refused for which limit, and with the others. */
+async function inTurns(
+  urls: readonly string[],
+  calls: number,
+  call: (url: string, n: number) => Promise<RestAnswer>,
+): Promise<{ readonly limited: RestAnswer[]; readonly others: RestAnswer[] }> {
+  const answers: RestAnswer[] = []
+  for (let n = 0; n < calls; n++) answers.push(await call(urls[n % urls.length] as string, n))
+  return {
+    limited: answers.filter(({ status }) => status === 429),
+    others: answers.filter(({ status }) => status !== 429),
+  }
+}
+
+const nonce = (url: string, headers: Record<string, string> = app) => rest(url, '/wallet/nonce', {}, headers)
+
+async function signIn(url: string, wallet: TestWallet, headers: Record<string, string> = app): Promise<RestAnswer> {
+  const challenge = await nonce(url, headers)
+  return challenge.status === 200
+    ? await rest(url, '/wallet/verify', proofOf(wallet, challenge.json), headers)
+    : challenge
+}
+
+const startOrder = (url: string, headers: Record<string, string> = app) =>
+  rest(url, '/cross-device/start', { kind: 'login' }, headers)
+
+/** An order that a wallet has approved. */
+async function approvedOrder(url: string, wallet: TestWallet) {
+  const { orderId, claimToken, desktopToken } = (await startOrder(url)).json
+  const { challengeToken } = (await rest(url, '/cross-device/claim', { orderId, claimToken }, app)).json
+  const path = `/cross-device/challenge?orderId=${orderId}`
+  const { message } = (await rest(url, path, undefined, bearer(challengeToken))).json
+  const { nonceId: _, ...proof } = proofOf(wallet, { nonceId: '', message })
+  const { status } = await rest(url, '/cross-device/approve', { orderId, challengeToken, proof }, app)
+  expect(status).toBe(200)
+  return { orderId, desktopToken }
+}
+
+/** A stream of an order's events, and how it was answered. */
+async function watch(url: string, order: { orderId: string; desktopToken: string }, headers: Record<string, string>) {
+  const leaving = new AbortController()
+  onTestFinished(() => leaving.abort())
+  const { status } = await fetch(`${url}/api/auth/cross-device/events?orderId=${order.orderId}`, {
+    headers: { ...headers, authorization: `Bearer ${order.desktopToken}` },
+    signal: leaving.signal,
+  })
+  return { status, leave: () => leaving.abort() }
+}
+
+describe.each(sharedStores)('two services on %s', (_name, open) => {
+  test('hold one limit on calls, whatever forwarded headers a client writes', async () => {
+    const urls = await startTwo(open, { rateLimits: { 'sign-in': 40 } })
+    const startedAt = Date.now()
+    const { others } = await inTurns(urls, 160, (url, n) =>
+      nonce(url, { ...from(`192.0.2.${n}`), 'x-real-ip': `192.0.2.${n}`, forwarded: `for=192.0.2.${n}` }),
+    )
+    expect(others.length).toBeGreaterThanOrEqual(40)
+    expect(others.length).toBeLessThanOrEqual(50 + 1 + (Date.now() - startedAt) / 1500)
+    expect(new Set(others.map(({ status }) => status))).toEqual(new Set([200]))
+  })
+
+  test('refuse nothing to a client while another one floods both', async () => {
+    const urls = await startTwo(open, { trustProxy: 1, rateLimits: { 'sign-in': 40 } })
+    let flooding = true
+    const refused: number[] = []
+    const flood = async (url: string): Promise<void> => {
+      while (flooding) {
+        const { status } = await nonce(url, from('192.0.2.66'))
+        if (status === 429) refused.push(status)
+      }
+    }
+    const floods = urls.flatMap((url) => Array.from({ length: 4 }, () => flood(url)))
+    const { others, limited } = await inTurns(urls, 16, (url) => signIn(url, makeWallet(), from('192.0.2.1')))
+    flooding = false
+    await Promise.all(floods)
+    expect(limited).toEqual([])
+    expect(others.map(({ status }) => status)).toEqual(Array(16).fill(200))
+    expect(refused.length).toBeGreaterThan(0)
+  })
+
+  test('limit wrong tokens from an address, and never who has the right one', async () => {
+    const urls = await startTwo(open, { rateLimits: { 'wrong-token': 16, 'order-wrong-token': 1000 } })
+    const orders = await Promise.all(Array.from({ length: 8 }, async () => (await startOrder(urls[0])).json))
+    const { limited, others } = await inTurns(urls, 48, (url, n) =>
+      rest(url, '/cross-device/claim', { orderId: orders[n % 8].orderId, claimToken: newToken('claim') }, app),
+    )
+    expect(others.map(({ json }) => json.code)).toEqual(Array(others.length).fill('ORDER_TOKEN_INVALID'))
+    expect(others.length).toBeGreaterThanOrEqual(16)
+    expect(limited.length).toBeGreaterThan(8)
+    expect(Number(limited[0]?.headers.get('retry-after'))).toBeGreaterThan(0)
+    for (const [n, { orderId, claimToken }] of orders.entries()) {
+      const { status } = await rest(urls[n % 2] as string, '/cross-device/claim', { orderId, claimToken }, app)
+      expect(status).toBe(200)
+    }
+  })
+
+  test('limit wrong tokens for an order from however many addresses, and never who has the right one', async () => {
+    const urls = await startTwo(open, { trustProxy: 1, rateLimits: { 'order-wrong-token': 16 } })
+    const { orderId, claimToken } = (await startOrder(urls[0], from('192.0.2.1'))).json
+    const { limited, others } = await inTurns(urls, 48, (url, n) =>
+      rest(url, '/cross-device/claim', { orderId, claimToken: newToken('claim') }, from(`198.51.100.${n}`)),
+    )
+    expect(others.map(({ json }) => json.code)).toEqual(Array(others.length).fill('ORDER_TOKEN_INVALID'))
+    expect(others.length).toBeGreaterThanOrEqual(16)
+    expect(limited.length).toBeGreaterThan(8)
+    const claimed = await rest(urls[1], '/cross-device/claim', { orderId, claimToken }, from('198.51.100.1'))
+    expect(claimed.status).toBe(200)
+  })
+
+  test('limit the open orders of an address, until one of them is over', async () => {
+    const urls = await startTwo(open, { trustProxy: 1, rateLimits: { 'open-orders': 10 } })
+    const { limited, others } = await inTurns(urls, 15, (url) => startOrder(url, from('192.0.2.1')))
+    expect([others.length, limited.length]).toEqual([10, 5])
+    expect(limited[0]?.json).toMatchObject({ code: 'RATE_LIMITED', message: expect.stringContaining('open') })
+    const wait = Number(limited[0]?.headers.get('retry-after'))
+    expect(wait).toBeGreaterThan(60)
+    expect(wait).toBeLessThanOrEqual(120)
+    expect((await startOrder(urls[0], from('192.0.2.2'))).status).toBe(200)
+    const [{ orderId, desktopToken }] = others.map(({ json }) => json) as [{ orderId: string; desktopToken: string }]
+    await rest(urls[1], '/cross-device/cancel', { orderId, desktopToken }, from('192.0.2.1'))
+    await vi.waitFor(async () => expect((await startOrder(urls[0], from('192.0.2.1'))).status).toBe(200))
+    expect((await startOrder(urls[1], from('192.0.2.1'))).status).toBe(429)
+  })
+
+  test('limit the open orders of the user for whom a backend starts them, and not of the backend', async () => {
+    const key = 'k'.repeat(32)
+    const urls = await startTwo(open, { orderStartKeys: [key], rateLimits: { 'open-orders': 10 } })
+    const startFor = (url: string, ip: string) => {
+      const requester = { origin: app.origin, ip, userAgent: 'a browser' }
+      return rest(url, '/cross-device/start', { kind: 'login', requester }, { authorization: `Bearer ${key}` })
+    }
+    const ofOne = await inTurns(urls, 15, (url) => startFor(url, '2001:db8:1:2::1'))
+    expect([ofOne.others.length, ofOne.limited.length]).toEqual([10, 5])
+    const neighbour = await inTurns(urls, 2, (url) => startFor(url, '2001:db8:1:2:ffff::2'))
+    expect(neighbour.limited).toHaveLength(2)
+    const ofMany = await inTurns(urls, 30, (url, n) => startFor(url, `192.0.2.${n}`))
+    expect(ofMany.limited).toEqual([])
+  })
+
+  test('limit the streams of an address, and let others in when some are closed', async () => {
+    const urls = await startTwo(open, { trustProxy: 1, rateLimits: { watchers: 12 } })
+    const order = (await startOrder(urls[0], from('192.0.2.1'))).json
+    const streams: Awaited<ReturnType<typeof watch>>[] = []
+    for (let n = 0; n < 24; n++) streams.push(await watch(urls[n % 2] as string, order, from('192.0.2.66')))
+    const opened = streams.filter(({ status }) => status === 200)
+    expect(opened.length).toBeGreaterThanOrEqual(12)
+    expect(opened.length).toBeLessThanOrEqual(15)
+    expect(streams.filter(({ status }) => status === 429)).toHaveLength(24 - opened.length)
+    expect((await watch(urls[0], order, from('192.0.2.1'))).status).toBe(200)
+    for (const { leave } of opened.slice(0, 6)) leave()
+    const again = () => watch(urls[1], order, from('192.0.2.66'))
+    await vi.waitFor(async () => expect((await again()).status).toBe(200), { timeout: 20_000 })
+  })
+
+  test('limit the sign-ins of a wallet by either way, and nobody else’s', async () => {
+    const urls = await startTwo(open, { rateLimits: { 'wallet-sign-in': 12 } })
+    const wallet = makeWallet()
+    const { limited, others } = await inTurns(urls, 24, (url) => signIn(url, wallet))
+    expect(others.map(({ status }) => status)).toEqual(Array(others.length).fill(200))
+    expect(others.length).toBeGreaterThanOrEqual(12)
+    expect(others.length).toBeLessThan(24)
+    expect(limited[0]?.json.message).toContain('wallet')
+    const order = await approvedOrder(urls[0], wallet)
+    const finalized = await inTurns(urls, 4, (url) => rest(url, '/cross-device/finalize', order, app))
+    expect(finalized.limited.length).toBeGreaterThan(0)
+    expect((await signIn(urls[0], makeWallet())).status).toBe(200)
+  })
+})
+
+test('a refusal tells which limit was reached, to the caller, to the log and to the audit trail', async () => {
+  const events: AuditEvent[] = []
+  const logged: unknown[] = []
+  const note = (text: string, fields?: object): void => void logged.push({ text, ...fields })
+  const { url } = await startService({
+    rateLimit: true,
+    rateLimits: { 'sign-in': 1 },
+    onAuditEvent: (event) => events.push(event),
+    logger: { debug: note, info: note, warn: note, error: note },
+  })
+  const call = async () => {
+    const headers = { 'content-type': 'application/json' }
+    const path = `${url}/countersign.v1.SignInService/IssueNonce`
+    return await (await fetch(path, { method: 'POST', headers, body: '{}' })).json()
+  }
+  await call()
+  const { details } = await call()
+  expect(details[0].debug).toMatchObject({ reason: 'RATE_LIMITED', metadata: { limit: 'sign-in' } })
+  expect(events).toMatchObject([{ type: 'limit.hit', reason: 'RATE_LIMITED', limit: 'sign-in' }])
+  expect(logged).toContainEqual(expect.objectContaining({ reason: 'RATE_LIMITED', limit: 'sign-in' }))
+})
+
+test('a wrong code is told as one, however many came before, so that no client repeats it', async () => {
+  const rateLimits = { 'wrong-token': 1 }
+  const { url } = await startService({ rateLimit: true, rateLimits, confirmationCode: 'required' })
+  const order = (await rest(url, '/cross-device/start', { kind: 'login' })).json
+  const { orderId, claimToken, confirmationCode } = order
+  const guess = () => rest(url, '/cross-device/claim', { orderId, claimToken: newToken('claim') })
+  await guess()
+  expect((await guess()).status).toBe(429)
+  const { challengeToken } = (await rest(url, '/cross-device/claim', { orderId, claimToken })).json
+  const path = `/cross-device/challenge?orderId=${orderId}`
+  const { message } = (await rest(url, path, undefined, { authorization: `Bearer ${challengeToken}` })).json
+  const { nonceId: _, ...proof } = proofOf(makeWallet(), { nonceId: '', message })
+  const wrong = confirmationCode === '000000' ? '000001' : '000000'
+  const approve = (code: string) =>
+    rest(url, '/cross-device/approve', { orderId, challengeToken, proof, confirmationCode: code })
+  expect((await approve(wrong)).json.code).toBe('CONFIRMATION_CODE_WRONG')
+  expect((await approve(confirmationCode)).status).toBe(200)
+})
+
+describe.skipIf(redisUrl === undefined)('with Redis', () => {
+  const openRedis = redisUrl as () => Promise<string>
+
+  test('services whose machines’ clocks are minutes apart hold one limit', async () => {
+    const ahead = (ms: number) => ({
+      NODE_OPTIONS: `--import=${new URL('../support/shifted-clock.ts', import.meta.url).href}`,
+      CLOCK_AHEAD_MS: String(ms),
+    })
+    const environment = {
+      COUNTERSIGN_STORE: await openRedis(),
+      COUNTERSIGN_KEY_PREFIX: `limits-${process.pid}-clocks`,
+      COUNTERSIGN_SECRET: secret,
+      COUNTERSIGN_RATE_LIMIT: 'on',
+      COUNTERSIGN_RATE_LIMITS: 'sign-in=40',
+      COUNTERSIGN_TRUSTED_ORIGINS: app.origin,
+      COUNTERSIGN_TRUST_PROXY: '1',
+    }
+    const services = [
+      await spawnService({ ...environment, ...ahead(-600_000) }),
+      await spawnService({ ...environment, ...ahead(600_000) }),
+    ]
+    const urls = services.map(({ url }) => url) as [string, string]
+    const startedAt = Date.now()
+    const { others } = await inTurns(urls, 160, (url) => nonce(url, from('192.0.2.1')))
+    expect(others.length).toBeGreaterThanOrEqual(40)
+    expect(others.length).toBeLessThanOrEqual(50 + 1 + (Date.now() - startedAt) / 1500)
+    // What one of them has told is not in the future of the other.
+    for (const [ip, first, then] of [
+      ['192.0.2.2', ...urls],
+      ['192.0.2.3', ...urls.toReversed()],
+    ] as const) {
+      expect((await inTurns([first as string], 12, (url) => nonce(url, from(ip)))).limited).toEqual([])
+      expect((await inTurns([then as string], 20, (url) => nonce(url, from(ip)))).limited).toEqual([])
+    }
+  })
+
+  test('a sign-in of an ordinary client asks the store for nothing more than without limits', async () => {
+    const admin = createClient({ url: await openRedis() })
+    await admin.connect()
+    onTestFinished(() => admin.destroy())
+    const commandsOf = async (rateLimit: boolean): Promise<number> => {
+      const keyPrefix = `limits-${process.pid}-cost-${rateLimit}`
+      const { url } = await startService({ store: await openRedis(), secret, keyPrefix, rateLimit })
+      const seen: string[] = []
+      const monitor = admin.duplicate()
+      await monitor.connect()
+      onTestFinished(() => monitor.destroy())
+      await monitor.monitor((line) => seen.push(String(line)))
+      for (let n = 0; n < 5; n++) expect((await signIn(url, makeWallet(), {})).status).toBe(200)
+      await vi.waitFor(async () => {
+        await admin.echo(keyPrefix)
+        expect(seen.some((line) => line.includes(`"ECHO" "${keyPrefix}"`))).toBe(true)
+      })
+      // A heartbeat can come in between.
+      return seen.filter((line) => line.includes(`${keyPrefix}:`) && !line.includes(':instances')).length
+    }
+    const without = await commandsOf(false)
+    expect(without).toBeGreaterThan(0)
+    expect(await commandsOf(true)).toBe(without)
+  })
+})

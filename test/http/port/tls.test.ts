@@ -1,0 +1,263 @@
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import type { ServerResponse } from 'node:http'
+import http2 from 'node:http2'
+import https from 'node:https'
+import net, { type Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import tls, { type ConnectionOptions, type TLSSocket } from 'node:tls'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type OnePortOptions, OnePortServer } from '../../../src/http/port/port.ts'
+import type { KeyPair } from '../../../src/pem.ts'
+import { keptLog } from '../../support/log-lines.ts'
+import { hasPart } from '../../support/optional.ts'
+import { frame } from '../../support/raw-http2.ts'
+import { trustedAuthority } from '../../support/tls.ts'
+
+const withOpenssl = hasPart('openssl')
+const authority = withOpenssl ? await trustedAuthority() : undefined
+const pair = withOpenssl ? await newPair() : { cert: '', key: '' }
+
+async function newPair(): Promise<KeyPair> {
+  const { cert, key } = await authority!.issue('localhost')
+  return { cert: await readFile(cert, 'utf8'), key: await readFile(key, 'utf8') }
+}
+
+/** A server that answers with what it knows of the connection; "/begun" begins an answer and holds its end back. */
+async function start(options: OnePortOptions = {}) {
+  let finish = (): void => {}
+  const server = new OnePortServer(
+    (request, response) => {
+      const answer = response as ServerResponse
+      const { encrypted } = request.socket as TLSSocket
+      if (request.url !== '/begun') return answer.end(`HTTP/${request.httpVersion}, ${encrypted ? 'TLS' : 'no TLS'}`)
+      answer.write('begun, ')
+      finish = () => answer.end('finished')
+    },
+    { tls: pair, ...options },
+  )
+  const { port } = await server.listen(0, '127.0.0.1')
+  onTestFinished(() => server.close(0))
+  return { server, port, url: `https://localhost:${port}`, finish: () => finish() }
+}
+
+function http2Client(url: string) {
+  const session = http2.connect(url)
+  session.on('error', () => {})
+  onTestFinished(() => session.destroy())
+  return session
+}
+
+const ask = (session: http2.ClientHttp2Session, path = '/') => text(session.request({ ':path': path }))
+
+async function get(url: string, agent: https.Agent | false = false, headers: Record<string, string> = {}) {
+  const request = https.get(url, { agent, headers })
+  const [response] = await once(request, 'response')
+  return { status: response.statusCode, connection: response.headers.connection, body: await text(response) }
+}
+
+/** A TCP connection that has sent these bytes. */
+async function raw(port: number, bytes: string | Buffer = ''): Promise<Socket> {
+  const socket = net.connect(port, '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  socket.on('error', () => {})
+  await once(socket, 'connect')
+  socket.write(bytes)
+  return socket
+}
+
+async function secured(port: number, options: ConnectionOptions = {}): Promise<TLSSocket> {
+  const socket = tls.connect({ port, host: '127.0.0.1', servername: 'localhost', ...options })
+  onTestFinished(() => void socket.destroy())
+  await once(socket, 'secureConnect')
+  socket.on('error', () => {})
+  return socket
+}
+
+/** The certificate's serial number that a new connection sees. */
+async function serialAt(port: number): Promise<string> {
+  const socket = await secured(port)
+  const { serialNumber } = socket.getPeerCertificate()
+  socket.destroy()
+  return serialNumber
+}
+
+/** The bytes of a client's first flight. */
+async function clientHello(): Promise<Buffer> {
+  const catcher = net.createServer().listen(0, '127.0.0.1')
+  await once(catcher, 'listening')
+  const client = tls.connect((catcher.address() as net.AddressInfo).port, '127.0.0.1')
+  client.on('error', () => {})
+  const [socket] = await once(catcher, 'connection')
+  socket.on('error', () => {})
+  const [bytes] = await once(socket, 'data')
+  client.destroy()
+  catcher.close()
+  return bytes
+}
+
+async function closed(socket: Socket): Promise<void> {
+  socket.resume()
+  // Not once(), which rejects if the connection is reset.
+  if (!socket.closed) await new Promise((resolve) => socket.on('close', resolve))
+}
+
+describe.skipIf(!withOpenssl)('a port with TLS', () => {
+  test('speaks HTTP/2 and HTTP/1.1 as client and server agree, and HTTP/1.1 with clients that do not say', async () => {
+    const { url, port } = await start()
+    expect(await ask(http2Client(url))).toBe('HTTP/2.0, TLS')
+    expect((await get(url)).body).toBe('HTTP/1.1, TLS')
+    const offered = await Promise.all(
+      [['h2', 'http/1.1'], ['http/1.1', 'h2'], ['http/1.1'], undefined].map(async (ALPNProtocols) => {
+        const socket = await secured(port, ALPNProtocols && { ALPNProtocols })
+        return socket.alpnProtocol
+      }),
+    )
+    expect(offered).toEqual(['h2', 'h2', 'http/1.1', false])
+    const silent = await secured(port)
+    silent.write('GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n')
+    expect(await text(silent)).toContain('HTTP/1.1, TLS')
+  })
+
+  test('speaks what was agreed on, whatever the first bytes say', async () => {
+    const { port } = await start()
+    const asHttp1 = await secured(port, { ALPNProtocols: ['http/1.1'] })
+    asHttp1.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
+    expect(await text(asHttp1)).toMatch(/^HTTP\/1\.1 400 /)
+    const asHttp2 = await secured(port, { ALPNProtocols: ['h2'] })
+    asHttp2.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
+    expect(await text(asHttp2)).not.toContain('HTTP/1.1')
+  })
+
+  test('refuses TLS 1.1, unknown protocols and a second handshake', async () => {
+    const { port, url } = await start()
+    const old = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' } as const
+    await expect(secured(port, old)).rejects.toThrow(/alert protocol version/)
+    await expect(secured(port, { ALPNProtocols: ['spdy/3'] })).rejects.toThrow(/no application protocol/)
+    const again = await secured(port, { maxVersion: 'TLSv1.2' })
+    expect(again.getProtocol()).toBe('TLSv1.2')
+    const outcome = new Promise((resolve) => {
+      again.renegotiate({}, (error) => resolve(error ?? 'done'))
+      again.on('error', resolve)
+      again.on('close', () => resolve('closed'))
+    })
+    again.resume()
+    expect(String(await outcome)).toMatch(/no renegotiation/)
+    expect((await get(url)).status).toBe(200)
+  })
+
+  test('answers HTTP without TLS with 400, closes on all else, and lives', async () => {
+    const { port, url } = await start({ timeouts: { lingerMs: 100 } })
+    const plain = await raw(port, 'GET /?token=x HTTP/1.1\r\nhost: a\r\n\r\n')
+    const answer = await text(plain)
+    expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n.*connection: close\r\n.*This port takes TLS only/s)
+    const others = [
+      'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+      Buffer.concat([Buffer.from([0x16, 3, 1, 0, 5]), Buffer.from('hello')]),
+      Buffer.concat([Buffer.from([0x16, 3, 1, 0xff, 0xff]), Buffer.alloc(70_000, 1)]),
+      Buffer.concat([await clientHello(), Buffer.alloc(1000, 7)]),
+    ]
+    for (const bytes of others) await closed(await raw(port, bytes))
+    const hello = await clientHello()
+    const left = await Promise.all([1, 5, 100, hello.length].map((length) => raw(port, hello.subarray(0, length))))
+    for (const socket of left) socket.resetAndDestroy()
+    expect((await get(url)).status).toBe(200)
+  })
+
+  test('has room for others while handshakes are half open, and ends those', async () => {
+    const { lines, logger } = keptLog()
+    const { port, url } = await start({
+      timeouts: { openingMs: 2500 },
+      ceilings: { maxConnectionsPerAddress: 50, maxConnections: 1000 },
+      log: logger,
+    })
+    const hello = await clientHello()
+    const halves = await Promise.all(
+      Array.from({ length: 40 }, (_, n) => raw(port, [hello, hello.subarray(0, 1), hello.subarray(0, 100), ''][n % 4])),
+    )
+    const silent = await Promise.all(Array.from({ length: 5 }, () => secured(port)))
+    expect(await ask(http2Client(url))).toBe('HTTP/2.0, TLS')
+    expect((await get(url)).status).toBe(200)
+    const more = await Promise.all(Array.from({ length: 30 }, () => raw(port, hello)))
+    await Promise.all(more.slice(10).map(closed))
+    expect(lines.some(({ fields }) => fields.ceiling === 'connections of one address')).toBe(true)
+    await Promise.all([...halves, ...silent, ...more].map(closed))
+    await Promise.all(Array.from({ length: 20 }, async () => expect((await get(url)).status).toBe(200)))
+  })
+
+  test('limits headers, idle connections and connections without a request as one without TLS', async () => {
+    const { port, url } = await start({ timeouts: { headersMs: 300 } })
+    expect((await get(url, false, { big: 'x'.repeat(17_000) })).status).toBe(431)
+    const slow = await secured(port)
+    slow.write('GET / HTTP/1.1\r\nhost: a\r\n')
+    expect(await text(slow)).toMatch(/^HTTP\/1\.1 408 /)
+    const idle = http2Client((await start({ timeouts: { idleMs: 400, lingerMs: 100 } })).url)
+    expect(await ask(idle)).toBe('HTTP/2.0, TLS')
+    if (!idle.destroyed) await once(idle, 'close')
+  })
+
+  test('another certificate is for connections that come from then on; those that there are go on', async () => {
+    const { server, port, url } = await start()
+    const session = http2Client(url)
+    expect(await ask(session)).toBe('HTTP/2.0, TLS')
+    const before = await serialAt(port)
+    const begun = Array.from({ length: 20 }, () => secured(port))
+    server.replaceTls(await newPair())
+    await Promise.all(begun)
+    expect(await serialAt(port)).not.toBe(before)
+    expect(await ask(session)).toBe('HTTP/2.0, TLS')
+    expect((session.socket as TLSSocket).getPeerCertificate().serialNumber).toBe(before)
+  })
+
+  test('in a drain, HTTP/1.1 answers end their connection, and HTTP/2 clients get a GOAWAY', async () => {
+    const { server, url, finish } = await start()
+    const agent = new https.Agent({ keepAlive: true })
+    onTestFinished(() => agent.destroy())
+    expect((await get(url, agent)).connection).toBe('keep-alive')
+    const session = http2Client(url)
+    const begun = session.request({ ':path': '/begun' })
+    await once(begun, 'data')
+    const told = once(session, 'goaway')
+    server.drain()
+    expect((await told).slice(0, 2)).toEqual([http2.constants.NGHTTP2_NO_ERROR, 1])
+    expect((await get(url, agent)).connection).toBe('close')
+    finish()
+    expect(await text(begun)).toBe('finished')
+    const late = http2Client(url)
+    const lateTold = once(late, 'goaway')
+    expect(await Promise.all([ask(late), ask(late), ask(late)])).toEqual(Array(3).fill('HTTP/2.0, TLS'))
+    await lateTold
+    await server.close()
+  })
+
+  test('in a drain, the GOAWAY leaves out no request that came with the first', async () => {
+    const { server, port } = await start()
+    server.drain()
+    const client = await secured(port, { ALPNProtocols: ['h2'] })
+    const received: Buffer[] = []
+    client.on('data', (chunk: Buffer) => received.push(chunk))
+    // Headers of the static table (RFC 7541, appendix A), with END_STREAM and END_HEADERS.
+    const headers = Buffer.from([0x82, 0x86, 0x84, 0x41, 0x01, 0x61])
+    const requests = [1, 3, 5].map((stream) => frame(1, 5, stream, headers))
+    client.write(Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(4, 0, 0), ...requests]))
+    const goaway = (last: number) => frame(7, 0, 0, Buffer.from([0, 0, 0, last, 0, 0, 0, 0]))
+    await expect.poll(() => Buffer.concat(received).includes(goaway(5))).toBe(true)
+    expect([1, 3].map((last) => Buffer.concat(received).includes(goaway(last)))).toEqual([false, false])
+  })
+
+  test('close serves a connection whose handshake is on its way, and does not wait for silent ones', async () => {
+    const { server, port } = await start()
+    await Promise.all([secured(port), raw(port, await clientHello()), raw(port)])
+    const socket = tls.connect({ port, host: '127.0.0.1', servername: 'localhost' })
+    const answer = text(socket)
+    await once(socket, 'connect')
+    const stopped = server.close(20_000)
+    await once(socket, 'secureConnect')
+    await sleep(20)
+    socket.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
+    expect(await answer).toMatch(/^HTTP\/1\.1 200 OK.*connection: close.*TLS/is)
+    const late = sleep(10_000, 'late', { ref: false })
+    expect(await Promise.race([stopped, late])).toBeUndefined()
+  })
+})

@@ -1,0 +1,35 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { observedStore, type StoreReport } from '../../src/store/observed-store.ts'
+import { openStore } from '../../src/store/open.ts'
+import { storeOperations } from '../../src/store/wrapped-store.ts'
+import { describeStoreContract } from './contract.ts'
+
+describeStoreContract('an observed store', async () => {
+  const store = observedStore(await openStore('sqlite::memory:'), () => {})
+  return [store, store]
+})
+
+test('each step is told once, when it is over, with how long it took and what it failed with', async () => {
+  const reports: StoreReport[] = []
+  const inner = await openStore('sqlite::memory:')
+  onTestFinished(() => inner.close())
+  const store = observedStore(inner, (report) => reports.push(report))
+  expect([store.description, store.shared]).toEqual([inner.description, inner.shared])
+  await store.create('a', '1', 'forever')
+  await store.get('a')
+  await store.compareAndSet('a', 1, '2', 'forever')
+  await store.takeIf('a', 'x')
+  await store.take('a')
+  ;(await store.watch('a', () => {}))()
+  await store.addMember('s', 'm', 'forever')
+  await store.members('s')
+  await store.removeMember('s', 'm')
+  await store.ping()
+  expect(reports.map(({ operation }) => operation).toSorted()).toEqual([...storeOperations].toSorted())
+  for (const { durationMs, ...report } of reports) {
+    expect(durationMs).toBeGreaterThan(0)
+    expect(report).not.toHaveProperty('failure')
+  }
+  await expect(store.create('a', '1', { ttlMs: 0 })).rejects.toThrow(TypeError)
+  expect(reports.at(-1)).toMatchObject({ operation: 'create', failure: expect.any(TypeError) })
+})

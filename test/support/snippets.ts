@@ -1,0 +1,73 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { delimiter, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { onTestFinished } from 'vitest'
+
+const run = promisify(execFile)
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+/** A snippet of a document that says that it is executed. */
+export interface Snippet {
+  readonly language: string
+  readonly code: string
+  /** The JSON block that follows it: what it prints. Empty if there is none. */
+  readonly output: string
+}
+
+/** The snippets of a document that say that they are executed. `path` is that of the document in the repository. */
+export async function executedSnippets(path: string): Promise<Snippet[]> {
+  const page = await readFile(join(root, path), 'utf8')
+  const form = /<!-- executed by test\/docs -->\n```(\w+)\n([\s\S]*?)```\n(?:\n```json\n([\s\S]*?)```)?/g
+  return [...page.matchAll(form)].map(([, language = '', code = '', output = '']) => ({ language, code, output }))
+}
+
+/** What a program printed. */
+export interface Printed {
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs a shell snippet against a service, with the repository's Node and tools. `folder` is by default one that is removed again. */
+export async function runShell(code: string, url: string, folder?: string): Promise<Printed> {
+  const PATH = [dirname(process.execPath), join(root, 'node_modules/.bin'), process.env.PATH].join(delimiter)
+  return await run('bash', ['-euo', 'pipefail', '-c', at(url, code)], {
+    cwd: folder ?? (await workFolder()),
+    env: { ...process.env, PATH },
+  })
+}
+
+/** Runs a TypeScript snippet against a service, with the package's sources in place of the package. */
+export async function runTypeScript(code: string, url: string): Promise<Printed> {
+  const file = join(await workFolder(), 'snippet.ts')
+  await writeFile(file, withSources(at(url, code)))
+  return await run(process.execPath, [file])
+}
+
+/** A program that imports the package's sources instead of the package. */
+export function withSources(code: string): string {
+  return code.replaceAll(/(?<=from ')(countersign|\.\/gen)(\/[^']+)?(?=')/g, (_, base: string, rest = '') =>
+    join(root, base === 'countersign' ? sourceOf(rest) : `gen/client${rest}`),
+  )
+}
+
+/** The file of an export of the package. */
+function sourceOf(subpath: string): string {
+  if (subpath.startsWith('/gen/')) return `gen/client/countersign/v1${subpath.slice('/gen'.length)}.ts`
+  return `src${subpath}/index.ts`
+}
+
+/** A folder that is removed when the test ends, in which programs find the packages of the repository. */
+export async function workFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-snippet-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  await writeFile(join(folder, 'package.json'), '{"type":"module"}')
+  await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
+  return folder
+}
+
+function at(url: string, code: string): string {
+  return code.replaceAll('http://localhost:8080', url)
+}
