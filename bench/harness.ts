@@ -1,4 +1,5 @@
 import { availableParallelism, cpus } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 /** Does one thing over and over until `endsAt` (by performance.now) and notes how long each time took, milliseconds. */
 export type Load = (endsAt: number, times: number[]) => Promise<void>
@@ -47,6 +48,23 @@ export function inFlight(concurrency: number, operation: (worker: number) => Pro
 }
 
 /** One after the other, for work that waits for nothing. */
+/** As {@link inFlight}, with at most so many operations a second in all. */
+export function paced(concurrency: number, perSecond: number, operation: (worker: number) => Promise<unknown>): Load {
+  const betweenMs = (concurrency * 1000) / perSecond
+  return async (endsAt, times) => {
+    const work = async (worker: number): Promise<void> => {
+      let dueAt = performance.now() + (worker * betweenMs) / concurrency
+      for (; dueAt < endsAt; dueAt += betweenMs) {
+        await sleep(Math.max(0, dueAt - performance.now()))
+        const startedAt = performance.now()
+        await operation(worker)
+        times.push(performance.now() - startedAt)
+      }
+    }
+    await Promise.all(Array.from({ length: concurrency }, (_, worker) => work(worker)))
+  }
+}
+
 export function inLoop(operation: () => unknown): Load {
   return async (endsAt, times) => {
     for (let startedAt = performance.now(); startedAt < endsAt; ) {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { closeSync, existsSync, openSync, realpathSync } from 'node:fs'
+import { accessSync, closeSync, constants, existsSync, openSync, realpathSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { CountersignError } from '../errors.ts'
@@ -70,6 +70,8 @@ function ownFile(location: string): string {
     // SQLite would create it readable for everyone. The files that it puts beside it get the mode of this one.
     // One that is there is not opened here: closing it would end the locks that other handles in this process have on it.
     if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
+    // Says why it cannot be opened, which SQLite does not.
+    else accessSync(path, constants.R_OK | constants.W_OK)
     return realpathSync(path)
   } catch (cause) {
     throw openError(location, describe(cause), cause)
