@@ -21,8 +21,8 @@ const prefix = /^(?:[A-Za-z0-9._-]{1,64}:)?/
 /** Keys of nonces and orders: they may have been used, or refused, since the copy was made. */
 const begun = new RegExp(`${prefix.source}(?:nonce|link-nonce|order):`)
 
-/** Keys of sessions, their lists, and known computers. */
-const remembered = new RegExp(`${prefix.source}(?:session|sessions|computers):`)
+/** Keys of sessions, of what is kept beside them, of their lists, and of known computers. */
+const remembered = new RegExp(`${prefix.source}(?:session|session-address|sessions|computers):`)
 
 /** Runs the command `restore` with the arguments behind its name. Resolves with 0; rejects with an error of one line if it fails. */
 export async function restoreCommand(args: readonly string[], { stdout }: Streams): Promise<number> {

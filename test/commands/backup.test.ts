@@ -224,12 +224,14 @@ describe('a restored store', () => {
   })
 
   test('ends the sessions of every service that shares the file', async () => {
-    const staging = { COUNTERSIGN_KEY_PREFIX: 'staging' }
+    const staging = { COUNTERSIGN_KEY_PREFIX: 'staging', COUNTERSIGN_ADDRESS_TTL_SECONDS: '3600' }
     const service = await serve(staging)
     const { token } = await signIn(service.url, makeWallet())
     expect((await run(['backup', copy])).stdout).toContain('with its secret')
     expect(await service.stop()).toBe(0)
+    expect(readFileSync(copy).includes('session-address:')).toBe(true)
     expect(await run(['restore', copy])).toMatchObject({ code: 0 })
+    expect(readFileSync(store).includes('session-address:')).toBe(false)
     const { url } = await serve(staging)
     expect(await rest(url, '/session', undefined, bearer(token))).toMatchObject({ status: 401 })
   })
