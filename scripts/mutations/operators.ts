@@ -84,7 +84,7 @@ export const operators: readonly Mutation[] = [
   },
   {
     row: 41,
-    tests: ['test/tracing/calls.test.ts'],
+    tests: ['test/tracing/secrecy.test.ts'],
     takesOut: 'the loss of what callers wrote, on the way to third parties',
     file: 'src/opentelemetry/index.ts',
     find: 'propagation.inject(trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags }), headers)',
