@@ -18,3 +18,10 @@ export function answerGrpc(stream: ServerHttp2Stream, framed: Uint8Array, header
   stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }))
   stream.end(framed)
 }
+
+/** Collects the body of a request. */
+export function collect(request: NodeJS.ReadableStream, onBody: (body: Buffer) => void): void {
+  const chunks: Buffer[] = []
+  request.on('data', (chunk: Buffer) => chunks.push(chunk))
+  request.on('end', () => onBody(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)))
+}

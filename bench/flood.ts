@@ -23,8 +23,8 @@ export async function benchFlood(): Promise<void> {
 
 async function benchOn(storeName: string, store: string): Promise<void> {
   await using service = await startCountersign(store, { limited: true })
-  using connections = await Http1Pool.open(service.port, concurrency)
-  using flooding = await Http1Pool.open(service.port, floodConcurrency)
+  using connections = new Http1Pool(service.port)
+  using flooding = new Http1Pool(service.port)
   const path = pathOf(SignInService.method.issueNonce)
   let client = 0
   // A call that is refused rejects, and ends the run.

@@ -1,5 +1,16 @@
-import { availableParallelism, cpus } from 'node:os'
+import { cpus } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  type Cell,
+  type Figure,
+  formatFigure,
+  markdownTable,
+  recordTable,
+  recordVerdict,
+  type Unit,
+} from './results.ts'
+
+export { formatMs } from './results.ts'
 
 /** Does one thing over and over until `endsAt` (by performance.now) and notes how long each time took, milliseconds. */
 export type Load = (endsAt: number, times: number[]) => Promise<void>
@@ -32,6 +43,45 @@ export interface Times {
   readonly max: number
 }
 
+/** How much is measured. */
+export interface Scale {
+  /** Whether all is to be done in about a minute, which shows that it works and little else. */
+  readonly short: boolean
+  /** How often servers are started anew: two starts of one program can differ by more than what is measured. */
+  readonly starts: number
+  /** Turns of each at each start. */
+  readonly rounds: number
+  /** What lengths of turns and of warm-ups are multiplied with. */
+  readonly turn: number
+  readonly warmUp: number
+  /** How many calls are in flight at a time. */
+  readonly inFlight: readonly number[]
+  /** Part of the names of the protocols and of the stores that are measured, in lower case; empty for all. */
+  readonly protocol: string
+  readonly store: string
+}
+
+/** Longest round of {@link compare} in a short run. */
+const shortRoundMs = 50
+const whole: Scale = {
+  short: false,
+  starts: 2,
+  rounds: 4,
+  turn: 1,
+  warmUp: 1,
+  inFlight: [1, 16, 64],
+  protocol: '',
+  store: '',
+}
+const inShort: Scale = { ...whole, short: true, starts: 1, rounds: 1, turn: 0.25, warmUp: 0.1, inFlight: [16] }
+let scale = whole
+
+/** Sets how much is measured from now on; what `changes` leaves out is as usual. */
+export function scaleTo(short: boolean, changes: Partial<Scale> = {}): Scale {
+  scale = { ...(short ? inShort : whole), ...changes }
+  return scale
+}
+
 /** Several at once, each of which starts anew as soon as it is done. `operation` is told which of them it is. */
 export function inFlight(concurrency: number, operation: (worker: number) => Promise<unknown>): Load {
   return async (endsAt, times) => {
@@ -47,7 +97,6 @@ export function inFlight(concurrency: number, operation: (worker: number) => Pro
   }
 }
 
-/** One after the other, for work that waits for nothing. */
 /** As {@link inFlight}, with at most so many operations a second in all. */
 export function paced(concurrency: number, perSecond: number, operation: (worker: number) => Promise<unknown>): Load {
   const betweenMs = (concurrency * 1000) / perSecond
@@ -65,6 +114,7 @@ export function paced(concurrency: number, perSecond: number, operation: (worker
   }
 }
 
+/** One after the other, for work that waits for nothing. */
 export function inLoop(operation: () => unknown): Load {
   return async (endsAt, times) => {
     for (let startedAt = performance.now(); startedAt < endsAt; ) {
@@ -88,10 +138,11 @@ export async function compare(
   { rounds = 4, roundMs = 300 }: { readonly rounds?: number; readonly roundMs?: number } = {},
 ): Promise<Measured[]> {
   const tallies = new Map(subjects.map(({ name }) => [name, new Tally()]))
-  for (let round = 0; round <= rounds; round++) {
+  const counted = scale.short ? 1 : rounds
+  for (let round = 0; round <= counted; round++) {
     for (const subject of round % 2 === 0 ? subjects : subjects.toReversed()) {
       const tally = round === 0 ? new Tally() : (tallies.get(subject.name) as Tally)
-      await tally.addRound(subject, roundMs)
+      await tally.addRound(subject, scale.short ? Math.min(roundMs, shortRoundMs) : roundMs)
     }
   }
   return subjects.map((subject) => {
@@ -136,6 +187,11 @@ class Tally {
   }
 }
 
+/** A number for a table. */
+export function figure(value: number, unit: Unit): Figure {
+  return { value, unit }
+}
+
 /** The middle value; the mean of the two in the middle of an even number. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted(ascending)
@@ -165,44 +221,31 @@ export function printMeasured(title: string, unit: string, measured: readonly Me
   const titles = [`${unit}/s`, 'p50', 'p99', ...cpuTitle, 'rate ÷ floor', 'p50 ÷ floor', 'p99 ÷ floor']
   const rows = measured.map(({ name, perSecond, times, cpuMicros, ratios }) => [
     name,
-    String(Math.round(perSecond)),
-    formatMs(times.p50),
-    formatMs(times.p99),
-    ...(hasCpu ? [cpuMicros === undefined ? '' : formatMs(cpuMicros / 1000)] : []),
-    ...(ratios ? [ratios.rate, ratios.p50, ratios.p99].map((ratio) => ratio.toPrecision(2)) : ['floor', '', '']),
+    figure(perSecond, 'per second'),
+    figure(times.p50, 'ms'),
+    figure(times.p99, 'ms'),
+    ...(hasCpu ? [cpuMicros === undefined ? '' : figure(cpuMicros / 1000, 'ms')] : []),
+    ...(ratios ? [ratios.rate, ratios.p50, ratios.p99].map((ratio) => figure(ratio, 'ratio')) : ['', '', '']),
   ])
   printTable(title, titles, rows)
 }
 
-/** Prints a table in Markdown. The first column has no title; all others are aligned to the right. */
-export function printTable(title: string, titles: readonly string[], rows: readonly (readonly string[])[]): void {
-  const all = [['', ...titles], ...rows]
-  const widths = all[0]?.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0))) ?? []
-  const line = (row: readonly string[]): string => {
-    const cells = widths.map((width, column) => {
-      const cell = row[column] ?? ''
-      return column === 0 ? cell.padEnd(width) : cell.padStart(width)
-    })
-    return `| ${cells.join(' | ')} |`
-  }
-  const rule = line(widths.map((width, column) => (column === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`)))
-  const [head = [], ...body] = all
-  console.log(`\n${title}\n\n${[line(head), rule, ...body.map(line)].join('\n')}`)
+/** Prints a table in Markdown, and keeps its numbers for the results. The first column has no title. */
+export function printTable(title: string, titles: readonly string[], rows: readonly (readonly Cell[])[]): void {
+  recordTable(title, titles, rows)
+  const texts = rows.map((row) => row.map((cell) => (typeof cell === 'string' ? cell : formatFigure(cell))))
+  console.log(`\n${title}\n\n${markdownTable(titles, texts)}`)
 }
 
-/** Says whether a promise of the project held, and if not, for what. */
-export function printVerdict(promise: string, brokenFor: readonly string[]): void {
+/** Says whether a promise of the project held, and if not, for what. `note` says what was not judged. */
+export function printVerdict(promise: string, brokenFor: readonly string[], note = ''): void {
+  recordVerdict(promise, brokenFor, note)
   const verdict = brokenFor.length === 0 ? 'holds' : `DOES NOT HOLD: ${brokenFor.join('; ')}`
-  console.log(`\nThe promise, ${promise}, ${verdict}`)
-}
-
-/** A time in a unit that suits it; negative ones are those of what came first. */
-export function formatMs(ms: number): string {
-  return Math.abs(ms) < 1 ? `${(ms * 1000).toFixed(Math.abs(ms) < 0.01 ? 1 : 0)} µs` : `${ms.toFixed(1)} ms`
+  console.log(`\nThe promise, ${promise}, ${verdict}${note && `. ${note}`}`)
 }
 
 /** The machine in one line. */
 export function machine(): string {
   const { model = 'unknown CPU' } = cpus()[0] ?? {}
-  return `${model}, ${availableParallelism()} cores, Node.js ${process.versions.node}, ${process.platform}`
+  return `${model}, ${cpus().length} cores, Node.js ${process.versions.node}, ${process.platform}`
 }

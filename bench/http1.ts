@@ -11,6 +11,7 @@ export class Http1Connection implements Disposable {
   readonly #host: string
   #received: Buffer = Buffer.alloc(0)
   #waiting: PromiseWithResolvers<Buffer> | undefined
+  #onEvents: ((text: string) => void) | undefined
 
   private constructor(socket: Socket, port: number) {
     this.#socket = socket
@@ -27,6 +28,11 @@ export class Http1Connection implements Disposable {
     return new Http1Connection(socket, port)
   }
 
+  /** Returns a connection that is still being opened. What is sent on it waits for that. */
+  static opening(port: number): Http1Connection {
+    return new Http1Connection(connect(port, '127.0.0.1'), port)
+  }
+
   /** Opens as many as are asked for. */
   static async openAll(port: number, count: number): Promise<Http1Connection[]> {
     return await Promise.all(Array.from({ length: count }, () => Http1Connection.open(port)))
@@ -34,6 +40,7 @@ export class Http1Connection implements Disposable {
 
   /** Posts a body and returns that of the answer; rejects unless that is a 200. */
   async post(path: string, contentType: string, body: string | Uint8Array, headers = ''): Promise<Buffer> {
+    if (this.#socket.destroyed) throw new Error('the server closed the connection before')
     const waiting = this.#expectAnswer()
     const length = `content-length: ${Buffer.byteLength(body)}\r\n`
     const head = this.#head(`POST ${path}`, `content-type: ${contentType}\r\n${length}${headers}`)
@@ -41,10 +48,26 @@ export class Http1Connection implements Disposable {
     return await waiting
   }
 
+  /** Gets a path and returns the body of the answer; rejects unless that is a 200. `headers` are whole lines. */
+  async get(path: string, headers = ''): Promise<Buffer> {
+    if (this.#socket.destroyed) throw new Error('the server closed the connection before')
+    const waiting = this.#expectAnswer()
+    this.#socket.write(this.#head(`GET ${path}`, headers))
+    return await waiting
+  }
+
   /** Posts JSON and reads JSON. `headers` are whole lines. */
   // biome-ignore lint/suspicious/noExplicitAny: callers look at fields that they name.
   async postJson(path: string, body: object, headers = ''): Promise<any> {
     return JSON.parse((await this.post(path, 'application/json', JSON.stringify(body), headers)).toString())
+  }
+
+  /** Gets server-sent events and resolves when they end; `onEvents` is called with what comes, which may be several. */
+  async events(path: string, headers: string, onEvents: (text: string) => void): Promise<void> {
+    const waiting = this.#expectAnswer()
+    this.#onEvents = onEvents
+    this.#socket.write(this.#head(`GET ${path}`, headers))
+    await waiting
   }
 
   /** Asks for a stream; resolves with its first bytes. `onEnd` is called when the server has ended it. */
@@ -81,6 +104,9 @@ export class Http1Connection implements Disposable {
 
   #receive(chunk: Buffer): void {
     this.#received = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk])
+    const text = this.#onEvents === undefined ? '' : this.#received.toString('latin1')
+    // Not the head alone: an event has come.
+    if (text.startsWith('HTTP/1.1 200') && text.includes('\n\n')) this.#onEvents?.(text)
     const answer = readAnswer(this.#received)
     if (answer === undefined) return
     this.#received = Buffer.alloc(0)
@@ -89,24 +115,25 @@ export class Http1Connection implements Disposable {
   }
 }
 
-/** A connection for each of several workers. */
+/**
+ * A connection for each of several workers, opened when it is asked for first: a server closes one on which nothing comes for
+ * long.
+ */
 export class Http1Pool implements Disposable {
-  readonly #connections: readonly Http1Connection[]
+  readonly #port: number
+  readonly #connections: Http1Connection[] = []
 
-  private constructor(connections: readonly Http1Connection[]) {
-    this.#connections = connections
-  }
-
-  static async open(port: number, count: number): Promise<Http1Pool> {
-    return new Http1Pool(await Http1Connection.openAll(port, count))
+  constructor(port: number) {
+    this.#port = port
   }
 
   of(worker: number): Http1Connection {
-    return this.#connections[worker] as Http1Connection
+    this.#connections[worker] ??= Http1Connection.opening(this.#port)
+    return this.#connections[worker]
   }
 
   [Symbol.dispose](): void {
-    for (const connection of this.#connections) connection[Symbol.dispose]()
+    for (const connection of this.#connections) connection?.[Symbol.dispose]()
   }
 }
 

@@ -5,8 +5,8 @@ import { SignInService } from '../gen/server/countersign/v1/sign_in_service_pb.t
 import { enveloped, GrpcConnection, pathOf } from './grpc.ts'
 import { inFlight } from './harness.ts'
 import { Http1Connection, Http1Pool } from './http1.ts'
+import { nextWallet } from './protocols.ts'
 import { jsonOf, rpc } from './rpc.ts'
-import { makeWallets, type Wallet } from './wallets.ts'
 
 /**
  * The paths that two trees are compared on. They speak to a server over the network only, so that the server can be that of
@@ -41,28 +41,23 @@ const { startOrder, claimOrder, getOrderChallenge, approveOrder, finalizeOrder, 
 const { getCurrentSession } = SessionService.method
 const emptyMessage = new Uint8Array()
 
-/** Enough of them that a user has as few sessions as people do. */
-const wallets = makeWallets(8192)
-let walletsUsed = 0
-const nextWallet = (): Wallet => wallets[walletsUsed++ % wallets.length] as Wallet
-
-export const signInGrpc = overGrpc('whole sign-in, gRPC', async (grpc) => {
+const signInGrpc = overGrpc('whole sign-in, gRPC', async (grpc) => {
   const challenge = fromBinary(issueNonce.output, await grpc.call(pathOf(issueNonce), emptyMessage))
   const proof = nextWallet().prove(challenge.message)
   const request = create(verifySignIn.input, { nonceId: challenge.nonceId, ...proof })
   await grpc.call(pathOf(verifySignIn), toBinary(verifySignIn.input, request))
 })
 
-export const sessionCheckConnect: Path = {
+const sessionCheckConnect: Path = {
   name: 'session check, Connect JSON',
   async connect(port, open) {
-    const pool = open.use(await Http1Pool.open(port, concurrency))
+    const pool = open.use(new Http1Pool(port))
     const bearer = `authorization: Bearer ${await signIn(pool.of(0))}\r\n`
     return timed((worker) => pool.of(worker).post(pathOf(getCurrentSession), 'application/json', '{}', bearer))
   },
 }
 
-export const sessionCheckGrpc: Path = {
+const sessionCheckGrpc: Path = {
   name: 'session check, gRPC',
   async connect(port, open) {
     using connection = await Http1Connection.open(port)
@@ -102,7 +97,7 @@ export const paths: readonly Path[] = [
   {
     name: 'approval to event at a watcher, gRPC',
     async connect(port, open) {
-      const pool = open.use(await Http1Pool.open(port, watchedAtOnce))
+      const pool = open.use(new Http1Pool(port))
       return async (measured) => {
         // The streams end with their connection.
         using watching = new GrpcConnection(port)
@@ -128,7 +123,7 @@ function overHttp1(name: string, call: (connection: Http1Connection) => Promise<
   return {
     name,
     async connect(port, open) {
-      const pool = open.use(await Http1Pool.open(port, concurrency))
+      const pool = open.use(new Http1Pool(port))
       return timed((worker) => call(pool.of(worker)))
     },
   }

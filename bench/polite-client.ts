@@ -46,7 +46,7 @@ export class PoliteClient implements AsyncDisposable {
     this.#worker.postMessage('restart')
   }
 
-  /** What its calls came to since the restart. */
+  /** What its calls came to since the restart; resolves once there is one. */
   async heard(): Promise<Heard> {
     const answer = Promise.withResolvers<Heard>()
     this.#worker.once('message', answer.resolve)
@@ -66,9 +66,14 @@ async function work({ port, call }: Task): Promise<void> {
   const { post } = await callerOf(port, call)
   let times: number[] = []
   let failed = 0
+  let awaited = false
+  const tell = (): void => {
+    awaited = times.length === 0
+    if (!awaited) parentPort?.postMessage({ times: timesOf(times), failed } satisfies Heard)
+  }
   parentPort?.on('message', (asked: 'heard' | 'restart') => {
     if (asked === 'heard') {
-      parentPort?.postMessage({ times: timesOf(times), failed } satisfies Heard)
+      tell()
     } else {
       times = []
       failed = 0
@@ -78,6 +83,7 @@ async function work({ port, call }: Task): Promise<void> {
     const startedAt = performance.now()
     await post().catch(() => failed++)
     times.push(performance.now() - startedAt)
+    if (awaited) tell()
     await pause(2)
   }
 }

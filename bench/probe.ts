@@ -3,6 +3,7 @@
  * Needs --expose-gc, so that memory is told without garbage.
  */
 
+import cluster, { type Worker } from 'node:cluster'
 import { writeSync } from 'node:fs'
 
 /** What a server process has used. */
@@ -29,9 +30,9 @@ export interface LoopTurns {
 
 /**
  * What to tell: collecting garbage first takes CPU time, and measuring turns wakes the loop every millisecond, so they
- * are asked for only where they matter. `turns` begins to measure anew.
+ * are asked for only where they matter. `turns` begins to measure anew, `still` stops measuring them.
  */
-export type UsageQuestion = 'cpu' | 'memory' | 'turns'
+export type UsageQuestion = 'cpu' | 'memory' | 'turns' | 'still'
 
 let longestMs = 0
 let longestCpuMicros = 0
@@ -49,6 +50,7 @@ function measureTurns(): void {
   let at = performance.now()
   let cpu = cpuOfThread()
   const measure = (): void => {
+    if (!measuring) return
     const now = performance.now()
     const cpuNow = cpuOfThread()
     longestMs = Math.max(longestMs, now - at)
@@ -74,12 +76,63 @@ function cpuOfThread(): number {
 process.once('SIGTERM', measureTurns)
 process.once('exit', () => writeSync(2, `${JSON.stringify({ text: 'turns', ...turnsSoFar() })}\n`))
 
-process.on('message', (question: UsageQuestion) => {
+function used(question: UsageQuestion): Usage {
   const { user, system } = process.cpuUsage()
   if (question === 'memory') globalThis.gc?.()
   const { rss, heapUsed } = process.memoryUsage()
-  process.send?.({ cpuMicros: user + system, rss, heapUsed, turns: turnsSoFar() } satisfies Usage)
+  return { cpuMicros: user + system, rss, heapUsed, turns: turnsSoFar() }
+}
+
+/** A question to a worker, or its answer. The service's own messages to its workers are others. */
+type Relayed = { readonly probe: UsageQuestion } | { readonly probed: Usage }
+
+async function usedBy(worker: Worker, question: UsageQuestion): Promise<Usage> {
+  const answer = Promise.withResolvers<Usage>()
+  const hear = (message: Relayed): void => {
+    if ('probed' in message) answer.resolve(message.probed)
+  }
+  worker.on('message', hear)
+  worker.send({ probe: question } satisfies Relayed)
+  const usage = await answer.promise
+  worker.off('message', hear)
+  return usage
+}
+
+/** What this process and the workers that it has started have used: the sum, and the longest turn of all. */
+async function usedByAll(question: UsageQuestion): Promise<Usage> {
+  const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined)
+  const all = [used(question), ...(await Promise.all(workers.map((worker) => usedBy(worker, question))))]
+  const sum = (of: (usage: Usage) => number): number => all.reduce((total, usage) => total + of(usage), 0)
+  return {
+    cpuMicros: sum(({ cpuMicros }) => cpuMicros),
+    rss: sum(({ rss }) => rss),
+    heapUsed: sum(({ heapUsed }) => heapUsed),
+    turns: {
+      longestCpuMs: Math.max(...all.map(({ turns }) => turns.longestCpuMs)),
+      longestMs: Math.max(...all.map(({ turns }) => turns.longestMs)),
+    },
+  }
+}
+
+/** What a question also asks for, once it is answered. */
+function follow(question: UsageQuestion): void {
   if (question === 'turns') measureTurns()
-})
-// The server ends when it has nothing more to do.
-process.channel?.unref()
+  if (question === 'still') measuring = false
+}
+
+if (cluster.isWorker) {
+  process.on('message', (message: Relayed) => {
+    if (!('probe' in message)) return
+    process.send?.({ probed: used(message.probe) } satisfies Relayed)
+    follow(message.probe)
+  })
+} else {
+  process.on('message', (question: UsageQuestion) => {
+    void usedByAll(question).then((usage) => {
+      process.send?.(usage)
+      follow(question)
+    })
+  })
+  // The server ends when it has nothing more to do.
+  process.channel?.unref()
+}

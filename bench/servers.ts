@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import type { FloorWork } from './floor-sign-in.ts'
 import type { LoopTurns, Usage, UsageQuestion } from './probe.ts'
 
 /** A server in a process of its own, on a loopback port. */
@@ -24,6 +25,9 @@ const floorFile = fileURLToPath(new URL('./floor-server.ts', import.meta.url))
 const signInFloorFile = fileURLToPath(new URL('./sign-in-floor.ts', import.meta.url))
 const connectNodeFloorFile = fileURLToPath(new URL('./connect-node-floor.ts', import.meta.url))
 const backendFile = fileURLToPath(new URL('./backend-server.ts', import.meta.url))
+const orderFloorFile = fileURLToPath(new URL('./order-floor.ts', import.meta.url))
+const peerFile = fileURLToPath(new URL('./better-auth-peer.ts', import.meta.url))
+const connectNodeSignInFile = fileURLToPath(new URL('./connect-node-sign-in.ts', import.meta.url))
 const relayFile = fileURLToPath(new URL('./relay-server.ts', import.meta.url))
 const probeUrl = new URL('./probe.ts', import.meta.url).href
 const stopMs = 3000
@@ -40,8 +44,12 @@ export interface CountersignStart {
   readonly folder?: string
   /** Number of the processor core that it is to stay on. Default: any. */
   readonly core?: number | undefined
+  /** Number of workers; needs Redis. What the server has used is then the sum of all its processes. Default: 1. */
+  readonly workers?: number
   /** Whether it limits clients, which it tells apart by what a proxy in front says. Default: no. */
   readonly limited?: boolean
+  /** Lifetime of an order in seconds. Default: that of the service. */
+  readonly orderTtlSeconds?: number
 }
 
 /**
@@ -50,7 +58,7 @@ export interface CountersignStart {
  */
 export async function startCountersign(
   store: string,
-  { folder = root, core, limited = false }: CountersignStart = {},
+  { folder = root, core, workers = 1, limited = false, orderTtlSeconds }: CountersignStart = {},
 ): Promise<ServerProcess> {
   const environment = {
     PORT: '0',
@@ -61,8 +69,10 @@ export async function startCountersign(
     COUNTERSIGN_TRUST_PROXY: limited ? '1' : '0',
     COUNTERSIGN_PAGES: 'off',
     COUNTERSIGN_DRAIN_SECONDS: '0',
+    ...(workers === 1 ? {} : { COUNTERSIGN_WORKERS: String(workers) }),
     // All load comes from one address, and each watcher by server-sent events has a connection of its own.
     COUNTERSIGN_MAX_CONNECTIONS_PER_ADDRESS: '1000000',
+    ...(orderTtlSeconds === undefined ? {} : { COUNTERSIGN_ORDER_TTL_SECONDS: String(orderTtlSeconds) }),
     // An embedded store keeps a secret of its own.
     ...(store.startsWith('sqlite:') ? {} : { COUNTERSIGN_SECRET: 'a secret for benchmarks and for nothing else' }),
   }
@@ -74,13 +84,37 @@ export async function startFloor(protocol: 'http' | 'http2', answerBytes = 0, co
   return await start([floorFile, protocol, String(answerBytes)], {}, core)
 }
 
-/** Starts the least that signs in over gRPC, on a store: "sqlite::memory:" or the URL of a Redis. */
+/** Starts a floor of sign-ins and session checks, on a store: "sqlite:" and ":memory:" or a file, or the URL of a Redis. */
 export async function startSignInFloor(
   store: string,
-  kind: 'session alone' | 'same result',
+  work: FloorWork,
+  protocol: 'http' | 'http2',
   core?: number,
 ): Promise<ServerProcess> {
-  return await start([signInFloorFile, store, kind], {}, core)
+  return await start([signInFloorFile, store, work, protocol], {}, core)
+}
+
+/** Starts the least that carries orders, on such a store. */
+export async function startOrderFloor(
+  store: string,
+  protocol: 'http' | 'http2',
+  core?: number,
+): Promise<ServerProcess> {
+  return await start([orderFloorFile, store, protocol], {}, core)
+}
+
+/** Starts Better Auth with its own sign-in with Ethereum, on such a store. */
+export async function startBetterAuth(store: string, core?: number): Promise<ServerProcess> {
+  return await start([peerFile, store], {}, core)
+}
+
+/** Starts the least that signs in, on connect-node and on such a store. */
+export async function startConnectNodeSignIn(
+  store: string,
+  protocol: 'http' | 'http2',
+  core?: number,
+): Promise<ServerProcess> {
+  return await start([connectNodeSignInFile, store, protocol], {}, core)
 }
 
 /** Starts a server of bare connect-node, whose watches only wait. */
@@ -111,8 +145,9 @@ async function start(
   core?: number,
 ): Promise<ServerProcess> {
   const pinned = core === undefined ? [] : ['taskset', '-c', String(core)]
-  // Options of node go on to the servers: that is how one is profiled.
-  const node = [process.execPath, ...process.execArgv, '--expose-gc', '--import', probeUrl]
+  // Options of node go on to the servers: that is how one is profiled. All have the one that Countersign is run with.
+  const options = ['--min-semi-space-size=16', ...process.execArgv]
+  const node = [process.execPath, ...options, '--expose-gc', '--import', probeUrl]
   const [command = '', ...rest] = [...pinned, ...node, ...args]
   const child = spawn(command, rest, {
     env: { PATH: process.env.PATH, ...environment },
@@ -175,21 +210,26 @@ export function hasRedis(): boolean {
   return false
 }
 
-/** The core of the servers, once this process is pinned. */
-let serverCore: { readonly number: number | undefined } | undefined
+/** The cores of the servers and of this process, once it is pinned. */
+let cores: { readonly server: number | undefined; readonly load: number | undefined } | undefined
+
+/** The core that makes the load; `undefined` unless this process is pinned. */
+export function loadCore(): number | undefined {
+  return cores?.load
+}
 
 /**
  * Pins this process, which makes the load, to one core, and returns another for the servers; `undefined` if that cannot be
  * done. Says which. A Redis that this process starts shares its core, and so do servers that are not put on another.
  */
 export function pin(): number | undefined {
-  if (serverCore !== undefined) return serverCore.number
+  if (cores !== undefined) return cores.server
   const [load, server] = allowedCores()
   const args = ['-a', '-c', '-p', String(load), String(process.pid)]
   const pinned = server !== undefined && spawnSync('taskset', args, { stdio: 'ignore' }).status === 0
-  serverCore = { number: pinned ? server : undefined }
+  cores = pinned ? { server, load } : { server: undefined, load: undefined }
   console.log(pinned ? `servers on core ${server}` : 'not pinned: taskset or a second core is missing')
-  return serverCore.number
+  return cores.server
 }
 
 function allowedCores(): number[] {

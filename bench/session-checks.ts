@@ -1,7 +1,7 @@
 import { SignInService } from '../gen/server/countersign/v1/sign_in_service_pb.ts'
 import { RedisServer } from '../test/support/redis-server.ts'
 import { pathOf } from './grpc.ts'
-import { compare, inFlight, printMeasured, type Subject } from './harness.ts'
+import { compare, inFlight, printMeasured, type Scale, type Subject } from './harness.ts'
 import { Http1Connection, Http1Pool } from './http1.ts'
 import { hasRedis, type ServerProcess, startBackend, startCountersign } from './servers.ts'
 import { makeWallets } from './wallets.ts'
@@ -11,23 +11,23 @@ const warmUpMs = 3000
 const floorName = 'bare node:http that reads one key'
 
 /** Requests to a backend that serves signed-in users only, on each store. */
-export async function benchSessionChecks(): Promise<void> {
-  await benchOn('SQLite in memory', 'sqlite::memory:')
+export async function benchSessionChecks({ warmUp }: Scale): Promise<void> {
+  await benchOn('SQLite in memory', 'sqlite::memory:', warmUp)
   if (!hasRedis()) return
   await using redis = await RedisServer.start()
-  await benchOn('Redis', redis.url)
+  await benchOn('Redis', redis.url, warmUp)
 }
 
-async function benchOn(storeName: string, store: string): Promise<void> {
+async function benchOn(storeName: string, store: string, warmUp: number): Promise<void> {
   await using service = await startCountersign(store)
   const tokens = await signIn(service.port)
   const url = `http://127.0.0.1:${service.port}`
   await using floor = await startBackend('floor', store, tokens)
   await using exact = await startBackend('verifier', url, ['0'])
   await using cached = await startBackend('verifier', url, ['5'])
-  using floorConnections = await Http1Pool.open(floor.port, concurrency)
-  using exactConnections = await Http1Pool.open(exact.port, concurrency)
-  using cachedConnections = await Http1Pool.open(cached.port, concurrency)
+  using floorConnections = new Http1Pool(floor.port)
+  using exactConnections = new Http1Pool(exact.port)
+  using cachedConnections = new Http1Pool(cached.port)
 
   const ask = (connections: Http1Pool) =>
     inFlight(concurrency, (worker) =>
@@ -50,7 +50,7 @@ async function benchOn(storeName: string, store: string): Promise<void> {
     verifier(5, cachedConnections, cached),
   ]
   // Node's fetch is a lot of code, which takes longer to be compiled than a round.
-  for (const { load } of subjects) await load(performance.now() + warmUpMs, [])
+  for (const { load } of subjects) await load(performance.now() + warmUpMs * warmUp, [])
   const measured = await compare(subjects)
   printMeasured(`Session checks of a backend, ${storeName}, ${concurrency} at once`, 'requests', measured)
 }

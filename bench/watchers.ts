@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { create, toBinary } from '@bufbuild/protobuf'
 import { OrderKind, OrderService } from '../gen/server/countersign/v1/order_service_pb.ts'
 import { backoffMs } from '../src/client/retry.ts'
-import { RedisServer } from '../test/support/redis-server.ts'
+import { RedisServer, redisCli } from '../test/support/redis-server.ts'
 import { pathOf, sharedConnections, streamsPerConnection } from './grpc.ts'
 import { formatMs, printTable, printVerdict } from './harness.ts'
 import { Http1Connection, Http1Pool } from './http1.ts'
@@ -23,6 +23,14 @@ const firstWatchers = watcherCount / 10
 /** What the project promises: the longest turn while all are told of a stop, and the most heap for each watcher. */
 const promisedTurnMs = 50
 const promisedHeap = 20 * 1024
+/** Long enough for a heartbeat of each watcher, ms. */
+const heartbeatsMs = 16_000
+/** The same for floors, which have none. */
+const floorIdleMs = 2000
+/** Orders have to outlive all that is measured while they are watched. */
+const orderTtlSeconds = 600
+/** How long it may take until all orders have been read again, ms. */
+const wakePatienceMs = 30_000
 
 /** Opens the stream of the watcher of this index; resolves when its first bytes have come. */
 type OpenStream = (index: number, onEnd: () => void) => Promise<void>
@@ -45,10 +53,22 @@ interface Row {
   readonly rssEach: number
   readonly opening: Phase
   readonly idle: Phase
+  /** CPU time of the server a second, ms, while the watchers are left alone and nobody else calls. */
+  readonly idleCpuMs: number
+  /** All watchers are woken at once, because the store had lost sight of changes; absent where that cannot happen. */
+  readonly wake?: Wake
   readonly stop: LoopTurns
   readonly toldMs: number
   readonly comingBack: Phase
   readonly backMs: number
+}
+
+/** What happened when all watchers were woken at once. */
+interface Wake extends Phase {
+  /** CPU time of the server, ms. */
+  readonly cpuMs: number
+  /** Until every order had been read again. */
+  readonly readMs: number
 }
 
 /** What happened while the watchers did one thing. */
@@ -74,7 +94,7 @@ export async function benchWatchers(): Promise<void> {
   const printed = heldStreams.flatMap(({ name, floor }) => {
     const row = rows.get(name)
     if (row === undefined) return []
-    const { heapEach, rssEach, opening, idle, stop, toldMs, comingBack, backMs } = row
+    const { heapEach, rssEach, opening, idle, idleCpuMs, wake, stop, toldMs, comingBack, backMs } = row
     const floorHeap = floor === undefined ? undefined : rows.get(floor)?.heapEach
     return [
       [
@@ -83,6 +103,8 @@ export async function benchWatchers(): Promise<void> {
         floorHeap === undefined ? '' : (heapEach / floorHeap).toPrecision(2),
         kib(rssEach),
         ...[opening, idle].flatMap(phaseCells),
+        `${formatMs(idleCpuMs)}/s`,
+        ...(wake === undefined ? ['', '', '', ''] : [...phaseCells(wake), formatMs(wake.cpuMs), formatMs(wake.readMs)]),
         ...[stop.longestCpuMs, stop.longestMs, toldMs].map(formatMs),
         ...phaseCells(comingBack),
         formatMs(backMs),
@@ -99,6 +121,11 @@ export async function benchWatchers(): Promise<void> {
       'another client, p99',
       'idle: longest turn',
       'another client, p99',
+      'idle: server CPU',
+      'all woken: longest turn',
+      'another client, p99',
+      'server CPU in all',
+      'all read after',
       'stop: longest turn',
       'on the clock',
       'all told after',
@@ -153,12 +180,15 @@ async function measure({ polite, store, start, streamsOf }: Held, core: number |
 
   await openSome(watch, 0, firstWatchers)
   const before = await server.usage('memory')
-  const [opening, idle] = await besidePolite(server, polite, async (during) => [
-    await during(() => openSome(watch, firstWatchers, watcherCount)),
-    // Long enough for a heartbeat of each. Floors have none.
-    await during(() => pause(store === undefined ? 2000 : 16_000)),
-  ])
+  const opening = await besidePolite(server, polite, (during) =>
+    during(() => openSome(watch, firstWatchers, watcherCount)),
+  )
+  const idleMs = store === undefined ? floorIdleMs : heartbeatsMs
+  const idleCpuMs = await cpuAlone(server, idleMs)
+  const idle = await besidePolite(server, polite, (during) => during(() => pause(idleMs)))
   const after = await server.usage('memory')
+
+  const wake = storeUrl.startsWith('redis:') ? await wakeAll(server, polite, storeUrl) : undefined
 
   // The instance that takes over. It shares the core with the one that stops.
   await using successor = await start(storeUrl, core)
@@ -176,12 +206,49 @@ async function measure({ polite, store, start, streamsOf }: Held, core: number |
       rssEach: each(after.rss - before.rss),
       opening,
       idle,
+      idleCpuMs,
+      ...(wake && { wake }),
       stop: await stopped,
       toldMs: await toldAfter,
       comingBack,
       backMs,
     }
   })
+}
+
+/** CPU time of a server a second, ms, while nobody calls. */
+async function cpuAlone(server: ServerProcess, forMs: number): Promise<number> {
+  await server.usage('still')
+  // For what the last calls left to do.
+  await pause(500)
+  const startedAt = performance.now()
+  const before = (await server.usage('cpu')).cpuMicros
+  await pause(forMs)
+  const cpuMs = ((await server.usage('cpu')).cpuMicros - before) / 1000
+  return (cpuMs * 1000) / (performance.now() - startedAt)
+}
+
+/** Cuts the connection on which Redis tells of changes: any of them may have been missed, so every order is read again. */
+async function wakeAll(server: ServerProcess, polite: PoliteCall, redisUrl: string): Promise<Wake> {
+  const reads = async (): Promise<number> =>
+    Number(/cmdstat_get:calls=(\d+)/.exec(await redisCli('-u', redisUrl, 'INFO', 'commandstats'))?.[1] ?? 0)
+  let cpuMs = 0
+  let readMs = 0
+  const phase = await besidePolite(server, polite, (during) =>
+    during(async () => {
+      const [readBefore, cpuBefore] = [await reads(), (await server.usage('cpu')).cpuMicros]
+      const cutAt = performance.now()
+      const killed = Number(await redisCli('-u', redisUrl, 'CLIENT', 'KILL', 'TYPE', 'pubsub'))
+      if (killed === 0) throw new Error('Redis has no connection that tells of changes')
+      while ((await reads()) - readBefore < watcherCount) {
+        if (performance.now() - cutAt > wakePatienceMs) throw new Error('not all watchers were woken')
+        await pause(20)
+      }
+      readMs = performance.now() - cutAt
+      cpuMs = ((await server.usage('cpu')).cpuMicros - cpuBefore) / 1000
+    }),
+  )
+  return { ...phase, cpuMs, readMs }
 }
 
 /** Lets another client call the server, and measures `work` in phases. */
@@ -243,7 +310,7 @@ async function onRedis(open: AsyncDisposableStack): Promise<string> {
 }
 
 const startService = async (store: string, core: number | undefined): Promise<ServerProcess> =>
-  await startCountersign(store, { core })
+  await startCountersign(store, { core, orderTtlSeconds })
 
 /** Streams of gRPC, many to a connection. */
 function grpcStreams(port: number, open: DisposableStack, path: string, messageOf: (index: number) => Uint8Array) {
@@ -335,7 +402,7 @@ interface WatchedOrder {
 
 /** One for each watcher. */
 async function startOrders({ port }: ServerProcess): Promise<WatchedOrder[]> {
-  using connections = await Http1Pool.open(port, openingAtOnce)
+  using connections = new Http1Pool(port)
   const orders: WatchedOrder[] = []
   const worker = async (_: unknown, index: number): Promise<void> => {
     while (orders.length < watcherCount) {

@@ -80,7 +80,22 @@ const steps: readonly Step[] = [
     environment: { SESSION_CHECK_SECONDS: '300' },
   },
   { name: 'every defence has a test that notices its absence', command: 'node scripts/mutate.ts', limitMinutes: 60 },
-  { name: 'bench runs to its end', command: 'node bench/main.ts', limitMinutes: 15 },
+  {
+    name: 'ten minutes of mixed load, with restarts in the middle',
+    command: 'node bench/soak/main.ts --minutes 10',
+    limitMinutes: 20,
+  },
+  {
+    name: 'a hundredth of the day of ten million users, against the model of docs/scaling.md',
+    command: 'node bench/simulate/main.ts',
+    limitMinutes: 35,
+  },
+  {
+    name: 'a minute of that day',
+    command: 'vitest run test/bench/simulate.test.ts',
+    limitMinutes: 12,
+  },
+  { name: 'bench runs to its end', command: 'node bench/main.ts', limitMinutes: 40 },
 ]
 
 type Result = { readonly name: string; readonly outcome: string; readonly passed: boolean; readonly seconds: number }

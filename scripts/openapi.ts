@@ -22,10 +22,11 @@ export async function openApiDocument(): Promise<Oas3_1Definition> {
   const endpoints = restEndpoints(templatePaths)
   requireAllCalls(endpoints)
   const methods = endpoints.map(({ rpc }) => rpc)
-  const prosaist = new Prosaist(await readProtoComments(), methods.flatMap(fieldsOf), methods)
+  const comments = await readProtoComments()
+  const prosaist = new Prosaist(comments, methods.flatMap(fieldsOf), methods)
   const schemas = new Schemas(prosaist)
   addErrors(schemas, prosaist)
-  const operations = new Operations(prosaist, schemas)
+  const operations = new Operations(comments, prosaist, schemas)
   const paths: Record<string, PathItem> = {}
   for (const endpoint of endpoints) {
     const { path, httpMethod } = endpoint

@@ -30,6 +30,7 @@ import { LiveSecrets, type ReplaceableOptions } from './live-secrets.ts'
 import { createLogger, type Logger } from './log.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import { MetricsServer } from './metrics/metrics-server.ts'
+import type { MetricValues } from './metrics/summed-metrics.ts'
 import { observers } from './observer.ts'
 import { KnownComputers } from './order/known-computers.ts'
 import { Orders } from './order/orders.ts'
@@ -142,13 +143,37 @@ export async function createOnLan(options: CountersignOptions, host: string | un
   return await create(options, { host })
 }
 
+/** A service in one of several processes that serve a port together. */
+export interface WorkerService extends Countersign {
+  /**
+   * Lets another process take its place, for `drainSeconds`: as `drain`, but it takes no further connections, and readiness stays
+   * on, because the service goes on. Resolves when the time is over, or `close` is called.
+   */
+  handOver(): Promise<void>
+  /** The metrics, for a sum over all workers; `undefined` if none are collected. */
+  metricValues(): Promise<MetricValues | undefined>
+}
+
+/** As {@link createCountersign} and, with `lan`, {@link createOnLan}, for one worker of the command. */
+export async function createWorker(
+  { workers: _, ...options }: CountersignOptions,
+  lan: Lan | undefined,
+): Promise<WorkerService> {
+  return await create(options, lan)
+}
+
 /** How the service is reached in the local network, with `--lan`. */
 interface Lan {
   readonly host: string | undefined
 }
 
-async function create(options: CountersignOptions, lan: Lan | undefined): Promise<Countersign> {
+async function create(options: CountersignOptions, lan: Lan | undefined): Promise<WorkerService> {
   const settings = resolveSettings(options)
+  if (settings.workers !== 1) {
+    throw new TypeError(
+      `workers (COUNTERSIGN_WORKERS) must be 1 in code, not ${settings.workers}: only the command starts workers, because it knows what each has to run; start several processes of your own, with Redis`,
+    )
+  }
   const log = settings.logger ?? createLogger(process.stderr, 'warn', settings.logFormat)
   const webhook = webhookTarget(settings)
   const tracing = await loadTracing(settings.tracing, (text) => log.warn(text))
@@ -218,7 +243,7 @@ interface ServiceParts {
   readonly tracing: Tracing | undefined
 }
 
-class Service implements Countersign {
+class Service implements WorkerService {
   readonly description: Countersign['description']
   readonly handler: RequestHandler
   readonly fetch: FetchHandler
@@ -241,6 +266,8 @@ class Service implements Countersign {
   readonly #webhook: Webhook | undefined
   /** Aborts when the service begins to stop: it drains, or closes without that. */
   readonly #shutdown = new AbortController()
+  /** Aborts when this process asks watchers to go elsewhere: it begins to stop, or hands over. */
+  readonly #leaving = new AbortController()
   readonly #closing = new AbortController()
   #port: number
 
@@ -339,7 +366,7 @@ class Service implements Countersign {
       live: liveOrders,
       limiter: limits?.limiter,
       audit,
-      shutdown: this.#shutdown.signal,
+      shutdown: this.#leaving.signal,
     })
     const accessTokens =
       signingKeys &&
@@ -464,8 +491,23 @@ class Service implements Countersign {
     return await this.#metrics.text()
   }
 
+  async metricValues(): Promise<MetricValues | undefined> {
+    return await this.#metrics?.values()
+  }
+
   async drain(): Promise<void> {
     this.#shutdown.abort()
+    await this.#leave()
+  }
+
+  async handOver(): Promise<void> {
+    this.#server.stopListening()
+    await this.#leave()
+  }
+
+  /** Asks everyone to leave, and serves for the time of a drain. */
+  async #leave(): Promise<void> {
+    this.#leaving.abort()
     this.#server.drain()
     await sleep(this.#settings.drainSeconds * 1000, undefined, { signal: this.#closing.signal }).catch(() => {})
   }
@@ -478,6 +520,7 @@ class Service implements Countersign {
 
   async close(graceMs = 10_000): Promise<void> {
     this.#shutdown.abort()
+    this.#leaving.abort()
     this.#closing.abort()
     this.#keyFiles?.stop()
     await this.#server.close(graceMs)

@@ -23,12 +23,17 @@ export interface LogSink {
 /** Form of log lines: JSON objects, one per line, or lines for people; auto: the latter if the sink is a terminal. */
 export type LogFormat = 'auto' | 'json' | 'pretty'
 
-/** A logger that writes lines of a level and above. */
-export function createLogger(sink: LogSink, level: LogLevel, format: LogFormat = 'auto'): Logger {
+/** A logger that writes lines of a level and above. Each begins with the fields of `common`. */
+export function createLogger(
+  sink: LogSink,
+  level: LogLevel,
+  format: LogFormat = 'auto',
+  common: LogFields = {},
+): Logger {
   const isForPeople = format === 'auto' ? sink.isTTY === true : format === 'pretty'
   const formatted = isForPeople ? formatForPeople : formatAsJson
   const write = (at: LogLevel, text: string, fields: LogFields = {}): void => {
-    if (ranks[at] >= ranks[level]) sink.write(`${formatted(at, text, fields)}\n`)
+    if (ranks[at] >= ranks[level]) sink.write(`${formatted(at, text, { ...common, ...fields })}\n`)
   }
   return {
     debug: (text, fields) => write('debug', text, fields),
@@ -40,6 +45,16 @@ export function createLogger(sink: LogSink, level: LogLevel, format: LogFormat =
 
 /** A logger that writes nothing. */
 export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} }
+
+/** What was thrown, for a log line: with its stack if it has one; `undefined` if nothing was. */
+export function causeText(cause: unknown): string | undefined {
+  // An application can throw anything, even something that cannot be looked at.
+  try {
+    return cause instanceof Error ? (cause.stack ?? cause.message) : cause === undefined ? undefined : String(cause)
+  } catch {
+    return 'something was thrown that cannot be shown as text'
+  }
+}
 
 function formatAsJson(level: LogLevel, text: string, fields: LogFields): string {
   return JSON.stringify({ time: new Date().toISOString(), level, text, ...fields })

@@ -1,4 +1,5 @@
-import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { hash, randomFillSync, timingSafeEqual } from 'node:crypto'
+import { HmacSha256 } from './hmac.ts'
 
 /** Kind of a token: who holds it, and so what it grants. */
 export type TokenKind = 'claim' | 'challenge' | 'desktop' | 'session' | 'hand-over'
@@ -16,7 +17,7 @@ const tokenBytes = 32
 
 /** A new token: 256 random bits in base64url (43 characters) behind the kind's prefix. */
 export function newToken(kind: TokenKind): string {
-  return tokenFromBytes(kind, randomBytes(tokenBytes))
+  return prefixes[kind] + randomText(tokenBytes)
 }
 
 /** The token made of 32 secret bytes, for tokens that are derived. */
@@ -27,7 +28,26 @@ export function tokenFromBytes(kind: TokenKind, bytes: Uint8Array): string {
 
 /** A new identifier: 128 random bits in base64url (22 characters). It cannot be guessed, but it is not a secret. */
 export function newId(): string {
-  return randomBytes(16).toString('base64url')
+  return randomText(16)
+}
+
+/** Random bytes that are not used yet. The generator of the system is asked for many at a time, because each question costs a call. */
+const randomPool = Buffer.alloc(4096)
+let randomUsed = randomPool.length
+
+/** So many random bytes, at most 4096, in base64url. Throws a RangeError for more. */
+export function randomText(bytes: number): string {
+  if (randomUsed + bytes > randomPool.length) {
+    if (bytes > randomPool.length) throw new RangeError(`not more than ${randomPool.length} random bytes at a time`)
+    randomFillSync(randomPool)
+    randomUsed = 0
+  }
+  const end = randomUsed + bytes
+  const text = randomPool.toString('base64url', randomUsed, end)
+  // Nobody finds them again in a dump of the memory.
+  randomPool.fill(0, randomUsed, end)
+  randomUsed = end
+  return text
 }
 
 /**
@@ -58,7 +78,8 @@ export type KeyPurpose = 'session token' | 'challenge token' | 'finalize seed' |
  * instance that does not know the new secret yet refuses what another one signs with it.
  */
 export class Keyring {
-  #secrets: readonly string[] = []
+  /** The secrets as keys, which are prepared once. */
+  #keys: readonly HmacSha256[] = []
 
   constructor(secrets: readonly string[]) {
     this.replace(secrets)
@@ -67,21 +88,19 @@ export class Keyring {
   /** Goes by other secrets from now on. What was signed with one that is not among them is no longer valid. */
   replace(secrets: readonly string[]): void {
     if (secrets.length === 0) throw new TypeError('a keyring needs at least one secret')
-    this.#secrets = secrets
+    this.#keys = secrets.map((secret) => new HmacSha256(Buffer.from(secret)))
   }
 
   /** HMAC-SHA-256 of a text under the first secret, base64url (43 characters). */
   sign(purpose: KeyPurpose, text: string): string {
-    return this.#mac(this.#secrets[0] as string, purpose, [text]).toString('base64url')
+    return (this.#keys[0] as HmacSha256).of(inputOf(purpose, [text]))
   }
 
   /** Whether a signature was made by any of the secrets. */
   verify(purpose: KeyPurpose, text: string, signature: string): boolean {
+    const input = inputOf(purpose, [text])
     let valid = false
-    for (const secret of this.#secrets) {
-      const expected = this.#mac(secret, purpose, [text]).toString('base64url')
-      valid = equalInConstantTime(expected, signature) || valid
-    }
+    for (const key of this.#keys) valid = equalInConstantTime(key.of(input), signature) || valid
     return valid
   }
 
@@ -90,13 +109,14 @@ export class Keyring {
    * One result for each of the server's secrets, in their order: new values use the first, old values can match any.
    */
   derive(purpose: KeyPurpose, parts: readonly string[]): [Uint8Array, ...Uint8Array[]] {
-    return this.#secrets.map((secret) => this.#mac(secret, purpose, parts)) as [Buffer, ...Buffer[]]
+    const input = inputOf(purpose, parts)
+    return this.#keys.map((key) => Buffer.from(key.of(input), 'base64url')) as [Buffer, ...Buffer[]]
   }
+}
 
-  #mac(secret: string, purpose: KeyPurpose, parts: readonly string[]): Buffer {
-    const mac = createHmac('sha256', secret).update(`countersign:v1:${purpose}`)
-    // Each part has its length in front of it, so that no two lists of parts have the same input.
-    for (const part of parts) mac.update(`\n${Buffer.byteLength(part)}:${part}`)
-    return mac.digest()
-  }
+/** What is signed. Each part has its length in front of it, so that no two lists of parts have the same input. */
+function inputOf(purpose: KeyPurpose, parts: readonly string[]): string {
+  let input = `countersign:v1:${purpose}`
+  for (const part of parts) input += `\n${Buffer.byteLength(part)}:${part}`
+  return input
 }

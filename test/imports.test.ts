@@ -32,7 +32,7 @@ const domain =
 const contracts = /^src\/(store\/(store|life)|host\/host|wallet\/(wallet|proof|verifier))\.ts$/
 const sharedWithClients = /^src\/(enum-words|rest-paths|session-cookie)\.ts$/
 const accessTokens = /^src\/access-token\//
-const tokenAndErrors = /^src\/(token|errors|observer)\.ts$/
+const tokenAndErrors = /^src\/(token|hmac|errors|observer)\.ts$/
 const pageTexts = /^src\/pages\/texts\/(english|texts)\.ts$/
 const timing = /^src\/timing\//
 const guards = /^src\/backend\/(connect|express|fastify|grpc|hono)\.ts$/
@@ -67,8 +67,8 @@ const rooms: readonly Room[] = [
   {
     room: 'where audit events go',
     files: /^src\/audit\/(?!(event|trail)\.ts$)/,
-    may: [/^src\/audit\//, contracts, timing, node],
-    mayAsTypes: [/^src\/log\.ts$/, tracing],
+    may: [/^src\/audit\//, /^src\/log\.ts$/, contracts, timing, node],
+    mayAsTypes: [tracing],
     because: 'it knows the events, and neither calls nor what they change',
   },
   {
@@ -91,8 +91,8 @@ const rooms: readonly Room[] = [
   },
   {
     room: 'SQLite',
-    files: /^src\/store\/sqlite(-copy|-format)?\.ts$/,
-    may: [/^src\/store\/sqlite-format\.ts$/, storeHelpers, tokenAndErrors, node],
+    files: /^src\/store\/sqlite(-copy|-format|-steps)?\.ts$/,
+    may: [/^src\/store\/sqlite-(format|steps)\.ts$/, storeHelpers, tokenAndErrors, node],
     because: 'a store knows its contract: neither the other stores nor what is kept in it',
   },
   {
@@ -268,7 +268,7 @@ const rooms: readonly Room[] = [
   {
     room: 'checks of backends',
     files: backend,
-    may: [backend, sharedWithClients, /^src\/origin\.ts$/, /^@noble\/hashes\//, /^jose$/],
+    may: [backend, /^src\/timing\/slots\.ts$/, sharedWithClients, /^src\/origin\.ts$/, /^@noble\/hashes\//, /^jose$/],
     because: 'it runs in other programs, on edge runtimes too, so it knows the service by its calls only',
   },
   {
@@ -292,7 +292,7 @@ const rooms: readonly Room[] = [
       /^src\/audit\/(event|webhook-form)\.ts$/,
       domain,
       contracts,
-      /^src\/store\/key-prefix\.ts$/,
+      /^src\/store\/(key-prefix|wrapped-store)\.ts$/,
       /^src\/log\.ts$/,
       node,
     ],
@@ -401,6 +401,8 @@ const rooms: readonly Room[] = [
       // For the command `admin`, which tells of changes, and drops what waits of a deleted user.
       /^src\/audit\/(trail|webhook-queue)\.ts$/,
       /^src\/(store|host)\//,
+      // For workers, whose metrics the process that started them sums up.
+      /^src\/(metrics\/(metrics-server|summed-metrics)|timing\/one-at-a-time)\.ts$/,
       node,
     ],
     mayAsTypes: [/^src\/http\/(app|fetch-exchange|node-request)\.ts$/],

@@ -1,6 +1,15 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { equalInConstantTime, hashToken, Keyring, newId, newToken, tokenFromBytes, tokenMatches } from '../src/token.ts'
+import {
+  equalInConstantTime,
+  hashToken,
+  Keyring,
+  newId,
+  newToken,
+  randomText,
+  tokenFromBytes,
+  tokenMatches,
+} from '../src/token.ts'
 
 test('a token is 256 bits in base64url behind the prefix of its kind', () => {
   expect(newToken('claim')).toMatch(/^csc_[A-Za-z0-9_-]{43}$/)
@@ -9,6 +18,15 @@ test('a token is 256 bits in base64url behind the prefix of its kind', () => {
   expect(newToken('session')).toMatch(/^css_[A-Za-z0-9_-]{43}$/)
   expect(new Set(Array.from({ length: 1000 }, () => newToken('claim'))).size).toBe(1000)
   expect(new Set(Array.from({ length: 1000 }, newId)).size).toBe(1000)
+})
+
+test('random text has all the bytes that it is asked for, also at the end of what was asked of the system, or there is none', () => {
+  for (const bytes of [1, 32, 4095, 32, 4096, 16]) {
+    expect(Buffer.from(randomText(bytes), 'base64url')).toHaveLength(bytes)
+    // Zeros are what is left of bytes that were handed out.
+    if (bytes >= 16) expect(randomText(bytes)).not.toMatch(/^A*$/)
+  }
+  expect(() => randomText(4097)).toThrow(RangeError)
 })
 
 test('only 32 bytes make a token', () => {

@@ -1,5 +1,5 @@
 import type { DescMethod } from '@bufbuild/protobuf'
-import { reasons } from '../../src/errors.ts'
+import { type ErrorReason, reasons } from '../../src/errors.ts'
 import type { ProtoComments } from '../proto-comments.ts'
 import { code, toHeading } from './markdown.ts'
 import { rpcs } from './services.ts'
@@ -46,8 +46,8 @@ const codeOrName: RegExp = new RegExp(
 )
 
 /** The reasons that a text names. */
-export function reasonsIn(text: string): string[] {
-  return text.match(reasonName) ?? []
+export function reasonsIn(text: string): ErrorReason[] {
+  return (text.match(reasonName) ?? []) as ErrorReason[]
 }
 
 /**

@@ -73,6 +73,7 @@ const groups: readonly Group[] = [
     title: 'Operations',
     options: [
       'logFormat',
+      'workers',
       'metricsPort',
       'metricsHost',
       'tracing',
@@ -133,7 +134,8 @@ function defaultOf({ default: value, defaultText }: Row): string {
 }
 
 function bounds({ kind: { range, choices }, default: value, notBelow }: Row): string {
-  if (range !== undefined) return `(${notBelow ?? range.min} to ${range.max})`
+  if (range !== undefined)
+    return `(${[`${notBelow ?? range.min} to ${range.max}`, ...(choices ?? []).map(code)].join(', ')})`
   if (typeof value === 'boolean') return `(${code(value ? 'off' : 'on')})`
   if (choices === undefined) return ''
   return `(${choices

@@ -216,8 +216,8 @@ export const floods: readonly Mutation[] = [
     row: 12,
     takesOut: 'the end of readiness when a service closes without a drain',
     file: 'src/countersign.ts',
-    find: '    this.#shutdown.abort()\n    this.#closing.abort()',
-    replace: '    this.#closing.abort()',
+    find: '    this.#shutdown.abort()\n    this.#leaving.abort()\n    this.#closing.abort()',
+    replace: '    this.#leaving.abort()\n    this.#closing.abort()',
     tests: ['test/e2e/stopping.test.ts', 'test/e2e/health.test.ts'],
   },
   {

@@ -68,6 +68,14 @@ export const operators: readonly Mutation[] = [
   },
   {
     row: 39,
+    tests: ['test/e2e/workers.test.ts'],
+    takesOut: 'the refusal of workers that would have a store each',
+    file: 'src/commands/workers/worker-count.ts',
+    find: "if (typeof store === 'string' && store.startsWith('sqlite:')) {",
+    replace: "if (store === '') {",
+  },
+  {
+    row: 39,
     tests: ['test/config.test.ts'],
     takesOut: 'the refusal of a secret that comes from a variable and from a file',
     file: 'src/config.ts',

@@ -31,8 +31,8 @@ export const races: readonly Mutation[] = [
     row: 11,
     takesOut: 'the store of a change before anybody is told of it',
     file: 'src/order/change.ts',
-    find: 'if (!(await records.compareAndSet(order, loaded.version))) continue',
-    replace: 'await records.compareAndSet(order, loaded.version)',
+    find: 'if (!(await records.compareAndSet(order, version))) continue',
+    replace: 'await records.compareAndSet(order, version)',
     tests: ['test/order/races.test.ts'],
   },
   {

@@ -110,8 +110,8 @@ export const relay: readonly Mutation[] = [
     row: 20,
     takesOut: 'the end of the session of an order that is taken back',
     file: 'src/order/orders.ts',
-    find: 'ended = await host.endOrderSession({ orderId, userId, sessionId: sessionId as string })',
-    replace: 'ended = userId !== sessionId && host !== undefined',
+    find: 'const ended = await this.#options.host.endOrderSession(session)',
+    replace: 'const ended = session.userId !== session.sessionId',
     tests: ['test/relay/taking-back.test.ts'],
   },
   {
@@ -126,8 +126,8 @@ export const relay: readonly Mutation[] = [
     row: 20,
     takesOut: 'the rule that a computer is forgotten when its order is taken back',
     file: 'src/order/orders.ts',
-    find: 'await this.#computers.forget(order)',
-    replace: '',
+    find: 'this.#computers.forget(rejected.order),',
+    replace: 'Promise.resolve(),',
     tests: ['test/relay/known-computers.test.ts'],
   },
   {

@@ -10,19 +10,31 @@ import type {
 import { GetOrderChallengeRequestSchema } from '../../gen/server/countersign/v1/order_service_pb.ts'
 import { type ErrorReason, reasons } from '../../src/errors.ts'
 import type { RestEndpoint } from '../../src/http/rest/endpoints.ts'
-import { type CallFacts, calls, reasonsOfAll, reasonsOfBodies } from './calls.ts'
+import { reasonsIn, rpcComment } from '../docs/comments.ts'
+import type { ProtoComments } from '../proto-comments.ts'
+import { type CallFacts, calls } from './calls.ts'
 import type { Prosaist } from './prose.ts'
 import { type Schemas, schemaRef } from './schemas.ts'
 
 type Operation = Oas3Operation<Oas3_1Schema>
 type Responses = Oas3Responses<Oas3_1Schema>
 
+/** Reasons for which every REST call can fail. Comments of the protos do not list them. */
+const reasonsOfAll: readonly ErrorReason[] = ['RATE_LIMITED', 'STORE_UNAVAILABLE', 'INTERNAL', 'SERVER_BUSY']
+
+/** Reasons for which a call can fail in addition that has input, and one whose input is a body. */
+const reasonsOfInput: readonly ErrorReason[] = ['INVALID_REQUEST']
+const reasonsOfBodies: readonly ErrorReason[] = [...reasonsOfInput, 'REQUEST_TOO_LARGE']
+
 /** Makes the operations of REST calls. */
 export class Operations {
+  readonly #comments: ProtoComments
   readonly #prosaist: Prosaist
   readonly #schemas: Schemas
 
-  constructor(prosaist: Prosaist, schemas: Schemas) {
+  /** The reasons for which a call can fail are those that the comment of its RPC lists. */
+  constructor(comments: ProtoComments, prosaist: Prosaist, schemas: Schemas) {
+    this.#comments = comments
     this.#prosaist = prosaist
     this.#schemas = schemas
   }
@@ -41,7 +53,11 @@ export class Operations {
       parameters: [...this.#parameters(rpc), { $ref: '#/components/parameters/origin' }],
       responses: {
         ...(rpc.methodKind === 'server_streaming' ? this.#events(rpc) : { '200': this.#success(rpc, facts) }),
-        ...failures([...(httpMethod === 'POST' ? reasonsOfBodies : []), ...facts.reasons, ...reasonsOfAll]),
+        ...failures([
+          ...(httpMethod === 'POST' ? reasonsOfBodies : rpc.input.fields.length > 0 ? reasonsOfInput : []),
+          ...reasonsIn(rpcComment(rpc, this.#comments).errors),
+          ...reasonsOfAll,
+        ]),
       },
     }
     if (hasBody) {

@@ -1,4 +1,4 @@
-import type { LogFields, Logger } from '../log.ts'
+import { causeText, type LogFields, type Logger } from '../log.ts'
 import type { AuditEvent, AuditEventHook, AuditSink } from './event.ts'
 
 /**
@@ -14,7 +14,7 @@ export function logSink(log: Logger): AuditSink {
 
 /** Calls a function of the application. If it throws or rejects, the log says so, and nothing else happens. */
 export function hookSink(hook: AuditEventHook, log: Logger): AuditSink {
-  const failed = (thrown: unknown): void => log.error('onAuditEvent failed', { cause: shown(thrown) })
+  const failed = (thrown: unknown): void => log.error('onAuditEvent failed', { cause: causeText(thrown) })
   return (event) => {
     try {
       const answer = hook(event)
@@ -27,13 +27,4 @@ export function hookSink(hook: AuditEventHook, log: Logger): AuditSink {
 
 function isRefusal({ type }: AuditEvent): boolean {
   return type === 'challenge.refused' || type === 'call.refused' || type === 'limit.hit'
-}
-
-/** An application can throw anything, even something that cannot be looked at. */
-function shown(thrown: unknown): string {
-  try {
-    return thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)
-  } catch {
-    return 'something was thrown that cannot be shown as text'
-  }
 }

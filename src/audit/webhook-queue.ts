@@ -60,17 +60,25 @@ export class WebhookQueue {
     return { delivery: { event, refusals: 0, version: 1, member }, dropped: surplus.length }
   }
 
-  /** Takes up to `most` events over that are due, the oldest first, for this instance to deliver now. */
-  async claim(most: number): Promise<Delivery[]> {
+  /** The members of the events that are due, the oldest first. */
+  async due(): Promise<string[]> {
     const now = this.#store.now()
-    const due = (await this.#store.members(setKey)).filter((member) => dueAtOf(member) <= now).sort()
+    return (await this.#store.members(setKey)).filter((member) => dueAtOf(member) <= now).sort()
+  }
+
+  /** Takes those of these events over that nobody else has taken by then, for this instance to deliver now. */
+  async claim(members: readonly string[]): Promise<Delivery[]> {
     const claimed: Delivery[] = []
-    for (const member of due) {
-      if (claimed.length >= most) break
+    for (const member of members) {
       const delivery = await this.#claimOne(member)
       if (delivery !== undefined) claimed.push(delivery)
     }
     return claimed
+  }
+
+  /** Whether an event is this instance's to deliver for `forMs` more. Afterwards another one may take it over. */
+  isHeld({ member }: Delivery, forMs: number): boolean {
+    return this.#store.now() + forMs <= dueAtOf(member)
   }
 
   /** Forgets an event that is delivered, or that nobody wants. */

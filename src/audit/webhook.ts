@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from '../log.ts'
 import type { Store } from '../store/store.ts'
+import { Slots } from '../timing/slots.ts'
 import type { Tracing } from '../tracing/tracing.ts'
 import type { AuditEvent, AuditSink } from './event.ts'
 import { webhookRequest } from './webhook-form.ts'
@@ -23,8 +24,11 @@ const storedAtOnce = 16
 /** Most stored events that wait in memory for a delivery to end. Further ones are found in the store. */
 const maxReady = 1_000
 
-/** Most deliveries at a time. */
+/** Most deliveries at a time, of new events and of those that are found in the store together. */
 const maxDeliveries = 8
+
+/** Events that are taken over at a time: they are delivered before another instance may take them, however slow the receiver is. */
+const claimedAtOnce = 5 * maxDeliveries
 
 /** Time in ms that the receiver has to answer. */
 const answerMs = 10_000
@@ -56,9 +60,11 @@ export class Webhook {
   readonly #tracing: Tracing | undefined
   readonly #stopping = new AbortController()
   readonly #unstored: AuditEvent[] = []
-  /** Stored events that wait for a delivery to end. If this instance ends before, another one delivers them. */
-  readonly #ready: Delivery[] = []
+  readonly #slots = new Slots(maxDeliveries)
+  /** Number of stored events that wait for a delivery to end. If this instance ends before, another one delivers them. */
+  #ready = 0
   #storing: Promise<void> | undefined
+  /** Deliveries of new events. */
   readonly #deliveries = new Set<Promise<void>>()
   #looking: Promise<void> | undefined
   readonly #timer: NodeJS.Timeout
@@ -113,34 +119,35 @@ export class Webhook {
 
   /** Stores an event, and has it delivered. Resolves with the event if the store is away. */
   async #store(event: AuditEvent): Promise<AuditEvent | undefined> {
-    const now = !this.#isAway() && this.#ready.length < maxReady && !this.#stopping.signal.aborted
+    const now = !this.#isAway() && this.#ready < maxReady && !this.#stopping.signal.aborted
     try {
       const { delivery, dropped } = await this.#queue.add(event, now)
       if (dropped > 0) this.#drop(dropped)
-      if (now) {
-        this.#ready.push(delivery)
-        this.#deliverReady()
-      }
+      if (now) this.#deliverReady(delivery)
       return undefined
     } catch {
       return event
     }
   }
 
-  #deliverReady(): void {
-    while (this.#deliveries.size < maxDeliveries && !this.#stopping.signal.aborted) {
-      const delivery = this.#ready.shift()
-      if (delivery === undefined) return
-      const delivering = this.#deliver(delivery).finally(() => {
-        this.#deliveries.delete(delivering)
-        this.#deliverReady()
-      })
-      this.#deliveries.add(delivering)
+  /** Delivers a new event once there is a place for it, unless this instance stops. */
+  #deliverReady(delivery: Delivery): void {
+    this.#ready++
+    const deliver = (): Promise<void> => {
+      this.#ready--
+      return this.#deliver(delivery)
     }
+    const delivering = this.#slots
+      .run(deliver, this.#stopping.signal)
+      .catch(() => {})
+      .finally(() => this.#deliveries.delete(delivering))
+    this.#deliveries.add(delivering)
   }
 
   /** Delivers an event, and notes in the store how that went. */
   async #deliver(delivery: Delivery): Promise<void> {
+    // It has waited for so long that another instance could deliver it, too. Whoever looks next finds it.
+    if (!this.#queue.isHeld(delivery, answerMs)) return
     const answer = this.#isAway() ? 'away' : await this.#send(delivery.event)
     try {
       if (answer === 'taken') await this.#queue.done(delivery)
@@ -223,12 +230,19 @@ export class Webhook {
 
   async #deliverDue(): Promise<void> {
     try {
-      for (;;) {
-        // One at first, if it is not known whether the receiver is back.
-        const due = await this.#queue.claim(this.#failures > 0 ? 1 : maxDeliveries)
-        await Promise.all(due.map((delivery) => this.#deliver(delivery)))
-        if (due.length === 0 || this.#isAway() || this.#stopping.signal.aborted) return
-      }
+      let claimed: number
+      do {
+        // Read once for all that is due: with a read for each few of them, a long line would be read over and over again.
+        const due = await this.#queue.due()
+        claimed = 0
+        while (due.length > 0 && !this.#isAway() && !this.#stopping.signal.aborted) {
+          // One at first, if it is not known whether the receiver is back.
+          const deliveries = await this.#queue.claim(due.splice(0, this.#failures > 0 ? 1 : claimedAtOnce))
+          claimed += deliveries.length
+          // Also when this instance stops: they are then put back, for another one.
+          await Promise.all(deliveries.map((delivery) => this.#slots.run(() => this.#deliver(delivery))))
+        }
+      } while (claimed > 0 && !this.#isAway() && !this.#stopping.signal.aborted)
     } catch {
       // The store is away, which the log says. The next look comes.
     }

@@ -1,6 +1,6 @@
+import { Slots } from '../timing/slots.ts'
 import { readSession, type Session } from './session.ts'
 import { SessionCheckError } from './session-check-error.ts'
-import { Slots } from './slots.ts'
 
 /** A live session, with the time of the service that told of it, epoch milliseconds. */
 export interface LiveSession {
@@ -44,7 +44,7 @@ export function remoteIntrospection(url: string, fetcher: Fetcher): Introspect {
   const endpoint = url.replace(/\/+$/, '') + path
   const slots = new Slots(maxCalls)
   return (token, signal) =>
-    slots.run(signal, async () => {
+    slots.run(async () => {
       let response: Response
       let text: string
       try {
@@ -62,7 +62,7 @@ export function remoteIntrospection(url: string, fetcher: Fetcher): Introspect {
         throw unavailable('The service did not answer', { cause })
       }
       return read(response, text)
-    })
+    }, signal)
 }
 
 function read({ status, headers }: Response, text: string): LiveSession | undefined {

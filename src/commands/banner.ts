@@ -9,6 +9,8 @@ export interface Start {
   readonly port: number
   /** Whether it was started with `--lan`. */
   readonly lan: boolean
+  /** Number of workers; absent if this process serves alone. */
+  readonly workers?: number | undefined
   /** Whether the port takes TLS. */
   readonly tls: boolean
   /** Hosts of this machine in its local networks, the likeliest to be reached first. */
@@ -35,7 +37,7 @@ export function networkText({ service: { publicUrl }, port, lan, tls, hosts }: S
 
 /** What a person at a terminal reads at the start. */
 export function banner(start: Start): string {
-  const { service, port, lan } = start
+  const { service, port, lan, workers } = start
   const { description, publicUrl } = service
   // Browsers keep WebCrypto for https and loopback names, so this computer is better off with one of those.
   const here = lan && publicUrl.startsWith('http:') ? new URL(`http://localhost:${port}`).origin : publicUrl
@@ -45,7 +47,7 @@ export function banner(start: Start): string {
 
   Address:  ${here}${network === undefined ? '' : `\n  Network:  ${network}`}
   Store:    ${description.store}
-  Wallets:  ${description.adapters.join(', ')} (${description.verifier} Ed25519)
+  Wallets:  ${description.adapters.join(', ')} (${description.verifier} Ed25519)${workers === undefined ? '' : `\n  Workers:  ${workers}`}
 
   Next:     open ${here} in a browser
             npm run demo   shows every step of a sign-in in this terminal

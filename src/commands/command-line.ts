@@ -11,7 +11,7 @@ export interface CommandLine {
   /** Serve the local network. */
   readonly lan: boolean
   /** The settings among them. They take precedence over environment variables. */
-  readonly options: Pick<CountersignOptions, 'port' | 'host' | 'store'>
+  readonly options: Pick<CountersignOptions, 'port' | 'host' | 'store' | 'workers'>
 }
 
 /** The arguments: switches, and settings that are named as the options in code. */
@@ -22,6 +22,7 @@ const known = {
   port: { type: 'string' },
   host: { type: 'string' },
   store: { type: 'string' },
+  workers: { type: 'string' },
 } as const
 
 /** An argument as parseArgs reads it; `inlineValue` is for "--name=value". */
@@ -61,7 +62,7 @@ function isSwitch(name: string): boolean {
 }
 
 function isSetting(name: string): boolean {
-  return name === 'port' || name === 'host' || name === 'store'
+  return name === 'port' || name === 'host' || name === 'store' || name === 'workers'
 }
 
 /** The value of an argument that needs one. */

@@ -1,11 +1,14 @@
 import { isatty } from 'node:tty'
 import { type CountersignOptions, optionsFromEnvironment, resolveSettings, unknownVariables } from '../config.ts'
 import { type Countersign, createCountersign, createOnLan } from '../countersign.ts'
-import { hostOnLan, lanHosts, optionsOnLan } from '../lan.ts'
-import { createLogger, type LogFormat, type Logger, type LogLevel } from '../log.ts'
+import { lanHosts, optionsOnLan } from '../lan.ts'
+import { createLogger, type Logger } from '../log.ts'
 import { version } from '../version.ts'
 import { banner, networkText } from './banner.ts'
 import type { CommandLine } from './command-line.ts'
+import { logOutput } from './log-output.ts'
+import { logFormatOf, logLevel } from './log-settings.ts'
+import { madeService } from './made-service.ts'
 import { Reloads } from './reloads.ts'
 
 /**
@@ -14,6 +17,9 @@ import { Reloads } from './reloads.ts'
  */
 const sameKeyPressMs = 500
 
+/** What the command runs: a service in this process, or workers. */
+type Running = Pick<Countersign, 'publicUrl' | 'description' | 'drain' | 'close'>
+
 /**
  * Starts the service as arguments and environment variables say. Resolves once it is ready; it ends the process on a signal. Rejects
  * with an error of one line if it cannot start.
@@ -21,41 +27,67 @@ const sameKeyPressMs = 500
 export async function startService({ lan, options }: Pick<CommandLine, 'lan' | 'options'>): Promise<void> {
   const fromEnvironment = optionsFromEnvironment(process.env)
   const logFormat = logFormatOf(fromEnvironment)
-  const logger = createLogger(process.stderr, logLevel(process.env.LOG_LEVEL), logFormat)
-  const reloads = new Reloads({ environment: process.env, options: fromEnvironment, logger })
+  const logger = createLogger(logOutput(), logLevel(process.env.LOG_LEVEL), logFormat)
+  const given = { ...fromEnvironment, ...options, logger }
+  const hosts = lanHosts()
+  const lanHostsInUse = lan ? hosts : undefined
+  const workers =
+    (given.workers ?? 1) === 1 ? undefined : await readyWorkers(given, { options, lanHosts: lanHostsInUse, logger })
+  const reloads = workers?.pool ?? new Reloads({ environment: process.env, options: fromEnvironment, logger })
   const stopping = new Stopping(logger)
   listenForHangUps(reloads, stopping)
   for (const name of unknownVariables(process.env))
     logger.warn(`${name} is not a setting of Countersign; is it misspelt?`)
-  const hosts = lanHosts()
-  const given = { ...fromEnvironment, ...options, logger }
-  const service = await make(given, lan ? hosts : undefined)
+  let service: Running
   let port: number
-  try {
-    port = await service.listen()
-  } catch (error) {
-    await service.close(0)
-    throw error
+  if (workers === undefined) {
+    const alone = await madeService(makeAlone, given, lanHostsInUse)
+    port = await listenOrClose(alone)
+    service = alone
+    // Before "ready" is logged: whoever reads that may send a signal at once.
+    stopping.begin(service)
+    if (reloads instanceof Reloads) reloads.begin(alone)
+  } else {
+    port = await workers.pool.listen()
+    service = workers.pool
+    stopping.begin(service)
   }
-  // Before "ready" is logged: whoever reads that may send a signal at once.
-  stopping.begin(service)
-  reloads.begin(service)
-  const start = { service, port, lan, hosts, tls: given.tlsCert !== undefined }
+  const start = { service, port, lan, hosts, tls: given.tlsCert !== undefined, workers: workers?.count }
   if (process.stdout.isTTY && logFormat !== 'json') process.stdout.write(banner(start))
   else {
     const network = networkText(start)
     if (network !== undefined) logger.info(`Network: ${network}`)
-    logger.info('ready', { url: service.publicUrl, port, version, store: service.description.store })
+    const { store } = service.description
+    logger.info('ready', { url: service.publicUrl, port, version, store, workers: workers?.count })
   }
 }
 
-/** Makes the service; for the local network if `hosts` are this machine's in it. */
-async function make(options: CountersignOptions, hosts: readonly string[] | undefined): Promise<Countersign> {
-  if (hosts === undefined) return await createCountersign(options)
-  if (options.host !== undefined && !/^(0\.0\.0\.0|::)$/.test(options.host)) {
-    options.logger?.warn(`HOST (${options.host}) is not used: with --lan the service listens on all interfaces`)
+const makeAlone = (options: CountersignOptions, onLan: { host: string | undefined } | undefined) =>
+  onLan === undefined ? createCountersign(options) : createOnLan(options, onLan.host)
+
+async function listenOrClose(service: Countersign): Promise<number> {
+  try {
+    return await service.listen()
+  } catch (error) {
+    await service.close(0)
+    throw error
   }
-  return await createOnLan(optionsOnLan(options), hostOnLan(options, hosts))
+}
+
+/** Checks all settings, and prepares workers. Nothing of them is loaded if the service is to run in this process. */
+async function readyWorkers(
+  given: CountersignOptions,
+  start: {
+    readonly options: CommandLine['options']
+    readonly lanHosts: readonly string[] | undefined
+    readonly logger: Logger
+  },
+) {
+  const settings = resolveSettings(start.lanHosts === undefined ? given : optionsOnLan(given))
+  const { workerCount } = await import('./workers/worker-count.ts')
+  const count = workerCount(settings)
+  const { WorkerPool } = await import('./workers/pool.ts')
+  return { count, pool: new WorkerPool({ ...start, count, settings }) }
 }
 
 /**
@@ -64,7 +96,7 @@ async function make(options: CountersignOptions, hosts: readonly string[] | unde
  */
 class Stopping {
   readonly #logger: Logger
-  #service: Countersign | undefined
+  #service: Running | undefined
   #stopped: Promise<void> | undefined
 
   constructor(logger: Logger) {
@@ -72,7 +104,7 @@ class Stopping {
   }
 
   /** The service is there. */
-  begin(service: Countersign): void {
+  begin(service: Running): void {
     this.#service = service
     let interruptedAt = Number.NEGATIVE_INFINITY
     process.on('SIGTERM', (signal) => this.stop(signal))
@@ -90,7 +122,7 @@ class Stopping {
     this.#stopped ??= this.#stop(this.#service, signal)
   }
 
-  async #stop(service: Countersign, signal: NodeJS.Signals): Promise<void> {
+  async #stop(service: Running, signal: NodeJS.Signals): Promise<void> {
     const logger = this.#logger
     logger.info('stopping', { signal })
     try {
@@ -108,22 +140,11 @@ class Stopping {
  * SIGHUP reads files again. It also comes when the terminal is closed that the service was started in, and then it stops: nobody
  * would see it run on.
  */
-function listenForHangUps(reloads: Reloads, stopping: Stopping): void {
+function listenForHangUps(reloads: Pick<Reloads, 'request'>, stopping: Stopping): void {
   const standardInput = 0
   const hadTerminal = isatty(standardInput)
   process.on('SIGHUP', (signal) => {
     if (hadTerminal && !isatty(standardInput)) stopping.stop(signal)
     else reloads.request()
   })
-}
-
-/** The form of the log, which is needed before all settings are checked. */
-function logFormatOf({ logFormat }: CountersignOptions): LogFormat {
-  return resolveSettings(logFormat === undefined ? {} : { logFormat }).logFormat
-}
-
-function logLevel(text: string | undefined): LogLevel {
-  if (text === undefined || text === '') return 'info'
-  if (/^(debug|info|warn|error)$/.test(text)) return text as LogLevel
-  throw new TypeError(`LOG_LEVEL must be debug, info, warn or error, not ${JSON.stringify(text)}`)
 }

@@ -6,6 +6,7 @@ import type { LogFormat, Logger } from '../log.ts'
 import type { NonceStore } from '../sign-in/nonce.ts'
 import { defaultKeyPrefix, keyPrefixForm, keyPrefixPattern } from '../store/key-prefix.ts'
 import type { Store } from '../store/store.ts'
+import { storeOperations } from '../store/wrapped-store.ts'
 import type { Tracing } from '../tracing/tracing.ts'
 import type { WalletAdapter } from '../wallet/wallet.ts'
 import {
@@ -35,6 +36,7 @@ import {
   webhookAddress,
   webhookSecrets,
   whole,
+  wholeOr,
 } from './kinds.ts'
 
 /**
@@ -329,6 +331,11 @@ export interface CountersignOptions {
    */
   drainSeconds?: number
   /**
+   * Number of processes, 1 to 64, that serve the port together, if the command runs the service; auto: one for each core that it
+   * may use. More than 1, and auto, need Redis. In code it must be 1. Default 1. Variable: COUNTERSIGN_WORKERS.
+   */
+  workers?: number | 'auto'
+  /**
    * Port for Prometheus, 0 to 65535, on which `listen()` serves `/metrics` and nothing else; 0 picks a free one, which the log
    * names. Everybody who reaches it can read it. Default: none. Variable: COUNTERSIGN_METRICS_PORT.
    */
@@ -437,20 +444,7 @@ const table = {
     fromFile: true,
     kind: textOr<Store>(
       /^\S.*$/,
-      [
-        'now',
-        'get',
-        'create',
-        'take',
-        'takeIf',
-        'compareAndSet',
-        'watch',
-        'addMember',
-        'removeMember',
-        'members',
-        'ping',
-        'close',
-      ],
+      ['now', ...storeOperations, 'close'],
       'a store address such as sqlite:./countersign.db, or an opened store',
     ),
     default: 'sqlite:./countersign.db',
@@ -781,6 +775,13 @@ const table = {
     default: 2,
     about:
       'time in seconds after SIGTERM in which everything is still served while proxies, clients and watchers are asked to leave',
+  },
+  workers: {
+    variable: 'COUNTERSIGN_WORKERS',
+    kind: wholeOr(1, 64, 'auto'),
+    default: 1,
+    about:
+      'number of processes that serve the port ([More than one core](operations.md#more-than-one-core)); `auto`: one for each core; more than 1, and `auto`, need Redis',
   },
   metricsPort: {
     variable: 'COUNTERSIGN_METRICS_PORT',

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import type { CountersignError } from '../errors.ts'
 import { parseRecord, type StoredRecord } from '../record.ts'
 import type { Store } from '../store/store.ts'
 import { hashToken, type Keyring, newToken, tokenMatches } from '../token.ts'
@@ -52,6 +53,11 @@ const maxSessionsPerUser = 100
 
 /** The mark of a session that has ended in any way but by taking back its order. */
 const endedMark = JSON.stringify({ v: sessionVersion, ended: true } satisfies EndedRecord)
+
+/** Asks the store why the user of a session must not have it. */
+type AskRefusal = () => Promise<CountersignError | undefined>
+
+const mayHaveIt: AskRefusal = async () => undefined
 
 /** A live session as read. */
 interface FoundSession {
@@ -181,17 +187,29 @@ export class Sessions {
   /**
    * Creates a session. `secretPart` is the token's text before the dot, random by default. A second call with the same
    * one returns the session that the first made, or rejects with ORDER_FINALIZED if that has ended in the meantime.
+   *
+   * `refusalOf` says why the user must not have it; `undefined` if the user may. It is asked after the session is stored, because
+   * whoever wants to end a user's sessions has to find this one or to be seen by it. A session that is refused is ended, and this
+   * rejects with the refusal.
    */
-  async create(details: SessionDetails, secretPart?: string): Promise<{ token: string; session: Session }> {
+  async create(
+    details: SessionDetails,
+    secretPart?: string,
+    refusalOf: AskRefusal = mayHaveIt,
+  ): Promise<{ token: string; session: Session }> {
     for (;;) {
-      const made = await this.#make(details, secretPart ?? newToken('session'))
+      const made = await this.#make(details, secretPart ?? newToken('session'), refusalOf)
       if (made !== undefined) return made
       if (secretPart !== undefined) throw orderSessionEnded()
     }
   }
 
   /** Makes or finds the session of a secret part. Resolves with undefined if it has ended. */
-  async #make(details: SessionDetails, secretPart: string): Promise<{ token: string; session: Session } | undefined> {
+  async #make(
+    details: SessionDetails,
+    secretPart: string,
+    refusalOf: AskRefusal,
+  ): Promise<{ token: string; session: Session } | undefined> {
     const id = sessionIdOf(secretPart)
     const token = `${secretPart}.${this.#keyring.sign('session token', secretPart)}`
     const createdAt = this.#store.now()
@@ -203,20 +221,31 @@ export class Sessions {
     const life = { ttlMs: expiresAt - createdAt }
     const list = indexOf(session.userId)
     // Sent together. The token is returned once both are stored, so no list misses a session that is in use.
-    const [created, surplus] = await Promise.all([
+    const storing = Promise.all([
       this.#store.create(keyOf(id), JSON.stringify(record), life),
       this.#store.addMember(list, id, life, maxSessionsPerUser),
       this.#keepAddress(session, Math.min(addressMs ?? 0, life.ttlMs)),
     ])
-    if (created) {
-      // One that cannot be ended now stays in the list, and the next sign-in ends it.
-      await Promise.allSettled(surplus.map((each) => this.#stored.endListed(session.userId, each)))
-      return { token, session }
+    const [[created, surplus], refusal] = await this.#afterwards(storing, refusalOf)
+    const made = created ? session : (await this.#stored.read(id))?.session
+    if (made === undefined) {
+      await this.#store.removeMember(list, id)
+      return undefined
     }
-    const existing = await this.#stored.read(id)
-    if (existing !== undefined) return { token, session: existing.session }
-    await this.#store.removeMember(list, id)
-    return undefined
+    if (refusal !== undefined) {
+      await this.#stored.end(session.userId, id)
+      throw refusal
+    }
+    // One that cannot be ended now stays in the list, and the next sign-in ends it.
+    if (created) await Promise.allSettled(surplus.map((each) => this.#stored.endListed(session.userId, each)))
+    return { token, session: made }
+  }
+
+  /** Asks something of the store after steps that were just begun: at once if the store keeps the order, else when they are done. */
+  async #afterwards<Done, Asked>(steps: Promise<Done>, ask: () => Promise<Asked>): Promise<[Done, Asked]> {
+    if (this.#store.inOrder === true) return await Promise.all([steps, ask()])
+    const done = await steps
+    return [done, await ask()]
   }
 
   /** The live session of a token, or `undefined`. Changes nothing. */

@@ -12,6 +12,7 @@ import type {
   IssuedSession,
   OrderGrant,
   OrderSession,
+  ReadsAhead,
   Session,
   UserWallet,
   WalletHost,
@@ -20,7 +21,7 @@ import { loginRefused, proxiedOriginRequired, sessionInvalid, sessionNotFresh, s
 import { askResolveLogin, type ResolveLogin } from './resolve-login.ts'
 import { type Sessions, sessionIdOf } from './sessions.ts'
 import type { WalletUser } from './user-records.ts'
-import { endingWith, Users } from './users.ts'
+import { endingWith, type ReadWallet, Users } from './users.ts'
 
 export type { ResolveLogin } from './resolve-login.ts'
 export type { WalletUser } from './user-records.ts'
@@ -46,13 +47,18 @@ interface TrustedOrigins {
 const freshMs = 10 * 60_000
 
 /** Keeps users and sessions in the store, for applications without an authentication framework of their own. */
-export class StandaloneHost implements WalletHost {
+export class StandaloneHost implements WalletHost, ReadsAhead {
   readonly #settings: StandaloneSettings
   readonly #store: Store
   readonly #users: Users
   readonly #sessions: Sessions
   readonly #origins: TrustedOrigins
   readonly #audit: AuditTrail
+  /** What was read for requests whose wallet is not proven yet. */
+  readonly #readAhead = new WeakMap<
+    RequestContext,
+    { readonly wallet: WalletIdentity; readonly read: Promise<ReadWallet> }
+  >()
 
   /**
    * `forgetComputers` forgets the computers that are known for a wallet, and is called when the wallet is unlinked. `audit` is told
@@ -86,9 +92,17 @@ export class StandaloneHost implements WalletHost {
     this.#audit = audit
   }
 
-  async resolveUser(identity: ProvenIdentity): Promise<HostUser> {
+  readAhead(wallet: WalletIdentity, request: RequestContext): void {
+    if (this.#settings.resolveLogin !== undefined) return
+    const read = this.#users.read(wallet)
+    // Whoever needs it hears of the failure.
+    read.catch(() => {})
+    this.#readAhead.set(request, { wallet, read })
+  }
+
+  async resolveUser(identity: ProvenIdentity, request?: RequestContext): Promise<HostUser> {
     const { resolveLogin } = this.#settings
-    if (resolveLogin === undefined) return await this.#users.resolve(identity)
+    if (resolveLogin === undefined) return await this.#users.resolve(identity, this.#takeReadAhead(identity, request))
     // At the same time, so that a block costs no time. What the application answers for a blocked wallet is dropped.
     const [{ id }] = await Promise.all([askResolveLogin(resolveLogin, identity), this.requireNotBlocked(identity)])
     return { id }
@@ -112,12 +126,8 @@ export class StandaloneHost implements WalletHost {
         ...(order?.computerId === undefined ? {} : { computerId: order.computerId }),
       },
       order === undefined ? undefined : secretPartFor(order),
+      () => this.#refusalOf(user, identity),
     )
-    const refusal = await this.#refusalOf(user, identity)
-    if (refusal !== undefined) {
-      await this.#sessions.end(user.id, session.id)
-      throw refusal
-    }
     return { token, session, cookies: [this.#cookie(token, session.expiresAt)] }
   }
 
@@ -217,6 +227,14 @@ export class StandaloneHost implements WalletHost {
   /** Rejects with LOGIN_REFUSED if an operator has blocked the wallet. */
   async requireNotBlocked(wallet: WalletIdentity): Promise<void> {
     if (await this.#users.isBlocked(wallet)) throw loginRefused()
+  }
+
+  /** What was read ahead for a request, if its wallet turned out to be this one. It is used once, because it ages. */
+  #takeReadAhead({ adapterId, subject }: WalletIdentity, request?: RequestContext): Promise<ReadWallet> | undefined {
+    if (request === undefined) return undefined
+    const ahead = this.#readAhead.get(request)
+    this.#readAhead.delete(request)
+    return ahead?.wallet.adapterId === adapterId && ahead.wallet.subject === subject ? ahead.read : undefined
   }
 
   /** Why a session that was just stored must not be used; `undefined` if it may. */

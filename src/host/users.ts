@@ -1,5 +1,5 @@
 import type { CountersignError } from '../errors.ts'
-import type { Store } from '../store/store.ts'
+import type { Store, VersionedValue } from '../store/store.ts'
 import { type ProvenIdentity, type WalletIdentity, walletOf } from '../wallet/proof.ts'
 import type { HostUser, Session, UserWallet } from './host.ts'
 import {
@@ -26,7 +26,7 @@ import {
   walletIn,
   withoutOwnWallet,
 } from './user-records.ts'
-import { type Claim, WalletClaims } from './wallet-claims.ts'
+import { type Claim, type FoundClaim, WalletClaims } from './wallet-claims.ts'
 
 /** Most wallets of a user. A record of so many stays below 64 KiB. */
 export const maxWallets = 20
@@ -40,6 +40,12 @@ export interface UsersParts {
    * Ends what a wallet that is being unlinked left at its user. Called again after a crash, and by several callers at once.
    */
   readonly unlinked: (userId: string, wallet: ProvenIdentity) => Promise<void>
+}
+
+/** What was read of a wallet, and of the user whose id is made of it. */
+export interface ReadWallet {
+  readonly found: FoundClaim | undefined
+  readonly record: VersionedValue | undefined
 }
 
 /** What {@link endingWith} ends. */
@@ -99,12 +105,21 @@ export class Users {
     this.#unlinked = unlinked
   }
 
-  /** Finds or makes the user of a wallet that signs in. Rejects with LOGIN_REFUSED if the wallet is blocked. */
-  async resolve(identity: ProvenIdentity): Promise<HostUser> {
+  /** Reads what stands for a wallet, and the record of the user that most wallets are: the one whose id is made of the wallet. */
+  async read(wallet: WalletIdentity): Promise<ReadWallet> {
+    // That the record may be older than the claim shows when it is written.
+    const [found, record] = await Promise.all([this.#claims.of(wallet), this.#records.loadText(derivedUserId(wallet))])
+    return { found, record }
+  }
+
+  /**
+   * Finds or makes the user of a wallet that signs in. Rejects with LOGIN_REFUSED if the wallet is blocked. `ahead` is what was read
+   * of the same wallet shortly before.
+   */
+  async resolve(identity: ProvenIdentity, ahead?: Promise<ReadWallet>): Promise<HostUser> {
     const derived = derivedUserId(identity)
-    for (;;) {
-      // Most wallets are the user's whose id is made of them. That the record may be older than the claim shows when it is written.
-      const [found, record] = await Promise.all([this.#claims.of(identity), this.#records.loadText(derived)])
+    for (let read = ahead ?? this.read(identity); ; read = this.read(identity)) {
+      const { found, record } = await read
       if (found?.blockedAt !== undefined) throw loginRefused()
       const claim = found?.claim ?? (await this.#claims.make(identity, found, found ? randomUserId() : derived))
       if (claim === undefined) continue
@@ -248,8 +263,9 @@ export class Users {
         await this.#claims.bury(identity, claim)
         return false
       }
-      const record =
-        stored !== undefined && entry !== undefined ? stored.record : await this.#entered(stored, claim, identity)
+      const entered = entry === undefined ? undefined : stored?.record
+      if (entered !== undefined && isSynced(entered, synced)) return true
+      const record = entered ?? (await this.#entered(stored, claim, identity))
       if (await this.#records.write({ ...record, ...synced }, stored)) return true
     }
   }
@@ -296,4 +312,15 @@ export class Users {
       return claim?.userId === userId && claim.claim === entry.claim
     })
   }
+}
+
+/** Whether a user's record says what is kept of a wallet already. */
+function isSynced(
+  record: UserRecord,
+  { address, publicKeyHex }: Pick<WalletUser, 'address' | 'publicKeyHex'>,
+): boolean {
+  return (
+    (address === undefined || record.address === address) &&
+    (publicKeyHex === undefined || record.publicKeyHex === publicKeyHex)
+  )
 }

@@ -66,6 +66,11 @@ export class StreamBody implements RequestBody {
 
 function readBody(body: Readable, headers: IncomingHttpHeaders, maxBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
+    // The sender may have gone while the call waited for something else. Such a stream tells nothing any more.
+    if (body.destroyed) {
+      reject(endedEarly())
+      return
+    }
     // What comes after the limit is read and dropped, so that the client can finish sending and then hear the answer.
     if (Number(headers['content-length'] ?? 0) > maxBytes) {
       body.resume()

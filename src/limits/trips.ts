@@ -1,4 +1,5 @@
 import type { Store, VersionedValue } from '../store/store.ts'
+import { Slots } from '../timing/slots.ts'
 
 /** A value to store, and what to do once it is stored. */
 export interface Change {
@@ -22,8 +23,7 @@ const awayMs = 1_000
 /** Changes of values in a store that several instances count in. They fail silently: no call fails because of a limit's own trip. */
 export class Trips {
   readonly #store: Store
-  readonly #waiting: (() => void)[] = []
-  #free = mostTrips
+  readonly #slots = new Slots(mostTrips)
   #awayUntil = Number.NEGATIVE_INFINITY
 
   constructor(store: Store) {
@@ -40,16 +40,12 @@ export class Trips {
    * or is away, and then has not called `stored`.
    */
   async change(key: string, make: (found: VersionedValue | undefined) => Change): Promise<void> {
-    if (this.#free > 0) this.#free--
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve))
     try {
-      if (!this.away) await this.#change(key, make)
+      await this.#slots.run(async () => {
+        if (!this.away) await this.#change(key, make)
+      })
     } catch {
       this.#awayUntil = performance.now() + awayMs
-    } finally {
-      const next = this.#waiting.shift()
-      if (next === undefined) this.#free++
-      else next()
     }
   }
 

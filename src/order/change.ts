@@ -22,8 +22,11 @@ export type OrderChange = {
   | { readonly command: OrderCommand & OrderIntent }
   | {
       readonly intent: OrderIntent | ((order: OrderRecord) => OrderIntent)
-      /** Does the work for the command. Called only if the intent moves the order on, and again after a lost race. */
-      readonly complete: (order: OrderRecord) => OrderCommand | Promise<OrderCommand>
+      /**
+       * Does the work for the command. Called only if the intent moves the order on, and again after a lost race. `undefined` if the
+       * work itself has changed the order: it is then read and decided anew.
+       */
+      readonly complete: (loaded: VersionedOrder) => Promise<OrderCommand | undefined>
     }
 )
 
@@ -59,22 +62,36 @@ const messages: Readonly<Record<OrderRefusal, string>> = {
  * faster, the change is decided again on what that one stored.
  *
  * Everything that is returned or thrown was stored first, so no two callers, on whatever instances, learn different
- * things.
+ * things. `known` is the order as the caller last read or stored it, and spares a read. A change that is decided on it is stored only
+ * if nobody else has changed the order; what would change nothing is decided again on what is read anew.
  */
-export async function changeOrder(records: OrderRecords, orderId: string, change: OrderChange): Promise<OrderRecord> {
+export async function changeOrder(
+  records: OrderRecords,
+  orderId: string,
+  change: OrderChange,
+  known?: VersionedOrder,
+): Promise<VersionedOrder> {
+  let found = known
   for (let tries = 0; tries < maxTries; tries++) {
-    const loaded = await loadOrder(records, orderId)
+    const loaded = requireRemembered(records, found ?? (await records.load(orderId)))
+    found = undefined
     change.admit(loaded.order)
-    const { order, refusal } = await decide(records, loaded.order, change)
-    if (order !== loaded.order) {
-      if (!(await records.compareAndSet(order, loaded.version))) continue
+    const outcome = await decide(records, loaded, change)
+    if (outcome === undefined) continue
+    const { order, refusal } = outcome
+    let { version } = loaded
+    if (order === loaded.order) {
+      if (loaded === known) continue
+    } else {
+      if (!(await records.compareAndSet(order, version))) continue
+      version++
       if (order.status !== loaded.order.status) records.observe?.(order)
       change.stored?.(loaded.order, order)
     }
     if (refusal === 'CONFIRMATION_CODE_WRONG') throw wrongCode(refusal, order.wrongCodes)
     if (refusal === 'RETURN_CODE_WRONG') throw wrongCode(refusal, order.wrongReturnCodes)
     if (refusal !== undefined) throw refused(refusal)
-    return order
+    return { order, version }
   }
   throw new CountersignError(
     'STORE_UNAVAILABLE',
@@ -85,21 +102,26 @@ export async function changeOrder(records: OrderRecords, orderId: string, change
   )
 }
 
-/** Reads an order. Throws ORDER_NOT_FOUND if there is none, or if it is forgotten but still stored. */
-async function loadOrder(records: OrderRecords, orderId: string): Promise<VersionedOrder> {
-  const loaded = await records.load(orderId)
+/** Throws ORDER_NOT_FOUND if there is no order, or if it is forgotten but still stored. */
+function requireRemembered(records: OrderRecords, loaded: VersionedOrder | undefined): VersionedOrder {
   if (loaded === undefined || records.now() >= forgottenAt(loaded.order)) throw refused('ORDER_NOT_FOUND')
   return loaded
 }
 
-async function decide(records: OrderRecords, order: OrderRecord, change: OrderChange): Promise<Outcome> {
+/** `undefined` if the work for the command has itself changed the order. */
+async function decide(
+  records: OrderRecords,
+  loaded: VersionedOrder,
+  change: OrderChange,
+): Promise<Outcome | undefined> {
+  const { order } = loaded
   if ('command' in change) return applyCommand(order, change.command, records.now())
   const intent = typeof change.intent === 'function' ? change.intent(order) : change.intent
   const early = decideEarly(order, intent, records.now())
   if (early !== undefined) return early
-  const command = await change.complete(order)
+  const command = await change.complete(loaded)
   // The work may have taken a while, so the time is read again.
-  return applyCommand(order, command, records.now())
+  return command && applyCommand(order, command, records.now())
 }
 
 function wrongCode(

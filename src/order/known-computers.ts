@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { parseRecord, type StoredRecord } from '../record.ts'
-import type { Store } from '../store/store.ts'
+import type { Store, VersionedValue } from '../store/store.ts'
 import { type ProvenIdentity, type WalletIdentity, walletOf } from '../wallet/proof.ts'
 
 /** A computer whose orders need no return code. Times are epoch milliseconds. */
@@ -24,6 +24,11 @@ export interface ComputerSite {
 export interface FinalizingComputer {
   readonly ip: string
   readonly userAgent: string
+}
+
+/** What {@link KnownComputers.read} has begun to read. */
+export interface ComputersRead {
+  readonly stored: Promise<VersionedValue | undefined>
 }
 
 /** What is stored of a wallet. Times are epoch milliseconds. */
@@ -86,6 +91,18 @@ export class KnownComputers {
     return hash('sha256', text, 'base64url').slice(0, 22)
   }
 
+  /**
+   * Begins to read what is stored of a wallet, so that a change that follows soon need not. The change is decided on what was read only
+   * if nobody has changed it since. {@link noteUse} and {@link remember} may find in it that there is nothing to do: no change by
+   * others gives an order another chance to make a computer known.
+   */
+  read(wallet: WalletIdentity): ComputersRead {
+    const stored = this.#store.get(keyOf(wallet))
+    // Whoever uses it is told; if nobody does, it matters to nobody.
+    stored.catch(() => {})
+    return { stored }
+  }
+
   /** Whether a computer is known for a wallet now. */
   async isKnown(wallet: WalletIdentity, id: string): Promise<boolean> {
     return (await this.list(wallet)).some((computer) => computer.id === id)
@@ -101,9 +118,10 @@ export class KnownComputers {
     id: string,
     { orderId, at }: { readonly orderId: string; readonly at: number },
     computer: FinalizingComputer,
+    read?: ComputersRead,
   ): Promise<boolean> {
     if (walletOf(identity).subject !== identity.subject) return false
-    return await this.#change(identity, (record, now) => {
+    const change = (record: ComputersRecord, now: number): ComputersRecord | undefined => {
       if (at <= record.closedUntil || at <= now - orderMs) return undefined
       if (record.orders.some((order) => order.orderId === orderId)) return undefined
       const known = record.computers.find((one) => one.id === id)
@@ -116,12 +134,13 @@ export class KnownComputers {
       const others = record.computers.filter((one) => one !== known).slice(0, maxComputers - 1)
       const computers = [newest, ...others].sort((a, b) => b.createdAt - a.createdAt)
       return closeOrder({ ...record, computers }, orderId, now)
-    })
+    }
+    return await this.#change(identity, change, read)
   }
 
   /** Notes that a known computer finalized an order. Does nothing if it is not known any more. Does not extend its 90 days. */
-  async noteUse(wallet: WalletIdentity, id: string, computer: FinalizingComputer): Promise<void> {
-    await this.#change(wallet, (record, lastUsedAt) =>
+  async noteUse(wallet: WalletIdentity, id: string, computer: FinalizingComputer, read?: ComputersRead): Promise<void> {
+    const change = (record: ComputersRecord, lastUsedAt: number): ComputersRecord | undefined =>
       record.computers.some((one) => one.id === id)
         ? {
             ...record,
@@ -129,8 +148,8 @@ export class KnownComputers {
               one.id === id ? { ...one, lastUsedAt, ...this.#described(computer) } : one,
             ),
           }
-        : undefined,
-    )
+        : undefined
+    await this.#change(wallet, change, read)
   }
 
   /** The known computers of a wallet, newest first. */
@@ -171,15 +190,16 @@ export class KnownComputers {
 
   /**
    * Changes the record of a wallet. `change` gets what of it is not over yet, and the time; it returns `undefined` to change nothing,
-   * which this resolves with false for. Called again if another change was faster.
+   * which this resolves with false for. Called again if another change was faster. `read` is what is tried first.
    */
   async #change(
     wallet: WalletIdentity,
     change: (record: ComputersRecord, now: number) => ComputersRecord | undefined,
+    read?: ComputersRead,
   ): Promise<boolean> {
     const key = keyOf(wallet)
-    for (;;) {
-      const stored = await this.#store.get(key)
+    for (let begun = read?.stored; ; begun = undefined) {
+      const stored = await (begun ?? this.#store.get(key))
       const now = this.#store.now()
       const record = stored === undefined ? noComputers : readRecord(stored.value, now)
       const changed = change(record, now)

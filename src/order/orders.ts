@@ -1,19 +1,21 @@
 import { type AuditTrail, noAudit, signedInFacts } from '../audit/trail.ts'
 import type { ChallengeAction } from '../challenge.ts'
 import { CountersignError } from '../errors.ts'
-import type { Host, IssuedSession } from '../host/host.ts'
+import type { Host, IssuedSession, OrderSession } from '../host/host.ts'
 import type { LiveRecords } from '../live-records.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
 import type { RateLimiter } from '../rate-limit.ts'
 import type { RequestContext } from '../request.ts'
 import { equalInConstantTime, hashToken, type Keyring, newToken, tokenFromBytes } from '../token.ts'
 import type { StoredChallenge } from '../wallet/form.ts'
-import type { Proof, WalletIdentity } from '../wallet/proof.ts'
+import type { Proof } from '../wallet/proof.ts'
 import type { Proven, Prover, WalletNamed } from '../wallet/prover.ts'
+import type { RemoteChecks } from '../wallet/wallet.ts'
 import { Admission, type DesktopInput, matchesAny, type PhoneInput, phoneHashes } from './admission.ts'
+import { askedBeforeProof, type RequireNotBlocked } from './block-check.ts'
 import { changeOrder, refused } from './change.ts'
 import { contractChecks } from './contract-checks.ts'
-import type { KnownComputers } from './known-computers.ts'
+import type { ComputersRead, KnownComputers } from './known-computers.ts'
 import {
   actionOf,
   forgottenAt,
@@ -31,7 +33,7 @@ import {
 import { orderFacts, requesterIn, startedFacts } from './order-audit.ts'
 import { OrderComputers, requireComputerProof } from './order-computers.ts'
 import { networkOfRequest, sameNetwork } from './proximity.ts'
-import type { OrderRecords } from './records.ts'
+import type { OrderRecords, VersionedOrder } from './records.ts'
 import { requesterOf } from './requester.ts'
 import { claimUrl, newOrder, type OrderSettings, type StartOrder } from './start.ts'
 import { type OrderEvent, OrderWatches } from './watch.ts'
@@ -47,7 +49,7 @@ export interface OrdersOptions {
   /** Keeps which computers are known. Without it, none is. */
   readonly computers?: KnownComputers | undefined
   /** Rejects with LOGIN_REFUSED if an operator has blocked the wallet. Without it, no wallet is blocked. */
-  readonly requireNotBlocked?: (wallet: WalletIdentity) => Promise<void>
+  readonly requireNotBlocked?: RequireNotBlocked
   /** Counts the orders that are stored, and refuses those beyond its ceiling. Without it, there is no ceiling. */
   readonly live?: LiveRecords | undefined
   /** Limits the sign-ins of each wallet. Without it, there is no such limit. */
@@ -242,7 +244,7 @@ export class Orders {
     const { orderId, claimToken, claimKey } = input
     const tokens = this.#challengeTokens(orderId, claimToken, claimKey)
     const [newest, ...older] = tokens
-    const order = await changeOrder(this.#options.records, orderId, {
+    const { order } = await changeOrder(this.#options.records, orderId, {
       admit: (order) => {
         this.#admission.fromPage(order, claimToken, [order.claimTokenHash], request)
         this.#admission.requireNearby(order, request)
@@ -283,7 +285,7 @@ export class Orders {
     if (orderId === undefined) throw refused('HANDOVER_INVALID')
     const tokens = this.#challengeTokens(orderId, ticket, claimKey)
     const [newest, ...older] = tokens
-    const order = await changeOrder(this.#options.records, orderId, {
+    const { order } = await changeOrder(this.#options.records, orderId, {
       admit: (order) => {
         this.#admission.fromPage(order, ticket, [order.handOver?.ticketHash], request, 'HANDOVER_INVALID')
         this.#admission.requireNearby(order, request)
@@ -307,7 +309,7 @@ export class Orders {
   async readChallenge(input: PhoneInput & WalletNamed, request: RequestContext): Promise<OrderChallenge> {
     const { prover } = this.#options
     const { orderId: _orderId, challengeToken: _token, ...wallet } = input
-    const order = await changeOrder(this.#options.records, input.orderId, {
+    const { order } = await changeOrder(this.#options.records, input.orderId, {
       admit: this.#admission.ofPhone(input, request),
       command: { type: 'readChallenge' },
       stored: this.#teller(request),
@@ -355,23 +357,35 @@ export class Orders {
     request: RequestContext,
   ): Promise<ApprovedOrder> {
     const { orderId, proof, confirmationCode, rememberComputer = false } = input
+    const { records, prover, requireNotBlocked } = this.#options
     const admitPhone = this.#admission.ofPhone(input, request)
+    let notBlocked = requireNotBlocked && askedBeforeProof(prover.walletClaimed(proof), requireNotBlocked)
     let checked: Promise<Proven> | undefined
-    const order = await changeOrder(this.#options.records, orderId, {
+    const { order } = await changeOrder(records, orderId, {
       admit: (order) => {
         admitPhone(order)
         this.#admission.requireNearby(order, request)
       },
       intent: { type: 'approve', proof },
       stored: this.#teller(request),
-      complete: async (order) => {
-        // Once, also after a lost race: nothing that it depends on changes, and a contract wallet's check is such a race.
-        checked ??= this.#prove(order, proof, request)
+      complete: async (loaded) => {
+        const { order } = loaded
+        // Once, also after a lost race: nothing that it depends on changes.
+        if (checked === undefined) {
+          const checks = contractChecks(records, loaded)
+          checked = this.#prove(order, proof, request, checks)
+          await checked
+          if (checks.counted) {
+            // An RPC was asked, which may take seconds.
+            notBlocked = requireNotBlocked
+            return undefined
+          }
+        }
         const { identity, text } = await checked
         const signatureHex = proof.signatureHex.toLowerCase()
         const [approval] = await Promise.all([
           this.#computers.decide(order, identity, rememberComputer),
-          this.#options.requireNotBlocked?.(identity),
+          notBlocked?.(identity),
         ])
         const message = order.kind === 'login' || text === order.message ? {} : { message: text }
         return { type: 'approve', proof: { ...identity, signatureHex, ...message }, confirmationCode, approval }
@@ -383,24 +397,24 @@ export class Orders {
   /** Ends the order, for the phone, or takes a finalized login order back: see {@link #takeBack}. */
   async reject(input: PhoneInput, request: RequestContext): Promise<RejectedOrder> {
     const { challengeToken, orderId } = input
-    const order = await changeOrder(this.#options.records, orderId, {
+    const rejected = await changeOrder(this.#options.records, orderId, {
       admit: (order) => this.#admission.fromPage(order, challengeToken, phoneHashes(order), request),
       command: { type: 'reject' },
       stored: this.#teller(request),
     })
-    const { status, takenBack } = order
+    const { status, takenBack } = rejected.order
     if (takenBack === undefined) return { orderId, status }
-    return { orderId, status, sessionEnded: takenBack.sessionEnded ?? (await this.#takeBack(order, request)) }
+    return { orderId, status, sessionEnded: takenBack.sessionEnded ?? (await this.#takeBack(rejected, request)) }
   }
 
   /** Ends the order, for the desktop. */
   async cancel(input: DesktopInput, request: RequestContext): Promise<OrderState> {
-    const { orderId, status } = await changeOrder(this.#options.records, input.orderId, {
+    const { order } = await changeOrder(this.#options.records, input.orderId, {
       admit: this.#admission.ofDesktop(input, request),
       command: { type: 'cancel' },
       stored: this.#teller(request),
     })
-    return { orderId, status }
+    return { orderId: order.orderId, status: order.status }
   }
 
   /**
@@ -420,9 +434,10 @@ export class Orders {
     const seeds = keyring.derive('finalize seed', [orderId, desktopToken])
     const tellChange = this.#teller(request)
     let repeated = true
+    let computers: ComputersRead | undefined
     const intent = (order: OrderRecord) =>
       ({ type: 'finalize', returnCode: this.#checkReturnCode(order, returnCode) }) as const
-    const order = await changeOrder(records, orderId, {
+    const { order } = await changeOrder(records, orderId, {
       admit: this.#admission.ofDesktop(input, request, (order) =>
         requireComputerProof(order, computerProof, desktopToken),
       ),
@@ -431,9 +446,10 @@ export class Orders {
         tellChange?.(before, after)
       },
       intent,
-      complete: async (order) => {
+      complete: async ({ order }) => {
         switch (order.kind) {
           case 'sign':
+            computers = this.#computers.read(order)
             await this.#options.requireNotBlocked?.(identityOf(order))
             return intent(order)
           case 'login': {
@@ -448,12 +464,13 @@ export class Orders {
     const { status, kind, returnTo: redirectTo } = order
     switch (kind) {
       case 'sign':
-        await this.#computers.note(order, request)
+        await this.#computers.note(order, request, computers)
         return { orderId, status, kind, redirectTo, proofArtifact: artifactOf(order) }
       case 'login': {
+        computers = this.#computers.read(order)
         const issued = await this.#makeSession(order, seeds, request)
         this.#audit.tell(signedInFacts(issued.session, { orderId, repeated }), request)
-        await this.#computers.note(order, request)
+        await this.#computers.note(order, request, computers)
         return { orderId, status, kind, redirectTo, issued }
       }
     }
@@ -506,32 +523,34 @@ export class Orders {
    * A crash in between leaves it to the phone's retry; nobody gets the session anew in the meantime. Resolves with whether the
    * session was still live.
    */
-  async #takeBack(order: OrderRecord, request: RequestContext): Promise<boolean> {
-    const { records, host } = this.#options
-    const { orderId, login } = order
+  async #takeBack(rejected: VersionedOrder, request: RequestContext): Promise<boolean> {
+    const { orderId, login } = rejected.order
     const { userId, sessionId } = login as OrderLogin
-    let ended: boolean
-    try {
-      ended = await host.endOrderSession({ orderId, userId, sessionId: sessionId as string })
-      if (ended) {
-        const session = { userId, sessionId: sessionId as string, orderId }
-        this.#audit.tell({ type: 'session.ended', by: 'take-back', ...session }, request)
-      }
-    } finally {
+    const session = { userId, sessionId: sessionId as string, orderId }
+    const [end, forgotten] = await Promise.allSettled([
+      this.#endSession(session, request),
       // Also if the host fails: it may stay away for longer than the phone tries again.
-      await this.#computers.forget(order)
-    }
+      this.#computers.forget(rejected.order),
+    ])
+    if (forgotten.status === 'rejected') throw forgotten.reason
+    if (end.status === 'rejected') throw end.reason
+    const ended = end.value
     try {
-      const { takenBack } = await changeOrder(records, orderId, {
-        admit: () => {},
-        command: { type: 'settleTakeBack', sessionEnded: ended },
-      })
-      return takenBack?.sessionEnded === true
+      const change = { admit: () => {}, command: { type: 'settleTakeBack', sessionEnded: ended } } as const
+      const { order } = await changeOrder(this.#options.records, orderId, change, rejected)
+      return order.takenBack?.sessionEnded === true
     } catch (error) {
       // The order's ten minutes ended in between. What had to be done is done.
       if (error instanceof CountersignError && error.reason === 'ORDER_NOT_FOUND') return ended
       throw error
     }
+  }
+
+  /** Ends the session of an order that is taken back. Resolves with whether it was still live. */
+  async #endSession(session: OrderSession, request: RequestContext): Promise<boolean> {
+    const ended = await this.#options.host.endOrderSession(session)
+    if (ended) this.#audit.tell({ type: 'session.ended', by: 'take-back', ...session }, request)
+    return ended
   }
 
   /** The return code, for answers to the phone. */
@@ -571,15 +590,14 @@ export class Orders {
     return [tokenFromBytes('challenge', newest), ...older.map((bytes) => tokenFromBytes('challenge', bytes))]
   }
 
-  async #prove(order: OrderRecord, proof: Proof, request: RequestContext): Promise<Proven> {
+  async #prove(order: OrderRecord, proof: Proof, request: RequestContext, checks: RemoteChecks): Promise<Proven> {
     if (order.adapterId !== undefined && (proof.adapterId ?? order.adapterId) !== order.adapterId) {
       throw new CountersignError('INVALID_REQUEST', `proof.adapter_id must be ${order.adapterId}, as the order asks`, {
         metadata: { field: 'adapter_id', expected: order.adapterId },
       })
     }
-    const { records, prover } = this.#options
+    const { prover } = this.#options
     const named = { ...proof, adapterId: order.adapterId ?? proof.adapterId }
-    const checks = contractChecks(records, order.orderId)
     const proven = await prover.prove(storedChallengeOf(order), named, request.origin, checks)
     const { identity } = proven
     const { expectedPublicKeyHex, expectedAddress } = order

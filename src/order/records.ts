@@ -88,7 +88,8 @@ export function storedOrders(
     async compareAndSet(order, version) {
       const key = keyOf(order.orderId)
       const stored = await store.compareAndSet(key, version, JSON.stringify(order), lifeOf(order), { wake: true })
-      if (stored && isTerminal(order.status)) open?.remove(order)
+      // One that is taken back was over before.
+      if (stored && isTerminal(order.status) && order.takenBack === undefined) open?.remove(order)
       return stored
     },
     watch: async (orderId, onWake) => await store.watch(keyOf(orderId), onWake),

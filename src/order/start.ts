@@ -1,8 +1,8 @@
-import { randomBytes, randomInt } from 'node:crypto'
+import { randomInt } from 'node:crypto'
 import { type Challenge, challengeMessage, requirePlainLine } from '../challenge.ts'
 import { CountersignError } from '../errors.ts'
 import { isReturnPath } from '../return-path.ts'
-import { hashToken, newId, newToken } from '../token.ts'
+import { hashToken, newId, newToken, randomText } from '../token.ts'
 import { requireComputerKey } from './computer-key.ts'
 import { actionOf, type OrderKind, type OrderRecord, type StoredRequester } from './order.ts'
 import { readPayload } from './payload.ts'
@@ -103,7 +103,7 @@ export function newOrder(
   const challenge: Challenge = {
     action: actionOf(kind),
     challengeId: newId(),
-    nonce: randomBytes(32).toString('base64url'),
+    nonce: randomText(32),
     origin,
     issuedAt,
     expiresAt: issuedAt + settings.orderTtlSeconds * 1000,

@@ -103,8 +103,15 @@ export class OrderWatches {
    * event.
    */
   async *watch({ orderId, admit, afterSequence, signal }: OrderWatch): AsyncGenerator<OrderEvent, void, undefined> {
-    // Read before subscribing, so that a caller without the token does not cost a subscription.
-    await this.#read(orderId, admit)
+    // Read before subscribing, so that a caller without the token does not cost a subscription, and an order that is over none either.
+    const read = await this.#read(orderId, admit)
+    if (isTerminal(read.status)) {
+      for (const event of stepsAfter(read, cursorIn(read, afterSequence))) {
+        if (signal.aborted) return
+        yield event
+      }
+      return
+    }
     const bell = new Bell(this.#wheel)
     const stir = (): void => bell.stir()
     const unwatch = await this.#records.watch(orderId, () => bell.ring())
@@ -131,23 +138,17 @@ export class OrderWatches {
     // Not the clock of the records: one that is set back must not silence the heartbeat.
     const endsAt = performance.now() + (late ? stoppingStreamMs : randomInt(streamLifeMs.min, streamLifeMs.max))
     let order = await this.#read(orderId, admit)
-    let sequence = afterSequence ?? newestTransition(order).sequence - 1
-    if (sequence > newestTransition(order).sequence) {
-      throw new CountersignError('INVALID_REQUEST', 'The order has not reached after_sequence; watch it without one', {
-        metadata: { field: 'after_sequence' },
-      })
-    }
+    let sequence = cursorIn(order, afterSequence)
     // A watcher that comes back and has missed nothing gets a heartbeat at once, and so knows that the watch is in
     // force.
     let beatDue = true
     let nextBeat = performance.now() + randomInt(firstHeartbeatMs.min, firstHeartbeatMs.max)
     for (;;) {
-      for (const transition of order.history) {
-        if (transition.sequence <= sequence) continue
+      for (const event of stepsAfter(order, sequence)) {
         if (signal.aborted) return
-        sequence = transition.sequence
+        sequence = event.sequence
         beatDue = false
-        yield { ...eventOf(order, transition.status), sequence, at: transition.at }
+        yield event
       }
       if (isTerminal(order.status)) return
       if (signal.aborted) return
@@ -173,7 +174,7 @@ export class OrderWatches {
 
   /** Reads an order. If it has passed its deadline, it is first stored as expired. */
   async #read(orderId: string, admit: (order: OrderRecord) => void): Promise<OrderRecord> {
-    return await changeOrder(this.#records, orderId, { admit, command: { type: 'expire' } })
+    return (await changeOrder(this.#records, orderId, { admit, command: { type: 'expire' } })).order
   }
 
   /** Reads an order again. While the storage does not answer, it is the known one: nothing says that it was changed. */
@@ -185,6 +186,23 @@ export class OrderWatches {
       throw error
     }
   }
+}
+
+/** The sequence after which a watcher is told of an order's transitions. Throws INVALID_REQUEST if the order has not reached it. */
+function cursorIn(order: OrderRecord, afterSequence: number | undefined): number {
+  const { sequence: newest } = newestTransition(order)
+  if (afterSequence === undefined) return newest - 1
+  if (afterSequence <= newest) return afterSequence
+  throw new CountersignError('INVALID_REQUEST', 'The order has not reached after_sequence; watch it without one', {
+    metadata: { field: 'after_sequence' },
+  })
+}
+
+/** The events of an order's transitions after one, in order. */
+function stepsAfter(order: OrderRecord, after: number): OrderEvent[] {
+  return order.history
+    .filter(({ sequence }) => sequence > after)
+    .map(({ sequence, status, at }) => ({ ...eventOf(order, status), sequence, at }))
 }
 
 function eventOf(order: OrderRecord, status: OrderStatus): Omit<OrderEvent, 'sequence' | 'at'> {

@@ -1,5 +1,5 @@
 import { CallEnded, type CountersignError } from '../errors.ts'
-import type { LogFields, Logger } from '../log.ts'
+import { causeText, type LogFields, type Logger } from '../log.ts'
 import type { CallObserver, CallReport } from './invoke.ts'
 import { Sampler } from './sampler.ts'
 
@@ -33,7 +33,7 @@ export function callLog(log: Logger): CallObserver {
     const { reason, metadata, httpStatus, cause } = outcome
     const call = callFields(report)
     if (metadata.reference !== undefined) {
-      log.error('request failed', { reason, ...call, reference: metadata.reference, cause: withStack(cause) })
+      log.error('request failed', { reason, ...call, reference: metadata.reference, cause: causeText(cause) })
       return
     }
     // The server's limits are the same for everyone.
@@ -54,15 +54,6 @@ function writeRefusal(log: Logger, error: CountersignError, call: LogFields): vo
 
 function callFields({ method, protocol, httpMethod, path, request, named }: CallReport): LogFields {
   return { method, protocol, httpMethod, path, ip: request.ip, ...named }
-}
-
-/** An application can throw anything, even something that cannot be looked at. */
-function withStack(cause: unknown): string | undefined {
-  try {
-    return cause instanceof Error ? (cause.stack ?? cause.message) : cause === undefined ? undefined : String(cause)
-  } catch {
-    return 'something was thrown that cannot be shown as text'
-  }
 }
 
 function messageOf(cause: unknown): string | undefined {

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { type Challenge, challengeMessage, type LinkLines } from '../challenge.ts'
 import { CountersignError, internalError } from '../errors.ts'
 import { whyForeign } from '../foreign-record.ts'
@@ -8,7 +7,7 @@ import { parseRecord, type StoredRecord } from '../record.ts'
 import type { RequestContext } from '../request.ts'
 import type { FoundValue, Store } from '../store/store.ts'
 import { applicationStepMs, applicationSteps } from '../timing/time-limit.ts'
-import { newId } from '../token.ts'
+import { newId, randomText } from '../token.ts'
 
 /** A stored nonce: the challenge and the exact text for the wallet to sign. */
 export interface NonceRecord extends Challenge, StoredRecord {
@@ -107,7 +106,7 @@ export class Nonces {
       ...(link === undefined
         ? { action: 'auth.login', challengeId: 'login' }
         : { action: 'auth.link', challengeId: 'link' }),
-      nonce: randomBytes(32).toString('base64url'),
+      nonce: randomText(32),
       origin,
       issuedAt,
       expiresAt: issuedAt + ttlSeconds * 1000,

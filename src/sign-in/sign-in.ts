@@ -1,6 +1,6 @@
 import { type AuditTrail, noAudit, signedInFacts } from '../audit/trail.ts'
 import { afterNonceUsed } from '../errors.ts'
-import type { Host, IssuedSession } from '../host/host.ts'
+import type { Host, IssuedSession, ReadsAhead } from '../host/host.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
 import type { RateLimiter } from '../rate-limit.ts'
 import type { RequestContext } from '../request.ts'
@@ -15,7 +15,7 @@ export class SignIn {
   readonly #nonces: Nonces
   readonly #prover: Prover
   readonly #origins: OriginPolicy
-  readonly #host: Host
+  readonly #host: Host & Partial<ReadsAhead>
   readonly #audit: AuditTrail
   readonly #limiter: RateLimiter | undefined
 
@@ -24,7 +24,7 @@ export class SignIn {
     nonces: Nonces,
     prover: Prover,
     origins: OriginPolicy,
-    host: Host,
+    host: Host & Partial<ReadsAhead>,
     audit: AuditTrail = noAudit,
     limiter?: RateLimiter,
   ) {
@@ -58,6 +58,8 @@ export class SignIn {
    * then.
    */
   async verify(nonceId: string, proof: Proof, request: RequestContext): Promise<IssuedSession> {
+    const claimed = this.#prover.walletClaimed(proof)
+    if (claimed !== undefined) this.#host.readAhead?.(claimed, request)
     const nonce = await this.#nonces.consume(nonceId, request, this.#origins)
     const { identity } = await this.#prover.prove(nonce, proof, request.origin)
     await this.#limiter?.countSignIn(identity)

@@ -43,6 +43,10 @@ class PrefixedStore implements Store {
     return this.#store.shared
   }
 
+  get inOrder() {
+    return this.#store.inOrder === true
+  }
+
   now() {
     return this.#store.now()
   }

@@ -14,7 +14,7 @@ export interface StoreReport {
 /** A store of which an observer is told each step. Closing it closes the store. */
 export function observedStore(store: Store, observe: Observer<StoreReport>): Store {
   return wrappedStore(store, async (operation, step) => {
-    // Before the call, because SQLite does all of its work in it.
+    // Before the call, because a store may do its work in it.
     const startedAt = performance.now()
     try {
       const result = await step()

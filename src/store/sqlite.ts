@@ -7,6 +7,7 @@ import { exerciseStore } from './exercise.ts'
 import { ttlMsOf } from './life.ts'
 import { StoreOpenError } from './open-error.ts'
 import { prepareFormat } from './sqlite-format.ts'
+import { StepQueue } from './sqlite-steps.ts'
 import type { FoundValue, Life, ScannedValue, Store, VersionedValue } from './store.ts'
 import { Watchers } from './watchers.ts'
 
@@ -120,11 +121,13 @@ interface SqliteStoreParts {
 class SqliteStore implements Store {
   readonly description: string
   readonly shared = false
+  readonly inOrder = true
   readonly #database: DatabaseSync
   readonly #watchers: Watchers
   /** Ends each watch of this handle. */
   readonly #watches = new Set<() => void>()
   readonly #statements: ReturnType<typeof prepareStatements>
+  readonly #steps: StepQueue
   #sweepTimer: NodeJS.Timeout
   /** Whether a call has failed, and not all kinds of calls have been seen to succeed since. */
   #failing = false
@@ -134,6 +137,7 @@ class SqliteStore implements Store {
     this.#database = database
     this.#watchers = watchers
     this.#statements = prepareStatements(database)
+    this.#steps = new StepQueue({ database, errorOf: (cause) => this.#failureOf(cause) })
     this.#sweepTimer = this.#sweepIn(sweepIntervalMs)
   }
 
@@ -142,22 +146,29 @@ class SqliteStore implements Store {
   }
 
   async get(key: string): Promise<VersionedValue | undefined> {
-    const [row] = this.#step(() => this.#statements.get.all(key, Date.now()))
-    return row === undefined ? undefined : { value: String(row.value), version: Number(row.version) }
+    return this.#queue().read(() => {
+      const row = this.#statements.get.get(key, Date.now())
+      return row === undefined ? undefined : { value: String(row.value), version: Number(row.version) }
+    })
   }
 
   async create(key: string, value: string, life: Life): Promise<boolean> {
-    const expiresAt = expiryOf(life)
-    return this.#step(() => this.#statements.create.run(key, value, expiresAt, Date.now())).changes === 1
+    const ttlMs = ttlMsOf(life)
+    return this.#queue().write(() => {
+      const now = Date.now()
+      return this.#statements.create.run(key, value, expiryOf(ttlMs, now), now).changes === 1
+    })
   }
 
   async take(key: string): Promise<string | undefined> {
-    const [row] = this.#step(() => this.#statements.take.all(key, Date.now()))
-    return row === undefined ? undefined : String(row.value)
+    return this.#queue().write(() => {
+      const [row] = this.#statements.take.all(key, Date.now())
+      return row === undefined ? undefined : String(row.value)
+    })
   }
 
   async takeIf(key: string, prefix: string): Promise<FoundValue | undefined> {
-    return this.#step(() => {
+    return this.#queue().write(() => {
       for (;;) {
         const row = this.#statements.get.get(key, Date.now())
         if (row === undefined) return undefined
@@ -176,16 +187,21 @@ class SqliteStore implements Store {
     life: Life,
     options: { wake?: boolean } = {},
   ): Promise<boolean> {
-    const expiresAt = expiryOf(life)
-    const { changes } = this.#step(() => this.#statements.compareAndSet.run(value, expiresAt, key, version, Date.now()))
-    if (changes === 0) return false
-    if (options.wake === true) this.#watchers.wake(key)
-    return true
+    const ttlMs = ttlMsOf(life)
+    const wake = options.wake === true
+    return this.#queue().write(
+      () => {
+        const now = Date.now()
+        return this.#statements.compareAndSet.run(value, expiryOf(ttlMs, now), key, version, now).changes === 1
+      },
+      (isSet) => {
+        if (isSet && wake) this.#watchers.wake(key)
+      },
+    )
   }
 
   async watch(key: string, onWake: () => void): Promise<() => void> {
-    // A closed store has no watches.
-    this.#step(() => undefined)
+    this.#requireOpen()
     const remove = this.#watchers.add(key, onWake)
     const unwatch = () => {
       this.#watches.delete(unwatch)
@@ -196,23 +212,26 @@ class SqliteStore implements Store {
   }
 
   async addMember(set: string, member: string, life: Life, most?: number): Promise<string[]> {
-    const expiresAt = expiryOf(life)
+    const ttlMs = ttlMsOf(life)
+    const add = (): void => {
+      this.#statements.addMember.run(set, member, expiryOf(ttlMs, Date.now()))
+    }
     if (most === undefined) {
-      this.#step(() => this.#statements.addMember.run(set, member, expiresAt))
+      await this.#queue().write(add)
       return []
     }
-    return this.#transaction(() => {
-      this.#statements.addMember.run(set, member, expiresAt)
+    return this.#queue().transaction(() => {
+      add()
       return this.#surplusOf(set, member, most)
     })
   }
 
   async removeMember(set: string, member: string): Promise<void> {
-    this.#step(() => this.#statements.removeMember.run(set, member))
+    await this.#queue().write(() => this.#statements.removeMember.run(set, member))
   }
 
   async members(set: string): Promise<string[]> {
-    const rows = this.#step(() => this.#statements.members.all(set, Date.now()))
+    const rows = await this.#queue().read(() => this.#statements.members.all(set, Date.now()))
     return rows.map((row) => String(row.member))
   }
 
@@ -220,7 +239,8 @@ class SqliteStore implements Store {
     // Keys are ASCII, so DEL comes after whatever a key can have there.
     const end = `${beginning}\x7f`
     for (let last = beginning; ; ) {
-      const rows = this.#step(() => this.#statements.scan.all(last, end, Date.now(), valuesPerScan))
+      const after = last
+      const rows = await this.#queue().read(() => this.#statements.scan.all(after, end, Date.now(), valuesPerScan))
       for (const row of rows) yield { key: String(row.key), value: String(row.value) }
       if (rows.length < valuesPerScan) return
       last = String(rows.at(-1)?.key)
@@ -233,28 +253,33 @@ class SqliteStore implements Store {
   }
 
   async ping(): Promise<void> {
-    this.#step(() => this.#statements.get.all('', 0))
+    await this.#queue().read(() => this.#statements.get.get('', 0))
     if (!this.#failing) return
     // A disk that is full can still be read. A failure from here on sets it again.
     this.#failing = false
-    this.#step(() => this.#requireUnlocked())
+    this.#requireUnlocked()
     await this.prove()
   }
 
   /** Throws if another process has the lock. Does not wait for it, because that would keep everybody waiting. */
   #requireUnlocked(): void {
+    this.#requireOpen()
     this.#database.exec('PRAGMA busy_timeout = 0')
     try {
       this.#database.exec('BEGIN IMMEDIATE; ROLLBACK')
+    } catch (cause) {
+      throw this.#failureOf(cause)
     } finally {
       this.#database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
     }
   }
 
+  /** Does what was begun before. */
   async close(): Promise<void> {
     if (!this.#database.isOpen) return
     clearTimeout(this.#sweepTimer)
     for (const unwatch of this.#watches) unwatch()
+    this.#steps.finish()
     this.#database.close()
   }
 
@@ -269,30 +294,19 @@ class SqliteStore implements Store {
     return surplus.map((row) => String(row.member))
   }
 
-  /** Runs several statements as one step. */
-  #transaction<T>(statements: () => T): T {
-    return this.#step(() => {
-      this.#statements.begin.run()
-      try {
-        const result = statements()
-        this.#statements.commit.run()
-        return result
-      } catch (error) {
-        if (this.#database.isTransaction) this.#statements.rollback.run()
-        throw error
-      }
-    })
+  /** The queue, as long as the store is open. */
+  #queue(): StepQueue {
+    this.#requireOpen()
+    return this.#steps
   }
 
-  /** Runs a step. A single statement is atomic, because SQLite runs each statement as a transaction. */
-  #step<T>(statement: () => T): T {
+  #requireOpen(): void {
     if (!this.#database.isOpen) throw unavailable('The store is closed', undefined)
-    try {
-      return statement()
-    } catch (cause) {
-      this.#failing = true
-      throw unavailable('The store does not answer', cause)
-    }
+  }
+
+  #failureOf(cause: unknown): CountersignError {
+    this.#failing = true
+    return unavailable('The store does not answer', cause)
   }
 
   #sweepIn(delayMs: number): NodeJS.Timeout {
@@ -321,9 +335,6 @@ function prepareStatements(database: DatabaseSync): Record<StatementName, Statem
   const soonestMembers =
     'SELECT member FROM members WHERE set_key = ? AND expires_at > ? AND member <> ? ORDER BY expires_at LIMIT ?'
   return {
-    begin: database.prepare('BEGIN IMMEDIATE'),
-    commit: database.prepare('COMMIT'),
-    rollback: database.prepare('ROLLBACK'),
     get: database.prepare('SELECT value, version FROM entries WHERE key = ? AND expires_at > ?'),
     create: database.prepare(
       `INSERT INTO entries (key, value, version, expires_at) VALUES (?, ?, 1, ?)
@@ -359,9 +370,6 @@ function prepareStatements(database: DatabaseSync): Record<StatementName, Statem
 }
 
 type StatementName =
-  | 'begin'
-  | 'commit'
-  | 'rollback'
   | 'get'
   | 'create'
   | 'take'
@@ -377,9 +385,8 @@ type StatementName =
   | 'sweepEntries'
   | 'sweepMembers'
 
-function expiryOf(life: Life): number {
-  const ttlMs = ttlMsOf(life)
-  return ttlMs === undefined ? never : Date.now() + ttlMs
+function expiryOf(ttlMs: number | undefined, now: number): number {
+  return ttlMs === undefined ? never : now + ttlMs
 }
 
 function unavailable(message: string, cause: unknown): CountersignError {

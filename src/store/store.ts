@@ -34,6 +34,13 @@ export interface Store {
   readonly shared: boolean
 
   /**
+   * Whether steps that this process begins one right after the other, without waiting in between, take effect in that order, also
+   * on different keys: if a later one succeeds, it sees what the earlier ones did that succeed too. Absent means no, as in a
+   * cluster, whose servers answer in any order.
+   */
+  readonly inOrder?: boolean
+
+  /**
    * The time on the clock that lives are counted on, in epoch milliseconds, as well as it is known without asking. Processes
    * that share a store decide by it what has expired, so that they agree although their own clocks differ. A whole number.
    * It is asked often, so it must be cheap. It may go back when it is corrected. Never throws. A store whose clock is that of

@@ -42,6 +42,10 @@ class WrappedStore implements Store {
     return this.#store.shared
   }
 
+  get inOrder() {
+    return this.#store.inOrder === true
+  }
+
   now() {
     return this.#store.now()
   }

@@ -75,6 +75,25 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
       })
     })
 
+    describe('inOrder', () => {
+      check('is said only by a store whose steps see what those did that were begun right before', async (store) => {
+        if (store.inOrder !== true) return
+        for (let i = 0; i < 50; i++) {
+          const [first, second, set] = [newKey(), newKey(), newKey()]
+          const steps = [
+            store.create(first, 'a', long),
+            store.addMember(set, 'm', long),
+            store.create(second, 'b', long),
+            store.compareAndSet(first, 1, 'c', long),
+            store.take(second),
+          ] as const
+          const seen = await Promise.all([store.get(first), store.get(second), store.members(set)])
+          await Promise.all(steps)
+          assert.deepEqual(seen, [{ value: 'c', version: 2 }, undefined, ['m']])
+        }
+      })
+    })
+
     describe('get', () => {
       check('finds nothing under a key without a value', async (store) => {
         await assertAbsent(store, newKey())

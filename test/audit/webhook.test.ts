@@ -5,9 +5,13 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { maxWaiting } from '../../src/audit/webhook-queue.ts'
+import type { AuditEvent } from '../../src/audit/event.ts'
+import { Webhook as Deliverer } from '../../src/audit/webhook.ts'
+import { maxWaiting, WebhookQueue } from '../../src/audit/webhook-queue.ts'
 import { type CountersignOptions, createCountersign, openStore } from '../../src/index.ts'
 import { createLogger, silentLogger } from '../../src/log.ts'
+import type { Store } from '../../src/store/store.ts'
+import { type StoreOperation, wrappedStore } from '../../src/store/wrapped-store.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { redisUrl } from '../support/stores.ts'
@@ -31,6 +35,10 @@ interface Receiver {
   readonly failed: number[]
   /** Status of the next answers; `undefined` is no answer at all. */
   status: number | undefined
+  /** Awaited before each answer. */
+  beforeAnswer: () => Promise<unknown>
+  /** Most requests that were under way at once. */
+  readonly most: number
   /** Stops listening; resolves with the port. */
   stop(): Promise<void>
 }
@@ -39,9 +47,14 @@ async function startReceiver(secretOf = secret, port = 0): Promise<Receiver> {
   const webhook = new Webhook(secretOf)
   const delivered: Delivered[] = []
   const failed: number[] = []
+  let underWay = 0
+  let most = 0
   const server = createServer(async (request, response) => {
+    most = Math.max(most, ++underWay)
+    response.once('close', () => underWay--)
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk)
+    await receiver.beforeAnswer()
     const { status } = receiver
     if (status === undefined) return
     if (status === 200) {
@@ -63,6 +76,10 @@ async function startReceiver(secretOf = secret, port = 0): Promise<Receiver> {
     delivered,
     failed,
     status: 200,
+    beforeAnswer: async () => {},
+    get most() {
+      return most
+    },
     stop,
   }
   return receiver
@@ -193,6 +210,102 @@ describe('a webhook that is away', () => {
     await vi.waitFor(async () => expect(await store.members('webhooks')).toHaveLength(maxWaiting), patience)
     const waiting = await store.members('webhooks')
     expect(waiting.filter((member) => !member.includes('old-'))).toHaveLength(1)
+  })
+})
+
+/** Most deliveries at a time. */
+const maxDeliveries = 8
+
+function eventOf(id: string): AuditEvent {
+  return { id, type: 'order.cancelled', time: Date.now(), orderId: `order-of-${id}`, kind: 'login' }
+}
+
+async function openMemory(): Promise<Store> {
+  const store = await openStore('sqlite::memory:')
+  onTestFinished(() => store.close())
+  return store
+}
+
+function startDelivering(store: Store, { url }: Receiver): Deliverer {
+  const deliverer = new Deliverer({ url, secrets: [secret] }, store, silentLogger)
+  onTestFinished(() => deliverer.close(1_000))
+  return deliverer
+}
+
+describe('a webhook with a backlog', () => {
+  test('gets a bounded number of deliveries at once, of waiting and of new events together', async () => {
+    const store = await openMemory()
+    const waiting = Array.from({ length: 200 }, (_, index) => `waiting-${index}`)
+    const fresh = Array.from({ length: 200 }, (_, index) => `fresh-${index}`)
+    const queue = new WebhookQueue(store)
+    for (const id of waiting) await queue.add(eventOf(id), false)
+    const receiver = await startReceiver()
+    receiver.beforeAnswer = () => setTimeout(10)
+    const deliverer = startDelivering(store, receiver)
+    for (const id of fresh) {
+      deliverer.sink(eventOf(id))
+      await setTimeout(2)
+    }
+    await vi.waitFor(() => expect(receiver.delivered.length).toBeGreaterThanOrEqual(400), patience)
+    expect(receiver.delivered.map(({ id }) => id).sort()).toEqual([...waiting, ...fresh].sort())
+    expect(receiver.most).toBe(maxDeliveries)
+    await vi.waitFor(async () => expect(await store.members('webhooks')).toEqual([]), patience)
+  })
+
+  test('gets it with a bounded number of reads of the list of all that waits', async () => {
+    const store = await openMemory()
+    const queue = new WebhookQueue(store)
+    for (let count = 0; count < 800; count++) await queue.add(eventOf(`waiting-${count}`), false)
+    const steps: StoreOperation[] = []
+    const counting = wrappedStore(store, (operation, step) => {
+      steps.push(operation)
+      return step()
+    })
+    const receiver = await startReceiver()
+    startDelivering(counting, receiver)
+    await vi.waitFor(async () => expect(await store.members('webhooks')).toEqual([]), patience)
+    expect(new Set(receiver.delivered.map(({ id }) => id)).size).toBe(800)
+    // What is due, whether anything has become due meanwhile, and a look of the timer or two.
+    expect(steps.filter((operation) => operation === 'members').length).toBeLessThanOrEqual(4)
+  })
+
+  test('gets one event only until it is known to be back', async () => {
+    const store = await openMemory()
+    const receiver = await startReceiver()
+    receiver.status = 503
+    const deliverer = startDelivering(store, receiver)
+    deliverer.sink(eventOf('first'))
+    await vi.waitFor(() => expect(receiver.failed).toHaveLength(1), patience)
+    const queue = new WebhookQueue(store)
+    for (let count = 0; count < 50; count++) await queue.add(eventOf(`waiting-${count}`), false)
+    await vi.waitFor(() => expect(receiver.failed).toHaveLength(2), patience)
+    expect(receiver.most).toBe(1)
+    receiver.status = 200
+    await vi.waitFor(() => expect(receiver.delivered).toHaveLength(51), patience)
+  })
+
+  test('gets nothing from an instance that another one has taken over from', async () => {
+    const store = await openMemory()
+    let aheadMs = 0
+    const later = Object.assign(
+      wrappedStore(store, (_, step) => step()),
+      { now: () => store.now() + aheadMs },
+    )
+    const [slow, quick] = [await startReceiver(), await startReceiver()]
+    const answering = Promise.withResolvers<void>()
+    slow.beforeAnswer = () => answering.promise
+    const first = startDelivering(later, slow)
+    for (let count = 0; count < 20; count++) first.sink(eventOf(`event-${count}`))
+    await vi.waitFor(async () => expect(await store.members('webhooks')).toHaveLength(20), patience)
+    await vi.waitFor(() => expect(slow.most).toBe(maxDeliveries), patience)
+    aheadMs = 60_000
+    startDelivering(later, quick)
+    await vi.waitFor(() => expect(quick.delivered).toHaveLength(20), patience)
+    answering.resolve()
+    await vi.waitFor(() => expect(slow.delivered.length).toBeGreaterThanOrEqual(maxDeliveries), patience)
+    // Time for those that waited behind them.
+    await setTimeout(500)
+    expect(slow.delivered).toHaveLength(maxDeliveries)
   })
 })
 

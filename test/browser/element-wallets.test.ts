@@ -1,9 +1,8 @@
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
-import { createCountersignClient } from '../../src/client/index.ts'
 import type { CountersignOptions } from '../../src/index.ts'
 import { servePage } from '../client/element/page.ts'
-import { fetchFrom, MapStorage, pageWallet } from '../client/support.ts'
+import { phoneClient } from '../client/phone.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
 import { expectAccessible, expectNoFaults, hasChromium, scan, screenshot, useBrowser } from './support.ts'
@@ -65,12 +64,7 @@ describe.skipIf(!hasChromium)('<countersign-sign-in> with a wallet on this devic
     const started = (): string[] =>
       trail.requests.map((request) => request.url).filter((one) => /device\/start/.test(one))
     const wallet = makeWallet()
-    const phone = createCountersignClient({
-      baseUrl: url,
-      storage: new MapStorage(),
-      fetch: fetchFrom(url),
-      wallet: pageWallet(wallet),
-    })
+    const phone = phoneClient(url, wallet)
     const show = (attributes = '', scripts?: string): Promise<void> =>
       site.show(page, `<countersign-sign-in base-url="${url}" ${attributes}></countersign-sign-in>`, url, scripts)
     return { site, url, page, trail, context: page.context(), loaded, started, phone, wallet, show }

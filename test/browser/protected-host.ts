@@ -1,9 +1,7 @@
-import { once } from 'node:events'
-import { createServer, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { onTestFinished } from 'vitest'
+import { createServer } from 'node:http'
 import type { CountersignOptions } from '../../src/index.ts'
 import { startService } from '../support/service.ts'
+import { listenAsProxy, passOn } from './forwarding.ts'
 
 /** An application behind a proxy that passes the base path on to a service, which has another address. */
 export interface ProtectedHost {
@@ -25,7 +23,7 @@ export async function startProtectedHost(options: CountersignOptions = {}, delay
   let target = ''
   const visited: string[] = []
   const proxy = createServer(async (from, to) => {
-    const { method, url = '', headers } = from
+    const { url = '' } = from
     if (!url.startsWith('/api/auth/')) {
       visited.push(url)
       to.writeHead(200, { 'content-type': 'text/html' })
@@ -34,26 +32,9 @@ export async function startProtectedHost(options: CountersignOptions = {}, delay
       )
     }
     await new Promise((resolve) => setTimeout(resolve, delayMs))
-    const forwarded = {
-      ...headers,
-      'x-forwarded-proto': 'http',
-      'x-forwarded-host': headers.host,
-      'x-forwarded-for': '203.0.113.7',
-    }
-    const onward = request(`${target}${url}`, { method, headers: forwarded }, (answer) => {
-      to.writeHead(answer.statusCode ?? 502, answer.headers)
-      answer.pipe(to)
-    })
-    onward.on('error', () => to.destroy())
-    to.on('close', () => onward.destroy())
-    from.pipe(onward)
-  }).listen(0, '127.0.0.1')
-  onTestFinished(() => {
-    proxy.closeAllConnections()
-    proxy.close()
+    passOn(from, to, target, 'http')
   })
-  await once(proxy, 'listening')
-  const url = `http://localhost:${(proxy.address() as AddressInfo).port}`
+  const url = `http://localhost:${await listenAsProxy(proxy)}`
   target = (await startService({ ...options, trustedOrigins: [url], trustProxy: 1 })).url
   return {
     url,

@@ -7,8 +7,7 @@ import type { Page } from 'playwright-core'
 import { createElement } from 'react'
 import { renderToString } from 'react-dom/server'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createCountersignClient } from '../../src/client/index.ts'
-import { fetchFrom, MapStorage, pageWallet } from '../client/support.ts'
+import { phoneClient } from '../client/phone.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet, type TestWallet } from '../support/wallet.ts'
 import { App } from './react-app.tsx'
@@ -62,12 +61,7 @@ async function setUp() {
   const root = renderToString(createElement(App, { service: url }))
   rendered.html = `<!doctype html><html lang="en"><title>Tally</title><script type="module" src="/page.js"></script><div id="root" data-service="${url}">${root}</div></html>`
   const wallet = makeWallet()
-  const phone = createCountersignClient({
-    baseUrl: url,
-    storage: new MapStorage(),
-    fetch: fetchFrom(url),
-    wallet: pageWallet(wallet),
-  })
+  const phone = phoneClient(url, wallet)
   return { origin, root, wallet, phone }
 }
 

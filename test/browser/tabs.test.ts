@@ -5,8 +5,7 @@ import { fileURLToPath } from 'node:url'
 import type { BrowserContext, Page } from 'playwright-core'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { bundleClient } from '../../scripts/build-client.ts'
-import { createDirectClient } from '../../src/client/direct.ts'
-import { fetchFrom, MapStorage, pageWallet } from '../client/support.ts'
+import { phoneClient } from '../client/phone.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
 import { hasChromium, scan, useBrowser } from './support.ts'
@@ -173,12 +172,7 @@ describe.runIf(hasChromium)('the tabs of a page', () => {
     }, url)
     const code = first.getByRole('img', { name: 'QR code for your phone' })
     await code.waitFor()
-    const phone = createDirectClient({
-      baseUrl: url,
-      storage: new MapStorage(),
-      fetch: fetchFrom(url),
-      wallet: pageWallet(wallet),
-    })
+    const phone = phoneClient(url, wallet)
     const claim = await phone.claimOrder(await scan(code))
     await phone.approveOrder(claim, { challenge: await phone.getOrderChallenge(claim) })
     await expect.poll(async () => (await toldTo(first)).length, polling).toBe(1)

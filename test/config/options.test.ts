@@ -200,6 +200,13 @@ const promised: Record<Option, Promised> = {
   },
   pages: { variable: 'COUNTERSIGN_PAGES', default: true, flag: true },
   reflection: { variable: 'COUNTERSIGN_REFLECTION', default: true, flag: true },
+  workers: {
+    variable: 'COUNTERSIGN_WORKERS',
+    default: 1,
+    range: [1, 64],
+    inside: ['auto'],
+    outside: ['', 'Auto'],
+  },
   drainSeconds: { variable: 'COUNTERSIGN_DRAIN_SECONDS', default: 2, range: [0, 300] },
   metricsPort: { variable: 'COUNTERSIGN_METRICS_PORT', range: [0, 65_535] },
   metricsHost: {

@@ -4,9 +4,11 @@ import { SessionService } from '../../gen/server/countersign/v1/session_service_
 import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
 import { WalletService } from '../../gen/server/countersign/v1/wallet_service_pb.ts'
 import { endpoints, rpcs } from '../../scripts/docs/services.ts'
-import { type CountersignOptions, createCountersign } from '../../src/index.ts'
+import { type CountersignOptions, createCountersign, openStore } from '../../src/index.ts'
 import { silentLogger } from '../../src/log.ts'
+import { defaultKeyPrefix, withKeyPrefix } from '../../src/store/key-prefix.ts'
 import { makeTestWallet, type TestWallet } from '../../src/testing/index.ts'
+import { administrationOn } from '../host/support.ts'
 
 /** What a call answered: over REST if it has an endpoint, and as Connect's JSON otherwise. */
 export interface Answer {
@@ -23,12 +25,18 @@ type Headers = Readonly<Record<string, string>>
 /** Audience that the service issues access tokens for. */
 const audience = 'https://api.example'
 
+/** A wallet that an operator has blocked. */
+const blocked = makeTestWallet()
+
 const foreignPage: Headers = { origin: 'https://evil.example' }
 
-/** Makes every call of a service with these settings, in most states of an order and of a session, with right and wrong tokens, from right and wrong pages. */
+/** Makes every call of a service with these settings, in most states of an order and of a session, with right and wrong tokens, from right and wrong pages; and those that take a proof with one of a wallet that is blocked. */
 export async function everyCall(settings: CountersignOptions): Promise<readonly Answer[]> {
+  const store = await openStore('sqlite::memory:')
+  const administration = administrationOn(withKeyPrefix(store, defaultKeyPrefix))
+  await administration.block({ ...blocked, subject: blocked.publicKeyHex })
   const service = await createCountersign({
-    store: 'sqlite::memory:',
+    store,
     port: 0,
     rateLimit: false,
     logger: silentLogger,
@@ -39,6 +47,7 @@ export async function everyCall(settings: CountersignOptions): Promise<readonly 
     return await callsOf(`http://localhost:${await service.listen()}`)
   } finally {
     await service.close(0)
+    await store.close()
   }
 }
 
@@ -53,6 +62,7 @@ async function callsOf(url: string): Promise<readonly Answer[]> {
       await callInState(caller, rpc, { state, kind: 'login', headers: foreignPage })
       await callInState(caller, rpc, { state, kind: 'login', fields: wrongTokens })
       await callInState(caller, rpc, { state, kind: 'login', fields: otherPhone })
+      await callInState(caller, rpc, { state, kind: 'login', signer: blocked })
     }
     await Promise.all(Object.keys(stepsTo).map(inState))
   }
@@ -153,15 +163,16 @@ interface OrderCall {
   readonly kind: 'login' | 'sign'
   readonly headers?: Headers
   readonly fields?: Fields
+  /** Wallet of the phone; a new one if it is absent. */
+  readonly signer?: TestWallet
 }
 
-/** Takes a new order to a state, and makes a call for it there. */
+/** Takes a new order to a state, or as far towards it as its wallet is allowed to, and makes a call for it there. */
 async function callInState(
   caller: Caller,
   rpc: DescMethod,
-  { state, kind, headers, fields }: OrderCall,
+  { state, kind, headers, fields, signer: wallet = makeTestWallet() }: OrderCall,
 ): Promise<void> {
-  const wallet = makeTestWallet()
   let known: Fields = { kind, claimKey: crypto.randomUUID() }
   for (const step of stepsTo[state] ?? []) {
     known = { ...known, ...(await caller.call(step, known)) }
@@ -179,9 +190,9 @@ async function signInsAndSessions(caller: Caller): Promise<void> {
   const { issueNonce, verifySignIn } = SignInService.method
   const { listWallets, linkWallet, unlinkWallet } = WalletService.method
   const wallet = makeTestWallet()
-  const signIn = async (): Promise<Headers> => {
+  const signIn = async (signer = wallet): Promise<Headers> => {
     const challenge = await caller.call(issueNonce, {})
-    const { token } = await caller.call(verifySignIn, { ...challenge, ...proofOf(wallet, challenge) })
+    const { token } = await caller.call(verifySignIn, { ...challenge, ...proofOf(signer, challenge) })
     return { authorization: `Bearer ${token}` }
   }
   const challenge = await caller.call(issueNonce, {})
@@ -194,6 +205,8 @@ async function signInsAndSessions(caller: Caller): Promise<void> {
   }
   const second = makeTestWallet({ adapterId: 'ed25519' })
   await link(second)
+  await link(blocked)
+  await signIn(blocked)
   await caller.call(listWallets, {}, user)
   for (const { adapterId, address } of [second, second, wallet]) {
     await caller.call(unlinkWallet, { adapterId, address }, user)

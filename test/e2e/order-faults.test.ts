@@ -84,6 +84,8 @@ describe.skipIf(redisUrl === undefined)('on Redis', () => {
       for await (const event of desktop.watch(order, 0)) seen.push(event)
       return seen
     })
+    // Awaited below; until then, a failure of another part is the one to hear of.
+    for (const watch of watches) watch.catch(() => {})
     // Half are cancelled, half are claimed first, all through the other instance.
     await Promise.all(
       orders.map(async ({ orderId, claimToken, desktopToken }, i) => {

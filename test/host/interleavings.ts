@@ -4,10 +4,14 @@ import type { ScannedValue, Store } from '../../src/store/store.ts'
 
 // Ways to run what several processes do at the same store: in every order of their steps, and with an end at any step.
 
-/** A handle of a store. Before each step it waits for `gate`, which may refuse it, and tells when the step is done. */
-function through(store: Store, gate: () => Promise<() => void>): Store {
+/**
+ * A handle of a store. Before each step it waits for `gate`, which may refuse it, and tells when the step is done. It says that it keeps
+ * the order of steps if the gate does, as on one server, or that it does not, as in a cluster.
+ */
+function through(store: Store, gate: () => Promise<() => void>, inOrder: boolean): Store {
   return new Proxy(store, {
     get(_, name) {
+      if (name === 'inOrder') return inOrder
       const value = Reflect.get(store, name)
       if (typeof value !== 'function') return value
       if (name === 'now') return value.bind(store)
@@ -45,11 +49,15 @@ export async function everyOrder(store: Store, run: (handle: Store) => Promise<v
   for (let count = 1; ; count++) {
     const waiting: (() => void)[] = []
     let [held, running, over] = [true, 0, false]
-    const handle = through(store, async () => {
-      if (held) await new Promise<void>((go) => waiting.push(go))
-      running++
-      return () => void running--
-    })
+    const handle = through(
+      store,
+      async () => {
+        if (held) await new Promise<void>((go) => waiting.push(go))
+        running++
+        return () => void running--
+      },
+      false,
+    )
     const finished = run(handle).finally(() => {
       over = true
     })
@@ -88,6 +96,8 @@ interface Switching {
   readonly one?: 0 | 1
   readonly stride?: number
   readonly sharedStride?: number
+  /** Whether steps that a part begins at once are taken the last one first, as they may be in a cluster. */
+  readonly lastFirst?: boolean
 }
 
 /**
@@ -98,7 +108,7 @@ interface Switching {
  */
 export async function everyTwoSwitches(
   store: Store,
-  { one = 0, stride: most = 2, sharedStride = 4 }: Switching,
+  { one = 0, stride: most = 2, sharedStride = 4, lastFirst = false }: Switching,
   prepare: () => Promise<Pair>,
 ): Promise<void> {
   const stride = store.shared ? sharedStride : most
@@ -106,7 +116,7 @@ export async function everyTwoSwitches(
   for (let first = 0, firstHasMore = true; firstHasMore; first += stride) {
     for (let second = 0, secondHasMore = true; secondHasMore; second += stride) {
       const { parts, check } = await prepare()
-      const turns = new Turns()
+      const turns = new Turns(lastFirst)
       const finished = Promise.allSettled([parts[0](turns.handle(store)), parts[1](turns.handle(store))])
       firstHasMore = await turns.take(one, first)
       secondHasMore = await turns.take(other, second)
@@ -133,17 +143,23 @@ export async function inRandomOrder(
 /** Lets the steps of several parts through, one at a time. Parts are numbered from 0. */
 class Turns {
   readonly #waiting: (() => void)[][] = []
+  readonly #lastFirst: boolean
   #running = 0
+
+  constructor(lastFirst = false) {
+    this.#lastFirst = lastFirst
+  }
 
   /** The handle of the next part. */
   handle(store: Store): Store {
     const queue: (() => void)[] = []
     this.#waiting.push(queue)
-    return through(store, async () => {
+    const gate = async () => {
       await new Promise<void>((go) => queue.push(go))
       this.#running++
       return () => void this.#running--
-    })
+    }
+    return through(store, gate, !this.#lastFirst)
   }
 
   /** The parts that wait for a step, once none is in progress. */
@@ -159,7 +175,9 @@ class Turns {
     for (let left = steps; ; left--) {
       const isWaiting = (await this.waiting()).includes(part)
       if (!isWaiting || left === 0) return isWaiting
-      this.#waiting[part]?.shift()?.()
+      const queue = this.#waiting[part]
+      const go = this.#lastFirst ? queue?.pop() : queue?.shift()
+      go?.()
     }
   }
 
@@ -173,13 +191,14 @@ class Turns {
 export function endingAt(store: Store, step: number, isDone: boolean): { handle: Store; ended: () => boolean } {
   let steps = 0
   const ends = () => new CountersignError('STORE_UNAVAILABLE', 'The process has ended')
-  const handle = through(store, async () => {
+  const gate = async () => {
     const own = ++steps
     if (own > step || (own === step && !isDone)) throw ends()
     return () => {
       if (own === step) throw ends()
     }
-  })
+  }
+  const handle = through(store, gate, true)
   return { handle, ended: () => steps >= step }
 }
 

@@ -20,8 +20,7 @@ const server = new OnePortServer((request, response) => {
   }
   const exchange = nodeExchange({ request, trustedProxies: 0 }, new ResponseOutput(response))
   if (applyCors(exchange, isTrusted) === 'preflight') return
-  response.statusCode = 299
-  response.end()
+  exchange.output.send({ status: 299, headers: {} })
 })
 let url: string
 

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { CountersignError } from '../../src/errors.ts'
 import { storedOrders } from '../../src/order/records.ts'
 import { openStore } from '../../src/store/open.ts'
@@ -109,6 +109,33 @@ describe.each(stores)('proofs that only an RPC can check, on $name', ({ open }) 
     rpc.meanwhile = () => {}
     expect((await approve(instances[1], order)).status).toBe('approved')
     expect(rpc.asked).toBe(6)
+  })
+
+  test('an RPC that did not answer another call gives this one its place back, until just before it is asked', async () => {
+    const { rpc, store, instances } = await start()
+    const order = await untilWaiting(instances[0])
+    for (let n = 0; n < 2; n++) await reasonOf(approve(instances[0], order, 'another text'))
+    const slow = Promise.withResolvers<void>()
+    rpc.meanwhile = async () => {
+      await slow.promise
+      outage()
+    }
+    const away = reasonOf(approve(instances[0], order))
+    await vi.waitFor(() => expect(rpc.asked).toBe(3))
+    rpc.meanwhile = () => {}
+    const adapter = contractWallets(rpc)
+    const late = makeInstance(store, {
+      adapter: {
+        ...adapter,
+        // The order was read already, with three places taken.
+        async verify(...args) {
+          slow.resolve()
+          expect(await away).toBe('EVM_RPC_UNAVAILABLE')
+          return await adapter.verify(...args)
+        },
+      },
+    })
+    expect((await approve(late, order)).status).toBe('approved')
   })
 
   test('thirty calls at once get three answers', async () => {

@@ -49,6 +49,8 @@ export interface InstanceOptions {
   readonly enforceOrigin?: boolean
   /** In place of those that trust {@link appOrigin} and {@link ownOrigin}. */
   readonly origins?: OriginPolicy
+  /** Whether operators can block wallets, as in the service. Default: no. */
+  readonly blocks?: boolean
   /** Beside the adapters for Nimiq and for plain Ed25519. */
   readonly adapter?: WalletAdapter
 }
@@ -97,6 +99,7 @@ export function makeInstance(store: Store, options: InstanceOptions = {}): Insta
     origins,
     host,
     computers: options.computers ?? new KnownComputers(store),
+    ...(options.blocks ? { requireNotBlocked: (wallet) => standalone.requireNotBlocked(wallet) } : {}),
     shutdown: stop.signal,
   })
   return { orders, host, stop }

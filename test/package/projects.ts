@@ -11,6 +11,9 @@ const environment = {
   PATH: [dirname(process.execPath), process.env.PATH].join(delimiter),
   NODE_ENV: undefined,
   NODE_TEST_CONTEXT: undefined,
+  // The .npmrc of this repository is not a user's. npm hands what is in it on to whatever it starts.
+  npm_config_strict_allow_scripts: undefined,
+  npm_config_allow_scripts: undefined,
 }
 
 /** How a package manager is called. */

@@ -3,9 +3,8 @@ import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createCountersignClient } from '../../src/client/index.ts'
 import { hasChromium, scan, useBrowser } from '../browser/support.ts'
-import { fetchFrom, MapStorage, pageWallet } from '../client/support.ts'
+import { phoneClient } from '../client/phone.ts'
 import { hasPart } from '../support/optional.ts'
 import { freePort } from '../support/redis-server.ts'
 import { makeWallet } from '../support/wallet.ts'
@@ -85,12 +84,7 @@ describe.runIf(hasChromium && hasPart('npm registry'))('the React application', 
     const code = page.getByRole('img', { name: 'QR code for your phone' })
     await code.waitFor()
     const wallet = makeWallet()
-    const phone = createCountersignClient({
-      baseUrl: url,
-      storage: new MapStorage(),
-      fetch: fetchFrom(url),
-      wallet: pageWallet(wallet),
-    })
+    const phone = phoneClient(url, wallet)
     const claim = await phone.claimOrder(await scan(code))
     await phone.approveOrder(claim, { challenge: await phone.getOrderChallenge(claim) })
     await page.getByText(`Signed in as ${wallet.address}`).waitFor()

@@ -15,10 +15,15 @@ const { SERVING, NOT_SERVING, SERVICE_UNKNOWN } = ServingStatus
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] }))
 afterEach(() => void vi.useRealTimers())
 
-/** Lets time pass, and then what is due happen: watchers are woken in later turns of the event loop. */
+/**
+ * Lets time pass, a second at a time, and what is due happen: the store answers, and watchers are woken, in later turns of the event
+ * loop.
+ */
 async function pass(ms: number): Promise<void> {
-  await vi.advanceTimersByTimeAsync(ms)
-  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
+  for (let left = ms; left > 0; left -= 1000) {
+    await vi.advanceTimersByTimeAsync(Math.min(left, 1000))
+    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
+  }
 }
 
 /** The health service over a store, with a count of how often the store was asked. */

@@ -1,6 +1,9 @@
-// A second process with a store file open, for sqlite.test.ts: what to do, the file, and a key or a number of keys.
+// Another process with a store file open, for sqlite.test.ts and sqlite-steps.test.ts: what to do, the file, and a key or a number of
+// keys.
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { openSqliteStore } from '../../src/store/sqlite.ts'
+import { raceFor } from './sqlite-race.ts'
 
 const [action, file = '', argument = ''] = process.argv.slice(2)
 const store = await openSqliteStore(file)
@@ -20,5 +23,23 @@ if (action === 'take-all') {
     await new Promise((resolve) => setImmediate(resolve))
   }
   process.stdout.write(`${JSON.stringify(taken)}\n`)
+  process.exit(0)
+}
+
+if (action === 'write-and-die') {
+  const keys = Array.from({ length: Number(argument) }, (_, i) => `k${i}`)
+  for (const key of keys) {
+    void store.create(key, 'x'.repeat(500), 'forever').then(() => {
+      writeFileSync(`${file}.said`, key)
+      process.kill(process.pid, 'SIGKILL')
+    })
+  }
+}
+
+if (action === 'race') {
+  process.stdout.write('ready\n')
+  await once(process.stdin, 'data')
+  process.stdout.write('going\n')
+  process.stdout.write(`${JSON.stringify(await raceFor(store, Number(argument)))}\n`)
   process.exit(0)
 }

@@ -1,9 +1,8 @@
-import { execFile, spawn } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -14,6 +13,7 @@ import { hasPart } from '../support/optional.ts'
 import { rest } from '../support/rest.ts'
 import { spawnService } from '../support/service.ts'
 import { describeStoreContract } from './contract.ts'
+import { startChild } from './sqlite-child.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'countersign-sqlite-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -316,11 +316,3 @@ it('an open SQLite store does not keep its process alive', async () => {
   const [code] = await once(child, 'exit')
   expect(code).toBe(0)
 })
-
-function startChild(...args: string[]) {
-  const script = fileURLToPath(new URL('./sqlite-process.ts', import.meta.url))
-  const child = spawn(process.execPath, [script, ...args], { stdio: ['pipe', 'pipe', 'inherit'] })
-  // Keeps the lines that come before they are asked for.
-  const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
-  return Object.assign(child, { nextLine: async () => String((await lines.next()).value) })
-}

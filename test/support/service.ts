@@ -36,6 +36,12 @@ export interface ServiceProcess {
   stop(signal?: NodeJS.Signals): Promise<number | null>
 }
 
+/** How a service is started. */
+export interface SpawnOptions {
+  /** Whether it begins a process group of its own, to which signals can be sent. */
+  readonly detached?: boolean
+}
+
 const mainFile = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
 /**
@@ -46,8 +52,10 @@ export async function spawnService(
   environment: Record<string, string>,
   args: readonly string[] = [],
   main: string = mainFile,
+  { detached = false }: SpawnOptions = {},
 ): Promise<ServiceProcess> {
   const child = spawn(process.execPath, [main, ...args], {
+    detached,
     env: {
       PATH: process.env.PATH,
       PORT: '0',

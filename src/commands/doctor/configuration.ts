@@ -4,6 +4,7 @@ import { hostOnLan, lanHosts, optionsOnLan } from '../../lan.ts'
 import type { Logger } from '../../log.ts'
 import { isLoopbackHost } from '../../origin.ts'
 import type { CommandLine } from '../command-line.ts'
+import { workerCount } from '../workers/worker-count.ts'
 import { type Finding, ok, problem, warning } from './check.ts'
 import { messageOf } from './words.ts'
 
@@ -55,6 +56,7 @@ async function tryOut(sources: Sources): Promise<{ configuration: Configuration;
   const { lan } = sources
   const options = lan ? optionsOnLan(sources.options) : sources.options
   const settings = resolveSettings(options)
+  workerCount(settings)
   const warnings: string[] = []
   const logger: Logger = {
     debug() {},
@@ -62,7 +64,7 @@ async function tryOut(sources: Sources): Promise<{ configuration: Configuration;
     warn: (text) => warnings.push(text),
     error: (text) => warnings.push(text),
   }
-  const { redisTlsCa, redisTlsCert, redisTlsKey, redisTlsServerName, evmRpc, ...others } = options
+  const { redisTlsCa, redisTlsCert, redisTlsKey, redisTlsServerName, evmRpc, workers, ...others } = options
   const tried = { ...others, store: 'sqlite::memory:', logger }
   const service = lan ? await createOnLan(tried, hostOnLan(options, lanHosts())) : await createCountersign(tried)
   const { publicUrl } = service

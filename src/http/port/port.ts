@@ -1,5 +1,5 @@
 import { createServer } from 'node:http'
-import type { Server, Socket } from 'node:net'
+import { Server as NetServer, type Server, type Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { CeilingLimits, CeilingUse } from '../../ceiling.ts'
 import { type Logger, silentLogger } from '../../log.ts'
@@ -122,6 +122,15 @@ export class OnePortServer {
   drain(): void {
     this.#http1.drain()
     this.#http2.drain()
+  }
+
+  /**
+   * Takes no further connections, and serves those that there are until `close`: other processes listen on the same port. A worker
+   * of a cluster gives connections that are on their way to it back, so that another takes them.
+   */
+  stopListening(): void {
+    // Not an http.Server's own close(), which also ends the check of headersTimeout and requestTimeout.
+    for (const server of this.#servers) NetServer.prototype.close.call(server)
   }
 
   /**
@@ -252,7 +261,8 @@ function lookAtStart(socket: Socket, decide: (start: Buffer) => void): void {
 
 /**
  * Ends a server that nobody knows of. The first end of a process takes half a millisecond, ten times as long as the next,
- * because its code is not compiled yet, and the system resets connections that arrive in that time.
+ * because its code is not compiled yet, and the system resets connections that arrive in that time. In a worker of a cluster it
+ * must be the worker's own, which is what `exclusive` says.
  */
 async function rehearseEnd(): Promise<void> {
   const server = createServer()
@@ -260,7 +270,7 @@ async function rehearseEnd(): Promise<void> {
   // Without a port to be had in time, the end just takes longer.
   const late = setTimeout(end, rehearsalMs)
   server.once('error', () => end())
-  server.unref().listen(0, '127.0.0.1', () => server.close(() => end()))
+  server.unref().listen({ port: 0, host: '127.0.0.1', exclusive: true }, () => server.close(() => end()))
   await ended
   clearTimeout(late)
 }

@@ -1,13 +1,13 @@
 import {
   create,
   type DescEnum,
+  type DescField,
   type DescMessage,
   type JsonObject,
   type JsonValue,
   type MessageInitShape,
   type MessageShape,
 } from '@bufbuild/protobuf'
-import { type ReflectMessage, reflect } from '@bufbuild/protobuf/reflect'
 import { descEnumWords } from '../../enum-words.ts'
 import { CountersignError } from '../../errors.ts'
 import { inputFromJson } from '../../rpc/read-input.ts'
@@ -27,13 +27,14 @@ export function inputFromRest<I extends DescMessage>(schema: I, json: JsonValue)
 
 /** Writes a response's message. */
 export function restFromOutput<O extends DescMessage>(schema: O, output: MessageInitShape<O>): JsonObject {
-  return objectOf(reflect(schema, create(schema, output)))
+  return writerOf(schema)(output as Values)
 }
 
 function withProtoEnums(schema: DescMessage, json: JsonObject): JsonObject {
+  const enums = enumFieldsOf(schema)
+  if (enums.length === 0) return json
   const converted: JsonObject = { ...json }
-  for (const field of schema.fields) {
-    if (field.fieldKind !== 'enum') continue
+  for (const field of enums) {
     for (const name of [field.jsonName, field.name]) {
       const value = json[name]
       if (typeof value === 'string') converted[name] = protoEnumName(field.name, field.enum, value)
@@ -41,6 +42,17 @@ function withProtoEnums(schema: DescMessage, json: JsonObject): JsonObject {
   }
   return converted
 }
+
+const enumFields = new WeakMap<DescMessage, readonly EnumField[]>()
+
+function enumFieldsOf(schema: DescMessage): readonly EnumField[] {
+  const fields =
+    enumFields.get(schema) ?? schema.fields.filter((field): field is EnumField => field.fieldKind === 'enum')
+  enumFields.set(schema, fields)
+  return fields
+}
+
+type EnumField = DescField & { readonly fieldKind: 'enum' }
 
 function protoEnumName(field: string, desc: DescEnum, text: string): string {
   const { words, numberOf } = descEnumWords(desc)
@@ -52,22 +64,6 @@ function protoEnumName(field: string, desc: DescEnum, text: string): string {
   })
 }
 
-function objectOf(message: ReflectMessage): JsonObject {
-  const json: JsonObject = {}
-  for (const field of message.fields) {
-    if (field.presence !== implicitPresence && !message.isSet(field)) continue
-    if (field.fieldKind === 'list') {
-      const list = message.get(field)
-      json[field.jsonName] = [...list].map((entry) => jsonOf(entry))
-    } else if (field.fieldKind === 'enum') {
-      json[field.jsonName] = enumJson(field.enum, message.get(field))
-    } else {
-      json[field.jsonName] = jsonOf(message.get(field))
-    }
-  }
-  return json
-}
-
 /** google.protobuf.FeatureSet.FieldPresence.IMPLICIT: a field that always has a value. */
 export const implicitPresence = 2
 
@@ -75,8 +71,57 @@ function enumJson(desc: DescEnum, value: unknown): string {
   return descEnumWords(desc).wordOf(value) ?? (value === 0 ? 'unspecified' : String(value))
 }
 
-function jsonOf(value: unknown): JsonValue {
-  if (typeof value === 'bigint') return Number(value)
-  if (typeof value === 'object' && value !== null && 'fields' in value) return objectOf(value as ReflectMessage)
-  return value as JsonValue
+/** Fields of a message, or of what one is made from, by their names in TypeScript. */
+type Values = Readonly<Record<string, unknown>>
+
+/** How a field is written. */
+interface FieldWriter {
+  readonly jsonName: string
+  readonly localName: string
+  /** Its value in a message that does not set it; `undefined` if it is left out then. */
+  readonly unset: unknown
+  readonly write: (value: unknown) => JsonValue
+}
+
+const writers = new WeakMap<DescMessage, (values: Values) => JsonObject>()
+
+/** What writes a message. Made once: to ask the schema again for each message takes longer than to write it. */
+function writerOf(schema: DescMessage): (values: Values) => JsonObject {
+  const known = writers.get(schema)
+  if (known !== undefined) return known
+  const empty: Values = create(schema)
+  const fields = schema.fields.map((field) => fieldWriter(field, empty))
+  const writer = (values: Values): JsonObject => {
+    const json: JsonObject = {}
+    for (const { jsonName, localName, unset, write } of fields) {
+      const value = values[localName] ?? unset
+      if (value !== undefined) json[jsonName] = write(value)
+    }
+    return json
+  }
+  writers.set(schema, writer)
+  return writer
+}
+
+function fieldWriter(field: DescField, empty: Values): FieldWriter {
+  const { jsonName, localName, oneof, parent } = field
+  if (field.fieldKind === 'map' || oneof !== undefined) {
+    throw new TypeError(`${parent.typeName}.${localName}: REST has no JSON for a map or a oneof`)
+  }
+  const single = singleWriter(field)
+  const isList = field.fieldKind === 'list'
+  return {
+    jsonName,
+    localName,
+    unset: isList || field.presence === implicitPresence ? empty[localName] : undefined,
+    // A new list each time: whoever is given the answer may change it.
+    write: isList ? (list) => (list as unknown[]).map(single) : single,
+  }
+}
+
+/** Writes one value of a field, which can be a list of them. */
+function singleWriter({ message, enum: desc }: DescField): (value: unknown) => JsonValue {
+  if (message !== undefined) return (value) => writerOf(message)(value as Values)
+  if (desc !== undefined) return (value) => enumJson(desc, value)
+  return (value) => (typeof value === 'bigint' ? Number(value) : (value as JsonValue))
 }

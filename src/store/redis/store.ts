@@ -72,6 +72,7 @@ const keysPerScan = 500
 class RedisStore implements Store {
   readonly description: string
   readonly shared = true
+  readonly inOrder: boolean
   readonly #tls: boolean
   readonly #servers: Servers
   readonly #watches: RedisWatches
@@ -86,6 +87,8 @@ class RedisStore implements Store {
   constructor(target: RedisTarget, keyPrefix: string) {
     this.#prefix = `${keyPrefix}:`
     this.description = describeTarget(target)
+    // All calls go to one server, on one connection: if that is lost in between, the earlier step fails as well.
+    this.inOrder = target.kind !== 'cluster'
     this.#tls = target.tls !== undefined
     const events: ServersEvents = {
       onLost: (server) => this.#watches.renew(server),

@@ -5,8 +5,9 @@ import type { CountersignOptions } from '../../../src/index.ts'
 import { expectAccessible, hasChromium, scan, screenshot, useBrowser } from '../../browser/support.ts'
 import { startService } from '../../support/service.ts'
 import { makeWallet } from '../../support/wallet.ts'
+import { phoneClient } from '../phone.ts'
 import { CuttableProxy } from '../proxy.ts'
-import { fetchFrom, MapStorage, pageWallet } from '../support.ts'
+import { fetchFrom } from '../support.ts'
 import { servePage } from './page.ts'
 
 const wallet = makeWallet()
@@ -15,12 +16,7 @@ const polling = { timeout: 15_000 }
 async function setUp(options: CountersignOptions = {}) {
   const { origin, show } = await servePage()
   const { url } = await startService({ trustedOrigins: [origin], ...options })
-  const phone = createCountersignClient({
-    baseUrl: url,
-    storage: new MapStorage(),
-    fetch: fetchFrom(url),
-    wallet: pageWallet(wallet),
-  })
+  const phone = phoneClient(url, wallet)
   return { origin, url, phone, show }
 }
 

@@ -29,8 +29,9 @@ export class ChaosCluster {
     this.#nodes = nodes
   }
 
-  static async start(): Promise<ChaosCluster> {
-    const args = ['--cluster-enabled', 'yes', '--cluster-node-timeout', String(nodeTimeoutMs)]
+  /** Starts one. `timeoutMs` is the time after which the nodes declare a silent one dead. */
+  static async start(timeoutMs = nodeTimeoutMs): Promise<ChaosCluster> {
+    const args = ['--cluster-enabled', 'yes', '--cluster-node-timeout', String(timeoutMs)]
     // A master would wait five seconds for more replicas before it sends them its data.
     args.push('--cluster-require-full-coverage', 'no', '--repl-diskless-sync-delay', '0')
     const cluster = new ChaosCluster(
@@ -44,6 +45,15 @@ export class ChaosCluster {
 
   get url(): string {
     return `redis+cluster://${this.#nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`
+  }
+
+  /** The nodes that are masters, and those that are replicas. */
+  async byRole(): Promise<{ readonly masters: RedisServer[]; readonly replicas: RedisServer[] }> {
+    const ports = mastersIn(await viewOf(this.#nodes[0]!)).map(({ port }) => port)
+    const [masters, replicas] = [true, false].map((master) =>
+      this.#nodes.filter(({ port }) => ports.includes(port) === master),
+    )
+    return { masters: masters!, replicas: replicas! }
   }
 
   /** Resolves once every node sees three masters that have all slots, and a replica of each that follows. */

@@ -1448,12 +1448,12 @@ export const OrderService: GenService<{
    *
    * A proof that does not hold changes nothing. If the server requires a confirmation code, a wrong one is counted, and
    * the third rejects the order. A retry with the same proof gets the same response, also once the order is finalized,
-   * but then without the return code.
+   * but then without the return code. A wallet that an operator has blocked is LOGIN_REFUSED, and the order waits on.
    *
    * Errors: ORDER_NOT_FOUND, ORDER_TOKEN_INVALID, ORIGIN_MISMATCH, NETWORK_MISMATCH, ORDER_CHALLENGE_NOT_READ,
    * ORDER_ALREADY_APPROVED, ORDER_FINALIZED, ORDER_REJECTED, ORDER_CANCELLED, ORDER_EXPIRED, ADAPTER_UNKNOWN,
    * SIGNATURE_INVALID, ADDRESS_MISMATCH, CONTRACT_WALLET_NEEDS_RPC, EVM_RPC_UNAVAILABLE, WRONG_WALLET,
-   * CONFIRMATION_CODE_REQUIRED, CONFIRMATION_CODE_WRONG.
+   * LOGIN_REFUSED, CONFIRMATION_CODE_REQUIRED, CONFIRMATION_CODE_WRONG.
    *
    * @generated from rpc countersign.v1.OrderService.ApproveOrder
    */

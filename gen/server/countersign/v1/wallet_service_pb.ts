@@ -269,12 +269,12 @@ export const WalletService: GenService<{
    *
    * The session must have been made by a direct sign-in in the last 10 minutes (SESSION_NOT_FRESH). The nonce is consumed
    * before the signature is checked: after a lost response, ask for a new one. A wallet that is the user's already stays so,
-   * and is no error. A wallet that is another user's, or that has signed in as a user of its own, is WALLET_TAKEN. Of
-   * concurrent calls for one wallet by several users, one succeeds.
+   * and is no error. A wallet that is another user's, or that has signed in as a user of its own, is WALLET_TAKEN; one that
+   * an operator has blocked is LOGIN_REFUSED. Of concurrent calls for one wallet by several users, one succeeds.
    *
    * Errors: NOT_ENABLED, SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, SESSION_NOT_FRESH, NONCE_NOT_FOUND,
    * NONCE_EXPIRED, ORIGIN_MISMATCH, ADAPTER_UNKNOWN, SIGNATURE_INVALID, ADDRESS_MISMATCH, CONTRACT_WALLET_NEEDS_RPC,
-   * EVM_RPC_UNAVAILABLE, WALLET_TAKEN.
+   * EVM_RPC_UNAVAILABLE, WALLET_TAKEN, LOGIN_REFUSED.
    *
    * @generated from rpc countersign.v1.WalletService.LinkWallet
    */

@@ -7,12 +7,12 @@ export class Slots {
     this.#free = count
   }
 
-  /** Runs work once there is a place for it, unless `signal` is aborted by then. */
-  async run<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  /** Runs work once there is a place for it. Rejects with the signal's reason if `signal` is aborted by then. */
+  async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     if (this.#free > 0) this.#free--
     else await new Promise<void>((resolve) => this.#waiting.push(resolve))
     try {
-      signal.throwIfAborted()
+      signal?.throwIfAborted()
       return await work()
     } finally {
       const next = this.#waiting.shift()

@@ -1,0 +1,437 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { RedisServer } from '../test/support/redis-server.ts'
+import { figure, printTable, printVerdict, type Scale } from './harness.ts'
+import { orderProtocols } from './order-protocols.ts'
+import { betterAuth, type Client, type Protocol, protocols } from './protocols.ts'
+import type { Cell } from './results.ts'
+import {
+  hasRedis,
+  pin,
+  type ServerProcess,
+  startBetterAuth,
+  startConnectNodeSignIn,
+  startCountersign,
+  startOrderFloor,
+  startSignInFloor,
+} from './servers.ts'
+import { type Contestant, type Tally, takeTurns, warmUp } from './turns.ts'
+
+/** What is measured: one of the things that clients ask for. */
+interface Work {
+  /** What one time is, and the unit that is counted. */
+  readonly title: string
+  readonly unit: string
+  readonly ways: readonly Way[]
+  readonly floors: readonly ('least' | 'same commands')[]
+  /** The servers on each store, beside Countersign's. */
+  readonly servers: readonly ServerStart[]
+  /** Length of a turn in ms. */
+  readonly turnMs: number
+  readonly warmUpMs: number
+}
+
+/** One of the protocols that it is asked for over. */
+interface Way {
+  readonly name: string
+  readonly http: 'http' | 'http2'
+  /** The servers that are asked, in the order of their turns: what is compared is next to each other. */
+  readonly kinds: readonly Kind[]
+  /** Connects for so many in flight; what is returned asks once. Connections join `open`. */
+  connect(port: number, concurrency: number, open: DisposableStack): Promise<(worker: number) => Promise<unknown>>
+}
+
+/** What a server is, of those that take turns. */
+type Kind = 'Countersign' | 'least' | 'same commands' | 'connect-node' | 'Better Auth'
+
+/** How a server is started on a store. Countersign has both versions of HTTP on one port. */
+interface ServerStart {
+  readonly kind: Kind
+  readonly http: 'http' | 'http2' | 'any'
+  readonly begin: (store: string, core: number | undefined) => Promise<ServerProcess>
+}
+
+const storeNames = ['SQLite in memory', 'SQLite file', 'Redis'] as const
+type StoreName = (typeof storeNames)[number]
+
+/** Share of a turn from which the core of the load counts as busy all the time. */
+const saturated = 0.98
+/** Sessions that are asked for, so that not all read one key. */
+const sessionCount = 16
+const peerName = betterAuth.name
+
+function onBoth(
+  kind: Kind,
+  begin: (store: string, http: 'http' | 'http2', core: number | undefined) => Promise<ServerProcess>,
+): ServerStart[] {
+  return (['http', 'http2'] as const).map((http) => ({ kind, http, begin: (store, core) => begin(store, http, core) }))
+}
+
+const countersign: ServerStart = {
+  kind: 'Countersign',
+  http: 'any',
+  begin: (store, core) => startCountersign(store, { core }),
+}
+const prototypes = onBoth('connect-node', startConnectNodeSignIn)
+const peer: ServerStart = { kind: 'Better Auth', http: 'http', begin: startBetterAuth }
+const least = onBoth('least', (store, http, core) => startSignInFloor(store, 'least', http, core))
+const sameCommands = onBoth('same commands', (store, http, core) =>
+  startSignInFloor(store, 'same commands', http, core),
+)
+
+/** The protocols, and the peer's own. */
+function waysOf(
+  floors: Work['floors'],
+  callOf: (client: Client, concurrency: number) => Promise<(worker: number) => Promise<unknown>>,
+): Way[] {
+  const kindsOf = ({ name }: Protocol): Kind[] => {
+    if (name === peerName) return ['Better Auth']
+    // REST and Connect send the same JSON, and have the same floors.
+    if (name === 'REST') return ['Countersign']
+    const prototype: Kind[] = name === 'Connect JSON' || name === 'gRPC' ? ['connect-node'] : []
+    return ['least', 'Countersign', ...floors.filter((floor) => floor !== 'least'), ...prototype]
+  }
+  return [...protocols, betterAuth].map((protocol) => ({
+    name: protocol.name,
+    http: protocol.http,
+    kinds: kindsOf(protocol),
+    connect: async (port, concurrency, open) =>
+      await callOf(await protocol.connect(port, concurrency, open), concurrency),
+  }))
+}
+
+const wholeSignIn: Work = {
+  title: 'Whole sign-in',
+  unit: 'sign-ins',
+  floors: ['least', 'same commands'],
+  ways: waysOf(['least', 'same commands'], async (client) => (worker) => client.signIn(worker)),
+  servers: [...least, ...sameCommands, ...prototypes, peer],
+  turnMs: 180,
+  warmUpMs: 2000,
+}
+
+const sessionCheck: Work = {
+  title: 'Session check',
+  unit: 'checks',
+  floors: ['least'],
+  ways: waysOf(['least'], async (client, concurrency) => {
+    const tokens: string[] = []
+    while (tokens.length < Math.min(sessionCount, concurrency)) tokens.push(await client.signIn(0))
+    return (worker) => client.check(worker, tokens[worker % tokens.length] as string)
+  }),
+  servers: [...least, ...prototypes, peer],
+  turnMs: 120,
+  warmUpMs: 2000,
+}
+
+const wholeOrder: Work = {
+  title: 'Whole order with a watcher',
+  unit: 'orders',
+  floors: ['least'],
+  ways: orderProtocols.map((protocol) => ({
+    name: protocol.name,
+    http: protocol.http,
+    kinds: ['least', 'Countersign'],
+    connect: protocol.connect,
+  })),
+  servers: onBoth('least', startOrderFloor),
+  // An order is many calls.
+  turnMs: 250,
+  warmUpMs: 2000,
+}
+
+/** Whole sign-ins over every protocol, on every store. */
+export async function benchSignIn(scale: Scale): Promise<void> {
+  const all = await measure(wholeSignIn, scale)
+  printTables(wholeSignIn, all)
+  const onRedis = all.on('Redis')
+  promise(onRedis, 'REST and Connect JSON at least 0.8 of the least that signs in, by rate and by CPU', {
+    protocols: ['REST', 'Connect JSON'],
+    against: 'least',
+    atLeast: 0.8,
+  })
+  promise(onRedis, 'gRPC at least 0.7 of the least that signs in on node:http2, by rate and by CPU', {
+    protocols: ['gRPC'],
+    against: 'least',
+    atLeast: 0.7,
+  })
+  promise(onRedis, 'REST and Connect JSON at least 6 times Better Auth, by rate and by CPU', {
+    protocols: ['REST', 'Connect JSON'],
+    against: 'Better Auth',
+    atLeast: 6,
+    // One in flight measures how long the trips take.
+    inFlightFrom: 2,
+  })
+  promise(onRedis, 'gRPC at least 4 times Better Auth, by rate and by CPU', {
+    protocols: ['gRPC'],
+    against: 'Better Auth',
+    atLeast: 4,
+    inFlightFrom: 2,
+  })
+  promiseP99(onRedis, 1.3)
+  promiseStores(all)
+}
+
+/** Session checks over every protocol, on every store. */
+export async function benchSessionCheck(scale: Scale): Promise<void> {
+  const all = await measure(sessionCheck, scale)
+  printTables(sessionCheck, all)
+  promise(all.on('Redis'), 'a session check at least 0.8 of a bare server with one GET, by rate and by CPU', {
+    protocols: protocols.map(({ name }) => name),
+    against: 'least',
+    atLeast: 0.8,
+  })
+  const ofGrpc = all.on('Redis').cells.filter(({ protocol }) => protocol === 'gRPC')
+  const overConnect = ofGrpc.map((cell) => [cell, cell.cpuOver('Connect JSON')] as const)
+  const judged = overConnect.filter(([, ratio]) => !Number.isNaN(ratio))
+  const broken = judged
+    .filter(([, ratio]) => ratio < 0.7)
+    .map(([cell, ratio]) => `${nameOf(cell)}: ${ratio.toFixed(2)}`)
+  if (judged.length > 0) printVerdict('a session check over gRPC at least 0.7 of one over Connect JSON, by CPU', broken)
+  promiseStores(all)
+}
+
+/** Whole orders, each watched by its computer, on every store. */
+export async function benchOrder(scale: Scale): Promise<void> {
+  const all = await measure(wholeOrder, scale)
+  printTables(wholeOrder, all)
+  promiseStores(all)
+}
+
+/** One protocol on one store with so many in flight. */
+interface MeasuredCell {
+  readonly store: StoreName
+  readonly protocol: string
+  readonly inFlight: number
+  tallyOf(kind: Kind): Tally | undefined
+  /** CPU time of another protocol's call by that of this one's. */
+  cpuOver(protocol: string): number
+  /** The same on another store. */
+  elsewhere(store: StoreName): MeasuredCell | undefined
+}
+
+/** Everything that was measured. */
+class MeasuredCells {
+  readonly cells: readonly MeasuredCell[]
+
+  constructor(cells: readonly MeasuredCell[]) {
+    this.cells = cells
+  }
+
+  on(store: StoreName): MeasuredCells {
+    return new MeasuredCells(this.cells.filter((cell) => cell.store === store))
+  }
+}
+
+function nameOf({ store, protocol, inFlight }: MeasuredCell): string {
+  return `${protocol} on ${store} with ${inFlight} in flight`
+}
+
+/** The addresses of the stores, with a file for each server that has one. Files and servers join `open`. */
+async function openStores(scale: Scale, open: AsyncDisposableStack): Promise<Map<StoreName, () => string>> {
+  const stores = new Map<StoreName, () => string>([['SQLite in memory', () => 'sqlite::memory:']])
+  if (!scale.short) {
+    const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'))
+    open.defer(async () => await rm(folder, { recursive: true, force: true }))
+    let files = 0
+    stores.set('SQLite file', () => `sqlite:${join(folder, `${files++}.db`)}`)
+  }
+  if (hasRedis()) {
+    const { url } = open.use(await RedisServer.start())
+    stores.set('Redis', () => url)
+  }
+  return new Map([...stores].filter(([name]) => name.toLowerCase().includes(scale.store)))
+}
+
+async function measure(work: Work, scale: Scale): Promise<MeasuredCells> {
+  const core = pin()
+  const tallies = new Map(scale.inFlight.map((inFlight) => [inFlight, new Map<string, Tally>()]))
+  for (let start = 0; start < scale.starts; start++) {
+    await using open = new AsyncDisposableStack()
+    const stores = await openStores(scale, open)
+    const servers = new Map<string, ServerProcess>()
+    for (const [storeName, addressOf] of stores) {
+      for (const { kind, http, begin } of [countersign, ...work.servers]) {
+        servers.set(`${storeName}/${kind}/${http}`, open.use(await begin(addressOf(), core)))
+      }
+    }
+    const isMeasured = ({ name }: Way): boolean =>
+      name.toLowerCase().includes(scale.protocol) ||
+      name === peerName ||
+      // REST's floors are those of Connect JSON.
+      (name === 'Connect JSON' && 'rest'.includes(scale.protocol))
+    const contestantsWith = async (concurrency: number, connections: DisposableStack): Promise<Contestant[]> => {
+      const contestants: Contestant[] = []
+      for (const way of work.ways.filter(isMeasured)) {
+        for (const store of stores.keys()) {
+          for (const kind of way.kinds) {
+            const server = servers.get(`${store}/${kind}/${kind === 'Countersign' ? 'any' : way.http}`)
+            if (server === undefined) continue
+            const call = await way.connect(server.port, concurrency, connections)
+            contestants.push({ name: keyOf(store, kind, way.name), server, call })
+          }
+        }
+      }
+      return contestants
+    }
+    {
+      using connections = new DisposableStack()
+      await warmUp(await contestantsWith(16, connections), 16, work.warmUpMs * scale.warmUp)
+    }
+    for (const [inFlight, ofThese] of tallies) {
+      using connections = new DisposableStack()
+      const plan = { inFlight, rounds: scale.rounds, turnMs: work.turnMs * scale.turn }
+      await takeTurns(await contestantsWith(inFlight, connections), plan, ofThese)
+    }
+  }
+  return cellsOf(work, tallies)
+}
+
+function keyOf(store: string, kind: Kind, protocol: string): string {
+  if (kind === 'Better Auth') return `${store}/${kind}`
+  // REST and Connect send the same JSON, and have the same floors.
+  const own = kind === 'Countersign' || kind === 'connect-node' || protocol !== 'REST'
+  return `${store}/${kind}/${own ? protocol : 'Connect JSON'}`
+}
+
+function cellsOf(work: Work, tallies: ReadonlyMap<number, ReadonlyMap<string, Tally>>): MeasuredCells {
+  const cellOf = (store: StoreName, inFlight: number, protocol: string): MeasuredCell | undefined => {
+    const ofThese = tallies.get(inFlight)
+    const own = ofThese?.get(keyOf(store, 'Countersign', protocol))
+    if (own === undefined) return undefined
+    return {
+      store,
+      protocol,
+      inFlight,
+      tallyOf: (kind) => ofThese?.get(keyOf(store, kind, protocol)),
+      cpuOver: (other) => {
+        const tally = ofThese?.get(keyOf(store, 'Countersign', other))
+        return tally === undefined ? NaN : own.cpuUnder(tally)
+      },
+      elsewhere: (other) => cellOf(other, inFlight, protocol),
+    }
+  }
+  return new MeasuredCells(
+    storeNames.flatMap((store) =>
+      [...tallies.keys()].flatMap((inFlight) =>
+        work.ways.flatMap(({ name }) => {
+          const cell = cellOf(store, inFlight, name)
+          return cell === undefined ? [] : [cell]
+        }),
+      ),
+    ),
+  )
+}
+
+function printTables({ title, unit, floors }: Work, { cells }: MeasuredCells): void {
+  const groups = Map.groupBy(cells, ({ store, inFlight }) => `${title}, ${store}, ${inFlight} in flight`)
+  for (const [name, group] of groups) {
+    const figures = (tally: Tally): Cell[] => [
+      figure(tally.perSecond, 'per second'),
+      figure(tally.times.p50, 'ms'),
+      figure(tally.times.p99, 'ms'),
+      figure(tally.cpuMicros / 1000, 'ms'),
+      Number.isNaN(tally.loadBusy) ? '' : figure(tally.loadBusy, 'share'),
+    ]
+    const ratios = (own: Tally, floor: Tally | undefined): Cell[] =>
+      floor === undefined
+        ? ['', '', '']
+        : [own.rateOver(floor), own.cpuUnder(floor), own.p99Over(floor)].map((ratio) => figure(ratio, 'ratio'))
+    const peerRatios = (own: Tally, peer: Tally): Cell[] =>
+      [own.rateOver(peer), own.cpuUnder(peer)].map((ratio) => figure(ratio, 'ratio'))
+    const [first] = group
+    const peer = first?.tallyOf('Better Auth')
+    const row = (label: string, tally: Tally, cell: MeasuredCell, isFloor: boolean): Cell[] => [
+      label,
+      ...figures(tally),
+      ...floors.flatMap((kind) => (isFloor ? ['', '', ''] : ratios(tally, cell.tallyOf(kind)))),
+      ...(peer === undefined ? [] : isFloor ? ['', ''] : peerRatios(tally, peer)),
+    ]
+    const rowsOf = (cell: MeasuredCell): Cell[][] =>
+      (['Countersign', 'least', 'same commands', 'connect-node'] as const).flatMap((kind) => {
+        const tally = cell.tallyOf(kind)
+        // REST's floors are those of Connect JSON, which follow.
+        if (tally === undefined || (cell.protocol === 'REST' && kind !== 'Countersign')) return []
+        const label = kind === 'Countersign' ? cell.protocol : `${cell.protocol}: ${labels[kind]}`
+        return [row(label, tally, cell, kind === 'least' || kind === 'same commands')]
+      })
+    printTable(
+      name,
+      [
+        `${unit}/s`,
+        'p50',
+        'p99',
+        'server CPU',
+        'load core busy',
+        ...floors.flatMap((kind) => [`rate ÷ ${kind}`, `${kind} CPU ÷ CPU`, `p99 ÷ ${kind}`]),
+        ...(peer === undefined ? [] : ['rate ÷ peer', 'peer CPU ÷ CPU']),
+      ],
+      [...group.flatMap(rowsOf), ...(first && peer ? [row('peer: Better Auth', peer, first, true)] : [])],
+    )
+  }
+}
+
+const labels: Readonly<Record<Exclude<Kind, 'Countersign'>, string>> = {
+  least: 'floor, the least',
+  'same commands': 'floor, same commands',
+  'connect-node': 'connect-node, the least',
+  'Better Auth': 'Better Auth',
+}
+
+interface Promised {
+  readonly protocols: readonly string[]
+  readonly against: Kind
+  readonly atLeast: number
+  /** Fewest in flight that it is promised for. Default: 1. */
+  readonly inFlightFrom?: number
+}
+
+/** Says whether rate and CPU are what is promised. Where the load's core was busy all the time, only CPU tells. */
+function promise({ cells }: MeasuredCells, text: string, promised: Promised): void {
+  const loadBound = new Set<number>()
+  let judged = 0
+  const broken = cells.flatMap((cell) => {
+    const own = cell.tallyOf('Countersign')
+    const other = cell.tallyOf(promised.against)
+    if (own === undefined || other === undefined || !promised.protocols.includes(cell.protocol)) return []
+    if (cell.inFlight < (promised.inFlightFrom ?? 1)) return []
+    judged++
+    const busy = own.loadBusy >= saturated || other.loadBusy >= saturated
+    if (busy) loadBound.add(cell.inFlight)
+    const found = { ...(busy ? {} : { rate: own.rateOver(other) }), CPU: own.cpuUnder(other) }
+    const short = Object.entries(found).filter(([, ratio]) => !(ratio >= promised.atLeast))
+    if (short.length === 0) return []
+    return [`${nameOf(cell)}: ${short.map(([of, ratio]) => `${of} ${ratio.toFixed(2)}`).join(', ')}`]
+  })
+  const note = `The core of the load was the limit, so that only CPU was judged, with ${[...loadBound].join(', ')} in flight`
+  if (judged > 0) printVerdict(text, broken, loadBound.size > 0 ? note : '')
+}
+
+function promiseP99({ cells }: MeasuredCells, atMost: number): void {
+  const broken = cells.flatMap((cell) => {
+    const own = cell.tallyOf('Countersign')
+    const floor = cell.tallyOf('least')
+    if (own === undefined || floor === undefined || own.p99Over(floor) <= atMost) return []
+    return [`${nameOf(cell)}: ${own.p99Over(floor).toFixed(2)}`]
+  })
+  if (cells.length > 0) printVerdict(`p99 of a sign-in at most ${atMost} times that of the least`, broken)
+}
+
+/** SQLite in memory is at least as fast as Redis, and a file 0.7 of it. */
+function promiseStores(all: MeasuredCells): void {
+  const slower = (store: StoreName, atLeast: number): string[] =>
+    all.on(store).cells.flatMap((cell) => {
+      const own = cell.tallyOf('Countersign')
+      const redis = cell.elsewhere('Redis')?.tallyOf('Countersign')
+      const rate = own && redis ? own.rateOver(redis) : Infinity
+      return rate >= atLeast ? [] : [`${nameOf(cell)}: ${rate.toFixed(2)}`]
+    })
+  if (all.on('Redis').cells.length === 0) return
+  if (all.on('SQLite in memory').cells.length > 0) {
+    printVerdict('SQLite in memory at least as fast as Redis', slower('SQLite in memory', 1))
+  }
+  if (all.on('SQLite file').cells.length > 0) {
+    printVerdict('a SQLite file at least 0.7 as fast as Redis', slower('SQLite file', 0.7))
+  }
+}

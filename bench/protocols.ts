@@ -1,0 +1,153 @@
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { createSiweMessage } from 'viem/siwe'
+import { SessionService } from '../gen/server/countersign/v1/session_service_pb.ts'
+import { SignInService } from '../gen/server/countersign/v1/sign_in_service_pb.ts'
+import { enveloped, GrpcConnection, pathOf } from './grpc.ts'
+import { type Http1Connection, Http1Pool } from './http1.ts'
+import { restPaths } from './rest.ts'
+import { publicUrl } from './servers.ts'
+import { makeWallets, type Wallet } from './wallets.ts'
+
+const { issueNonce, verifySignIn } = SignInService.method
+const { getCurrentSession } = SessionService.method
+const emptyMessage = new Uint8Array()
+/** The calls in flight over HTTP/2 are spread over so many connections. */
+const http2Connections = 4
+
+/** Few enough that all have signed in once the servers are warm, as most people have. */
+const wallets = makeWallets(512)
+let walletsUsed = 0
+
+/** The wallet that has not signed in for longest. */
+export function nextWallet(): Wallet {
+  return wallets[walletsUsed++ % wallets.length] as Wallet
+}
+
+/** What is asked of a server; `worker` says which of those in flight asks. */
+export interface Client {
+  /** Signs in and resolves with the session's token. */
+  signIn(worker: number): Promise<string>
+  /** Asks for the session of a token; rejects if there is none. */
+  check(worker: number, token: string): Promise<unknown>
+}
+
+/** One of the ways to speak to a server. */
+export interface Protocol {
+  readonly name: string
+  readonly http: 'http' | 'http2'
+  /** Connects for so many in flight. Connections join `open`. */
+  connect(port: number, concurrency: number, open: DisposableStack): Promise<Client>
+}
+
+/** Asks over HTTP/1.1, a connection for each in flight. */
+function overHttp1(name: string, clientOf: (connectionOf: (worker: number) => Http1Connection) => Client): Protocol {
+  return {
+    name,
+    http: 'http',
+    async connect(port, _concurrency, open) {
+      const pool = open.use(new Http1Pool(port))
+      return clientOf((worker) => pool.of(worker))
+    },
+  }
+}
+
+async function signInByJson(connection: Http1Connection, noncePath: string, verifyPath: string): Promise<string> {
+  const { nonceId, message } = await connection.postJson(noncePath, {})
+  const proof = { nonceId, ...nextWallet().prove(message) }
+  return (await connection.postJson(verifyPath, proof)).token
+}
+
+/** Sends a protobuf message to a path, with a token if one is given, and returns that of the answer. */
+type BinaryCall = (worker: number, path: string, message: Uint8Array, token?: string) => Promise<Uint8Array>
+
+function byMessages(call: BinaryCall): Client {
+  return {
+    async signIn(worker) {
+      const challenge = await call(worker, pathOf(issueNonce), emptyMessage)
+      const { nonceId, message } = fromBinary(issueNonce.output, challenge)
+      const proof = create(verifySignIn.input, { nonceId, ...nextWallet().prove(message) })
+      const answer = await call(worker, pathOf(verifySignIn), toBinary(verifySignIn.input, proof))
+      return fromBinary(verifySignIn.output, answer).token
+    },
+    check: (worker, token) => call(worker, pathOf(getCurrentSession), emptyMessage, token),
+  }
+}
+
+function bearer(token: string | undefined): string {
+  return token === undefined ? '' : `authorization: Bearer ${token}\r\n`
+}
+
+/** The message of a gRPC-Web answer. A failed call is a 200 too, which begins with the trailers. */
+function messageOfWeb(answer: Buffer): Uint8Array {
+  if (answer[0] !== 0) throw new Error(`gRPC-Web answered ${answer}`)
+  return answer.subarray(5, 5 + answer.readUInt32BE(1))
+}
+
+/** The ways to speak to Countersign, and to the floors. */
+export const protocols: readonly Protocol[] = [
+  overHttp1('REST', (connectionOf) => ({
+    signIn: (worker) => signInByJson(connectionOf(worker), restPaths.nonce, restPaths.verify),
+    check: (worker, token) => connectionOf(worker).get(restPaths.session, bearer(token)),
+  })),
+  overHttp1('Connect JSON', (connectionOf) => ({
+    signIn: (worker) => signInByJson(connectionOf(worker), pathOf(issueNonce), pathOf(verifySignIn)),
+    check: (worker, token) =>
+      connectionOf(worker).post(pathOf(getCurrentSession), 'application/json', '{}', bearer(token)),
+  })),
+  overHttp1('Connect binary', (connectionOf) =>
+    byMessages((worker, path, message, token) =>
+      connectionOf(worker).post(path, 'application/proto', message, bearer(token)),
+    ),
+  ),
+  overHttp1('gRPC-Web', (connectionOf) =>
+    byMessages(async (worker, path, message, token) =>
+      messageOfWeb(
+        await connectionOf(worker).post(path, 'application/grpc-web+proto', enveloped(message), bearer(token)),
+      ),
+    ),
+  ),
+  {
+    name: 'gRPC',
+    http: 'http2',
+    async connect(port, _concurrency, open) {
+      const connections = Array.from({ length: http2Connections }, () => open.use(new GrpcConnection(port)))
+      return byMessages((worker, path, message, token) =>
+        (connections[worker % http2Connections] as GrpcConnection).call(
+          path,
+          message,
+          token === undefined ? undefined : { authorization: `Bearer ${token}` },
+        ),
+      )
+    },
+  },
+]
+
+/** As many accounts as keep the lists of sessions short, which the peer writes anew at each sign-in. */
+const accountCount = 2048
+const accounts: ReturnType<typeof privateKeyToAccount>[] = []
+let accountsUsed = 0
+
+/** Better Auth's sign-in with Ethereum, and its session check. */
+export const betterAuth: Protocol = overHttp1('Better Auth', (connectionOf) => ({
+  async signIn(worker) {
+    const index = accountsUsed++ % accountCount
+    accounts[index] ??= privateKeyToAccount(generatePrivateKey())
+    const account = accounts[index]
+    const { nonce } = await connectionOf(worker).postJson('/api/auth/siwe/nonce', {})
+    const message = createSiweMessage({
+      domain: new URL(publicUrl).host,
+      address: account.address,
+      uri: publicUrl,
+      version: '1',
+      chainId: 1,
+      nonce,
+    })
+    const signature = await account.signMessage({ message })
+    return (await connectionOf(worker).postJson('/api/auth/siwe/verify', { message, signature })).token
+  },
+  async check(worker, token) {
+    const answer = await connectionOf(worker).get('/api/auth/get-session', bearer(token))
+    if (answer.toString() === 'null') throw new Error('there is no such session')
+  },
+}))

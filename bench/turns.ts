@@ -1,0 +1,129 @@
+import { readFileSync } from 'node:fs'
+import { inFlight, median, type Times, timesOf } from './harness.ts'
+import { loadCore, type ServerProcess } from './servers.ts'
+
+/** One of several that are measured by turns, each in a server process of its own or in one that it shares with others. */
+export interface Contestant {
+  readonly name: string
+  readonly server: ServerProcess
+  /** Makes one call; `worker` says which of those in flight it is. */
+  readonly call: (worker: number) => Promise<unknown>
+}
+
+/** One turn. */
+interface Turn {
+  readonly perSecond: number
+  /** CPU time of the server for one call, microseconds. */
+  readonly cpuMicros: number
+  /** Share of the turn in which the core of the load was busy, with whatever; NaN where it cannot be told. */
+  readonly loadBusy: number
+}
+
+/** What several turns of one contestant came to. */
+export class Tally {
+  readonly #turns: Turn[] = []
+  readonly #times: number[] = []
+
+  add(turn: Turn, times: readonly number[]): void {
+    this.#turns.push(turn)
+    for (const time of times) this.#times.push(time)
+  }
+
+  /** The median of the turns. */
+  get perSecond(): number {
+    return median(this.#turns.map(({ perSecond }) => perSecond))
+  }
+
+  /** The median of the turns, microseconds. */
+  get cpuMicros(): number {
+    return median(this.#turns.map(({ cpuMicros }) => cpuMicros))
+  }
+
+  get loadBusy(): number {
+    return median(this.#turns.map(({ loadBusy }) => loadBusy))
+  }
+
+  /** Of all calls of all turns. */
+  get times(): Times {
+    return timesOf(this.#times)
+  }
+
+  /** How many times the rate of another this is: the median of the ratios within a round. */
+  rateOver(other: Tally): number {
+    return this.#medianOver(other, (mine, theirs) => mine.perSecond / theirs.perSecond)
+  }
+
+  /** CPU time of another's server for a call by that of this one's: the median of the ratios within a round. Below 1 if this takes more. */
+  cpuUnder(other: Tally): number {
+    return this.#medianOver(other, (mine, theirs) => theirs.cpuMicros / mine.cpuMicros)
+  }
+
+  /** This one's 99th percentile by that of another. */
+  p99Over(other: Tally): number {
+    return this.times.p99 / other.times.p99
+  }
+
+  #medianOver(other: Tally, ratio: (mine: Turn, theirs: Turn) => number): number {
+    return median(this.#turns.map((turn, round) => ratio(turn, other.#turns[round] as Turn)))
+  }
+}
+
+/** How much is measured. */
+export interface TurnPlan {
+  readonly inFlight: number
+  readonly rounds: number
+  readonly turnMs: number
+}
+
+/**
+ * Lets each have a turn in every round, every other round backwards, so that whatever else the machine is at hits all alike. Adds
+ * what they come to, by their names, to `tallies`.
+ */
+export async function takeTurns(
+  contestants: readonly Contestant[],
+  plan: TurnPlan,
+  tallies: Map<string, Tally>,
+): Promise<void> {
+  for (const { name } of contestants) if (!tallies.has(name)) tallies.set(name, new Tally())
+  for (let round = 0; round < plan.rounds; round++) {
+    for (const contestant of round % 2 === 0 ? contestants : contestants.toReversed()) {
+      const times: number[] = []
+      const turn = await takeTurn(contestant, plan.inFlight, plan.turnMs, times)
+      tallies.get(contestant.name)?.add(turn, times)
+    }
+  }
+}
+
+/** Calls each for a while, so that their code is compiled. They take short turns, as when they are measured. */
+export async function warmUp(contestants: readonly Contestant[], concurrency: number, eachMs: number): Promise<void> {
+  const turns = 4
+  for (let turn = 0; turn < turns; turn++) {
+    for (const contestant of contestants) await takeTurn(contestant, concurrency, eachMs / turns, [])
+  }
+}
+
+async function takeTurn({ server, call }: Contestant, concurrency: number, ms: number, times: number[]): Promise<Turn> {
+  const cpuBefore = (await server.usage('cpu')).cpuMicros
+  const loadBefore = loadTicks()
+  const startedAt = performance.now()
+  await inFlight(concurrency, call)(startedAt + ms, times)
+  const elapsedMs = performance.now() - startedAt
+  const load = loadTicks()
+  const cpuMicros = (await server.usage('cpu')).cpuMicros - cpuBefore
+  return {
+    perSecond: (times.length * 1000) / elapsedMs,
+    cpuMicros: cpuMicros / times.length,
+    loadBusy: (load.busy - loadBefore.busy) / (load.all - loadBefore.all),
+  }
+}
+
+/** How long the core of the load was busy since the machine started, in the system's ticks. */
+function loadTicks(): { readonly busy: number; readonly all: number } {
+  const core = loadCore()
+  const stat = core === undefined ? '' : readFileSync('/proc/stat', 'utf8')
+  const line = new RegExp(`^cpu${core} (.*)$`, 'm').exec(stat)?.[1] ?? ''
+  // user, nice, system, idle, iowait, irq, softirq, steal; those after are in the first two already.
+  const ticks = line.split(' ').map(Number).slice(0, 8)
+  const all = ticks.reduce((sum, tick) => sum + tick, 0)
+  return { all, busy: all - (ticks[3] ?? NaN) - (ticks[4] ?? NaN) }
+}

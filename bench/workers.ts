@@ -1,0 +1,144 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { SessionService } from '../gen/server/countersign/v1/session_service_pb.ts'
+import { RedisServer } from '../test/support/redis-server.ts'
+import { pathOf } from './grpc.ts'
+import { formatMs, inFlight, median, printTable, printVerdict } from './harness.ts'
+import { Http1Pool } from './http1.ts'
+import { hasRedis, type ServerProcess, startCountersign } from './servers.ts'
+import { makeWallets, type Wallet } from './wallets.ts'
+
+/** Processes that make the load, so that one of them is not the limit, and calls in flight of each. */
+const loadProcesses = 2
+const concurrency = 32
+
+/** Each process compiles its code for itself, so two need twice as many calls until they are warm. */
+const warmUpRounds = 8
+const rounds = 8
+const roundMs = 700
+
+/** The promise: server CPU for each call with two workers, at most so many times that of one process. */
+const mostCpuRatio = 1.1
+
+/** The kinds of calls that are measured. */
+const kinds = ['session check (Connect JSON)', 'whole sign-in (REST)'] as const
+
+type Kind = (typeof kinds)[number]
+
+/** What a load process is told to do, and what it tells of it: times in ms. */
+interface Load {
+  readonly port: number
+  readonly kind: Kind
+}
+
+/** What was measured of one server and one kind. */
+interface Tally {
+  readonly rates: number[]
+  readonly cpuMicros: number[]
+}
+
+/**
+ * One process against two workers, on the same Redis, over HTTP/1.1. All processes of a server count: the one that starts the workers
+ * accepts the connections. With two cores, load, Redis and servers share them, so two workers cannot show twice the rate there.
+ */
+export async function benchWorkers(): Promise<void> {
+  if (!hasRedis()) return
+  await using redis = await RedisServer.start()
+  await using alone = await startCountersign(redis.url)
+  await using two = await startCountersign(redis.url, { workers: 2 })
+  const loads = Array.from({ length: loadProcesses }, () => fork(fileURLToPath(import.meta.url)))
+  try {
+    const rows: string[][] = []
+    const broken: string[] = []
+    for (const kind of kinds) {
+      const servers = { '1 process': alone, '2 workers': two }
+      const tallies = await measure(kind, Object.values(servers), loads)
+      const [cpuAlone = NaN, cpuTwo = NaN] = tallies.map(({ cpuMicros }) => median(cpuMicros))
+      const ratio = median(ratios(tallies, 'cpuMicros'))
+      for (const [index, name] of Object.keys(servers).entries()) {
+        const rate = String(Math.round(median(tallies[index]?.rates ?? [])))
+        const cpu = formatMs((index === 0 ? cpuAlone : cpuTwo) / 1000)
+        const compared = index === 0 ? ['', ''] : [median(ratios(tallies, 'rates')).toFixed(2), ratio.toFixed(2)]
+        rows.push([`${kind}, ${name}`, rate, cpu, ...compared])
+      }
+      if (ratio > mostCpuRatio) broken.push(`${kind} (${ratio.toFixed(2)})`)
+    }
+    const inAll = loadProcesses * concurrency
+    const title = `Workers, Redis, ${inAll} at once from ${loadProcesses} processes, which share the cores with the servers`
+    printTable(title, ['calls/s', 'server CPU', 'rate ÷ 1 process', 'CPU ÷ 1 process'], rows)
+    printVerdict(`server CPU for each call at most ${mostCpuRatio} times that of one process`, broken)
+  } finally {
+    for (const load of loads) load.kill()
+  }
+}
+
+/** Second over first, round by round. */
+function ratios([first, second]: readonly Tally[], of: keyof Tally): number[] {
+  return (second?.[of] ?? []).map((value, round) => value / (first?.[of][round] ?? NaN))
+}
+
+async function measure(
+  kind: Kind,
+  servers: readonly ServerProcess[],
+  loads: readonly ReturnType<typeof fork>[],
+): Promise<Tally[]> {
+  const tallies: Tally[] = servers.map(() => ({ rates: [], cpuMicros: [] }))
+  for (let round = 0; round < warmUpRounds + rounds; round++) {
+    const order = [...servers.entries()]
+    for (const [index, server] of round % 2 === 0 ? order : order.toReversed()) {
+      const before = (await server.usage('cpu')).cpuMicros
+      const startedAt = performance.now()
+      const counts = await Promise.all(
+        loads.map(async (load) => {
+          const answer = once(load, 'message') as Promise<[number | string]>
+          load.send({ port: server.port, kind } satisfies Load)
+          const [count] = await answer
+          if (typeof count === 'string') throw new Error(count)
+          return count
+        }),
+      )
+      const calls = counts.reduce((sum, count) => sum + count, 0)
+      const seconds = (performance.now() - startedAt) / 1000
+      const micros = (await server.usage('cpu')).cpuMicros - before
+      if (round < warmUpRounds) continue
+      tallies[index]?.rates.push(calls / seconds)
+      tallies[index]?.cpuMicros.push(micros / calls)
+    }
+  }
+  return tallies
+}
+
+/** The connections to each port, kept from round to round. */
+const pools = new Map<number, Http1Pool>()
+
+/** Makes the load of one round. Resolves with the number of calls. */
+async function makeLoad({ port, kind }: Load, wallets: readonly Wallet[]): Promise<number> {
+  const connections = pools.get(port) ?? new Http1Pool(port)
+  pools.set(port, connections)
+  let signIns = 0
+  const signIn = async (worker: number): Promise<string> => {
+    const connection = connections.of(worker)
+    const { nonceId, message } = await connection.postJson('/api/auth/wallet/nonce', {})
+    const wallet = wallets[signIns++ % wallets.length] as Wallet
+    return (await connection.postJson('/api/auth/wallet/verify', { nonceId, ...wallet.prove(message) })).token
+  }
+  const bearer = `authorization: Bearer ${await signIn(0)}\r\n`
+  const sessionPath = pathOf(SessionService.method.getCurrentSession)
+  const check = (worker: number): Promise<unknown> =>
+    connections.of(worker).post(sessionPath, 'application/json', '{}', bearer)
+  const times: number[] = []
+  await inFlight(concurrency, kind === kinds[0] ? check : signIn)(performance.now() + roundMs, times)
+  return times.length
+}
+
+// Started by benchWorkers as a process of its own.
+if (process.argv[1] === fileURLToPath(import.meta.url) && process.send !== undefined) {
+  const wallets = makeWallets(256)
+  process.on('message', (load: Load) => {
+    makeLoad(load, wallets).then(
+      (count) => process.send?.(count),
+      (error: unknown) => process.send?.(String(error)),
+    )
+  })
+}

@@ -1,0 +1,76 @@
+import { readdirSync, statSync, writeFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { newestResults, resultsPart, speedPart } from '../../bench/report.ts'
+import {
+  beginPart,
+  type Results,
+  recordTable,
+  recordVerdict,
+  results,
+  resultsFolder,
+  writeResults,
+} from '../../bench/results.ts'
+
+function recorded(): Results {
+  beginPart('sign-in')
+  recordTable(
+    'Whole sign-in, Redis, 64 in flight',
+    ['sign-ins/s', 'p50', 'server CPU', 'least CPU ÷ CPU', 'peer CPU ÷ CPU', 'remark'],
+    [
+      ['REST', { value: 2000.4, unit: 'per second' }, '250 µs', { value: 0.3, unit: 'ms' }, '', '7', 'a'],
+      ['Connect JSON', { value: 10, unit: 'per second' }, '1.5 ms', { value: 1, unit: 'ms' }, '0.5', '', '1 KiB'],
+    ],
+  )
+  recordTable('Session check, Redis, 64 in flight', ['checks/s'], [['gRPC', { value: 3, unit: 'per second' }]])
+  recordVerdict('a thing', ['REST'], '')
+  recordVerdict('another', [], 'Only CPU was judged')
+  return results({ short: true })
+}
+
+const all = recorded()
+
+test('the results name the machine, the versions and the commit', () => {
+  expect(all.machine.cores).toBeGreaterThan(0)
+  expect(all.commit).toMatch(/^[0-9a-f]{40}$/)
+  expect(all.versions).toMatchObject({ node: process.versions.node, 'better-auth': expect.stringMatching(/^\d/) })
+})
+
+test('a column of numbers is kept as numbers of one unit, and any other as it was printed', () => {
+  const [table] = all.tables
+  expect(table?.columns.map(({ unit }) => unit)).toEqual(['per second', 'ms', 'ms', 'count', 'count', undefined])
+  expect(table?.rows.map(({ cells }) => cells)).toEqual([
+    [2000.4, 0.25, 0.3, null, 7, 'a'],
+    [10, 1.5, 1, 0.5, null, '1 KiB'],
+  ])
+})
+
+test('the report has every table and verdict as they were printed', () => {
+  const text = resultsPart(all)
+  expect(text).toContain('| REST         |       2000 | 250 µs |     300 µs |')
+  expect(text).toContain('The promise, a thing, **does not hold**: REST.')
+  expect(text).toContain('The promise, another, holds. Only CPU was judged.')
+})
+
+test('the table of README.md has the sign-ins and session checks under the most load', () => {
+  expect(speedPart(all)).toMatch(/\| REST +\| +2000 \| +300 µs \|/)
+  expect(speedPart({ ...all, tables: [] })).toMatch(/^Not measured yet/)
+  expect(speedPart(undefined)).toMatch(/^Not measured yet/)
+})
+
+test('the newest results are those with the latest date, whatever the names of the files', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-results-'))
+  onTestFinished(async () => await rm(folder, { recursive: true }))
+  writeFileSync(join(folder, 'notes.txt'), 'not results')
+  writeResults({ ...all, date: '2026-11-21T00:00:00.000Z' }, join(folder, 'b.json'))
+  writeResults({ ...all, date: '2026-11-22T00:00:00.000Z' }, join(folder, 'a.json'))
+  expect(newestResults(folder)?.date).toBe('2026-11-22T00:00:00.000Z')
+  expect(newestResults(join(folder, 'missing'))).toBeUndefined()
+})
+
+test('files of results are small', () => {
+  const files = newestResults() === undefined ? [] : readdirSync(resultsFolder)
+  for (const name of files) expect(statSync(join(resultsFolder, name)).size).toBeLessThan(200_000)
+})

@@ -1,0 +1,42 @@
+import { once } from 'node:events'
+import http, { type Server } from 'node:http'
+import http2 from 'node:http2'
+import { type AddressInfo, connect } from 'node:net'
+import type { Readable } from 'node:stream'
+import { expect, onTestFinished, test } from 'vitest'
+import { StreamBody } from '../../src/http/body.ts'
+
+async function listen(server: Server | http2.Http2Server): Promise<number> {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  return (server.address() as AddressInfo).port
+}
+
+/** Reads the body of a request once its sender has gone, as a call does that has waited for something else before. */
+async function readLate(body: Readable): Promise<Buffer> {
+  await once(body, 'close').catch(() => {})
+  return await new StreamBody(body, {}).read(1000)
+}
+
+const refusal = { reason: 'INVALID_REQUEST', message: 'The request ended before its body did' }
+
+test('a body whose sender has gone before anybody reads it is refused, over HTTP/1.1', async () => {
+  const read = Promise.withResolvers<Buffer>()
+  const port = await listen(http.createServer((request) => read.resolve(readLate(request))))
+  const socket = connect(port, '127.0.0.1')
+  socket.write('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 100\r\n\r\nhalf')
+  setTimeout(() => socket.resetAndDestroy(), 100)
+  await expect(read.promise).rejects.toMatchObject(refusal)
+})
+
+test('a body whose sender has gone before anybody reads it is refused, over HTTP/2', async () => {
+  const read = Promise.withResolvers<Buffer>()
+  const port = await listen(http2.createServer().on('stream', (stream) => read.resolve(readLate(stream))))
+  const session = http2.connect(`http://127.0.0.1:${port}`).on('error', () => {})
+  const stream = session.request({ ':method': 'POST' }).on('error', () => {})
+  stream.write('half')
+  setTimeout(() => stream.close(http2.constants.NGHTTP2_CANCEL), 100)
+  await expect(read.promise).rejects.toMatchObject(refusal)
+  session.destroy()
+})
