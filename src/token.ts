@@ -80,15 +80,22 @@ export type KeyPurpose = 'session token' | 'challenge token' | 'finalize seed' |
 export class Keyring {
   /** The secrets as keys, which are prepared once. */
   #keys: readonly HmacSha256[] = []
+  #era = 0
 
   constructor(secrets: readonly string[]) {
     this.replace(secrets)
+  }
+
+  /** Goes up when other secrets take the place of these: what is remembered of signatures is void then. */
+  get era(): number {
+    return this.#era
   }
 
   /** Goes by other secrets from now on. What was signed with one that is not among them is no longer valid. */
   replace(secrets: readonly string[]): void {
     if (secrets.length === 0) throw new TypeError('a keyring needs at least one secret')
     this.#keys = secrets.map((secret) => new HmacSha256(Buffer.from(secret)))
+    this.#era++
   }
 
   /** HMAC-SHA-256 of a text under the first secret, base64url (43 characters). */

@@ -222,6 +222,22 @@ export const floods: readonly Mutation[] = [
   },
   {
     row: 12,
+    takesOut: 'the bound of what is remembered of tokens',
+    file: 'src/host/recent-tokens.ts',
+    find: 'const mostTokens = 10_000',
+    replace: 'const mostTokens = 10_000_000',
+    tests: ['test/host/recent-tokens.test.ts'],
+  },
+  {
+    row: 12,
+    takesOut: 'the memory’s deafness to tokens that nobody signed',
+    file: 'src/host/recent-tokens.ts',
+    find: '    if (made === undefined) return undefined\n',
+    replace: '',
+    tests: ['test/host/recent-tokens.test.ts'],
+  },
+  {
+    row: 12,
     takesOut: 'most sessions of a user',
     file: 'src/host/sessions.ts',
     find: 'const maxSessionsPerUser = 100',

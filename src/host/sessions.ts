@@ -2,9 +2,10 @@ import { hash } from 'node:crypto'
 import type { CountersignError } from '../errors.ts'
 import { parseRecord, type StoredRecord } from '../record.ts'
 import type { Store } from '../store/store.ts'
-import { hashToken, type Keyring, newToken, tokenMatches } from '../token.ts'
+import { equalInConstantTime, hashToken, type Keyring, newToken } from '../token.ts'
 import type { ProvenIdentity } from '../wallet/proof.ts'
 import type { Session } from './host.ts'
+import { RecentTokens, type SignedToken } from './recent-tokens.ts'
 import { orderSessionEnded } from './refusals.ts'
 
 /** What a new session is made of. */
@@ -176,6 +177,7 @@ export class Sessions {
   readonly #store: Store
   readonly #stored: StoredSessions
   readonly #keyring: Keyring
+  readonly #recent = new RecentTokens()
 
   constructor(settings: SessionSettings, store: Store, keyring: Keyring) {
     this.#settings = settings
@@ -331,17 +333,18 @@ export class Sessions {
   }
 
   async #findVersioned(token: string): Promise<FoundSession | undefined> {
-    const secretPart = this.#secretPartOf(token)
-    if (secretPart === undefined) return undefined
-    const found = await this.#stored.read(sessionIdOf(secretPart))
-    return found !== undefined && tokenMatches(secretPart, found.tokenHash) ? found : undefined
+    const signed = this.#recent.of(token, this.#keyring.era, () => this.#signed(token))
+    if (signed === undefined) return undefined
+    const found = await this.#stored.read(signed.sessionId)
+    return found !== undefined && equalInConstantTime(signed.tokenHash, found.tokenHash) ? found : undefined
   }
 
-  /** The token's text before the dot, if this server signed it. */
-  #secretPartOf(token: string): string | undefined {
+  /** What is made of a token; `undefined` if this server did not sign it. */
+  #signed(token: string): SignedToken | undefined {
     const [secretPart, signature, ...rest] = token.split('.')
     if (secretPart === undefined || signature === undefined || rest.length > 0) return undefined
-    return this.#keyring.verify('session token', secretPart, signature) ? secretPart : undefined
+    if (!this.#keyring.verify('session token', secretPart, signature)) return undefined
+    return { sessionId: sessionIdOf(secretPart), tokenHash: hashToken(secretPart) }
   }
 }
 

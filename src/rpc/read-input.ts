@@ -23,6 +23,7 @@ const jsonOptions = { ignoreUnknownFields: true } as const
  * quotes nothing, because the text can hold a token.
  */
 export function decodeInput<I extends DescMessage>(schema: I, codec: Codec, bytes: Uint8Array): MessageShape<I> {
+  if (codec === 'json' && isEmptyObject(bytes)) return create(schema)
   try {
     // Not JSON.parse and fromJson, which would take the last of two values that have one name.
     return codec === 'json' ? fromJsonString(schema, utf8.decode(bytes), jsonOptions) : fromBinary(schema, bytes)
@@ -30,6 +31,11 @@ export function decodeInput<I extends DescMessage>(schema: I, codec: Codec, byte
     if ((cause as Error).cause instanceof SyntaxError) throw notJson(cause)
     throw undecodable(schema, cause)
   }
+}
+
+/** Whether bytes are `{}`. Most questions for a session or a nonce say no more, and to read it as a message takes 2 µs. */
+function isEmptyObject(bytes: Uint8Array): boolean {
+  return bytes.length === 2 && bytes[0] === 0x7b && bytes[1] === 0x7d
 }
 
 /** Reads JSON text. INVALID_REQUEST if it is not JSON. */
@@ -47,11 +53,16 @@ function notJson(cause: unknown): CountersignError {
 
 /** Reads a request's message from parsed JSON. Fields that the schema does not know are ignored. */
 export function inputFromJson<I extends DescMessage>(schema: I, json: JsonValue): MessageShape<I> {
+  if (isEmpty(json)) return create(schema)
   try {
     return fromJson(schema, json, jsonOptions)
   } catch (cause) {
     throw undecodable(schema, cause)
   }
+}
+
+function isEmpty(json: JsonValue): boolean {
+  return typeof json === 'object' && json !== null && !Array.isArray(json) && Object.keys(json).length === 0
 }
 
 function undecodable({ typeName }: DescMessage, cause: unknown): CountersignError {

@@ -63,6 +63,30 @@ describe('a token', () => {
     expect(await (await make(['new '.repeat(8), 'old '.repeat(8)], store)).sessions.find(token)).toBeDefined()
     expect(await (await make(['new '.repeat(8)], store)).sessions.find(token)).toBeUndefined()
   })
+
+  test('that was just used is refused once the secret that signed it is taken away', async () => {
+    const store = await openStore('sqlite::memory:')
+    onTestFinished(() => store.close())
+    const keyring = new Keyring(['old '.repeat(8)])
+    const sessions = new Sessions({ ttlSeconds: 60, absoluteTtlSeconds: 60 }, store, keyring)
+    const { token } = await sessions.create(details)
+    keyring.replace(['new '.repeat(8), 'old '.repeat(8)])
+    expect(await sessions.find(token)).toBeDefined()
+    expect(await sessions.find(token)).toBeDefined()
+    keyring.replace(['new '.repeat(8)])
+    expect(await sessions.find(token)).toBeUndefined()
+  })
+
+  test('that was just used is refused with a text of another length or letter', async () => {
+    const { sessions } = await make()
+    const { token } = await sessions.create(details)
+    expect(await sessions.find(token)).toBeDefined()
+    const changed = token.endsWith('A') ? 'B' : 'A'
+    for (const wrong of [`${token}=`, ` ${token}`, token.slice(0, -1), token.slice(0, -1) + changed]) {
+      expect(await sessions.find(wrong), wrong).toBeUndefined()
+    }
+    expect(await sessions.find(token)).toBeDefined()
+  })
 })
 
 describe('a life', () => {

@@ -1,0 +1,50 @@
+import { expect, test, vi } from 'vitest'
+import { RecentTokens, type SignedToken } from '../../src/host/recent-tokens.ts'
+
+const signed: SignedToken = { sessionId: 'an id', tokenHash: 'a hash' }
+
+test('a token that was used lately is not looked at again, and any other one is', () => {
+  const tokens = new RecentTokens()
+  const make = vi.fn(() => signed)
+  for (const token of ['css_one', 'css_one', 'css_two', 'css_one', 'css_two'])
+    expect(tokens.of(token, 1, make)).toBe(signed)
+  expect(make).toHaveBeenCalledTimes(2)
+})
+
+test('a token that nobody signed is looked at each time', () => {
+  const tokens = new RecentTokens()
+  const make = vi.fn(() => undefined)
+  for (let time = 0; time < 3; time++) expect(tokens.of('css_made-up', 1, make)).toBeUndefined()
+  expect(make).toHaveBeenCalledTimes(3)
+})
+
+test('made-up tokens push nothing out', () => {
+  const tokens = new RecentTokens()
+  const make = vi.fn(() => signed)
+  tokens.of('css_good', 1, make)
+  for (let index = 0; index < 25_000; index++) tokens.of(`css_made-up-${index}`, 1, () => undefined)
+  tokens.of('css_good', 1, make)
+  expect(make).toHaveBeenCalledTimes(1)
+})
+
+test('twenty thousand are remembered at most, and those for at least ten thousand others that are used', () => {
+  const tokens = new RecentTokens()
+  const make = vi.fn(() => signed)
+  const use = (from: number, to: number): void => {
+    for (let index = from; index < to; index++) tokens.of(`css_${index}`, 1, make)
+  }
+  use(0, 10_001)
+  tokens.of('css_0', 1, make)
+  expect(make).toHaveBeenCalledTimes(10_001)
+  use(10_001, 40_000)
+  make.mockClear()
+  tokens.of('css_0', 1, make)
+  expect(make).toHaveBeenCalledTimes(1)
+})
+
+test('nothing is remembered across a change of the secrets', () => {
+  const tokens = new RecentTokens()
+  const make = vi.fn(() => signed)
+  tokens.of('css_one', 1, make)
+  expect(tokens.of('css_one', 2, () => undefined)).toBeUndefined()
+})
