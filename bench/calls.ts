@@ -228,16 +228,21 @@ function nameOf({ store, protocol, inFlight }: MeasuredCell): string {
   return `${protocol} on ${store} with ${inFlight} in flight`
 }
 
-/** The addresses of the stores, with a file for each server that has one. Files and servers join `open`. */
+/**
+ * The addresses of the stores, with a file for each server that has one. Files and servers join `open`. In short, one store: to start
+ * the servers for another takes longer than to measure them.
+ */
 async function openStores(scale: Scale, open: AsyncDisposableStack): Promise<Map<StoreName, () => string>> {
-  const stores = new Map<StoreName, () => string>([['SQLite in memory', () => 'sqlite::memory:']])
+  const stores = new Map<StoreName, () => string>()
+  const withRedis = hasRedis()
+  if (!scale.short || !withRedis) stores.set('SQLite in memory', () => 'sqlite::memory:')
   if (!scale.short) {
     const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'))
     open.defer(async () => await rm(folder, { recursive: true, force: true }))
     let files = 0
     stores.set('SQLite file', () => `sqlite:${join(folder, `${files++}.db`)}`)
   }
-  if (hasRedis()) {
+  if (withRedis) {
     const { url } = open.use(await RedisServer.start())
     stores.set('Redis', () => url)
   }
