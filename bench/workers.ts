@@ -9,9 +9,10 @@ import { Http1Pool } from './http1.ts'
 import { hasRedis, type ServerProcess, startCountersign } from './servers.ts'
 import { makeWallets, type Wallet } from './wallets.ts'
 
-/** Processes that make the load, so that one of them is not the limit, and calls in flight of each. */
+/** Processes that make the load, so that one of them is not the limit. */
 const loadProcesses = 2
-const concurrency = 32
+/** Calls in flight for each process that serves them. */
+const inFlightEach = 64
 
 /** Each process compiles its code for itself, so two need twice as many calls until they are warm. */
 const warmUpRounds = 8
@@ -30,6 +31,14 @@ type Kind = (typeof kinds)[number]
 interface Load {
   readonly port: number
   readonly kind: Kind
+  /** Calls in flight. */
+  readonly inFlight: number
+}
+
+/** A server, and how many processes of it serve calls. */
+interface Contestant {
+  readonly server: ServerProcess
+  readonly serving: number
 }
 
 /** What was measured of one server and one kind. */
@@ -41,6 +50,9 @@ interface Tally {
 /**
  * One process against two workers, on the same Redis, over HTTP/1.1. All processes of a server count: the one that starts the workers
  * accepts the connections. With two cores, load, Redis and servers share them, so two workers cannot show twice the rate there.
+ *
+ * Each process that serves calls has as many in flight. The more a process has, the more it reads and writes at a time, and the less
+ * CPU each takes: with as many in flight for both workers together, what is compared would be how much they do at a time.
  */
 export async function benchWorkers(): Promise<void> {
   if (!hasRedis()) return
@@ -52,11 +64,11 @@ export async function benchWorkers(): Promise<void> {
     const rows: string[][] = []
     const broken: string[] = []
     for (const kind of kinds) {
-      const servers = { '1 process': alone, '2 workers': two }
-      const tallies = await measure(kind, Object.values(servers), loads)
+      const contestants = { '1 process': { server: alone, serving: 1 }, '2 workers': { server: two, serving: 2 } }
+      const tallies = await measure(kind, Object.values(contestants), loads)
       const [cpuAlone = NaN, cpuTwo = NaN] = tallies.map(({ cpuMicros }) => median(cpuMicros))
       const ratio = median(ratios(tallies, 'cpuMicros'))
-      for (const [index, name] of Object.keys(servers).entries()) {
+      for (const [index, name] of Object.keys(contestants).entries()) {
         const rate = String(Math.round(median(tallies[index]?.rates ?? [])))
         const cpu = formatMs((index === 0 ? cpuAlone : cpuTwo) / 1000)
         const compared = index === 0 ? ['', ''] : [median(ratios(tallies, 'rates')).toFixed(2), ratio.toFixed(2)]
@@ -64,8 +76,7 @@ export async function benchWorkers(): Promise<void> {
       }
       if (ratio > mostCpuRatio) broken.push(`${kind} (${ratio.toFixed(2)})`)
     }
-    const inAll = loadProcesses * concurrency
-    const title = `Workers, Redis, ${inAll} at once from ${loadProcesses} processes, which share the cores with the servers`
+    const title = `Workers, Redis, ${inFlightEach} in flight for each, from ${loadProcesses} processes, which share the cores with the servers`
     printTable(title, ['calls/s', 'server CPU', 'rate ÷ 1 process', 'CPU ÷ 1 process'], rows)
     printVerdict(`server CPU for each call at most ${mostCpuRatio} times that of one process`, broken)
   } finally {
@@ -80,19 +91,19 @@ function ratios([first, second]: readonly Tally[], of: keyof Tally): number[] {
 
 async function measure(
   kind: Kind,
-  servers: readonly ServerProcess[],
+  contestants: readonly Contestant[],
   loads: readonly ReturnType<typeof fork>[],
 ): Promise<Tally[]> {
-  const tallies: Tally[] = servers.map(() => ({ rates: [], cpuMicros: [] }))
+  const tallies: Tally[] = contestants.map(() => ({ rates: [], cpuMicros: [] }))
   for (let round = 0; round < warmUpRounds + rounds; round++) {
-    const order = [...servers.entries()]
-    for (const [index, server] of round % 2 === 0 ? order : order.toReversed()) {
+    const order = [...contestants.entries()]
+    for (const [index, { server, serving }] of round % 2 === 0 ? order : order.toReversed()) {
       const before = (await server.usage('cpu')).cpuMicros
       const startedAt = performance.now()
       const counts = await Promise.all(
         loads.map(async (load) => {
           const answer = once(load, 'message') as Promise<[number | string]>
-          load.send({ port: server.port, kind } satisfies Load)
+          load.send({ port: server.port, kind, inFlight: (serving * inFlightEach) / loadProcesses } satisfies Load)
           const [count] = await answer
           if (typeof count === 'string') throw new Error(count)
           return count
@@ -113,7 +124,7 @@ async function measure(
 const pools = new Map<number, Http1Pool>()
 
 /** Makes the load of one round. Resolves with the number of calls. */
-async function makeLoad({ port, kind }: Load, wallets: readonly Wallet[]): Promise<number> {
+async function makeLoad({ port, kind, inFlight: concurrency }: Load, wallets: readonly Wallet[]): Promise<number> {
   const connections = pools.get(port) ?? new Http1Pool(port)
   pools.set(port, connections)
   let signIns = 0
