@@ -87,8 +87,6 @@ function waysOf(
 ): Way[] {
   const kindsOf = ({ name }: Protocol): Kind[] => {
     if (name === peerName) return ['Better Auth']
-    // REST and Connect send the same JSON, and have the same floors.
-    if (name === 'REST') return ['Countersign']
     const prototype: Kind[] = name === 'Connect JSON' || name === 'gRPC' ? ['connect-node'] : []
     return ['least', 'Countersign', ...floors.filter((floor) => floor !== 'least'), ...prototype]
   }
@@ -261,11 +259,7 @@ async function measure(work: Work, scale: Scale): Promise<MeasuredCells> {
         servers.set(`${storeName}/${kind}/${http}`, open.use(await begin(addressOf(), core)))
       }
     }
-    const isMeasured = ({ name }: Way): boolean =>
-      name.toLowerCase().includes(scale.protocol) ||
-      name === peerName ||
-      // REST's floors are those of Connect JSON.
-      (name === 'Connect JSON' && 'rest'.includes(scale.protocol))
+    const isMeasured = ({ name }: Way): boolean => name.toLowerCase().includes(scale.protocol) || name === peerName
     const contestantsWith = async (concurrency: number, connections: DisposableStack): Promise<Contestant[]> => {
       const contestants: Contestant[] = []
       for (const way of work.ways.filter(isMeasured)) {
@@ -294,10 +288,7 @@ async function measure(work: Work, scale: Scale): Promise<MeasuredCells> {
 }
 
 function keyOf(store: string, kind: Kind, protocol: string): string {
-  if (kind === 'Better Auth') return `${store}/${kind}`
-  // REST and Connect send the same JSON, and have the same floors.
-  const own = kind === 'Countersign' || kind === 'connect-node' || protocol !== 'REST'
-  return `${store}/${kind}/${own ? protocol : 'Connect JSON'}`
+  return kind === 'Better Auth' ? `${store}/${kind}` : `${store}/${kind}/${protocol}`
 }
 
 function cellsOf(work: Work, tallies: ReadonlyMap<number, ReadonlyMap<string, Tally>>): MeasuredCells {
@@ -356,8 +347,7 @@ function printTables({ title, unit, floors }: Work, { cells }: MeasuredCells): v
     const rowsOf = (cell: MeasuredCell): Cell[][] =>
       (['Countersign', 'least', 'same commands', 'connect-node'] as const).flatMap((kind) => {
         const tally = cell.tallyOf(kind)
-        // REST's floors are those of Connect JSON, which follow.
-        if (tally === undefined || (cell.protocol === 'REST' && kind !== 'Countersign')) return []
+        if (tally === undefined) return []
         const label = kind === 'Countersign' ? cell.protocol : `${cell.protocol}: ${labels[kind]}`
         return [row(label, tally, cell, kind === 'least' || kind === 'same commands')]
       })
