@@ -27,7 +27,7 @@ const kinds = ['session check (Connect JSON)', 'whole sign-in (REST)'] as const
 
 type Kind = (typeof kinds)[number]
 
-/** What a load process is told to do, and what it tells of it: times in ms. */
+/** What a load process is told to do. */
 interface Load {
   readonly port: number
   readonly kind: Kind
@@ -35,9 +35,10 @@ interface Load {
   readonly inFlight: number
 }
 
-/** A server, and how many processes of it serve calls. */
+/** One of the servers that are compared. */
 interface Contestant {
   readonly server: ServerProcess
+  /** Number of its processes that serve calls. */
   readonly serving: number
 }
 

@@ -230,7 +230,7 @@ export const floods: readonly Mutation[] = [
   },
   {
     row: 12,
-    takesOut: 'the memory’s deafness to tokens that nobody signed',
+    takesOut: 'the rule that a token which nobody signed is not remembered',
     file: 'src/host/recent-tokens.ts',
     find: '    if (made === undefined) return undefined\n',
     replace: '',

@@ -21,6 +21,14 @@ export const secrets: readonly Mutation[] = [
   },
   {
     row: 10,
+    takesOut: 'the hash in place of a token that is remembered',
+    file: 'src/host/recent-tokens.ts',
+    find: "hash('sha256', token, 'latin1')",
+    replace: 'token',
+    tests: ['test/host/recent-tokens.test.ts'],
+  },
+  {
+    row: 10,
     takesOut: 'the end of what is remembered of tokens when a secret is taken away',
     file: 'src/host/recent-tokens.ts',
     find: 'if (era !== this.#era) {',

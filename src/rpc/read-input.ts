@@ -4,6 +4,7 @@ import {
   fromBinary,
   fromJson,
   fromJsonString,
+  type JsonObject,
   type JsonValue,
   type MessageShape,
 } from '@bufbuild/protobuf'
@@ -33,7 +34,10 @@ export function decodeInput<I extends DescMessage>(schema: I, codec: Codec, byte
   }
 }
 
-/** Whether bytes are a message without fields. Most questions for a session or a nonce are, and to read one takes 2 µs. */
+/**
+ * Whether bytes are a message without fields, as most questions for a session or a nonce are. To make such a message takes less time
+ * than to make a reader for it.
+ */
 function saysNothing(codec: Codec, bytes: Uint8Array): boolean {
   return codec === 'proto' ? bytes.length === 0 : bytes.length === 2 && bytes[0] === 0x7b && bytes[1] === 0x7d
 }
@@ -52,17 +56,13 @@ function notJson(cause: unknown): CountersignError {
 }
 
 /** Reads a request's message from parsed JSON. Fields that the schema does not know are ignored. */
-export function inputFromJson<I extends DescMessage>(schema: I, json: JsonValue): MessageShape<I> {
-  if (isEmpty(json)) return create(schema)
+export function inputFromJson<I extends DescMessage>(schema: I, json: JsonObject): MessageShape<I> {
+  if (Object.keys(json).length === 0) return create(schema)
   try {
     return fromJson(schema, json, jsonOptions)
   } catch (cause) {
     throw undecodable(schema, cause)
   }
-}
-
-function isEmpty(json: JsonValue): boolean {
-  return typeof json === 'object' && json !== null && !Array.isArray(json) && Object.keys(json).length === 0
 }
 
 function undecodable({ typeName }: DescMessage, cause: unknown): CountersignError {

@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { RecentTokens, type SignedToken } from '../../src/host/recent-tokens.ts'
 
 const signed: SignedToken = { sessionId: 'an id', tokenHash: 'a hash' }
@@ -27,7 +27,7 @@ test('made-up tokens push nothing out', () => {
   expect(make).toHaveBeenCalledTimes(1)
 })
 
-test('twenty thousand are remembered at most, and those for at least ten thousand others that are used', () => {
+test('a token is remembered while ten thousand others are used, and forgotten once twenty thousand were', () => {
   const tokens = new RecentTokens()
   const make = vi.fn(() => signed)
   const use = (from: number, to: number): void => {
@@ -36,10 +36,18 @@ test('twenty thousand are remembered at most, and those for at least ten thousan
   use(0, 10_001)
   tokens.of('css_0', 1, make)
   expect(make).toHaveBeenCalledTimes(10_001)
-  use(10_001, 40_000)
+  use(10_001, 30_001)
   make.mockClear()
   tokens.of('css_0', 1, make)
   expect(make).toHaveBeenCalledTimes(1)
+})
+
+test('what is remembered of a token does not contain it', () => {
+  const set = vi.spyOn(Map.prototype, 'set')
+  onTestFinished(() => set.mockRestore())
+  new RecentTokens().of('css_a-secret', 1, () => signed)
+  expect(set).toHaveBeenCalled()
+  expect(JSON.stringify(set.mock.calls)).not.toContain('a-secret')
 })
 
 test('nothing is remembered across a change of the secrets', () => {
