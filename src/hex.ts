@@ -4,5 +4,9 @@ export { bytesToHex } from '@noble/hashes/utils.js'
 
 /** The bytes of hex text in either case; `undefined` if its length is odd or it has any other character. */
 export function hexToBytes(hex: string): Uint8Array | undefined {
-  return hex.length % 2 === 0 && !/[^0-9a-f]/i.test(hex) ? decode(hex) : undefined
+  try {
+    return decode(hex)
+  } catch {
+    return undefined
+  }
 }

@@ -224,7 +224,7 @@ export const floods: readonly Mutation[] = [
     row: 12,
     takesOut: 'the bound of what is remembered of tokens',
     file: 'src/host/recent-tokens.ts',
-    find: 'const mostTokens = 10_000',
+    find: 'const mostTokens = 4_000',
     replace: 'const mostTokens = 10_000_000',
     tests: ['test/host/recent-tokens.test.ts'],
   },
@@ -401,8 +401,8 @@ export const floods: readonly Mutation[] = [
     row: 12,
     takesOut: 'the limit of an enveloped body',
     file: 'src/http/serve-rpc.ts',
-    find: 'await body.read(maxBytesOnTheWire(wire))',
-    replace: 'await body.read(Number.POSITIVE_INFINITY)',
+    find: '    .read(maxBytesOnTheWire(wire))',
+    replace: '    .read(wire === undefined ? maxBytesOnTheWire(wire) : Number.POSITIVE_INFINITY)',
     tests: ['test/e2e/bodies.test.ts'],
   },
   {
@@ -562,9 +562,9 @@ export const floods: readonly Mutation[] = [
     row: 12,
     takesOut: 'the spending before a call is read',
     file: 'src/rpc/invoke.ts',
-    find: '    const waiting = this.#spend(invocation)\n    if (waiting !== undefined) await waiting\n    const { schema, readInput } = invocation\n    const input = await readInput()\n    requireValid(schema, input)\n',
+    find: '    const waiting = this.#spend(invocation)\n    return after(waiting === undefined ? readInput() : waiting.then(readInput), (input) => {\n      requireValid(schema, input)\n      running.input = input\n      return input\n',
     replace:
-      '    const { schema, readInput } = invocation\n    const input = await readInput()\n    requireValid(schema, input)\n    await this.#spend(invocation)\n',
+      '    return after(readInput(), (input) => {\n      requireValid(schema, input)\n      running.input = input\n      return after(this.#spend(invocation), () => input)\n',
     tests: ['test/e2e/rate-limits.test.ts'],
   },
   {
@@ -692,8 +692,8 @@ export const floods: readonly Mutation[] = [
     row: 12,
     takesOut: 'the limit on sign-ins of a wallet',
     file: 'src/sign-in/sign-in.ts',
-    find: '    await this.#limiter?.countSignIn(identity)\n',
-    replace: '',
+    find: 'const counting = this.#limiter?.countSignIn(identity)',
+    replace: 'const counting = undefined',
     tests: ['test/e2e/shared-limits.test.ts'],
   },
 ]

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto'
 import type { CountersignError } from '../errors.ts'
 import { parseRecord, type StoredRecord } from '../record.ts'
-import type { Store } from '../store/store.ts'
+import type { Store, VersionedValue } from '../store/store.ts'
 import { equalInConstantTime, hashToken, type Keyring, newToken } from '../token.ts'
 import type { ProvenIdentity } from '../wallet/proof.ts'
 import type { Session } from './host.ts'
-import { RecentTokens, type SignedToken } from './recent-tokens.ts'
+import { type ReadSession, RecentTokens, type SignedToken } from './recent-tokens.ts'
 import { orderSessionEnded } from './refusals.ts'
 
 /** What a new session is made of. */
@@ -223,12 +223,14 @@ export class Sessions {
     const life = { ttlMs: expiresAt - createdAt }
     const list = indexOf(session.userId)
     // Sent together. The token is returned once both are stored, so no list misses a session that is in use.
-    const storing = Promise.all([
+    const storing = [
       this.#store.create(keyOf(id), JSON.stringify(record), life),
       this.#store.addMember(list, id, life, maxSessionsPerUser),
       this.#keepAddress(session, Math.min(addressMs ?? 0, life.ttlMs)),
-    ])
-    const [[created, surplus], refusal] = await this.#afterwards(storing, refusalOf)
+    ] as const
+    // At once if the store keeps the order, else when they are done.
+    const asking = this.#store.inOrder === true ? refusalOf() : Promise.all(storing).then(() => refusalOf())
+    const [created, surplus, , refusal] = await Promise.all([...storing, asking])
     const made = created ? session : (await this.#stored.read(id))?.session
     if (made === undefined) {
       await this.#store.removeMember(list, id)
@@ -239,15 +241,10 @@ export class Sessions {
       throw refusal
     }
     // One that cannot be ended now stays in the list, and the next sign-in ends it.
-    if (created) await Promise.allSettled(surplus.map((each) => this.#stored.endListed(session.userId, each)))
+    if (created && surplus.length > 0) {
+      await Promise.allSettled(surplus.map((each) => this.#stored.endListed(session.userId, each)))
+    }
     return { token, session: made }
-  }
-
-  /** Asks something of the store after steps that were just begun: at once if the store keeps the order, else when they are done. */
-  async #afterwards<Done, Asked>(steps: Promise<Done>, ask: () => Promise<Asked>): Promise<[Done, Asked]> {
-    if (this.#store.inOrder === true) return await Promise.all([steps, ask()])
-    const done = await steps
-    return [done, await ask()]
   }
 
   /** The live session of a token, or `undefined`. Changes nothing. */
@@ -320,8 +317,8 @@ export class Sessions {
     return addressTtlSeconds * 1000
   }
 
-  async #keepAddress({ id, ip }: Session, ttlMs: number): Promise<void> {
-    if (ip !== '' && ttlMs > 0) await this.#store.create(addressKeyOf(id), ip, { ttlMs })
+  #keepAddress({ id, ip }: Session, ttlMs: number): Promise<unknown> | undefined {
+    return ip !== '' && ttlMs > 0 ? this.#store.create(addressKeyOf(id), ip, { ttlMs }) : undefined
   }
 
   #extend(session: Session): Session | undefined {
@@ -335,8 +332,11 @@ export class Sessions {
   async #findVersioned(token: string): Promise<FoundSession | undefined> {
     const signed = this.#recent.of(token, this.#keyring.era, () => this.#signed(token))
     if (signed === undefined) return undefined
-    const found = await this.#stored.read(signed.sessionId)
-    return found !== undefined && equalInConstantTime(signed.tokenHash, found.tokenHash) ? found : undefined
+    const stored = await this.#store.get(keyOf(signed.sessionId))
+    if (stored === undefined || !isSameText(signed.last, stored)) signed.last = stored && readFor(signed, stored)
+    const { last, tokenHash } = signed
+    if (last === undefined || this.#store.now() >= last.session.expiresAt) return undefined
+    return { session: last.session, tokenHash, version: last.version }
   }
 
   /** What is made of a token; `undefined` if this server did not sign it. */
@@ -346,6 +346,17 @@ export class Sessions {
     if (!this.#keyring.verify('session token', secretPart, signature)) return undefined
     return { sessionId: sessionIdOf(secretPart), tokenHash: hashToken(secretPart) }
   }
+}
+
+function isSameText(last: ReadSession | undefined, { value, version }: VersionedValue): boolean {
+  return last !== undefined && last.text === value && last.version === version
+}
+
+/** Reads the session of a token; `undefined` if it has ended, or is not of that token. */
+function readFor({ tokenHash }: SignedToken, { value, version }: VersionedValue): ReadSession | undefined {
+  const record = readSession(value)
+  if ('ended' in record || !equalInConstantTime(tokenHash, record.tokenHash)) return undefined
+  return { text: value, version, session: Object.freeze(record.session) }
 }
 
 function isLive(record: SessionRecord, now: number): record is LiveRecord {

@@ -58,13 +58,13 @@ export class UserRecords {
   }
 
   /** The record of a user, or `undefined`. */
-  async load(userId: string): Promise<StoredUser | undefined> {
-    return readUser(await this.loadText(userId))
+  load(userId: string): Promise<StoredUser | undefined> {
+    return this.loadText(userId).then(readUser)
   }
 
   /** As {@link load}, for who may not need to read the record. */
-  async loadText(userId: string): Promise<VersionedValue | undefined> {
-    return await this.#store.get(userKey(userId))
+  loadText(userId: string): Promise<VersionedValue | undefined> {
+    return this.#store.get(userKey(userId))
   }
 
   /** Stores a user's record in place of what was read. Resolves with false if that has changed. */

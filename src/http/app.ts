@@ -81,23 +81,27 @@ type Notice = (request: RequestContext) => void
 
 function exchangeServer({ settings, origins, log }: AppParts, notice: Notice): ServeExchange {
   const askedByProxies = settings.basePath + forwardAuthPath
-  const serve = async (...[output, read, find]: Parameters<ServeExchange>): Promise<void> => {
+  const isTrusted = (origin: string): boolean => origins.isTrusted(origin)
+  const serve = (...[output, read, find]: Parameters<ServeExchange>): void | Promise<void> => {
     const exchange = read()
     notice(exchange.context)
     output.setHeader('x-content-type-options', 'nosniff')
     // A proxy can pass its client's preflight on as it is, and takes any 2xx for permission.
-    if (exchange.path !== askedByProxies) {
-      if (applyCors(exchange, (origin) => origins.isTrusted(origin)) === 'preflight') return
-    }
-    await find(exchange.path)(exchange)
+    if (exchange.path !== askedByProxies && applyCors(exchange, isTrusted) === 'preflight') return
+    return find(exchange.path)(exchange)
   }
   return (output, read, find) => {
-    serve(output, read, find).catch((thrown: unknown) => {
+    const failed = (thrown: unknown): void => {
       const failure = toFailure(thrown)
       const level = failure.httpStatus < 500 ? 'info' : 'error'
       log[level]('request failed', { reason: failure.reason, ...failure.metadata, cause: String(failure.cause) })
       sendFailure(output, failure)
-    })
+    }
+    try {
+      serve(output, read, find)?.catch(failed)
+    } catch (thrown) {
+      failed(thrown)
+    }
   }
 }
 
@@ -238,7 +242,7 @@ function createRouting(parts: AppParts): Routing {
 
 /** An RPC at its own path. */
 function rpcRoute(method: AnyMethod, { invoker, observe }: AppParts): Route {
-  return async (exchange) => {
+  return (exchange) => {
     const { headers, authority, body, context, output } = exchange
     if (refuseHttpMethod(exchange, method.name, ['POST'], observe)) return
     const wire = wireOf(headers['content-type'])
@@ -259,7 +263,7 @@ function rpcRoute(method: AnyMethod, { invoker, observe }: AppParts): Route {
       const failure = new CountersignError('INVALID_REQUEST', 'The Host header is malformed')
       return refuse(exchange, method.name, failure, observe)
     }
-    await serveRpc(method, { wire, headers, body, context, output }, invoker)
+    return serveRpc(method, { wire, headers, body, context, output }, invoker)
   }
 }
 
@@ -292,9 +296,9 @@ function restRoute(path: string, endpoints: readonly RestEndpoint[], { methods, 
       return [endpoint.httpMethod, serve]
     }),
   )
-  return async (exchange) => {
+  return (exchange) => {
     const serve = byHttpMethod.get(exchange.method)
-    if (serve !== undefined) return await serve(exchange)
+    if (serve !== undefined) return serve(exchange)
     refuseHttpMethod(exchange, path, [...byHttpMethod.keys()], observe)
   }
 }

@@ -15,10 +15,10 @@ export interface Encoded {
  * Compresses an answer in the first compression that `accepted` names and the server knows, if the answer is large enough to
  * be worth it. `accepted` is the value of the call's header of accepted encodings.
  */
-export async function compressed(bytes: string | Uint8Array, accepted: string | undefined): Promise<Encoded> {
+export function compressed(bytes: string | Uint8Array, accepted: string | undefined): Encoded | Promise<Encoded> {
   if (!accepted || Buffer.byteLength(bytes) < compressFromBytes) return { bytes, encoding: undefined }
   const { response } = compressionNegotiate([compressionGzip, compressionBrotli], null, accepted, '')
   if (response === null) return { bytes, encoding: undefined }
   const plain = typeof bytes === 'string' ? Buffer.from(bytes) : new Uint8Array(bytes)
-  return { bytes: await response.compress(plain), encoding: response.name }
+  return response.compress(plain).then((smaller) => ({ bytes: smaller, encoding: response.name }))
 }

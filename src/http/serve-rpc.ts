@@ -21,6 +21,8 @@ import {
   type UnaryMethod,
 } from '../rpc/methods.ts'
 import { type Codec, decodeInput } from '../rpc/read-input.ts'
+import { writtenAs } from '../rpc/repeated-reply.ts'
+import { after } from '../timing/after.ts'
 import type { RequestBody } from './body.ts'
 import { compressed } from './compression.ts'
 import { contentTypeOf, endingOf, messageEnvelope } from './envelope.ts'
@@ -51,10 +53,9 @@ export interface RpcExchange {
  * Serves a call of one of our RPCs, over Connect, gRPC or gRPC-Web. It answers as connect-node does, at a fraction of the
  * work: see bench/README.md. Differential tests hold the two together.
  */
-export async function serveRpc(method: AnyMethod, exchange: RpcExchange, invoker: Invoker): Promise<void> {
-  if (!isUnary(method)) await serveStream(method, exchange, invoker)
-  else if (exchange.wire.enveloped) await serveUnary(method, exchange, invoker)
-  else await serveConnectUnary(method, exchange, invoker)
+export function serveRpc(method: AnyMethod, exchange: RpcExchange, invoker: Invoker): Promise<void> {
+  if (!isUnary(method)) return serveStream(method, exchange, invoker)
+  return exchange.wire.enveloped ? serveUnary(method, exchange, invoker) : serveConnectUnary(method, exchange, invoker)
 }
 
 /** A call of gRPC or gRPC-Web that answers once. */
@@ -63,7 +64,8 @@ async function serveUnary(method: UnaryMethod, exchange: RpcExchange, invoker: I
   const invocation = invocationOf(method, exchange)
   try {
     const message = await invoker.unary({ ...invocation, write: writerOf(method.desc.output, wire.codec) })
-    const { bytes, encoding } = await compressed(message, acceptedBy(exchange))
+    const encoded = compressed(message, acceptedBy(exchange))
+    const { bytes, encoding } = encoded instanceof Promise ? await encoded : encoded
     const { body, trailers } = endingOf(wire, undefined)
     const envelope = messageEnvelope(wire, bytes, encoding !== undefined)
     // Only if it is used: gRPC's C library (1.51, of Debian 12) fails on an answer that names one without need.
@@ -101,7 +103,8 @@ async function serveConnectUnary(method: UnaryMethod, exchange: RpcExchange, inv
     }
     exchange.body.drop()
   }
-  const { bytes, encoding } = await compressed(message, acceptedBy(exchange))
+  const encoded = compressed(message, acceptedBy(exchange))
+  const { bytes, encoding } = encoded instanceof Promise ? await encoded : encoded
   if (encoding !== undefined) headers['content-encoding'] = encoding
   output.send({ status, headers, body: bytes })
 }
@@ -146,7 +149,7 @@ function invocationOf<M extends Method>(
     schema: method.desc.input,
     handler: method,
     call,
-    readInput: async () => await readInput(method.desc.input, exchange, deadline),
+    readInput: () => readInput(method.desc.input, exchange, deadline),
   }
 }
 
@@ -194,18 +197,26 @@ function callOf({ wire, headers, context, output }: RpcExchange): {
   return { deadline, call: new HttpCall(wire.protocol, context, output.answering, deadline.timeoutMs) }
 }
 
-async function readInput<I extends DescMessage>(schema: I, { wire, headers, body }: RpcExchange, deadline: Deadline) {
+function readInput<I extends DescMessage>(
+  schema: I,
+  { wire, headers, body }: RpcExchange,
+  deadline: Deadline,
+): Promise<MessageShape<I>> {
   if (deadline.malformed !== undefined) throw deadline.malformed
-  const bytes = await body.read(maxBytesOnTheWire(wire))
-  return decodeInput(schema, wire.codec, await inputBytes(wire, headers, bytes, body.decompressed))
+  return body
+    .read(maxBytesOnTheWire(wire))
+    .then((received) =>
+      after(inputBytes(wire, headers, received, body.decompressed), (bytes) => decodeInput(schema, wire.codec, bytes)),
+    )
 }
 
 /** Writes an RPC's messages. */
 function writerOf<O extends DescMessage>(schema: O, codec: Codec): (reply: MessageInitShape<O>) => string | Uint8Array {
-  return (reply) => {
+  const write = (reply: MessageInitShape<O>): string | Uint8Array => {
     const message = create(schema, reply)
     return codec === 'json' ? toJsonString(schema, message) : toBinary(schema, message)
   }
+  return (reply) => writtenAs(codec, reply, write)
 }
 
 const noStore = { 'cache-control': 'no-store' } as const

@@ -107,15 +107,15 @@ export function isKnownEncoding(name: string): name is keyof typeof decompressor
  * INVALID_REQUEST for a body that is cut off, broken or has more than one message. With `isDecompressed`, the body as a whole is
  * decompressed already; messages in envelopes are compressed one by one.
  */
-export async function inputBytes(
+export function inputBytes(
   wire: Wire,
   headers: IncomingHttpHeaders,
   body: Buffer,
   isDecompressed: boolean,
-): Promise<Uint8Array> {
+): Uint8Array | Promise<Uint8Array> {
   const encoding = encodingOf(wire, headers)
-  if (!wire.enveloped) return isDecompressed ? body : await decompressed(encoding, body)
-  return await messageIn(wire.base64 ? fromBase64(body) : body, encoding)
+  if (!wire.enveloped) return isDecompressed ? body : decompressed(encoding, body)
+  return messageIn(wire.base64 ? fromBase64(body) : body, encoding)
 }
 
 /**
@@ -160,10 +160,10 @@ function encodingOf(wire: Wire, headers: IncomingHttpHeaders): string {
 }
 
 /** The message in the one envelope that the bytes are, decompressed. */
-async function messageIn(bytes: Buffer, encoding: string): Promise<Uint8Array> {
+function messageIn(bytes: Buffer, encoding: string): Uint8Array | Promise<Uint8Array> {
   const compressed = isCompressedEnvelope(bytes)
   if (compressed && encoding === 'identity') throw malformed('is marked as compressed without naming the compression')
-  return await decompressed(compressed ? encoding : 'identity', bytes.subarray(envelopeBytes))
+  return decompressed(compressed ? encoding : 'identity', bytes.subarray(envelopeBytes))
 }
 
 /** Flags and length in front of a message. */
@@ -190,15 +190,12 @@ function isCompressedEnvelope(bytes: Buffer): boolean {
   return flags === compressedFlag
 }
 
-async function decompressed(encoding: string, bytes: Uint8Array): Promise<Uint8Array> {
+function decompressed(encoding: string, bytes: Uint8Array): Uint8Array | Promise<Uint8Array> {
   // An empty message is never compressed.
   if (!isKnownEncoding(encoding) || bytes.length === 0) return bytes
-  try {
-    return await decompressors[encoding](bytes, { maxOutputLength: maxBodyBytes })
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw bodyTooLarge()
-    throw malformed('does not decompress', cause)
-  }
+  return decompressors[encoding](bytes, { maxOutputLength: maxBodyBytes }).catch((cause: NodeJS.ErrnoException) => {
+    throw cause.code === 'ERR_BUFFER_TOO_LARGE' ? bodyTooLarge() : malformed('does not decompress', cause)
+  })
 }
 
 /** Base64 text, in which every chunk that a client encoded may have a padding of its own. */

@@ -45,13 +45,13 @@ export function withAdmission(
 function admittedUnary(method: UnaryMethod, calls: Places): UnaryMethod {
   return {
     ...method,
-    async handle(input, call) {
+    // Throws if there is no place.
+    handle(input, call) {
       calls.take(call)
-      try {
-        return await method.handle(input, call)
-      } finally {
-        calls.leave()
-      }
+      const handling = method.handle(input, call)
+      const leave = (): void => calls.leave()
+      handling.then(leave, leave)
+      return handling
     },
   }
 }

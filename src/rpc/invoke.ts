@@ -2,6 +2,7 @@ import type { DescMessage, MessageInitShape, MessageShape } from '@bufbuild/prot
 import { CallEnded, CountersignError, type ErrorReason } from '../errors.ts'
 import type { RateLimiter } from '../rate-limit.ts'
 import type { RequestContext } from '../request.ts'
+import { after } from '../timing/after.ts'
 import { TimeLimit } from '../timing/time-limit.ts'
 import type { CallTrace, Tracing } from '../tracing/tracing.ts'
 import type { Call, Protocol } from './call.ts'
@@ -94,22 +95,25 @@ export class Invoker {
   }
 
   /** Carries out a call that answers once. Resolves with the reply as it was written. */
-  async unary<I extends DescMessage, Reply, Written>(invocation: UnaryInvocation<I, Reply, Written>): Promise<Written> {
+  unary<I extends DescMessage, Reply, Written>(invocation: UnaryInvocation<I, Reply, Written>): Promise<Written> {
     const startedAt = performance.now()
     const { timeoutMs } = invocation.call
     const running = this.#begun(invocation)
-    try {
+    return new Promise((resolve, reject) => {
+      const done = (written: Written): void => {
+        this.#tell(invocation, startedAt, 'ok', running)
+        resolve(written)
+      }
+      const failed = (thrown: unknown): void => {
+        this.#failed(invocation, startedAt, thrown, running).then(reject, reject)
+      }
       // Nobody waits for the reply of a call that has no time, so it must not take effect either.
-      if (timeoutMs !== undefined && timeoutMs <= 0) throw new CallEnded('deadline_exceeded')
-      const written = await withinDeadline(
-        timeoutMs,
-        within(running.trace, () => this.#run(invocation, running)),
-      )
-      this.#tell(invocation, startedAt, 'ok', running)
-      return written
-    } catch (thrown) {
-      throw await this.#failed(invocation, startedAt, thrown, running)
-    }
+      if (timeoutMs !== undefined && timeoutMs <= 0) failed(new CallEnded('deadline_exceeded'))
+      else {
+        const work = within(running.trace, () => this.#run(invocation, running))
+        withinDeadline(timeoutMs, work, done, failed)
+      }
+    })
   }
 
   async #run<I extends DescMessage, Reply, Written>(
@@ -117,7 +121,8 @@ export class Invoker {
     running: Running,
   ): Promise<Written> {
     const { handler, call, write } = invocation
-    const input = await this.#admit(invocation, running)
+    const admitted = this.#admit(invocation, running)
+    const input = admitted instanceof Promise ? await admitted : admitted
     return write(await handler.handle(input, call))
   }
 
@@ -172,14 +177,18 @@ export class Invoker {
     return handler.limit === 'unlimited' ? undefined : this.#limiter?.spend(handler.limit, call.request.ip)
   }
 
-  async #admit<I extends DescMessage>(invocation: Invocation<Limited, I>, running: Running): Promise<MessageShape<I>> {
-    const waiting = this.#spend(invocation)
-    if (waiting !== undefined) await waiting
+  /** The message of a call that the limit lets through: at once if it has arrived and nothing has to be waited for. */
+  #admit<I extends DescMessage>(
+    invocation: Invocation<Limited, I>,
+    running: Running,
+  ): MessageShape<I> | Promise<MessageShape<I>> {
     const { schema, readInput } = invocation
-    const input = await readInput()
-    requireValid(schema, input)
-    running.input = input
-    return input
+    const waiting = this.#spend(invocation)
+    return after(waiting === undefined ? readInput() : waiting.then(readInput), (input) => {
+      requireValid(schema, input)
+      running.input = input
+      return input
+    })
   }
 
   async #failed(
@@ -297,15 +306,25 @@ function toOutcome(thrown: unknown, call: Call): CountersignError | CallEnded {
 }
 
 /**
- * Waits for a call's reply as long as the caller does, and no longer than {@link maxUnaryMs}. The work itself goes on: it may take
- * effect.
+ * Waits for a call's reply as long as the caller does, and no longer than {@link maxUnaryMs}, and calls one of the two, once. The work
+ * itself goes on: it may take effect.
  */
-function withinDeadline<T>(timeoutMs: number | undefined, running: Promise<T>): Promise<T> {
+function withinDeadline<T>(
+  timeoutMs: number | undefined,
+  work: Promise<T>,
+  done: (result: T) => void,
+  failed: (thrown: unknown) => void,
+): void {
   const late = (): CallEnded => new CallEnded('deadline_exceeded')
-  if (timeoutMs === undefined || timeoutMs >= maxUnaryMs) return unaryTime.within(running, late)
+  if (timeoutMs === undefined || timeoutMs >= maxUnaryMs) {
+    unaryTime.when(work, done, failed, late)
+    return
+  }
   const { promise: over, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => reject(late()), timeoutMs)
-  return Promise.race([running, over]).finally(() => clearTimeout(timer))
+  Promise.race([work, over])
+    .finally(() => clearTimeout(timer))
+    .then(done, failed)
 }
 
 /** Longest time for the reply of a call that answers once, in milliseconds, whatever its handler or the caller's deadline says. */

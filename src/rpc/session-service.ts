@@ -1,5 +1,6 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import type {
+  GetCurrentSessionResponseSchema,
   KnownComputerSchema,
   SessionSchema,
   SessionService,
@@ -12,6 +13,7 @@ import type { KnownComputer, KnownComputers } from '../order/known-computers.ts'
 import { type WalletIdentity, walletOf } from '../wallet/proof.ts'
 import { type Call, setCookies } from './call.ts'
 import type { ServiceHandlers } from './methods.ts'
+import { repeatedReply } from './repeated-reply.ts'
 
 /** What {@link sessionHandlers} have in addition to a host. */
 export interface SessionParts {
@@ -47,7 +49,7 @@ export function sessionHandlers(
     getCurrentSession: {
       limit: 'session',
       async handle(_input, call) {
-        return { session: sessionFields(await current(call), true) }
+        return shownToItsUser(await current(call))
       },
     },
     signOut: {
@@ -180,6 +182,21 @@ function computerFields(computer: KnownComputer, own: Session): MessageInitShape
     userAgent,
     current: id === own.computerId,
   }
+}
+
+/** What is told of sessions that are asked for again and again. */
+const shown = new WeakMap<Session, SessionReply>()
+
+type SessionReply = MessageInitShape<typeof GetCurrentSessionResponseSchema>
+
+/** The reply that tells a user of the own session. That of a session that cannot change is made once. */
+function shownToItsUser(session: Session): SessionReply {
+  const known = shown.get(session)
+  if (known !== undefined) return known
+  const reply = { session: sessionFields(session, true) }
+  if (!Object.isFrozen(session)) return reply
+  shown.set(session, repeatedReply(reply))
+  return reply
 }
 
 /** A session as the API shows it. */

@@ -219,16 +219,15 @@ function readNonce(stored: string, nonceId: string, userId: string | undefined):
 
 function builtIn(store: NonceKeeper): SingleUseStore {
   return {
-    async find(key, prefix) {
-      if (prefix !== undefined) return await store.takeIf(key, prefix)
-      const stored = await store.get(key)
-      return stored && { value: stored.value, taken: false }
-    },
+    find: (key, prefix) =>
+      prefix === undefined
+        ? store.get(key).then((stored) => stored && { value: stored.value, taken: false })
+        : store.takeIf(key, prefix),
     async set(key, value, { ttlSeconds }) {
       if (await store.create(key, value, { ttlMs: ttlSeconds * 1000 + afterlifeMs })) return
       throw internalError(new Error('a new nonce has the identifier of another one'))
     },
-    take: async (key) => await store.take(key),
+    take: (key) => store.take(key),
   }
 }
 

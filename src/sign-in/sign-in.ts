@@ -49,7 +49,7 @@ export class SignIn {
     const origin = this.#origins.requireTrusted(request)
     requireAppName(expectedAppName, this.#appName)
     const make = (nonce: NonceRecord): string => this.#prover.textFor(nonce, wallet, request.origin)
-    return await this.#nonces.issue(origin, { ip: request.ip, make })
+    return this.#nonces.issue(origin, { ip: request.ip, make })
   }
 
   /**
@@ -62,7 +62,8 @@ export class SignIn {
     if (claimed !== undefined) this.#host.readAhead?.(claimed, request)
     const nonce = await this.#nonces.consume(nonceId, request, this.#origins)
     const { identity } = await this.#prover.prove(nonce, proof, request.origin)
-    await this.#limiter?.countSignIn(identity)
+    const counting = this.#limiter?.countSignIn(identity)
+    if (counting !== undefined) await counting
     try {
       const user = await this.#host.resolveUser(identity, request)
       const issued = await this.#host.createSession(user, identity, request)

@@ -28,19 +28,32 @@ export class TimeLimit {
 
   /** Waits for work while it has time. After that rejects with what `late` makes; the work goes on, but nobody waits for it. */
   within<T>(work: Promise<T>, late: () => Error): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const limited = this.enter(() => reject(late()))
-      work.then(
-        (result) => {
-          this.leave(limited)
-          resolve(result)
-        },
-        (thrown: unknown) => {
-          this.leave(limited)
-          reject(thrown)
-        },
-      )
+    return new Promise((resolve, reject) => this.when(work, resolve, reject, late))
+  }
+
+  /** As {@link within}, for who has a promise already: calls `done` or `failed`, once. What `done` throws goes to `failed`. */
+  when<T>(work: Promise<T>, done: (result: T) => void, failed: (cause: unknown) => void, late: () => Error): void {
+    let isOver = false
+    const limited = this.enter(() => {
+      isOver = true
+      failed(late())
     })
+    work.then(
+      (result) => {
+        if (isOver) return
+        this.leave(limited)
+        try {
+          done(result)
+        } catch (thrown) {
+          failed(thrown)
+        }
+      },
+      (thrown: unknown) => {
+        if (isOver) return
+        this.leave(limited)
+        failed(thrown)
+      },
+    )
   }
 
   /** Forgets work. May be called more than once, and after its time. */

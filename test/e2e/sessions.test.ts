@@ -1,7 +1,9 @@
 import { createClient } from '@connectrpc/connect'
-import { createConnectTransport } from '@connectrpc/connect-web'
+import { createGrpcTransport } from '@connectrpc/connect-node'
+import { createConnectTransport, createGrpcWebTransport } from '@connectrpc/connect-web'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
+import { GetCurrentSessionResponseSchema, SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
+import { restFromOutput } from '../../src/http/rest/json.ts'
 import type { ProvenIdentity } from '../../src/index.ts'
 import { openStore } from '../../src/store/open.ts'
 import { Signer } from '../order/support.ts'
@@ -41,6 +43,31 @@ describe.each(stores)('on $name', ({ open }) => {
     expect(revoked).toMatchObject({ ok: true, revokedCount: 1 })
     expect((await rest(url, '/session', undefined, bearer(tablet))).json.code).toBe('SESSION_INVALID')
     expect(await list(laptop)).toHaveLength(1)
+  })
+
+  test('each of two users is told of the own session, however often and over whatever protocol', async () => {
+    const { url } = await startService(await open())
+    const transports = [
+      createConnectTransport({ baseUrl: url }),
+      createConnectTransport({ baseUrl: url, useBinaryFormat: true }),
+      createGrpcWebTransport({ baseUrl: url }),
+      createGrpcTransport({ baseUrl: url }),
+    ]
+    const clients = transports.map((transport) => createClient(SessionService, transport))
+    const tokens = [(await signIn(url)).json.token, (await signIn(url)).json.token]
+    const told = async (token: string): Promise<unknown[]> => {
+      const messages = clients.map((client) => client.getCurrentSession({}, { headers: bearer(token) }))
+      const answers = (await Promise.all(messages)).map((message) =>
+        restFromOutput(GetCurrentSessionResponseSchema, message),
+      )
+      return [...answers, (await rest(url, '/session', undefined, bearer(token))).json]
+    }
+    const first = await Promise.all(tokens.map(told))
+    for (const answers of first) {
+      for (const answer of answers) expect(answer).toEqual(answers[0])
+    }
+    expect(first[0]?.[0]).not.toEqual(first[1]?.[0])
+    for (let time = 0; time < 2; time++) expect(await Promise.all(tokens.map(told))).toEqual(first)
   })
 
   test('signing out ends this session, and no other', async () => {

@@ -27,16 +27,16 @@ test('made-up tokens push nothing out', () => {
   expect(make).toHaveBeenCalledTimes(1)
 })
 
-test('a token is remembered while ten thousand others are used, and forgotten once twenty thousand were', () => {
+test('a token is remembered while four thousand others are used, and forgotten once eight thousand were', () => {
   const tokens = new RecentTokens()
   const make = vi.fn(() => signed)
   const use = (from: number, to: number): void => {
     for (let index = from; index < to; index++) tokens.of(`css_${index}`, 1, make)
   }
-  use(0, 10_001)
+  use(0, 4_001)
   tokens.of('css_0', 1, make)
-  expect(make).toHaveBeenCalledTimes(10_001)
-  use(10_001, 30_001)
+  expect(make).toHaveBeenCalledTimes(4_001)
+  use(4_001, 12_001)
   make.mockClear()
   tokens.of('css_0', 1, make)
   expect(make).toHaveBeenCalledTimes(1)

@@ -89,6 +89,71 @@ describe('a token', () => {
   })
 })
 
+describe('a session whose token was just used', () => {
+  /** Two instances on one store. The first has used the token. */
+  async function makeTwo() {
+    const { store, sessions } = await make()
+    const other = new Sessions({ ttlSeconds: 7 * 86_400, absoluteTtlSeconds: 30 * 86_400 }, store, keyring)
+    const { token, session } = await sessions.create(details)
+    expect(await sessions.find(token)).toEqual(session)
+    return { store, sessions, other, token, session }
+  }
+  const keyring = new Keyring(['first '.repeat(6)])
+
+  test('is refused once another instance has ended it', async () => {
+    const { sessions, other, token, session } = await makeTwo()
+    expect(await other.end('u', session.id)).toBe(true)
+    expect(await sessions.find(token)).toBeUndefined()
+    expect(await sessions.use(token)).toBeUndefined()
+  })
+
+  test('is refused once the store has lost it, and found again once that has it back', async () => {
+    const { store, sessions, token, session } = await makeTwo()
+    const key = `session:${session.id}`
+    const stored = (await store.take(key)) ?? ''
+    expect(await sessions.find(token)).toBeUndefined()
+    await store.create(key, stored, 'forever')
+    expect(await sessions.find(token)).toEqual(session)
+  })
+
+  test('is found as another instance has extended it', async () => {
+    const { sessions, other, token, session } = await makeTwo()
+    vi.setSystemTime(Date.now() + 2 * day)
+    const extended = (await other.use(token))?.session
+    expect(extended?.expiresAt).toBeGreaterThan(session.expiresAt)
+    expect(await sessions.find(token)).toEqual(extended)
+  })
+
+  test('ends at its time, even if the store still has it then', async () => {
+    const { store, sessions, token, session } = await makeTwo()
+    const key = `session:${session.id}`
+    await store.create(key, (await store.take(key)) ?? '', 'forever')
+    expect(await sessions.find(token)).toEqual(session)
+    vi.setSystemTime(session.expiresAt)
+    expect(await sessions.find(token)).toBeUndefined()
+    expect(await sessions.use(token)).toBeUndefined()
+  })
+
+  test('is not found by the token of another one whose record takes its place', async () => {
+    const { store, sessions, token, session } = await makeTwo()
+    const { session: foreign } = await sessions.create({ ...details, userId: 'somebody else' })
+    const record = await store.take(`session:${foreign.id}`)
+    await store.take(`session:${session.id}`)
+    await store.create(`session:${session.id}`, record ?? '', 'forever')
+    expect(await sessions.find(token)).toBeUndefined()
+    expect(await sessions.find(token)).toBeUndefined()
+  })
+
+  test('cannot be changed by whoever was given it', async () => {
+    const { sessions, token, session } = await makeTwo()
+    const found = (await sessions.find(token)) as { userId: string }
+    expect(() => {
+      found.userId = 'somebody else'
+    }).toThrow(TypeError)
+    expect(await sessions.find(token)).toEqual(session)
+  })
+})
+
 describe('a life', () => {
   test('is extended by use, once a tenth of it has gone by', async () => {
     const { sessions } = await make()

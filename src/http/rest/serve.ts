@@ -1,9 +1,11 @@
 import type { OutgoingHttpHeaders } from 'node:http'
-import type { JsonObject } from '@bufbuild/protobuf'
+import type { JsonObject, MessageInitShape } from '@bufbuild/protobuf'
 import type { CountersignError } from '../../errors.ts'
 import { retryAfterSeconds, toFailure } from '../../rpc/errors.ts'
 import type { Invoker } from '../../rpc/invoke.ts'
 import type { UnaryMethod } from '../../rpc/methods.ts'
+import { writtenAs } from '../../rpc/repeated-reply.ts'
+import { after } from '../../timing/after.ts'
 import { HttpCall } from '../http-call.ts'
 import type { Output } from '../output.ts'
 import type { Exchange } from '../route.ts'
@@ -20,16 +22,18 @@ export async function serveRest(
   const { output, context } = exchange
   const { name, desc } = method
   const call = new HttpCall('rest', context, output.answering)
+  const write = (reply: MessageInitShape<typeof desc.output>): string =>
+    JSON.stringify(restFromOutput(desc.output, reply))
   try {
-    const json = await invoker.unary({
+    const text = await invoker.unary({
       name,
       schema: desc.input,
       handler: method,
       call,
-      readInput: async () => inputFromRest(desc.input, await input(exchange)),
-      write: (reply) => restFromOutput(desc.output, reply),
+      readInput: () => after(input(exchange), (json) => inputFromRest(desc.input, json)),
+      write: (reply) => writtenAs('rest', reply, write),
     })
-    sendJson(output, 200, { ...call.responseHeaders }, json)
+    sendJsonText(output, 200, { ...call.responseHeaders }, text)
   } catch (thrown) {
     sendFailure(output, toFailure(thrown))
   }
@@ -50,6 +54,10 @@ export function failureBody({ reason, message, metadata }: CountersignError): Js
 
 /** Sends JSON that no cache may keep. */
 export function sendJson(output: Output, status: number, headers: OutgoingHttpHeaders, json: JsonObject): void {
+  sendJsonText(output, status, headers, JSON.stringify(json))
+}
+
+function sendJsonText(output: Output, status: number, headers: OutgoingHttpHeaders, body: string): void {
   const common = { 'content-type': 'application/json', 'cache-control': 'no-store' }
-  output.send({ status, headers: { ...common, ...headers }, body: JSON.stringify(json) })
+  output.send({ status, headers: { ...common, ...headers }, body })
 }

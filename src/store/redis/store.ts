@@ -9,7 +9,7 @@ import { ttlMsOf } from '../life.ts'
 import { StoreOpenError } from '../open-error.ts'
 import type { FoundValue, Life, ScannedValue, Store, VersionedValue } from '../store.ts'
 import { RedisClock } from './clock.ts'
-import { type RedisClient, TimeLimitError, withinTimeLimit } from './connection.ts'
+import { type RedisClient, TimeLimitError, whenAnswered, withinTimeLimit } from './connection.ts'
 import { evictionPolicyOf, evictionWarning } from './eviction.ts'
 import { explainProblem, withoutArguments } from './problem.ts'
 import { connectTo, keyOfEachServer } from './reach.ts'
@@ -69,6 +69,9 @@ const clockTime = new TimeLimit(900, 100)
 /** About how many keys a server looks at in one step of a scan. */
 const keysPerScan = 500
 
+/** Asks a server for something; `name` is the key with the prefix of all keys. */
+type Step<Reply> = (client: RedisClient, name: string) => Promise<Reply>
+
 class RedisStore implements Store {
   readonly description: string
   readonly shared = true
@@ -123,14 +126,15 @@ class RedisStore implements Store {
     const name = `${key}:${randomUUID()}`
     await exerciseStore(this, name)
     // On the connection of the calls, so that no other one has to be made.
-    await this.#run(name, async (client, channel) => {
+    const subscribe: Step<void> = async (client, channel) => {
       await client.sSubscribe(channel, ignore)
       await client.sUnsubscribe(channel, ignore)
-    })
+    }
+    await this.#run(name, subscribe, asItIs)
   }
 
   async #warnOfEviction(keys: readonly string[], log: Logger): Promise<void> {
-    const asked = keys.map((key) => this.#run(key, evictionPolicyOf).catch(() => 'unknown'))
+    const asked = keys.map((key) => this.#run(key, evictionPolicyOf, asItIs).catch(() => 'unknown'))
     const warning = evictionWarning(await Promise.all(asked))
     if (warning !== undefined) log.warn(warning, { store: this.description })
   }
@@ -139,39 +143,48 @@ class RedisStore implements Store {
     return this.#clock.now()
   }
 
-  async get(key: string): Promise<VersionedValue | undefined> {
-    const entry = await this.#run(key, (client, name) => client.get(name))
-    return entry === null ? undefined : parseEntry(entry)
+  get(key: string): Promise<VersionedValue | undefined> {
+    return this.#run(key, (client, name) => client.sendCommand<string | null>(['GET', name]), readEntry)
   }
 
-  async create(key: string, value: string, life: Life): Promise<boolean> {
-    const ttlMs = ttlMsOf(life)
-    const expiration = ttlMs === undefined ? {} : ({ expiration: { type: 'PX', value: ttlMs } } as const)
-    const reply = await this.#run(key, (client, name) =>
-      client.set(name, `1:${value}`, { condition: 'NX', ...expiration }),
+  create(key: string, value: string, life: Life): Promise<boolean> {
+    return withTtl(life, (ttlMs) => {
+      const expiry = ttlMs === undefined ? [] : ['PX', String(ttlMs)]
+      return this.#run(
+        key,
+        (client, name) => client.sendCommand<string | null>(['SET', name, `1:${value}`, 'NX', ...expiry]),
+        (reply) => reply === 'OK',
+      )
+    })
+  }
+
+  take(key: string): Promise<string | undefined> {
+    return this.#run(
+      key,
+      (client, name) => client.sendCommand<string | null>(['GETDEL', name]),
+      (entry) => readEntry(entry)?.value,
     )
-    return reply === 'OK'
   }
 
-  async take(key: string): Promise<string | undefined> {
-    const entry = await this.#run(key, (client, name) => client.getDel(name))
-    return entry === null ? undefined : parseEntry(entry).value
+  takeIf(key: string, prefix: string): Promise<FoundValue | undefined> {
+    return this.#run(
+      key,
+      (client, name) => client.takeIf(name, prefix),
+      (found) => (found === null ? undefined : { value: parseEntry(found.entry).value, taken: found.taken }),
+    )
   }
 
-  async takeIf(key: string, prefix: string): Promise<FoundValue | undefined> {
-    const found = await this.#run(key, (client, name) => client.takeIf(name, prefix))
-    return found === null ? undefined : { value: parseEntry(found.entry).value, taken: found.taken }
-  }
-
-  async compareAndSet(
+  compareAndSet(
     key: string,
     version: number,
     value: string,
     life: Life,
     options: { wake?: boolean } = {},
   ): Promise<boolean> {
-    const change = { version, value, ttlMs: ttlMsOf(life), wake: options.wake === true }
-    return this.#run(key, (client, name) => client.compareAndSet(name, change))
+    return withTtl(life, (ttlMs) => {
+      const change = { version, value, ttlMs, wake: options.wake === true }
+      return this.#run(key, (client, name) => client.compareAndSet(name, change), asItIs)
+    })
   }
 
   async watch(key: string, onWake: () => void): Promise<() => void> {
@@ -182,17 +195,19 @@ class RedisStore implements Store {
     }
   }
 
-  async addMember(set: string, member: string, life: Life, most?: number): Promise<string[]> {
-    const added = { member, ttlMs: ttlMsOf(life), most }
-    return this.#run(set, (client, name) => client.addMember(name, added))
+  addMember(set: string, member: string, life: Life, most?: number): Promise<string[]> {
+    return withTtl(life, (ttlMs) => {
+      const added = { member, ttlMs, most }
+      return this.#run(set, (client, name) => client.addMember(name, added), asItIs)
+    })
   }
 
-  async removeMember(set: string, member: string): Promise<void> {
-    await this.#run(set, (client, name) => client.removeMember(name, member))
+  removeMember(set: string, member: string): Promise<void> {
+    return this.#run(set, (client, name) => client.removeMember(name, member), asItIs)
   }
 
-  async members(set: string): Promise<string[]> {
-    return this.#run(set, (client, name) => client.members(name))
+  members(set: string): Promise<string[]> {
+    return this.#run(set, (client, name) => client.members(name), asItIs)
   }
 
   async *scan(beginning: string): AsyncGenerator<ScannedValue> {
@@ -202,7 +217,7 @@ class RedisStore implements Store {
       let cursor = '0'
       do {
         const from = cursor
-        const found = await this.#run(ofServer, (client) => client.scan(from, scanned))
+        const found = await this.#run(ofServer, (client) => client.scan(from, scanned), asItIs)
         const keys = found.keys.map((name) => name.slice(this.#prefix.length))
         const values = await Promise.all(keys.map((key) => this.get(key)))
         for (const [index, key] of keys.entries()) {
@@ -217,7 +232,7 @@ class RedisStore implements Store {
   async ping(): Promise<void> {
     // In a cluster it asks only one of the servers. If it asked all, the loss of one would make every process count as
     // down.
-    await this.#run(this.#ownKey, (client) => client.ping())
+    await this.#run(this.#ownKey, (client) => client.ping(), asItIs)
     try {
       this.#clock.requireCertain()
     } catch (cause) {
@@ -235,31 +250,42 @@ class RedisStore implements Store {
     this.#servers.close()
   }
 
-  async #run<T>(key: string, step: (client: RedisClient, name: string) => Promise<T>): Promise<T> {
-    const name = this.#prefix + key
-    const attempt: Attempt = {}
-    const run = (): Promise<T> => this.#servers.run(name, (client) => step(client, name), attempt)
-    let answering: Promise<T> | undefined
-    try {
+  /**
+   * Runs a step on the server of a key, and reads its reply. All of it is one promise: a sign-in has eight steps, and each promise
+   * more is another turn of the microtask queue for every one of them.
+   */
+  #run<Reply, T>(key: string, step: Step<Reply>, read: (reply: Reply) => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const name = this.#prefix + key
+      const attempt: Attempt = {}
       // What the caller decides by the clock afterwards must not rest on a doubtful one. A server that does not tell the time
       // fails no call of another one, and `ping` tells of it.
       const isCurrent = this.#clock.isCurrent
-      answering = isCurrent ? run() : this.#isMeasured().then(run)
-      const answer = await withinTimeLimit(answering)
-      attempt.connection?.heard()
-      // The step may have waited for another server, or through a suspend.
-      if (isCurrent && !this.#clock.isCurrent) await this.#isMeasured()
-      return answer
-    } catch (cause) {
-      // A server that hangs answers no call, and a master that was replaced takes no more writes. The next connection
-      // may lead to another server.
-      if (cause instanceof ErrorReply) attempt.connection?.heard()
-      if (cause instanceof TimeLimitError && answering !== undefined) attempt.connection?.closeIfSilent(answering)
-      if (isDeposed(cause)) attempt.connection?.client.destroy()
-      this.#servers.redirect(name, cause)
-      this.#failing = true
-      throw unavailable(cause)
-    }
+      const run = (): Promise<Reply> => this.#servers.run(name, (client) => step(client, name), attempt)
+      const answering = isCurrent ? run() : this.#isMeasured().then(run)
+      const answered = (reply: Reply): void => {
+        attempt.connection?.heard()
+        const answer = read(reply)
+        // The step may have waited for another server, or through a suspend.
+        if (isCurrent && !this.#clock.isCurrent) void this.#isMeasured().then(() => resolve(answer))
+        else resolve(answer)
+      }
+      const failed = (cause: unknown): void => {
+        this.#learnFrom(cause, name, attempt, answering)
+        reject(unavailable(cause))
+      }
+      whenAnswered(answering, answered, failed)
+    })
+  }
+
+  #learnFrom(cause: unknown, name: string, { connection }: Attempt, answering: Promise<unknown>): void {
+    this.#failing = true
+    // A server that hangs answers no call, and a master that was replaced takes no more writes. The next connection
+    // may lead to another server.
+    if (cause instanceof ErrorReply) connection?.heard()
+    if (cause instanceof TimeLimitError) connection?.closeIfSilent(answering)
+    if (isDeposed(cause)) connection?.client.destroy()
+    this.#servers.redirect(name, cause)
   }
 
   /** Measures the clock, but not for so long that the call has no time left: the server of the clock may hang. */
@@ -271,6 +297,10 @@ class RedisStore implements Store {
       return false
     }
   }
+}
+
+function readEntry(entry: string | null): VersionedValue | undefined {
+  return entry === null ? undefined : parseEntry(entry)
 }
 
 /** Splits an entry such as "1:value". Version and value are stored as one text, so that they change together. */
@@ -290,6 +320,21 @@ function unavailable(cause: unknown): CountersignError {
 }
 
 function ignore(): void {}
+
+/** Does a step with a life, or rejects if the life is out of bounds: a store never throws. */
+function withTtl<T>(life: Life, step: (ttlMs: number | undefined) => Promise<T>): Promise<T> {
+  let ttlMs: number | undefined
+  try {
+    ttlMs = ttlMsOf(life)
+  } catch (thrown) {
+    return Promise.reject(thrown)
+  }
+  return step(ttlMs)
+}
+
+function asItIs<Reply>(reply: Reply): Reply {
+  return reply
+}
 
 /** Why a call failed. */
 function causeOf(failure: unknown): unknown {
