@@ -15,8 +15,11 @@ const emptyMessage = new Uint8Array()
 /** The calls in flight over HTTP/2 are spread over so many connections. */
 const http2Connections = 4
 
-/** Few enough that all have signed in once the servers are warm, as most people have. */
-const wallets = makeWallets(512)
+/**
+ * Few enough that all have signed in once the servers are warm, as most people have; and so many that none signs in a hundred times:
+ * beyond that, each sign-in ends a session too.
+ */
+const wallets = makeWallets(4096)
 let walletsUsed = 0
 
 /** The wallet that has not signed in for longest. */
