@@ -40,7 +40,7 @@ export const secrets: readonly Mutation[] = [
     takesOut: 'the look at what the store has of a session that is remembered',
     file: 'src/host/sessions.ts',
     find: 'last.text === value && last.version === version',
-    replace: 'last.text !== "" && value !== "" && version > 0',
+    replace: 'last.text !== undefined',
     tests: ['test/host/sessions.test.ts'],
   },
   {

@@ -22,8 +22,8 @@ export interface ReadSession {
 const mostTokens = 4_000
 
 /**
- * What was made of the tokens that were used lately. Most tokens are used again and again: to check the signature of one, to hash it,
- * and to read its session from JSON takes a fifth of a session check; to find it here takes half a microsecond.
+ * What was made of the tokens that were used lately. Most tokens are used again and again, and to find what was made of one takes a
+ * small part of the time that it takes to check its signature, to hash it, and to read its session.
  *
  * Keeps SHA-256 hashes of tokens, and no token. A token without the server's signature is not kept, so that whoever sends made-up
  * tokens fills no memory. Whether the session of a token lives is not known here: the store says so at every use.

@@ -96,10 +96,10 @@ export class Invoker {
 
   /** Carries out a call that answers once. Resolves with the reply as it was written. */
   unary<I extends DescMessage, Reply, Written>(invocation: UnaryInvocation<I, Reply, Written>): Promise<Written> {
-    const startedAt = performance.now()
-    const { timeoutMs } = invocation.call
-    const running = this.#begun(invocation)
     return new Promise((resolve, reject) => {
+      const startedAt = performance.now()
+      const { timeoutMs } = invocation.call
+      const running = this.#begun(invocation)
       const done = (written: Written): void => {
         this.#tell(invocation, startedAt, 'ok', running)
         resolve(written)

@@ -90,6 +90,8 @@ describe('a token', () => {
 })
 
 describe('a session whose token was just used', () => {
+  const keyring = new Keyring(['first '.repeat(6)])
+
   /** Two instances on one store. The first has used the token. */
   async function makeTwo() {
     const { store, sessions } = await make()
@@ -98,7 +100,6 @@ describe('a session whose token was just used', () => {
     expect(await sessions.find(token)).toEqual(session)
     return { store, sessions, other, token, session }
   }
-  const keyring = new Keyring(['first '.repeat(6)])
 
   test('is refused once another instance has ended it', async () => {
     const { sessions, other, token, session } = await makeTwo()
@@ -134,7 +135,7 @@ describe('a session whose token was just used', () => {
     expect(await sessions.use(token)).toBeUndefined()
   })
 
-  test('is not found by the token of another one whose record takes its place', async () => {
+  test('is not found once the record of another session stands in its place', async () => {
     const { store, sessions, token, session } = await makeTwo()
     const { session: foreign } = await sessions.create({ ...details, userId: 'somebody else' })
     const record = await store.take(`session:${foreign.id}`)

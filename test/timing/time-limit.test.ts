@@ -18,6 +18,38 @@ test('work is ended when its time is over, at the next check, and each piece at 
   expect(ended).toEqual(['first', 'second'])
 })
 
+test('work that ends after its time is told of once, as late', async () => {
+  const limit = new TimeLimit(1000, 100)
+  const [good, bad] = [Promise.withResolvers<string>(), Promise.withResolvers<string>()]
+  const told: unknown[] = []
+  const tell = (what: unknown): void => void told.push(what)
+  for (const { promise } of [good, bad]) limit.when(promise, tell, tell, () => new Error('late'))
+  vi.advanceTimersByTime(1100)
+  expect(told).toEqual([new Error('late'), new Error('late')])
+  good.resolve('done')
+  bad.reject(new Error('failed'))
+  await Promise.allSettled([good.promise, bad.promise])
+  expect(told).toHaveLength(2)
+})
+
+test('work that ends in time is told of once, and what is thrown then as a failure', async () => {
+  const limit = new TimeLimit(1000, 100)
+  const told: unknown[] = []
+  const tell = (what: unknown): void => void told.push(what)
+  const thrown = new Error('thrown')
+  const refuse = (): never => {
+    throw thrown
+  }
+  limit.when(Promise.resolve('good'), tell, tell, () => new Error('late'))
+  limit.when(Promise.reject(new Error('bad')), refuse, tell, () => new Error('late'))
+  limit.when(Promise.resolve('refused'), refuse, tell, () => new Error('late'))
+  await Promise.resolve()
+  expect(told).toEqual(['good', new Error('bad'), thrown])
+  vi.advanceTimersByTime(1100)
+  expect(told).toHaveLength(3)
+  expect(vi.getTimerCount()).toBe(0)
+})
+
 test('work that leaves in time is not ended, and leaves no timer behind', () => {
   const limit = new TimeLimit(1000, 100)
   const ended: number[] = []
