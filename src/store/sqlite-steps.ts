@@ -4,6 +4,8 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 const sliceMs = 5
 /** Most steps in one turn, because what waits for them goes on together. */
 const stepsPerSlice = 100
+/** Steps between two looks at the time. */
+const stepsPerLook = 4
 
 /** The error code of a database that another connection keeps locked. */
 const busy = 5
@@ -12,6 +14,8 @@ interface StepQueueParts {
   readonly database: DatabaseSync
   /** Makes what a step rejects with of what it failed with. */
   readonly errorOf: (cause: unknown) => Error
+  /** Makes what steps reject with that come after {@link StepQueue.finish}. */
+  readonly closedError: () => Error
 }
 
 /**
@@ -27,11 +31,13 @@ interface StepQueueParts {
  */
 export class StepQueue {
   readonly #database: DatabaseSync
-  readonly #errorOf: (cause: unknown) => Error
+  readonly #errorOf: StepQueueParts['errorOf']
+  readonly #closedError: StepQueueParts['closedError']
   readonly #begin: StatementSync
   readonly #commit: StatementSync
   readonly #rollback: StatementSync
   #waiting: WaitingStep[] = []
+  #isFinished = false
   /** Whether a rollback has failed. */
   #isLeftOpen = false
   /** Whether a slice is to come, or is not over. */
@@ -39,9 +45,10 @@ export class StepQueue {
   #sliceEndsAt = 0
   #stepsLeft = 0
 
-  constructor({ database, errorOf }: StepQueueParts) {
+  constructor({ database, errorOf, closedError }: StepQueueParts) {
     this.#database = database
     this.#errorOf = errorOf
+    this.#closedError = closedError
     this.#begin = database.prepare('BEGIN IMMEDIATE')
     this.#commit = database.prepare('COMMIT')
     this.#rollback = database.prepare('ROLLBACK')
@@ -67,14 +74,19 @@ export class StepQueue {
     return this.#add('transaction', statements)
   }
 
-  /** Does all that wait, now. */
+  /** Does all that wait, now. Steps that come later are rejected. */
   finish(): void {
+    this.#isFinished = true
     this.#sliceEndsAt = Number.POSITIVE_INFINITY
     while (this.#waiting.length > 0) this.#do(stepsPerSlice)
   }
 
   #add<Result>(kind: StepKind, run: () => Result, onCommit?: (result: Result) => void): Promise<Result> {
     return new Promise((resolve, reject) => {
+      if (this.#isFinished) {
+        reject(this.#closedError())
+        return
+      }
       this.#waiting.push(new Step(kind, run, onCommit, resolve, reject))
       if (this.#isDue) return
       this.#isDue = true
@@ -118,7 +130,8 @@ export class StepQueue {
         }
         step.run()
         count++
-        if (count < steps.length && performance.now() >= this.#sliceEndsAt) break
+        // Most steps take a few microseconds, and to ask for the time takes a part of one.
+        if (count % stepsPerLook === 0 && count < steps.length && performance.now() >= this.#sliceEndsAt) break
       }
     } catch (cause) {
       this.#undo()

@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { CountersignError } from '../errors.ts'
 import { exerciseStore } from './exercise.ts'
-import { ttlMsOf } from './life.ts'
+import { withTtl } from './life.ts'
 import { StoreOpenError } from './open-error.ts'
 import { prepareFormat } from './sqlite-format.ts'
 import { StepQueue } from './sqlite-steps.ts'
@@ -137,7 +137,7 @@ class SqliteStore implements Store {
     this.#database = database
     this.#watchers = watchers
     this.#statements = prepareStatements(database)
-    this.#steps = new StepQueue({ database, errorOf: (cause) => this.#failureOf(cause) })
+    this.#steps = new StepQueue({ database, errorOf: (cause) => this.#failureOf(cause), closedError: storeClosed })
     this.#sweepTimer = this.#sweepIn(sweepIntervalMs)
   }
 
@@ -145,30 +145,31 @@ class SqliteStore implements Store {
     return Date.now()
   }
 
-  async get(key: string): Promise<VersionedValue | undefined> {
-    return this.#queue().read(() => {
+  get(key: string): Promise<VersionedValue | undefined> {
+    return this.#steps.read(() => {
       const row = this.#statements.get.get(key, Date.now())
       return row === undefined ? undefined : { value: String(row.value), version: Number(row.version) }
     })
   }
 
-  async create(key: string, value: string, life: Life): Promise<boolean> {
-    const ttlMs = ttlMsOf(life)
-    return this.#queue().write(() => {
-      const now = Date.now()
-      return this.#statements.create.run(key, value, expiryOf(ttlMs, now), now).changes === 1
-    })
+  create(key: string, value: string, life: Life): Promise<boolean> {
+    return withTtl(life, (ttlMs) =>
+      this.#steps.write(() => {
+        const now = Date.now()
+        return this.#statements.create.run(key, value, expiryOf(ttlMs, now), now).changes === 1
+      }),
+    )
   }
 
-  async take(key: string): Promise<string | undefined> {
-    return this.#queue().write(() => {
+  take(key: string): Promise<string | undefined> {
+    return this.#steps.write(() => {
       const [row] = this.#statements.take.all(key, Date.now())
       return row === undefined ? undefined : String(row.value)
     })
   }
 
-  async takeIf(key: string, prefix: string): Promise<FoundValue | undefined> {
-    return this.#queue().write(() => {
+  takeIf(key: string, prefix: string): Promise<FoundValue | undefined> {
+    return this.#steps.write(() => {
       for (;;) {
         const row = this.#statements.get.get(key, Date.now())
         if (row === undefined) return undefined
@@ -180,23 +181,24 @@ class SqliteStore implements Store {
     })
   }
 
-  async compareAndSet(
+  compareAndSet(
     key: string,
     version: number,
     value: string,
     life: Life,
     options: { wake?: boolean } = {},
   ): Promise<boolean> {
-    const ttlMs = ttlMsOf(life)
     const wake = options.wake === true
-    return this.#queue().write(
-      () => {
-        const now = Date.now()
-        return this.#statements.compareAndSet.run(value, expiryOf(ttlMs, now), key, version, now).changes === 1
-      },
-      (isSet) => {
-        if (isSet && wake) this.#watchers.wake(key)
-      },
+    return withTtl(life, (ttlMs) =>
+      this.#steps.write(
+        () => {
+          const now = Date.now()
+          return this.#statements.compareAndSet.run(value, expiryOf(ttlMs, now), key, version, now).changes === 1
+        },
+        (isSet) => {
+          if (isSet && wake) this.#watchers.wake(key)
+        },
+      ),
     )
   }
 
@@ -211,27 +213,26 @@ class SqliteStore implements Store {
     return unwatch
   }
 
-  async addMember(set: string, member: string, life: Life, most?: number): Promise<string[]> {
-    const ttlMs = ttlMsOf(life)
-    const add = (): void => {
-      this.#statements.addMember.run(set, member, expiryOf(ttlMs, Date.now()))
-    }
-    if (most === undefined) {
-      await this.#queue().write(add)
-      return []
-    }
-    return this.#queue().transaction(() => {
-      add()
-      return this.#surplusOf(set, member, most)
+  addMember(set: string, member: string, life: Life, most?: number): Promise<string[]> {
+    return withTtl(life, (ttlMs) => {
+      const add = (): string[] => {
+        this.#statements.addMember.run(set, member, expiryOf(ttlMs, Date.now()))
+        return []
+      }
+      if (most === undefined) return this.#steps.write(add)
+      return this.#steps.transaction(() => {
+        add()
+        return this.#surplusOf(set, member, most)
+      })
     })
   }
 
   async removeMember(set: string, member: string): Promise<void> {
-    await this.#queue().write(() => this.#statements.removeMember.run(set, member))
+    await this.#steps.write(() => this.#statements.removeMember.run(set, member))
   }
 
   async members(set: string): Promise<string[]> {
-    const rows = await this.#queue().read(() => this.#statements.members.all(set, Date.now()))
+    const rows = await this.#steps.read(() => this.#statements.members.all(set, Date.now()))
     return rows.map((row) => String(row.member))
   }
 
@@ -240,7 +241,7 @@ class SqliteStore implements Store {
     const end = `${beginning}\x7f`
     for (let last = beginning; ; ) {
       const after = last
-      const rows = await this.#queue().read(() => this.#statements.scan.all(after, end, Date.now(), valuesPerScan))
+      const rows = await this.#steps.read(() => this.#statements.scan.all(after, end, Date.now(), valuesPerScan))
       for (const row of rows) yield { key: String(row.key), value: String(row.value) }
       if (rows.length < valuesPerScan) return
       last = String(rows.at(-1)?.key)
@@ -253,7 +254,7 @@ class SqliteStore implements Store {
   }
 
   async ping(): Promise<void> {
-    await this.#queue().read(() => this.#statements.get.get('', 0))
+    await this.#steps.read(() => this.#statements.get.get('', 0))
     if (!this.#failing) return
     // A disk that is full can still be read. A failure from here on sets it again.
     this.#failing = false
@@ -294,14 +295,8 @@ class SqliteStore implements Store {
     return surplus.map((row) => String(row.member))
   }
 
-  /** The queue, as long as the store is open. */
-  #queue(): StepQueue {
-    this.#requireOpen()
-    return this.#steps
-  }
-
   #requireOpen(): void {
-    if (!this.#database.isOpen) throw unavailable('The store is closed', undefined)
+    if (!this.#database.isOpen) throw storeClosed()
   }
 
   #failureOf(cause: unknown): CountersignError {
@@ -387,6 +382,10 @@ type StatementName =
 
 function expiryOf(ttlMs: number | undefined, now: number): number {
   return ttlMs === undefined ? never : now + ttlMs
+}
+
+function storeClosed(): CountersignError {
+  return unavailable('The store is closed', undefined)
 }
 
 function unavailable(message: string, cause: unknown): CountersignError {

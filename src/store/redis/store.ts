@@ -5,7 +5,7 @@ import type { Logger } from '../../log.ts'
 import { TimeLimit } from '../../timing/time-limit.ts'
 import { exerciseStore } from '../exercise.ts'
 import { defaultKeyPrefix } from '../key-prefix.ts'
-import { ttlMsOf } from '../life.ts'
+import { withTtl } from '../life.ts'
 import { StoreOpenError } from '../open-error.ts'
 import type { FoundValue, Life, ScannedValue, Store, VersionedValue } from '../store.ts'
 import { RedisClock } from './clock.ts'
@@ -320,17 +320,6 @@ function unavailable(cause: unknown): CountersignError {
 }
 
 function ignore(): void {}
-
-/** Does a step with a life, or rejects if the life is out of bounds: a store never throws. */
-function withTtl<T>(life: Life, step: (ttlMs: number | undefined) => Promise<T>): Promise<T> {
-  let ttlMs: number | undefined
-  try {
-    ttlMs = ttlMsOf(life)
-  } catch (thrown) {
-    return Promise.reject(thrown)
-  }
-  return step(ttlMs)
-}
 
 function asItIs<Reply>(reply: Reply): Reply {
   return reply
