@@ -22,6 +22,7 @@ import { documentPath, openApiRoutes } from './openapi.ts'
 import { type Output, type ResponseLike, ResponseOutput, StreamOutput } from './output.ts'
 import { createPages, pagePlaces } from './pages.ts'
 import { mountedBody } from './parsed-body.ts'
+import { defaultTimeouts } from './port/limits.ts'
 import { type RestEndpoint, restEndpoints } from './rest/endpoints.ts'
 import { serveEvents } from './rest/events.ts'
 import { sendFailure, sendJson, serveRest } from './rest/serve.ts'
@@ -105,11 +106,14 @@ function exchangeServer({ settings, origins, log }: AppParts, notice: Notice): S
   }
 }
 
+/** What clients of the service's own port are told. */
+const keepAliveSeconds = defaultTimeouts.keepAliveMs / 1000
+
 function portHandler({ find, notFound }: Routing, serve: ServeExchange, { settings }: AppParts): RequestHandler {
   const trustedProxies = settings.trustProxy
   const routeOf = (path: string): Route => find(path) ?? notFound
   return (request, response) => {
-    const output = new ResponseOutput(response)
+    const output = new ResponseOutput(response, keepAliveSeconds)
     serve(output, () => nodeExchange({ request, trustedProxies }, output), routeOf)
   }
 }

@@ -42,11 +42,21 @@ export class ResponseOutput implements ResponseLike {
   // The two classes' methods differ in their other parameters, which TypeScript cannot call through a union.
   readonly #response: ServerResponse
   /** Kept here until the answer begins: a response takes headers faster all at once. */
-  readonly #headers: Record<string, string> = {}
+  readonly #headers: Record<string, string>
 
-  constructor(response: NodeResponse) {
+  /** With `keepAliveSeconds`, an answer of HTTP/1.1 says for how long its connection is kept for the next request. */
+  constructor(response: NodeResponse, keepAliveSeconds?: number) {
     this.answering = answeringOf(response)
     this.#response = response as ServerResponse
+    this.#headers =
+      keepAliveSeconds !== undefined && this.#isKept ? { 'keep-alive': `timeout=${keepAliveSeconds}` } : {}
+  }
+
+  /** Whether the connection is one of HTTP/1.1 that stays for the next request. */
+  get #isKept(): boolean {
+    return (
+      this.answering === this.#response && this.#response.shouldKeepAlive && !this.#response.hasHeader('connection')
+    )
   }
 
   get begun(): boolean {

@@ -74,6 +74,13 @@ test('an idle connection is kept for a minute, as proxies expect it, and not for
   const { url } = await startService()
   const response = await fetch(`${url}/healthz`)
   expect(response.headers.get('keep-alive')).toBe('timeout=65')
+  // One that says that it leaves is told nothing of the kind.
+  const leaving = await dawdle(
+    Number(new URL(url).port),
+    'GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n',
+  )
+  expect(leaving.received).toMatch(/^HTTP\/1\.1 200 /)
+  expect(leaving.received.toLowerCase()).not.toContain('keep-alive')
   // Longer than the 15 s between two heartbeats. To see it takes two minutes.
   expect(defaultTimeouts.idleMs).toBe(120_000)
 })

@@ -48,6 +48,9 @@ interface Http1Connection {
   ending: boolean
   /** Bytes received when its last response was complete. While no more have arrived, the connection is idle. */
   bytesReadAtRest: number | undefined
+  /** What `bytesReadAtRest` was when somebody last looked, and since when, by performance.now. */
+  seenAtRest: number | undefined
+  seenSince: number
 }
 
 /**
@@ -61,6 +64,7 @@ export class Http1Connections {
   readonly #connections = new Map<Socket, Http1Connection>()
   /** Whether to let connections go: since `drain` or `end`. */
   #leaving = false
+  #reaper: NodeJS.Timeout | undefined
 
   constructor(handler: RequestHandler, timeouts: ConnectionTimeouts, ceilings: Ceilings) {
     this.#handler = handler
@@ -73,13 +77,14 @@ export class Http1Connections {
    * connection made of it, served as HTTP/1.1. The first bytes may have been read if they were put back with `unshift`.
    */
   createServer(accept: (socket: Socket, serve: (socket: Socket, client: Client) => void) => void): http.Server {
-    const { headersMs, requestMs, keepAliveMs, idleMs } = this.#timeouts
+    const { headersMs, requestMs, idleMs } = this.#timeouts
     const server = http.createServer({
       maxHeaderSize: maxHeaderBytes,
       headersTimeout: headersMs,
       requestTimeout: requestMs,
       connectionsCheckingInterval: Math.ceil(headersMs / 3),
-      keepAliveTimeout: keepAliveMs,
+      // Node would set a timer for each pause between two requests; see `startReaping`.
+      keepAliveTimeout: 0,
       keepAlive: true,
       keepAliveInitialDelay: tcpKeepAliveDelayMs,
       noDelay: true,
@@ -132,7 +137,14 @@ export class Http1Connections {
   }
 
   #add(socket: Socket, client: Client): void {
-    this.#connections.set(socket, { client, unanswered: new Set(), ending: false, bytesReadAtRest: undefined })
+    this.#connections.set(socket, {
+      client,
+      unanswered: new Set(),
+      ending: false,
+      bytesReadAtRest: undefined,
+      seenAtRest: undefined,
+      seenSince: 0,
+    })
     socket.once('close', () => this.#connections.delete(socket))
   }
 
@@ -181,9 +193,27 @@ export class Http1Connections {
 
   /** Closes the connections on which nothing is asked. For after the servers have stopped listening. */
   closeIdle(): void {
-    for (const [socket, { unanswered, bytesReadAtRest }] of this.#connections) {
-      // More bytes than at rest are the beginning of a request.
-      if (unanswered.size === 0 && bytesReadAtRest === socket.bytesRead) socket.destroy()
+    for (const [socket, connection] of this.#connections) if (isAtRest(socket, connection)) socket.destroy()
+  }
+
+  /** Starts to look for connections on which nothing has been asked for `keepAliveMs`. They are closed up to a fifth later. */
+  startReaping(): void {
+    this.#reaper ??= setInterval(() => this.#reap(), this.#timeouts.keepAliveMs / 8).unref()
+  }
+
+  stopReaping(): void {
+    clearInterval(this.#reaper)
+  }
+
+  #reap(): void {
+    const now = performance.now()
+    // A little more than clients are told, so that a request that is sent in the last moment arrives.
+    const mostMs = this.#timeouts.keepAliveMs * 1.05
+    for (const [socket, connection] of this.#connections) {
+      if (connection.seenAtRest !== connection.bytesReadAtRest) {
+        connection.seenAtRest = connection.bytesReadAtRest
+        connection.seenSince = now
+      } else if (now - connection.seenSince >= mostMs && isAtRest(socket, connection)) socket.destroy()
     }
   }
 
@@ -237,6 +267,12 @@ export class Http1Connections {
     socket.resume()
     destroyLater(socket, this.#timeouts.lingerMs)
   }
+}
+
+/** Whether nothing is asked on a connection, and nothing has begun to arrive. */
+function isAtRest(socket: Socket, { unanswered, bytesReadAtRest }: Http1Connection): boolean {
+  // More bytes than at rest are the beginning of a request.
+  return unanswered.size === 0 && bytesReadAtRest === socket.bytesRead
 }
 
 /** A refusal as it is sent. The connection ends behind it. */

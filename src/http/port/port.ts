@@ -100,6 +100,7 @@ export class OnePortServer {
       throw new ListenError('the server has been closed')
     }
     this.#servers.push(...servers)
+    this.#http1.startReaping()
     this.#http2.startReaping()
     return { port: portOf(servers[0]), host }
   }
@@ -163,6 +164,7 @@ export class OnePortServer {
     await Promise.all(stopped)
     clearTimeout(opening)
     clearTimeout(cutOff)
+    this.#http1.stopReaping()
     this.#http2.stopReaping()
   }
 

@@ -368,6 +368,18 @@ describe('limits', () => {
     expect(await exchange(port, bare('/'))).toMatch(/1\.1 GET \/ $/)
   })
 
+  test('an HTTP/1.1 connection on which something is asked now and then stays', async () => {
+    const { url } = await start(echo, { keepAliveMs: 200 })
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
+    onTestFinished(() => agent.destroy())
+    const ports = new Set<number | undefined>()
+    for (let asked = 0; asked < 8; asked++) {
+      ports.add((await get(url, { agent })).localPort)
+      await sleep(100)
+    }
+    expect(ports.size).toBe(1)
+  })
+
   test('a client that does not read its answer is cut off', async () => {
     const gone = Promise.withResolvers<void>()
     const { port } = await start(
