@@ -33,7 +33,7 @@ export function createLogger(
   const isForPeople = format === 'auto' ? sink.isTTY === true : format === 'pretty'
   const formatted = isForPeople ? formatForPeople : formatAsJson
   const write = (at: LogLevel, text: string, fields: LogFields = {}): void => {
-    if (ranks[at] >= ranks[level]) sink.write(`${formatted(at, text, { ...common, ...fields })}\n`)
+    if (ranks[at] >= ranks[level]) sink.write(`${formatted(at, text, common, fields)}\n`)
   }
   return {
     debug: (text, fields) => write('debug', text, fields),
@@ -56,13 +56,13 @@ export function causeText(cause: unknown): string | undefined {
   }
 }
 
-function formatAsJson(level: LogLevel, text: string, fields: LogFields): string {
-  return JSON.stringify({ time: new Date().toISOString(), level, text, ...fields })
+function formatAsJson(level: LogLevel, text: string, common: LogFields, fields: LogFields): string {
+  return JSON.stringify({ time: new Date().toISOString(), level, text, ...common, ...fields })
 }
 
-function formatForPeople(level: LogLevel, text: string, fields: LogFields): string {
+function formatForPeople(level: LogLevel, text: string, common: LogFields, fields: LogFields): string {
   const time = new Date().toISOString().slice(11, 19)
-  const details = Object.entries(fields)
+  const details = Object.entries({ ...common, ...fields })
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => ` ${name}=${typeof value === 'string' ? JSON.stringify(value) : value}`)
   return `${time} ${level.padEnd(5)} ${text}${details.join('')}`

@@ -223,14 +223,14 @@ export class Sessions {
     const life = { ttlMs: expiresAt - createdAt }
     const list = indexOf(session.userId)
     // Sent together. The token is returned once both are stored, so no list misses a session that is in use.
-    const storing = [
-      this.#store.create(keyOf(id), JSON.stringify(record), life),
-      this.#store.addMember(list, id, life, maxSessionsPerUser),
-      this.#keepAddress(session, Math.min(addressMs ?? 0, life.ttlMs)),
-    ] as const
+    const creating = this.#store.create(keyOf(id), JSON.stringify(record), life)
+    const listing = this.#store.addMember(list, id, life, maxSessionsPerUser)
+    const keeping = this.#keepAddress(session, Math.min(addressMs ?? 0, life.ttlMs))
+    const ask =
+      this.#store.inOrder === true ? refusalOf : () => Promise.all([creating, listing, keeping]).then(refusalOf)
     // At once if the store keeps the order, else when they are done.
-    const asking = this.#store.inOrder === true ? refusalOf() : Promise.all(storing).then(() => refusalOf())
-    const [created, surplus, , refusal] = await Promise.all([...storing, asking])
+    const steps = [creating, listing, ask()] as const
+    const [created, surplus, refusal] = await Promise.all(keeping === undefined ? steps : [...steps, keeping])
     const made = created ? session : (await this.#stored.read(id))?.session
     if (made === undefined) {
       await this.#store.removeMember(list, id)
@@ -249,12 +249,14 @@ export class Sessions {
 
   /** The live session of a token, or `undefined`. Changes nothing. */
   async find(token: string): Promise<Session | undefined> {
-    return (await this.#findVersioned(token))?.session
+    const signed = this.#tokenOf(token)
+    return signed && this.#sessionIn(signed, await this.#store.get(keyOf(signed.sessionId)))?.session
   }
 
   /** The live session of a token, extended if due, or `undefined`. */
   async use(token: string): Promise<{ session: Session; extended: boolean } | undefined> {
-    const found = await this.#findVersioned(token)
+    const signed = this.#tokenOf(token)
+    const found = signed && this.#sessionIn(signed, await this.#store.get(keyOf(signed.sessionId)))
     if (found === undefined) return undefined
     const extended = this.#extend(found.session)
     if (extended === undefined) return { session: found.session, extended: false }
@@ -329,17 +331,19 @@ export class Sessions {
     return expiresAt > session.expiresAt ? { ...session, expiresAt } : undefined
   }
 
-  async #findVersioned(token: string): Promise<FoundSession | undefined> {
-    const signed = this.#recent.of(token, this.#keyring.era, () => this.#signed(token))
-    if (signed === undefined) return undefined
-    const stored = await this.#store.get(keyOf(signed.sessionId))
+  /** What is made of a token; `undefined` if this server did not sign it. */
+  #tokenOf(token: string): SignedToken | undefined {
+    return this.#recent.of(token, this.#keyring.era, () => this.#signed(token))
+  }
+
+  /** The live session of a token in what is stored under its id, or `undefined`. */
+  #sessionIn(signed: SignedToken, stored: VersionedValue | undefined): FoundSession | undefined {
     if (stored === undefined || !isSameText(signed.last, stored)) signed.last = stored && readFor(signed, stored)
     const { last, tokenHash } = signed
     if (last === undefined || this.#store.now() >= last.session.expiresAt) return undefined
     return { session: last.session, tokenHash, version: last.version }
   }
 
-  /** What is made of a token; `undefined` if this server did not sign it. */
   #signed(token: string): SignedToken | undefined {
     const [secretPart, signature, ...rest] = token.split('.')
     if (secretPart === undefined || signature === undefined || rest.length > 0) return undefined

@@ -100,9 +100,14 @@ export class StandaloneHost implements WalletHost, ReadsAhead {
     this.#readAhead.set(request, { wallet, read })
   }
 
-  async resolveUser(identity: ProvenIdentity, request?: RequestContext): Promise<HostUser> {
+  resolveUser(identity: ProvenIdentity, request?: RequestContext): Promise<HostUser> {
     const { resolveLogin } = this.#settings
-    if (resolveLogin === undefined) return await this.#users.resolve(identity, this.#takeReadAhead(identity, request))
+    return resolveLogin === undefined
+      ? this.#users.resolve(identity, this.#takeReadAhead(identity, request))
+      : this.#resolveByApplication(resolveLogin, identity)
+  }
+
+  async #resolveByApplication(resolveLogin: ResolveLogin, identity: ProvenIdentity): Promise<HostUser> {
     // At the same time, so that a block costs no time. What the application answers for a blocked wallet is dropped.
     const [{ id }] = await Promise.all([askResolveLogin(resolveLogin, identity), this.requireNotBlocked(identity)])
     return { id }
@@ -238,9 +243,9 @@ export class StandaloneHost implements WalletHost, ReadsAhead {
   }
 
   /** Why a session that was just stored must not be used; `undefined` if it may. */
-  async #refusalOf({ id }: HostUser, identity: ProvenIdentity): Promise<CountersignError | undefined> {
-    if (this.#settings.resolveLogin === undefined) return await this.#users.refusalOf(id, identity)
-    return (await this.#users.isBlocked(identity)) ? loginRefused() : undefined
+  #refusalOf({ id }: HostUser, identity: ProvenIdentity): Promise<CountersignError | undefined> {
+    if (this.#settings.resolveLogin === undefined) return this.#users.refusalOf(id, identity)
+    return this.#users.isBlocked(identity).then((isBlocked) => (isBlocked ? loginRefused() : undefined))
   }
 
   #requireProxiedOrigin(request: RequestContext, reads: boolean): void {

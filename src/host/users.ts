@@ -125,7 +125,8 @@ export class Users {
       if (claim === undefined) continue
       const { userId: id } = claim
       const stored = id === derived ? readUser(record) : await this.#records.load(id)
-      if (await this.settle(claim, identity, stored, this.#synced(identity))) return { id }
+      const synced = this.#synced(identity)
+      if (isSettled(claim, stored, synced) || (await this.settle(claim, identity, stored, synced))) return { id }
     }
   }
 
@@ -263,8 +264,8 @@ export class Users {
         await this.#claims.bury(identity, claim)
         return false
       }
+      if (isSettled(claim, stored, synced)) return true
       const entered = entry === undefined ? undefined : stored?.record
-      if (entered !== undefined && isSynced(entered, synced)) return true
       const record = entered ?? (await this.#entered(stored, claim, identity))
       if (await this.#records.write({ ...record, ...synced }, stored)) return true
     }
@@ -314,11 +315,15 @@ export class Users {
   }
 }
 
-/** Whether a user's record says what is kept of a wallet already. */
-function isSynced(
-  record: UserRecord,
+/** Whether a user's record has an entry for a claim that stays, and says already what is kept of the wallet. */
+function isSettled(
+  claim: Claim,
+  stored: StoredUser | undefined,
   { address, publicKeyHex }: Pick<WalletUser, 'address' | 'publicKeyHex'>,
 ): boolean {
+  const { record } = stored ?? {}
+  const entry = entryOf(record, claim)
+  if (record === undefined || entry === undefined || entry.leaving || record.deleting) return false
   return (
     (address === undefined || record.address === address) &&
     (publicKeyHex === undefined || record.publicKeyHex === publicKeyHex)

@@ -8,7 +8,7 @@ import type {
 import type { AccessTokens } from '../access-token/access-tokens.ts'
 import { type AuditTrail, noAudit } from '../audit/trail.ts'
 import { CountersignError } from '../errors.ts'
-import type { Host, Session } from '../host/host.ts'
+import type { CurrentSession, Host, Session } from '../host/host.ts'
 import type { KnownComputer, KnownComputers } from '../order/known-computers.ts'
 import { type WalletIdentity, walletOf } from '../wallet/proof.ts'
 import { type Call, setCookies } from './call.ts'
@@ -39,17 +39,13 @@ export function sessionHandlers(
     if (revoked) audit.tell({ type: 'session.ended', by: 'user', userId, sessionId, bySessionId }, request)
     return revoked
   }
-  /** The caller's session. If its life was extended, the new cookie goes out with the response. */
-  const current = async (call: Call): Promise<Session> => {
-    const { session, cookies } = await host.currentSession(call.request)
-    setCookies(call, cookies)
-    return session
-  }
+  /** The caller's session. */
+  const current = async (call: Call): Promise<Session> => taken(call, await host.currentSession(call.request))
   return {
     getCurrentSession: {
       limit: 'session',
       async handle(_input, call) {
-        return shownToItsUser(await current(call))
+        return shownToItsUser(taken(call, await host.currentSession(call.request)))
       },
     },
     signOut: {
@@ -182,6 +178,12 @@ function computerFields(computer: KnownComputer, own: Session): MessageInitShape
     userAgent,
     current: id === own.computerId,
   }
+}
+
+/** The session that a host found for a call. If its life was extended, the new cookie goes out with the response. */
+function taken(call: Call, { session, cookies }: CurrentSession): Session {
+  setCookies(call, cookies)
+  return session
 }
 
 /** What is told of sessions that are asked for again and again. */
