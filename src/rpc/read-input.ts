@@ -6,10 +6,12 @@ import {
   fromJsonString,
   type JsonObject,
   type JsonValue,
+  type Message,
   type MessageShape,
 } from '@bufbuild/protobuf'
 import { createValidator, type ValidationError } from '@bufbuild/protovalidate'
 import { CountersignError } from '../errors.ts'
+import { surelyValid } from './plain-rules.ts'
 
 /** How a message is written on the wire. */
 export type Codec = 'json' | 'proto'
@@ -94,6 +96,7 @@ function matchPattern(pattern: string, text: string): boolean {
  * every rule it breaks.
  */
 export function requireValid<I extends DescMessage>(schema: I, input: MessageShape<I>): void {
+  if (quickCheckOf(schema)(input)) return
   const result = validator.validate(schema, input)
   if (result.kind === 'valid') return
   // The other kind is a rule that does not compile or fails to run: not the caller's fault.
@@ -104,6 +107,16 @@ export function requireValid<I extends DescMessage>(schema: I, input: MessageSha
   })
 }
 
+const quickChecks = new WeakMap<DescMessage, (message: Message) => boolean>()
+
+function quickCheckOf(schema: DescMessage): (message: Message) => boolean {
+  const known = quickChecks.get(schema)
+  if (known !== undefined) return known
+  const check = surelyValid(schema, matchPattern)
+  quickChecks.set(schema, check)
+  return check
+}
+
 function fieldsOf({ violations }: ValidationError): string {
   const names = violations.map(({ field }) => field.findLast((part) => part.kind === 'field')?.name)
   return [...new Set(names)].filter((name) => name !== undefined).join(', ')
@@ -111,5 +124,6 @@ function fieldsOf({ violations }: ValidationError): string {
 
 /** Compiles the rules of a message, which takes a moment, before a caller has to wait for it. */
 export function warmUp(schema: DescMessage): void {
+  quickCheckOf(schema)
   validator.validate(schema, create(schema))
 }
