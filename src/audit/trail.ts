@@ -20,7 +20,15 @@ export class AuditTrail {
   /** Tells what happened after it has taken effect. Never throws. */
   tell(facts: AuditFacts, { ip, origin, userAgent }: AuditCaller): void {
     if (!this.heard) return
-    const event = { id: randomUUID(), time: this.#now(), ip, origin, userAgent: userAgent || undefined, ...facts }
+    const event = {
+      type: facts.type,
+      id: randomUUID(),
+      time: this.#now(),
+      ip,
+      origin,
+      userAgent: userAgent || undefined,
+      ...(facts as Partial<AuditFacts>),
+    }
     for (const sink of this.#sinks) sink(event as AuditEvent)
   }
 }
