@@ -39,8 +39,8 @@ export const floods: readonly Mutation[] = [
     row: 12,
     takesOut: 'the end of the session beyond the bound',
     file: 'src/host/sessions.ts',
-    find: 'this.#store.addMember(list, id, life, maxSessionsPerUser),',
-    replace: 'this.#store.addMember(list, id, life),',
+    find: 'const listing = this.#store.addMember(list, id, life, maxSessionsPerUser)',
+    replace: 'const listing = this.#store.addMember(list, id, life)',
     tests: ['test/host/sessions.test.ts'],
   },
   {
@@ -163,6 +163,22 @@ export const floods: readonly Mutation[] = [
     find: 'export const maxHeaderBytes: number = 16 * 1024',
     replace: 'export const maxHeaderBytes: number = 32 * 1024',
     tests: ['test/http/port/port.test.ts'],
+  },
+  {
+    row: 12,
+    takesOut: 'the end of idle connections of HTTP/1.1',
+    file: 'src/http/port/port.ts',
+    find: '    this.#http1.startReaping()\n',
+    replace: '',
+    tests: ['test/http/port/port.test.ts'],
+  },
+  {
+    row: 12,
+    takesOut: 'the lengths in the quick check of messages',
+    file: 'src/rpc/plain-rules.ts',
+    find: 'text.length <= most',
+    replace: 'most > 0',
+    tests: ['test/rpc/plain-rules.test.ts'],
   },
   {
     row: 12,

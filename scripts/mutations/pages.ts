@@ -127,8 +127,8 @@ export const pages: readonly Mutation[] = [
     row: 4,
     takesOut: 'Secure',
     file: 'src/host/standalone.ts',
-    find: 'secure: this.#settings.secureCookie()',
-    replace: 'secure: false',
+    find: 'const secure = this.#settings.secureCookie()',
+    replace: 'const secure = false',
     tests: ['test/e2e/sessions.test.ts'],
   },
   {

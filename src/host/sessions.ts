@@ -226,10 +226,10 @@ export class Sessions {
     const creating = this.#store.create(keyOf(id), JSON.stringify(record), life)
     const listing = this.#store.addMember(list, id, life, maxSessionsPerUser)
     const keeping = this.#keepAddress(session, Math.min(addressMs ?? 0, life.ttlMs))
-    const ask =
-      this.#store.inOrder === true ? refusalOf : () => Promise.all([creating, listing, keeping]).then(refusalOf)
     // At once if the store keeps the order, else when they are done.
-    const steps = [creating, listing, ask()] as const
+    const asking =
+      this.#store.inOrder === true ? refusalOf() : Promise.all([creating, listing, keeping]).then(refusalOf)
+    const steps = [creating, listing, asking] as const
     const [created, surplus, refusal] = await Promise.all(keeping === undefined ? steps : [...steps, keeping])
     const made = created ? session : (await this.#stored.read(id))?.session
     if (made === undefined) {

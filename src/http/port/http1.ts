@@ -196,9 +196,9 @@ export class Http1Connections {
     for (const [socket, connection] of this.#connections) if (isAtRest(socket, connection)) socket.destroy()
   }
 
-  /** Starts to look for connections on which nothing has been asked for `keepAliveMs`. They are closed up to a fifth later. */
+  /** Starts to look for connections on which nothing has been asked for `keepAliveMs`. They are closed up to an eighth later. */
   startReaping(): void {
-    this.#reaper ??= setInterval(() => this.#reap(), this.#timeouts.keepAliveMs / 8).unref()
+    this.#reaper ??= setInterval(() => this.#reap(), this.#timeouts.keepAliveMs / 16).unref()
   }
 
   stopReaping(): void {
@@ -208,7 +208,7 @@ export class Http1Connections {
   #reap(): void {
     const now = performance.now()
     // A little more than clients are told, so that a request that is sent in the last moment arrives.
-    const mostMs = this.#timeouts.keepAliveMs * 1.05
+    const mostMs = this.#timeouts.keepAliveMs * 1.02
     for (const [socket, connection] of this.#connections) {
       if (connection.seenAtRest !== connection.bytesReadAtRest) {
         connection.seenAtRest = connection.bytesReadAtRest
