@@ -1,10 +1,7 @@
 /** How much a log line matters. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
-/**
- * What a log line can have in addition to its text: never a token, nonce, signature or request body. A line has a time of its own, so
- * a field of that name is left out.
- */
+/** What a log line can have in addition to its text: never a token, nonce, signature or request body. */
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>
 
 /** Writes log lines. */
@@ -60,16 +57,13 @@ export function causeText(cause: unknown): string | undefined {
 }
 
 function formatAsJson(level: LogLevel, text: string, common: LogFields, fields: LogFields): string {
-  // The line's own come first, and count.
-  const line: Record<string, unknown> = { time: undefined, level, text, ...common, ...fields }
-  line.time = new Date().toISOString()
-  return JSON.stringify(line)
+  return JSON.stringify({ time: new Date().toISOString(), level, text, ...common, ...fields })
 }
 
 function formatForPeople(level: LogLevel, text: string, common: LogFields, fields: LogFields): string {
   const time = new Date().toISOString().slice(11, 19)
   const details = Object.entries({ ...common, ...fields })
-    .filter(([name, value]) => value !== undefined && name !== 'time')
+    .filter(([, value]) => value !== undefined)
     .map(([name, value]) => ` ${name}=${typeof value === 'string' ? JSON.stringify(value) : value}`)
   return `${time} ${level.padEnd(5)} ${text}${details.join('')}`
 }

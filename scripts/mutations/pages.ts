@@ -127,8 +127,8 @@ export const pages: readonly Mutation[] = [
     row: 4,
     takesOut: 'Secure',
     file: 'src/host/standalone.ts',
-    find: 'const secure = this.#settings.secureCookie()',
-    replace: 'const secure = false',
+    find: '      secure,\n      maxAge,\n    })',
+    replace: '      secure: false,\n      maxAge,\n    })',
     tests: ['test/e2e/sessions.test.ts'],
   },
   {

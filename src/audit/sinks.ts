@@ -7,7 +7,9 @@ import type { AuditEvent, AuditEventHook, AuditSink } from './event.ts'
  */
 export function logSink(log: Logger): AuditSink {
   return (event) => {
-    if (!isRefusal(event)) log.info('audit', { ...event } satisfies LogFields)
+    if (isRefusal(event)) return
+    const { type, time: _time, ...fields } = event
+    log.info('audit', { type, ...(fields satisfies LogFields) })
   }
 }
 

@@ -20,15 +20,7 @@ export class AuditTrail {
   /** Tells what happened after it has taken effect. Never throws. */
   tell(facts: AuditFacts, { ip, origin, userAgent }: AuditCaller): void {
     if (!this.heard) return
-    const event = {
-      type: facts.type,
-      id: randomUUID(),
-      time: this.#now(),
-      ip,
-      origin,
-      userAgent: userAgent || undefined,
-      ...(facts as Partial<AuditFacts>),
-    }
+    const event = { id: randomUUID(), time: this.#now(), ip, origin, userAgent: userAgent || undefined, ...facts }
     for (const sink of this.#sinks) sink(event as AuditEvent)
   }
 }

@@ -42,21 +42,14 @@ export class ResponseOutput implements ResponseLike {
   // The two classes' methods differ in their other parameters, which TypeScript cannot call through a union.
   readonly #response: ServerResponse
   /** Kept here until the answer begins: a response takes headers faster all at once. */
-  readonly #headers: Record<string, string>
+  readonly #headers: Record<string, string> = {}
+  readonly #keepAliveSeconds: number | undefined
 
   /** With `keepAliveSeconds`, an answer of HTTP/1.1 says for how long its connection is kept for the next request. */
   constructor(response: NodeResponse, keepAliveSeconds?: number) {
     this.answering = answeringOf(response)
     this.#response = response as ServerResponse
-    this.#headers =
-      keepAliveSeconds !== undefined && this.#isKept ? { 'keep-alive': `timeout=${keepAliveSeconds}` } : {}
-  }
-
-  /** Whether the connection is one of HTTP/1.1 that stays for the next request. */
-  get #isKept(): boolean {
-    return (
-      this.answering === this.#response && this.#response.shouldKeepAlive && !this.#response.hasHeader('connection')
-    )
+    this.#keepAliveSeconds = keepAliveSeconds
   }
 
   get begun(): boolean {
@@ -70,12 +63,12 @@ export class ResponseOutput implements ResponseLike {
   send({ status, headers, body, trailers }: Answer): void {
     if (this.begun || this.#isOver) return
     const length = body === undefined || trailers !== undefined ? {} : { 'content-length': Buffer.byteLength(body) }
-    this.#response.writeHead(status, { ...this.#headers, ...headers, ...length })
+    this.#writeHead(status, { ...this.#headers, ...headers, ...length })
     this.end(body, trailers)
   }
 
   begin(headers: OutgoingHttpHeaders): void {
-    if (!this.#isOver) this.#response.writeHead(200, { ...this.#headers, ...headers })
+    if (!this.#isOver) this.#writeHead(200, { ...this.#headers, ...headers })
   }
 
   write(bytes: Uint8Array | string): boolean {
@@ -86,6 +79,17 @@ export class ResponseOutput implements ResponseLike {
     if (this.#isOver) return
     if (trailers !== undefined) this.#response.addTrailers(trailers)
     this.#response.end(body)
+  }
+
+  #writeHead(status: number, headers: OutgoingHttpHeaders): void {
+    if (this.#keepAliveSeconds !== undefined && this.#isKept)
+      headers['keep-alive'] = `timeout=${this.#keepAliveSeconds}`
+    this.#response.writeHead(status, headers)
+  }
+
+  /** Whether the connection stays for the next request, as far as is known now. Answers of HTTP/2 say nothing of that. */
+  get #isKept(): boolean {
+    return this.#response.shouldKeepAlive && !this.#response.hasHeader('connection')
   }
 
   get #isOver(): boolean {

@@ -4,8 +4,6 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 const sliceMs = 5
 /** Most steps in one turn, because what waits for them goes on together. */
 const stepsPerSlice = 100
-/** Steps between two looks at the time. */
-const stepsPerLook = 4
 
 /** The error code of a database that another connection keeps locked. */
 const busy = 5
@@ -130,8 +128,7 @@ export class StepQueue {
         }
         step.run()
         count++
-        // Most steps take a few microseconds, and to ask for the time takes a part of one.
-        if (count % stepsPerLook === 0 && count < steps.length && performance.now() >= this.#sliceEndsAt) break
+        if (count < steps.length && performance.now() >= this.#sliceEndsAt) break
       }
     } catch (cause) {
       this.#undo()

@@ -142,3 +142,35 @@ describe.each([
     expect(progress.taken).toBeLessThan(mostPieces)
   })
 })
+
+describe('how long a connection is kept', () => {
+  const answer = { status: 200, headers: {}, body: 'x' }
+  const keptBy = async (server: Server, headers = {}): Promise<string | null> => {
+    const response = await fetch(`http://127.0.0.1:${await listen(server)}/`, { headers })
+    await response.text()
+    return response.headers.get('keep-alive')
+  }
+
+  test('is told with an answer of HTTP/1.1', async () => {
+    const server = createServer({ keepAliveTimeout: 0 }, (_, response) => new ResponseOutput(response, 65).send(answer))
+    expect(await keptBy(server)).toBe('timeout=65')
+  })
+
+  test('is not told if the connection ends with the answer, even if that is decided late', async () => {
+    const server = createServer({ keepAliveTimeout: 0 }, (_, response) => {
+      const output = new ResponseOutput(response, 65)
+      response.setHeader('connection', 'close')
+      output.send(answer)
+    })
+    expect(await keptBy(server)).toBeNull()
+  })
+
+  test('is not told over HTTP/2, which has no such header', async () => {
+    const server = createHttp2Server()
+    server.on('request', (_, response) => new ResponseOutput(response, 65).send(answer))
+    const session = connect(`http://127.0.0.1:${await listen(server)}`)
+    onTestFinished(() => session.destroy())
+    const [headers] = await once(session.request(), 'response')
+    expect([headers[':status'], headers['keep-alive']]).toEqual([200, undefined])
+  })
+})
