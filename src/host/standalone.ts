@@ -245,8 +245,8 @@ export class StandaloneHost implements WalletHost, ReadsAhead {
   }
 
   /** Why a session that was just stored must not be used; `undefined` if it may. */
-  #refusalOf({ id }: HostUser, identity: ProvenIdentity): Promise<CountersignError | undefined> {
-    if (this.#settings.resolveLogin === undefined) return this.#users.refusalOf(id, identity)
+  #refusalOf(user: HostUser, identity: ProvenIdentity): Promise<CountersignError | undefined> {
+    if (this.#settings.resolveLogin === undefined) return this.#users.refusalOf(user, identity)
     return this.#users.isBlocked(identity).then((isBlocked) => (isBlocked ? loginRefused() : undefined))
   }
 

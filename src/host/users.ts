@@ -26,7 +26,7 @@ import {
   walletIn,
   withoutOwnWallet,
 } from './user-records.ts'
-import { type Claim, type FoundClaim, WalletClaims } from './wallet-claims.ts'
+import { type Claim, type FoundClaim, readClaim, WalletClaims, walletKey } from './wallet-claims.ts'
 
 /** Most wallets of a user. A record of so many stays below 64 KiB. */
 export const maxWallets = 20
@@ -44,8 +44,30 @@ export interface UsersParts {
 
 /** What was read of a wallet, and of the user whose id is made of it. */
 export interface ReadWallet {
-  readonly found: FoundClaim | undefined
+  readonly claimKey: string
+  readonly claim: VersionedValue | undefined
+  readonly userId: string
   readonly record: VersionedValue | undefined
+}
+
+/** A user who was found in order by a wallet. */
+class SettledUser implements HostUser {
+  readonly id: string
+  readonly #wallet: WalletIdentity
+  readonly #read: ReadWallet
+
+  constructor(wallet: WalletIdentity, read: ReadWallet) {
+    this.id = read.userId
+    this.#wallet = wallet
+    this.#read = read
+  }
+
+  /** What a user was found by, if it was by this wallet. */
+  static readOf(user: HostUser, { adapterId, subject }: WalletIdentity): ReadWallet | undefined {
+    if (!(user instanceof SettledUser)) return undefined
+    const wallet = user.#wallet
+    return wallet.adapterId === adapterId && wallet.subject === subject ? user.#read : undefined
+  }
 }
 
 /** What {@link endingWith} ends. */
@@ -106,10 +128,14 @@ export class Users {
   }
 
   /** Reads what stands for a wallet, and the record of the user that most wallets are: the one whose id is made of the wallet. */
-  async read(wallet: WalletIdentity): Promise<ReadWallet> {
+  read(wallet: WalletIdentity): Promise<ReadWallet> {
+    return this.#readAt(walletKey(wallet), derivedUserId(wallet))
+  }
+
+  async #readAt(claimKey: string, userId: string): Promise<ReadWallet> {
     // That the record may be older than the claim shows when it is written.
-    const [found, record] = await Promise.all([this.#claims.of(wallet), this.#records.loadText(derivedUserId(wallet))])
-    return { found, record }
+    const [claim, record] = await Promise.all([this.#claims.textAt(claimKey), this.#records.loadText(userId)])
+    return { claimKey, claim, userId, record }
   }
 
   /**
@@ -117,16 +143,18 @@ export class Users {
    * of the same wallet shortly before.
    */
   async resolve(identity: ProvenIdentity, ahead?: Promise<ReadWallet>): Promise<HostUser> {
-    const derived = derivedUserId(identity)
-    for (let read = ahead ?? this.read(identity); ; read = this.read(identity)) {
-      const { found, record } = await read
+    for (let reading = ahead ?? this.read(identity); ; reading = this.read(identity)) {
+      const read = await reading
+      const { userId: derived } = read
+      const found = readClaim(read.claim)
       if (found?.blockedAt !== undefined) throw loginRefused()
       const claim = found?.claim ?? (await this.#claims.make(identity, found, found ? randomUserId() : derived))
       if (claim === undefined) continue
       const { userId: id } = claim
-      const stored = id === derived ? readUser(record) : await this.#records.load(id)
+      const stored = id === derived ? readUser(read.record) : await this.#records.load(id)
       const synced = this.#synced(identity)
-      if (isSettled(claim, stored, synced) || (await this.settle(claim, identity, stored, synced))) return { id }
+      if (isSettled(claim, stored, synced)) return id === derived ? new SettledUser(identity, read) : { id }
+      if (await this.settle(claim, identity, stored, synced)) return { id }
     }
   }
 
@@ -135,13 +163,18 @@ export class Users {
    * whoever unlinks, blocks or moves the wallet, or deletes the user, either finds that session, or has changed before what is read
    * here.
    */
-  async refusalOf(userId: string, wallet: WalletIdentity): Promise<CountersignError | undefined> {
-    const [found, stored] = await Promise.all([this.#claims.of(wallet), this.#records.load(userId)])
-    if (found?.blockedAt !== undefined) return loginRefused()
-    const { claim } = found ?? {}
-    const isOwn = found === undefined ? derivedUserId(wallet) === userId : claim?.userId === userId
-    const isStaying = claim === undefined || entryOf(stored?.record, claim)?.leaving !== true
-    return isOwn && isStaying && !stored?.record.deleting ? undefined : walletUnlinked()
+  async refusalOf(user: HostUser, wallet: WalletIdentity): Promise<CountersignError | undefined> {
+    const before = SettledUser.readOf(user, wallet)
+    if (before === undefined) return await this.#refusalIn(user, wallet)
+    const { claim, record } = await this.#readAt(before.claimKey, before.userId)
+    // As it was when the user was found.
+    if (isSame(claim, before.claim) && isSame(record, before.record)) return undefined
+    return refusalBy(readClaim(claim), readUser(record), user, wallet)
+  }
+
+  async #refusalIn(user: HostUser, wallet: WalletIdentity): Promise<CountersignError | undefined> {
+    const [found, stored] = await Promise.all([this.#claims.of(wallet), this.#records.load(user.id)])
+    return refusalBy(found, stored, user, wallet)
   }
 
   /** Whether an operator has blocked a wallet. */
@@ -313,6 +346,23 @@ export class Users {
       return claim?.userId === userId && claim.claim === entry.claim
     })
   }
+}
+
+function refusalBy(
+  found: FoundClaim | undefined,
+  stored: StoredUser | undefined,
+  { id }: HostUser,
+  wallet: WalletIdentity,
+): CountersignError | undefined {
+  if (found?.blockedAt !== undefined) return loginRefused()
+  const { claim } = found ?? {}
+  const isOwn = found === undefined ? derivedUserId(wallet) === id : claim?.userId === id
+  const isStaying = claim === undefined || entryOf(stored?.record, claim)?.leaving !== true
+  return isOwn && isStaying && !stored?.record.deleting ? undefined : walletUnlinked()
+}
+
+function isSame(now: VersionedValue | undefined, before: VersionedValue | undefined): boolean {
+  return now?.version === before?.version && now?.value === before?.value
 }
 
 /** Whether a user's record has an entry for a claim that stays, and says already what is kept of the wallet. */

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { parseRecord, type StoredRecord } from '../record.ts'
-import type { Store } from '../store/store.ts'
+import type { Store, VersionedValue } from '../store/store.ts'
 import { newId } from '../token.ts'
 import type { WalletIdentity } from '../wallet/proof.ts'
 import { loginRefused } from './refusals.ts'
@@ -48,15 +48,13 @@ export class WalletClaims {
   }
 
   /** What stands for a wallet: its claim, or a tombstone; undefined if there never was either. */
-  async of(wallet: WalletIdentity): Promise<FoundClaim | undefined> {
-    const stored = await this.#store.get(walletKey(wallet))
-    if (stored === undefined) return undefined
-    const record = parseWallet(stored.value)
-    return {
-      claim: 'userId' in record ? record : undefined,
-      blockedAt: record.blockedAt,
-      version: stored.version,
-    }
+  of(wallet: WalletIdentity): Promise<FoundClaim | undefined> {
+    return this.textAt(walletKey(wallet)).then(readClaim)
+  }
+
+  /** As {@link of}, for who may not need to read the record, at the wallet's {@link walletKey}. */
+  textAt(key: string): Promise<VersionedValue | undefined> {
+    return this.#store.get(key)
   }
 
   /**
@@ -146,6 +144,13 @@ export class WalletClaims {
   }
 }
 
+/** Reads what stands for a wallet from what is stored. */
+export function readClaim(stored: VersionedValue | undefined): FoundClaim | undefined {
+  if (stored === undefined) return undefined
+  const record = parseWallet(stored.value)
+  return { claim: 'userId' in record ? record : undefined, blockedAt: record.blockedAt, version: stored.version }
+}
+
 function blockOf({ blockedAt }: FoundClaim): Pick<WalletRecord, 'blockedAt'> {
   return blockedAt === undefined ? {} : { blockedAt }
 }
@@ -170,7 +175,8 @@ function textOf(record: Claim | Tombstone): string {
 /** What the keys of all wallets begin with. */
 const walletKeys = 'wallet:'
 
-function walletKey({ adapterId, subject }: WalletIdentity): string {
+/** Where in the store the record that stands for a wallet is. */
+export function walletKey({ adapterId, subject }: WalletIdentity): string {
   // Hashed, because a subject may be of any form.
   return `${walletKeys}${hash('sha256', `wallet\n${adapterId}\n${subject}`, 'base64url')}`
 }
