@@ -1,4 +1,4 @@
-/** A sign-in service as connect-node's documentation has one, with the least work behind it. */
+/** A sign-in service as connect-node's documentation has one, with a bare floor behind it. */
 import { createServer } from 'node:http'
 import { createServer as createHttp2Server } from 'node:http2'
 import { connectNodeAdapter } from '@connectrpc/connect-node'
@@ -10,7 +10,7 @@ import { FloorSignIn } from './floor-sign-in.ts'
 import { openSteps } from './floor-steps.ts'
 
 const [store = '', protocol] = process.argv.slice(2)
-const signIn = new FloorSignIn(await openSteps(store), 'least')
+const signIn = new FloorSignIn(await openSteps(store), 'bare')
 
 const handler = connectNodeAdapter({
   routes(router) {
@@ -18,7 +18,7 @@ const handler = connectNodeAdapter({
       challengeMessage(await signIn.issue(requestHeader.get('origin') ?? '')),
     )
     router.rpc(SignInService.method.verifySignIn, async (request) => {
-      const { token, session } = await signIn.verify(request)
+      const { token, session } = await signIn.verify(request, { ip: '', userAgent: '' })
       return { ok: true, token, session: sessionMessage(session) }
     })
     router.rpc(SessionService.method.getCurrentSession, async (_request, { requestHeader }) => ({

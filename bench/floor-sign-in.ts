@@ -4,10 +4,14 @@ import { nimiq } from '../src/wallet/nimiq.ts'
 import type { FloorSteps } from './floor-steps.ts'
 
 /**
- * What a floor does to the store: as little as a sign-in can (a nonce is stored, taken once, and a session stored), or what
- * Countersign does, with the same result.
+ * How much a floor does.
+ *
+ * - `bare`: a nonce is stored, taken once, and a session stored. Three commands, and nobody is kept but the session's key.
+ * - `least`: the same result as Countersign's, with the user, the address, the list of the user's sessions and the cookie, by the
+ *   fewest commands: five in three trips.
+ * - `same commands`: the same result by the commands that Countersign sends.
  */
-export type FloorWork = 'least' | 'same commands'
+export type FloorWork = 'bare' | 'least' | 'same commands'
 
 const nonceMs = 300_000
 const sessionMs = 7 * 24 * 3_600_000
@@ -30,6 +34,12 @@ interface FloorProof {
   readonly signatureHex: string
 }
 
+/** Who signs in, as far as a session says it. */
+export interface FloorCaller {
+  readonly ip: string
+  readonly userAgent: string
+}
+
 /** A session as it is stored. */
 export interface FloorSession {
   readonly id: string
@@ -39,23 +49,29 @@ export interface FloorSession {
   readonly address: string
   readonly createdAt: number
   readonly expiresAt: number
+  /** Absent from one of the bare floor, as is the next. */
+  readonly ip?: string
+  readonly userAgent?: string
 }
 
 interface FloorSignedIn {
   readonly token: string
   readonly session: FloorSession
-  /** Headers of the answer; none of the least. */
+  /** Headers of the answer that are about the session; none of the bare floor. */
   readonly headers: Readonly<Record<string, string>>
 }
 
 /** Issues nonces and signs in with them. */
 export class FloorSignIn {
   readonly #steps: FloorSteps
-  readonly #same: boolean
+  readonly #isBare: boolean
+  /** Whether the wallet's claim is read beside its user, and both again once the session is stored. */
+  readonly #readsAgain: boolean
 
   constructor(steps: FloorSteps, work: FloorWork) {
     this.#steps = steps
-    this.#same = work === 'same commands'
+    this.#isBare = work === 'bare'
+    this.#readsAgain = work === 'same commands'
   }
 
   async issue(origin: string): Promise<FloorChallenge> {
@@ -80,53 +96,53 @@ Expires At: ${new Date(expiresAt).toISOString()}`
       expiresAt,
       message,
     }
-    const stored = this.#same ? `1:${JSON.stringify(challenge)}` : message
+    const stored = this.#isBare ? message : `1:${JSON.stringify(challenge)}`
     await this.#steps.set(`nonce:${nonceId}`, stored, nonceMs)
     return challenge
   }
 
   /** Throws an error if it is not a sign-in. */
-  async verify({ nonceId, publicKeyHex, signatureHex }: FloorProof): Promise<FloorSignedIn> {
+  async verify({ nonceId, publicKeyHex, signatureHex }: FloorProof, caller: FloorCaller): Promise<FloorSignedIn> {
     const rawKey = Buffer.from(publicKeyHex, 'hex')
-    // The least keeps nobody but the session's key.
-    const userId = this.#same ? `usr_${hash('sha256', publicKeyHex, 'base64url')}` : publicKeyHex
-    const [stored, , user] = this.#same
-      ? await Promise.all([
+    const userId = this.#isBare ? publicKeyHex : `usr_${hash('sha256', publicKeyHex, 'base64url')}`
+    const [stored, user] = this.#isBare
+      ? [await this.#steps.take(`nonce:${nonceId}`)]
+      : await Promise.all([
           this.#steps.takeIf(`nonce:${nonceId}`, '{"action":"auth.login"'),
-          this.#steps.get(`claim:${userId}`),
           this.#steps.get(`user:${userId}`),
+          ...(this.#readsAgain ? [this.#steps.get(`claim:${userId}`)] : []),
         ])
-      : [await this.#steps.take(`nonce:${nonceId}`)]
     if (typeof stored !== 'string') throw new Error('there is no such nonce')
-    const message = this.#same ? JSON.parse(stored.slice('1:'.length)).message : stored
+    const message = this.#isBare ? stored : JSON.parse(stored.slice('1:'.length)).message
     const key = createPublicKey({ key: rawKey, format: 'raw-public', asymmetricKeyType: 'ed25519' })
     if (!verify(null, Buffer.from(message), key, Buffer.from(signatureHex, 'hex'))) throw new Error('not signed')
     const token = randomBytes(32).toString('base64url')
     const id = hash('sha256', token, 'base64url')
     const createdAt = Date.now()
     const expiresAt = createdAt + sessionMs
-    const address = this.#same ? nimiq.deriveAddress(rawKey) : publicKeyHex
+    const address = this.#isBare ? publicKeyHex : nimiq.deriveAddress(rawKey)
     const session = { id, userId, adapterId: 'ed25519', publicKeyHex, address, createdAt, expiresAt }
-    if (!this.#same) {
+    if (this.#isBare) {
       await this.#steps.set(`session:${id}`, JSON.stringify(session), sessionMs)
       return { token, session, headers: {} }
     }
+    const full = { ...session, ...caller }
     // A user who is new is stored before the session, as anything that it refers to.
     if (typeof user !== 'string') await this.#steps.set(`user:${userId}`, `1:{"id":"${userId}"}`, sessionMs)
     await Promise.all([
-      this.#steps.set(`session:${id}`, `1:${JSON.stringify(session)}`, sessionMs),
+      this.#steps.set(`session:${id}`, `1:${JSON.stringify(full)}`, sessionMs),
       this.#steps.addMember(`sessions:${userId}`, id, sessionMs),
-      this.#steps.get(`claim:${userId}`),
-      this.#steps.get(`user:${userId}`),
+      ...(this.#readsAgain ? [this.#steps.get(`claim:${userId}`), this.#steps.get(`user:${userId}`)] : []),
     ])
     const cookie = `countersign_session=${token}; Max-Age=${sessionMs / 1000}; Path=/; HttpOnly; SameSite=Lax`
-    return { token, session, headers: { 'set-auth-token': token, 'set-cookie': cookie } }
+    return { token, session: full, headers: { 'set-auth-token': token, 'set-cookie': cookie } }
   }
+
   /** The session of a bearer token, by one read. Throws an error if there is none. */
   async session(authorization: string): Promise<FloorSession> {
     const id = hash('sha256', authorization.slice('Bearer '.length), 'base64url')
     const stored = await this.#steps.get(`session:${id}`)
     if (typeof stored !== 'string') throw new Error('there is no such session')
-    return JSON.parse(this.#same ? stored.slice('1:'.length) : stored)
+    return JSON.parse(this.#isBare ? stored : stored.slice('1:'.length))
   }
 }

@@ -39,7 +39,7 @@ const parts: Readonly<Record<string, Part>> = {
 }
 
 /** A part that takes longer hangs. */
-const limitMs = 900_000
+const limitMs = 2_700_000
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -50,6 +50,8 @@ const { values, positionals } = parseArgs({
     protocol: { type: 'string', default: '' },
     store: { type: 'string', default: '' },
     'in-flight': { type: 'string' },
+    // How often servers are started anew, where they are.
+    starts: { type: 'string' },
   },
 })
 const unknown = positionals.filter((name) => parts[name] === undefined)
@@ -62,7 +64,8 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 const protocol = values.protocol.toLowerCase()
 const store = values.store.toLowerCase()
 const inFlight = values['in-flight']?.split(',').map(Number)
-const scale = scaleTo(values.short, { protocol, store, ...(inFlight && { inFlight }) })
+const starts = values.starts === undefined ? undefined : Number(values.starts)
+const scale = scaleTo(values.short, { protocol, store, ...(inFlight && { inFlight }), ...(starts && { starts }) })
 console.log(machine())
 for (const [name, { run, notShort = false }] of Object.entries(parts)) {
   if (positionals.length > 0 && !positionals.includes(name)) continue
@@ -79,7 +82,13 @@ for (const [name, { run, notShort = false }] of Object.entries(parts)) {
   clearTimeout(limit)
 }
 
-const whole = !values.short && positionals.length === 0 && protocol === '' && store === '' && inFlight === undefined
+const whole =
+  !values.short &&
+  positionals.length === 0 &&
+  protocol === '' &&
+  store === '' &&
+  inFlight === undefined &&
+  starts === undefined
 if (values.out !== undefined || whole) {
   const file = writeResults(results({ short: values.short, parts: positionals }), values.out)
   console.log(`\nThe results are in ${relative(root, file)}; \`npm run docs\` writes them into the documents.`)

@@ -10,6 +10,8 @@ import { writeSync } from 'node:fs'
 export interface Usage {
   /** CPU time of all its threads so far, microseconds. */
   readonly cpuMicros: number
+  /** The part of it that the threads took which run JavaScript. The others compile it and collect garbage. */
+  readonly scriptMicros: number
   /** Resident memory, bytes. */
   readonly rss: number
   /** Live objects in JavaScript's heap, bytes. */
@@ -80,7 +82,7 @@ function used(question: UsageQuestion): Usage {
   const { user, system } = process.cpuUsage()
   if (question === 'memory') globalThis.gc?.()
   const { rss, heapUsed } = process.memoryUsage()
-  return { cpuMicros: user + system, rss, heapUsed, turns: turnsSoFar() }
+  return { cpuMicros: user + system, scriptMicros: cpuOfThread(), rss, heapUsed, turns: turnsSoFar() }
 }
 
 /** A question to a worker, or its answer. The service's own messages to its workers are others. */
@@ -105,6 +107,7 @@ async function usedByAll(question: UsageQuestion): Promise<Usage> {
   const sum = (of: (usage: Usage) => number): number => all.reduce((total, usage) => total + of(usage), 0)
   return {
     cpuMicros: sum(({ cpuMicros }) => cpuMicros),
+    scriptMicros: sum(({ scriptMicros }) => scriptMicros),
     rss: sum(({ rss }) => rss),
     heapUsed: sum(({ heapUsed }) => heapUsed),
     turns: {

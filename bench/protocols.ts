@@ -16,15 +16,27 @@ const emptyMessage = new Uint8Array()
 const http2Connections = 4
 
 /**
- * Few enough that all have signed in once the servers are warm, as most people have; and so many that none signs in a hundred times:
- * beyond that, each sign-in ends a session too.
+ * Few enough that all have signed in at a server before it is measured, as most people have; and so many that none signs in a hundred
+ * times: beyond that, each sign-in ends a session too.
  */
-const wallets = makeWallets(4096)
-let walletsUsed = 0
+const wallets = makeWallets(2048)
+/** How many sign-ins each server was asked for, by its port. */
+const signInsAt = new Map<number, number>()
 
-/** The wallet that has not signed in for longest. */
-export function nextWallet(): Wallet {
-  return wallets[walletsUsed++ % wallets.length] as Wallet
+/** The wallet that has not signed in for longest, at a server or, without a port, at any. */
+export function nextWallet(port = 0): Wallet {
+  return wallets[nextAt(port) % wallets.length] as Wallet
+}
+
+/** Whether a server was asked to sign in everybody who will ask it. */
+export function knowsAll(port: number, isPeer: boolean): boolean {
+  return (signInsAt.get(port) ?? 0) >= (isPeer ? accountCount : wallets.length)
+}
+
+function nextAt(port: number): number {
+  const before = signInsAt.get(port) ?? 0
+  signInsAt.set(port, before + 1)
+  return before
 }
 
 /** What is asked of a server; `worker` says which of those in flight asks. */
@@ -44,32 +56,40 @@ export interface Protocol {
 }
 
 /** Asks over HTTP/1.1, a connection for each in flight. */
-function overHttp1(name: string, clientOf: (connectionOf: (worker: number) => Http1Connection) => Client): Protocol {
+function overHttp1(
+  name: string,
+  clientOf: (connectionOf: (worker: number) => Http1Connection, port: number) => Client,
+): Protocol {
   return {
     name,
     http: 'http',
     async connect(port, _concurrency, open) {
       const pool = open.use(new Http1Pool(port))
-      return clientOf((worker) => pool.of(worker))
+      return clientOf((worker) => pool.of(worker), port)
     },
   }
 }
 
-async function signInByJson(connection: Http1Connection, noncePath: string, verifyPath: string): Promise<string> {
+async function signInByJson(
+  connection: Http1Connection,
+  port: number,
+  noncePath: string,
+  verifyPath: string,
+): Promise<string> {
   const { nonceId, message } = await connection.postJson(noncePath, {})
-  const proof = { nonceId, ...nextWallet().prove(message) }
+  const proof = { nonceId, ...nextWallet(port).prove(message) }
   return (await connection.postJson(verifyPath, proof)).token
 }
 
 /** Sends a protobuf message to a path, with a token if one is given, and returns that of the answer. */
 type BinaryCall = (worker: number, path: string, message: Uint8Array, token?: string) => Promise<Uint8Array>
 
-function byMessages(call: BinaryCall): Client {
+function byMessages(port: number, call: BinaryCall): Client {
   return {
     async signIn(worker) {
       const challenge = await call(worker, pathOf(issueNonce), emptyMessage)
       const { nonceId, message } = fromBinary(issueNonce.output, challenge)
-      const proof = create(verifySignIn.input, { nonceId, ...nextWallet().prove(message) })
+      const proof = create(verifySignIn.input, { nonceId, ...nextWallet(port).prove(message) })
       const answer = await call(worker, pathOf(verifySignIn), toBinary(verifySignIn.input, proof))
       return fromBinary(verifySignIn.output, answer).token
     },
@@ -89,22 +109,22 @@ function messageOfWeb(answer: Buffer): Uint8Array {
 
 /** The ways to speak to Countersign, and to the floors. */
 export const protocols: readonly Protocol[] = [
-  overHttp1('REST', (connectionOf) => ({
-    signIn: (worker) => signInByJson(connectionOf(worker), restPaths.nonce, restPaths.verify),
+  overHttp1('REST', (connectionOf, port) => ({
+    signIn: (worker) => signInByJson(connectionOf(worker), port, restPaths.nonce, restPaths.verify),
     check: (worker, token) => connectionOf(worker).get(restPaths.session, bearer(token)),
   })),
-  overHttp1('Connect JSON', (connectionOf) => ({
-    signIn: (worker) => signInByJson(connectionOf(worker), pathOf(issueNonce), pathOf(verifySignIn)),
+  overHttp1('Connect JSON', (connectionOf, port) => ({
+    signIn: (worker) => signInByJson(connectionOf(worker), port, pathOf(issueNonce), pathOf(verifySignIn)),
     check: (worker, token) =>
       connectionOf(worker).post(pathOf(getCurrentSession), 'application/json', '{}', bearer(token)),
   })),
-  overHttp1('Connect binary', (connectionOf) =>
-    byMessages((worker, path, message, token) =>
+  overHttp1('Connect binary', (connectionOf, port) =>
+    byMessages(port, (worker, path, message, token) =>
       connectionOf(worker).post(path, 'application/proto', message, bearer(token)),
     ),
   ),
-  overHttp1('gRPC-Web', (connectionOf) =>
-    byMessages(async (worker, path, message, token) =>
+  overHttp1('gRPC-Web', (connectionOf, port) =>
+    byMessages(port, async (worker, path, message, token) =>
       messageOfWeb(
         await connectionOf(worker).post(path, 'application/grpc-web+proto', enveloped(message), bearer(token)),
       ),
@@ -115,7 +135,7 @@ export const protocols: readonly Protocol[] = [
     http: 'http2',
     async connect(port, _concurrency, open) {
       const connections = Array.from({ length: http2Connections }, () => open.use(new GrpcConnection(port)))
-      return byMessages((worker, path, message, token) =>
+      return byMessages(port, (worker, path, message, token) =>
         (connections[worker % http2Connections] as GrpcConnection).call(
           path,
           message,
@@ -126,15 +146,14 @@ export const protocols: readonly Protocol[] = [
   },
 ]
 
-/** As many accounts as keep the lists of sessions short, which the peer writes anew at each sign-in. */
-const accountCount = 2048
+/** So many that the lists of sessions stay short, which the peer writes anew at each sign-in, and so few that all sign in soon. */
+const accountCount = 128
 const accounts: ReturnType<typeof privateKeyToAccount>[] = []
-let accountsUsed = 0
 
 /** Better Auth's sign-in with Ethereum, and its session check. */
-export const betterAuth: Protocol = overHttp1('Better Auth', (connectionOf) => ({
+export const betterAuth: Protocol = overHttp1('Better Auth', (connectionOf, port) => ({
   async signIn(worker) {
-    const index = accountsUsed++ % accountCount
+    const index = nextAt(port) % accountCount
     accounts[index] ??= privateKeyToAccount(generatePrivateKey())
     const account = accounts[index]
     const { nonce } = await connectionOf(worker).postJson('/api/auth/siwe/nonce', {})

@@ -24,15 +24,35 @@ type AnswerHeaders = Readonly<Record<string, string>>
 interface RequestHeaders {
   readonly origin?: string | undefined
   readonly authorization?: string | undefined
+  readonly 'user-agent'?: string | undefined
 }
 
 const [store = '', work, protocol] = process.argv.slice(2)
 const signIn = new FloorSignIn(await openSteps(store), work as FloorWork)
 
+const noStore: AnswerHeaders = work === 'bare' ? {} : { 'cache-control': 'no-store' }
+
+/** What Countersign tells browsers with each answer, a page of a trusted origin among them. */
+function headersForBrowsers(origin: string): AnswerHeaders {
+  if (work === 'bare') return {}
+  return {
+    ...noStore,
+    'x-content-type-options': 'nosniff',
+    vary: 'Origin',
+    'access-control-allow-origin': origin,
+    'access-control-allow-credentials': 'true',
+    'access-control-expose-headers': exposedHeaders,
+  }
+}
+
+const exposedHeaders =
+  'Grpc-Status, Grpc-Message, Grpc-Status-Details-Bin, Content-Encoding, Connect-Content-Encoding, Set-Auth-Token, Retry-After'
+
 async function answerBinary(
   path: string,
   message: Uint8Array,
-  { origin = '', authorization = '' }: RequestHeaders,
+  { origin = '', authorization = '', 'user-agent': userAgent = '' }: RequestHeaders,
+  ip: string,
 ): Promise<[message: Uint8Array, headers: AnswerHeaders]> {
   switch (path) {
     case pathOf(issueNonce): {
@@ -41,7 +61,10 @@ async function answerBinary(
       return [toBinary(issueNonce.output, create(issueNonce.output, challenge)), {}]
     }
     case pathOf(verifySignIn): {
-      const { token, session, headers } = await signIn.verify(fromBinary(verifySignIn.input, message))
+      const { token, session, headers } = await signIn.verify(fromBinary(verifySignIn.input, message), {
+        ip,
+        userAgent,
+      })
       const answer = create(verifySignIn.output, { ok: true, token, session: sessionMessage(session) })
       return [toBinary(verifySignIn.output, answer), headers]
     }
@@ -56,7 +79,8 @@ async function answerBinary(
 async function answerJson(
   path: string,
   body: Buffer,
-  { origin = '', authorization = '' }: RequestHeaders,
+  { origin = '', authorization = '', 'user-agent': userAgent = '' }: RequestHeaders,
+  ip: string,
 ): Promise<[answer: string, headers: AnswerHeaders]> {
   switch (path) {
     case restPaths.session:
@@ -70,7 +94,7 @@ async function answerJson(
       return [JSON.stringify(await signIn.issue(origin)), {}]
     }
     default: {
-      const { token, session, headers } = await signIn.verify(JSON.parse(body.toString()))
+      const { token, session, headers } = await signIn.verify(JSON.parse(body.toString()), { ip, userAgent })
       return [JSON.stringify({ ok: true, token, session: { ...session, current: true } }), headers]
     }
   }
@@ -81,18 +105,21 @@ const webTrailers = enveloped(Buffer.from('grpc-status: 0\r\n'))
 webTrailers[0] = 0x80
 
 async function answerHttp(request: IncomingMessage, response: ServerResponse, body: Buffer): Promise<void> {
-  const { url = '', headers: requestHeaders } = request
+  const { url = '', headers: requestHeaders, socket } = request
+  const { remoteAddress = '' } = socket
   const { 'content-type': contentType = 'application/json' } = requestHeaders
   const send = (answer: string | Uint8Array, headers: AnswerHeaders): void => {
-    response.writeHead(200, { 'content-type': contentType, 'content-length': Buffer.byteLength(answer), ...headers })
+    const length = Buffer.byteLength(answer)
+    const common = headersForBrowsers(requestHeaders.origin ?? '')
+    response.writeHead(200, { 'content-type': contentType, 'content-length': length, ...common, ...headers })
     response.end(answer)
   }
   if (contentType === 'application/json') {
-    send(...(await answerJson(url, body, requestHeaders)))
+    send(...(await answerJson(url, body, requestHeaders, remoteAddress)))
   } else if (contentType === 'application/proto') {
-    send(...(await answerBinary(url, body, requestHeaders)))
+    send(...(await answerBinary(url, body, requestHeaders, remoteAddress)))
   } else {
-    const [message, headers] = await answerBinary(url, body.subarray(5), requestHeaders)
+    const [message, headers] = await answerBinary(url, body.subarray(5), requestHeaders, remoteAddress)
     send(Buffer.concat([enveloped(message), webTrailers]), headers)
   }
 }
@@ -103,8 +130,9 @@ if (protocol === 'http2') {
     collect(stream, async (body) => {
       try {
         const { ':path': path = '' } = headers
-        const [message, answerHeaders] = await answerBinary(path, body.subarray(5), headers)
-        answerGrpc(stream, enveloped(message), answerHeaders)
+        const { remoteAddress = '' } = stream.session?.socket ?? {}
+        const [message, answerHeaders] = await answerBinary(path, body.subarray(5), headers, remoteAddress)
+        answerGrpc(stream, enveloped(message), { ...noStore, ...answerHeaders })
       } catch {
         stream.respond({ ':status': 200, 'grpc-status': '16' }, { endStream: true })
       }

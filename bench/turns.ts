@@ -15,6 +15,8 @@ interface Turn {
   readonly perSecond: number
   /** CPU time of the server for one call, microseconds. */
   readonly cpuMicros: number
+  /** Share of that time that other threads took than those that run JavaScript: to compile it, and to collect garbage. */
+  readonly besideScript: number
   /** Share of the turn in which the core of the load was busy, with whatever; NaN where it cannot be told. */
   readonly loadBusy: number
 }
@@ -101,25 +103,52 @@ export async function takeTurns(
   }
 }
 
-/** Calls each for a while, so that their code is compiled. They take short turns, as when they are measured. */
-export async function warmUp(contestants: readonly Contestant[], concurrency: number, eachMs: number): Promise<void> {
-  const turns = 4
-  for (let turn = 0; turn < turns; turn++) {
-    for (const contestant of contestants) await takeTurn(contestant, concurrency, eachMs / turns, [])
+/** Turns in which each is called at least before it is measured. */
+const leastWarmUpTurns = 4
+/** A server is warm once it has compiled for less than this share of its time in so many turns in a row. */
+const warmBelow = 0.04
+const warmAfterTurns = 3
+/** No server is waited for any longer. */
+const mostWarmUpTurns = 60
+
+/**
+ * Calls each for a while, so that their code is compiled. They take short turns, as when they are measured. With `untilWarm`, those
+ * that still compile go on: for a server with more code than its floor that takes longer, and it has one core for both.
+ */
+export async function warmUp(
+  contestants: readonly Contestant[],
+  concurrency: number,
+  eachMs: number,
+  untilWarm = false,
+): Promise<void> {
+  const turnMs = eachMs / leastWarmUpTurns
+  for (let turn = 0; turn < leastWarmUpTurns; turn++) {
+    for (const contestant of contestants) await takeTurn(contestant, concurrency, turnMs, [])
+  }
+  if (!untilWarm) return
+  let left = contestants.map((contestant) => ({ contestant, quietTurns: 0 }))
+  for (let turn = leastWarmUpTurns; turn < mostWarmUpTurns && left.length > 0; turn++) {
+    for (const one of left) {
+      const { besideScript } = await takeTurn(one.contestant, concurrency, turnMs, [])
+      one.quietTurns = besideScript < warmBelow ? one.quietTurns + 1 : 0
+    }
+    left = left.filter(({ quietTurns }) => quietTurns < warmAfterTurns)
   }
 }
 
 async function takeTurn({ server, call }: Contestant, concurrency: number, ms: number, times: number[]): Promise<Turn> {
-  const cpuBefore = (await server.usage('cpu')).cpuMicros
+  const before = await server.usage('cpu')
   const loadBefore = loadTicks()
   const startedAt = performance.now()
   await inFlight(concurrency, call)(startedAt + ms, times)
   const elapsedMs = performance.now() - startedAt
   const load = loadTicks()
-  const cpuMicros = (await server.usage('cpu')).cpuMicros - cpuBefore
+  const after = await server.usage('cpu')
+  const cpuMicros = after.cpuMicros - before.cpuMicros
   return {
     perSecond: (times.length * 1000) / elapsedMs,
     cpuMicros: cpuMicros / times.length,
+    besideScript: 1 - (after.scriptMicros - before.scriptMicros) / cpuMicros,
     loadBusy: (load.busy - loadBefore.busy) / (load.all - loadBefore.all),
   }
 }
