@@ -61,6 +61,14 @@ export const operators: readonly Mutation[] = [
   },
   {
     ...blocked,
+    takesOut: 'the comparison of a wallet’s claim with what its user was found by, once the session is stored',
+    file: 'src/host/users.ts',
+    find: 'isSame(claim, before.claim) && ',
+    replace: '',
+    tests: ['test/host/user-administration.test.ts'],
+  },
+  {
+    ...blocked,
     takesOut: 'the end of what waits for a webhook of a deleted user',
     file: 'src/commands/admin/office.ts',
     find: '        await new WebhookQueue(store).forget({ userId, wallets })\n',

@@ -20,6 +20,22 @@ export const wallets: readonly Mutation[] = [
   },
   {
     row: 24,
+    takesOut: 'the comparison of a user’s record with what the user was found by, once the session is stored',
+    file: 'src/host/users.ts',
+    find: ' && isSame(record, before.record)',
+    replace: '',
+    tests: ['test/host/users.test.ts'],
+  },
+  {
+    row: 24,
+    takesOut: 'the wallet in what a user was found by',
+    file: 'src/host/users.ts',
+    find: 'return wallet.adapterId === adapterId && wallet.subject === subject ? user.#read : undefined',
+    replace: 'return adapterId !== subject && wallet !== undefined ? user.#read : undefined',
+    tests: ['test/host/users.test.ts'],
+  },
+  {
+    row: 24,
     takesOut: 'the refusal to unlink the last wallet',
     file: 'src/host/users.ts',
     find: 'if (staying.length === 1) throw lastWallet()',

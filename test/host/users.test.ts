@@ -149,6 +149,18 @@ describe.each(stores)('wallets on $name:', { timeout: 120_000 }, ({ open: option
     })
   })
 
+  test('a user who was found by one wallet gets no session by another that is not theirs', async () => {
+    const store = await open(await url())
+    const host = hostOn(store)
+    const [own, foreign] = [newWallet(), newWallet()]
+    await signIn(host, own)
+    await signIn(host, foreign)
+    const user = await host.resolveUser(own)
+    const refused = host.createSession(user, foreign, from('http://shop.example'))
+    await expect(refused).rejects.toMatchObject({ reason: 'LOGIN_REFUSED' })
+    expect(await host.listSessions(user.id)).toHaveLength(1)
+  })
+
   test('30 links of one wallet at once by six users on two instances: one user has it', async () => {
     const [here, there] = [await open(await url()), await open(await url())]
     // SQLite in memory is one instance's own.
