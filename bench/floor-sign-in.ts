@@ -105,13 +105,14 @@ Expires At: ${new Date(expiresAt).toISOString()}`
   async verify({ nonceId, publicKeyHex, signatureHex }: FloorProof, caller: FloorCaller): Promise<FloorSignedIn> {
     const rawKey = Buffer.from(publicKeyHex, 'hex')
     const userId = this.#isBare ? publicKeyHex : `usr_${hash('sha256', publicKeyHex, 'base64url')}`
+    const userKey = `user:${userId}`
     const [stored, user] = this.#isBare
       ? [await this.#steps.take(`nonce:${nonceId}`)]
       : await Promise.all([
           this.#steps.takeIf(`nonce:${nonceId}`, '{"action":"auth.login"'),
-          this.#steps.get(`user:${userId}`),
-          ...(this.#readsAgain ? [this.#steps.get(`claim:${userId}`)] : []),
+          this.#readsAgain ? this.#steps.getAll([userKey, `claim:${userId}`]) : this.#steps.get(userKey),
         ])
+    const isKnown = typeof (Array.isArray(user) ? user[0] : user) === 'string'
     if (typeof stored !== 'string') throw new Error('there is no such nonce')
     const message = this.#isBare ? stored : JSON.parse(stored.slice('1:'.length)).message
     const key = createPublicKey({ key: rawKey, format: 'raw-public', asymmetricKeyType: 'ed25519' })
@@ -128,11 +129,11 @@ Expires At: ${new Date(expiresAt).toISOString()}`
     }
     const full = { ...session, ...caller }
     // A user who is new is stored before the session, as anything that it refers to.
-    if (typeof user !== 'string') await this.#steps.set(`user:${userId}`, `1:{"id":"${userId}"}`, sessionMs)
+    if (!isKnown) await this.#steps.set(userKey, `1:{"id":"${userId}"}`, sessionMs)
     await Promise.all([
       this.#steps.set(`session:${id}`, `1:${JSON.stringify(full)}`, sessionMs),
       this.#steps.addMember(`sessions:${userId}`, id, sessionMs),
-      ...(this.#readsAgain ? [this.#steps.get(`claim:${userId}`), this.#steps.get(`user:${userId}`)] : []),
+      ...(this.#readsAgain ? [this.#steps.getAll([userKey, `claim:${userId}`])] : []),
     ])
     const cookie = `countersign_session=${token}; Max-Age=${sessionMs / 1000}; Path=/; HttpOnly; SameSite=Lax`
     return { token, session: full, headers: { 'set-auth-token': token, 'set-cookie': cookie } }

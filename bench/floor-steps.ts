@@ -7,6 +7,8 @@ import { scripts } from '../src/store/redis/scripts.ts'
 export interface FloorSteps {
   set(key: string, value: string, ttlMs: number): unknown
   get(key: string): unknown
+  /** Reads several values. */
+  getAll(keys: readonly string[]): unknown
   take(key: string): unknown
   /** Takes a value if it begins with `prefix` after its version, in one step. */
   takeIf(key: string, prefix: string): unknown
@@ -43,6 +45,7 @@ async function openRedis(url: string): Promise<FloorSteps> {
       return () => void subscriber.sUnsubscribe(topic)
     },
     get: (key) => client.get(key),
+    getAll: (keys) => client.mGet([...keys]),
     take: (key) => client.getDel(key),
     takeIf: async (key, prefix) => {
       const found = await client.takeIf(key, prefix)
@@ -79,6 +82,7 @@ function openDatabase(location: string): FloorSteps {
     },
     set: (key, value, ttlMs) => insert.run(key, value, Date.now() + ttlMs),
     get: (key) => read.get(key, Date.now())?.value,
+    getAll: (keys) => keys.map((key) => read.get(key, Date.now())?.value),
     take: (key) => remove.get(key, Date.now())?.value,
     takeIf: (key, prefix) => removeIf.get(key, Date.now(), prefix.length, prefix)?.value,
     addMember: (set, member, ttlMs) => {

@@ -59,12 +59,7 @@ export class UserRecords {
 
   /** The record of a user, or `undefined`. */
   load(userId: string): Promise<StoredUser | undefined> {
-    return this.loadText(userId).then(readUser)
-  }
-
-  /** As {@link load}, for who may not need to read the record. */
-  loadText(userId: string): Promise<VersionedValue | undefined> {
-    return this.#store.get(userKey(userId))
+    return this.#store.get(userKey(userId)).then(readUser)
   }
 
   /** Stores a user's record in place of what was read. Resolves with false if that has changed. */
@@ -126,6 +121,7 @@ export function randomUserId(): string {
   return `usr_${newId()}`
 }
 
-function userKey(id: string): string {
+/** Where in the store the record of a user is. */
+export function userKey(id: string): string {
   return `user:${id}`
 }

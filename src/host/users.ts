@@ -1,4 +1,5 @@
 import type { CountersignError } from '../errors.ts'
+import { readAll } from '../store/read-all.ts'
 import type { Store, VersionedValue } from '../store/store.ts'
 import { type ProvenIdentity, type WalletIdentity, walletOf } from '../wallet/proof.ts'
 import type { HostUser, Session, UserWallet } from './host.ts'
@@ -21,6 +22,7 @@ import {
   type UserRecord,
   UserRecords,
   userIn,
+  userKey,
   type WalletEntry,
   type WalletUser,
   walletIn,
@@ -132,10 +134,14 @@ export class Users {
     return this.#readAt(walletKey(wallet), derivedUserId(wallet))
   }
 
-  async #readAt(claimKey: string, userId: string): Promise<ReadWallet> {
+  #readAt(claimKey: string, userId: string): Promise<ReadWallet> {
     // That the record may be older than the claim shows when it is written.
-    const [claim, record] = await Promise.all([this.#claims.textAt(claimKey), this.#records.loadText(userId)])
-    return { claimKey, claim, userId, record }
+    return readAll(this.#store, [claimKey, userKey(userId)]).then(([claim, record]) => ({
+      claimKey,
+      claim,
+      userId,
+      record,
+    }))
   }
 
   /**
@@ -165,16 +171,10 @@ export class Users {
    */
   async refusalOf(user: HostUser, wallet: WalletIdentity): Promise<CountersignError | undefined> {
     const before = SettledUser.readOf(user, wallet)
-    if (before === undefined) return await this.#refusalIn(user, wallet)
-    const { claim, record } = await this.#readAt(before.claimKey, before.userId)
+    const { claim, record } = await this.#readAt(before?.claimKey ?? walletKey(wallet), user.id)
     // As it was when the user was found.
-    if (isSame(claim, before.claim) && isSame(record, before.record)) return undefined
+    if (before !== undefined && isSame(claim, before.claim) && isSame(record, before.record)) return undefined
     return refusalBy(readClaim(claim), readUser(record), user, wallet)
-  }
-
-  async #refusalIn(user: HostUser, wallet: WalletIdentity): Promise<CountersignError | undefined> {
-    const [found, stored] = await Promise.all([this.#claims.of(wallet), this.#records.load(user.id)])
-    return refusalBy(found, stored, user, wallet)
   }
 
   /** Whether an operator has blocked a wallet. */

@@ -49,12 +49,7 @@ export class WalletClaims {
 
   /** What stands for a wallet: its claim, or a tombstone; undefined if there never was either. */
   of(wallet: WalletIdentity): Promise<FoundClaim | undefined> {
-    return this.textAt(walletKey(wallet)).then(readClaim)
-  }
-
-  /** As {@link of}, for who may not need to read the record, at the wallet's {@link walletKey}. */
-  textAt(key: string): Promise<VersionedValue | undefined> {
-    return this.#store.get(key)
+    return this.#store.get(walletKey(wallet)).then(readClaim)
   }
 
   /**

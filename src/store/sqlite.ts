@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { accessSync, closeSync, constants, existsSync, openSync, realpathSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import { DatabaseSync, type SQLOutputValue, type StatementSync } from 'node:sqlite'
 import { CountersignError } from '../errors.ts'
 import { exerciseStore } from './exercise.ts'
 import { withTtl } from './life.ts'
@@ -28,6 +28,9 @@ const sweepPauseMs = 10
 
 /** Most members that `addMember` names, as the contract has it. */
 const maxSurplus = 10
+
+/** No character comes after it in the order of SQLite, which is that of the bytes. */
+const lastCharacter = '\u{10ffff}'
 
 /** Most values that a scan reads in one step. */
 const valuesPerScan = 200
@@ -146,10 +149,16 @@ class SqliteStore implements Store {
   }
 
   get(key: string): Promise<VersionedValue | undefined> {
-    return this.#steps.read(() => {
-      const row = this.#statements.get.get(key, Date.now())
-      return row === undefined ? undefined : { value: String(row.value), version: Number(row.version) }
-    })
+    return this.#steps.read(() => this.#read(key))
+  }
+
+  getAll(keys: readonly string[]): Promise<readonly (VersionedValue | undefined)[]> {
+    return this.#steps.read(() => keys.map((key) => this.#read(key)))
+  }
+
+  #read(key: string): VersionedValue | undefined {
+    const row = rowOf(this.#statements.get.get(key, Date.now()))
+    return row === undefined ? undefined : { value: String(row[0]), version: Number(row[1]) }
   }
 
   create(key: string, value: string, life: Life): Promise<boolean> {
@@ -170,12 +179,13 @@ class SqliteStore implements Store {
 
   takeIf(key: string, prefix: string): Promise<FoundValue | undefined> {
     return this.#steps.write(() => {
+      const row = rowOf(this.#statements.takeBetween.all(key, Date.now(), prefix, prefix + lastCharacter)[0])
+      if (row !== undefined) return { value: String(row[0]), taken: true }
       for (;;) {
-        const row = this.#statements.get.get(key, Date.now())
-        if (row === undefined) return undefined
-        const value = String(row.value)
+        const value = this.#read(key)?.value
+        if (value === undefined) return undefined
         if (!value.startsWith(prefix)) return { value, taken: false }
-        // Another process may have been faster.
+        // It begins with the last character after the prefix, or it came in between. Another process may be faster here.
         if (this.#statements.takeValue.run(key, value).changes === 1) return { value, taken: true }
       }
     })
@@ -288,7 +298,7 @@ class SqliteStore implements Store {
   #surplusOf(set: string, added: string, most: number): string[] {
     const now = Date.now()
     const { countMembers, soonestMembers, dropSoonestMembers } = this.#statements
-    const count = Number(countMembers.get(set, now)?.count)
+    const count = Number(rowOf(countMembers.get(set, now))?.[0])
     if (count <= most) return []
     const surplus = soonestMembers.all(set, now, added, Math.min(count - most, maxSurplus))
     if (count > 2 * most) dropSoonestMembers.run(set, set, now, added, count - 2 * most)
@@ -324,19 +334,29 @@ class SqliteStore implements Store {
   }
 }
 
+/** A row of a statement that returns arrays, which its type does not say. */
+function rowOf(row: unknown): readonly SQLOutputValue[] | undefined {
+  return row as readonly SQLOutputValue[] | undefined
+}
+
 // A statement with RETURNING is run with all(), because get() would stop it before its commit and hide a failure of
 // that.
 function prepareStatements(database: DatabaseSync): Record<StatementName, StatementSync> {
   const soonestMembers =
     'SELECT member FROM members WHERE set_key = ? AND expires_at > ? AND member <> ? ORDER BY expires_at LIMIT ?'
   return {
-    get: database.prepare('SELECT value, version FROM entries WHERE key = ? AND expires_at > ?'),
+    get: inArrays(database.prepare('SELECT value, version FROM entries WHERE key = ? AND expires_at > ?')),
     create: database.prepare(
       `INSERT INTO entries (key, value, version, expires_at) VALUES (?, ?, 1, ?)
        ON CONFLICT (key) DO UPDATE SET value = excluded.value, version = 1, expires_at = excluded.expires_at
        WHERE entries.expires_at <= ?`,
     ),
     take: database.prepare('DELETE FROM entries WHERE key = ? AND expires_at > ? RETURNING value'),
+    takeBetween: inArrays(
+      database.prepare(
+        'DELETE FROM entries WHERE key = ? AND expires_at > ? AND value >= ? AND value < ? RETURNING value',
+      ),
+    ),
     takeValue: database.prepare('DELETE FROM entries WHERE key = ? AND value = ?'),
     compareAndSet: database.prepare(
       `UPDATE entries SET value = ?, version = version + 1, expires_at = ?
@@ -346,7 +366,7 @@ function prepareStatements(database: DatabaseSync): Record<StatementName, Statem
       `INSERT INTO members (set_key, member, expires_at) VALUES (?, ?, ?)
        ON CONFLICT (set_key, member) DO UPDATE SET expires_at = excluded.expires_at`,
     ),
-    countMembers: database.prepare('SELECT count(*) AS count FROM members WHERE set_key = ? AND expires_at > ?'),
+    countMembers: inArrays(database.prepare('SELECT count(*) FROM members WHERE set_key = ? AND expires_at > ?')),
     soonestMembers: database.prepare(soonestMembers),
     dropSoonestMembers: database.prepare(`DELETE FROM members WHERE set_key = ? AND member IN (${soonestMembers})`),
     removeMember: database.prepare('DELETE FROM members WHERE set_key = ? AND member = ?'),
@@ -364,10 +384,17 @@ function prepareStatements(database: DatabaseSync): Record<StatementName, Statem
   }
 }
 
+/** Without the names of the columns: for a row or two, they take longer than to find it. */
+function inArrays(statement: StatementSync): StatementSync {
+  statement.setReturnArrays(true)
+  return statement
+}
+
 type StatementName =
   | 'get'
   | 'create'
   | 'take'
+  | 'takeBetween'
   | 'takeValue'
   | 'compareAndSet'
   | 'addMember'

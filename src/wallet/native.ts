@@ -1,4 +1,4 @@
-import { createPublicKey, type KeyObject, verify } from 'node:crypto'
+import { type VerifyPublicKeyInput, verify } from 'node:crypto'
 import { isStrictEncoding, portableVerifier } from './strict-ed25519.ts'
 import type { SignatureVerifier } from './verifier.ts'
 
@@ -17,18 +17,21 @@ const known = {
 /** The bytes before the 32 bytes of an Ed25519 key in a SubjectPublicKeyInfo (RFC 8410 §4). */
 const spkiPrefix = bytes('302a300506032b6570032100')
 
-const importRaw = (publicKey: Uint8Array): KeyObject =>
-  createPublicKey({ key: publicKey, format: 'raw-public', asymmetricKeyType: 'ed25519' })
+/** Names a key so that node:crypto imports it. */
+type NameKey = (publicKey: Uint8Array) => VerifyPublicKeyInput
 
-const importSpki = (publicKey: Uint8Array): KeyObject =>
-  createPublicKey({ key: Buffer.concat([spkiPrefix, publicKey]), format: 'der', type: 'spki' })
+// The types of node:crypto know raw keys for other calls only.
+const rawKey = (key: Uint8Array): VerifyPublicKeyInput =>
+  ({ key, format: 'raw-public', asymmetricKeyType: 'ed25519' }) as unknown as VerifyPublicKeyInput
+
+const spkiKey: NameKey = (key) => ({ key: Buffer.concat([spkiPrefix, key]), format: 'der', type: 'spki' })
 
 /** Raw keys are the fastest to import, but the first releases of Node 24 do not know the format. */
-const importKey = works(importRaw) ? importRaw : importSpki
+const nameKey = works(rawKey) ? rawKey : spkiKey
 
-function works(importer: (publicKey: Uint8Array) => KeyObject): boolean {
+function works(name: NameKey): boolean {
   try {
-    return importer(known.publicKey).asymmetricKeyType === 'ed25519'
+    return verify(null, known.message, name(known.publicKey), bytes(known.r + known.s))
   } catch {
     return false
   }
@@ -40,7 +43,8 @@ export const nativeVerifier: SignatureVerifier = {
   verify(signature, message, publicKey) {
     if (!isStrictEncoding(signature, publicKey)) return false
     try {
-      return verify(null, message, importKey(publicKey), signature)
+      // The key is used once, so no KeyObject is made of it.
+      return verify(null, message, nameKey(publicKey), signature)
     } catch {
       // OpenSSL cannot import or check it, for example because a build or a policy has turned Ed25519 off: it proves
       // nothing.

@@ -1,12 +1,12 @@
 import { blake2b } from '@noble/hashes/blake2.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { type Ed25519Adapter, ed25519Adapter } from './ed25519-adapter.ts'
+import { utf8Bytes } from './utf8.ts'
 
 /** Nimiq's base32: no I, O, W or Z, which are easily misread. */
 const base32 = '0123456789ABCDEFGHJKLMNPQRSTUVXY'
 const addressForm = /^NQ[0-9]{2}[0-9A-HJ-NP-VXY]{32}$/i
 const messagePrefix = '\x16Nimiq Signed Message:\n'
-const utf8 = new TextEncoder()
 
 /**
  * Nimiq wallets.
@@ -28,8 +28,8 @@ export const nimiq: Ed25519Adapter = ed25519Adapter({
   displayName: 'Nimiq',
 
   signedBytes(message) {
-    const { length } = utf8.encode(message)
-    return sha256(utf8.encode(`${messagePrefix}${length}${message}`))
+    const { length } = utf8Bytes(message)
+    return sha256(utf8Bytes(`${messagePrefix}${length}${message}`))
   },
 
   deriveAddress(publicKey) {
