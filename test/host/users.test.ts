@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { StandaloneHost } from '../../src/host/standalone.ts'
 import { KnownComputers } from '../../src/order/known-computers.ts'
 import { parseRecord } from '../../src/record.ts'
@@ -159,6 +159,27 @@ describe.each(stores)('wallets on $name:', { timeout: 120_000 }, ({ open: option
     const refused = host.createSession(user, foreign, from('http://shop.example'))
     await expect(refused).rejects.toMatchObject({ reason: 'LOGIN_REFUSED' })
     expect(await host.listSessions(user.id)).toHaveLength(1)
+  })
+
+  test('a user whose wallet is being unlinked gets no session by it that the unlinking would not find', async () => {
+    const store = await open(await url())
+    const host = hostOn(store)
+    const [own, second] = [newWallet(), newWallet()]
+    const { session } = await signIn(host, own)
+    await host.linkWallet(session, second)
+    const other = await signIn(host, second)
+    const user = await host.resolveUser(own)
+    const members = store.members.bind(store)
+    // The wallet is marked, its claim is still there, and its sessions have been listed.
+    const listed = vi.spyOn(store, 'members').mockImplementationOnce(async (set) => {
+      const ids = await members(set)
+      const refused = host.createSession(user, own, from('http://shop.example'))
+      await expect(refused).rejects.toMatchObject({ reason: 'LOGIN_REFUSED' })
+      return ids
+    })
+    await unlink(host, other.session, own)
+    expect(listed).toHaveBeenCalled()
+    expect((await host.listSessions(user.id)).map(({ id }) => id)).toEqual([other.session.id])
   })
 
   test('30 links of one wallet at once by six users on two instances: one user has it', async () => {
