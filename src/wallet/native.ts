@@ -21,7 +21,7 @@ const spkiPrefix = bytes('302a300506032b6570032100')
 type NameKey = (publicKey: Uint8Array) => VerifyPublicKeyInput
 
 // The types of node:crypto know raw keys for other calls only.
-const rawKey = (key: Uint8Array): VerifyPublicKeyInput =>
+const rawKey: NameKey = (key) =>
   ({ key, format: 'raw-public', asymmetricKeyType: 'ed25519' }) as unknown as VerifyPublicKeyInput
 
 const spkiKey: NameKey = (key) => ({ key: Buffer.concat([spkiPrefix, key]), format: 'der', type: 'spki' })

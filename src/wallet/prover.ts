@@ -104,9 +104,7 @@ export class Prover {
       const text = textOf(adapter, challenge, proof, pageOrigin)
       const verify = () => adapter.verify(text, proof, this.#verifier, remote)
       const step = { kind: 'verification', adapterId: adapter.id } as const
-      const verifying = this.#tracing === undefined ? verify() : this.#tracing.step(step, verify)
-      // Most adapters know at once.
-      const proven = verifying instanceof Promise ? await verifying : verifying
+      const proven = await (this.#tracing === undefined ? verify() : this.#tracing.step(step, verify))
       if (proven === undefined) continue
       const { adapterId, subject, publicKeyHex, address } = proven
       // An adapter speaks for its own wallets only. A copy of another one under a new id would make that one's identities.

@@ -205,6 +205,18 @@ describe.skipIf(!hasServer)('a Redis store that is asked whether it is well', ()
     expect(await writes()).toBe('0')
   })
 
+  it('is not well while it may not read several values any more, which sign-ins do', async () => {
+    await using server = await RedisServer.start()
+    await server.cli('ACL', 'SETUSER', 'signer', 'on', '>s3cret', '~*', '&*', '+@all')
+    await using store = await opened(`redis://signer:s3cret@127.0.0.1:${server.port}`)
+    await server.cli('ACL', 'SETUSER', 'signer', '-mget')
+    await expect(readAll(store, ['k', 'l'])).rejects.toMatchObject(unavailable)
+    for (let i = 0; i < 2; i++) await expect(store.ping()).rejects.toMatchObject(unavailable)
+    await server.cli('ACL', 'SETUSER', 'signer', '+mget')
+    await store.ping()
+    expect(await readAll(store, ['k', 'l'])).toEqual([undefined, undefined])
+  })
+
   it('is not well while reads work and a single kind of write does not', async () => {
     await using server = await RedisServer.start()
     await server.cli('ACL', 'SETUSER', 'signer', 'on', '>s3cret', '~*', '&*', '+@all')
