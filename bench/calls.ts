@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { RedisServer } from '../test/support/redis-server.ts'
 import { figure, inFlight, printTable, printVerdict, type Scale } from './harness.ts'
 import { orderProtocols } from './order-protocols.ts'
-import { betterAuth, type Client, knowsAll, type Protocol, protocols } from './protocols.ts'
+import { betterAuth, type Client, forgetSignIns, knowsAll, type Protocol, protocols } from './protocols.ts'
 import type { Cell } from './results.ts'
 import {
   hasRedis,
@@ -24,6 +24,8 @@ interface Work {
   readonly title: string
   readonly unit: string
   readonly ways: readonly Way[]
+  /** The peer's own way, if it does this at all. */
+  readonly peer?: Way
   readonly floors: readonly FloorKind[]
   /** The servers on each store, beside Countersign's. */
   readonly servers: readonly ServerStart[]
@@ -62,11 +64,14 @@ type StoreName = (typeof storeNames)[number]
 
 /** Share of a turn from which the core of the load counts as busy all the time. */
 const saturated = 0.98
+/** Rounds before those that count. */
+const uncounted = 6
+/** How many are in flight if one server serves all protocols. */
+const mixedInFlight = 16
 /** How long a server is asked at a time that does not know everybody yet. */
 const warmMs = 100
 /** Sessions that are asked for, so that not all read one key. */
 const sessionCount = 16
-const peerName = betterAuth.name
 
 function onBoth(
   kind: Kind,
@@ -90,27 +95,30 @@ const [bare, least, sameCommands] = (['bare', 'least', 'same commands'] as const
 function waysOf(
   floors: Work['floors'],
   callOf: (client: Client, concurrency: number) => Promise<(worker: number) => Promise<unknown>>,
-): Way[] {
+): Required<Pick<Work, 'ways' | 'peer' | 'floors'>> {
   const kindsOf = ({ name }: Protocol): Kind[] => {
-    if (name === peerName) return ['Better Auth']
     const prototype: Kind[] = name === 'Connect JSON' || name === 'gRPC' ? ['connect-node'] : []
     const [first, ...others] = floors
     return [...(first === undefined ? [] : [first]), 'Countersign', ...others, ...prototype]
   }
-  return [...protocols, betterAuth].map((protocol) => ({
+  const wayOf = (protocol: Protocol, kinds: readonly Kind[]): Way => ({
     name: protocol.name,
     http: protocol.http,
-    kinds: kindsOf(protocol),
+    kinds,
     connect: async (port, concurrency, open) =>
       await callOf(await protocol.connect(port, concurrency, open), concurrency),
-  }))
+  })
+  return {
+    floors,
+    ways: protocols.map((protocol) => wayOf(protocol, kindsOf(protocol))),
+    peer: wayOf(betterAuth, ['Better Auth']),
+  }
 }
 
 const wholeSignIn: Work = {
   title: 'Whole sign-in',
   unit: 'sign-ins',
-  floors: ['least', 'same commands', 'bare'],
-  ways: waysOf(['least', 'same commands', 'bare'], async (client) => (worker) => client.signIn(worker)),
+  ...waysOf(['least', 'same commands', 'bare'], async (client) => (worker) => client.signIn(worker)),
   servers: [...least, ...sameCommands, ...bare, ...prototypes, peer],
   turnMs: 180,
   warmUpMs: 2000,
@@ -121,15 +129,14 @@ const wholeSignIn: Work = {
 const sessionCheck: Work = {
   title: 'Session check',
   unit: 'checks',
-  floors: ['bare'],
-  ways: waysOf(['bare'], async (client, concurrency) => {
+  ...waysOf(['bare'], async (client, concurrency) => {
     const tokens: string[] = []
     while (tokens.length < Math.min(sessionCount, concurrency)) tokens.push(await client.signIn(0))
     return (worker) => client.check(worker, tokens[worker % tokens.length] as string)
   }),
   servers: [...bare, ...prototypes, peer],
   turnMs: 120,
-  warmUpMs: 2000,
+  warmUpMs: 1000,
 }
 
 const wholeOrder: Work = {
@@ -152,6 +159,7 @@ const wholeOrder: Work = {
 export async function benchSignIn(scale: Scale): Promise<void> {
   const all = await measure(wholeSignIn, scale)
   printTables(wholeSignIn, all)
+  if (scale.protocol === '' && !scale.short) await benchMixed(wholeSignIn, scale)
   const onRedis = all.on('Redis')
   promise(onRedis, 'REST and Connect JSON at least 0.8 of the least with the same result, by rate and by CPU', {
     protocols: ['REST', 'Connect JSON'],
@@ -256,55 +264,146 @@ async function openStores(scale: Scale, open: AsyncDisposableStack): Promise<Map
   return new Map([...stores].filter(([name]) => name.toLowerCase().includes(scale.store)))
 }
 
+/**
+ * Measures each protocol with servers of its own, Countersign's among them: a floor speaks one protocol, and what is compared has
+ * compiled for as much. What it costs to serve all at once is a table of its own.
+ */
 async function measure(work: Work, scale: Scale): Promise<MeasuredCells> {
-  const core = pin()
   const tallies = new Map(scale.inFlight.map((inFlight) => [inFlight, new Map<string, Tally>()]))
   for (let start = 0; start < scale.starts; start++) {
-    await using open = new AsyncDisposableStack()
-    const stores = await openStores(scale, open)
-    const servers = new Map<string, ServerProcess>()
-    for (const [storeName, addressOf] of stores) {
-      for (const { kind, http, begin } of [countersign, ...work.servers]) {
-        servers.set(`${storeName}/${kind}/${http}`, open.use(await begin(addressOf(), core)))
-      }
-    }
-    const isMeasured = ({ name }: Way): boolean => name.toLowerCase().includes(scale.protocol) || name === peerName
-    const contestantsWith = async (
-      concurrency: number,
-      connections: DisposableStack,
-    ): Promise<(Contestant & { readonly kind: Kind })[]> => {
-      const contestants: (Contestant & { readonly kind: Kind })[] = []
-      for (const way of work.ways.filter(isMeasured)) {
-        for (const store of stores.keys()) {
-          for (const kind of way.kinds) {
-            const server = servers.get(`${store}/${kind}/${kind === 'Countersign' ? 'any' : way.http}`)
-            if (server === undefined) continue
-            const call = await way.connect(server.port, concurrency, connections)
-            contestants.push({ name: keyOf(store, kind, way.name), kind, server, call })
-          }
-        }
-      }
-      return contestants
-    }
-    {
-      using connections = new DisposableStack()
-      const contestants = await contestantsWith(16, connections)
-      await warmUp(contestants, 16, work.warmUpMs * scale.warmUp, !scale.short)
-      for (const { server, kind, call } of scale.short ? [] : contestants) {
-        while (work.knowsAll?.(server, kind) === false) await inFlight(16, call)(performance.now() + warmMs, [])
-      }
-    }
-    for (const [inFlight, ofThese] of tallies) {
-      using connections = new DisposableStack()
-      const plan = { inFlight, rounds: scale.rounds, turnMs: work.turnMs * scale.turn }
-      await takeTurns(await contestantsWith(inFlight, connections), plan, ofThese)
+    for (const way of work.ways) {
+      if (way.name.toLowerCase().includes(scale.protocol)) await measureWay(work, way, scale, tallies)
     }
   }
   return cellsOf(work, tallies)
 }
 
+async function measureWay(
+  work: Work,
+  way: Way,
+  scale: Scale,
+  tallies: ReadonlyMap<number, Map<string, Tally>>,
+): Promise<void> {
+  const core = pin()
+  await using open = new AsyncDisposableStack()
+  const asked: Asked[] = []
+  for (const [store, addressOf] of await openStores(scale, open)) {
+    for (const asking of [way, ...(work.peer === undefined ? [] : [work.peer])]) {
+      for (const kind of asking.kinds) {
+        const start = [countersign, ...work.servers].find(
+          (one) => one.kind === kind && (one.http === 'any' || one.http === asking.http),
+        )
+        if (start === undefined) continue
+        const server = await begun(start, addressOf(), core, open)
+        asked.push({ name: keyOf(store, kind, way.name), kind, server, way: asking })
+      }
+    }
+  }
+  let isFirst = true
+  // The most first: that is how a server is warm soonest.
+  for (const [inFlight, ofThese] of [...tallies].toSorted(([a], [b]) => b - a)) {
+    using connections = new DisposableStack()
+    const contestants = await contestantsOf(asked, inFlight, connections)
+    if (isFirst) await warmUpAll(work, contestants, inFlight, scale)
+    isFirst = false
+    await measureAll(work, contestants, inFlight, scale, ofThese)
+  }
+}
+
+/** Lets all take turns. The first ones do not count, because to wait for others, and to lose connections, costs compiled code. */
+async function measureAll(
+  { turnMs: wholeMs }: Work,
+  contestants: readonly Contestant[],
+  inFlight: number,
+  scale: Scale,
+  tallies: Map<string, Tally>,
+): Promise<void> {
+  const turnMs = wholeMs * scale.turn
+  if (!scale.short) await takeTurns(contestants, { inFlight, rounds: uncounted, turnMs }, new Map())
+  await takeTurns(contestants, { inFlight, rounds: scale.rounds, turnMs }, tallies)
+}
+
+/** A server that takes turns, and how it is asked. */
+interface Asked {
+  readonly name: string
+  readonly kind: Kind
+  readonly server: ServerProcess
+  readonly way: Way
+}
+
+async function begun(
+  { begin }: ServerStart,
+  store: string,
+  core: number | undefined,
+  open: AsyncDisposableStack,
+): Promise<ServerProcess> {
+  const server = open.use(await begin(store, core))
+  // Another server may have its port later.
+  open.defer(() => forgetSignIns(server.port))
+  return server
+}
+
+async function contestantsOf(
+  asked: readonly Asked[],
+  concurrency: number,
+  connections: DisposableStack,
+): Promise<(Asked & Contestant)[]> {
+  const contestants: (Asked & Contestant)[] = []
+  for (const one of asked) {
+    contestants.push({ ...one, call: await one.way.connect(one.server.port, concurrency, connections) })
+  }
+  return contestants
+}
+
+async function warmUpAll(
+  work: Work,
+  contestants: readonly (Asked & Contestant)[],
+  concurrency: number,
+  scale: Scale,
+): Promise<void> {
+  for (const { server, kind, call } of scale.short ? [] : contestants) {
+    while (work.knowsAll?.(server, kind) === false) await inFlight(concurrency, call)(performance.now() + warmMs, [])
+  }
+  await warmUp(contestants, concurrency, work.warmUpMs * scale.warmUp, !scale.short)
+}
+
+/** What it costs to serve all protocols at once: a server for each, beside one that serves all. */
+async function benchMixed(work: Work, scale: Scale): Promise<void> {
+  const core = pin()
+  await using open = new AsyncDisposableStack()
+  const [store] = [...(await openStores({ ...scale, store: scale.store || 'redis' }, open))]
+  if (store === undefined) return
+  const [storeName, addressOf] = store
+  const mixed = await begun(countersign, addressOf(), core, open)
+  const asked: Asked[] = []
+  for (const way of work.ways) {
+    const alone = await begun(countersign, addressOf(), core, open)
+    asked.push({ name: `${way.name}: alone`, kind: 'Countersign', server: alone, way })
+    asked.push({ name: `${way.name}: with the others`, kind: 'Countersign', server: mixed, way })
+  }
+  using connections = new DisposableStack()
+  const contestants = await contestantsOf(asked, mixedInFlight, connections)
+  await warmUpAll(work, contestants, mixedInFlight, scale)
+  const tallies = new Map<string, Tally>()
+  await measureAll(work, contestants, mixedInFlight, scale, tallies)
+  const tallyOf = (name: string): Tally => tallies.get(name) as Tally
+  printTable(
+    `${work.title}, ${storeName}, ${mixedInFlight} in flight: one server for all protocols, and one for each`,
+    ['server CPU, alone', 'server CPU, with the others', 'CPU with the others ÷ alone'],
+    work.ways.map(({ name }) => {
+      const [alone, together] = [tallyOf(`${name}: alone`), tallyOf(`${name}: with the others`)]
+      return [
+        name,
+        figure(alone.cpuMicros / 1000, 'ms'),
+        figure(together.cpuMicros / 1000, 'ms'),
+        figure(alone.cpuUnder(together), 'ratio'),
+      ]
+    }),
+  )
+}
+
 function keyOf(store: string, kind: Kind, protocol: string): string {
-  return kind === 'Better Auth' ? `${store}/${kind}` : `${store}/${kind}/${protocol}`
+  return `${store}/${kind}/${protocol}`
 }
 
 function cellsOf(work: Work, tallies: ReadonlyMap<number, ReadonlyMap<string, Tally>>): MeasuredCells {
@@ -352,16 +451,15 @@ function printTables({ title, unit, floors }: Work, { cells }: MeasuredCells): v
         : [own.rateOver(floor), own.cpuUnder(floor), own.p99Over(floor)].map((ratio) => figure(ratio, 'ratio'))
     const peerRatios = (own: Tally, peer: Tally): Cell[] =>
       [own.rateOver(peer), own.cpuUnder(peer)].map((ratio) => figure(ratio, 'ratio'))
-    const [first] = group
-    const peer = first?.tallyOf('Better Auth')
+    const hasPeer = group[0]?.tallyOf('Better Auth') !== undefined
     const row = (label: string, tally: Tally, cell: MeasuredCell, isFloor: boolean): Cell[] => [
       label,
       ...figures(tally),
       ...floors.flatMap((kind) => (isFloor ? ['', '', ''] : ratios(tally, cell.tallyOf(kind)))),
-      ...(peer === undefined ? [] : isFloor ? ['', ''] : peerRatios(tally, peer)),
+      ...(hasPeer ? (isFloor ? ['', ''] : peerRatios(tally, cell.tallyOf('Better Auth') as Tally)) : []),
     ]
     const rowsOf = (cell: MeasuredCell): Cell[][] =>
-      (['Countersign', 'least', 'same commands', 'bare', 'connect-node'] as const).flatMap((kind) => {
+      (['Countersign', 'least', 'same commands', 'bare', 'connect-node', 'Better Auth'] as const).flatMap((kind) => {
         const tally = cell.tallyOf(kind)
         if (tally === undefined) return []
         const label = kind === 'Countersign' ? cell.protocol : `${cell.protocol}: ${labels[kind]}`
@@ -376,9 +474,9 @@ function printTables({ title, unit, floors }: Work, { cells }: MeasuredCells): v
         'server CPU',
         'load core busy',
         ...floors.flatMap((kind) => [`rate ÷ ${kind}`, `${kind} CPU ÷ CPU`, `p99 ÷ ${kind}`]),
-        ...(peer === undefined ? [] : ['rate ÷ peer', 'peer CPU ÷ CPU']),
+        ...(hasPeer ? ['rate ÷ peer', 'peer CPU ÷ CPU'] : []),
       ],
-      [...group.flatMap(rowsOf), ...(first && peer ? [row('peer: Better Auth', peer, first, true)] : [])],
+      group.flatMap(rowsOf),
     )
   }
 }
@@ -388,7 +486,7 @@ const labels: Readonly<Record<Exclude<Kind, 'Countersign'>, string>> = {
   'same commands': 'floor, same commands',
   bare: 'floor, bare',
   'connect-node': 'connect-node, bare',
-  'Better Auth': 'Better Auth',
+  'Better Auth': 'peer, Better Auth',
 }
 
 interface Promised {

@@ -33,6 +33,11 @@ export function knowsAll(port: number, isPeer: boolean): boolean {
   return (signInsAt.get(port) ?? 0) >= (isPeer ? accountCount : wallets.length)
 }
 
+/** Forgets a server that has ended. */
+export function forgetSignIns(port: number): void {
+  signInsAt.delete(port)
+}
+
 function nextAt(port: number): number {
   const before = signInsAt.get(port) ?? 0
   signInsAt.set(port, before + 1)

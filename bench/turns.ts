@@ -105,9 +105,12 @@ export async function takeTurns(
 
 /** Turns in which each is called at least before it is measured. */
 const leastWarmUpTurns = 4
-/** A server is warm once it has compiled for less than this share of its time in so many turns in a row. */
-const warmBelow = 0.04
-const warmAfterTurns = 3
+/**
+ * A server is warm once it has compiled, and collected garbage, for less than this share of its time in so many turns in a row. To
+ * collect garbage takes up to 2 % of it; compilers come back after three quiet turns, not after six.
+ */
+const warmBelow = 0.03
+const warmAfterTurns = 6
 /** No server is waited for any longer. */
 const mostWarmUpTurns = 60
 
