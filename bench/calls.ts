@@ -66,6 +66,8 @@ type StoreName = (typeof storeNames)[number]
 const saturated = 0.98
 /** Rounds before those that count. */
 const uncounted = 6
+/** How many are in flight while a server is warmed up: the more, the sooner it has done enough. */
+const warmUpInFlight = 64
 /** How many are in flight if one server serves all protocols. */
 const mixedInFlight = 16
 /** How long a server is asked at a time that does not know everybody yet. */
@@ -299,25 +301,20 @@ async function measureWay(
       }
     }
   }
-  let isFirst = true
-  // The most first: that is how a server is warm soonest.
-  for (const [inFlight, ofThese] of [...tallies].toSorted(([a], [b]) => b - a)) {
-    using connections = new DisposableStack()
-    const contestants = await contestantsOf(asked, inFlight, connections)
-    if (isFirst) await warmUpAll(work, contestants, inFlight, scale)
-    isFirst = false
-    await measureAll(work, contestants, inFlight, scale, ofThese)
-  }
+  await warmUpAll(work, asked, scale)
+  for (const [inFlight, ofThese] of tallies) await measureAll(work, asked, inFlight, scale, ofThese)
 }
 
 /** Lets all take turns. The first ones do not count, because to wait for others, and to lose connections, costs compiled code. */
 async function measureAll(
   { turnMs: wholeMs }: Work,
-  contestants: readonly Contestant[],
+  asked: readonly Asked[],
   inFlight: number,
   scale: Scale,
   tallies: Map<string, Tally>,
 ): Promise<void> {
+  using connections = new DisposableStack()
+  const contestants = await contestantsOf(asked, inFlight, connections)
   const turnMs = wholeMs * scale.turn
   if (!scale.short) await takeTurns(contestants, { inFlight, rounds: uncounted, turnMs }, new Map())
   await takeTurns(contestants, { inFlight, rounds: scale.rounds, turnMs }, tallies)
@@ -355,16 +352,19 @@ async function contestantsOf(
   return contestants
 }
 
-async function warmUpAll(
-  work: Work,
-  contestants: readonly (Asked & Contestant)[],
-  concurrency: number,
-  scale: Scale,
-): Promise<void> {
-  for (const { server, kind, call } of scale.short ? [] : contestants) {
-    while (work.knowsAll?.(server, kind) === false) await inFlight(concurrency, call)(performance.now() + warmMs, [])
+/** On connections of its own: it takes so long that a server closes those that are idle meanwhile. */
+async function warmUpAll(work: Work, asked: readonly Asked[], scale: Scale): Promise<void> {
+  if (!scale.short) await signEverybodyIn(work, asked)
+  using connections = new DisposableStack()
+  const contestants = await contestantsOf(asked, warmUpInFlight, connections)
+  await warmUp(contestants, warmUpInFlight, work.warmUpMs * scale.warmUp, !scale.short)
+}
+
+async function signEverybodyIn(work: Work, asked: readonly Asked[]): Promise<void> {
+  using connections = new DisposableStack()
+  for (const { server, kind, call } of await contestantsOf(asked, warmUpInFlight, connections)) {
+    while (work.knowsAll?.(server, kind) === false) await inFlight(warmUpInFlight, call)(performance.now() + warmMs, [])
   }
-  await warmUp(contestants, concurrency, work.warmUpMs * scale.warmUp, !scale.short)
 }
 
 /** What it costs to serve all protocols at once: a server for each, beside one that serves all. */
@@ -381,11 +381,9 @@ async function benchMixed(work: Work, scale: Scale): Promise<void> {
     asked.push({ name: `${way.name}: alone`, kind: 'Countersign', server: alone, way })
     asked.push({ name: `${way.name}: with the others`, kind: 'Countersign', server: mixed, way })
   }
-  using connections = new DisposableStack()
-  const contestants = await contestantsOf(asked, mixedInFlight, connections)
-  await warmUpAll(work, contestants, mixedInFlight, scale)
+  await warmUpAll(work, asked, scale)
   const tallies = new Map<string, Tally>()
-  await measureAll(work, contestants, mixedInFlight, scale, tallies)
+  await measureAll(work, asked, mixedInFlight, scale, tallies)
   const tallyOf = (name: string): Tally => tallies.get(name) as Tally
   printTable(
     `${work.title}, ${storeName}, ${mixedInFlight} in flight: one server for all protocols, and one for each`,
