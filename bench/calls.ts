@@ -65,7 +65,7 @@ type StoreName = (typeof storeNames)[number]
 /** Share of a turn from which the core of the load counts as busy all the time. */
 const saturated = 0.98
 /** Rounds before those that count. */
-const uncounted = 6
+const uncounted = 4
 /** How many are in flight while a server is warmed up: the more, the sooner it has done enough. */
 const warmUpInFlight = 64
 /** How many are in flight if one server serves all protocols. */
@@ -123,7 +123,7 @@ const wholeSignIn: Work = {
   ...waysOf(['least', 'same commands', 'bare'], async (client) => (worker) => client.signIn(worker)),
   servers: [...least, ...sameCommands, ...bare, ...prototypes, peer],
   turnMs: 180,
-  warmUpMs: 2000,
+  warmUpMs: 1200,
   // Somebody's first sign-in makes a user.
   knowsAll: ({ port }, kind) => knowsAll(port, kind === 'Better Auth'),
 }
@@ -138,7 +138,7 @@ const sessionCheck: Work = {
   }),
   servers: [...bare, ...prototypes, peer],
   turnMs: 120,
-  warmUpMs: 1000,
+  warmUpMs: 1200,
 }
 
 const wholeOrder: Work = {
@@ -154,7 +154,7 @@ const wholeOrder: Work = {
   servers: onBoth('bare', startOrderFloor),
   // An order is many calls.
   turnMs: 250,
-  warmUpMs: 2000,
+  warmUpMs: 1200,
 }
 
 /** Whole sign-ins over every protocol, on every store. */

@@ -66,7 +66,7 @@ const shortRoundMs = 50
 const whole: Scale = {
   short: false,
   starts: 2,
-  rounds: 10,
+  rounds: 8,
   turn: 1,
   warmUp: 1,
   inFlight: [1, 16, 64],

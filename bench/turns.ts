@@ -112,7 +112,7 @@ const leastWarmUpTurns = 4
 const warmBelow = 0.03
 const warmAfterTurns = 6
 /** No server is waited for any longer. */
-const mostWarmUpTurns = 60
+const mostWarmUpTurns = 50
 
 /**
  * Calls each for a while, so that their code is compiled. They take short turns, as when they are measured. With `untilWarm`, those
