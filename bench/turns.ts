@@ -107,7 +107,7 @@ export async function takeTurns(
 const leastWarmUpTurns = 4
 /**
  * A server is warm once it has compiled, and collected garbage, for less than this share of its time in so many turns in a row. To
- * collect garbage takes up to 2 % of it; compilers come back after three quiet turns, not after six.
+ * collect garbage takes up to 2 % of it. After three quiet turns, compilers have been seen to come back.
  */
 const warmBelow = 0.03
 const warmAfterTurns = 6
