@@ -197,7 +197,7 @@ export async function benchSessionCheck(scale: Scale): Promise<void> {
     against: 'bare',
     atLeast: 0.8,
   })
-  if (scale.protocol === '') {
+  if (scale.protocol === '' && !scale.short) {
     const all = await benchMixed(sessionCheck, scale)
     const broken = [...all].flatMap(([inFlight, alone]) => {
       const [grpc, connectJson] = [alone.get('gRPC') as Tally, alone.get('Connect JSON') as Tally]

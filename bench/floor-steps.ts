@@ -56,7 +56,8 @@ async function openRedis(url: string): Promise<FloorSteps> {
 }
 
 function openDatabase(location: string): FloorSteps {
-  const database = new DatabaseSync(location)
+  // In memory as Countersign keeps it.
+  const database = new DatabaseSync(location === ':memory:' ? 'file:floor?vfs=memdb' : location)
   database.exec(
     `PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
      CREATE TABLE entries (key TEXT PRIMARY KEY, value TEXT NOT NULL, expires_at INTEGER NOT NULL) STRICT;

@@ -36,7 +36,7 @@ export async function benchStore(): Promise<void> {
 
 async function benchSqlite(name: string, location: string): Promise<void> {
   const store = await openStore(`sqlite:${location}`)
-  const database = new DatabaseSync(location === ':memory:' ? location : `${location}.floor`)
+  const database = new DatabaseSync(location === ':memory:' ? 'file:floor?vfs=memdb' : `${location}.floor`)
   try {
     await benchSteps(name, 'bare node:sqlite', stepsOf(store), sqliteSteps(database))
   } finally {

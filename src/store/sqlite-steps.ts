@@ -14,6 +14,8 @@ interface StepQueueParts {
   readonly errorOf: (cause: unknown) => Error
   /** Makes what steps reject with that come after {@link StepQueue.finish}. */
   readonly closedError: () => Error
+  /** Called when steps that were done are undone: what they have read and written since the last commit never was. */
+  readonly undone: () => void
 }
 
 /**
@@ -31,6 +33,7 @@ export class StepQueue {
   readonly #database: DatabaseSync
   readonly #errorOf: StepQueueParts['errorOf']
   readonly #closedError: StepQueueParts['closedError']
+  readonly #undone: StepQueueParts['undone']
   readonly #begin: StatementSync
   readonly #commit: StatementSync
   readonly #rollback: StatementSync
@@ -43,10 +46,11 @@ export class StepQueue {
   #sliceEndsAt = 0
   #stepsLeft = 0
 
-  constructor({ database, errorOf, closedError }: StepQueueParts) {
+  constructor({ database, errorOf, closedError, undone }: StepQueueParts) {
     this.#database = database
     this.#errorOf = errorOf
     this.#closedError = closedError
+    this.#undone = undone
     this.#begin = database.prepare('BEGIN IMMEDIATE')
     this.#commit = database.prepare('COMMIT')
     this.#rollback = database.prepare('ROLLBACK')
@@ -180,6 +184,7 @@ export class StepQueue {
   }
 
   #undo(): void {
+    this.#undone()
     try {
       this.#rollBack()
     } catch {

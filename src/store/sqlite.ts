@@ -7,6 +7,7 @@ import { exerciseStore } from './exercise.ts'
 import { withTtl } from './life.ts'
 import { StoreOpenError } from './open-error.ts'
 import { prepareFormat } from './sqlite-format.ts'
+import { RecentValues } from './sqlite-recent.ts'
 import { StepQueue } from './sqlite-steps.ts'
 import type { FoundValue, Life, ScannedValue, Store, VersionedValue } from './store.ts'
 import { Watchers } from './watchers.ts'
@@ -140,6 +141,8 @@ class SqliteStore implements Store {
   readonly #watches = new Set<() => void>()
   readonly #statements: ReturnType<typeof prepareStatements>
   readonly #steps: StepQueue
+  /** Only in memory: a file can be written to by other processes. */
+  readonly #recent: RecentValues | undefined
   #sweepTimer: NodeJS.Timeout
   /** Whether a call has failed, and not all kinds of calls have been seen to succeed since. */
   #failing = false
@@ -149,7 +152,13 @@ class SqliteStore implements Store {
     this.#database = database
     this.#watchers = watchers
     this.#statements = prepareStatements(database)
-    this.#steps = new StepQueue({ database, errorOf: (cause) => this.#failureOf(cause), closedError: storeClosed })
+    this.#recent = location === ':memory:' ? new RecentValues() : undefined
+    this.#steps = new StepQueue({
+      database,
+      errorOf: (cause) => this.#failureOf(cause),
+      closedError: storeClosed,
+      undone: () => this.#recent?.clear(),
+    })
     this.#sweepTimer = this.#sweepIn(sweepIntervalMs)
   }
 
@@ -166,38 +175,78 @@ class SqliteStore implements Store {
   }
 
   #read(key: string): VersionedValue | undefined {
-    const row = rowOf(this.#statements.get.get(key, Date.now()))
-    return row === undefined ? undefined : { value: String(row[0]), version: Number(row[1]) }
+    const now = Date.now()
+    const recent = this.#recentAt(key, now)
+    if (recent !== undefined) return recent
+    const row = rowOf(this.#statements.get.get(key, now))
+    if (row === undefined) return undefined
+    const found = { value: String(row[0]), version: Number(row[1]) }
+    this.#recent?.set(key, { found, expiresAt: Number(row[2]) })
+    return found
+  }
+
+  #remember(key: string, found: VersionedValue, expiresAt: number): void {
+    // SQLite keeps another character in the place of half of a surrogate pair.
+    if (found.value.isWellFormed()) this.#recent?.set(key, { found, expiresAt })
+    else this.#recent?.delete(key)
+  }
+
+  /** A value that is stored and was used lately. */
+  #recentAt(key: string, now: number): VersionedValue | undefined {
+    const recent = this.#recent?.get(key)
+    return recent !== undefined && recent.expiresAt > now ? recent.found : undefined
   }
 
   create(key: string, value: string, life: Life): Promise<boolean> {
     return withTtl(life, (ttlMs) =>
       this.#steps.write(() => {
         const now = Date.now()
-        return this.#statements.create.run(key, value, expiryOf(ttlMs, now), now).changes === 1
+        const expiresAt = expiryOf(ttlMs, now)
+        const isCreated = this.#statements.create.run(key, value, expiresAt, now).changes === 1
+        if (isCreated) this.#remember(key, { value, version: 1 }, expiresAt)
+        return isCreated
       }),
     )
   }
 
   take(key: string): Promise<string | undefined> {
     return this.#steps.write(() => {
-      const [row] = this.#statements.take.all(key, Date.now())
+      const now = Date.now()
+      const recent = this.#recentAt(key, now)
+      if (recent !== undefined) return this.#takeRecent(key, recent)
+      const [row] = this.#statements.take.all(key, now)
       return row === undefined ? undefined : String(row.value)
     })
   }
 
   takeIf(key: string, prefix: string): Promise<FoundValue | undefined> {
     return this.#steps.write(() => {
-      const row = rowOf(this.#statements.takeBetween.all(key, Date.now(), prefix, prefix + lastCharacter)[0])
+      const now = Date.now()
+      const recent = this.#recentAt(key, now)
+      if (recent !== undefined) {
+        if (!recent.value.startsWith(prefix)) return { value: recent.value, taken: false }
+        return { value: this.#takeRecent(key, recent), taken: true }
+      }
+      const row = rowOf(this.#statements.takeBetween.all(key, now, prefix, prefix + lastCharacter)[0])
       if (row !== undefined) return { value: String(row[0]), taken: true }
       for (;;) {
         const value = this.#read(key)?.value
         if (value === undefined) return undefined
         if (!value.startsWith(prefix)) return { value, taken: false }
         // It begins with the last character after the prefix, or it came in between. Another process may be faster here.
-        if (this.#statements.takeValue.run(key, value).changes === 1) return { value, taken: true }
+        if (this.#statements.takeValue.run(key, value).changes === 1) {
+          this.#recent?.delete(key)
+          return { value, taken: true }
+        }
       }
     })
+  }
+
+  /** To take what is known costs less than to take what has to be read. */
+  #takeRecent(key: string, { value }: VersionedValue): string {
+    this.#statements.remove.run(key)
+    this.#recent?.delete(key)
+    return value
   }
 
   compareAndSet(
@@ -212,7 +261,10 @@ class SqliteStore implements Store {
       this.#steps.write(
         () => {
           const now = Date.now()
-          return this.#statements.compareAndSet.run(value, expiryOf(ttlMs, now), key, version, now).changes === 1
+          const expiresAt = expiryOf(ttlMs, now)
+          const isSet = this.#statements.compareAndSet.run(value, expiresAt, key, version, now).changes === 1
+          if (isSet) this.#remember(key, { value, version: version + 1 }, expiresAt)
+          return isSet
         },
         (isSet) => {
           if (isSet && wake) this.#watchers.wake(key)
@@ -335,6 +387,8 @@ class SqliteStore implements Store {
     try {
       const { sweepEntries, sweepMembers } = this.#statements
       const swept = [sweepEntries, sweepMembers].map((statement) => Number(statement.run(now, rowsPerSweep).changes))
+      // The clock may be set back, and what is gone must not be there again.
+      if (swept[0] !== 0) this.#recent?.clear()
       return swept.includes(rowsPerSweep)
     } catch {
       // Expired rows do no harm, because no statement reads them. The next sweep removes them.
@@ -354,7 +408,7 @@ function prepareStatements(database: DatabaseSync): Record<StatementName, Statem
   const soonestMembers =
     'SELECT member FROM members WHERE set_key = ? AND expires_at > ? AND member <> ? ORDER BY expires_at LIMIT ?'
   return {
-    get: inArrays(database.prepare('SELECT value, version FROM entries WHERE key = ? AND expires_at > ?')),
+    get: inArrays(database.prepare('SELECT value, version, expires_at FROM entries WHERE key = ? AND expires_at > ?')),
     create: database.prepare(
       `INSERT INTO entries (key, value, version, expires_at) VALUES (?, ?, 1, ?)
        ON CONFLICT (key) DO UPDATE SET value = excluded.value, version = 1, expires_at = excluded.expires_at
@@ -366,6 +420,7 @@ function prepareStatements(database: DatabaseSync): Record<StatementName, Statem
         'DELETE FROM entries WHERE key = ? AND expires_at > ? AND value >= ? AND value < ? RETURNING value',
       ),
     ),
+    remove: database.prepare('DELETE FROM entries WHERE key = ?'),
     takeValue: database.prepare('DELETE FROM entries WHERE key = ? AND value = ?'),
     compareAndSet: database.prepare(
       `UPDATE entries SET value = ?, version = version + 1, expires_at = ?
@@ -404,6 +459,7 @@ type StatementName =
   | 'create'
   | 'take'
   | 'takeBetween'
+  | 'remove'
   | 'takeValue'
   | 'compareAndSet'
   | 'addMember'

@@ -120,6 +120,7 @@ describe.each([
   it('fail alone: neither what comes before nor what comes after fails with one', async () => {
     const store = await open(location())
     const settled = await Promise.allSettled([
+      store.get('a'),
       store.create('a', 'one', long),
       store.create('b', null as unknown as string, long),
       store.addMember('set', 'whole', long, 5),
@@ -131,6 +132,7 @@ describe.each([
       store.members('set'),
     ])
     expect(settled).toEqual([
+      resolved(undefined),
       resolved(true),
       unavailable,
       resolved([]),
@@ -299,19 +301,30 @@ describe('the writes of a turn in a file', () => {
   }, 60_000)
 
   it('of two processes that race for the same values win each of them once', async () => {
-    const file = newFile()
-    const store = await open(file)
     const count = 1000
-    await prepareRace(store, count)
-    const child = startChild('race', file, String(count))
-    await child.nextLine()
-    child.stdin.write('go\n')
-    await child.nextLine()
-    const mine = await raceFor(store, count)
-    const theirs: string[] = JSON.parse(await child.nextLine())
-    const all = Array.from({ length: count }, (_, i) => prizes.map((prize) => `${prize}:${i}`)).flat()
-    expect([...mine, ...theirs].sort()).toEqual(all.sort())
-    expect(mine.length).toBeGreaterThan(0)
-    expect(theirs.length).toBeGreaterThan(0)
-  }, 20_000)
+    const all = Array.from({ length: count }, (_, i) => prizes.map((prize) => `${prize}:${i}`))
+      .flat()
+      .sort()
+    // On a busy machine, one of them may come too late to win anything: then they have not raced.
+    let bothHaveWon = false
+    for (let race = 0; race < 10 && !bothHaveWon; race++) {
+      const [mine, theirs] = await raceWithChild(count)
+      expect([...mine, ...theirs].sort()).toEqual(all)
+      bothHaveWon = mine.length > 0 && theirs.length > 0
+    }
+    expect(bothHaveWon).toBe(true)
+  }, 60_000)
 })
+
+/** What this process and another one won of the same file. */
+async function raceWithChild(count: number): Promise<readonly [readonly string[], readonly string[]]> {
+  const file = newFile()
+  const store = await open(file)
+  await prepareRace(store, count)
+  const child = startChild('race', file, String(count))
+  await child.nextLine()
+  child.stdin.write('go\n')
+  await child.nextLine()
+  const mine = await raceFor(store, count)
+  return [mine, JSON.parse(await child.nextLine())]
+}

@@ -1,0 +1,46 @@
+import type { VersionedValue } from './store.ts'
+
+/** A value as it is stored. */
+export interface StoredValue {
+  readonly found: VersionedValue
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number
+}
+
+/** Most values that were used lately, and as many that were before. Each is up to a few KiB. */
+const mostValues = 1_000
+
+/**
+ * The values of a store that were used lately, by their keys. Good for a store that nobody else writes to: whoever changes a value
+ * there changes it here. Nothing is known of a key that is not here.
+ */
+export class RecentValues {
+  #recent = new Map<string, StoredValue>()
+  #before = new Map<string, StoredValue>()
+
+  get(key: string): StoredValue | undefined {
+    const recent = this.#recent.get(key)
+    if (recent !== undefined) return recent
+    const before = this.#before.get(key)
+    if (before !== undefined) this.set(key, before)
+    return before
+  }
+
+  set(key: string, value: StoredValue): void {
+    if (this.#recent.size >= mostValues) {
+      this.#before = this.#recent
+      this.#recent = new Map()
+    }
+    this.#recent.set(key, value)
+  }
+
+  delete(key: string): void {
+    this.#recent.delete(key)
+    this.#before.delete(key)
+  }
+
+  clear(): void {
+    this.#recent.clear()
+    this.#before.clear()
+  }
+}
