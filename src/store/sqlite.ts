@@ -185,12 +185,6 @@ class SqliteStore implements Store {
     return found
   }
 
-  #remember(key: string, found: VersionedValue, expiresAt: number): void {
-    // SQLite keeps another character in the place of half of a surrogate pair.
-    if (found.value.isWellFormed()) this.#recent?.set(key, { found, expiresAt })
-    else this.#recent?.delete(key)
-  }
-
   /** A value that is stored and was used lately. */
   #recentAt(key: string, now: number): VersionedValue | undefined {
     const recent = this.#recent?.get(key)
@@ -203,7 +197,7 @@ class SqliteStore implements Store {
         const now = Date.now()
         const expiresAt = expiryOf(ttlMs, now)
         const isCreated = this.#statements.create.run(key, value, expiresAt, now).changes === 1
-        if (isCreated) this.#remember(key, { value, version: 1 }, expiresAt)
+        if (isCreated) this.#recent?.set(key, { found: { value, version: 1 }, expiresAt })
         return isCreated
       }),
     )
@@ -263,7 +257,7 @@ class SqliteStore implements Store {
           const now = Date.now()
           const expiresAt = expiryOf(ttlMs, now)
           const isSet = this.#statements.compareAndSet.run(value, expiresAt, key, version, now).changes === 1
-          if (isSet) this.#remember(key, { value, version: version + 1 }, expiresAt)
+          if (isSet) this.#recent?.set(key, { found: { value, version: version + 1 }, expiresAt })
           return isSet
         },
         (isSet) => {

@@ -10,6 +10,8 @@ const folder = mkdtempSync(join(tmpdir(), 'countersign-sqlite-recent-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const long = { ttlMs: 3_600_000 }
+/** Not remembered. */
+const tooLong = 'a'.repeat(5000)
 
 async function open(location: string): Promise<Store> {
   const store = await openSqliteStore(location)
@@ -30,7 +32,7 @@ describe('a store in memory, which remembers what was used lately', () => {
     const random = new Random(7)
     // Some keys are used again and again, and there are more than are remembered.
     const anyKey = (): string => `key:${random.share() < 0.6 ? random.below(30) : random.below(5000)}`
-    const anyValue = (): string => random.pick(['a', 'ab', 'b', 'a\u{10ffff}', 'a\ud800'])
+    const anyValue = (): string => random.pick(['a', 'ab', 'b', 'a\u{10ffff}', 'a\ud800', tooLong])
     const anyLife = () => (random.share() < 0.3 ? ({ ttlMs: 1 + random.below(4000) } as const) : long)
     const anyCall = (): ((store: Store) => Promise<unknown>) => {
       const [key, other, value, life, version] = [anyKey(), anyKey(), anyValue(), anyLife(), 1 + random.below(3)]
