@@ -408,6 +408,22 @@ test('blocks hold with a session host of the application’s own, too', async ()
   expect(refusal(await new Clients(url).trySignIn(wallet))).toEqual([403, 'LOGIN_REFUSED'])
 })
 
+test('a session whose id begins with a hyphen, as one in 64 does, is ended like any other', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-admin-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const store = `sqlite:${join(folder, 'a.db')}`
+  const { url } = await startService({ store })
+  const [clients, wallet] = [new Clients(url), makeWallet()]
+  let { token, session } = await clients.signIn(wallet)
+  while (!session.id.startsWith('-')) ({ token, session } = await clients.signIn(wallet))
+  expect(await run(['end-session', session.userId, session.id, '--json', '--store', store])).toEqual({
+    code: 0,
+    stdout: '{"sessionsEnded":1}\n',
+    stderr: '',
+  })
+  expect(refusal(await clients.call('/sessions', undefined, token))).toEqual([401, 'SESSION_INVALID'])
+})
+
 test('the help names every command and option', async () => {
   const { code, stdout } = await run(['--help'])
   expect(code).toBe(0)

@@ -102,9 +102,19 @@ function readArguments(args: readonly string[]): Asked | 'help' {
   return { action, args: given, store: values.store, json: values.json === true, yes: values.yes === true }
 }
 
+/** The id of a session (22 characters, base64url) that begins with a hyphen, as one in 64 does. No option has this form. */
+const idWithHyphen = /^-[\w-]{21}$/
+
 function parse(args: readonly string[]) {
+  // Behind "--", nothing is taken for an option. The id of a session comes last of what a command takes.
+  const ids = args.includes('--') ? [] : args.filter((arg) => idWithHyphen.test(arg))
+  const others = args.filter((arg) => !ids.includes(arg))
   try {
-    return parseArgs({ args: [...args], options, allowPositionals: true })
+    return parseArgs({
+      args: ids.length === 0 ? others : [...others, '--', ...ids],
+      options,
+      allowPositionals: true,
+    })
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : String(error), { cause: error })
   }
