@@ -159,7 +159,7 @@ const wholeOrder: Work = {
 export async function benchSignIn(scale: Scale): Promise<void> {
   const all = await measure(wholeSignIn, scale)
   printTables(wholeSignIn, all)
-  if (scale.protocol === '' && !scale.short) await benchMixed(wholeSignIn, scale)
+  await benchMixed(wholeSignIn, scale)
   const onRedis = all.on('Redis')
   promise(onRedis, 'REST and Connect JSON at least 0.8 of the least with the same result, by rate and by CPU', {
     protocols: ['REST', 'Connect JSON'],
@@ -197,15 +197,13 @@ export async function benchSessionCheck(scale: Scale): Promise<void> {
     against: 'bare',
     atLeast: 0.8,
   })
-  if (scale.protocol === '' && !scale.short) {
-    const all = await benchMixed(sessionCheck, scale)
-    const broken = [...all].flatMap(([inFlight, alone]) => {
-      const [grpc, connectJson] = [alone.get('gRPC') as Tally, alone.get('Connect JSON') as Tally]
-      const ratio = grpc.cpuUnder(connectJson)
-      return ratio >= 0.7 ? [] : [`with ${inFlight} in flight: ${ratio.toFixed(2)}`]
-    })
-    if (all.size > 0) printVerdict('a session check over gRPC at least 0.7 of one over Connect JSON, by CPU', broken)
-  }
+  const mixed = await benchMixed(sessionCheck, scale)
+  const broken = [...mixed].flatMap(([inFlight, alone]) => {
+    const [grpc, connectJson] = [alone.get('gRPC') as Tally, alone.get('Connect JSON') as Tally]
+    const ratio = grpc.cpuUnder(connectJson)
+    return ratio >= 0.7 ? [] : [`with ${inFlight} in flight: ${ratio.toFixed(2)}`]
+  })
+  if (mixed.size > 0) printVerdict('a session check over gRPC at least 0.7 of one over Connect JSON, by CPU', broken)
   promiseStores(all)
 }
 
@@ -370,9 +368,11 @@ async function signEverybodyIn(knowsAll: NonNullable<Work['knowsAll']>, asked: r
 
 /**
  * What it costs to serve all protocols at once: a server for each, beside one that serves all. Returns what each came to on a server
- * of its own, by the number in flight and the names of the protocols: they have taken turns with each other.
+ * of its own, by the number in flight and the names of the protocols: they have taken turns with each other. Nothing in short, and
+ * nothing for one protocol alone.
  */
 async function benchMixed(work: Work, scale: Scale): Promise<Map<number, Map<string, Tally>>> {
+  if (scale.short || scale.protocol !== '') return new Map()
   const core = pin()
   await using open = new AsyncDisposableStack()
   const [store] = await openStores({ ...scale, store: scale.store || 'redis' }, open)

@@ -14,7 +14,7 @@ interface StepQueueParts {
   readonly errorOf: (cause: unknown) => Error
   /** Makes what steps reject with that come after {@link StepQueue.finish}. */
   readonly closedError: () => Error
-  /** Called when steps that were done are undone: what they have read and written since the last commit never was. */
+  /** Called when steps are undone: what they have read and written may never have been stored. */
   readonly undone: () => void
 }
 

@@ -34,9 +34,9 @@ const maxSurplus = 10
 const lastCharacter = '\u{10ffff}'
 
 /**
- * A database in memory of its own, in the file system "memdb" of SQLite (since 3.36), which holds up to 1 GiB. The name ':memory:'
- * would keep all pages in the cache, whose table is looked through from end to end after most splits of a page: with 300,000 rows a
- * sign-in's steps take twice as long there, and single ones a millisecond.
+ * A database in memory of its own, in SQLite's VFS "memdb" (since 3.36), which holds up to 1 GiB. The name ':memory:' would keep all
+ * pages in the cache, whose table is looked through from end to end after most splits of a page: with 300,000 rows, the steps of a
+ * sign-in take up to twice as long there.
  */
 const inMemory = 'file:countersign?vfs=memdb'
 

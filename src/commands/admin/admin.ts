@@ -107,14 +107,10 @@ const idWithHyphen = /^-[\w-]{21}$/
 
 function parse(args: readonly string[]) {
   // Behind "--", nothing is taken for an option. The id of a session comes last of what a command takes.
-  const ids = args.includes('--') ? [] : args.filter((arg) => idWithHyphen.test(arg))
-  const others = args.filter((arg) => !ids.includes(arg))
+  const isId = (arg: string): boolean => idWithHyphen.test(arg)
+  const separated = [...args.filter((arg) => !isId(arg)), '--', ...args.filter(isId)]
   try {
-    return parseArgs({
-      args: ids.length === 0 ? others : [...others, '--', ...ids],
-      options,
-      allowPositionals: true,
-    })
+    return parseArgs({ args: args.includes('--') ? [...args] : separated, options, allowPositionals: true })
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : String(error), { cause: error })
   }
