@@ -91,8 +91,8 @@ const rooms: readonly Room[] = [
   },
   {
     room: 'SQLite',
-    files: /^src\/store\/sqlite(-copy|-format|-recent|-steps)?\.ts$/,
-    may: [/^src\/store\/sqlite-(format|recent|steps)\.ts$/, storeHelpers, tokenAndErrors, node],
+    files: /^src\/store\/sqlite(-copy|-format|-recent|-steps|-sweep)?\.ts$/,
+    may: [/^src\/store\/sqlite-(format|recent|steps|sweep)\.ts$/, storeHelpers, tokenAndErrors, node],
     because: 'a store knows its contract: neither the other stores nor what is kept in it',
   },
   {

@@ -7,18 +7,22 @@ export interface StoredValue {
   readonly expiresAt: number
 }
 
-/** Most values that were used lately, and as many that were before. */
-const mostValues = 1_000
-/** Longest value that is kept, in UTF-16 units, so that all together take 8 MiB, or twice as much beyond Latin-1. Most have less than 1,000. */
-const maxLength = 4_096
+/** Most that a generation takes, in bytes: some 5,000 values that are as long as most. Twice as much if they go beyond Latin-1. */
+const mostBytes = 4 * 1024 * 1024
+/** What a value takes beside its characters and those of its key, in bytes: two objects, and a place in a Map. */
+const bytesBeside = 200
 
 /**
  * The values of a store that were used lately, by their keys. Good for a store that nobody else writes to: whoever changes a value
  * there changes it here. Nothing is known of a key that is not here.
+ *
+ * They are in two generations: when the recent one is full, the one before is dropped, so what is used stays.
  */
 export class RecentValues {
   #recent = new Map<string, StoredValue>()
   #before = new Map<string, StoredValue>()
+  /** What the recent ones take. */
+  #bytes = 0
 
   get(key: string): StoredValue | undefined {
     const recent = this.#recent.get(key)
@@ -30,27 +34,41 @@ export class RecentValues {
 
   /** What is stored under a key from now on. */
   set(key: string, value: StoredValue): void {
-    const { value: text } = value.found
     // SQLite keeps another character in the place of half of a surrogate pair.
-    if (text.length > maxLength || !text.isWellFormed()) this.delete(key)
-    else this.#keep(key, value)
+    if (value.found.value.isWellFormed()) this.#keep(key, value)
+    else this.delete(key)
   }
 
   #keep(key: string, value: StoredValue): void {
-    if (this.#recent.size >= mostValues) {
+    this.#deleteRecent(key)
+    if (this.#bytes >= mostBytes) {
       this.#before = this.#recent
       this.#recent = new Map()
+      this.#bytes = 0
     }
     this.#recent.set(key, value)
+    this.#bytes += bytesOf(key, value)
   }
 
   delete(key: string): void {
-    this.#recent.delete(key)
+    this.#deleteRecent(key)
     this.#before.delete(key)
+  }
+
+  #deleteRecent(key: string): void {
+    const value = this.#recent.get(key)
+    if (value === undefined) return
+    this.#recent.delete(key)
+    this.#bytes -= bytesOf(key, value)
   }
 
   clear(): void {
     this.#recent.clear()
     this.#before.clear()
+    this.#bytes = 0
   }
+}
+
+function bytesOf(key: string, { found }: StoredValue): number {
+  return bytesBeside + key.length + found.value.length
 }

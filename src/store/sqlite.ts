@@ -9,6 +9,7 @@ import { StoreOpenError } from './open-error.ts'
 import { prepareFormat } from './sqlite-format.ts'
 import { RecentValues } from './sqlite-recent.ts'
 import { StepQueue } from './sqlite-steps.ts'
+import { type Sweep, sweepByIndex, sweepByRow, sweepIntervalMs } from './sqlite-sweep.ts'
 import type { FoundValue, Life, ScannedValue, Store, VersionedValue } from './store.ts'
 import { Watchers } from './watchers.ts'
 
@@ -20,12 +21,6 @@ const retryAfterMs = 1000
 
 /** The time at which a value that lives forever expires, in milliseconds since 1970. */
 const never = Number.MAX_SAFE_INTEGER
-
-/** From the end of one removal of expired rows to the next, in milliseconds. */
-const sweepIntervalMs = 5000
-
-/** The same while expired rows are left, in milliseconds: a pause in which the event loop serves requests. */
-const sweepPauseMs = 10
 
 /** Most members that `addMember` names, as the contract has it. */
 const maxSurplus = 10
@@ -42,9 +37,6 @@ const inMemory = 'file:countersign?vfs=memdb'
 
 /** Most values that a scan reads in one step. */
 const valuesPerScan = 200
-
-/** Most rows of each table that one sweep removes. */
-const rowsPerSweep = 200
 
 /**
  * Opens the embedded store: one SQLite file, or memory.
@@ -97,6 +89,8 @@ function openDatabase(path: string, location: string): DatabaseSync {
     // Otherwise each transaction looks whether another connection has changed anything.
     if (path === inMemory) database.exec('PRAGMA locking_mode = EXCLUSIVE')
     prepareFormat(database)
+    // All rows can be looked at there for what has expired, which costs less than to keep indexes at each write.
+    if (path === inMemory) database.exec('DROP INDEX entries_by_expiry; DROP INDEX members_by_expiry')
     return database
   } catch (cause) {
     database?.close()
@@ -143,6 +137,7 @@ class SqliteStore implements Store {
   readonly #steps: StepQueue
   /** Only in memory: a file can be written to by other processes. */
   readonly #recent: RecentValues | undefined
+  readonly #sweep: Sweep
   #sweepTimer: NodeJS.Timeout
   /** Whether a call has failed, and not all kinds of calls have been seen to succeed since. */
   #failing = false
@@ -153,6 +148,7 @@ class SqliteStore implements Store {
     this.#watchers = watchers
     this.#statements = prepareStatements(database)
     this.#recent = location === ':memory:' ? new RecentValues() : undefined
+    this.#sweep = location === ':memory:' ? sweepByRow(database) : sweepByIndex(database)
     this.#steps = new StepQueue({
       database,
       errorOf: (cause) => this.#failureOf(cause),
@@ -371,22 +367,20 @@ class SqliteStore implements Store {
 
   #sweepIn(delayMs: number): NodeJS.Timeout {
     return setTimeout(() => {
-      this.#sweepTimer = this.#sweepIn(this.#sweep() ? sweepPauseMs : sweepIntervalMs)
+      this.#sweepTimer = this.#sweepIn(this.#sweepOnce())
     }, delayMs).unref()
   }
 
-  /** Removes expired rows, and returns whether there may be more. */
-  #sweep(): boolean {
-    const now = Date.now()
+  /** Removes some of the rows that have expired, and returns the time until the next step. */
+  #sweepOnce(): number {
     try {
-      const { sweepEntries, sweepMembers } = this.#statements
-      const swept = [sweepEntries, sweepMembers].map((statement) => Number(statement.run(now, rowsPerSweep).changes))
+      const { removed, pauseMs } = this.#sweep(Date.now())
       // The clock may be set back, and what is gone must not be there again.
-      if (swept[0] !== 0) this.#recent?.clear()
-      return swept.includes(rowsPerSweep)
+      for (const key of removed) this.#recent?.delete(key)
+      return pauseMs
     } catch {
       // Expired rows do no harm, because no statement reads them. The next sweep removes them.
-      return false
+      return sweepIntervalMs
     }
   }
 }
@@ -432,13 +426,6 @@ function prepareStatements(database: DatabaseSync): Record<StatementName, Statem
     scan: database.prepare(
       'SELECT key, value FROM entries WHERE key > ? AND key < ? AND expires_at > ? ORDER BY key LIMIT ?',
     ),
-    sweepEntries: database.prepare(
-      'DELETE FROM entries WHERE key IN (SELECT key FROM entries WHERE expires_at <= ? LIMIT ?)',
-    ),
-    sweepMembers: database.prepare(
-      `DELETE FROM members WHERE (set_key, member) IN
-       (SELECT set_key, member FROM members WHERE expires_at <= ? LIMIT ?)`,
-    ),
   }
 }
 
@@ -463,8 +450,6 @@ type StatementName =
   | 'removeMember'
   | 'members'
   | 'scan'
-  | 'sweepEntries'
-  | 'sweepMembers'
 
 function expiryOf(ttlMs: number | undefined, now: number): number {
   return ttlMs === undefined ? never : now + ttlMs
