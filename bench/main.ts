@@ -5,7 +5,7 @@ import { benchCosts } from './costs.ts'
 import { benchFlood } from './flood.ts'
 import { benchGrowth } from './growth.ts'
 import { machine, type Scale, scaleTo } from './harness.ts'
-import { beginPart, results, writeResults } from './results.ts'
+import { beginPart, measuredTree, results, writeResults } from './results.ts'
 import { root } from './servers.ts'
 import { benchSessionChecks } from './session-checks.ts'
 import { benchStart } from './start.ts'
@@ -66,6 +66,16 @@ const store = values.store.toLowerCase()
 const inFlight = values['in-flight']?.split(',').map(Number)
 const starts = values.starts === undefined ? undefined : Number(values.starts)
 const scale = scaleTo(values.short, { protocol, store, ...(inFlight && { inFlight }), ...(starts && { starts }) })
+const whole =
+  !values.short &&
+  positionals.length === 0 &&
+  protocol === '' &&
+  store === '' &&
+  inFlight === undefined &&
+  starts === undefined
+const writes = values.out !== undefined || whole
+const tree = measuredTree()
+let file: string | undefined
 console.log(machine())
 for (const [name, { run, notShort = false }] of Object.entries(parts)) {
   if (positionals.length > 0 && !positionals.includes(name)) continue
@@ -80,16 +90,13 @@ for (const [name, { run, notShort = false }] of Object.entries(parts)) {
   beginPart(name)
   await run(scale)
   clearTimeout(limit)
+  // After each part, so that a run that is stopped has what it came to.
+  if (writes)
+    file = writeResults(
+      results(tree, { short: values.short, parts: positionals, starts: scale.starts }),
+      file ?? values.out,
+    )
 }
-
-const whole =
-  !values.short &&
-  positionals.length === 0 &&
-  protocol === '' &&
-  store === '' &&
-  inFlight === undefined &&
-  starts === undefined
-if (values.out !== undefined || whole) {
-  const file = writeResults(results({ short: values.short, parts: positionals }), values.out)
+if (file !== undefined) {
   console.log(`\nThe results are in ${relative(root, file)}; \`npm run docs\` writes them into the documents.`)
 }

@@ -88,13 +88,17 @@ export function recordVerdict(promise: string, brokenFor: readonly string[], not
   verdicts.push({ part, promise, holds: brokenFor.length === 0, brokenFor, ...(note !== '' && { note }) })
 }
 
-/** All that was kept, with what it was measured on. */
-export function results(options: Readonly<Record<string, unknown>>): Results {
+/** What is measured. To be read before results are written, which are a file more. */
+export function measuredTree(): Pick<Results, 'commit' | 'dirty'> {
   const commit = output('git', ['rev-parse', 'HEAD'])
+  return { ...(commit !== '' && { commit }), dirty: output('git', ['status', '--porcelain']) !== '' }
+}
+
+/** All that was kept, with what it was measured on. */
+export function results(tree: Pick<Results, 'commit' | 'dirty'>, options: Readonly<Record<string, unknown>>): Results {
   return {
     date: new Date().toISOString(),
-    ...(commit !== '' && { commit }),
-    dirty: output('git', ['status', '--porcelain']) !== '',
+    ...tree,
     machine: {
       cpu: cpus()[0]?.model ?? 'unknown CPU',
       cores: cpus().length,

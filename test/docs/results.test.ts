@@ -6,6 +6,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { newestResults, resultsPart, speedPart } from '../../bench/report.ts'
 import {
   beginPart,
+  measuredTree,
   type Results,
   recordTable,
   recordVerdict,
@@ -27,7 +28,7 @@ function recorded(): Results {
   recordTable('Session check, Redis, 64 in flight', ['checks/s'], [['gRPC', { value: 3, unit: 'per second' }]])
   recordVerdict('a thing', ['REST'], '')
   recordVerdict('another', [], 'Only CPU was judged')
-  return results({ short: true })
+  return results(measuredTree(), { short: true })
 }
 
 const all = recorded()
