@@ -66,7 +66,7 @@ const judgedStore: StoreName = 'Redis'
 
 /** Share of a turn from which the core of the load counts as busy all the time. */
 const saturated = 0.98
-/** Rounds before those that count. */
+/** Turns of each before those that count, at least. */
 const uncounted = 4
 /** How many are in flight while a server is warmed up: the more, the sooner it has done enough. */
 const warmUpInFlight = 64
@@ -309,7 +309,7 @@ async function measureWay(
   for (const [inFlight, ofThese] of tallies) await measureAll(work, asked, inFlight, scale, ofThese)
 }
 
-/** Lets all take turns. The first ones do not count, because to wait for others, and to lose connections, costs compiled code. */
+/** Lets all take turns. First they are warmed up again, because to wait for others, and to lose connections, costs compiled code. */
 async function measureAll(
   { turnMs: wholeMs }: Work,
   asked: readonly Asked[],
@@ -320,7 +320,7 @@ async function measureAll(
   using connections = new DisposableStack()
   const contestants = await contestantsOf(asked, inFlight, connections)
   const turnMs = wholeMs * scale.turn
-  if (!scale.short) await takeTurns(contestants, { inFlight, rounds: uncounted, turnMs }, new Map())
+  if (!scale.short) await warmUp(contestants, inFlight, uncounted * turnMs, true)
   await takeTurns(contestants, { inFlight, rounds: scale.rounds, turnMs }, tallies)
 }
 

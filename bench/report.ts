@@ -26,7 +26,7 @@ export function resultsPart(all: Results | undefined): string {
     })
     return `### Measured: ${part}\n\n${tables.map(tableText).join('\n')}${lines.length > 0 ? `\n${lines.join('')}` : ''}`
   })
-  return `${measuredOn(all)}\n${text.join('\n')}`
+  return `${measuredOn(all)}${startsOf(all)}\n${text.join('\n')}`
 }
 
 /** What a reader wants to know first, for README.md: the table of sign-ins and session checks on Redis under load. */
@@ -62,6 +62,12 @@ function measuredOn({ machine, versions, commit = '', dirty, date }: Results): s
   const programs = Object.entries(versions).map(([name, version]) => `${name} ${version}`)
   const tree = commit === '' ? '' : `, commit ${commit.slice(0, 9)}${dirty ? ' with changes' : ''}`
   return `${cpu}, ${cores} cores, ${memory}, ${platform} ${kernel}; ${programs.join(', ')}; ${date.slice(0, 10)}${tree}.\n`
+}
+
+/** How often the servers of sign-in, session-check and order were started; empty for results that do not say. */
+function startsOf({ options: { starts } }: Results): string {
+  if (typeof starts !== 'number') return ''
+  return `Servers of sign-in, session-check and order were started ${starts === 1 ? 'once' : `${starts} times`}.\n`
 }
 
 function tableText({ title, columns, rows }: ResultTable): string {

@@ -28,7 +28,7 @@ function recorded(): Results {
   recordTable('Session check, Redis, 64 in flight', ['checks/s'], [['gRPC', { value: 3, unit: 'per second' }]])
   recordVerdict('a thing', ['REST'], '')
   recordVerdict('another', [], 'Only CPU was judged')
-  return results(measuredTree(), { short: true })
+  return results(measuredTree(), { short: true, starts: 2 })
 }
 
 const all = recorded()
@@ -51,6 +51,7 @@ test('a column of numbers is kept as numbers of one unit, and any other as it wa
 test('the report has every table and verdict as they were printed', () => {
   const text = resultsPart(all)
   expect(text).toContain('| REST         |       2000 | 250 µs |     300 µs |')
+  expect(text).toContain('were started 2 times.')
   expect(text).toContain('The promise, a thing, **does not hold**: REST.')
   expect(text).toContain('The promise, another, holds. Only CPU was judged.')
 })
