@@ -31,7 +31,8 @@ interface Work {
   readonly servers: readonly ServerStart[]
   /** Length of a turn in ms. */
   readonly turnMs: number
-  readonly warmUpMs: number
+  /** Length of a turn while servers are warmed up for the first time, in ms. */
+  readonly warmUpTurnMs: number
   /** Whether a server knows everybody who is going to ask for it; it is warmed up until it does. Default: it does. */
   readonly knowsAll?: (server: ServerProcess, kind: Kind) => boolean
 }
@@ -40,7 +41,7 @@ interface Work {
 interface Way {
   readonly name: string
   readonly http: 'http' | 'http2'
-  /** The servers that are asked, in the order of their turns: what is compared is next to each other, first of all with a floor. */
+  /** The servers that are asked, in the order of their turns: what is compared is next to each other. */
   readonly kinds: readonly Kind[]
   /** Connects for so many in flight; what is returned asks once. Connections join `open`. */
   connect(port: number, concurrency: number, open: DisposableStack): Promise<(worker: number) => Promise<unknown>>
@@ -66,8 +67,6 @@ const judgedStore: StoreName = 'Redis'
 
 /** Share of a turn from which the core of the load counts as busy all the time. */
 const saturated = 0.98
-/** Turns of each before those that count, at least. */
-const uncounted = 4
 /** How many are in flight while a server is warmed up: the more, the sooner it has done enough. */
 const warmUpInFlight = 64
 /** How long a server is asked at a time that does not know everybody yet. */
@@ -123,7 +122,7 @@ const wholeSignIn: Work = {
   ...waysOf(['least', 'same commands', 'bare'], async (client) => (worker) => client.signIn(worker)),
   servers: [...least, ...sameCommands, ...bare, ...prototypes, peer],
   turnMs: 180,
-  warmUpMs: 1200,
+  warmUpTurnMs: 300,
   // Somebody's first sign-in makes a user.
   knowsAll: ({ port }, kind) => knowsAll(port, kind === 'Better Auth'),
 }
@@ -138,7 +137,7 @@ const sessionCheck: Work = {
   }),
   servers: [...bare, ...prototypes, peer],
   turnMs: 120,
-  warmUpMs: 1200,
+  warmUpTurnMs: 300,
 }
 
 const wholeOrder: Work = {
@@ -154,7 +153,7 @@ const wholeOrder: Work = {
   servers: onBoth('bare', startOrderFloor),
   // An order is many calls.
   turnMs: 250,
-  warmUpMs: 1200,
+  warmUpTurnMs: 300,
 }
 
 /** Whole sign-ins over every protocol, on every store. */
@@ -295,7 +294,8 @@ async function measureWay(
     const isFull = store === judgedStore || stores.size === 1
     const ways = isFull && work.peer !== undefined ? [way, work.peer] : [way]
     for (const asking of ways) {
-      for (const kind of isFull ? asking.kinds : asking.kinds.slice(0, 2)) {
+      for (const kind of asking.kinds) {
+        if (!isFull && kind !== 'Countersign' && kind !== work.floors[0]) continue
         const start = [countersign, ...work.servers].find(
           (one) => one.kind === kind && (one.http === 'any' || one.http === asking.http),
         )
@@ -320,7 +320,7 @@ async function measureAll(
   using connections = new DisposableStack()
   const contestants = await contestantsOf(asked, inFlight, connections)
   const turnMs = wholeMs * scale.turn
-  if (!scale.short) await warmUp(contestants, inFlight, uncounted * turnMs, true)
+  if (!scale.short) await warmUp(contestants, inFlight, turnMs, true)
   await takeTurns(contestants, { inFlight, rounds: scale.rounds, turnMs }, tallies)
 }
 
@@ -361,7 +361,7 @@ async function warmUpAll(work: Work, asked: readonly Asked[], scale: Scale): Pro
   if (!scale.short && work.knowsAll !== undefined) await signEverybodyIn(work.knowsAll, asked)
   using connections = new DisposableStack()
   const contestants = await contestantsOf(asked, warmUpInFlight, connections)
-  await warmUp(contestants, warmUpInFlight, work.warmUpMs * scale.warmUp, !scale.short)
+  await warmUp(contestants, warmUpInFlight, work.warmUpTurnMs * scale.warmUp, !scale.short)
 }
 
 async function signEverybodyIn(knowsAll: NonNullable<Work['knowsAll']>, asked: readonly Asked[]): Promise<void> {

@@ -121,10 +121,9 @@ const mostWarmUpTurns = 50
 export async function warmUp(
   contestants: readonly Contestant[],
   concurrency: number,
-  eachMs: number,
+  turnMs: number,
   untilWarm = false,
 ): Promise<void> {
-  const turnMs = eachMs / leastWarmUpTurns
   for (let turn = 0; turn < leastWarmUpTurns; turn++) {
     for (const contestant of contestants) await takeTurn(contestant, concurrency, turnMs, [])
   }

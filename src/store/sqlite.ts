@@ -143,12 +143,13 @@ class SqliteStore implements Store {
   #failing = false
 
   constructor({ database, location, watchers }: SqliteStoreParts) {
-    this.description = location === ':memory:' ? 'SQLite in memory' : `SQLite file ${location}`
+    const isInMemory = location === ':memory:'
+    this.description = isInMemory ? 'SQLite in memory' : `SQLite file ${location}`
     this.#database = database
     this.#watchers = watchers
     this.#statements = prepareStatements(database)
-    this.#recent = location === ':memory:' ? new RecentValues() : undefined
-    this.#sweep = location === ':memory:' ? sweepByRow(database) : sweepByIndex(database)
+    this.#recent = isInMemory ? new RecentValues() : undefined
+    this.#sweep = isInMemory ? sweepByRow(database) : sweepByIndex(database)
     this.#steps = new StepQueue({
       database,
       errorOf: (cause) => this.#failureOf(cause),
