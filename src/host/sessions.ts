@@ -256,12 +256,14 @@ export class Sessions {
   /** The live session of a token, extended if due, or `undefined`. */
   async use(token: string): Promise<{ session: Session; extended: boolean } | undefined> {
     const signed = this.#tokenOf(token)
-    const found = signed && this.#sessionIn(signed, await this.#store.get(keyOf(signed.sessionId)))
+    const stored = signed && (await this.#store.get(keyOf(signed.sessionId)))
+    const now = this.#store.now()
+    const found = signed && this.#sessionIn(signed, stored, now)
     if (found === undefined) return undefined
-    const extended = this.#extend(found.session)
+    const extended = this.#extend(found.session, now)
     if (extended === undefined) return { session: found.session, extended: false }
     const record: SessionRecord = { v: sessionVersion, session: extended, tokenHash: found.tokenHash }
-    const life = { ttlMs: extended.expiresAt - this.#store.now() }
+    const life = { ttlMs: extended.expiresAt - now }
     // The list first: a list that contains an expired session is harmless, one that misses a live session is not.
     await this.#store.addMember(indexOf(extended.userId), extended.id, life, maxSessionsPerUser)
     const replaced = await this.#store.compareAndSet(keyOf(extended.id), found.version, JSON.stringify(record), life)
@@ -323,8 +325,7 @@ export class Sessions {
     return ip !== '' && ttlMs > 0 ? this.#store.create(addressKeyOf(id), ip, { ttlMs }) : undefined
   }
 
-  #extend(session: Session): Session | undefined {
-    const now = this.#store.now()
+  #extend(session: Session, now: number): Session | undefined {
     const ttlMs = this.#settings.ttlSeconds * 1000
     if (session.expiresAt - now > ttlMs * (1 - extendAfter)) return undefined
     const expiresAt = Math.min(now + ttlMs, session.createdAt + this.#settings.absoluteTtlSeconds * 1000)
@@ -337,10 +338,14 @@ export class Sessions {
   }
 
   /** The live session of a token in what is stored under its id, or `undefined`. */
-  #sessionIn(signed: SignedToken, stored: VersionedValue | undefined): FoundSession | undefined {
+  #sessionIn(
+    signed: SignedToken,
+    stored: VersionedValue | undefined,
+    now = this.#store.now(),
+  ): FoundSession | undefined {
     if (stored === undefined || !isSameText(signed.last, stored)) signed.last = stored && readFor(signed, stored)
     const { last, tokenHash } = signed
-    if (last === undefined || this.#store.now() >= last.session.expiresAt) return undefined
+    if (last === undefined || now >= last.session.expiresAt) return undefined
     return { session: last.session, tokenHash, version: last.version }
   }
 

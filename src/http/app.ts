@@ -80,13 +80,16 @@ type ServeExchange = (output: ResponseLike, read: () => Exchange, find: (path: s
 /** Looks at each request for what an operator should know. */
 type Notice = (request: RequestContext) => void
 
+/** Says to browsers that an answer is what its content type says. */
+const noGuesses = { 'x-content-type-options': 'nosniff' } as const
+
 function exchangeServer({ settings, origins, log }: AppParts, notice: Notice): ServeExchange {
   const askedByProxies = settings.basePath + forwardAuthPath
   const isTrusted = (origin: string): boolean => origins.isTrusted(origin)
   const serve = (...[output, read, find]: Parameters<ServeExchange>): void | Promise<void> => {
     const exchange = read()
     notice(exchange.context)
-    output.setHeader('x-content-type-options', 'nosniff')
+    output.setHeaders(noGuesses)
     // A proxy can pass its client's preflight on as it is, and takes any 2xx for permission.
     if (exchange.path !== askedByProxies && applyCors(exchange, isTrusted) === 'preflight') return
     return find(exchange.path)(exchange)
@@ -251,12 +254,12 @@ function rpcRoute(method: AnyMethod, { invoker, observe }: AppParts): Route {
     if (refuseHttpMethod(exchange, method.name, ['POST'], observe)) return
     const wire = wireOf(headers['content-type'])
     if (wire === undefined || (wire.protocol === 'connect' && wire.enveloped === isUnary(method))) {
-      output.setHeader('accept-post', isUnary(method) ? unaryTypes : streamTypes)
+      output.setHeaders({ 'accept-post': isUnary(method) ? unaryTypes : streamTypes })
       const failure = new CountersignError('INVALID_REQUEST', 'No call of this RPC has this content type')
       return refuse(exchange, method.name, failure, observe, 415)
     }
     if (wire.protocol === 'grpc' && !output.takesTrailers) {
-      output.setHeader('accept-post', 'application/json, application/proto, application/grpc-web')
+      output.setHeaders({ 'accept-post': 'application/json, application/proto, application/grpc-web' })
       const failure = new CountersignError(
         'INVALID_REQUEST',
         'gRPC needs trailers, which this server cannot send: use Connect or gRPC-Web here',

@@ -13,7 +13,30 @@ const exposedHeaders = [...cors.exposedHeaders, 'Set-Auth-Token', 'Retry-After']
  * anyway.
  */
 export function letAnyPageRead({ headers, output }: Pick<Exchange, 'headers' | 'output'>): void {
-  output.setHeader('access-control-allow-origin', headers.origin ?? '*')
+  output.setHeaders({ 'access-control-allow-origin': headers.origin ?? '*' })
+}
+
+/** What every answer says, so that no cache gives one origin's answer to another. */
+const forOthers = { vary: 'Origin' } as const
+
+const preflightAnswer = {
+  'access-control-allow-methods': allowedMethods,
+  'access-control-allow-headers': allowedHeaders,
+  'access-control-max-age': String(maxAgeSeconds),
+} as const
+
+function permitting(origin: string): Record<string, string> {
+  return { ...forOthers, 'access-control-allow-origin': origin, 'access-control-allow-credentials': 'true' }
+}
+
+let last: { readonly origin: string; readonly headers: Readonly<Record<string, string>> } = { origin: '', headers: {} }
+
+/** What lets the pages of an origin read an answer. Most answers are for the origin of the one before. */
+function forPagesOf(origin: string): Readonly<Record<string, string>> {
+  if (origin !== last.origin) {
+    last = { origin, headers: { ...permitting(origin), 'access-control-expose-headers': exposedHeaders } }
+  }
+  return last.headers
 }
 
 /**
@@ -32,19 +55,9 @@ export function applyCors(
   const origin = context.originSource === 'Origin header' ? context.origin : undefined
   const isPreflight =
     method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined
-  // Always, so that no cache gives one origin's answer to another.
-  output.setHeader('vary', 'Origin')
-  if (origin !== undefined && isTrusted(origin)) {
-    output.setHeader('access-control-allow-origin', origin)
-    output.setHeader('access-control-allow-credentials', 'true')
-    if (isPreflight) {
-      output.setHeader('access-control-allow-methods', allowedMethods)
-      output.setHeader('access-control-allow-headers', allowedHeaders)
-      output.setHeader('access-control-max-age', String(maxAgeSeconds))
-    } else {
-      output.setHeader('access-control-expose-headers', exposedHeaders)
-    }
-  }
+  if (origin === undefined || !isTrusted(origin)) output.setHeaders(forOthers)
+  else if (isPreflight) output.setHeaders({ ...permitting(origin), ...preflightAnswer })
+  else output.setHeaders(forPagesOf(origin))
   if (!isPreflight) return 'continue'
   output.send({ status: 204, headers: {} })
   return 'preflight'

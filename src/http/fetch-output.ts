@@ -42,8 +42,8 @@ export class FetchOutput implements ResponseLike {
     return this.#begun
   }
 
-  setHeader(name: string, value: string): void {
-    this.#headers.set(name, value)
+  setHeaders(headers: Readonly<Record<string, string>>): void {
+    for (const [name, value] of Object.entries(headers)) this.#headers.set(name, value)
   }
 
   send({ status, headers, body }: Answer): void {

@@ -45,7 +45,7 @@ export function forwardAuth(
       output.send({ status: 200, headers: { ...uncached, ...sessionHeaders(session) }, body: '' })
     } catch (thrown) {
       if (!reads || !(thrown instanceof CountersignError) || thrown.httpStatus !== 401) throw thrown
-      output.setHeader('location', `${basePath}${signInPath}?returnTo=${encodeURIComponent(returnTo(context))}`)
+      output.setHeaders({ location: `${basePath}${signInPath}?returnTo=${encodeURIComponent(returnTo(context))}` })
       if (queryOf(exchange)('redirect') !== '1') throw thrown
       output.send({ status: 302, headers: uncached, body: '' })
     }

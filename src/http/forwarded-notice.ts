@@ -15,9 +15,9 @@ export function forwardedNotice(
   { trustProxy }: Pick<Settings, 'trustProxy'>,
   log: Logger,
 ): (request: RequestContext) => void {
-  let quietUntil = Number.NEGATIVE_INFINITY
+  let quietUntil: number | undefined
   return (request) => {
-    if (performance.now() < quietUntil) return
+    if (quietUntil !== undefined && performance.now() < quietUntil) return
     const text = trustProxy === 0 ? ignoredHeader(request) : missingAddress(request, trustProxy)
     if (text === undefined) return
     quietUntil = performance.now() + intervalMs

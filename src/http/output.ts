@@ -31,9 +31,11 @@ export interface Output {
 export interface ResponseLike extends Output {
   /** Whether an answer can have trailers, without which gRPC cannot be spoken. */
   readonly takesTrailers: boolean
-  /** Sets a header of the answer, whatever that will be. What the answer itself says has precedence. */
-  setHeader(name: string, value: string): void
+  /** Sets headers of the answer, whatever that will be. What the answer itself says has precedence. */
+  setHeaders(headers: Readonly<Record<string, string>>): void
 }
+
+const noHeaders: Readonly<Record<string, string>> = {}
 
 /** Writes to a response object. */
 export class ResponseOutput implements ResponseLike {
@@ -42,7 +44,7 @@ export class ResponseOutput implements ResponseLike {
   // The two classes' methods differ in their other parameters, which TypeScript cannot call through a union.
   readonly #response: ServerResponse
   /** Kept here until the answer begins: a response takes headers faster all at once. */
-  readonly #headers: Record<string, string> = {}
+  #headers: Readonly<Record<string, string>> = noHeaders
   readonly #keepAliveSeconds: number | undefined
 
   /** With `keepAliveSeconds`, an answer of HTTP/1.1 says for how long its connection is kept for the next request. */
@@ -56,8 +58,8 @@ export class ResponseOutput implements ResponseLike {
     return this.#response.headersSent
   }
 
-  setHeader(name: string, value: string): void {
-    this.#headers[name] = value
+  setHeaders(headers: Readonly<Record<string, string>>): void {
+    this.#headers = this.#headers === noHeaders ? headers : { ...this.#headers, ...headers }
   }
 
   send({ status, headers, body, trailers }: Answer): void {

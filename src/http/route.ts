@@ -31,7 +31,7 @@ export function requireHttpMethod(
 ): void {
   if (allowed.includes(method)) return
   const list = allowed.join(', ')
-  output.setHeader('allow', list)
+  output.setHeaders({ allow: list })
   throw new CountersignError('METHOD_NOT_ALLOWED', `${path} is for ${list}, not ${method}`, {
     metadata: { path, method, allowed: list },
   })

@@ -111,7 +111,7 @@ export class Invoker {
       if (timeoutMs !== undefined && timeoutMs <= 0) failed(new CallEnded('deadline_exceeded'))
       else {
         const work = within(running.trace, () => this.#run(invocation, running))
-        withinDeadline(timeoutMs, work, done, failed)
+        withinDeadline({ startedAt, timeoutMs }, work, done, failed)
       }
     })
   }
@@ -310,14 +310,14 @@ function toOutcome(thrown: unknown, call: Call): CountersignError | CallEnded {
  * itself goes on: it may take effect.
  */
 function withinDeadline<T>(
-  timeoutMs: number | undefined,
+  { startedAt, timeoutMs }: { readonly startedAt: number; readonly timeoutMs: number | undefined },
   work: Promise<T>,
   done: (result: T) => void,
   failed: (thrown: unknown) => void,
 ): void {
   const late = (): CallEnded => new CallEnded('deadline_exceeded')
   if (timeoutMs === undefined || timeoutMs >= maxUnaryMs) {
-    unaryTime.when(work, done, failed, late)
+    unaryTime.when(work, done, failed, late, startedAt)
     return
   }
   const { promise: over, reject } = Promise.withResolvers<never>()

@@ -16,9 +16,9 @@ export class TimeLimit {
     this.#checkMs = checkMs
   }
 
-  /** Calls `end` when the time is over, unless the work leaves before. */
-  enter(end: () => void): Limited {
-    const work: Limited = { end, endsAt: performance.now() + this.#limitMs, before: this.#last, after: undefined }
+  /** Calls `end` when the time is over, unless the work leaves before. `now` is the time by performance.now, if it is known. */
+  enter(end: () => void, now: number = performance.now()): Limited {
+    const work: Limited = { end, endsAt: now + this.#limitMs, before: this.#last, after: undefined }
     if (this.#last === undefined) this.#first = work
     else this.#last.after = work
     this.#last = work
@@ -32,12 +32,18 @@ export class TimeLimit {
   }
 
   /** As {@link within}, for who has a promise already: calls `done` or `failed`, once. What `done` throws goes to `failed`. */
-  when<T>(work: Promise<T>, done: (result: T) => void, failed: (cause: unknown) => void, late: () => Error): void {
+  when<T>(
+    work: Promise<T>,
+    done: (result: T) => void,
+    failed: (cause: unknown) => void,
+    late: () => Error,
+    now?: number,
+  ): void {
     let isOver = false
     const limited = this.enter(() => {
       isOver = true
       failed(late())
-    })
+    }, now)
     work.then(
       (result) => {
         if (isOver) return
