@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { inFlight, median, type Times, timesOf } from './harness.ts'
+import type { Usage } from './probe.ts'
 import { loadCore, type ServerProcess } from './servers.ts'
 
 /** One of several that are measured by turns, each in a server process of its own or in one that it shares with others. */
@@ -15,7 +16,7 @@ interface Turn {
   readonly perSecond: number
   /** CPU time of the server for one call, microseconds. */
   readonly cpuMicros: number
-  /** Share of that time that other threads took than those that run JavaScript: to compile it, and to collect garbage. */
+  /** See {@link besideScript}: to compile JavaScript, and to collect garbage. */
   readonly besideScript: number
   /** Share of the turn in which the core of the load was busy, with whatever; NaN where it cannot be told. */
   readonly loadBusy: number
@@ -109,7 +110,7 @@ const leastWarmUpTurns = 4
  * A server is warm once it has compiled, and collected garbage, for less than this share of its time in so many turns in a row. To
  * collect garbage takes up to 2 % of it. After three quiet turns, compilers have been seen to come back.
  */
-const warmBelow = 0.03
+export const warmBelow = 0.03
 const warmAfterTurns = 6
 /** No server is waited for any longer. */
 const mostWarmUpTurns = 50
@@ -150,9 +151,14 @@ async function takeTurn({ server, call }: Contestant, concurrency: number, ms: n
   return {
     perSecond: (times.length * 1000) / elapsedMs,
     cpuMicros: cpuMicros / times.length,
-    besideScript: 1 - (after.scriptMicros - before.scriptMicros) / cpuMicros,
+    besideScript: besideScript(before, after),
     loadBusy: (load.busy - loadBefore.busy) / (load.all - loadBefore.all),
   }
+}
+
+/** The share of a server's CPU time between two moments that other threads took than those that run JavaScript. */
+export function besideScript(before: Usage, after: Usage): number {
+  return 1 - (after.scriptMicros - before.scriptMicros) / (after.cpuMicros - before.cpuMicros)
 }
 
 /** How long the core of the load was busy since the machine started, in the system's ticks. */

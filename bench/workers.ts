@@ -7,6 +7,7 @@ import { pathOf } from './grpc.ts'
 import { formatMs, inFlight, median, printTable, printVerdict } from './harness.ts'
 import { Http1Pool } from './http1.ts'
 import { hasRedis, type ServerProcess, startCountersign } from './servers.ts'
+import { besideScript, warmBelow } from './turns.ts'
 import { makeWallets, type Wallet } from './wallets.ts'
 
 /** Processes that make the load, so that one of them is not the limit. */
@@ -14,9 +15,13 @@ const loadProcesses = 2
 /** Calls in flight for each process that serves them. */
 const inFlightEach = 64
 
-/** Each process compiles its code for itself, so two need twice as many calls until they are warm. */
-const warmUpRounds = 8
-const rounds = 8
+/** Each process compiles its code for itself, so two need twice as many calls until they are warm, and one of them may be late. */
+const leastWarmUpRounds = 4
+/** Both are warm once they have been quiet in so many rounds in a row. */
+const warmAfterRounds = 4
+/** No server is waited for any longer. */
+const mostWarmUpRounds = 24
+const rounds = 16
 const roundMs = 700
 
 /** The promise: server CPU for each call with two workers, at most so many times that of one process. */
@@ -95,30 +100,49 @@ async function measure(
   contestants: readonly Contestant[],
   loads: readonly ReturnType<typeof fork>[],
 ): Promise<Tally[]> {
+  let quietRounds = 0
+  for (let round = 0; round < mostWarmUpRounds && quietRounds < warmAfterRounds; round++) {
+    let isQuiet = round >= leastWarmUpRounds
+    for (const contestant of contestants) isQuiet = (await takeRound(kind, contestant, loads)).isQuiet && isQuiet
+    quietRounds = isQuiet ? quietRounds + 1 : 0
+  }
   const tallies: Tally[] = contestants.map(() => ({ rates: [], cpuMicros: [] }))
-  for (let round = 0; round < warmUpRounds + rounds; round++) {
+  for (let round = 0; round < rounds; round++) {
     const order = [...contestants.entries()]
-    for (const [index, { server, serving }] of round % 2 === 0 ? order : order.toReversed()) {
-      const before = (await server.usage('cpu')).cpuMicros
-      const startedAt = performance.now()
-      const counts = await Promise.all(
-        loads.map(async (load) => {
-          const answer = once(load, 'message') as Promise<[number | string]>
-          load.send({ port: server.port, kind, inFlight: (serving * inFlightEach) / loadProcesses } satisfies Load)
-          const [count] = await answer
-          if (typeof count === 'string') throw new Error(count)
-          return count
-        }),
-      )
-      const calls = counts.reduce((sum, count) => sum + count, 0)
-      const seconds = (performance.now() - startedAt) / 1000
-      const micros = (await server.usage('cpu')).cpuMicros - before
-      if (round < warmUpRounds) continue
-      tallies[index]?.rates.push(calls / seconds)
-      tallies[index]?.cpuMicros.push(micros / calls)
+    for (const [index, contestant] of round % 2 === 0 ? order : order.toReversed()) {
+      const { rate, cpuMicros } = await takeRound(kind, contestant, loads)
+      tallies[index]?.rates.push(rate)
+      tallies[index]?.cpuMicros.push(cpuMicros)
     }
   }
   return tallies
+}
+
+/** Calls a server for a while. */
+async function takeRound(
+  kind: Kind,
+  { server, serving }: Contestant,
+  loads: readonly ReturnType<typeof fork>[],
+): Promise<{ readonly rate: number; readonly cpuMicros: number; readonly isQuiet: boolean }> {
+  const before = await server.usage('cpu')
+  const startedAt = performance.now()
+  const counts = await Promise.all(
+    loads.map(async (load) => {
+      const answer = once(load, 'message') as Promise<[number | string]>
+      load.send({ port: server.port, kind, inFlight: (serving * inFlightEach) / loadProcesses } satisfies Load)
+      const [count] = await answer
+      if (typeof count === 'string') throw new Error(count)
+      return count
+    }),
+  )
+  const calls = counts.reduce((sum, count) => sum + count, 0)
+  const seconds = (performance.now() - startedAt) / 1000
+  const after = await server.usage('cpu')
+  return {
+    rate: calls / seconds,
+    cpuMicros: (after.cpuMicros - before.cpuMicros) / calls,
+    isQuiet: besideScript(before, after) < warmBelow,
+  }
 }
 
 /** The connections to each port, kept from round to round. */
