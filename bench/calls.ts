@@ -67,7 +67,10 @@ const judgedStore: StoreName = 'Redis'
 
 /** Share of a turn from which the core of the load counts as busy all the time. */
 const saturated = 0.98
-/** How many are in flight while a server is warmed up: the more, the sooner it has done enough. */
+/**
+ * How many are in flight while a server is warmed up, and how many connections it has: the more, the sooner it has done enough. They
+ * stay until all is measured, because connections that end make Node.js compile anew what streams are made of.
+ */
 const warmUpInFlight = 64
 /** How long a server is asked at a time that does not know everybody yet. */
 const warmMs = 100
@@ -305,23 +308,25 @@ async function measureWay(
       }
     }
   }
-  await warmUpAll(work, asked, scale)
-  for (const [inFlight, ofThese] of tallies) await measureAll(work, asked, inFlight, scale, ofThese)
+  await measureAll(work, asked, scale, tallies)
 }
 
-/** Lets all take turns. First they are warmed up again, because to wait for others, and to lose connections, costs compiled code. */
+/** Warms all up, and lets them take turns with each number in flight. */
 async function measureAll(
-  { turnMs: wholeMs }: Work,
+  work: Work,
   asked: readonly Asked[],
-  inFlight: number,
   scale: Scale,
-  tallies: Map<string, Tally>,
+  tallies: ReadonlyMap<number, Map<string, Tally>>,
 ): Promise<void> {
+  if (!scale.short && work.knowsAll !== undefined) await signEverybodyIn(work.knowsAll, asked)
   using connections = new DisposableStack()
-  const contestants = await contestantsOf(asked, inFlight, connections)
-  const turnMs = wholeMs * scale.turn
-  if (!scale.short) await warmUp(contestants, inFlight, turnMs, true)
-  await takeTurns(contestants, { inFlight, rounds: scale.rounds, turnMs }, tallies)
+  const inFlightBefore = Math.max(warmUpInFlight, ...tallies.keys())
+  const contestants = await contestantsOf(asked, inFlightBefore, connections)
+  await warmUp(contestants, inFlightBefore, work.warmUpTurnMs * scale.warmUp, !scale.short)
+  const turnMs = work.turnMs * scale.turn
+  for (const [inFlight, ofThese] of tallies) {
+    await takeTurns(contestants, { inFlight, inFlightBefore, rounds: scale.rounds, turnMs }, ofThese)
+  }
 }
 
 /** A server that takes turns, and how it is asked. */
@@ -357,13 +362,6 @@ async function contestantsOf(
 }
 
 /** On connections of its own: it takes so long that a server closes those that are idle meanwhile. */
-async function warmUpAll(work: Work, asked: readonly Asked[], scale: Scale): Promise<void> {
-  if (!scale.short && work.knowsAll !== undefined) await signEverybodyIn(work.knowsAll, asked)
-  using connections = new DisposableStack()
-  const contestants = await contestantsOf(asked, warmUpInFlight, connections)
-  await warmUp(contestants, warmUpInFlight, work.warmUpTurnMs * scale.warmUp, !scale.short)
-}
-
 async function signEverybodyIn(knowsAll: NonNullable<Work['knowsAll']>, asked: readonly Asked[]): Promise<void> {
   using connections = new DisposableStack()
   for (const { server, kind, call } of await contestantsOf(asked, warmUpInFlight, connections)) {
@@ -390,11 +388,10 @@ async function benchMixed(work: Work, scale: Scale): Promise<Map<number, Map<str
     asked.push({ name: `${way.name}: alone`, kind: 'Countersign', server: alone, way })
     asked.push({ name: `${way.name}: with the others`, kind: 'Countersign', server: mixed, way })
   }
-  await warmUpAll(work, asked, scale)
+  const measured = new Map(scale.inFlight.map((inFlight) => [inFlight, new Map<string, Tally>()]))
+  await measureAll(work, asked, scale, measured)
   const all = new Map<number, Map<string, Tally>>()
-  for (const inFlight of scale.inFlight) {
-    const tallies = new Map<string, Tally>()
-    await measureAll(work, asked, inFlight, scale, tallies)
+  for (const [inFlight, tallies] of measured) {
     const tallyOf = (name: string): Tally => tallies.get(name) as Tally
     printTable(
       `${work.title}, ${storeName}, ${inFlight} in flight: one server for all protocols, and one for each`,

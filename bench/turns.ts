@@ -80,6 +80,11 @@ const leadIn = 0.5
 /** How much is measured. */
 export interface TurnPlan {
   readonly inFlight: number
+  /**
+   * How many are in flight before a turn counts: as many as there are connections, so that each is used, and none ends because it was
+   * idle. What is measured with few in flight stays as warm as with many.
+   */
+  readonly inFlightBefore: number
   readonly rounds: number
   readonly turnMs: number
 }
@@ -97,15 +102,15 @@ export async function takeTurns(
   for (let round = 0; round < plan.rounds; round++) {
     for (const contestant of round % 2 === 0 ? contestants : contestants.toReversed()) {
       const times: number[] = []
-      await takeTurn(contestant, plan.inFlight, plan.turnMs * leadIn, [])
+      await takeTurn(contestant, plan.inFlightBefore, plan.turnMs * leadIn, [])
       const turn = await takeTurn(contestant, plan.inFlight, plan.turnMs, times)
       tallies.get(contestant.name)?.add(turn, times)
     }
   }
 }
 
-/** Turns in which each is called at least before it is measured. */
-const leastWarmUpTurns = 4
+/** Turns in which each is called before it is measured, if nobody waits until it is warm. */
+const briefWarmUpTurns = 4
 /**
  * A server is warm once it has compiled, and collected garbage, for less than this share of its time in so many turns in a row. To
  * collect garbage takes up to 2 % of it. After three quiet turns, compilers have been seen to come back.
@@ -116,8 +121,8 @@ const warmAfterTurns = 6
 const mostWarmUpTurns = 50
 
 /**
- * Calls each for a while, so that their code is compiled. They take short turns, as when they are measured. With `untilWarm`, those
- * that still compile go on: for a server with more code than its floor that takes longer, and it has one core for both.
+ * Calls each for a while, so that their code is compiled. They take short turns, as when they are measured. With `untilWarm`, all go on
+ * while one still compiles: for a server with more code than its floor that takes longer, and those that wait would lose compiled code.
  */
 export async function warmUp(
   contestants: readonly Contestant[],
@@ -125,17 +130,16 @@ export async function warmUp(
   turnMs: number,
   untilWarm = false,
 ): Promise<void> {
-  for (let turn = 0; turn < leastWarmUpTurns; turn++) {
-    for (const contestant of contestants) await takeTurn(contestant, concurrency, turnMs, [])
-  }
-  if (!untilWarm) return
-  let left = contestants.map((contestant) => ({ contestant, quietTurns: 0 }))
-  for (let turn = leastWarmUpTurns; turn < mostWarmUpTurns && left.length > 0; turn++) {
-    for (const one of left) {
-      const { besideScript } = await takeTurn(one.contestant, concurrency, turnMs, [])
-      one.quietTurns = besideScript < warmBelow ? one.quietTurns + 1 : 0
+  const warm = new Set<Contestant>()
+  const quietTurns = new Map<Contestant, number>()
+  const most = untilWarm ? mostWarmUpTurns : briefWarmUpTurns
+  for (let turn = 0; turn < most && warm.size < contestants.length; turn++) {
+    for (const contestant of contestants) {
+      const { besideScript } = await takeTurn(contestant, concurrency, turnMs, [])
+      const quiet = besideScript < warmBelow ? (quietTurns.get(contestant) ?? 0) + 1 : 0
+      quietTurns.set(contestant, quiet)
+      if (quiet >= warmAfterTurns) warm.add(contestant)
     }
-    left = left.filter(({ quietTurns }) => quietTurns < warmAfterTurns)
   }
 }
 

@@ -55,7 +55,7 @@ export const secrets: readonly Mutation[] = [
     row: 10,
     takesOut: 'the time of a session that is remembered',
     file: 'src/host/sessions.ts',
-    find: 'if (last === undefined || this.#store.now() >= last.session.expiresAt) return undefined',
+    find: 'if (last === undefined || now >= last.session.expiresAt) return undefined',
     replace: 'if (last === undefined) return undefined',
     tests: ['test/host/sessions.test.ts'],
   },
