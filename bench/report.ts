@@ -86,11 +86,11 @@ function textOf(cell: number | string | null | undefined, unit: Unit | undefined
   return cell === null || cell === undefined ? '' : String(cell)
 }
 
-/** The table with the most in flight of those whose title begins so. */
+/** The table with the most in flight of those whose title begins so, and has nothing after the number in flight. */
 function underLoad(all: Results, beginning: string): ResultTable | undefined {
-  const inFlight = ({ title }: ResultTable): number => Number.parseInt(title.slice(beginning.length), 10)
+  const inFlight = ({ title }: ResultTable): number => Number(title.slice(beginning.length).replace(/ in flight$/, ''))
   return all.tables
-    .filter(({ title }) => title.startsWith(beginning))
+    .filter((table) => table.title.startsWith(beginning) && !Number.isNaN(inFlight(table)))
     .toSorted((a, b) => inFlight(a) - inFlight(b))
     .at(-1)
 }
