@@ -31,8 +31,6 @@ interface Work {
   readonly servers: readonly ServerStart[]
   /** Length of a turn in ms. */
   readonly turnMs: number
-  /** Length of a turn while servers are warmed up for the first time, in ms. */
-  readonly warmUpTurnMs: number
   /** Whether a server knows everybody who is going to ask for it; it is warmed up until it does. Default: it does. */
   readonly knowsAll?: (server: ServerProcess, kind: Kind) => boolean
 }
@@ -72,6 +70,8 @@ const saturated = 0.98
  * stay until all is measured, because connections that end make Node.js compile anew what streams are made of.
  */
 const warmUpInFlight = 64
+/** Length of a turn while servers are warmed up, in ms. */
+const warmUpTurnMs = 300
 /** How long a server is asked at a time that does not know everybody yet. */
 const warmMs = 100
 /** Sessions that are asked for, so that not all read one key. */
@@ -125,7 +125,6 @@ const wholeSignIn: Work = {
   ...waysOf(['least', 'same commands', 'bare'], async (client) => (worker) => client.signIn(worker)),
   servers: [...least, ...sameCommands, ...bare, ...prototypes, peer],
   turnMs: 180,
-  warmUpTurnMs: 300,
   // Somebody's first sign-in makes a user.
   knowsAll: ({ port }, kind) => knowsAll(port, kind === 'Better Auth'),
 }
@@ -140,7 +139,6 @@ const sessionCheck: Work = {
   }),
   servers: [...bare, ...prototypes, peer],
   turnMs: 120,
-  warmUpTurnMs: 300,
 }
 
 const wholeOrder: Work = {
@@ -156,7 +154,6 @@ const wholeOrder: Work = {
   servers: onBoth('bare', startOrderFloor),
   // An order is many calls.
   turnMs: 250,
-  warmUpTurnMs: 300,
 }
 
 /** Whole sign-ins over every protocol, on every store. */
@@ -322,7 +319,7 @@ async function measureAll(
   using connections = new DisposableStack()
   const inFlightBefore = Math.max(warmUpInFlight, ...tallies.keys())
   const contestants = await contestantsOf(asked, inFlightBefore, connections)
-  await warmUp(contestants, inFlightBefore, work.warmUpTurnMs * scale.warmUp, !scale.short)
+  await warmUp(contestants, inFlightBefore, warmUpTurnMs * scale.warmUp, !scale.short)
   const turnMs = work.turnMs * scale.turn
   for (const [inFlight, ofThese] of tallies) {
     await takeTurns(contestants, { inFlight, inFlightBefore, rounds: scale.rounds, turnMs }, ofThese)

@@ -165,10 +165,18 @@ export const pages: readonly Mutation[] = [
   },
   {
     row: 4,
+    takesOut: 'that the permission to read an answer names the origin that asks, and not the one before',
+    file: 'src/http/cors.ts',
+    find: 'if (origin !== last.origin) {',
+    replace: "if (last.origin === '') {",
+    tests: ['test/e2e/origins.test.ts'],
+  },
+  {
+    row: 4,
     takesOut: 'Vary: Origin',
     file: 'src/http/cors.ts',
-    find: "const forOthers = { vary: 'Origin' } as const",
-    replace: 'const forOthers = {} as const',
+    find: "const forEveryone = { vary: 'Origin' } as const",
+    replace: 'const forEveryone = {} as const',
     tests: ['test/e2e/origins.test.ts'],
   },
   {

@@ -17,7 +17,7 @@ export function letAnyPageRead({ headers, output }: Pick<Exchange, 'headers' | '
 }
 
 /** What every answer says, so that no cache gives one origin's answer to another. */
-const forOthers = { vary: 'Origin' } as const
+const forEveryone = { vary: 'Origin' } as const
 
 const preflightAnswer = {
   'access-control-allow-methods': allowedMethods,
@@ -26,7 +26,7 @@ const preflightAnswer = {
 } as const
 
 function permitting(origin: string): Record<string, string> {
-  return { ...forOthers, 'access-control-allow-origin': origin, 'access-control-allow-credentials': 'true' }
+  return { ...forEveryone, 'access-control-allow-origin': origin, 'access-control-allow-credentials': 'true' }
 }
 
 let last: { readonly origin: string; readonly headers: Readonly<Record<string, string>> } = { origin: '', headers: {} }
@@ -55,7 +55,7 @@ export function applyCors(
   const origin = context.originSource === 'Origin header' ? context.origin : undefined
   const isPreflight =
     method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined
-  if (origin === undefined || !isTrusted(origin)) output.setHeaders(forOthers)
+  if (origin === undefined || !isTrusted(origin)) output.setHeaders(forEveryone)
   else if (isPreflight) output.setHeaders({ ...permitting(origin), ...preflightAnswer })
   else output.setHeaders(forPagesOf(origin))
   if (!isPreflight) return 'continue'

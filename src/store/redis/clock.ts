@@ -1,4 +1,4 @@
-// Every call of the store reads this clock three times. The global of this name is a getter, which costs more than the reading.
+// Every call of the store reads this clock, some of them three times. The global of this name is a getter, which costs more than the reading.
 import { performance } from 'node:perf_hooks'
 import type { RedisClient } from './connection.ts'
 import type { Servers } from './servers.ts'
