@@ -26,7 +26,10 @@ interface Work {
   readonly ways: readonly Way[]
   /** The peer's own way, if it does this at all. */
   readonly peer?: Way
+  /** The first is measured on all stores. */
   readonly floors: readonly FloorKind[]
+  /** Whether anything is promised of the ratio to the first floor. */
+  readonly isJudged: boolean
   /** The servers on each store, beside Countersign's. */
   readonly servers: readonly ServerStart[]
   /** Length of a turn in ms. */
@@ -122,6 +125,7 @@ function waysOf(
 const wholeSignIn: Work = {
   title: 'Whole sign-in',
   unit: 'sign-ins',
+  isJudged: true,
   ...waysOf(['least', 'same commands', 'bare'], async (client) => (worker) => client.signIn(worker)),
   servers: [...least, ...sameCommands, ...bare, ...prototypes, peer],
   turnMs: 180,
@@ -132,6 +136,7 @@ const wholeSignIn: Work = {
 const sessionCheck: Work = {
   title: 'Session check',
   unit: 'checks',
+  isJudged: true,
   ...waysOf(['bare'], async (client, concurrency) => {
     const tokens: string[] = []
     while (tokens.length < Math.min(sessionCount, concurrency)) tokens.push(await client.signIn(0))
@@ -145,6 +150,7 @@ const wholeOrder: Work = {
   title: 'Whole order with a watcher',
   unit: 'orders',
   floors: ['bare'],
+  isJudged: false,
   ways: orderProtocols.map((protocol) => ({
     name: protocol.name,
     http: protocol.http,
@@ -301,7 +307,8 @@ async function measureWay(
         )
         if (start === undefined) continue
         const server = await begun(start, addressOf(), core, open)
-        asked.push({ name: keyOf(store, kind, way.name), kind, server, way: asking })
+        const isClose = work.isJudged && isFull && (kind === 'Countersign' || kind === work.floors[0])
+        asked.push({ name: keyOf(store, kind, way.name), kind, server, way: asking, isClose })
       }
     }
   }
@@ -322,7 +329,10 @@ async function measureAll(
   await warmUp(contestants, inFlightBefore, warmUpTurnMs * scale.warmUp, !scale.short)
   const turnMs = work.turnMs * scale.turn
   for (const [inFlight, ofThese] of tallies) {
-    await takeTurns(contestants, { inFlight, inFlightBefore, rounds: scale.rounds, turnMs }, ofThese)
+    const plan = { inFlight, inFlightBefore, turnMs }
+    await takeTurns(contestants, { ...plan, rounds: scale.rounds }, ofThese)
+    const closely = contestants.filter(({ isClose }) => isClose)
+    if (closely.length > 0) await takeTurns(closely, { ...plan, rounds: scale.closeRounds }, ofThese)
   }
 }
 
@@ -332,6 +342,8 @@ interface Asked {
   readonly kind: Kind
   readonly server: ServerProcess
   readonly way: Way
+  /** Whether it has turns after those of all. */
+  readonly isClose?: boolean
 }
 
 async function begun(
@@ -500,35 +512,53 @@ interface Promised {
   readonly inFlightFrom?: number
 }
 
-/** Says whether rate and CPU are what is promised. Where the load's core was busy all the time, only CPU tells. */
-function promise({ cells }: MeasuredCells, text: string, promised: Promised): void {
-  const loadBound = new Set<number>()
-  let judged = 0
-  const broken = cells.flatMap((cell) => {
-    const own = cell.tallyOf('Countersign')
-    const other = cell.tallyOf(promised.against)
-    if (own === undefined || other === undefined || !promised.protocols.includes(cell.protocol)) return []
-    if (cell.inFlight < (promised.inFlightFrom ?? 1)) return []
-    judged++
-    const busy = own.loadBusy >= saturated || other.loadBusy >= saturated
-    if (busy) loadBound.add(cell.inFlight)
-    const found = { ...(busy ? {} : { rate: own.rateOver(other) }), CPU: own.cpuUnder(other) }
-    const short = Object.entries(found).filter(([, ratio]) => !(ratio >= promised.atLeast))
-    if (short.length === 0) return []
-    return [`${nameOf(cell)}: ${short.map(([of, ratio]) => `${of} ${ratio.toFixed(2)}`).join(', ')}`]
-  })
-  const note = `The core of the load was the limit, so that only CPU was judged, with ${[...loadBound].join(', ')} in flight`
-  if (judged > 0) printVerdict(text, broken, loadBound.size > 0 ? note : '')
+/** How many are in flight where ratios to floors are promised. With fewer, the same is aimed for. */
+const promisedInFlight = 64
+
+/** Gives its verdicts of the cells that promises are made for, and of the others. */
+function judge(
+  { cells }: MeasuredCells,
+  verdictOf: (judged: readonly MeasuredCell[], suffix: string, isAim: boolean) => void,
+): void {
+  const promised = cells.filter(({ inFlight }) => inFlight === promisedInFlight)
+  const others = cells.filter(({ inFlight }) => inFlight !== promisedInFlight)
+  const numbers = [...new Set(others.map(({ inFlight }) => inFlight))].join(' and ')
+  if (promised.length > 0) verdictOf(promised, `, with ${promisedInFlight} in flight`, false)
+  if (others.length > 0) verdictOf(others, `, with ${numbers} in flight`, true)
 }
 
-function promiseP99({ cells }: MeasuredCells, atMost: number): void {
-  const broken = cells.flatMap((cell) => {
-    const own = cell.tallyOf('Countersign')
-    const floor = cell.tallyOf('least')
-    if (own === undefined || floor === undefined || own.p99Over(floor) <= atMost) return []
-    return [`${nameOf(cell)}: ${own.p99Over(floor).toFixed(2)}`]
+/** Says whether rate and CPU are what is promised. Where the load's core was busy all the time, only CPU tells. */
+function promise(all: MeasuredCells, text: string, promised: Promised): void {
+  const { protocols, against, atLeast, inFlightFrom = 1 } = promised
+  const asked = all.cells.filter(
+    (cell) => protocols.includes(cell.protocol) && cell.inFlight >= inFlightFrom && cell.tallyOf(against) !== undefined,
+  )
+  judge(new MeasuredCells(asked), (cells, suffix, isAim) => {
+    const loadBound = new Set<number>()
+    const broken = cells.flatMap((cell) => {
+      const [own, other] = [cell.tallyOf('Countersign') as Tally, cell.tallyOf(against) as Tally]
+      const busy = own.loadBusy >= saturated || other.loadBusy >= saturated
+      if (busy) loadBound.add(cell.inFlight)
+      const found = { ...(busy ? {} : { rate: own.rateOver(other) }), CPU: own.cpuUnder(other) }
+      const short = Object.entries(found).filter(([, ratio]) => !(ratio >= atLeast))
+      if (short.length === 0) return []
+      return [`${nameOf(cell)}: ${short.map(([of, ratio]) => `${of} ${ratio.toFixed(2)}`).join(', ')}`]
+    })
+    const note = `The core of the load was the limit, so that only CPU was judged, with ${[...loadBound].join(', ')} in flight`
+    printVerdict(text + suffix, broken, loadBound.size > 0 ? note : '', isAim)
   })
-  if (cells.length > 0) printVerdict(`p99 of a sign-in at most ${atMost} times that of the least`, broken)
+}
+
+function promiseP99(all: MeasuredCells, atMost: number): void {
+  judge(all, (cells, suffix, isAim) => {
+    const broken = cells.flatMap((cell) => {
+      const own = cell.tallyOf('Countersign')
+      const floor = cell.tallyOf('least')
+      if (own === undefined || floor === undefined || own.p99Over(floor) <= atMost) return []
+      return [`${nameOf(cell)}: ${own.p99Over(floor).toFixed(2)}`]
+    })
+    printVerdict(`p99 of a sign-in at most ${atMost} times that of the least${suffix}`, broken, '', isAim)
+  })
 }
 
 /** SQLite in memory is at least as fast as Redis, and a file 0.7 of it. */

@@ -51,6 +51,8 @@ export interface Scale {
   readonly starts: number
   /** Turns of each at each start. */
   readonly rounds: number
+  /** Turns after that, of those only whose ratio is promised: the more rounds, the less a ratio depends on what else the machine is at. */
+  readonly closeRounds: number
   /** What lengths of turns and of warm-ups are multiplied with. */
   readonly turn: number
   readonly warmUp: number
@@ -67,13 +69,23 @@ const whole: Scale = {
   short: false,
   starts: 2,
   rounds: 8,
+  closeRounds: 40,
   turn: 1,
   warmUp: 1,
   inFlight: [1, 16, 64],
   protocol: '',
   store: '',
 }
-const inShort: Scale = { ...whole, short: true, starts: 1, rounds: 1, turn: 0.25, warmUp: 0.1, inFlight: [16] }
+const inShort: Scale = {
+  ...whole,
+  short: true,
+  starts: 1,
+  rounds: 1,
+  closeRounds: 0,
+  turn: 0.25,
+  warmUp: 0.1,
+  inFlight: [16],
+}
 let scale = whole
 
 /** Sets how much is measured from now on; what `changes` leaves out is as usual. */
@@ -237,11 +249,14 @@ export function printTable(title: string, titles: readonly string[], rows: reado
   console.log(`\n${title}\n\n${markdownTable(titles, texts)}`)
 }
 
-/** Says whether a promise of the project held, and if not, for what. `note` says what was not judged. */
-export function printVerdict(promise: string, brokenFor: readonly string[], note = ''): void {
-  recordVerdict(promise, brokenFor, note)
+/**
+ * Says whether a promise of the project held, and if not, for what. `note` says what was not judged. With `isAim`, it is no promise,
+ * but what is aimed for.
+ */
+export function printVerdict(promise: string, brokenFor: readonly string[], note = '', isAim = false): void {
+  recordVerdict(promise, brokenFor, note, isAim)
   const verdict = brokenFor.length === 0 ? 'holds' : `DOES NOT HOLD: ${brokenFor.join('; ')}`
-  console.log(`\nThe promise, ${promise}, ${verdict}${note && `. ${note}`}`)
+  console.log(`\nThe ${isAim ? 'aim' : 'promise'}, ${promise}, ${verdict}${note && `. ${note}`}`)
 }
 
 /** The machine in one line. */

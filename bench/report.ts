@@ -20,9 +20,9 @@ export function resultsPart(all: Results | undefined): string {
   const parts = Map.groupBy(all.tables, ({ part }) => part)
   const text = [...parts].map(([part, tables]) => {
     const verdicts = all.verdicts.filter((verdict) => verdict.part === part)
-    const lines = verdicts.map(({ promise, holds, brokenFor, note }) => {
+    const lines = verdicts.map(({ promise, holds, brokenFor, note, isAim = false }) => {
       const verdict = holds ? 'holds' : `**does not hold**: ${brokenFor.join('; ')}`
-      return `- The promise, ${promise}, ${verdict}.${note === undefined ? '' : ` ${note}.`}\n`
+      return `- The ${isAim ? 'aim' : 'promise'}, ${promise}, ${verdict}.${note === undefined ? '' : ` ${note}.`}\n`
     })
     return `### Measured: ${part}\n\n${tables.map(tableText).join('\n')}${lines.length > 0 ? `\n${lines.join('')}` : ''}`
   })

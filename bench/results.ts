@@ -25,7 +25,7 @@ export interface ResultTable {
   readonly rows: readonly { readonly name: string; readonly cells: readonly (number | string | null)[] }[]
 }
 
-/** Whether a promise of the project held. */
+/** Whether a promise of the project held, or what is aimed for beyond the promises. */
 export interface ResultVerdict {
   readonly part: string
   readonly promise: string
@@ -34,6 +34,8 @@ export interface ResultVerdict {
   readonly brokenFor: readonly string[]
   /** What was not judged. */
   readonly note?: string
+  /** Whether it is no promise, but aimed for. */
+  readonly isAim?: boolean
 }
 
 /** What a run came to, as it is kept in bench/results/. */
@@ -84,8 +86,9 @@ export function recordTable(title: string, titles: readonly string[], rows: read
 }
 
 /** Keeps a verdict for the results. */
-export function recordVerdict(promise: string, brokenFor: readonly string[], note: string): void {
-  verdicts.push({ part, promise, holds: brokenFor.length === 0, brokenFor, ...(note !== '' && { note }) })
+export function recordVerdict(promise: string, brokenFor: readonly string[], note: string, isAim = false): void {
+  const holds = brokenFor.length === 0
+  verdicts.push({ part, promise, holds, brokenFor, ...(note !== '' && { note }), ...(isAim && { isAim }) })
 }
 
 /** What is measured. To be read before results are written, which are a file more. */

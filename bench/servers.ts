@@ -1,8 +1,10 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readFileSync, readSync, rmSync } from 'node:fs'
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { FloorWork } from './floor-sign-in.ts'
 import type { LoopTurns, Usage, UsageQuestion } from './probe.ts'
@@ -31,11 +33,18 @@ const connectNodeSignInFile = fileURLToPath(new URL('./connect-node-sign-in.ts',
 const relayFile = fileURLToPath(new URL('./relay-server.ts', import.meta.url))
 const probeUrl = new URL('./probe.ts', import.meta.url).href
 const stopMs = 3000
+/** Time between two looks at whether a server is ready. */
+const readyPauseMs = 20
+/** How much is read of the beginning and of the end of a log, bytes. */
+const logPieceBytes = 65_536
 
 // A run that breaks off leaves no server behind.
-const running = new Set<ChildProcess>()
+const running = new Map<ChildProcess, LogFile>()
 process.once('exit', () => {
-  for (const child of running) child.kill('SIGKILL')
+  for (const [child, log] of running) {
+    child.kill('SIGKILL')
+    log.remove()
+  }
 })
 
 /** Which Countersign to start, and how. */
@@ -149,16 +158,15 @@ async function start(
   const options = ['--min-semi-space-size=16', ...process.execArgv]
   const node = [process.execPath, ...options, '--expose-gc', '--import', probeUrl]
   const [command = '', ...rest] = [...pinned, ...node, ...args]
+  const log = await LogFile.create()
   const child = spawn(command, rest, {
     env: { PATH: process.env.PATH, ...environment },
-    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    stdio: ['ignore', 'ignore', log.descriptor, 'ipc'],
   })
-  running.add(child)
-  const exited = once(child, 'exit')
-  child.once('exit', () => running.delete(child))
-  const { port, turns } = read(child)
+  running.set(child, log)
+  const exited = once(child, 'exit').then(() => running.delete(child))
   return {
-    port: await port,
+    port: await portIn(log, child),
     async usage(question) {
       const answer = once(child, 'message') as Promise<[Usage]>
       child.send(question)
@@ -167,40 +175,75 @@ async function start(
     },
     async stop() {
       child.kill('SIGTERM')
-      return await turns
+      await exited
+      return turnsIn(log.end())
     },
     async [Symbol.asyncDispose]() {
       child.kill('SIGTERM')
       const late = setTimeout(() => child.kill('SIGKILL'), stopMs)
       await exited
       clearTimeout(late)
+      log.remove()
     },
   }
 }
 
 /**
- * Reads the port that a server names when it is ready, and what its probe says when it ends. Both reject with what it
- * printed when it ends without.
+ * What a server writes to standard error, in a file: that is what a log costs it. To read it from a pipe would be work of the process
+ * that makes the load, and each write would wake it.
  */
-function read(child: ChildProcess): { readonly port: Promise<number>; readonly turns: Promise<LoopTurns> } {
-  const lines = createInterface(child.stderr as NodeJS.ReadableStream)
-  const port = Promise.withResolvers<number>()
-  const turns = Promise.withResolvers<LoopTurns>()
-  // Most measurements do not ask for it.
-  turns.promise.catch(() => {})
-  let printed = ''
-  lines.on('line', (line) => {
-    printed += `${line}\n`
-    const said = /"text":"ready".*"port":(\d+)/.exec(line)?.[1]
-    if (said !== undefined) port.resolve(Number(said))
-    if (line.startsWith('{"text":"turns"')) turns.resolve(JSON.parse(line) as LoopTurns)
-  })
-  lines.on('close', () => {
-    const ended = new Error(`the server ended: ${printed}`)
-    port.reject(ended)
-    turns.reject(ended)
-  })
-  return { port: port.promise, turns: turns.promise }
+class LogFile {
+  readonly descriptor: number
+  readonly #folder: string
+
+  private constructor(folder: string) {
+    this.#folder = folder
+    this.descriptor = openSync(join(folder, 'log'), 'a+')
+  }
+
+  static async create(): Promise<LogFile> {
+    return new LogFile(await mkdtemp(join(tmpdir(), 'countersign-bench-log-')))
+  }
+
+  beginning(): string {
+    return this.#read(0)
+  }
+
+  end(): string {
+    return this.#read(Math.max(0, fstatSync(this.descriptor).size - logPieceBytes))
+  }
+
+  #read(position: number): string {
+    const piece = Buffer.alloc(logPieceBytes)
+    return piece.toString('utf8', 0, readSync(this.descriptor, piece, 0, piece.length, position))
+  }
+
+  remove(): void {
+    closeSync(this.descriptor)
+    rmSync(this.#folder, { recursive: true, force: true })
+  }
+}
+
+/** The port that a server names when it is ready. Rejects with what it printed if it ends without. */
+async function portIn(log: LogFile, child: ChildProcess): Promise<number> {
+  for (;;) {
+    const hasEnded = child.exitCode !== null || child.signalCode !== null
+    const printed = log.beginning()
+    const said = /"text":"ready".*"port":(\d+)/.exec(printed)?.[1]
+    if (said !== undefined) return Number(said)
+    if (hasEnded) {
+      log.remove()
+      throw new Error(`the server ended: ${printed}`)
+    }
+    await sleep(readyPauseMs)
+  }
+}
+
+/** What a server's probe says last. */
+function turnsIn(printed: string): LoopTurns {
+  const line = printed.split('\n').findLast((one) => one.startsWith('{"text":"turns"'))
+  if (line === undefined) throw new Error(`the server ended: ${printed}`)
+  return JSON.parse(line) as LoopTurns
 }
 
 /** Whether redis-server can be started; says so when not, so that nobody takes a short run for a whole one. */

@@ -18,32 +18,37 @@ interface Turn {
   readonly cpuMicros: number
   /** See {@link besideScript}: to compile JavaScript, and to collect garbage. */
   readonly besideScript: number
+  /** 99th percentile of the time of one call, ms. */
+  readonly p99: number
   /** Share of the turn in which the core of the load was busy, with whatever; NaN where it cannot be told. */
   readonly loadBusy: number
 }
 
+/** Stands for a round, in which some or all contestants have had a turn. */
+type Round = symbol
+
 /** What several turns of one contestant came to. */
 export class Tally {
-  readonly #turns: Turn[] = []
+  readonly #turns = new Map<Round, Turn>()
   readonly #times: number[] = []
 
-  add(turn: Turn, times: readonly number[]): void {
-    this.#turns.push(turn)
+  add(round: Round, turn: Turn, times: readonly number[]): void {
+    this.#turns.set(round, turn)
     for (const time of times) this.#times.push(time)
   }
 
   /** The median of the turns. */
   get perSecond(): number {
-    return median(this.#turns.map(({ perSecond }) => perSecond))
+    return this.#median(({ perSecond }) => perSecond)
   }
 
   /** The median of the turns, microseconds. */
   get cpuMicros(): number {
-    return median(this.#turns.map(({ cpuMicros }) => cpuMicros))
+    return this.#median(({ cpuMicros }) => cpuMicros)
   }
 
   get loadBusy(): number {
-    return median(this.#turns.map(({ loadBusy }) => loadBusy))
+    return this.#median(({ loadBusy }) => loadBusy)
   }
 
   /** Of all calls of all turns. */
@@ -61,13 +66,26 @@ export class Tally {
     return this.#medianOver(other, (mine, theirs) => theirs.cpuMicros / mine.cpuMicros)
   }
 
-  /** This one's 99th percentile by that of another. */
+  /**
+   * This one's 99th percentile by that of another: the median of the ratios within a round. That of all turns together would be of
+   * one or two pauses of the machine, each of which all calls in flight have to wait for.
+   */
   p99Over(other: Tally): number {
-    return this.times.p99 / other.times.p99
+    return this.#medianOver(other, (mine, theirs) => mine.p99 / theirs.p99)
   }
 
+  #median(of: (turn: Turn) => number): number {
+    return median([...this.#turns.values()].map(of))
+  }
+
+  /** Of the rounds in which both had a turn. */
   #medianOver(other: Tally, ratio: (mine: Turn, theirs: Turn) => number): number {
-    return median(this.#turns.map((turn, round) => ratio(turn, other.#turns[round] as Turn)))
+    return median(
+      [...this.#turns].flatMap(([round, mine]) => {
+        const theirs = other.#turns.get(round)
+        return theirs === undefined ? [] : [ratio(mine, theirs)]
+      }),
+    )
   }
 }
 
@@ -100,11 +118,12 @@ export async function takeTurns(
 ): Promise<void> {
   for (const { name } of contestants) if (!tallies.has(name)) tallies.set(name, new Tally())
   for (let round = 0; round < plan.rounds; round++) {
+    const mark = Symbol()
     for (const contestant of round % 2 === 0 ? contestants : contestants.toReversed()) {
       const times: number[] = []
       await takeTurn(contestant, plan.inFlightBefore, plan.turnMs * leadIn, [])
       const turn = await takeTurn(contestant, plan.inFlight, plan.turnMs, times)
-      tallies.get(contestant.name)?.add(turn, times)
+      tallies.get(contestant.name)?.add(mark, turn, times)
     }
   }
 }
@@ -156,6 +175,7 @@ async function takeTurn({ server, call }: Contestant, concurrency: number, ms: n
     perSecond: (times.length * 1000) / elapsedMs,
     cpuMicros: cpuMicros / times.length,
     besideScript: besideScript(before, after),
+    p99: times.length === 0 ? Number.NaN : timesOf(times).p99,
     loadBusy: (load.busy - loadBefore.busy) / (load.all - loadBefore.all),
   }
 }

@@ -42,7 +42,8 @@ const allForbidden = new RegExp(forbidden, 'gu')
 
 /** A text without the characters that {@link isPlainLine} refuses, for texts that are shown beside a challenge. */
 export function withoutForbidden(text: string): string {
-  return text.replace(allForbidden, '')
+  // Most texts have none, which is quicker to see than to replace.
+  return isPlainLine(text) ? text : text.replace(allForbidden, '')
 }
 
 /** Whether a text can be a part of a challenge. */

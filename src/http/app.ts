@@ -86,7 +86,7 @@ const noGuesses = { 'x-content-type-options': 'nosniff' } as const
 function exchangeServer({ settings, origins, log }: AppParts, notice: Notice): ServeExchange {
   const askedByProxies = settings.basePath + forwardAuthPath
   const isTrusted = (origin: string): boolean => origins.isTrusted(origin)
-  const serve = (...[output, read, find]: Parameters<ServeExchange>): void | Promise<void> => {
+  const serve = (output: ResponseLike, read: () => Exchange, find: (path: string) => Route): void | Promise<void> => {
     const exchange = read()
     notice(exchange.context)
     output.setHeaders(noGuesses)

@@ -31,11 +31,27 @@ export interface Output {
 export interface ResponseLike extends Output {
   /** Whether an answer can have trailers, without which gRPC cannot be spoken. */
   readonly takesTrailers: boolean
-  /** Sets headers of the answer, whatever that will be. What the answer itself says has precedence. */
+  /**
+   * Sets headers of the answer, whatever that will be. What the answer itself says has precedence. The object is kept and must not
+   * change any more.
+   */
   setHeaders(headers: Readonly<Record<string, string>>): void
 }
 
 const noHeaders: Readonly<Record<string, string>> = {}
+
+let lastMerged = { first: noHeaders, second: noHeaders, both: noHeaders }
+
+/** Headers and others that have precedence. Nearly all answers have the same two as the one before, so they are remembered. */
+function merged(
+  first: Readonly<Record<string, string>>,
+  second: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  if (first !== lastMerged.first || second !== lastMerged.second) {
+    lastMerged = { first, second, both: { ...first, ...second } }
+  }
+  return lastMerged.both
+}
 
 /** Writes to a response object. */
 export class ResponseOutput implements ResponseLike {
@@ -59,13 +75,14 @@ export class ResponseOutput implements ResponseLike {
   }
 
   setHeaders(headers: Readonly<Record<string, string>>): void {
-    this.#headers = this.#headers === noHeaders ? headers : { ...this.#headers, ...headers }
+    this.#headers = this.#headers === noHeaders ? headers : merged(this.#headers, headers)
   }
 
   send({ status, headers, body, trailers }: Answer): void {
     if (this.begun || this.#isOver) return
-    const length = body === undefined || trailers !== undefined ? {} : { 'content-length': Buffer.byteLength(body) }
-    this.#writeHead(status, { ...this.#headers, ...headers, ...length })
+    const all = { ...this.#headers, ...headers }
+    if (body !== undefined && trailers === undefined) all['content-length'] = Buffer.byteLength(body)
+    this.#writeHead(status, all)
     this.end(body, trailers)
   }
 

@@ -10,7 +10,7 @@ import {
 import { codeToHttpStatus, errorToJsonBytes } from '@connectrpc/connect/protocol-connect'
 import type { RequestContext } from '../request.ts'
 import { toConnectError } from '../rpc/errors.ts'
-import type { BidiInvocation, Invocation, Invoker } from '../rpc/invoke.ts'
+import type { BidiInvocation, Invocation, Invoker, UnaryInvocation } from '../rpc/invoke.ts'
 import {
   type AnyMethod,
   type BidiMethod,
@@ -61,9 +61,9 @@ export function serveRpc(method: AnyMethod, exchange: RpcExchange, invoker: Invo
 /** A call of gRPC or gRPC-Web that answers once. */
 async function serveUnary(method: UnaryMethod, exchange: RpcExchange, invoker: Invoker): Promise<void> {
   const { wire, output } = exchange
-  const invocation = invocationOf(method, exchange)
+  const invocation = unaryInvocationOf(method, exchange)
   try {
-    const message = await invoker.unary({ ...invocation, write: writerOf(method.desc.output, wire.codec) })
+    const message = await invoker.unary(invocation)
     const encoded = compressed(message, acceptedBy(exchange))
     const { bytes, encoding } = encoded instanceof Promise ? await encoded : encoded
     const { body, trailers } = endingOf(wire, undefined)
@@ -84,13 +84,17 @@ async function serveUnary(method: UnaryMethod, exchange: RpcExchange, invoker: I
 /** A call of Connect that answers once: the message is the body, and a failure is an HTTP status. */
 async function serveConnectUnary(method: UnaryMethod, exchange: RpcExchange, invoker: Invoker): Promise<void> {
   const { wire, output } = exchange
-  const invocation = invocationOf(method, exchange)
+  const invocation = unaryInvocationOf(method, exchange)
   let status = 200
   let message: string | Uint8Array
   let headers: OutgoingHttpHeaders
   try {
-    message = await invoker.unary({ ...invocation, write: writerOf(method.desc.output, wire.codec) })
-    headers = { 'content-type': `application/${wire.codec}`, ...noStore, ...invocation.call.responseHeaders }
+    message = await invoker.unary(invocation)
+    headers = {
+      'content-type': contentTypes[wire.codec],
+      'cache-control': 'no-store',
+      ...invocation.call.responseHeaders,
+    }
   } catch (thrown) {
     const error = toConnectError(thrown)
     status = codeToHttpStatus(error.code)
@@ -150,6 +154,23 @@ function invocationOf<M extends Method>(
     handler: method,
     call,
     readInput: () => readInput(method.desc.input, exchange, deadline),
+  }
+}
+
+/** The same of a call that answers once. */
+function unaryInvocationOf(
+  method: UnaryMethod,
+  exchange: RpcExchange,
+): UnaryInvocation<DescMessage, MessageInitShape<DescMessage>, string | Uint8Array> & { readonly call: HttpCall } {
+  const { input, output } = method.desc
+  const { deadline, call } = callOf(exchange)
+  return {
+    name: method.name,
+    schema: input,
+    handler: method,
+    call,
+    readInput: () => readInput(input, exchange, deadline),
+    write: writerOf(output, exchange.wire.codec),
   }
 }
 
@@ -218,6 +239,9 @@ function writerOf<O extends DescMessage>(schema: O, codec: Codec): (reply: Messa
   }
   return (reply) => writtenAs(codec, reply, write)
 }
+
+/** What a message of Connect's unary calls is, by its codec. */
+const contentTypes = { json: 'application/json', proto: 'application/proto' } as const
 
 const noStore = { 'cache-control': 'no-store' } as const
 

@@ -25,17 +25,26 @@ export function signInHandlers(
     issueNonce: {
       limit: 'sign-in',
       async handle({ appName, purpose, ...wallet }, call) {
-        const { issuedAt, expiresAt, ...challenge } =
+        const { action, challengeId, nonceId, nonce, origin, issuedAt, expiresAt, message } =
           purpose === NoncePurpose.LINK
             ? await issueLinkNonce(appName, wallet, call)
             : await signIn.issueNonce(appName, wallet, call.request)
-        return { ...challenge, issuedAt: BigInt(issuedAt), expiresAt: BigInt(expiresAt) }
+        return {
+          action,
+          challengeId,
+          nonceId,
+          nonce,
+          origin,
+          issuedAt: BigInt(issuedAt),
+          expiresAt: BigInt(expiresAt),
+          message,
+        }
       },
     },
     verifySignIn: {
       limit: 'sign-in',
-      async handle({ nonceId, ...proof }, call) {
-        const issued = await signIn.verify(nonceId, proof, call.request)
+      async handle(input, call) {
+        const issued = await signIn.verify(input.nonceId, input, call.request)
         setSession(call, issued)
         return { ok: true, token: issued.token, session: sessionFields(issued.session, true) }
       },

@@ -120,7 +120,7 @@ export class Nonces {
     const message = make(record)
     this.#live?.add(endOf(record), issuedAt, ip)
     await this.#store.set(keyOf(record.nonceId, link?.userId), JSON.stringify(record), { ttlSeconds })
-    return { ...record, message }
+    return message === record.message ? record : { ...record, message }
   }
 
   /**

@@ -42,8 +42,8 @@ const busy: Refusal = { status, reason, message, retryAfterMs }
 /** What is known of one connection. */
 interface Http1Connection {
   readonly client: Client
-  /** Responses that are not finished, in the order of their requests. */
-  readonly unanswered: Set<ServerResponse>
+  /** Responses that are not finished, in the order of their requests. One or none, but for clients that send requests ahead. */
+  readonly unanswered: ServerResponse[]
   /** Closes after its last response; a request that arrives now is not served. */
   ending: boolean
   /** Bytes received when its last response was complete. While no more have arrived, the connection is idle. */
@@ -121,7 +121,7 @@ export class Http1Connections {
   drain(): void {
     this.#leaving = true
     for (const connection of this.#connections.values()) {
-      if ([...connection.unanswered].at(-1)?.headersSent === false) this.#endWhenAnswered(connection)
+      if (connection.unanswered.at(-1)?.headersSent === false) this.#endWhenAnswered(connection)
     }
   }
 
@@ -132,14 +132,14 @@ export class Http1Connections {
   end(): void {
     this.#leaving = true
     for (const connection of this.#connections.values()) {
-      if (connection.unanswered.size > 0) this.#endWhenAnswered(connection)
+      if (connection.unanswered.length > 0) this.#endWhenAnswered(connection)
     }
   }
 
   #add(socket: Socket, client: Client): void {
     this.#connections.set(socket, {
       client,
-      unanswered: new Set(),
+      unanswered: [],
       ending: false,
       bytesReadAtRest: undefined,
       seenAtRest: undefined,
@@ -154,8 +154,8 @@ export class Http1Connections {
     // With `ending` or an ended socket, the client has been told, or is about to be, that nothing more is served here.
     if (connection === undefined || connection.ending || socket.writableEnded) return
     const { unanswered } = connection
-    unanswered.add(response)
-    if (unanswered.size > maxConcurrentRequests) {
+    unanswered.push(response)
+    if (unanswered.length > maxConcurrentRequests) {
       socket.destroy()
       return
     }
@@ -163,8 +163,8 @@ export class Http1Connections {
     // Not once(), which makes two more objects: a response closes only once.
     response.on('close', () => {
       this.#ceilings.leave(arrival)
-      unanswered.delete(response)
-      if (unanswered.size > 0) return
+      unanswered.splice(unanswered.indexOf(response), 1)
+      if (unanswered.length > 0) return
       connection.bytesReadAtRest = socket.bytesRead
       if (connection.ending) socket.destroySoon()
     })
@@ -182,7 +182,7 @@ export class Http1Connections {
     // Without a reader, the rest of the body would stop the client from sending, and so from reading the answer.
     request.resume()
     connection.ending = true
-    if (connection.unanswered.size === 1) {
+    if (connection.unanswered.length === 1) {
       this.#answerAndEnd(socket, busy)
       return
     }
@@ -219,7 +219,7 @@ export class Http1Connections {
 
   #endWhenAnswered(connection: Http1Connection): void {
     connection.ending = true
-    const last = [...connection.unanswered].at(-1)
+    const last = connection.unanswered.at(-1)
     if (last?.headersSent === false) last.setHeader('connection', 'close')
   }
 
@@ -228,13 +228,13 @@ export class Http1Connections {
     const connection = this.#connections.get(socket)
     if (connection === undefined || !socket.writable) return
     const { unanswered } = connection
-    const last = [...unanswered].at(-1)
+    const last = unanswered.at(-1)
     if (last?.req.complete === true) {
       this.#endWhenAnswered(connection)
       return
     }
     // An answer now would be taken for, or land in the middle of, another.
-    if (unanswered.size > 1 || last?.headersSent === true) {
+    if (unanswered.length > 1 || last?.headersSent === true) {
       socket.destroy()
       return
     }
@@ -250,7 +250,7 @@ export class Http1Connections {
 
   /** Without a listener for 'connect', node would close the connection without an answer. */
   #refuseConnect(socket: Socket): void {
-    const unanswered = this.#connections.get(socket)?.unanswered.size ?? 0
+    const unanswered = this.#connections.get(socket)?.unanswered.length ?? 0
     // An answer would overtake those to earlier requests.
     if (unanswered > 0) socket.destroy()
     else this.#answerAndEnd(socket, malformed(400, 'CONNECT is for proxies, which this is not'))
@@ -272,7 +272,7 @@ export class Http1Connections {
 /** Whether nothing is asked on a connection, and nothing has begun to arrive. */
 function isAtRest(socket: Socket, { unanswered, bytesReadAtRest }: Http1Connection): boolean {
   // More bytes than at rest are the beginning of a request.
-  return unanswered.size === 0 && bytesReadAtRest === socket.bytesRead
+  return unanswered.length === 0 && bytesReadAtRest === socket.bytesRead
 }
 
 /** A refusal as it is sent. The connection ends behind it. */
@@ -295,7 +295,7 @@ function written({ status, reason, message, retryAfterMs }: Refusal): {
 /** A request as the ceilings see it. */
 class Http1Arrival extends Arrival {
   readonly #request: IncomingMessage
-  readonly #unanswered: ReadonlySet<ServerResponse>
+  readonly #unanswered: readonly ServerResponse[]
 
   constructor({ client, unanswered }: Http1Connection, request: IncomingMessage) {
     super(client)
@@ -308,7 +308,7 @@ class Http1Arrival extends Arrival {
   }
 
   unhinderedTarget(): string | undefined {
-    return this.#unanswered.size === 1 && !this.hasBody() ? this.#request.url : undefined
+    return this.#unanswered.length === 1 && !this.hasBody() ? this.#request.url : undefined
   }
 
   hasBody(): boolean {
