@@ -73,7 +73,7 @@ export function cleanUserAgent(text: string): string {
 
 /** An address without the prefix that IPv4 addresses have on IPv6 sockets. */
 export function plainAddress(ip: string): string {
-  return ip.replace(ipv4InIpv6, '')
+  return ip.startsWith('::') ? ip.replace(ipv4InIpv6, '') : ip
 }
 
 /** What a {@link ReadContext} is made of. */
@@ -199,10 +199,15 @@ export function headerOf(request: RequestContext, name: string): string | undefi
 
 /** Name of a header in a request that only proxies write, in lower case; `undefined` if there is none. */
 export function proxyHeaderOf(request: RequestContext): string | undefined {
-  return proxyHeaders.find((name) => headerOf(request, name) !== undefined)
+  for (const name of proxyHeaders) if (headerOf(request, name) !== undefined) return name
+  return undefined
 }
 
 /** The token of an `Authorization: Bearer` header (RFC 6750); `undefined` if there is none. */
 export function bearerToken(request: RequestContext): string | undefined {
-  return /^Bearer +(\S+)\s*$/i.exec(headerOf(request, 'authorization') ?? '')?.[1]
+  const header = headerOf(request, 'authorization')
+  if (header === undefined) return undefined
+  // As nearly all clients write it: without the list of matches that a regular expression makes.
+  const token = header.startsWith('Bearer ') ? header.slice('Bearer '.length) : ''
+  return token !== '' && !/\s/.test(token) ? token : /^Bearer +(\S+)\s*$/i.exec(header)?.[1]
 }

@@ -173,6 +173,14 @@ export const pages: readonly Mutation[] = [
   },
   {
     row: 4,
+    takesOut: 'that the headers of an answer are those set for it, and not those of the one before',
+    file: 'src/http/output.ts',
+    find: 'if (first !== lastMerged.first || second !== lastMerged.second) {',
+    replace: 'if (lastMerged.both === noHeaders) {',
+    tests: ['test/e2e/origins.test.ts'],
+  },
+  {
+    row: 4,
     takesOut: 'Vary: Origin',
     file: 'src/http/cors.ts',
     find: "const forEveryone = { vary: 'Origin' } as const",

@@ -328,8 +328,8 @@ export const secrets: readonly Mutation[] = [
     row: 14,
     takesOut: 'no-store on Connect’s answers',
     file: 'src/http/serve-rpc.ts',
-    find: "headers = { 'content-type': `application/${wire.codec}`, ...noStore, ...invocation",
-    replace: "headers = { 'content-type': `application/${wire.codec}`, ...invocation",
+    find: "json: { 'content-type': 'application/json', ...noStore },",
+    replace: "json: { 'content-type': 'application/json' },",
     tests: ['test/e2e/answer-headers.test.ts'],
   },
   {

@@ -90,11 +90,7 @@ async function serveConnectUnary(method: UnaryMethod, exchange: RpcExchange, inv
   let headers: OutgoingHttpHeaders
   try {
     message = await invoker.unary(invocation)
-    headers = {
-      'content-type': contentTypes[wire.codec],
-      'cache-control': 'no-store',
-      ...invocation.call.responseHeaders,
-    }
+    headers = { ...unaryHeads[wire.codec], ...invocation.call.responseHeaders }
   } catch (thrown) {
     const error = toConnectError(thrown)
     status = codeToHttpStatus(error.code)
@@ -240,10 +236,13 @@ function writerOf<O extends DescMessage>(schema: O, codec: Codec): (reply: Messa
   return (reply) => writtenAs(codec, reply, write)
 }
 
-/** What a message of Connect's unary calls is, by its codec. */
-const contentTypes = { json: 'application/json', proto: 'application/proto' } as const
-
 const noStore = { 'cache-control': 'no-store' } as const
+
+/** The headers of a message of Connect's unary calls. */
+const unaryHeads: Readonly<Record<Codec, OutgoingHttpHeaders>> = {
+  json: { 'content-type': 'application/json', ...noStore },
+  proto: { 'content-type': 'application/proto', ...noStore },
+}
 
 function headOf(wire: Wire): OutgoingHttpHeaders {
   return { 'content-type': contentTypeOf(wire), ...noStore }
