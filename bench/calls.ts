@@ -28,7 +28,7 @@ interface Work {
   readonly peer?: Way
   /** The first is measured on all stores. */
   readonly floors: readonly FloorKind[]
-  /** Whether anything is promised of the ratio to the first floor. */
+  /** Whether anything is promised of the ratio to the first floor, and not of that of the stores alone. */
   readonly isJudged: boolean
   /** The servers on each store, beside Countersign's. */
   readonly servers: readonly ServerStart[]
@@ -307,7 +307,8 @@ async function measureWay(
         )
         if (start === undefined) continue
         const server = await begun(start, addressOf(), core, open)
-        const isClose = work.isJudged && isFull && (kind === 'Countersign' || kind === work.floors[0])
+        // What is promised: to be near the first floor on one store, and how fast the others are by that one.
+        const isClose = kind === 'Countersign' || (work.isJudged && isFull && kind === work.floors[0])
         asked.push({ name: keyOf(store, kind, way.name), kind, server, way: asking, isClose })
       }
     }

@@ -180,8 +180,11 @@ async function takeTurn({ server, call }: Contestant, concurrency: number, ms: n
   }
 }
 
+/** CPU time that was used, and the part of it in JavaScript. */
+type CpuUsage = Pick<Usage, 'cpuMicros' | 'scriptMicros'>
+
 /** The share of a server's CPU time between two moments that other threads took than those that run JavaScript. */
-export function besideScript(before: Usage, after: Usage): number {
+export function besideScript(before: CpuUsage, after: CpuUsage): number {
   return 1 - (after.scriptMicros - before.scriptMicros) / (after.cpuMicros - before.cpuMicros)
 }
 

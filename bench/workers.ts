@@ -4,8 +4,10 @@ import { fileURLToPath } from 'node:url'
 import { SessionService } from '../gen/server/countersign/v1/session_service_pb.ts'
 import { RedisServer } from '../test/support/redis-server.ts'
 import { pathOf } from './grpc.ts'
-import { formatMs, inFlight, median, printTable, printVerdict } from './harness.ts'
+import { figure, inFlight, median, printTable, printVerdict } from './harness.ts'
 import { Http1Pool } from './http1.ts'
+import type { Usage } from './probe.ts'
+import type { Cell } from './results.ts'
 import { hasRedis, type ServerProcess, startCountersign } from './servers.ts'
 import { besideScript, warmBelow } from './turns.ts'
 import { makeWallets, type Wallet } from './wallets.ts'
@@ -41,9 +43,11 @@ interface Load {
   readonly inFlight: number
 }
 
-/** One of the servers that are compared. */
+/** One of the services that are compared. */
 interface Contestant {
-  readonly server: ServerProcess
+  readonly name: string
+  /** Its servers, each of which is asked by as many load processes. */
+  readonly servers: readonly ServerProcess[]
   /** Number of its processes that serve calls. */
   readonly serving: number
 }
@@ -56,7 +60,9 @@ interface Tally {
 
 /**
  * One process against two workers, on the same Redis, over HTTP/1.1. All processes of a server count: the one that starts the workers
- * accepts the connections. With two cores, load, Redis and servers share them, so two workers cannot show twice the rate there.
+ * accepts the connections. With two cores, load, Redis and servers share them, so two workers cannot show twice the rate there. Nor
+ * has one process to share its core's caches with the load as each of two has to, whether they are workers or not. What workers cost
+ * themselves shows beside two processes that know nothing of each other.
  *
  * Each process that serves calls has as many in flight. The more a process has, the more it reads and writes at a time, and the less
  * CPU each takes: with as many in flight for both workers together, what is compared would be how much they do at a time.
@@ -65,35 +71,60 @@ export async function benchWorkers(): Promise<void> {
   if (!hasRedis()) return
   await using redis = await RedisServer.start()
   await using alone = await startCountersign(redis.url)
+  await using other = await startCountersign(redis.url)
   await using two = await startCountersign(redis.url, { workers: 2 })
   const loads = Array.from({ length: loadProcesses }, () => fork(fileURLToPath(import.meta.url)))
   try {
-    const rows: string[][] = []
+    const contestants: readonly Contestant[] = [
+      { name: '1 process', servers: [alone], serving: 1 },
+      { name: '2 processes', servers: [alone, other], serving: 2 },
+      { name: '2 workers', servers: [two], serving: 2 },
+    ]
+    const rows: Cell[][] = []
     const broken: string[] = []
+    const missed: string[] = []
     for (const kind of kinds) {
-      const contestants = { '1 process': { server: alone, serving: 1 }, '2 workers': { server: two, serving: 2 } }
-      const tallies = await measure(kind, Object.values(contestants), loads)
-      const [cpuAlone = NaN, cpuTwo = NaN] = tallies.map(({ cpuMicros }) => median(cpuMicros))
-      const ratio = median(ratios(tallies, 'cpuMicros'))
-      for (const [index, name] of Object.keys(contestants).entries()) {
-        const rate = String(Math.round(median(tallies[index]?.rates ?? [])))
-        const cpu = formatMs((index === 0 ? cpuAlone : cpuTwo) / 1000)
-        const compared = index === 0 ? ['', ''] : [median(ratios(tallies, 'rates')).toFixed(2), ratio.toFixed(2)]
-        rows.push([`${kind}, ${name}`, rate, cpu, ...compared])
+      const [single, pair, workers] = (await measure(kind, contestants, loads)) as [Tally, Tally, Tally]
+      const ratios = (tally: Tally, others: readonly Tally[]): Cell[] =>
+        others.flatMap((other): Cell[] =>
+          tally === other || tally === single
+            ? ['', '']
+            : [figure(ratio(tally, other, 'rates'), 'ratio'), figure(ratio(tally, other, 'cpuMicros'), 'ratio')],
+        )
+      for (const [index, tally] of [single, pair, workers].entries()) {
+        const rate = figure(median(tally.rates), 'per second')
+        const cpu = figure(median(tally.cpuMicros) / 1000, 'ms')
+        rows.push([`${kind}, ${contestants[index]?.name}`, rate, cpu, ...ratios(tally, [single, pair])])
       }
-      if (ratio > mostCpuRatio) broken.push(`${kind} (${ratio.toFixed(2)})`)
+      const [byPair, bySingle] = [ratio(workers, pair, 'cpuMicros'), ratio(workers, single, 'cpuMicros')]
+      if (byPair > mostCpuRatio) broken.push(`${kind} (${byPair.toFixed(2)})`)
+      if (bySingle > mostCpuRatio) missed.push(`${kind} (${bySingle.toFixed(2)})`)
     }
     const title = `Workers, Redis, ${inFlightEach} in flight for each, from ${loadProcesses} processes, which share the cores with the servers`
-    printTable(title, ['calls/s', 'server CPU', 'rate ÷ 1 process', 'CPU ÷ 1 process'], rows)
-    printVerdict(`server CPU for each call at most ${mostCpuRatio} times that of one process`, broken)
+    const titles = [
+      'calls/s',
+      'server CPU',
+      ...['1 process', '2 processes'].flatMap((one) => [`rate ÷ ${one}`, `CPU ÷ ${one}`]),
+    ]
+    printTable(title, titles, rows)
+    printVerdict(
+      `server CPU for each call with two workers at most ${mostCpuRatio} times that of two processes`,
+      broken,
+    )
+    printVerdict(
+      `server CPU for each call with two workers at most ${mostCpuRatio} times that of one process`,
+      missed,
+      '',
+      true,
+    )
   } finally {
     for (const load of loads) load.kill()
   }
 }
 
-/** Second over first, round by round. */
-function ratios([first, second]: readonly Tally[], of: keyof Tally): number[] {
-  return (second?.[of] ?? []).map((value, round) => value / (first?.[of][round] ?? NaN))
+/** One by another: the median of the ratios within a round. */
+function ratio(tally: Tally, other: Tally, of: keyof Tally): number {
+  return median(tally[of].map((value, round) => value / (other[of][round] ?? Number.NaN)))
 }
 
 async function measure(
@@ -122,15 +153,16 @@ async function measure(
 /** Calls a server for a while. */
 async function takeRound(
   kind: Kind,
-  { server, serving }: Contestant,
+  { servers, serving }: Contestant,
   loads: readonly ReturnType<typeof fork>[],
 ): Promise<{ readonly rate: number; readonly cpuMicros: number; readonly isQuiet: boolean }> {
-  const before = await server.usage('cpu')
+  const before = await usageOf(servers)
   const startedAt = performance.now()
   const counts = await Promise.all(
-    loads.map(async (load) => {
+    loads.map(async (load, index) => {
+      const { port } = servers[index % servers.length] as ServerProcess
       const answer = once(load, 'message') as Promise<[number | string]>
-      load.send({ port: server.port, kind, inFlight: (serving * inFlightEach) / loadProcesses } satisfies Load)
+      load.send({ port, kind, inFlight: (serving * inFlightEach) / loadProcesses } satisfies Load)
       const [count] = await answer
       if (typeof count === 'string') throw new Error(count)
       return count
@@ -138,12 +170,19 @@ async function takeRound(
   )
   const calls = counts.reduce((sum, count) => sum + count, 0)
   const seconds = (performance.now() - startedAt) / 1000
-  const after = await server.usage('cpu')
+  const after = await usageOf(servers)
   return {
     rate: calls / seconds,
     cpuMicros: (after.cpuMicros - before.cpuMicros) / calls,
     isQuiet: besideScript(before, after) < warmBelow,
   }
+}
+
+/** What servers have used together. */
+async function usageOf(servers: readonly ServerProcess[]): Promise<Pick<Usage, 'cpuMicros' | 'scriptMicros'>> {
+  const all = await Promise.all(servers.map((server) => server.usage('cpu')))
+  const sum = (of: 'cpuMicros' | 'scriptMicros'): number => all.reduce((total, usage) => total + usage[of], 0)
+  return { cpuMicros: sum('cpuMicros'), scriptMicros: sum('scriptMicros') }
 }
 
 /** The connections to each port, kept from round to round. */
