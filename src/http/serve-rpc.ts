@@ -153,7 +153,7 @@ function invocationOf<M extends Method>(
   }
 }
 
-/** The same of a call that answers once. */
+/** The same of a call that answers once. Made as one object, because there is one for nearly every call. */
 function unaryInvocationOf(
   method: UnaryMethod,
   exchange: RpcExchange,
