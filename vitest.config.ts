@@ -17,8 +17,6 @@ const nightly = [
   // Installs and builds an application.
   'test/examples/next.test.ts',
   'test/store/redis/topologies.test.ts',
-  // Takes more than 1 GiB of memory.
-  'test/store/sqlite-full.test.ts',
 ]
 const isWanted = (file: string): boolean => process.env.NIGHTLY !== undefined || process.argv.includes(file)
 

@@ -61,7 +61,7 @@ interface ServerStart {
   readonly begin: (store: string, core: number | undefined) => Promise<ServerProcess>
 }
 
-const storeNames = ['SQLite in memory', 'SQLite file', 'Redis'] as const
+const storeNames = ['memory', 'SQLite file', 'Redis'] as const
 type StoreName = (typeof storeNames)[number]
 /** The store on which all are measured. On others, if there are any, Countersign and the first floor will do. */
 const judgedStore: StoreName = 'Redis'
@@ -255,7 +255,7 @@ function nameOf({ store, protocol, inFlight }: MeasuredCell): string {
 async function openStores(scale: Scale, open: AsyncDisposableStack): Promise<Map<StoreName, () => string>> {
   const stores = new Map<StoreName, () => string>()
   const withRedis = hasRedis()
-  if (!scale.short || !withRedis) stores.set('SQLite in memory', () => 'sqlite::memory:')
+  if (!scale.short || !withRedis) stores.set('memory', () => 'sqlite::memory:')
   if (!scale.short) {
     const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'))
     open.defer(async () => await rm(folder, { recursive: true, force: true }))
@@ -562,20 +562,25 @@ function promiseP99(all: MeasuredCells, atMost: number): void {
   })
 }
 
-/** SQLite in memory is at least as fast as Redis, and a file 0.7 of it. */
+/** Memory is at least as fast as Redis, as far as can be told, and a file 0.7 of it. */
 function promiseStores(all: MeasuredCells): void {
-  const slower = (store: StoreName, atLeast: number): string[] =>
+  const slower = (store: StoreName, holds: (own: Tally, redis: Tally) => boolean): string[] =>
     all.on(store).cells.flatMap((cell) => {
       const own = cell.tallyOf('Countersign')
       const redis = cell.elsewhere('Redis')?.tallyOf('Countersign')
-      const rate = own && redis ? own.rateOver(redis) : Infinity
-      return rate >= atLeast ? [] : [`${nameOf(cell)}: ${rate.toFixed(2)}`]
+      if (own === undefined || redis === undefined || holds(own, redis)) return []
+      return [`${nameOf(cell)}: ${own.rateOver(redis).toFixed(2)}`]
     })
   if (all.on('Redis').cells.length === 0) return
-  if (all.on('SQLite in memory').cells.length > 0) {
-    printVerdict('SQLite in memory at least as fast as Redis', slower('SQLite in memory', 1))
+  if (all.on('memory').cells.length > 0) {
+    // Two that are equally fast are each the slower one in half of all runs.
+    const slowerThanRedis = slower('memory', (own, redis) => own.rateAtMostOver(redis) >= 1)
+    printVerdict('memory at least as fast as Redis, as far as its rounds can tell', slowerThanRedis)
   }
   if (all.on('SQLite file').cells.length > 0) {
-    printVerdict('a SQLite file at least 0.7 as fast as Redis', slower('SQLite file', 0.7))
+    printVerdict(
+      'a SQLite file at least 0.7 as fast as Redis',
+      slower('SQLite file', (own, redis) => own.rateOver(redis) >= 0.7),
+    )
   }
 }

@@ -15,7 +15,7 @@ const aloneName = 'IssueNonce, alone'
 
 /** What clients have of a service while another one floods it, on each store. */
 export async function benchFlood(): Promise<void> {
-  await benchOn('SQLite in memory', 'sqlite::memory:')
+  await benchOn('memory', 'sqlite::memory:')
   if (!hasRedis()) return
   await using redis = await RedisServer.start()
   await benchOn('Redis', redis.url)

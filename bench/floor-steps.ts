@@ -26,6 +26,7 @@ const mostMembers = 100
 
 /** Opens a store by the address that Countersign takes: "sqlite::memory:", "sqlite:" and a file, or the URL of a Redis. */
 export async function openSteps(store: string): Promise<FloorSteps> {
+  if (store === 'sqlite::memory:') return openMaps()
   return store.startsWith('sqlite:') ? openDatabase(store.slice('sqlite:'.length)) : await openRedis(store)
 }
 
@@ -55,9 +56,47 @@ async function openRedis(url: string): Promise<FloorSteps> {
   }
 }
 
-function openDatabase(location: string): FloorSteps {
-  // In memory as Countersign keeps it.
-  const database = new DatabaseSync(location === ':memory:' ? 'file:floor?vfs=memdb' : location)
+/** What has expired is not removed: a run does not last as long. */
+function openMaps(): FloorSteps {
+  const values = new Map<string, { readonly value: string; readonly expiresAt: number }>()
+  const sets = new Map<string, Map<string, number>>()
+  const watches = new Map<string, (message: string) => void>()
+  const set: FloorSteps['set'] = (key, value, ttlMs) => values.set(key, { value, expiresAt: Date.now() + ttlMs })
+  const get = (key: string): string | undefined => {
+    const entry = values.get(key)
+    return entry !== undefined && entry.expiresAt > Date.now() ? entry.value : undefined
+  }
+  return {
+    set,
+    replace: set,
+    wake: (topic, message) => watches.get(topic)?.(message),
+    async watch(topic, onWake) {
+      watches.set(topic, onWake)
+      return () => void watches.delete(topic)
+    },
+    get,
+    getAll: (keys) => keys.map(get),
+    take(key) {
+      const value = get(key)
+      values.delete(key)
+      return value
+    },
+    takeIf(key, prefix) {
+      const value = get(key)
+      if (value?.startsWith(prefix, 2) !== true) return undefined
+      values.delete(key)
+      return value
+    },
+    addMember(name, member, ttlMs) {
+      const members = sets.get(name) ?? new Map<string, number>()
+      sets.set(name, members.set(member, Date.now() + ttlMs))
+      return members.size
+    },
+  }
+}
+
+function openDatabase(file: string): FloorSteps {
+  const database = new DatabaseSync(file)
   database.exec(
     `PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
      CREATE TABLE entries (key TEXT PRIMARY KEY, value TEXT NOT NULL, expires_at INTEGER NOT NULL) STRICT;

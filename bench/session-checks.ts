@@ -12,7 +12,7 @@ const floorName = 'bare node:http that reads one key'
 
 /** Requests to a backend that serves signed-in users only, on each store. */
 export async function benchSessionChecks({ warmUp }: Scale): Promise<void> {
-  await benchOn('SQLite in memory', 'sqlite::memory:', warmUp)
+  await benchOn('memory', 'sqlite::memory:', warmUp)
   if (!hasRedis()) return
   await using redis = await RedisServer.start()
   await benchOn('Redis', redis.url, warmUp)

@@ -37,7 +37,7 @@ export async function benchStart(): Promise<void> {
   await printSizes(tarball, unpacked, [...production.keys()])
 
   const stores: (readonly [string, string])[] = [
-    ['SQLite in memory', 'sqlite::memory:'],
+    ['memory', 'sqlite::memory:'],
     ['SQLite in a file', `sqlite:${join(folder, 'store.db')}`],
   ]
   if (hasRedis()) stores.push(['Redis', open.use(await RedisServer.start()).url])

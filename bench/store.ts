@@ -24,7 +24,7 @@ interface Steps {
 
 /** The steps that sign-ins and orders are made of, on each store, against the bare database client. */
 export async function benchStore(): Promise<void> {
-  await benchSqlite('SQLite in memory', ':memory:')
+  await benchMemory()
   const folder = await mkdtemp(join(tmpdir(), 'countersign-bench-'))
   try {
     await benchSqlite('SQLite file', join(folder, 'store.db'))
@@ -34,9 +34,27 @@ export async function benchStore(): Promise<void> {
   if (hasRedis()) await benchRedis()
 }
 
+async function benchMemory(): Promise<void> {
+  const store = await openStore('sqlite::memory:')
+  const values = new Map<string, string>()
+  try {
+    await benchSteps('memory', 'bare Map', stepsOf(store), {
+      prepare: async (worker) => values.set(String(worker), value),
+      async createAndTake(key) {
+        values.set(key, value)
+        values.delete(key)
+      },
+      replace: async (worker) => values.set(String(worker), value),
+      get: async (worker) => values.get(String(worker)),
+    })
+  } finally {
+    await store.close()
+  }
+}
+
 async function benchSqlite(name: string, location: string): Promise<void> {
   const store = await openStore(`sqlite:${location}`)
-  const database = new DatabaseSync(location === ':memory:' ? 'file:floor?vfs=memdb' : `${location}.floor`)
+  const database = new DatabaseSync(`${location}.floor`)
   try {
     await benchSteps(name, 'bare node:sqlite', stepsOf(store), sqliteSteps(database))
   } finally {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { inFlight, median, type Times, timesOf } from './harness.ts'
+import { ascending, inFlight, median, type Times, timesOf } from './harness.ts'
 import type { Usage } from './probe.ts'
 import { loadCore, type ServerProcess } from './servers.ts'
 
@@ -61,6 +61,16 @@ export class Tally {
     return this.#medianOver(other, (mine, theirs) => mine.perSecond / theirs.perSecond)
   }
 
+  /**
+   * The most that {@link rateOver} may be in truth: the upper end of the interval that contains the median of all rounds there could be,
+   * with a probability of 95 %, whatever their distribution (that of a binomial count, taken as normal).
+   */
+  rateAtMostOver(other: Tally): number {
+    const ratios = this.#ratiosTo(other, (mine, theirs) => mine.perSecond / theirs.perSecond).toSorted(ascending)
+    const rank = Math.ceil(ratios.length / 2 + 0.98 * Math.sqrt(ratios.length))
+    return ratios[Math.min(rank, ratios.length) - 1] ?? Number.NaN
+  }
+
   /** CPU time of another's server for a call by that of this one's: the median of the ratios within a round. Below 1 if this takes more. */
   cpuUnder(other: Tally): number {
     return this.#medianOver(other, (mine, theirs) => theirs.cpuMicros / mine.cpuMicros)
@@ -78,14 +88,16 @@ export class Tally {
     return median([...this.#turns.values()].map(of))
   }
 
-  /** Of the rounds in which both had a turn. */
   #medianOver(other: Tally, ratio: (mine: Turn, theirs: Turn) => number): number {
-    return median(
-      [...this.#turns].flatMap(([round, mine]) => {
-        const theirs = other.#turns.get(round)
-        return theirs === undefined ? [] : [ratio(mine, theirs)]
-      }),
-    )
+    return median(this.#ratiosTo(other, ratio))
+  }
+
+  /** Of the rounds in which both had a turn. */
+  #ratiosTo(other: Tally, ratio: (mine: Turn, theirs: Turn) => number): number[] {
+    return [...this.#turns].flatMap(([round, mine]) => {
+      const theirs = other.#turns.get(round)
+      return theirs === undefined ? [] : [ratio(mine, theirs)]
+    })
   }
 }
 

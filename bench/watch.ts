@@ -66,10 +66,7 @@ async function benchTwoInstances(orderCount: number): Promise<void> {
 
 async function benchOneInstance(orderCount: number): Promise<void> {
   await using service = await startCountersign('sqlite::memory:')
-  printTimed(
-    'The same within one instance, SQLite in memory',
-    await approveAll(orderCount, service, service, async () => {}),
-  )
+  printTimed('The same within one instance, in memory', await approveAll(orderCount, service, service, async () => {}))
 }
 
 /** When what happened, by performance.now. */

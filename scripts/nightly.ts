@@ -40,11 +40,6 @@ const steps: readonly Step[] = [
     limitMinutes: 15,
   },
   {
-    name: 'a store in memory that is full',
-    command: 'vitest run test/store/sqlite-full.test.ts',
-    limitMinutes: 5,
-  },
-  {
     name: 'ten restarts behind nginx',
     command: 'vitest run test/e2e/behind-nginx.test.ts',
     limitMinutes: 5,

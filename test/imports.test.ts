@@ -38,7 +38,7 @@ const timing = /^src\/timing\//
 const guards = /^src\/backend\/(connect|express|fastify|grpc|hono)\.ts$/
 const backend = /^src\/backend\/(?!(connect|express|fastify|grpc|hono)\.ts$)/
 const storeHelpers =
-  /^src\/store\/(store|life|read-all|watchers|open-error|key-prefix|exercise|observed-store|wrapped-store)\.ts$/
+  /^src\/store\/(store|life|read-all|watchers|open-error|unavailable|slices|key-prefix|exercise|observed-store|wrapped-store)\.ts$/
 const tracing = /^src\/tracing\/tracing\.ts$/
 const pem = /^src\/pem\.ts$/
 const settingsAndLog = /^src\/(config(\/options)?|ceiling|log)\.ts$/
@@ -85,14 +85,21 @@ const rooms: readonly Room[] = [
   },
   {
     room: 'what stores share',
-    files: /^src\/store\/(watchers|open-error|key-prefix|exercise|observed-store|wrapped-store)\.ts$/,
+    files:
+      /^src\/store\/(watchers|open-error|unavailable|slices|key-prefix|exercise|observed-store|wrapped-store)\.ts$/,
     may: [storeHelpers, tokenAndErrors, timing, node],
     because: 'it serves every store, so it knows none of them',
   },
   {
     room: 'SQLite',
-    files: /^src\/store\/sqlite(-copy|-format|-recent|-steps|-sweep)?\.ts$/,
-    may: [/^src\/store\/sqlite-(format|recent|steps|sweep)\.ts$/, storeHelpers, tokenAndErrors, node],
+    files: /^src\/store\/sqlite(-copy|-format|-steps)?\.ts$/,
+    may: [/^src\/store\/sqlite-(format|steps)\.ts$/, storeHelpers, tokenAndErrors, node],
+    because: 'a store knows its contract: neither the other stores nor what is kept in it',
+  },
+  {
+    room: 'memory',
+    files: /^src\/store\/memory(-steps)?\.ts$/,
+    may: [/^src\/store\/memory-steps\.ts$/, storeHelpers, tokenAndErrors, node],
     because: 'a store knows its contract: neither the other stores nor what is kept in it',
   },
   {

@@ -53,6 +53,22 @@ export const floods: readonly Mutation[] = [
   },
   {
     row: 12,
+    takesOut: 'the bound of the list in memory',
+    file: 'src/store/memory.ts',
+    find: 'if (live.length > 2 * most) this.#removeFrom',
+    replace: 'if (false) this.#removeFrom',
+    tests: ['test/store/memory.test.ts'],
+  },
+  {
+    row: 12,
+    takesOut: 'the bound of what a store in memory takes',
+    file: 'src/store/memory.ts',
+    find: 'if (bytes > 0 && this.#bytes + bytes > this.#capacityBytes) {',
+    replace: 'if (false) {',
+    tests: ['test/store/memory.test.ts'],
+  },
+  {
+    row: 12,
     takesOut: 'the bound of the list in Redis',
     file: 'src/store/redis/scripts.ts',
     find: '  if count > 2 * most then',

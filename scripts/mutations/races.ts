@@ -13,6 +13,14 @@ export const races: readonly Mutation[] = [
   },
   {
     row: 11,
+    takesOut: 'the comparison of versions in memory',
+    file: 'src/store/memory.ts',
+    find: 'if (entry?.version !== version) return false',
+    replace: 'if (entry === undefined) return false',
+    tests: ['test/store/memory.test.ts'],
+  },
+  {
+    row: 11,
     takesOut: 'the comparison of versions in Redis',
     file: 'src/store/redis/scripts.ts',
     find: 'if version ~= ARGV[1] then return 0 end\n',

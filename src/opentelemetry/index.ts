@@ -206,8 +206,8 @@ function described(step: TracedStep): SpanOptions & { readonly name: string } {
     case 'store':
       return {
         name: step.operation,
-        // An embedded database is part of the process.
-        kind: step.system === 'sqlite' ? SpanKind.INTERNAL : SpanKind.CLIENT,
+        // An embedded store is part of the process.
+        kind: step.system === 'sqlite' || step.system === 'memory' ? SpanKind.INTERNAL : SpanKind.CLIENT,
         attributes: { 'db.system.name': step.system, 'db.operation.name': step.operation },
       }
     case 'verification':

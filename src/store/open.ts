@@ -1,5 +1,6 @@
 import type { Logger } from '../log.ts'
 import { defaultKeyPrefix, keyPrefixForm, keyPrefixPattern, withKeyPrefix } from './key-prefix.ts'
+import { makeMemoryStore } from './memory.ts'
 import { isTlsGiven, type RedisTls } from './redis/tls.ts'
 import { openSqliteStore } from './sqlite.ts'
 import type { Store } from './store.ts'
@@ -30,7 +31,7 @@ const forms =
  * | URL | store |
  * |---|---|
  * | `sqlite:./file.db`, `sqlite:/folder/file.db` | a file, created if it is missing |
- * | `sqlite::memory:` | memory, lost when the process ends |
+ * | `sqlite::memory:` | the memory of this process, lost when it ends |
  * | `redis://user:password@host:6379/0` | one Redis server, 7 or newer |
  * | `redis+cluster://user:password@host1:6379,host2` | a Redis cluster; any of its nodes leads to the others |
  * | `redis+sentinel://user:password@host1:26379,host2/name` | the current master of that name, as the sentinels know it |
@@ -53,7 +54,7 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
   // By the rules of URLs, file.db in sqlite://file.db is a host; as a path it would be in the root folder. Nobody means
   // either.
   if (scheme === 'sqlite' && rest !== '' && !/^\/\/(?!\/)/.test(rest)) {
-    return withKeyPrefix(await openSqliteStore(rest), keyPrefix)
+    return withKeyPrefix(rest === ':memory:' ? makeMemoryStore() : await openSqliteStore(rest), keyPrefix)
   }
   if (scheme === undefined || scheme === 'sqlite') throw new TypeError(`The store must be one of ${forms}`)
   // Loaded on demand, because the embedded default does not need the Redis client.

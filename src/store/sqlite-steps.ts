@@ -1,9 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-
-/** Time in ms after which no more steps are done in a turn of the event loop. */
-const sliceMs = 5
-/** Most steps in one turn, because what waits for them goes on together. */
-const stepsPerSlice = 100
+import { Slices } from './slices.ts'
 
 /** The error code of a database that another connection keeps locked. */
 const busy = 5
@@ -14,26 +10,19 @@ interface StepQueueParts {
   readonly errorOf: (cause: unknown) => Error
   /** Makes what steps reject with that come after {@link StepQueue.finish}. */
   readonly closedError: () => Error
-  /** Called when steps are undone: what they have read and written may never have been stored. */
-  readonly undone: () => void
 }
 
 /**
- * The steps of a SQLite store. They wait for the end of the event loop's turn, and are then done together, in the order in which
- * they were added: the writes of a turn are one transaction, and all promises settle after its commit. So the answers that they lead
- * to are sent together, and a file is written to once for all of them. What these then add is done in the same turn, so that a call
- * that needs several steps, one after the other, waits for one turn and not for as many.
+ * The steps of a SQLite store. They are done in {@link Slices}, in the order in which they were added: the writes of a turn are one
+ * transaction, and all promises settle after its commit.
  *
  * Each step is atomic, as if it were alone. A transaction is begun and ended without giving anything else a turn, so that what else
- * uses the connection is never in the middle of one. A slice ends after about 5 ms, and then everything else that waits for the event
- * loop has its turn. It has slices of its own: in those of `timing/turns.ts`, a step would wait behind ten thousand watchers that are
- * told of something.
+ * uses the connection is never in the middle of one.
  */
 export class StepQueue {
   readonly #database: DatabaseSync
   readonly #errorOf: StepQueueParts['errorOf']
   readonly #closedError: StepQueueParts['closedError']
-  readonly #undone: StepQueueParts['undone']
   readonly #begin: StatementSync
   readonly #commit: StatementSync
   readonly #rollback: StatementSync
@@ -41,16 +30,15 @@ export class StepQueue {
   #isFinished = false
   /** Whether a rollback has failed. */
   #isLeftOpen = false
-  /** Whether a slice is to come, or is not over. */
-  #isDue = false
-  #sliceEndsAt = 0
-  #stepsLeft = 0
+  readonly #slices = new Slices({
+    doFirst: (most) => this.#do(most),
+    areWaiting: () => this.#waiting.length > 0,
+  })
 
-  constructor({ database, errorOf, closedError, undone }: StepQueueParts) {
+  constructor({ database, errorOf, closedError }: StepQueueParts) {
     this.#database = database
     this.#errorOf = errorOf
     this.#closedError = closedError
-    this.#undone = undone
     this.#begin = database.prepare('BEGIN IMMEDIATE')
     this.#commit = database.prepare('COMMIT')
     this.#rollback = database.prepare('ROLLBACK')
@@ -79,8 +67,7 @@ export class StepQueue {
   /** Does all that wait, now. Steps that come later are rejected. */
   finish(): void {
     this.#isFinished = true
-    this.#sliceEndsAt = Number.POSITIVE_INFINITY
-    while (this.#waiting.length > 0) this.#do(stepsPerSlice)
+    this.#slices.finish()
   }
 
   #add<Result>(kind: StepKind, run: () => Result, onCommit?: (result: Result) => void): Promise<Result> {
@@ -90,30 +77,8 @@ export class StepQueue {
         return
       }
       this.#waiting.push(new Step(kind, run, onCommit, resolve, reject))
-      if (this.#isDue) return
-      this.#isDue = true
-      setImmediate(this.#startSlice)
+      this.#slices.request()
     })
-  }
-
-  readonly #startSlice = (): void => {
-    this.#sliceEndsAt = performance.now() + sliceMs
-    this.#stepsLeft = stepsPerSlice
-    this.#doNext()
-  }
-
-  #doNext(): void {
-    this.#do(this.#stepsLeft)
-    queueMicrotask(this.#afterReactions)
-  }
-
-  /** Goes on in a tick, because Node.js runs a tick when there are no more promise reactions. */
-  readonly #afterReactions = (): void => process.nextTick(this.#continue)
-
-  readonly #continue = (): void => {
-    if (this.#waiting.length === 0) this.#isDue = false
-    else if (this.#stepsLeft > 0 && performance.now() < this.#sliceEndsAt) this.#doNext()
-    else setImmediate(this.#startSlice)
   }
 
   /** Does the first steps that wait, at most so many. Those that are put back are tried anew. */
@@ -132,7 +97,7 @@ export class StepQueue {
         }
         step.run()
         count++
-        if (count < steps.length && performance.now() >= this.#sliceEndsAt) break
+        if (count < steps.length && this.#slices.isOver) break
       }
     } catch (cause) {
       this.#undo()
@@ -154,7 +119,6 @@ export class StepQueue {
       return
     }
     if (count < steps.length) this.#putBack(steps.splice(count))
-    this.#stepsLeft -= count
     for (const step of steps) step.settle()
   }
 
@@ -184,7 +148,6 @@ export class StepQueue {
   }
 
   #undo(): void {
-    this.#undone()
     try {
       this.#rollBack()
     } catch {

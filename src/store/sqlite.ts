@@ -7,17 +7,13 @@ import { exerciseStore } from './exercise.ts'
 import { withTtl } from './life.ts'
 import { StoreOpenError } from './open-error.ts'
 import { prepareFormat } from './sqlite-format.ts'
-import { RecentValues } from './sqlite-recent.ts'
 import { StepQueue } from './sqlite-steps.ts'
-import { type Sweep, sweepByIndex, sweepByRow, sweepIntervalMs } from './sqlite-sweep.ts'
 import type { FoundValue, Life, ScannedValue, Store, VersionedValue } from './store.ts'
+import { storeClosed, storeUnavailable } from './unavailable.ts'
 import { Watchers } from './watchers.ts'
 
 /** How long a step waits for another process's write, in milliseconds. It blocks the event loop, so not for long. */
 const busyTimeoutMs = 1000
-
-/** What a caller is told to wait when the store does not answer, in milliseconds. */
-const retryAfterMs = 1000
 
 /** The time at which a value that lives forever expires, in milliseconds since 1970. */
 const never = Number.MAX_SAFE_INTEGER
@@ -28,18 +24,18 @@ const maxSurplus = 10
 /** No character comes after it in the order of SQLite, which is that of the bytes. */
 const lastCharacter = '\u{10ffff}'
 
-/**
- * A database in memory of its own, in SQLite's VFS "memdb" (since 3.36), which holds up to 1 GiB. The name ':memory:' would keep all
- * pages in the cache, whose table is looked through from end to end after most splits of a page: with 300,000 rows, the steps of a
- * sign-in take up to twice as long there.
- */
-const inMemory = 'file:countersign?vfs=memdb'
+/** Most rows of a table that one step of a sweep removes. */
+const rowsPerSweep = 200
+/** From the end of one sweep to the next, in milliseconds. */
+const sweepIntervalMs = 5000
+/** From one step to the next, in milliseconds: a pause in which the event loop serves requests. */
+const sweepPauseMs = 10
 
 /** Most values that a scan reads in one step. */
 const valuesPerScan = 200
 
 /**
- * Opens the embedded store: one SQLite file, or memory.
+ * Opens the embedded store: one SQLite file.
  *
  * A file of an older release is brought to the current format, see {@link prepareFormat}.
  *
@@ -49,15 +45,13 @@ const valuesPerScan = 200
  *
  * A write survives a crash of the process at once. A power cut can lose the last moments, but does not damage the file.
  *
- * @param location path of the file, or ':memory:'. A missing file is created with mode 0600, because it contains
- * secrets.
+ * @param location path of the file. A missing one is created with mode 0600, because it contains secrets.
  * @throws StoreOpenError if the file cannot be opened or written, is not a store of Countersign, or has a newer format.
  */
 export async function openSqliteStore(location: string): Promise<Store> {
-  const path = location === ':memory:' ? inMemory : ownFile(location)
+  const path = ownFile(location)
   const database = openDatabase(path, location)
-  const watchers = path === inMemory ? new Watchers() : watchersOfFile(path)
-  const store = new SqliteStore({ database, location, watchers })
+  const store = new SqliteStore({ database, location, watchers: watchersOfFile(path) })
   try {
     await store.prove()
     return store
@@ -86,11 +80,7 @@ function openDatabase(path: string, location: string): DatabaseSync {
   let database: DatabaseSync | undefined
   try {
     database = new DatabaseSync(path, { timeout: busyTimeoutMs })
-    // Otherwise each transaction looks whether another connection has changed anything.
-    if (path === inMemory) database.exec('PRAGMA locking_mode = EXCLUSIVE')
     prepareFormat(database)
-    // All rows can be looked at there for what has expired, which costs less than to keep indexes at each write.
-    if (path === inMemory) database.exec('DROP INDEX entries_by_expiry; DROP INDEX members_by_expiry')
     return database
   } catch (cause) {
     database?.close()
@@ -135,26 +125,19 @@ class SqliteStore implements Store {
   readonly #watches = new Set<() => void>()
   readonly #statements: ReturnType<typeof prepareStatements>
   readonly #steps: StepQueue
-  /** Only in memory: a file can be written to by other processes. */
-  readonly #recent: RecentValues | undefined
-  readonly #sweep: Sweep
   #sweepTimer: NodeJS.Timeout
   /** Whether a call has failed, and not all kinds of calls have been seen to succeed since. */
   #failing = false
 
   constructor({ database, location, watchers }: SqliteStoreParts) {
-    const isInMemory = location === ':memory:'
-    this.description = isInMemory ? 'SQLite in memory' : `SQLite file ${location}`
+    this.description = `SQLite file ${location}`
     this.#database = database
     this.#watchers = watchers
     this.#statements = prepareStatements(database)
-    this.#recent = isInMemory ? new RecentValues() : undefined
-    this.#sweep = isInMemory ? sweepByRow(database) : sweepByIndex(database)
     this.#steps = new StepQueue({
       database,
       errorOf: (cause) => this.#failureOf(cause),
       closedError: storeClosed,
-      undone: () => this.#recent?.clear(),
     })
     this.#sweepTimer = this.#sweepIn(sweepIntervalMs)
   }
@@ -172,72 +155,39 @@ class SqliteStore implements Store {
   }
 
   #read(key: string): VersionedValue | undefined {
-    const now = Date.now()
-    const recent = this.#recentAt(key, now)
-    if (recent !== undefined) return recent
-    const row = rowOf(this.#statements.get.get(key, now))
-    if (row === undefined) return undefined
-    const found = { value: String(row[0]), version: Number(row[1]) }
-    this.#recent?.set(key, { found, expiresAt: Number(row[2]) })
-    return found
-  }
-
-  /** A value that is stored and was used lately. */
-  #recentAt(key: string, now: number): VersionedValue | undefined {
-    const recent = this.#recent?.get(key)
-    return recent !== undefined && recent.expiresAt > now ? recent.found : undefined
+    const row = rowOf(this.#statements.get.get(key, Date.now()))
+    return row && { value: String(row[0]), version: Number(row[1]) }
   }
 
   create(key: string, value: string, life: Life): Promise<boolean> {
     return withTtl(life, (ttlMs) =>
       this.#steps.write(() => {
         const now = Date.now()
-        const expiresAt = expiryOf(ttlMs, now)
-        const isCreated = this.#statements.create.run(key, value, expiresAt, now).changes === 1
-        if (isCreated) this.#recent?.set(key, { found: { value, version: 1 }, expiresAt })
-        return isCreated
+        return this.#statements.create.run(key, value, expiryOf(ttlMs, now), now).changes === 1
       }),
     )
   }
 
   take(key: string): Promise<string | undefined> {
     return this.#steps.write(() => {
-      const now = Date.now()
-      const recent = this.#recentAt(key, now)
-      if (recent !== undefined) return this.#takeRecent(key, recent)
-      const [row] = this.#statements.take.all(key, now)
+      const [row] = this.#statements.take.all(key, Date.now())
       return row === undefined ? undefined : String(row.value)
     })
   }
 
   takeIf(key: string, prefix: string): Promise<FoundValue | undefined> {
     return this.#steps.write(() => {
-      const now = Date.now()
-      const recent = this.#recentAt(key, now)
-      if (recent !== undefined) {
-        if (!recent.value.startsWith(prefix)) return { value: recent.value, taken: false }
-        return { value: this.#takeRecent(key, recent), taken: true }
-      }
-      const row = rowOf(this.#statements.takeBetween.all(key, now, prefix, prefix + lastCharacter)[0])
+      const { takeBetween, takeValue } = this.#statements
+      const row = rowOf(takeBetween.all(key, Date.now(), prefix, prefix + lastCharacter)[0])
       if (row !== undefined) return { value: String(row[0]), taken: true }
       for (;;) {
         const value = this.#read(key)?.value
         if (value === undefined) return undefined
         if (!value.startsWith(prefix)) return { value, taken: false }
         // It begins with the last character after the prefix, or it came in between. Another process may be faster here.
-        if (this.#statements.takeValue.run(key, value).changes === 1) {
-          this.#recent?.delete(key)
-          return { value, taken: true }
-        }
+        if (takeValue.run(key, value).changes === 1) return { value, taken: true }
       }
     })
-  }
-
-  /** To take what is known costs less than to take what has to be read. */
-  #takeRecent(key: string, { value }: VersionedValue): string {
-    this.#statements.remove.run(key)
-    this.#recent?.delete(key)
-    return value
   }
 
   compareAndSet(
@@ -252,10 +202,7 @@ class SqliteStore implements Store {
       this.#steps.write(
         () => {
           const now = Date.now()
-          const expiresAt = expiryOf(ttlMs, now)
-          const isSet = this.#statements.compareAndSet.run(value, expiresAt, key, version, now).changes === 1
-          if (isSet) this.#recent?.set(key, { found: { value, version: version + 1 }, expiresAt })
-          return isSet
+          return this.#statements.compareAndSet.run(value, expiryOf(ttlMs, now), key, version, now).changes === 1
         },
         (isSet) => {
           if (isSet && wake) this.#watchers.wake(key)
@@ -363,7 +310,7 @@ class SqliteStore implements Store {
 
   #failureOf(cause: unknown): CountersignError {
     this.#failing = true
-    return unavailable('The store does not answer', cause)
+    return storeUnavailable('The store does not answer', cause)
   }
 
   #sweepIn(delayMs: number): NodeJS.Timeout {
@@ -375,10 +322,9 @@ class SqliteStore implements Store {
   /** Removes some of the rows that have expired, and returns the time until the next step. */
   #sweepOnce(): number {
     try {
-      const { removed, pauseMs } = this.#sweep(Date.now())
-      // The clock may be set back, and what is gone must not be there again.
-      for (const key of removed) this.#recent?.delete(key)
-      return pauseMs
+      const { sweepEntries, sweepMembers } = this.#statements
+      const removed = [sweepEntries, sweepMembers].map((sweep) => Number(sweep.run(Date.now(), rowsPerSweep).changes))
+      return Math.max(...removed) < rowsPerSweep ? sweepIntervalMs : sweepPauseMs
     } catch {
       // Expired rows do no harm, because no statement reads them. The next sweep removes them.
       return sweepIntervalMs
@@ -397,7 +343,7 @@ function prepareStatements(database: DatabaseSync): Record<StatementName, Statem
   const soonestMembers =
     'SELECT member FROM members WHERE set_key = ? AND expires_at > ? AND member <> ? ORDER BY expires_at LIMIT ?'
   return {
-    get: inArrays(database.prepare('SELECT value, version, expires_at FROM entries WHERE key = ? AND expires_at > ?')),
+    get: inArrays(database.prepare('SELECT value, version FROM entries WHERE key = ? AND expires_at > ?')),
     create: database.prepare(
       `INSERT INTO entries (key, value, version, expires_at) VALUES (?, ?, 1, ?)
        ON CONFLICT (key) DO UPDATE SET value = excluded.value, version = 1, expires_at = excluded.expires_at
@@ -409,7 +355,6 @@ function prepareStatements(database: DatabaseSync): Record<StatementName, Statem
         'DELETE FROM entries WHERE key = ? AND expires_at > ? AND value >= ? AND value < ? RETURNING value',
       ),
     ),
-    remove: database.prepare('DELETE FROM entries WHERE key = ?'),
     takeValue: database.prepare('DELETE FROM entries WHERE key = ? AND value = ?'),
     compareAndSet: database.prepare(
       `UPDATE entries SET value = ?, version = version + 1, expires_at = ?
@@ -427,6 +372,13 @@ function prepareStatements(database: DatabaseSync): Record<StatementName, Statem
     scan: database.prepare(
       'SELECT key, value FROM entries WHERE key > ? AND key < ? AND expires_at > ? ORDER BY key LIMIT ?',
     ),
+    sweepEntries: database.prepare(
+      'DELETE FROM entries WHERE key IN (SELECT key FROM entries WHERE expires_at <= ? LIMIT ?)',
+    ),
+    sweepMembers: database.prepare(
+      `DELETE FROM members WHERE (set_key, member) IN
+       (SELECT set_key, member FROM members WHERE expires_at <= ? LIMIT ?)`,
+    ),
   }
 }
 
@@ -441,7 +393,6 @@ type StatementName =
   | 'create'
   | 'take'
   | 'takeBetween'
-  | 'remove'
   | 'takeValue'
   | 'compareAndSet'
   | 'addMember'
@@ -451,15 +402,9 @@ type StatementName =
   | 'removeMember'
   | 'members'
   | 'scan'
+  | 'sweepEntries'
+  | 'sweepMembers'
 
 function expiryOf(ttlMs: number | undefined, now: number): number {
   return ttlMs === undefined ? never : now + ttlMs
-}
-
-function storeClosed(): CountersignError {
-  return unavailable('The store is closed', undefined)
-}
-
-function unavailable(message: string, cause: unknown): CountersignError {
-  return new CountersignError('STORE_UNAVAILABLE', message, { retryAfterMs, cause })
 }

@@ -10,6 +10,7 @@ export function tracedStore(store: Store, tracing: Tracing): Store {
 
 /** A store that somebody else wrote says in its description what it likes, so only its beginning counts. */
 function systemOf({ description }: Store): Extract<TracedStep, { kind: 'store' }>['system'] {
+  if (description === 'memory') return 'memory'
   if (/^redis\b/i.test(description)) return 'redis'
   return /^sqlite\b/i.test(description) ? 'sqlite' : 'other'
 }

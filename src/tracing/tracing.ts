@@ -33,7 +33,7 @@ export interface CallTrace {
 export type TracedStep =
   | {
       readonly kind: 'store'
-      readonly system: 'redis' | 'sqlite' | 'other'
+      readonly system: 'redis' | 'sqlite' | 'memory' | 'other'
       /** Name of the store's method. */
       readonly operation: string
     }

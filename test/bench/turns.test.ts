@@ -34,3 +34,23 @@ test('one pause of the machine, which all calls in flight wait for, does not mak
   // The table shows it all the same.
   expect(own.times.p99).toBe(90)
 })
+
+test('one that is as fast as another may be at least as fast in truth, and one that is slower in nearly all rounds is not', () => {
+  const atMost = (ratios: readonly number[]): number => {
+    const [own, other] = [new Tally(), new Tally()]
+    for (const ratio of ratios) {
+      const round = Symbol()
+      own.add(round, turn(100 / ratio), [1])
+      other.add(round, turn(100), [1])
+    }
+    return own.rateAtMostOver(other)
+  }
+  const among = (count: number, slower: number): number[] =>
+    Array.from({ length: count }, (_, i) => (i < slower ? 0.98 : 1.02))
+  expect(atMost(among(48, 24))).toBeCloseTo(1.02)
+  expect(atMost(among(48, 30))).toBeCloseTo(1.02)
+  // As a fair coin does in one of forty tries.
+  expect(atMost(among(48, 31))).toBeCloseTo(0.98)
+  expect(atMost(among(8, 6))).toBeCloseTo(1.02)
+  expect(atMost(among(8, 7))).toBeCloseTo(0.98)
+})

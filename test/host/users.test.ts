@@ -184,7 +184,7 @@ describe.each(stores)('wallets on $name:', { timeout: 120_000 }, ({ open: option
 
   test('30 links of one wallet at once by six users on two instances: one user has it', async () => {
     const [here, there] = [await open(await url()), await open(await url())]
-    // SQLite in memory is one instance's own.
+    // Each has a SQLite file of its own.
     const hosts = here.shared ? [hostOn(here), hostOn(there)] : [hostOn(here), hostOn(here)]
     const host = (number: number) => hosts[number % 2] as StandaloneHost
     const wallet = newWallet()

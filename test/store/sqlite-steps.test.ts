@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { makeMemoryStore } from '../../src/store/memory.ts'
 import { openSqliteStore } from '../../src/store/sqlite.ts'
 import type { Life, Store } from '../../src/store/store.ts'
 import { startChild } from './sqlite-child.ts'
@@ -20,8 +21,11 @@ const resolved = (value: unknown) => ({ status: 'fulfilled', value })
 let files = 0
 const newFile = (): string => join(folder, `store-${++files}.db`)
 
-async function open(location: string): Promise<Store> {
-  const store = await openSqliteStore(location)
+async function open(file: string): Promise<Store> {
+  return closedLater(await openSqliteStore(file))
+}
+
+function closedLater(store: Store): Store {
   onTestFinished(() => store.close())
   return store
 }
@@ -54,11 +58,11 @@ async function perTurn(steps: readonly Promise<unknown>[]): Promise<number[]> {
 }
 
 describe.each([
-  ['in memory', () => ':memory:'],
-  ['in a file', newFile],
-])('steps of a SQLite store %s that are begun in one turn', (_, location) => {
+  ['in memory', async () => makeMemoryStore()],
+  ['in a SQLite file', () => openSqliteStore(newFile())],
+])('steps of a store %s that are begun in one turn', (_, opened) => {
   it('take effect in the order in which they were begun, whatever their keys', async () => {
-    const store = await open(location())
+    const store = closedLater(await opened())
     expect(
       await Promise.all([
         store.get('a'),
@@ -101,7 +105,7 @@ describe.each([
   })
 
   it('wait for its end, and then settle in far fewer turns than there are steps', async () => {
-    const store = await open(location())
+    const store = closedLater(await opened())
     // The turn in which the store was opened goes on with whatever is added.
     await new Promise((resolve) => setImmediate(resolve))
     const steps = Array.from({ length: 25 }, (_, i) => [
@@ -117,8 +121,54 @@ describe.each([
     expect((await perTurn(steps)).length).toBeLessThan(50)
   })
 
+  it('wake whoever watches, when their change can be read', async () => {
+    const store = closedLater(await opened())
+    await store.create('a', 'one', long)
+    const woken = Promise.withResolvers<unknown>()
+    await store.watch('a', () => woken.resolve(store.get('a')))
+    await Promise.all([store.compareAndSet('a', 1, 'two', long, { wake: true }), store.create('b', 'one', long)])
+    expect(await woken.promise).toEqual({ value: 'two', version: 2 })
+  })
+
+  it('are done by a close that comes after them, and no later ones', async () => {
+    const store = await opened()
+    const steps = Array.from({ length: 300 }, (_, i) => store.create(`k${i}`, 'a', long))
+    const found = store.get('k299')
+    const closed = store.close()
+    const late = store.get('k0')
+    const [first, ...rest] = await Promise.allSettled([late, closed, found, ...steps])
+    expect(first).toEqual(unavailable)
+    expect(rest).toEqual([
+      resolved(undefined),
+      resolved({ value: 'a', version: 1 }),
+      ...steps.map(() => resolved(true)),
+    ])
+  })
+
+  it('leave turns to everything else, even 50,000 of them', async () => {
+    const store = closedLater(await opened())
+    const steps = Array.from({ length: 50_000 }, (_, i) => (i % 4 ? store.get('a') : store.create(`k${i}`, 'a', long)))
+    const timers: number[] = []
+    let done = 0
+    const timer = setInterval(() => timers.push(done), 1)
+    for (const step of steps) void step.then(() => done++)
+    const counts = await perTurn(steps)
+    clearInterval(timer)
+    expect(Math.max(...counts)).toBeLessThanOrEqual(100)
+    expect(timers.filter((count) => count > 0 && count < 50_000).length).toBeGreaterThan(10)
+  }, 20_000)
+
+  it('leave turns to everything else if each takes long', async () => {
+    const store = closedLater(await opened())
+    await Promise.all(Array.from({ length: 5000 }, (_, i) => store.addMember('set', `member ${i}`, long)))
+    const counts = await perTurn(Array.from({ length: 60 }, () => store.members('set')))
+    expect(Math.max(...counts)).toBeLessThan(20)
+  }, 20_000)
+})
+
+describe('steps of a SQLite file that are begun in one turn', () => {
   it('fail alone: neither what comes before nor what comes after fails with one', async () => {
-    const store = await open(location())
+    const store = await open(newFile())
     const settled = await Promise.allSettled([
       store.get('a'),
       store.create('a', 'one', long),
@@ -146,56 +196,12 @@ describe.each([
   })
 
   it('that is alone and fails in its middle changes nothing', async () => {
-    const store = await open(location())
+    const store = await open(newFile())
     await expect(store.addMember('set', 'half', long, Number.NaN)).rejects.toMatchObject({
       reason: 'STORE_UNAVAILABLE',
     })
     expect(await store.members('set')).toEqual([])
   })
-
-  it('wake whoever watches, when their change can be read', async () => {
-    const store = await open(location())
-    await store.create('a', 'one', long)
-    const woken = Promise.withResolvers<unknown>()
-    await store.watch('a', () => woken.resolve(store.get('a')))
-    await Promise.all([store.compareAndSet('a', 1, 'two', long, { wake: true }), store.create('b', 'one', long)])
-    expect(await woken.promise).toEqual({ value: 'two', version: 2 })
-  })
-
-  it('are done by a close that comes after them, and no later ones', async () => {
-    const store = await openSqliteStore(location())
-    const steps = Array.from({ length: 300 }, (_, i) => store.create(`k${i}`, 'a', long))
-    const found = store.get('k299')
-    const closed = store.close()
-    const late = store.get('k0')
-    const [first, ...rest] = await Promise.allSettled([late, closed, found, ...steps])
-    expect(first).toEqual(unavailable)
-    expect(rest).toEqual([
-      resolved(undefined),
-      resolved({ value: 'a', version: 1 }),
-      ...steps.map(() => resolved(true)),
-    ])
-  })
-
-  it('leave turns to everything else, even 50,000 of them', async () => {
-    const store = await open(location())
-    const steps = Array.from({ length: 50_000 }, (_, i) => (i % 4 ? store.get('a') : store.create(`k${i}`, 'a', long)))
-    const timers: number[] = []
-    let done = 0
-    const timer = setInterval(() => timers.push(done), 1)
-    for (const step of steps) void step.then(() => done++)
-    const counts = await perTurn(steps)
-    clearInterval(timer)
-    expect(Math.max(...counts)).toBeLessThanOrEqual(100)
-    expect(timers.filter((count) => count > 0 && count < 50_000).length).toBeGreaterThan(10)
-  }, 20_000)
-
-  it('leave turns to everything else if each takes long', async () => {
-    const store = await open(location())
-    await Promise.all(Array.from({ length: 5000 }, (_, i) => store.addMember('set', `member ${i}`, long)))
-    const counts = await perTurn(Array.from({ length: 60 }, () => store.members('set')))
-    expect(Math.max(...counts)).toBeLessThan(20)
-  }, 20_000)
 })
 
 describe('the writes of a turn in a file', () => {

@@ -9,7 +9,6 @@ import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { StoreOpenError } from '../../src/store/open-error.ts'
 import { openSqliteStore } from '../../src/store/sqlite.ts'
-import type { Life } from '../../src/store/store.ts'
 import { hasPart } from '../support/optional.ts'
 import { rest } from '../support/rest.ts'
 import { spawnService } from '../support/service.ts'
@@ -23,11 +22,6 @@ let files = 0
 function newFile(): string {
   return join(folder, `store-${++files}.db`)
 }
-
-describeStoreContract('SQLite in memory', async () => {
-  const store = await openSqliteStore(':memory:')
-  return [store, store]
-})
 
 describeStoreContract('SQLite in a file', async () => {
   const file = newFile()
@@ -266,7 +260,7 @@ describe('on a clock that stands still, a SQLite store', () => {
   })
 
   it('shows a value up to the last millisecond of its life, and not in the next', async () => {
-    const store = await openSqliteStore(':memory:')
+    const store = await openSqliteStore(newFile())
     await store.create('a', 'one', { ttlMs: 1000 })
     await store.addMember('set', 'm', { ttlMs: 1000 })
     vi.setSystemTime(Date.now() + 999)
@@ -307,43 +301,6 @@ describe('on a clock that stands still, a SQLite store', () => {
     vi.advanceTimersByTime(60_000)
     expect(rows()).toEqual([2, 1])
     database.close()
-    await store.close()
-    expect(vi.getTimerCount()).toBe(0)
-  })
-
-  it('removes what expired from memory, slice by slice, and nothing else', async () => {
-    const store = await openSqliteStore(':memory:')
-    const start = Date.now()
-    const fill = async (beginning: string, life: Life, count: number) => {
-      for (let i = 0; i < count; i++) {
-        await store.create(`${beginning}:${i}`, 'a', life)
-        await store.addMember(i % 2 ? 'odd' : 'even', `${beginning}:${i}`, life)
-      }
-    }
-    // What has expired, and is not removed, is there again if the clock is set back.
-    const rows = async () => {
-      const now = Date.now()
-      vi.setSystemTime(start)
-      let entries = 0
-      for await (const _ of store.scan?.('') ?? []) entries++
-      const members = [...(await store.members('odd')), ...(await store.members('even'))]
-      vi.setSystemTime(now)
-      return [entries, members.length]
-    }
-    await fill('lasting', { ttlMs: 3_600_000 }, 500)
-    await fill('over', { ttlMs: 10 }, 1000)
-    await fill('forever', 'forever', 100)
-    expect(await rows()).toEqual([1600, 1600])
-    // Two slices have nothing that expired, and the third has a hundred.
-    vi.advanceTimersByTime(5100)
-    expect(await rows()).toEqual([1500, 1600])
-    vi.advanceTimersByTime(1000)
-    expect(await rows()).toEqual([600, 600])
-    // And it goes on.
-    await fill('again', { ttlMs: 10 }, 300)
-    expect(await rows()).toEqual([900, 900])
-    vi.advanceTimersByTime(60_000)
-    expect(await rows()).toEqual([600, 600])
     await store.close()
     expect(vi.getTimerCount()).toBe(0)
   })

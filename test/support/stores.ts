@@ -1,3 +1,4 @@
+import { mkdtempSync, rmSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,14 +14,17 @@ export interface StoreKind {
   open(): Promise<CountersignOptions>
 }
 
+let folder: string | undefined
+let files = 0
+
 const secret = 'a secret for tests and for nothing else'
 
 /** The Redis to test with: that of REDIS_URL, or one of our own for this file; `undefined` when there is none to start. */
 export const redisUrl: (() => Promise<string>) | undefined = findRedis()
 
-/** SQLite always, and Redis where it is to be had. */
+/** A SQLite file always, and Redis where it is to be had. */
 export const stores: StoreKind[] = [
-  { name: 'SQLite', open: async () => ({ store: 'sqlite::memory:' }) },
+  { name: 'SQLite', open: async () => ({ store: newFile() }) },
   ...(redisUrl === undefined ? [] : [{ name: 'Redis', open: async () => ({ store: await redisUrl(), secret }) }]),
 ]
 
@@ -36,6 +40,18 @@ export const sharedStores: readonly (readonly [name: string, open: () => Promise
   ],
   ...(redisUrl === undefined ? [] : [['one Redis', redisUrl] as const]),
 ]
+
+/** The address of a SQLite file that goes with the others of a test file. */
+function newFile(): string {
+  folder ??= makeFolder()
+  return `sqlite:${join(folder, `${++files}.db`)}`
+}
+
+function makeFolder(): string {
+  const made = mkdtempSync(join(tmpdir(), 'countersign-stores-'))
+  process.once('exit', () => rmSync(made, { recursive: true, force: true }))
+  return made
+}
 
 function findRedis(): (() => Promise<string>) | undefined {
   const given = process.env.REDIS_URL

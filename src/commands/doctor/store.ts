@@ -92,7 +92,7 @@ async function tryStore(store: Store): Promise<readonly Finding[]> {
   const saw = `${store.description}: calls take ${median.toFixed(1)} ms (median), ${worst.toFixed(1)} ms (worst of ${times.length})`
   const findings =
     median > slowMs ? [warning(saw, 'Run the store nearer to the service, on a machine that is less busy.')] : [ok(saw)]
-  if (store.description === 'SQLite in memory') {
+  if (store.description === 'memory') {
     findings.push(
       warning('state is kept in memory', 'Name a file in COUNTERSIGN_STORE, so that a restart keeps sessions.'),
     )

@@ -17,6 +17,6 @@ export function workerCount({ workers, store }: Settings): number {
 
 function reason(store: string): string {
   return store === 'sqlite::memory:'
-    ? 'with SQLite in memory, each worker would have a store of its own'
+    ? 'in memory, each worker would have a store of its own'
     : 'with an SQLite file, what one worker stores would wake no watcher at another'
 }
