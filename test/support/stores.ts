@@ -16,6 +16,9 @@ export interface StoreKind {
 
 let folder: string | undefined
 let files = 0
+afterAll(() => {
+  if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
+})
 
 const secret = 'a secret for tests and for nothing else'
 
@@ -41,16 +44,10 @@ export const sharedStores: readonly (readonly [name: string, open: () => Promise
   ...(redisUrl === undefined ? [] : [['one Redis', redisUrl] as const]),
 ]
 
-/** The address of a SQLite file that goes with the others of a test file. */
+/** The address of a SQLite file, in a folder that goes when the test file ends. */
 function newFile(): string {
-  folder ??= makeFolder()
+  folder ??= mkdtempSync(join(tmpdir(), 'countersign-stores-'))
   return `sqlite:${join(folder, `${++files}.db`)}`
-}
-
-function makeFolder(): string {
-  const made = mkdtempSync(join(tmpdir(), 'countersign-stores-'))
-  process.once('exit', () => rmSync(made, { recursive: true, force: true }))
-  return made
 }
 
 function findRedis(): (() => Promise<string>) | undefined {
