@@ -264,7 +264,7 @@ export const floods: readonly Mutation[] = [
     row: 12,
     takesOut: 'the rule that a token which nobody signed is not remembered',
     file: 'src/host/recent-tokens.ts',
-    find: '    if (made === undefined) return undefined\n',
+    find: '    if (signed === undefined) return undefined\n',
     replace: '',
     tests: ['test/host/recent-tokens.test.ts'],
   },
@@ -433,8 +433,8 @@ export const floods: readonly Mutation[] = [
     row: 12,
     takesOut: 'the limit of an enveloped body',
     file: 'src/http/serve-rpc.ts',
-    find: '.read(maxBytesOnTheWire(wire))',
-    replace: '.read(Number.POSITIVE_INFINITY)',
+    find: 'body.read(maxBytesOnTheWire(wire), ',
+    replace: 'body.read(Number.POSITIVE_INFINITY, ',
     tests: ['test/e2e/bodies.test.ts'],
   },
   {
@@ -594,9 +594,9 @@ export const floods: readonly Mutation[] = [
     row: 12,
     takesOut: 'the spending before a call is read',
     file: 'src/rpc/invoke.ts',
-    find: '    const waiting = this.#spend(invocation)\n    return after(waiting === undefined ? readInput() : waiting.then(readInput), (input) => {\n      requireValid(schema, input)\n      running.input = input\n      return input\n',
+    find: 'return this.#spend(invocation)?.then(readInput) ?? readInput()',
     replace:
-      '    return after(readInput(), (input) => {\n      requireValid(schema, input)\n      running.input = input\n      return after(this.#spend(invocation), () => input)\n',
+      'return Promise.resolve(readInput()).then(async (input) => {\n      requireValid(invocation.schema, input)\n      await this.#spend(invocation)\n      return input\n    })',
     tests: ['test/e2e/rate-limits.test.ts'],
   },
   {

@@ -29,6 +29,22 @@ export const secrets: readonly Mutation[] = [
   },
   {
     row: 10,
+    takesOut: 'the whole hash in the comparison of a token with one that was used lately',
+    file: 'src/host/recent-tokens.ts',
+    find: 'if (recent?.tokenHash === tokenHash) return recent.signed',
+    replace: 'if (recent !== undefined) return recent.signed',
+    tests: ['test/host/recent-tokens.test.ts'],
+  },
+  {
+    row: 10,
+    takesOut: 'the whole hash in the comparison of a token with one that was used before',
+    file: 'src/host/recent-tokens.ts',
+    find: 'before?.tokenHash === tokenHash ? before.signed : make()',
+    replace: 'before?.signed ?? make()',
+    tests: ['test/host/recent-tokens.test.ts'],
+  },
+  {
+    row: 10,
     takesOut: 'the end of what is remembered of tokens when a secret is taken away',
     file: 'src/host/recent-tokens.ts',
     find: 'if (era !== this.#era) {',

@@ -16,8 +16,8 @@ export function limitBodies(paths: readonly string[]): OnRequest {
     const path = URL.parse(request.url)?.pathname.replace(/\/+$/, '') ?? ''
     if (!request.body || request.bodyUsed || !paths.some((own) => path.endsWith(own))) return undefined
     try {
-      const body = await new FetchBody(request).read(maxBodyBytes)
-      return { request: new Request(request, { body: new Uint8Array(body) }) }
+      const body = await new FetchBody(request).read(maxBodyBytes, (bytes) => new Uint8Array(bytes))
+      return { request: new Request(request, { body }) }
     } catch (thrown) {
       const failure = toFailure(thrown)
       const init = { status: failure.httpStatus, headers: { 'cache-control': 'no-store' } }

@@ -232,9 +232,15 @@ function createRouting(parts: AppParts): Routing {
   const { basePath } = settings
   const isUnderBase = (path: string): boolean =>
     basePath !== '' && (path === basePath || path.startsWith(`${basePath}/`))
+  // Many calls ask for the same as the one before, and to compare a path takes less than to find it in a map.
+  let last: { readonly path: string; readonly route: Route } | undefined
   const find = (path: string): Route | undefined => {
+    if (path === last?.path) return last.route
     const route = table.get(path)
-    if (route !== undefined) return route
+    if (route !== undefined) {
+      last = { path, route }
+      return route
+    }
     const page = pageOf(path)
     if (page !== undefined) return observed('page', observe, page)
     return isUnderBase(path) ? notFound : undefined

@@ -8,8 +8,11 @@ export const maxBodyBytes: number = 64 * 1024
 
 /** The body of a request, wherever it comes from. */
 export interface RequestBody {
-  /** Reads it. REQUEST_TOO_LARGE as soon as it is known to be longer than `maxBytes`. */
-  read(maxBytes: number): Promise<Buffer>
+  /**
+   * Reads it, and resolves with what `use` makes of it. REQUEST_TOO_LARGE as soon as it is known to be longer than `maxBytes`.
+   * To resolve with the bytes would cost every call a promise more, and a search for a method `then` on them.
+   */
+  read<Used>(maxBytes: number, use: (bytes: Buffer) => Used | Promise<Used>): Promise<Used>
   /**
    * Reads it as it comes, where that is possible, and otherwise as a whole. Ends with the body, and when the signal aborts.
    * REQUEST_TOO_LARGE as {@link read}.
@@ -39,8 +42,8 @@ export class StreamBody implements RequestBody {
     this.#headers = headers
   }
 
-  read(maxBytes: number): Promise<Buffer> {
-    return readBody(this.#stream, this.#headers, maxBytes)
+  read<Used>(maxBytes: number, use: (bytes: Buffer) => Used | Promise<Used>): Promise<Used> {
+    return readBody(this.#stream, this.#headers, maxBytes, use)
   }
 
   async *chunks(maxBytes: number, signal: AbortSignal): AsyncGenerator<Buffer, void, undefined> {
@@ -64,7 +67,12 @@ export class StreamBody implements RequestBody {
   }
 }
 
-function readBody(body: Readable, headers: IncomingHttpHeaders, maxBytes: number): Promise<Buffer> {
+function readBody<Used>(
+  body: Readable,
+  headers: IncomingHttpHeaders,
+  maxBytes: number,
+  use: (bytes: Buffer) => Used | Promise<Used>,
+): Promise<Used> {
   return new Promise((resolve, reject) => {
     // The sender may have gone while the call waited for something else. Such a stream tells nothing any more.
     if (body.destroyed) {
@@ -87,7 +95,12 @@ function readBody(body: Readable, headers: IncomingHttpHeaders, maxBytes: number
     let isComplete = false
     body.on('end', () => {
       isComplete = true
-      resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks))
+      if (size > maxBytes) return
+      try {
+        resolve(use(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)))
+      } catch (thrown) {
+        reject(thrown)
+      }
     })
     const gone = (): void => {
       // A body closes after its end as well.

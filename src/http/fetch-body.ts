@@ -9,7 +9,20 @@ export class FetchBody implements RequestBody {
     this.#request = request
   }
 
-  async read(maxBytes: number): Promise<Buffer> {
+  async read<Used>(maxBytes: number, use: (bytes: Buffer) => Used | Promise<Used>): Promise<Used> {
+    return await use(await this.#bytes(maxBytes))
+  }
+
+  async *chunks(maxBytes: number): AsyncGenerator<Buffer, void, undefined> {
+    yield await this.#bytes(maxBytes)
+  }
+
+  drop(): void {
+    const { body } = this.#request
+    if (body !== null && !body.locked) void dropRest(body.getReader())
+  }
+
+  async #bytes(maxBytes: number): Promise<Buffer> {
     const { body, headers } = this.#request
     if (this.#request.bodyUsed || body?.locked === true) throw alreadyRead()
     if (body === null) return Buffer.alloc(0)
@@ -18,15 +31,6 @@ export class FetchBody implements RequestBody {
       throw bodyTooLarge()
     }
     return await readStream(body, maxBytes)
-  }
-
-  async *chunks(maxBytes: number): AsyncGenerator<Buffer, void, undefined> {
-    yield await this.read(maxBytes)
-  }
-
-  drop(): void {
-    const { body } = this.#request
-    if (body !== null && !body.locked) void dropRest(body.getReader())
   }
 }
 

@@ -30,7 +30,7 @@ function authorityOf(request: NodeRequest): string {
 /** What the domain's request context is read from. */
 export function rawRequest(request: NodeRequest): RawRequest {
   return {
-    headers: rawHeaders(request.headers),
+    headers: new NodeHeaders(request.headers),
     scheme: 'encrypted' in request.socket && request.socket.encrypted === true ? 'https' : 'http',
     authority: authorityOf(request),
     remoteAddress: request.socket.remoteAddress,
@@ -41,7 +41,7 @@ export function rawRequest(request: NodeRequest): RawRequest {
 export function rawStream(stream: ServerHttp2Stream, headers: Http2Headers): RawRequest {
   const socket = stream.session?.socket
   return {
-    headers: rawHeaders(headers),
+    headers: new NodeHeaders(headers),
     scheme: socket !== undefined && 'encrypted' in socket && socket.encrypted === true ? 'https' : 'http',
     authority: headers[':authority'] ?? headers.host ?? '',
     remoteAddress: socket?.remoteAddress,
@@ -49,18 +49,23 @@ export function rawStream(stream: ServerHttp2Stream, headers: Http2Headers): Raw
 }
 
 /** Headers as node:http and node:http2 have them, made into `Headers` only for those who ask. */
-function rawHeaders(headers: IncomingHttpHeaders): RawHeaders {
-  return {
-    get(name) {
-      const value = headers[name]
-      return value === undefined ? null : String(value)
-    },
-    toHeaders() {
-      const made = new Headers()
-      for (const [name, value] of Object.entries(headers)) {
-        if (value !== undefined && !name.startsWith(':')) made.append(name, String(value))
-      }
-      return made
-    },
+class NodeHeaders implements RawHeaders {
+  readonly #headers: IncomingHttpHeaders
+
+  constructor(headers: IncomingHttpHeaders) {
+    this.#headers = headers
+  }
+
+  get(name: string): string | null {
+    const value = this.#headers[name]
+    return value === undefined ? null : String(value)
+  }
+
+  toHeaders(): Headers {
+    const made = new Headers()
+    for (const [name, value] of Object.entries(this.#headers)) {
+      if (value !== undefined && !name.startsWith(':')) made.append(name, String(value))
+    }
+    return made
   }
 }

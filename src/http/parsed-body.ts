@@ -26,21 +26,25 @@ class ParsedBody implements RequestBody {
     this.#request = request
   }
 
-  async read(maxBytes: number): Promise<Buffer> {
-    const bytes = this.#bytes()
-    if (bytes.length > maxBytes) throw bodyTooLarge()
-    return bytes
+  async read<Used>(maxBytes: number, use: (bytes: Buffer) => Used | Promise<Used>): Promise<Used> {
+    return await use(this.#bytes(maxBytes))
   }
 
   async *chunks(maxBytes: number): AsyncGenerator<Buffer, void, undefined> {
-    yield await this.read(maxBytes)
+    yield this.#bytes(maxBytes)
   }
 
   drop(): void {
     this.#request.resume()
   }
 
-  #bytes(): Buffer {
+  #bytes(maxBytes: number): Buffer {
+    const bytes = this.#left()
+    if (bytes.length > maxBytes) throw bodyTooLarge()
+    return bytes
+  }
+
+  #left(): Buffer {
     const { headers, body, rawBody, readableDidRead, readableEnded } = this.#request
     if (readableEnded && !readableDidRead) return Buffer.alloc(0)
     const left = bytesOf(rawBody, headers) ?? bytesOf(body, headers)

@@ -220,11 +220,9 @@ function readInput<I extends DescMessage>(
   deadline: Deadline,
 ): Promise<MessageShape<I>> {
   if (deadline.malformed !== undefined) throw deadline.malformed
-  return body
-    .read(maxBytesOnTheWire(wire))
-    .then((received) =>
-      after(inputBytes(wire, headers, received, body.decompressed), (bytes) => decodeInput(schema, wire.codec, bytes)),
-    )
+  return body.read(maxBytesOnTheWire(wire), (received) =>
+    after(inputBytes(wire, headers, received, body.decompressed), (bytes) => decodeInput(schema, wire.codec, bytes)),
+  )
 }
 
 /** Writes an RPC's messages. */

@@ -24,10 +24,17 @@ const contentType =
 const known = new Map<string, Wire>()
 const maxKnown = 32
 
-/** Reads a content type; `undefined` if no RPC is spoken in it. */
+let last: { readonly header: string; readonly wire: Wire | undefined } = { header: '', wire: undefined }
+
+/** Reads a content type; `undefined` if no RPC is spoken in it. Most calls have that of the call before. */
 export function wireOf(header: string | undefined): Wire | undefined {
   if (header === undefined) return undefined
-  const wire = known.get(header) ?? parseContentType(header)
+  if (header !== last.header) last = { header, wire: known.get(header) ?? learned(header) }
+  return last.wire
+}
+
+function learned(header: string): Wire | undefined {
+  const wire = parseContentType(header)
   if (wire !== undefined && known.size < maxKnown) known.set(header, wire)
   return wire
 }
@@ -79,9 +86,11 @@ export interface Deadline {
   readonly malformed: CountersignError | undefined
 }
 
+const noDeadline: Deadline = { timeoutMs: undefined, malformed: undefined }
+
 /** Reads a call's deadline from the value of its Connect-Timeout-Ms or grpc-timeout header. */
 export function readDeadline(wire: Wire, header: string | undefined): Deadline {
-  if (header === undefined) return { timeoutMs: undefined, malformed: undefined }
+  if (header === undefined) return noDeadline
   const [, digits, unit = 'm'] =
     (wire.protocol === 'connect' ? /^(\d{1,10})$/ : /^(\d{1,8})([HMSmun])$/).exec(header) ?? []
   if (digits !== undefined) return { timeoutMs: Number(digits) * (grpcUnitMs[unit] as number), malformed: undefined }
@@ -131,7 +140,7 @@ export async function* inputStream(
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const encoding = encodingOf(wire, headers)
   const maxBytes = maxBytesOnTheWire(wire)
-  const chunks = wire.base64 ? [fromBase64(await body.read(maxBytes))] : body.chunks(maxBytes, signal)
+  const chunks = wire.base64 ? [await body.read(maxBytes, fromBase64)] : body.chunks(maxBytes, signal)
   let arrived: Buffer = Buffer.alloc(0)
   for await (const chunk of chunks) {
     arrived = Buffer.concat([arrived, chunk])
@@ -192,7 +201,7 @@ function isCompressedEnvelope(bytes: Buffer): boolean {
 
 function decompressed(encoding: string, bytes: Uint8Array): Uint8Array | Promise<Uint8Array> {
   // An empty message is never compressed.
-  if (!isKnownEncoding(encoding) || bytes.length === 0) return bytes
+  if (encoding === 'identity' || !isKnownEncoding(encoding) || bytes.length === 0) return bytes
   return decompressors[encoding](bytes, { maxOutputLength: maxBodyBytes }).catch((cause: NodeJS.ErrnoException) => {
     throw cause.code === 'ERR_BUFFER_TOO_LARGE' ? bodyTooLarge() : malformed('does not decompress', cause)
   })

@@ -2,7 +2,6 @@ import type { DescMessage, MessageInitShape, MessageShape } from '@bufbuild/prot
 import { CallEnded, CountersignError, type ErrorReason } from '../errors.ts'
 import type { RateLimiter } from '../rate-limit.ts'
 import type { RequestContext } from '../request.ts'
-import { after } from '../timing/after.ts'
 import { TimeLimit } from '../timing/time-limit.ts'
 import type { CallTrace, Tracing } from '../tracing/tracing.ts'
 import type { Call, Protocol } from './call.ts'
@@ -121,8 +120,8 @@ export class Invoker {
     running: Running,
   ): Promise<Written> {
     const { handler, call, write } = invocation
-    const admitted = this.#admit(invocation, running)
-    const input = admitted instanceof Promise ? await admitted : admitted
+    const arriving = this.#read(invocation)
+    const input = accepted(invocation, arriving instanceof Promise ? await arriving : arriving, running)
     return write(await handler.handle(input, call))
   }
 
@@ -132,7 +131,7 @@ export class Invoker {
   ): AsyncGenerator<Written, void, undefined> {
     const { handler } = invocation
     return this.#streamed<O, Written>(invocation, async (call, running) =>
-      handler.handle(await this.#admit(invocation, running), call),
+      handler.handle(accepted(invocation, await this.#read(invocation), running), call),
     )
   }
 
@@ -178,17 +177,9 @@ export class Invoker {
   }
 
   /** The message of a call that the limit lets through: at once if it has arrived and nothing has to be waited for. */
-  #admit<I extends DescMessage>(
-    invocation: Invocation<Limited, I>,
-    running: Running,
-  ): MessageShape<I> | Promise<MessageShape<I>> {
-    const { schema, readInput } = invocation
-    const waiting = this.#spend(invocation)
-    return after(waiting === undefined ? readInput() : waiting.then(readInput), (input) => {
-      requireValid(schema, input)
-      running.input = input
-      return input
-    })
+  #read<I extends DescMessage>(invocation: Invocation<Limited, I>): MessageShape<I> | Promise<MessageShape<I>> {
+    const { readInput } = invocation
+    return this.#spend(invocation)?.then(readInput) ?? readInput()
   }
 
   async #failed(
@@ -239,6 +230,17 @@ export class Invoker {
     const named = outcome === 'ok' || input === undefined ? undefined : namedInCall(input)
     this.#observe({ method: name, protocol, request, outcome, named, durationMs: performance.now() - startedAt })
   }
+}
+
+/** A call's message, if it is valid. */
+function accepted<I extends DescMessage>(
+  { schema }: Pick<Invocation<unknown, I>, 'schema'>,
+  input: MessageShape<I>,
+  running: Running,
+): MessageShape<I> {
+  requireValid(schema, input)
+  running.input = input
+  return input
 }
 
 /** Checks messages as they come. */
@@ -315,7 +317,6 @@ function withinDeadline<T>(
   done: (result: T) => void,
   failed: (thrown: unknown) => void,
 ): void {
-  const late = (): CallEnded => new CallEnded('deadline_exceeded')
   if (timeoutMs === undefined || timeoutMs >= maxUnaryMs) {
     unaryTime.when(work, done, failed, late, startedAt)
     return
@@ -325,6 +326,10 @@ function withinDeadline<T>(
   Promise.race([work, over])
     .finally(() => clearTimeout(timer))
     .then(done, failed)
+}
+
+function late(): CallEnded {
+  return new CallEnded('deadline_exceeded')
 }
 
 /** Longest time for the reply of a call that answers once, in milliseconds, whatever its handler or the caller's deadline says. */

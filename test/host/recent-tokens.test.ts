@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { RecentTokens, type SignedToken } from '../../src/host/recent-tokens.ts'
 
@@ -40,6 +41,31 @@ test('a token is remembered while four thousand others are used, and forgotten o
   make.mockClear()
   tokens.of('css_0', 1, make)
   expect(make).toHaveBeenCalledTimes(1)
+})
+
+/** Two tokens whose hashes have the same first 24 bits. */
+function tokensAlike(): [one: string, other: string] {
+  const seen = new Map<string, string>()
+  for (let index = 0; ; index++) {
+    const token = `css_${index}`
+    const start = hash('sha256', token, 'hex').slice(0, 6)
+    const before = seen.get(start)
+    if (before !== undefined) return [before, token]
+    seen.set(start, token)
+  }
+}
+
+test('a token whose hash begins like that of another one is not taken for it, whether that was used just now or long before', () => {
+  const [one, other] = tokensAlike()
+  const tokens = new RecentTokens()
+  const signedOther = { ...signed, sessionId: 'another id' }
+  expect(tokens.of(one, 1, () => signed)).toBe(signed)
+  expect(tokens.of(other, 1, () => undefined)).toBeUndefined()
+  expect(tokens.of(one, 1, () => undefined)).toBe(signed)
+  expect(tokens.of(other, 1, () => signedOther)).toBe(signedOther)
+  for (let index = 0; index < 4_100; index++) tokens.of(`csd_${index}`, 1, () => signed)
+  expect(tokens.of(one, 1, () => undefined)).toBeUndefined()
+  expect(tokens.of(other, 1, () => undefined)).toBe(signedOther)
 })
 
 test('what is remembered of a token does not contain it', () => {

@@ -8,11 +8,12 @@ import type { Exchange } from '../route.ts'
 export type ReadJson = (exchange: Exchange) => Promise<JsonValue> | JsonValue
 
 /** Input of a POST: the body, a JSON object. An empty body counts as an empty object. */
-export async function jsonBody({ body, headers }: Exchange): Promise<JsonValue> {
-  const bytes = await body.read(maxBodyBytes)
-  if (bytes.length === 0) return {}
-  if (!isJson(headers)) throw notJson()
-  return parseJson(bytes)
+export function jsonBody({ body, headers }: Exchange): Promise<JsonValue> {
+  return body.read(maxBodyBytes, (bytes) => {
+    if (bytes.length === 0) return {}
+    if (!isJson(headers)) throw notJson()
+    return parseJson(bytes)
+  })
 }
 
 /** Input of a GET that has none. */
