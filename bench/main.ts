@@ -93,7 +93,14 @@ for (const [name, { run, notShort = false }] of Object.entries(parts)) {
   // After each part, so that a run that is stopped has what it came to.
   if (writes)
     file = writeResults(
-      results(tree, { short: values.short, parts: positionals, starts: scale.starts }),
+      results(tree, {
+        short: values.short,
+        parts: positionals,
+        starts: scale.starts,
+        ...(protocol !== '' && { protocol }),
+        ...(store !== '' && { store }),
+        ...(inFlight && { inFlight }),
+      }),
       file ?? values.out,
     )
 }

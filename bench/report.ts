@@ -1,22 +1,38 @@
-/** Makes the tables of documents from the newest results in bench/results/; `npm run docs` writes them. */
+/** Makes the tables of documents from the results in bench/results/; `npm run docs` writes them. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { formatFigure, markdownTable, type Results, type ResultTable, resultsFolder, type Unit } from './results.ts'
 
 const notMeasured = 'Not measured yet: `npm run bench` makes the figures, and `npm run docs` writes them here.\n'
 
-/** The newest results in a folder, by the date in them; `undefined` if there are none. */
-export function newestResults(folder: string = resultsFolder): Results | undefined {
+/**
+ * The results in a folder, newest first by the date in them. Each has only the tables and verdicts that no newer ones have, so that a
+ * part of a run, made after a change, takes the place of what was measured before. Runs of one protocol or one store do not count:
+ * their tables lack the rows of the others.
+ */
+export function newestResults(folder: string = resultsFolder): Results[] {
   const files = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.json')) : []
-  return files
+  const newestFirst = files
     .map((name) => JSON.parse(readFileSync(join(folder, name), 'utf8')) as Results)
-    .toSorted((a, b) => a.date.localeCompare(b.date))
-    .at(-1)
+    .filter(({ options: { protocol = '', store = '' } }) => protocol === '' && store === '')
+    .toSorted((a, b) => b.date.localeCompare(a.date))
+  const seen = new Set<string>()
+  const isNew = (...names: readonly string[]): boolean => seen.size < seen.add(JSON.stringify(names)).size
+  return newestFirst
+    .map((one) => ({
+      ...one,
+      tables: one.tables.filter(({ part, title }) => isNew(part, title)),
+      verdicts: one.verdicts.filter(({ part, promise }) => isNew(part, 'promise', promise)),
+    }))
+    .filter(({ tables }) => tables.length > 0)
 }
 
 /** All tables and verdicts, for bench/README.md. */
-export function resultsPart(all: Results | undefined): string {
-  if (all === undefined) return notMeasured
+export function resultsPart(all: readonly Results[]): string {
+  return all.length === 0 ? notMeasured : all.map(measuredText).join('\n')
+}
+
+function measuredText(all: Results): string {
   const parts = Map.groupBy(all.tables, ({ part }) => part)
   const text = [...parts].map(([part, tables]) => {
     const verdicts = all.verdicts.filter((verdict) => verdict.part === part)
@@ -30,19 +46,19 @@ export function resultsPart(all: Results | undefined): string {
 }
 
 /** What a reader wants to know first, for README.md: the table of sign-ins and session checks on Redis under load. */
-export function speedPart(all: Results | undefined): string {
-  const signIns = all && underLoad(all, 'Whole sign-in, Redis, ')
-  const checks = all && underLoad(all, 'Session check, Redis, ')
-  if (all === undefined || signIns === undefined || checks === undefined) return notMeasured
+export function speedPart(all: readonly Results[]): string {
+  const signIns = underLoad(all, 'Whole sign-in, Redis, ')
+  const checks = underLoad(all, 'Session check, Redis, ')
+  if (signIns === undefined || checks === undefined) return notMeasured
   const rows = ['REST', 'Connect JSON', 'gRPC'].map((name) => [
     name,
-    cellOf(signIns, name, 'sign-ins/s'),
-    cellOf(signIns, name, 'server CPU'),
-    leastOf(signIns, name),
-    bareOf(signIns, name),
-    cellOf(signIns, name, 'peer CPU ÷ CPU'),
-    cellOf(checks, name, 'checks/s'),
-    bareOf(checks, name),
+    cellOf(signIns.table, name, 'sign-ins/s'),
+    cellOf(signIns.table, name, 'server CPU'),
+    leastOf(signIns.table, name),
+    bareOf(signIns.table, name),
+    cellOf(signIns.table, name, 'peer CPU ÷ CPU'),
+    cellOf(checks.table, name, 'checks/s'),
+    bareOf(checks.table, name),
   ])
   const titles = [
     'sign-ins/s',
@@ -53,7 +69,11 @@ export function speedPart(all: Results | undefined): string {
     'session checks/s',
     'CPU of a bare server ÷ its CPU',
   ]
-  return `${measuredOn(all)}\n${markdownTable(titles, rows)}\n`
+  const measured =
+    signIns.run === checks.run
+      ? measuredOn(signIns.run)
+      : `Sign-ins: ${measuredOn(signIns.run)}\nSession checks: ${measuredOn(checks.run)}`
+  return `${measured}\n${markdownTable(titles, rows)}\n`
 }
 
 function measuredOn({ machine, versions, commit = '', dirty, date }: Results): string {
@@ -86,12 +106,16 @@ function textOf(cell: number | string | null | undefined, unit: Unit | undefined
   return cell === null || cell === undefined ? '' : String(cell)
 }
 
-/** The table with the most in flight of those whose title begins so, and has nothing after the number in flight. */
-function underLoad(all: Results, beginning: string): ResultTable | undefined {
+/** The table with the most in flight of those whose title begins so, and has nothing after the number in flight, and its run. */
+function underLoad(
+  all: readonly Results[],
+  beginning: string,
+): { readonly run: Results; readonly table: ResultTable } | undefined {
   const inFlight = ({ title }: ResultTable): number => Number(title.slice(beginning.length).replace(/ in flight$/, ''))
-  return all.tables
-    .filter((table) => table.title.startsWith(beginning) && !Number.isNaN(inFlight(table)))
-    .toSorted((a, b) => inFlight(a) - inFlight(b))
+  return all
+    .flatMap((run) => run.tables.map((table) => ({ run, table })))
+    .filter(({ table }) => table.title.startsWith(beginning) && !Number.isNaN(inFlight(table)))
+    .toSorted((a, b) => inFlight(a.table) - inFlight(b.table))
     .at(-1)
 }
 

@@ -684,8 +684,8 @@ export const floods: readonly Mutation[] = [
     row: 12,
     takesOut: "the limit of bodies at Better Auth's endpoints",
     file: 'src/better-auth/body-limit.ts',
-    find: '.read(maxBodyBytes)',
-    replace: '.read(1e9)',
+    find: '.read(maxBodyBytes, ',
+    replace: '.read(1e9, ',
     tests: ['test/better-auth/body-limit.test.ts'],
   },
   {
