@@ -17,7 +17,12 @@ export function newestResults(folder: string = resultsFolder): Results[] {
     .filter(({ options: { protocol = '', store = '' } }) => protocol === '' && store === '')
     .toSorted((a, b) => b.date.localeCompare(a.date))
   const seen = new Set<string>()
-  const isNew = (...names: readonly string[]): boolean => seen.size < seen.add(JSON.stringify(names)).size
+  const isNew = (...names: readonly string[]): boolean => {
+    const key = JSON.stringify(names)
+    if (seen.has(key)) return false
+    seen.add(key)
+    return true
+  }
   return newestFirst
     .map((one) => ({
       ...one,

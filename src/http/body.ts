@@ -95,6 +95,7 @@ function readBody<Used>(
     let isComplete = false
     body.on('end', () => {
       isComplete = true
+      // Refused already, and not whole.
       if (size > maxBytes) return
       try {
         resolve(use(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)))

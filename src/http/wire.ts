@@ -201,7 +201,7 @@ function isCompressedEnvelope(bytes: Buffer): boolean {
 
 function decompressed(encoding: string, bytes: Uint8Array): Uint8Array | Promise<Uint8Array> {
   // An empty message is never compressed.
-  if (encoding === 'identity' || !isKnownEncoding(encoding) || bytes.length === 0) return bytes
+  if (!isKnownEncoding(encoding) || bytes.length === 0) return bytes
   return decompressors[encoding](bytes, { maxOutputLength: maxBodyBytes }).catch((cause: NodeJS.ErrnoException) => {
     throw cause.code === 'ERR_BUFFER_TOO_LARGE' ? bodyTooLarge() : malformed('does not decompress', cause)
   })

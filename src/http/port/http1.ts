@@ -163,8 +163,7 @@ export class Http1Connections {
     // Not once(), which makes two more objects: a response closes only once.
     response.on('close', () => {
       this.#ceilings.leave(arrival)
-      if (unanswered.length === 1) unanswered.pop()
-      else unanswered.splice(unanswered.indexOf(response), 1)
+      unanswered.splice(unanswered.indexOf(response), 1)
       if (unanswered.length > 0) return
       connection.bytesReadAtRest = socket.bytesRead
       if (connection.ending) socket.destroySoon()
