@@ -173,10 +173,26 @@ export const pages: readonly Mutation[] = [
   },
   {
     row: 4,
+    takesOut: 'the check of known headers for what would end a line',
+    file: 'src/http/known-head.ts',
+    find: '  validateHeaderValue(name, value)\n',
+    replace: '',
+    tests: ['test/http/known-head.test.ts'],
+  },
+  {
+    row: 4,
+    takesOut: 'that a known head is written only if the connection stays',
+    file: 'src/http/output.ts',
+    find: 'if (this.#keepAliveSeconds === undefined || !this.#isKept) return false',
+    replace: 'if (this.#keepAliveSeconds === undefined) return false',
+    tests: ['test/http/known-head.test.ts'],
+  },
+  {
+    row: 4,
     takesOut: 'that the headers of an answer are those set for it, and not those of the one before',
     file: 'src/http/output.ts',
-    find: 'if (first !== lastMerged.first || second !== lastMerged.second) {',
-    replace: 'if (lastMerged.both === noHeaders) {',
+    find: 'if (first !== this.#first || second !== this.#second) {',
+    replace: 'if (this.#first === noHeaders) {',
     tests: ['test/e2e/origins.test.ts'],
   },
   {

@@ -46,10 +46,10 @@ export class FetchOutput implements ResponseLike {
     for (const [name, value] of Object.entries(headers)) this.#headers.set(name, value)
   }
 
-  send({ status, headers, body }: Answer): void {
+  send({ status, head, headers, body }: Answer): void {
     if (this.#begun || this.answering.closed) return
-    const isSized = body !== undefined
-    const sent = isSized ? { ...headers, 'content-length': Buffer.byteLength(body) } : headers
+    const sized = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }
+    const sent = { ...head, ...headers, ...sized }
     this.#respond(status, sent, this.#isHead ? null : (body ?? null))
     this.answering.close()
   }

@@ -1,4 +1,5 @@
 import type { EventEmitter } from 'node:events'
+import type { OutgoingHttpHeaders } from 'node:http'
 import type { RequestContext } from '../request.ts'
 import type { Call, Protocol, ResponseHeaders } from '../rpc/call.ts'
 import type { NodeResponse } from './node-request.ts'
@@ -19,8 +20,8 @@ export class HttpCall implements Call {
   readonly protocol: Protocol
   readonly request: RequestContext
   readonly timeoutMs: number | undefined
-  readonly responseHeaders: ResponseHeaders = {}
   readonly #answering: Answering
+  #responseHeaders: ResponseHeaders | undefined
   #signal: AbortSignal | undefined
 
   constructor(protocol: Protocol, request: RequestContext, answering: Answering, timeoutMs?: number) {
@@ -28,6 +29,16 @@ export class HttpCall implements Call {
     this.request = request
     this.timeoutMs = timeoutMs
     this.#answering = answering
+  }
+
+  get responseHeaders(): ResponseHeaders {
+    this.#responseHeaders ??= {}
+    return this.#responseHeaders
+  }
+
+  /** The headers to send with the response; `undefined` if nobody asked for them to set one, as in most calls. */
+  get ownHeaders(): OutgoingHttpHeaders | undefined {
+    return this.#responseHeaders as OutgoingHttpHeaders | undefined
   }
 
   /**

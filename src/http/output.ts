@@ -2,12 +2,16 @@ import { once } from 'node:events'
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { ServerHttp2Stream } from 'node:http2'
 import { type Answering, answeringOf } from './http-call.ts'
+import { KnownHead, type PlainHeaders, writeKnownHead } from './known-head.ts'
 import type { NodeResponse } from './node-request.ts'
 
 /** A complete answer. */
 export interface Answer {
   readonly status: number
-  readonly headers: OutgoingHttpHeaders
+  /** Headers that many answers have: an object that does not change, and is kept. */
+  readonly head?: PlainHeaders | undefined
+  /** Headers of this answer. None has the name of one in its head. */
+  readonly headers?: OutgoingHttpHeaders | undefined
   readonly body?: string | Uint8Array | undefined
   readonly trailers?: OutgoingHttpHeaders | undefined
 }
@@ -35,23 +39,31 @@ export interface ResponseLike extends Output {
    * Sets headers of the answer, whatever that will be. What the answer itself says has precedence. The object is kept and must not
    * change any more.
    */
-  setHeaders(headers: Readonly<Record<string, string>>): void
+  setHeaders(headers: PlainHeaders): void
 }
 
-const noHeaders: Readonly<Record<string, string>> = {}
+const noHeaders: PlainHeaders = {}
 
-let lastMerged = { first: noHeaders, second: noHeaders, both: noHeaders }
+/** Joins headers with others that have precedence. Nearly all answers have the same two as the one before, so they are remembered. */
+class JoinedHeaders {
+  #first = noHeaders
+  #second = noHeaders
+  #both = new KnownHead(noHeaders)
 
-/** Headers and others that have precedence. Nearly all answers have the same two as the one before, so they are remembered. */
-function merged(
-  first: Readonly<Record<string, string>>,
-  second: Readonly<Record<string, string>>,
-): Readonly<Record<string, string>> {
-  if (first !== lastMerged.first || second !== lastMerged.second) {
-    lastMerged = { first, second, both: { ...first, ...second } }
+  of(first: PlainHeaders, second: PlainHeaders): KnownHead {
+    if (first !== this.#first || second !== this.#second) {
+      this.#first = first
+      this.#second = second
+      this.#both = new KnownHead({ ...first, ...second })
+    }
+    return this.#both
   }
-  return lastMerged.both
 }
+
+/** The headers that are set before anybody knows what the answer will be. */
+const setBefore = new JoinedHeaders()
+/** These, and the head of an answer. */
+const wholeHeads = new JoinedHeaders()
 
 /** Writes to a response object. */
 export class ResponseOutput implements ResponseLike {
@@ -60,7 +72,7 @@ export class ResponseOutput implements ResponseLike {
   // The two classes' methods differ in their other parameters, which TypeScript cannot call through a union.
   readonly #response: ServerResponse
   /** Kept here until the answer begins: a response takes headers faster all at once. */
-  #headers: Readonly<Record<string, string>> = noHeaders
+  #headers = noHeaders
   readonly #keepAliveSeconds: number | undefined
 
   /** With `keepAliveSeconds`, an answer of HTTP/1.1 says for how long its connection is kept for the next request. */
@@ -74,15 +86,18 @@ export class ResponseOutput implements ResponseLike {
     return this.#response.headersSent
   }
 
-  setHeaders(headers: Readonly<Record<string, string>>): void {
-    this.#headers = this.#headers === noHeaders ? headers : merged(this.#headers, headers)
+  setHeaders(headers: PlainHeaders): void {
+    this.#headers = this.#headers === noHeaders ? headers : setBefore.of(this.#headers, headers).headers
   }
 
-  send({ status, headers, body, trailers }: Answer): void {
+  send({ status, head, headers, body, trailers }: Answer): void {
     if (this.begun || this.#isOver) return
-    const all = { ...this.#headers, ...headers }
-    if (body !== undefined && trailers === undefined) all['content-length'] = Buffer.byteLength(body)
-    this.#writeHead(status, all)
+    const own: OutgoingHttpHeaders = { ...headers }
+    if (body !== undefined && trailers === undefined) own['content-length'] = Buffer.byteLength(body)
+    const isUsual = status === 200 && head !== undefined && body !== undefined
+    if (!isUsual || !this.#wroteKnownHead(wholeHeads.of(this.#headers, head), own)) {
+      this.#writeHead(status, { ...this.#headers, ...head, ...own })
+    }
     this.end(body, trailers)
   }
 
@@ -104,6 +119,12 @@ export class ResponseOutput implements ResponseLike {
     if (this.#keepAliveSeconds !== undefined && this.#isKept)
       headers['keep-alive'] = `timeout=${this.#keepAliveSeconds}`
     this.#response.writeHead(status, headers)
+  }
+
+  /** Only on the service's own port: nobody but us sets headers there, and then only to say that the connection closes. */
+  #wroteKnownHead(head: KnownHead, own: OutgoingHttpHeaders): boolean {
+    if (this.#keepAliveSeconds === undefined || !this.#isKept) return false
+    return writeKnownHead(this.#response, `keep-alive: timeout=${this.#keepAliveSeconds}\r\n${head.lines}`, own)
   }
 
   /** Whether the connection stays for the next request, as far as is known now. Answers of HTTP/2 say nothing of that. */
@@ -129,12 +150,12 @@ export class StreamOutput implements Output {
   }
 
   /** An answer without a body is one HEADERS frame, its trailers included ("Trailers-Only" in gRPC). */
-  send({ status, headers, body, trailers }: Answer): void {
+  send({ status, head, headers, body, trailers }: Answer): void {
     if (this.begun || this.#isOver) return
     if (body === undefined) {
-      this.answering.respond({ ':status': status, ...headers, ...trailers }, { endStream: true })
+      this.answering.respond({ ':status': status, ...head, ...headers, ...trailers }, { endStream: true })
     } else {
-      this.#respond(status, headers)
+      this.#respond(status, { ...head, ...headers })
       this.end(body, trailers)
     }
   }

@@ -27,7 +27,8 @@ import type { RequestBody } from './body.ts'
 import { compressed } from './compression.ts'
 import { contentTypeOf, endingOf, messageEnvelope } from './envelope.ts'
 import { HttpCall } from './http-call.ts'
-import { type Output, writeAll } from './output.ts'
+import type { PlainHeaders } from './known-head.ts'
+import { type Answer, type Output, writeAll } from './output.ts'
 import {
   type Deadline,
   headersOf,
@@ -72,7 +73,8 @@ async function serveUnary(method: UnaryMethod, exchange: RpcExchange, invoker: I
     const named = encoding === undefined ? {} : { [headersOf(wire).encoding]: encoding }
     output.send({
       status: 200,
-      headers: { ...headOf(wire), ...named, ...invocation.call.responseHeaders },
+      head: headOf(wire),
+      headers: { ...named, ...invocation.call.ownHeaders },
       body: body === undefined ? envelope : Buffer.concat([envelope, body]),
       trailers,
     })
@@ -85,28 +87,28 @@ async function serveUnary(method: UnaryMethod, exchange: RpcExchange, invoker: I
 async function serveConnectUnary(method: UnaryMethod, exchange: RpcExchange, invoker: Invoker): Promise<void> {
   const { wire, output } = exchange
   const invocation = unaryInvocationOf(method, exchange)
-  let status = 200
+  let answer: Answer
   let message: string | Uint8Array
-  let headers: OutgoingHttpHeaders
   try {
     message = await invoker.unary(invocation)
-    headers = { ...unaryHeads[wire.codec], ...invocation.call.responseHeaders }
+    answer = { status: 200, head: unaryHeads[wire.codec], headers: invocation.call.ownHeaders }
   } catch (thrown) {
     const error = toConnectError(thrown)
-    status = codeToHttpStatus(error.code)
     message = errorToJsonBytes(error, undefined)
-    headers = {
+    const headers = {
       'content-type': 'application/json',
       ...noStore,
       ...knownEncodingsIfAsked(exchange),
       ...Object.fromEntries(error.metadata),
     }
+    answer = { status: codeToHttpStatus(error.code), headers }
     exchange.body.drop()
   }
   const encoded = compressed(message, acceptedBy(exchange))
   const { bytes, encoding } = encoded instanceof Promise ? await encoded : encoded
-  if (encoding !== undefined) headers['content-encoding'] = encoding
-  output.send({ status, headers, body: bytes })
+  const { status, head, headers } = answer
+  const all = encoding === undefined ? headers : { ...headers, 'content-encoding': encoding }
+  output.send({ status, head, headers: all, body: bytes })
 }
 
 /** A call that answers with a stream. Its messages are small and are not compressed. */
@@ -237,13 +239,20 @@ function writerOf<O extends DescMessage>(schema: O, codec: Codec): (reply: Messa
 const noStore = { 'cache-control': 'no-store' } as const
 
 /** The headers of a message of Connect's unary calls. */
-const unaryHeads: Readonly<Record<Codec, OutgoingHttpHeaders>> = {
+const unaryHeads: Readonly<Record<Codec, PlainHeaders>> = {
   json: { 'content-type': 'application/json', ...noStore },
   proto: { 'content-type': 'application/proto', ...noStore },
 }
 
-function headOf(wire: Wire): OutgoingHttpHeaders {
-  return { 'content-type': contentTypeOf(wire), ...noStore }
+const heads = new WeakMap<Wire, PlainHeaders>()
+
+/** The headers of messages in envelopes. */
+function headOf(wire: Wire): PlainHeaders {
+  const known = heads.get(wire)
+  if (known !== undefined) return known
+  const head = { 'content-type': contentTypeOf(wire), ...noStore }
+  heads.set(wire, head)
+  return head
 }
 
 /** The compressions that the caller takes: those it names or, if it names none, its own. */

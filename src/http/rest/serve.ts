@@ -33,7 +33,7 @@ export async function serveRest(
       readInput: () => after(input(exchange), (json) => inputFromRest(desc.input, json)),
       write: (reply) => writtenAs('rest', reply, write),
     })
-    sendJsonText(output, 200, { ...call.responseHeaders }, text)
+    sendJsonText(output, 200, call.ownHeaders, text)
   } catch (thrown) {
     sendFailure(output, toFailure(thrown))
   }
@@ -57,7 +57,8 @@ export function sendJson(output: Output, status: number, headers: OutgoingHttpHe
   sendJsonText(output, status, headers, JSON.stringify(json))
 }
 
-function sendJsonText(output: Output, status: number, headers: OutgoingHttpHeaders, body: string): void {
-  const common = { 'content-type': 'application/json', 'cache-control': 'no-store' }
-  output.send({ status, headers: { ...common, ...headers }, body })
+const jsonHead = { 'content-type': 'application/json', 'cache-control': 'no-store' } as const
+
+function sendJsonText(output: Output, status: number, headers: OutgoingHttpHeaders | undefined, body: string): void {
+  output.send({ status, head: jsonHead, headers, body })
 }
