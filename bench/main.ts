@@ -38,7 +38,7 @@ const parts: Readonly<Record<string, Part>> = {
   watchers: { run: benchWatchers, notShort: true },
 }
 
-/** A part that takes longer for each start of the servers hangs. */
+/** Longest time for a part, for each time that servers are started: one that takes longer hangs. */
 const limitMsOfStart = 3_600_000
 
 const { values, positionals } = parseArgs({

@@ -34,10 +34,17 @@ export function newestResults(folder: string = resultsFolder): Results[] {
 
 /** All tables and verdicts, for bench/README.md. */
 export function resultsPart(all: readonly Results[]): string {
-  return all.length === 0 ? notMeasured : all.map(measuredText).join('\n')
+  const seen = new Set<string>()
+  // A part can be in several runs; a document must not have two headings of one name.
+  const headingOf = (run: Results, part: string): string => {
+    if (seen.has(part)) return `${part}, commit ${run.commit?.slice(0, 9)}`
+    seen.add(part)
+    return part
+  }
+  return all.length === 0 ? notMeasured : all.map((run) => measuredText(run, (part) => headingOf(run, part))).join('\n')
 }
 
-function measuredText(all: Results): string {
+function measuredText(all: Results, headingOf: (part: string) => string): string {
   const parts = Map.groupBy(all.tables, ({ part }) => part)
   const text = [...parts].map(([part, tables]) => {
     const verdicts = all.verdicts.filter((verdict) => verdict.part === part)
@@ -45,7 +52,7 @@ function measuredText(all: Results): string {
       const verdict = holds ? 'holds' : `**does not hold**: ${brokenFor.join('; ')}`
       return `- The ${isAim ? 'aim' : 'promise'}, ${promise}, ${verdict}.${note === undefined ? '' : ` ${note}.`}\n`
     })
-    return `### Measured: ${part}\n\n${tables.map(tableText).join('\n')}${lines.length > 0 ? `\n${lines.join('')}` : ''}`
+    return `### Measured: ${headingOf(part)}\n\n${tables.map(tableText).join('\n')}${lines.length > 0 ? `\n${lines.join('')}` : ''}`
   })
   return `${measuredOn(all)}${startsOf(all)}\n${text.join('\n')}`
 }

@@ -191,9 +191,9 @@ export const pages: readonly Mutation[] = [
     row: 4,
     takesOut: 'that the headers of an answer are those set for it, and not those of the one before',
     file: 'src/http/output.ts',
-    find: 'if (first !== this.#first || second !== this.#second) {',
-    replace: 'if (this.#first === noHeaders) {',
-    tests: ['test/e2e/origins.test.ts'],
+    find: 'this.#known.set(first, seconds.set(second, both))',
+    replace: 'this.#known.get = () => seconds.set(second, both)',
+    tests: ['test/e2e/origins.test.ts', 'test/http/known-head.test.ts'],
   },
   {
     row: 4,

@@ -44,26 +44,24 @@ export interface ResponseLike extends Output {
 
 const noHeaders: PlainHeaders = {}
 
-/** Joins headers with others that have precedence. Nearly all answers have the same two as the one before, so they are remembered. */
+/**
+ * Joins headers with others that have precedence, once for each two objects: a service has a handful of either, and answers to pages
+ * and to backends, over several protocols, come in turns.
+ */
 class JoinedHeaders {
-  #first = noHeaders
-  #second = noHeaders
-  #both = new KnownHead(noHeaders)
+  readonly #known = new WeakMap<PlainHeaders, WeakMap<PlainHeaders, KnownHead>>()
 
   of(first: PlainHeaders, second: PlainHeaders): KnownHead {
-    if (first !== this.#first || second !== this.#second) {
-      this.#first = first
-      this.#second = second
-      this.#both = new KnownHead({ ...first, ...second })
-    }
-    return this.#both
+    const seconds = this.#known.get(first) ?? new WeakMap<PlainHeaders, KnownHead>()
+    const known = seconds.get(second)
+    if (known !== undefined) return known
+    const both = new KnownHead({ ...first, ...second })
+    this.#known.set(first, seconds.set(second, both))
+    return both
   }
 }
 
-/** The headers that are set before anybody knows what the answer will be. */
-const setBefore = new JoinedHeaders()
-/** These, and the head of an answer. */
-const wholeHeads = new JoinedHeaders()
+const joinedHeaders = new JoinedHeaders()
 
 /** Writes to a response object. */
 export class ResponseOutput implements ResponseLike {
@@ -87,7 +85,7 @@ export class ResponseOutput implements ResponseLike {
   }
 
   setHeaders(headers: PlainHeaders): void {
-    this.#headers = this.#headers === noHeaders ? headers : setBefore.of(this.#headers, headers).headers
+    this.#headers = this.#headers === noHeaders ? headers : joinedHeaders.of(this.#headers, headers).headers
   }
 
   send({ status, head, headers, body, trailers }: Answer): void {
@@ -95,7 +93,7 @@ export class ResponseOutput implements ResponseLike {
     const own: OutgoingHttpHeaders = { ...headers }
     if (body !== undefined && trailers === undefined) own['content-length'] = Buffer.byteLength(body)
     const isUsual = status === 200 && head !== undefined && body !== undefined
-    if (!isUsual || !this.#wroteKnownHead(wholeHeads.of(this.#headers, head), own)) {
+    if (!isUsual || !this.#wroteKnownHead(joinedHeaders.of(this.#headers, head), own)) {
       this.#writeHead(status, { ...this.#headers, ...head, ...own })
     }
     this.end(body, trailers)

@@ -101,6 +101,13 @@ test('a newer run of one part takes the place of what was measured of it before,
   expect(speedPart(runs)).toMatch(/^Sign-ins: [^\n]+commit a{9}\.\n\nSession checks: [^\n]+commit b{9}\.\n/)
 })
 
+test('what an older run alone has of a part is under a heading of its own', async () => {
+  const [signIns, ...others] = all.tables
+  const part = { ...newer, tables: [{ ...signIns!, title: 'Whole sign-in, Redis, 1 in flight' }], verdicts: [] }
+  const text = resultsPart(newestResults(await folderOf({ whole: { ...older, tables: [signIns!, ...others] }, part })))
+  expect(text.match(/^###.*$/gm)).toEqual(['### Measured: sign-in', `### Measured: sign-in, commit ${'a'.repeat(9)}`])
+})
+
 test('a run of one protocol or one store does not take the place of one of all', async () => {
   const ofOne = { ...newer, options: { protocol: 'rest' } }
   const onOne = { ...newer, options: { store: 'redis' } }

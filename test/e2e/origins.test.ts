@@ -96,12 +96,15 @@ interface Head {
 /** Sends requests over one HTTP version. */
 type Send = (url: string, method: string, path: string, headers: Record<string, string>) => Promise<Head>
 
-const overHttp1: Send = async (url, method, path, headers) => {
-  const request = http.request(url + path, { method, headers, agent: false }).end()
-  const [response] = (await once(request, 'response')) as [IncomingMessage]
-  response.destroy()
-  return { status: response.statusCode ?? 0, headers: response.headers }
-}
+/** The request says whether its connection stays: answers are written in another way if it does. */
+const overHttp1 =
+  (keepAlive: boolean): Send =>
+  async (url, method, path, headers) => {
+    const request = http.request(url + path, { method, headers, agent: new http.Agent({ keepAlive }) }).end()
+    const [response] = (await once(request, 'response')) as [IncomingMessage]
+    response.destroy()
+    return { status: response.statusCode ?? 0, headers: response.headers }
+  }
 
 const overHttp2: Send = async (url, method, path, headers) => {
   const session = http2.connect(url)
@@ -132,7 +135,8 @@ const requests: readonly [method: string, path: string, headers: Record<string, 
 ]
 
 describe.each([
-  ['HTTP/1.1', overHttp1],
+  ['HTTP/1.1', overHttp1(false)],
+  ['a connection of HTTP/1.1 that stays', overHttp1(true)],
   ['HTTP/2', overHttp2],
 ])('the answers of a service over %s', (_, send) => {
   const permissionsOf = ({ headers }: Head): string[] =>

@@ -54,6 +54,24 @@ test.each([
   }
 })
 
+test('answers that have a head in common have the headers that were set for each', async () => {
+  const other = { vary: 'Origin' }
+  const heads: unknown[] = []
+  const server = createServer((_, response) => {
+    const output = new ResponseOutput(response, 65)
+    output.setHeaders(heads.length % 2 === 0 ? before : other)
+    output.send({ status: 200, head, body: '{}' })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  for (let turn = 0; turn < 4; turn++) {
+    const { headers } = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    heads.push(headers.get('access-control-allow-origin'))
+  }
+  expect(heads).toEqual(['https://app.example', null, 'https://app.example', null])
+})
+
 test('this version of Node.js can write a known head', () => {
   const response = new ServerResponse(new IncomingMessage(new Socket()))
   expect(writeKnownHead(response, 'vary: Origin\r\n', { 'content-length': 0 })).toBe(true)
