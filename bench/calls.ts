@@ -205,12 +205,15 @@ export async function benchSessionCheck(scale: Scale): Promise<void> {
     atLeast: 0.8,
   })
   const mixed = await benchMixed(sessionCheck, scale)
-  const broken = [...mixed].flatMap(([inFlight, alone]) => {
-    const [grpc, connectJson] = [alone.get('gRPC') as Tally, alone.get('Connect JSON') as Tally]
-    const ratio = grpc.cpuUnder(connectJson)
-    return ratio >= 0.7 ? [] : [`with ${inFlight} in flight: ${ratio.toFixed(2)}`]
+  const alones = Array.from(mixed, ([inFlight, alone]) => ({ inFlight, alone }))
+  judge(alones, (judged, suffix, isAim) => {
+    const broken = judged.flatMap(({ inFlight, alone }) => {
+      const [grpc, connectJson] = [alone.get('gRPC') as Tally, alone.get('Connect JSON') as Tally]
+      const ratio = grpc.cpuUnder(connectJson)
+      return ratio >= 0.7 ? [] : [`with ${inFlight} in flight: ${ratio.toFixed(2)}`]
+    })
+    printVerdict(`a session check over gRPC at least 0.7 of one over Connect JSON, by CPU${suffix}`, broken, '', isAim)
   })
-  if (mixed.size > 0) printVerdict('a session check over gRPC at least 0.7 of one over Connect JSON, by CPU', broken)
   promiseStores(all)
 }
 
@@ -516,10 +519,10 @@ interface Promised {
 /** How many are in flight where ratios to floors are promised. With fewer, the same is aimed for. */
 const promisedInFlight = 64
 
-/** Gives its verdicts of the cells that promises are made for, and of the others. */
-function judge(
-  { cells }: MeasuredCells,
-  verdictOf: (judged: readonly MeasuredCell[], suffix: string, isAim: boolean) => void,
+/** Gives its verdicts of what promises are made for, and of the others. */
+function judge<T extends { readonly inFlight: number }>(
+  cells: readonly T[],
+  verdictOf: (judged: readonly T[], suffix: string, isAim: boolean) => void,
 ): void {
   const promised = cells.filter(({ inFlight }) => inFlight === promisedInFlight)
   const others = cells.filter(({ inFlight }) => inFlight !== promisedInFlight)
@@ -534,7 +537,7 @@ function promise(all: MeasuredCells, text: string, promised: Promised): void {
   const asked = all.cells.filter(
     (cell) => protocols.includes(cell.protocol) && cell.inFlight >= inFlightFrom && cell.tallyOf(against) !== undefined,
   )
-  judge(new MeasuredCells(asked), (cells, suffix, isAim) => {
+  judge(asked, (cells, suffix, isAim) => {
     const loadBound = new Set<number>()
     const broken = cells.flatMap((cell) => {
       const [own, other] = [cell.tallyOf('Countersign') as Tally, cell.tallyOf(against) as Tally]
@@ -551,7 +554,7 @@ function promise(all: MeasuredCells, text: string, promised: Promised): void {
 }
 
 function promiseP99(all: MeasuredCells, atMost: number): void {
-  judge(all, (cells, suffix, isAim) => {
+  judge(all.cells, (cells, suffix, isAim) => {
     const broken = cells.flatMap((cell) => {
       const own = cell.tallyOf('Countersign')
       const floor = cell.tallyOf('least')

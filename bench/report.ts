@@ -24,11 +24,13 @@ export function newestResults(folder: string = resultsFolder): Results[] {
     return true
   }
   return newestFirst
-    .map((one) => ({
-      ...one,
-      tables: one.tables.filter(({ part, title }) => isNew(part, title)),
-      verdicts: one.verdicts.filter(({ part, promise }) => isNew(part, 'promise', promise)),
-    }))
+    .map((one) => {
+      const tables = one.tables.filter(({ part, title }) => isNew(part, title))
+      // A verdict whose tables are all replaced is about nothing that a reader can see, even if its promise has been worded anew since.
+      const parts = new Set(tables.map(({ part }) => part))
+      const verdicts = one.verdicts.filter(({ part, promise }) => isNew(part, 'promise', promise) && parts.has(part))
+      return { ...one, tables, verdicts }
+    })
     .filter(({ tables }) => tables.length > 0)
 }
 
