@@ -95,7 +95,12 @@ const steps: readonly Step[] = [
     command: 'vitest run test/bench/simulate.test.ts',
     limitMinutes: 12,
   },
-  { name: 'bench runs to its end', command: 'node bench/main.ts', limitMinutes: 40 },
+  {
+    name: 'bench runs to its end',
+    // Not into bench/results/, from which the documents are made: that is for whoever chose a quiet machine.
+    command: `node bench/main.ts --starts 1 --out "${join(tmpdir(), 'countersign-nightly-bench.json')}"`,
+    limitMinutes: 150,
+  },
 ]
 
 type Result = { readonly name: string; readonly outcome: string; readonly passed: boolean; readonly seconds: number }
