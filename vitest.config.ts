@@ -57,7 +57,7 @@ const unwanted = nightly.filter((file) => !isWanted(file))
 
 export default defineConfig({
   test: {
-    globalSetup: ['test/support/optional.ts', 'test/support/build-pages.ts'],
+    globalSetup: ['test/support/optional.ts', 'test/support/compile-cache.ts', 'test/support/build-pages.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // The default of a second measures a busy machine.

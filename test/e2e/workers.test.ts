@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { createCountersign } from '../../src/index.ts'
 import { signInClients } from '../support/clients.ts'
 import { scrape } from '../support/metrics.ts'
@@ -27,10 +27,6 @@ interface Line {
 
 let prefixes = 0
 
-/** What each of the many processes compiles is compiled once. */
-const compiled = await mkdtemp(join(tmpdir(), 'countersign-compiled-'))
-afterAll(() => rm(compiled, { recursive: true, force: true }))
-
 /** Starts a service of two workers on Redis. */
 async function startWorkers(
   environment: Record<string, string> = {},
@@ -41,7 +37,6 @@ async function startWorkers(
     COUNTERSIGN_STORE: (await redisUrl?.()) ?? '',
     COUNTERSIGN_KEY_PREFIX: `workers-${process.pid}-${prefixes++}`,
     COUNTERSIGN_SECRET: secret,
-    NODE_COMPILE_CACHE: compiled,
   }
   return await spawnService({ ...common, ...environment }, args, undefined, options)
 }

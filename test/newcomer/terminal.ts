@@ -3,11 +3,14 @@ import { once } from 'node:events'
 import { delimiter } from 'node:path'
 import { onTestFinished } from 'vitest'
 
-/** What a newcomer's shell knows: nothing of this test run, of npm's or of this project's packages, and no settings. */
+/**
+ * What a newcomer's shell knows: nothing of this test run, of npm's or of this project's packages, and no settings. It keeps the
+ * certificate authorities that the machine trusts: npm's global configuration may name them, too, but another Node has another one.
+ */
 const environment = Object.fromEntries(
   Object.entries(process.env).filter(
     ([name]) =>
-      !/^(NODE_|VITEST|TEST$|COUNTERSIGN_|REDIS_URL$|PORT$|HOST$|LOG_LEVEL$)|^npm_(command|execpath|lifecycle|node|package)/.test(
+      !/^(NODE_(?!EXTRA_CA_CERTS$)|VITEST|TEST$|COUNTERSIGN_|REDIS_URL$|PORT$|HOST$|LOG_LEVEL$)|^npm_(command|execpath|lifecycle|node|package)/.test(
         name,
       ),
   ),

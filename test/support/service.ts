@@ -58,6 +58,7 @@ export async function spawnService(
     detached,
     env: {
       PATH: process.env.PATH,
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
       PORT: '0',
       HOST: '127.0.0.1',
       COUNTERSIGN_RATE_LIMIT: 'off',
