@@ -347,9 +347,10 @@ class Soak {
     const secondHalfFrom = secondHalfAt * loadMs
     const idles = new Map<object, NonNullable<ProcessRecord['idle']>>()
     for (const instance of this.#instances) {
-      const gauges = await instance.gauges()
       const objects = await instance.objects()
-      idles.set(this.#processOf(instance), { memory: await instance.memory(), objects, gauges })
+      const memory = await instance.memory()
+      // Last, because the connection that asks for them is still closing when they are there.
+      idles.set(this.#processOf(instance), { memory, objects, gauges: await instance.gauges() })
     }
     const processes = this.#processes.map((process) => {
       const idle = idles.get(process)

@@ -262,6 +262,14 @@ export const floods: readonly Mutation[] = [
   },
   {
     row: 12,
+    takesOut: 'the end of what is remembered of tokens that are not used',
+    file: 'src/host/recent-tokens.ts',
+    find: '    this.#timer ??= setInterval(() => this.#age(), unusedMs).unref()\n',
+    replace: '',
+    tests: ['test/host/recent-tokens.test.ts'],
+  },
+  {
+    row: 12,
     takesOut: 'the rule that a token which nobody signed is not remembered',
     file: 'src/host/recent-tokens.ts',
     find: '    if (signed === undefined) return undefined\n',

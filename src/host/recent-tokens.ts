@@ -20,18 +20,22 @@ export interface ReadSession {
 
 /** Most tokens that were used lately, and as many that were before. One takes about 3 KiB together with its session. */
 const mostTokens = 4_000
+/** Time in ms for which a token that is not used is remembered at least, if not too many others are. It is forgotten within twice that. */
+const unusedMs = 30_000
 
 /**
  * What was made of the tokens that were used lately. Most tokens are used again and again, and to find what was made of one takes a
  * small part of the time that it takes to check its signature, to hash it, and to read its session.
  *
  * Keeps SHA-256 hashes of tokens, and no token. A token without the server's signature is not kept, so that whoever sends made-up
- * tokens fills no memory. Whether the session of a token lives is not known here: the store says so at every use.
+ * tokens fills no memory. Whether the session of a token lives is not known here: the store says so at every use. A token that is
+ * not used is forgotten within a minute, so that a server holds what belongs to its load and not to that of hours ago.
  */
 export class RecentTokens {
   #recent = new Map<number, RecentToken>()
   #before = new Map<number, RecentToken>()
   #era: number | undefined
+  #timer: NodeJS.Timeout | undefined
 
   /**
    * What is made of a token; `make` makes it, or returns `undefined` if nobody signed the token. `era` is that of the keyring:
@@ -52,11 +56,24 @@ export class RecentTokens {
     const signed = before?.tokenHash === tokenHash ? before.signed : make()
     if (signed === undefined) return undefined
     if (this.#recent.size >= mostTokens) {
-      this.#before = this.#recent
-      this.#recent = new Map()
+      this.#forgetBefore()
+      this.#timer?.refresh()
     }
     this.#recent.set(key, { tokenHash, signed })
+    this.#timer ??= setInterval(() => this.#age(), unusedMs).unref()
     return signed
+  }
+
+  #age(): void {
+    this.#forgetBefore()
+    if (this.#before.size > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  #forgetBefore(): void {
+    this.#before = this.#recent
+    this.#recent = new Map()
   }
 }
 

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { RecentTokens, type SignedToken } from '../../src/host/recent-tokens.ts'
 
 const signed: SignedToken = { sessionId: 'an id', tokenHash: 'a hash' }
@@ -41,6 +41,61 @@ test('a token is remembered while four thousand others are used, and forgotten o
   make.mockClear()
   tokens.of('css_0', 1, make)
   expect(make).toHaveBeenCalledTimes(1)
+})
+
+describe('a token that is not used', () => {
+  beforeEach(() => {
+    vi.useFakeTimers()
+  })
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+
+  test('is remembered for half a minute and forgotten within a minute', () => {
+    const tokens = new RecentTokens()
+    const make = vi.fn(() => signed)
+    tokens.of('css_one', 1, make)
+    vi.advanceTimersByTime(29_000)
+    tokens.of('css_other', 1, make)
+    vi.advanceTimersByTime(29_000)
+    tokens.of('css_other', 1, make)
+    expect(make).toHaveBeenCalledTimes(2)
+    vi.advanceTimersByTime(2_000)
+    tokens.of('css_one', 1, make)
+    expect(make).toHaveBeenCalledTimes(3)
+  })
+
+  test('is remembered for half a minute if as many were used before it as are remembered', () => {
+    const tokens = new RecentTokens()
+    const make = vi.fn(() => signed)
+    for (let index = 0; index < 4_000; index++) tokens.of(`css_${index}`, 1, make)
+    vi.advanceTimersByTime(29_000)
+    for (let index = 4_000; index < 4_010; index++) tokens.of(`css_${index}`, 1, make)
+    make.mockClear()
+    vi.advanceTimersByTime(29_000)
+    tokens.of('css_0', 1, make)
+    expect(make).not.toHaveBeenCalled()
+  })
+
+  test('takes no timer of a server that has none', () => {
+    const tokens = new RecentTokens()
+    tokens.of('css_one', 1, () => signed)
+    expect(vi.getTimerCount()).toBe(1)
+    vi.advanceTimersByTime(60_000)
+    expect(vi.getTimerCount()).toBe(0)
+    tokens.of('css_two', 1, () => signed)
+    expect(vi.getTimerCount()).toBe(1)
+  })
+
+  test('that was used all the time is looked at once', () => {
+    const tokens = new RecentTokens()
+    const make = vi.fn(() => signed)
+    for (let second = 0; second < 600; second += 20) {
+      tokens.of('css_one', 1, make)
+      vi.advanceTimersByTime(20_000)
+    }
+    expect(make).toHaveBeenCalledTimes(1)
+  })
 })
 
 /** Two tokens whose hashes have the same first 24 bits. */
