@@ -20,7 +20,10 @@ export interface ReadSession {
 
 /** Most tokens that were used lately, and as many that were before. One takes about 3 KiB together with its session. */
 const mostTokens = 4_000
-/** Time in ms for which a token that is not used is remembered at least, if not too many others are. It is forgotten within twice that. */
+/**
+ * Time in ms after which tokens that were used lately become those that were used before, as they do when there are
+ * {@link mostTokens}. So a token is forgotten between one and two of these times after its last use, or sooner under load.
+ */
 const unusedMs = 30_000
 
 /**
@@ -29,7 +32,7 @@ const unusedMs = 30_000
  *
  * Keeps SHA-256 hashes of tokens, and no token. A token without the server's signature is not kept, so that whoever sends made-up
  * tokens fills no memory. Whether the session of a token lives is not known here: the store says so at every use. A token that is
- * not used is forgotten within a minute, so that a server holds what belongs to its load and not to that of hours ago.
+ * no longer used is forgotten after about a minute, so that a quiet server does not hold the sessions of hours ago.
  */
 export class RecentTokens {
   #recent = new Map<number, RecentToken>()
@@ -56,7 +59,7 @@ export class RecentTokens {
     const signed = before?.tokenHash === tokenHash ? before.signed : make()
     if (signed === undefined) return undefined
     if (this.#recent.size >= mostTokens) {
-      this.#forgetBefore()
+      this.#beginAnew()
       this.#timer?.refresh()
     }
     this.#recent.set(key, { tokenHash, signed })
@@ -65,13 +68,14 @@ export class RecentTokens {
   }
 
   #age(): void {
-    this.#forgetBefore()
+    this.#beginAnew()
     if (this.#before.size > 0) return
     clearInterval(this.#timer)
     this.#timer = undefined
   }
 
-  #forgetBefore(): void {
+  /** Forgets the tokens that were used before; those that were used lately take their place. */
+  #beginAnew(): void {
     this.#before = this.#recent
     this.#recent = new Map()
   }

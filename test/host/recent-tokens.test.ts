@@ -43,7 +43,7 @@ test('a token is remembered while four thousand others are used, and forgotten o
   expect(make).toHaveBeenCalledTimes(1)
 })
 
-describe('a token that is not used', () => {
+describe('a token', () => {
   beforeEach(() => {
     vi.useFakeTimers()
   })
@@ -51,7 +51,7 @@ describe('a token that is not used', () => {
     vi.useRealTimers()
   })
 
-  test('is remembered for half a minute and forgotten within a minute', () => {
+  test('that is not used is remembered for half a minute and forgotten within a minute', () => {
     const tokens = new RecentTokens()
     const make = vi.fn(() => signed)
     tokens.of('css_one', 1, make)
@@ -65,7 +65,7 @@ describe('a token that is not used', () => {
     expect(make).toHaveBeenCalledTimes(3)
   })
 
-  test('is remembered for half a minute if as many were used before it as are remembered', () => {
+  test('is remembered for half a minute, too, if others fill the memory just before that is over', () => {
     const tokens = new RecentTokens()
     const make = vi.fn(() => signed)
     for (let index = 0; index < 4_000; index++) tokens.of(`css_${index}`, 1, make)
@@ -77,7 +77,7 @@ describe('a token that is not used', () => {
     expect(make).not.toHaveBeenCalled()
   })
 
-  test('takes no timer of a server that has none', () => {
+  test('is waited for with one timer, which ends when no token is left', () => {
     const tokens = new RecentTokens()
     tokens.of('css_one', 1, () => signed)
     expect(vi.getTimerCount()).toBe(1)
@@ -87,7 +87,7 @@ describe('a token that is not used', () => {
     expect(vi.getTimerCount()).toBe(1)
   })
 
-  test('that was used all the time is looked at once', () => {
+  test('that is used all the time is looked at once', () => {
     const tokens = new RecentTokens()
     const make = vi.fn(() => signed)
     for (let second = 0; second < 600; second += 20) {
