@@ -110,9 +110,10 @@ Expires At: ${new Date(expiresAt).toISOString()}`
       ? [await this.#steps.take(`nonce:${nonceId}`)]
       : await Promise.all([
           this.#steps.takeIf(`nonce:${nonceId}`, '{"action":"auth.login"'),
-          this.#readsAgain ? this.#steps.getAll([userKey, `claim:${userId}`]) : this.#steps.get(userKey),
+          this.#steps.get(userKey),
+          ...(this.#readsAgain ? [this.#steps.get(`claim:${userId}`)] : []),
         ])
-    const isKnown = typeof (Array.isArray(user) ? user[0] : user) === 'string'
+    const isKnown = typeof user === 'string'
     if (typeof stored !== 'string') throw new Error('there is no such nonce')
     const message = this.#isBare ? stored : JSON.parse(stored.slice('1:'.length)).message
     const key = createPublicKey({ key: rawKey, format: 'raw-public', asymmetricKeyType: 'ed25519' })
@@ -133,7 +134,7 @@ Expires At: ${new Date(expiresAt).toISOString()}`
     await Promise.all([
       this.#steps.set(`session:${id}`, `1:${JSON.stringify(full)}`, sessionMs),
       this.#steps.addMember(`sessions:${userId}`, id, sessionMs),
-      ...(this.#readsAgain ? [this.#steps.getAll([userKey, `claim:${userId}`])] : []),
+      ...(this.#readsAgain ? [this.#steps.get(userKey), this.#steps.get(`claim:${userId}`)] : []),
     ])
     const cookie = `countersign_session=${token}; Max-Age=${sessionMs / 1000}; Path=/; HttpOnly; SameSite=Lax`
     return { token, session: full, headers: { 'set-auth-token': token, 'set-cookie': cookie } }

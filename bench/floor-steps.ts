@@ -7,8 +7,6 @@ import { scripts } from '../src/store/redis/scripts.ts'
 export interface FloorSteps {
   set(key: string, value: string, ttlMs: number): unknown
   get(key: string): unknown
-  /** Reads several values. */
-  getAll(keys: readonly string[]): unknown
   take(key: string): unknown
   /** Takes a value if it begins with `prefix` after its version, in one step. */
   takeIf(key: string, prefix: string): unknown
@@ -46,7 +44,6 @@ async function openRedis(url: string): Promise<FloorSteps> {
       return () => void subscriber.sUnsubscribe(topic)
     },
     get: (key) => client.get(key),
-    getAll: (keys) => client.mGet([...keys]),
     take: (key) => client.getDel(key),
     takeIf: async (key, prefix) => {
       const found = await client.takeIf(key, prefix)
@@ -75,7 +72,6 @@ function openMaps(): FloorSteps {
       return () => void watches.delete(topic)
     },
     get,
-    getAll: (keys) => keys.map(get),
     take(key) {
       const value = get(key)
       values.delete(key)
@@ -122,7 +118,6 @@ function openDatabase(file: string): FloorSteps {
     },
     set: (key, value, ttlMs) => insert.run(key, value, Date.now() + ttlMs),
     get: (key) => read.get(key, Date.now())?.value,
-    getAll: (keys) => keys.map((key) => read.get(key, Date.now())?.value),
     take: (key) => remove.get(key, Date.now())?.value,
     takeIf: (key, prefix) => removeIf.get(key, Date.now(), prefix.length, prefix)?.value,
     addMember: (set, member, ttlMs) => {

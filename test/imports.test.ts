@@ -29,7 +29,7 @@ const protobuf = /^@bufbuild\//
 const betterAuth = /^@?better-auth(\/|$)/
 const domain =
   /^src\/((sign-in|order|wallet|limits)\/|audit\/(event|trail)\.ts$|tracing\/tracing\.ts$|(challenge|errors|foreign-record|hex|live-records|observer|origin|origin-policy|rate-limit|record|request|return-path|token)\.ts$)/
-const contracts = /^src\/(store\/(store|life|read-all)|host\/host|wallet\/(wallet|proof|verifier))\.ts$/
+const contracts = /^src\/(store\/(store|life)|host\/host|wallet\/(wallet|proof|verifier))\.ts$/
 const sharedWithClients = /^src\/(enum-words|rest-paths|session-cookie)\.ts$/
 const accessTokens = /^src\/access-token\//
 const tokenAndErrors = /^src\/(token|hmac|errors|observer)\.ts$/
@@ -38,7 +38,7 @@ const timing = /^src\/timing\//
 const guards = /^src\/backend\/(connect|express|fastify|grpc|hono)\.ts$/
 const backend = /^src\/backend\/(?!(connect|express|fastify|grpc|hono)\.ts$)/
 const storeHelpers =
-  /^src\/store\/(store|life|read-all|watchers|open-error|unavailable|slices|key-prefix|exercise|observed-store|wrapped-store)\.ts$/
+  /^src\/store\/(store|life|watchers|open-error|unavailable|slices|key-prefix|exercise|observed-store|wrapped-store)\.ts$/
 const tracing = /^src\/tracing\/tracing\.ts$/
 const pem = /^src\/pem\.ts$/
 const settingsAndLog = /^src\/(config(\/options)?|ceiling|log)\.ts$/

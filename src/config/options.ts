@@ -6,7 +6,7 @@ import type { LogFormat, Logger } from '../log.ts'
 import type { NonceStore } from '../sign-in/nonce.ts'
 import { defaultKeyPrefix, keyPrefixForm, keyPrefixPattern } from '../store/key-prefix.ts'
 import type { Store } from '../store/store.ts'
-import { neededOperations } from '../store/wrapped-store.ts'
+import { storeOperations } from '../store/wrapped-store.ts'
 import type { Tracing } from '../tracing/tracing.ts'
 import type { WalletAdapter } from '../wallet/wallet.ts'
 import {
@@ -444,7 +444,7 @@ const table = {
     fromFile: true,
     kind: textOr<Store>(
       /^\S.*$/,
-      ['now', ...neededOperations, 'close'],
+      ['now', ...storeOperations, 'close'],
       'a store address such as sqlite:./countersign.db, or an opened store',
     ),
     default: 'sqlite:./countersign.db',

@@ -1,5 +1,4 @@
 import type { CountersignError } from '../errors.ts'
-import { readAll } from '../store/read-all.ts'
 import type { Store, VersionedValue } from '../store/store.ts'
 import { type ProvenIdentity, type WalletIdentity, walletOf } from '../wallet/proof.ts'
 import type { HostUser, Session, UserWallet } from './host.ts'
@@ -136,7 +135,7 @@ export class Users {
 
   #readAt(claimKey: string, userId: string): Promise<ReadWallet> {
     // That the record may be older than the claim shows when it is written.
-    return readAll(this.#store, [claimKey, userKey(userId)]).then(([claim, record]) => ({
+    return Promise.all([this.#store.get(claimKey), this.#store.get(userKey(userId))]).then(([claim, record]) => ({
       claimKey,
       claim,
       userId,

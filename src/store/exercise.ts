@@ -16,7 +16,6 @@ export async function exerciseStore(store: Store, name: string): Promise<void> {
   const set = `${name}:set`
   await store.create(name, value, life)
   await store.get(name)
-  await store.getAll?.([name])
   await store.compareAndSet(name, 1, value, life, { wake: true })
   // Does not match, so that the value is left for `take`.
   await store.takeIf(name, 'y')

@@ -24,7 +24,6 @@ export function withKeyPrefix(store: Store, keyPrefix: string): Store {
 }
 
 class PrefixedStore implements Store {
-  readonly getAll?: NonNullable<Store['getAll']>
   readonly scan?: NonNullable<Store['scan']>
   readonly #store: Store
   readonly #beginning: string
@@ -32,8 +31,6 @@ class PrefixedStore implements Store {
   constructor(store: Store, beginning: string) {
     this.#store = store
     this.#beginning = beginning
-    const getAll = store.getAll?.bind(store)
-    if (getAll !== undefined) this.getAll = (keys) => getAll(keys.map((key) => beginning + key))
     const scan = store.scan?.bind(store)
     if (scan !== undefined) this.scan = (text) => this.#withoutBeginning(scan(beginning + text))
   }

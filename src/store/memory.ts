@@ -99,10 +99,6 @@ class MemoryStore implements Store {
     return this.#steps.add(() => this.#read(key))
   }
 
-  getAll(keys: readonly string[]): Promise<readonly (VersionedValue | undefined)[]> {
-    return this.#steps.add(() => keys.map((key) => this.#read(key)))
-  }
-
   create(key: string, value: string, life: Life): Promise<boolean> {
     return withTtl(life, (ttlMs) =>
       this.#steps.add(() => {

@@ -150,10 +150,6 @@ class SqliteStore implements Store {
     return this.#steps.read(() => this.#read(key))
   }
 
-  getAll(keys: readonly string[]): Promise<readonly (VersionedValue | undefined)[]> {
-    return this.#steps.read(() => keys.map((key) => this.#read(key)))
-  }
-
   #read(key: string): VersionedValue | undefined {
     const row = rowOf(this.#statements.get.get(key, Date.now()))
     return row && { value: String(row[0]), version: Number(row[1]) }

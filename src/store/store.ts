@@ -52,12 +52,6 @@ export interface Store {
   get(key: string): Promise<VersionedValue | undefined>
 
   /**
-   * Reads several values, in the order of the keys, each as `get` would. It is not promised that all were there at one moment. A
-   * store that cannot read several in one trip may lack it; then they are read one by one.
-   */
-  getAll?(keys: readonly string[]): Promise<readonly (VersionedValue | undefined)[]>
-
-  /**
    * Stores a value, with version 1, if the key is absent. Otherwise resolves with false and changes nothing, not even
    * the life of the value that is there. Of any number of concurrent calls for an absent key, exactly one resolves with
    * true.

@@ -6,7 +6,6 @@ export type StoreOperation = (typeof storeOperations)[number]
 /** All of them. */
 export const storeOperations = [
   'get',
-  'getAll',
   'create',
   'take',
   'takeIf',
@@ -18,9 +17,6 @@ export const storeOperations = [
   'ping',
 ] as const satisfies readonly (keyof Store)[]
 
-/** Those that no store may lack. */
-export const neededOperations: readonly StoreOperation[] = storeOperations.filter((operation) => operation !== 'getAll')
-
 /** What is done around each step of a store. It takes the step once, and resolves or rejects as that does. */
 export type Around = <Result>(operation: StoreOperation, step: () => Promise<Result>) => Promise<Result>
 
@@ -30,15 +26,12 @@ export function wrappedStore(store: Store, around: Around): Store {
 }
 
 class WrappedStore implements Store {
-  readonly getAll?: NonNullable<Store['getAll']>
   readonly #store: Store
   readonly #around: Around
 
   constructor(store: Store, around: Around) {
     this.#store = store
     this.#around = around
-    const getAll = store.getAll?.bind(store)
-    if (getAll !== undefined) this.getAll = (keys) => around('getAll', () => getAll(keys))
   }
 
   get description() {

@@ -87,11 +87,9 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
             store.compareAndSet(first, 1, 'c', long),
             store.take(second),
           ] as const
-          const together = store.getAll?.([first, second])
           const seen = await Promise.all([store.get(first), store.get(second), store.members(set)])
           await Promise.all(steps)
           assert.deepEqual(seen, [{ value: 'c', version: 2 }, undefined, ['m']])
-          if (together !== undefined) assert.deepEqual(await together, seen.slice(0, 2))
         }
       })
     })
@@ -130,32 +128,6 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
         const key = `${keyPrefix}{${randomUUID()}}:`.padEnd(200, '~')
         assert.equal(await store.create(key, 'a', long), true)
         await assertHolds(other, key, 'a', 1)
-      })
-    })
-
-    describe('getAll, if the store has it,', () => {
-      check(
-        'reads the values in the order of the keys, also one that is absent and one that is asked for twice',
-        async (store, other) => {
-          if (store.getAll === undefined) return
-          const [first, second, absent] = [newKey(), newKey(), newKey()]
-          await other.create(first, 'a', long)
-          await other.create(second, '', long)
-          await other.compareAndSet(first, 1, 'grüße 1:2\0', long)
-          const changed = { value: 'grüße 1:2\0', version: 2 }
-          const empty = { value: '', version: 1 }
-          assert.deepEqual(await store.getAll([second, absent, first, second]), [empty, undefined, changed, empty])
-          assert.deepEqual(await store.getAll([absent]), [undefined])
-        },
-      )
-
-      check('does not find a value that has expired', async (store) => {
-        if (store.getAll === undefined) return
-        const [brief, lasting] = [newKey(), newKey()]
-        await store.create(lasting, 'a', long)
-        await store.create(brief, 'b', { ttlMs: 100 })
-        await sleep(150)
-        assert.deepEqual(await store.getAll([brief, lasting]), [undefined, { value: 'a', version: 1 }])
       })
     })
 

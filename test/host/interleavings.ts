@@ -6,14 +6,12 @@ import type { ScannedValue, Store } from '../../src/store/store.ts'
 
 /**
  * A handle of a store. Before each step it waits for `gate`, which may refuse it, and tells when the step is done. It says that it keeps
- * the order of steps if the gate does, as on one server, or that it does not, as in a cluster, which cannot read several values in one
- * step either.
+ * the order of steps if the gate does, as on one server, or that it does not, as in a cluster.
  */
 function through(store: Store, gate: () => Promise<() => void>, inOrder: boolean): Store {
   return new Proxy(store, {
     get(_, name) {
       if (name === 'inOrder') return inOrder
-      if (name === 'getAll' && !inOrder) return undefined
       const value = Reflect.get(store, name)
       if (typeof value !== 'function') return value
       if (name === 'now') return value.bind(store)

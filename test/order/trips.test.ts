@@ -189,7 +189,7 @@ const rows: readonly Row[] = [
       const order = await untilApproved(instance, { kind: 'login' }, signer)
       return () => instance.orders.finalize(order, desktop)
     },
-    trips: ['get', 'getAll', 'compareAndSet', 'addMember + create + getAll + removeMember'],
+    trips: ['get', 'get + get', 'compareAndSet', 'addMember + create + get + get + removeMember'],
     outOfOrder: ['get', 'get + get', 'compareAndSet', 'addMember + create + removeMember', 'get + get'],
   },
   {
@@ -199,7 +199,7 @@ const rows: readonly Row[] = [
       await instance.orders.finalize(order, desktop)
       return () => instance.orders.finalize(order, desktop)
     },
-    trips: ['get', 'addMember + create + getAll', 'get'],
+    trips: ['get', 'addMember + create + get + get', 'get'],
     outOfOrder: ['get', 'addMember + create', 'get + get', 'get'],
   },
   {
@@ -209,7 +209,13 @@ const rows: readonly Row[] = [
       const order = await untilApproved(withCodes, await remembered(parts), signer)
       return () => withCodes.orders.finalize({ ...order, computerProof: computer.prove(order) }, desktop)
     },
-    trips: ['get', 'getAll', 'compareAndSet', 'addMember + create + get + getAll + removeMember', 'compareAndSet'],
+    trips: [
+      'get',
+      'get + get',
+      'compareAndSet',
+      'addMember + create + get + get + get + removeMember',
+      'compareAndSet',
+    ],
     outOfOrder: [
       'get',
       'get + get',

@@ -36,7 +36,7 @@ async function start(inOrder: boolean) {
 }
 
 describe.each([
-  ['a store that keeps the order of steps', true, 'getAll + takeIf', ['addMember + create + getAll']],
+  ['a store that keeps the order of steps', true, 'get + get + takeIf', ['addMember + create + get + get']],
   ['a store that does not, as a cluster', false, 'get + get + takeIf', ['addMember + create', 'get + get']],
 ] as const)('on %s', (_, inOrder, reading, session) => {
   test('a nonce takes one trip, and the sign-in of a wallet that is known two or three', async () => {

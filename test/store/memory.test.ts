@@ -35,14 +35,13 @@ const keys = 5000
 
 function anyCall(random: Random): (store: Store) => Promise<unknown> {
   const anyKey = (): string => `key:${random.share() < 0.6 ? random.below(30) : random.below(keys)}`
-  const [key, other] = [anyKey(), anyKey()]
+  const key = anyKey()
   const [set, member] = [`set:${random.below(4)}`, `member:${random.below(30)}`]
   const value = random.pick(['a', 'ab', 'b', 'a\u{10ffff}', '', 'a'.repeat(50_000)])
   const life = random.share() < 0.3 ? { ttlMs: 1 + random.below(4000) } : long
   const version = 1 + random.below(3)
   return random.pick([
     (store: Store) => store.get(key),
-    (store: Store) => store.getAll?.([key, other]) ?? Promise.reject(new Error('a store that reads one by one')),
     (store: Store) => store.create(key, value, life),
     (store: Store) => store.create(key, value, life),
     (store: Store) => store.take(key),

@@ -17,7 +17,6 @@ test('each step is told once, when it is over, with how long it took and what it
   expect([store.description, store.shared]).toEqual([inner.description, inner.shared])
   await store.create('a', '1', 'forever')
   await store.get('a')
-  await store.getAll?.(['a'])
   await store.compareAndSet('a', 1, '2', 'forever')
   await store.takeIf('a', 'x')
   await store.take('a')

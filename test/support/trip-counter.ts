@@ -14,8 +14,7 @@ export interface TripCounter {
 
 /**
  * Counts trips to a store. Each answer comes in a later turn of the event loop, as over a network, so that of steps that wait for one
- * another each is a trip. `inOrder` is what the store says of itself; one that does not keep the order cannot read several values in
- * one step either, as a cluster cannot.
+ * another each is a trip. `inOrder` is what the store says of itself.
  */
 export function countTrips(store: Store, { inOrder }: { readonly inOrder: boolean }): TripCounter {
   let trips: StoreOperation[][] = []
@@ -34,7 +33,6 @@ export function countTrips(store: Store, { inOrder }: { readonly inOrder: boolea
     await Promise.allSettled([answer, setImmediate()])
     return await answer
   })
-  if (!inOrder) Reflect.deleteProperty(counted, 'getAll')
   return {
     store: Object.defineProperty(counted, 'inOrder', { value: inOrder }),
     async taken() {

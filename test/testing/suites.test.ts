@@ -4,7 +4,7 @@ import type { CurrentSession } from '../../src/host/host.ts'
 import { orderSessionEnded } from '../../src/host/refusals.ts'
 import { Sessions } from '../../src/host/sessions.ts'
 import { StandaloneHost } from '../../src/host/standalone.ts'
-import type { Host, Proof, Session, SignInForm, Store, VersionedValue, WalletAdapter } from '../../src/index.ts'
+import type { Host, Proof, Session, SignInForm, Store, WalletAdapter } from '../../src/index.ts'
 import { CountersignError, openStore } from '../../src/index.ts'
 import { OriginPolicy } from '../../src/origin-policy.ts'
 import {
@@ -64,33 +64,6 @@ describeDefects<Store>('stores', storeSuite, [
     (store) => {
       const openedAt = store.now()
       return { now: () => openedAt }
-    },
-  ],
-  [
-    'a getAll that leaves out what is absent',
-    'getAll, if the store has it, reads the values in the order of the keys, also one that is absent and one that is asked for twice',
-    (store) => ({
-      getAll: async (keys) => (await Promise.all(keys.map((key) => store.get(key)))).filter((found) => found),
-    }),
-  ],
-  [
-    'a getAll that reads what is remembered',
-    'getAll, if the store has it, does not find a value that has expired',
-    (store) => {
-      const remembered = new Map<string, VersionedValue | undefined>()
-      const remember = async (key: string) => {
-        const found = await store.get(key)
-        if (found !== undefined) remembered.set(key, found)
-        return remembered.get(key)
-      }
-      return {
-        async create(key, value, life) {
-          const isCreated = await store.create(key, value, life)
-          await remember(key)
-          return isCreated
-        },
-        getAll: async (keys) => await Promise.all(keys.map(remember)),
-      }
     },
   ],
   [

@@ -76,8 +76,6 @@ class RedisStore implements Store {
   readonly description: string
   readonly shared = true
   readonly inOrder: boolean
-  /** Absent in a cluster, where the keys can be on different servers, and where the access list does not permit it. */
-  getAll?: NonNullable<Store['getAll']>
   readonly #tls: boolean
   readonly #servers: Servers
   readonly #watches: RedisWatches
@@ -121,20 +119,7 @@ class RedisStore implements Store {
     for (const failure of failures) {
       log?.warn(`a server of the Redis cluster cannot be used: ${explainProblem(failure, this.#tls)}`)
     }
-    if (this.inOrder && (await this.#mayReadSeveral())) this.getAll = (keys) => this.#getAll(keys)
     if (log !== undefined) await this.#warnOfEviction(keys, log)
-  }
-
-  /** Whether MGET is permitted. Access lists made for older releases do not name it. */
-  async #mayReadSeveral(): Promise<boolean> {
-    try {
-      await this.#getAll([this.#ownKey])
-      return true
-    } catch (failure) {
-      const cause = causeOf(failure)
-      if (cause instanceof ErrorReply && cause.message.startsWith('NOPERM')) return false
-      throw failure
-    }
   }
 
   async #proveServerOf(key: string): Promise<void> {
@@ -160,15 +145,6 @@ class RedisStore implements Store {
 
   get(key: string): Promise<VersionedValue | undefined> {
     return this.#run(key, (client, name) => client.sendCommand<string | null>(['GET', name]), readEntry)
-  }
-
-  #getAll(keys: readonly string[]): Promise<readonly (VersionedValue | undefined)[]> {
-    const names = keys.map((key) => this.#prefix + key)
-    return this.#run(
-      keys[0] as string,
-      (client) => client.sendCommand<(string | null)[]>(['MGET', ...names]),
-      (entries) => entries.map(readEntry),
-    )
   }
 
   create(key: string, value: string, life: Life): Promise<boolean> {

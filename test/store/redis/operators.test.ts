@@ -8,7 +8,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Countersign, CountersignError, createCountersign } from '../../../src/index.ts'
 import { openStore, type StoreOptions } from '../../../src/store/open.ts'
 import { StoreOpenError } from '../../../src/store/open-error.ts'
-import { readAll } from '../../../src/store/read-all.ts'
 import { slotOf } from '../../../src/store/redis/slot.ts'
 import type { RedisTls } from '../../../src/store/redis/tls.ts'
 import type { Store } from '../../../src/store/store.ts'
@@ -205,18 +204,6 @@ describe.skipIf(!hasServer)('a Redis store that is asked whether it is well', ()
     expect(await writes()).toBe('0')
   })
 
-  it('is not well while it may not read several values any more, which sign-ins do', async () => {
-    await using server = await RedisServer.start()
-    await server.cli('ACL', 'SETUSER', 'signer', 'on', '>s3cret', '~*', '&*', '+@all')
-    await using store = await opened(`redis://signer:s3cret@127.0.0.1:${server.port}`)
-    await server.cli('ACL', 'SETUSER', 'signer', '-mget')
-    await expect(readAll(store, ['k', 'l'])).rejects.toMatchObject(unavailable)
-    for (let i = 0; i < 2; i++) await expect(store.ping()).rejects.toMatchObject(unavailable)
-    await server.cli('ACL', 'SETUSER', 'signer', '+mget')
-    await store.ping()
-    expect(await readAll(store, ['k', 'l'])).toEqual([undefined, undefined])
-  })
-
   it('is not well while reads work and a single kind of write does not', async () => {
     await using server = await RedisServer.start()
     await server.cli('ACL', 'SETUSER', 'signer', 'on', '>s3cret', '~*', '&*', '+@all')
@@ -231,27 +218,6 @@ describe.skipIf(!hasServer)('a Redis store that is asked whether it is well', ()
 })
 
 describe.skipIf(!hasServer)('a Redis store', () => {
-  it('reads several values in one command, but one by one if an access list of an older release does not permit that', async () => {
-    await using server = await RedisServer.start()
-    const user = async (...rules: string[]) => {
-      await server.cli('ACL', 'SETUSER', 'signer', 'reset', 'on', '>s3cret', '~*', '&*', '+@all', ...rules)
-      return await opened(`redis://signer:s3cret@127.0.0.1:${server.port}`)
-    }
-    const asked = async (command: string) =>
-      Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(await server.cli('INFO', 'commandstats'))?.[1] ?? 0)
-    for (const [rule, several, single] of [
-      ['+mget', 1, 0],
-      ['-mget', 0, 2],
-    ] as const) {
-      await using store = await user(rule)
-      await store.create('k', 'a', 'forever')
-      await server.cli('CONFIG', 'RESETSTAT')
-      expect(await readAll(store, ['k', 'absent'])).toEqual([{ value: 'a', version: 1 }, undefined])
-      expect([await asked('mget'), await asked('get')]).toEqual([several, single])
-      await store.take('k')
-    }
-  })
-
   it('keeps its connection to a server that refuses a PING, because it may still read there', {
     timeout: 60_000,
   }, async () => {
