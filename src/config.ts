@@ -1,11 +1,13 @@
 import { type CountersignOptions, type Option, optionRows, type Row, type Settings } from './config/options.ts'
 import { fileVariable, readSecretFile } from './config/secret-file.ts'
+import { requireSuitableNode } from './node-version.js'
 import { isLoopbackHost } from './origin.ts'
 
 export type { CountersignOptions, Settings } from './config/options.ts'
 
-/** Checks options and fills in the defaults. Throws a `TypeError` of one line if one does not fit. */
+/** Checks options and fills in the defaults. Throws a `TypeError` of one line if one does not fit, or if Node.js is too old. */
 export function resolveSettings(options: CountersignOptions = {}): Settings {
+  requireSuitableNode()
   const known = new Set<string>(optionRows.map(([option]) => option))
   for (const name of Object.keys(options)) {
     if (!known.has(name)) throw new TypeError(`${name} is not an option of Countersign`)

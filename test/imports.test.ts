@@ -23,7 +23,8 @@ interface Room {
   readonly because: string
 }
 
-const node = /^node:/
+/** What Node.js has, and the check that it is new enough. */
+const node = /^(node:|src\/node-version\.js$)/
 const connect = /^@connectrpc\//
 const protobuf = /^@bufbuild\//
 const betterAuth = /^@?better-auth(\/|$)/
@@ -112,7 +113,7 @@ const rooms: readonly Room[] = [
   {
     room: 'choice of the store',
     files: /^src\/store\/open\.ts$/,
-    may: [/^src\/store\//, tokenAndErrors],
+    may: [/^src\/store\//, tokenAndErrors, node],
     mayAsTypes: [/^src\/log\.ts$/],
     because: 'it is the one place that knows every store',
   },

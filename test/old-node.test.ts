@@ -1,9 +1,10 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { pathToFileURL } from 'node:url'
 import { afterAll, describe, expect, test } from 'vitest'
 import { emit, root } from './types/emit.ts'
 
@@ -67,7 +68,9 @@ async function run(program: string, args: readonly string[], programs: string) {
 const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
 const minimum = /^>=(\d+)$/.exec(manifest.engines.node)?.[1]
 
-describe.each([await pretended(), ...installed()])('on Node $version, one sentence says what is needed', (old) => {
+const oldNodes = [await pretended(), ...installed()]
+
+describe.each(oldNodes)('on Node $version, one sentence says what is needed', (old) => {
   const line = `countersign: Node.js ${minimum} or later is needed, and this is ${old.version}; see https://nodejs.org/en/download\n`
 
   test.each([[[]], [['--help']], [['--version']], [['--nonsense']], [['verify', '--help']]])(
@@ -95,4 +98,34 @@ test('the built command needs no other package for its version and help', async 
     stderr: '',
   })
   expect(await run(process.execPath, [built, '--help'], '')).toMatchObject({ code: 0, stderr: '' })
+})
+
+/** The same package, with its dependencies beside it, as an application has it. */
+const application = join(folder, 'application')
+await cp(join(folder, 'dist'), join(application, 'dist'), { recursive: true })
+await cp(join(folder, 'package.json'), join(application, 'package.json'))
+await symlink(join(root, 'node_modules'), join(application, 'node_modules'))
+
+/** Each way into the package whose service, store or plugin an application makes itself. */
+const entries = [
+  ['countersign', 'createCountersign()'],
+  ['countersign', "openStore('sqlite:./countersign.db')"],
+  ['countersign', "openStore('sqlite::memory:')"],
+  ['countersign', "openStore('redis://127.0.0.1:1')"],
+  ['countersign/better-auth', "openStore('sqlite:./countersign.db')"],
+  ['countersign/better-auth', 'walletSignIn()'],
+  ['countersign/better-auth', 'crossDevice()'],
+]
+
+describe.each(oldNodes)('an application of its own on Node $version', (old) => {
+  test.each(entries)('of %s: %s fails with the same sentence', async (entry, call) => {
+    const { exports } = manifest
+    const module = entry === 'countersign' ? exports['.'].default : exports[entry.replace('countersign', '.')].default
+    const program = `import(${JSON.stringify(pathToFileURL(join(application, module)).href)})
+      .then(async (entry) => { await entry.${call} })
+      .then(() => console.log('made'), (error) => console.log(error.name + ': ' + error.message))`
+    const { stdout, stderr, code } = await run(join(old.programs, 'node'), ['-e', program], old.programs)
+    const line = `Node.js ${minimum} or later is needed, and this is ${old.version}; see https://nodejs.org/en/download`
+    expect({ stdout, stderr, code }).toEqual({ stdout: `TypeError: ${line}\n`, stderr: '', code: 0 })
+  })
 })
