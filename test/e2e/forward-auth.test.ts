@@ -1,10 +1,24 @@
 import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { type IncomingHttpHeaders, type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http'
+import { connect } from 'node:http2'
+import { createConnection } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { CountersignOptions } from '../../src/index.ts'
+import { Authority } from '../support/certificates.ts'
 import { hasPart } from '../support/optional.ts'
-import { Application, proxies, type StartProxy } from '../support/protected-application.ts'
+import {
+  Application,
+  nginxOverTls,
+  proxies,
+  runHypercorn,
+  runPhp,
+  type StartProxy,
+} from '../support/protected-application.ts'
+import { frame } from '../support/raw-http2.ts'
 import { freePort, RedisServer } from '../support/redis-server.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
@@ -12,6 +26,14 @@ import { makeWallet, proofOf } from '../support/wallet.ts'
 
 /** A service and an application behind one proxy, which has just started. */
 async function start(startProxy: StartProxy, options: CountersignOptions = {}) {
+  const application = new Application()
+  const { origin, service, log } = await startBefore(await application.listen(), startProxy, options)
+  application.asked.length = 0
+  return { origin, application, service, log }
+}
+
+/** A service and a proxy, for an application on a port. */
+async function startBefore(application: number, startProxy: StartProxy, options: CountersignOptions = {}) {
   const port = await freePort()
   const origin = `http://127.0.0.1:${port}`
   const { url: serviceUrl, service } = await startService({
@@ -20,16 +42,14 @@ async function start(startProxy: StartProxy, options: CountersignOptions = {}) {
     trustProxy: true,
     ...options,
   })
-  const application = new Application()
-  const proxy = await startProxy(port, Number(new URL(serviceUrl).port), await application.listen())
-  application.asked.length = 0
-  return { origin, application, service, log: proxy.log }
+  const { log } = await startProxy(port, Number(new URL(serviceUrl).port), application)
+  return { origin, port, service, log }
 }
 
 /** Signs in on the protected host, as the sign-in page does. */
-async function signIn(origin: string) {
-  const challenge = (await rest(origin, '/wallet/nonce', {}, { origin })).json
-  const { json, headers } = await rest(origin, '/wallet/verify', proofOf(makeWallet(), challenge), { origin })
+async function signIn(origin: string, url = origin) {
+  const challenge = (await rest(url, '/wallet/nonce', {}, { origin })).json
+  const { json, headers } = await rest(url, '/wallet/verify', proofOf(makeWallet(), challenge), { origin })
   const [cookie = ''] = (headers.getSetCookie()[0] ?? '').split(';')
   expect(cookie).toMatch(/^__Host-countersign_session=css_/)
   return { cookie, token: json.token as string, session: json.session }
@@ -219,6 +239,114 @@ describe.each(Object.entries(proxies))('behind %s, as docs/forward-auth.md confi
     )
   })
 })
+
+describe.each(Object.entries(proxies))('behind %s, as docs/forward-auth.md configures it,', (name, startProxy) => {
+  const upgrades = [
+    'Upgrade: h2c',
+    'Upgrade: H2C, websocket',
+    'Upgrade: h2c\r\nUpgrade: websocket',
+    'Upgrade: websocket\r\nUpgrade: h2c',
+  ]
+  const withHypercorn = describe.skipIf(!hasPart(name) || !hasPart('python3-hypercorn'))
+  withHypercorn('hypercorn, which upgrades to HTTP/2 when a client asks for it,', () => {
+    test.each(upgrades)('gets every request through the proxy: %j', async (upgrade) => {
+      const { port: hypercorn, asked } = await runHypercorn()
+      const { port, origin } = await startBefore(hypercorn, startProxy)
+      const { cookie, session } = await signIn(origin)
+      const before = asked.length
+      const answer = await tunnel(port, [upgrade, `Cookie: ${cookie}`])
+      expect(answer).not.toMatch(/^HTTP\/1.1 101/)
+      expect(answer).not.toContain('usr_victim')
+      for (const request of asked.slice(before)) expect(request).toBe(`GET / ${encodeURIComponent(session.userId)}`)
+    })
+  })
+
+  const withPhp = describe.skipIf(!hasPart(name) || !hasPart('php'))
+  withPhp('PHP, which makes one variable of many headers,', () => {
+    test('sees no header of the client under any spelling of these names', async () => {
+      const { port: php, asked } = await runPhp()
+      const { origin } = await startBefore(php, startProxy)
+      const { cookie, session } = await signIn(origin)
+      // All characters of a token but letters and digits (RFC 9110, 5.6.2).
+      const forged = [..."!#$%&'*+-.^_`|~"].flatMap((sign) =>
+        ['User', 'Address', 'Adapter', 'Session'].flatMap((part) => [
+          [`X${sign}Countersign${sign}${part}`, 'admin'],
+          [`x-countersign${sign}${part}`, 'admin'],
+          [`X${sign}COUNTERSIGN-${part}`, 'admin'],
+        ]),
+      )
+      const answer = await send(`${origin}/report`, { ...Object.fromEntries(forged), cookie })
+      expect(answer.statusCode).toBe(200)
+      const variables = await text(answer)
+      expect(variables).not.toContain('admin')
+      expect(JSON.parse(variables)).toMatchObject({
+        HTTP_X_COUNTERSIGN_USER: encodeURIComponent(session.userId),
+        HTTP_X_COUNTERSIGN_ADDRESS: session.address,
+        HTTP_X_COUNTERSIGN_ADAPTER: 'nimiq',
+        HTTP_X_COUNTERSIGN_SESSION: session.id,
+      })
+      expect(asked.at(-1)).toBe(`GET /report ${encodeURIComponent(session.userId)}`)
+    })
+  })
+})
+
+const withTls = test.skipIf(!hasPart('nginx') || !hasPart('openssl'))
+withTls('nginx speaks HTTP/2 with browsers, so pages that wait do not take all connections to a host', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-forward-auth-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const authority = await Authority.create(folder, 'authority')
+  const port = await freePort()
+  const application = new Application()
+  const { url } = await startService({
+    publicUrl: 'https://auth.example',
+    trustedOrigins: [`https://localhost:${port}`],
+    trustProxy: true,
+  })
+  const { cookie } = await signIn(`https://localhost:${port}`, url)
+  const upstream = Number(new URL(url).port)
+  await nginxOverTls(await authority.issue('localhost'))(port, upstream, await application.listen())
+  const session = connect(`https://localhost:${port}`, { ca: await readFile(authority.cert) })
+  onTestFinished(() => void session.destroy())
+  // A browser sends each cookie as a field of its own (RFC 9113, 8.2.3).
+  const stream = session.request({ ':path': '/', cookie: ['a=1', cookie, 'b=2'] })
+  const [answer] = await once(stream, 'response')
+  expect([session.alpnProtocol, answer[':status']]).toEqual(['h2', 201])
+  expect(application.headers.cookie).toBe('a=1; b=2')
+})
+
+/**
+ * What comes back for a request that asks for an upgrade, followed by HTTP/2's preface and a request of stream 3 that a victim is
+ * named in, until the connection is closed or that request is answered.
+ */
+async function tunnel(port: number, headers: readonly string[]): Promise<string> {
+  const socket = createConnection(port, '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  let received = ''
+  const answered = new Promise<void>((resolve) => {
+    socket.on('data', (chunk: Buffer) => {
+      received += chunk.toString('latin1')
+      if (received.includes('for usr_victim')) resolve()
+    })
+    socket.on('error', () => {})
+    socket.on('close', () => resolve())
+  })
+  const settings = ['Connection: Upgrade, HTTP2-Settings', 'HTTP2-Settings: AAMAAABkAAQAAP__']
+  const request = ['GET / HTTP/1.1', `Host: 127.0.0.1:${port}`, ...settings, ...headers, '', '']
+  socket.write(request.join('\r\n'))
+  await vi.waitUntil(() => received.includes('\r\n\r\n'), { timeout: 5000 })
+  const fields = { ':method': 'GET', ':scheme': 'http', ':authority': 'app', ':path': '/admin' }
+  const block = Buffer.concat(
+    Object.entries({ ...fields, 'x-countersign-user': 'usr_victim' }).map(([name, value]) =>
+      // A literal field without indexing (RFC 7541, 6.2.2).
+      Buffer.concat([Buffer.of(0, name.length), Buffer.from(name), Buffer.of(value.length), Buffer.from(value)]),
+    ),
+  )
+  const endOfHeadersAndStream = 0x5
+  socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
+  socket.write(Buffer.concat([frame(4, 0, 0), frame(1, endOfHeadersAndStream, 3, block)]))
+  await answered
+  return received
+}
 
 /** The next piece of a stream. */
 async function next(stream: IncomingMessage): Promise<unknown> {

@@ -12,6 +12,8 @@ const optionalParts: readonly string[] = [
   'nginx',
   'caddy',
   'haproxy',
+  'python3-hypercorn',
+  'php',
   'go',
   'prometheus',
   'openssl',
@@ -36,6 +38,7 @@ const checks: Readonly<Record<string, readonly [string, ...string[]]>> = {
   'python3-protobuf': [systemPython, '-c', 'import google.protobuf'],
   // The plugin itself waits for a request of the compiler.
   'protobuf-compiler-grpc': ['sh', '-c', 'protoc --version && command -v grpc_python_plugin'],
+  'python3-hypercorn': ['hypercorn', '--help'],
   'python3-yaml': [systemPython, '-c', 'import yaml'],
   // With root in a virtual machine they are; many containers do not permit them.
   'overlay mounts': [

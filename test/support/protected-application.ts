@@ -1,5 +1,6 @@
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import {
   createServer,
   type IncomingHttpHeaders,
@@ -8,11 +9,16 @@ import {
   type ServerResponse,
 } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { buffer } from 'node:stream/consumers'
 import { expect, onTestFinished } from 'vitest'
 import { runCaddy } from './caddy.ts'
+import type { Certificate } from './certificates.ts'
 import { runNginx } from './nginx.ts'
 import type { RunningProxy } from './proxy-process.ts'
+import { freePort } from './redis-server.ts'
 
 const guide = await readFile(new URL('../../docs/forward-auth.md', import.meta.url), 'utf8')
 
@@ -34,23 +40,41 @@ const upstreams = (service: number, application: number) => ({
 /** Starts a proxy on a port as the guide says, in front of a service and an application on ports of their own. */
 export type StartProxy = (port: number, service: number, application: number) => Promise<RunningProxy>
 
+/** What an http block can say for all servers, and the guide's server must not take over. */
+const laxNames = 'ignore_invalid_headers off;\nunderscores_in_headers on;\n'
+
 /** The proxies of the guide that can be run here. */
 export const proxies: Readonly<Record<string, StartProxy>> = {
   nginx: (port, service, application) =>
     runNginx(
       port,
-      documented('nginx', {
-        ...upstreams(service, application),
-        'listen 443 ssl;': `listen 127.0.0.1:${port};`,
-        'ssl_certificate /etc/ssl/app.example.crt;': '',
-        'ssl_certificate_key /etc/ssl/app.example.key;': '',
-      }),
+      laxNames +
+        documented('nginx', {
+          ...upstreams(service, application),
+          'listen 443 ssl http2;': `listen 127.0.0.1:${port};`,
+          'ssl_certificate /etc/ssl/app.example.crt;': '',
+          'ssl_certificate_key /etc/ssl/app.example.key;': '',
+        }),
     ),
   caddy: (port, service, application) =>
     runCaddy(
       port,
       documented('caddyfile', { ...upstreams(service, application), 'app.example {': `http://127.0.0.1:${port} {` }),
     ),
+}
+
+/** The guide's nginx with TLS, as browsers reach it. */
+export function nginxOverTls({ cert, key }: Certificate): StartProxy {
+  return (port, service, application) =>
+    runNginx(
+      port,
+      documented('nginx', {
+        ...upstreams(service, application),
+        'listen 443 ': `listen 127.0.0.1:${port} `,
+        '/etc/ssl/app.example.crt': cert,
+        '/etc/ssl/app.example.key': key,
+      }),
+    )
 }
 
 const page =
@@ -97,5 +121,76 @@ export class Application {
   #keep({ method, url, headers }: IncomingMessage): void {
     this.asked.push(`${method} ${url}`)
     this.headers = headers
+  }
+}
+
+/** An application on a server of another language. */
+export interface ForeignApplication {
+  readonly port: number
+  /** What reached it: method, path and the user that it takes the request to be from. */
+  readonly asked: readonly string[]
+}
+
+const hypercornApplication = `
+async def app(scope, receive, send):
+    if scope['type'] != 'http':
+        return
+    headers = dict(scope['headers'])
+    user = headers.get(b'x-countersign-user', b'').decode()
+    print('asked', scope['method'], scope['path'], user, flush=True)
+    await send({'type': 'http.response.start', 'status': 200, 'headers': []})
+    await send({'type': 'http.response.body', 'body': b'for ' + user.encode()})
+`
+
+const phpApplication = `<?php
+$user = $_SERVER['HTTP_X_COUNTERSIGN_USER'] ?? '';
+$request = $_SERVER['REQUEST_METHOD'] . ' ' . $_SERVER['REQUEST_URI'];
+file_put_contents('php://stdout', "asked $request $user\n");
+echo json_encode($_SERVER);
+`
+
+/** Hypercorn, which upgrades requests to HTTP/2 without TLS unless it is told not to. */
+export const runHypercorn = (): Promise<ForeignApplication> =>
+  runForeign('application.py', hypercornApplication, (port) => [
+    'hypercorn',
+    '-b',
+    `127.0.0.1:${port}`,
+    'application:app',
+  ])
+
+/** PHP's own server, which makes one variable of all spellings of a header's name. */
+export const runPhp = (): Promise<ForeignApplication> =>
+  runForeign('index.php', phpApplication, (port) => ['php', '-S', `127.0.0.1:${port}`, 'index.php'])
+
+async function runForeign(
+  file: string,
+  program: string,
+  command: (port: number) => readonly [string, ...string[]],
+): Promise<ForeignApplication> {
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-application-'))
+  await writeFile(join(folder, file), program)
+  const port = await freePort()
+  const [server, ...args] = command(port)
+  const child = spawn(server, args, { cwd: folder, stdio: ['ignore', 'pipe', 'ignore'] })
+  const exited = once(child, 'exit')
+  onTestFinished(async () => {
+    child.kill('SIGTERM')
+    await exited
+    await rm(folder, { recursive: true, force: true })
+  })
+  const asked: string[] = []
+  createInterface(child.stdout).on('line', (line) => {
+    if (line.startsWith('asked ')) asked.push(line.slice('asked '.length).trim())
+  })
+  for (;;) {
+    if (
+      await fetch(`http://127.0.0.1:${port}/`).then(
+        () => true,
+        () => false,
+      )
+    )
+      return { port, asked }
+    if (child.exitCode !== null) throw new Error(`${server} ended with ${child.exitCode}`)
+    await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }
