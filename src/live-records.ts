@@ -1,5 +1,5 @@
 import { serverBusy } from './errors.ts'
-import { networkOf } from './request.ts'
+import { networkOf } from './networks.ts'
 
 /** The ceiling that {@link LiveRecords} keeps. */
 interface MostRecords {

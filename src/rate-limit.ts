@@ -1,7 +1,7 @@
 import { Allowance } from './limits/allowance.ts'
 import { type Limits, networkShares, type RateLimit, type RateLimitGroup, rateLimited } from './limits/limits.ts'
 import type { SharedCount } from './limits/shared-count.ts'
-import { networksOf } from './request.ts'
+import { networksOf } from './networks.ts'
 
 /**
  * Most networks of each width, orders and wallets to remember. One that is forgotten has its full allowance again in this process;

@@ -1,5 +1,5 @@
-import { isIP, isIPv6 } from 'node:net'
 import { withoutForbidden } from './challenge.ts'
+import { readAddress } from './networks.ts'
 import { parseOrigin } from './origin.ts'
 
 /**
@@ -14,7 +14,10 @@ export interface RequestContext {
   readonly origin: string | undefined
   /** What the origin was read from, for error messages. */
   readonly originSource: 'Origin header' | 'Host header' | 'X-Forwarded-Host header' | 'field requester.origin'
-  /** The client's IP address; `undefined` if it is unknown (a Unix socket, an in-memory call). */
+  /**
+   * The client's IP address as `readAddress` of networks.ts writes it; `undefined` if it is unknown (a Unix socket, an in-memory
+   * call).
+   */
   readonly ip: string | undefined
   /**
    * Whether `ip` may be the address of a proxy: a header that proxies write came (X-Forwarded-For and the like), but `ip` was not
@@ -45,7 +48,6 @@ export interface RawRequest {
 }
 
 const maxUserAgentLength = 256
-const ipv4InIpv6 = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i
 
 /** Headers that proxies write. Any of them shows that the peer can be a proxy. */
 const proxyHeaders = ['x-forwarded-for', 'forwarded', 'x-real-ip', 'x-forwarded-host', 'x-forwarded-proto'] as const
@@ -69,11 +71,6 @@ export function readRequest(raw: RawRequest, trustedProxies: number): RequestCon
 export function cleanUserAgent(text: string): string {
   // The cut can leave half of a surrogate pair, which no JSON can carry.
   return withoutForbidden(text).slice(0, maxUserAgentLength).toWellFormed()
-}
-
-/** An address without the prefix that IPv4 addresses have on IPv6 sockets. */
-export function plainAddress(ip: string): string {
-  return ip.startsWith('::') ? ip.replace(ipv4InIpv6, '') : ip
 }
 
 /** What a {@link ReadContext} is made of. */
@@ -131,8 +128,7 @@ export function clientAddress(
   remoteAddress: string | undefined,
   trustedProxies: number,
 ): string | undefined {
-  const address = forwardedAddress(headers, trustedProxies) ?? remoteAddress
-  return address === undefined ? undefined : plainAddress(address)
+  return forwardedAddress(headers, trustedProxies) ?? (remoteAddress && readAddress(remoteAddress))
 }
 
 /** The client's IP address as the outermost trusted proxy wrote it; `undefined` if that wrote none. */
@@ -141,35 +137,7 @@ function forwardedAddress(headers: Pick<Headers, 'get'>, trustedProxies: number)
   const told = forwardedEntry(headers, 'x-forwarded-for', trustedProxies)
     ?.replace(/^\[(.*)\](:\d+)?$/, '$1')
     .replace(/^([\d.]+):\d+$/, '$1')
-  return told !== undefined && isIP(told) !== 0 ? told : undefined
-}
-
-/** What counts as one client: an IPv4 address, or an IPv6 /64, which is the least that a subscriber has. */
-export function networkOf(ip: string): string {
-  return networksOf(ip)[0]
-}
-
-/**
- * The networks that an address counts in, narrowest first: an IPv4 address alone; of an IPv6 address its /64, its /56 and its
- * /48, because providers hand out all of these to one subscriber, and some a /48 to anyone who asks.
- */
-export function networksOf(ip: string): readonly [string, ...string[]] {
-  const address = ip.split('%')[0] as string
-  if (!isIPv6(address)) return [address]
-  const [head = '', tail] = address.split('::')
-  const groups = head === '' ? [] : head.split(':')
-  if (tail !== undefined) {
-    const rest = tail === '' ? [] : tail.split(':')
-    while (groups.length + rest.length < 8) groups.push('0')
-    groups.push(...rest)
-  }
-  const site = groups.slice(0, 3).map(canonicalGroup).join(':')
-  const subnet = Number.parseInt(groups[3] as string, 16)
-  return [`${site}:${subnet.toString(16)}::/64`, `${site}:${(subnet & 0xff00).toString(16)}::/56`, `${site}::/48`]
-}
-
-function canonicalGroup(group: string): string {
-  return Number.parseInt(group, 16).toString(16)
+  return told && readAddress(told)
 }
 
 /** The entry of a forwarding header that the outermost trusted proxy wrote. */

@@ -29,7 +29,7 @@ const connect = /^@connectrpc\//
 const protobuf = /^@bufbuild\//
 const betterAuth = /^@?better-auth(\/|$)/
 const domain =
-  /^src\/((sign-in|order|wallet|limits)\/|audit\/(event|trail)\.ts$|tracing\/tracing\.ts$|(challenge|errors|foreign-record|hex|live-records|observer|origin|origin-policy|rate-limit|record|request|return-path|token)\.ts$)/
+  /^src\/((sign-in|order|wallet|limits)\/|audit\/(event|trail)\.ts$|tracing\/tracing\.ts$|(challenge|errors|foreign-record|hex|live-records|networks|observer|origin|origin-policy|rate-limit|record|request|return-path|token)\.ts$)/
 const contracts = /^src\/(store\/(store|life)|host\/host|wallet\/(wallet|proof|verifier))\.ts$/
 const sharedWithClients = /^src\/(enum-words|rest-paths|session-cookie)\.ts$/
 const accessTokens = /^src\/access-token\//
@@ -55,7 +55,7 @@ const rooms: readonly Room[] = [
   {
     room: 'domain',
     files:
-      /^src\/((sign-in|order|limits|wallet\/(?!(wallet|proof|verifier)\.ts$))|(challenge|foreign-record|hex|live-records|origin|origin-policy|rate-limit|record|request|return-path)\.ts$)/,
+      /^src\/((sign-in|order|limits|wallet\/(?!(wallet|proof|verifier)\.ts$))|(challenge|foreign-record|hex|live-records|networks|origin|origin-policy|rate-limit|record|request|return-path)\.ts$)/,
     may: [domain, contracts, timing, node, /^@noble\/(hashes|curves)\//, /^@scure\/base$/, /^tweetnacl$/, /^viem$/],
     because: 'its rules hold for every protocol, store and host, so it knows none of them',
   },
@@ -161,7 +161,7 @@ const rooms: readonly Room[] = [
       /^gen\/server\//,
       // The template of the OpenAPI document, if somebody asks for that.
       /^gen\/openapi\.json$/,
-      /^src\/(errors|origin|origin-policy|request|return-path)\.ts$/,
+      /^src\/(errors|networks|origin|origin-policy|request|return-path)\.ts$/,
       timing,
       sharedWithClients,
       settingsAndLog,

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { defaultLimits } from '../src/limits/limits.ts'
+import { networksOf } from '../src/networks.ts'
 import { RateLimiter } from '../src/rate-limit.ts'
-import { networksOf, readRequest } from '../src/request.ts'
+import { readRequest } from '../src/request.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }))
 afterEach(() => void vi.useRealTimers())

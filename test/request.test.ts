@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { bearerToken, plainAddress, readRequest } from '../src/request.ts'
+import { bearerToken, readRequest } from '../src/request.ts'
 
 function tokenIn(authorization: string | undefined): string | undefined {
   const headers = { get: (name: string) => (name === 'authorization' ? (authorization ?? null) : null) }
@@ -39,12 +39,4 @@ test('odd Authorization headers are read as RFC 6750 writes them: the scheme, sp
     }),
     { numRuns: 3000 },
   )
-})
-
-test('an address of IPv4 is the same on a socket of IPv6, and others stay as they are', () => {
-  expect(plainAddress('::ffff:192.0.2.1')).toBe('192.0.2.1')
-  expect(plainAddress('::FFFF:192.0.2.1')).toBe('192.0.2.1')
-  for (const address of ['192.0.2.1', '::1', '2001:db8::ffff:1', '::ffff:c000:201']) {
-    expect(plainAddress(address)).toBe(address)
-  }
 })

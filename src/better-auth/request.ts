@@ -1,5 +1,6 @@
 import type { AuthContext, GenericEndpointContext } from '@better-auth/core'
 import { getIP } from 'better-auth/api'
+import { readAddress } from '../networks.ts'
 import { OriginPolicy } from '../origin-policy.ts'
 import { type RequestContext, readRequest, withParts } from '../request.ts'
 import type { WalletSettings } from './settings.ts'
@@ -17,7 +18,7 @@ export function requestOf(ctx: GenericEndpointContext): RequestContext {
   const trustedProxies = options.advanced?.trustedProxyHeaders === true ? 1 : 0
   const context = readRequest({ headers, scheme, authority: url?.host ?? '', remoteAddress: undefined }, trustedProxies)
   return withParts(context, {
-    ip: getIP(ctx.request ?? headers, options) ?? undefined,
+    ip: readAddress(getIP(ctx.request ?? headers, options) ?? ''),
     behindUnknownProxy: !tellsNetworks(options),
   })
 }

@@ -1,4 +1,4 @@
-import { networksOf } from '../request.ts'
+import { networksOf } from '../networks.ts'
 import type { Store } from '../store/store.ts'
 import { hashToken } from '../token.ts'
 import type { Instances } from './instances.ts'

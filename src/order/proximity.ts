@@ -1,5 +1,6 @@
-import { BlockList, isIPv4, isIPv6, SocketAddress } from 'node:net'
-import { networksOf, type RequestContext } from '../request.ts'
+import { BlockList, isIPv4 } from 'node:net'
+import { networksOf, readAddress } from '../networks.ts'
+import type { RequestContext } from '../request.ts'
 
 /**
  * IPv4 addresses that are not public (RFC 6890): unrelated networks use the same ones, or none does. Those for documentation
@@ -23,8 +24,8 @@ for (const [network, prefix] of [
 }
 
 /**
- * The IPv6 addresses that are given to networks (RFC 4291). Local ones, multicast and NAT64 (64:ff9b::/96) are outside. Those for
- * documentation (2001:db8::/32) count, as in IPv4.
+ * The IPv6 addresses that are given to networks (RFC 4291). Local ones and multicast are outside. Those for documentation
+ * (2001:db8::/32) count, as in IPv4.
  */
 const globalIpv6 = new BlockList()
 globalIpv6.addSubnet('2000::', 3, 'ipv6')
@@ -44,18 +45,11 @@ export function networkOfRequest({ ip, behindUnknownProxy }: RequestContext): st
 
 /** As {@link networkOfRequest}, for an address that somebody else saw. `undefined` also if it is not an address. */
 export function networkOfAddress(ip: string): string | undefined {
-  if (isIPv4(ip)) return networkOfIpv4(ip)
-  const [address = ''] = ip.split('%')
-  if (!isIPv6(address)) return undefined
-  const canonical = new SocketAddress({ address, family: 'ipv6' }).address
-  const mapped = canonical.replace(/^::ffff:/, '')
-  if (isIPv4(mapped)) return networkOfIpv4(mapped)
-  if (!globalIpv6.check(canonical, 'ipv6') || protocolIpv6.check(canonical, 'ipv6')) return undefined
-  return networksOf(canonical)[1]
-}
-
-function networkOfIpv4(ip: string): string | undefined {
-  return specialIpv4.check(ip) ? undefined : ip.replace(/\d+$/, '0/24')
+  const address = readAddress(ip)
+  if (address === undefined) return undefined
+  if (isIPv4(address)) return specialIpv4.check(address) ? undefined : address.replace(/\d+$/, '0/24')
+  if (!globalIpv6.check(address, 'ipv6') || protocolIpv6.check(address, 'ipv6')) return undefined
+  return networksOf(address)[1]
 }
 
 /** Whether two networks are the same; `undefined` if that cannot be told: one is unknown, or their families differ. */

@@ -1,7 +1,8 @@
 import { CountersignError } from '../errors.ts'
+import { readAddress } from '../networks.ts'
 import { parseOrigin } from '../origin.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
-import { bearerToken, cleanUserAgent, plainAddress, type RequestContext, withParts } from '../request.ts'
+import { bearerToken, cleanUserAgent, type RequestContext, withParts } from '../request.ts'
 import { equalInConstantTime, hashToken } from '../token.ts'
 import { networkOfAddress, networkOfRequest } from './proximity.ts'
 import type { GivenRequester, OrderSettings, Requester } from './start.ts'
@@ -35,7 +36,7 @@ export function requesterOf(
   )
   return {
     origin,
-    ip: plainAddress(ip),
+    ip: readAddress(ip) ?? '',
     userAgent: cleanUserAgent(userAgent),
     ...networkField(networkOfAddress(ip)),
     startedWithKey: true,

@@ -2,7 +2,7 @@ import { Ceiling, type CeilingLimits, type CeilingUse } from '../ceiling.ts'
 import { serverBusy } from '../errors.ts'
 import type { HeldPlaces } from '../limits/held-places.ts'
 import type { Logger } from '../log.ts'
-import { networkOf } from '../request.ts'
+import { networkOf } from '../networks.ts'
 import type { Call } from './call.ts'
 import { type AnyMethod, type BidiMethod, isBidi, isUnary, type StreamMethod, type UnaryMethod } from './methods.ts'
 

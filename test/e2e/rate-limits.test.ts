@@ -174,3 +174,13 @@ test('health is told to whoever has no allowance left', async () => {
     expect(await refusedOf(50, async () => ((await fetch(url + path)).ok ? undefined : 'RATE_LIMITED'))).toBe(0)
   }
 })
+
+test('an IPv4 host has one allowance in whatever form of IPv6 a proxy tells it, and its neighbours have theirs', async () => {
+  const { url } = await startService({ rateLimit: true, rateLimits: { 'sign-in': 3 }, trustProxy: 1 })
+  const ask = async (address: string) =>
+    (await rest(url, '/wallet/nonce', {}, { ...from(address), origin: url })).status
+  const host = ['198.51.100.1', '::ffff:198.51.100.1', '::ffff:c633:6401', '64:ff9b::c633:6401', '::ffff:c633:6401']
+  expect((await Promise.all(host.map(ask))).toSorted()).toEqual([200, 200, 200, 429, 429])
+  const neighbours = ['::ffff:cb00:7101', '::ffff:cb00:7102', '64:ff9b::cb00:7103', '::cb00:7104']
+  expect(await Promise.all(neighbours.map(ask))).toEqual([200, 200, 200, 200])
+})

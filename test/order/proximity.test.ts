@@ -33,9 +33,8 @@ describe('the network of an address', () => {
     ['one for benchmarks', ['198.18.0.1', '198.19.255.255', '2001:2::1']],
     ['a multicast one', ['224.0.0.1', '239.255.255.255', 'ff02::1']],
     ['a reserved one', ['240.0.0.1', '255.255.255.255', '100::1', '4000::1']],
-    ['one behind NAT64', ['64:ff9b::808:808', '64:ff9b::8.8.8.8', '64:ff9b:1::808:808', '::ffff:0:808:808']],
+    ['one behind NAT64 with a prefix of its network', ['64:ff9b:1::808:808']],
     ['one of a 6to4 or Teredo tunnel', ['2002:808:808::1', '2001:0:808:808::1', '2001::1']],
-    ['IPv4 in IPv6 of the old form', ['::8.8.8.8', '::808:808']],
     [
       'what is not an address',
       ['', 'unknown', '8.8.8', '08.8.8.8', '8.8.8.8%x', '8.8.8.8:80', '[2600::1]', '2600:::1', '%'],
@@ -52,7 +51,7 @@ describe('the network of an address', () => {
         const [a = 0, b = 0, c = 0, d = 0] = ip.split('.').map(Number)
         const hex = `${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`
         const network = networkOfAddress(ip)
-        for (const mapped of [`::ffff:${ip}`, `::FFFF:${hex}`, `0:0:0:0:0:ffff:${hex}`, `0:0::ffff:${ip}`]) {
+        for (const mapped of [`::ffff:${ip}`, `::FFFF:${hex}`, `0:0:0:0:0:ffff:${hex}`, `64:ff9b::${ip}`]) {
           expect(networkOfAddress(mapped)).toBe(network)
         }
       }),

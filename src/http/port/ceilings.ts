@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Ceiling, type CeilingLimits, type CeilingUse } from '../../ceiling.ts'
 import type { Logger } from '../../log.ts'
-import { clientAddress, networkOf } from '../../request.ts'
+import { networkOf } from '../../networks.ts'
+import { clientAddress } from '../../request.ts'
 
 /** What {@link Ceilings} are made of. */
 export interface CeilingParts {
@@ -14,12 +15,14 @@ export interface CeilingParts {
 
 /** One client and what it holds. */
 export class Client {
+  readonly address: string | undefined
   /** What counts as one client: an IPv4 address or an IPv6 /64; `undefined` if the address is unknown. */
   readonly network: string | undefined
   connections = 0
   pendingBodies = 0
 
-  constructor(network: string | undefined) {
+  constructor(address: string | undefined, network: string | undefined) {
+    this.address = address
     this.network = network
   }
 }
@@ -204,8 +207,8 @@ export class Ceilings {
   /** Who sent a request: without a proxy, all requests of a connection come from one client. */
   #senderOf(arrival: Arrival): Client {
     const { connected } = arrival
-    // Without a header, it is the proxy itself. The network of a network is the same.
-    return this.behindProxy ? this.#client(arrival.headers(), connected.network) : connected
+    // Without a header, it is the proxy itself.
+    return this.behindProxy ? this.#client(arrival.headers(), connected.address) : connected
   }
 
   /** The client at an address. One that holds nothing is new each time. */
@@ -216,7 +219,7 @@ export class Ceilings {
     }
     const address = clientAddress({ get }, remoteAddress, this.#trustedProxies)
     const network = address === undefined ? undefined : networkOf(address)
-    return (network === undefined ? undefined : this.#clients.get(network)) ?? new Client(network)
+    return (network === undefined ? undefined : this.#clients.get(network)) ?? new Client(address, network)
   }
 
   #keep(client: Client): void {
