@@ -108,11 +108,7 @@ Expires At: ${new Date(expiresAt).toISOString()}`
     const userKey = `user:${userId}`
     const [stored, user] = this.#isBare
       ? [await this.#steps.take(`nonce:${nonceId}`)]
-      : await Promise.all([
-          this.#steps.takeIf(`nonce:${nonceId}`, '{"action":"auth.login"'),
-          this.#steps.get(userKey),
-          ...(this.#readsAgain ? [this.#steps.get(`claim:${userId}`)] : []),
-        ])
+      : await this.#takeAndRead(`nonce:${nonceId}`, userKey, `claim:${userId}`)
     const isKnown = typeof user === 'string'
     if (typeof stored !== 'string') throw new Error('there is no such nonce')
     const message = this.#isBare ? stored : JSON.parse(stored.slice('1:'.length)).message
@@ -134,10 +130,17 @@ Expires At: ${new Date(expiresAt).toISOString()}`
     await Promise.all([
       this.#steps.set(`session:${id}`, `1:${JSON.stringify(full)}`, sessionMs),
       this.#steps.addMember(`sessions:${userId}`, id, sessionMs),
-      ...(this.#readsAgain ? [this.#steps.get(userKey), this.#steps.get(`claim:${userId}`)] : []),
     ])
+    if (this.#readsAgain) await Promise.all([this.#steps.get(userKey), this.#steps.get(`claim:${userId}`)])
     const cookie = `countersign_session=${token}; Max-Age=${sessionMs / 1000}; Path=/; HttpOnly; SameSite=Lax`
     return { token, session: full, headers: { 'set-auth-token': token, 'set-cookie': cookie } }
+  }
+
+  /** The nonce, taken, and the user. By Countersign's commands, the nonce is read first, and the claim is read beside the user. */
+  async #takeAndRead(nonceKey: string, userKey: string, claimKey: string): Promise<unknown[]> {
+    if (!this.#readsAgain) return await Promise.all([this.#steps.take(nonceKey), this.#steps.get(userKey)])
+    const [, user] = await Promise.all([this.#steps.get(nonceKey), this.#steps.get(userKey), this.#steps.get(claimKey)])
+    return [await this.#steps.take(nonceKey), user]
   }
 
   /** The session of a bearer token, by one read. Throws an error if there is none. */

@@ -8,8 +8,6 @@ export interface FloorSteps {
   set(key: string, value: string, ttlMs: number): unknown
   get(key: string): unknown
   take(key: string): unknown
-  /** Takes a value if it begins with `prefix` after its version, in one step. */
-  takeIf(key: string, prefix: string): unknown
   addMember(set: string, member: string, ttlMs: number): unknown
   /** Stores a value in the place of another. */
   replace(key: string, value: string, ttlMs: number): unknown
@@ -45,10 +43,6 @@ async function openRedis(url: string): Promise<FloorSteps> {
     },
     get: (key) => client.get(key),
     take: (key) => client.getDel(key),
-    takeIf: async (key, prefix) => {
-      const found = await client.takeIf(key, prefix)
-      return found?.taken ? found.entry : undefined
-    },
     addMember: (set, member, ttlMs) => client.addMember(set, { member, ttlMs, most: mostMembers }),
   }
 }
@@ -77,12 +71,6 @@ function openMaps(): FloorSteps {
       values.delete(key)
       return value
     },
-    takeIf(key, prefix) {
-      const value = get(key)
-      if (value?.startsWith(prefix, 2) !== true) return undefined
-      values.delete(key)
-      return value
-    },
     addMember(name, member, ttlMs) {
       const members = sets.get(name) ?? new Map<string, number>()
       sets.set(name, members.set(member, Date.now() + ttlMs))
@@ -101,9 +89,6 @@ function openDatabase(file: string): FloorSteps {
   )
   const insert = database.prepare('INSERT INTO entries (key, value, expires_at) VALUES (?, ?, ?)')
   const remove = database.prepare('DELETE FROM entries WHERE key = ? AND expires_at > ? RETURNING value')
-  const removeIf = database.prepare(
-    'DELETE FROM entries WHERE key = ? AND expires_at > ? AND substr(value, 3, ?) = ? RETURNING value',
-  )
   const read = database.prepare('SELECT value FROM entries WHERE key = ? AND expires_at > ?')
   const addMember = database.prepare('INSERT INTO members (set_key, member, expires_at) VALUES (?, ?, ?)')
   const count = database.prepare('SELECT count(*) AS count FROM members WHERE set_key = ? AND expires_at > ?')
@@ -119,7 +104,6 @@ function openDatabase(file: string): FloorSteps {
     set: (key, value, ttlMs) => insert.run(key, value, Date.now() + ttlMs),
     get: (key) => read.get(key, Date.now())?.value,
     take: (key) => remove.get(key, Date.now())?.value,
-    takeIf: (key, prefix) => removeIf.get(key, Date.now(), prefix.length, prefix)?.value,
     addMember: (set, member, ttlMs) => {
       const now = Date.now()
       addMember.run(set, member, now + ttlMs)

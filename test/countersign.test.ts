@@ -28,7 +28,6 @@ function wrapped(store: Store, shared: boolean | undefined): Store {
     get: (key) => store.get(key),
     create: (key, value, life) => store.create(key, value, life),
     take: (key) => store.take(key),
-    takeIf: (key, prefix) => store.takeIf(key, prefix),
     compareAndSet: (key, version, value, life, options) => store.compareAndSet(key, version, value, life, options),
     watch: (key, onWake) => store.watch(key, onWake),
     addMember: (set, member, life, most) => store.addMember(set, member, life, most),

@@ -2,7 +2,7 @@
 // that process ends. A store for a database of your own looks the same; its atomic steps are then the database's.
 //   const service = await createCountersign({ store: new MapStore(), publicUrl: 'https://auth.example' })
 // map-store.test.ts runs the contract suite over it.
-import { CountersignError, type FoundValue, type Life, type Store, type VersionedValue } from 'countersign'
+import { CountersignError, type Life, type Store, type VersionedValue } from 'countersign'
 
 /** A value, or a set of members, each with the time when its life ends: epoch milliseconds, or Infinity. */
 type Entry = VersionedValue & { readonly endsAt: number }
@@ -45,14 +45,6 @@ export class MapStore implements Store {
     const entry = this.#read(key)
     this.#values.delete(key)
     return entry?.value
-  }
-
-  async takeIf(key: string, prefix: string): Promise<FoundValue | undefined> {
-    const entry = this.#read(key)
-    if (entry === undefined) return undefined
-    const taken = entry.value.startsWith(prefix)
-    if (taken) this.#values.delete(key)
-    return { value: entry.value, taken }
   }
 
   async compareAndSet(

@@ -36,6 +36,5 @@ export function usedNonces(context: AuthContext): NonceKeeper {
     },
     get: unused,
     take: unused,
-    takeIf: unused,
   }
 }

@@ -222,15 +222,13 @@ export class Sessions {
     const record: SessionRecord = { v: sessionVersion, session: stored, tokenHash: hashToken(secretPart) }
     const life = { ttlMs: expiresAt - createdAt }
     const list = indexOf(session.userId)
-    // Sent together. The token is returned once both are stored, so no list misses a session that is in use.
-    const creating = this.#store.create(keyOf(id), JSON.stringify(record), life)
-    const listing = this.#store.addMember(list, id, life, maxSessionsPerUser)
-    const keeping = this.#keepAddress(session, Math.min(addressMs ?? 0, life.ttlMs))
-    // At once if the store keeps the order, else when they are done.
-    const asking =
-      this.#store.inOrder === true ? refusalOf() : Promise.all([creating, listing, keeping]).then(refusalOf)
-    const steps = [creating, listing, asking] as const
-    const [created, surplus, refusal] = await Promise.all(keeping === undefined ? steps : [...steps, keeping])
+    // Sent together. The token is returned once all are stored, so no list misses a session that is in use.
+    const [created, surplus] = await Promise.all([
+      this.#store.create(keyOf(id), JSON.stringify(record), life),
+      this.#store.addMember(list, id, life, maxSessionsPerUser),
+      this.#keepAddress(session, Math.min(addressMs ?? 0, life.ttlMs)),
+    ])
+    const refusal = await refusalOf()
     const made = created ? session : (await this.#stored.read(id))?.session
     if (made === undefined) {
       await this.#store.removeMember(list, id)

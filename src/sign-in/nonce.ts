@@ -5,7 +5,7 @@ import type { LiveRecords } from '../live-records.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
 import { parseRecord, type StoredRecord } from '../record.ts'
 import type { RequestContext } from '../request.ts'
-import type { FoundValue, Store } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
 import { applicationStepMs, applicationSteps } from '../timing/time-limit.ts'
 import { newId, randomText } from '../token.ts'
 
@@ -39,15 +39,10 @@ export interface NonceStore {
 }
 
 /** What is used of the store. */
-export type NonceKeeper = Pick<Store, 'now' | 'create' | 'get' | 'take' | 'takeIf'>
+export type NonceKeeper = Pick<Store, 'now' | 'create' | 'get' | 'take'>
 
 /** The operations that are used here. Each value is taken once. */
-interface SingleUseStore {
-  readonly set: NonceStore['set']
-  readonly take: NonNullable<NonceStore['take']>
-  /** Finds a value and, if it begins with `prefix`, may take it in the same step. */
-  readonly find: (key: string, prefix: string | undefined) => Promise<FoundValue | undefined>
-}
+type SingleUseStore = Required<Pick<NonceStore, 'get' | 'set' | 'take'>>
 
 /** Settings of nonces. */
 export interface NonceSettings {
@@ -112,7 +107,9 @@ export class Nonces {
       expiresAt: issuedAt + ttlSeconds * 1000,
     }
     const record: NonceRecord = {
-      ...beginning(origin, appName, link?.userId),
+      v: nonceVersion,
+      appName,
+      ...(link === undefined ? {} : { userId: link.userId }),
       nonceId: newId(),
       ...challenge,
       message: challengeMessage(appName, challenge, link),
@@ -127,9 +124,9 @@ export class Nonces {
    * Consumes a nonce and returns its record. NONCE_NOT_FOUND if there is none that this service made for an origin that is
    * trusted now, NONCE_EXPIRED if it has expired, ORIGIN_MISMATCH if the request comes from another origin.
    *
-   * If it is refused, the nonce is not consumed, so that a caller from a foreign origin cannot spend somebody else's nonce,
-   * nor a service one of another that shares the store. Of concurrent calls that are not refused, one gets the record. A
-   * record of this service and the request's origin is taken in one step, and put back if it is refused.
+   * All of that is checked first, and a nonce that is refused stays unused: a caller from a foreign origin cannot spend
+   * another caller's nonce, nor a service one of another that shares the store. Then the nonce is taken, which makes it
+   * single-use: of concurrent calls, one gets it. What is taken must be the record that was checked.
    *
    * With `userId`, only a nonce for adding a wallet to that user is found; without it, only one for signing in. Any other is
    * NONCE_NOT_FOUND and stays unused.
@@ -140,32 +137,24 @@ export class Nonces {
     origins: OriginPolicy,
     userId?: string,
   ): Promise<NonceRecord> {
-    const { appName } = this.#settings
-    const { origin } = request
     const key = keyOf(nonceId, userId)
-    const own = origin !== undefined && origins.accepts(origin) ? textOf(beginning(origin, appName, userId)) : undefined
-    const found = await this.#store.find(key, own)
-    if (found === undefined) throw nonceNotFound()
-    const record = readNonce(found.value, nonceId, userId)
-    try {
-      const foreign = whyForeign(record, appName, origins)
-      if (foreign !== undefined) throw nonceNotFound(foreign)
-      if (this.#now() >= record.expiresAt) {
-        throw new CountersignError('NONCE_EXPIRED', 'The challenge has expired; ask for a new one')
-      }
-      origins.requireSame(request, record.origin, 'nonce')
-    } catch (refusal) {
-      // Below zero in the time for which an expired nonce is kept. To put it back must not begin that time again.
-      const ttlSeconds = Math.ceil((record.expiresAt - this.#now()) / 1000)
-      const isKept = ttlSeconds * 1000 > -afterlifeMs
-      if (found.taken && isKept) await this.#store.set(key, found.value, { ttlSeconds })
-      throw refusal
-    }
-    // `take` makes the nonce single-use. If it returns anything but the record just checked, someone replaced it in
-    // between: refuse.
-    if (!found.taken && (await this.#store.take(key)) !== found.value) throw nonceNotFound()
+    const found = await this.#store.get(key)
+    if (found === undefined || found === null) throw nonceNotFound()
+    const record = readNonce(found, nonceId, userId)
+    const foreign = whyForeign(record, this.#settings.appName, origins)
+    if (foreign !== undefined) throw nonceNotFound(foreign)
+    this.#requireLive(record)
+    origins.requireSame(request, record.origin, 'nonce')
+    if ((await this.#store.take(key)) !== found) throw nonceNotFound()
+    // The store may have taken seconds to answer.
+    this.#requireLive(record)
     this.#live?.remove(endOf(record))
     return record
+  }
+
+  #requireLive({ expiresAt }: NonceRecord): void {
+    if (this.#now() < expiresAt) return
+    throw new CountersignError('NONCE_EXPIRED', 'The challenge has expired; ask for a new one')
   }
 }
 
@@ -186,23 +175,6 @@ function keyOf(nonceId: string, userId: string | undefined): string {
   return userId === undefined ? `nonce:${nonceId}` : `link-nonce:${nonceId}`
 }
 
-/**
- * What the record of a nonce for an origin, and for a user if it is for adding a wallet, begins with. One that begins
- * otherwise, as older releases wrote it, is taken in two steps.
- */
-function beginning(
-  origin: string,
-  appName: string,
-  userId: string | undefined,
-): Pick<NonceRecord, 'v' | 'origin' | 'appName' | 'userId'> {
-  return { v: nonceVersion, origin, appName, ...(userId === undefined ? {} : { userId }) }
-}
-
-/** An object's JSON without the end, with which the JSON of a longer one begins. */
-function textOf(beginning: object): string {
-  return `${JSON.stringify(beginning).slice(0, -1)},`
-}
-
 function nonceNotFound(cause?: Error): CountersignError {
   return new CountersignError('NONCE_NOT_FOUND', 'The nonce is unknown or was used already; ask for a new challenge', {
     cause,
@@ -219,10 +191,7 @@ function readNonce(stored: string, nonceId: string, userId: string | undefined):
 
 function builtIn(store: NonceKeeper): SingleUseStore {
   return {
-    find: (key, prefix) =>
-      prefix === undefined
-        ? store.get(key).then((stored) => stored && { value: stored.value, taken: false })
-        : store.takeIf(key, prefix),
+    get: async (key) => (await store.get(key))?.value,
     async set(key, value, { ttlSeconds }) {
       if (await store.create(key, value, { ttlMs: ttlSeconds * 1000 + afterlifeMs })) return
       throw internalError(new Error('a new nonce has the identifier of another one'))
@@ -243,12 +212,8 @@ function singleUse(custom: NonceStore, store: NonceKeeper): SingleUseStore {
     await custom.delete(key)
     return value
   }
-  const find = async (key: string): Promise<FoundValue | undefined> => {
-    const value = await custom.get(key)
-    return value === null || value === undefined ? undefined : { value, taken: false }
-  }
   return {
-    find: guarded(find),
+    get: guarded(async (key: string) => await custom.get(key)),
     set: guarded(
       async (key: string, value: string, options: { ttlSeconds: number }) => await custom.set(key, value, options),
     ),

@@ -17,8 +17,6 @@ export async function exerciseStore(store: Store, name: string): Promise<void> {
   await store.create(name, value, life)
   await store.get(name)
   await store.compareAndSet(name, 1, value, life, { wake: true })
-  // Does not match, so that the value is left for `take`.
-  await store.takeIf(name, 'y')
   await store.take(name)
   await store.addMember(set, 'member', life, 1)
   await store.members(set)

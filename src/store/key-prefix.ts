@@ -43,10 +43,6 @@ class PrefixedStore implements Store {
     return this.#store.shared
   }
 
-  get inOrder() {
-    return this.#store.inOrder === true
-  }
-
   now() {
     return this.#store.now()
   }
@@ -61,10 +57,6 @@ class PrefixedStore implements Store {
 
   take(key: string) {
     return this.#store.take(this.#beginning + key)
-  }
-
-  takeIf(key: string, prefix: string) {
-    return this.#store.takeIf(this.#beginning + key, prefix)
   }
 
   compareAndSet(key: string, version: number, value: string, life: Life, options?: { wake?: boolean }) {

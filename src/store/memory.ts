@@ -2,7 +2,7 @@ import { getHeapStatistics } from 'node:v8'
 import type { CountersignError } from '../errors.ts'
 import { withTtl } from './life.ts'
 import { MemorySteps } from './memory-steps.ts'
-import type { FoundValue, Life, ScannedValue, Store, VersionedValue } from './store.ts'
+import type { Life, ScannedValue, Store, VersionedValue } from './store.ts'
 import { storeClosed, storeUnavailable } from './unavailable.ts'
 import { Watchers } from './watchers.ts'
 
@@ -72,7 +72,6 @@ type Members = Map<string, number>
 class MemoryStore implements Store {
   readonly description = 'memory'
   readonly shared = false
-  readonly inOrder = true
   readonly #capacityBytes: number
   readonly #entries = new Map<string, Entry>()
   readonly #sets = new Map<string, Members>()
@@ -120,16 +119,6 @@ class MemoryStore implements Store {
       if (entry === undefined) return undefined
       this.#remove(key, entry)
       return entry.value
-    })
-  }
-
-  takeIf(key: string, prefix: string): Promise<FoundValue | undefined> {
-    return this.#steps.add(() => {
-      const entry = this.#liveAt(key, Date.now())
-      if (entry === undefined) return undefined
-      const taken = entry.value.startsWith(prefix)
-      if (taken) this.#remove(key, entry)
-      return { value: entry.value, taken }
     })
   }
 

@@ -8,7 +8,7 @@ import { withTtl } from './life.ts'
 import { StoreOpenError } from './open-error.ts'
 import { prepareFormat } from './sqlite-format.ts'
 import { StepQueue } from './sqlite-steps.ts'
-import type { FoundValue, Life, ScannedValue, Store, VersionedValue } from './store.ts'
+import type { Life, ScannedValue, Store, VersionedValue } from './store.ts'
 import { storeClosed, storeUnavailable } from './unavailable.ts'
 import { Watchers } from './watchers.ts'
 
@@ -20,9 +20,6 @@ const never = Number.MAX_SAFE_INTEGER
 
 /** Most members that `addMember` names, as the contract has it. */
 const maxSurplus = 10
-
-/** No character comes after it in the order of SQLite, which is that of the bytes. */
-const lastCharacter = '\u{10ffff}'
 
 /** Most rows of a table that one step of a sweep removes. */
 const rowsPerSweep = 200
@@ -118,7 +115,6 @@ interface SqliteStoreParts {
 class SqliteStore implements Store {
   readonly description: string
   readonly shared = false
-  readonly inOrder = true
   readonly #database: DatabaseSync
   readonly #watchers: Watchers
   /** Ends each watch of this handle. */
@@ -147,12 +143,10 @@ class SqliteStore implements Store {
   }
 
   get(key: string): Promise<VersionedValue | undefined> {
-    return this.#steps.read(() => this.#read(key))
-  }
-
-  #read(key: string): VersionedValue | undefined {
-    const row = rowOf(this.#statements.get.get(key, Date.now()))
-    return row && { value: String(row[0]), version: Number(row[1]) }
+    return this.#steps.read(() => {
+      const row = rowOf(this.#statements.get.get(key, Date.now()))
+      return row && { value: String(row[0]), version: Number(row[1]) }
+    })
   }
 
   create(key: string, value: string, life: Life): Promise<boolean> {
@@ -168,21 +162,6 @@ class SqliteStore implements Store {
     return this.#steps.write(() => {
       const [row] = this.#statements.take.all(key, Date.now())
       return row === undefined ? undefined : String(row.value)
-    })
-  }
-
-  takeIf(key: string, prefix: string): Promise<FoundValue | undefined> {
-    return this.#steps.write(() => {
-      const { takeBetween, takeValue } = this.#statements
-      const row = rowOf(takeBetween.all(key, Date.now(), prefix, prefix + lastCharacter)[0])
-      if (row !== undefined) return { value: String(row[0]), taken: true }
-      for (;;) {
-        const value = this.#read(key)?.value
-        if (value === undefined) return undefined
-        if (!value.startsWith(prefix)) return { value, taken: false }
-        // It begins with the last character after the prefix, or it came in between. Another process may be faster here.
-        if (takeValue.run(key, value).changes === 1) return { value, taken: true }
-      }
     })
   }
 
@@ -346,12 +325,6 @@ function prepareStatements(database: DatabaseSync): Record<StatementName, Statem
        WHERE entries.expires_at <= ?`,
     ),
     take: database.prepare('DELETE FROM entries WHERE key = ? AND expires_at > ? RETURNING value'),
-    takeBetween: inArrays(
-      database.prepare(
-        'DELETE FROM entries WHERE key = ? AND expires_at > ? AND value >= ? AND value < ? RETURNING value',
-      ),
-    ),
-    takeValue: database.prepare('DELETE FROM entries WHERE key = ? AND value = ?'),
     compareAndSet: database.prepare(
       `UPDATE entries SET value = ?, version = version + 1, expires_at = ?
        WHERE key = ? AND version = ? AND expires_at > ?`,
@@ -388,8 +361,6 @@ type StatementName =
   | 'get'
   | 'create'
   | 'take'
-  | 'takeBetween'
-  | 'takeValue'
   | 'compareAndSet'
   | 'addMember'
   | 'countMembers'

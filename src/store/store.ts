@@ -34,13 +34,6 @@ export interface Store {
   readonly shared: boolean
 
   /**
-   * Whether steps that this process begins one right after the other, without waiting in between, take effect in that order, also
-   * on different keys: if a later one succeeds, it sees what the earlier ones did that succeed too. Absent means no, as in a
-   * cluster, whose servers answer in any order.
-   */
-  readonly inOrder?: boolean
-
-  /**
    * The time on the clock that lives are counted on, in epoch milliseconds, as well as it is known without asking. Processes
    * that share a store decide by it what has expired, so that they agree although their own clocks differ. A whole number.
    * It is asked often, so it must be cheap. It may go back when it is corrected. Never throws. A store whose clock is that of
@@ -63,12 +56,6 @@ export interface Store {
    * exactly one gets the value.
    */
   take(key: string): Promise<string | undefined>
-
-  /**
-   * Removes a value if it begins with `prefix`, and leaves any other where it is. Resolves with the value and whether it was
-   * taken, or with undefined if the key is absent. Of any number of concurrent calls, exactly one takes the value.
-   */
-  takeIf(key: string, prefix: string): Promise<FoundValue | undefined>
 
   /**
    * Replaces a value if its version is still `version`, adds 1 to the version, and starts the new life now, whatever
@@ -138,13 +125,6 @@ export interface Store {
 export interface ScannedValue {
   readonly key: string
   readonly value: string
-}
-
-/** A value that `takeIf` found. */
-export interface FoundValue {
-  readonly value: string
-  /** Whether this call has taken it. */
-  readonly taken: boolean
 }
 
 /** A value as read, with the version to pass to `compareAndSet`. */

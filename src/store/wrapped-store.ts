@@ -8,7 +8,6 @@ export const storeOperations = [
   'get',
   'create',
   'take',
-  'takeIf',
   'compareAndSet',
   'watch',
   'addMember',
@@ -42,10 +41,6 @@ class WrappedStore implements Store {
     return this.#store.shared
   }
 
-  get inOrder() {
-    return this.#store.inOrder === true
-  }
-
   now() {
     return this.#store.now()
   }
@@ -60,10 +55,6 @@ class WrappedStore implements Store {
 
   take(key: string) {
     return this.#around('take', () => this.#store.take(key))
-  }
-
-  takeIf(key: string, prefix: string) {
-    return this.#around('takeIf', () => this.#store.takeIf(key, prefix))
   }
 
   compareAndSet(key: string, version: number, value: string, life: Life, options?: { wake?: boolean }) {

@@ -75,25 +75,6 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
       })
     })
 
-    describe('inOrder', () => {
-      check('is said only by a store whose steps see what those did that were begun right before', async (store) => {
-        if (store.inOrder !== true) return
-        for (let i = 0; i < 50; i++) {
-          const [first, second, set] = [newKey(), newKey(), newKey()]
-          const steps = [
-            store.create(first, 'a', long),
-            store.addMember(set, 'm', long),
-            store.create(second, 'b', long),
-            store.compareAndSet(first, 1, 'c', long),
-            store.take(second),
-          ] as const
-          const seen = await Promise.all([store.get(first), store.get(second), store.members(set)])
-          await Promise.all(steps)
-          assert.deepEqual(seen, [{ value: 'c', version: 2 }, undefined, ['m']])
-        }
-      })
-    })
-
     describe('get', () => {
       check('finds nothing under a key without a value', async (store) => {
         await assertAbsent(store, newKey())
@@ -175,36 +156,6 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
       })
     })
 
-    describe('takeIf', () => {
-      check('removes a value with the prefix, and leaves any other', async (store, other) => {
-        const key = newKey()
-        const value = 'a\u0000\u00e9%_*: 1'
-        assert.equal(await store.takeIf(key, ''), undefined)
-        await store.create(key, value, long)
-        for (const prefix of ['b', 'A', `${value}+`, 'a\u0000\u00e8', '_', '%', '1:']) {
-          assert.deepEqual(await other.takeIf(key, prefix), { value, taken: false })
-        }
-        await assertHolds(store, key, value, 1)
-        assert.deepEqual(await other.takeIf(key, 'a\u0000\u00e9'), { value, taken: true })
-        await assertAbsent(store, key)
-        await store.create(key, value, long)
-        assert.deepEqual(await store.takeIf(key, ''), { value, taken: true })
-        await assertAbsent(other, key)
-        // The last character of Unicode, which a store that looks for a range of texts could leave out.
-        for (const rest of ['\u{10ffff}', '\u{10ffff}\u{10ffff}b', '']) {
-          await store.create(key, `a${rest}`, long)
-          assert.deepEqual(await other.takeIf(key, 'a'), { value: `a${rest}`, taken: true })
-        }
-      })
-
-      check('lets one of 200 concurrent calls take the value', async (store, other) => {
-        const key = newKey()
-        await store.create(key, 'a', long)
-        const found = await race(200, (i) => (i % 2 ? store : other).takeIf(key, 'a'))
-        assert.equal(found.filter((one) => one?.taken).length, 1)
-      })
-    })
-
     describe('compareAndSet', () => {
       check('replaces the value and adds 1 to the version', async (store, other) => {
         const key = newKey()
@@ -276,12 +227,11 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
     })
 
     describe('an expired value', () => {
-      check('is absent for get, take, takeIf and compareAndSet, and its key is free', async (store) => {
+      check('is absent for get, take and compareAndSet, and its key is free', async (store) => {
         const [read, taken, set, free] = [newKey(), newKey(), newKey(), newKey()]
         for (const key of [read, taken, set, free]) await store.create(key, 'a', short)
         await sleep(afterShortMs)
         await assertAbsent(store, read)
-        assert.equal(await store.takeIf(taken, ''), undefined)
         assert.equal(await store.take(taken), undefined)
         assert.equal(await store.compareAndSet(set, 1, 'b', long), false)
         await assertAbsent(store, set)
@@ -621,7 +571,6 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
         await assertRefused(closed.get(key), 'STORE_UNAVAILABLE')
         await assertRefused(closed.create(key, 'a', long), 'STORE_UNAVAILABLE')
         await assertRefused(closed.take(key), 'STORE_UNAVAILABLE')
-        await assertRefused(closed.takeIf(key, ''), 'STORE_UNAVAILABLE')
         await assertRefused(closed.compareAndSet(key, 1, 'a', long), 'STORE_UNAVAILABLE')
         await assertRefused(
           closed.watch(key, () => undefined),

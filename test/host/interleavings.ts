@@ -4,14 +4,10 @@ import type { ScannedValue, Store } from '../../src/store/store.ts'
 
 // Ways to run what several processes do at the same store: in every order of their steps, and with an end at any step.
 
-/**
- * A handle of a store. Before each step it waits for `gate`, which may refuse it, and tells when the step is done. It says that it keeps
- * the order of steps if the gate does, as on one server, or that it does not, as in a cluster.
- */
-function through(store: Store, gate: () => Promise<() => void>, inOrder: boolean): Store {
+/** A handle of a store. Before each step it waits for `gate`, which may refuse it, and tells when the step is done. */
+function through(store: Store, gate: () => Promise<() => void>): Store {
   return new Proxy(store, {
     get(_, name) {
-      if (name === 'inOrder') return inOrder
       const value = Reflect.get(store, name)
       if (typeof value !== 'function') return value
       if (name === 'now') return value.bind(store)
@@ -49,15 +45,11 @@ export async function everyOrder(store: Store, run: (handle: Store) => Promise<v
   for (let count = 1; ; count++) {
     const waiting: (() => void)[] = []
     let [held, running, over] = [true, 0, false]
-    const handle = through(
-      store,
-      async () => {
-        if (held) await new Promise<void>((go) => waiting.push(go))
-        running++
-        return () => void running--
-      },
-      false,
-    )
+    const handle = through(store, async () => {
+      if (held) await new Promise<void>((go) => waiting.push(go))
+      running++
+      return () => void running--
+    })
     const finished = run(handle).finally(() => {
       over = true
     })
@@ -159,7 +151,7 @@ class Turns {
       this.#running++
       return () => void this.#running--
     }
-    return through(store, gate, !this.#lastFirst)
+    return through(store, gate)
   }
 
   /** The parts that wait for a step, once none is in progress. */
@@ -198,7 +190,7 @@ export function endingAt(store: Store, step: number, isDone: boolean): { handle:
       if (own === step) throw ends()
     }
   }
-  const handle = through(store, gate, true)
+  const handle = through(store, gate)
   return { handle, ended: () => steps >= step }
 }
 

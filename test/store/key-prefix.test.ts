@@ -56,7 +56,7 @@ describe('a key prefix', () => {
       expect(await store.compareAndSet('a', 1, '2', life, { wake: true })).toBe(true)
       await woken.promise
       unwatch()
-      expect(await store.takeIf('a', 'x')).toEqual({ value: '2', taken: false })
+      expect(await store.get('a')).toEqual({ value: '2', version: 2 })
       await store.addMember('s', randomUUID(), life, 1)
       await store.ping()
       expect((await server.cli('KEYS', '*')).split('\n').sort()).toEqual(['staging:a', 'staging:s'])

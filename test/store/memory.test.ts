@@ -45,7 +45,6 @@ function anyCall(random: Random): (store: Store) => Promise<unknown> {
     (store: Store) => store.create(key, value, life),
     (store: Store) => store.create(key, value, life),
     (store: Store) => store.take(key),
-    (store: Store) => store.takeIf(key, 'a'),
     (store: Store) => store.compareAndSet(key, version, value, life),
     (store: Store) => store.compareAndSet(key, version, value, life),
     (store: Store) => store.addMember(set, member, long),
@@ -102,7 +101,6 @@ describe('a store in memory', () => {
     expect(await store.get('a')).toBeUndefined()
     expect(await store.compareAndSet('a', 1, 'two', 'forever')).toBe(false)
     expect(await store.take('a')).toBeUndefined()
-    expect(await store.takeIf('a', '')).toBeUndefined()
     expect(await store.members('set')).toEqual([])
     expect(await store.create('a', 'two', 'forever')).toBe(true)
   })

@@ -58,16 +58,6 @@ function commandsOver(
         model.values.delete(k)
       }),
     ),
-    fc.tuple(key, value, fc.nat(4), viaOther).map(([k, other, length, via]) =>
-      command(`takeIf ${k} ${JSON.stringify([other, length])}`, via, async (model, store, id) => {
-        const value = model.values.get(k)?.value
-        // Whole characters: half of one has no form in UTF-8.
-        const prefix = [...(length > 2 ? other : (value ?? other))].slice(0, length).join('')
-        const taken = value?.startsWith(prefix)
-        expect(await store.takeIf(id + k, prefix)).toEqual(taken === undefined ? undefined : { value, taken })
-        if (taken) model.values.delete(k)
-      }),
-    ),
     fc.tuple(key, fc.constantFrom(0, 0, 0, -1, 1), value, life, viaOther).map(([k, off, text, lasts, via]) =>
       command(`compareAndSet ${k} ${JSON.stringify([off, text, lasts])}`, via, async (model, store, id) => {
         const current = model.values.get(k)

@@ -18,7 +18,6 @@ test('each step is told once, when it is over, with how long it took and what it
   await store.create('a', '1', 'forever')
   await store.get('a')
   await store.compareAndSet('a', 1, '2', 'forever')
-  await store.takeIf('a', 'x')
   await store.take('a')
   ;(await store.watch('a', () => {}))()
   await store.addMember('s', 'm', 'forever')

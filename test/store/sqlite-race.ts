@@ -3,8 +3,8 @@ import type { Life, Store } from '../../src/store/store.ts'
 const long: Life = { ttlMs: 60_000 }
 const perTurn = 10
 
-/** What there is to win in a race for each number: a value to take, in both manners, one to replace, and a key to create. */
-export const prizes = ['take', 'takeIf', 'set', 'create'] as const
+/** What there is to win in a race for each number: a value to take, one to replace, and a key to create. */
+export const prizes = ['take', 'set', 'create'] as const
 
 /** Makes what there is to win. */
 export async function prepareRace(store: Store, count: number): Promise<void> {
@@ -24,8 +24,8 @@ export async function raceFor(store: Store, count: number): Promise<string[]> {
     const steps = Array.from({ length: perTurn }, async (_, n) => {
       const i = first + n
       await Promise.all([
-        // First, because it reads before it writes: a transaction that does not begin with the lock would lose it there.
-        store.takeIf(`takeIf:${i}`, 'a').then((found) => note(`takeIf:${i}`, found?.taken)),
+        // A read first: a transaction that does not begin with the lock would lose it at the write that follows.
+        store.get(`set:${i}`),
         store.take(`take:${i}`).then((value) => note(`take:${i}`, value === 'a')),
         store.compareAndSet(`set:${i}`, 1, 'b', long).then((isSet) => note(`set:${i}`, isSet)),
         store.create(`create:${i}`, 'a', long).then((isCreated) => note(`create:${i}`, isCreated)),

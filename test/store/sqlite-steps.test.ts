@@ -71,7 +71,6 @@ describe.each([
         store.addMember('set', 'm', long),
         store.compareAndSet('a', 1, 'two', long),
         store.members('set'),
-        store.takeIf('a', 'one'),
         store.create('b', 'three', long),
         store.removeMember('set', 'm'),
         store.take('a'),

@@ -14,9 +14,9 @@ export interface TripCounter {
 
 /**
  * Counts trips to a store. Each answer comes in a later turn of the event loop, as over a network, so that of steps that wait for one
- * another each is a trip. `inOrder` is what the store says of itself.
+ * another each is a trip.
  */
-export function countTrips(store: Store, { inOrder }: { readonly inOrder: boolean }): TripCounter {
+export function countTrips(store: Store): TripCounter {
   let trips: StoreOperation[][] = []
   let current: StoreOperation[] | undefined
   const counted = wrappedStore(store, async (operation, step) => {
@@ -34,7 +34,7 @@ export function countTrips(store: Store, { inOrder }: { readonly inOrder: boolea
     return await answer
   })
   return {
-    store: Object.defineProperty(counted, 'inOrder', { value: inOrder }),
+    store: counted,
     async taken() {
       for (let turn = 0; turn < 5; turn++) await setImmediate()
       const taken = trips.map((operations) => operations.toSorted().join(' + '))

@@ -78,23 +78,6 @@ describeDefects<Store>('stores', storeSuite, [
     }),
   ],
   [
-    'a takeIf in two steps',
-    'takeIf lets one of 200 concurrent calls take the value',
-    (store) => ({
-      async takeIf(key, prefix) {
-        const found = await store.get(key)
-        const taken = found?.value.startsWith(prefix) === true
-        if (taken) await store.take(key)
-        return found && { value: found.value, taken }
-      },
-    }),
-  ],
-  [
-    'a takeIf that takes whatever is there',
-    'takeIf removes a value with the prefix, and leaves any other',
-    (store) => ({ takeIf: (key) => store.takeIf(key, '') }),
-  ],
-  [
     'a create that looks first',
     'create lets one of 200 concurrent calls win',
     (store) => ({
@@ -146,7 +129,7 @@ describeDefects<Store>('stores', storeSuite, [
   ],
   [
     'values that never expire',
-    'an expired value is absent for get, take, takeIf and compareAndSet, and its key is free',
+    'an expired value is absent for get, take and compareAndSet, and its key is free',
     (store) => ({ create: (key, value) => store.create(key, value, 'forever') }),
   ],
   [

@@ -37,23 +37,6 @@ return 1`,
   transformReply: (reply: number) => reply === 1,
 })
 
-const takeIf = defineScript({
-  SCRIPT: `
-local entry = redis.call('GET', KEYS[1])
-if not entry then return false end
-local start = string.find(entry, ':', 1, true) + 1
-if string.sub(entry, start, start + #ARGV[1] - 1) ~= ARGV[1] then return {0, entry} end
-redis.call('DEL', KEYS[1])
-return {1, entry}`,
-  NUMBER_OF_KEYS: 1,
-  parseCommand(parser: CommandParser, key: string, prefix: string) {
-    parser.pushKey(key)
-    parser.push(prefix)
-  },
-  transformReply: (reply: [taken: number, entry: string] | null) =>
-    reply === null ? null : { taken: reply[0] === 1, entry: reply[1] },
-})
-
 // A set is a sorted set; the score of a member is the time at which it expires. Every change removes the expired
 // members, and the key expires together with its last member.
 const now = `
@@ -121,7 +104,7 @@ const serverTime = defineScript({
 })
 
 /** The scripts of the store, as a client's options take them. */
-export const scripts = { takeIf, compareAndSet, addMember, removeMember, members, serverTime }
+export const scripts = { compareAndSet, addMember, removeMember, members, serverTime }
 
 function ttlText(ttlMs: number | undefined): string {
   return ttlMs === undefined ? '' : String(ttlMs)

@@ -7,7 +7,7 @@ import { exerciseStore } from '../exercise.ts'
 import { defaultKeyPrefix } from '../key-prefix.ts'
 import { withTtl } from '../life.ts'
 import { StoreOpenError } from '../open-error.ts'
-import type { FoundValue, Life, ScannedValue, Store, VersionedValue } from '../store.ts'
+import type { Life, ScannedValue, Store, VersionedValue } from '../store.ts'
 import { RedisClock } from './clock.ts'
 import { type RedisClient, TimeLimitError, whenAnswered, withinTimeLimit } from './connection.ts'
 import { evictionPolicyOf, evictionWarning } from './eviction.ts'
@@ -75,7 +75,6 @@ type Step<Reply> = (client: RedisClient, name: string) => Promise<Reply>
 class RedisStore implements Store {
   readonly description: string
   readonly shared = true
-  readonly inOrder: boolean
   readonly #tls: boolean
   readonly #servers: Servers
   readonly #watches: RedisWatches
@@ -90,8 +89,6 @@ class RedisStore implements Store {
   constructor(target: RedisTarget, keyPrefix: string) {
     this.#prefix = `${keyPrefix}:`
     this.description = describeTarget(target)
-    // All calls go to one server, on one connection: if that is lost in between, the earlier step fails as well.
-    this.inOrder = target.kind !== 'cluster'
     this.#tls = target.tls !== undefined
     const events: ServersEvents = {
       onLost: (server) => this.#watches.renew(server),
@@ -163,14 +160,6 @@ class RedisStore implements Store {
       key,
       (client, name) => client.sendCommand<string | null>(['GETDEL', name]),
       (entry) => readEntry(entry)?.value,
-    )
-  }
-
-  takeIf(key: string, prefix: string): Promise<FoundValue | undefined> {
-    return this.#run(
-      key,
-      (client, name) => client.takeIf(name, prefix),
-      (found) => (found === null ? undefined : { value: parseEntry(found.entry).value, taken: found.taken }),
     )
   }
 
