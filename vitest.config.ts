@@ -6,8 +6,6 @@ import { defineConfig } from 'vitest/config'
  */
 const nightly = [
   'test/backend/restarts.test.ts',
-  // Measures for minutes.
-  'test/bench/simulate.test.ts',
   'test/browser/looks.test.ts',
   'test/browser/wallet-looks.test.ts',
   // Builds the image: installs the packages twice.
@@ -23,7 +21,6 @@ const isWanted = (file: string): boolean => process.env.NIGHTLY !== undefined ||
 /** Tests of how fast the service answers, or of servers that fail within seconds: too many others beside them would be measured too. */
 const measuring = [
   'test/backend/restarts.test.ts',
-  'test/bench/simulate.test.ts',
   'test/e2e/chaos.test.ts',
   'test/e2e/behind-nginx.test.ts',
   'test/e2e/health.test.ts',

@@ -1,8 +1,8 @@
 /**
  * Compares the server of this working tree with that of another commit: `npm run bench:against -- <ref> [path filter]`.
  *
- * Both run side by side, and every path is measured on both in turn, so that whatever else the machine is at hits both
- * alike. What counts is the median of the ratios within a round.
+ * Both run side by side and take turns on every path, so that disturbances hit both alike. What counts is the median of the ratios
+ * within a round.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
@@ -10,13 +10,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { RedisServer } from '../test/support/redis-server.ts'
-import { machine, median, printTable } from './harness.ts'
-import { inTurns, type Pair, ratioCells, ratioTitles, runnerOf } from './pairs.ts'
 import { paths } from './paths.ts'
 import { hasRedis, pin, root, type ServerProcess, startCountersign } from './servers.ts'
+import { ascending, median, printTable, ratios, type Turn, takeTurns } from './turns.ts'
 
-/** Rounds for which a server that is new to a path warms up; they do not count. */
+/** Rounds that do not count: a server that is new to a path compiles. */
 const warmUpRounds = 6
+const size = { concurrency: 16, turnMs: 100 }
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -37,41 +37,55 @@ if (ref === undefined || chosen.length === 0 || !(starts >= 1) || !(roundsPerSta
 }
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 
-/** `storeFor` gives the servers a store each. */
+/** What both trees came to on a path, by round. */
+interface Compared {
+  readonly old: Turn[]
+  readonly new: Turn[]
+}
+
+/** `storeFor` gives each server a store of its own. */
 async function compareOn(storeName: string, storeFor: (open: AsyncDisposableStack) => Promise<string>): Promise<void> {
-  const pairs = new Map<string, Pair[]>(chosen.map(({ name }) => [name, []]))
+  const all = new Map<string, Compared>(chosen.map(({ name }) => [name, { old: [], new: [] }]))
   for (let start = 0; start < starts; start++) {
     await using open = new AsyncDisposableStack()
     const startTree = async (folder: string): Promise<ServerProcess> =>
       open.use(await startCountersign(await storeFor(open), { folder, core: serverCore }))
-    // Whichever starts first has no lasting advantage.
+    // The tree that starts first has no lasting advantage.
     const swapped = start % 2 === 1
     const first = await startTree(swapped ? folders.new : folders.old)
     const second = await startTree(swapped ? folders.old : folders.new)
-    const [oldServer, newServer] = swapped ? [second, first] : [first, second]
+    const servers = swapped ? { old: second, new: first } : { old: first, new: second }
     for (const path of chosen) {
       using connections = new DisposableStack()
-      const oldRunner = await runnerOf(path, oldServer, connections)
-      const newRunner = await runnerOf(path, newServer, connections)
-      pairs.get(path.name)?.push(...(await inTurns(oldRunner, newRunner, { warmUpRounds, rounds: roundsPerStart })))
+      const contestantOf = async (name: 'old' | 'new') => {
+        const server = servers[name]
+        return { name, server, load: await path.connect(server.port, connections, size) }
+      }
+      const contestants = [await contestantOf('old'), await contestantOf('new')]
+      const turns = await takeTurns(contestants, { warmUpRounds, rounds: roundsPerStart })
+      for (const name of ['old', 'new'] as const) all.get(path.name)?.[name].push(...(turns.get(name) ?? []))
     }
   }
-  printPairs(storeName, pairs)
-}
-
-function printPairs(storeName: string, pairs: ReadonlyMap<string, readonly Pair[]>): void {
-  const rows = [...pairs].map(([name, all]) => [
-    name,
-    median(all.map((pair) => pair.base.perSecond)).toFixed(0),
-    median(all.map((pair) => pair.other.perSecond)).toFixed(0),
-    ...ratioCells(all.map((pair) => pair.other.perSecond / pair.base.perSecond)),
-    ...ratioCells(all.map((pair) => pair.other.cpuMicros / pair.base.cpuMicros)),
-  ])
   printTable(
     `${storeName}, ${starts} starts of ${roundsPerStart} rounds`,
-    ['old/s', 'new/s', ...ratioTitles('rate new ÷ old'), ...ratioTitles('CPU new ÷ old')],
-    rows,
+    ['old/s', 'new/s', 'rate new ÷ old', '95 %', 'CPU new ÷ old', '95 %'],
+    [...all].map(([name, compared]) => [
+      name,
+      ...[compared.old, compared.new].map((turns) => median(turns.map(({ perSecond }) => perSecond)).toFixed(0)),
+      ...ratioCells(ratios(compared.new, compared.old, ({ perSecond }) => perSecond)),
+      ...ratioCells(ratios(compared.new, compared.old, ({ cpuMicros }) => cpuMicros)),
+    ]),
   )
+}
+
+/** The median of ratios, and the range that contains it with a probability of 95 %. */
+function ratioCells(values: readonly number[]): string[] {
+  const sorted = values.toSorted(ascending)
+  // The ranks of a binomial count, taken as normal.
+  const reach = 0.98 * Math.sqrt(sorted.length)
+  const at = (rank: number): string => (sorted[Math.min(Math.max(rank, 0), sorted.length - 1)] ?? NaN).toFixed(3)
+  const range = `${at(Math.floor(sorted.length / 2 - reach))} to ${at(Math.ceil(sorted.length / 2 + reach))}`
+  return [median(sorted).toFixed(3), range]
 }
 
 function git(...args: string[]): string {
@@ -109,9 +123,12 @@ function checkOut(commit: string): string {
 
 const commit = commitOf(ref)
 const folders = { old: checkOut(commit), new: root }
-console.log(machine())
 const serverCore = pin()
 console.log(`old: ${git('log', '-1', '--format=%h %s', commit)}`)
 console.log(`new: the working tree on ${git('log', '-1', '--format=%h %s')}`)
-await compareOn('memory', async () => 'sqlite::memory:')
+await compareOn('SQLite file', async (open) => {
+  const folder = mkdtempSync(join(tmpdir(), 'countersign-bench-store-'))
+  open.defer(() => rmSync(folder, { recursive: true, force: true }))
+  return `sqlite:${join(folder, 'store.db')}`
+})
 if (hasRedis()) await compareOn('Redis', async (open) => open.use(await RedisServer.start()).url)

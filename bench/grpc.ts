@@ -2,13 +2,13 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect, type Outgoing
 import { type DescMessage, type DescMethod, fromBinary, type MessageShape } from '@bufbuild/protobuf'
 import { publicUrl } from './servers.ts'
 
-/** A gRPC connection on bare node:http2, so that the measuring process costs little. */
+/** A gRPC connection on bare node:http2, so that the load costs little CPU time. */
 export class GrpcConnection implements Disposable {
   readonly #session: ClientHttp2Session
 
   constructor(port: number) {
     this.#session = connect(`http://127.0.0.1:${port}`)
-    // What breaks the connection breaks its calls, which tell.
+    // A broken connection rejects its calls.
     this.#session.on('error', () => {})
   }
 
@@ -85,9 +85,9 @@ export class GrpcConnection implements Disposable {
 }
 
 /** Streams on one connection: fewer than a server allows at a time. */
-export const streamsPerConnection = 100
+const streamsPerConnection = 100
 
-/** Opens as many connections as streams with numbers need, each when its first stream asks for it. */
+/** Opens as many connections as numbered streams need, each with its first stream. */
 export function sharedConnections(port: number, open: DisposableStack): (index: number) => GrpcConnection {
   const connections: GrpcConnection[] = []
   return (index) => {

@@ -1,5 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { create, type DescMethod, type MessageInitShape, toJsonString } from '@bufbuild/protobuf'
+import { pathOf } from './grpc.ts'
 import { publicUrl } from './servers.ts'
 
 /**
@@ -33,11 +35,6 @@ export class Http1Connection implements Disposable {
     return new Http1Connection(connect(port, '127.0.0.1'), port)
   }
 
-  /** Opens as many as are asked for. */
-  static async openAll(port: number, count: number): Promise<Http1Connection[]> {
-    return await Promise.all(Array.from({ length: count }, () => Http1Connection.open(port)))
-  }
-
   /** Posts a body and returns that of the answer; rejects unless that is a 200. */
   async post(path: string, contentType: string, body: string | Uint8Array, headers = ''): Promise<Buffer> {
     if (this.#socket.destroyed) throw new Error('the server closed the connection before')
@@ -68,22 +65,6 @@ export class Http1Connection implements Disposable {
     this.#onEvents = onEvents
     this.#socket.write(this.#head(`GET ${path}`, headers))
     await waiting
-  }
-
-  /** Asks for a stream; resolves with its first bytes. `onEnd` is called when the server has ended it. */
-  async stream(path: string, headers: string, onEnd: () => void): Promise<void> {
-    this.#socket.removeAllListeners('data')
-    this.#socket.write(this.#head(`GET ${path}`, headers))
-    for (let received = ''; !/\r\n\r\n./s.test(received); ) {
-      const [chunk] = (await once(this.#socket, 'data')) as [Buffer]
-      received += chunk.toString('latin1')
-      if (!received.startsWith('HTTP/1.1 200')) throw new Error(received)
-    }
-    this.#socket.on('data', (chunk: Buffer) => {
-      if (chunk.subarray(-lastChunk.length).equals(lastChunk)) this.#socket.destroy()
-    })
-    this.#socket.once('close', onEnd)
-    this.#socket.resume()
   }
 
   [Symbol.dispose](): void {
@@ -160,4 +141,19 @@ function joinChunks(body: Buffer): Buffer {
     chunks.push(body.subarray(sizeEnd + 2, sizeEnd + 2 + size))
     start = sizeEnd + 2 + size + 2
   }
+}
+
+/** Makes a unary call over Connect JSON. */
+export async function rpc<Method extends DescMethod>(
+  connection: Http1Connection,
+  method: Method,
+  message: MessageInitShape<Method['input']>,
+  // biome-ignore lint/suspicious/noExplicitAny: callers look at fields that they name.
+): Promise<any> {
+  return JSON.parse((await connection.post(pathOf(method), 'application/json', jsonOf(method, message))).toString())
+}
+
+/** A request's message as JSON. */
+export function jsonOf<Method extends DescMethod>(method: Method, message: MessageInitShape<Method['input']>): string {
+  return toJsonString(method.input, create(method.input, message))
 }

@@ -1,110 +1,159 @@
-import { relative } from 'node:path'
+/**
+ * `npm run bench [-- part …]`: measures the service beside its floors and prints ratios. Exits with 1 if one is a fifth below that in
+ * bench/README.md. With `--write`, stores the ratios there and the figures in bench/results.json.
+ */
+import { execFileSync } from 'node:child_process'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { cpus, tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { benchOrder, benchSessionCheck, benchSignIn } from './calls.ts'
-import { benchCosts } from './costs.ts'
-import { benchFlood } from './flood.ts'
-import { benchGrowth } from './growth.ts'
-import { machine, type Scale, scaleTo } from './harness.ts'
-import { beginPart, measuredTree, results, writeResults } from './results.ts'
-import { root } from './servers.ts'
-import { benchSessionChecks } from './session-checks.ts'
-import { benchStart } from './start.ts'
-import { benchStore } from './store.ts'
-import { benchVerify } from './verify.ts'
-import { benchWatch } from './watch.ts'
-import { benchWatchers } from './watchers.ts'
-import { benchWorkers } from './workers.ts'
-
-/** `notShort` is a part that cannot be done in a few seconds. */
-interface Part {
-  readonly run: (scale: Scale) => Promise<void>
-  readonly notShort?: true
-}
-
-const parts: Readonly<Record<string, Part>> = {
-  'session-checks': { run: benchSessionChecks },
-  flood: { run: benchFlood },
-  watch: { run: benchWatch },
-  verify: { run: benchVerify },
-  store: { run: benchStore },
-  workers: { run: benchWorkers, notShort: true },
-  // The last ones, because they pin this process.
-  'sign-in': { run: benchSignIn },
-  'session-check': { run: benchSessionCheck },
-  order: { run: benchOrder },
-  costs: { run: benchCosts, notShort: true },
-  growth: { run: benchGrowth, notShort: true },
-  start: { run: benchStart, notShort: true },
-  watchers: { run: benchWatchers, notShort: true },
-}
-
-/** Longest time for a part, for each time that servers are started: one that takes longer hangs. */
-const limitMsOfStart = 3_600_000
+import { RedisServer } from '../test/support/redis-server.ts'
+import { protocols } from './clients.ts'
+import { measureFlood } from './flood.ts'
+import { orderPaths, type Path, peerPaths, sessionCheckOver, signInOver, type TurnSize } from './paths.ts'
+import { changedReadme, type Ratios, readRatios, tooLow } from './ratios.ts'
+import { type Floor, hasRedis, pin, root, type ServerProcess, startCountersign, startFloor } from './servers.ts'
+import { type Contestant, formatMs, median, printTable, ratios, type Turn, takeTurns } from './turns.ts'
+import { measureWatchers } from './watchers.ts'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
+    /** A few turns of each, to see that everything works. */
     short: { type: 'boolean', default: false },
-    out: { type: 'string' },
-    // For work on one thing: part of the name of a protocol or store, and how many are in flight.
-    protocol: { type: 'string', default: '' },
-    store: { type: 'string', default: '' },
-    'in-flight': { type: 'string' },
-    // How often servers are started anew, where they are.
-    starts: { type: 'string' },
+    write: { type: 'boolean', default: false },
   },
 })
+const size: TurnSize = { concurrency: 64, turnMs: values.short ? 50 : 150 }
+// A server with more code than its floor takes longer to compile it: up to 27,000 sign-ins.
+const plan = values.short ? { warmUpRounds: 2, rounds: 2 } : { warmUpRounds: 60, rounds: 30 }
+const readme = join(root, 'bench/README.md')
+const resultsFile = join(root, 'bench/results.json')
+
+/** Absolute figures, for bench/results.json. */
+const figures: Record<string, { readonly perSecond: number; readonly cpuMicros: number; readonly p99: number }> = {}
+
+/** What each part measures; resolves with its ratios, by their names. In all of them more is better. */
+const parts: Readonly<Record<string, (core: number | undefined) => Promise<Ratios>>> = {
+  'sign-in': (core) => measureProtocols(core, signInOver, peerPaths.signIn),
+  'session-check': (core) => measureProtocols(core, sessionCheckOver, peerPaths.sessionCheck),
+  stores: measureStores,
+  flood: (core) => measureFlood(core, values.short),
+  watchers: (core) => measureWatchers(core, values.short),
+}
+
+/** Each protocol by itself, beside its floors: a server that answers one protocol has compiled for that alone. */
+async function measureProtocols(core: number | undefined, pathOver: typeof signInOver, peer: Path): Promise<Ratios> {
+  const found: Record<string, number> = {}
+  for (const protocol of protocols) {
+    const path = pathOver(protocol)
+    const floors: [Floor, Path][] = [['least', path]]
+    if (protocol.name === 'Connect JSON' || protocol.name === 'gRPC') floors.push(['connect-node', path])
+    if (protocol.name === 'REST') floors.push(['better-auth', peer])
+    await using redis = await RedisServer.start()
+    const turns = await compare([
+      [path.name, path, () => startCountersign(redis.url, { core })],
+      ...floors.map(
+        ([floor, itsPath]) =>
+          [`${path.name}: ${floor}`, itsPath, () => startFloor(floor, redis.url, protocol.http, core)] as const,
+      ),
+    ])
+    for (const [floor] of floors) addRatios(found, turns, path.name, `${path.name}: ${floor}`, floor)
+  }
+  return found
+}
+
+/** Countersign on a SQLite file beside Countersign on Redis. */
+async function measureStores(core: number | undefined): Promise<Ratios> {
+  const found: Record<string, number> = {}
+  for (const path of [
+    ...protocols.slice(1, 2).flatMap((one) => [signInOver(one), sessionCheckOver(one)]),
+    ...orderPaths,
+  ]) {
+    await using redis = await RedisServer.start()
+    await using folder = await temporaryFolder()
+    const file = `${path.name}, SQLite file`
+    const turns = await compare([
+      [`${path.name}, Redis`, path, () => startCountersign(redis.url, { core })],
+      [file, path, () => startCountersign(`sqlite:${join(folder.path, 'store.db')}`, { core })],
+    ])
+    addRatios(found, turns, file, `${path.name}, Redis`, 'Redis')
+  }
+  return found
+}
+
+/** Starts servers, lets them take turns and prints what they came to. */
+async function compare(
+  subjects: readonly (readonly [name: string, path: Path, begin: () => Promise<ServerProcess>])[],
+): Promise<ReadonlyMap<string, readonly Turn[]>> {
+  await using servers = new AsyncDisposableStack()
+  using connections = new DisposableStack()
+  const contestants: Contestant[] = []
+  for (const [name, path, begin] of subjects) {
+    const server = servers.use(await begin())
+    contestants.push({ name, server, load: await path.connect(server.port, connections, size) })
+  }
+  const turns = await takeTurns(contestants, plan)
+  const rows = contestants.map(({ name }) => {
+    const [perSecond, cpuMicros, p99] = (['perSecond', 'cpuMicros', 'p99'] as const).map((figure) =>
+      median((turns.get(name) ?? []).map((turn) => turn[figure])),
+    ) as [number, number, number]
+    figures[name] = { perSecond, cpuMicros, p99 }
+    return [name, perSecond.toFixed(0), formatMs(cpuMicros / 1000), formatMs(p99)]
+  })
+  printTable(subjects[0]?.[0] ?? '', ['a second', 'server CPU', 'p99'], rows)
+  return turns
+}
+
+/** The CPU time of the other's server for a call by that of this one's, and this one's rate by the other's. */
+function addRatios(
+  found: Record<string, number>,
+  turns: ReadonlyMap<string, readonly Turn[]>,
+  own: string,
+  other: string,
+  label: string,
+): void {
+  const [ownTurns, otherTurns] = [turns.get(own) ?? [], turns.get(other) ?? []]
+  found[`${own}: CPU of ${label} ÷ its CPU`] = median(ratios(otherTurns, ownTurns, (turn) => turn.cpuMicros))
+  found[`${own}: its rate ÷ rate of ${label}`] = median(ratios(ownTurns, otherTurns, (turn) => turn.perSecond))
+}
+
+async function temporaryFolder() {
+  const path = await mkdtemp(join(tmpdir(), 'countersign-bench-'))
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
+}
+
 const unknown = positionals.filter((name) => parts[name] === undefined)
-if (unknown.length > 0) {
-  console.error(`There is no part ${unknown.join(', ')}; there are ${Object.keys(parts).join(', ')}`)
+if (unknown.length > 0 || !hasRedis()) {
+  if (unknown.length > 0) console.error(`Unknown part ${unknown.join(', ')}. Parts: ${Object.keys(parts).join(', ')}`)
   process.exit(1)
 }
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 
-const protocol = values.protocol.toLowerCase()
-const store = values.store.toLowerCase()
-const inFlight = values['in-flight']?.split(',').map(Number)
-const starts = values.starts === undefined ? undefined : Number(values.starts)
-const scale = scaleTo(values.short, { protocol, store, ...(inFlight && { inFlight }), ...(starts && { starts }) })
-const whole =
-  !values.short &&
-  positionals.length === 0 &&
-  protocol === '' &&
-  store === '' &&
-  inFlight === undefined &&
-  starts === undefined
-const writes = values.out !== undefined || whole
-const limitMs = limitMsOfStart * scale.starts
-const tree = measuredTree()
-let file: string | undefined
-console.log(machine())
-for (const [name, { run, notShort = false }] of Object.entries(parts)) {
-  if (positionals.length > 0 && !positionals.includes(name)) continue
-  if (values.short && notShort) {
-    console.log(`\nSKIPPED: ${name}, which takes too long for --short`)
-    continue
-  }
-  const limit = setTimeout(() => {
-    console.error(`bench: ${name} is not done after ${limitMs / 1000} s`)
-    process.exit(1)
-  }, limitMs)
-  beginPart(name)
-  await run(scale)
-  clearTimeout(limit)
-  // After each part, so that a run that is stopped has what it came to.
-  if (writes)
-    file = writeResults(
-      results(tree, {
-        short: values.short,
-        parts: positionals,
-        starts: scale.starts,
-        ...(protocol !== '' && { protocol }),
-        ...(store !== '' && { store }),
-        ...(inFlight && { inFlight }),
-      }),
-      file ?? values.out,
-    )
+const machine = `${cpus()[0]?.model ?? 'unknown CPU'}, ${cpus().length} cores, Node.js ${process.versions.node}, ${process.platform}`
+const commit = execFileSync('git', ['describe', '--always', '--dirty'], { cwd: root, encoding: 'utf8' }).trim()
+console.log(`${machine}, commit ${commit}`)
+const core = pin()
+const measured: Record<string, number> = {}
+for (const [name, measure] of Object.entries(parts)) {
+  if (positionals.length === 0 || positionals.includes(name)) Object.assign(measured, await measure(core))
 }
-if (file !== undefined) {
-  console.log(`\nThe results are in ${relative(root, file)}; \`npm run docs\` writes them into the documents.`)
+const text = await readFile(readme, 'utf8')
+const expected = readRatios(text)
+printTable(
+  'Ratios: more is better',
+  ['measured', 'in README'],
+  Object.entries(measured).map(([name, ratio]) => [name, ratio.toFixed(2), expected[name]?.toFixed(2) ?? '']),
+)
+if (values.write) {
+  const date = new Date().toISOString().slice(0, 10)
+  await writeFile(readme, changedReadme(text, measured, `${machine}; ${date}, commit ${commit}.`))
+  await writeFile(
+    resultsFile,
+    `${JSON.stringify({ machine, date, commit, ratios: measured, figures }, undefined, 2)}\n`,
+  )
+} else if (!values.short) {
+  const low = tooLow(measured, expected)
+  for (const name of low) console.error(`A fifth or more below bench/README.md: ${name}`)
+  process.exitCode = low.length === 0 ? 0 : 1
 }

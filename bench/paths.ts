@@ -1,175 +1,96 @@
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
+/** What clients ask for, over each protocol. A path needs nothing but a port, so the server may be that of another commit. */
+import { create, toBinary } from '@bufbuild/protobuf'
 import { OrderKind, OrderService, OrderStatus } from '../gen/server/countersign/v1/order_service_pb.ts'
-import { SessionService } from '../gen/server/countersign/v1/session_service_pb.ts'
-import { SignInService } from '../gen/server/countersign/v1/sign_in_service_pb.ts'
-import { enveloped, GrpcConnection, pathOf } from './grpc.ts'
-import { inFlight } from './harness.ts'
-import { Http1Connection, Http1Pool } from './http1.ts'
-import { nextWallet } from './protocols.ts'
-import { jsonOf, rpc } from './rpc.ts'
+import { betterAuth, type Client, nextWallet, type Protocol, protocols } from './clients.ts'
+import { GrpcConnection, pathOf } from './grpc.ts'
+import { type Http1Connection, Http1Pool, jsonOf, rpc } from './http1.ts'
+import { orderProtocols } from './orders.ts'
+import { inFlight, type Load } from './turns.ts'
 
-/**
- * The paths that two trees are compared on. They speak to a server over the network only, so that the server can be that of
- * another commit; what they send must be understood by both.
- */
-
-/** What one round came to. */
-export interface Round {
-  readonly calls: number
-  readonly ms: number
+/** How a turn loads the server. */
+export interface TurnSize {
+  readonly concurrency: number
+  /** Turns are short because disturbances come and go: many short turns share them more evenly. */
+  readonly turnMs: number
 }
-
-/** Loads the server for one round; `measured` wraps the part that counts. */
-export type Load = (measured: (work: () => Promise<number>) => Promise<Round>) => Promise<Round>
 
 export interface Path {
   readonly name: string
+  /** The version of HTTP that a floor has to speak. */
+  readonly http: 'http' | 'http2'
   /** Connects to a server. Connections join `open`, which ends them. */
-  connect(port: number, open: DisposableStack): Promise<Load>
+  connect(port: number, open: DisposableStack, size: TurnSize): Promise<Load>
 }
 
-const concurrency = 16
-/** The calls in flight are spread over them. */
-const grpcConnections = 4
-/** Short, because what disturbs a machine comes and goes: many short turns share it more evenly than a few long ones. */
-const roundMs = 100
+/** Sessions that are checked, so that not all checks read one key. */
+const sessionCount = 16
 const watchedOrders = 40
 const watchedAtOnce = 4
 
-const { issueNonce, verifySignIn } = SignInService.method
-const { startOrder, claimOrder, getOrderChallenge, approveOrder, finalizeOrder, watchOrder } = OrderService.method
-const { getCurrentSession } = SessionService.method
-const emptyMessage = new Uint8Array()
+const { startOrder, claimOrder, getOrderChallenge, approveOrder, watchOrder } = OrderService.method
 
-const signInGrpc = overGrpc('whole sign-in, gRPC', async (grpc) => {
-  const challenge = fromBinary(issueNonce.output, await grpc.call(pathOf(issueNonce), emptyMessage))
-  const proof = nextWallet().prove(challenge.message)
-  const request = create(verifySignIn.input, { nonceId: challenge.nonceId, ...proof })
-  await grpc.call(pathOf(verifySignIn), toBinary(verifySignIn.input, request))
-})
+function pathOfClient(
+  name: string,
+  protocol: Protocol,
+  callOf: (client: Client) => Promise<(worker: number) => Promise<unknown>>,
+): Path {
+  return {
+    name: `${name}, ${protocol.name}`,
+    http: protocol.http,
+    async connect(port, open, { concurrency, turnMs }) {
+      return inFlight(concurrency, turnMs, await callOf(protocol.connect(port, open)))
+    },
+  }
+}
 
-const sessionCheckConnect: Path = {
-  name: 'session check, Connect JSON',
+/** A sign-in is IssueNonce, a signature, and VerifySignIn. */
+export const signInOver = (protocol: Protocol): Path =>
+  pathOfClient('sign-in', protocol, async (client) => (worker) => client.signIn(worker))
+
+/** A session check is GetCurrentSession with a bearer token. */
+export const sessionCheckOver = (protocol: Protocol): Path =>
+  pathOfClient('session check', protocol, async (client) => {
+    const tokens: string[] = []
+    while (tokens.length < sessionCount) tokens.push(await client.signIn(0))
+    return (worker) => client.check(worker, tokens[worker % sessionCount] as string)
+  })
+
+/** A whole login order with a watcher, from its start to the end of the watch. */
+export const orderPaths: readonly Path[] = orderProtocols.map((protocol) => ({
+  name: `order, ${protocol.name}`,
+  http: 'http',
+  connect: async (port, open, { concurrency, turnMs }) => inFlight(concurrency, turnMs, protocol.connect(port, open)),
+}))
+
+/** The time from an approval to its event at a watcher. */
+const approvalToEvent: Path = {
+  name: 'approval to event, gRPC',
+  http: 'http2',
   async connect(port, open) {
     const pool = open.use(new Http1Pool(port))
-    const bearer = `authorization: Bearer ${await signIn(pool.of(0))}\r\n`
-    return timed((worker) => pool.of(worker).post(pathOf(getCurrentSession), 'application/json', '{}', bearer))
-  },
-}
-
-const sessionCheckGrpc: Path = {
-  name: 'session check, gRPC',
-  async connect(port, open) {
-    using connection = await Http1Connection.open(port)
-    const bearer = { authorization: `Bearer ${await signIn(connection)}` }
-    const grpc = openGrpc(port, open)
-    return timed((worker) => grpc(worker).call(pathOf(getCurrentSession), emptyMessage, bearer))
-  },
-}
-
-export const paths: readonly Path[] = [
-  overHttp1('IssueNonce, REST', (connection) => connection.post('/api/auth/wallet/nonce', 'application/json', '{}')),
-  overHttp1('IssueNonce, Connect JSON', (connection) => connection.post(pathOf(issueNonce), 'application/json', '{}')),
-  overHttp1('IssueNonce, Connect binary', (connection) =>
-    connection.post(pathOf(issueNonce), 'application/proto', emptyMessage),
-  ),
-  overHttp1('IssueNonce, gRPC-Web', async (connection) => {
-    const answer = await connection.post(pathOf(issueNonce), 'application/grpc-web+proto', enveloped(emptyMessage))
-    // A failed call is a 200 too, which begins with the trailers.
-    if (answer[0] !== 0) throw new Error(`gRPC-Web answered ${answer}`)
-  }),
-  overGrpc('IssueNonce, gRPC', (grpc) => grpc.call(pathOf(issueNonce), emptyMessage)),
-  overHttp1('whole sign-in, REST', async (connection) => {
-    const { nonceId, message } = await connection.postJson('/api/auth/wallet/nonce', {})
-    await connection.postJson('/api/auth/wallet/verify', { nonceId, ...nextWallet().prove(message) })
-  }),
-  overHttp1('whole sign-in, Connect JSON', signIn),
-  signInGrpc,
-  sessionCheckConnect,
-  sessionCheckGrpc,
-  overHttp1('login order, start to finalize, Connect JSON', async (connection) => {
-    const { orderId, claimToken, desktopToken } = await rpc(connection, startOrder, { kind: OrderKind.LOGIN })
-    const { challengeToken } = await rpc(connection, claimOrder, { orderId, claimToken })
-    const { message } = await rpc(connection, getOrderChallenge, { orderId, challengeToken })
-    await rpc(connection, approveOrder, { orderId, challengeToken, proof: nextWallet().prove(message) })
-    await rpc(connection, finalizeOrder, { orderId, desktopToken })
-  }),
-  {
-    name: 'approval to event at a watcher, gRPC',
-    async connect(port, open) {
-      const pool = open.use(new Http1Pool(port))
-      return async (measured) => {
-        // The streams end with their connection.
-        using watching = new GrpcConnection(port)
-        const orders = await watchedOrdersOf(pool.of(0), watching)
-        return await measured(async () => {
-          let next = 0
-          const work = async (worker: number): Promise<void> => {
-            while (next < orders.length) {
-              const { body, approved } = orders[next++] as WatchedOrder
-              await pool.of(worker).post(pathOf(approveOrder), 'application/json', body)
-              await approved
-            }
+    return async (measured) => {
+      using watching = new GrpcConnection(port)
+      const orders = await startWatched(pool.of(0), watching)
+      return await measured(async () => {
+        const times: number[] = []
+        const work = async (worker: number): Promise<void> => {
+          for (let order = orders.pop(); order !== undefined; order = orders.pop()) {
+            const startedAt = performance.now()
+            await pool.of(worker).post(pathOf(approveOrder), 'application/json', order.body)
+            await order.approved
+            times.push(performance.now() - startedAt)
           }
-          await Promise.all(Array.from({ length: watchedAtOnce }, (_, worker) => work(worker)))
-          return orders.length
-        })
-      }
-    },
+        }
+        await Promise.all(Array.from({ length: watchedAtOnce }, (_, worker) => work(worker)))
+        return times
+      })
+    }
   },
-]
-
-function overHttp1(name: string, call: (connection: Http1Connection) => Promise<unknown>): Path {
-  return {
-    name,
-    async connect(port, open) {
-      const pool = open.use(new Http1Pool(port))
-      return timed((worker) => call(pool.of(worker)))
-    },
-  }
 }
 
-function overGrpc(name: string, call: (connection: GrpcConnection) => Promise<unknown>): Path {
-  return {
-    name,
-    async connect(port, open) {
-      const grpc = openGrpc(port, open)
-      return timed((worker) => call(grpc(worker)))
-    },
-  }
-}
-
-/** The connection of each of several workers. */
-function openGrpc(port: number, open: DisposableStack): (worker: number) => GrpcConnection {
-  const connections = Array.from({ length: grpcConnections }, () => open.use(new GrpcConnection(port)))
-  return (worker) => connections[worker % grpcConnections] as GrpcConnection
-}
-
-/** Calls for the time of a round, several at once. */
-function timed(call: (worker: number) => Promise<unknown>): Load {
-  const load = inFlight(concurrency, call)
-  return (measured) =>
-    measured(async () => {
-      const times: number[] = []
-      await load(performance.now() + roundMs, times)
-      return times.length
-    })
-}
-
-async function signIn(connection: Http1Connection): Promise<string> {
-  const { nonceId, message } = await rpc(connection, issueNonce, {})
-  return (await rpc(connection, verifySignIn, { nonceId, ...nextWallet().prove(message) })).token
-}
-
-interface WatchedOrder {
-  /** Request that approves the order. */
-  readonly body: string
-  /** Resolves when the watcher hears of the approval. */
-  readonly approved: Promise<void>
-}
-
-async function watchedOrdersOf(connection: Http1Connection, watching: GrpcConnection): Promise<WatchedOrder[]> {
-  const orders: WatchedOrder[] = []
+/** Orders that wait for their approval, each with a watcher. `body` approves one. */
+async function startWatched(connection: Http1Connection, watching: GrpcConnection) {
+  const orders: { readonly body: string; readonly approved: Promise<void> }[] = []
   while (orders.length < watchedOrders) {
     const { orderId, claimToken, desktopToken } = await rpc(connection, startOrder, { kind: OrderKind.LOGIN })
     const { challengeToken } = await rpc(connection, claimOrder, { orderId, claimToken })
@@ -187,3 +108,17 @@ async function watchedOrdersOf(connection: Http1Connection, watching: GrpcConnec
   }
   return orders
 }
+
+/** All paths of the service. */
+export const paths: readonly Path[] = [
+  ...protocols.map((protocol) =>
+    pathOfClient('IssueNonce', protocol, async (client) => (worker) => client.nonce(worker)),
+  ),
+  ...protocols.map(signInOver),
+  ...protocols.map(sessionCheckOver),
+  ...orderPaths,
+  approvalToEvent,
+]
+
+/** The peer's own paths. */
+export const peerPaths = { signIn: signInOver(betterAuth), sessionCheck: sessionCheckOver(betterAuth) }

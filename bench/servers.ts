@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import type { FloorWork } from './floor-sign-in.ts'
 import type { LoopTurns, Usage, UsageQuestion } from './probe.ts'
 
 /** A server in a process of its own, on a loopback port. */
@@ -23,14 +22,6 @@ export const publicUrl = 'http://countersign.test'
 
 /** The folder of this working tree. */
 export const root = fileURLToPath(new URL('..', import.meta.url))
-const floorFile = fileURLToPath(new URL('./floor-server.ts', import.meta.url))
-const signInFloorFile = fileURLToPath(new URL('./sign-in-floor.ts', import.meta.url))
-const connectNodeFloorFile = fileURLToPath(new URL('./connect-node-floor.ts', import.meta.url))
-const backendFile = fileURLToPath(new URL('./backend-server.ts', import.meta.url))
-const orderFloorFile = fileURLToPath(new URL('./order-floor.ts', import.meta.url))
-const peerFile = fileURLToPath(new URL('./better-auth-peer.ts', import.meta.url))
-const connectNodeSignInFile = fileURLToPath(new URL('./connect-node-sign-in.ts', import.meta.url))
-const relayFile = fileURLToPath(new URL('./relay-server.ts', import.meta.url))
 const probeUrl = new URL('./probe.ts', import.meta.url).href
 const stopMs = 3000
 /** Time between two looks at whether a server is ready. */
@@ -53,8 +44,6 @@ export interface CountersignStart {
   readonly folder?: string
   /** Number of the processor core that it is to stay on. Default: any. */
   readonly core?: number | undefined
-  /** Number of workers; needs Redis. What the server has used is then the sum of all its processes. Default: 1. */
-  readonly workers?: number
   /** Whether it limits clients, which it tells apart by what a proxy in front says. Default: no. */
   readonly limited?: boolean
   /** Lifetime of an order in seconds. Default: that of the service. */
@@ -67,7 +56,7 @@ export interface CountersignStart {
  */
 export async function startCountersign(
   store: string,
-  { folder = root, core, workers = 1, limited = false, orderTtlSeconds }: CountersignStart = {},
+  { folder = root, core, limited = false, orderTtlSeconds }: CountersignStart = {},
 ): Promise<ServerProcess> {
   const environment = {
     PORT: '0',
@@ -78,7 +67,6 @@ export async function startCountersign(
     COUNTERSIGN_TRUST_PROXY: limited ? '1' : '0',
     COUNTERSIGN_PAGES: 'off',
     COUNTERSIGN_DRAIN_SECONDS: '0',
-    ...(workers === 1 ? {} : { COUNTERSIGN_WORKERS: String(workers) }),
     // All load comes from one address, and each watcher by server-sent events has a connection of its own.
     COUNTERSIGN_MAX_CONNECTIONS_PER_ADDRESS: '1000000',
     ...(orderTtlSeconds === undefined ? {} : { COUNTERSIGN_ORDER_TTL_SECONDS: String(orderTtlSeconds) }),
@@ -88,64 +76,18 @@ export async function startCountersign(
   return await start([join(folder, 'src/main.ts')], environment, core)
 }
 
-/** Starts a server that does as little as a server can, and answers with as many bytes as Countersign. */
-export async function startFloor(protocol: 'http' | 'http2', answerBytes = 0, core?: number): Promise<ServerProcess> {
-  return await start([floorFile, protocol, String(answerBytes)], {}, core)
-}
+/** A server to compare with. */
+export type Floor = 'least' | 'connect-node' | 'better-auth'
 
-/** Starts a floor of sign-ins and session checks, on a store: "sqlite:" and ":memory:" or a file, or the URL of a Redis. */
-export async function startSignInFloor(
-  store: string,
-  work: FloorWork,
-  protocol: 'http' | 'http2',
+/** Starts a floor on a Redis. Better Auth speaks HTTP/1.1 only. */
+export async function startFloor(
+  floor: Floor,
+  redisUrl: string,
+  http: 'http' | 'http2',
   core?: number,
 ): Promise<ServerProcess> {
-  return await start([signInFloorFile, store, work, protocol], {}, core)
-}
-
-/** Starts the least that carries orders, on such a store. */
-export async function startOrderFloor(
-  store: string,
-  protocol: 'http' | 'http2',
-  core?: number,
-): Promise<ServerProcess> {
-  return await start([orderFloorFile, store, protocol], {}, core)
-}
-
-/** Starts Better Auth with its own sign-in with Ethereum, on such a store. */
-export async function startBetterAuth(store: string, core?: number): Promise<ServerProcess> {
-  return await start([peerFile, store], {}, core)
-}
-
-/** Starts the least that signs in, on connect-node and on such a store. */
-export async function startConnectNodeSignIn(
-  store: string,
-  protocol: 'http' | 'http2',
-  core?: number,
-): Promise<ServerProcess> {
-  return await start([connectNodeSignInFile, store, protocol], {}, core)
-}
-
-/** Starts a server of bare connect-node, whose watches only wait. */
-export async function startConnectNodeFloor(core?: number): Promise<ServerProcess> {
-  return await start([connectNodeFloorFile], {}, core)
-}
-
-/**
- * Starts a backend that serves signed-in users only: by the session verifier, at the address of a service and with `cacheSeconds`, or
- * as a floor, on a store and with the tokens that are in it.
- */
-export async function startBackend(
-  kind: 'verifier' | 'floor',
-  where: string,
-  rest: readonly string[],
-): Promise<ServerProcess> {
-  return await start([backendFile, kind, where, ...rest], {})
-}
-
-/** Starts an instance of the least that carries messages between instances through Redis. */
-export async function startRelay(redisUrl: string): Promise<ServerProcess> {
-  return await start([relayFile, redisUrl], {})
+  const file = fileURLToPath(new URL(`./floors/${floor}.ts`, import.meta.url))
+  return await start([file, redisUrl, http], {}, core)
 }
 
 async function start(
@@ -253,26 +195,16 @@ export function hasRedis(): boolean {
   return false
 }
 
-/** The cores of the servers and of this process, once it is pinned. */
-let cores: { readonly server: number | undefined; readonly load: number | undefined } | undefined
-
-/** The core that makes the load; `undefined` unless this process is pinned. */
-export function loadCore(): number | undefined {
-  return cores?.load
-}
-
 /**
- * Pins this process, which makes the load, to one core, and returns another for the servers; `undefined` if that cannot be
- * done. Says which. A Redis that this process starts shares its core, and so do servers that are not put on another.
+ * Pins this process, which makes the load, to one core, and returns another for the servers; `undefined` if that cannot be done.
+ * A Redis that this process starts shares its core.
  */
 export function pin(): number | undefined {
-  if (cores !== undefined) return cores.server
   const [load, server] = allowedCores()
   const args = ['-a', '-c', '-p', String(load), String(process.pid)]
   const pinned = server !== undefined && spawnSync('taskset', args, { stdio: 'ignore' }).status === 0
-  cores = pinned ? { server, load } : { server: undefined, load: undefined }
   console.log(pinned ? `servers on core ${server}` : 'not pinned: taskset or a second core is missing')
-  return cores.server
+  return pinned ? server : undefined
 }
 
 function allowedCores(): number[] {

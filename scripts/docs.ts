@@ -3,25 +3,21 @@
  * `<!-- {name}: written by npm run docs -->` and `<!-- end of {name} -->`; all else in the documents stays as it is.
  */
 import { readFile, writeFile } from 'node:fs/promises'
-import { newestResults, resultsPart, speedPart } from '../bench/report.ts'
 import { errorsParts } from './docs/errors.ts'
 import { withParts } from './docs/markdown.ts'
 import { protocolParts } from './docs/protocol.ts'
 import { relayParts } from './docs/relay.ts'
 import { restParts } from './docs/rest.ts'
-import { scalingParts } from './docs/scaling.ts'
 import { firstSettings, settingsParts } from './docs/settings.ts'
 import { type ProtoComments, readProtoComments } from './proto-comments.ts'
 
 /** The documents that have such parts, by their paths in the repository, with what makes the parts: each by its name. */
 const partsOf: Readonly<Record<string, (comments: ProtoComments) => Readonly<Record<string, string>>>> = {
-  'README.md': () => ({ ...firstSettings(), speed: speedPart(newestResults()) }),
-  'bench/README.md': () => ({ results: resultsPart(newestResults()) }),
+  'README.md': firstSettings,
   'docs/cross-device-security.md': relayParts,
   'docs/errors.md': errorsParts,
   'docs/protocol.md': protocolParts,
   'docs/rest.md': restParts,
-  'docs/scaling.md': scalingParts,
   'docs/settings.md': settingsParts,
 }
 

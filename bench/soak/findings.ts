@@ -1,4 +1,4 @@
-import { median } from '../harness.ts'
+import { median } from '../turns.ts'
 import type { ObjectsAnswer } from './probe.ts'
 import { growthOf, type Sample } from './statistics.ts'
 
@@ -145,6 +145,6 @@ export function seconds(ms: number): string {
 }
 
 /** A size in words. */
-export function kib(bytes: number): string {
+function kib(bytes: number): string {
   return `${Math.round(bytes / 1024)} KiB`
 }

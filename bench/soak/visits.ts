@@ -35,7 +35,7 @@ export interface VisitParts {
 }
 
 /** Kinds of times that are told. Order calls are all but watches. */
-export const timedKinds = ['IssueNonce', 'VerifySignIn', 'session check', 'sign-out', 'order call', 'event'] as const
+const timedKinds = ['IssueNonce', 'VerifySignIn', 'session check', 'sign-out', 'order call', 'event'] as const
 
 const kindOf: Readonly<Partial<Record<CallName, (typeof timedKinds)[number]>>> = {
   nonce: 'IssueNonce',

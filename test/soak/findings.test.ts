@@ -9,7 +9,7 @@ import {
   objectFindings,
   type Window,
 } from '../../bench/soak/findings.ts'
-import { growthOf, type Sample, slopeOf, stretchesOf } from '../../bench/soak/statistics.ts'
+import { growthOf, type Sample, slopeOf } from '../../bench/soak/statistics.ts'
 
 const mib = 1024 * 1024
 /** Five minutes of samples, 5 s apart, of a heap of 30 MiB with noise of up to 150 KiB. */
@@ -34,14 +34,6 @@ describe('the slope of samples', () => {
   test('is 0 of none and of one', () => {
     expect([slopeOf([]), growthOf([]), slopeOf([{ at: 1, value: 1 }])]).toEqual([0, 0, 0])
   })
-})
-
-test('times are put into stretches, and empty stretches are left out', () => {
-  const times = [5, 6, 7, 25].map((at) => ({ at, value: at }))
-  expect(stretchesOf(times, 10)).toEqual([
-    { at: 5, count: 3, p50: 6, p99: 7 },
-    { at: 25, count: 1, p50: 25, p99: 25 },
-  ])
 })
 
 describe('a heap', () => {

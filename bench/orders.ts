@@ -1,49 +1,46 @@
 import { create, type DescMethod, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
 import { OrderKind, OrderService, OrderStatus } from '../gen/server/countersign/v1/order_service_pb.ts'
+import { nextWallet } from './clients.ts'
 import { GrpcConnection, pathOf } from './grpc.ts'
 import { Http1Connection, Http1Pool } from './http1.ts'
-import { nextWallet } from './protocols.ts'
-import { restPaths } from './rest.ts'
 
 const { startOrder, claimOrder, getOrderChallenge, approveOrder, finalizeOrder, watchOrder } = OrderService.method
-/** The orders in flight over HTTP/2 are spread over so many connections. */
+/** Orders in flight over HTTP/2 share this many connections. */
 const http2Connections = 4
 
 /** Carries orders from start to session, each watched by its computer. */
 export interface OrderProtocol {
   readonly name: string
-  readonly http: 'http' | 'http2'
-  /** Connects for so many in flight. Connections join `open`. */
-  connect(port: number, concurrency: number, open: DisposableStack): Promise<(worker: number) => Promise<unknown>>
+  /** Connections join `open`, which ends them. */
+  connect(port: number, open: DisposableStack): (worker: number) => Promise<unknown>
 }
 
 const rest: OrderProtocol = {
   name: 'REST, server-sent events',
-  http: 'http',
-  async connect(port, _concurrency, open) {
+  connect(port, open) {
     const pool = open.use(new Http1Pool(port))
     return async (worker) => {
       const connection = pool.of(worker)
-      const { orderId, claimToken, desktopToken } = await connection.postJson(restPaths.order('start'), {
+      const { orderId, claimToken, desktopToken } = await connection.postJson('/api/auth/cross-device/start', {
         kind: 'login',
       })
       const approved = Promise.withResolvers<void>()
       const watched = Promise.withResolvers<void>()
       // One connection for each stream, as a browser has it.
       using watching = await Http1Connection.open(port)
-      const path = `${restPaths.order('events')}?orderId=${orderId}`
+      const path = `/api/auth/cross-device/events?orderId=${orderId}`
       const ended = watching.events(path, `authorization: Bearer ${desktopToken}\r\n`, (text) => {
         watched.resolve()
         if (text.includes('"approved"')) approved.resolve()
       })
       await watched.promise
-      const { challengeToken } = await connection.postJson(restPaths.order('claim'), { orderId, claimToken })
-      const challenge = `${restPaths.order('challenge')}?orderId=${orderId}`
+      const { challengeToken } = await connection.postJson('/api/auth/cross-device/claim', { orderId, claimToken })
+      const challenge = `/api/auth/cross-device/challenge?orderId=${orderId}`
       const answer = await connection.get(challenge, `authorization: Bearer ${challengeToken}\r\n`)
       const proof = nextWallet().prove(JSON.parse(answer.toString()).message)
-      await connection.postJson(restPaths.order('approve'), { orderId, challengeToken, proof })
+      await connection.postJson('/api/auth/cross-device/approve', { orderId, challengeToken, proof })
       await approved.promise
-      await connection.postJson(restPaths.order('finalize'), { orderId, desktopToken })
+      await connection.postJson('/api/auth/cross-device/finalize', { orderId, desktopToken })
       await ended
     }
   },
@@ -60,8 +57,7 @@ async function call<Method extends DescMethod>(
 
 const grpc: OrderProtocol = {
   name: 'gRPC',
-  http: 'http2',
-  async connect(port, _concurrency, open) {
+  connect(port, open) {
     const connections = Array.from({ length: http2Connections }, () => open.use(new GrpcConnection(port)))
     return async (worker) => {
       const connection = connections[worker % http2Connections] as GrpcConnection

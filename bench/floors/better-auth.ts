@@ -1,6 +1,6 @@
 /**
  * The peer: Better Auth's own sign-in with Ethereum, on bare node:http. Signatures are verified by viem, as its documentation shows.
- * Its users are in SQLite; nonces and sessions are there, too, or in Redis.
+ * Users are in SQLite in memory, nonces and sessions in Redis.
  */
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
@@ -11,19 +11,17 @@ import { toNodeHandler } from 'better-auth/node'
 import { bearer, siwe } from 'better-auth/plugins'
 import { createClient } from 'redis'
 import { verifyMessage } from 'viem'
-import { listen } from './bare.ts'
-import { publicUrl } from './servers.ts'
+import { publicUrl } from '../servers.ts'
+import { listen } from './listen.ts'
 
-const [store = ''] = process.argv.slice(2)
-const inSqlite = store.startsWith('sqlite:')
-const database = new DatabaseSync(inSqlite ? store.slice('sqlite:'.length) : ':memory:')
-database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL')
+const [redisUrl = ''] = process.argv.slice(2)
+const database = new DatabaseSync(':memory:')
 
 const options = {
   baseURL: publicUrl,
   secret: 'a secret for benchmarks and for nothing else',
   database,
-  ...(inSqlite ? {} : { secondaryStorage: await openStorage(store) }),
+  secondaryStorage: await openStorage(redisUrl),
   logger: { disabled: true },
   rateLimit: { enabled: false },
   telemetry: { enabled: false },

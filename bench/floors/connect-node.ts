@@ -1,16 +1,16 @@
-/** A sign-in service as connect-node's documentation has one, with a bare floor behind it. */
+/** The least sign-in behind connect-node, as its documentation has it, and a watch that sends one message and waits. */
 import { createServer } from 'node:http'
 import { createServer as createHttp2Server } from 'node:http2'
 import { connectNodeAdapter } from '@connectrpc/connect-node'
-import { SessionService } from '../gen/server/countersign/v1/session_service_pb.ts'
-import { SignInService } from '../gen/server/countersign/v1/sign_in_service_pb.ts'
-import { listen } from './bare.ts'
-import { challengeMessage, sessionMessage } from './floor-messages.ts'
-import { FloorSignIn } from './floor-sign-in.ts'
-import { openSteps } from './floor-steps.ts'
+import { OrderKind, OrderService, OrderStatus } from '../../gen/server/countersign/v1/order_service_pb.ts'
+import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
+import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
+import { listen } from './listen.ts'
+import { challengeMessage, LeastSignIn, sessionMessage } from './sign-in.ts'
 
-const [store = '', protocol] = process.argv.slice(2)
-const signIn = new FloorSignIn(await openSteps(store), 'bare')
+const [redisUrl = '', protocol] = process.argv.slice(2)
+const signIn = await LeastSignIn.open(redisUrl)
+const stop = Promise.withResolvers<void>()
 
 const handler = connectNodeAdapter({
   routes(router) {
@@ -24,6 +24,11 @@ const handler = connectNodeAdapter({
     router.rpc(SessionService.method.getCurrentSession, async (_request, { requestHeader }) => ({
       session: sessionMessage(await signIn.session(requestHeader.get('authorization') ?? '')),
     }))
+    router.rpc(OrderService.method.watchOrder, async function* () {
+      const event = { sequence: 1, status: OrderStatus.CREATED, kind: OrderKind.LOGIN }
+      yield { ...event, at: BigInt(Date.now()) }
+      await stop.promise
+    })
   },
 })
 // Connections are idle while others have their turn.

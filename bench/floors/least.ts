@@ -1,52 +1,39 @@
-/**
- * The floors for sign-ins: bare node:http with JSON, protobuf or gRPC-Web's envelope, whichever the content type names, and
- * bare node:http2 with gRPC. bench/README.md says what they do and leave out.
- */
+/** Serves the least sign-in on bare node:http (JSON, protobuf, gRPC-Web) or bare node:http2 (gRPC). */
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createHttp2Server, type ServerHttp2Stream } from 'node:http2'
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
-import { SessionService } from '../gen/server/countersign/v1/session_service_pb.ts'
-import { SignInService } from '../gen/server/countersign/v1/sign_in_service_pb.ts'
-import { answerGrpc, collect, listen } from './bare.ts'
-import { challengeMessage, sessionMessage } from './floor-messages.ts'
-import { FloorSignIn, type FloorWork } from './floor-sign-in.ts'
-import { openSteps } from './floor-steps.ts'
-import { enveloped, pathOf } from './grpc.ts'
-import { restPaths } from './rest.ts'
+import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
+import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
+import { enveloped, pathOf } from '../grpc.ts'
+import { listen } from './listen.ts'
+import { challengeMessage, LeastSignIn, sessionMessage } from './sign-in.ts'
 
 const { issueNonce, verifySignIn } = SignInService.method
 const { getCurrentSession } = SessionService.method
 
-/** What a call is answered with, beside the message. */
+/** Headers of an answer, beside those of its protocol. */
 type AnswerHeaders = Readonly<Record<string, string>>
 
-/** What is read of a request's headers. */
 interface RequestHeaders {
   readonly origin?: string | undefined
   readonly authorization?: string | undefined
   readonly 'user-agent'?: string | undefined
 }
 
-const [store = '', work, protocol] = process.argv.slice(2)
-const signIn = new FloorSignIn(await openSteps(store), work as FloorWork)
+const [redisUrl = '', protocol] = process.argv.slice(2)
+const signIn = await LeastSignIn.open(redisUrl)
 
-const noStore: AnswerHeaders = work === 'bare' ? {} : { 'cache-control': 'no-store' }
-
-/** What Countersign tells browsers with each answer, a page of a trusted origin among them. */
-function headersForBrowsers(origin: string): AnswerHeaders {
-  if (work === 'bare') return {}
-  return {
-    ...noStore,
-    'x-content-type-options': 'nosniff',
-    vary: 'Origin',
-    'access-control-allow-origin': origin,
-    'access-control-allow-credentials': 'true',
-    'access-control-expose-headers': exposedHeaders,
-  }
-}
-
-const exposedHeaders =
-  'Grpc-Status, Grpc-Message, Grpc-Status-Details-Bin, Content-Encoding, Connect-Content-Encoding, Set-Auth-Token, Retry-After'
+const noStore: AnswerHeaders = { 'cache-control': 'no-store' }
+/** The headers that Countersign's answers have for a page of a trusted origin. */
+const headersForBrowsers = (origin: string): AnswerHeaders => ({
+  ...noStore,
+  'x-content-type-options': 'nosniff',
+  vary: 'Origin',
+  'access-control-allow-origin': origin,
+  'access-control-allow-credentials': 'true',
+  'access-control-expose-headers':
+    'Grpc-Status, Grpc-Message, Grpc-Status-Details-Bin, Content-Encoding, Connect-Content-Encoding, Set-Auth-Token, Retry-After',
+})
 
 async function answerBinary(
   path: string,
@@ -61,10 +48,8 @@ async function answerBinary(
       return [toBinary(issueNonce.output, create(issueNonce.output, challenge)), {}]
     }
     case pathOf(verifySignIn): {
-      const { token, session, headers } = await signIn.verify(fromBinary(verifySignIn.input, message), {
-        ip,
-        userAgent,
-      })
+      const proof = fromBinary(verifySignIn.input, message)
+      const { token, session, headers } = await signIn.verify(proof, { ip, userAgent })
       const answer = create(verifySignIn.output, { ok: true, token, session: sessionMessage(session) })
       return [toBinary(verifySignIn.output, answer), headers]
     }
@@ -82,19 +67,16 @@ async function answerJson(
   { origin = '', authorization = '', 'user-agent': userAgent = '' }: RequestHeaders,
   ip: string,
 ): Promise<[answer: string, headers: AnswerHeaders]> {
+  const input = body.length > 0 ? JSON.parse(body.toString()) : {}
   switch (path) {
-    case restPaths.session:
-    case pathOf(getCurrentSession): {
-      if (body.length > 0) JSON.parse(body.toString())
+    case '/api/auth/session':
+    case pathOf(getCurrentSession):
       return [JSON.stringify({ session: { ...(await signIn.session(authorization)), current: true } }), {}]
-    }
-    case restPaths.nonce:
-    case pathOf(issueNonce): {
-      JSON.parse(body.toString())
+    case '/api/auth/wallet/nonce':
+    case pathOf(issueNonce):
       return [JSON.stringify(await signIn.issue(origin)), {}]
-    }
     default: {
-      const { token, session, headers } = await signIn.verify(JSON.parse(body.toString()), { ip, userAgent })
+      const { token, session, headers } = await signIn.verify(input, { ip, userAgent })
       return [JSON.stringify({ ok: true, token, session: { ...session, current: true } }), headers]
     }
   }
@@ -106,37 +88,49 @@ webTrailers[0] = 0x80
 
 async function answerHttp(request: IncomingMessage, response: ServerResponse, body: Buffer): Promise<void> {
   const { url = '', headers: requestHeaders, socket } = request
-  const { remoteAddress = '' } = socket
   const { 'content-type': contentType = 'application/json' } = requestHeaders
+  const ip = socket.remoteAddress ?? ''
   const send = (answer: string | Uint8Array, headers: AnswerHeaders): void => {
-    const length = Buffer.byteLength(answer)
     const common = headersForBrowsers(requestHeaders.origin ?? '')
+    const length = Buffer.byteLength(answer)
     response.writeHead(200, { 'content-type': contentType, 'content-length': length, ...common, ...headers })
     response.end(answer)
   }
-  if (contentType === 'application/json') {
-    send(...(await answerJson(url, body, requestHeaders, remoteAddress)))
-  } else if (contentType === 'application/proto') {
-    send(...(await answerBinary(url, body, requestHeaders, remoteAddress)))
-  } else {
-    const [message, headers] = await answerBinary(url, body.subarray(5), requestHeaders, remoteAddress)
+  if (contentType === 'application/json') send(...(await answerJson(url, body, requestHeaders, ip)))
+  else if (contentType === 'application/proto') send(...(await answerBinary(url, body, requestHeaders, ip)))
+  else {
+    const [message, headers] = await answerBinary(url, body.subarray(5), requestHeaders, ip)
     send(Buffer.concat([enveloped(message), webTrailers]), headers)
   }
+}
+
+async function answerGrpc(
+  stream: ServerHttp2Stream,
+  headers: RequestHeaders & { ':path'?: string | undefined },
+  body: Buffer,
+) {
+  const ip = stream.session?.socket.remoteAddress ?? ''
+  const [message, answerHeaders] = await answerBinary(headers[':path'] ?? '', body.subarray(5), headers, ip)
+  const type = { ':status': 200, 'content-type': 'application/grpc+proto' }
+  stream.respond({ ...type, ...noStore, ...answerHeaders }, { waitForTrailers: true })
+  stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }))
+  stream.end(enveloped(message))
+}
+
+function collect(request: NodeJS.ReadableStream, onBody: (body: Buffer) => void): void {
+  const chunks: Buffer[] = []
+  request.on('data', (chunk: Buffer) => chunks.push(chunk))
+  request.on('end', () => onBody(Buffer.concat(chunks)))
 }
 
 if (protocol === 'http2') {
   const server = createHttp2Server()
   server.on('stream', (stream: ServerHttp2Stream, headers) =>
-    collect(stream, async (body) => {
-      try {
-        const { ':path': path = '' } = headers
-        const { remoteAddress = '' } = stream.session?.socket ?? {}
-        const [message, answerHeaders] = await answerBinary(path, body.subarray(5), headers, remoteAddress)
-        answerGrpc(stream, enveloped(message), { ...noStore, ...answerHeaders })
-      } catch {
-        stream.respond({ ':status': 200, 'grpc-status': '16' }, { endStream: true })
-      }
-    }),
+    collect(stream, (body) =>
+      answerGrpc(stream, headers, body).catch(() =>
+        stream.respond({ ':status': 200, 'grpc-status': '16' }, { endStream: true }),
+      ),
+    ),
   )
   listen(server)
 } else {

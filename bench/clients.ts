@@ -1,3 +1,4 @@
+/** Clients of every protocol, lean enough that the load costs less than the server. */
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { createSiweMessage } from 'viem/siwe'
@@ -5,67 +6,52 @@ import { SessionService } from '../gen/server/countersign/v1/session_service_pb.
 import { SignInService } from '../gen/server/countersign/v1/sign_in_service_pb.ts'
 import { enveloped, GrpcConnection, pathOf } from './grpc.ts'
 import { type Http1Connection, Http1Pool } from './http1.ts'
-import { restPaths } from './rest.ts'
 import { publicUrl } from './servers.ts'
 import { makeWallets, type Wallet } from './wallets.ts'
 
 const { issueNonce, verifySignIn } = SignInService.method
 const { getCurrentSession } = SessionService.method
 const emptyMessage = new Uint8Array()
-/** The calls in flight over HTTP/2 are spread over so many connections. */
+/** Calls in flight over HTTP/2 share this many connections. */
 const http2Connections = 4
 
-/** Most sessions of a user. Beyond it, each sign-in ends one too, which floors do not. */
-const mostSessions = 100
 /**
- * Few enough that all have signed in at a server before it is measured, as most people have; and so many that none has too many
- * sessions: a quick machine asks a server for 300,000 sign-ins, most of them in turns that do not count.
+ * So few that all have signed in before the measured rounds, because a first sign-in creates a user; so many that none reaches the
+ * 100 sessions from which each sign-in ends one.
  */
-const wallets = makeWallets(8192)
-/** How many sign-ins each server was asked for, by its port. */
-const signInsAt = new Map<number, number>()
+const wallets = makeWallets(2048)
+/** Sign-ins so far, by the server's port. */
+const signIns = new Map<number, number>()
 
 /** The wallet that has not signed in for longest, at a server or, without a port, at any. */
 export function nextWallet(port = 0): Wallet {
-  return wallets[nextAt(port) % wallets.length] as Wallet
+  return wallets[nextNumber(port) % wallets.length] as Wallet
 }
 
-/** Whether a server was asked to sign in everybody who will ask it. */
-export function knowsAll(port: number, isPeer: boolean): boolean {
-  return (signInsAt.get(port) ?? 0) >= (isPeer ? accountCount : wallets.length)
+function nextNumber(port: number): number {
+  const number = signIns.get(port) ?? 0
+  signIns.set(port, number + 1)
+  return number
 }
 
-/** Forgets a server that has ended. */
-export function forgetSignIns(port: number): void {
-  if ((signInsAt.get(port) ?? 0) > mostSessions * wallets.length) {
-    console.log(`\nNOT COMPARABLE: wallets had more than ${mostSessions} sessions, so sign-ins ended sessions too`)
-  }
-  signInsAt.delete(port)
-}
-
-function nextAt(port: number): number {
-  const before = signInsAt.get(port) ?? 0
-  signInsAt.set(port, before + 1)
-  return before
-}
-
-/** What is asked of a server; `worker` says which of those in flight asks. */
+/** Calls of one protocol; `worker` is the number of the one in flight that calls. */
 export interface Client {
-  /** Signs in and resolves with the session's token. */
+  nonce(worker: number): Promise<unknown>
+  /** Resolves with the session's token. */
   signIn(worker: number): Promise<string>
-  /** Asks for the session of a token; rejects if there is none. */
+  /** Rejects if the token has no session. */
   check(worker: number, token: string): Promise<unknown>
 }
 
-/** One of the ways to speak to a server. */
+/** A protocol, and how to speak it to a server. */
 export interface Protocol {
   readonly name: string
   readonly http: 'http' | 'http2'
-  /** Connects for so many in flight. Connections join `open`. */
-  connect(port: number, concurrency: number, open: DisposableStack): Promise<Client>
+  /** Connections join `open`, which ends them. */
+  connect(port: number, open: DisposableStack): Client
 }
 
-/** Asks over HTTP/1.1, a connection for each in flight. */
+/** One connection for each call in flight. */
 function overHttp1(
   name: string,
   clientOf: (connectionOf: (worker: number) => Http1Connection, port: number) => Client,
@@ -73,32 +59,26 @@ function overHttp1(
   return {
     name,
     http: 'http',
-    async connect(port, _concurrency, open) {
+    connect(port, open) {
       const pool = open.use(new Http1Pool(port))
       return clientOf((worker) => pool.of(worker), port)
     },
   }
 }
 
-async function signInByJson(
-  connection: Http1Connection,
-  port: number,
-  noncePath: string,
-  verifyPath: string,
-): Promise<string> {
-  const { nonceId, message } = await connection.postJson(noncePath, {})
-  const proof = { nonceId, ...nextWallet(port).prove(message) }
-  return (await connection.postJson(verifyPath, proof)).token
+async function signInByJson(connection: Http1Connection, port: number, nonce: string, verify: string): Promise<string> {
+  const { nonceId, message } = await connection.postJson(nonce, {})
+  return (await connection.postJson(verify, { nonceId, ...nextWallet(port).prove(message) })).token
 }
 
-/** Sends a protobuf message to a path, with a token if one is given, and returns that of the answer. */
+/** Sends a protobuf message to a path, with a token if one is given, and resolves with that of the answer. */
 type BinaryCall = (worker: number, path: string, message: Uint8Array, token?: string) => Promise<Uint8Array>
 
 function byMessages(port: number, call: BinaryCall): Client {
   return {
+    nonce: (worker) => call(worker, pathOf(issueNonce), emptyMessage),
     async signIn(worker) {
-      const challenge = await call(worker, pathOf(issueNonce), emptyMessage)
-      const { nonceId, message } = fromBinary(issueNonce.output, challenge)
+      const { nonceId, message } = fromBinary(issueNonce.output, await call(worker, pathOf(issueNonce), emptyMessage))
       const proof = create(verifySignIn.input, { nonceId, ...nextWallet(port).prove(message) })
       const answer = await call(worker, pathOf(verifySignIn), toBinary(verifySignIn.input, proof))
       return fromBinary(verifySignIn.output, answer).token
@@ -111,19 +91,23 @@ function bearer(token: string | undefined): string {
   return token === undefined ? '' : `authorization: Bearer ${token}\r\n`
 }
 
-/** The message of a gRPC-Web answer. A failed call is a 200 too, which begins with the trailers. */
+/** The message of a gRPC-Web answer. A failed call is a 200, too, which begins with the trailers. */
 function messageOfWeb(answer: Buffer): Uint8Array {
   if (answer[0] !== 0) throw new Error(`gRPC-Web answered ${answer}`)
   return answer.subarray(5, 5 + answer.readUInt32BE(1))
 }
 
-/** The ways to speak to Countersign, and to the floors. */
+const rest = { nonce: '/api/auth/wallet/nonce', verify: '/api/auth/wallet/verify', session: '/api/auth/session' }
+
+/** All protocols of the service. */
 export const protocols: readonly Protocol[] = [
   overHttp1('REST', (connectionOf, port) => ({
-    signIn: (worker) => signInByJson(connectionOf(worker), port, restPaths.nonce, restPaths.verify),
-    check: (worker, token) => connectionOf(worker).get(restPaths.session, bearer(token)),
+    nonce: (worker) => connectionOf(worker).post(rest.nonce, 'application/json', '{}'),
+    signIn: (worker) => signInByJson(connectionOf(worker), port, rest.nonce, rest.verify),
+    check: (worker, token) => connectionOf(worker).get(rest.session, bearer(token)),
   })),
   overHttp1('Connect JSON', (connectionOf, port) => ({
+    nonce: (worker) => connectionOf(worker).post(pathOf(issueNonce), 'application/json', '{}'),
     signIn: (worker) => signInByJson(connectionOf(worker), port, pathOf(issueNonce), pathOf(verifySignIn)),
     check: (worker, token) =>
       connectionOf(worker).post(pathOf(getCurrentSession), 'application/json', '{}', bearer(token)),
@@ -143,7 +127,7 @@ export const protocols: readonly Protocol[] = [
   {
     name: 'gRPC',
     http: 'http2',
-    async connect(port, _concurrency, open) {
+    connect(port, open) {
       const connections = Array.from({ length: http2Connections }, () => open.use(new GrpcConnection(port)))
       return byMessages(port, (worker, path, message, token) =>
         (connections[worker % http2Connections] as GrpcConnection).call(
@@ -156,14 +140,15 @@ export const protocols: readonly Protocol[] = [
   },
 ]
 
-/** So many that the lists of sessions stay short, which the peer writes anew at each sign-in, and so few that all sign in soon. */
+/** The peer rewrites a user's list of sessions at each sign-in, so its lists have to stay short. */
 const accountCount = 128
 const accounts: ReturnType<typeof privateKeyToAccount>[] = []
 
-/** Better Auth's sign-in with Ethereum, and its session check. */
+/** Better Auth's sign-in with Ethereum and its session check. */
 export const betterAuth: Protocol = overHttp1('Better Auth', (connectionOf, port) => ({
+  nonce: (worker) => connectionOf(worker).postJson('/api/auth/siwe/nonce', {}),
   async signIn(worker) {
-    const index = nextAt(port) % accountCount
+    const index = nextNumber(port) % accountCount
     accounts[index] ??= privateKeyToAccount(generatePrivateKey())
     const account = accounts[index]
     const { nonce } = await connectionOf(worker).postJson('/api/auth/siwe/nonce', {})
