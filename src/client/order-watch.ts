@@ -1,6 +1,7 @@
 import type { OrderApi } from './api.ts'
 import { callError } from './call.ts'
 import { aborted, isPassing } from './errors.ts'
+import { given } from './given.ts'
 import { onWake } from './page.ts'
 import { pause } from './retry.ts'
 import type { DesktopOrder, OrderEvent, OrderStatus } from './types.ts'
@@ -81,8 +82,9 @@ export async function* watchOrder(
 }
 
 /** The event of a message, without the fields that are for the watch itself. */
-function toEvent({ sequence, status, kind, at, redirectTo, returnCodeRequired }: OrderEvent): OrderEvent {
-  return { sequence, status, kind, at, returnCodeRequired, ...(redirectTo === undefined ? {} : { redirectTo }) }
+function toEvent(message: OrderEvent): OrderEvent {
+  const { sequence, status, kind, at, returnCodeRequired, redirectTo, finishBy, triesLeft } = message
+  return { sequence, status, kind, at, returnCodeRequired, ...given({ redirectTo, finishBy, triesLeft }) }
 }
 
 /** The connection of one stream. Ends it when the caller aborts, when it is silent for too long, and when the page wakes up. */

@@ -163,6 +163,10 @@ export interface OrderEvent {
   readonly redirectTo?: string
   /** Whether finalizing takes the return code that the phone shows. False in all events but `approved`. */
   readonly returnCodeRequired: boolean
+  /** Time until which the order can be finalized. Only while it is approved. */
+  readonly finishBy?: number
+  /** Number of return codes that can still be tried. Only while an order that takes one is approved. */
+  readonly triesLeft?: number
 }
 
 /** An order's identifier and status. */
@@ -176,6 +180,8 @@ export interface OrderState {
 export interface ApprovedOrder extends OrderState {
   /** Six digits for the user to type on the computer, if finalizing takes them. Secret, for the phone's user only. */
   readonly returnCode?: string
+  /** Time until which the computer can finalize the order. Absent once it has. */
+  readonly finishBy?: number
 }
 
 /** A rejected order, or a finalized one that was taken back. */
@@ -236,6 +242,10 @@ export interface OrderChallenge {
   readonly canRememberComputer: boolean
   /** While the order is approved: six digits for the user to type on the computer, if finalizing takes them. Secret. */
   readonly returnCode?: string
+  /** Time until which the computer can finalize the order. Only while it is approved. */
+  readonly finishBy?: number
+  /** Number of codes that can still be tried: to approve the order, or to finalize it. Absent if no code is needed. */
+  readonly triesLeft?: number
   readonly requester: OrderRequester
 }
 

@@ -266,6 +266,21 @@ export function deadlineOf(order: OrderRecord): number {
   return Math.max(order.expiresAt, newestTransition(order).at + life)
 }
 
+/** What is told of the time and the tries that are left. */
+export interface Deadlines {
+  /** Until when an approved order can be finalized, epoch milliseconds. Absent unless it is approved. */
+  readonly finishBy?: number
+  /** Number of codes that can still be tried: to approve the order, or to finalize it. Absent if no code is needed. */
+  readonly triesLeft?: number
+}
+
+export function deadlinesOf(order: OrderRecord): Deadlines {
+  const { status, codeRequired, wrongCodes, wrongReturnCodes } = order
+  if (status !== 'approved') return codeRequired ? { triesLeft: codeTriesLeft(wrongCodes) } : {}
+  const finishBy = deadlineOf(order)
+  return takesReturnCode(order) ? { finishBy, triesLeft: codeTriesLeft(wrongReturnCodes) } : { finishBy }
+}
+
 /** When an order is forgotten unless it changes. From then on it counts as absent, even if a store still has it. */
 export function forgottenAt(order: OrderRecord): number {
   return (isTerminal(order.status) ? newestTransition(order).at : deadlineOf(order)) + rememberedMs

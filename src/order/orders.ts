@@ -18,6 +18,8 @@ import { contractChecks } from './contract-checks.ts'
 import type { ComputersRead, KnownComputers } from './known-computers.ts'
 import {
   actionOf,
+  type Deadlines,
+  deadlinesOf,
   forgottenAt,
   identityOf,
   type OrderKind,
@@ -89,8 +91,10 @@ export interface ClaimedOrder extends OrderState {
   readonly challengeToken: string
 }
 
-/** An approved order. */
+/** An approved order. Times are epoch milliseconds. */
 export interface ApprovedOrder extends OrderState {
+  /** Until when the desktop can finalize it. Absent once it has. */
+  readonly finishBy?: number
   /** Six digits for the user to enter on the desktop, if finalizing takes them. Secret, for the phone's user only. */
   readonly returnCode?: string
 }
@@ -111,7 +115,7 @@ export interface HandOver {
 }
 
 /** The text for the wallet to sign, and what to show its user. Times are epoch milliseconds. */
-export interface OrderChallenge {
+export interface OrderChallenge extends Deadlines {
   readonly action: ChallengeAction
   readonly challengeId: string
   readonly nonce: string
@@ -337,6 +341,7 @@ export class Orders {
       confirmationCodeRequired: order.codeRequired,
       canRememberComputer: this.#computers.canRemember(order),
       ...this.#shownReturnCode(order),
+      ...deadlinesOf(order),
       requester: this.#shownRequester(order, request),
     }
   }
@@ -391,7 +396,13 @@ export class Orders {
         return { type: 'approve', proof: { ...identity, signatureHex, ...message }, confirmationCode, approval }
       },
     })
-    return { orderId, status: order.status, ...this.#shownReturnCode(order) }
+    const { finishBy } = deadlinesOf(order)
+    return {
+      orderId,
+      status: order.status,
+      ...this.#shownReturnCode(order),
+      ...(finishBy === undefined ? {} : { finishBy }),
+    }
   }
 
   /** Ends the order, for the phone, or takes a finalized login order back: see {@link #takeBack}. */

@@ -4,7 +4,9 @@ import { turns } from '../timing/turns.ts'
 import { TimerWheel } from '../timing/wheel.ts'
 import { changeOrder } from './change.ts'
 import {
+  type Deadlines,
   deadlineOf,
+  deadlinesOf,
   isTerminal,
   newestTransition,
   type OrderKind,
@@ -15,7 +17,7 @@ import {
 import type { OrderRecords } from './records.ts'
 
 /** One event of a watched order. */
-export interface OrderEvent {
+export interface OrderEvent extends Deadlines {
   /** Number of the transition. In a heartbeat or `reconnect`: that of the newest one that the watcher has got. */
   readonly sequence: number
   readonly status: OrderStatus
@@ -212,6 +214,8 @@ function eventOf(order: OrderRecord, status: OrderStatus): Omit<OrderEvent, 'seq
     kind: order.kind,
     ...(arrived ? { redirectTo: order.returnTo } : {}),
     returnCodeRequired: status === 'approved' && takesReturnCode(order),
+    // Of an approved order only: one that has gone on since has no deadline any more.
+    ...(status === 'approved' && order.status === 'approved' ? deadlinesOf(order) : {}),
     heartbeat: false,
     reconnect: false,
   }

@@ -8,7 +8,7 @@ import { byId, fill, fillTexts, metaContent, showOnly } from './dom.ts'
 import { type Ending, endingOf, endings } from './endings.ts'
 import { isContinued } from './hand-over-link.ts'
 import { HandOverPanel } from './hand-over-panel.ts'
-import { countWrongCode, forgetClaim, type HeldClaim, hold, takeClaim } from './held-claim.ts'
+import { forgetClaim, type HeldClaim, hold, takeClaim } from './held-claim.ts'
 import { readHubAnswer } from './hub-return.ts'
 import { OutcomeScreen } from './outcome-screen.ts'
 import { appsFor, keepNoUnofferedWallet } from './page-wallet.ts'
@@ -30,7 +30,6 @@ import { type Choice, WalletPanel } from './wallet-panel.ts'
  * the order from the user.
  */
 
-const maxWrongCodes = 3
 /** Codes after which the user has to sign again, possibly with another account. */
 const wrongProofs: ReadonlySet<string> = new Set([
   'SIGNATURE_INVALID',
@@ -38,8 +37,6 @@ const wrongProofs: ReadonlySet<string> = new Set([
   'WRONG_WALLET',
   'LOGIN_REFUSED',
 ])
-/** Time that a computer has at least to finish with a return code, and without, in milliseconds. */
-const finishMs = { withCode: 180_000, without: 60_000 } as const
 
 const continued = isContinued(location.pathname)
 const appName = document.title
@@ -207,7 +204,7 @@ async function approve(signal: AbortSignal): Promise<void> {
   if (found.kind === 'window') know({ sent: { walletId: found.id, confirmationCode, rememberComputer } })
   const text = found.kind === 'demo' ? '' : words.say('wallet.asked', { wallet: found.name })
   try {
-    const { returnCode } = await client.approveOrder(order, {
+    const { returnCode, finishBy } = await client.approveOrder(order, {
       challenge,
       account,
       wallet: signing.follow(wallet, text, signal),
@@ -215,26 +212,20 @@ async function approve(signal: AbortSignal): Promise<void> {
       rememberComputer,
       signal,
     })
-    follow(challenge, returnCode)
+    follow({ ...challenge, ...(finishBy === undefined ? {} : { finishBy }) }, returnCode)
   } catch (thrown) {
     const code = thrown instanceof CountersignClientError ? thrown.code : undefined
     if (code === 'WALLET_WRONG_KEY') forgetChoice()
     if (code !== undefined && wrongProofs.has(code)) choice?.forgetSignature()
-    if (code !== 'CONFIRMATION_CODE_WRONG') throw thrown
-    await wrongCode(order, signal)
+    if (thrown instanceof CountersignClientError && code === 'CONFIRMATION_CODE_WRONG') wrongCode(thrown.triesLeft)
+    else throw thrown
   }
 }
 
-/** The service counts the wrong codes. After the last one, the order is rejected. */
-async function wrongCode(order: PhoneOrder, signal: AbortSignal): Promise<void> {
-  const left = Math.max(1, maxWrongCodes - countWrongCode())
-  try {
-    await client.getOrderChallenge(order, { signal })
-  } catch (thrown) {
-    if (!(thrown instanceof CountersignClientError && thrown.code === 'ORDER_REJECTED')) throw thrown
-    return end(endings.wrongCodes)
-  }
-  reviewScreen.showCodeError(words.say('enter.wrong', { count: left }))
+/** The service counts the wrong codes. The last one rejects the order. */
+function wrongCode(triesLeft = 1): void {
+  if (triesLeft === 0) end(endings.wrongCodes)
+  else reviewScreen.showCodeError(words.say('enter.wrong', { count: triesLeft }))
   codeInput.select()
 }
 
@@ -294,10 +285,10 @@ async function look(): Promise<void> {
 }
 
 /** Shows the approved order, and what its computer does next. */
-function follow({ kind, requester, expiresAt }: OrderChallenge, returnCode: string | undefined): void {
+function follow({ kind, requester, finishBy }: OrderChallenge, returnCode: string | undefined): void {
   const withCode = returnCode !== undefined
   forgetHubAnswer()
-  const until = Math.max(expiresAt, clock.now() + (withCode ? finishMs.withCode : finishMs.without))
+  const until = finishBy ?? clock.now()
   if (held?.approved === undefined) know({ approved: { kind, origin: requester.origin, withCode, until } })
   const approved = held?.approved
   const isCode = approved !== undefined && returnCode !== undefined

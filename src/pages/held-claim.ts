@@ -13,8 +13,6 @@ export interface HeldClaim {
   readonly by: { readonly claimToken: string } | { readonly ticket: string }
   /** Secret of this tab. */
   readonly claimKey: string
-  /** Number of wrong confirmation codes that were entered in this tab. */
-  readonly wrongCodes: number
   /** The phone's token, once the order is this tab's. */
   readonly challengeToken?: string
   /** Present if this tab made a ticket, so that another browser may have taken the order over: a wallet's, if the user opened one. */
@@ -39,7 +37,7 @@ export interface HeldApproval {
   readonly origin: string
   /** Whether this phone showed a code. */
   readonly withCode: boolean
-  /** Time until which the computer can finish at least, epoch milliseconds on the service's clock. */
+  /** Time until which the computer can finish, epoch milliseconds on the service's clock. */
   readonly until: number
 }
 
@@ -65,13 +63,6 @@ export function hold(more: Partial<HeldClaim>): void {
   if (kept !== undefined) keep({ ...kept, ...more })
 }
 
-/** Counts one more wrong confirmation code. Returns their number. */
-export function countWrongCode(): number {
-  const wrongCodes = (readKept()?.wrongCodes ?? 0) + 1
-  hold({ wrongCodes })
-  return wrongCodes
-}
-
 /** Deletes the claim after the request is over. */
 export function forgetClaim(): void {
   tryStorage('sessionStorage', (storage) => storage.removeItem(storageKey))
@@ -80,7 +71,7 @@ export function forgetClaim(): void {
 function holdNew(kept: HeldClaim | undefined, orderId: string, by: HeldClaim['by']): HeldClaim {
   // The same link again, as after a reload: what this tab knows of it stays.
   if (kept !== undefined && JSON.stringify(kept.by) === JSON.stringify(by)) return kept
-  const held: HeldClaim = { orderId, by, claimKey: newClaimKey(), wrongCodes: 0 }
+  const held: HeldClaim = { orderId, by, claimKey: newClaimKey() }
   keep(held)
   return held
 }

@@ -38,12 +38,13 @@ export function orderHandlers(orders: Orders): ServiceHandlers<typeof OrderServi
     getOrderChallenge: {
       limit: 'order',
       async handle(input, call) {
-        const { kind, issuedAt, expiresAt, ...challenge } = await orders.readChallenge(input, call.request)
+        const { kind, issuedAt, expiresAt, finishBy, ...challenge } = await orders.readChallenge(input, call.request)
         return {
           ...statusOf(challenge),
           kind: kinds.numberOf(kind),
           issuedAt: BigInt(issuedAt),
           expiresAt: BigInt(expiresAt),
+          ...finishByField(finishBy),
         }
       },
     },
@@ -51,7 +52,9 @@ export function orderHandlers(orders: Orders): ServiceHandlers<typeof OrderServi
       limit: 'order',
       async handle({ proof, ...input }, call) {
         // The validation requires it.
-        return { ok: true, ...statusOf(await orders.approve({ ...input, proof: proof as Proof }, call.request)) }
+        const approval = { ...input, proof: proof as Proof }
+        const { finishBy, ...approved } = await orders.approve(approval, call.request)
+        return { ok: true, ...statusOf(approved), ...finishByField(finishBy) }
       },
     },
     rejectOrder: {
@@ -106,8 +109,14 @@ export function orderHandlers(orders: Orders): ServiceHandlers<typeof OrderServi
 }
 
 /** An event as the API shows it. */
-function eventFields(event: OrderEvent): MessageInitShape<typeof WatchOrderResponseSchema> {
-  return { ...event, status: statuses.numberOf(event.status), kind: kinds.numberOf(event.kind), at: BigInt(event.at) }
+function eventFields({ finishBy, ...event }: OrderEvent): MessageInitShape<typeof WatchOrderResponseSchema> {
+  const { status, kind, at } = event
+  const fields = { ...event, status: statuses.numberOf(status), kind: kinds.numberOf(kind), at: BigInt(at) }
+  return { ...fields, ...finishByField(finishBy) }
+}
+
+function finishByField(finishBy: number | undefined): { readonly finishBy?: bigint } {
+  return finishBy === undefined ? {} : { finishBy: BigInt(finishBy) }
 }
 
 function statusOf<State extends { readonly status: domain.OrderStatus }>(

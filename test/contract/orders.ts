@@ -62,7 +62,7 @@ export function orderTests(start: StartDriver): void {
     )
     const proof = signer.prove(challenge.message)
     const { json: approved } = await ok(driver.call('approveOrder', { ...phone, proof }))
-    expect(approved).toEqual({ ok: true, orderId, status: 'approved' })
+    expect(approved).toEqual({ ok: true, orderId, status: 'approved', finishBy: expect.any(Number) })
     const finalized = await ok(driver.call('finalizeOrder', { orderId, desktopToken }))
     expect(finalized.json).toMatchObject({
       ok: true,
@@ -168,7 +168,11 @@ export function orderTests(start: StartDriver): void {
     const { orderId, claimToken } = unused
     const order = await untilWaiting(driver)
     advance(29_000)
-    await ok(driver.call('approveOrder', { ...order.phone, proof: order.proof }))
+    const { json: approved } = await ok(driver.call('approveOrder', { ...order.phone, proof: order.proof }))
+    const longer = approved.finishBy - order.challenge.expiresAt
+    expect([longer >= 59_000, longer < 60_000]).toEqual([true, true])
+    const { json: challenge } = await ok(driver.call('getOrderChallenge', order.phone))
+    expect(challenge.finishBy).toBe(approved.finishBy)
     advance(1_100)
     expect(await refusal(driver.call('claimOrder', { orderId, claimToken }))).toBe('ORDER_EXPIRED')
     advance(50_000)
@@ -182,7 +186,7 @@ export function orderTests(start: StartDriver): void {
     const order = await untilWaiting(driver)
     const code = order.started.confirmationCode
     expect(code).toMatch(/^\d{6}$/)
-    expect(order.challenge).toMatchObject({ confirmationCodeRequired: true })
+    expect(order.challenge).toMatchObject({ confirmationCodeRequired: true, triesLeft: 3 })
     expect(JSON.stringify(order.challenge)).not.toContain(`"${code}"`)
     const approval = { ...order.phone, proof: order.proof }
     const wrong = code === '000000' ? '000001' : '000000'
@@ -190,6 +194,7 @@ export function orderTests(start: StartDriver): void {
     expect(await refusal(driver.call('approveOrder', { ...approval, confirmationCode: wrong }))).toBe(
       'CONFIRMATION_CODE_WRONG',
     )
+    expect((await ok(driver.call('getOrderChallenge', order.phone))).json).toMatchObject({ triesLeft: 2 })
     await ok(driver.call('approveOrder', { ...approval, confirmationCode: code }))
   })
 
@@ -335,7 +340,7 @@ export function orderTests(start: StartDriver): void {
         { sequence: 1, status: 'created', ...common },
         { sequence: 2, status: 'claimed', ...common },
         { sequence: 3, status: 'waiting_user', ...common },
-        { sequence: 4, status: 'approved', redirectTo: '/in', ...common },
+        { sequence: 4, status: 'approved', redirectTo: '/in', finishBy: expect.any(Number), ...common },
         { sequence: 5, status: 'finalized', redirectTo: '/in', ...common },
       ])
     })

@@ -65,6 +65,7 @@ describe.each(stores)('orders on $name', ({ open }) => {
     expect(await there.orders.approve({ orderId, challengeToken, proof }, phone)).toEqual({
       orderId,
       status: 'approved',
+      finishBy: expect.any(Number),
     })
     const finalized = await here.orders.finalize({ orderId, desktopToken }, desktop)
     expect(finalized).toMatchObject({ orderId, status: 'finalized', kind: 'login', redirectTo: '/welcome' })

@@ -64,6 +64,7 @@ describe.each(stores)('return codes on $name', ({ open }) => {
       orderId: order.orderId,
       status: 'approved',
       returnCode,
+      finishBy: expect.any(Number),
     })
     const elsewhere = makeInstance(store)
     expect(await elsewhere.orders.readChallenge(order, phone)).toMatchObject({ status: 'approved', returnCode })
@@ -82,6 +83,24 @@ describe.each(stores)('return codes on $name', ({ open }) => {
     }
     await instance.orders.finalize(order, desktop)
     expect((await events.next()).value).toMatchObject({ status: 'finalized', returnCodeRequired: false })
+  })
+
+  test('come with the time and the tries that are left, for desktop and phone', async () => {
+    const instance = start()
+    passTime(0)
+    const order = await untilCode(instance)
+    const finishBy = Date.now() + 180_000
+    const newestEvent = async () =>
+      (await instance.orders.watch(order, desktop, new AbortController().signal).next()).value
+    expect(await instance.orders.approve(order, phone)).toMatchObject({ finishBy })
+    for (const triesLeft of [3, 2, 1]) {
+      expect(await newestEvent()).toMatchObject({ status: 'approved', finishBy, triesLeft })
+      expect(await instance.orders.readChallenge(order, phone)).toMatchObject({ finishBy, triesLeft })
+      await reasonOf(instance.orders.finalize({ ...order, returnCode: otherCode(order.returnCode) }, desktop))
+    }
+    const ended = await newestEvent()
+    expect(ended).toMatchObject({ status: 'rejected' })
+    for (const name of ['finishBy', 'triesLeft']) expect(ended).not.toHaveProperty(name)
   })
 
   test('are each order’s own', async () => {

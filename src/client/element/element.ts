@@ -57,14 +57,7 @@ interface RunningOrder {
   status: OrderStatus
   /** Whether a return code is being checked. */
   isChecking: boolean
-  wrongCodes: number
 }
-
-/** Return codes that the service lets a desktop try. */
-const returnCodeTries = 3
-
-/** Least time to type a return code after the approval, in milliseconds. */
-const returnCodeMs = 180_000
 
 /** Number of expired codes that are replaced without user input, so that a forgotten page comes to rest. */
 const maxRenewals = 5
@@ -298,14 +291,15 @@ export class CountersignSignIn extends Base {
         client.cancelOrder(order).catch(ignore)
         return
       }
-      const running: RunningOrder = { order, client, signal, status: 'created', isChecking: false, wrongCodes: 0 }
+      const running: RunningOrder = { order, client, signal, status: 'created', isChecking: false }
       this.#running = running
       this.#view?.setOrder(order)
       this.#advance('created')
       const onConnection = (connected: boolean): void => {
         if (!signal.aborted) this.#view?.say(connected ? this.#text : this.#texts.reconnecting)
       }
-      for await (const { status, at, returnCodeRequired } of client.watchOrder(order, { signal, onConnection })) {
+      for await (const event of client.watchOrder(order, { signal, onConnection })) {
+        const { status, at, returnCodeRequired, finishBy } = event
         const wasApproved = running.status === 'approved'
         // Told by the call that finalizes.
         if (wasApproved && status === 'finalized') return
@@ -315,7 +309,7 @@ export class CountersignSignIn extends Base {
         if (status === 'approved' && returnCodeRequired) {
           this.#show('enter-code', this.#texts.returnCode)
           countdown.stop()
-          countdown.start(Math.max(order.expiresAt - at, returnCodeMs))
+          if (finishBy !== undefined) countdown.start(finishBy - at)
           continue
         }
         // The answer to the code says more: it may have been the third wrong one.
@@ -359,11 +353,9 @@ export class CountersignSignIn extends Base {
     const error = failureOf(thrown)
     const { code, triesLeft } = error
     if (code === 'RETURN_CODE_WRONG') {
-      running.wrongCodes++
-      const left = triesLeft ?? returnCodeTries - running.wrongCodes
-      if (left > 0) {
+      if (triesLeft !== 0) {
         this.#view?.askForCode(true)
-        this.#say(this.#texts.wrongCode.replace('{tries}', String(left)))
+        this.#say(this.#texts.wrongCode.replace('{tries}', String(triesLeft)))
         return
       }
       if (running.status !== 'rejected') {
