@@ -64,7 +64,7 @@ describe('an order from start to finish', () => {
       redirectTo: '/welcome',
       returnCodeRequired: false,
     }
-    expect(seen[3]).toEqual({ ...approved, at: seen[3]?.at })
+    expect(seen[3]).toEqual({ ...approved, at: seen[3]?.at, finishBy: expect.any(Number) })
     expect(await desktop.getCurrentSession()).toMatchObject({ address: wallet.address, orderId: order.orderId })
     expect(phone.readStoredToken()).toBeUndefined()
   })
