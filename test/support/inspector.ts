@@ -1,6 +1,14 @@
 import { once } from 'node:events'
 
-/** Reads the heap of a Node process that was started with `--inspect`. */
+/** What ran of a script since the last time, by function. */
+export interface Script {
+  readonly url: string
+  readonly functions: readonly {
+    readonly ranges: readonly { readonly startOffset: number; readonly count: number }[]
+  }[]
+}
+
+/** Reads the heap of a Node process that was started with `--inspect`, and counts the calls of its functions. */
 export class Inspector {
   readonly #socket: WebSocket
   readonly #gone = new AbortController()
@@ -26,9 +34,20 @@ export class Inspector {
     return ((await this.#call('Runtime.getHeapUsage')) as { usedSize: number }).usedSize
   }
 
-  async #call(method: string): Promise<unknown> {
+  /** Counts the calls of each function from now on. */
+  async startCounting(): Promise<void> {
+    await this.#call('Profiler.enable')
+    await this.#call('Profiler.startPreciseCoverage', { callCount: true })
+  }
+
+  /** What ran since counting began or since the last answer. */
+  async takeCounts(): Promise<readonly Script[]> {
+    return ((await this.#call('Profiler.takePreciseCoverage')) as { result: Script[] }).result
+  }
+
+  async #call(method: string, params?: unknown): Promise<unknown> {
     const id = ++this.#id
-    this.#socket.send(JSON.stringify({ id, method }))
+    this.#socket.send(JSON.stringify({ id, method, params }))
     for (;;) {
       const [{ data }] = (await once(this.#socket, 'message', { signal: this.#gone.signal })) as [MessageEvent<string>]
       const message = JSON.parse(data)
