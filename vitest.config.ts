@@ -1,9 +1,7 @@
+import { globSync } from 'node:fs'
 import { defineConfig } from 'vitest/config'
 
-/**
- * Rehearsals and pictures that take minutes: part of `npm run nightly`, and of a run that names them. What they show of single
- * steps is shown by other tests, too.
- */
+/** Rehearsals and pictures that take minutes: part of `npm run nightly`. */
 const nightly = [
   'test/backend/restarts.test.ts',
   'test/browser/looks.test.ts',
@@ -16,7 +14,49 @@ const nightly = [
   'test/examples/next.test.ts',
   'test/store/redis/topologies.test.ts',
 ]
-const isWanted = (file: string): boolean => process.env.NIGHTLY !== undefined || process.argv.includes(file)
+
+/** Slow tests: part of `.ci/run`, which requires every part. Other tests show the same by single steps, or less of it. */
+const thorough = [
+  'test/audit/webhook.test.ts',
+  'test/better-auth/instances.test.ts',
+  'test/browser/both-pages.test.ts',
+  'test/browser/element-wallets.test.ts',
+  'test/browser/first-scan.test.ts',
+  'test/browser/hand-over-wallet.test.ts',
+  'test/browser/hub.test.ts',
+  'test/browser/privacy.test.ts',
+  'test/browser/return-code.test.ts',
+  'test/browser/tls.test.ts',
+  'test/browser/trouble.test.ts',
+  'test/browser/wallets.test.ts',
+  'test/client/long-poll.test.ts',
+  'test/docs/openapi.test.ts',
+  'test/docs/testing.test.ts',
+  'test/e2e/behind-nginx.test.ts',
+  'test/e2e/clocks.test.ts',
+  'test/e2e/fuzz.test.ts',
+  'test/e2e/lost-wake-ups.test.ts',
+  'test/e2e/prometheus.test.ts',
+  'test/e2e/proxies.test.ts',
+  'test/e2e/reload.test.ts',
+  'test/e2e/time-limits.test.ts',
+  'test/e2e/tls.test.ts',
+  'test/http/differential.test.ts',
+  'test/http/generated-inputs.test.ts',
+  'test/http/grpc-differential.test.ts',
+  'test/http/long-poll.test.ts',
+  'test/http/port/floods.test.ts',
+  'test/http/port/tls.test.ts',
+  'test/newcomer/',
+  'test/openapi/generated-client.test.ts',
+  'test/order/model.test.ts',
+  'test/package/',
+  'test/store/redis/operators.test.ts',
+  'test/store/redis/sentinel.test.ts',
+  'test/types/consumer.test.ts',
+  'test/wallet/agreement.test.ts',
+  'test/wallet/start-check.test.ts',
+]
 
 /** Tests of how fast the service answers, or of servers that fail within seconds: too many others beside them would be measured too. */
 const measuring = [
@@ -31,30 +71,49 @@ const measuring = [
   'test/store/redis/topologies.test.ts',
 ]
 
-/** Tests of real browsers, servers and stores, which share two cores: one that fails is tried once more, and the run says so. */
-const real = [
-  'audit',
-  'backend',
-  'better-auth',
-  'browser',
-  'client',
-  'contract',
-  'deploy',
-  'e2e',
-  'examples',
-  'http',
-  'newcomer',
-  'package',
-  'pages',
-  'relay',
-  'store',
-].map((folder) => `test/${folder}/**/*.test.ts`)
+/**
+ * Tests of the domain: no process, browser or built page, and Redis only beside SQLite (test/support/stores.ts). `npm run test:fast`
+ * runs them on SQLite alone.
+ */
+const domain = globSync(
+  [
+    'test/*.test.ts',
+    'test/{access-token,config,host,limits,order,proof,react,rpc,sign-in,timing,types,wallet}/**/*.test.ts',
+  ],
+  {
+    // These start processes, or take long.
+    exclude: [
+      'test/countersign.test.ts',
+      'test/host/user-administration.test.ts',
+      'test/host/users.test.ts',
+      'test/node-version.test.ts',
+      'test/old-node.test.ts',
+      'test/plain-protos.test.ts',
+      'test/order/model.test.ts',
+      'test/types/consumer.test.ts',
+      'test/wallet/agreement.test.ts',
+      'test/wallet/ethereum/rpc.test.ts',
+      'test/wallet/start-check.test.ts',
+    ],
+  },
+)
 
-const unwanted = nightly.filter((file) => !isWanted(file))
+/** Whether a run names a test file, or the whole of a folder that is listed above. */
+const isNamed = (entry: string): boolean =>
+  process.argv.some((argument) => argument.startsWith(entry) || `${argument}/` === entry)
+const unwanted = [
+  ...(process.env.NIGHTLY === undefined ? nightly : []),
+  ...(process.env.REQUIRE_ALL_PARTS === '1' ? [] : thorough),
+]
+  .filter((entry) => !isNamed(entry))
+  .map((entry) => (entry.endsWith('/') ? `${entry}**` : entry))
+
+/** What processes and pages of the tests need; a run without such tests does without. */
+const parts = ['test/support/compile-cache.ts', 'test/support/build-pages.ts']
 
 export default defineConfig({
   test: {
-    globalSetup: ['test/support/optional.ts', 'test/support/compile-cache.ts', 'test/support/build-pages.ts'],
+    globalSetup: ['test/support/optional.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // The default of a second measures a busy machine.
@@ -63,9 +122,20 @@ export default defineConfig({
       {
         extends: true,
         test: {
+          name: 'domain',
+          include: domain,
+          maxWorkers: 3,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          // Real browsers, servers and stores, which share two cores: one that fails is tried once more, and the run says so.
           name: 'real parts',
-          include: real,
-          exclude: [...measuring, ...unwanted],
+          include: ['test/**/*.test.ts'],
+          exclude: ['test/browser/**', ...domain, ...measuring, ...unwanted],
+          globalSetup: parts,
           // Each test waits for the other parts half of the time.
           maxWorkers: 3,
           retry: 1,
@@ -75,10 +145,12 @@ export default defineConfig({
       {
         extends: true,
         test: {
-          name: 'domain',
-          include: ['test/**/*.test.ts'],
-          exclude: [...measuring, ...real],
+          name: 'browser',
+          include: ['test/browser/**/*.test.ts'],
+          exclude: unwanted,
+          globalSetup: [...parts, 'test/support/browser.ts'],
           maxWorkers: 3,
+          retry: 1,
           sequence: { groupOrder: 0 },
         },
       },
@@ -88,6 +160,7 @@ export default defineConfig({
           name: 'measuring',
           include: measuring,
           exclude: unwanted,
+          globalSetup: parts,
           maxWorkers: 2,
           retry: 1,
           sequence: { groupOrder: 1 },

@@ -122,7 +122,7 @@ async function modifiedAt(file: URL): Promise<number> {
  * Builds the pages if they are missing or old. If this user cannot write them, the service starts with those that are there,
  * or without any; its log says so.
  */
-async function buildOldPages(): Promise<void> {
+export async function buildOldPages(): Promise<void> {
   if (!(await areOld())) return
   try {
     await buildPages()

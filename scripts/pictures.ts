@@ -7,7 +7,8 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from 'p
 import { PNG } from 'pngjs'
 import { createCountersign } from '../src/index.ts'
 import { makeTestWallet } from '../src/testing/index.ts'
-import { programPath, scan } from '../test/browser/support.ts'
+import { scan } from '../test/browser/support.ts'
+import { programPath } from '../test/support/browser.ts'
 
 const folder = new URL('../docs/images/', import.meta.url)
 const site = 'https://shop.example'

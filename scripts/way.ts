@@ -64,7 +64,7 @@ export async function filesOnTheWay(): Promise<readonly string[]> {
       await call('verifySignIn', proof)
       await sleep(windowMs)
       const ran = functionsOf(await inspector.takeCounts())
-      way = way === undefined ? ran : way.intersection(ran)
+      way = way === undefined ? ran : new Set([...way].filter((name) => ran.has(name)))
       await sleep(windowMs)
       for (const name of functionsOf(await inspector.takeCounts())) idle.add(name)
     }

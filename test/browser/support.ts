@@ -1,4 +1,4 @@
-import { accessSync, constants, mkdirSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import axe from 'axe-core'
 import jsQR from 'jsqr'
@@ -11,7 +11,8 @@ import {
   type ViewportSize,
 } from 'playwright-core'
 import { PNG } from 'pngjs'
-import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, expect, inject, onTestFinished } from 'vitest'
+import { launchOptions } from '../support/browser.ts'
 import { hasPart } from '../support/optional.ts'
 
 /** Whether there is a browser to test with. */
@@ -29,23 +30,13 @@ export interface Trail {
   readonly faults: string[]
 }
 
-/** A browser for this file's tests; each of them makes contexts of its own. */
+/** A browser for this file's tests, that of the run if it has one; each of them makes contexts of its own. */
 export function useBrowser(): { open(options?: BrowserContextOptions): Promise<{ page: Page; trail: Trail }> } {
   let browser: Browser | undefined
   beforeAll(async () => {
     mkdirSync(screenshots, { recursive: true })
-    browser = await chromium.launch({
-      executablePath: browserPath(),
-      args: [
-        '--no-sandbox',
-        '--disable-gpu',
-        '--disable-quic',
-        '--no-first-run',
-        '--disable-background-networking',
-        '--disable-component-update',
-        '--disable-sync',
-      ],
-    })
+    const running = inject('browser')
+    browser = running === undefined ? await chromium.launch(launchOptions()) : await chromium.connect(running)
   })
   afterAll(async () => await browser?.close())
   return {
@@ -69,34 +60,6 @@ export function useBrowser(): { open(options?: BrowserContextOptions): Promise<{
       return { page: await context.newPage(), trail }
     },
   }
-}
-
-/**
- * The browser to test with: Chromium's headless shell if it is there, which has the same engine without windows and takes less than
- * half of the CPU time; the whole of Chromium otherwise, or if WHOLE_BROWSER is set, as for the nightly run.
- */
-function browserPath(): string {
-  const shell = process.env.WHOLE_BROWSER === undefined ? findProgram('chromium-headless-shell') : undefined
-  return shell ?? programPath('chromium')
-}
-
-/** Where a program is. Throws if it is not on the PATH. */
-export function programPath(name: string): string {
-  const path = findProgram(name)
-  if (path === undefined) throw new Error(`${name} is not on the PATH`)
-  return path
-}
-
-function findProgram(name: string): string | undefined {
-  const paths = (process.env.PATH ?? '').split(':').map((folder) => `${folder}/${name}`)
-  return paths.find((path) => {
-    try {
-      accessSync(path, constants.X_OK)
-      return true
-    } catch {
-      return false
-    }
-  })
 }
 
 /** Expects the pages of a context to have broken none of their own rules. */

@@ -5,7 +5,8 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { makeTestWallet } from '../../src/testing/index.ts'
-import { hasChromium, programPath } from '../browser/support.ts'
+import { hasChromium } from '../browser/support.ts'
+import { programPath } from '../support/browser.ts'
 import { withSources, workFolder } from '../support/snippets.ts'
 
 const run = promisify(execFile)

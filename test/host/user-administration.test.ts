@@ -6,7 +6,7 @@ import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
 import type { ProvenIdentity } from '../../src/wallet/proof.ts'
 import { from } from '../order/support.ts'
-import { stores } from '../support/stores.ts'
+import { interleavedStores } from '../support/stores.ts'
 import { atEveryEnd, everyTwoSwitches, type Part } from './interleavings.ts'
 import { administrationOn, hostOn, newWallet, type SignedIn, signIn, subjectsOf, unlink } from './support.ts'
 
@@ -44,7 +44,7 @@ async function valuesOf(store: Store): Promise<string> {
 }
 
 // Generous: many runs, which take long beside other work.
-describe.each(stores)('operators on $name', { timeout: 120_000 }, ({ open: optionsOf }) => {
+describe.each(interleavedStores)('operators on $name', { timeout: 120_000 }, ({ open: optionsOf }) => {
   async function open(): Promise<Store> {
     // A prefix of its own, because what searches the store reads all of it.
     const store = await openStore(String((await optionsOf()).store), { keyPrefix: `admin-${randomUUID()}` })

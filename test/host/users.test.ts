@@ -8,7 +8,7 @@ import type { Store } from '../../src/store/store.ts'
 import type { ProvenIdentity } from '../../src/wallet/proof.ts'
 import { Random } from '../http/generated/random.ts'
 import { from } from '../order/support.ts'
-import { stores } from '../support/stores.ts'
+import { interleavedStores } from '../support/stores.ts'
 import { atEveryEnd, endingAt, everyOrder, everyTwoSwitches, inRandomOrder, type Part } from './interleavings.ts'
 import { hostOn, newWallet, type SignedIn, signIn, subjectsOf, unlink } from './support.ts'
 
@@ -72,7 +72,7 @@ const fulfilled = (outcomes: readonly PromiseSettledResult<unknown>[]): SignedIn
   outcomes.filter((outcome) => outcome.status === 'fulfilled').map(({ value }) => value as SignedIn)
 
 // Generous: hundreds of runs, which take long beside other work.
-describe.each(stores)('wallets on $name:', { timeout: 120_000 }, ({ open: optionsOf }) => {
+describe.each(interleavedStores)('wallets on $name:', { timeout: 120_000 }, ({ open: optionsOf }) => {
   const url = async (): Promise<string> => String((await optionsOf()).store)
 
   test('two first sign-ins of a wallet are one user, in every order of their steps', async () => {

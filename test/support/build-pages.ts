@@ -1,6 +1,4 @@
-import { buildPages } from '../../scripts/build-pages.ts'
+import { buildOldPages } from '../../scripts/build-pages.ts'
 
-/** Builds the pages once, before all tests. */
-export async function setup(): Promise<void> {
-  await buildPages()
-}
+/** Builds the pages before the tests if they are not those of the sources. */
+export const setup = buildOldPages

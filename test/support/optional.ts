@@ -1,31 +1,7 @@
 import { spawnSync } from 'node:child_process'
-
-/** What some tests need and a machine may lack: programs, packages of the system, or limits that are high enough. */
-const optionalParts: readonly string[] = [
-  'redis-server',
-  'chromium',
-  'python3-grpcio',
-  'python3-cryptography',
-  'python3-jwt',
-  'python3-protobuf',
-  'protobuf-compiler-grpc',
-  'nginx',
-  'caddy',
-  'haproxy',
-  'python3-hypercorn',
-  'php',
-  'go',
-  'prometheus',
-  'openssl',
-  'prlimit',
-  'curl',
-  'script',
-  'systemd-analyze',
-  'python3-yaml',
-  'overlay mounts',
-  '11000 open files',
-  'npm registry',
-]
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 
 /** The Python of the system, which has the system's packages. The first one on the PATH may be another. */
 export const systemPython = '/usr/bin/python3'
@@ -58,19 +34,41 @@ const checks: Readonly<Record<string, readonly [string, ...string[]]>> = {
   'npm registry': ['npm', 'view', 'pnpm@12.21.0', 'version', '--fetch-retries=0', '--fetch-timeout=10000'],
 }
 
-/** Whether a part is installed. If it is missing and REQUIRE_ALL_PARTS=1, as on a build machine, it throws instead. */
+/** Names the folder in which a run keeps what its test files found out: a file for each part, which says whether it is there. */
+const variable = 'COUNTERSIGN_TEST_PARTS'
+
+/**
+ * Whether a part is installed: a program, packages of the system, or limits that are high enough. If it is missing and
+ * REQUIRE_ALL_PARTS=1, as on a build machine, it throws instead.
+ */
 export function hasPart(part: string): boolean {
-  const [program, ...args] = checks[part] ?? [part, '--version']
-  const { error, status } = spawnSync(program, args, { stdio: 'ignore' })
-  if (error === undefined && status === 0) return true
-  if (process.env.REQUIRE_ALL_PARTS === '1') throw new Error(`this machine does not have ${part}, or it does not run`)
-  return false
+  const found = findPart(part)
+  if (!found && process.env.REQUIRE_ALL_PARTS === '1') {
+    throw new Error(`this machine does not have ${part}, or it does not run`)
+  }
+  return found
 }
 
-/** Says once for each missing part, before any test runs, that what needs it is skipped. */
-export default function announceSkips(): void {
-  for (const part of optionalParts) {
-    if (part === 'redis-server' && process.env.REDIS_URL) continue
-    if (!hasPart(part)) process.stderr.write(`SKIPPED: the tests that need ${part}, which this machine does not have\n`)
+function findPart(part: string): boolean {
+  const folder = process.env[variable]
+  const file = folder === undefined ? undefined : join(folder, part)
+  if (file !== undefined && existsSync(file)) return readFileSync(file, 'utf8') === 'found'
+  const [program, ...args] = checks[part] ?? [part, '--version']
+  const { error, status } = spawnSync(program, args, { stdio: 'ignore' })
+  const found = error === undefined && status === 0
+  if (file !== undefined) writeFileSync(file, found ? 'found' : 'missing')
+  return found
+}
+
+/** Says at the end of a run which parts its tests looked for in vain. */
+export function setup(): () => void {
+  const folder = mkdtempSync(join(tmpdir(), 'countersign-parts-'))
+  process.env[variable] = folder
+  return () => {
+    for (const part of readdirSync(folder)) {
+      if (findPart(part)) continue
+      process.stderr.write(`SKIPPED: the tests that need ${part}, which this machine does not have\n`)
+    }
+    rmSync(folder, { recursive: true, force: true })
   }
 }

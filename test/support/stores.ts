@@ -22,7 +22,10 @@ afterAll(() => {
 
 const secret = 'a secret for tests and for nothing else'
 
-/** The Redis to test with: that of REDIS_URL, or one of our own for this file; `undefined` when there is none to start. */
+/**
+ * The Redis to test with: that of REDIS_URL, or one of our own for this file; `undefined` when there is none to start, or with
+ * TEST_STORES=sqlite.
+ */
 export const redisUrl: (() => Promise<string>) | undefined = findRedis()
 
 /** A SQLite file always, and Redis where it is to be had. */
@@ -30,6 +33,9 @@ export const stores: StoreKind[] = [
   { name: 'SQLite', open: async () => ({ store: newFile() }) },
   ...(redisUrl === undefined ? [] : [{ name: 'Redis', open: async () => ({ store: await redisUrl(), secret }) }]),
 ]
+
+/** The same for tests that try each interleaving of calls: Redis only where every part is required. */
+export const interleavedStores: StoreKind[] = process.env.REQUIRE_ALL_PARTS === '1' ? stores : stores.slice(0, 1)
 
 /** Addresses of stores that can be opened more than once. */
 export const sharedStores: readonly (readonly [name: string, open: () => Promise<string>])[] = [
@@ -51,6 +57,7 @@ function newFile(): string {
 }
 
 function findRedis(): (() => Promise<string>) | undefined {
+  if (process.env.TEST_STORES === 'sqlite') return undefined
   const given = process.env.REDIS_URL
   if (given !== undefined && given !== '') return async () => given
   if (!hasPart('redis-server')) return undefined
