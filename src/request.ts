@@ -1,4 +1,5 @@
 import { withoutForbidden } from './challenge.ts'
+import { bearerTokenOf, withoutOws } from './header-text.ts'
 import { readAddress } from './networks.ts'
 import { parseOrigin } from './origin.ts'
 
@@ -144,7 +145,7 @@ function forwardedAddress(headers: Pick<Headers, 'get'>, trustedProxies: number)
 function forwardedEntry(headers: Pick<Headers, 'get'>, name: string, trustedProxies: number): string | undefined {
   if (trustedProxies === 0) return undefined
   const entries = headers.get(name)?.split(',') ?? []
-  return entries[Math.max(0, entries.length - trustedProxies)]?.trim() || undefined
+  return withoutOws(entries[Math.max(0, entries.length - trustedProxies)] ?? '') || undefined
 }
 
 function readOrigin(
@@ -173,9 +174,5 @@ export function proxyHeaderOf(request: RequestContext): string | undefined {
 
 /** The token of an `Authorization: Bearer` header (RFC 6750); `undefined` if there is none. */
 export function bearerToken(request: RequestContext): string | undefined {
-  const header = headerOf(request, 'authorization')
-  if (header === undefined) return undefined
-  // As nearly all clients write it: without the list of matches that a regular expression makes.
-  const token = header.startsWith('Bearer ') ? header.slice('Bearer '.length) : ''
-  return token !== '' && !/\s/.test(token) ? token : /^Bearer +(\S+)\s*$/i.exec(header)?.[1]
+  return bearerTokenOf(headerOf(request, 'authorization'))
 }

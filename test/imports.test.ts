@@ -29,9 +29,9 @@ const connect = /^@connectrpc\//
 const protobuf = /^@bufbuild\//
 const betterAuth = /^@?better-auth(\/|$)/
 const domain =
-  /^src\/((sign-in|order|wallet|limits)\/|audit\/(event|trail)\.ts$|tracing\/tracing\.ts$|(challenge|errors|foreign-record|hex|live-records|networks|observer|origin|origin-policy|rate-limit|record|request|return-path|token)\.ts$)/
+  /^src\/((sign-in|order|wallet|limits)\/|audit\/(event|trail)\.ts$|tracing\/tracing\.ts$|(challenge|errors|foreign-record|header-text|hex|live-records|networks|observer|origin|origin-policy|rate-limit|record|request|return-path|token)\.ts$)/
 const contracts = /^src\/(store\/(store|life)|host\/host|wallet\/(wallet|proof|verifier))\.ts$/
-const sharedWithClients = /^src\/(enum-words|rest-paths|session-cookie)\.ts$/
+const sharedWithClients = /^src\/(enum-words|rest-paths|header-text)\.ts$/
 const accessTokens = /^src\/access-token\//
 const tokenAndErrors = /^src\/(token|hmac|errors|observer)\.ts$/
 const pageTexts = /^src\/pages\/texts\/(english|texts)\.ts$/

@@ -30,12 +30,12 @@ test('an Authorization header with no token, with two, or of another scheme has 
   }
 })
 
-test('odd Authorization headers are read as RFC 6750 writes them: the scheme, spaces, and text without white space', () => {
+test('odd Authorization headers are read as RFC 6750 writes them: the scheme, spaces, and visible ASCII', () => {
   const piece = fc.constantFrom('Bearer', 'bearer', ' ', '\t', '\u00a0', '\u2003', 'a', 'Z9', '.', '=', 'é', ',')
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 6 }), (pieces) => {
       const header = pieces.join('')
-      expect(tokenIn(header)).toBe(/^Bearer +(\S+)\s*$/i.exec(header)?.[1])
+      expect(tokenIn(header)).toBe(/^Bearer +([\x21-\x7e]+)[ \t]*$/i.exec(header)?.[1])
     }),
     { numRuns: 3000 },
   )

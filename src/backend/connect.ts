@@ -15,10 +15,12 @@ export const sessionKey: ContextKey<Session | undefined> = createContextKey<Sess
   description: 'countersign session',
 })
 
+const codes = { 401: Code.Unauthenticated, 403: Code.PermissionDenied, 503: Code.Unavailable } as const
+
 /**
  * Interceptor for servers of Connect that lets only calls with a live session through, over Connect, gRPC and gRPC-Web. Handlers get
- * it by {@link sessionOf}. All others end with `unauthenticated`, or with `unavailable` if sessions cannot be checked at the moment.
- * A stream is checked once, when it begins.
+ * it by {@link sessionOf}. All others end with `unauthenticated`, with `permission_denied` if the cookie does not count because of
+ * the Origin, or with `unavailable` if sessions cannot be checked at the moment. A stream is checked once, when it begins.
  */
 export function requireSession(verifier: SessionVerifier): Interceptor {
   return (next) => async (request) => {
@@ -26,7 +28,7 @@ export function requireSession(verifier: SessionVerifier): Interceptor {
     const admitted = await admit(verifier, { headers, method, url })
     if ('refusal' in admitted) {
       const { status, headers: answered, body } = admitted.refusal
-      throw new ConnectError(body.message, status === 401 ? Code.Unauthenticated : Code.Unavailable, answered)
+      throw new ConnectError(body.message, codes[status], answered)
     }
     request.contextValues.set(sessionKey, admitted.session)
     return await next(request)

@@ -6,10 +6,12 @@ import type { SessionVerifier } from './session-verifier.ts'
 /** By the metadata that the handler gets: grpc-js has no other way from an interceptor to it. */
 const sessions = new WeakMap<object, Session>()
 
+const codes = { 401: status.UNAUTHENTICATED, 403: status.PERMISSION_DENIED, 503: status.UNAVAILABLE } as const
+
 /**
  * Interceptor for servers of `@grpc/grpc-js` that lets only calls with a live session through, which {@link sessionOf} returns. All
- * others end with UNAUTHENTICATED, or with UNAVAILABLE if sessions cannot be checked at the moment. A stream is checked once, when
- * it begins.
+ * others end with UNAUTHENTICATED, with PERMISSION_DENIED if the cookie does not count because of the Origin, or with UNAVAILABLE if
+ * sessions cannot be checked at the moment. A stream is checked once, when it begins.
  */
 export function requireSession(verifier: SessionVerifier): ServerInterceptor {
   return (_method, call) =>
@@ -21,8 +23,7 @@ export function requireSession(verifier: SessionVerifier): ServerInterceptor {
               (admitted) => {
                 if ('refusal' in admitted) {
                   const { status: httpStatus, body } = admitted.refusal
-                  const code = httpStatus === 401 ? status.UNAUTHENTICATED : status.UNAVAILABLE
-                  call.sendStatus({ code, details: body.message })
+                  call.sendStatus({ code: codes[httpStatus], details: body.message })
                   return
                 }
                 sessions.set(metadata, admitted.session)

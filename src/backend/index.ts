@@ -12,12 +12,12 @@ export {
 } from './access-token.ts'
 export type { Fetcher, SessionSource } from './introspection.ts'
 export type { FetchRequest, NodeRequest, RequestInput } from './request.ts'
-export type { Session } from './session.ts'
 export {
+  type Session,
   SessionCheckError,
   type SessionCheckErrorOptions,
   type SessionCheckErrorReason,
-} from './session-check-error.ts'
+} from './session.ts'
 export {
   createSessionVerifier,
   type LocalSessionVerifierOptions,

@@ -1,6 +1,5 @@
 import { Slots } from '../timing/slots.ts'
-import { readSession, type Session } from './session.ts'
-import { SessionCheckError } from './session-check-error.ts'
+import { readSession, type Session, SessionCheckError } from './session.ts'
 
 /** A live session, with the time of the service that told of it, epoch milliseconds. */
 export interface LiveSession {
@@ -67,8 +66,9 @@ export function remoteIntrospection(url: string, fetcher: Fetcher): Introspect {
 
 function read({ status, headers }: Response, text: string): LiveSession | undefined {
   if (status >= 500 || status === 429) {
-    const seconds = Number(headers.get('retry-after') ?? Number.NaN)
-    const retryAfterMs = Number.isFinite(seconds) ? seconds * 1000 : undefined
+    // Of its two forms (RFC 9110, 10.2.3), the service writes whole seconds.
+    const [seconds] = /^\d{1,9}$/.exec(headers.get('retry-after') ?? '') ?? []
+    const retryAfterMs = seconds === undefined ? undefined : Number(seconds) * 1000
     throw unavailable(`The service cannot answer at the moment: HTTP ${status}`, { retryAfterMs })
   }
   const answer = status === 200 && isJson(headers) ? parseObject(text) : undefined

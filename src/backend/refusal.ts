@@ -1,16 +1,21 @@
 import type { RequestInput } from './request.ts'
-import type { Session } from './session.ts'
-import { SessionCheckError } from './session-check-error.ts'
+import { type Session, SessionCheckError } from './session.ts'
 import type { SessionVerifier } from './session-verifier.ts'
 
 /** The answer of a guard to a call that it does not let through. */
 export interface Refusal {
-  /** HTTP status: 401 for a call without a live session, 503 if sessions cannot be checked at the moment. */
-  readonly status: 401 | 503
+  /**
+   * HTTP status: 401 for a call without a live session, 403 for one whose cookie does not count because of its Origin, 503 if sessions
+   * cannot be checked at the moment.
+   */
+  readonly status: 401 | 403 | 503
   /** Headers of the answer. */
   readonly headers: Readonly<Record<string, string>>
   /** Body of the answer, in the form of Countersign's own errors. */
-  readonly body: { readonly code: 'SESSION_REQUIRED' | 'SERVICE_UNAVAILABLE'; readonly message: string }
+  readonly body: {
+    readonly code: 'SESSION_REQUIRED' | 'ORIGIN_NOT_TRUSTED' | 'SERVICE_UNAVAILABLE'
+    readonly message: string
+  }
 }
 
 /** The session of a request, or what to answer without one. Rejects with whatever is neither: that is a mistake in the program. */
@@ -20,7 +25,10 @@ export async function admit(
 ): Promise<{ readonly session: Session } | { readonly refusal: Refusal }> {
   try {
     const session = await verifier.verify(request)
-    return session === undefined ? { refusal: signInFirst } : { session }
+    if (session !== undefined) return { session }
+    // A verifier of the application's own, or of its tests, can lack the method.
+    const message = verifier.cookieRefusal?.(request)
+    return { refusal: message === undefined ? signInFirst : originNotTrusted(message) }
   } catch (error) {
     if (error instanceof SessionCheckError) return { refusal: unavailable(error) }
     throw error
@@ -34,6 +42,10 @@ const signInFirst: Refusal = {
   status: 401,
   headers: noStore,
   body: { code: 'SESSION_REQUIRED', message: 'This call needs a live session: sign in' },
+}
+
+function originNotTrusted(message: string): Refusal {
+  return { status: 403, headers: noStore, body: { code: 'ORIGIN_NOT_TRUSTED', message } }
 }
 
 function unavailable({ retryAfterMs }: SessionCheckError): Refusal {

@@ -1,3 +1,4 @@
+import { bearerTokenOf, cookieValue } from '../header-text.ts'
 import { parseOrigin } from '../origin.ts'
 
 /** A request as the Fetch API has it: a `Request`, or an object that has the same three properties. */
@@ -62,4 +63,53 @@ function readNodeRequest({ method, headers, socket }: NodeRequest): RequestFacts
   const scheme = socket !== undefined && 'encrypted' in socket && socket.encrypted === true ? 'https' : 'http'
   const ownOrigin = parseOrigin(`${scheme}://${header(':authority') ?? header('host') ?? ''}`)
   return { header, method: method?.toUpperCase(), ownOrigin }
+}
+
+/** What decides whether a cookie counts. */
+export interface CookieRules {
+  /** Name of the session's cookie. */
+  readonly cookieName: string
+  /** Whether pages of an origin may act for their visitors. `own` is the origin that the request was sent to, if known. */
+  trusts(origin: string, own: string | undefined): boolean
+}
+
+/** The token that a request presents, or why its cookie does not count: a sentence for the developer. Both are absent without either. */
+export interface Credential {
+  readonly token?: string | undefined
+  readonly refusal?: string | undefined
+}
+
+/** Most characters of a token that the service looks up (IntrospectSessionRequest in the proto). */
+const maxTokenLength = 512
+
+/** Whether a text can be a session's token: printable ASCII without spaces, at most 512 characters. */
+export function isToken(text: string): boolean {
+  return text.length <= maxTokenLength && /^[!-~]+$/.test(text)
+}
+
+/**
+ * The credential of a request: the token of `Authorization: Bearer` (RFC 6750) or, without one, of the session's cookie. A cookie
+ * does not count if another site can have sent the request: its Origin is not trusted, or it has none and its method may change
+ * something.
+ */
+export function credentialOf(request: RequestFacts, rules: CookieRules): Credential {
+  const bearer = bearerTokenOf(request.header('authorization'))
+  if (bearer !== undefined) return { token: bearer }
+  const token = cookieValue(request.header('cookie'), rules.cookieName)
+  if (token === undefined) return {}
+  const refusal = refusalOf(request, rules)
+  return refusal === undefined ? { token } : { refusal }
+}
+
+function refusalOf({ header, method, ownOrigin }: RequestFacts, { trusts }: CookieRules): string | undefined {
+  const given = header('origin')
+  if (given === undefined) {
+    if (method === 'GET' || method === 'HEAD') return undefined
+    return 'Cookie refused: no Origin, and no GET or HEAD. Send the token as Authorization: Bearer.'
+  }
+  const origin = parseOrigin(given)
+  if (origin === undefined)
+    return 'Cookie refused: the Origin header has no origin. Send the token as Authorization: Bearer.'
+  if (trusts(origin, ownOrigin)) return undefined
+  return `Cookie refused: origin ${origin} is not trusted. Add it to trustedOrigins.`
 }

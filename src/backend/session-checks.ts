@@ -1,9 +1,7 @@
 import { sha256 } from '@noble/hashes/sha2.js'
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js'
 import type { Introspect } from './introspection.ts'
-import type { Session } from './session.ts'
-import { SessionCheckError } from './session-check-error.ts'
-import { withinTime } from './time-limit.ts'
+import { type Session, SessionCheckError } from './session.ts'
 
 /** How sessions are checked. */
 export interface SessionCheckSettings {
@@ -98,5 +96,27 @@ export class SessionChecks {
       this.#kept.delete(oldest)
     }
     this.#kept.set(key, kept)
+  }
+}
+
+/** Rejects with `late` if the work takes longer than `timeoutMs` milliseconds, and aborts the signal that it was given. */
+async function withinTime<T>(
+  timeoutMs: number,
+  late: () => Error,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const controller = new AbortController()
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const timeout = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => {
+      const error = late()
+      controller.abort(error)
+      reject(error)
+    }, timeoutMs)
+  })
+  try {
+    return await Promise.race([work(controller.signal), timeout])
+  } finally {
+    clearTimeout(timer)
   }
 }

@@ -1,8 +1,7 @@
+import { sessionCookieName } from '../header-text.ts'
 import { parseOrigin } from '../origin.ts'
-import { sessionCookieName } from '../session-cookie.ts'
-import { isToken, tokenOf } from './credential.ts'
 import { type Fetcher, localIntrospection, remoteIntrospection, type SessionSource } from './introspection.ts'
-import { type RequestInput, readRequest } from './request.ts'
+import { type Credential, credentialOf, isToken, type RequestInput, readRequest } from './request.ts'
 import type { Session } from './session.ts'
 import { SessionChecks } from './session-checks.ts'
 
@@ -20,6 +19,12 @@ export interface SessionVerifier {
    * `TypeError` if the input is none of these.
    */
   verify(input: string | RequestInput): Promise<Session | undefined>
+
+  /**
+   * Why the session cookie of a request does not count for {@link verify}, as a sentence; `undefined` if the request has none, or its
+   * cookie counts. The guards answer such a request with 403, because signing in again would not help it.
+   */
+  cookieRefusal?(input: RequestInput): string | undefined
 }
 
 /** Options of every session verifier. */
@@ -36,6 +41,8 @@ export interface SessionCheckOptions {
   readonly trustedOrigins?: readonly string[] | undefined
   /** Time limit of a call to the service, in milliseconds, 1 to 60,000. Default 5,000. */
   readonly timeoutMs?: number | undefined
+  /** Receiver of each reason for which a cookie was refused, the first time it occurs, at most 100. Default: `console.warn`. */
+  readonly warn?: ((line: string) => void) | undefined
 }
 
 /** Options of a verifier that asks a service over HTTP. */
@@ -65,12 +72,15 @@ export type SessionVerifierOptions = RemoteSessionVerifierOptions | LocalSession
 const defaultCacheSeconds = 5
 const defaultTimeoutMs = 5000
 
+/** Most refusals of cookies that are told: foreign pages can send any number of origins. */
+const maxWarnings = 100
+
 /**
  * Makes a verifier, which a backend makes once and keeps: it has a cache of at most 10,000 sessions, by the SHA-256 of their tokens.
  * Throws a `TypeError` if an option does not fit.
  */
 export function createSessionVerifier(options: SessionVerifierOptions): SessionVerifier {
-  const { cacheSeconds = defaultCacheSeconds, timeoutMs = defaultTimeoutMs } = options
+  const { cacheSeconds = defaultCacheSeconds, timeoutMs = defaultTimeoutMs, warn = toConsole } = options
   requireBetween('cacheSeconds', cacheSeconds, 0, 60)
   requireBetween('timeoutMs', timeoutMs, 1, 60_000)
   const { introspect, publicUrl } = serviceOf(options)
@@ -83,13 +93,27 @@ export function createSessionVerifier(options: SessionVerifierOptions): SessionV
     trusts: (origin: string, own: string | undefined): boolean =>
       trusted === undefined ? origin === own || origin === new URL(publicUrl()).origin : trusted.has(origin),
   }
+  const read = (input: RequestInput): Credential => credentialOf(readRequest(input), rules)
+  const warned = new Set<string>()
+  const warnOnce = (line: string): void => {
+    if (warned.has(line) || warned.size >= maxWarnings) return
+    warned.add(line)
+    warn(line)
+  }
   return {
     async verify(input) {
-      const token = typeof input === 'string' ? input : tokenOf(readRequest(input), rules)
+      const { token, refusal } = typeof input === 'string' ? { token: input } : read(input)
+      if (refusal !== undefined) warnOnce(refusal)
       // What cannot be a token is not sent anywhere.
       return token !== undefined && isToken(token) ? await checks.check(token) : undefined
     },
+    cookieRefusal: (input) => read(input).refusal,
   }
+}
+
+function toConsole(line: string): void {
+  // biome-ignore lint/suspicious/noConsole: it is what every runtime of a backend has for its operator to read.
+  console.warn(line)
 }
 
 function serviceOf(options: SessionVerifierOptions) {

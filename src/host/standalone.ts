@@ -1,8 +1,7 @@
-import { parseCookie, stringifySetCookie } from 'cookie'
 import { type AuditTrail, noAudit } from '../audit/trail.ts'
 import type { CountersignError } from '../errors.ts'
+import { cookieValue, sessionCookieName } from '../header-text.ts'
 import { bearerToken, headerOf, type RequestContext } from '../request.ts'
-import { sessionCookieName } from '../session-cookie.ts'
 import type { Store } from '../store/store.ts'
 import { tokenFromBytes } from '../token.ts'
 import type { ProvenIdentity, WalletIdentity } from '../wallet/proof.ts'
@@ -54,8 +53,6 @@ export class StandaloneHost implements WalletHost, ReadsAhead {
   readonly #sessions: Sessions
   readonly #origins: TrustedOrigins
   readonly #audit: AuditTrail
-  /** Those of the cookie before, which nearly all cookies have: most are of sessions that were just made. */
-  #lastAttributes: CookieAttributes | undefined
   /** What was read for requests whose wallet is not proven yet. */
   readonly #readAhead = new WeakMap<
     RequestContext,
@@ -264,45 +261,16 @@ export class StandaloneHost implements WalletHost, ReadsAhead {
   }
 
   #cookieToken(request: RequestContext): string | undefined {
-    return parseCookie(headerOf(request, 'cookie') ?? '')[this.#cookieName()] || undefined
-  }
-
-  #cookieName(): string {
-    return sessionCookieName(this.#settings.secureCookie())
+    return cookieValue(headerOf(request, 'cookie'), sessionCookieName(this.#settings.secureCookie()))
   }
 
   /** The Set-Cookie header of a token, or of none. Tokens have no character that would have to be encoded. */
   #cookie(token: string, expiresAt: number): string {
     const secure = this.#settings.secureCookie()
     const maxAge = Math.max(0, Math.floor((expiresAt - this.#store.now()) / 1000))
-    const last = this.#lastAttributes
-    const isLikeLast = last !== undefined && last.secure === secure && last.maxAge === maxAge
-    const { text } = isLikeLast ? last : this.#attributes(secure, maxAge)
-    return `${sessionCookieName(secure)}=${token}${text}`
+    const attributes = `Max-Age=${maxAge}; Path=/; HttpOnly;${secure ? ' Secure;' : ''} SameSite=Lax`
+    return `${sessionCookieName(secure)}=${token}; ${attributes}`
   }
-
-  /** What follows the token in its cookie. */
-  #attributes(secure: boolean, maxAge: number): CookieAttributes {
-    const cookie = stringifySetCookie({
-      name: 'c',
-      value: '',
-      path: '/',
-      httpOnly: true,
-      sameSite: 'lax',
-      secure,
-      maxAge,
-    })
-    this.#lastAttributes = { secure, maxAge, text: cookie.slice('c='.length) }
-    return this.#lastAttributes
-  }
-}
-
-/** The attributes of a session's cookie, and what makes them differ from those of another. */
-interface CookieAttributes {
-  readonly secure: boolean
-  /** Seconds. */
-  readonly maxAge: number
-  readonly text: string
 }
 
 /** The text before the dot in the token of an order's session: the same at each attempt to finalize the order. */

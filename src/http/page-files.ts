@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { extname } from 'node:path'
 import { gzipSync } from 'node:zlib'
+import { withoutOws } from '../header-text.ts'
 import { pageHeaders, pageHeadersWith } from './page-headers.ts'
 
 /** Text of a page if the pages have not been built. */
@@ -175,11 +176,11 @@ export function answerWithFile(plain: ServedFile, { method, acceptEncoding, ifNo
 
 /** Whether Accept-Encoding has gzip with a weight other than zero. */
 function takesGzip(acceptEncoding = ''): boolean {
-  return /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i.test(acceptEncoding)
+  return /\bgzip\b(?![ \t]*;[ \t]*q=0(\.0*)?[ \t]*(,|$))/i.test(acceptEncoding)
 }
 
 /** Whether If-None-Match has the tag, by the weak comparison of RFC 9110, 13.1.2. */
 function hasTag(ifNoneMatch: string | undefined, etag: string): boolean {
-  const tags = ifNoneMatch?.split(',').map((tag) => tag.trim().replace(/^W\//, ''))
+  const tags = ifNoneMatch?.split(',').map((tag) => withoutOws(tag).replace(/^W\//, ''))
   return tags !== undefined && (tags.includes(etag) || tags.includes('*'))
 }

@@ -1,8 +1,8 @@
 import { offersDemoWallet, type Settings } from '../config.ts'
+import { cookieValue, sessionCookieName } from '../header-text.ts'
 import type { Logger } from '../log.ts'
 import type { RequestContext } from '../request.ts'
 import { toFailure } from '../rpc/errors.ts'
-import { sessionCookieName } from '../session-cookie.ts'
 import { answerWithFile, notBuilt, type PageValues, readPageFiles, type ServedFile } from './page-files.ts'
 import { claimPath, claimPathTemplate, continuePath, isContinuePath, pageHeaders } from './page-headers.ts'
 import { readPageTexts } from './page-texts.ts'
@@ -117,9 +117,8 @@ async function mayBeSignedIn(exchange: Exchange, peekSession: PageParts['peekSes
   }
 }
 
-function hasSessionCookie({ headers: { cookie = '' } }: Exchange): boolean {
-  const names = cookie.split(';').map((pair) => pair.split('=', 1)[0]?.trim())
-  return [true, false].some((secure) => names.includes(sessionCookieName(secure)))
+function hasSessionCookie({ headers: { cookie } }: Exchange): boolean {
+  return [true, false].some((secure) => cookieValue(cookie, sessionCookieName(secure)) !== undefined)
 }
 
 /** Serves a file, or the one that fits the request, to GET and HEAD. */

@@ -45,6 +45,7 @@ test('the table of options has all of them', () => {
     cacheSeconds: true,
     trustedOrigins: true,
     timeoutMs: true,
+    warn: true,
     fetch: true,
     countersign: true,
   }

@@ -11,21 +11,23 @@ import { SessionService } from '../../gen/client/countersign/v1/session_service_
 import { signIn } from '../backend/support.ts'
 import { startService } from '../support/service.ts'
 
-/** Runs one of the examples, as its first lines say, and resolves with its address. */
-async function startBackend(name: string, countersignUrl: string): Promise<string> {
+/** Runs one of the examples, as its first lines say, and resolves with its address and what it writes to its log. */
+async function startBackend(name: string, countersignUrl: string) {
   const file = fileURLToPath(new URL(`../../examples/backend/${name}.ts`, import.meta.url))
   const environment = { PATH: process.env.PATH, COUNTERSIGN_URL: countersignUrl, PORT: '0' }
-  const child = spawn(process.execPath, [file], { env: environment, stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [file], { env: environment, stdio: ['ignore', 'pipe', 'pipe'] })
+  let log = ''
+  child.stderr.on('data', (text) => (log += text))
   onTestFinished(async () => {
     const exited = once(child, 'exit')
     child.kill()
     await exited
   })
   const [line] = (await once(child.stdout, 'data')) as [Buffer]
-  return line.toString().trim()
+  return { backend: line.toString().trim(), log: () => log }
 }
 
-/** An answer of a backend: 200 with the user, 401 or 503. */
+/** An answer of a backend: 200 with the user, 401, 403 or 503. */
 interface Answer {
   readonly status: number
   readonly body: unknown
@@ -52,7 +54,12 @@ const askConnect: Ask = async (backend, headers) => {
     return { status: 200, body: { userId: session?.userId, address: session?.address } }
   } catch (error) {
     const { code, rawMessage } = ConnectError.from(error)
-    const status = { [Code.Unauthenticated as number]: 401, [Code.Unavailable as number]: 503 }[code] ?? 500
+    const status =
+      {
+        [Code.Unauthenticated as number]: 401,
+        [Code.PermissionDenied as number]: 403,
+        [Code.Unavailable as number]: 503,
+      }[code] ?? 500
     return { status, body: { code: houseCode[status], message: rawMessage } }
   }
 }
@@ -67,9 +74,11 @@ const askGrpc: Ask = async (backend, headers) => {
       const sent = (message: object): Buffer => Buffer.from(JSON.stringify(message))
       client.makeUnaryRequest('/example.Users/Me', sent, read, {}, metadata, {}, (error, body) => {
         const status =
-          { [grpc.status.UNAUTHENTICATED as number]: 401, [grpc.status.UNAVAILABLE as number]: 503 }[
-            error?.code ?? -1
-          ] ?? 500
+          {
+            [grpc.status.UNAUTHENTICATED as number]: 401,
+            [grpc.status.PERMISSION_DENIED as number]: 403,
+            [grpc.status.UNAVAILABLE as number]: 503,
+          }[error?.code ?? -1] ?? 500
         resolve(error ? { status, body: { code: houseCode[status], message: error.details } } : { status: 200, body })
       })
     })
@@ -79,7 +88,11 @@ const askGrpc: Ask = async (backend, headers) => {
 }
 
 /** For protocols that have codes of their own in place of the one in the body. */
-const houseCode: Readonly<Record<number, string>> = { 401: 'SESSION_REQUIRED', 503: 'SERVICE_UNAVAILABLE' }
+const houseCode: Readonly<Record<number, string>> = {
+  401: 'SESSION_REQUIRED',
+  403: 'ORIGIN_NOT_TRUSTED',
+  503: 'SERVICE_UNAVAILABLE',
+}
 
 /** How to ask each example, and whether what is asked can be a GET. */
 const backends: [name: string, ask: Ask, hasGet: boolean][] = [
@@ -92,9 +105,9 @@ const backends: [name: string, ask: Ask, hasGet: boolean][] = [
 ]
 
 describe.each(backends)('examples/backend/%s.ts', (name, askOnce, hasGet) => {
-  test('serves whoever is signed in, refuses all others, and says of an outage that it is one', async () => {
+  test('serves whoever is signed in, refuses all others with a reason of their own, and says of an outage that it is one', async () => {
     const { url, service } = await startService()
-    const backend = await startBackend(name, url)
+    const { backend, log } = await startBackend(name, url)
     /** Asks again if the backend did not hear from the service in time, as it tells its clients to. */
     const ask = async (headers: Record<string, string>, method: 'GET' | 'POST' = 'POST'): Promise<Answer> => {
       for (;;) {
@@ -105,6 +118,9 @@ describe.each(backends)('examples/backend/%s.ts', (name, askOnce, hasGet) => {
     const { token, cookie, session } = await signIn(url)
     const served = { status: 200, body: { userId: session.userId, address: session.address } }
     const refused = { status: 401, body: { code: 'SESSION_REQUIRED', message: expect.stringContaining('ign in') } }
+    /** Guards say why a cookie does not count. The example without a guard has nobody but its log to say it. */
+    const foreign = (message: unknown): Answer =>
+      name === 'main' ? refused : { status: 403, body: { code: 'ORIGIN_NOT_TRUSTED', message } }
     const authorization = `Bearer ${token}`
 
     expect(await ask({ authorization })).toEqual(served)
@@ -112,14 +128,18 @@ describe.each(backends)('examples/backend/%s.ts', (name, askOnce, hasGet) => {
     expect(await ask({ authorization: `${authorization}x` })).toEqual(refused)
     // A page cannot make a browser send somebody else's bearer token, so its origin does not matter.
     expect(await ask({ authorization, origin: 'https://evil.example' })).toEqual(served)
-    expect(await ask({ cookie, origin: 'https://evil.example' })).toEqual(refused)
-    expect(await ask({ cookie, origin: 'null' })).toEqual(refused)
-    expect(await ask({ cookie })).toEqual(refused)
+    const evil = 'Cookie refused: origin https://evil.example is not trusted. Add it to trustedOrigins.'
+    expect(await ask({ cookie, origin: 'https://evil.example' })).toEqual(foreign(evil))
+    expect(await ask({ cookie, origin: 'https://evil.example' })).toEqual(foreign(evil))
+    expect(await ask({ cookie, origin: 'null' })).toEqual(foreign(expect.stringContaining('Cookie refused: ')))
+    expect(await ask({ cookie })).toEqual(foreign(expect.stringContaining('Cookie refused: ')))
+    expect(log().split(evil)).toHaveLength(2)
+    expect(await ask({ origin: 'https://evil.example' })).toEqual(refused)
     // The service's page is trusted by default, and so is the backend's own origin where it is known.
     expect(await ask({ cookie, origin: url })).toEqual(served)
     if (hasGet) {
       expect(await ask({ cookie }, 'GET')).toEqual(served)
-      expect(await ask({ cookie, origin: 'https://evil.example' }, 'GET')).toEqual(refused)
+      expect(await ask({ cookie, origin: 'https://evil.example' }, 'GET')).toEqual(foreign(evil))
       expect(await ask({ cookie, origin: backend })).toEqual(served)
       expect(await ask({ cookie: cookie.replace('countersign', '__Host-countersign') }, 'GET')).toEqual(refused)
     }

@@ -6,6 +6,7 @@ import {
   WatchOrderResponseSchema,
 } from '../../../gen/server/countersign/v1/order_service_pb.ts'
 import { CountersignError } from '../../errors.ts'
+import { withoutOws } from '../../header-text.ts'
 import type { Call } from '../../rpc/call.ts'
 import type { CallLimit, StreamHandler } from '../../rpc/methods.ts'
 import { restFromOutput } from './json.ts'
@@ -23,7 +24,7 @@ const maxWaitSeconds = 25
  * name neither.
  */
 export function isLongPoll(accept: string | undefined): boolean {
-  const types = (accept ?? '').split(',').map((range) => range.split(';')[0]?.trim().toLowerCase())
+  const types = (accept ?? '').split(',').map((range) => withoutOws(range.split(';', 1)[0] as string).toLowerCase())
   return types.includes('application/json') && !types.includes('text/event-stream')
 }
 
