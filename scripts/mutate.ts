@@ -1,8 +1,8 @@
 /**
  * Takes out each defence that SECURITY.md names, one at a time, in a copy of the working tree, and says which test noticed.
  *
- * `npm run mutate` tries every entry of scripts/mutations.ts; `npm run mutate -- nonce cookie` those whose row number, file or
- * description contains one of the words. The exit code is 0 only if each mutation is noticed. One that keeps a test file from
+ * `npm run mutate` tries every entry of scripts/mutations.ts; `npm run mutate -- nonce 12` those of a row with this number, and those
+ * whose file, declaration or text contains one of the words. The exit code is 0 only if each mutation is noticed. One that keeps a test file from
  * loading has shown nothing, and neither has one whose tests are not green without it either: both count as broken.
  */
 import { spawn } from 'node:child_process'
@@ -10,7 +10,7 @@ import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
-import type { Mutation } from './mutations/mutation.ts'
+import { type Mutation, placesOf } from './mutation.ts'
 import { mutations } from './mutations.ts'
 import { copyWorkingTree, root } from './working-copy.ts'
 
@@ -94,18 +94,15 @@ function areGreen(files: readonly string[], copy: string): Promise<boolean> {
   return green
 }
 
-async function tryMutation(copy: string, { file, find, replace, tests }: Mutation): Promise<Verdict> {
-  const path = join(copy, file)
+async function tryMutation(copy: string, mutation: Mutation): Promise<Verdict> {
+  const { find, replace, tests } = mutation
+  const [place, ...others] = placesOf(mutation)
+  if (place === undefined || others.length > 0) return { kind: 'broken', why: `there is not one such place: ${find}` }
+  const path = join(copy, place.file)
   const original = readFileSync(path, 'utf8')
-  if (original.split(find).length !== 2)
-    return { kind: 'broken', why: `${file} does not contain the text exactly once` }
   let verdict: Verdict
   try {
-    // A function, because a plain replacement text gives $ a meaning.
-    writeFileSync(
-      path,
-      original.replace(find, () => replace),
-    )
+    writeFileSync(path, original.slice(0, place.start) + replace + original.slice(place.end))
     verdict = judge(await runTests(copy, tests), tests, copy)
   } finally {
     writeFileSync(path, original)
@@ -117,13 +114,21 @@ async function tryMutation(copy: string, { file, find, replace, tests }: Mutatio
   return verdict
 }
 
+/** What a mutation does, in a line. */
+function describe(mutation: Mutation): string {
+  const [place] = placesOf(mutation)
+  const by = mutation.replace === '' ? 'without' : `${mutation.replace.replace(/\s+/g, ' ')} in place of`
+  return `row ${mutation.row}, ${place?.file ?? '?'}, ${mutation.within}: ${by} ${mutation.find}`
+}
+
 const words = process.argv.slice(2)
 const asked = mutations.filter(
-  ({ row, file, takesOut }) =>
-    words.length === 0 || words.some((word) => String(row) === word || `${file} ${takesOut}`.includes(word)),
+  (mutation) =>
+    words.length === 0 ||
+    words.some((word) => (/^\d+$/.test(word) ? mutation.row === Number(word) : describe(mutation).includes(word))),
 )
 if (asked.length === 0) {
-  console.error('No mutation has such a row, file or description; scripts/mutations.ts lists them')
+  console.error('No mutation has such a row, file, declaration or text; scripts/mutations.ts lists them')
   process.exit(1)
 }
 
@@ -140,7 +145,7 @@ await Promise.all(
       verdicts.set(mutation, verdict)
       const told = { noticed: 'noticed ', survived: 'SURVIVED', broken: 'BROKEN  ' }[verdict.kind]
       const detail = verdict.kind === 'noticed' ? verdict.by : verdict.kind === 'broken' ? verdict.why : 'by no test'
-      console.log(`${told} row ${mutation.row}, ${mutation.file}: ${mutation.takesOut}\n         ${detail}`)
+      console.log(`${told} ${describe(mutation)}\n         ${detail}`)
     }
   }),
 )

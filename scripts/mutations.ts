@@ -1,29 +1,345 @@
-import { accessTokens } from './mutations/access-tokens.ts'
-import { doors } from './mutations/doors.ts'
-import { floods } from './mutations/floods.ts'
-import type { Mutation } from './mutations/mutation.ts'
-import { operators } from './mutations/operators.ts'
-import { orders } from './mutations/orders.ts'
-import { pages } from './mutations/pages.ts'
-import { proofs } from './mutations/proofs.ts'
-import { races } from './mutations/races.ts'
-import { relay } from './mutations/relay.ts'
-import { secrets } from './mutations/secrets.ts'
-import { surroundings } from './mutations/surroundings.ts'
-import { wallets } from './mutations/wallets.ts'
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the texts are those of source files, template strings included.
+import type { Mutation } from './mutation.ts'
 
-/** Every defence that SECURITY.md names. A new one is one more entry in its group, and its tests go into the table there. */
-export const mutations: readonly Mutation[] = [
-  ...proofs,
-  ...pages,
-  ...orders,
-  ...relay,
-  ...secrets,
-  ...races,
-  ...floods,
-  ...surroundings,
-  ...wallets,
-  ...accessTokens,
-  ...doors,
-  ...operators,
-]
+/**
+ * Every row of SECURITY.md's table, with mutations that take its defences out: the declaration of src that has the defence (see
+ * `Mutation`), the text in it, what comes in its place, and the names of the test files that notice.
+ */
+const rows: Readonly<
+  Record<number, readonly (readonly [within: string, find: string, replace: string, tests: string])[]>
+> = {
+  1: [
+    [
+      'isStrictPoint',
+      '&& !smallOrderYs.some((small) => small.every((byte, index) => byte === y[index]))',
+      '',
+      'wallet/strict-ed25519',
+    ],
+    ['isStrictPoint', 'isBelow(y, fieldPrime) &&', '', 'wallet/strict-ed25519'],
+    ['isStrictEncoding', 'isBelow(signature.subarray(32), groupOrder) &&', '', 'wallet/strict-ed25519'],
+    ['verify', 'if (!isStrictEncoding(signature, publicKey)) return false', '', 'wallet/native wallet/agreement'],
+    [
+      'ed25519Adapter',
+      '!verifier.verify(signature, framing.signedBytes(message), publicKey)',
+      'false',
+      'wallet/adapters',
+    ],
+    ['prove', 'adapterId !== adapter.id', 'false', 'wallet/adapters'],
+    ['derivedUserId', '`${adapterId}:${subject}`', 'subject || adapterId', 'contract/standalone e2e/sessions'],
+  ],
+  2: [
+    ['requireLive', 'this.#now() < expiresAt', 'this.#now() < expiresAt + 30_000', 'sign-in/nonce'],
+    ['readNonce', 'record.nonceId !== nonceId ||', '', 'sign-in/nonce'],
+    [
+      'consume',
+      '(await this.#store.take(key)) !== found',
+      '(await this.#store.take(key)) === null',
+      'sign-in/nonce-replaced',
+    ],
+    ['singleUse', "if (!(await store.create(`used-${key}`, '', { ttlMs }))) return undefined", '', 'sign-in/nonce'],
+    [
+      'take',
+      'DELETE FROM entries WHERE key = ? AND expires_at > ? RETURNING value',
+      'SELECT value FROM entries WHERE key = ? AND expires_at > ?',
+      'store/sqlite sign-in/nonce',
+    ],
+    ['trusted', 'if (performance.now() >= this.#trustedUntil) await this.confirm()', '', 'store/redis/sentinel'],
+    ['heard', 'if (silent) this.#confirm(client, confirm)', '', 'e2e/chaos'],
+    ['issue', 'randomText(32)', "randomText(4).padEnd(43, 'A')", 'randomness'],
+  ],
+  3: [
+    ['issueNonce', 'this.#origins.requireTrusted(request)', "request.origin ?? ''", 'e2e/sign-in contract/standalone'],
+    ['requireOneOf', '&& expected.includes(request.origin)', '', 'origin'],
+    ['requesterOf', 'origins.requireTrusted(request)', "request.origin ?? ''", 'order/start order/orders'],
+    ['challengeMessage', '`Origin: ${challenge.origin}`,', '', 'challenge'],
+    ['predicateOf', 'origins.has(origin)', '[...origins].some((one) => origin.startsWith(one))', 'e2e/origins'],
+  ],
+  4: [
+    [
+      'currentSession',
+      'if (credential.fromCookie) this.#origins.requireTrusted(request)',
+      '',
+      'e2e/sessions host/contract',
+    ],
+    ['attributes', 'httpOnly: true', 'httpOnly: false', 'e2e/sessions'],
+    ['attributes', 'secure, maxAge, })', 'secure: false, maxAge })', 'e2e/sessions'],
+    ['sessionCookieName', 'secure ? `__Host-${plainName}` :', '', 'e2e/sessions'],
+    ['applyCors', '|| !isTrusted(origin)', '', 'e2e/origins'],
+    ['headersOf', `"script-src 'self'",`, '', 'pages/headers'],
+    ['escapeHtml', `[&<>"']`, '[&]', 'pages/serve better-auth/pages'],
+    ['signOut', '|| this.#cookieToken(request) === credential.token', '', 'e2e/sessions'],
+    ['jsonBody', '!isJson(headers)', '!isJson(headers) && bytes.length > 1e6', 'e2e/bodies'],
+  ],
+  5: [
+    ['oneLine', 'requirePlainLine(field, text)', '', 'order/start'],
+    ['forbidden', '\\u061C\\u200E\\u200F\\u202A-\\u202E\\u2066-\\u2069', '', 'challenge'],
+    ['newOrder', 'requireReturnPath(returnTo)', '', 'order/start'],
+    ['challengeMessage', '${challenge.nonce}', '', 'challenge'],
+  ],
+  6: [
+    ['claim', "claimed: 'ORDER_ALREADY_CLAIMED'", "claimed: 'moves'", 'order/order'],
+    ['maxWrongCodes', '3', '30', 'order/order'],
+    [
+      'readChallenge',
+      '(order.codeRequired || order.returnCodes ? {} : { confirmationCode })',
+      '{ confirmationCode }',
+      'order/approve order/orders',
+    ],
+    ['newCode', 'randomInt(10 ** digits)', 'randomInt(10 ** (digits - 1))', 'randomness'],
+  ],
+  7: [
+    ['checkReturnCode', "{ order, refusal: 'RETURN_CODE_REQUIRED' }", 'undefined', 'relay/relay'],
+    ['checkReturnCode', "right.includes(true) ? 'right' : 'wrong'", "'right'", 'relay/return-code'],
+    [
+      'checkReturnCode',
+      "order.status === 'approved' && codeTriesLeft(counted.wrongReturnCodes) === 0",
+      'false',
+      'relay/return-code',
+    ],
+    [
+      'requireNearby',
+      'if (sameNetwork(order.requester.network, networkOfRequest(request)) === true)',
+      '',
+      'relay/relay',
+    ],
+    ['approve', 'this.#admission.requireNearby(order, request)', '', 'relay/requester'],
+  ],
+  8: [['claimUrlTemplate', "value.indexOf('{claimToken}') > hash &&", '', 'config']],
+  9: [
+    ['requireHolder', '!matchesAny(token, hashes)', 'false', 'order/orders'],
+    ['requireOrigin', "this.#origins.requireSameOrOwn(request, order.origin, 'order')", '', 'order/orders'],
+    ['orderInput', "desktopToken: bearer ?? ''", "desktopToken: bearer ?? queried('desktopToken') ?? ''", 'e2e/orders'],
+    [
+      'prove',
+      'order.adapterId !== undefined && (proof.adapterId ?? order.adapterId) !== order.adapterId',
+      'false',
+      'order/approve',
+    ],
+    ['challengeTokens', '[orderId,', "[orderId && '',", 'order/derived-tokens'],
+    ['finalize', 'desktopToken]', "desktopToken && '']", 'order/derived-tokens'],
+  ],
+  10: [
+    ['hashToken', "hash('sha256', token, 'base64url')", 'token', 'token host/sessions'],
+    ['signed', "!this.#keyring.verify('session token', secretPart, signature)", 'false', 'host/sessions'],
+    ['isSameText', '=== value && last.version === version', '!== undefined', 'host/sessions'],
+    ['ownFile', '0o600', '0o644', 'store/sqlite'],
+    [
+      'unsignedToken',
+      'equalInConstantTime(signatureOf(token, secret), signature)',
+      'signature',
+      'better-auth/sessions better-auth/host contract/better-auth',
+    ],
+    ['secret', 'secrets(32)', 'secrets(31)', 'e2e/secrets'],
+  ],
+  11: [
+    ['compareAndSet', 'version = ? AND', 'version >= min(?, 0) AND', 'store/sqlite'],
+    ['compareAndSet', 'version ~= ARGV[1]', 'not version', 'store/redis/redis'],
+    ['isLive', "!('ended' in record) &&", '', 'host/sessions'],
+    [
+      'changeOrder',
+      'if (!(await records.compareAndSet(order, version))) continue',
+      'await records.compareAndSet(order, version)',
+      'order/races',
+    ],
+    [
+      'write',
+      "(await this.#store.compareAndSet(key, stored.version, text, 'forever'))",
+      'stored.version > 0',
+      'e2e/sessions',
+    ],
+  ],
+  12: [
+    ['take', 'waitUs > 0', 'false', 'rate-limit'],
+    ['add', 'this.#count + places > this.#ceiling.most', 'false', 'e2e/ceilings'],
+    ['addMember', 'count > 2 * most', 'false', 'store/redis/redis'],
+    [
+      'writeAll',
+      "if (!output.write(piece)) await once(output.answering, 'drain', { signal })",
+      'output.write(piece)\nawait new Promise(setImmediate)\nif (signal.aborted) return',
+      'http/output',
+    ],
+    ['defaultTimeouts', 'openingMs: 10_000', 'openingMs: 100_000', 'e2e/time-limits'],
+    ['follow', 'stopping ? ServingStatus.NOT_SERVING :', '', 'rpc/health e2e/health'],
+    ['builtIn', '{ ttlMs: ttlSeconds * 1000 + afterlifeMs }', "'forever'", 'e2e/store-lives'],
+    ['readBody', 'if (size > maxBytes) reject(bodyTooLarge()) else', '', 'e2e/bodies'],
+    ['decompressed', 'maxOutputLength: maxBodyBytes', '', 'e2e/bodies'],
+    ['isCompressedEnvelope', 'length > maxBodyBytes', 'false', 'e2e/bodies'],
+    ['constructor', '? sharedLimits', '&& false ? sharedLimits', 'e2e/rate-limits'],
+    ['answersOf', 'maxRequests', '-1', 'e2e/reflection'],
+    ['limitBodies', 'maxBodyBytes', '1e9', 'better-auth/body-limit'],
+    ['countWrongToken', 'isToken && limited instanceof CountersignError ? limited :', '', 'e2e/shared-limits'],
+  ],
+  13: [
+    ['tokenBytes', '32', '16', 'token'],
+    ['newToken', 'randomText(tokenBytes)', "randomText(4).padEnd(43, 'A')", 'randomness'],
+  ],
+  14: [
+    [
+      'withoutArguments',
+      '!(cause instanceof Error) || !cause.message.includes(argumentsStart)',
+      'cause !== null',
+      'store/redis/operators',
+    ],
+    ['observed', 'request: context', 'path: exchange.path, request: context', 'e2e/stopping e2e/reasons'],
+    ['writeRefusal', 'tellingReasons.has(reason) ? { message } : {}', '{ message }', 'rpc/call-log'],
+    [
+      'unaryHeads',
+      "json: { 'content-type': 'application/json', ...noStore }",
+      "json: { 'content-type': 'application/json' }",
+      'e2e/answer-headers',
+    ],
+    ['servedPage', "'cache-control': 'no-store',", '', 'pages/serve'],
+  ],
+  15: [
+    ['keyOf', '`link-nonce:${nonceId}`', '`nonce:${nonceId}`', 'better-auth/linking sign-in/nonce'],
+    ['readNonce', 'record.userId !== userId', 'false', 'better-auth/linking sign-in/nonce'],
+    ['freshSession', 'current.session.orderId !== undefined', 'false', 'better-auth/linking sign-in/nonce'],
+    ['freshSession', 'host.requireFresh(current.session)', '', 'better-auth/linking sign-in/nonce'],
+    ['link', 'owner !== undefined && owner.id !== userId', 'false', 'better-auth/linking sign-in/nonce'],
+    ['consume', "origins.requireSame(request, record.origin, 'nonce')", '', 'better-auth/linking sign-in/nonce'],
+  ],
+  16: [
+    ['whyForeign', '!isOfApp(record, appName)', 'false', 'e2e/shared-store sign-in/nonce order/foreign'],
+    ['whyForeign', '!origins.accepts(record.origin)', 'false', 'e2e/shared-store order/foreign'],
+    ['requireHolder', "if (foreign !== undefined) throw refused('ORDER_NOT_FOUND', foreign)", '', 'e2e/shared-store'],
+    ['consume', 'foreign !== undefined', 'false', 'e2e/shared-store'],
+    ['withKeyPrefix', "beginning === ''", 'true', 'e2e/shared-store'],
+    ['originsOf', 'context.isTrustedOrigin(origin)', 'true', 'better-auth/shared-store'],
+  ],
+  17: [
+    ['constructor', 'guardedHost(settings.sessionHost, tracing)', 'settings.sessionHost', 'e2e/hooks'],
+    ['verify', 'afterNonceUsed(thrown)', 'thrown', 'e2e/hooks'],
+  ],
+  18: [
+    ['now', 'this.#clock.now()', 'Date.now()', 'e2e/clocks'],
+    ['isCurrent', '&& !hasJumped(this.#known)', '', 'store/redis/clock'],
+  ],
+  19: [
+    ['requireComputerProof', 'if (computerKey === undefined)', '', 'relay/known-computers relay/relay'],
+    [
+      'provesComputerKey',
+      "verify('sha256', Buffer.from(proofText(subject)), { key, dsaEncoding: 'ieee-p1363' }, signature)",
+      'true',
+      'relay/known-computers',
+    ],
+    ['decide', 'rememberComputer &&', '', 'relay/known-computers'],
+  ],
+  20: [
+    ['decideEarly', "order.takenBack !== undefined && intent.type === 'finalize'", 'false', 'relay/taking-back'],
+    [
+      'endSession',
+      'await this.#options.host.endOrderSession(session)',
+      'session.userId !== session.sessionId',
+      'relay/taking-back',
+    ],
+    ['reject', "approved: 'moves'", "approved: 'ORDER_ALREADY_APPROVED'", 'relay/taking-back'],
+  ],
+  21: [
+    ['isRedeemable', 'handOver.redeemedAt === undefined &&', '', 'relay/hand-over'],
+    ['ofPhone', '[order.challengeTokenHash]', 'phoneHashes(order)', 'relay/hand-over relay/relay'],
+  ],
+  22: [['requireStartKey', 'right.includes(true)', 'right.length > 0', 'relay/requester']],
+  23: [
+    [
+      'prove',
+      '&& (expectedAddress === undefined || prover.isAddressOf(identity, expectedAddress))',
+      '',
+      'relay/requester',
+    ],
+  ],
+  24: [
+    ['requireFresh', 'this.#store.now() - createdAt >= freshMs', 'false', 'e2e/wallets'],
+    ['holding', 'claim?.userId === userId && claim.claim === entry.claim', 'claim !== undefined', 'host/users'],
+    ['unlink', 'staying.length === 1', 'false', 'e2e/wallets host/users'],
+  ],
+  25: [
+    [
+      'signInForm',
+      'base64urlnopad.encode(sha256(new TextEncoder().encode(message)))',
+      'message.slice(0, 0)',
+      'wallet/form',
+    ],
+    ['textOf', 'pageOrigin ??', '', 'wallet/form'],
+  ],
+  26: [
+    ['recoverKey', 'parsed.hasHighS()', 'false', 'wallet/ethereum/keys'],
+    ['verify', '!isKey(publicKey)', 'false', 'wallet/solana-vectors'],
+    ['askContract', 'await hasCode(address, request)', 'wrapped.factory === undefined', 'wallet/ethereum/contracts'],
+  ],
+  27: [['maxContractChecks', '3', '300', 'order/contract-checks wallet/ethereum/service']],
+  28: [
+    ['verifyAccessToken', "typ: 'at+jwt',", '', 'backend/access-token'],
+    ['verifyAccessToken', "algorithms: ['EdDSA'],", '', 'backend/access-token'],
+    ['verifyAccessToken', 'issuer, audience, clockTolerance:', 'audience, clockTolerance:', 'backend/access-token'],
+    ['verifyAccessToken', 'issuer, audience, clockTolerance:', 'issuer, clockTolerance:', 'backend/access-token'],
+    ['verifyAccessToken', "['exp', 'iat']", "['iat']", 'backend/access-token'],
+    ['verifyAccessToken', 'requireOptions(issuer, audience, clockToleranceSeconds)', '', 'backend/access-token'],
+  ],
+  29: [
+    ['issue', '!audiences.includes(audience)', 'false', 'e2e/access-tokens'],
+    [
+      'issue',
+      'Math.min(now + ttlSeconds * 1000, session.expiresAt)',
+      'now + ttlSeconds * 1000',
+      'access-token/access-tokens',
+    ],
+    ['deriveSigningKeys', "'access token key'", "'finalize seed'", 'access-token/signing-keys'],
+  ],
+  30: [
+    ['peekSession', 'if (credential.fromCookie) this.#requireProxiedOrigin(request, reads)', '', 'http/forward-auth'],
+    ['requireProxiedOrigin', 'else if (!reads) throw proxiedOriginRequired()', '', 'http/forward-auth'],
+    ['isReading', 'told.every(', 'told.some(', 'http/forward-auth'],
+    ['returnTo', '&& isReturnPath(told)', '', 'http/forward-auth'],
+    ['docs/forward-auth.md', 'proxy_set_header X-Countersign-User $countersign_user;', '', 'e2e/forward-auth'],
+  ],
+  31: [
+    ['mayUseCookie', '&& trusts(origin, ownOrigin)', '', 'backend/session-verifier'],
+    ['mayUseCookie', "method === 'GET' || method === 'HEAD'", 'true', 'backend/session-verifier'],
+    ['cookieToken', 'values.length === 1', 'values.length > 0', 'backend/session-verifier'],
+    ['ask', 'Math.min(startedAt', 'Math.min(performance.now()', 'backend/session-verifier'],
+  ],
+  32: [
+    ['returnTarget', '|| !isReturnPath(returnTo)', '', 'pages/return-target'],
+    ['getItem', '() => null', '(key) => localStorage.getItem(key)', 'browser/sign-in-page'],
+  ],
+  33: [
+    ['readSignedText', 'lines.has(name)', 'false', 'proof/vectors'],
+    ['verifyProofArtifact', 'requireAccount(text, identity, adapter)', '', 'proof/vectors'],
+  ],
+  34: [['rules', 'secureOptions: constants.SSL_OP_NO_RENEGOTIATION', '', 'http/port/tls']],
+  35: [['observeCall', 'answersOnce === undefined ? other :', '', 'metrics/metrics']],
+  36: [
+    ['matching', 'text !== undefined && form.test(text)', 'form.source !== text', 'audit/events'],
+    ['refusedCalls', "ip ?? ''", 'String(Math.random())', 'audit/events'],
+    ['claimOne', 'entry.v !== 1 || this.#store.now() < entry.dueAt', 'false', 'audit/webhook'],
+  ],
+  37: [['deploy/nginx/countersign.conf', 'grpc_set_header X-Forwarded-For $remote_addr;', '', 'e2e/proxies']],
+  38: [
+    ['refusalBy', 'found?.blockedAt !== undefined', 'false', 'host/user-administration'],
+    ['constructor', 'await new WebhookQueue(store).forget({ userId, wallets })', '', 'commands/admin'],
+  ],
+  39: [
+    ['workerCount', "typeof store === 'string' && store.startsWith('sqlite:')", 'false', 'e2e/workers'],
+    ['textOf', 'text !== undefined', 'text === variable', 'config'],
+  ],
+  40: [['removeKeys', 'DELETE FROM entries WHERE matches(key);', '', 'commands/backup']],
+  41: [
+    [
+      'headers',
+      'trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags })',
+      'context.active()',
+      'tracing/secrecy',
+    ],
+  ],
+}
+
+/** Every defence that SECURITY.md names. */
+export const mutations: readonly Mutation[] = Object.entries(rows).flatMap(([row, entries]) =>
+  entries.map(([within, find, replace, tests]) => ({
+    row: Number(row),
+    within,
+    find,
+    replace,
+    tests: tests.split(' ').map((name) => `test/${name}.test.ts`),
+  })),
+)
