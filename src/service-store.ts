@@ -1,6 +1,6 @@
 import type { Settings } from './config.ts'
 import type { Logger } from './log.ts'
-import { withKeyPrefix } from './store/key-prefix.ts'
+import { withKeyPrefix } from './store/map-store.ts'
 import { openStore, type RedisTls } from './store/open.ts'
 import type { Store } from './store/store.ts'
 

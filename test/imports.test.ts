@@ -30,7 +30,7 @@ const protobuf = /^@bufbuild\//
 const betterAuth = /^@?better-auth(\/|$)/
 const domain =
   /^src\/((sign-in|order|wallet|limits)\/|audit\/(event|trail)\.ts$|tracing\/tracing\.ts$|(challenge|errors|foreign-record|header-text|hex|live-records|networks|observer|origin|origin-policy|rate-limit|record|request|return-path|token)\.ts$)/
-const contracts = /^src\/(store\/(store|life)|host\/host|wallet\/(wallet|proof|verifier))\.ts$/
+const contracts = /^src\/(store\/store|host\/host|wallet\/(wallet|proof|verifier))\.ts$/
 const sharedWithClients = /^src\/(enum-words|rest-paths|header-text)\.ts$/
 const accessTokens = /^src\/access-token\//
 const tokenAndErrors = /^src\/(token|hmac|errors|observer)\.ts$/
@@ -38,8 +38,7 @@ const pageTexts = /^src\/pages\/texts\/(english|texts)\.ts$/
 const timing = /^src\/timing\//
 const guards = /^src\/backend\/(connect|express|fastify|grpc|hono)\.ts$/
 const backend = /^src\/backend\/(?!(connect|express|fastify|grpc|hono)\.ts$)/
-const storeHelpers =
-  /^src\/store\/(store|life|watchers|open-error|unavailable|slices|key-prefix|exercise|observed-store|wrapped-store)\.ts$/
+const storeHelpers = /^src\/store\/(store|watchers|implementation|map-store)\.ts$/
 const tracing = /^src\/tracing\/tracing\.ts$/
 const pem = /^src\/pem\.ts$/
 const settingsAndLog = /^src\/(config(\/options)?|ceiling|log)\.ts$/
@@ -86,21 +85,14 @@ const rooms: readonly Room[] = [
   },
   {
     room: 'what stores share',
-    files:
-      /^src\/store\/(watchers|open-error|unavailable|slices|key-prefix|exercise|observed-store|wrapped-store)\.ts$/,
+    files: /^src\/store\/(watchers|implementation|map-store)\.ts$/,
     may: [storeHelpers, tokenAndErrors, timing, node],
     because: 'it serves every store, so it knows none of them',
   },
   {
     room: 'SQLite',
-    files: /^src\/store\/sqlite(-copy|-format|-steps)?\.ts$/,
-    may: [/^src\/store\/sqlite-(format|steps)\.ts$/, storeHelpers, tokenAndErrors, node],
-    because: 'a store knows its contract: neither the other stores nor what is kept in it',
-  },
-  {
-    room: 'memory',
-    files: /^src\/store\/memory(-steps)?\.ts$/,
-    may: [/^src\/store\/memory-steps\.ts$/, storeHelpers, tokenAndErrors, node],
+    files: /^src\/store\/sqlite(-copy|-format|-batcher)?\.ts$/,
+    may: [/^src\/store\/sqlite-(format|batcher)\.ts$/, storeHelpers, tokenAndErrors, node],
     because: 'a store knows its contract: neither the other stores nor what is kept in it',
   },
   {
@@ -242,7 +234,7 @@ const rooms: readonly Room[] = [
       domain,
       contracts,
       /^src\/host\/(resolve-login|refusals)\.ts$/,
-      /^src\/store\/(open|watchers|key-prefix)\.ts$/,
+      /^src\/store\/(open|watchers|map-store)\.ts$/,
       sharedWithClients,
       settingsAndLog,
       protobuf,
@@ -300,7 +292,7 @@ const rooms: readonly Room[] = [
       /^src\/audit\/(event|webhook-form)\.ts$/,
       domain,
       contracts,
-      /^src\/store\/(key-prefix|wrapped-store)\.ts$/,
+      /^src\/store\/map-store\.ts$/,
       /^src\/log\.ts$/,
       node,
     ],
@@ -332,7 +324,7 @@ const rooms: readonly Room[] = [
     may: [
       /^src\/metrics\//,
       /^src\/(errors|limits\/limits|version)\.ts$/,
-      /^src\/store\/(observed|wrapped)-store\.ts$/,
+      /^src\/store\/map-store\.ts$/,
       // A port is listened on in one way.
       /^src\/http\/port\/listen\.ts$/,
       timing,
@@ -363,12 +355,7 @@ const rooms: readonly Room[] = [
   {
     room: 'tracing',
     files: /^src\/tracing\/(?!tracing\.ts$)/,
-    may: [
-      tracing,
-      /^src\/store\/(store|wrapped-store)\.ts$/,
-      /^src\/opentelemetry\/index\.ts$/,
-      /^@opentelemetry\/api$/,
-    ],
+    may: [tracing, /^src\/store\/(store|map-store)\.ts$/, /^src\/opentelemetry\/index\.ts$/, /^@opentelemetry\/api$/],
     because: 'it puts tracing around others, and loads OpenTelemetry if a setting asks for it',
   },
   {

@@ -207,7 +207,7 @@ function described(step: TracedStep): SpanOptions & { readonly name: string } {
       return {
         name: step.operation,
         // An embedded store is part of the process.
-        kind: step.system === 'sqlite' || step.system === 'memory' ? SpanKind.INTERNAL : SpanKind.CLIENT,
+        kind: step.system === 'sqlite' ? SpanKind.INTERNAL : SpanKind.CLIENT,
         attributes: { 'db.system.name': step.system, 'db.operation.name': step.operation },
       }
     case 'verification':

@@ -1,7 +1,6 @@
 import type { Logger } from '../log.ts'
 import { requireSuitableNode } from '../node-version.js'
-import { defaultKeyPrefix, keyPrefixForm, keyPrefixPattern, withKeyPrefix } from './key-prefix.ts'
-import { makeMemoryStore } from './memory.ts'
+import { defaultKeyPrefix, keyPrefixForm, keyPrefixPattern, withKeyPrefix } from './map-store.ts'
 import { isTlsGiven, type RedisTls } from './redis/tls.ts'
 import type { Store } from './store.ts'
 
@@ -38,8 +37,8 @@ const forms =
  *
  * With `rediss` in place of `redis` the connections use TLS.
  *
- * @throws TypeError if Node.js is too old, the URL has none of these forms, the key prefix is malformed, `redisTls` is given without `rediss`, or a
- * file that it names cannot be used. The message does not repeat the URL, because it can contain a password.
+ * @throws TypeError if Node.js is too old, the URL has none of these forms, the key prefix is malformed, `redisTls` is given without
+ * `rediss`, or a file that it names cannot be used. The message does not repeat the URL, because it can contain a password.
  * @throws StoreOpenError if the store cannot be opened. The message is one line that says what to change.
  */
 export async function openStore(url: string, options: StoreOptions = {}): Promise<Store> {
@@ -55,10 +54,9 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
   // By the rules of URLs, file.db in sqlite://file.db is a host; as a path it would be in the root folder. Nobody means
   // either.
   if (scheme === 'sqlite' && rest !== '' && !/^\/\/(?!\/)/.test(rest)) {
-    if (rest === ':memory:') return withKeyPrefix(makeMemoryStore(), keyPrefix)
     // Loaded on demand: versions of Node.js without node:sqlite cannot link a module that imports it, and are refused above.
     const { openSqliteStore } = await import('./sqlite.ts')
-    return withKeyPrefix(await openSqliteStore(rest), keyPrefix)
+    return withKeyPrefix(await openSqliteStore(rest, { log }), keyPrefix)
   }
   if (scheme === undefined || scheme === 'sqlite') throw new TypeError(`The store must be one of ${forms}`)
   // Loaded on demand, because the embedded default does not need the Redis client.

@@ -6,8 +6,8 @@ const schemaVersion = 1
 /** "CSGN", kept in the file as `application_id`: tells a file of Countersign from other SQLite files. */
 const applicationId = 0x4353474e
 
-// It keeps its rowid, because values are too long to be stored in the tree of the keys.
-const entries = `
+// Entries keep their rowid, because values are too long to be stored in the tree of the keys.
+const schema = `
   CREATE TABLE entries (
     key TEXT PRIMARY KEY,
     value TEXT NOT NULL,
@@ -15,10 +15,6 @@ const entries = `
     expires_at INTEGER NOT NULL
   ) STRICT;
   CREATE INDEX entries_by_expiry ON entries (expires_at);
-`
-
-const schema = `
-  ${entries}
   CREATE TABLE members (
     set_key TEXT NOT NULL,
     member TEXT NOT NULL,
@@ -30,19 +26,9 @@ const schema = `
   PRAGMA user_version = ${schemaVersion};
 `
 
-/** Rebuilds the entries of a file of the first format, which differs by their missing rowid only and has the same version. */
-const rebuildEntries = `
-  DROP INDEX entries_by_expiry;
-  ALTER TABLE entries RENAME TO first_entries;
-  ${entries}
-  INSERT INTO entries SELECT key, value, version, expires_at FROM first_entries;
-  DROP TABLE first_entries;
-`
-
 /**
- * Brings a database to the current format: makes the tables of an empty one, rebuilds those of older releases. It is one transaction,
- * so a crash leaves the file as it was, and of two processes the second one finds the work done. A process of an older release that
- * has the file open goes on.
+ * Makes the tables of an empty database. It is one transaction, so a crash leaves the file as it was, and of two processes the second
+ * one finds the work done.
  *
  * @throws Error that says what is wrong if the file is not a store of Countersign, or has a newer format. Then nothing was written.
  */
@@ -54,10 +40,7 @@ export function prepareFormat(database: DatabaseSync): void {
   try {
     // Checked again under the lock, because another process may have been faster.
     if (isEmpty(database)) database.exec(schema)
-    else {
-      requireKnownFormat(database)
-      if (hasFirstFormat(database)) database.exec(rebuildEntries)
-    }
+    else requireKnownFormat(database)
     database.exec('COMMIT')
   } catch (error) {
     if (database.isTransaction) database.exec('ROLLBACK')
@@ -73,10 +56,6 @@ export function requireKnownFormat(database: DatabaseSync): void {
   const version = readPragma(database, 'user_version')
   if (version <= schemaVersion) return
   throw new Error(`it has schema version ${version} of a newer Countersign, and this one knows up to ${schemaVersion}`)
-}
-
-function hasFirstFormat(database: DatabaseSync): boolean {
-  return database.prepare("SELECT wr FROM pragma_table_list('entries')").get()?.wr === 1
 }
 
 function isEmpty(database: DatabaseSync): boolean {

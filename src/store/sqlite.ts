@@ -1,19 +1,38 @@
 import { randomUUID } from 'node:crypto'
-import { accessSync, closeSync, constants, existsSync, openSync, realpathSync } from 'node:fs'
+import { accessSync, closeSync, constants, existsSync, openSync, realpathSync, statSync } from 'node:fs'
+import { totalmem } from 'node:os'
 import { resolve } from 'node:path'
-import { DatabaseSync, type SQLOutputValue, type StatementSync } from 'node:sqlite'
+import { DatabaseSync } from 'node:sqlite'
 import { CountersignError } from '../errors.ts'
-import { exerciseStore } from './exercise.ts'
-import { withTtl } from './life.ts'
-import { StoreOpenError } from './open-error.ts'
+import type { Logger } from '../log.ts'
+import { exerciseStore, StoreOpenError, withTtl } from './implementation.ts'
+import { Batcher } from './sqlite-batcher.ts'
 import { prepareFormat } from './sqlite-format.ts'
-import { StepQueue } from './sqlite-steps.ts'
 import type { Life, ScannedValue, Store, VersionedValue } from './store.ts'
-import { storeClosed, storeUnavailable } from './unavailable.ts'
 import { Watchers } from './watchers.ts'
 
-/** How long a step waits for another process's write, in milliseconds. It blocks the event loop, so not for long. */
-const busyTimeoutMs = 1000
+/** The location of a database in the memory of the process. */
+const inMemory = ':memory:'
+
+/** Share of the memory of the machine, or of the container, that a database in memory takes at most. */
+const shareOfMemory = 0.25
+/** Most that a database in memory takes, in bytes. */
+const maxMemoryBytes = 2 ** 31
+
+/** How long the opening waits for another process's write, in milliseconds. It blocks the event loop. */
+const openTimeoutMs = 1000
+
+/**
+ * Size in bytes that the write-ahead log is cut to once it starts over. It is below 5 MB, unless something reads the file for long:
+ * meanwhile it grows.
+ */
+const maxIdleLogBytes = 8 * 2 ** 20
+
+/** Time from one look at the paths of an open file to the next, in milliseconds. */
+const fileCheckMs = 100
+
+/** What an error advises callers to wait, in milliseconds. */
+const retryAfterMs = 1000
 
 /** The time at which a value that lives forever expires, in milliseconds since 1970. */
 const never = Number.MAX_SAFE_INTEGER
@@ -31,32 +50,61 @@ const sweepPauseMs = 10
 /** Most values that a scan reads in one step. */
 const valuesPerScan = 200
 
+interface SqliteStoreOptions {
+  /** Receives a line when the file is deleted or replaced. Default: none. */
+  readonly log?: Logger | undefined
+  /** Most bytes of a database in memory. Default: a quarter of the machine's or container's memory, 2 GiB at most. */
+  readonly memoryBytes?: number
+}
+
 /**
- * Opens the embedded store: one SQLite file.
- *
- * A file of an older release is brought to the current format, see {@link prepareFormat}.
+ * Opens the embedded store: one SQLite file, or a database in memory.
  *
  * It is meant for one process (`shared` is false). Several may have the file open, as happens for a moment when a
  * service is replaced, and every step is atomic between them; but a wake-up reaches only the watchers in its own
  * process.
  *
  * A write survives a crash of the process at once. A power cut can lose the last moments, but does not damage the file.
+ * If the file is deleted or replaced, calls fail, because what they write would be lost.
  *
- * @param location path of the file. A missing one is created with mode 0600, because it contains secrets.
+ * A database in memory ends with the store. Writes fail while it is full.
+ *
+ * @param location path of the file, or `:memory:`. A missing file is created with mode 0600, because it contains secrets.
  * @throws StoreOpenError if the file cannot be opened or written, is not a store of Countersign, or has a newer format.
  */
-export async function openSqliteStore(location: string): Promise<Store> {
-  const path = ownFile(location)
-  const database = openDatabase(path, location)
-  const store = new SqliteStore({ database, location, watchers: watchersOfFile(path) })
+export async function openSqliteStore(location: string, options: SqliteStoreOptions = {}): Promise<Store> {
+  const { log, memoryBytes = defaultMemoryBytes() } = options
+  const path = location === inMemory ? undefined : ownFile(location)
+  const database = openDatabase(path ?? inMemory, location)
+  // From here on, Batcher waits for locks without blocking the event loop.
+  database.exec(`PRAGMA busy_timeout = 0; PRAGMA journal_size_limit = ${maxIdleLogBytes}`)
+  if (path === undefined) database.exec(`PRAGMA max_page_count = ${Math.floor(memoryBytes / pageSizeOf(database))}`)
+  const file = path === undefined ? undefined : new OpenFile(resolve(location), path, log)
+  const store = new SqliteStore({
+    database,
+    description: path === undefined ? 'SQLite in memory' : `SQLite file ${location}`,
+    watchers: path === undefined ? new Watchers() : watchersOfFile(path),
+    file,
+  })
   try {
-    await store.prove()
+    await store.exercise()
+    // The first write has made the files beside it.
+    file?.remember()
     return store
   } catch (failure) {
     await store.close()
     const cause = failure instanceof CountersignError ? failure.cause : failure
     throw openError(location, describe(cause), cause)
   }
+}
+
+function defaultMemoryBytes(): number {
+  // Without a container's limit it is the largest number that there is.
+  return Math.min(Math.min(totalmem(), process.constrainedMemory()) * shareOfMemory, maxMemoryBytes)
+}
+
+function pageSizeOf(database: DatabaseSync): number {
+  return Number(database.prepare('PRAGMA page_size').get()?.page_size)
 }
 
 function ownFile(location: string): string {
@@ -76,7 +124,7 @@ function ownFile(location: string): string {
 function openDatabase(path: string, location: string): DatabaseSync {
   let database: DatabaseSync | undefined
   try {
-    database = new DatabaseSync(path, { timeout: busyTimeoutMs })
+    database = new DatabaseSync(path, { timeout: openTimeoutMs })
     prepareFormat(database)
     return database
   } catch (cause) {
@@ -94,6 +142,52 @@ function describe(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause)
 }
 
+/** Tells whether the files that are open are still those at their paths. SQLite writes to deleted ones without an error. */
+class OpenFile {
+  readonly #paths: readonly string[]
+  #identities: readonly string[] | undefined
+  readonly #location: string
+  readonly #log: Logger | undefined
+  #isKept = true
+  #checkAt = 0
+
+  /**
+   * @param location as the operator wrote it, so that a link that leads elsewhere shows.
+   * @param path the same with its links followed, where SQLite has the files beside it.
+   */
+  constructor(location: string, path: string, log: Logger | undefined) {
+    this.#location = location
+    this.#paths = [location, `${path}-wal`, `${path}-shm`]
+    this.#log = log
+  }
+
+  /** Takes the files that are there now for those that are open. */
+  remember(): void {
+    this.#identities = this.#paths.map(identityOf)
+  }
+
+  /** Throws if one was deleted or replaced. Looks at them every 100 ms at most, or `now`. */
+  require(now = false): void {
+    if (now || performance.now() >= this.#checkAt) {
+      this.#checkAt = performance.now() + fileCheckMs
+      const wasKept = this.#isKept
+      this.#isKept = this.#identities?.every((identity, i) => identity === identityOf(this.#paths[i] ?? '')) ?? true
+      if (wasKept && !this.#isKept) this.#log?.error(this.#problem)
+    }
+    if (!this.#isKept) throw new Error(this.#problem)
+  }
+
+  get #problem(): string {
+    return `the store file ${this.#location}, or one of the files beside it, was deleted or replaced while it is open; calls fail until it is put back or the service is started again`
+  }
+}
+
+/** Device and inode of a file. Text, because those of some file systems are too large for numbers. */
+function identityOf(path: string): string {
+  const found = statSync(path, { bigint: true, throwIfNoEntry: false })
+  return found === undefined ? 'missing' : `${found.dev}:${found.ino}`
+}
+
 /**
  * Shared by the handles of one file in this process. Entries are never removed: a few bytes for each file ever opened.
  */
@@ -107,33 +201,38 @@ function watchersOfFile(path: string): Watchers {
 
 interface SqliteStoreParts {
   readonly database: DatabaseSync
-  /** As the operator wrote it. */
-  readonly location: string
+  readonly description: string
   readonly watchers: Watchers
+  /** Undefined in memory. */
+  readonly file: OpenFile | undefined
 }
 
 class SqliteStore implements Store {
   readonly description: string
+  readonly kind = 'sqlite'
   readonly shared = false
   readonly #database: DatabaseSync
   readonly #watchers: Watchers
   /** Ends each watch of this handle. */
   readonly #watches = new Set<() => void>()
   readonly #statements: ReturnType<typeof prepareStatements>
-  readonly #steps: StepQueue
+  readonly #steps: Batcher
+  readonly #file: OpenFile | undefined
   #sweepTimer: NodeJS.Timeout
   /** Whether a call has failed, and not all kinds of calls have been seen to succeed since. */
   #failing = false
 
-  constructor({ database, location, watchers }: SqliteStoreParts) {
-    this.description = `SQLite file ${location}`
+  constructor({ database, description, watchers, file }: SqliteStoreParts) {
+    this.description = description
     this.#database = database
     this.#watchers = watchers
+    this.#file = file
     this.#statements = prepareStatements(database)
-    this.#steps = new StepQueue({
+    this.#steps = new Batcher({
       database,
+      requireFile: () => file?.require(),
       errorOf: (cause) => this.#failureOf(cause),
-      closedError: storeClosed,
+      closedError,
     })
     this.#sweepTimer = this.#sweepIn(sweepIntervalMs)
   }
@@ -144,8 +243,8 @@ class SqliteStore implements Store {
 
   get(key: string): Promise<VersionedValue | undefined> {
     return this.#steps.read(() => {
-      const row = rowOf(this.#statements.get.get(key, Date.now()))
-      return row && { value: String(row[0]), version: Number(row[1]) }
+      const row = this.#statements.get.get(key, Date.now())
+      return row && { value: String(row.value), version: Number(row.version) }
     })
   }
 
@@ -204,7 +303,7 @@ class SqliteStore implements Store {
         return []
       }
       if (most === undefined) return this.#steps.write(add)
-      return this.#steps.transaction(() => {
+      return this.#steps.write(() => {
         add()
         return this.#surplusOf(set, member, most)
       })
@@ -233,30 +332,19 @@ class SqliteStore implements Store {
   }
 
   /** Makes each kind of call once, so that a file that cannot be written shows it. */
-  async prove(): Promise<void> {
+  async exercise(): Promise<void> {
     await exerciseStore(this, `ping:${randomUUID()}`)
   }
 
   async ping(): Promise<void> {
-    await this.#steps.read(() => this.#statements.get.get('', 0))
+    await this.#steps.read(() => {
+      this.#file?.require(true)
+      this.#statements.get.get('', 0)
+    })
     if (!this.#failing) return
     // A disk that is full can still be read. A failure from here on sets it again.
     this.#failing = false
-    this.#requireUnlocked()
-    await this.prove()
-  }
-
-  /** Throws if another process has the lock. Does not wait for it, because that would keep everybody waiting. */
-  #requireUnlocked(): void {
-    this.#requireOpen()
-    this.#database.exec('PRAGMA busy_timeout = 0')
-    try {
-      this.#database.exec('BEGIN IMMEDIATE; ROLLBACK')
-    } catch (cause) {
-      throw this.#failureOf(cause)
-    } finally {
-      this.#database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
-    }
+    await this.exercise()
   }
 
   /** Does what was begun before. */
@@ -272,7 +360,7 @@ class SqliteStore implements Store {
   #surplusOf(set: string, added: string, most: number): string[] {
     const now = Date.now()
     const { countMembers, soonestMembers, dropSoonestMembers } = this.#statements
-    const count = Number(rowOf(countMembers.get(set, now))?.[0])
+    const count = Number(countMembers.get(set, now)?.count)
     if (count <= most) return []
     const surplus = soonestMembers.all(set, now, added, Math.min(count - most, maxSurplus))
     if (count > 2 * most) dropSoonestMembers.run(set, set, now, added, count - 2 * most)
@@ -280,12 +368,12 @@ class SqliteStore implements Store {
   }
 
   #requireOpen(): void {
-    if (!this.#database.isOpen) throw storeClosed()
+    if (!this.#database.isOpen) throw closedError()
   }
 
   #failureOf(cause: unknown): CountersignError {
     this.#failing = true
-    return storeUnavailable('The store does not answer', cause)
+    return unavailable('The store does not answer', cause)
   }
 
   #sweepIn(delayMs: number): NodeJS.Timeout {
@@ -307,18 +395,21 @@ class SqliteStore implements Store {
   }
 }
 
-/** A row of a statement that returns arrays, which its type does not say. */
-function rowOf(row: unknown): readonly SQLOutputValue[] | undefined {
-  return row as readonly SQLOutputValue[] | undefined
+function unavailable(message: string, cause?: unknown): CountersignError {
+  return new CountersignError('STORE_UNAVAILABLE', message, { retryAfterMs, cause })
+}
+
+function closedError(): CountersignError {
+  return unavailable('The store is closed')
 }
 
 // A statement with RETURNING is run with all(), because get() would stop it before its commit and hide a failure of
 // that.
-function prepareStatements(database: DatabaseSync): Record<StatementName, StatementSync> {
+function prepareStatements(database: DatabaseSync) {
   const soonestMembers =
     'SELECT member FROM members WHERE set_key = ? AND expires_at > ? AND member <> ? ORDER BY expires_at LIMIT ?'
   return {
-    get: inArrays(database.prepare('SELECT value, version FROM entries WHERE key = ? AND expires_at > ?')),
+    get: database.prepare('SELECT value, version FROM entries WHERE key = ? AND expires_at > ?'),
     create: database.prepare(
       `INSERT INTO entries (key, value, version, expires_at) VALUES (?, ?, 1, ?)
        ON CONFLICT (key) DO UPDATE SET value = excluded.value, version = 1, expires_at = excluded.expires_at
@@ -333,7 +424,7 @@ function prepareStatements(database: DatabaseSync): Record<StatementName, Statem
       `INSERT INTO members (set_key, member, expires_at) VALUES (?, ?, ?)
        ON CONFLICT (set_key, member) DO UPDATE SET expires_at = excluded.expires_at`,
     ),
-    countMembers: inArrays(database.prepare('SELECT count(*) FROM members WHERE set_key = ? AND expires_at > ?')),
+    countMembers: database.prepare('SELECT count(*) AS count FROM members WHERE set_key = ? AND expires_at > ?'),
     soonestMembers: database.prepare(soonestMembers),
     dropSoonestMembers: database.prepare(`DELETE FROM members WHERE set_key = ? AND member IN (${soonestMembers})`),
     removeMember: database.prepare('DELETE FROM members WHERE set_key = ? AND member = ?'),
@@ -350,27 +441,6 @@ function prepareStatements(database: DatabaseSync): Record<StatementName, Statem
     ),
   }
 }
-
-/** Without the names of the columns: for a row or two, they take longer than to find it. */
-function inArrays(statement: StatementSync): StatementSync {
-  statement.setReturnArrays(true)
-  return statement
-}
-
-type StatementName =
-  | 'get'
-  | 'create'
-  | 'take'
-  | 'compareAndSet'
-  | 'addMember'
-  | 'countMembers'
-  | 'soonestMembers'
-  | 'dropSoonestMembers'
-  | 'removeMember'
-  | 'members'
-  | 'scan'
-  | 'sweepEntries'
-  | 'sweepMembers'
 
 function expiryOf(ttlMs: number | undefined, now: number): number {
   return ttlMs === undefined ? never : now + ttlMs

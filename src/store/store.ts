@@ -28,6 +28,12 @@ export interface Store {
   readonly description: string
 
   /**
+   * Kind of the database, a constant word as OpenTelemetry's `db.system.name` has it: `sqlite`, `redis`, `postgresql`. It names the
+   * store in traces. Default: other.
+   */
+  readonly kind?: string
+
+  /**
    * Whether other processes that open the same store see what this one writes, and are woken by it. A file on a shared
    * disk does not count as shared.
    */

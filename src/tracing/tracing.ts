@@ -33,7 +33,8 @@ export interface CallTrace {
 export type TracedStep =
   | {
       readonly kind: 'store'
-      readonly system: 'redis' | 'sqlite' | 'memory' | 'other'
+      /** Kind of the store, or `other`. */
+      readonly system: string
       /** Name of the store's method. */
       readonly operation: string
     }

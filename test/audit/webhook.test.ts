@@ -10,8 +10,8 @@ import { Webhook as Deliverer } from '../../src/audit/webhook.ts'
 import { maxWaiting, WebhookQueue } from '../../src/audit/webhook-queue.ts'
 import { type CountersignOptions, createCountersign, openStore } from '../../src/index.ts'
 import { createLogger, silentLogger } from '../../src/log.ts'
+import { mapStore, type StoreOperation } from '../../src/store/map-store.ts'
 import type { Store } from '../../src/store/store.ts'
-import { type StoreOperation, wrappedStore } from '../../src/store/wrapped-store.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { redisUrl } from '../support/stores.ts'
@@ -257,9 +257,11 @@ describe('a webhook with a backlog', () => {
     const queue = new WebhookQueue(store)
     for (let count = 0; count < 800; count++) await queue.add(eventOf(`waiting-${count}`), false)
     const steps: StoreOperation[] = []
-    const counting = wrappedStore(store, (operation, step) => {
-      steps.push(operation)
-      return step()
+    const counting = mapStore(store, {
+      around(operation, step) {
+        steps.push(operation)
+        return step()
+      },
     })
     const receiver = await startReceiver()
     startDelivering(counting, receiver)
@@ -287,10 +289,7 @@ describe('a webhook with a backlog', () => {
   test('gets nothing from an instance that another one has taken over from', async () => {
     const store = await openMemory()
     let aheadMs = 0
-    const later = Object.assign(
-      wrappedStore(store, (_, step) => step()),
-      { now: () => store.now() + aheadMs },
-    )
+    const later = { ...mapStore(store, {}), now: () => store.now() + aheadMs }
     const [slow, quick] = [await startReceiver(), await startReceiver()]
     const answering = Promise.withResolvers<void>()
     slow.beforeAnswer = () => answering.promise

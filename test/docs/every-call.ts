@@ -6,7 +6,7 @@ import { WalletService } from '../../gen/server/countersign/v1/wallet_service_pb
 import { endpoints, rpcs } from '../../scripts/docs/services.ts'
 import { type CountersignOptions, createCountersign, openStore } from '../../src/index.ts'
 import { silentLogger } from '../../src/log.ts'
-import { defaultKeyPrefix, withKeyPrefix } from '../../src/store/key-prefix.ts'
+import { defaultKeyPrefix, withKeyPrefix } from '../../src/store/map-store.ts'
 import { makeTestWallet, type TestWallet } from '../../src/testing/index.ts'
 import { administrationOn } from '../host/support.ts'
 

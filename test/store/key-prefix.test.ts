@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
-import { withKeyPrefix } from '../../src/store/key-prefix.ts'
-import { makeMemoryStore } from '../../src/store/memory.ts'
+import { withKeyPrefix } from '../../src/store/map-store.ts'
 import { openStore } from '../../src/store/open.ts'
+import { openSqliteStore } from '../../src/store/sqlite.ts'
 import { hasPart } from '../support/optional.ts'
 import { killServers, RedisServer } from '../support/redis-server.ts'
 import { describeStoreContract } from './contract.ts'
@@ -10,13 +10,13 @@ import { describeStoreContract } from './contract.ts'
 afterAll(killServers)
 
 describeStoreContract('a store behind a key prefix', async () => {
-  const store = withKeyPrefix(makeMemoryStore(), 'staging')
+  const store = withKeyPrefix(await openSqliteStore(':memory:'), 'staging')
   return [store, store]
 })
 
 describe('a key prefix', () => {
   it('begins every key of a store that is opened, and none by default', async () => {
-    const inner = makeMemoryStore()
+    const inner = await openSqliteStore(':memory:')
     const store = withKeyPrefix(inner, 'staging')
     await store.create('a', '1', 'forever')
     await store.addMember('s', 'm', 'forever')

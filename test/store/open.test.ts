@@ -14,7 +14,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 describe('openStore', () => {
   it('opens memory and files', async () => {
     const memory = await openStore('sqlite::memory:')
-    expect(memory.description).toBe('memory')
+    expect(memory.description).toBe('SQLite in memory')
     await memory.close()
     const file = join(folder, 'a.db')
     for (const url of [`sqlite:${file}`, `sqlite://${file}`]) {

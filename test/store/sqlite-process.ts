@@ -1,4 +1,4 @@
-// Another process with a store file open, for sqlite.test.ts and sqlite-steps.test.ts: what to do, the file, and a key or a number of
+// Another process with a store file open, for sqlite.test.ts and sqlite-batcher.test.ts: what to do, the file, and a key or a number of
 // keys.
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'

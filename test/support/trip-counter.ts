@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Store } from '../../src/index.ts'
-import { type StoreOperation, wrappedStore } from '../../src/store/wrapped-store.ts'
+import { mapStore, type StoreOperation } from '../../src/store/map-store.ts'
 
 /** A store of which the trips are counted. */
 export interface TripCounter {
@@ -19,19 +19,21 @@ export interface TripCounter {
 export function countTrips(store: Store): TripCounter {
   let trips: StoreOperation[][] = []
   let current: StoreOperation[] | undefined
-  const counted = wrappedStore(store, async (operation, step) => {
-    if (current === undefined) {
-      current = []
-      trips.push(current)
-      // Asked for before the answers of this trip are, so it comes before them.
-      void setImmediate().then(() => {
-        current = undefined
-      })
-    }
-    current.push(operation)
-    const answer = step()
-    await Promise.allSettled([answer, setImmediate()])
-    return await answer
+  const counted = mapStore(store, {
+    around: async (operation, step) => {
+      if (current === undefined) {
+        current = []
+        trips.push(current)
+        // Asked for before the answers of this trip are, so it comes before them.
+        void setImmediate().then(() => {
+          current = undefined
+        })
+      }
+      current.push(operation)
+      const answer = step()
+      await Promise.allSettled([answer, setImmediate()])
+      return await answer
+    },
   })
   return {
     store: counted,

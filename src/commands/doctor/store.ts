@@ -32,7 +32,7 @@ export const storeCheck: Check<Examination> = {
     const file = sqliteFile(examination.settings.store)
     try {
       if (file !== undefined && !existsSync(file)) return [await tryNewFile(examination, file)]
-      return await tryStore(await examination.store())
+      return await tryStore(await examination.store(), examination.settings.store === 'sqlite::memory:')
     } catch (error) {
       return [fromMessage(messageOf(error))]
     }
@@ -78,7 +78,7 @@ function fromMessage(message: string): Finding {
   return problem(saw, fix)
 }
 
-async function tryStore(store: Store): Promise<readonly Finding[]> {
+async function tryStore(store: Store, isInMemory: boolean): Promise<readonly Finding[]> {
   const times = await timeTrips(store)
   if (times === undefined) {
     return [
@@ -92,7 +92,7 @@ async function tryStore(store: Store): Promise<readonly Finding[]> {
   const saw = `${store.description}: calls take ${median.toFixed(1)} ms (median), ${worst.toFixed(1)} ms (worst of ${times.length})`
   const findings =
     median > slowMs ? [warning(saw, 'Run the store nearer to the service, on a machine that is less busy.')] : [ok(saw)]
-  if (store.description === 'memory') {
+  if (isInMemory) {
     findings.push(
       warning('state is kept in memory', 'Name a file in COUNTERSIGN_STORE, so that a restart keeps sessions.'),
     )

@@ -3,10 +3,8 @@ import { ErrorReply } from 'redis'
 import { CountersignError } from '../../errors.ts'
 import type { Logger } from '../../log.ts'
 import { TimeLimit } from '../../timing/time-limit.ts'
-import { exerciseStore } from '../exercise.ts'
-import { defaultKeyPrefix } from '../key-prefix.ts'
-import { withTtl } from '../life.ts'
-import { StoreOpenError } from '../open-error.ts'
+import { exerciseStore, StoreOpenError, withTtl } from '../implementation.ts'
+import { defaultKeyPrefix } from '../map-store.ts'
 import type { Life, ScannedValue, Store, VersionedValue } from '../store.ts'
 import { RedisClock } from './clock.ts'
 import { type RedisClient, TimeLimitError, whenAnswered, withinTimeLimit } from './connection.ts'
@@ -74,6 +72,7 @@ type Step<Reply> = (client: RedisClient, name: string) => Promise<Reply>
 
 class RedisStore implements Store {
   readonly description: string
+  readonly kind = 'redis'
   readonly shared = true
   readonly #tls: boolean
   readonly #servers: Servers

@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
-import { makeMemoryStore } from '../../src/store/memory.ts'
 import { openSqliteStore } from '../../src/store/sqlite.ts'
 import type { Life, Store } from '../../src/store/store.ts'
 import { startChild } from './sqlite-child.ts'
@@ -58,9 +57,9 @@ async function perTurn(steps: readonly Promise<unknown>[]): Promise<number[]> {
 }
 
 describe.each([
-  ['in memory', async () => makeMemoryStore()],
-  ['in a SQLite file', () => openSqliteStore(newFile())],
-])('steps of a store %s that are begun in one turn', (_, opened) => {
+  ['in memory', () => openSqliteStore(':memory:')],
+  ['in a file', () => openSqliteStore(newFile())],
+])('steps of SQLite %s that are begun in one turn', (_, opened) => {
   it('take effect in the order in which they were begun, whatever their keys', async () => {
     const store = closedLater(await opened())
     expect(

@@ -1,7 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { observedStore, type StoreReport } from '../../src/store/observed-store.ts'
+import { observedStore, type StoreReport, storeOperations } from '../../src/store/map-store.ts'
 import { openStore } from '../../src/store/open.ts'
-import { storeOperations } from '../../src/store/wrapped-store.ts'
 import { describeStoreContract } from './contract.ts'
 
 describeStoreContract('an observed store', async () => {
@@ -9,12 +8,12 @@ describeStoreContract('an observed store', async () => {
   return [store, store]
 })
 
-test('each step is told once, when it is over, with how long it took and what it failed with', async () => {
+test('each step is reported once, when it is over, with its duration and its failure', async () => {
   const reports: StoreReport[] = []
   const inner = await openStore('sqlite::memory:')
   onTestFinished(() => inner.close())
   const store = observedStore(inner, (report) => reports.push(report))
-  expect([store.description, store.shared]).toEqual([inner.description, inner.shared])
+  expect([store.description, store.kind, store.shared]).toEqual([inner.description, 'sqlite', inner.shared])
   await store.create('a', '1', 'forever')
   await store.get('a')
   await store.compareAndSet('a', 1, '2', 'forever')

@@ -1,0 +1,51 @@
+import type { Life, Store } from './store.ts'
+
+/** The store cannot be opened. The message is one line for the operator: what is wrong and what to change. */
+export class StoreOpenError extends Error {
+  override readonly name = 'StoreOpenError'
+}
+
+/** Longest life that is not forever, in milliseconds: 10 years of 365 days. */
+const maxTtlMs = 10 * 365 * 24 * 60 * 60 * 1000
+
+/**
+ * Checks a life and returns its milliseconds, or undefined if it is forever.
+ *
+ * @throws TypeError unless the life is 'forever' or a whole number of milliseconds from 1 to 10 years of 365 days.
+ */
+function ttlMsOf(life: Life): number | undefined {
+  if (life === 'forever') return undefined
+  const { ttlMs } = life
+  if (!Number.isInteger(ttlMs) || ttlMs < 1 || ttlMs > maxTtlMs) {
+    throw new TypeError(`ttlMs must be a whole number of milliseconds from 1 to ${maxTtlMs}, but is ${ttlMs}`)
+  }
+  return ttlMs
+}
+
+/** Does a step with a life in milliseconds, or rejects if the life is out of bounds: the methods of a store never throw. */
+export async function withTtl<T>(life: Life, step: (ttlMs: number | undefined) => Promise<T>): Promise<T> {
+  return step(ttlMsOf(life))
+}
+
+/** Life of what an exercise that breaks off leaves behind. */
+const exerciseLife: Life = { ttlMs: 10_000 }
+
+/** About as long as a stored session or order. */
+const exerciseValue = 'x'.repeat(2000)
+
+/**
+ * Makes each kind of call once, so that a store which is full, read-only or forbids some of them shows it. Rejects as
+ * the first call that fails. Wakes nobody and leaves nothing behind.
+ *
+ * @param name a key that nobody else uses, with room for a few more characters.
+ */
+export async function exerciseStore(store: Store, name: string): Promise<void> {
+  const set = `${name}:set`
+  await store.create(name, exerciseValue, exerciseLife)
+  await store.get(name)
+  await store.compareAndSet(name, 1, exerciseValue, exerciseLife, { wake: true })
+  await store.take(name)
+  await store.addMember(set, 'member', exerciseLife, 1)
+  await store.members(set)
+  await store.removeMember(set, 'member')
+}
