@@ -93,6 +93,7 @@ const rooms: readonly Room[] = [
     room: 'SQLite',
     files: /^src\/store\/sqlite(-copy|-format|-batcher)?\.ts$/,
     may: [/^src\/store\/sqlite-(format|batcher)\.ts$/, storeHelpers, tokenAndErrors, node],
+    mayAsTypes: [/^src\/log\.ts$/],
     because: 'a store knows its contract: neither the other stores nor what is kept in it',
   },
   {

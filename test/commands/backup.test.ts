@@ -133,7 +133,7 @@ describe('a backup', () => {
   })
 
   test('takes the place of a former one only with --force', async () => {
-    makeFile(store, 'first')
+    makeFile(store, 'former-release')
     expect(await run(['backup', copy])).toMatchObject({ code: 0 })
     const former = readFileSync(copy)
     const refused = await run(['backup', copy])
@@ -148,7 +148,7 @@ describe('a backup', () => {
   })
 
   test('does not take the place of the store itself, whatever it is called', async () => {
-    makeFile(store, 'first')
+    makeFile(store, 'former-release')
     for (const command of ['backup', 'restore']) {
       const { code, stderr } = await run([
         command,
@@ -169,7 +169,7 @@ describe('a backup', () => {
   })
 
   test.skipIf(!hasPart('prlimit'))('for which there is no room leaves the former one and no other file', async () => {
-    makeFile(store, 'first')
+    makeFile(store, 'former-release')
     expect(await run(['backup', copy])).toMatchObject({ code: 0 })
     const former = readFileSync(copy)
     const { code, stderr } = await spawned(['prlimit', '--fsize=8192:'], ['backup', './copy.db', '--force'])
@@ -267,7 +267,7 @@ describe('a restored store', () => {
   })
 
   test('can be put where there was none', async () => {
-    makeFile(copy, 'first')
+    makeFile(copy, 'former-release')
     const { code, stdout } = await run(['restore', copy])
     expect(stdout).toMatch(/: all sessions have ended\n$/)
     expect([code, existsSync(store)]).toEqual([0, true])
@@ -302,7 +302,7 @@ describe('a restore is refused, and changes nothing,', () => {
     ],
     ['from half of a copy', () => makeHalf(), /malformed|damaged/],
   ])('%s', async (_, make, problem) => {
-    makeFile(store, 'first')
+    makeFile(store, 'former-release')
     const before = readFileSync(store)
     make()
     const { code, stdout, stderr } = await run(['restore', copy])
@@ -314,7 +314,7 @@ describe('a restore is refused, and changes nothing,', () => {
   })
 
   test('if there are remains of a store that is gone', async () => {
-    makeFile(copy, 'first')
+    makeFile(copy, 'former-release')
     copyFileSync(mainFile, `${store}-wal`)
     const { code, stderr } = await run(['restore', copy])
     expect(stderr).toMatch(/^countersign: Cannot replace [^\n]+store\.db-wal is left of a store that is gone[^\n]+\n$/)

@@ -17,11 +17,8 @@ export interface Holdings {
   readonly waiting: { readonly orderId: string; readonly desktopToken: string; readonly approval: object }
 }
 
-/**
- * The formats that files of released services have, oldest first. In the first one `entries` has no rowid, users have no wallets and
- * records no application name.
- */
-export const formats: readonly string[] = ['first', 'former-release']
+/** The formats of files that former services have left, oldest first. */
+export const formats: readonly string[] = ['former-release']
 
 /** Makes a file as a service of a former release left it. */
 export function makeFile(path: string, format: string): Holdings {
@@ -34,14 +31,4 @@ export function makeFile(path: string, format: string): Holdings {
 
 function fixture(name: string): string {
   return readFileSync(new URL(`./fixtures/${name}`, import.meta.url), 'utf8')
-}
-
-/** Whether the entries of a file have the rowid that the first format lacks. */
-export function hasRowids(path: string): boolean {
-  const database = new DatabaseSync(path, { readOnly: true })
-  try {
-    return database.prepare("SELECT wr FROM pragma_table_list('entries')").get()?.wr === 0
-  } finally {
-    database.close()
-  }
 }
