@@ -166,9 +166,14 @@ class OpenFile {
     this.#identities = this.#paths.map(identityOf)
   }
 
-  /** Throws if one was deleted or replaced. Looks at them every 100 ms at most, or `now`. */
-  require(now = false): void {
-    if (now || performance.now() >= this.#checkAt) {
+  /** Lets the next {@link require} look at the files, however soon it comes. */
+  lookAgain(): void {
+    this.#checkAt = 0
+  }
+
+  /** Throws if one was deleted or replaced. Looks at them every 100 ms at most. */
+  require(): void {
+    if (performance.now() >= this.#checkAt) {
       this.#checkAt = performance.now() + fileCheckMs
       const wasKept = this.#isKept
       this.#isKept = this.#identities?.every((identity, i) => identity === identityOf(this.#paths[i] ?? '')) ?? true
@@ -337,10 +342,8 @@ class SqliteStore implements Store {
   }
 
   async ping(): Promise<void> {
-    await this.#steps.read(() => {
-      this.#file?.require(true)
-      this.#statements.get.get('', 0)
-    })
+    this.#file?.lookAgain()
+    await this.#steps.read(() => this.#statements.get.get('', 0))
     if (!this.#failing) return
     // A disk that is full can still be read. A failure from here on sets it again.
     this.#failing = false

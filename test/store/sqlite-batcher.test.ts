@@ -7,6 +7,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { openSqliteStore } from '../../src/store/sqlite.ts'
 import type { Life, Store } from '../../src/store/store.ts'
+import { healed } from './healed.ts'
 import { startChild } from './sqlite-child.ts'
 import { prepareRace, prizes, raceFor } from './sqlite-race.ts'
 
@@ -270,6 +271,51 @@ describe('the writes of a turn in a file', () => {
     expect(await store.create('k0', 'a', long)).toBe(true)
   }, 5000)
 
+  it('go on when the lock of another process is gone within a second, and reads do not wait for it', async () => {
+    const file = newFile()
+    const store = await open(file)
+    const unlock = await lockByChild(file)
+    const writes = Promise.all(Array.from({ length: 300 }, (_, i) => store.create(`k${i}`, 'a', long)))
+    expect(await firstOf(writes, store.get('k0'))).toBe('the second')
+    await unlock()
+    expect(new Set(await writes)).toEqual(new Set([true]))
+  })
+
+  it('fail at once after a second of waiting, until the lock of another process is gone', async () => {
+    const file = newFile()
+    const store = await open(file)
+    await store.create('old', 'one', long)
+    const unlock = await lockByChild(file)
+    const writes = Promise.allSettled(Array.from({ length: 20 }, (_, i) => store.create(`k${i}`, 'a', long)))
+    // The event loop runs, and reads are answered, while they wait.
+    for (let turn = 0; turn < 20; turn++) {
+      const waited = new Promise((resolve) => setTimeout(resolve, 5)).then(() => store.get('old'))
+      expect(await firstOf(writes, waited)).toBe('the second')
+    }
+    expect(await writes).toEqual(Array.from({ length: 20 }, () => unavailable))
+    for (let count = 0; count < 20; count++) {
+      const write = store.take('old').catch((error: unknown) => error)
+      expect(await firstOf(write, new Promise((resolve) => setTimeout(resolve, 500)))).toBe('the first')
+      expect(await write).toMatchObject({ reason: 'STORE_UNAVAILABLE' })
+      await expect(store.ping()).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' })
+      expect(await store.get('old')).toEqual({ value: 'one', version: 1 })
+    }
+    await unlock()
+    expect(await healed(store, () => store.take('old'))).toBe('one')
+    await store.ping()
+  })
+
+  it('that another process keeps waiting fail when the store is closed', async () => {
+    const file = newFile()
+    const store = await open(file)
+    const unlock = await lockByChild(file)
+    const write = Promise.allSettled([store.create('a', 'one', long)])
+    expect(await firstOf(write, store.get('a'))).toBe('the second')
+    await store.close()
+    expect(await write).toEqual([unavailable])
+    await unlock()
+  })
+
   it('lock the file for their slice only', async () => {
     const file = newFile()
     const store = await open(file)
@@ -319,6 +365,22 @@ describe('the writes of a turn in a file', () => {
     expect(bothHaveWon).toBe(true)
   }, 60_000)
 })
+
+/** Lets another process lock a file. The returned function ends that. */
+async function lockByChild(file: string): Promise<() => Promise<void>> {
+  const child = startChild('lock', file)
+  onTestFinished(() => void child.kill())
+  expect(await child.nextLine()).toBe('locked')
+  return async () => {
+    child.stdin.write('go\n')
+    expect(await child.nextLine()).toBe('free')
+  }
+}
+
+/** Which of two promises settles first. */
+function firstOf(first: Promise<unknown>, second: Promise<unknown>): Promise<string> {
+  return Promise.race([first.then(() => 'the first'), second.then(() => 'the second')])
+}
 
 /** What this process and another one won of the same file. */
 async function raceWithChild(count: number): Promise<readonly [readonly string[], readonly string[]]> {

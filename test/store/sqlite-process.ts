@@ -2,6 +2,7 @@
 // keys.
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
 import { openSqliteStore } from '../../src/store/sqlite.ts'
 import { raceFor } from './sqlite-race.ts'
 
@@ -12,6 +13,16 @@ if (action === 'create-and-wait') {
   await store.create(argument, 'by the child', 'forever')
   process.stdout.write('created\n')
   process.stdin.resume()
+}
+
+if (action === 'lock') {
+  const database = new DatabaseSync(file)
+  database.exec('BEGIN IMMEDIATE')
+  process.stdout.write('locked\n')
+  await once(process.stdin, 'data')
+  database.exec('ROLLBACK')
+  process.stdout.write('free\n')
+  process.exit(0)
 }
 
 if (action === 'take-all') {

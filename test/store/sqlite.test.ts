@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -145,6 +145,81 @@ describe('a SQLite store that is asked whether it is well', () => {
     await store.ping()
     expect(version()).toBe(after)
     other.close()
+    await store.close()
+  })
+
+  it('leaves its service alive while another process has the file locked: health checks are answered', async () => {
+    const file = newFile()
+    const service = await spawnService({ COUNTERSIGN_STORE: `sqlite:${file}` })
+    const nonce = () => rest(service.url, '/wallet/nonce', {})
+    const status = async (path: string) => (await fetch(`${service.url}${path}`)).status
+    expect(await nonce()).toMatchObject({ status: 200 })
+    const child = startChild('lock', file)
+    expect(await child.nextLine()).toBe('locked')
+    let isOver = false
+    const nonces = Promise.all(Array.from({ length: 20 }, nonce)).finally(() => {
+      isOver = true
+    })
+    for (let count = 0; count < 10; count++) expect([await status('/healthz'), isOver]).toEqual([200, false])
+    expect(await nonces).toEqual(Array.from({ length: 20 }, () => expect.objectContaining({ status: 503 })))
+    expect([await status('/healthz'), await status('/readyz')]).toEqual([200, 503])
+    child.stdin.write('go\n')
+    expect(await child.nextLine()).toBe('free')
+    await expect.poll(() => status('/readyz')).toBe(200)
+    expect(await nonce()).toMatchObject({ status: 200 })
+    expect(await service.stop()).toBe(0)
+  })
+
+  it.each([
+    ['is deleted', (file: string) => rmSync(file)],
+    ['is deleted with the files beside it', (file: string) => ['', '-wal', '-shm'].map((end) => rmSync(file + end))],
+    [
+      'is replaced by a copy',
+      (file: string) => {
+        copyFileSync(file, `${file}.copy`)
+        renameSync(`${file}.copy`, file)
+      },
+    ],
+    ['loses its write-ahead log', (file: string) => rmSync(`${file}-wal`)],
+  ])('makes its service unready and fails calls while its file %s, and says so once', async (_, breakDown) => {
+    const file = newFile()
+    const service = await spawnService({ COUNTERSIGN_STORE: `sqlite:${file}` })
+    const nonce = () => rest(service.url, '/wallet/nonce', {})
+    const readiness = async () => (await fetch(`${service.url}/readyz`)).status
+    expect(await nonce()).toMatchObject({ status: 200 })
+    breakDown(file)
+    expect([await readiness(), await readiness()]).toEqual([503, 503])
+    expect(await nonce()).toMatchObject({ status: 503, json: { code: 'STORE_UNAVAILABLE' } })
+    expect(service.log().match(/"level":"error","text":"the store file [^"]* was deleted or replaced/g)).toHaveLength(1)
+    expect(await service.stop()).toBe(0)
+  })
+
+  it('and whose file was moved away fails calls without being asked for its health, and heals when it is back', async () => {
+    const file = newFile()
+    const store = await openSqliteStore(file)
+    renameSync(file, `${file}.away`)
+    await new Promise((resolve) => setTimeout(resolve, 150))
+    await expect(store.create('a', 'one', 'forever')).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' })
+    await expect(store.get('a')).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' })
+    renameSync(`${file}.away`, file)
+    await store.ping()
+    expect(await store.create('a', 'one', 'forever')).toBe(true)
+    await store.close()
+  })
+
+  it('has a small write-ahead log again after a process has read for long', async () => {
+    const file = newFile()
+    const store = await openSqliteStore(file)
+    const reader = new DatabaseSync(file)
+    reader.exec('BEGIN; SELECT count(*) FROM entries')
+    const value = 'x'.repeat(2000)
+    for (let i = 0; i < 1500; i++) await store.create(`k${i}`, value, 'forever')
+    const logSize = () => statSync(`${file}-wal`).size
+    expect(logSize()).toBeGreaterThan(20_000_000)
+    reader.exec('COMMIT')
+    for (let i = 0; i < 3; i++) await store.take(`k${i}`)
+    expect(logSize()).toBeLessThanOrEqual(8 * 2 ** 20)
+    reader.close()
     await store.close()
   })
 
