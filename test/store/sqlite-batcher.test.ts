@@ -89,7 +89,6 @@ describe.each([
       [],
       true,
       ['m'],
-      { value: 'two', taken: false },
       true,
       undefined,
       'two',
