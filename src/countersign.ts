@@ -18,8 +18,8 @@ import { createApp } from './http/app.ts'
 import type { FetchHandler } from './http/fetch-exchange.ts'
 import type { RequestHandler } from './http/node-request.ts'
 import { continuePath } from './http/page-headers.ts'
-import { KeyFiles } from './http/port/key-files.ts'
 import { OnePortServer } from './http/port/port.ts'
+import { KeyFiles } from './http/port/tls.ts'
 import { HeldPlaces } from './limits/held-places.ts'
 import { Instances } from './limits/instances.ts'
 import { defaultLimits } from './limits/limits.ts'
@@ -105,8 +105,8 @@ export interface Countersign {
   metrics(): Promise<string>
   /**
    * Prepares a stop without failing anyone, for `drainSeconds`: readiness is off and watchers are told to reconnect, while
-   * every call is still served. Connections are let go: HTTP/1.1 answers carry `connection: close`, HTTP/2 clients get a
-   * GOAWAY. Resolves when the time is over, or `close` is called; the service serves until then. The command calls it on
+   * every call is still served. HTTP/1.1 answers carry `connection: close`; HTTP/2 clients get their GOAWAY from `close`.
+   * Resolves when the time is over, or `close` is called; the service serves until then. The command calls it on
    * SIGTERM. `close` alone does not wait for it.
    */
   drain(): Promise<void>
@@ -404,9 +404,8 @@ class Service implements WorkerService {
     })
     this.handler = app.handler
     this.fetch = app.fetch
-    this.#server = new OnePortServer(app.serve, {
+    this.#server = new OnePortServer(app.port, {
       tls: keyFiles?.pair,
-      takeStream: app.takeStream,
       ceilings,
       trustedProxies: settings.trustProxy,
       log,

@@ -1,14 +1,12 @@
 import { METHODS } from 'node:http'
-import { constants } from 'node:http2'
 import type { Settings } from '../config.ts'
 import { CountersignError } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
-import { type RequestContext, readRequest } from '../request.ts'
+import type { RequestContext } from '../request.ts'
 import { toFailure } from '../rpc/errors.ts'
 import type { CallObserver, CallOutcome, Invoker } from '../rpc/invoke.ts'
 import { type AnyMethod, isBidi, isUnary } from '../rpc/methods.ts'
-import { StreamBody } from './body.ts'
 import { applyCors } from './cors.ts'
 import { addressOf, type FetchHandler, fetchExchange } from './fetch-exchange.ts'
 import { FetchOutput } from './fetch-output.ts'
@@ -16,13 +14,14 @@ import { forwardAuth, forwardAuthPath, type PeekSession } from './forward-auth.t
 import { forwardedNotice } from './forwarded-notice.ts'
 import { type KeySetHolder, keySetRoutes } from './key-set.ts'
 import { mountNotice, originalTarget } from './mount.ts'
-import { nodeExchange, targetOf } from './node-exchange.ts'
-import { type RequestHandler, rawStream, type StreamHandler } from './node-request.ts'
+import { nodeExchange, streamExchange, targetOf } from './node-exchange.ts'
+import type { RequestHandler } from './node-request.ts'
 import { documentPath, openApiRoutes } from './openapi.ts'
-import { type Output, type ResponseLike, ResponseOutput, StreamOutput } from './output.ts'
+import { type Output, ResponseOutput, StreamOutput } from './output.ts'
 import { createPages, pagePlaces } from './pages.ts'
 import { mountedBody } from './parsed-body.ts'
 import { defaultTimeouts } from './port/limits.ts'
+import type { PortHandlers } from './port/port.ts'
 import { type RestEndpoint, restEndpoints } from './rest/endpoints.ts'
 import { serveEvents } from './rest/events.ts'
 import { sendFailure, sendJson, serveRest } from './rest/serve.ts'
@@ -51,10 +50,8 @@ export interface AppParts {
 
 /** The ways in which requests reach the service. */
 export interface App {
-  /** Serves the requests of the service's own port. */
-  readonly serve: RequestHandler
-  /** Serves the HTTP/2 streams of that port that need no request and response objects: gRPC calls. */
-  readonly takeStream: StreamHandler
+  /** Serves the service's own port. */
+  readonly port: PortHandlers
   /** Serves the requests of a foreign server, and leaves to `next` those that are not for the service. */
   readonly handler: RequestHandler
   /** Serves a `Request`. */
@@ -67,15 +64,14 @@ export function createApp(parts: AppParts): App {
   const notice = forwardedNotice(parts.settings, parts.log)
   const serve = exchangeServer(parts, notice)
   return {
-    serve: portHandler(routing, serve, parts),
-    takeStream: streamHandler(parts, notice),
+    port: portHandlers(routing, serve, parts),
     handler: mountedHandler(routing, serve, parts),
     fetch: fetchHandler(routing, serve, parts),
   }
 }
 
 /** Serves a request by its route. `read` reads the request; what it throws is answered, too. */
-type ServeExchange = (output: ResponseLike, read: () => Exchange, find: (path: string) => Route) => void
+type ServeExchange = (output: Output, read: () => Exchange, find: (path: string) => Route) => void
 
 /** Looks at each request for what an operator should know. */
 type Notice = (request: RequestContext) => void
@@ -86,7 +82,7 @@ const noGuesses = { 'x-content-type-options': 'nosniff' } as const
 function exchangeServer({ settings, origins, log }: AppParts, notice: Notice): ServeExchange {
   const askedByProxies = settings.basePath + forwardAuthPath
   const isTrusted = (origin: string): boolean => origins.isTrusted(origin)
-  const serve = (output: ResponseLike, read: () => Exchange, find: (path: string) => Route): void | Promise<void> => {
+  const serve = (output: Output, read: () => Exchange, find: (path: string) => Route): void | Promise<void> => {
     const exchange = read()
     notice(exchange.context)
     output.setHeaders(noGuesses)
@@ -112,12 +108,18 @@ function exchangeServer({ settings, origins, log }: AppParts, notice: Notice): S
 /** What clients of the service's own port are told. */
 const keepAliveSeconds = defaultTimeouts.keepAliveMs / 1000
 
-function portHandler({ find, notFound }: Routing, serve: ServeExchange, { settings }: AppParts): RequestHandler {
+function portHandlers({ find, notFound }: Routing, serve: ServeExchange, { settings }: AppParts): PortHandlers {
   const trustedProxies = settings.trustProxy
   const routeOf = (path: string): Route => find(path) ?? notFound
-  return (request, response) => {
-    const output = new ResponseOutput(response, keepAliveSeconds)
-    serve(output, () => nodeExchange({ request, trustedProxies }, output), routeOf)
+  return {
+    request: (request, response) => {
+      const output = new ResponseOutput(response, keepAliveSeconds)
+      serve(output, () => nodeExchange({ request, trustedProxies }, output), routeOf)
+    },
+    stream: (stream, headers) => {
+      const output = new StreamOutput(stream)
+      serve(output, () => streamExchange(headers, trustedProxies, output), routeOf)
+    },
   }
 }
 
@@ -165,25 +167,6 @@ const applicationPaths: ReadonlySet<string> = new Set(['/', documentPath])
 
 function findMounted({ find }: Routing, path: string): Route | undefined {
   return applicationPaths.has(path) ? undefined : find(path)
-}
-
-function streamHandler({ settings, methods, invoker, log }: AppParts, notice: Notice): StreamHandler {
-  const byPath = new Map(methods.map((method) => [`/${method.name}`, method]))
-  return (stream, headers) => {
-    const method = byPath.get(headers[':path'] ?? '')
-    if (method === undefined || headers[':method'] !== 'POST') return false
-    const wire = wireOf(headers['content-type'])
-    if (wire?.protocol !== 'grpc' || !isAuthority(headers[':authority'] ?? '')) return false
-    const context = readRequest(rawStream(stream, headers), settings.trustProxy)
-    notice(context)
-    const output = new StreamOutput(stream)
-    const body = new StreamBody(stream, headers)
-    serveRpc(method, { wire, headers, body, context, output }, invoker).catch((cause: unknown) => {
-      log.error('answer not written', { method: method.name, cause: String(cause) })
-      stream.close(constants.NGHTTP2_INTERNAL_ERROR)
-    })
-    return true
-  }
 }
 
 /** The paths of the service, and what is at each. */

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { isIP } from 'node:net'
 import { readRequest } from '../request.ts'
 import { FetchBody } from './fetch-body.ts'
-import type { ResponseLike } from './output.ts'
+import type { Output } from './output.ts'
 import type { Exchange } from './route.ts'
 
 /** What a `Request` of the Fetch standard does not say of the client. */
@@ -34,7 +34,7 @@ interface Arrival {
 }
 
 /** What the routes see of a `Request`. */
-export function fetchExchange(request: Request, arrival: Arrival, output: ResponseLike): Exchange {
+export function fetchExchange(request: Request, arrival: Arrival, output: Output): Exchange {
   const { url, remoteAddress, trustedProxies } = arrival
   const { method, headers } = request
   // Some frameworks make the URL of an address of their own, such as http://localhost:3000.

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { Answering } from './http-call.ts'
-import type { Answer, ResponseLike } from './output.ts'
+import type { Answer, Output } from './output.ts'
 
 /** Bytes of a stream that are made before somebody reads them: as many as node's own streams hold. */
 const highWaterMark = 64 * 1024
@@ -12,7 +12,7 @@ const highWaterMark = 64 * 1024
 const clientGone = 499
 
 /** Writes a `Response` of the Fetch standard. */
-export class FetchOutput implements ResponseLike {
+export class FetchOutput implements Output {
   readonly takesTrailers = false
   readonly answering: FetchAnswering = new FetchAnswering()
   readonly #headers = new Headers()

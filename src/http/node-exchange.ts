@@ -1,7 +1,8 @@
+import type { IncomingHttpHeaders } from 'node:http2'
 import { readRequest } from '../request.ts'
 import { type RequestBody, StreamBody } from './body.ts'
-import { type NodeRequest, rawRequest } from './node-request.ts'
-import type { ResponseLike } from './output.ts'
+import { type NodeRequest, rawRequest, rawStream } from './node-request.ts'
+import type { Output, StreamOutput } from './output.ts'
 import type { Exchange } from './route.ts'
 
 /** The two parts of a request's target. The query can hold a secret. */
@@ -28,7 +29,7 @@ interface Arrival {
 }
 
 /** What the routes see of a request of node's servers. */
-export function nodeExchange(arrival: Arrival, output: ResponseLike): Exchange {
+export function nodeExchange(arrival: Arrival, output: Output): Exchange {
   const { request, trustedProxies } = arrival
   const raw = rawRequest(request)
   const { path, query } = targetOf(arrival.target ?? request.url ?? '/')
@@ -40,6 +41,21 @@ export function nodeExchange(arrival: Arrival, output: ResponseLike): Exchange {
     authority: raw.authority,
     headers,
     body: arrival.body ?? new StreamBody(request, headers),
+    context: readRequest(raw, trustedProxies),
+    output,
+  }
+}
+
+/** The same of a stream of HTTP/2. */
+export function streamExchange(headers: IncomingHttpHeaders, trustedProxies: number, output: StreamOutput): Exchange {
+  const stream = output.answering
+  const raw = rawStream(stream, headers)
+  return {
+    method: headers[':method'] ?? '',
+    ...targetOf(headers[':path'] ?? '/'),
+    authority: raw.authority,
+    headers,
+    body: new StreamBody(stream, headers),
     context: readRequest(raw, trustedProxies),
     output,
   }

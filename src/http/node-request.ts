@@ -18,8 +18,8 @@ export type NodeResponse = ServerResponse | Http2ServerResponse
  */
 export type RequestHandler = (request: NodeRequest, response: NodeResponse, next?: () => void) => void
 
-/** Serves a stream of a node:http2 server, whose errors are listened to already, or returns false and leaves it as it is. */
-export type StreamHandler = (stream: ServerHttp2Stream, headers: Http2Headers) => boolean
+/** Serves a stream of a node:http2 server, whose errors are listened to already. */
+export type StreamHandler = (stream: ServerHttp2Stream, headers: Http2Headers) => void
 
 /** The Host header, or the `:authority` of HTTP/2; empty if there is neither. */
 function authorityOf(request: NodeRequest): string {

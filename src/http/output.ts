@@ -2,13 +2,15 @@ import { once } from 'node:events'
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { ServerHttp2Stream } from 'node:http2'
 import { type Answering, answeringOf } from './http-call.ts'
-import { KnownHead, type PlainHeaders, writeKnownHead } from './known-head.ts'
 import type { NodeResponse } from './node-request.ts'
+
+/** Headers by their names in lower case. */
+export type PlainHeaders = Readonly<Record<string, string>>
 
 /** A complete answer. */
 export interface Answer {
   readonly status: number
-  /** Headers that many answers have: an object that does not change, and is kept. */
+  /** Headers that many answers have. */
   readonly head?: PlainHeaders | undefined
   /** Headers of this answer. None has the name of one in its head. */
   readonly headers?: OutgoingHttpHeaders | undefined
@@ -19,8 +21,12 @@ export interface Answer {
 /** Where an answer goes. To write to a client that has gone does nothing. */
 export interface Output {
   readonly answering: Answering
+  /** Whether an answer can have trailers, without which gRPC cannot be spoken. */
+  readonly takesTrailers: boolean
   /** Whether an answer was begun, or sent. */
   readonly begun: boolean
+  /** Sets headers of the answer, whatever that will be. What the answer itself says has precedence. */
+  setHeaders(headers: PlainHeaders): void
   /** Sends a complete answer. */
   send(answer: Answer): void
   /** Begins an answer that is written in pieces. */
@@ -31,46 +37,13 @@ export interface Output {
   end(body?: string | Uint8Array, trailers?: OutgoingHttpHeaders): void
 }
 
-/** Where the answer of an {@link Output} goes that can be given headers before anybody knows what it will be. */
-export interface ResponseLike extends Output {
-  /** Whether an answer can have trailers, without which gRPC cannot be spoken. */
-  readonly takesTrailers: boolean
-  /**
-   * Sets headers of the answer, whatever that will be. What the answer itself says has precedence. The object is kept and must not
-   * change any more.
-   */
-  setHeaders(headers: PlainHeaders): void
-}
-
-const noHeaders: PlainHeaders = {}
-
-/**
- * Joins headers with others that have precedence, once for each two objects: a service has a handful of either, and answers to pages
- * and to backends, over several protocols, come in turns.
- */
-class JoinedHeaders {
-  readonly #known = new WeakMap<PlainHeaders, WeakMap<PlainHeaders, KnownHead>>()
-
-  of(first: PlainHeaders, second: PlainHeaders): KnownHead {
-    const seconds = this.#known.get(first) ?? new WeakMap<PlainHeaders, KnownHead>()
-    const known = seconds.get(second)
-    if (known !== undefined) return known
-    const both = new KnownHead({ ...first, ...second })
-    this.#known.set(first, seconds.set(second, both))
-    return both
-  }
-}
-
-const joinedHeaders = new JoinedHeaders()
-
-/** Writes to a response object. */
-export class ResponseOutput implements ResponseLike {
+/** Writes to a response object: that of HTTP/1.1, or of the server in which the service is mounted. */
+export class ResponseOutput implements Output {
   readonly takesTrailers = true
   readonly answering: Answering
   // The two classes' methods differ in their other parameters, which TypeScript cannot call through a union.
   readonly #response: ServerResponse
-  /** Kept here until the answer begins: a response takes headers faster all at once. */
-  #headers = noHeaders
+  #headers: PlainHeaders = {}
   readonly #keepAliveSeconds: number | undefined
 
   /** With `keepAliveSeconds`, an answer of HTTP/1.1 says for how long its connection is kept for the next request. */
@@ -85,17 +58,14 @@ export class ResponseOutput implements ResponseLike {
   }
 
   setHeaders(headers: PlainHeaders): void {
-    this.#headers = this.#headers === noHeaders ? headers : joinedHeaders.of(this.#headers, headers).headers
+    this.#headers = { ...this.#headers, ...headers }
   }
 
   send({ status, head, headers, body, trailers }: Answer): void {
     if (this.begun || this.#isOver) return
-    const own: OutgoingHttpHeaders = { ...headers }
-    if (body !== undefined && trailers === undefined) own['content-length'] = Buffer.byteLength(body)
-    const isUsual = status === 200 && head !== undefined && body !== undefined
-    if (!isUsual || !this.#wroteKnownHead(joinedHeaders.of(this.#headers, head), own)) {
-      this.#writeHead(status, { ...this.#headers, ...head, ...own })
-    }
+    const all: OutgoingHttpHeaders = { ...this.#headers, ...head, ...headers }
+    if (body !== undefined && trailers === undefined) all['content-length'] = Buffer.byteLength(body)
+    this.#writeHead(status, all)
     this.end(body, trailers)
   }
 
@@ -114,20 +84,9 @@ export class ResponseOutput implements ResponseLike {
   }
 
   #writeHead(status: number, headers: OutgoingHttpHeaders): void {
-    if (this.#keepAliveSeconds !== undefined && this.#isKept)
-      headers['keep-alive'] = `timeout=${this.#keepAliveSeconds}`
+    const isKept = this.#response.shouldKeepAlive && !this.#response.hasHeader('connection')
+    if (this.#keepAliveSeconds !== undefined && isKept) headers['keep-alive'] = `timeout=${this.#keepAliveSeconds}`
     this.#response.writeHead(status, headers)
-  }
-
-  /** Only on the service's own port: nobody but us sets headers there, and then only to say that the connection closes. */
-  #wroteKnownHead(head: KnownHead, own: OutgoingHttpHeaders): boolean {
-    if (this.#keepAliveSeconds === undefined || !this.#isKept) return false
-    return writeKnownHead(this.#response, `keep-alive: timeout=${this.#keepAliveSeconds}\r\n${head.lines}`, own)
-  }
-
-  /** Whether the connection stays for the next request, as far as is known now. Answers of HTTP/2 say nothing of that. */
-  get #isKept(): boolean {
-    return this.#response.shouldKeepAlive && !this.#response.hasHeader('connection')
   }
 
   get #isOver(): boolean {
@@ -135,9 +94,11 @@ export class ResponseOutput implements ResponseLike {
   }
 }
 
-/** Writes to a stream of HTTP/2, without a response object. */
+/** Writes to a stream of HTTP/2. */
 export class StreamOutput implements Output {
+  readonly takesTrailers = true
   readonly answering: ServerHttp2Stream
+  #headers: PlainHeaders = {}
 
   constructor(stream: ServerHttp2Stream) {
     this.answering = stream
@@ -147,19 +108,28 @@ export class StreamOutput implements Output {
     return this.answering.headersSent
   }
 
+  setHeaders(headers: PlainHeaders): void {
+    this.#headers = { ...this.#headers, ...headers }
+  }
+
   /** An answer without a body is one HEADERS frame, its trailers included ("Trailers-Only" in gRPC). */
   send({ status, head, headers, body, trailers }: Answer): void {
-    if (this.begun || this.#isOver) return
+    if (this.begun || this.#isGone) return
+    const all = { ':status': status, ...this.#headers, ...head, ...headers }
     if (body === undefined) {
-      this.answering.respond({ ':status': status, ...head, ...headers, ...trailers }, { endStream: true })
+      this.answering.respond({ ...all, ...trailers }, { endStream: true })
+    } else if (trailers === undefined) {
+      this.answering.respond({ ...all, 'content-length': Buffer.byteLength(body) })
+      if (!this.#isOver) this.answering.end(body)
     } else {
-      this.#respond(status, { ...head, ...headers })
+      this.answering.respond(all, { waitForTrailers: true })
       this.end(body, trailers)
     }
   }
 
   begin(headers: OutgoingHttpHeaders): void {
-    if (!this.#isOver) this.#respond(200, headers)
+    if (this.#isGone) return
+    this.answering.respond({ ':status': 200, ...this.#headers, ...headers }, { waitForTrailers: true })
   }
 
   write(bytes: Uint8Array | string): boolean {
@@ -172,12 +142,13 @@ export class StreamOutput implements Output {
     this.answering.end(body)
   }
 
-  #respond(status: number, headers: OutgoingHttpHeaders): void {
-    this.answering.respond({ ':status': status, ...headers }, { waitForTrailers: true })
+  get #isGone(): boolean {
+    return this.answering.closed || this.answering.destroyed
   }
 
+  /** Whether no more of a body can be written. Node ends the body of an answer to HEAD before there is an answer. */
   get #isOver(): boolean {
-    return this.answering.closed || this.answering.destroyed || this.answering.writableEnded
+    return this.#isGone || this.answering.writableEnded
   }
 }
 

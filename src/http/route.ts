@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { CountersignError } from '../errors.ts'
 import type { RequestContext } from '../request.ts'
 import type { RequestBody } from './body.ts'
-import type { ResponseLike } from './output.ts'
+import type { Output } from './output.ts'
 
 /** A request as it arrived, of whatever server, and where its answer goes. */
 export interface Exchange {
@@ -18,7 +18,7 @@ export interface Exchange {
   readonly headers: IncomingHttpHeaders
   readonly body: RequestBody
   readonly context: RequestContext
-  readonly output: ResponseLike
+  readonly output: Output
 }
 
 /** Serves the requests for one path. */

@@ -27,8 +27,7 @@ import type { RequestBody } from './body.ts'
 import { compressed } from './compression.ts'
 import { contentTypeOf, endingOf, messageEnvelope } from './envelope.ts'
 import { HttpCall } from './http-call.ts'
-import type { PlainHeaders } from './known-head.ts'
-import { type Answer, type Output, writeAll } from './output.ts'
+import { type Answer, type Output, type PlainHeaders, writeAll } from './output.ts'
 import {
   type Deadline,
   headersOf,

@@ -3,9 +3,10 @@ import http, { type IncomingHttpHeaders, type IncomingMessage, type OutgoingHttp
 import http2 from 'node:http2'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { applyCors } from '../../src/http/cors.ts'
-import { nodeExchange } from '../../src/http/node-exchange.ts'
-import { ResponseOutput } from '../../src/http/output.ts'
+import { nodeExchange, streamExchange } from '../../src/http/node-exchange.ts'
+import { ResponseOutput, StreamOutput } from '../../src/http/output.ts'
 import { OnePortServer } from '../../src/http/port/port.ts'
+import type { Exchange } from '../../src/http/route.ts'
 import { OriginPolicy } from '../../src/origin-policy.ts'
 
 const trusted = 'https://app.example'
@@ -13,14 +14,17 @@ const preflight = { 'access-control-request-method': 'POST', 'access-control-req
 
 const origins = new OriginPolicy({ enforce: true, own: 'https://auth.example', trusted: [trusted] })
 const asked: string[] = []
-const server = new OnePortServer((request, response) => {
+const serve = (exchange: Exchange): void => {
   const isTrusted = (origin: string): boolean => {
     asked.push(origin)
     return origins.isTrusted(origin)
   }
-  const exchange = nodeExchange({ request, trustedProxies: 0 }, new ResponseOutput(response))
   if (applyCors(exchange, isTrusted) === 'preflight') return
   exchange.output.send({ status: 299, headers: {} })
+}
+const server = new OnePortServer({
+  request: (request, response) => serve(nodeExchange({ request, trustedProxies: 0 }, new ResponseOutput(response))),
+  stream: (stream, headers) => serve(streamExchange(headers, 0, new StreamOutput(stream))),
 })
 let url: string
 

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, IncomingMessage, ServerResponse } from 'node:http'
 import { connect, createServer as createHttp2Server, type ServerHttp2Stream } from 'node:http2'
-import { type AddressInfo, connect as connectTcp, type Server } from 'node:net'
+import { type AddressInfo, connect as connectTcp, type Server, Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { FetchOutput } from '../../src/http/fetch-output.ts'
-import { type Output, ResponseOutput, StreamOutput, writeAll } from '../../src/http/output.ts'
+import { type Answer, type Output, ResponseOutput, StreamOutput, writeAll } from '../../src/http/output.ts'
 
 const pieceBytes = 16 * 1024
 const pieceCount = 4_000
@@ -172,5 +172,63 @@ describe('how long a connection is kept', () => {
     onTestFinished(() => session.destroy())
     const [headers] = await once(session.request(), 'response')
     expect([headers[':status'], headers['keep-alive']]).toEqual([200, undefined])
+  })
+})
+
+test('answers that have a head in common have the headers that were set for each', async () => {
+  const head = { 'content-type': 'application/json', 'cache-control': 'no-store' }
+  const before = [{ vary: 'Origin', 'access-control-allow-origin': 'https://app.example' }, { vary: 'Origin' }] as const
+  let asked = 0
+  const server = createServer((_, response) => {
+    const output = new ResponseOutput(response, 65)
+    output.setHeaders(before[asked++ % 2]!)
+    output.send({ status: 200, head, body: '{}' })
+  })
+  const url = `http://127.0.0.1:${await listen(server)}/`
+  const seen: unknown[] = []
+  for (let turn = 0; turn < 4; turn++) seen.push((await fetch(url)).headers.get('access-control-allow-origin'))
+  expect(seen).toEqual(['https://app.example', null, 'https://app.example', null])
+})
+
+test.each([
+  ['set before', { a: 'b\r\nc: d' }, {}],
+  ['of the answer', {}, { 'set-auth-token': 'a\r\nb: c' }],
+])('a header %s that would end a line is refused, and nothing is sent', (_, before, headers) => {
+  const response = new ServerResponse(new IncomingMessage(new Socket()))
+  const output = new ResponseOutput(response, 65)
+  output.setHeaders(before)
+  expect(() => output.send({ status: 200, headers, body: '{}' })).toThrow('Invalid character in header')
+  expect(output.begun).toBe(false)
+})
+
+describe('an answer over HTTP/2', () => {
+  const ask = async (method: string, answer: Answer) => {
+    const server = createHttp2Server()
+    server.on('stream', (stream: ServerHttp2Stream) => {
+      const output = new StreamOutput(stream)
+      output.setHeaders({ vary: 'Origin', 'cache-control': 'private' })
+      output.send(answer)
+    })
+    const session = connect(`http://127.0.0.1:${await listen(server)}`)
+    onTestFinished(() => session.destroy())
+    const stream = session.request({ ':method': method })
+    let body = ''
+    stream.on('data', (chunk: Buffer) => {
+      body += chunk
+    })
+    const [[head]] = await Promise.all([once(stream, 'response'), once(stream, 'close')])
+    return { head, body }
+  }
+  const answer = { status: 201, head: { 'cache-control': 'no-store' }, headers: { 'x-a': 'b' }, body: 'é' }
+
+  test('has the headers that were set before, unless it says otherwise, and its length', async () => {
+    const { head, body } = await ask('GET', answer)
+    expect(body).toBe('é')
+    expect(head).toMatchObject({ ':status': 201, vary: 'Origin', 'cache-control': 'no-store', 'content-length': '2' })
+  })
+
+  test('to HEAD has the same headers and no body (RFC 9110, 9.3.2)', async () => {
+    const { head, body } = await ask('HEAD', answer)
+    expect([head[':status'], head['content-length'], body]).toEqual([201, '2', ''])
   })
 })

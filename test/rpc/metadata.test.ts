@@ -524,7 +524,7 @@ async function serveObserved(observe: (outcome: unknown) => void): Promise<strin
   const nonces = new Nonces({ appName: 'Example', ttlSeconds: 60 }, store)
   const prover = new Prover(walletAdapters(['nimiq']), chooseVerifier('auto'))
   const tell = ({ outcome }: { outcome: unknown }): void => observe(outcome)
-  const { serve } = createApp({
+  const { port } = createApp({
     settings,
     methods: createApi({ signIn: new SignIn('Example', nonces, prover, origins, host), orders, host }),
     invoker: new Invoker(undefined, tell),
@@ -535,7 +535,7 @@ async function serveObserved(observe: (outcome: unknown) => void): Promise<strin
     shutdownSignal: new AbortController().signal,
     log: silentLogger,
   })
-  const server = createServer(serve).listen(0, '127.0.0.1')
+  const server = createServer(port.request).listen(0, '127.0.0.1')
   await new Promise((resolve) => server.once('listening', resolve))
   onTestFinished(async () => {
     server.close()

@@ -1,4 +1,5 @@
 import http2 from 'node:http2'
+import type { Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 import type { RawAnswer, RawRequest } from './raw-http.ts'
 
@@ -10,6 +11,31 @@ export function frame(type: number, flags: number, stream: number, payload: Buff
   head.writeUInt8(flags, 4)
   head.writeUInt32BE(stream, 5)
   return Buffer.concat([head, payload])
+}
+
+/** The frames that come over a connection. */
+export class Http2Frames {
+  #received = Buffer.alloc(0)
+
+  constructor(socket: Socket) {
+    socket.on('data', (chunk: Buffer) => {
+      this.#received = Buffer.concat([this.#received, chunk])
+    })
+  }
+
+  /** Those of a type, in the order in which they came. */
+  ofType(wanted: number): { stream: number; flags: number; payload: Buffer }[] {
+    const frames = []
+    for (let at = 0; at + 9 <= this.#received.length; ) {
+      const end = at + 9 + this.#received.readUIntBE(at, 3)
+      const [stream, flags] = [this.#received.readUInt32BE(at + 5), this.#received.readUInt8(at + 4)]
+      const payload = this.#received.subarray(at + 9, end)
+      if (this.#received.readUInt8(at + 3) === wanted && end <= this.#received.length)
+        frames.push({ stream, flags, payload })
+      at = end
+    }
+    return frames
+  }
 }
 
 /** Sends requests over one HTTP/2 connection, as gRPC clients do. */

@@ -4,12 +4,8 @@ import { type ErrorReason, serverBusy } from '../../errors.ts'
 import { retryAfterSeconds } from '../../rpc/errors.ts'
 import type { RequestHandler } from '../node-request.ts'
 import { Arrival, type Ceilings, type Client } from './ceilings.ts'
-import { destroyLater } from './destroy-later.ts'
-import { errorCode } from './error-code.ts'
-import { type ConnectionTimeouts, maxConcurrentRequests, maxHeaderBytes } from './limits.ts'
-
-/** Idle time before the first TCP keep-alive probe, in milliseconds: it finds peers that vanished without a word. */
-const tcpKeepAliveDelayMs = 60_000
+import { type ConnectionTimeouts, destroyLater, maxConcurrentRequests, maxHeaderBytes, Unread } from './limits.ts'
+import { errorCode } from './listen.ts'
 
 /** An answer that is given without the handler. */
 interface Refusal {
@@ -48,19 +44,20 @@ interface Http1Connection {
   ending: boolean
   /** Bytes received when its last response was complete. While no more have arrived, the connection is idle. */
   bytesReadAtRest: number | undefined
-  /** What `bytesReadAtRest` was when somebody last looked, and since when, by performance.now. */
+  /** What `bytesReadAtRest` was at the last look, and since when, by performance.now. */
   seenAtRest: number | undefined
   seenSince: number
+  /** What its client has not read of its answers. */
+  readonly unread: Unread
 }
 
-/**
- * Listening servers for HTTP/1.1 whose connections are served only once somebody has decided that they speak it, and
- * what those connections owe their clients.
- */
+/** Serves HTTP/1.1 on sockets that it is handed. */
 export class Http1Connections {
-  readonly #handler: RequestHandler
   readonly #timeouts: ConnectionTimeouts
+  readonly #handler: RequestHandler
   readonly #ceilings: Ceilings
+  /** It never listens: it is handed connections by its 'connection' event. */
+  readonly server: http.Server
   readonly #connections = new Map<Socket, Http1Connection>()
   /** Whether to let connections go: since `drain` or `end`. */
   #leaving = false
@@ -70,46 +67,26 @@ export class Http1Connections {
     this.#handler = handler
     this.#timeouts = timeouts
     this.#ceilings = ceilings
-  }
-
-  /**
-   * Makes a server that can listen. It hands each connection that it accepts to `accept`, unread; `serve` has it, or the TLS
-   * connection made of it, served as HTTP/1.1. The first bytes may have been read if they were put back with `unshift`.
-   */
-  createServer(accept: (socket: Socket, serve: (socket: Socket, client: Client) => void) => void): http.Server {
-    const { headersMs, requestMs, idleMs } = this.#timeouts
-    const server = http.createServer({
+    const { headersMs, requestMs, idleMs } = timeouts
+    this.server = http.createServer({
       maxHeaderSize: maxHeaderBytes,
       headersTimeout: headersMs,
       requestTimeout: requestMs,
       connectionsCheckingInterval: Math.ceil(headersMs / 3),
       // Node would set a timer for each pause between two requests; see `startReaping`.
       keepAliveTimeout: 0,
-      keepAlive: true,
-      keepAliveInitialDelay: tcpKeepAliveDelayMs,
-      noDelay: true,
     })
-    // There is no option for it. Unlike the two timeouts above, it also ends a connection whose client does not read.
-    server.timeout = idleMs
-    // close() calls it before it stops listening. Node's own counts a response as over once end() was called, and would cut
-    // off what is not yet sent; this class has its own, for afterwards.
-    server.closeIdleConnections = () => {}
-    // An http.Server starts its check of headersTimeout and requestTimeout on its own 'listening' event. On a server
-    // that never listened and gets its sockets by emit('connection'), both would have no effect. So this server listens
-    // itself. Its own 'connection' listener would begin to parse HTTP/1.1 at once, so it is taken off here and called
-    // by hand later.
-    const serveHttp1 = server.listeners('connection') as ((socket: Socket) => void)[]
-    server.removeAllListeners('connection')
-    server.on('connection', (accepted: Socket) => {
-      accept(accepted, (socket, client) => {
-        this.#add(socket, client)
-        for (const listener of serveHttp1) listener.call(server, socket)
-      })
-    })
-    server.on('request', (request, response) => this.#serve(request, response))
-    server.on('clientError', (error, socket) => this.#refuse(error, socket as Socket))
-    server.on('connect', ({ socket }) => this.#refuseConnect(socket))
-    return server
+    // There is no option for it. Unlike the two timeouts above, it also ends a connection on which nothing is sent.
+    this.server.timeout = idleMs
+    this.server.on('request', (request, response) => this.#serve(request, response))
+    this.server.on('clientError', (error, socket) => this.#refuse(error, socket as Socket))
+    this.server.on('connect', ({ socket }) => this.#refuseConnect(socket))
+  }
+
+  /** Serves a connection. Its first bytes must still be in the socket's buffer. */
+  serve(socket: Socket, client: Client): void {
+    this.#add(socket, client)
+    this.server.emit('connection', socket)
   }
 
   /**
@@ -137,6 +114,7 @@ export class Http1Connections {
   }
 
   #add(socket: Socket, client: Client): void {
+    const unread = new Unread()
     this.#connections.set(socket, {
       client,
       unanswered: [],
@@ -144,7 +122,9 @@ export class Http1Connections {
       bytesReadAtRest: undefined,
       seenAtRest: undefined,
       seenSince: 0,
+      unread,
     })
+    socket.on('drain', () => unread.restart())
     socket.once('close', () => this.#connections.delete(socket))
   }
 
@@ -191,14 +171,18 @@ export class Http1Connections {
     response.writeHead(status, headers).end(body)
   }
 
-  /** Closes the connections on which nothing is asked. For after the servers have stopped listening. */
+  /** Closes the connections on which nothing is asked. For after the port has stopped listening. */
   closeIdle(): void {
     for (const [socket, connection] of this.#connections) if (isAtRest(socket, connection)) socket.destroy()
   }
 
-  /** Starts to look for connections on which nothing has been asked for `keepAliveMs`. They are closed up to an eighth later. */
+  /**
+   * Starts to look for answers that are not read, and for connections on which nothing has been asked for `keepAliveMs`, which are
+   * closed up to an eighth later.
+   */
   startReaping(): void {
-    this.#reaper ??= setInterval(() => this.#reap(), this.#timeouts.keepAliveMs / 16).unref()
+    const { keepAliveMs, unreadMs } = this.#timeouts
+    this.#reaper ??= setInterval(() => this.#reap(), Math.min(keepAliveMs / 16, unreadMs / 4)).unref()
   }
 
   stopReaping(): void {
@@ -214,6 +198,10 @@ export class Http1Connections {
         connection.seenAtRest = connection.bytesReadAtRest
         connection.seenSince = now
       } else if (now - connection.seenSince >= mostMs && isAtRest(socket, connection)) socket.destroy()
+      const isOwed = connection.unanswered[0]?.writableEnded === true || socket.writableLength > 0
+      if (connection.unread.isOverdue(isOwed ? socket.writableLength : undefined, this.#timeouts)) {
+        socket.destroy()
+      }
     }
   }
 

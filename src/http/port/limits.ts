@@ -1,3 +1,5 @@
+import type { Socket } from 'node:net'
+
 /** Time limits of a connection, in milliseconds. */
 export interface ConnectionTimeouts {
   /**
@@ -16,6 +18,13 @@ export interface ConnectionTimeouts {
    */
   readonly idleMs: number
   /**
+   * For an answer of which its client reads nothing, from the last time that it read. The answer then loses its stream or, over
+   * HTTP/1.1, its connection.
+   */
+  readonly unreadMs: number
+  /** Added to `unreadMs` for each KiB that waits to be read. */
+  readonly unreadMsPerKiB: number
+  /**
    * From the last bytes sent to a client that was turned away, so that it can read them, to the end of its connection.
    */
   readonly lingerMs: number
@@ -27,6 +36,9 @@ export const defaultTimeouts: ConnectionTimeouts = {
   requestMs: 10_000,
   keepAliveMs: 65_000,
   idleMs: 120_000,
+  unreadMs: 30_000,
+  // A slow mobile connection has six times this rate.
+  unreadMsPerKiB: 1_000,
   lingerMs: 2_000,
 }
 
@@ -41,3 +53,31 @@ export const maxHeaderBytes: number = 16 * 1024
  * more is cut off.
  */
 export const maxConcurrentRequests: number = 250
+
+/** How long a client has read nothing of what waits for it. */
+export class Unread {
+  #bytes: number | undefined
+  #since = 0
+
+  /** The client has read something. */
+  restart(): void {
+    this.#bytes = undefined
+  }
+
+  /**
+   * Whether the client has had its time. `bytes` is what waits for it, 0 if only the end of its answer does; `undefined` if nothing
+   * does. Call it again and again.
+   */
+  isOverdue(bytes: number | undefined, { unreadMs, unreadMsPerKiB }: ConnectionTimeouts): boolean {
+    const now = performance.now()
+    if (bytes === undefined || this.#bytes === undefined || bytes < this.#bytes) this.#since = now
+    this.#bytes = bytes
+    return bytes !== undefined && now - this.#since >= unreadMs + (bytes / 1024) * unreadMsPerKiB
+  }
+}
+
+/** Destroys a socket after a delay, in milliseconds, unless it has closed by then. */
+export function destroyLater(socket: Socket, delayMs: number): void {
+  const timer = setTimeout(() => socket.destroy(), delayMs)
+  socket.once('close', () => clearTimeout(timer))
+}

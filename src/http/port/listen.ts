@@ -1,5 +1,4 @@
 import type { AddressInfo, Server } from 'node:net'
-import { errorCode } from './error-code.ts'
 
 /** Connections that may wait to be accepted, as far as the system allows. */
 const backlog = 4096
@@ -92,3 +91,8 @@ function toListenError(cause: unknown, { port, host, settings = ownSettings }: L
 
 /** The settings of the service's own port. */
 const ownSettings = { port: 'PORT', host: 'HOST' }
+
+/** The `code` of an error that Node made, such as EADDRINUSE; undefined if it has none. */
+export function errorCode(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+}

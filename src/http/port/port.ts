@@ -1,16 +1,24 @@
-import { createServer } from 'node:http'
-import { Server as NetServer, type Server, type Socket } from 'node:net'
+import type http from 'node:http'
+import { createServer, type Server, type Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { CeilingLimits, CeilingUse } from '../../ceiling.ts'
 import { type Logger, silentLogger } from '../../log.ts'
 import type { KeyPair } from '../../pem.ts'
 import type { RequestHandler, StreamHandler } from '../node-request.ts'
-import { Ceilings, type Client } from './ceilings.ts'
-import { Handshakes, tlsStart } from './handshakes.ts'
+import { Ceilings } from './ceilings.ts'
 import { Http1Connections } from './http1.ts'
 import { Http2Connections, http2Start } from './http2.ts'
 import { type ConnectionTimeouts, defaultTimeouts } from './limits.ts'
 import { ListenError, listenOn, portOf } from './listen.ts'
+import { Handshakes, tlsStart } from './tls.ts'
+
+/** What serves the requests of a {@link OnePortServer}. */
+export interface PortHandlers {
+  /** Serves a request of HTTP/1.1. */
+  readonly request: RequestHandler
+  /** Serves a stream of HTTP/2. */
+  readonly stream: StreamHandler
+}
 
 /** Options of a {@link OnePortServer}. */
 export interface OnePortOptions {
@@ -24,8 +32,6 @@ export interface OnePortOptions {
   readonly trustedProxies?: number
   /** Told of ceilings that are reached. Default: nobody. */
   readonly log?: Logger
-  /** Asked first for each stream of HTTP/2; those that it leaves go to the handler as requests. */
-  readonly takeStream?: StreamHandler
 }
 
 /**
@@ -33,6 +39,9 @@ export interface OnePortOptions {
  * be on its way.
  */
 const closingOpeningMs = 250
+
+/** Idle time before the first TCP keep-alive probe, in milliseconds: it finds peers that vanished without a word. */
+const tcpKeepAliveDelayMs = 60_000
 
 /** Longest time for {@link rehearseEnd}, in milliseconds. */
 const rehearsalMs = 100
@@ -44,7 +53,7 @@ const maxArrivalsMs = 1_000
 const quietTurnMs = 0.05
 
 /**
- * One port for HTTP/1.1 and HTTP/2, in front of one handler. Without TLS, each connection's first bytes decide which of the two it
+ * One port for HTTP/1.1 and HTTP/2. Without TLS, each connection's first bytes decide which of the two it
  * is; clients speak HTTP/2 with prior knowledge. With TLS, client and server agree on it (ALPN); a client that does not take part
  * in that gets HTTP/1.1.
  *
@@ -52,8 +61,12 @@ const quietTurnMs = 0.05
  * to limit. Beyond a ceiling, a connection is closed, and a request is refused with a 503 (SERVER_BUSY) or, over HTTP/2,
  * REFUSED_STREAM, which says that it can be sent again.
  *
- * Bytes that are not HTTP are answered with 400 if the protocol allows it, and the connection is closed. The handler
+ * Bytes that are not HTTP are answered with 400 if the protocol allows it, and the connection is closed. The handlers
  * must not throw.
+ *
+ * It accepts connections itself, and hands each to a server of node:http, node:http2 or node:tls that does not listen, by emitting
+ * 'connection', which Node documents for all three. All that it relies on beyond Node's documentation is {@link startTimeouts},
+ * tested on Node 24 and 26.
  */
 export class OnePortServer {
   readonly #timeouts: ConnectionTimeouts
@@ -71,14 +84,14 @@ export class OnePortServer {
   #closed: Promise<void> | undefined
 
   constructor(
-    handler: RequestHandler,
-    { tls, timeouts, ceilings = {}, trustedProxies = 0, log = silentLogger, takeStream }: OnePortOptions = {},
+    handlers: PortHandlers,
+    { tls, timeouts, ceilings = {}, trustedProxies = 0, log = silentLogger }: OnePortOptions = {},
   ) {
     this.#handshakes = tls && new Handshakes(tls)
     this.#timeouts = { ...defaultTimeouts, ...timeouts }
     this.#ceilings = new Ceilings({ limits: ceilings, trustedProxies, log })
-    this.#http1 = new Http1Connections(handler, this.#timeouts, this.#ceilings)
-    this.#http2 = new Http2Connections(handler, this.#timeouts, this.#ceilings, takeStream)
+    this.#http1 = new Http1Connections(handlers.request, this.#timeouts, this.#ceilings)
+    this.#http2 = new Http2Connections(handlers.stream, this.#timeouts, this.#ceilings)
   }
 
   /** What the ceilings of connections, requests and bodies are at. */
@@ -93,16 +106,23 @@ export class OnePortServer {
    * @throws ListenError if the host or port cannot be listened on, or the server has been closed.
    */
   async listen(port: number, host: string): Promise<{ port: number; host: string }> {
-    const createServer = () => this.#http1.createServer((socket, serveHttp1) => this.#accept(socket, serveHttp1))
-    const servers = await listenOn({ port, host, createServer })
+    if (process.versions.bun !== undefined) throw new ListenError(noBun)
+    const servers = await listenOn({ port, host, createServer: () => this.#createServer() })
     if (this.#closed !== undefined) {
       for (const server of servers) server.close()
       throw new ListenError('the server has been closed')
     }
     this.#servers.push(...servers)
+    startTimeouts(this.#http1.server)
     this.#http1.startReaping()
     this.#http2.startReaping()
     return { port: portOf(servers[0]), host }
+  }
+
+  #createServer(): Server {
+    // A client may end its side behind its request, and is answered.
+    const options = { allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: tcpKeepAliveDelayMs }
+    return createServer(options, (socket) => this.#accept(socket))
   }
 
   /**
@@ -116,13 +136,11 @@ export class OnePortServer {
   }
 
   /**
-   * Asks every client to leave, and goes on serving, new connections included, until `close`. HTTP/1.1 answers carry
-   * `connection: close`. HTTP/2 clients get a GOAWAY. Without TLS, it leaves out no request: what they sent before they read it is
-   * served. With TLS, it says which requests were not served, and clients send those again.
+   * Asks clients of HTTP/1.1 to leave, by `connection: close` in each answer, and goes on serving, new connections included, until
+   * `close`. Clients of HTTP/2 are sent nothing: after a GOAWAY, calls that are on their way would fail.
    */
   drain(): void {
     this.#http1.drain()
-    this.#http2.drain()
   }
 
   /**
@@ -130,8 +148,7 @@ export class OnePortServer {
    * of a cluster gives connections that are on their way to it back, so that another takes them.
    */
   stopListening(): void {
-    // Not an http.Server's own close(), which also ends the check of headersTimeout and requestTimeout.
-    for (const server of this.#servers) NetServer.prototype.close.call(server)
+    for (const server of this.#servers) server.close()
   }
 
   /**
@@ -148,7 +165,7 @@ export class OnePortServer {
     this.#http1.end()
     if (this.#servers.length > 0) await rehearseEnd()
     await this.#noArrivals(Math.min(maxArrivalsMs, graceMs))
-    // Each waits for every connection that it accepted, also for those that became HTTP/2.
+    // Each waits for every connection that it accepted.
     const stopped = this.#servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve())))
     const opening = setTimeout(
       () => {
@@ -166,6 +183,8 @@ export class OnePortServer {
     clearTimeout(cutOff)
     this.#http1.stopReaping()
     this.#http2.stopReaping()
+    // Ends the check of its timeouts.
+    this.#http1.server.close()
   }
 
   /**
@@ -187,7 +206,7 @@ export class OnePortServer {
   }
 
   /** Counts a connection, finds out what it speaks, and hands it to its protocol. */
-  #accept(socket: Socket, serveHttp1: (socket: Socket, client: Client) => void): void {
+  #accept(socket: Socket): void {
     // An error event without a listener would end the process, and there are moments in which no protocol listens.
     socket.on('error', () => {})
     const client = this.#ceilings.connect(socket.remoteAddress)
@@ -211,7 +230,7 @@ export class OnePortServer {
         this.#http2.serve(decided, client, () => clearTimeout(opening))
       } else {
         clearTimeout(opening)
-        serveHttp1(decided, client)
+        this.#http1.serve(decided, client)
       }
     }
     if (this.#handshakes === undefined) lookAtStart(socket, (start) => serve(socket, start.equals(http2Start)))
@@ -261,10 +280,21 @@ function lookAtStart(socket: Socket, decide: (start: Buffer) => void): void {
   socket.on('end', giveUp)
 }
 
+const noBun =
+  'Bun cannot serve the port of its own (its node:http and node:http2 do not take connections from each other): use Node.js, or serve with `handler` or `fetch` in Bun'
+
 /**
- * Ends a server that nobody knows of. The first end of a process takes half a millisecond, ten times as long as the next,
- * because its code is not compiled yet, and the system resets connections that arrive in that time. In a worker of a cluster it
- * must be the worker's own, which is what `exclusive` says.
+ * Starts the check of headersTimeout and requestTimeout. An http.Server does so on its own 'listening' event, and never on one that
+ * is handed its connections.
+ */
+function startTimeouts(server: http.Server): void {
+  server.emit('listening')
+}
+
+/**
+ * Warms up the shutdown path with a server of its own. The first end of a process takes half a millisecond, ten times as long as
+ * the next, because its code is not compiled yet, and the system resets connections that arrive in that time. In a worker of a
+ * cluster it must be the worker's own, which is what `exclusive` says.
  */
 async function rehearseEnd(): Promise<void> {
   const server = createServer()

@@ -1,7 +1,7 @@
 import { copyFile, mkdir, readFile, rename, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { KeyFiles } from '../../../src/http/port/key-files.ts'
+import { KeyFiles } from '../../../src/http/port/tls.ts'
 import type { KeyPair } from '../../../src/pem.ts'
 import { keptLog } from '../../support/log-lines.ts'
 import { hasPart } from '../../support/optional.ts'

@@ -10,7 +10,9 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import type { NodeRequest, NodeResponse } from '../../../src/http/node-request.ts'
 import { type ConnectionTimeouts, maxConcurrentRequests } from '../../../src/http/port/limits.ts'
 import { ListenError } from '../../../src/http/port/listen.ts'
-import { OnePortServer } from '../../../src/http/port/port.ts'
+import { type OnePortOptions, OnePortServer } from '../../../src/http/port/port.ts'
+import { portHandlers } from '../../support/port-handlers.ts'
+import { Http2Frames, frame as streamFrame } from '../../support/raw-http2.ts'
 
 const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
 const settingsFrame = frame(4)
@@ -99,6 +101,15 @@ describe('protocols', () => {
     const [response] = await once(request, 'response')
     expect(await text(response)).toBe('1.1 POST / body')
     expect(await exchange(port, bare('/', 'expect: a miracle\r\nconnection: close'))).toMatch(/^HTTP\/1\.1 417 /)
+
+    const session = connectHttp2(url)
+    const stream = session.request({ ':method': 'POST', expect: '100-continue' }, { endStream: false })
+    const answer = text(stream)
+    await once(stream, 'continue')
+    stream.end('body')
+    expect(await answer).toBe('2.0 POST / body')
+    const [head] = await once(session.request({ expect: 'a miracle' }), 'response')
+    expect(head[':status']).toBe(417)
   })
 
   test('TRACE reaches the handler', async () => {
@@ -396,6 +407,72 @@ describe('limits', () => {
     await gone.promise
   })
 
+  describe('an answer that its client does not read', () => {
+    const unread = { unreadMs: 50, unreadMsPerKiB: 0 }
+
+    test('loses its stream over HTTP/2, whatever else the connection does', async () => {
+      const { port, server } = await start((_, response) => reply(response, 'x'.repeat(100)), unread, {
+        ceilings: { maxRequests: 3 },
+      })
+      const socket = open(port)
+      const client = new Http2Frames(socket)
+      // SETTINGS_INITIAL_WINDOW_SIZE 0 (RFC 9113, 6.5.2): nothing of a body can be sent.
+      const noWindow = streamFrame(4, 0, 0, Buffer.from('000400000000', 'hex'))
+      const requests = [1, 3, 5].map((stream) => streamFrame(1, 5, stream, Buffer.from('828684410161', 'hex')))
+      socket.write(Buffer.concat([preface, noWindow, ...requests]))
+      const pings = setInterval(() => socket.write(streamFrame(6, 0, 0, Buffer.alloc(8))), 10)
+      onTestFinished(() => clearInterval(pings))
+      const used = () => server.ceilingUses().find(({ option }) => option === 'maxRequests')?.held
+      await expect.poll(() => client.ofType(1).length).toBe(3)
+      await expect.poll(() => client.ofType(3).map(({ payload }) => payload.readUInt32BE(0))).toEqual([8, 8, 8])
+      expect(used()).toBe(0)
+      expect(client.ofType(7)).toEqual([])
+    })
+
+    test('that goes on loses its stream over HTTP/2 too', async () => {
+      const { port } = await start(beat(10_000, 5), unread)
+      const socket = open(port)
+      const client = new Http2Frames(socket)
+      const noWindow = streamFrame(4, 0, 0, Buffer.from('000400000000', 'hex'))
+      const request = streamFrame(1, 5, 1, Buffer.from('828684410161', 'hex'))
+      socket.write(Buffer.concat([preface, noWindow, request]))
+      await expect.poll(() => client.ofType(3).length).toBe(1)
+    })
+
+    test.each([
+      ['has ended', (response: ServerResponse) => response.end(Buffer.alloc(32 * 1024 * 1024))],
+      ['goes on', (response: ServerResponse) => response.write(Buffer.alloc(32 * 1024 * 1024))],
+    ])('and that %s loses its connection over HTTP/1.1, whatever the client sends', async (_, answer) => {
+      const gone = Promise.withResolvers<void>()
+      const { port } = await start((_, response) => {
+        response.on('close', () => gone.resolve())
+        answer(response as ServerResponse)
+      }, unread)
+      const socket = open(port).pause()
+      socket.write(bare('/'))
+      const more = setInterval(() => socket.write('G'), 10)
+      onTestFinished(() => clearInterval(more))
+      await gone.promise
+    })
+
+    test('keeps its stream for as long as something is read now and then', async () => {
+      const { port } = await start((_, response) => reply(response, 'x'.repeat(12)), {
+        unreadMs: 200,
+        unreadMsPerKiB: 0,
+      })
+      const socket = open(port)
+      const client = new Http2Frames(socket)
+      const noWindow = streamFrame(4, 0, 0, Buffer.from('000400000000', 'hex'))
+      const request = streamFrame(1, 5, 1, Buffer.from('828684410161', 'hex'))
+      socket.write(Buffer.concat([preface, noWindow, request]))
+      await expect.poll(() => client.ofType(1).length).toBe(1)
+      socket.write(streamFrame(8, 0, 1, Buffer.from('00000064', 'hex')))
+      await expect.poll(() => client.ofType(0).length).toBeGreaterThan(0)
+      await sleep(400)
+      expect(client.ofType(3)).toEqual([])
+    })
+  })
+
   test('no more requests are open at once than allowed', async () => {
     let calls = 0
     const { url, port } = await start(() => void calls++)
@@ -420,13 +497,72 @@ describe('limits', () => {
     const session = connectHttp2(url)
     await once(session, 'remoteSettings')
     const turnedAway = once(session, 'goaway')
-    for (let n = 0; n < 400; n++) {
+    for (let n = 0; n < 1000; n++) {
       const stream = session.request({ ':path': '/' })
       stream.on('error', () => {})
       stream.close(http2.constants.NGHTTP2_CANCEL)
       if (n % 50 === 0) await nextTurn()
     }
     expect((await turnedAway)[0]).not.toBe(http2.constants.NGHTTP2_NO_ERROR)
+  })
+
+  test('as many cookies are taken over HTTP/2 as over HTTP/1.1, each in a field of its own (RFC 9113, 8.2.3)', async () => {
+    const { url } = await start(echo)
+    const cookies = Array.from({ length: 250 }, (_, n) => `cookie-${n}=0123456789`)
+    expect((await get(url, { headers: { cookie: cookies.join('; ') } })).body).toBe('1.1 GET / ')
+    const session = connectHttp2(url)
+    await once(session, 'remoteSettings')
+    expect(await text(session.request({ ':path': '/', cookie: cookies }))).toBe('2.0 GET / ')
+    expect((await ask(session, '/')).body).toBe('2.0 GET / ')
+  })
+
+  test('a client that cancels all of its streams but one at once keeps that one', async () => {
+    const { url, held } = await startHolding()
+    const session = connectHttp2(url)
+    await once(session, 'remoteSettings')
+    const kept = ask(session, '/kept')
+    const answer = await held()
+    const left = Array.from({ length: maxConcurrentRequests - 1 }, () => session.request({ ':path': '/left' }))
+    for (const stream of left) {
+      stream.on('error', () => {})
+      await held()
+    }
+    for (const stream of left) stream.close(http2.constants.NGHTTP2_CANCEL)
+    await sleep(100)
+    reply(answer, 'kept')
+    expect((await kept).body).toBe('kept')
+    expect(session.destroyed).toBe(false)
+  })
+
+  test('a first flight of more requests than are allowed loses none that is in progress', async () => {
+    const { port } = await start((_, response) => setTimeout(() => reply(response, ''), 200))
+    const socket = open(port)
+    const client = new Http2Frames(socket)
+    // GET / with headers of the static table (RFC 7541, appendix A), END_STREAM and END_HEADERS.
+    const requests = Array.from({ length: 360 }, (_, n) =>
+      streamFrame(1, 5, 2 * n + 1, Buffer.from('828684410161', 'hex')),
+    )
+    socket.write(Buffer.concat([preface, settingsFrame, ...requests]))
+    await expect.poll(() => client.ofType(1).length + client.ofType(3).length).toBe(360)
+    expect(client.ofType(1)).toHaveLength(maxConcurrentRequests)
+    expect(client.ofType(3)).toHaveLength(360 - maxConcurrentRequests)
+    expect(client.ofType(7)).toEqual([])
+  })
+
+  test('a proxy, whose clients come and go, cancels as many streams as it likes', async () => {
+    const { url } = await start(hang, {}, { trustedProxies: 1 })
+    const session = connectHttp2(url)
+    await once(session, 'remoteSettings')
+    const told: unknown[] = []
+    session.on('goaway', (code) => told.push(code))
+    for (let n = 0; n < 2000; n++) {
+      const stream = session.request({ ':path': '/' })
+      stream.on('error', () => {})
+      stream.close(http2.constants.NGHTTP2_CANCEL)
+      if (n % 50 === 0) await nextTurn()
+    }
+    await new Promise((resolve) => session.ping(resolve))
+    expect(told).toEqual([])
   })
 
   test.each([
@@ -579,7 +715,7 @@ describe('close', () => {
     const { server } = await start(echo)
     expect(server.close()).toBe(server.close())
     await server.close()
-    const idle = new OnePortServer(echo)
+    const idle = new OnePortServer(portHandlers(echo))
     await idle.close()
     await expect(idle.listen(0, '127.0.0.1')).rejects.toThrow(ListenError)
   })
@@ -588,7 +724,9 @@ describe('close', () => {
 describe('listen', () => {
   test('a port in use is named, with what to change', async () => {
     const { port } = await start(echo)
-    const error = await new OnePortServer(echo).listen(port, '127.0.0.1').catch((reason: unknown) => reason)
+    const error = await new OnePortServer(portHandlers(echo))
+      .listen(port, '127.0.0.1')
+      .catch((reason: unknown) => reason)
     expect(error).toBeInstanceOf(ListenError)
     expect((error as Error).message).toBe(
       `port ${port} on 127.0.0.1 is in use by another program; stop it, or set another port (PORT)`,
@@ -598,20 +736,20 @@ describe('listen', () => {
   test('a host that is not of this machine is named, with what to change', async () => {
     // 203.0.113.0/24 is for documentation (RFC 5737), .invalid leads nowhere (RFC 2606).
     for (const host of ['203.0.113.1', 'countersign.invalid']) {
-      await expect(new OnePortServer(echo).listen(0, host)).rejects.toThrow(/^[^\n]*(HOST)[^\n]*$/)
+      await expect(new OnePortServer(portHandlers(echo)).listen(0, host)).rejects.toThrow(/^[^\n]*(HOST)[^\n]*$/)
     }
   })
 
   test('a port that only the administrator may open is named, with what to change', async () => {
     // Whether this user may is the machine's own setting.
     watchListen((server) => fail(server, 'EACCES'))
-    await expect(new OnePortServer(echo).listen(80, 'localhost')).rejects.toThrow(
+    await expect(new OnePortServer(portHandlers(echo)).listen(80, 'localhost')).rejects.toThrow(
       'port 80 on localhost is not open to this user; set port (PORT) to 1024 or higher',
     )
   })
 
   test('localhost is served under 127.0.0.1 and, where there is one, under ::1, on the same port', async () => {
-    const server = new OnePortServer(echo)
+    const server = new OnePortServer(portHandlers(echo))
     onTestFinished(() => server.close(0))
     const { port, host } = await server.listen(0, 'localhost')
     expect(host).toBe('localhost')
@@ -629,7 +767,7 @@ describe('listen', () => {
     other.listen(0, '::1')
     await once(other, 'listening')
     const { port } = other.address() as AddressInfo
-    await expect(new OnePortServer(echo).listen(port, 'localhost')).rejects.toThrow(
+    await expect(new OnePortServer(portHandlers(echo)).listen(port, 'localhost')).rejects.toThrow(
       `port ${port} on localhost is in use`,
     )
     // Nothing is left behind on 127.0.0.1.
@@ -638,7 +776,7 @@ describe('listen', () => {
 
   test('a machine without ::1 serves localhost under 127.0.0.1', async () => {
     watchListen((server, host) => host === '::1' && fail(server, 'EADDRNOTAVAIL'))
-    const server = new OnePortServer(echo)
+    const server = new OnePortServer(portHandlers(echo))
     onTestFinished(() => server.close(0))
     const { port } = await server.listen(0, 'localhost')
     expect((await get(`http://127.0.0.1:${port}/`)).body).toBe('1.1 GET / ')
@@ -647,7 +785,7 @@ describe('listen', () => {
   test('a free port is looked for again when it turns out not to be free on ::1', async () => {
     let failures = 2
     watchListen((server, host) => host === '::1' && failures-- > 0 && fail(server, 'EADDRINUSE'))
-    const server = new OnePortServer(echo)
+    const server = new OnePortServer(portHandlers(echo))
     onTestFinished(() => server.close(0))
     const { port } = await server.listen(0, 'localhost')
     expect((await get(`http://localhost:${port}/`)).body).toBe('1.1 GET / ')
@@ -683,8 +821,8 @@ function fail(server: net.Server, code: string): boolean {
 
 type Handler = (request: NodeRequest, response: NodeResponse) => unknown
 
-async function start(handler: Handler, timeouts: Partial<ConnectionTimeouts> = {}) {
-  const server = new OnePortServer(handler, { timeouts })
+async function start(handler: Handler, timeouts: Partial<ConnectionTimeouts> = {}, options: OnePortOptions = {}) {
+  const server = new OnePortServer(portHandlers(handler), { timeouts, ...options })
   const { port } = await server.listen(0, '127.0.0.1')
   onTestFinished(() => server.close(0))
   return { server, port, url: `http://127.0.0.1:${port}` }

@@ -1,0 +1,12 @@
+import { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+import type { NodeRequest, NodeResponse } from '../../src/http/node-request.ts'
+import type { PortHandlers } from '../../src/http/port/port.ts'
+
+/** Serves both HTTP versions with one handler, by the request and response objects of node:http2's compatibility layer. */
+export function portHandlers(handler: (request: NodeRequest, response: NodeResponse) => unknown): PortHandlers {
+  return {
+    request: (request, response) => void handler(request, response),
+    stream: (stream, headers) =>
+      void handler(new Http2ServerRequest(stream, headers, {}, []), new Http2ServerResponse(stream)),
+  }
+}
