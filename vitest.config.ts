@@ -12,6 +12,8 @@ const nightly = [
   'test/e2e/rolling-upgrade.test.ts',
   // Installs and builds an application.
   'test/examples/next.test.ts',
+  // Downloads servers of Debian's next release.
+  'test/store/redis/newer-servers.test.ts',
   'test/store/redis/topologies.test.ts',
 ]
 

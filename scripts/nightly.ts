@@ -41,6 +41,11 @@ const steps: readonly Step[] = [
     environment: { WHOLE_BROWSER: '1' },
   },
   {
+    name: 'the store on Redis 8 and Valkey 8',
+    command: 'vitest run test/store/redis/newer-servers.test.ts',
+    limitMinutes: 10,
+  },
+  {
     name: 'ten restarts behind nginx',
     command: 'vitest run test/e2e/behind-nginx.test.ts',
     limitMinutes: 5,

@@ -10,9 +10,12 @@ const run = promisify(execFile)
 
 const running = new Set<ChildProcess>()
 
-/** Starts redis-server with arguments; what it says when it is ready is to be waited for with `said`. */
-export function spawnRedis(args: readonly string[]): ChildProcess {
-  const child = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'pipe'] })
+/** The redis-server of the machine. */
+const ownProgram: readonly string[] = ['redis-server']
+
+/** Starts a server with arguments; what it says when it is ready is to be waited for with `said`. */
+export function spawnRedis(args: readonly string[], [program = '', ...before] = ownProgram): ChildProcess {
+  const child = spawn(program, [...before, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
   running.add(child)
   child.once('exit', () => running.delete(child))
   return child
@@ -30,18 +33,25 @@ export class RedisServer {
   readonly port: number
   readonly #folder: string
   readonly #args: readonly string[]
+  readonly #program: readonly string[]
   #process: ChildProcess | undefined
 
-  private constructor(port: number, folder: string, args: readonly string[]) {
+  private constructor(port: number, folder: string, args: readonly string[], program: readonly string[]) {
     this.port = port
     this.#folder = folder
     this.#args = args
+    this.#program = program
   }
 
   /** Starts a server with further arguments of redis-server. */
   static async start(...args: string[]): Promise<RedisServer> {
+    return RedisServer.startProgram(ownProgram, ...args)
+  }
+
+  /** Starts a server of another program, given with the arguments that come before all others. */
+  static async startProgram(program: readonly string[], ...args: string[]): Promise<RedisServer> {
     const folder = await mkdtemp(join(tmpdir(), 'countersign-redis-'))
-    const server = new RedisServer(await freePort(), folder, args)
+    const server = new RedisServer(await freePort(), folder, args, program)
     await server.start()
     return server
   }
@@ -59,7 +69,7 @@ export class RedisServer {
   async start(): Promise<void> {
     const args = ['--port', String(this.port), '--bind', '127.0.0.1', '--dir', this.#folder]
     const quiet = ['--save', '', '--appendonly', 'no', ...this.#args]
-    this.#process = spawnRedis([...args, ...quiet])
+    this.#process = spawnRedis([...args, ...quiet], this.#program)
     await said(this.#process, 'Ready to accept connections')
   }
 

@@ -27,12 +27,13 @@ const knownProblems: readonly KnownProblem[] = [
     advice: 'Correct them in COUNTERSIGN_STORE; write special characters of a password percent-encoded',
   },
   {
-    sign: /\bNOPERM\b.* the '([^']+)' command/,
+    // Redis 8 and Valkey 8 say NOPERM only outside of scripts.
+    sign: /\b(?:NOPERM|ACL failure in script)\b.* the '([^']+)' command/,
     problem: ([, command]) => `the user is not permitted to run ${command?.toUpperCase()} (NOPERM)`,
     advice: permissions,
   },
   {
-    sign: /\bNOPERM\b.* (key|channel)|can't (access)[^:]* keys|can't (publish)/,
+    sign: /\b(?:NOPERM|ACL failure in script)\b.* (key|channel)|can't (access)[^:]* keys|can't (publish)/,
     problem: ([, kind, keys]) =>
       `the user is not permitted to use the ${kind === 'key' || keys !== undefined ? 'keys' : 'channels'} of Countersign (NOPERM)`,
     advice: permissions,
