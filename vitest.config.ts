@@ -17,7 +17,9 @@ const nightly = [
   'test/store/redis/topologies.test.ts',
 ]
 
-/** Slow tests: part of `.ci/run`, which requires every part. Other tests show the same by single steps, or less of it. */
+/**
+ * Slow tests: part of `.ci/run`, which requires every part. Other tests show the same by single steps, or less of it.
+ */
 const thorough = [
   'test/audit/webhook.test.ts',
   'test/better-auth/instances.test.ts',
@@ -60,7 +62,10 @@ const thorough = [
   'test/wallet/start-check.test.ts',
 ]
 
-/** Tests of how fast the service answers, or of servers that fail within seconds: too many others beside them would be measured too. */
+/**
+ * Tests of how fast the service answers, or of servers that fail within seconds: too many others beside them would be
+ * measured too.
+ */
 const measuring = [
   'test/backend/restarts.test.ts',
   'test/e2e/chaos.test.ts',
@@ -74,8 +79,8 @@ const measuring = [
 ]
 
 /**
- * Tests of the domain: no process, browser or built page, and Redis only beside SQLite (test/support/stores.ts). `npm run test:fast`
- * runs them on SQLite alone.
+ * Tests of the domain: no process, browser or built page, and Redis only beside SQLite (test/support/stores.ts). `npm
+ * run test:fast` runs them on SQLite alone.
  */
 const domain = globSync(
   [
@@ -133,7 +138,8 @@ export default defineConfig({
       {
         extends: true,
         test: {
-          // Real browsers, servers and stores, which share two cores: one that fails is tried once more, and the run says so.
+          // Real browsers, servers and stores, which share two cores: one that fails is tried once more, and the run
+          // says so.
           name: 'real parts',
           include: ['test/**/*.test.ts'],
           exclude: ['test/browser/**', ...domain, ...measuring, ...unwanted],

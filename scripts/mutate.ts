@@ -1,9 +1,11 @@
 /**
- * Takes out each defence that SECURITY.md names, one at a time, in a copy of the working tree, and says which test noticed.
+ * Takes out each defence that SECURITY.md names, one at a time, in a copy of the working tree, and says which test
+ * noticed.
  *
- * `npm run mutate` tries every entry of scripts/mutations.ts; `npm run mutate -- nonce 12` those of a row with this number, and those
- * whose file, declaration or text contains one of the words. The exit code is 0 only if each mutation is noticed. One that keeps a test file from
- * loading has shown nothing, and neither has one whose tests are not green without it either: both count as broken.
+ * `npm run mutate` tries every entry of scripts/mutations.ts; `npm run mutate -- nonce 12` those of a row with this
+ * number, and those whose file, declaration or text contains one of the words. The exit code is 0 only if each mutation
+ * is noticed. One that keeps a test file from loading has shown nothing, and neither has one whose tests are not green
+ * without it either: both count as broken.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -85,7 +87,10 @@ function judge(report: Report | undefined, tests: readonly string[], copy: strin
 /** Answers of {@link areGreen} by the names of the files, for the whole run. */
 const known = new Map<string, Promise<boolean>>()
 
-/** Whether test files end and are green in a copy without a mutation. Those that were asked about before are not run again. */
+/**
+ * Whether test files end and are green in a copy without a mutation. Those that were asked about before are not run
+ * again.
+ */
 function areGreen(files: readonly string[], copy: string): Promise<boolean> {
   const names = files.join(' ')
   const green =

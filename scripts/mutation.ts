@@ -7,8 +7,8 @@ export interface Mutation {
   /** Number of the row of SECURITY.md's table that names the defence. */
   readonly row: number
   /**
-   * Name of the function, method, class or constant of src that has the defence, in whatever file it is. With a slash: a file that is
-   * no TypeScript.
+   * Name of the function, method, class or constant of src that has the defence, in whatever file it is. With a slash:
+   * a file that is no TypeScript.
    */
   readonly within: string
   /** Text of it that is replaced. Any white space stands for any other. There is one such place under this name. */

@@ -2,8 +2,8 @@
 import type { Mutation } from './mutation.ts'
 
 /**
- * Every row of SECURITY.md's table, with mutations that take its defences out: the declaration of src that has the defence (see
- * `Mutation`), the text in it, what comes in its place, and the names of the test files that notice.
+ * Every row of SECURITY.md's table, with mutations that take its defences out: the declaration of src that has the
+ * defence (see `Mutation`), the text in it, what comes in its place, and the names of the test files that notice.
  */
 const rows: Readonly<
   Record<number, readonly (readonly [within: string, find: string, replace: string, tests: string])[]>

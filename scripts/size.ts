@@ -1,6 +1,6 @@
 /**
- * Prints the size of the source: `npm run size`. With `-- --way`, also how many files of src run for one VerifySignIn over gRPC on
- * Redis; `--files` names them. That needs redis-server.
+ * Prints the size of the source: `npm run size`. With `-- --way`, also how many files of src run for one VerifySignIn
+ * over gRPC on Redis; `--files` names them. That needs redis-server.
  */
 import { globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'

@@ -17,8 +17,8 @@ const rounds = 8
 const windowMs = 100
 
 /**
- * Files of src with a function that runs for each VerifySignIn by gRPC on an open connection, on Redis and with limits on. A function
- * that also runs without a call in a window of the same length is not on its way.
+ * Files of src with a function that runs for each VerifySignIn by gRPC on an open connection, on Redis and with limits
+ * on. A function that also runs without a call in a window of the same length is not on its way.
  */
 export async function filesOnTheWay(): Promise<readonly string[]> {
   await using redis = await RedisServer.start()

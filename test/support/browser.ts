@@ -19,8 +19,9 @@ export async function setup(project: TestProject): Promise<(() => Promise<void>)
 }
 
 /**
- * The browser to test with: Chromium's headless shell if it is there, which has the same engine without windows and takes less than
- * half of the CPU time; the whole of Chromium otherwise, or if WHOLE_BROWSER is set, as for the nightly run.
+ * The browser to test with: Chromium's headless shell if it is there, which has the same engine without windows and
+ * takes less than half of the CPU time; the whole of Chromium otherwise, or if WHOLE_BROWSER is set, as for the nightly
+ * run.
  */
 export function launchOptions(): LaunchOptions {
   const shell = process.env.WHOLE_BROWSER === undefined ? findProgram('chromium-headless-shell') : undefined

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 /**
- * What the many processes of a run compile is compiled once: those that inherit the environment, and services of `spawnService`. The
- * first project of a run that needs it makes the folder.
+ * What the many processes of a run compile is compiled once: those that inherit the environment, and services of
+ * `spawnService`. The first project of a run that needs it makes the folder.
  */
 export async function setup(): Promise<(() => Promise<void>) | undefined> {
   if (process.env.NODE_COMPILE_CACHE !== undefined) return undefined

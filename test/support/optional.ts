@@ -34,7 +34,10 @@ const checks: Readonly<Record<string, readonly [string, ...string[]]>> = {
   'npm registry': ['npm', 'view', 'pnpm@12.21.0', 'version', '--fetch-retries=0', '--fetch-timeout=10000'],
 }
 
-/** Names the folder in which a run keeps what its test files found out: a file for each part, which says whether it is there. */
+/**
+ * Names the folder in which a run keeps what its test files found out: a file for each part, which says whether it is
+ * there.
+ */
 const variable = 'COUNTERSIGN_TEST_PARTS'
 
 /**

@@ -23,8 +23,8 @@ afterAll(() => {
 const secret = 'a secret for tests and for nothing else'
 
 /**
- * The Redis to test with: that of REDIS_URL, or one of our own for this file; `undefined` when there is none to start, or with
- * TEST_STORES=sqlite.
+ * The Redis to test with: that of REDIS_URL, or one of our own for this file; `undefined` when there is none to start,
+ * or with TEST_STORES=sqlite.
  */
 export const redisUrl: (() => Promise<string>) | undefined = findRedis()
 
