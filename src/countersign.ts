@@ -6,7 +6,6 @@ import { deriveSigningKeys, LiveSigningKeys } from './access-token/signing-keys.
 import { hookSink, logSink } from './audit/sinks.ts'
 import { AuditTrail } from './audit/trail.ts'
 import { Webhook, type WebhookTarget } from './audit/webhook.ts'
-import { Ceiling, ceilingsFor } from './ceiling.ts'
 import { type CountersignOptions, collectsMetrics, resolveSettings, type Settings } from './config.ts'
 import { blockingHost } from './host/blocking-host.ts'
 import { guardedHost } from './host/guarded-host.ts'
@@ -20,12 +19,10 @@ import type { RequestHandler } from './http/node-request.ts'
 import { continuePath } from './http/page-headers.ts'
 import { OnePortServer } from './http/port/port.ts'
 import { KeyFiles } from './http/port/tls.ts'
-import { HeldPlaces } from './limits/held-places.ts'
-import { Instances } from './limits/instances.ts'
+import { Concurrency, ceilingsFor, LiveCount } from './limits/concurrency.ts'
 import { defaultLimits } from './limits/limits.ts'
 import { OpenOrders } from './limits/open-orders.ts'
-import { SharedCount } from './limits/shared-count.ts'
-import { LiveRecords } from './live-records.ts'
+import { RateLimiter } from './limits/rate.ts'
 import { LiveSecrets, type ReplaceableOptions } from './live-secrets.ts'
 import { createLogger, type Logger } from './log.ts'
 import type { Metrics } from './metrics/metrics.ts'
@@ -37,7 +34,7 @@ import { Orders } from './order/orders.ts'
 import { storedOrders } from './order/records.ts'
 import { isLoopbackHost } from './origin.ts'
 import { OriginPolicy, type OriginRules } from './origin-policy.ts'
-import { RateLimiter } from './rate-limit.ts'
+import type { RequestContext } from './request.ts'
 import { withAdmission } from './rpc/admission.ts'
 import { createApi } from './rpc/api.ts'
 import { callLog } from './rpc/call-log.ts'
@@ -257,7 +254,6 @@ class Service implements WorkerService {
   readonly #standalone: StandaloneHost
   readonly #origins: OriginPolicy
   readonly #server: OnePortServer
-  readonly #stopLimits: () => Promise<void>
   readonly #log: Logger
   readonly #metrics: Metrics | undefined
   readonly #metricsServer: MetricsServer
@@ -327,12 +323,12 @@ class Service implements WorkerService {
         ? this.#standalone
         : blockingHost(guardedHost(settings.sessionHost, tracing), requireNotBlocked)
     const ceilings = ceilingsFor(settings)
-    const limits = settings.rateLimit ? sharedLimits(settings, store) : undefined
-    this.#stopLimits = async () => await limits?.stop()
-    const nonceCeiling = new Ceiling('maxNonces', ceilings, log)
-    const liveNonces = new LiveRecords(nonceCeiling)
-    const orderCeiling = new Ceiling('maxOrders', ceilings, log)
-    const liveOrders = new LiveRecords(orderCeiling)
+    const { rateLimits = defaultLimits } = settings
+    const limits = settings.rateLimit ? rateLimits : undefined
+    const isForeign = (request: RequestContext): boolean => origins.isForeign(request)
+    const limiter = limits && new RateLimiter(limits, { store, isForeign })
+    const liveNonces = new LiveCount(new Concurrency('maxNonces', ceilings, log))
+    const liveOrders = new LiveCount(new Concurrency('maxOrders', ceilings, log))
     const nonces = new Nonces(
       { appName: settings.appName, ttlSeconds: settings.nonceTtlSeconds },
       store,
@@ -340,7 +336,7 @@ class Service implements WorkerService {
       liveNonces,
     )
     const prover = new Prover(adapters, verifier, tracing)
-    const signIn = new SignIn(settings.appName, nonces, prover, origins, this.#host, audit, limits?.limiter)
+    const signIn = new SignIn(settings.appName, nonces, prover, origins, this.#host, audit, limiter)
     const keepsUsers = settings.resolveLogin === undefined && settings.sessionHost === undefined
     const { appName } = settings
     const wallets = keepsUsers
@@ -355,7 +351,7 @@ class Service implements WorkerService {
         publicOrigin: () => this.publicUrl,
         handOverUrl: (ticket) => `${this.publicUrl}${continuePath}/${ticket}`,
       },
-      records: storedOrders(store, { observe: metrics?.observeOrder, open: limits?.openOrders }),
+      records: storedOrders(store, { observe: metrics?.observeOrder, open: limits && new OpenOrders(limits, store) }),
       keyring,
       prover,
       origins,
@@ -363,7 +359,7 @@ class Service implements WorkerService {
       computers,
       requireNotBlocked,
       live: liveOrders,
-      limiter: limits?.limiter,
+      limiter,
       audit,
       shutdown: this.#leaving.signal,
     })
@@ -378,10 +374,10 @@ class Service implements WorkerService {
       })
     const api = createApi({ signIn, orders, host: this.#host, computers, wallets, accessTokens, audit })
     const reflection = settings.reflection ? reflectionMethods(api.map(({ desc }) => desc.parent)) : []
-    const admitted = withAdmission([...api, ...reflection], ceilings, log, limits?.watchers)
+    const admitted = withAdmission([...api, ...reflection], ceilings, log, limits)
     const methods = admitted.methods.filter((method): method is Method => !isBidi(method))
     const observe = observers(callLog(log), refusedCalls(audit), metrics?.observeCall)
-    const invoker = new Invoker(limits?.limiter, observe, tracing)
+    const invoker = new Invoker(limiter, observe, tracing)
     // However many ask, the store is asked once at a time.
     const ready = oneAtATime(() => store.ping())
     const health = { services: servicesOf(methods), ready, shutdown: this.#shutdown.signal }
@@ -416,8 +412,8 @@ class Service implements WorkerService {
       ceilingUses: () => [
         ...this.#server.ceilingUses(),
         ...admitted.ceilingUses(),
-        nonceCeiling.use(liveNonces.count(store.now())),
-        orderCeiling.use(liveOrders.count(store.now())),
+        liveNonces.use(store.now()),
+        liveOrders.use(store.now()),
       ],
       watchers: () => orders.watchers,
       isReady: () => this.#isReady(ready),
@@ -523,25 +519,9 @@ class Service implements WorkerService {
     this.#keyFiles?.stop()
     await this.#server.close(graceMs)
     await this.#webhook?.close(webhookGraceMs)
-    await this.#stopLimits()
     // Last, so that requests in progress are still counted where somebody looks.
     await this.#metricsServer.close()
     await this.#closeStore()
-  }
-}
-
-/** The limits on what clients do, over all instances that share the store. `stop` takes this instance off their number. */
-function sharedLimits({ rateLimits = defaultLimits }: Settings, store: Store) {
-  const instances = new Instances(store)
-  const watchers = new HeldPlaces(rateLimits, store, instances)
-  return {
-    limiter: new RateLimiter(rateLimits, new SharedCount(store, instances)),
-    openOrders: new OpenOrders(rateLimits, store, instances),
-    watchers,
-    stop: async () => {
-      watchers.stop()
-      await instances.stop()
-    },
   }
 }
 

@@ -1,5 +1,5 @@
 import { CountersignError, type ErrorMetadata } from './errors.ts'
-import type { RequestContext } from './request.ts'
+import { headerOf, type RequestContext } from './request.ts'
 
 /** What an {@link OriginPolicy} goes by. */
 export interface OriginRules {
@@ -10,6 +10,9 @@ export interface OriginRules {
   /** Origins that may ask for a nonce, start an order, and use a session cookie; or a function that knows them. */
   readonly trusted: readonly string[] | ((origin: string) => boolean)
 }
+
+/** Values of Sec-Fetch-Site that tell of another origin (Fetch Metadata, 2.3). */
+const foreignSites: ReadonlySet<string> = new Set(['cross-site', 'same-site'])
 
 /** Decides which origins may do what. Each refusal names the origin that was seen and the setting to change. */
 export class OriginPolicy {
@@ -40,6 +43,17 @@ export class OriginPolicy {
    */
   accepts(origin: string): boolean {
     return !this.#rules.enforce || this.isTrusted(origin)
+  }
+
+  /**
+   * Whether a page of a foreign origin had its visitor's browser send a request. One without an Origin is told by Fetch Metadata: a
+   * page reads its own origin without one, and every other origin that is trusted with one.
+   */
+  isForeign(request: RequestContext): boolean {
+    const { enforce, own } = this.#rules
+    if (!enforce) return false
+    if (request.originSource === 'Origin header') return request.origin !== own && !this.isTrusted(request.origin)
+    return foreignSites.has(headerOf(request, 'sec-fetch-site') ?? '')
   }
 
   /**

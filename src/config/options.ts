@@ -280,20 +280,10 @@ export interface CountersignOptions {
    */
   maxPendingBodies?: number
   /**
-   * Requests of one client address (IPv6: /64) at a time whose body has not arrived, 1 to 1000000; more are refused with
-   * SERVER_BUSY. Default 500. Variable: COUNTERSIGN_MAX_PENDING_BODIES_PER_ADDRESS.
-   */
-  maxPendingBodiesPerAddress?: number
-  /**
    * Open streams of events at a time, over all protocols, 1 to 1000000; more are refused with SERVER_BUSY. Default: one for
    * each 128 KiB of the heap. Variable: COUNTERSIGN_MAX_STREAMS.
    */
   maxStreams?: number
-  /**
-   * Calls at a time that wait for the store, 1 to 1000000; more are refused with SERVER_BUSY before they have done anything.
-   * Default: one for each 384 KiB of the heap. Variable: COUNTERSIGN_MAX_STORE_CALLS.
-   */
-  maxStoreCalls?: number
   /**
    * Nonces that one process has issued and that are still in the store, 1 to 100000000; more are refused with SERVER_BUSY. An
    * unused nonce is in the store for nonceTtlSeconds and a minute. Default 1000000, about 700 MB in Redis. Variable:
@@ -708,26 +698,12 @@ const table = {
     default: 1000,
     about: 'most requests at a time whose body has not arrived; more are refused with `SERVER_BUSY`',
   },
-  maxPendingBodiesPerAddress: {
-    variable: 'COUNTERSIGN_MAX_PENDING_BODIES_PER_ADDRESS',
-    kind: whole(1, 1_000_000),
-    // One HTTP/2 connection can hold 250 requests, and a burst of honest ones comes headers first: two such bursts.
-    default: 500,
-    about: 'most requests of one client address (IPv6: /64) at a time whose body has not arrived',
-  },
   maxStreams: {
     variable: 'COUNTERSIGN_MAX_STREAMS',
     kind: whole(1, 1_000_000),
     default: undefined,
     defaultText: 'one for each 128 KiB of heap',
     about: 'most open streams of events at a time; more are refused with `SERVER_BUSY`',
-  },
-  maxStoreCalls: {
-    variable: 'COUNTERSIGN_MAX_STORE_CALLS',
-    kind: whole(1, 1_000_000),
-    default: undefined,
-    defaultText: 'one for each 384 KiB of heap',
-    about: 'most calls at a time that wait for the store; more are refused with `SERVER_BUSY`',
   },
   maxNonces: {
     variable: 'COUNTERSIGN_MAX_NONCES',

@@ -12,7 +12,7 @@ export type PlaceLimit = 'open-orders' | 'watchers'
 /** Name of a limit, as in the setting and in the metadata of RATE_LIMITED. */
 export type LimitName = RateLimit | PlaceLimit
 
-/** The number of each limit, over all instances that share a store. */
+/** The number of each limit. All but that of watchers hold over the instances that share a store. */
 export type Limits = Readonly<Record<LimitName, number>>
 
 /**
@@ -31,6 +31,9 @@ export const defaultLimits: Limits = {
   watchers: 2000,
   'wallet-sign-in': 60,
 }
+
+/** Most instances of one store for which the limits hold as they say. Each may have a sixteenth that the others do not know of. */
+export const mostInstances = 16
 
 /** Smallest and largest number that a limit can have. */
 export const limitRange = { min: 1, max: 100_000 } as const

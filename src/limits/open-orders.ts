@@ -1,8 +1,7 @@
 import { networksOf } from '../networks.ts'
 import type { Store } from '../store/store.ts'
 import { hashToken } from '../token.ts'
-import type { Instances } from './instances.ts'
-import { type Limits, networkShares, rateLimited } from './limits.ts'
+import { type Limits, mostInstances, networkShares, rateLimited } from './limits.ts'
 
 /** What a caller is told to wait, in milliseconds, if others of its network are being let in. */
 const retryAfterMs = 1_000
@@ -29,14 +28,12 @@ interface OrdersOfNetwork {
 export class OpenOrders {
   readonly #limits: Limits
   readonly #store: Store
-  readonly #instances: Instances
   /** How many orders of each set are being added here. */
   readonly #entering = new Map<string, number>()
 
-  constructor(limits: Limits, store: Store, instances: Instances) {
+  constructor(limits: Limits, store: Store) {
     this.#limits = limits
     this.#store = store
-    this.#instances = instances
   }
 
   /**
@@ -73,7 +70,7 @@ export class OpenOrders {
   ): Promise<readonly string[]> {
     const entering = this.#entering
     for (const { set, most } of networks) {
-      const room = Math.max(1, Math.floor(most / this.#instances.most))
+      const room = Math.max(1, Math.floor(most / mostInstances))
       if ((entering.get(set) ?? 0) >= room) throw rateLimited('open-orders', retryAfterMs)
     }
     for (const { set } of networks) entering.set(set, (entering.get(set) ?? 0) + 1)

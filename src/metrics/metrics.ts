@@ -1,7 +1,7 @@
 import { type Aggregator, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { AuditSink } from '../audit/event.ts'
-import type { CeilingUse } from '../ceiling.ts'
 import { CountersignError } from '../errors.ts'
+import type { CeilingUse } from '../limits/concurrency.ts'
 import { defaultLimits } from '../limits/limits.ts'
 import type { Observer } from '../observer.ts'
 import type { OrderRecord, OrderStatus } from '../order/order.ts'

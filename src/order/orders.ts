@@ -2,9 +2,9 @@ import { type AuditTrail, noAudit, signedInFacts } from '../audit/trail.ts'
 import type { ChallengeAction } from '../challenge.ts'
 import { CountersignError } from '../errors.ts'
 import type { Host, IssuedSession, OrderSession } from '../host/host.ts'
-import type { LiveRecords } from '../live-records.ts'
+import type { LiveCount } from '../limits/concurrency.ts'
+import type { RateLimiter } from '../limits/rate.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
-import type { RateLimiter } from '../rate-limit.ts'
 import type { RequestContext } from '../request.ts'
 import { equalInConstantTime, hashToken, type Keyring, newToken, tokenFromBytes } from '../token.ts'
 import type { StoredChallenge } from '../wallet/form.ts'
@@ -53,7 +53,7 @@ export interface OrdersOptions {
   /** Rejects with LOGIN_REFUSED if an operator has blocked the wallet. Without it, no wallet is blocked. */
   readonly requireNotBlocked?: RequireNotBlocked
   /** Counts the orders that are stored, and refuses those beyond its ceiling. Without it, there is no ceiling. */
-  readonly live?: LiveRecords | undefined
+  readonly live?: LiveCount | undefined
   /** Limits the sign-ins of each wallet. Without it, there is no such limit. */
   readonly limiter?: RateLimiter | undefined
   /** Told what happens to orders. Without it, nobody is. */
@@ -227,7 +227,7 @@ export class Orders {
       await records.create(order)
     } catch (error) {
       const notStored = error instanceof CountersignError && error.reason === 'RATE_LIMITED'
-      if (notStored) live?.remove(forgottenAt(order), places)
+      if (notStored) live?.remove(forgottenAt(order), requester.ip || undefined, places)
       throw error
     }
     records.observe?.(order)

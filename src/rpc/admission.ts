@@ -1,8 +1,8 @@
-import { Ceiling, type CeilingLimits, type CeilingUse } from '../ceiling.ts'
 import { serverBusy } from '../errors.ts'
-import type { HeldPlaces } from '../limits/held-places.ts'
+import { type CeilingLimits, type CeilingUse, Concurrency, Watchers } from '../limits/concurrency.ts'
+import type { Limits } from '../limits/limits.ts'
 import type { Logger } from '../log.ts'
-import { networkOf } from '../networks.ts'
+import { siteOf } from '../networks.ts'
 import type { Call } from './call.ts'
 import { type AnyMethod, type BidiMethod, isBidi, isUnary, type StreamMethod, type UnaryMethod } from './methods.ts'
 
@@ -14,7 +14,7 @@ export interface AdmittedMethods {
 }
 
 /**
- * The same RPCs with ceilings on what is in progress: `maxStoreCalls` calls that wait for the store, and `maxStreams` streams.
+ * The same RPCs with ceilings on what is in progress: calls that wait for the store, and streams.
  * Beyond them a call is refused with SERVER_BUSY at once, before it has asked the store for anything.
  *
  * Whole calls are counted, not single steps of the store: a refusal between two steps would leave a nonce consumed without a
@@ -25,16 +25,18 @@ export interface AdmittedMethods {
  *
  * A stream counts as a call until its first event. Later it reads its order again only if that was changed, and every 15 s; there
  * are as many such reads as streams at most, and to refuse one would end a stream that works. A bidirectional stream, which is
- * gRPC's reflection, asks the store for nothing. `watchers` limits the streams of each client address; without it, nothing does.
+ * gRPC's reflection, asks the store for nothing. One network has a share of each ceiling. `limits` has the number of watchers of each
+ * client address; without it, they are not limited.
  */
 export function withAdmission(
   methods: readonly AnyMethod[],
-  limits: CeilingLimits,
+  ceilings: CeilingLimits,
   log: Logger,
-  watchers?: HeldPlaces,
+  limits?: Pick<Limits, 'watchers'>,
 ): AdmittedMethods {
-  const calls = new Places(new Ceiling('maxStoreCalls', limits, log))
-  const streams = new Places(new Ceiling('maxStreams', limits, log))
+  const calls = new Concurrency('maxStoreCalls', ceilings, log)
+  const streams = new Concurrency('maxStreams', ceilings, log)
+  const watchers = limits && new Watchers(limits)
   const admitted = (method: AnyMethod): AnyMethod => {
     if (isUnary(method)) return admittedUnary(method, calls)
     return isBidi(method) ? admittedBidi(method, streams) : admittedStream(method, calls, streams, watchers)
@@ -42,14 +44,13 @@ export function withAdmission(
   return { methods: methods.map(admitted), ceilingUses: () => [calls.use(), streams.use()] }
 }
 
-function admittedUnary(method: UnaryMethod, calls: Places): UnaryMethod {
+function admittedUnary(method: UnaryMethod, calls: Concurrency): UnaryMethod {
   return {
     ...method,
-    // Throws if there is no place.
+    // Throws if there is no slot.
     handle(input, call) {
-      calls.take(call)
+      const leave = enter(calls, call)
       const handling = method.handle(input, call)
-      const leave = (): void => calls.leave()
       handling.then(leave, leave)
       return handling
     },
@@ -58,74 +59,50 @@ function admittedUnary(method: UnaryMethod, calls: Places): UnaryMethod {
 
 function admittedStream(
   method: StreamMethod,
-  calls: Places,
-  streams: Places,
-  watchers: HeldPlaces | undefined,
+  calls: Concurrency,
+  streams: Concurrency,
+  watchers: Watchers | undefined,
 ): StreamMethod {
   return {
     ...method,
     async *handle(input, call) {
-      streams.take(call)
-      let opening = false
-      let leave: (() => void) | undefined
-      const opened = (): void => {
-        if (opening) calls.leave()
-        opening = false
-      }
+      const held = [enter(streams, call)]
       try {
-        leave = await watchers?.enter(call.request.ip)
-        calls.take(call)
-        opening = true
-        for await (const message of method.handle(input, call)) {
-          opened()
-          yield message
+        if (watchers !== undefined) held.push(watchers.enter(call.request.ip))
+        let opened: (() => void) | undefined = enter(calls, call)
+        try {
+          for await (const message of method.handle(input, call)) {
+            opened?.()
+            opened = undefined
+            yield message
+          }
+        } finally {
+          opened?.()
         }
       } finally {
-        opened()
-        leave?.()
-        streams.leave()
+        for (const leave of held) leave()
       }
     },
   }
 }
 
-function admittedBidi(method: BidiMethod, streams: Places): BidiMethod {
+function admittedBidi(method: BidiMethod, streams: Concurrency): BidiMethod {
   return {
     ...method,
     async *handle(inputs, call) {
-      streams.take(call)
+      const leave = enter(streams, call)
       try {
         yield* method.handle(inputs, call)
       } finally {
-        streams.leave()
+        leave()
       }
     },
   }
 }
 
-/** Places for what is in progress, as many as a ceiling says. */
-class Places {
-  readonly #ceiling: Ceiling
-  #taken = 0
-
-  constructor(ceiling: Ceiling) {
-    this.#ceiling = ceiling
-  }
-
-  /** Takes a place for a call. Throws SERVER_BUSY if there is none. */
-  take({ request: { ip } }: Call): void {
-    if (this.#taken >= this.#ceiling.most) {
-      this.#ceiling.refused(ip === undefined ? undefined : networkOf(ip))
-      throw serverBusy()
-    }
-    this.#taken++
-  }
-
-  leave(): void {
-    this.#taken--
-  }
-
-  use(): CeilingUse {
-    return this.#ceiling.use(this.#taken)
-  }
+/** Takes a slot for a call. Returns what gives it back, once. Throws SERVER_BUSY if there is none. */
+function enter(slots: Concurrency, { request: { ip } }: Call): () => void {
+  const network = ip === undefined ? undefined : siteOf(ip)
+  if (!slots.take(network)) throw serverBusy()
+  return () => slots.leave(network)
 }

@@ -1,6 +1,6 @@
 import type { DescMessage, MessageInitShape, MessageShape } from '@bufbuild/protobuf'
 import { CallEnded, CountersignError, type ErrorReason } from '../errors.ts'
-import type { RateLimiter } from '../rate-limit.ts'
+import type { RateLimiter } from '../limits/rate.ts'
 import type { RequestContext } from '../request.ts'
 import { TimeLimit } from '../timing/time-limit.ts'
 import type { CallTrace, Tracing } from '../tracing/tracing.ts'
@@ -173,7 +173,7 @@ export class Invoker {
   }
 
   #spend({ handler, call }: Pick<Invocation<Limited, DescMessage>, 'handler' | 'call'>): Promise<void> | undefined {
-    return handler.limit === 'unlimited' ? undefined : this.#limiter?.spend(handler.limit, call.request.ip)
+    return handler.limit === 'unlimited' ? undefined : this.#limiter?.spend(handler.limit, call.request)
   }
 
   /** The message of a call that the limit lets through: at once if it has arrived and nothing has to be waited for. */
@@ -204,14 +204,14 @@ export class Invoker {
    */
   async #countWrongToken<Failure extends CountersignError | CallEnded>(
     failure: Failure,
-    { request: { ip } }: Call,
+    { request }: Call,
     { input }: Running,
   ): Promise<Failure | CountersignError> {
     if (this.#limiter === undefined || failure instanceof CallEnded) return failure
     const isToken = tokenReasons.has(failure.reason)
     if (!isToken && !codeReasons.has(failure.reason)) return failure
     try {
-      await this.#limiter.countWrongToken(ip)
+      await this.#limiter.countWrongToken(request)
       const orderId = isToken && input !== undefined ? namedInCall(input).orderId : undefined
       if (orderId !== undefined) await this.#limiter.countWrongTokenOf(orderId)
       return failure

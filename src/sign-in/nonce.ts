@@ -1,7 +1,7 @@
 import { type Challenge, challengeMessage, type LinkLines } from '../challenge.ts'
 import { CountersignError, internalError } from '../errors.ts'
 import { whyForeign } from '../foreign-record.ts'
-import type { LiveRecords } from '../live-records.ts'
+import type { LiveCount } from '../limits/concurrency.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
 import { parseRecord, type StoredRecord } from '../record.ts'
 import type { RequestContext } from '../request.ts'
@@ -64,13 +64,13 @@ export class Nonces {
   readonly #settings: NonceSettings
   readonly #store: SingleUseStore
   readonly #now: () => number
-  readonly #live: LiveRecords | undefined
+  readonly #live: LiveCount | undefined
 
   /**
    * A nonce store of the application's own has no clock: the times are those of `store` then too. `live` counts the nonces that
    * are stored, and refuses those beyond its ceiling. Without it, there is no ceiling.
    */
-  constructor(settings: NonceSettings, store: NonceKeeper, custom?: NonceStore, live?: LiveRecords) {
+  constructor(settings: NonceSettings, store: NonceKeeper, custom?: NonceStore, live?: LiveCount) {
     this.#settings = settings
     this.#now = () => store.now()
     this.#live = live
@@ -148,7 +148,7 @@ export class Nonces {
     if ((await this.#store.take(key)) !== found) throw nonceNotFound()
     // The store may have taken seconds to answer.
     this.#requireLive(record)
-    this.#live?.remove(endOf(record))
+    this.#live?.remove(endOf(record), request.ip)
     return record
   }
 

@@ -168,13 +168,7 @@ const promised: Record<Option, Promised> = {
   },
   maxRequests: { variable: 'COUNTERSIGN_MAX_REQUESTS', range: [1, most] },
   maxPendingBodies: { variable: 'COUNTERSIGN_MAX_PENDING_BODIES', default: 1000, range: [1, most] },
-  maxPendingBodiesPerAddress: {
-    variable: 'COUNTERSIGN_MAX_PENDING_BODIES_PER_ADDRESS',
-    default: 500,
-    range: [1, most],
-  },
   maxStreams: { variable: 'COUNTERSIGN_MAX_STREAMS', range: [1, most] },
-  maxStoreCalls: { variable: 'COUNTERSIGN_MAX_STORE_CALLS', range: [1, most] },
   maxNonces: { variable: 'COUNTERSIGN_MAX_NONCES', default: 1_000_000, range: [1, 100_000_000] },
   maxOrders: { variable: 'COUNTERSIGN_MAX_ORDERS', default: 1_000_000, range: [1, 100_000_000] },
   claimUrlTemplate: {

@@ -48,7 +48,7 @@ describe('open streams', () => {
   })
 
   test('make room when they end, fail or lose their watcher', async () => {
-    const { url } = await startService({ enforceOrigin: false, maxStreams: 1, maxStoreCalls: 1 })
+    const { url } = await startService({ enforceOrigin: false, maxStreams: 1, maxRequests: 4 })
     const client = orderClients['Connect over HTTP/2']!(url)
     const order = await client.start('sign')
     for (let n = 0; n < 3; n++) {
@@ -71,11 +71,68 @@ describe('open streams', () => {
   })
 })
 
+describe('of what all clients can hold, one network has a quarter', () => {
+  const settings = { rateLimit: true, trustProxy: 1, enforceOrigin: false, publicUrl: 'http://localhost' }
+  const as = (address: string) => ({ 'x-forwarded-for': address })
+
+  test('open streams: a /48 that takes its share leaves the rest to others', async () => {
+    const { url } = await startService({ ...settings, maxStreams: 8 })
+    const order = (await rest(url, '/cross-device/start', { kind: 'sign' }, as('192.0.2.1'))).json
+    const leaving = new AbortController()
+    onTestFinished(() => leaving.abort())
+    const watch = async (address: string): Promise<number> => {
+      const { status } = await fetch(`${url}/api/auth/cross-device/events?orderId=${order.orderId}`, {
+        headers: { ...as(address), authorization: `Bearer ${order.desktopToken}` },
+        signal: leaving.signal,
+      })
+      return status
+    }
+    const statuses: number[] = []
+    for (let n = 0; n < 16; n++) statuses.push(await watch(`2001:db8:0:${n.toString(16)}00::1`))
+    expect(statuses.filter((status) => status === 200)).toHaveLength(2)
+    expect(statuses.filter((status) => status === 503)).toHaveLength(14)
+    expect([await watch('2001:db8:1::1'), await watch('198.51.100.1')]).toEqual([200, 200])
+  })
+
+  test('live orders and nonces: a network that fills its share leaves the rest to others', async () => {
+    const { url } = await startService({ ...settings, maxOrders: 40, maxNonces: 40 })
+    for (const [path, body] of [
+      ['/cross-device/start', { kind: 'sign' }],
+      ['/wallet/nonce', {}],
+    ] as const) {
+      const statuses: number[] = []
+      for (let n = 0; n < 30; n++) statuses.push((await rest(url, path, body, as(`2001:db8:0:${n}00::1`))).status)
+      expect(statuses.filter((status) => status === 200)).toHaveLength(10)
+      expect((await rest(url, path, body, as('198.51.100.1'))).status).toBe(200)
+    }
+  })
+
+  test.skipIf(redisUrl === undefined)('calls that wait for the store, while it hangs', async () => {
+    await using redis = await RedisServer.start()
+    const { url } = await startService({ ...settings, store: redis.url, secret, maxRequests: 64 })
+    expect((await rest(url, '/wallet/nonce', {}, as('192.0.2.1'))).status).toBe(200)
+    redis.freeze()
+    const answers: number[] = []
+    const ask = async (address: string) => answers.push((await rest(url, '/wallet/nonce', {}, as(address))).status)
+    const calls = Array.from({ length: 12 }, () => ask('192.0.2.1'))
+    await expect.poll(() => answers).toEqual(Array(8).fill(503))
+    calls.push(ask('198.51.100.1'))
+    redis.thaw()
+    await Promise.all(calls)
+    expect(answers.slice(8)).toEqual(Array(5).fill(200))
+  })
+
+  test('without limits on what clients do, one network may hold all', async () => {
+    const { url } = await startService({ ...settings, rateLimit: false, maxNonces: 20 })
+    for (let n = 0; n < 20; n++) expect((await rest(url, '/wallet/nonce', {}, as('192.0.2.1'))).status).toBe(200)
+  })
+})
+
 describe.skipIf(redisUrl === undefined)('calls that wait for the store', () => {
   test('are refused at once beyond their ceiling; the others are answered when the store is', async () => {
     await using redis = await RedisServer.start()
     const { logger, lines } = keptLog()
-    const { url } = await startService({ store: redis.url, secret, enforceOrigin: false, maxStoreCalls: 3, logger })
+    const { url } = await startService({ store: redis.url, secret, enforceOrigin: false, maxRequests: 12, logger })
     const order = await orderClients.REST!(url).start('sign')
     redis.freeze()
     const statuses: number[] = []
@@ -97,14 +154,14 @@ describe.skipIf(redisUrl === undefined)('calls that wait for the store', () => {
     for (const protocol of Object.keys(orderClients)) await (await watchNew(url, protocol)).end()
     expect(lines.find(({ text }) => text === 'ceiling reached')?.fields).toMatchObject({
       ceiling: 'calls that wait for the store',
-      setting: 'COUNTERSIGN_MAX_STORE_CALLS',
+      setting: 'COUNTERSIGN_MAX_REQUESTS',
       most: 3,
     })
   })
 
   test('are never refused between two steps: whoever is told SERVER_BUSY still has the nonce', async () => {
     await using redis = await RedisServer.start()
-    const { url } = await startService({ store: redis.url, secret, enforceOrigin: false, maxStoreCalls: 2 })
+    const { url } = await startService({ store: redis.url, secret, enforceOrigin: false, maxRequests: 8 })
     const client = signInClients.REST!(url)
     const counts = { refused: 0 }
     const untilServed = async <T>(call: () => Promise<T>): Promise<T> => {
@@ -130,7 +187,7 @@ describe.skipIf(redisUrl === undefined)('calls that wait for the store', () => {
 
   test('do not include those of readiness: however many ask, one asks the store', async () => {
     await using redis = await RedisServer.start()
-    const { url } = await startService({ store: redis.url, secret, maxStoreCalls: 1 })
+    const { url } = await startService({ store: redis.url, secret, maxRequests: 200 })
     const pings = async (): Promise<number> =>
       Number(/cmdstat_ping:calls=(\d+)/.exec(await redis.cli('info', 'commandstats'))?.[1] ?? 0)
     expect((await fetch(`${url}/readyz`)).status).toBe(200)

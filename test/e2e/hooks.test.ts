@@ -184,7 +184,7 @@ test('hooks that hang end their calls after five seconds, and the places of the 
     const { logger, lines } = keptLog()
     const { url } = await startService({
       logger,
-      maxStoreCalls: 1,
+      maxRequests: 4,
       resolveLogin: () => (hanging ? hang() : { id: 'a user' }),
     })
     const proofs = [await newProof(url), await newProof(url)]
@@ -221,7 +221,7 @@ test('hooks that hang end their calls after five seconds, and the places of the 
   }
 
   const sessions = async () => {
-    const { url, service, troubles, lines } = await startWithHost({ maxStoreCalls: 2 })
+    const { url, service, troubles, lines } = await startWithHost({ maxRequests: 8 })
     const { json } = await rest(url, '/wallet/verify', await newProof(url))
     const bearer = { authorization: `Bearer ${json.token}` }
     troubles.currentSession = hang
@@ -246,7 +246,7 @@ test('hooks that hang end their calls after five seconds, and the places of the 
     let hanging = true
     const map = new Map<string, string>()
     const { url } = await startService({
-      maxStoreCalls: 1,
+      maxRequests: 4,
       nonceStore: {
         get: async (key) => map.get(key),
         set: async (key, value) => (hanging ? await new Promise(() => {}) : map.set(key, value)),

@@ -8,9 +8,10 @@ import {
 } from '@bufbuild/protobuf'
 import { ConnectError, type Transport } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-node'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/server/google/rpc/error_details_pb.ts'
 import { restEndpoints } from '../../src/http/rest/endpoints.ts'
+import { newToken } from '../../src/token.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 
@@ -183,4 +184,74 @@ test('an IPv4 host has one allowance in whatever form of IPv6 a proxy tells it, 
   expect((await Promise.all(host.map(ask))).toSorted()).toEqual([200, 200, 200, 429, 429])
   const neighbours = ['::ffff:cb00:7101', '::ffff:cb00:7102', '64:ff9b::cb00:7103', '::cb00:7104']
   expect(await Promise.all(neighbours.map(ask))).toEqual([200, 200, 200, 200])
+})
+
+describe('what a foreign page sends through its visitor’s browser takes nothing from the visitor’s network', () => {
+  const foreign = { origin: 'https://evil.example' }
+
+  test.each([
+    [
+      'nonces',
+      'sign-in',
+      (url: string, headers: Record<string, string>) => rest(url, '/wallet/nonce', {}, headers),
+      200,
+    ],
+    [
+      'orders',
+      'start-order',
+      (url: string, headers: Record<string, string>) => rest(url, '/cross-device/start', { kind: 'sign' }, headers),
+      200,
+    ],
+    [
+      'sessions',
+      'session',
+      (url: string, headers: Record<string, string>) => rest(url, '/session', undefined, headers),
+      401,
+    ],
+    [
+      'claims',
+      'order',
+      (url: string, headers: Record<string, string>) => rest(url, '/cross-device/claim', {}, headers),
+      400,
+    ],
+  ] as const)('%s', async (_what, limit, call, status) => {
+    const { url } = await startService({ rateLimit: true, rateLimits: { [limit]: 4 } })
+    const refused = new Set<number>()
+    for (let n = 0; n < 12; n++) refused.add((await call(url, foreign)).status)
+    for (let n = 0; n < 4; n++) refused.add((await call(url, { origin: 'null' })).status)
+    // They are limited all the same.
+    expect([...refused]).toContain(429)
+    for (let n = 0; n < 4; n++) expect((await call(url, { origin: url })).status).toBe(status)
+    expect((await call(url, { origin: url })).status).toBe(429)
+  })
+
+  test('nor do wrong tokens', async () => {
+    const { url } = await startService({ rateLimit: true, rateLimits: { 'wrong-token': 2, 'order-wrong-token': 100 } })
+    const { orderId } = (await rest(url, '/cross-device/start', { kind: 'sign' })).json
+    const claim = async (headers: Record<string, string>) => {
+      const { json } = await rest(url, '/cross-device/claim', { orderId, claimToken: newToken('claim') }, headers)
+      return json.code
+    }
+    expect(await Promise.all(Array.from({ length: 4 }, () => claim(foreign)))).toContain('RATE_LIMITED')
+    expect(await claim({ origin: url })).toBe('ORDER_TOKEN_INVALID')
+  })
+
+  test('nor do reads without an Origin that Fetch Metadata shows to come from elsewhere', async () => {
+    const { url } = await startService({ rateLimit: true, rateLimits: { session: 4 } })
+    const read = async (site: string | undefined) => {
+      return (await rest(url, '/session', undefined, site === undefined ? {} : { 'sec-fetch-site': site })).status
+    }
+    const sites = ['cross-site', 'same-site', 'cross-site', 'same-site', 'cross-site', 'same-site']
+    expect((await Promise.all(sites.map(read))).toSorted()).toEqual([401, 401, 401, 401, 429, 429])
+    expect(await Promise.all(['same-origin', 'none', undefined, 'same-origin'].map(read))).toEqual(Array(4).fill(401))
+    expect(await read('same-origin')).toBe(429)
+  })
+
+  test('and trusted pages of other origins count as the visitor', async () => {
+    const trusted = 'https://app.example'
+    const { url } = await startService({ rateLimit: true, rateLimits: { session: 2 }, trustedOrigins: [trusted] })
+    const read = async (headers: Record<string, string>) => (await rest(url, '/session', undefined, headers)).status
+    const statuses = [await read({ origin: trusted }), await read({ origin: url }), await read({ origin: trusted })]
+    expect(statuses).toEqual([401, 401, 429])
+  })
 })

@@ -1,6 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { CountersignError } from '../../src/errors.ts'
-import { Instances } from '../../src/limits/instances.ts'
 import { defaultLimits } from '../../src/limits/limits.ts'
 import { OpenOrders } from '../../src/limits/open-orders.ts'
 import { storedOrders } from '../../src/order/records.ts'
@@ -294,9 +293,7 @@ test.each(rows)('$call takes no more trips than listed', async ({ prepare, trips
   const inner = await openStore('sqlite::memory:')
   onTestFinished(() => inner.close())
   const { store, taken } = countTrips(inner)
-  const instances = new Instances(inner)
-  onTestFinished(() => instances.stop())
-  const records = storedOrders(store, { open: new OpenOrders(defaultLimits, store, instances) })
+  const records = storedOrders(store, { open: new OpenOrders(defaultLimits, store) })
   const options = { records, blocks: true, adapter: contractWallets }
   const instance = makeInstance(store, options)
   const withCodes = makeInstance(store, { ...options, settings: { confirmationCode: 'return' } })

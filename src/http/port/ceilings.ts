@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { Ceiling, type CeilingLimits, type CeilingUse } from '../../ceiling.ts'
+import { type CeilingLimits, type CeilingUse, Concurrency } from '../../limits/concurrency.ts'
 import type { Logger } from '../../log.ts'
-import { networkOf } from '../../networks.ts'
+import { networksOf, readAddress } from '../../networks.ts'
 import { clientAddress } from '../../request.ts'
 
 /** What {@link Ceilings} are made of. */
@@ -13,24 +13,29 @@ export interface CeilingParts {
   readonly log: Logger
 }
 
-/** One client and what it holds. */
+/** One client, and the networks that its address counts in; `undefined` if the address is unknown. */
 export class Client {
   readonly address: string | undefined
-  /** What counts as one client: an IPv4 address or an IPv6 /64; `undefined` if the address is unknown. */
+  /** What counts as one client: an IPv4 address or an IPv6 /64. */
   readonly network: string | undefined
-  connections = 0
-  pendingBodies = 0
+  /** What has a share of each ceiling: an IPv4 address or an IPv6 /48. */
+  readonly site: string | undefined
 
-  constructor(address: string | undefined, network: string | undefined) {
+  constructor(address: string | undefined) {
+    const networks = address === undefined ? [] : networksOf(address)
     this.address = address
-    this.network = network
+    this.network = networks[0]
+    this.site = networks.at(-1)
   }
 }
 
+/** A client that has no share: it counts only for all clients together. */
+const unknown = new Client(undefined)
+
 /** A request for the ceilings to decide on, of either HTTP version, and what they have counted of it. */
 export abstract class Arrival {
-  /** Whether it counts as in progress. For {@link Ceilings} only. */
-  counted = false
+  /** The client for which it counts as in progress. For {@link Ceilings} only. */
+  countedFor: Client | undefined = undefined
   /** The client for which it counts as one whose body has not arrived. For {@link Ceilings} only. */
   pendingFor: Client | undefined = undefined
 
@@ -61,30 +66,25 @@ const probeReserve: ReadonlyMap<string, number> = new Map([
   ['/readyz', 8],
 ])
 
-/** Counts what clients hold, and decides who gets more. */
+/**
+ * Counts what clients hold, and decides who gets more. Of each ceiling one network has a share. Behind a proxy, a request counts for the
+ * client that the proxy names, and connections, which carry the requests of many clients, for no network.
+ */
 export class Ceilings {
   readonly #trustedProxies: number
-  readonly #maxConnections: Ceiling
-  readonly #maxConnectionsPerAddress: Ceiling
-  readonly #maxRequests: Ceiling
-  readonly #maxPendingBodies: Ceiling
-  readonly #maxPendingBodiesPerAddress: Ceiling
-  #connections = 0
-  #requests = 0
-  #pendingBodies = 0
-  /** Clients that hold something. */
-  readonly #clients = new Map<string, Client>()
+  readonly #connections: Concurrency
+  readonly #connectionsOfAddresses: Concurrency
+  readonly #requests: Concurrency
+  readonly #pendingBodies: Concurrency
   /** Requests of this turn of the event loop whose body has not arrived. */
   #newlyPending: Arrival[] = []
 
   constructor({ limits, trustedProxies, log }: CeilingParts) {
     this.#trustedProxies = trustedProxies
-    const ceiling = (option: keyof CeilingLimits): Ceiling => new Ceiling(option, limits, log)
-    this.#maxConnections = ceiling('maxConnections')
-    this.#maxConnectionsPerAddress = ceiling('maxConnectionsPerAddress')
-    this.#maxRequests = ceiling('maxRequests')
-    this.#maxPendingBodies = ceiling('maxPendingBodies')
-    this.#maxPendingBodiesPerAddress = ceiling('maxPendingBodiesPerAddress')
+    this.#connections = new Concurrency('maxConnections', limits, log)
+    this.#connectionsOfAddresses = new Concurrency('maxConnectionsPerAddress', limits, log)
+    this.#requests = new Concurrency('maxRequests', limits, log)
+    this.#pendingBodies = new Concurrency('maxPendingBodies', limits, log)
   }
 
   /** Whether connections come from a proxy, and each is that of many clients. */
@@ -94,34 +94,26 @@ export class Ceilings {
 
   /** What each of the ceilings is at. */
   uses(): readonly CeilingUse[] {
-    return [
-      this.#maxConnections.use(this.#connections),
-      this.#maxConnectionsPerAddress.use(),
-      this.#maxRequests.use(this.#requests),
-      this.#maxPendingBodies.use(this.#pendingBodies),
-      this.#maxPendingBodiesPerAddress.use(),
-    ]
+    return [this.#connections, this.#connectionsOfAddresses, this.#requests, this.#pendingBodies].map((each) =>
+      each.use(),
+    )
   }
 
   /** Counts a connection and returns its client; `undefined` if there is one too many. End it with {@link disconnect}. */
   connect(remoteAddress: string | undefined): Client | undefined {
-    const client = this.#client({}, remoteAddress)
-    const tooMany = this.#tooManyConnections(client)
-    if (tooMany !== undefined) {
-      tooMany.refused(client.network)
-      return undefined
-    }
-    this.#keep(client)
-    this.#connections++
-    client.connections++
-    return client
+    const client = new Client(remoteAddress && readAddress(remoteAddress))
+    const { network, site } = this.#holderOf(client)
+    if (!this.#connections.take(site)) return undefined
+    if (this.#connectionsOfAddresses.take(network)) return client
+    this.#connections.leave(site)
+    return undefined
   }
 
   /** A connection is over. */
   disconnect(client: Client): void {
-    this.#connections--
-    client.connections--
-    this.#forgetIfIdle(client)
+    const { network, site } = this.#holderOf(client)
+    this.#connections.leave(site)
+    this.#connectionsOfAddresses.leave(network)
   }
 
   /**
@@ -129,24 +121,17 @@ export class Ceilings {
    * not held up by others whose body is not. Call {@link leave} once it is over, which may be before it is decided on.
    */
   admit(arrival: Arrival, decide: (served: boolean) => void): void {
-    if (this.#requests >= this.#maxRequests.most && !this.#isReserved(arrival)) {
-      this.#maxRequests.refused(this.#senderOf(arrival).network)
+    const sender = this.#senderOf(arrival)
+    if (!this.#takeRequest(arrival, sender)) {
       decide(false)
       return
     }
-    this.#requests++
-    arrival.counted = true
     if (!arrival.hasBody()) {
       decide(true)
       return
     }
-    const client = this.#senderOf(arrival)
-    const tooManyPending = this.#tooManyPending(client)
-    if (tooManyPending === undefined) {
-      this.#keep(client)
-      this.#pendingBodies++
-      client.pendingBodies++
-      arrival.pendingFor = client
+    if (this.#pendingBodies.tryTake(sender.site)) {
+      arrival.pendingFor = sender
       if (this.#newlyPending.push(arrival) === 1) setImmediate(() => this.#releaseArrived())
       decide(true)
       return
@@ -154,17 +139,27 @@ export class Ceilings {
     // Headers are told of before the bytes behind them have been looked at. By the next turn, they have been.
     setImmediate(() => {
       const served = arrival.bodyArrived()
-      if (!served) tooManyPending.refused(client.network)
+      if (!served) this.#pendingBodies.refused(sender.site)
       decide(served)
     })
   }
 
   /** A request is over. Does nothing for one that was not admitted. */
   leave(arrival: Arrival): void {
-    if (!arrival.counted) return
-    arrival.counted = false
-    this.#requests--
+    const { countedFor } = arrival
+    if (countedFor === undefined) return
+    arrival.countedFor = undefined
+    this.#requests.leave(countedFor.site)
     this.#release(arrival)
+  }
+
+  #takeRequest(arrival: Arrival, sender: Client): boolean {
+    const reserve = probeReserve.get(arrival.unhinderedTarget()?.split('?', 1)[0] ?? '')
+    // A probe counts for no network, so that it is answered whoever else shares its address.
+    const client = reserve === undefined ? sender : unknown
+    if (!this.#requests.take(client.site, reserve === undefined ? {} : { reserve })) return false
+    arrival.countedFor = client
+    return true
   }
 
   /** Nearly all bodies come along with their headers. Only the others need a listener that tells of their end. */
@@ -179,55 +174,28 @@ export class Ceilings {
   }
 
   #release(arrival: Arrival): void {
-    const client = arrival.pendingFor
-    if (client === undefined) return
+    const { pendingFor } = arrival
+    if (pendingFor === undefined) return
     arrival.pendingFor = undefined
-    this.#pendingBodies--
-    client.pendingBodies--
-    this.#forgetIfIdle(client)
+    this.#pendingBodies.leave(pendingFor.site)
   }
 
-  #isReserved(arrival: Arrival): boolean {
-    const reserved = probeReserve.get(arrival.unhinderedTarget()?.split('?', 1)[0] ?? '') ?? 0
-    return this.#requests < this.#maxRequests.most + reserved
-  }
-
-  #tooManyConnections({ network, connections }: Client): Ceiling | undefined {
-    if (this.#connections >= this.#maxConnections.most) return this.#maxConnections
-    if (this.behindProxy || network === undefined) return undefined
-    return connections >= this.#maxConnectionsPerAddress.most ? this.#maxConnectionsPerAddress : undefined
-  }
-
-  #tooManyPending({ network, pendingBodies }: Client): Ceiling | undefined {
-    if (this.#pendingBodies >= this.#maxPendingBodies.most) return this.#maxPendingBodies
-    if (network === undefined) return undefined
-    return pendingBodies >= this.#maxPendingBodiesPerAddress.most ? this.#maxPendingBodiesPerAddress : undefined
+  /** For whom a connection counts. */
+  #holderOf(connected: Client): Client {
+    return this.behindProxy ? unknown : connected
   }
 
   /** Who sent a request: without a proxy, all requests of a connection come from one client. */
   #senderOf(arrival: Arrival): Client {
     const { connected } = arrival
-    // Without a header, it is the proxy itself.
-    return this.behindProxy ? this.#client(arrival.headers(), connected.address) : connected
-  }
-
-  /** The client at an address. One that holds nothing is new each time. */
-  #client(headers: IncomingHttpHeaders, remoteAddress: string | undefined): Client {
+    if (!this.behindProxy) return connected
+    const headers = arrival.headers()
     const get = (name: string): string | null => {
       const value = headers[name]
       return value === undefined ? null : String(value)
     }
-    const address = clientAddress({ get }, remoteAddress, this.#trustedProxies)
-    const network = address === undefined ? undefined : networkOf(address)
-    return (network === undefined ? undefined : this.#clients.get(network)) ?? new Client(address, network)
-  }
-
-  #keep(client: Client): void {
-    const { network, connections, pendingBodies } = client
-    if (network !== undefined && connections + pendingBodies === 0) this.#clients.set(network, client)
-  }
-
-  #forgetIfIdle({ network, connections, pendingBodies }: Client): void {
-    if (network !== undefined && connections + pendingBodies === 0) this.#clients.delete(network)
+    const address = clientAddress({ get }, undefined, this.#trustedProxies)
+    // Without a header, it is the proxy itself.
+    return address === undefined ? connected : new Client(address)
   }
 }

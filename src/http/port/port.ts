@@ -1,7 +1,7 @@
 import type http from 'node:http'
 import { createServer, type Server, type Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { CeilingLimits, CeilingUse } from '../../ceiling.ts'
+import type { CeilingLimits, CeilingUse } from '../../limits/concurrency.ts'
 import { type Logger, silentLogger } from '../../log.ts'
 import type { KeyPair } from '../../pem.ts'
 import type { RequestHandler, StreamHandler } from '../node-request.ts'

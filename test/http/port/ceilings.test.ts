@@ -31,8 +31,8 @@ describe('requests whose body has not arrived', () => {
     for (const stream of waiting) expect(await outcome(stream.end('late'))).toBe('POST late')
   })
 
-  test.runIf(hasManyAddresses)('are refused beyond those of one address', async () => {
-    const { port } = await start({ ceilings: { maxPendingBodiesPerAddress: 2 } })
+  test.runIf(hasManyAddresses)('are refused beyond the share of one address', async () => {
+    const { port } = await start({ ceilings: { maxPendingBodies: 8, networkShare: 1 / 4 } })
     const session = await connectHttp2(port, '127.0.0.2')
     bodiless(session)
     const socket = open(port, '127.0.0.2')
@@ -47,7 +47,7 @@ describe('requests whose body has not arrived', () => {
   })
 
   test('are counted by what a trusted proxy says of their clients', async () => {
-    const { port } = await start({ ceilings: { maxPendingBodiesPerAddress: 1 }, trustedProxies: 1 })
+    const { port } = await start({ ceilings: { maxPendingBodies: 4, networkShare: 1 / 4 }, trustedProxies: 1 })
     const session = await connectHttp2(port)
     const from = (address: string) => bodiless(session, { 'x-forwarded-for': address })
     from('192.0.2.1')
@@ -55,14 +55,14 @@ describe('requests whose body has not arrived', () => {
     expect(await outcome(from('192.0.2.1'))).toBe(http2.constants.NGHTTP2_REFUSED_STREAM)
     expect(await exchange(port, headersOnly('x-forwarded-for: 192.0.2.1'))).toSatisfy(isBusy)
     expect(await outcome(second.end('b'))).toBe('POST b')
-    // One subscriber has a whole /64.
+    // One subscriber can have a whole /48.
     from('2001:db8::1')
-    expect(await outcome(from('2001:db8::2'))).toBe(http2.constants.NGHTTP2_REFUSED_STREAM)
-    expect(await outcome(from('2001:db8:0:1::1').end('c'))).toBe('POST c')
+    expect(await outcome(from('2001:db8:0:ffff::2'))).toBe(http2.constants.NGHTTP2_REFUSED_STREAM)
+    expect(await outcome(from('2001:db8:1::1').end('c'))).toBe('POST c')
   })
 
   test.runIf(hasIpv6 && hasManyAddresses)('IPv4 clients of an IPv6 socket are not one client', async () => {
-    const { port } = await start({ ceilings: { maxPendingBodiesPerAddress: 1 } }, echo, '::')
+    const { port } = await start({ ceilings: { maxPendingBodies: 4, networkShare: 1 / 4 } }, echo, '::')
     bodiless(await connectHttp2(port, '127.0.0.2'))
     const other = bodiless(await connectHttp2(port, '127.0.0.3'))
     await sleep(30)
@@ -158,6 +158,40 @@ describe('requests whose body has not arrived', () => {
 })
 
 describe('requests in progress', () => {
+  const ceilings = { maxRequests: 8, networkShare: 1 / 4 }
+
+  /** Holds every request but those for `/polite`, which are answered. */
+  const holding: Handler = ({ url }, response) => {
+    if (url === '/polite') reply(response, 'polite')
+  }
+
+  test.runIf(hasManyAddresses)('of one address have a quarter of the ceiling, unread answers included', async () => {
+    const { port } = await start({ ceilings }, (_, response) => reply(response, 'x'.repeat(100_000)))
+    const greedy = await connectHttp2(port, '127.0.0.2', { initialWindowSize: 0 })
+    for (let n = 0; n < 2; n++)
+      await once(
+        greedy.request().on('error', () => {}),
+        'response',
+      )
+    expect(await outcome(greedy.request())).toBe(http2.constants.NGHTTP2_REFUSED_STREAM)
+    expect(await exchange(port, 'GET / HTTP/1.1\r\nhost: a\r\n\r\n', '127.0.0.2')).toSatisfy(isBusy)
+    expect(await outcome((await connectHttp2(port, '127.0.0.3')).request())).toMatch(/^x+$/)
+    // A probe of health counts for no address.
+    const probe = (await connectHttp2(port, '127.0.0.2')).request({ ':path': '/healthz' })
+    expect(await outcome(probe)).toMatch(/^x+$/)
+  })
+
+  test('behind a proxy have a quarter for each network that it names, a /48 at most', async () => {
+    const { port } = await start({ ceilings, trustedProxies: 1 }, holding)
+    const session = await connectHttp2(port)
+    const ask = (address: string, path: string) => session.request({ ':path': path, 'x-forwarded-for': address })
+    for (const address of ['2001:db8::1', '2001:db8:0:ff00::1']) ask(address, '/held').on('error', () => {})
+    await sleep(30)
+    expect(await outcome(ask('2001:db8:0:1::1', '/polite'))).toBe(http2.constants.NGHTTP2_REFUSED_STREAM)
+    expect(await outcome(ask('2001:db8:1::1', '/polite'))).toBe('polite')
+    expect(await outcome(ask('192.0.2.1', '/polite'))).toBe('polite')
+  })
+
   test('are refused beyond their ceiling, and served again below it', async () => {
     const held: NodeResponse[] = []
     const { port } = await start({ ceilings: { maxRequests: 2 } }, (_, response) => void held.push(response))
@@ -259,9 +293,17 @@ describe('connections', () => {
     expect(await get(port)).toBe('GET ')
   })
 
-  test('of one address have no ceiling behind a proxy', async () => {
-    const { port } = await start({ ceilings: { maxConnectionsPerAddress: 1 }, trustedProxies: 1 })
-    await connectHttp2(port)
+  test.runIf(hasManyAddresses)('of one address have a quarter of the ceiling', async () => {
+    const { port } = await start({ ceilings: { maxConnections: 8, networkShare: 1 / 4 } })
+    for (let n = 0; n < 2; n++) await connectHttp2(port, '127.0.0.2')
+    expect(await exchange(port, 'GET / HTTP/1.1\r\nhost: a\r\n\r\n', '127.0.0.2')).toBe('')
+    for (let n = 3; n < 8; n++) expect(await get(port)).toBe('GET ')
+  })
+
+  test('of one address have no ceiling of their own behind a proxy', async () => {
+    const ceilings = { maxConnections: 4, maxConnectionsPerAddress: 1, networkShare: 1 / 4 }
+    const { port } = await start({ ceilings, trustedProxies: 1 })
+    for (let n = 0; n < 3; n++) await connectHttp2(port)
     expect(await get(port)).toBe('GET ')
   })
 })
@@ -309,7 +351,7 @@ test('an HTTP/2 client that is refused again and again opens no further stream, 
 
 test('a ceiling that is reached is logged at once, and then once a second with a count', async () => {
   const { logger, lines } = keptLog()
-  const { port } = await start({ ceilings: { maxPendingBodiesPerAddress: 1 }, log: logger })
+  const { port } = await start({ ceilings: { maxPendingBodies: 4, networkShare: 1 / 4 }, log: logger })
   const session = await connectHttp2(port)
   bodiless(session)
   for (let n = 0; n < 4; n++) await outcome(bodiless(session))
@@ -317,8 +359,8 @@ test('a ceiling that is reached is logged at once, and then once a second with a
     level: 'warn',
     text: 'ceiling reached',
     fields: {
-      ceiling: 'requests of one address whose body has not arrived',
-      setting: 'COUNTERSIGN_MAX_PENDING_BODIES_PER_ADDRESS',
+      ceiling: 'requests whose body has not arrived',
+      setting: 'COUNTERSIGN_MAX_PENDING_BODIES',
       most: 1,
       refused,
       lastRefused: '127.0.0.1',
@@ -329,21 +371,18 @@ test('a ceiling that is reached is logged at once, and then once a second with a
   expect(lines).toEqual([line(1), line(3)])
 })
 
-test.each([
-  'maxConnections',
-  'maxConnectionsPerAddress',
-  'maxRequests',
-  'maxPendingBodies',
-  'maxPendingBodiesPerAddress',
-] as const)('the log names the variable that sets %s', async (option) => {
-  const { logger, lines } = keptLog()
-  const { port } = await start({ ceilings: { [option]: 1 }, log: logger })
-  const sockets = Array.from({ length: 3 }, () => open(port))
-  for (const socket of sockets) socket.write(headersOnly())
-  await until(() => lines.length > 0)
-  const [, row] = optionRows.find(([name]) => name === option)!
-  expect(lines[0]?.fields.setting).toBe(row.variable)
-})
+test.each(['maxConnections', 'maxConnectionsPerAddress', 'maxRequests', 'maxPendingBodies'] as const)(
+  'the log names the variable that sets %s',
+  async (option) => {
+    const { logger, lines } = keptLog()
+    const { port } = await start({ ceilings: { [option]: 1 }, log: logger })
+    const sockets = Array.from({ length: 3 }, () => open(port))
+    for (const socket of sockets) socket.write(headersOnly())
+    await until(() => lines.length > 0)
+    const [, row] = optionRows.find(([name]) => name === option)!
+    expect(lines[0]?.fields.setting).toBe(row.variable)
+  },
+)
 
 type Handler = (request: NodeRequest, response: NodeResponse) => unknown
 
@@ -371,8 +410,13 @@ function headersOnly(header?: string): string {
   return `POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\n${header === undefined ? '' : `${header}\r\n`}\r\n`
 }
 
-async function connectHttp2(port: number, localAddress = '127.0.0.1'): Promise<ClientHttp2Session> {
-  const session = http2.connect(`http://127.0.0.1:${port}`, { localAddress } as http2.ClientSessionOptions)
+async function connectHttp2(
+  port: number,
+  localAddress = '127.0.0.1',
+  settings: http2.Settings = {},
+): Promise<ClientHttp2Session> {
+  const options = { localAddress, settings } as http2.ClientSessionOptions
+  const session = http2.connect(`http://127.0.0.1:${port}`, options)
   session.on('error', () => {})
   onTestFinished(() => session.destroy())
   await once(session, 'remoteSettings')

@@ -1,0 +1,268 @@
+import { networksOf } from '../networks.ts'
+import type { RequestContext } from '../request.ts'
+import type { Store } from '../store/store.ts'
+import { Slots } from '../timing/slots.ts'
+import { hashToken } from '../token.ts'
+import type { WalletIdentity } from '../wallet/proof.ts'
+import {
+  type Limits,
+  mostInstances,
+  networkShares,
+  type RateLimit,
+  type RateLimitGroup,
+  rateLimited,
+} from './limits.ts'
+
+/** The window of every rate in whole microseconds, so that adding up intervals makes no error. */
+const windowUs = 60_000_000
+
+/** Latest end of a window, counted from now: instances that are full let as much through again at most. A later one is a clock's error. */
+const longestUs = 2 * windowUs
+
+/** Time in ms for which the store keeps a rate after its window has ended: an instance can report late by a window. */
+const afterlifeMs = windowUs / 1000
+
+/**
+ * Most keys of a kind to remember. One that is forgotten has its full limit again in this process; that happens at the earliest after
+ * half as many others were seen.
+ */
+const maxRemembered = 50_000
+
+/** Most reports to the store at a time; the others wait in line. */
+const mostReports = 64
+
+/** Most tries of a report. A lost race means that another instance reported; after as many, the store breaks its contract. */
+const maxTries = 256
+
+/** Time in ms for which nothing is reported after the store failed to answer. */
+const awayMs = 1_000
+
+/** What {@link RateLimiter} counts with. */
+export interface RateParts {
+  /** Where the instances of a service add up. Without it, this process counts for itself. */
+  readonly store?: Store | undefined
+  /** Whether a request was caused by a foreign page in its visitor's browser. By default none is. */
+  readonly isForeign?: ((request: RequestContext) => boolean) | undefined
+}
+
+/**
+ * The limits on what happens in a minute, counted in the process. A call is let through at once while no more than a sixteenth of the
+ * limit is unreported; else the store is told first, and tells what other instances reported. So up to 16 instances let at most twice a
+ * limit through, and a client with few calls costs no trip to the store. While the store is away, the instance counts for itself.
+ *
+ * Methods return `undefined` if the call is let through at once; otherwise it has to wait. They throw, or reject with, RATE_LIMITED and
+ * the time to wait.
+ */
+export class RateLimiter {
+  readonly #limits: Limits
+  readonly #store: Store | undefined
+  readonly #isForeign: (request: RequestContext) => boolean
+  /** Apart for each width, so that a flood from many narrow networks does not push out the wide ones that they are in. */
+  readonly #networks = networkShares.map(() => new RecentRates())
+  /** Apart from them, because anybody can make any number of wallets. */
+  readonly #wallets = new RecentRates()
+  readonly #orders = new RecentRates()
+  readonly #reports = new Slots(mostReports)
+  #awayUntil = Number.NEGATIVE_INFINITY
+
+  constructor(limits: Limits, { store, isForeign = () => false }: RateParts = {}) {
+    this.#limits = limits
+    this.#store = store
+    this.#isForeign = isForeign
+  }
+
+  /**
+   * Counts a call for its address and the networks around it. If one of them has none left, it counts for none of them. If the address
+   * is unknown, nothing is counted: with one limit for all such clients, one could lock out the others. What a foreign page sends
+   * through its visitor's browser counts apart, so that it takes nothing from the visitor's own network.
+   */
+  spend(group: RateLimitGroup, request: RequestContext): Promise<void> | undefined {
+    return this.#spendOfNetworks(group, request)
+  }
+
+  /** Counts a wrong token or code of an address. */
+  countWrongToken(request: RequestContext): Promise<void> | undefined {
+    return this.#spendOfNetworks('wrong-token', request)
+  }
+
+  /** Counts a wrong token that was tried for an order. */
+  countWrongTokenOf(orderId: string): Promise<void> | undefined {
+    return this.#spendOne('order-wrong-token', orderId, this.#orders)
+  }
+
+  /** Counts a sign-in of a wallet. */
+  countSignIn({ adapterId, subject }: WalletIdentity): Promise<void> | undefined {
+    return this.#spendOne('wallet-sign-in', `${adapterId} ${subject}`, this.#wallets)
+  }
+
+  #spendOfNetworks(limit: RateLimit, request: RequestContext): Promise<void> | undefined {
+    const { ip } = request
+    if (ip === undefined) return undefined
+    const name = this.#isForeign(request) ? `${limit} foreign` : limit
+    const rates = networksOf(ip).map((network, width) => {
+      const perWindow = this.#limits[limit] * (networkShares[width] as number)
+      return (this.#networks[width] as RecentRates).find(`${name} ${network}`, perWindow)
+    })
+    return this.#take(limit, rates)
+  }
+
+  #spendOne(limit: RateLimit, name: string, recent: RecentRates): Promise<void> | undefined {
+    return this.#take(limit, [recent.find(`${limit} ${name}`, this.#limits[limit])])
+  }
+
+  #take(limit: RateLimit, rates: readonly Rate[]): Promise<void> | undefined {
+    const now = this.#now()
+    const waitUs = Math.max(...rates.map((rate) => rate.waitAt(now)))
+    if (waitUs > 0) throw rateLimited(limit, Math.ceil(waitUs / 1000))
+    const owing = this.#store === undefined || this.#isAway ? [] : rates.filter((rate) => rate.mustReport)
+    if (owing.length > 0) return this.#reportAndTake(limit, rates, owing)
+    for (const rate of rates) rate.take(now)
+    return undefined
+  }
+
+  async #reportAndTake(limit: RateLimit, rates: readonly Rate[], owing: readonly Rate[]): Promise<void> {
+    for (const rate of owing) rate.keep()
+    await Promise.all(owing.map((rate) => this.#reported(rate)))
+    await this.#take(limit, rates)
+  }
+
+  /** Reports a rate, once at a time. Resolves also if the store does not answer: no call fails because of a limit's own trip. */
+  #reported(rate: Rate): Promise<void> {
+    rate.reporting ??= this.#reports
+      .run(async () => {
+        if (!this.#isAway) await this.#report(rate, this.#store as Store)
+      })
+      .catch(() => {
+        this.#awayUntil = performance.now() + awayMs
+      })
+      .finally(() => {
+        rate.reporting = undefined
+      })
+    return rate.reporting
+  }
+
+  async #report(rate: Rate, store: Store): Promise<void> {
+    const key = `limit:${hashToken(rate.key)}`
+    for (let tries = 0; tries < maxTries; tries++) {
+      const found = await store.get(key)
+      const now = this.#now()
+      const report = rate.reportAt(now, Number(found?.value ?? 0))
+      const life = { ttlMs: Math.max(0, Math.ceil((report.fullAt - now) / 1000)) + afterlifeMs }
+      const value = String(report.fullAt)
+      const stored = await (found === undefined
+        ? store.create(key, value, life)
+        : store.compareAndSet(key, found.version, value, life))
+      if (stored) return rate.reported(report)
+    }
+    throw new Error(`${key} kept changing`)
+  }
+
+  get #isAway(): boolean {
+    return performance.now() < this.#awayUntil
+  }
+
+  /** Time in microseconds: the store's, on which all instances agree. */
+  #now(): number {
+    return (this.#store?.now() ?? Date.now()) * 1000
+  }
+}
+
+/** What an instance tells the store: when the limit is full again, and how many calls that includes. */
+interface Report {
+  readonly fullAt: number
+  readonly calls: number
+}
+
+/**
+ * A number of calls that can come all at once and come back over a window, by the generic cell rate algorithm: all that it keeps is
+ * the time at which it will be full again, which each call puts off by the same interval.
+ *
+ * It is what one instance knows: that time as the store last had it, put off by the calls since then. So it can let too much through,
+ * by what the others have not reported, and never refuses too early.
+ */
+class Rate {
+  /** Names it in the store. */
+  readonly key: string
+  /** The report that is under way. */
+  reporting: Promise<void> | undefined
+  readonly #intervalUs: number
+  readonly #mostUnreported: number
+  #fullAt = 0
+  /** Calls since the last report. -1 after a report that counted the call which made it necessary, until that call is taken. */
+  #unreported = 0
+  #takenAt = 0
+  readonly #recent: RecentRates
+
+  constructor(key: string, perWindow: number, recent: RecentRates) {
+    this.key = key
+    this.#recent = recent
+    this.#intervalUs = Math.floor(windowUs / perWindow)
+    this.#mostUnreported = Math.floor(perWindow / mostInstances)
+  }
+
+  /** Whether the store has to be told before another call is taken. */
+  get mustReport(): boolean {
+    return this.#unreported >= this.#mostUnreported
+  }
+
+  /** Time in microseconds after which there is a call left; 0 if there is one now. */
+  waitAt(now: number): number {
+    // A report would charge what came back meanwhile once more. An instance hides a sixteenth of the limit so.
+    if (now - this.#takenAt > windowUs) this.#unreported = Math.min(this.#unreported, 0)
+    this.#fullAt = Math.min(this.#fullAt, now + longestUs)
+    return Math.max(0, this.#fullAt + this.#intervalUs - now - windowUs)
+  }
+
+  /** Has it found again by its key. */
+  keep(): void {
+    this.#recent.keep(this)
+  }
+
+  take(now: number): void {
+    this.keep()
+    this.#takenAt = now
+    this.#unreported++
+    this.#fullAt = Math.max(this.#fullAt, now) + this.#intervalUs
+  }
+
+  /** What to tell a store that has `stored`, 0 if it has nothing: the calls so far, and one that is to come if it is let through. */
+  reportAt(now: number, stored: number): Report {
+    const calls = this.#unreported
+    const fullAt = Math.max(Math.min(stored, now + longestUs) + calls * this.#intervalUs, this.#fullAt)
+    const next = Math.max(fullAt, now) + this.#intervalUs
+    return next <= now + windowUs ? { fullAt: next, calls: calls + 1 } : { fullAt, calls }
+  }
+
+  /** Notes that the store has been told. Calls that were taken in the meantime are still to be reported. */
+  reported({ fullAt, calls }: Report): void {
+    this.#unreported -= calls
+    this.#fullAt = Math.max(fullAt + this.#unreported * this.#intervalUs, this.#fullAt)
+  }
+}
+
+/**
+ * Rates by key, in two generations: what was seen since the younger one began, and what was seen before. A map in the order of use,
+ * from which the first entry is deleted for each new one, takes a tenth of a millisecond for each call of a flood from many networks,
+ * because its iterator has to pass over all that was deleted.
+ */
+class RecentRates {
+  #younger = new Map<string, Rate>()
+  #older = new Map<string, Rate>()
+
+  /** Finds a rate. One of which nothing was taken is not kept: refused calls push out nothing. */
+  find(key: string, perWindow: number): Rate {
+    const known = this.#younger.get(key)
+    if (known !== undefined) return known
+    const older = this.#older.get(key)
+    if (older === undefined) return new Rate(key, perWindow, this)
+    this.keep(older)
+    return older
+  }
+
+  keep(rate: Rate): void {
+    this.#younger.set(rate.key, rate)
+    if (this.#younger.size < maxRemembered / 2) return
+    this.#older = this.#younger
+    this.#younger = new Map()
+  }
+}
