@@ -136,8 +136,10 @@ describe.each(Object.entries(proxies))('behind %s, as docs/forward-auth.md confi
       expect((await seen({ cookie: `a=1; ${cookie}` })).cookie).toMatch(/^a=1;?$/)
       expect((await seen({ cookie })).cookie ?? '').toBe('')
       expect((await seen({ cookie: `xcountersign_session=1; ${cookie}` })).cookie).toMatch(/^xcountersign_session=1;?$/)
-      await seen({ cookie: `${cookie};${cookie} ; a=1; countersign_session=${token}` })
-      await seen({ cookie: [`a=1; ${cookie}`, cookie] })
+      // With several cookies of the name none counts; the bearer token does, and none of them gets through.
+      const authorization = `Bearer ${token}`
+      await seen({ authorization, cookie: `${cookie};${cookie} ; a=1; countersign_session=${token}` })
+      await seen({ authorization, cookie: [`a=1; ${cookie}`, cookie] })
       const tokenOnly = await seen({ authorization: `bearer ${token}`, cookie: `a=1; countersign_session=${token}` })
       expect([tokenOnly.cookie?.replace(/;$/, ''), tokenOnly.authorization ?? '']).toEqual(['a=1', ''])
 
