@@ -1,3 +1,4 @@
+import { base64urlnopad } from '@scure/base'
 import {
   createLocalJWKSet,
   createRemoteJWKSet,
@@ -5,6 +6,7 @@ import {
   errors,
   type JSONWebKeySet,
   type JWTHeaderParameters,
+  type JWTPayload,
   jwtVerify,
   type LocalJWKSet,
 } from 'jose'
@@ -69,12 +71,12 @@ export class AccessTokenError extends Error {
 }
 
 /**
- * Verifies an access token without asking the service about it: its type (`at+jwt`), algorithm (EdDSA), signature, issuer,
- * audience and expiry. Keys come from the service's key set only, whatever the token's header names (`jku`, `jwk`, `x5u`). A
+ * Verifies an access token without asking the service about it: its spelling, type (`at+jwt`), algorithm (EdDSA, which RFC 9864 calls
+ * Ed25519), signature, issuer, audience, time of issue and expiry. Keys come from the service's key set only, whatever the token's header names (`jku`, `jwk`, `x5u`). A
  * session that has ended is not noticed; ask the service (IntrospectSession) if it must be.
  *
  * The key set is fetched at the first token and every five minutes, and for a token of an unknown key if the last answer is more
- * than 30 seconds old.
+ * than 30 seconds old. After a fetch that failed, there is none for five seconds.
  *
  * Rejects with an {@link AccessTokenError}; with a `TypeError` if an option does not fit.
  */
@@ -83,15 +85,17 @@ export async function verifyAccessToken(token: string, options: VerifyAccessToke
   requireOptions(issuer, audience, clockToleranceSeconds)
   const keySet = keySetOf(options)
   if (typeof token !== 'string' || token.length > maxTokenLength) throw invalid('it is not text of a token’s length')
+  if (!isCanonical(token)) throw invalid('it is not spelt as it was issued')
   try {
     const { payload } = await jwtVerify(token, async (header) => await keyOf(keySet, header), {
-      algorithms: ['EdDSA'],
+      algorithms: [...algorithms],
       typ: 'at+jwt',
       issuer,
       audience,
       clockTolerance: clockToleranceSeconds,
       requiredClaims: ['exp', 'iat'],
     })
+    requireTimes(payload, clockToleranceSeconds)
     return claimsOf(payload, audience)
   } catch (thrown) {
     if (thrown instanceof errors.JWTExpired) {
@@ -101,8 +105,38 @@ export async function verifyAccessToken(token: string, options: VerifyAccessToke
   }
 }
 
+/** Two names of one algorithm: that of RFC 8037, and that of RFC 9864. */
+const algorithms = ['EdDSA', 'Ed25519'] as const
+
+/** Time in seconds by which a token can be issued in the future: this machine's clock may be behind the service's. */
+const maxSecondsAhead = 60
+
 /** Most characters of a token that is looked at. Those that the service issues have about 700, and 2,000 at most. */
 const maxTokenLength = 8192
+
+/**
+ * Whether all three parts are in base64url without padding, white space and spare bits (RFC 7515, 2; RFC 4648, 3.5): a token that a
+ * backend keeps a list of must not pass under another spelling.
+ */
+function isCanonical(token: string): boolean {
+  const parts = token.split('.')
+  try {
+    for (const part of parts) base64urlnopad.decode(part)
+    return parts.length === 3
+  } catch {
+    return false
+  }
+}
+
+/** Refuses times that no date has, such as the infinity that JSON's 1e400 becomes, and a time of issue ahead of now. */
+function requireTimes({ iat, exp, nbf = 0 }: JWTPayload, clockToleranceSeconds: number): void {
+  const isTime = (value: unknown): boolean =>
+    typeof value === 'number' && !Number.isNaN(new Date(value * 1000).getTime())
+  if (![iat, exp, nbf].every(isTime)) throw invalid('one of its times is no time')
+  if (Number(iat) > Date.now() / 1000 + Math.max(maxSecondsAhead, clockToleranceSeconds)) {
+    throw invalid('it was issued in the future')
+  }
+}
 
 function requireOptions(issuer: string, audience: string, clockToleranceSeconds: number): void {
   // A check that is left out because its option is missing would accept the tokens of others.
@@ -167,6 +201,9 @@ function claimsOf(payload: Readonly<Record<string, unknown>>, audience: string):
 /** Time in ms after which the key set is fetched again: as long as the service lets it be cached. */
 const cacheMaxAgeMs = 300_000
 
+/** Time in ms after a fetch that failed in which there is no other one. */
+const pauseMs = 5_000
+
 /** Most key sets that are kept for one way to fetch. Backends know one or a few issuers. */
 const maxKeySets = 100
 
@@ -184,11 +221,42 @@ function keySetOf({ issuer, jwksUrl, keys, fetch = globalThis.fetch }: VerifyAcc
   const url = URL.canParse(address) ? new URL(address) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol))
     throw new TypeError('jwksUrl must be an http or https address')
-  const keySet = createRemoteJWKSet(url, { cacheMaxAge: cacheMaxAgeMs, [customFetch]: (...call) => fetch(...call) })
+  const keySet = createRemoteJWKSet(url, { cacheMaxAge: cacheMaxAgeMs, [customFetch]: pausing(fetch) })
   const [oldest] = byAddress.keys()
   if (oldest !== undefined && byAddress.size >= maxKeySets) byAddress.delete(oldest)
   byAddress.set(address, keySet)
   return keySet
+}
+
+/** Fetches key sets, and for a while after a failure fails in the same way without asking. */
+function pausing(fetch: Fetcher): Fetcher {
+  let failure: { readonly cause: unknown; readonly until: number } | undefined
+  return async (...call) => {
+    if (failure !== undefined && Date.now() < failure.until) throw failure.cause
+    try {
+      const response = await fetch(...call)
+      if (response.status !== 200) throw new TypeError(`the key set's address answers HTTP ${response.status}`)
+      const keys: unknown = await response.json()
+      const normal = withoutAlgorithm(keys as JSONWebKeySet)
+      createLocalJWKSet(normal)
+      failure = undefined
+      return Response.json(normal)
+    } catch (cause) {
+      failure = { cause, until: Date.now() + pauseMs }
+      throw cause
+    }
+  }
+}
+
+/** A key set in which keys of Ed25519 fit both names of the algorithm. What is no key set stays as it is. */
+function withoutAlgorithm(set: JSONWebKeySet): JSONWebKeySet {
+  if (!Array.isArray(set?.keys)) return set
+  const keys = set.keys.map((key) => {
+    const { alg, ...others } = key ?? {}
+    return algorithms.some((name) => name === alg) ? others : key
+  })
+  // A set can have a key under each of the names. With both, its kid would be ambiguous.
+  return { ...set, keys: [...new Map(keys.map((key) => [JSON.stringify(key), key])).values()] }
 }
 
 function givenKeySet(keys: NonNullable<VerifyAccessTokenOptions['keys']>): KeySource {
@@ -196,7 +264,7 @@ function givenKeySet(keys: NonNullable<VerifyAccessTokenOptions['keys']>): KeySo
   if (known !== undefined) return known
   try {
     // It checks what it is given.
-    const keySet = createLocalJWKSet(keys as JSONWebKeySet)
+    const keySet = createLocalJWKSet(withoutAlgorithm(keys as JSONWebKeySet))
     given.set(keys, keySet)
     return keySet
   } catch (cause) {

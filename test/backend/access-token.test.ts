@@ -88,6 +88,7 @@ describe('a good token', () => {
     expect(await verdict(token({ by: otherKey, header: { kid: otherKey.kid } }))).toBe('accepted')
     expect(await verdict(token({ claims: { client_id: 'x', scope: 'all' } }))).toBe('accepted')
     expect(await verdict(token({ header: { typ: 'application/at+jwt' } }))).toBe('accepted')
+    expect(await verdict(token({ claims: { iat: seconds() + 60 } }))).toBe('accepted')
   })
 
   test('is accepted until five seconds after its expiry, or as long as the option says', async () => {
@@ -99,6 +100,34 @@ describe('a good token', () => {
     expect(await verdict(old(59), { clockToleranceSeconds: 60 })).toBe('accepted')
   })
 })
+
+describe('a token under the name that RFC 9864 gives the algorithm', () => {
+  const ed25519Keys = { keys: keys.keys.map((each) => ({ ...each, alg: 'Ed25519' })) }
+  const both = { keys: [...keys.keys, ...ed25519Keys.keys] }
+
+  test.each<[string, object]>([
+    ['the name of RFC 8037', keys],
+    ['the name of RFC 9864', ed25519Keys],
+    ['each of them', both],
+    ['none', { keys: keys.keys.map(({ alg: _, ...rest }) => rest) }],
+  ])('is accepted like one under EdDSA if the key set has %s', async (_name, keySet) => {
+    const server = keyServer(keySet)
+    for (const options of [{ keys: keySet as typeof keys }, server.options]) {
+      for (const alg of ['EdDSA', 'Ed25519'])
+        expect(await verdict(token({ header: { alg } }), options)).toBe('accepted')
+      expect(await verdict(token({ header: { alg: 'Ed25519' }, by: attacker }), options)).toBe('TOKEN_INVALID')
+      expect(await verdict(token({ header: { alg: 'Ed448' } }), options)).toBe('TOKEN_INVALID')
+    }
+    expect(server.asked).toHaveLength(1)
+  })
+})
+
+/** A token whose payload is this JSON text: `JSON.stringify` writes no number beyond those of JavaScript. */
+function tokenOfText(change: (json: string) => string): string {
+  const [first = ''] = token().split('.')
+  const input = `${first}.${Buffer.from(change(JSON.stringify(claims()))).toString('base64url')}`
+  return `${input}.${ed25519(key)(Buffer.from(input)).toString('base64url')}`
+}
 
 const spki = key.publicKey.export({ format: 'der', type: 'spki' })
 const pem = String(key.publicKey.export({ format: 'pem', type: 'spki' }))
@@ -124,6 +153,19 @@ const refused: Readonly<Record<string, () => string>> = {
   'without an expiry': () => token({ claims: { exp: undefined } }),
   'whose expiry is no number': () => token({ claims: { exp: '9999999999' } }),
   'that is not good yet': () => token({ claims: { nbf: seconds() + 60 } }),
+  'that never expires, because 1e400 is more than a number can be': () =>
+    tokenOfText((json) => json.replace(/"exp":\d+/, '"exp":1e400')),
+  'that expires when no date is left': () => token({ claims: { exp: 8.64e12 + 1 } }),
+  'issued before all dates': () => tokenOfText((json) => json.replace(/"iat":\d+/, '"iat":-1e400')),
+  'issued more than a minute ahead': () => token({ claims: { iat: seconds() + 61 } }),
+  'with padding behind it': () => `${token()}==`,
+  'with one = behind it': () => `${token()}=`,
+  'with a line break behind it': () => `${token()}\n`,
+  'with a space in front of it': () => ` ${token()}`,
+  'with a tab within it': () => token().replace('.', '.\t'),
+  'in base64 with + and /': () => inBase64(token()),
+  'whose last character has other spare bits': () => withSpareBits(token()),
+  'with a fourth part': () => `${token()}.`,
   'without a time of issue': () => token({ claims: { iat: undefined } }),
   'unsigned, with alg none': () => jwt(header({ alg: 'none' }), claims(), unsigned),
   'unsigned, with alg nOnE': () => jwt(header({ alg: 'nOnE' }), claims(), unsigned),
@@ -154,6 +196,22 @@ const refused: Readonly<Record<string, () => string>> = {
   'that is empty': () => '',
   'that is a session token': () => `${newToken('session')}.${'x'.repeat(43)}`,
   'that is no text': () => undefined as unknown as string,
+}
+
+/** The same bytes in the other alphabet of base64. The payload is chosen until the two differ. */
+function inBase64(text: string): string {
+  let at = text
+  for (let n = 0; !/[-_]/.test(at); n++) at = token({ claims: { jti: `j${n}` } })
+  return at.replaceAll('-', '+').replaceAll('_', '/')
+}
+
+/** The same bytes: of the last of 86 characters, four bits belong to none of the 64. */
+function withSpareBits(text: string): string {
+  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+  const last = alphabet.indexOf(text.slice(-1))
+  const same = `${text.slice(0, -1)}${alphabet[last + 1]}`
+  expect(Buffer.from(same.split('.')[2] ?? '', 'base64url')).toEqual(Buffer.from(text.split('.')[2] ?? '', 'base64url'))
+  return same
 }
 
 /** The token with one character of a part replaced. */
@@ -254,6 +312,33 @@ describe('the key set', () => {
     vi.setSystemTime(Date.now() + 100_000)
     expect(await verdict(token(), server.options)).toBe('KEYS_UNAVAILABLE')
   })
+
+  test.each(Object.entries(troubles).filter(([name]) => name !== 'its keys are not readable'))(
+    'is asked for once in five seconds if %s, however many tokens of unknown keys come',
+    async (_name, trouble) => {
+      const server = keyServer()
+      server.trouble = trouble
+      const unknown = (n: number) => token({ by: attacker, header: { kid: `k${n}` } })
+      for (let n = 0; n < 200; n++) expect(await verdict(unknown(n), server.options)).toBe('KEYS_UNAVAILABLE')
+      expect(server.asked).toHaveLength(1)
+      vi.setSystemTime(Date.now() + 4999)
+      expect(await verdict(token(), server.options)).toBe('KEYS_UNAVAILABLE')
+      expect(server.asked).toHaveLength(1)
+      server.trouble = undefined
+      vi.setSystemTime(Date.now() + 1)
+      expect(await verdict(token(), server.options)).toBe('accepted')
+      expect(server.asked).toHaveLength(2)
+
+      // With keys in hand: those of the set go on, and unknown ones are asked about once in five seconds.
+      server.trouble = trouble
+      vi.setSystemTime(Date.now() + 30_000)
+      for (let n = 0; n < 20; n++) {
+        expect(await verdict(unknown(n), server.options)).toBe('KEYS_UNAVAILABLE')
+        expect(await verdict(token(), server.options)).toBe('accepted')
+      }
+      expect(server.asked).toHaveLength(3)
+    },
+  )
 
   test('that is away says nothing of a token of an unknown key either', async () => {
     const server = keyServer()
