@@ -1,15 +1,15 @@
-import { createHash } from 'node:crypto'
 import type { AuthContext } from '@better-auth/core'
 import { runWithTransaction } from '@better-auth/core/context'
 import { createPlaceholderEmail } from '@better-auth/core/utils/email'
 import type { User } from 'better-auth'
 import { hostUnavailable } from '../errors.ts'
+import { bytesToHex } from '../hex.ts'
 import { loginRefused, walletTaken } from '../host/refusals.ts'
 import { askResolveLogin } from '../host/resolve-login.ts'
 import { newId } from '../token.ts'
 import type { ProvenIdentity } from '../wallet/proof.ts'
 import { KeyedLock } from './keyed-lock.ts'
-import type { WalletSettings } from './settings.ts'
+import { keyringOf, type WalletSettings } from './settings.ts'
 
 /** One for the process: the memory adapter, which needs it, is known to one process only. */
 const lock = new KeyedLock()
@@ -72,7 +72,7 @@ export class WalletUsers {
     return await lock.run(keyOf(identity), async () => {
       const owner = await this.#owner(identity)
       if (owner !== undefined) return owner
-      const email = placeholderEmail(identity)
+      const email = placeholderEmail(this.#context, identity)
       try {
         return await this.#make(identity, email)
       } catch (cause) {
@@ -81,7 +81,7 @@ export class WalletUsers {
         const namesake = await this.#context.internalAdapter.findUserByEmail(email)
         if (namesake === null || Date.now() < namesake.user.createdAt.getTime() + beingMadeMs) throw cause
         // The wallet was unlinked from this user, so its holder gets a new one.
-        return await this.#make(identity, placeholderEmail(identity, newId()))
+        return await this.#make(identity, placeholderEmail(this.#context, identity, newId()))
       }
     })
   }
@@ -145,12 +145,12 @@ function keyOf({ adapterId, subject }: ProvenIdentity): string {
 
 /**
  * A placeholder for the email address that every user of Better Auth has, under a domain that can never exist
- * (`.invalid`, RFC 6761 §6.4). It is never used to sign in.
+ * (`.invalid`, RFC 6761 §6.4). It is never used to sign in. It follows from Better Auth's secret: whoever could work it out from a
+ * wallet could ask sign-up endpoints whether the wallet has an account, or take the address first. The user of a wallet is found by
+ * its account, so a change of the secret changes the addresses of new users only.
  */
-function placeholderEmail(identity: ProvenIdentity, salt = ''): string {
-  const hash = createHash('sha256')
-    .update(`${keyOf(identity)}${salt}`)
-    .digest('hex')
-    .slice(0, 32)
-  return createPlaceholderEmail({ identifier: hash, namespace: 'wallet' })
+function placeholderEmail(context: AuthContext, identity: ProvenIdentity, salt = ''): string {
+  const { adapterId, subject } = identity
+  const [bytes] = keyringOf(context).derive('placeholder address', [adapterId, subject, salt])
+  return createPlaceholderEmail({ identifier: bytesToHex(bytes.subarray(0, 16)), namespace: 'wallet' })
 }

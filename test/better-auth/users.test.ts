@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { admin } from 'better-auth/plugins'
 import { describe, expect, test } from 'vitest'
 import { Signer } from '../order/support.ts'
@@ -21,6 +22,28 @@ test('a wallet is an account of a user of Better Auth', async () => {
   expect(await internalAdapter.findAccounts(json.session.userId)).toMatchObject([
     { providerId: 'ed25519', accountId: signer.publicKeyHex },
   ])
+})
+
+test('the address of a wallet’s user cannot be worked out without Better Auth’s secret, so it cannot be taken or asked about', async () => {
+  const options = { auth: { emailAndPassword: { enabled: true } } }
+  const signer = new Signer()
+  const addressOf = async (secret: string) => {
+    const auth = await makeAuth({ auth: { ...options.auth, secret } })
+    // What follows from the wallet alone.
+    const known = `ed25519:${signer.publicKeyHex}`
+    for (const text of [known, known.replace(':', '\n')]) {
+      const email = `${createHash('sha256').update(text).digest('hex').slice(0, 32)}@wallet.placeholder.invalid`
+      await auth.api.signUpEmail({ body: { name: 'Mallory', email, password: 'correct horse battery' } })
+    }
+    const { status, json } = await signIn(auth, signer)
+    expect(status).toBe(200)
+    // The same wallet is the same user.
+    expect((await signIn(auth, signer)).json.session.userId).toBe(json.session.userId)
+    return (await (await auth.$context).internalAdapter.findUserById(json.session.userId))?.email
+  }
+  const one = await addressOf('one secret of thirty-two characters')
+  expect(await addressOf('another secret of thirty characters')).not.toBe(one)
+  expect(await addressOf('one secret of thirty-two characters')).toBe(one)
 })
 
 test('the wallet last used is copied to the user where an option says so', async () => {
