@@ -1,8 +1,9 @@
 import { bytesToHex } from '../../hex.ts'
-import { type RpcCalls, RpcFailure, type RpcRequest, succeeded, type Viem } from './rpc.ts'
+import { type RpcAnswer, type RpcCalls, RpcFailure, type RpcRequest, RpcTimeout, succeeded, type Viem } from './rpc.ts'
 
 /**
- * What an RPC said of a contract wallet's signature. `undecided`: the check takes more gas than the RPC, or this service, allows.
+ * What an RPC said of a contract wallet's signature. `undecided`: the check takes more gas or time than the RPC, or this service,
+ * allows.
  */
 export type ContractAnswer = 'holds' | 'fails' | 'undecided'
 
@@ -119,15 +120,28 @@ async function hasCode(address: string, request: RpcRequest): Promise<boolean> {
 /** Messages of nodes for what a contract does by itself, and would do for everybody who asks. */
 const contractFailed = /\brevert(ed)?\b|invalid opcode|invalid jump|stack underflow|stack overflow|stack limit/i
 
+/** Messages of nodes for a contract that takes more gas or time than they allow. */
+const tooMuch = /out of gas|gas required exceeds|execution aborted|timed out|timeout/i
+
+/** Codes that nodes have for them: -32002 is that of a request that took too long. */
+const tooMuchCodes: readonly unknown[] = [-32_000, -32_002]
+
 async function call(
   request: RpcRequest,
   transaction: { readonly to?: string; readonly data: string },
   holds: (result: string) => boolean,
 ): Promise<ContractAnswer> {
-  const answer = await request('eth_call', [{ from: sender, gas: gasLimit, ...transaction }, 'latest'])
+  let answer: RpcAnswer
+  try {
+    answer = await request('eth_call', [{ from: sender, gas: gasLimit, ...transaction }, 'latest'])
+  } catch (error) {
+    // The server has just answered whether there is code. What takes so long is most likely the contract.
+    if (error instanceof RpcTimeout) return 'undecided'
+    throw error
+  }
   const { code, message } = answer.error ?? {}
   if (code === 3 || (code === -32000 && contractFailed.test(String(message)))) return 'fails'
-  if (code === -32000 && /out of gas|gas required exceeds/i.test(String(message))) return 'undecided'
+  if (tooMuchCodes.includes(code) && tooMuch.test(String(message))) return 'undecided'
   return holds(hexOf('eth_call', succeeded('eth_call', answer).result)) ? 'holds' : 'fails'
 }
 

@@ -61,7 +61,7 @@ export function ethereum(evmRpc: Readonly<Record<string, string>> = {}, tracing?
       rpc.ask((calls) => askContract({ address: claimed, hash, signature }, calls))
     const answer = await (remote === undefined ? ask() : remote.ask(ask))
     // It was answered, so that it counts, but not whether the signature holds.
-    if (answer === 'undecided') throw rpc.unavailable(new Error('the contract takes more gas than allowed'))
+    if (answer === 'undecided') throw rpc.unavailable(new Error('the contract takes more gas or time than allowed'))
     if (answer === 'fails') return undefined
     return {
       adapterId: ethereumId,

@@ -28,6 +28,9 @@ export class RpcFailure extends Error {
   override readonly name = 'RpcFailure'
 }
 
+/** No answer in time. */
+export class RpcTimeout extends RpcFailure {}
+
 /** Loads viem. Throws a `TypeError` of one line if it is not installed. */
 async function loadViem(): Promise<Viem> {
   try {
@@ -119,6 +122,8 @@ export class EvmRpc {
       raw: true,
       retryCount: 0,
       timeout: timeLimitMs,
+      // A redirect is a failure: the operator has set the servers that are believed. 'error' is not known to every runtime.
+      fetchOptions: { redirect: 'manual' },
       ...(this.#tracing && { onFetchRequest: (_, init) => withHeaders(init, this.#tracing?.headers()) }),
     })
     const client = viem.createClient({ transport })
@@ -126,7 +131,8 @@ export class EvmRpc {
       try {
         return (await client.request({ method, params } as never, { signal, retryCount: 0 })) as RpcAnswer
       } catch (error) {
-        throw new RpcFailure(`${method}: ${signal.aborted ? `no answer within ${timeLimitMs} ms` : kindOf(error)}`)
+        if (signal.aborted) throw new RpcTimeout(`${method}: no answer within ${timeLimitMs} ms`)
+        throw new RpcFailure(`${method}: ${kindOf(error)}`)
       }
     }
     const { chainId } = this

@@ -87,7 +87,7 @@ const outages: readonly (readonly [name: string, trouble: RpcTrouble, cause: str
   ["an error of the node's EVM", rpcError(-32_015, 'VM execution error.'), 'eth_call: JSON-RPC error -32015'],
   ['a block that it has not', rpcError(-32_000, 'header not found'), 'eth_call: JSON-RPC error -32000'],
   ['a method that it has not', rpcError(-32_601, 'no such method'), 'eth_call: JSON-RPC error -32601'],
-  ['too little gas', rpcError(-32_000, 'out of gas'), 'the contract takes more gas than allowed'],
+  ['too little gas', rpcError(-32_000, 'out of gas'), 'the contract takes more gas or time than allowed'],
   ['the result null', result(null), 'eth_call: no bytes'],
   ['no result', result(undefined), 'eth_call: no bytes'],
   ['a number as the result', result(1), 'eth_call: no bytes'],
@@ -153,9 +153,27 @@ test('an RPC that begins an answer and says nothing more is away after five seco
   const failure = await failureOf(ethereum({ 1: chain.url }))
   expect(failure).toMatchObject({
     reason: 'EVM_RPC_UNAVAILABLE',
-    cause: { message: 'eth_call: no answer within 5000 ms' },
+    cause: { message: 'the contract takes more gas or time than allowed' },
   })
 })
+
+test.each(['eth_chainId', 'eth_getCode', 'eth_call'])(
+  'an RPC that sends elsewhere for %s is away, and no other server is asked',
+  async (sent) => {
+    const other = await startChain()
+    await other.deploy(contract.runtime, address)
+    chain.trouble(({ method }, response) => {
+      if (method === sent) response.writeHead(307, { location: other.url }).end()
+      return method === sent
+    })
+    const failure = await failureOf(ethereum({ 1: chain.url }))
+    expect(failure).toMatchObject({
+      reason: 'EVM_RPC_UNAVAILABLE',
+      cause: { message: `${sent}: HTTP status 307` },
+    })
+    expect(other.calls).toEqual([])
+  },
+)
 
 test('an RPC of another chain is never asked about a wallet', async () => {
   const other = await startChain(5)
@@ -247,7 +265,7 @@ describe('what bounds an adapter’s questions', () => {
     expect(countOf(chain, 'eth_chainId')).toBe(1)
   })
 
-  test('hears of an outage, and of a contract that takes too much gas as of an answer', async () => {
+  test('hears of an outage, and of a contract that takes too much gas or time as of an answer', async () => {
     const adapter = ethereum({ 1: chain.url })
     const heard: string[] = []
     const remote = {
@@ -262,11 +280,19 @@ describe('what bounds an adapter’s questions', () => {
         return await answer
       },
     }
-    for (const message of ['header not found', 'out of gas']) {
-      chain.trouble(rpcError(-32_000, message))
+    const troubles: RpcTrouble[] = [
+      rpcError(-32_000, 'header not found'),
+      rpcError(-32_000, 'out of gas'),
+      rpcError(-32_000, 'execution aborted (timeout = 5s)'),
+      rpcError(-32_002, 'request timed out'),
+      // It is still at it when the time limit of the whole check is over.
+      ({ method }) => method === 'eth_call',
+    ]
+    for (const trouble of troubles) {
+      chain.trouble(trouble)
       const checked = adapter.verify(contract.text, proofOf(address), nativeVerifier, remote) as Promise<unknown>
       await expect(checked).rejects.toMatchObject({ reason: 'EVM_RPC_UNAVAILABLE' })
     }
-    expect(heard).toEqual(['failed', 'answered'])
+    expect(heard).toEqual(['failed', 'answered', 'answered', 'answered', 'answered'])
   })
 })
