@@ -70,7 +70,13 @@ export function equalInConstantTime(a: string, b: string): boolean {
 }
 
 /** Purpose of a key made from the server's secret. The output for one purpose reveals nothing about another's. */
-export type KeyPurpose = 'session token' | 'challenge token' | 'finalize seed' | 'return code' | 'access token key' | 'placeholder address'
+export type KeyPurpose =
+  | 'session token'
+  | 'challenge token'
+  | 'finalize seed'
+  | 'return code'
+  | 'access token key'
+  | 'placeholder address'
 
 /**
  * The server's secrets: the first signs and derives, all verify. To rotate, put the new one last on all instances, then

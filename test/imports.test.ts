@@ -270,7 +270,14 @@ const rooms: readonly Room[] = [
   {
     room: 'checks of backends',
     files: backend,
-    may: [backend, /^src\/timing\/slots\.ts$/, sharedWithClients, /^src\/origin\.ts$/, /^@(noble\/hashes\/|scure\/base$)/, /^jose$/],
+    may: [
+      backend,
+      /^src\/timing\/slots\.ts$/,
+      sharedWithClients,
+      /^src\/origin\.ts$/,
+      /^@(noble\/hashes\/|scure\/base$)/,
+      /^jose$/,
+    ],
     because: 'it runs in other programs, on edge runtimes too, so it knows the service by its calls only',
   },
   {
