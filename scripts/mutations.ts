@@ -149,8 +149,9 @@ const rows: Readonly<
     ],
   ],
   12: [
-    ['take', 'waitUs > 0', 'false', 'rate-limit'],
-    ['add', 'this.#count + places > this.#ceiling.most', 'false', 'e2e/ceilings'],
+    ['take', 'waitUs > 0', 'false', 'limits/rate'],
+    ['tryTake', 'this.#taken + slots > this.#most + reserve', 'false', 'e2e/ceilings'],
+    ['tryTake', 'this.#held.of(network) + slots > this.#mostOfNetwork', 'false', 'http/port/ceilings e2e/ceilings'],
     ['addMember', 'count > 2 * most', 'false', 'store/redis/redis'],
     [
       'writeAll',
@@ -164,7 +165,7 @@ const rows: Readonly<
     ['readBody', 'if (size > maxBytes) reject(bodyTooLarge()) else', '', 'e2e/bodies'],
     ['decompressed', 'maxOutputLength: maxBodyBytes', '', 'e2e/bodies'],
     ['isCompressedEnvelope', 'length > maxBodyBytes', 'false', 'e2e/bodies'],
-    ['constructor', '? sharedLimits', '&& false ? sharedLimits', 'e2e/rate-limits'],
+    ['constructor', 'limits && new RateLimiter', 'limits && false && new RateLimiter', 'e2e/rate-limits'],
     ['answersOf', 'maxRequests', '-1', 'e2e/reflection'],
     ['limitBodies', 'maxBodyBytes', '1e9', 'better-auth/body-limit'],
     ['countWrongToken', 'isToken && limited instanceof CountersignError ? limited :', '', 'e2e/shared-limits'],
@@ -182,12 +183,6 @@ const rows: Readonly<
     ],
     ['observed', 'request: context', 'path: exchange.path, request: context', 'e2e/stopping e2e/reasons'],
     ['writeRefusal', 'tellingReasons.has(reason) ? { message } : {}', '{ message }', 'rpc/call-log'],
-    [
-      'unaryHeads',
-      "json: { 'content-type': 'application/json', ...noStore }",
-      "json: { 'content-type': 'application/json' }",
-      'e2e/answer-headers',
-    ],
     ['servedPage', "'cache-control': 'no-store',", '', 'pages/serve'],
   ],
   15: [
