@@ -84,9 +84,8 @@ async function readyWorkers(
   },
 ) {
   const settings = resolveSettings(start.lanHosts === undefined ? given : optionsOnLan(given))
-  const { workerCount } = await import('./workers/worker-count.ts')
+  const { WorkerPool, workerCount } = await import('./workers/pool.ts')
   const count = workerCount(settings)
-  const { WorkerPool } = await import('./workers/pool.ts')
   return { count, pool: new WorkerPool({ ...start, count, settings }) }
 }
 

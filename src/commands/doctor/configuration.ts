@@ -4,7 +4,7 @@ import { hostOnLan, lanHosts, optionsOnLan } from '../../lan.ts'
 import type { Logger } from '../../log.ts'
 import { isLoopbackHost } from '../../origin.ts'
 import type { CommandLine } from '../command-line.ts'
-import { workerCount } from '../workers/worker-count.ts'
+import { workerCount } from '../workers/pool.ts'
 import { type Finding, ok, problem, warning } from './check.ts'
 import { messageOf } from './words.ts'
 

@@ -1,26 +1,68 @@
 import cluster from 'node:cluster'
 import { type CountersignOptions, optionsFromEnvironment } from '../../config.ts'
-import { createWorker, type WorkerService } from '../../countersign.ts'
+import { type Countersign, createWorker, type WorkerService } from '../../countersign.ts'
 import { createLogger, type Logger } from '../../log.ts'
+import type { MetricValues } from '../../metrics/summed-metrics.ts'
 import { logOutput } from '../log-output.ts'
 import { logFormatOf, logLevel } from '../log-settings.ts'
 import { madeService } from '../made-service.ts'
 import { Reloads } from '../reloads.ts'
-import type { FromWorker, ToWorker, WorkerStart } from './messages.ts'
+
+/** What a worker is to run. */
+export interface WorkerStart {
+  /** Its number among the workers, from 1. A worker that takes the place of another has the same. */
+  readonly number: number
+  /** The settings of the arguments, which take precedence over environment variables. */
+  readonly options: CountersignOptions
+  /** Hosts of this machine in its local networks, with `--lan`. */
+  readonly lanHosts: readonly string[] | undefined
+  /** Whether it leaves out warnings until it is ready, because another worker has said the same. */
+  readonly quiet: boolean
+}
+
+/** Messages from the first process to a worker. */
+export type ToWorker =
+  | { readonly kind: 'start'; readonly start: WorkerStart }
+  /** Prepare the stop of the service. */
+  | { readonly kind: 'drain' }
+  /** Let another worker take your place, then close. Answered with `closed`. */
+  | { readonly kind: 'handOver' }
+  /** Finish what is in progress. Answered with `closed`. */
+  | { readonly kind: 'close'; readonly graceMs: number | undefined }
+  /** Read files again. */
+  | { readonly kind: 'reload' }
+  /** Answered with `metrics`. */
+  | { readonly kind: 'metrics' }
+
+/** What is known of a service once it listens. */
+export interface Serving extends Pick<Countersign, 'publicUrl' | 'description'> {
+  readonly port: number
+}
+
+/** Messages from a worker to the first process. */
+export type FromWorker =
+  /** It takes `start` now. */
+  | { readonly kind: 'hello' }
+  | { readonly kind: 'ready'; readonly serving: Serving }
+  /** It cannot start, and ends. */
+  | { readonly kind: 'failed'; readonly message: string }
+  /** With what it counted to its end; `cause` if something could not be closed. */
+  | { readonly kind: 'closed'; readonly metrics: MetricValues | undefined; readonly cause: string | undefined }
+  | { readonly kind: 'metrics'; readonly metrics: MetricValues | undefined }
 
 /** All workers write to one pipe. What is longer is not written in one step there (PIPE_BUF), and lines would be mixed up. */
 const atomicBytes = 4096
 
-/** Serves as the process says that started this one. */
+/** Serves as the first process says. */
 export function runWorker(): void {
-  // If whoever reads them goes away, lines are dropped. Without a listener, the error would end the process.
+  // Without a reader, lines are dropped. Without a listener, the error would end the process.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   let worker: Worker | undefined
   process.on('message', (message: ToWorker) => {
     if (message.kind === 'start') worker ??= new Worker(message.start)
     else worker?.obey(message)
   })
-  // Without this, node:cluster ends the process as soon as the one that started it has died, whatever is in progress.
+  // Otherwise node:cluster ends the process as soon as the first one has died, whatever is in progress.
   if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true
   process.once('disconnect', () => {
     if (worker === undefined) process.exit(1)
@@ -66,15 +108,14 @@ class Worker {
   }
 
   obey(message: ToWorker): void {
-    if (message.kind === 'drain') void this.#drain()
+    if (message.kind === 'drain') void this.#service.then((service) => service.drain())
     else if (message.kind === 'handOver') void this.#handOver()
     else if (message.kind === 'close') this.#close(message.graceMs)
-    else if (message.kind === 'end') process.disconnect?.()
     else if (message.kind === 'reload') this.#reloads.request()
     else if (message.kind === 'metrics') void this.#tellMetrics()
   }
 
-  /** Nobody tells it anything any more: finishes what is in progress. */
+  /** The first process has disconnected: finishes what is in progress. */
   finish(): void {
     if (this.#closed === undefined) this.#logger.error('the process that started this worker has ended: it ends too')
     this.#close(undefined)
@@ -99,12 +140,6 @@ class Worker {
       await new Promise<void>((resolve) => tell({ kind: 'failed', message }, resolve))
       process.exit(1)
     }
-  }
-
-  async #drain(): Promise<void> {
-    const service = await this.#service
-    await service.drain()
-    tell({ kind: 'drained' })
   }
 
   async #handOver(): Promise<void> {
