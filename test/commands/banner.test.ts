@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { banner, networkText } from '../../src/commands/banner.ts'
 
 function start(publicUrl: string, lan: boolean, hosts: readonly string[], tls = false) {
-  const description = { store: 'memory', adapters: ['nimiq'], verifier: 'native' }
+  const description = { store: 'SQLite in memory', adapters: ['nimiq'], verifier: 'native' }
   return { service: { publicUrl, description }, port: 8080, lan, tls, hosts }
 }
 

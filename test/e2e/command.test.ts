@@ -25,7 +25,7 @@ test('--port, --host and --store take precedence over variables, even over those
     'sqlite::memory:',
   ])
   expect(service.url).toBe(`http://localhost:${port}`)
-  expect(service.log()).toMatch(/"text":"ready".*"store":"memory"/)
+  expect(service.log()).toMatch(/"text":"ready".*"store":"SQLite in memory"/)
   expect((await rest(`http://127.0.0.1:${port}`, '/wallet/nonce', {})).status).toBe(200)
   expect(await service.stop()).toBe(0)
 })
