@@ -85,6 +85,12 @@ function addErrors(schemas: Schemas, prosaist: Prosaist): void {
     properties: {
       code: schemaRef('ErrorReason'),
       message: { type: 'string', description: 'What is wrong, and what to do about it. For people; it can change.' },
+      metadata: {
+        type: 'object',
+        description:
+          'What the message says that is not fixed text, by name, such as the origin that was seen. Absent if there is nothing.',
+        additionalProperties: { type: 'string' },
+      },
       triesLeft: {
         type: 'integer',
         minimum: 0,

@@ -33,6 +33,7 @@ export const reasons = {
   SERVER_BUSY: { code: 'unavailable', httpStatus: 503 },
   HOST_UNAVAILABLE: { code: 'unavailable', httpStatus: 503 },
   NOT_ENABLED: { code: 'not_found', httpStatus: 404 },
+  COMPRESSION_UNSUPPORTED: { code: 'unimplemented', httpStatus: 415 },
   ORIGIN_NOT_TRUSTED: { code: 'permission_denied', httpStatus: 403 },
   ORIGIN_MISMATCH: { code: 'permission_denied', httpStatus: 403 },
   APP_NAME_MISMATCH: { code: 'invalid_argument', httpStatus: 400 },

@@ -24,7 +24,7 @@ const reasonsOfAll: readonly ErrorReason[] = ['RATE_LIMITED', 'STORE_UNAVAILABLE
 
 /** Reasons for which a call can fail in addition that has input, and one whose input is a body. */
 const reasonsOfInput: readonly ErrorReason[] = ['INVALID_REQUEST']
-const reasonsOfBodies: readonly ErrorReason[] = [...reasonsOfInput, 'REQUEST_TOO_LARGE']
+const reasonsOfBodies: readonly ErrorReason[] = [...reasonsOfInput, 'REQUEST_TOO_LARGE', 'COMPRESSION_UNSUPPORTED']
 
 /** Makes the operations of REST calls. */
 export class Operations {

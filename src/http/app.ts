@@ -191,14 +191,18 @@ function createRouting(parts: AppParts): Routing {
   for (const [path, endpoints] of Map.groupBy(restEndpoints(settings), (endpoint) => endpoint.path)) {
     add(path, restRoute(path, endpoints, parts))
   }
-  const health = (serve: Route): Route => observed('health', observe, serve)
+  const health = (serve: (output: Output) => void | Promise<void>): Route =>
+    observed('health', observe, (exchange) => {
+      requireHttpMethod(exchange, ['GET', 'HEAD'])
+      return serve(exchange.output)
+    })
   add(
     '/healthz',
-    health(({ output }) => sendJson(output, 200, {}, { status: 'ok' })),
+    health((output) => sendJson(output, 200, {}, { status: 'ok' })),
   )
   add(
     '/readyz',
-    health(({ output }) => serveReadiness(parts, output)),
+    health((output) => serveReadiness(parts, output)),
   )
   add(settings.basePath + forwardAuthPath, observed('forward-auth', observe, forwardAuth(settings, parts.peekSession)))
   for (const [path, route] of keySetRoutes(parts.signingKeys, settings.basePath))
@@ -282,14 +286,16 @@ function isAuthority(text: string): boolean {
 
 function restRoute(path: string, endpoints: readonly RestEndpoint[], { methods, invoker, observe }: AppParts): Route {
   const byHttpMethod = new Map<string, Route>(
-    endpoints.map((endpoint) => {
+    endpoints.flatMap((endpoint) => {
       const method = methods.find(({ desc }) => desc === endpoint.rpc)
       if (method === undefined || isBidi(method)) throw new TypeError(`${endpoint.rpc.name} has no handler for REST`)
       const { input } = endpoint
       const serve: Route = isUnary(method)
         ? (exchange) => serveRest(method, input, exchange, invoker)
         : (exchange) => serveEvents(method, input, exchange, invoker)
-      return [endpoint.httpMethod, serve]
+      // HEAD is for whatever GET is for (RFC 9110, 9.3.2), but a stream would go on unread.
+      const isRead = endpoint.httpMethod === 'GET' && isUnary(method)
+      return [endpoint.httpMethod, ...(isRead ? ['HEAD'] : [])].map((httpMethod) => [httpMethod, serve])
     }),
   )
   return (exchange) => {
@@ -326,7 +332,7 @@ function observed(name: string, observe: CallObserver, serve: Route): Route {
     } catch (thrown) {
       const failure = toFailure(thrown)
       outcome = failure
-      sendFailure(output, failure)
+      sendFailure(output, failure, statusOf(failure, method))
     }
   }
 }
@@ -334,6 +340,11 @@ function observed(name: string, observe: CallObserver, serve: Route): Route {
 /** The HTTP method for the log. HTTP/2 clients can send any text as their method. */
 function httpMethodOf(method: string): string {
   return METHODS.includes(method) ? method : 'other'
+}
+
+/** The HTTP status of a refusal: 501 for a method that is none at all (RFC 9110, 15.6.2). */
+function statusOf(failure: CountersignError, method: string): number {
+  return failure.reason === 'METHOD_NOT_ALLOWED' && !METHODS.includes(method) ? 501 : failure.httpStatus
 }
 
 /** Refuses a call before an RPC takes it. Its path is one of the service's own. */
@@ -359,7 +370,8 @@ function refuseHttpMethod(
     requireHttpMethod(exchange, allowed)
     return false
   } catch (thrown) {
-    refuse(exchange, name, toFailure(thrown), observe)
+    const failure = toFailure(thrown)
+    refuse(exchange, name, failure, observe, statusOf(failure, exchange.method))
     return true
   }
 }

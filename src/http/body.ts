@@ -31,6 +31,11 @@ export function bodyTooLarge(): CountersignError {
   })
 }
 
+/** The refusal of a body that cannot be read as its headers say. `how` completes "The body …". */
+export function malformedBody(how: string, cause?: unknown): CountersignError {
+  return new CountersignError('INVALID_REQUEST', `The body ${how}`, { cause })
+}
+
 /** A body that arrives in a stream of node's. */
 export class StreamBody implements RequestBody {
   readonly decompressed = false

@@ -5,16 +5,21 @@ import { type NodeRequest, rawRequest, rawStream } from './node-request.ts'
 import type { Output, StreamOutput } from './output.ts'
 import type { Exchange } from './route.ts'
 
-/** The two parts of a request's target. The query can hold a secret. */
+/** The parts of a request's target. The query can hold a secret. */
 export interface Target {
   readonly path: string
   readonly query: string
+  /** The authority of a target in absolute form, in whose place the Host header does not count (RFC 9112, 3.2.2). */
+  readonly authority?: string | undefined
 }
 
-/** Cuts a target at the question mark. A `#` is a part of it: no client sends one. */
+/** Cuts a target, in whichever form, at the question mark. A `#` is a part of it: no client sends one. */
 export function targetOf(target: string): Target {
-  const end = target.indexOf('?')
-  return end === -1 ? { path: target, query: '' } : { path: target.slice(0, end), query: target.slice(end + 1) }
+  const [, authority, tail] = /^https?:\/\/([^/?]*)(.*)$/is.exec(target) ?? []
+  const origin = tail ?? target
+  const end = origin.indexOf('?')
+  const path = end === -1 ? origin : origin.slice(0, end)
+  return { path: path === '' ? '/' : path, query: end === -1 ? '' : origin.slice(end + 1), authority }
 }
 
 /** A request of node's servers. */
@@ -31,8 +36,9 @@ interface Arrival {
 /** What the routes see of a request of node's servers. */
 export function nodeExchange(arrival: Arrival, output: Output): Exchange {
   const { request, trustedProxies } = arrival
-  const raw = rawRequest(request)
-  const { path, query } = targetOf(arrival.target ?? request.url ?? '/')
+  const { path, query, authority } = targetOf(arrival.target ?? request.url ?? '/')
+  const sent = rawRequest(request)
+  const raw = authority === undefined ? sent : { ...sent, authority }
   const { headers } = request
   return {
     method: request.method ?? '',

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { extname } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { withoutOws } from '../header-text.ts'
+import { takesGzip } from './compression.ts'
 import { pageHeaders, pageHeadersWith } from './page-headers.ts'
 
 /** Text of a page if the pages have not been built. */
@@ -172,11 +173,6 @@ export function answerWithFile(plain: ServedFile, { method, acceptEncoding, ifNo
     headers: { ...headers, 'content-length': String(body.length) },
     body: method === 'HEAD' ? undefined : body,
   }
-}
-
-/** Whether Accept-Encoding has gzip with a weight other than zero. */
-function takesGzip(acceptEncoding = ''): boolean {
-  return /\bgzip\b(?![ \t]*;[ \t]*q=0(\.0*)?[ \t]*(,|$))/i.test(acceptEncoding)
 }
 
 /** Whether If-None-Match has the tag, by the weak comparison of RFC 9110, 13.1.2. */

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import {
   create,
   type DescMessage,
@@ -24,7 +24,7 @@ import { type Codec, decodeInput } from '../rpc/read-input.ts'
 import { writtenAs } from '../rpc/repeated-reply.ts'
 import { after } from '../timing/after.ts'
 import type { RequestBody } from './body.ts'
-import { compressed } from './compression.ts'
+import { acceptedEncodings, compressed } from './compression.ts'
 import { contentTypeOf, endingOf, messageEnvelope } from './envelope.ts'
 import { HttpCall } from './http-call.ts'
 import { type Answer, type Output, type PlainHeaders, writeAll } from './output.ts'
@@ -33,8 +33,6 @@ import {
   headersOf,
   inputBytes,
   inputStream,
-  isKnownEncoding,
-  knownEncodings,
   maxBytesOnTheWire,
   readDeadline,
   type Wire,
@@ -97,7 +95,7 @@ async function serveConnectUnary(method: UnaryMethod, exchange: RpcExchange, inv
     const headers = {
       'content-type': 'application/json',
       ...noStore,
-      ...knownEncodingsIfAsked(exchange),
+      ...acceptedEncodings(thrown, headersOf(wire).accept),
       ...Object.fromEntries(error.metadata),
     }
     answer = { status: codeToHttpStatus(error.code), headers }
@@ -136,7 +134,8 @@ function refuse(exchange: RpcExchange, thrown: unknown): void {
   const { body, trailers } = endingOf(wire, toConnectError(thrown))
   // What the client goes on to send is read and dropped, so that the stream can end.
   exchange.body.drop()
-  output.send({ status: 200, headers: { ...headOf(wire), ...knownEncodingsIfAsked(exchange) }, body, trailers })
+  const headers = { ...headOf(wire), ...acceptedEncodings(thrown, headersOf(wire).accept) }
+  output.send({ status: 200, headers, body, trailers })
 }
 
 /** What the invoker needs to know of a call. */
@@ -258,11 +257,4 @@ function headOf(wire: Wire): PlainHeaders {
 function acceptedBy({ wire, headers }: RpcExchange): string | undefined {
   const names = headersOf(wire)
   return (headers[names.accept] || headers[names.encoding]) as string | undefined
-}
-
-/** A caller that used an unknown compression is told those that are known. All protocols ask for it. */
-function knownEncodingsIfAsked({ wire, headers }: RpcExchange): OutgoingHttpHeaders {
-  const names = headersOf(wire)
-  const encoding = String(headers[names.encoding] ?? 'identity')
-  return encoding === 'identity' || isKnownEncoding(encoding) ? {} : { [names.accept]: knownEncodings }
 }

@@ -1,10 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { promisify } from 'node:util'
-import { brotliDecompress, gunzip } from 'node:zlib'
 import { CountersignError } from '../errors.ts'
 import type { Protocol } from '../rpc/call.ts'
 import type { Codec } from '../rpc/read-input.ts'
-import { bodyTooLarge, maxBodyBytes, type RequestBody } from './body.ts'
+import { bodyTooLarge, malformedBody, maxBodyBytes, type RequestBody } from './body.ts'
+import { decompressed, encodingOf } from './compression.ts'
 
 /** How an RPC's content type says that its messages are written. */
 export interface Wire {
@@ -101,16 +100,6 @@ export function readDeadline(wire: Wire, header: string | undefined): Deadline {
   return { timeoutMs: undefined, malformed }
 }
 
-const decompressors = { gzip: promisify(gunzip), br: promisify(brotliDecompress) } as const
-
-/** The compressions that a caller can use, as its header of accepted ones would list them. */
-export const knownEncodings: string = Object.keys(decompressors).join(', ')
-
-/** Whether a caller can use a compression. */
-export function isKnownEncoding(name: string): name is keyof typeof decompressors {
-  return Object.hasOwn(decompressors, name)
-}
-
 /**
  * The bytes of the one message in a request's body: out of its envelope and decompressed, of at most {@link maxBodyBytes}.
  * INVALID_REQUEST for a body that is cut off, broken or has more than one message. With `isDecompressed`, the body as a whole is
@@ -122,7 +111,7 @@ export function inputBytes(
   body: Buffer,
   isDecompressed: boolean,
 ): Uint8Array | Promise<Uint8Array> {
-  const encoding = encodingOf(wire, headers)
+  const encoding = encodingOf(headers, headersOf(wire).encoding)
   if (!wire.enveloped) return isDecompressed ? body : decompressed(encoding, body)
   return messageIn(wire.base64 ? fromBase64(body) : body, encoding)
 }
@@ -138,7 +127,7 @@ export async function* inputStream(
   body: RequestBody,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  const encoding = encodingOf(wire, headers)
+  const encoding = encodingOf(headers, headersOf(wire).encoding)
   const maxBytes = maxBytesOnTheWire(wire)
   const chunks = wire.base64 ? [await body.read(maxBytes, fromBase64)] : body.chunks(maxBytes, signal)
   let arrived: Buffer = Buffer.alloc(0)
@@ -149,7 +138,7 @@ export async function* inputStream(
       arrived = arrived.subarray(end)
     }
   }
-  if (arrived.length > 0 && !signal.aborted) throw malformed('ends before its message')
+  if (arrived.length > 0 && !signal.aborted) throw malformedBody('ends before its message')
 }
 
 /** Where the first envelope of several ends, bytes; infinite while that has not arrived. */
@@ -157,22 +146,12 @@ function endOfEnvelope(bytes: Buffer): number {
   return bytes.length < envelopeBytes ? Number.POSITIVE_INFINITY : envelopeBytes + bytes.readUInt32BE(1)
 }
 
-/** The compression that a request's header names. INVALID_REQUEST if it is not known. */
-function encodingOf(wire: Wire, headers: IncomingHttpHeaders): string {
-  const encoding = String(headers[headersOf(wire).encoding] ?? 'identity')
-  if (encoding !== 'identity' && !isKnownEncoding(encoding)) {
-    throw new CountersignError('INVALID_REQUEST', `The compression is not supported; supported: ${knownEncodings}`, {
-      metadata: { encodings: knownEncodings },
-    })
-  }
-  return encoding
-}
-
 /** The message in the one envelope that the bytes are, decompressed. */
-function messageIn(bytes: Buffer, encoding: string): Uint8Array | Promise<Uint8Array> {
+function messageIn(bytes: Buffer, encoding: ReturnType<typeof encodingOf>): Uint8Array | Promise<Uint8Array> {
   const compressed = isCompressedEnvelope(bytes)
-  if (compressed && encoding === 'identity') throw malformed('is marked as compressed without naming the compression')
-  return decompressed(compressed ? encoding : 'identity', bytes.subarray(envelopeBytes))
+  if (compressed && encoding === undefined)
+    throw malformedBody('is marked as compressed without naming the compression')
+  return decompressed(compressed ? encoding : undefined, bytes.subarray(envelopeBytes))
 }
 
 /** Flags and length in front of a message. */
@@ -188,32 +167,20 @@ export function maxBytesOnTheWire({ enveloped, base64 }: Wire): number {
 }
 
 function isCompressedEnvelope(bytes: Buffer): boolean {
-  if (bytes.length === 0) throw malformed('has no message')
-  if (bytes.length < envelopeBytes) throw malformed('ends before its message')
+  if (bytes.length === 0) throw malformedBody('has no message')
+  if (bytes.length < envelopeBytes) throw malformedBody('ends before its message')
   const flags = bytes.readUInt8(0)
   const length = bytes.readUInt32BE(1)
   if (length > maxBodyBytes) throw bodyTooLarge()
-  if (bytes.length - envelopeBytes < length) throw malformed('ends before its message')
-  if (bytes.length - envelopeBytes > length) throw malformed('has more than one message')
-  if ((flags & ~compressedFlag) !== 0) throw malformed('has unknown flags')
+  if (bytes.length - envelopeBytes < length) throw malformedBody('ends before its message')
+  if (bytes.length - envelopeBytes > length) throw malformedBody('has more than one message')
+  if ((flags & ~compressedFlag) !== 0) throw malformedBody('has unknown flags')
   return flags === compressedFlag
-}
-
-function decompressed(encoding: string, bytes: Uint8Array): Uint8Array | Promise<Uint8Array> {
-  // An empty message is never compressed.
-  if (!isKnownEncoding(encoding) || bytes.length === 0) return bytes
-  return decompressors[encoding](bytes, { maxOutputLength: maxBodyBytes }).catch((cause: NodeJS.ErrnoException) => {
-    throw cause.code === 'ERR_BUFFER_TOO_LARGE' ? bodyTooLarge() : malformed('does not decompress', cause)
-  })
 }
 
 /** Base64 text, in which every chunk that a client encoded may have a padding of its own. */
 function fromBase64(body: Buffer): Buffer {
   const text = body.toString('latin1')
-  if (!/^(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)*$/.test(text)) throw malformed('is not base64')
+  if (!/^(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)*$/.test(text)) throw malformedBody('is not base64')
   return Buffer.concat((text.match(/[A-Za-z0-9+/]+={0,2}/g) ?? []).map((part) => Buffer.from(part, 'base64')))
-}
-
-function malformed(how: string, cause?: unknown): CountersignError {
-  return new CountersignError('INVALID_REQUEST', `The body ${how}`, { cause })
 }

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { cp, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { cp, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -65,6 +65,43 @@ test('buf curl lists the calls and makes one, without protos', { timeout: 30_000
 })
 
 const parts = ['protobuf-compiler-grpc', 'python3-protobuf', 'python3-grpcio', 'python3-cryptography']
+
+test.skipIf(!hasPart('protobuf-compiler-grpc'))('Java has a package, and a file for each message', async () => {
+  const folder = await workFolder()
+  await runShell(`protoc -I ${root}/gen/proto --java_out=. ${root}/gen/proto/countersign/v1/*.proto`, folder)
+  const files = await readdir(join(folder, 'com/countersign/v1'))
+  expect(files).toEqual(expect.arrayContaining(['IssueNonceRequest.java', 'OrderStatus.java', 'Session.java']))
+})
+
+const details = `
+import sys
+import grpc
+from google.rpc.error_details_pb2 import ErrorInfo
+from google.rpc.status_pb2 import Status
+
+channel = grpc.insecure_channel(sys.argv[1])
+try:
+    channel.unary_unary('/countersign.v1.SessionService/GetCurrentSession')(b'')
+except grpc.RpcError as error:
+    status = Status.FromString(dict(error.trailing_metadata())['grpc-status-details-bin'])
+    info = ErrorInfo()
+    status.details[0].Unpack(info)
+    print(status.code, info.reason, info.domain)
+`
+
+test.skipIf(!parts.every(hasPart))('the package has what the details of a failed gRPC call are read with', async () => {
+  const { url } = await startService()
+  const folder = await workFolder()
+  // Debian's compiler comes without google/protobuf; buf has them.
+  const buf = join(root, 'node_modules/.bin/buf')
+  const files = 'google/rpc/error_details.proto google/rpc/status.proto'
+  await runShell(`${buf} build ${join(root, 'proto')} -o all.binpb`, folder)
+  await runShell(`protoc --descriptor_set_in=all.binpb --python_out=. ${files}`, folder)
+  // Beside the google.protobuf of the system, not in its place.
+  const program = `import google\ngoogle.__path__.append(${JSON.stringify(join(folder, 'google'))})\n${details}`
+  const { stdout } = await run(systemPython, ['-c', program, new URL(url).host])
+  expect(stdout.trim()).toBe('16 SESSION_REQUIRED countersign')
+})
 
 test.skipIf(!parts.every(hasPart))(
   'Python goes through an order, with code generated from the package',

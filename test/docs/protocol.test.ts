@@ -45,6 +45,7 @@ test('every part of the protos has a comment, which generated code finds by its 
 const general = new Set([
   'INVALID_REQUEST',
   'REQUEST_TOO_LARGE',
+  'COMPRESSION_UNSUPPORTED',
   'RATE_LIMITED',
   'STORE_UNAVAILABLE',
   'INTERNAL',

@@ -132,6 +132,10 @@ const exceptions: readonly Exception[] = [
     why: 'The deadline is the caller\u2019s own. Connect\u2019s HTTP status for it is 504.',
     when: ({ code }) => code === 'deadline_exceeded',
   },
+  {
+    why: 'A compression that is not supported is unimplemented. Connect\u2019s HTTP status for it is 501.',
+    when: ({ reason }) => reason === 'COMPRESSION_UNSUPPORTED',
+  },
 ]
 
 /** What is wrong with the answer to an input; `undefined` if nothing is. */

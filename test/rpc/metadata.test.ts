@@ -185,8 +185,8 @@ const cases: Case[] = [
     metadata: { header: 'connect-timeout-ms' },
   },
   {
-    reason: 'INVALID_REQUEST',
-    when: 'the compression is unknown',
+    reason: 'COMPRESSION_UNSUPPORTED',
+    when: 'it is not known',
     provoke: async () => (await start()).refusal(verify, {}, { 'content-encoding': 'zstd' }),
     metadata: { encodings: 'gzip, br' },
   },

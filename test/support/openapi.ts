@@ -181,7 +181,7 @@ function closed<S>(schema: S): S {
   if (schema === null || typeof schema !== 'object') return schema
   const parts = Object.fromEntries(Object.entries(schema).map(([key, part]) => [key, closed(part)]))
   const isObject = parts.type === 'object'
-  return { ...parts, ...(isObject ? { additionalProperties: false } : {}) } as S
+  return { ...(isObject ? { additionalProperties: false } : {}), ...parts } as S
 }
 
 /** The document with the default paths, as it is in the package. */

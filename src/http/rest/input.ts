@@ -2,6 +2,7 @@ import type { JsonObject, JsonValue } from '@bufbuild/protobuf'
 import { bearerToken, headerOf } from '../../request.ts'
 import { parseJson } from '../../rpc/read-input.ts'
 import { isJson, maxBodyBytes, notJson } from '../body.ts'
+import { decompressed, encodingOf } from '../compression.ts'
 import type { Exchange } from '../route.ts'
 
 /** Reads the JSON of an RPC's message from a request. */
@@ -9,10 +10,10 @@ export type ReadJson = (exchange: Exchange) => Promise<JsonValue> | JsonValue
 
 /** Input of a POST: the body, a JSON object. An empty body counts as an empty object. */
 export function jsonBody({ body, headers }: Exchange): Promise<JsonValue> {
-  return body.read(maxBodyBytes, (bytes) => {
+  return body.read(maxBodyBytes, async (bytes) => {
     if (bytes.length === 0) return {}
     if (!isJson(headers)) throw notJson()
-    return parseJson(bytes)
+    return parseJson(body.decompressed ? bytes : await decompressed(encodingOf(headers, 'content-encoding'), bytes))
   })
 }
 

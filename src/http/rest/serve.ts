@@ -1,11 +1,13 @@
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { JsonObject, MessageInitShape } from '@bufbuild/protobuf'
+import { protoCamelCase } from '@bufbuild/protobuf/reflect'
 import type { CountersignError } from '../../errors.ts'
 import { retryAfterSeconds, toFailure } from '../../rpc/errors.ts'
 import type { Invoker } from '../../rpc/invoke.ts'
 import type { UnaryMethod } from '../../rpc/methods.ts'
 import { writtenAs } from '../../rpc/repeated-reply.ts'
 import { after } from '../../timing/after.ts'
+import { acceptedEncodings } from '../compression.ts'
 import { HttpCall } from '../http-call.ts'
 import type { Output } from '../output.ts'
 import type { Exchange } from '../route.ts'
@@ -42,14 +44,24 @@ export async function serveRest(
 /** Answers a failure: {@link failureBody} and the HTTP status of its reason, or another one that fits better. */
 export function sendFailure(output: Output, failure: CountersignError, status = failure.httpStatus): void {
   const { retryAfterMs } = failure
-  const headers = retryAfterMs === undefined ? {} : { 'retry-after': retryAfterSeconds(retryAfterMs) }
+  const retry = retryAfterMs === undefined ? {} : { 'retry-after': retryAfterSeconds(retryAfterMs) }
+  const headers = { ...retry, ...acceptedEncodings(failure, 'accept-encoding') }
   sendJson(output, status, headers, failureBody(failure))
 }
 
-/** A failure in REST's JSON: `{"code", "message"}`, and for a wrong code `triesLeft`, the number of further ones that can be tried. */
+/**
+ * A failure in REST's JSON: `{"code", "message"}`; `metadata` if it has any, its keys in lowerCamelCase; and for a wrong code
+ * `triesLeft`, the number of further ones that can be tried.
+ */
 export function failureBody({ reason, message, metadata }: CountersignError): JsonObject & { code: string } {
-  const tries = metadata?.tries_left
-  return { code: reason, message, ...(tries === undefined ? {} : { triesLeft: Number(tries) }) }
+  const named = Object.entries(metadata).map(([key, value]) => [protoCamelCase(key), value])
+  const tries = metadata.tries_left
+  return {
+    code: reason,
+    message,
+    ...(named.length === 0 ? {} : { metadata: Object.fromEntries(named) }),
+    ...(tries === undefined ? {} : { triesLeft: Number(tries) }),
+  }
 }
 
 /** Sends JSON that no cache may keep. */

@@ -108,9 +108,20 @@ export const differences: readonly Difference[] = [
       ),
   },
   {
-    why: 'An unknown compression is INVALID_REQUEST like all that is wrong with a body, and INVALID_REQUEST has one code.',
-    fields: failure,
-    when: ({ ours, theirs }) => isRefusal(ours) && String(theirs.message).startsWith('unknown compression "'),
+    why: 'No answer is compressed with Brotli, which takes too much CPU.',
+    fields: ['header content-encoding', 'header grpc-encoding'],
+    when: ({ theirs }) => theirs['header content-encoding'] === 'br' || theirs['header grpc-encoding'] === 'br',
+  },
+  {
+    why: 'An unknown compression has a reason beside the code.',
+    fields: ['message', 'reason', 'metadata'],
+    when: ({ ours, theirs }) =>
+      ours.reason === 'COMPRESSION_UNSUPPORTED' && String(theirs.message).startsWith('unknown compression "'),
+  },
+  {
+    why: 'A target in absolute form counts (RFC 9112, 3.2.2); to connect-node it is another path.',
+    fields: 'all',
+    when: ({ plan, theirs }) => plan.target === 'absolute form' && theirs.status === 404,
   },
   {
     why: 'A call that is refused for its compression is told those that are known; connect-node leaves them out.',
