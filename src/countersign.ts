@@ -185,6 +185,7 @@ async function create(options: CountersignOptions, lan: Lan | undefined): Promis
         'enforceOrigin is off: any web page can act for its visitors on this service; use this in local tests only',
       )
     }
+    warnOfOwnOrigin(settings, log)
     warnOfNonceStore(settings, store, log)
     const warning = sharedKeysWarning(adapters.map(({ id }) => id))
     if (warning !== undefined) log.warn(warning)
@@ -381,7 +382,14 @@ class Service implements WorkerService {
     // However many ask, the store is asked once at a time.
     const ready = oneAtATime(() => store.ping())
     const health = { services: servicesOf(methods), ready, shutdown: this.#shutdown.signal }
-    this.routes = (router) => registerMethods(router, methods, invoker)
+    this.routes = (router) => {
+      if (settings.rateLimit) {
+        log.warn(
+          'countersign.routes does not know the address of its clients, so no rate limit counts; mount countersign.handler in its place, or limit requests in front',
+        )
+      }
+      registerMethods(router, methods, invoker)
+    }
     const served = [...admitted.methods, ...healthMethods(health)]
     const app = createApp({
       settings,
@@ -535,6 +543,17 @@ function webhookTarget({ webhookUrl, webhookSecret }: Settings): WebhookTarget |
 }
 
 /** Says loudly if nonces are single-use in one instance only. The contract of a nonce store allows that. */
+/** Without the service's own origin among them, its own pages can sign in no user, and approve no order's sign-in. */
+function warnOfOwnOrigin({ enforceOrigin, publicUrl, trustedOrigins, pages }: Settings, log: Logger): void {
+  if (!enforceOrigin || !pages || publicUrl === undefined || trustedOrigins === undefined) return
+  if (typeof trustedOrigins !== 'function' && !trustedOrigins.includes(publicUrl)) {
+    log.warn(
+      "trustedOrigins (COUNTERSIGN_TRUSTED_ORIGINS) leaves out the service's own origin, so its pages cannot sign users in; add it, or turn off pages",
+      { origin: publicUrl },
+    )
+  }
+}
+
 function warnOfNonceStore({ nonceStore }: Settings, store: Store, log: Logger): void {
   if (nonceStore === undefined || nonceStore.take !== undefined || store.shared === true) return
   log.warn(

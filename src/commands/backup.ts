@@ -1,4 +1,5 @@
 import { existsSync, rmSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { checkStore, copyStore, hasKey, putInPlace } from '../store/sqlite-copy.ts'
 import { besides, explained, type FileArguments, followed, readFileArguments } from './store-file.ts'
 import type { Streams } from './subcommand.ts'
@@ -34,6 +35,8 @@ function backUp({ file: given, store, switched: force }: FileArguments): string 
     if (!force && existsSync(file)) throw new Error(`${file} is there already; name another file, or add --force`)
   }
   requireFree()
+  const folder = dirname(file)
+  if (!existsSync(folder)) throw new Error(`There is no folder ${folder}; make it first`)
   const copy = besides(file)
   try {
     explained(`Cannot copy ${store} to ${file}`, () => {

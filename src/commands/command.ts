@@ -1,6 +1,6 @@
 import { version } from '../version.ts'
 import { readCommandLine } from './command-line.ts'
-import { type Streams, type Subcommand, UsageError } from './subcommand.ts'
+import { SettingsError, type Streams, type Subcommand, UsageError } from './subcommand.ts'
 
 /** The commands beside the one that starts the service. A new one is a row here. */
 const subcommands: readonly Subcommand[] = [
@@ -54,12 +54,15 @@ ${subcommands.map(({ name, about }) => `  ${name.padEnd(13)}  ${about}`).join('\
 
 All settings are environment variables, such as COUNTERSIGN_PUBLIC_URL and COUNTERSIGN_SECRET; docs/settings.md lists
 them. Options take precedence over them. LOG_LEVEL is debug, info (the default), warn or error. The exit code is 2 for wrong
-usage, and 1 for other failures.
+usage, 78 for wrong settings, and 1 for other failures.
 `
 
+/** EX_CONFIG of BSD's sysexits.h. */
+const exitOnWrongSettings = 78
+
 /**
- * Runs the command `countersign`. Resolves with the exit code: 2 for arguments that are wrong, 1 for other failures, each of which
- * is one line on standard error. With 0, a service that it started goes on until a signal stops it.
+ * Runs the command `countersign`. Resolves with the exit code: 2 for arguments that are wrong, 78 for settings that are wrong, 1 for
+ * other failures, each of which is one line on standard error. With 0, a service that it started goes on until a signal stops it.
  */
 export async function runCommand(args: readonly string[], streams: Streams): Promise<number> {
   const { stdout, stderr } = streams
@@ -69,7 +72,7 @@ export async function runCommand(args: readonly string[], streams: Streams): Pro
     return await dispatch(args, streams)
   } catch (error) {
     stderr.write(`countersign: ${error instanceof Error ? error.message : String(error)}\n`)
-    return error instanceof UsageError ? 2 : 1
+    return error instanceof UsageError ? 2 : error instanceof SettingsError ? exitOnWrongSettings : 1
   }
 }
 

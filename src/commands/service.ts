@@ -1,5 +1,11 @@
 import { isatty } from 'node:tty'
-import { type CountersignOptions, optionsFromEnvironment, resolveSettings, unknownVariables } from '../config.ts'
+import {
+  type CountersignOptions,
+  optionsFromEnvironment,
+  resolveSettings,
+  type Settings,
+  unknownVariables,
+} from '../config.ts'
 import { type Countersign, createCountersign, createOnLan } from '../countersign.ts'
 import { lanHosts, optionsOnLan } from '../lan.ts'
 import { createLogger, type Logger } from '../log.ts'
@@ -10,6 +16,7 @@ import { logOutput } from './log-output.ts'
 import { logFormatOf, logLevel } from './log-settings.ts'
 import { madeService } from './made-service.ts'
 import { Reloads } from './reloads.ts'
+import { SettingsError } from './subcommand.ts'
 
 /**
  * Time in milliseconds within which a second SIGINT is the same one again: a terminal sends it to every process, and npm
@@ -25,14 +32,15 @@ type Running = Pick<Countersign, 'publicUrl' | 'description' | 'drain' | 'close'
  * with an error of one line if it cannot start.
  */
 export async function startService({ lan, options }: Pick<CommandLine, 'lan' | 'options'>): Promise<void> {
-  const fromEnvironment = optionsFromEnvironment(process.env)
+  const fromEnvironment = checked(() => optionsFromEnvironment(process.env))
   const logFormat = logFormatOf(fromEnvironment)
   const logger = createLogger(logOutput(), logLevel(process.env.LOG_LEVEL), logFormat)
   const given = { ...fromEnvironment, ...options, logger }
   const hosts = lanHosts()
   const lanHostsInUse = lan ? hosts : undefined
+  const settings = checked(() => resolveSettings(lanHostsInUse === undefined ? given : optionsOnLan(given)))
   const workers =
-    (given.workers ?? 1) === 1 ? undefined : await readyWorkers(given, { options, lanHosts: lanHostsInUse, logger })
+    settings.workers === 1 ? undefined : await readyWorkers(settings, { options, lanHosts: lanHostsInUse, logger })
   const reloads = workers?.pool ?? new Reloads({ environment: process.env, options: fromEnvironment, logger })
   const stopping = new Stopping(logger)
   listenForHangUps(reloads, stopping)
@@ -74,16 +82,24 @@ async function listenOrClose(service: Countersign): Promise<number> {
   }
 }
 
-/** Checks all settings, and prepares workers. Nothing of them is loaded if the service is to run in this process. */
+/** Reads settings. What is wrong with one is a {@link SettingsError}. */
+function checked<T>(read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    throw error instanceof TypeError ? new SettingsError(error.message, { cause: error }) : error
+  }
+}
+
+/** Prepares workers. Nothing of them is loaded if the service is to run in this process. */
 async function readyWorkers(
-  given: CountersignOptions,
+  settings: Settings,
   start: {
     readonly options: CommandLine['options']
     readonly lanHosts: readonly string[] | undefined
     readonly logger: Logger
   },
 ) {
-  const settings = resolveSettings(start.lanHosts === undefined ? given : optionsOnLan(given))
   const { WorkerPool, workerCount } = await import('./workers/pool.ts')
   const count = workerCount(settings)
   return { count, pool: new WorkerPool({ ...start, count, settings }) }

@@ -21,3 +21,6 @@ export type RunSubcommand = (args: readonly string[], streams: Streams) => Promi
 
 /** Arguments that are wrong, or name a file that cannot be read. The message is one line that says which. */
 export class UsageError extends Error {}
+
+/** Settings that are wrong, so that another start with the same ones fails alike. The message is one line. */
+export class SettingsError extends Error {}

@@ -82,12 +82,17 @@ const noGuesses = { 'x-content-type-options': 'nosniff' } as const
 function exchangeServer({ settings, origins, log }: AppParts, notice: Notice): ServeExchange {
   const askedByProxies = settings.basePath + forwardAuthPath
   const isTrusted = (origin: string): boolean => origins.isTrusted(origin)
+  const noticeRefused = refusedPageNotice(log)
   const serve = (output: Output, read: () => Exchange, find: (path: string) => Route): void | Promise<void> => {
     const exchange = read()
     notice(exchange.context)
     output.setHeaders(noGuesses)
     // A proxy can pass its client's preflight on as it is, and takes any 2xx for permission.
-    if (exchange.path !== askedByProxies && applyCors(exchange, isTrusted) === 'preflight') return
+    if (exchange.path !== askedByProxies) {
+      const cors = applyCors(exchange, isTrusted)
+      if (cors === 'refused') noticeRefused(exchange.context.origin)
+      if (cors !== 'continue') return
+    }
     return find(exchange.path)(exchange)
   }
   return (output, read, find) => {
@@ -102,6 +107,22 @@ function exchangeServer({ settings, origins, log }: AppParts, notice: Notice): S
     } catch (thrown) {
       failed(thrown)
     }
+  }
+}
+
+/** Most origins that are logged as refused: anyone can send one. */
+const maxRefusedOrigins = 100
+
+/** Says once for each origin that its pages cannot call the service. Browsers send nothing after a preflight that is refused. */
+function refusedPageNotice(log: Logger): (origin: string | undefined) => void {
+  const said = new Set<string>()
+  return (origin = 'malformed') => {
+    if (said.has(origin) || said.size >= maxRefusedOrigins) return
+    said.add(origin)
+    log.warn(
+      'a page of an origin that is not trusted tried to call the service; if the page is yours, add its origin to trustedOrigins (COUNTERSIGN_TRUSTED_ORIGINS)',
+      { origin },
+    )
   }
 }
 

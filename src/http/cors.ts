@@ -44,21 +44,22 @@ function forPagesOf(origin: string): Readonly<Record<string, string>> {
  * protocol). Call it before anything else writes to the output.
  *
  * `isTrusted` is called with the Origin header in its canonical form. A missing or malformed one is not trusted.
- * Returns `'preflight'` if the request was a preflight, which has then been answered: 204, without permissions if the
- * origin is not trusted. Serve any other request, whatever its origin: browsers do not show the answer to a page
+ * Returns `'permitted'` or `'refused'` if the request was a preflight, which has then been answered: 204, without permissions
+ * if the origin is not trusted. Serve any other request, whatever its origin: browsers do not show the answer to a page
  * without permission, and calls that change something check the origin themselves.
  */
 export function applyCors(
   { method, headers, context, output }: Pick<Exchange, 'method' | 'headers' | 'context' | 'output'>,
   isTrusted: (origin: string) => boolean,
-): 'preflight' | 'continue' {
+): 'permitted' | 'refused' | 'continue' {
   const origin = context.originSource === 'Origin header' ? context.origin : undefined
   const isPreflight =
     method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined
-  if (origin === undefined || !isTrusted(origin)) output.setHeaders(forEveryone)
+  const trusted = origin !== undefined && isTrusted(origin)
+  if (!trusted) output.setHeaders(forEveryone)
   else if (isPreflight) output.setHeaders({ ...permitting(origin), ...preflightAnswer })
   else output.setHeaders(forPagesOf(origin))
   if (!isPreflight) return 'continue'
   output.send({ status: 204, headers: {} })
-  return 'preflight'
+  return trusted ? 'permitted' : 'refused'
 }

@@ -28,7 +28,7 @@ export interface MetricsSources {
 }
 
 /** What requests that no RPC took are for, as the app calls them. */
-const otherRequests: readonly string[] = ['health', 'forward-auth', 'key set', 'page']
+const otherRequests: readonly string[] = ['health', 'forward-auth', 'key set', 'openapi', 'page']
 
 const orderStatuses = Object.keys({
   created: 1,

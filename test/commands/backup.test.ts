@@ -11,7 +11,7 @@ import {
   truncateSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { PassThrough, Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
@@ -130,6 +130,16 @@ describe('a backup', () => {
       expect(sessions.map(({ id }: { id: string }) => id)).toContain(session.id)
       for (const { userId } of sessions) expect(userId).toBe(session.userId)
     }
+  })
+
+  test('a folder that is missing is named in one line', async () => {
+    makeFile(store, 'first')
+    const missing = join(dirname(copy), 'missing')
+    expect(await run(['backup', join(missing, 'copy.db')])).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `countersign: There is no folder ${missing}; make it first\n`,
+    })
   })
 
   test('takes the place of a former one only with --force', async () => {

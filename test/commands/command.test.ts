@@ -58,10 +58,15 @@ describe('wrong usage ends it with exit status 2 and one line', () => {
   })
 })
 
-test('a service that cannot start ends it with exit status 1 and one line', async () => {
+test('a wrong setting ends it with exit status 78 and one line, so that a service manager does not try again', async () => {
   const { code, stdout, stderr } = await run([], { COUNTERSIGN_APP_NAME: 'a\tb' })
   expect(stderr).toMatch(/^countersign: appName \(COUNTERSIGN_APP_NAME\) must be [^\n]+\n$/)
-  expect([code, stdout]).toEqual([1, ''])
+  expect([code, stdout]).toEqual([78, ''])
+  const together = await run([], { COUNTERSIGN_PUBLIC_URL: 'https://auth.example', COUNTERSIGN_DEMO_WALLET: 'on' })
+  expect([together.code, together.stderr.split('\n').length]).toEqual([78, 2])
+})
+
+test('a service that cannot start ends it with exit status 1 and one line', async () => {
   const store = await run(['--store', 'mysql://user:secret@localhost'])
   expect(store.stderr).toMatch(/^countersign: The store must be one of sqlite:[^\n]+\n$/)
   expect(store.stderr).not.toContain('secret')

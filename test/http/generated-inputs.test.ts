@@ -132,21 +132,22 @@ const exceptions: readonly Exception[] = [
     why: 'The deadline is the caller\u2019s own. Connect\u2019s HTTP status for it is 504.',
     when: ({ code }) => code === 'deadline_exceeded',
   },
-  {
-    why: 'A compression that is not supported is unimplemented. Connect\u2019s HTTP status for it is 501.',
-    when: ({ reason }) => reason === 'COMPRESSION_UNSUPPORTED',
-  },
 ]
+
+/** Whether a status says that the server is at fault. 501 is for methods and compressions that it does not know. */
+function isFault(status: number): boolean {
+  return status >= 500 && status !== 501
+}
 
 /** What is wrong with the answer to an input; `undefined` if nothing is. */
 function faultOf({ http, method, request }: Input, answer: RawAnswer | undefined, seen: Seen): string | undefined {
   if (answer === undefined) return 'hung up'
   const { status, body } = answer
-  if (method === undefined) return status < 500 ? undefined : `status ${status}: ${body}`
+  if (method === undefined) return isFault(status) ? `status ${status}: ${body}` : undefined
   const { headers, messages, failure, other } = readRpcAnswer(answer, method)
   const isGrpc = headers.get('content-type')?.startsWith('application/grpc') === true
   if (isGrpc && !headers.has('grpc-status')) return 'no grpc-status'
-  if (status >= 500 || faultCodes.has(failure?.code ?? '')) {
+  if (isFault(status) || faultCodes.has(failure?.code ?? '')) {
     const exception = exceptions.find(({ when }) => failure !== undefined && when(failure))
     if (exception === undefined) return `status ${status}, ${inspect(failure ?? other)}`
     seen.exceptions.add(exception)

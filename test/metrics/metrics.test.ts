@@ -86,10 +86,12 @@ describe('calls', () => {
     const service = await startMeasured()
     const { url } = service
     await fetch(`${url}/healthz`)
+    await fetch(`${url}/openapi.json`)
     await fetch(`${url}/readyz`)
     await fetch(`${url}/api/auth/forward-auth`)
     await completeOrder(restOrders(url))
     await shows(service, (scrape) => scrape.value('countersign_calls_total', { method: 'health' }), 2)
+    await shows(service, (scrape) => scrape.value('countersign_calls_total', { method: 'openapi' }), 1)
     await shows(
       service,
       (scrape) => scrape.value('countersign_calls_total', { method: method('OrderService', 'WatchOrder') }),

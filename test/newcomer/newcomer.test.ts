@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -19,7 +19,7 @@ import { Terminal } from './terminal.ts'
 
 /**
  * What somebody does who has never seen this project: follows README.md in a fresh clone, and docs/start.md in an empty folder,
- * and types what they say. Both are those of the last commit. In place of the published package, the working tree's is installed.
+ * and types what they say. Both are those of the last commit. The package that they install is the working tree's.
  * It takes the ports that the pages name, or others if those are taken.
  */
 
@@ -102,9 +102,13 @@ describe.skipIf(!hasChromium || !canStart)('in an empty folder', () => {
       }
 
       // 1. An empty project. Its Node is the one that runs this test: the package brings none.
-      const packed = await packPackage()
       const empty = await mkdtemp(join(folder, 'empty-'))
-      const install = next('sh', 'npm install countersign ').replace('countersign ', `'${packed}' `)
+      expect(next('sh', 'npm ci').trim()).toBe('npm ci\nnpm run package')
+      // What these two write, of the working tree.
+      const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'))
+      await mkdir(join(empty, 'countersign'))
+      await copyFile(await packPackage(), join(empty, 'countersign', `countersign-${version}.tgz`))
+      const install = next('sh', 'npm install ../countersign/')
       await new Terminal(empty, dirname(process.execPath)).type(install)
       const project = join(empty, 'tulip-shop')
       const shell = new Terminal(project, dirname(process.execPath))

@@ -113,10 +113,22 @@ export const differences: readonly Difference[] = [
     when: ({ theirs }) => theirs['header content-encoding'] === 'br' || theirs['header grpc-encoding'] === 'br',
   },
   {
+    why: 'GZIP is gzip, and its weight counts (RFC 9110, 8.4.1 and 12.5.3); connect-node knows the bare name in lower case only.',
+    fields: ['header content-encoding', 'header grpc-encoding'],
+    when: ({ plan, ours }) =>
+      /gzip/i.test(plan.accept ?? '') && (ours['header content-encoding'] ?? ours['header grpc-encoding']) === 'gzip',
+  },
+  {
     why: 'An unknown compression has a reason beside the code.',
     fields: ['message', 'reason', 'metadata'],
     when: ({ ours, theirs }) =>
       ours.reason === 'COMPRESSION_UNSUPPORTED' && String(theirs.message).startsWith('unknown compression "'),
+  },
+  {
+    why: 'Of a malformed deadline and an unknown compression, the deadline is told.',
+    fields: failure,
+    when: ({ ours, theirs }) =>
+      ours.reason === 'INVALID_REQUEST' && String(theirs.message).startsWith('unknown compression "'),
   },
   {
     why: 'A target in absolute form counts (RFC 9112, 3.2.2); to connect-node it is another path.',
