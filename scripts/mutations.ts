@@ -150,7 +150,7 @@ const rows: Readonly<
   ],
   12: [
     ['take', 'waitUs > 0', 'false', 'limits/rate'],
-    ['tryTake', 'this.#taken + slots > this.#most + reserve', 'false', 'e2e/ceilings'],
+    ['tryTake', 'this.#taken + slots > this.#most + reserve', 'false', 'http/port/ceilings'],
     ['tryTake', 'this.#held.of(network) + slots > this.#mostOfNetwork', 'false', 'http/port/ceilings e2e/ceilings'],
     ['addMember', 'count > 2 * most', 'false', 'store/redis/redis'],
     [
