@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
-import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild'
+import { type BuildOptions, build, type Metafile, type Plugin, transform } from 'esbuild'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const folder = new URL('../dist/client/', import.meta.url)
@@ -48,7 +48,7 @@ export async function bundleClient(source: ClientBundle['source']): Promise<Buil
   const onDemand = new Map<string, BuiltBundle>()
   const { outputFiles, metafile } = await build({
     ...source,
-    plugins: [bundlesOnDemand(onDemand)],
+    plugins: [bundlesOnDemand(onDemand), minifiesStyles],
     absWorkingDir: root,
     bundle: true,
     minify: true,
@@ -83,6 +83,18 @@ function bundlesOnDemand(bundles: Map<string, BuiltBundle>): Plugin {
       })
     },
   }
+}
+
+/** Minifies the style sheets of the elements, which are texts in files of their own. */
+const minifiesStyles: Plugin = {
+  name: 'minifies styles',
+  setup({ onLoad }) {
+    onLoad({ filter: /style\.ts$/ }, async ({ path }) => {
+      const [, declaration, css = ''] = /(export const \w+ = )`([^`]*)`/.exec(await readFile(path, 'utf8')) ?? []
+      const { code } = await transform(css, { loader: 'css', minify: true })
+      return { contents: declaration + JSON.stringify(code.trim()), loader: 'ts' }
+    })
+  },
 }
 
 /** Size of a bundle, bytes. */

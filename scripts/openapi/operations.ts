@@ -7,7 +7,6 @@ import type {
   Oas3Response,
   Oas3Responses,
 } from '@redocly/openapi-core'
-import { GetOrderChallengeRequestSchema } from '../../gen/server/countersign/v1/order_service_pb.ts'
 import { type ErrorReason, reasons } from '../../src/errors.ts'
 import type { RestEndpoint } from '../../src/http/rest/endpoints.ts'
 import { reasonsIn, rpcComment } from '../docs/comments.ts'
@@ -124,17 +123,19 @@ export class Operations {
     const ofChallenge = ['order_id', 'adapter_id', 'address', 'chain_id']
     switch (rpc.localName) {
       case 'getOrderChallenge':
-        return ofChallenge.map((name) => this.#queryField(name))
+        return ofChallenge.map((name) => this.#queryField(rpc, name))
       case 'watchOrder':
-        return [this.#queryField('order_id'), ...watchParameters]
+        return [this.#queryField(rpc, 'order_id'), ...watchParameters]
+      case 'getCurrentSession':
+        return [this.#queryField(rpc, 'allow_signed_out')]
       default:
         return []
     }
   }
 
-  #queryField(name: string): Oas3Parameter<Oas3_1Schema> {
-    const desc = GetOrderChallengeRequestSchema.fields.find((field) => field.name === name)
-    if (desc === undefined) throw new Error(`GetOrderChallengeRequest has no field ${name}`)
+  #queryField({ input }: DescMethod, name: string): Oas3Parameter<Oas3_1Schema> {
+    const desc = input.fields.find((field) => field.name === name)
+    if (desc === undefined) throw new Error(`${input.name} has no field ${name}`)
     const { description = '', ...schema } = this.#schemas.field(desc, 'request')
     return { name: desc.jsonName, in: 'query', required: name === 'order_id', description, schema }
   }

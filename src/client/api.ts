@@ -91,7 +91,7 @@ export type WatchMessage =
 
 /** Calls that a session authorises: its token is sent along, if one is stored. */
 export interface SessionApi {
-  readonly getCurrentSession: ApiMethod<object, { readonly session?: Session }>
+  readonly getCurrentSession: ApiMethod<{ readonly allowSignedOut: true }, { readonly session?: Session }>
   readonly signOut: ApiMethod<object, unknown>
   readonly listSessions: ApiMethod<object, { readonly sessions: readonly Session[] }>
   readonly listKnownComputers: ApiMethod<object, { readonly computers: readonly KnownComputer[] }>

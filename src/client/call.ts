@@ -21,6 +21,37 @@ export async function run<Answer>(
 }
 
 /**
+ * Makes a call that only pages of trusted origins may make, with a time limit. A browser hides why it failed: if the service at
+ * `baseUrl` answers what needs no permission, it was the page's origin. Rejects with a `CountersignClientError`.
+ */
+export async function runTrusted<Answer>(
+  call: (options: { readonly signal: AbortSignal }) => Promise<Answer>,
+  signal: AbortSignal | undefined,
+  timeoutMs: number,
+  baseUrl: string,
+): Promise<Answer> {
+  try {
+    return await run(call, signal, timeoutMs)
+  } catch (thrown) {
+    const { cause } = thrown as CountersignClientError
+    // Fetch rejects so both if there is no answer and if the page may not read it.
+    if (!(cause instanceof TypeError) || !(await answersElsewhere(baseUrl, timeoutMs))) throw thrown
+    const message = `The service does not trust the origin ${location.origin}: see trustedOrigins`
+    throw new CountersignClientError('ORIGIN_NOT_TRUSTED', message, { cause })
+  }
+}
+
+/** Whether a service at another origin than the page's answers at all. */
+async function answersElsewhere(baseUrl: string, timeoutMs: number): Promise<boolean> {
+  if (globalThis.location === undefined || new URL(baseUrl, location.href).origin === location.origin) return false
+  const question = { mode: 'no-cors', credentials: 'omit', signal: withTimeLimit(undefined, timeoutMs) } as const
+  return await fetch(baseUrl, question).then(
+    () => true,
+    () => false,
+  )
+}
+
+/**
  * The error of a call that was given a signal of its own: only the caller's signal makes it ABORTED. If the call was ended for
  * another reason, it had no answer.
  */

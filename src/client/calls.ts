@@ -76,6 +76,7 @@ export function clientCalls(
   )
   const orders = orderCalls({
     service: api.order,
+    baseUrl,
     computer: options.knownComputer === false ? undefined : new ComputerKey(baseUrl),
     tokens,
     autoPersistToken,
@@ -86,6 +87,7 @@ export function clientCalls(
   })
   const signIns = signInCalls({
     service: api.signIn,
+    baseUrl,
     tokens,
     defaults: { ...proofDefaults, appName, autoPersistToken },
     timeoutMs,
@@ -99,6 +101,11 @@ export function clientCalls(
     ...orders,
     ...sessions,
     ...userWalletCalls(api.wallet, { authorised, defaults: { ...proofDefaults, appName } }),
+    async getCurrentSession(call) {
+      const session = await sessions.getCurrentSession(call)
+      news.follow(session)
+      return session
+    },
     async signOut(call) {
       await sessions.signOut(call)
       news.tell(undefined)

@@ -40,7 +40,11 @@ export function connectServices({ baseUrl, fetch, token }: ServicesOptions): Ser
     baseUrl,
     interceptors: [bearer],
     // No cache mode: POSTs are not cached anyway, and "no-store" would make browsers repeat every CORS preflight.
-    fetch: (input, init) => fetch()(input, { ...init, credentials: 'include' }),
+    fetch: (input, init) => {
+      const last = lastCalls.test(String(input)) ? { keepalive: true } : {}
+      // Not `error`, which workerd does not know. An answer that leads elsewhere is no answer of the service.
+      return fetch()(input, { ...init, credentials: 'include', redirect: 'manual', ...last })
+    },
   })
   return {
     signIn: createClient(SignInService, transport),
@@ -49,6 +53,9 @@ export function connectServices({ baseUrl, fetch, token }: ServicesOptions): Ser
     wallet: createClient(WalletService, transport),
   }
 }
+
+/** Calls that a page may make as it is left, and that go on then. */
+const lastCalls = /\/(CancelOrder|RejectOrder|SignOut)$/
 
 /** Services whose calls a session authorises. */
 const ofSessions: ReadonlySet<string> = new Set([SessionService.typeName, WalletService.typeName])
@@ -69,7 +76,7 @@ export function toClientError(thrown: unknown, signal: AbortSignal | undefined):
   }
   // Connect gives a cause if fetch or reading the body failed, and only a code if it read an answer that is not the service's.
   if (silent.has(error.code) || (error.code === Code.Unknown && error.cause !== undefined)) {
-    return new CountersignClientError('NETWORK', 'The service did not answer', { cause: error })
+    return new CountersignClientError('NETWORK', 'The service did not answer', { cause: error.cause ?? error })
   }
   return new CountersignClientError('UNEXPECTED_ANSWER', `Unexpected answer: ${error.rawMessage}`, {
     cause: error,

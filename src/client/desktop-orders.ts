@@ -1,5 +1,5 @@
-import type { OrderApi } from './api.ts'
-import { type CallOptions, run } from './call.ts'
+import type { ApiCall, OrderApi } from './api.ts'
+import { type CallOptions, runTrusted } from './call.ts'
 import type { ComputerKey } from './computer-key.ts'
 import { given } from './given.ts'
 import { type WatchOrderOptions, watchOrder } from './order-watch.ts'
@@ -60,6 +60,8 @@ export interface DesktopCalls {
 /** Options of {@link desktopCalls}. */
 export interface DesktopCallsOptions {
   readonly service: OrderApi
+  /** Address of the service; empty for the page's own origin. */
+  readonly baseUrl: string
   /** Key of this computer, for the desktop's calls. Without it, computers do not become known. */
   readonly computer?: ComputerKey | undefined
   readonly tokens: TokenStore
@@ -77,7 +79,7 @@ const finalizeRetriesMs = 50_000
 
 /** The desktop's calls, over any protocol. */
 export function desktopCalls(options: DesktopCallsOptions): DesktopCalls {
-  const { service, computer, tokens, timeoutMs, heartbeatTimeoutMs } = options
+  const { service, baseUrl, computer, tokens, timeoutMs, heartbeatTimeoutMs } = options
   const again = retriesOf(timeoutMs)
   return {
     computerKey: async () => await computer?.publicKey(),
@@ -85,7 +87,8 @@ export function desktopCalls(options: DesktopCallsOptions): DesktopCalls {
       const headers = startKey === undefined ? {} : { headers: { authorization: bearer(startKey) } }
       const computerKey = order.computerKey ?? (await computer?.publicKey())
       const request = { ...order, ...given({ computerKey }) }
-      return await run((call) => service.startOrder(request, { ...call, ...headers }), signal, timeoutMs)
+      const start = (call: ApiCall): Promise<StartedOrder> => service.startOrder(request, { ...call, ...headers })
+      return await runTrusted(start, signal, timeoutMs, baseUrl)
     },
     watchOrder: (order, watch = {}) => watchOrder({ open: service.watchOrder, heartbeatTimeoutMs }, order, watch),
     async finalizeOrder({ orderId, desktopToken }, finalize = {}) {

@@ -2,7 +2,7 @@ import type { OrderApi } from './api.ts'
 import { callError } from './call.ts'
 import { aborted, isPassing } from './errors.ts'
 import { given } from './given.ts'
-import { onWake } from './page.ts'
+import { onceHidden, onWake, untilShown } from './page.ts'
 import { pause } from './retry.ts'
 import type { DesktopOrder, OrderEvent, OrderStatus } from './types.ts'
 
@@ -18,6 +18,12 @@ export interface WatchOrderOptions {
 
 /** Longest silence of a stream, in milliseconds, unless the client's options say otherwise. */
 export const defaultHeartbeatTimeoutMs = 40_000
+
+/**
+ * Time after which a hidden page lets its stream go, in milliseconds. Over HTTP/1.1, browsers have six connections to a host for all
+ * tabs: six hidden pages would hold them all.
+ */
+const hiddenMs = 5_000
 
 /** Source of the streams of {@link watchOrder}. */
 export interface WatchSource {
@@ -37,7 +43,7 @@ export function isTerminal(status: OrderStatus): boolean {
  * Yields an order's transitions, each once and in order, and ends after a terminal one.
  *
  * A lost stream is opened again from the last sequence seen: after growing waits if it failed, and at once when the page
- * becomes visible or the network returns, because a stream can die unnoticed. Rejects with ABORTED, and with errors that a
+ * becomes visible or the network returns, because a stream can die unnoticed. A page that stays hidden has none. Rejects with ABORTED, and with errors that a
  * retry cannot change, such as ORDER_NOT_FOUND and ORDER_TOKEN_INVALID.
  */
 export async function* watchOrder(
@@ -76,6 +82,10 @@ export async function* watchOrder(
     } finally {
       link.close()
     }
+    if (link.letGo) {
+      await untilShown(signal)
+      continue
+    }
     onConnection?.(false)
     if (!link.woken) await pause(failures++, retryAfterMs, signal)
   }
@@ -87,7 +97,10 @@ function toEvent(message: OrderEvent): OrderEvent {
   return { sequence, status, kind, at, returnCodeRequired, ...given({ redirectTo, finishBy, triesLeft }) }
 }
 
-/** The connection of one stream. Ends it when the caller aborts, when it is silent for too long, and when the page wakes up. */
+/**
+ * The connection of one stream. Ends it when the caller aborts, when it is silent for too long, when the page wakes up, and when the
+ * page stays hidden.
+ */
 class Link {
   readonly #controller = new AbortController()
   readonly #heartbeatTimeoutMs: number
@@ -96,15 +109,25 @@ class Link {
   readonly #end = (): void => this.#controller.abort()
   /** Whether the page woke up while the stream was open. */
   woken = false
+  /** Whether the stream was ended because the page is hidden. */
+  letGo = false
 
   constructor(caller: AbortSignal | undefined, heartbeatTimeoutMs: number) {
     this.#caller = caller
     this.#heartbeatTimeoutMs = heartbeatTimeoutMs
     caller?.addEventListener('abort', this.#end)
-    this.#stopListening = onWake(() => {
+    const stopWaking = onWake(() => {
       this.woken = true
       this.#end()
     })
+    const stopHiding = onceHidden(hiddenMs, () => {
+      this.letGo = true
+      this.#end()
+    })
+    this.#stopListening = () => {
+      stopWaking()
+      stopHiding()
+    }
   }
 
   get signal(): AbortSignal {

@@ -1,4 +1,4 @@
-/** The visibility of the page that the client runs in. Outside of a page, such as in Node, it counts as visible. */
+/** The page that the client runs in. Outside of a page, such as in Node, it counts as visible. */
 
 /** Whether the page is hidden: in a background tab, a minimised window, or behind a locked screen. */
 export function isHidden(): boolean {
@@ -10,13 +10,58 @@ export function isHidden(): boolean {
  * listener.
  */
 export function onWake(listener: () => void): () => void {
-  const onVisibility = (): void => {
-    if (!isHidden()) listener()
-  }
-  globalThis.document?.addEventListener('visibilitychange', onVisibility)
+  const stopListening = onVisibility(() => isHidden() || listener())
   globalThis.addEventListener?.('online', listener)
   return () => {
-    globalThis.document?.removeEventListener('visibilitychange', onVisibility)
+    stopListening()
     globalThis.removeEventListener?.('online', listener)
+  }
+}
+
+/** Calls `listener` once the page has been hidden for so long, in milliseconds. Returns a function that ends it. */
+export function onceHidden(ms: number, listener: () => void): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const look = (): void => {
+    clearTimeout(timer)
+    if (isHidden()) timer = setTimeout(listener, ms)
+  }
+  const stopListening = onVisibility(look)
+  look()
+  return () => {
+    clearTimeout(timer)
+    stopListening()
+  }
+}
+
+/** Waits until the page is visible, or until `signal` aborts. */
+export function untilShown(signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const look = (): void => {
+      if (isHidden() && !signal?.aborted) return
+      stopListening()
+      resolve()
+    }
+    const stopListening = onVisibility(look)
+    signal?.addEventListener('abort', look)
+    look()
+  })
+}
+
+function onVisibility(listener: () => void): () => void {
+  globalThis.document?.addEventListener('visibilitychange', listener)
+  return () => globalThis.document?.removeEventListener('visibilitychange', listener)
+}
+
+/**
+ * Loads a script on demand. Firefox remembers a load that failed and never repeats it, so the second try is made at another address:
+ * that of the script, which the browser's error names, with a query.
+ */
+export async function loadOnDemand<Script>(load: () => Promise<Script>): Promise<Script> {
+  try {
+    return await load()
+  } catch (thrown) {
+    const [address] = /https?:\/\/\S+/.exec(String(thrown)) ?? []
+    if (address === undefined) throw thrown
+    return await import(/* webpackIgnore: true */ /* @vite-ignore */ `${address}?${Date.now()}`)
   }
 }

@@ -14,9 +14,9 @@ export function restSignIn(call: RestCall, prefix: string): SignInApi {
 export function restSessions(call: RestCall, token: () => string | undefined): SessionApi {
   const { get, post } = authorisedMethods(call, token)
   return {
-    getCurrentSession: get(sessionPaths.current),
+    getCurrentSession: get(`${sessionPaths.current}?allowSignedOut=true`),
     listSessions: get(sessionPaths.list),
-    signOut: post(sessionPaths.signOut),
+    signOut: post(sessionPaths.signOut, true),
     listKnownComputers: get(computerPaths.list),
     forgetKnownComputer: post(computerPaths.forget),
     issueAccessToken: post(sessionPaths.accessToken),
@@ -45,8 +45,8 @@ function authorisedMethods(call: RestCall, token: () => string | undefined) {
     (_, { signal }) =>
       call(path, { headers: headers(), signal })
   const post =
-    <Request extends object, Answer>(path: string): ApiMethod<Request, Answer> =>
+    <Request extends object, Answer>(path: string, keepalive?: true): ApiMethod<Request, Answer> =>
     (body, { signal }) =>
-      call(path, { body, headers: headers(), signal })
+      call(path, { body, headers: headers(), signal, keepalive })
   return { get, post }
 }

@@ -8,6 +8,8 @@ export interface RestCallInit {
   readonly query?: Record<string, string> | undefined
   readonly headers?: Record<string, string> | undefined
   readonly signal?: AbortSignal | undefined
+  /** Whether the call goes on if the page is left. */
+  readonly keepalive?: boolean | undefined
   /** Time limit in milliseconds, if the caller has none and it is not the usual one. */
   readonly timeoutMs?: number | undefined
 }
@@ -18,17 +20,17 @@ export type RestCall = <T>(path: string, init?: RestCallInit) => Promise<T>
 /** The calls for orders that answer once, over REST. */
 export function restOrders(call: RestCall): Omit<OrderApi, 'watchOrder'> {
   const post =
-    <Answer>(path: string): ApiMethod<object, Answer> =>
+    <Answer>(path: string, keepalive?: true): ApiMethod<object, Answer> =>
     (body, { signal, headers }) =>
-      call(path, { body, signal, headers })
+      call(path, { body, signal, headers, keepalive })
   return {
     startOrder: post(orderPaths.start),
     claimOrder: post(orderPaths.claim),
     getOrderChallenge: ({ challengeToken, ...query }, { signal }) =>
       call(orderPaths.challenge, { query, headers: { authorization: bearer(challengeToken) }, signal }),
     approveOrder: post(orderPaths.approve),
-    rejectOrder: post(orderPaths.reject),
-    cancelOrder: post(orderPaths.cancel),
+    rejectOrder: post(orderPaths.reject, true),
+    cancelOrder: post(orderPaths.cancel, true),
     finalizeOrder: post(orderPaths.finalize),
     handOverOrder: post(orderPaths.handOver),
     redeemHandOver: post(orderPaths.redeem),

@@ -15,7 +15,7 @@ export interface SignInWithWalletOptions extends SignInOptions, TokenStoreOption
  * Rejects with a `CountersignClientError`.
  */
 export async function signInWithWallet(fetcher: Fetcher, options: SignInWithWalletOptions = {}): Promise<SignInResult> {
-  const { endpointPrefix = defaultPrefix, timeoutMs = defaultTimeoutMs } = options
+  const { baseUrl = '', endpointPrefix = defaultPrefix, timeoutMs = defaultTimeoutMs } = options
   const api = restSignIn(restCalls(fetcher, options), endpointPrefix)
-  return await signIn({ api, tokens: new TokenStore(options), timeoutMs }, options)
+  return await signIn({ api, baseUrl, tokens: new TokenStore(options), timeoutMs }, options)
 }

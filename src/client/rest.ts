@@ -42,7 +42,7 @@ export function restOf(fetcher: Fetcher, options: Omit<RestOptions, 'endpointPre
   /** Makes a request and reads the answer, of which a failure leaves nothing to read. */
   const answerOf = async <T>(
     path: string,
-    { body, query, headers: own, signal }: RestCallInit,
+    { body, query, headers: own, signal, keepalive }: RestCallInit,
     limited: AbortSignal | undefined,
     read: (response: Response) => Promise<T | undefined> | T,
   ): Promise<T> => {
@@ -52,7 +52,9 @@ export function restOf(fetcher: Fetcher, options: Omit<RestOptions, 'endpointPre
       headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...own },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       credentials: 'include',
-      redirect: 'error',
+      // Not `error`, which workerd does not know. An answer that leads elsewhere is no answer of the service.
+      redirect: 'manual',
+      ...(keepalive === undefined ? {} : { keepalive }),
       ...(limited === undefined ? {} : { signal: limited }),
     }
     let response: Response

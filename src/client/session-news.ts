@@ -1,4 +1,6 @@
+import { isHidden, onWake } from './page.ts'
 import { retrying } from './retry.ts'
+import { Stopwatch } from './stopwatch.ts'
 import { defaultTokenKey } from './token-store.ts'
 import type { Session } from './types.ts'
 
@@ -12,6 +14,9 @@ export interface SessionNewsOptions {
   /** Address of the service; empty for the page's own origin. */
   readonly baseUrl: string
 }
+
+/** Time for which a phone can take back the sign-in that it approved, and between two looks at the session until then, in milliseconds. */
+const takeBack = { forMs: 600_000, everyMs: 5_000 } as const
 
 /**
  * News of the session between the tabs and clients of one page origin, for one service and one key of the token. The channel
@@ -28,6 +33,8 @@ export class SessionNews {
   #told: { readonly id: string | undefined } | undefined
   /** Number of changes that were heard or made. An answer of the service counts only if there was none since the question. */
   #changes = 0
+  #followed: string | undefined
+  #stopFollowing = (): void => {}
 
   constructor(options: SessionNewsOptions, ask: () => Promise<Session | undefined>) {
     this.#options = options
@@ -45,6 +52,35 @@ export class SessionNews {
       if (this.#listeners.size > 0) return
       this.#stopHearing?.()
       this.#stopHearing = undefined
+    }
+  }
+
+  /**
+   * Looks again and again at a session that an order has made, for as long as its phone can take that back: while the page is visible,
+   * and at once when it is shown.
+   */
+  follow(session: Session | undefined): void {
+    if (globalThis.document === undefined || session?.id === this.#followed) return
+    this.#stopFollowing()
+    this.#followed = session?.id
+    if (session?.orderId === undefined || Date.now() - session.createdAt > takeBack.forMs) return
+    const since = new Stopwatch()
+    let isLooking = false
+    const look = async (): Promise<void> => {
+      if (since.elapsedMs > takeBack.forMs) return this.#stopFollowing()
+      if (isLooking || isHidden() || this.#listeners.size === 0) return
+      isLooking = true
+      const change = this.#changes
+      // Without an answer, nothing has changed.
+      const now = await this.#ask().catch(() => session)
+      isLooking = false
+      if (change === this.#changes && now?.id !== session.id) this.#tellHere(now)
+    }
+    const timer = setInterval(() => void look(), takeBack.everyMs)
+    const stopWaking = onWake(() => void look())
+    this.#stopFollowing = () => {
+      clearInterval(timer)
+      stopWaking()
     }
   }
 
@@ -67,6 +103,7 @@ export class SessionNews {
   }
 
   #tellHere(session: Session | undefined): void {
+    this.follow(session)
     if (this.#told !== undefined && this.#told.id === session?.id) return
     this.#told = { id: session?.id }
     for (const listener of [...this.#listeners]) listener(session)

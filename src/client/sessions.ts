@@ -80,7 +80,8 @@ export function sessionCalls(api: SessionApi, authorised: Authorised, tokens: To
   }
   return {
     async getCurrentSession(options) {
-      return (await unlessEnded(authorised((call) => api.getCurrentSession({}, call), options)))?.session
+      return (await unlessEnded(authorised((call) => api.getCurrentSession({ allowSignedOut: true }, call), options)))
+        ?.session
     },
     async signOut(options) {
       const sent = tokens.read()

@@ -1,5 +1,5 @@
 import type { SignInApi } from './api.ts'
-import { run } from './call.ts'
+import { runTrusted } from './call.ts'
 import { given } from './given.ts'
 import { PreparedNonce } from './prepared-nonce.ts'
 import { type SignInOptions, signIn } from './sign-in.ts'
@@ -35,6 +35,8 @@ export interface SignInCalls {
 /** Options of {@link signInCalls}. */
 export interface SignInCallsOptions {
   readonly service: SignInApi
+  /** Address of the service; empty for the page's own origin. */
+  readonly baseUrl: string
   readonly tokens: TokenStore
   /** Options of the calls, where they do not say otherwise. */
   readonly defaults: Omit<SignInOptions, 'signal' | 'challenge'>
@@ -45,14 +47,15 @@ export interface SignInCallsOptions {
 }
 
 /** The calls for a direct sign-in, over any protocol. */
-export function signInCalls({ service, tokens, defaults, timeoutMs, onSession }: SignInCallsOptions): SignInCalls {
+export function signInCalls(options: SignInCallsOptions): SignInCalls {
+  const { service, baseUrl, tokens, defaults, timeoutMs, onSession } = options
   const issueNonce = (request: NonceRequest, signal: AbortSignal | undefined): Promise<NonceChallenge> =>
-    run((call) => service.issueNonce(request, call), signal, timeoutMs)
+    runTrusted((call) => service.issueNonce(request, call), signal, timeoutMs, baseUrl)
   const prepared = new PreparedNonce((request) => issueNonce(request, undefined))
   return {
-    async signInWallet(options = {}) {
-      const own = { ...defaults, ...given(options) }
-      const result = await signIn({ api: service, tokens, timeoutMs, prepared }, own)
+    async signInWallet(callOptions = {}) {
+      const own = { ...defaults, ...given(callOptions) }
+      const result = await signIn({ api: service, baseUrl, tokens, timeoutMs, prepared }, own)
       onSession(result.session, own.wallet)
       return result
     },

@@ -1,5 +1,5 @@
 import type { SignInApi } from './api.ts'
-import { run } from './call.ts'
+import { run, runTrusted } from './call.ts'
 import { given } from './given.ts'
 import type { HeldNonce, PreparedNonce } from './prepared-nonce.ts'
 import { keepToken, type TokenStore } from './token-store.ts'
@@ -25,6 +25,8 @@ export interface SignInOptions extends ProofOptions {
 /** What a direct sign-in works with. */
 export interface SignInParts {
   readonly api: SignInApi
+  /** Address of the service; empty for the page's own origin. */
+  readonly baseUrl: string
   readonly tokens: TokenStore
   /** Time limit of a call, in milliseconds. */
   readonly timeoutMs: number
@@ -36,7 +38,7 @@ export interface SignInParts {
  * awaited.
  */
 export async function signIn(
-  { api, tokens, timeoutMs, prepared }: SignInParts,
+  { api, baseUrl, tokens, timeoutMs, prepared }: SignInParts,
   options: SignInOptions,
 ): Promise<SignInResult> {
   const { appName, signal } = options
@@ -50,9 +52,9 @@ export async function signIn(
     proof = await proveWithWallet((account) => {
       if (options.challenge !== undefined) return textOf(options.challenge)
       used.held = prepared?.take(appName, account)
-      return used.held === undefined
-        ? run((call) => api.issueNonce({ ...given({ appName }), ...account }, call), signal, timeoutMs).then(textOf)
-        : textOf(used.held.challenge)
+      if (used.held !== undefined) return textOf(used.held.challenge)
+      const request = { ...given({ appName }), ...account }
+      return runTrusted((call) => api.issueNonce(request, call), signal, timeoutMs, baseUrl).then(textOf)
     }, options)
   } catch (thrown) {
     if (used.held !== undefined) prepared?.giveBack(used.held)

@@ -1,4 +1,5 @@
 import { Countdown } from '../client/element/countdown.ts'
+import { isPassing } from '../client/errors.ts'
 import { CountersignClientError, type HandOver, type OrderChallenge, type PhoneOrder } from '../client/index.ts'
 import { forgetHubAnswer } from '../client/wallets/hub.ts'
 import type { FoundWallet } from '../client/wallets/index.ts'
@@ -18,7 +19,7 @@ import { ReviewScreen } from './review-screen.ts'
 import { ServiceClock } from './service-clock.ts'
 import { readServiceFacts } from './service-facts.ts'
 import { remembering, Signing } from './signing.ts'
-import { Tasks } from './tasks.ts'
+import { type Remedy, Tasks } from './tasks.ts'
 import { chooseWords, readOperatorTexts } from './texts/words.ts'
 import { type Choice, WalletPanel } from './wallet-panel.ts'
 
@@ -37,6 +38,15 @@ const wrongProofs: ReadonlySet<string> = new Set([
   'WRONG_WALLET',
   'LOGIN_REFUSED',
 ])
+/** Codes after which another wallet can approve, and the same one cannot. */
+const wrongWallets: ReadonlySet<string> = new Set([
+  'WRONG_WALLET',
+  'LOGIN_REFUSED',
+  'ADAPTER_UNKNOWN',
+  'CONTRACT_WALLET_NEEDS_RPC',
+])
+/** Time between two looks at the order, in milliseconds: while the user decides, and after the approval. */
+const pollMs = { review: 5000, outcome: 2500 } as const
 
 const continued = isContinued(location.pathname)
 const appName = document.title
@@ -58,12 +68,9 @@ let last: FoundWallet | undefined
 /** Ends the listening to the chosen wallet's account switches. */
 let stopListening = (): void => {}
 
-const tasks = new Tasks({ words, isHandled: settle })
+const tasks = new Tasks({ words, isHandled: settle, remedyOf })
 const poll = new Poll(look)
-const signing = new Signing(tasks, (isWaiting) => {
-  if (isWaiting) poll.start()
-  else if (held?.handedOver === undefined) poll.stop()
-})
+const signing = new Signing(tasks)
 const reviewScreen = new ReviewScreen(words, clock)
 const outcomeScreen = new OutcomeScreen(words, clock, () => void poll.now())
 const walletPanel = new WalletPanel({
@@ -129,6 +136,7 @@ async function review(signal: AbortSignal): Promise<void> {
   countdown.start(Math.min(challenge.expiresAt - clock.now(), challenge.expiresAt - challenge.issuedAt))
   show('review', title)
   reviewScreen.fold()
+  poll.start(pollMs.review)
 }
 
 /** Makes a wallet ready to sign: it may ask its user which account it is to be. */
@@ -215,6 +223,11 @@ async function approve(signal: AbortSignal): Promise<void> {
     follow({ ...challenge, ...(finishBy === undefined ? {} : { finishBy }) }, returnCode)
   } catch (thrown) {
     const code = thrown instanceof CountersignClientError ? thrown.code : undefined
+    if (thrown instanceof CountersignClientError && !isPassing(thrown) && code !== 'ORDER_EXPIRED') {
+      // The service has judged what the wallet signed: the order no longer waits for that, neither here nor after a reload.
+      signing.end()
+      know({ sent: undefined })
+    }
     if (code === 'WALLET_WRONG_KEY') forgetChoice()
     if (code !== undefined && wrongProofs.has(code)) choice?.forgetSignature()
     if (thrown instanceof CountersignClientError && code === 'CONFIRMATION_CODE_WRONG') wrongCode(thrown.triesLeft)
@@ -256,7 +269,6 @@ async function reject(rejected: Ending, signal: AbortSignal): Promise<void> {
 
 async function handOver(signal: AbortSignal): Promise<void> {
   handOverPanel.show(await makeTicket(signal))
-  poll.start()
 }
 
 /** Makes a ticket for another browser, which voids the last one. */
@@ -293,7 +305,7 @@ function follow({ kind, requester, finishBy }: OrderChallenge, returnCode: strin
   const approved = held?.approved
   const isCode = approved !== undefined && returnCode !== undefined
   show('outcome', isCode ? outcomeScreen.showCode(approved, returnCode) : outcomeScreen.showApproved())
-  poll.start()
+  poll.start(pollMs.outcome)
 }
 
 /** Shows what a refusal says of the order. Returns whether it says anything. */
@@ -312,6 +324,12 @@ function settle(code: string): boolean {
   const ending = (approved && endingOfApproved(code, approved.withCode)) ?? endingOfSigning(code) ?? endingOf(code)
   if (ending !== undefined) end(ending)
   return ending !== undefined
+}
+
+/** What helps after a refusal, if not another try. */
+function remedyOf(code: string): Remedy | undefined {
+  if (challenge === undefined || !wrongWallets.has(code)) return undefined
+  return { text: words.say('wallet.another'), act: () => walletPanel.open() }
 }
 
 /** Endings of an order that was approved on this phone. */

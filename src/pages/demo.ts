@@ -44,7 +44,8 @@ void act(lookForSession).then(async () => {
 })
 // Back from a wallet at another site, which took the place of this page: the page as it was still waits for its answer.
 addEventListener('pageshow', ({ persisted }) => persisted && tasks.busy && location.reload())
-// Whoever took the sign-in back on the phone then looks at this page.
+// The session has ended elsewhere: in another tab, or on the phone that approved it.
+client.onSession((session) => setTimeout(() => session === undefined && !views.in.hidden && showEnded()))
 document.addEventListener('visibilitychange', () => {
   if (document.visibilityState === 'visible' && !views.in.hidden) void act(lookForSession)
 })

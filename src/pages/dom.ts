@@ -46,3 +46,12 @@ export function element<K extends keyof HTMLElementTagNameMap>(
 export function metaContent(name: string): string {
   return document.querySelector<HTMLMetaElement>(`meta[name="${name}"]`)?.content ?? ''
 }
+
+/** Errors of a service's settings, and those that no text was written for. */
+const forOperators = /^(ORIGIN_|START_KEY_|NOT_ENABLED|INVALID_REQUEST|UNEXPECTED)/
+
+/** Writes to the browser's console what an error says to the service's operator, such as the setting to change. */
+export function noteForOperator({ code, message }: { readonly code: string; readonly message: string }): void {
+  // biome-ignore lint/suspicious/noConsole: pages show users their own texts only.
+  if (forOperators.test(code)) console.warn(`${code}: ${message}`)
+}

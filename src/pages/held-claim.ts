@@ -18,7 +18,7 @@ export interface HeldClaim {
   /** Present if this tab made a ticket, so that another browser may have taken the order over: a wallet's, if the user opened one. */
   readonly handedOver?: 'browser' | 'wallet'
   /** Present once a wallet at another site was asked to sign, which may take the place of the page: what the user chose. */
-  readonly sent?: SentApproval
+  readonly sent?: SentApproval | undefined
   /** Present once the order is approved. */
   readonly approved?: HeldApproval
 }

@@ -1,3 +1,4 @@
+import { loadOnDemand } from '../client/page.ts'
 import {
   type FindWalletsOptions,
   type FoundWallet,
@@ -27,7 +28,7 @@ export function keepNoUnofferedWallet({ demoWallet }: ServiceFacts): void {
 /** The Nimiq Hub for this page. Its library is a file of its own, which is loaded on demand. */
 export function hubFor(appName: string): HubOptions {
   return {
-    load: () => import('@nimiq/hub-api'),
+    load: () => loadOnDemand(() => import('@nimiq/hub-api')),
     appName,
     // Back on a page without https, the browser would not say that it comes from the Hub, and the answer would not count.
     redirect: isPhone() && location.protocol === 'https:',

@@ -25,6 +25,7 @@ export function phoneCalls(basePath: string, clock: ServiceClock): PhoneCalls {
   return orderCalls({
     // Without watchOrder, which only a desktop calls.
     service: restOrders(call) as Parameters<typeof orderCalls>[0]['service'],
+    baseUrl: '',
     tokens: new TokenStore(),
     autoPersistToken: false,
     proofDefaults: {},

@@ -1,10 +1,8 @@
-/** Time between two looks, in milliseconds. */
-const intervalMs = 2500
-
 /** Looks again and again while the page is visible, and at once when it becomes visible or online again. */
 export class Poll {
   readonly #look: () => Promise<void>
   #timer: ReturnType<typeof setTimeout> | undefined
+  #intervalMs = 0
   #running = false
   #looking = false
 
@@ -15,7 +13,9 @@ export class Poll {
     addEventListener('online', () => void this.now())
   }
 
-  start(): void {
+  /** Looks from now on, with so much time between two looks, in milliseconds. */
+  start(intervalMs: number): void {
+    this.#intervalMs = intervalMs
     this.#running = true
     this.#wait()
   }
@@ -37,6 +37,6 @@ export class Poll {
 
   #wait(): void {
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => void this.now(), intervalMs)
+    this.#timer = setTimeout(() => void this.now(), this.#intervalMs)
   }
 }

@@ -2,7 +2,7 @@ import { isPhone } from '../client/device.ts'
 import type { DirectClient, Session, StartedOrder } from '../client/direct.ts'
 import { CountersignSignIn } from '../client/element/element.ts'
 import { ClaimNotes } from './claim-notes.ts'
-import { element } from './dom.ts'
+import { element, noteForOperator } from './dom.ts'
 import { appsFor, hubFor, wantedWallets } from './page-wallet.ts'
 import type { ServiceFacts } from './service-facts.ts'
 import { signInTexts } from './sign-in-texts.ts'
@@ -23,10 +23,12 @@ export interface SignInWaysOptions {
 /** The ways to sign in: a `<countersign-sign-in>` in the page's language, and notes on its code. */
 export class SignInWays {
   readonly #options: SignInWaysOptions
+  readonly #problem = element('p', 'error')
   #place: HTMLElement | undefined
 
   constructor(options: SignInWaysOptions) {
     this.#options = options
+    this.#problem.setAttribute('role', 'alert')
   }
 
   /** Offers the ways in a place of the page. */
@@ -36,12 +38,9 @@ export class SignInWays {
     const { client, words, startsOrders, onSession } = this.#options
     const ways = this.#element()
     const notes = new ClaimNotes(words)
-    const problem = element('p', 'error')
-    problem.setAttribute('role', 'alert')
     let claimUrl = ''
     ways.startOrder = async ({ signal }) => {
       if (!startsOrders) return await never
-      problem.textContent = ''
       const order = await client.startOrder({ kind: 'login', signal })
       if (!signal.aborted) claimUrl = order.claimUrl
       return order
@@ -52,10 +51,16 @@ export class SignInWays {
     })
     ways.addEventListener('countersign:error', ({ detail: { error } }) => {
       notes.hide()
-      problem.textContent = isForDevelopers(error.code) ? words.notice(error.code, error.message) : ''
+      noteForOperator(error)
     })
     ways.addEventListener('countersign:signed-in', ({ detail: { session } }) => onSession(session))
-    place.replaceChildren(ways, notes.root, problem)
+    this.#problem.textContent = ''
+    place.replaceChildren(ways, notes.root, this.#problem)
+  }
+
+  /** Says what went wrong, beneath the ways. */
+  complain(text: string): void {
+    this.#problem.textContent = text
   }
 
   /** Offers them no longer. A running order is cancelled. */
@@ -95,9 +100,4 @@ function entriesAhead(adapterIds: readonly string[], extra: number): number {
   if (!isPhone()) return 0
   const hub = adapterIds.includes('nimiq') ? 1 : 0
   return hub + extra + (location.protocol === 'https:' ? appsFor(adapterIds).length : 0)
-}
-
-/** Whether an error is one of the service's settings: its message says which to change, and the element does not show it. */
-function isForDevelopers(code: string): boolean {
-  return /^(ORIGIN_|START_KEY_)/.test(code)
 }

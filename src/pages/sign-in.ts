@@ -1,7 +1,7 @@
 import { createDirectClient, type Session } from '../client/direct.ts'
 import { showBrand } from './brand.ts'
 import { cookieOnly } from './cookie-only.ts'
-import { byId, fill, fillTexts, metaContent } from './dom.ts'
+import { byId, fill, fillTexts, metaContent, noteForOperator } from './dom.ts'
 import { keepNoUnofferedWallet } from './page-wallet.ts'
 import { returnTarget } from './return-target.ts'
 import { readServiceFacts } from './service-facts.ts'
@@ -25,8 +25,6 @@ const appName = document.title
 const views = { out: byId('signed-out'), in: byId('signed-in') }
 const continueLink = byId<HTMLAnchorElement>('continue-link')
 const otherWalletButton = byId('other-wallet-button')
-/** Ends the listening to sign-ins in other tabs. */
-let stopListening = (): void => {}
 
 const client = createDirectClient({
   basePath: metaContent('countersign-base-path'),
@@ -40,7 +38,7 @@ const ways = new SignInWays({
   facts,
   appName,
   startsOrders: metaContent('countersign-starts-orders') === 'yes',
-  onSession: leave,
+  onSession: (session) => void leave(session),
 })
 const tasks = new Tasks({ words })
 
@@ -57,7 +55,9 @@ continueLink.addEventListener('click', () => continueLink.setAttribute('aria-bus
 otherWalletButton.addEventListener('click', () => void tasks.run(signOut))
 // As it was when the user left it: signed in, and on the way.
 addEventListener('pageshow', ({ persisted }) => persisted && location.reload())
-// Without the cookie, asking would only fail.
+// After the page's own sign-in and sign-out, which show themselves.
+client.onSession((session) => setTimeout(() => follow(session)))
+// Without the cookie, asking is of no use.
 if (metaContent('countersign-maybe-signed-in') === 'yes') void tasks.run(lookForSession)
 else showSignedOut()
 
@@ -79,15 +79,21 @@ async function signOut(signal: AbortSignal): Promise<void> {
 }
 
 /** Leads to where the user wanted to go, without this page in the browser's history. */
-function leave(session: Session): void {
+async function leave(session: Session): Promise<void> {
   showSignedIn(session)
   continueLink.setAttribute('aria-busy', 'true')
   focusHeading(views.in)
-  location.replace(target)
+  // Without its cookie, the browser would be led back here, again and again.
+  const kept = await client.getCurrentSession().catch(() => session)
+  if (kept !== undefined) return location.replace(target)
+  continueLink.removeAttribute('aria-busy')
+  showSignedOut()
+  ways.complain(words.say('sign-in.not-kept', { host: location.host }))
+  const message = 'The session cookie was not kept. If publicUrl is an https address, browsers keep it there only'
+  noteForOperator({ code: 'UNEXPECTED', message })
 }
 
 function showSignedIn({ address }: Session): void {
-  stopListening()
   ways.close()
   fill(views.in, 'address', address)
   reveal(views.in)
@@ -96,15 +102,14 @@ function showSignedIn({ address }: Session): void {
 function showSignedOut(): void {
   reveal(views.out)
   ways.open(byId('ways'))
-  // Only now: the page would hear of its own sign-out, too, and ask in vain.
-  stopListening = client.onSession((session) => setTimeout(() => session !== undefined && follow(session)))
 }
 
-/** Shows the session that another tab has signed in to. This one's own is shown by then. */
-function follow(session: Session): void {
-  if (!views.in.hidden) return
-  showSignedIn(session)
-  focusHeading(views.in)
+/** Shows the session that another tab has signed in to, or that the session has ended: there, or on the phone that approved it. */
+function follow(session: Session | undefined): void {
+  if ((session === undefined) === views.in.hidden) return
+  if (session === undefined) showSignedOut()
+  else showSignedIn(session)
+  focusHeading(session === undefined ? views.out : views.in)
 }
 
 function reveal(view: HTMLElement): void {

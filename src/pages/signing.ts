@@ -8,14 +8,11 @@ import type { Tasks } from './tasks.ts'
  */
 export class Signing {
   readonly #tasks: Tasks
-  readonly #onChange: (isWaiting: boolean) => void
   #asked: object | undefined
   #begun = false
 
-  /** `onChange` is called when a wallet is asked, and when it is no longer waited for. */
-  constructor(tasks: Tasks, onChange: (isWaiting: boolean) => void) {
+  constructor(tasks: Tasks) {
     this.#tasks = tasks
-    this.#onChange = onChange
   }
 
   /** Whether a wallet is being waited for. */
@@ -26,6 +23,11 @@ export class Signing {
   /** Whether a wallet is being waited for, or has signed what the service has not accepted yet. */
   get hasBegun(): boolean {
     return this.#begun
+  }
+
+  /** What the wallet has signed is done with. */
+  end(): void {
+    this.#begun = false
   }
 
   /** The wallet, followed while it signs for a task. `text` is shown meanwhile. It is not asked twice to sign the same. */
@@ -41,11 +43,9 @@ export class Signing {
       if (this.#asked !== asked) return
       this.#asked = undefined
       this.#begun = hasSigned
-      this.#onChange(false)
     }
     // A wallet may never answer.
     signal.addEventListener('abort', () => end(false), { once: true })
-    this.#onChange(true)
     try {
       const answer = await this.#tasks.askWallet(text, signal, sign)
       end(true)

@@ -1,6 +1,6 @@
 import { isPassing } from '../client/errors.ts'
 import { CountersignClientError } from '../client/index.ts'
-import { byId, fill } from './dom.ts'
+import { byId, fill, noteForOperator } from './dom.ts'
 import { englishWords, type Words } from './texts/words.ts'
 
 /** Time without an answer after which the page says that it is still trying, in milliseconds. */
@@ -15,24 +15,35 @@ export interface TasksOptions {
   readonly words?: Words
   /** May handle an error code itself; if it returns true, no notice is shown. */
   readonly isHandled?: (code: string) => boolean
+  /** What the notice's button does after this error code, if not to try again. */
+  readonly remedyOf?: (code: string) => Remedy | undefined
+}
+
+/** What the button of a notice does. */
+export interface Remedy {
+  /** Label of the button. */
+  readonly text: string
+  readonly act: () => void
 }
 
 /**
  * Runs the tasks that the user starts, one at a time. Shows their progress and their failures in the page's `#notice`, with a
- * button to try again after a failure.
+ * button to try again after a failure, or to do what helps.
  */
 export class Tasks {
   readonly #notice = byId('notice')
   readonly #words: Words
   readonly #isHandled: (code: string) => boolean
+  readonly #remedyOf: (code: string) => Remedy | undefined
   #running: { readonly controller: AbortController; readonly done: Promise<void> } | undefined
-  #again: Task | undefined
+  #remedy: Remedy | undefined
   #slow: ReturnType<typeof setTimeout> | undefined
 
-  constructor({ words = englishWords, isHandled = () => false }: TasksOptions = {}) {
+  constructor({ words = englishWords, isHandled = () => false, remedyOf = () => undefined }: TasksOptions = {}) {
     this.#words = words
     this.#isHandled = isHandled
-    byId('retry-button').addEventListener('click', () => this.#again !== undefined && void this.run(this.#again))
+    this.#remedyOf = remedyOf
+    byId('retry-button').addEventListener('click', () => this.#remedy?.act())
     addEventListener('offline', () => this.busy && this.#say(words.say('task.offline')))
   }
 
@@ -91,7 +102,11 @@ export class Tasks {
       if (code === 'ABORTED' || this.#isHandled(code)) this.#say('')
       // Another try of the same would get the same answer.
       else if (isUsedUp(thrown)) this.#say(this.#words.say('notice.contract-checks'))
-      else this.#say(this.#words.notice(code, message), task)
+      else {
+        noteForOperator({ code, message })
+        const again = { text: this.#words.say('task.retry'), act: () => void this.run(task) }
+        this.#say(this.#words.notice(code), this.#remedyOf(code) ?? again)
+      }
     } finally {
       clearTimeout(this.#slow)
       document.body.toggleAttribute('data-busy', false)
@@ -106,12 +121,14 @@ export class Tasks {
     this.#slow = setTimeout(() => this.#say(navigator.onLine ? this.#words.say('task.slow') : offline), slowMs)
   }
 
-  /** Shows a notice, or hides it if the text is empty. The button "Try again" runs `again`. */
-  #say(text: string, again?: Task): void {
-    this.#again = again
+  /** Shows a notice, or hides it if the text is empty. The button applies the remedy. */
+  #say(text: string, remedy?: Remedy): void {
+    this.#remedy = remedy
     this.#notice.hidden = text === ''
     fill(this.#notice, 'notice', text)
-    byId('retry-button').hidden = again === undefined
+    const button = byId('retry-button')
+    button.hidden = remedy === undefined
+    if (remedy !== undefined) button.textContent = remedy.text
     this.#notice.scrollIntoView({ block: 'nearest' })
   }
 }

@@ -45,12 +45,12 @@ export class WalletPanel {
     this.#options = options
     useButton.addEventListener('click', () => {
       const next = this.#next
-      if (next === undefined) this.#open()
+      if (next === undefined) this.open()
       else options.onUse(next)
     })
     byId('other-wallet-button').addEventListener('click', () => {
       if (this.#isOpen) this.#close()
-      else this.#open()
+      else this.open()
     })
   }
 
@@ -106,7 +106,8 @@ export class WalletPanel {
     return this.#choice === undefined && !this.#isOpen ? this.#obvious : undefined
   }
 
-  #open(): void {
+  /** Shows the list of wallets. */
+  open(): void {
     this.#isOpen = true
     this.#render()
     byId('wallets-title').focus({ preventScroll: true })

@@ -19,6 +19,7 @@ import type {
   StartOrderOnBackend,
 } from '../client/element/element.ts'
 import { CountersignClientError } from '../client/errors.ts'
+import { loadOnDemand } from '../client/page.ts'
 import type { AppAddress } from '../client/wallets/chooser-events.ts'
 import type { FoundWallet } from '../client/wallets/found.ts'
 import type { HubOptions } from '../client/wallets/hub.ts'
@@ -138,7 +139,7 @@ export const SignIn: ForwardRefExoticComponent<SignInProps & RefAttributes<Count
 
   useEffect(() => {
     let isGone = false
-    import('../client/element/element.ts').catch((cause: unknown) => {
+    loadOnDemand(() => import('../client/element/element.ts')).catch((cause: unknown) => {
       if (isGone) return
       latest.current.onError?.(new CountersignClientError('NETWORK', 'The element could not be loaded', { cause }))
     })

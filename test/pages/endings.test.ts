@@ -30,11 +30,10 @@ test('what passes is no ending', () => {
     'NETWORK_MISMATCH',
   ]) {
     expect(endingOf(code)).toBe(undefined)
-    expect(englishWords.notice(code, 'message')).not.toContain(code)
+    expect(englishWords.notice(code)).not.toContain(code)
   }
 })
 
-test('what nobody foresaw keeps its message and its code', () => {
-  const notice = englishWords.notice('ORIGIN_MISMATCH', 'The origin is wrong')
-  expect(notice).toContain('The origin is wrong (ORIGIN_MISMATCH)')
+test('an unforeseen code is named, without the words that are for the operator', () => {
+  expect(englishWords.notice('START_KEY_REQUIRED')).toBe('That did not work (START_KEY_REQUIRED).')
 })

@@ -22,7 +22,7 @@ export interface RefusalStatus {
  * each answer that is not a success.
  */
 export function callerOf($fetch: BetterFetch, onRefusal: (status: RefusalStatus) => void = () => {}): RestCall {
-  return async <T>(path: string, { body, query, headers, signal }: RestCallInit = {}): Promise<T> => {
+  return async <T>(path: string, { body, query, headers, signal, keepalive }: RestCallInit = {}): Promise<T> => {
     let answer: { data: unknown; error: Refusal | null }
     let limiterAsks: string | null = null
     // A hook in the options would take the place of the application's own.
@@ -42,6 +42,7 @@ export function callerOf($fetch: BetterFetch, onRefusal: (status: RefusalStatus)
         // The application's own option may say otherwise; then there would be no `error` to read.
         throw: false,
         method: body === undefined ? 'GET' : 'POST',
+        ...(keepalive === undefined ? {} : { keepalive }),
         ...(body === undefined ? {} : { body }),
         ...(query === undefined ? {} : { query }),
         ...(headers === undefined ? {} : { headers }),

@@ -87,10 +87,11 @@ export function walletSignInClient(options: WalletSignInClientOptions = {}) {
     fetchPlugins: [bearerPlugin(tokens)],
     // For the endpoint as Better Auth's client calls it by its path.
     atomListeners: [{ matcher: (path) => path === verify, signal: '$sessionSignal' }],
-    getActions: ($fetch, $store): WalletSignInActions => {
+    getActions: ($fetch, $store, clientOptions): WalletSignInActions => {
       const call = callerOf($fetch)
       const signInOver = async (own: RestCall, callOptions: SignInOptions): Promise<SignInResult> => {
-        const parts = { api: restSignIn(own, endpointPrefix), tokens, timeoutMs: defaultTimeoutMs }
+        const baseUrl = clientOptions?.baseURL ?? ''
+        const parts = { api: restSignIn(own, endpointPrefix), baseUrl, tokens, timeoutMs: defaultTimeoutMs }
         const result = await signIn(parts, { ...defaults, ...given(callOptions) })
         $store.notify('$sessionSignal')
         return result
@@ -157,9 +158,11 @@ export function crossDeviceClient(options: CrossDeviceClientOptions = {}) {
     atomListeners: [{ matcher: (path) => path === orderPaths.finalize, signal: '$sessionSignal' }],
     getActions: ($fetch, $store, clientOptions): CrossDeviceActions => {
       const call = callerOf($fetch)
+      const baseUrl = clientOptions?.baseURL ?? ''
       const calls = orderCalls({
         service: orderService($fetch, clientOptions),
-        computer: knownComputer ? new ComputerKey(clientOptions?.baseURL ?? '') : undefined,
+        baseUrl,
+        computer: knownComputer ? new ComputerKey(baseUrl) : undefined,
         tokens,
         autoPersistToken,
         proofDefaults: { wallet, requestAddressBeforeVerify },

@@ -27,6 +27,7 @@ export function desktopOf({ baseUrl, basePath, tokenStorageKey }: ElementService
   const rest = restOf((url, init) => fetch(url, init), { baseUrl, basePath })
   return desktopCalls({
     service: { ...restOrders(rest.call), watchOrder: restWatch(rest) },
+    baseUrl,
     computer: new ComputerKey(baseUrl),
     tokens: new TokenStore({ tokenStorageKey }),
     autoPersistToken: true,

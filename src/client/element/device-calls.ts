@@ -14,6 +14,7 @@ export function deviceCallsOf(service: ElementService): SignInCalls {
   const rest = restOf((url, init) => fetch(url, init), { baseUrl, basePath })
   return signInCalls({
     service: restSignIn(rest.call, endpointPrefix),
+    baseUrl,
     tokens: new TokenStore({ tokenStorageKey }),
     defaults: {},
     timeoutMs: defaultTimeoutMs,

@@ -2,7 +2,7 @@ import type { DesktopCalls } from '../desktop-orders.ts'
 import { isPhone } from '../device.ts'
 import { CountersignClientError, isPassing } from '../errors.ts'
 import { isTerminal } from '../order-watch.ts'
-import { isHidden, onWake } from '../page.ts'
+import { isHidden, loadOnDemand, untilShown } from '../page.ts'
 import { isSignInSent } from '../sent-sign-in.ts'
 import type { SignInCalls } from '../sign-in-calls.ts'
 import type { FinalizedOrder, OrderStatus, StartedOrder, StartOrderOptions } from '../types.ts'
@@ -62,6 +62,18 @@ interface RunningOrder {
 /** Number of expired codes that are replaced without user input, so that a forgotten page comes to rest. */
 const maxRenewals = 5
 
+/** Attributes that are options of the order under their names in camel case. */
+const orderAttributes = [
+  'adapter-id',
+  'return-to',
+  'display-title',
+  'display-summary',
+  'payload',
+  'payload-hash',
+  'expected-address',
+  'expected-public-key-hex',
+] as const
+
 /** Without a DOM the module still loads, for servers that render pages. */
 const Base = (globalThis.HTMLElement ?? class {}) as typeof HTMLElement
 
@@ -87,17 +99,10 @@ export class CountersignSignIn extends Base {
     'base-path',
     'endpoint-prefix',
     'kind',
-    'adapter-id',
     'adapter-ids',
     'cross-device-only',
     'wallets-first',
-    'return-to',
-    'display-title',
-    'display-summary',
-    'payload',
-    'payload-hash',
-    'expected-address',
-    'expected-public-key-hex',
+    ...orderAttributes,
     'token-storage-key',
     'no-token-storage',
   ]
@@ -258,17 +263,7 @@ export class CountersignSignIn extends Base {
     const stop = new AbortController()
     this.#stop = stop
     this.#show('starting', this.#texts.starting)
-    if (!isHidden()) {
-      void this.#run(stop.signal)
-      return
-    }
-    // A page that was opened in the background: its order would expire before anyone sees it.
-    const stopListening = onWake(() => {
-      if (isHidden()) return
-      stopListening()
-      void this.#run(stop.signal)
-    })
-    stop.signal.addEventListener('abort', stopListening)
+    void this.#run(stop.signal)
   }
 
   /** Leaves the current order, and cancels it if that is possible: nobody should approve for a page that is gone. */
@@ -283,6 +278,9 @@ export class CountersignSignIn extends Base {
   async #run(signal: AbortSignal): Promise<void> {
     const countdown = new Countdown((seconds) => this.#view?.showSecondsLeft(seconds))
     countdown.stop()
+    // The order of a page that was opened in the background would expire unseen.
+    await untilShown(signal)
+    if (signal.aborted) return
     try {
       const client = this.#client()
       const order = await this.#started(client, signal)
@@ -433,7 +431,7 @@ export class CountersignSignIn extends Base {
     const place = view.openWallets()
     view.sayOfWallet(this.#texts.starting)
     try {
-      const { DeviceSignIn } = await import('./device-sign-in.ts').catch((cause) => {
+      const { DeviceSignIn } = await loadOnDemand(() => import('./device-sign-in.ts')).catch((cause) => {
         throw new CountersignClientError('NETWORK', 'The list of wallets could not be loaded', { cause })
       })
       if (this.#device !== opened) return
@@ -499,18 +497,9 @@ export class CountersignSignIn extends Base {
   #order(): StartOrderOptions {
     const kind = this.getAttribute('kind') ?? 'login'
     if (kind !== 'login' && kind !== 'sign') throw new TypeError(`kind must be login or sign, not ${kind}`)
-    const texts = {
-      adapterId: this.getAttribute('adapter-id'),
-      returnTo: this.getAttribute('return-to'),
-      displayTitle: this.getAttribute('display-title'),
-      displaySummary: this.getAttribute('display-summary'),
-      payload: this.getAttribute('payload'),
-      payloadHash: this.getAttribute('payload-hash'),
-      expectedAddress: this.getAttribute('expected-address'),
-      expectedPublicKeyHex: this.getAttribute('expected-public-key-hex'),
-    }
-    const given = Object.entries(texts).filter(([, text]) => text !== null)
-    return { kind, ...(Object.fromEntries(given) as Record<string, string>) }
+    const given = orderAttributes.filter((name) => this.hasAttribute(name))
+    const texts = given.map((name) => [inCamelCase(name), this.getAttribute(name)])
+    return { kind, ...(Object.fromEntries(texts) as Partial<StartOrderOptions>) }
   }
 
   /** Moves a property that was set before the element was defined to the class's setter, which it would hide. */
@@ -534,6 +523,10 @@ function hasSignIn(client: SignInClient): client is SignInClient & SignInCalls {
 /** The page's address, for wallet apps. They open https only, and a fragment may be lost on the way. */
 function ownAddress(): string | undefined {
   return location.protocol === 'https:' ? location.href.replace(/#.*/s, '') : undefined
+}
+
+function inCamelCase(name: string): string {
+  return name.replace(/-./g, (letter) => letter.slice(1).toUpperCase())
 }
 
 function ignore(): void {}

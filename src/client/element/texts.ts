@@ -8,6 +8,8 @@ export interface SignInTexts extends Record<OrderStatus, string> {
   readonly reconnecting: string
   readonly failed: string
   readonly offline: string
+  /** The service does not trust the page's origin. */
+  readonly notTrusted: string
   readonly busy: string
   readonly qrLabel: string
   readonly codeLabel: string
@@ -85,6 +87,7 @@ export const englishTexts: SignInTexts = {
   reconnecting: 'The connection was lost. Trying again.',
   failed: 'That did not work.',
   offline: 'The service does not answer. Check your connection.',
+  notTrusted: 'This site is not set up for signing in here.',
   busy: 'Too many tries. Wait a moment.',
   qrLabel: 'QR code for your phone',
   codeLabel: 'Confirmation code',
@@ -113,6 +116,7 @@ export const englishTexts: SignInTexts = {
 const errorTexts: Readonly<Record<string, TextName>> = {
   NETWORK: 'offline',
   STORE_UNAVAILABLE: 'offline',
+  ORIGIN_NOT_TRUSTED: 'notTrusted',
   RATE_LIMITED: 'busy',
   ORDER_REJECTED: 'stopped',
   ORDER_CANCELLED: 'cancelled',

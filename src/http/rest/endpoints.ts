@@ -5,7 +5,7 @@ import { SignInService } from '../../../gen/server/countersign/v1/sign_in_servic
 import { WalletService } from '../../../gen/server/countersign/v1/wallet_service_pb.ts'
 import type { Settings } from '../../config.ts'
 import { computerPaths, orderPaths, sessionPaths, signInPaths, walletPaths } from '../../rest-paths.ts'
-import { jsonBody, noInput, orderQuery, type ReadJson } from './input.ts'
+import { jsonBody, noInput, orderQuery, type ReadJson, sessionQuery } from './input.ts'
 
 /** A REST endpoint: an RPC under another name. */
 export interface RestEndpoint {
@@ -53,7 +53,7 @@ export function restEndpoints({
     post(orderPaths.handOver, order.handOverOrder),
     post(orderPaths.redeem, order.redeemHandOver),
     get(orderPaths.events, order.watchOrder, orderQuery('desktopToken')),
-    get(sessionPaths.current, session.getCurrentSession, noInput),
+    get(sessionPaths.current, session.getCurrentSession, sessionQuery),
     get(sessionPaths.list, session.listSessions, noInput),
     post(sessionPaths.signOut, session.signOut),
     post(sessionPaths.accessToken, session.issueAccessToken),

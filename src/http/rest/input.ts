@@ -22,6 +22,11 @@ export function noInput(): JsonValue {
   return {}
 }
 
+/** Input of a GET for the caller's session. */
+export function sessionQuery(exchange: Exchange): JsonValue {
+  return queryOf(exchange)('allowSignedOut') === 'true' ? { allowSignedOut: true } : {}
+}
+
 /**
  * Input of a GET for one order: `?orderId=`, and the token as `Authorization: Bearer`. A phone that cannot set headers
  * can send the challenge token in the query, beside the wallet that is going to sign. The desktop's token can make a session, so

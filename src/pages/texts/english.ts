@@ -46,6 +46,7 @@ export const english = {
   'wallet.choose': 'Choose a wallet',
   'wallet.use': 'Continue with {wallet}',
   'wallet.other': 'Change',
+  'wallet.another': 'Choose another wallet',
   'wallet.looking': 'Looking for wallets …',
   'wallet.none': 'No wallet was found in this browser.',
   'wallet.none.kind': 'No wallet of the requested kind, {kind}, was found in this browser.',
@@ -65,6 +66,8 @@ export const english = {
   'sign-in.done.wallet': 'Wallet',
   'sign-in.done.continue': 'Continue',
   'sign-in.done.other': 'Sign out and use another wallet',
+  'sign-in.not-kept':
+    'You were signed in, but this browser did not keep it. Open this page at its https address, and allow cookies for {host}.',
   'sign-in.this-computer':
     'This code works on this computer only, because it leads to {host}. For a phone, start with {command}',
   'sign-in.open-here': 'Open here',
@@ -83,6 +86,7 @@ export const english = {
   'sign-in.order.reconnecting': 'The connection was lost. Trying again.',
   'sign-in.order.failed': 'That did not work.',
   'sign-in.order.offline': 'The service does not answer. Check your connection.',
+  'sign-in.order.notTrusted': 'This site is not set up for signing in here.',
   'sign-in.order.busy': 'Too many tries. Wait a moment.',
   'sign-in.order.qrLabel': 'QR code for your phone',
   'sign-in.order.codeLabel': 'Confirmation code',
@@ -257,10 +261,11 @@ export const english = {
   'notice.WALLET_WRONG_KEY': 'The wallet used a different key from the one requested. Nothing was approved.',
   'notice.WRONG_WALLET': 'This request is for another wallet. Nothing was approved.',
   'notice.SIGNATURE_INVALID': 'The service did not accept the wallet’s signature. Nothing was approved.',
+  'notice.ORIGIN_NOT_TRUSTED': 'This site is not set up for signing in here. Tell the site about it.',
   'notice.LOGIN_REFUSED': 'This wallet is not allowed to sign in.',
   'notice.NETWORK_MISMATCH':
     'This phone is not on the network of your computer. Connect it to the same Wi-Fi, then try again.',
   'notice.NONCE_EXPIRED': 'That took too long. Try again.',
   'notice.NONCE_NOT_FOUND': 'That took too long. Try again.',
-  'task.failed': 'That did not work: {message} ({code})',
+  'task.failed': 'That did not work ({code}).',
 } as const

@@ -44,6 +44,7 @@ export const german: Texts = {
   'wallet.choose': 'Wähl eine Wallet',
   'wallet.use': 'Weiter mit {wallet}',
   'wallet.other': 'Ändern',
+  'wallet.another': 'Andere Wallet wählen',
   'wallet.looking': 'Suche nach Wallets …',
   'wallet.none': 'In diesem Browser ist keine Wallet.',
   'wallet.none.kind': 'In diesem Browser wurde keine Wallet der verlangten Art {kind} gefunden.',
@@ -63,6 +64,8 @@ export const german: Texts = {
   'sign-in.done.wallet': 'Wallet-Adresse',
   'sign-in.done.continue': 'Weiter',
   'sign-in.done.other': 'Abmelden und eine andere Wallet nehmen',
+  'sign-in.not-kept':
+    'Du warst angemeldet, aber dieser Browser hat es sich nicht gemerkt. Öffne die Seite unter ihrer https-Adresse und erlaube Cookies für {host}.',
   'sign-in.this-computer':
     'Dieser Code geht nur auf diesem Computer, weil er zu {host} führt. Für ein Telefon starte mit {command}',
   'sign-in.open-here': 'Hier öffnen',
@@ -81,6 +84,7 @@ export const german: Texts = {
   'sign-in.order.reconnecting': 'Die Verbindung ist weg. Versuche es weiter.',
   'sign-in.order.failed': 'Das ging nicht.',
   'sign-in.order.offline': 'Der Dienst antwortet nicht. Prüf deine Verbindung.',
+  'sign-in.order.notTrusted': 'Diese Website ist für die Anmeldung hier nicht eingerichtet.',
   'sign-in.order.busy': 'Zu viele Versuche. Warte einen Moment.',
   'sign-in.order.qrLabel': 'QR-Code für dein Telefon',
   'sign-in.order.codeLabel': 'Bestätigungscode',
@@ -263,10 +267,11 @@ export const german: Texts = {
     'Die Wallet hat einen anderen Schlüssel als den verlangten benutzt. Nichts wurde bestätigt.',
   'notice.WRONG_WALLET': 'Diese Anfrage ist für eine andere Wallet. Nichts wurde bestätigt.',
   'notice.SIGNATURE_INVALID': 'Der Dienst hat die Unterschrift der Wallet nicht angenommen. Nichts wurde bestätigt.',
+  'notice.ORIGIN_NOT_TRUSTED': 'Diese Website ist für die Anmeldung hier nicht eingerichtet. Sag der Website Bescheid.',
   'notice.LOGIN_REFUSED': 'Diese Wallet darf sich nicht anmelden.',
   'notice.NETWORK_MISMATCH':
     'Dieses Telefon ist nicht im Netz deines Computers. Verbinde es mit demselben WLAN und versuch es noch einmal.',
   'notice.NONCE_EXPIRED': 'Das hat zu lange gedauert. Versuch es noch einmal.',
   'notice.NONCE_NOT_FOUND': 'Das hat zu lange gedauert. Versuch es noch einmal.',
-  'task.failed': 'Das ging nicht: {message} ({code})',
+  'task.failed': 'Das ging nicht ({code}).',
 }

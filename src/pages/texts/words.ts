@@ -53,10 +53,9 @@ export class Words {
   }
 
   /** The notice for a failure after which the user can try again. */
-  notice(code: string, message: string): string {
+  notice(code: string): string {
     const key = `notice.${code}`
-    // An unforeseen error keeps its own message, which may name the setting to change.
-    return isNotice(key) ? this.say(key) : this.say('task.failed', { message, code })
+    return isNotice(key) ? this.say(key) : this.say('task.failed', { code })
   }
 
   /** A time in the past, such as "20 sec. ago". `ms` is how long ago, in milliseconds. */

@@ -1,0 +1,130 @@
+import { createServer } from 'node:http'
+import type { Page } from 'playwright-core'
+import { describe, expect, test } from 'vitest'
+import { startService } from '../support/service.ts'
+import {
+  approvedHeading,
+  confirmationCode,
+  expectAnswerAwaited,
+  expectHeading,
+  expectSignedIn,
+  openForPhone,
+  openOnPhone,
+  phoneCard,
+  reviewOnPhone,
+} from './flows.ts'
+import { listenAsProxy, passOn } from './forwarding.ts'
+import { hasChromium, useBrowser } from './support.ts'
+
+/** Makes a page hidden or visible, as far as its scripts can tell. */
+async function makeVisible(page: Page, state: 'visible' | 'hidden'): Promise<void> {
+  await page.evaluate((value) => {
+    Object.defineProperty(document, 'visibilityState', { value, configurable: true })
+    document.dispatchEvent(new Event('visibilitychange'))
+  }, state)
+}
+
+describe.skipIf(!hasChromium)('a page and its session', () => {
+  const { open } = useBrowser()
+
+  test('a sign-in that the phone takes back ends on the computer by itself', async () => {
+    const { url } = await startService()
+    const [desktop, phone] = [await open(), await open()]
+    await reviewOnPhone(phone.page, await openForPhone(desktop.page, url))
+    await phone.page.getByRole('button', { name: 'Approve' }).click()
+    await phone.page.getByRole('heading', { name: approvedHeading }).waitFor()
+    await expectSignedIn(desktop.page)
+    await phone.page.getByRole('button', { name: 'end that session' }).click()
+    await expectHeading(phone.page, 'That session is ended')
+    await desktop.page.getByText('Not signed in').waitFor()
+  })
+
+  test('the sign-in page, opened with such a session, sees its end at once when it is shown', async () => {
+    const { url } = await startService()
+    const [desktop, phone] = [await open(), await open()]
+    await reviewOnPhone(phone.page, await openForPhone(desktop.page, url))
+    await phone.page.getByRole('button', { name: 'Approve' }).click()
+    await expectSignedIn(desktop.page)
+    await desktop.page.goto(`${url}/api/auth/sign-in`)
+    await desktop.page.getByRole('heading', { name: 'You are signed in' }).waitFor()
+    await makeVisible(desktop.page, 'hidden')
+    await phone.page.getByRole('button', { name: 'end that session' }).click()
+    await expectHeading(phone.page, 'That session is ended')
+    await makeVisible(desktop.page, 'visible')
+    await desktop.page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor({ timeout: 3000 })
+  })
+
+  test('a phone that is deciding learns that the computer has cancelled', async () => {
+    const { url } = await startService()
+    const [desktop, phone] = [await open(), await open()]
+    await reviewOnPhone(phone.page, await openForPhone(desktop.page, url))
+    await expectAnswerAwaited(phoneCard(desktop.page))
+    await phoneCard(desktop.page).getByRole('button', { name: 'Cancel' }).click()
+    await phone.page.getByRole('heading', { name: 'Cancelled on your computer' }).waitFor()
+  })
+
+  test('a request that runs out after a wrong code has expired, and no wallet was signing', async () => {
+    const { url } = await startService({ confirmationCode: 'required', orderTtlSeconds: 10 })
+    const [desktop, phone] = [await open(), await open()]
+    await openOnPhone(phone.page, await openForPhone(desktop.page, url))
+    const right = await confirmationCode(phoneCard(desktop.page))
+    await phone.page.getByRole('button', { name: 'Review the request' }).click()
+    await phone.page.getByLabel('Enter the code').fill(right === '000000' ? '000001' : '000000')
+    await phone.page.getByRole('button', { name: 'Approve' }).click()
+    await phone.page.getByText('2 tries left').waitFor()
+    await expectHeading(phone.page, 'This request has expired')
+  })
+
+  test('a browser that does not keep the cookie is told so, and is led nowhere', async () => {
+    const target = { url: '' }
+    const port = await listenAsProxy(
+      createServer((request, response) => {
+        const { writeHead } = response
+        response.writeHead = ((status: number, { 'set-cookie': _, ...headers }: Record<string, string>) =>
+          writeHead.call(response, status, headers)) as typeof writeHead
+        passOn(request, response, target.url, 'http')
+      }),
+    )
+    const origin = `http://localhost:${port}`
+    target.url = (await startService({ publicUrl: origin })).url
+    const { page } = await open()
+    await page.goto(`${origin}/api/auth/sign-in?returnTo=/elsewhere`)
+    await page.getByRole('button', { name: 'Use a wallet on this device' }).click()
+    await page.getByRole('button', { name: 'Demo wallet' }).click()
+    await page.getByText('this browser did not keep it').waitFor()
+    expect(new URL(page.url()).pathname).toBe('/api/auth/sign-in')
+    await page.getByRole('img', { name: /QR code/ }).waitFor()
+  })
+
+  test('a signed-out visit leaves no error in the console', async () => {
+    const { url } = await startService()
+    const { page } = await open()
+    const errors: string[] = []
+    page.on('console', (message) => message.type() === 'error' && errors.push(message.text()))
+    const asked = page.waitForResponse(/GetCurrentSession/)
+    await page.goto(url)
+    await asked
+    await page.getByText('Not signed in').waitFor()
+    await page.goto(`${url}/api/auth/sign-in`)
+    await page.getByRole('img', { name: /QR code/ }).waitFor()
+    await page.evaluate('fetch("/nothing")')
+    await expect.poll(() => errors).toHaveLength(1)
+    expect(errors[0]).toContain('404')
+  })
+
+  test('seven tabs of the sign-in page load over HTTP/1.1, as hidden ones let their streams go', async () => {
+    const { url } = await startService()
+    const { page: first } = await open()
+    const address = `${url}/api/auth/sign-in`
+    let page = first
+    for (let tab = 1; tab <= 7; tab++) {
+      if (tab > 1) page = await first.context().newPage()
+      await page.goto(address)
+      await page.getByRole('img', { name: /QR code/ }).waitFor()
+      await makeVisible(page, 'hidden')
+    }
+    // What happened meanwhile is seen when the page is shown again.
+    await makeVisible(first, 'visible')
+    await first.getByRole('img', { name: /QR code/ }).waitFor()
+  })
+})
