@@ -64,7 +64,7 @@ const rows: Readonly<
     ['cookie', 'HttpOnly;', '', 'e2e/sessions'],
     ['cookie', "secure ? ' Secure;' : ''", "''", 'e2e/sessions'],
     ['sessionCookieName', 'secure ? `__Host-${plainCookieName}` :', '', 'e2e/sessions'],
-    ['applyCors', '|| !isTrusted(origin)', '', 'e2e/origins'],
+    ['applyCors', '&& isTrusted(origin)', '', 'e2e/origins'],
     ['headersOf', `"script-src 'self'",`, '', 'pages/headers'],
     ['escapeHtml', `[&<>"']`, '[&]', 'pages/serve better-auth/pages'],
     ['signOut', '|| this.#cookieToken(request) === credential.token', '', 'e2e/sessions'],
@@ -264,7 +264,7 @@ const rows: Readonly<
   27: [['maxContractChecks', '3', '300', 'order/contract-checks wallet/ethereum/service']],
   28: [
     ['verifyAccessToken', "typ: 'at+jwt',", '', 'backend/access-token'],
-    ['verifyAccessToken', "algorithms: ['EdDSA'],", '', 'backend/access-token'],
+    ['verifyAccessToken', 'algorithms: [...algorithms],', '', 'backend/access-token'],
     ['verifyAccessToken', 'issuer, audience, clockTolerance:', 'audience, clockTolerance:', 'backend/access-token'],
     ['verifyAccessToken', 'issuer, audience, clockTolerance:', 'issuer, clockTolerance:', 'backend/access-token'],
     ['verifyAccessToken', "['exp', 'iat']", "['iat']", 'backend/access-token'],

@@ -35,7 +35,7 @@ const decompressors = { gzip: promisify(gunzip), br: promisify(brotliDecompress)
 type Compression = keyof typeof decompressors
 
 /** The compressions that a caller can use, as its header of accepted ones would list them. */
-export const knownEncodings: string = Object.keys(decompressors).join(', ')
+const knownEncodings: string = Object.keys(decompressors).join(', ')
 
 /**
  * The compression that a request's header names; `undefined` if it names none or `identity`. COMPRESSION_UNSUPPORTED if it is not
