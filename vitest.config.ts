@@ -8,7 +8,10 @@ const nightly = [
   'test/browser/wallet-looks.test.ts',
   // Builds the image: installs the packages twice.
   'test/deploy/image.test.ts',
+  // Installs Bun.
+  'test/e2e/bun.test.ts',
   'test/e2e/chaos.test.ts',
+  'test/e2e/drains.test.ts',
   'test/e2e/rolling-upgrade.test.ts',
   // Installs and builds an application.
   'test/examples/next.test.ts',
@@ -69,6 +72,7 @@ const thorough = [
 const measuring = [
   'test/backend/restarts.test.ts',
   'test/e2e/chaos.test.ts',
+  'test/e2e/drains.test.ts',
   'test/e2e/behind-nginx.test.ts',
   'test/e2e/health.test.ts',
   'test/http/port/floods.test.ts',
