@@ -26,7 +26,7 @@ export function apiError(thrown: unknown): APIError {
   const { httpStatus, retryAfterMs } = failure
   const headers: Record<string, string> =
     retryAfterMs === undefined ? {} : { 'retry-after': retryAfterSeconds(retryAfterMs) }
-  return new APIError(httpStatus as 400, { ...failureBody(failure), message: failure.message }, headers)
+  return new APIError(httpStatus as 400, failureBody(failure), headers)
 }
 
 /**

@@ -1,5 +1,6 @@
 import {
   create,
+  type DescField,
   type DescMessage,
   fromBinary,
   fromJson,
@@ -8,8 +9,10 @@ import {
   type JsonValue,
   type Message,
   type MessageShape,
+  ScalarType,
 } from '@bufbuild/protobuf'
-import { createValidator, type ValidationError } from '@bufbuild/protovalidate'
+import { isFieldError, pathToString } from '@bufbuild/protobuf/reflect'
+import { createValidator, type ValidationError, type Violation } from '@bufbuild/protovalidate'
 import { CountersignError } from '../errors.ts'
 import { surelyValid } from './plain-rules.ts'
 
@@ -68,13 +71,28 @@ export function inputFromJson<I extends DescMessage>(schema: I, json: JsonObject
 }
 
 function undecodable({ typeName }: DescMessage, cause: unknown): CountersignError {
-  const field = /^cannot decode field (?:\w+\.)*(\w+) from JSON/.exec((cause as Error).message)?.[1]
-  return field === undefined
-    ? new CountersignError('INVALID_REQUEST', `The body does not decode as ${typeName}`, {
-        metadata: { type: typeName },
-        cause,
-      })
-    : new CountersignError('INVALID_REQUEST', `${field} has a wrong type`, { metadata: { field }, cause })
+  const inner = (cause as Error).cause
+  const field = isFieldError(inner) ? inner.field() : undefined
+  if (field === undefined || field.kind === 'oneof') {
+    const metadata = { type: typeName }
+    return new CountersignError('INVALID_REQUEST', `The body does not decode as ${typeName}`, { metadata, cause })
+  }
+  const { name } = field
+  return new CountersignError('INVALID_REQUEST', `${name} must be ${typeOf(field)}`, {
+    metadata: { field: name },
+    cause,
+  })
+}
+
+/** What JSON a field takes, in words. */
+function typeOf(field: DescField): string {
+  // The only string that callers tend to send as what is in it.
+  if (field.name === 'payload') return 'a string with JSON in it'
+  if (field.fieldKind === 'list') return 'a list'
+  if (field.fieldKind === 'enum') return 'one of its words'
+  if (field.fieldKind !== 'scalar') return 'an object'
+  if (field.scalar === ScalarType.STRING) return 'a string'
+  return field.scalar === ScalarType.BOOL ? 'true or false' : 'a whole number'
 }
 
 /**
@@ -91,17 +109,57 @@ function matchPattern(pattern: string, text: string): boolean {
   return known.test(text)
 }
 
+/** What each pattern of the schema asks for. */
+export const patternWords: Readonly<Record<string, string>> = {
+  '^[!-~]{1,200}$': '1 to 200 printable ASCII characters without spaces',
+  '^[0-9]{1,12}$': '1 to 12 digits',
+  '^[0-9]{6}$': 'six digits',
+  '^[A-Za-z0-9+/=_:.-]{1,200}$': '1 to 200 letters, digits and signs of + / = _ : . -',
+  '^[A-Za-z0-9:_-]{1,64}$': '1 to 64 letters, digits, colons, underscores and hyphens',
+  '^[A-Za-z0-9_-]{1,64}$': '1 to 64 letters, digits, underscores and hyphens',
+  '^[A-Za-z0-9_-]{122}$': '122 characters of base64url',
+  '^[A-Za-z0-9_-]{22,128}$': '22 to 128 letters, digits, underscores and hyphens',
+  '^[A-Za-z0-9_-]{86}$': '86 characters of base64url',
+  '^[a-z0-9][a-z0-9-]{0,31}$': '1 to 32 small letters, digits and hyphens',
+  '^([0-9a-fA-F]{2})*$': 'hex',
+}
+
+/** The rules that a message breaks, in words. */
+function brokenRules({ violations }: ValidationError, input: Message): string {
+  return violations.map((violation) => `${pathToString(violation.field)} ${brokenRule(violation, input)}`).join('; ')
+}
+
+function brokenRule({ field, ruleId, message }: Violation, input: Message): string {
+  let value: unknown = input
+  for (const part of field)
+    if (part.kind === 'field') value = (value as Record<string, unknown> | undefined)?.[part.localName]
+  if (ruleId === 'required' || (ruleId === 'string.pattern' && value === '')) return 'is missing'
+  const words = patternWords[/`(.*)`/.exec(message)?.[1] ?? '']
+  return words === undefined ? message.replace(/^value /, '') : `must be ${words}`
+}
+
+const orderTokens: ReadonlySet<string> = new Set(['claim_token', 'challenge_token', 'desktop_token'])
+
 /**
  * Refuses a message that breaks the schema's rules: INVALID_REQUEST, with the `ValidationError` as the cause, which says
- * every rule it breaks.
+ * every rule it breaks. ORDER_TOKEN_INVALID without the token that the call takes.
  */
 export function requireValid<I extends DescMessage>(schema: I, input: MessageShape<I>): void {
+  requireWithinRules(schema, input)
+  const values = input as unknown as Readonly<Record<string, unknown>>
+  const missing = schema.fields.find(({ name, localName }) => orderTokens.has(name) && values[localName] === '')
+  if (missing !== undefined) {
+    throw new CountersignError('ORDER_TOKEN_INVALID', `The ${missing.name.replace('_', ' ')} is missing`)
+  }
+}
+
+function requireWithinRules<I extends DescMessage>(schema: I, input: MessageShape<I>): void {
   if (quickCheckOf(schema)(input)) return
   const result = validator.validate(schema, input)
   if (result.kind === 'valid') return
   // The other kind is a rule that does not compile or fails to run: not the caller's fault.
   if (result.kind === 'error') throw result.error
-  throw new CountersignError('INVALID_REQUEST', result.error.message, {
+  throw new CountersignError('INVALID_REQUEST', brokenRules(result.error, input), {
     metadata: { field: fieldsOf(result.error) },
     cause: result.error,
   })

@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs'
 import { ConnectError, createClient, type Transport } from '@connectrpc/connect'
 import { codeFromString } from '@connectrpc/connect/protocol-connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
@@ -8,10 +9,13 @@ import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_p
 import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/server/google/rpc/error_details_pb.ts'
 import { type ErrorReason, reasons } from '../../src/errors.ts'
 import type { CountersignOptions } from '../../src/index.ts'
+import { patternWords } from '../../src/rpc/read-input.ts'
 import type { WalletAdapter } from '../../src/wallet/wallet.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
+
+const protos = new URL('../../proto/countersign/v1/', import.meta.url)
 
 type Headers = Record<string, string>
 
@@ -264,15 +268,39 @@ describe.each(callers)('over %s', (_protocol, makeCaller) => {
 describe('over REST alone', () => {
   test.each([
     [{ kind: 'buy' }, 'kind: must be login or sign'],
-    [{}, 'kind: value is required'],
-    [{ kind: 7 }, 'kind: '],
-    [{ kind: 'login', displayTitle: 'a\nb' }, 'display_title must be one line'],
-    [{ kind: 'login', returnTo: '//evil.example' }, 'return_to must be a path'],
+    [{}, 'kind is missing'],
+    [{ kind: 7 }, 'kind '],
+    [{ kind: 'login', displayTitle: 'a\nb' }, 'displayTitle must be one line'],
+    [{ kind: 'login', returnTo: '//evil.example' }, 'returnTo must be a path'],
+    [{ kind: 'sign', payload: { amount: 1 } }, 'payload must be a string with JSON in it'],
+    [{ kind: 'login', adapterId: 'Nimiq!' }, 'adapterId must be 1 to 32 small letters, digits and hyphens'],
+    [{ kind: 'login', displayTitle: 'a'.repeat(200) }, 'displayTitle must be at most 120 characters'],
   ])('%j is refused in words that help', async (body, words) => {
     const { url } = await startService()
     const { status, json } = await rest(url, '/cross-device/start', body)
     expect([status, json.code]).toEqual([400, 'INVALID_REQUEST'])
     expect(json.message).toContain(words)
+  })
+
+  test('what is missing is called missing, and metadata names the field as REST does', async () => {
+    const { url } = await startService()
+    expect(await rest(url, '/wallet/verify', {})).toMatchObject({
+      status: 400,
+      json: { message: 'nonceId is missing', metadata: { field: 'nonceId' } },
+    })
+    const { orderId } = (await rest(url, '/cross-device/start', { kind: 'login' })).json
+    const missing = { status: 401, json: { code: 'ORDER_TOKEN_INVALID', message: 'The desktop token is missing' } }
+    expect(await rest(url, '/cross-device/finalize', { orderId })).toMatchObject(missing)
+    expect(await rest(url, `/cross-device/events?orderId=${orderId}`)).toMatchObject(missing)
+  })
+
+  test('every pattern of the protos has words', () => {
+    const found = readdirSync(protos).flatMap((file) =>
+      [...readFileSync(new URL(file, protos), 'utf8').matchAll(/pattern\s*[=:]\s*"([^"]+)"/g)].map(
+        ([, pattern]) => pattern,
+      ),
+    )
+    expect([...new Set(found)].sort()).toEqual(Object.keys(patternWords).sort())
   })
 
   test('ROUTE_NOT_FOUND where there is nothing', async () => {

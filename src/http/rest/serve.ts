@@ -50,15 +50,25 @@ export function sendFailure(output: Output, failure: CountersignError, status = 
 }
 
 /**
- * A failure in REST's JSON: `{"code", "message"}`; `metadata` if it has any, its keys in lowerCamelCase; and for a wrong code
+ * A failure in REST's JSON: `{"code", "message"}`, in which fields have REST's names; `metadata` if it has any, its keys in lowerCamelCase; and for a wrong code
  * `triesLeft`, the number of further ones that can be tried.
  */
-export function failureBody({ reason, message, metadata }: CountersignError): JsonObject & { code: string } {
-  const named = Object.entries(metadata).map(([key, value]) => [protoCamelCase(key), value])
+export function failureBody({
+  reason,
+  message,
+  metadata,
+}: CountersignError): JsonObject & Record<'code' | 'message', string> {
+  const fields = metadata.field?.split(', ') ?? []
+  const inRest = (text: string): string =>
+    fields.reduce((renamed, name) => renamed.replaceAll(new RegExp(`\\b${name}\\b`, 'g'), protoCamelCase(name)), text)
+  const named = Object.entries(metadata).map(([key, value]) => [
+    protoCamelCase(key),
+    key === 'field' ? inRest(value) : value,
+  ])
   const tries = metadata.tries_left
   return {
     code: reason,
-    message,
+    message: inRest(message),
     ...(named.length === 0 ? {} : { metadata: Object.fromEntries(named) }),
     ...(tries === undefined ? {} : { triesLeft: Number(tries) }),
   }
