@@ -6,6 +6,8 @@ const nightly = [
   'test/backend/restarts.test.ts',
   'test/browser/looks.test.ts',
   'test/browser/wallet-looks.test.ts',
+  // Installs workerd.
+  'test/client/workerd.test.ts',
   // Builds the image: installs the packages twice.
   'test/deploy/image.test.ts',
   // Installs Bun.

@@ -75,6 +75,11 @@ const steps: readonly Step[] = [
     limitMinutes: 10,
   },
   {
+    name: 'client and verifier in workerd',
+    command: 'vitest run test/client/workerd.test.ts',
+    limitMinutes: 5,
+  },
+  {
     name: 'a new application of Next.js',
     command: 'vitest run test/examples/next.test.ts',
     limitMinutes: 20,

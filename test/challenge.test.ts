@@ -75,6 +75,69 @@ test.each([
   )
 })
 
+/** Characters that show nothing: nearly all default-ignorable ones, and some that are blank. */
+test.each([
+  ['soft hyphen', '\u00ad'],
+  ['combining grapheme joiner', '\u034f'],
+  ['Hangul choseong filler', '\u115f'],
+  ['Hangul jungseong filler', '\u1160'],
+  ['Khmer inherent vowel', '\u17b4'],
+  ['Mongolian vowel separator', '\u180e'],
+  ['zero width space', '\u200b'],
+  ['word joiner', '\u2060'],
+  ['invisible times', '\u2062'],
+  ['blank Braille pattern', '\u2800'],
+  ['Hangul filler', '\u3164'],
+  ['variation selector of ideographs', '\u{e0100}'],
+  ['variation selector 1', '\ufe00'],
+  ['byte order mark', '\ufeff'],
+  ['half-width Hangul filler', '\uffa0'],
+  ['interlinear annotation', '\ufff9'],
+  ['null notehead', '\u{1d159}'],
+  ['tag letter', '\u{e0061}'],
+])('a value with a %s is refused: it can fill a line and shows nothing', (_name, character) => {
+  for (const text of [`a${character}b`, character, `😀${character}`]) expect(isPlainLine(text)).toBe(false)
+  expect(() => requirePlainLine('display_title', `a${character}`)).toThrow(
+    expect.objectContaining({ reason: 'INVALID_REQUEST', message: expect.stringContaining('invisible') }),
+  )
+})
+
+/** The default-ignorable characters that texts need, where they need them. */
+test.each([
+  ['Persian with a zero width non-joiner', 'می\u200cخواهم'],
+  ['Hindi with a zero width joiner', 'क्\u200dष'],
+  ['Sinhala with a zero width joiner', 'ශ්\u200dරී'],
+  ['a family of emoji', '👨\u200d👩\u200d👧\u200d👦'],
+  ['a heart as an emoji', '❤\ufe0f'],
+  ['a heart as text', '❤\ufe0e'],
+  ['a heart on fire', '❤\ufe0f\u200d🔥'],
+  ['a woman judge with a skin tone', '👩🏽\u200d⚖\ufe0f'],
+  ['a keycap', '1\ufe0f\u20e3 #\ufe0f\u20e3 *\ufe0f\u20e3'],
+  ['an exclamation as an emoji', '‼\ufe0f'],
+  ['a flag', '🇩🇪'],
+  ['Vietnamese, decomposed', 'Việt Nam'.normalize('NFD')],
+  ['Hebrew with points and accents', 'בְּרֵאשִׁ֖ית'],
+  ['Thai', 'ที่นี่'],
+  ['Tibetan', 'རྐྱེན་ཧཱུྃ'],
+  ['four combining marks', 'a\u0300\u0301\u0302\u0303'],
+])('a value with %s is accepted', (_name, text) => {
+  expect(isPlainLine(text)).toBe(true)
+})
+
+test.each([
+  ['a joiner at the beginning', '\u200da'],
+  ['a joiner behind a space', 'a \u200d'],
+  ['two joiners', 'a\u200d\u200d'],
+  ['two non-joiners', 'می\u200c\u200cخ'],
+  ['a row of variation selectors', '❤\ufe0f\ufe0f'],
+  ['a variation selector behind a space', 'a \ufe0f'],
+  ['selectors and joiners in turn', 'a\ufe0f\u200d\ufe0f\u200d'],
+  ['five combining marks', 'a\u0300\u0301\u0302\u0303\u0304'],
+  ['five marks that enclose', 'a\u20dd\u20dd\u20dd\u20dd\u20dd'],
+])('a value with %s is refused', (_name, text) => {
+  expect(isPlainLine(text)).toBe(false)
+})
+
 test('no accepted value can forge a line', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 40 }), (title) => {

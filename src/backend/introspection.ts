@@ -20,6 +20,9 @@ export interface SessionSource {
 /** A function that makes HTTP requests, as `fetch` does. */
 export type Fetcher = (url: string, init: RequestInit) => Promise<Response>
 
+/** Older versions of workerd have no cache and refuse the option. */
+const uncached: RequestInit = 'cache' in Request.prototype ? { cache: 'no-store' } : {}
+
 const path = '/countersign.v1.SessionService/IntrospectSession'
 
 /** Most calls that are under way at once. Without a ceiling, a service that hangs would be sent connections without end. */
@@ -53,7 +56,7 @@ export function remoteIntrospection(url: string, fetcher: Fetcher): Introspect {
           body: JSON.stringify({ token }),
           // A token goes to no other address, and frameworks that keep answers of fetch keep none of these.
           redirect: 'manual',
-          cache: 'no-store',
+          ...uncached,
           signal,
         })
         text = await response.text()

@@ -116,7 +116,8 @@ class Reader {
   #checkText(text: string): void {
     if (!text.isWellFormed()) throw this.#refusal('has a lone surrogate')
     if (noncharacter.test(text)) throw this.#refusal('has a Unicode noncharacter')
-    if (!isPlainLine(text)) throw this.#refusal('has a line break, a control or a text-direction character')
+    if (!isPlainLine(text))
+      throw this.#refusal('has a line break, a control, text-direction or invisible character, or a pile of marks')
   }
 
   #checkNumber(value: number): void {

@@ -53,7 +53,7 @@ type LineName = (typeof lineNames)[number]
 export function readSignedText(message: string): SignedText {
   const [first = '', ...rest] = message.split('\n')
   if (!isPlainLine(message.replaceAll('\n', ''))) {
-    throw malformed('has a control or text-direction character')
+    throw malformed('has a control, text-direction or invisible character')
   }
   const appName = first.slice(0, -heading.length)
   if (!first.endsWith(heading) || appName === '') throw malformed('is not that of an order')

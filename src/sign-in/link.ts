@@ -105,7 +105,7 @@ function requirePlainUserId(userId: string): void {
   if (isPlainLine(userId)) return
   throw internalError(
     new TypeError(
-      'the id of the user is not one line of text without control or text-direction characters, so no wallet can be added',
+      'the id of the user is not one line of text without control, text-direction and invisible characters, so no wallet can be added',
     ),
   )
 }

@@ -1,4 +1,7 @@
-import { describe, expect, test } from 'vitest'
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { createDirectClient, type DirectClient } from '../../src/client/direct.ts'
 import { type ClientCalls, createCountersignClient, type OrderEvent } from '../../src/client/index.ts'
 import type { CountersignOptions } from '../../src/index.ts'
@@ -142,3 +145,30 @@ describe.each([
     )
   })
 })
+
+test.each([302, 307, 308])('a service that answers %i sends neither client elsewhere', async (status) => {
+  const asked: string[] = []
+  const target = createServer((request, response) => {
+    asked.push(String(request.url))
+    response.end('{}')
+  }).listen(0, '127.0.0.1')
+  const { url } = await startRedirecting(status, target)
+  for (const client of [createDirectClient({ baseUrl: url }), createCountersignClient({ baseUrl: url })]) {
+    expect(await codeOf(client.issueNonce())).toBe('NETWORK')
+  }
+  expect(asked).toEqual([])
+})
+
+async function startRedirecting(status: number, target: Server): Promise<{ readonly url: string }> {
+  await once(target, 'listening')
+  const addressOf = (server: Server): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const server = createServer((request, response) => {
+    response.writeHead(status, { location: addressOf(target) + request.url }).end()
+  }).listen(0, '127.0.0.1')
+  onTestFinished(() => {
+    server.close()
+    target.close()
+  })
+  await once(server, 'listening')
+  return { url: addressOf(server) }
+}

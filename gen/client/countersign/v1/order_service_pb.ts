@@ -75,7 +75,8 @@ export type StartOrderRequest = Message<"countersign.v1.StartOrderRequest"> & {
    * canonical form only (RFC 8785), whose SHA-256 becomes the payload hash: `sha256:` and base64url. Not together with
    * payload_hash. Refused with INVALID_REQUEST: names that stand twice in an object or are `__proto__`, lone surrogates
    * and noncharacters, numbers beyond 2^53-1 or with more digits than a double keeps (send them as strings), more than 8
-   * levels, a canonical form of more than 8 KiB, and control and text-direction characters in names and strings.
+   * levels, a canonical form of more than 8 KiB, and in names and strings: control, text-direction and invisible
+   * characters, and more than four combining marks in a row.
    *
    * @generated from field: optional string payload = 8;
    */

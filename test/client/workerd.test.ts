@@ -1,0 +1,127 @@
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { build } from 'esbuild'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { signIn } from '../backend/support.ts'
+import { freePort } from '../support/redis-server.ts'
+import { startService } from '../support/service.ts'
+
+/** A folder with workerd, which npm installs without running its script: its program is a package of its own. */
+let folder = ''
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'countersign-workerd-'))
+  await writeFile(join(folder, 'package.json'), '{"private": true}')
+  const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-save']
+  await promisify(execFile)('npm', ['install', ...flags, 'workerd@1.20261117.1'], { cwd: folder })
+}, 120_000)
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+const worker = `
+  import { createDirectClient } from './client/direct.ts'
+  import { createCountersignClient } from './client/index.ts'
+  import { createSessionVerifier } from './backend/index.ts'
+  const told = (work) => work.then((value) => value, (error) => \`\${error.code ?? error.reason} \${error.cause ?? ''}\`)
+  export default {
+    async fetch(request) {
+      const { service, token, cookie } = await request.json()
+      const from = (input, init) => fetch(input, { ...init, headers: { ...Object.fromEntries(new Headers(init.headers)), origin: service } })
+      const options = { baseUrl: service, fetch: from }
+      const verifier = createSessionVerifier({ url: service, publicUrl: service })
+      const read = new Request(service, { headers: { cookie } })
+      return Response.json({
+        connect: (await told(createCountersignClient(options).issueNonce())).nonceId ?? await told(createCountersignClient(options).issueNonce()),
+        rest: (await told(createDirectClient(options).issueNonce())).nonceId ?? await told(createDirectClient(options).issueNonce()),
+        token: (await told(verifier.verify(token)))?.address ?? await told(verifier.verify(token)),
+        cookie: (await told(verifier.verify(read)))?.address ?? null,
+      })
+    },
+  }`
+
+/** Runs the worker, as of a date that decides what it has. Resolves with a function that asks it. */
+async function startWorker(compatibilityDate: string): Promise<(body: object) => Promise<Record<string, unknown>>> {
+  const { outputFiles } = await build({
+    stdin: { contents: worker, resolveDir: fileURLToPath(new URL('../../src/', import.meta.url)) },
+    bundle: true,
+    format: 'esm',
+    platform: 'browser',
+    write: false,
+    logLevel: 'warning',
+  })
+  const port = await freePort()
+  await writeFile(join(folder, 'worker.js'), outputFiles[0]!.text)
+  await writeFile(
+    join(folder, 'config.capnp'),
+    `using Workerd = import "/workerd/workerd.capnp";
+    const config :Workerd.Config = (
+      services = [(name = "main", worker = .main), (name = "internet", network = (allow = ["private", "local"]))],
+      sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "main")]);
+    const main :Workerd.Worker = (
+      modules = [(name = "worker.js", esModule = embed "worker.js")], compatibilityDate = "${compatibilityDate}");`,
+  )
+  const program = join(
+    folder,
+    `node_modules/@cloudflare/workerd-${process.platform}-${process.arch === 'arm64' ? 'arm64' : '64'}/bin/workerd`,
+  )
+  const child = spawn(program, ['serve', 'config.capnp'], { cwd: folder, stdio: 'inherit' })
+  onTestFinished(async () => {
+    child.kill()
+    await once(child, 'exit')
+  })
+  const ask = async (body: object) => {
+    const answer = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body: JSON.stringify(body) })
+    return (await answer.json()) as Record<string, unknown>
+  }
+  await expect
+    .poll(
+      () =>
+        fetch(`http://127.0.0.1:${port}/`, { method: 'OPTIONS' }).then(
+          () => true,
+          () => false,
+        ),
+      { timeout: 20_000 },
+    )
+    .toBe(true)
+  return ask
+}
+
+test.each(['2023-01-01', '2025-01-01'])(
+  'the client calls the service from workerd with compatibility date %s, and the verifier finds sessions there',
+  async (date) => {
+    const { url } = await startService()
+    const { token, cookie, session } = await signIn(url)
+    const ask = await startWorker(date)
+    const nonce = expect.stringMatching(/^[\w-]{22}$/)
+    expect(await ask({ service: url, token, cookie })).toEqual({
+      connect: nonce,
+      rest: nonce,
+      token: session.address,
+      cookie: session.address,
+    })
+    // workerd reads headers as UTF-8.
+    expect(await ask({ service: url, token, cookie: `\u00a0${cookie}` })).toMatchObject({ cookie: null })
+
+    const elsewhere: string[] = []
+    const redirecting = createServer((request, response) => {
+      elsewhere.push(String(request.url))
+      response.writeHead(307, { location: `${url}${request.url}` }).end()
+    }).listen(0, '127.0.0.1')
+    onTestFinished(() => void redirecting.close())
+    await once(redirecting, 'listening')
+    const service = `http://127.0.0.1:${(redirecting.address() as AddressInfo).port}`
+    const refused = await ask({ service, token, cookie })
+    expect(refused).toMatchObject({
+      connect: expect.stringMatching(/^NETWORK /),
+      rest: expect.stringMatching(/^NETWORK /),
+    })
+    expect(refused.token).toMatch(/^UNEXPECTED_ANSWER/)
+    expect(elsewhere).not.toEqual([])
+  },
+  60_000,
+)
