@@ -51,6 +51,9 @@ export function restOf(fetcher: Fetcher, options: Omit<RestOptions, 'endpointPre
       method: body === undefined ? 'GET' : 'POST',
       headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...own },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      credentials: 'include',
+      // Not `error`, which workerd does not know. An answer that leads elsewhere is no answer of the service.
+      redirect: 'manual',
       ...(keepalive === undefined ? {} : { keepalive }),
       ...(limited === undefined ? {} : { signal: limited }),
     }
@@ -58,7 +61,7 @@ export function restOf(fetcher: Fetcher, options: Omit<RestOptions, 'endpointPre
     let refusal: Record<string, unknown> | undefined
     let answer: T | undefined
     try {
-      response = await send(fetcher, root + path + search, init)
+      response = await fetcher(root + path + search, init)
       if (response.ok) answer = await read(response)
       else refusal = parseObject(await response.text())
     } catch (cause) {
@@ -79,27 +82,9 @@ export function restOf(fetcher: Fetcher, options: Omit<RestOptions, 'endpointPre
   }
 }
 
-/**
- * Sends a request with the cookies of its address. A redirect is a failure: tokens go to no other address. workerd knows no
- * `redirect: 'error'`, and refuses `credentials` and `keepalive`, which are left out where a request has no such thing.
- */
-export async function send(fetcher: Fetcher, url: string, { keepalive, ...init }: RequestInit): Promise<Response> {
-  const own: RequestInit = {
-    ...('credentials' in Request.prototype ? { credentials: 'include' } : {}),
-    ...(keepalive === true && 'keepalive' in Request.prototype ? { keepalive } : {}),
-  }
-  const response = await fetcher(url, { ...init, ...own, redirect: 'manual' })
-  // Browsers hide the status of a redirect.
-  if (response.type === 'opaqueredirect' || (response.status >= 300 && response.status < 400)) {
-    throw new TypeError('the service sends elsewhere')
-  }
-  return response
-}
-
-/** The time of a Retry-After header in whole seconds (RFC 9110, 10.2.3), in milliseconds. */
 function retryAfterMs(headers: Headers): number | undefined {
-  const [seconds] = /^\d{1,9}$/.exec(headers.get('retry-after') ?? '') ?? []
-  return seconds === undefined ? undefined : Number(seconds) * 1000
+  const seconds = Number(headers.get('retry-after') ?? Number.NaN)
+  return Number.isFinite(seconds) ? seconds * 1000 : undefined
 }
 
 function parseObject(text: string): Record<string, unknown> | undefined {

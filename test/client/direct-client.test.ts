@@ -154,7 +154,7 @@ test.each([302, 307, 308])('a service that answers %i sends neither client elsew
   }).listen(0, '127.0.0.1')
   const { url } = await startRedirecting(status, target)
   for (const client of [createDirectClient({ baseUrl: url }), createCountersignClient({ baseUrl: url })]) {
-    expect(await codeOf(client.issueNonce())).toBe('NETWORK')
+    expect(await codeOf(client.issueNonce())).toBe('UNEXPECTED_ANSWER')
   }
   expect(asked).toEqual([])
 })
