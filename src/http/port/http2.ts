@@ -68,6 +68,7 @@ export class Http2Connections {
   /** It never listens: it is handed connections by its 'connection' event. */
   readonly #server: http2.Http2Server
   readonly #connections = new Map<Http2Session, Http2Connection>()
+  #ending = false
   #reaper: NodeJS.Timeout | undefined
   /** node:http2 has no time limit for the body of a request. */
   readonly #bodyTime: TimeLimit
@@ -112,8 +113,17 @@ export class Http2Connections {
     this.#server.emit('connection', socket)
   }
 
-  /** Sends every client a GOAWAY. Requests in progress finish, and then their connections end. */
+  /**
+   * Sends clients a GOAWAY: at once where requests are in progress, which finish, and else with the next request, which may be on its
+   * way, or by `endIdle`.
+   */
   end(): void {
+    this.#ending = true
+    for (const { session, streams } of this.#connections.values()) if (streams.size > 0) session.close()
+  }
+
+  /** Sends a GOAWAY on the connections on which nothing has come since `end`, and closes them. */
+  endIdle(): void {
     for (const { session } of this.#connections.values()) session.close()
   }
 
@@ -175,6 +185,8 @@ export class Http2Connections {
     stream.on('error', () => {})
     const connection = stream.session && this.#connections.get(stream.session)
     if (connection === undefined) return
+    // Not before the streams that came with this one: a GOAWAY names the last one that is served.
+    if (this.#ending) setImmediate(() => connection.session.close())
     const unread = new Unread()
     connection.streams.set(stream, unread)
     stream.on('drain', () => unread.restart())

@@ -35,8 +35,8 @@ export interface OnePortOptions {
 }
 
 /**
- * Time for the first bytes of connections that have sent nothing when the server closes, in milliseconds: a request may
- * be on its way.
+ * Time for the first bytes of connections that have sent nothing when the server closes, and for the next request of HTTP/2
+ * connections, in milliseconds: it may be on its way.
  */
 const closingOpeningMs = 250
 
@@ -170,6 +170,7 @@ export class OnePortServer {
     const opening = setTimeout(
       () => {
         for (const socket of this.#undecided) socket.destroy()
+        this.#http2.endIdle()
       },
       Math.min(closingOpeningMs, graceMs),
     )
