@@ -22,7 +22,7 @@ const ways = [
   { name: 'grpc-js over TLS', tls: true, mostFailures: 0 },
   { name: 'haproxy', tls: false, mostFailures: 0 },
   { name: 'caddy', tls: false, mostFailures: 0 },
-  // nginx notices nothing before the port is closed, and repeats no gRPC call that it has begun to send.
+  // nginx repeats no call that it has begun to send on a connection that closes.
   { name: 'nginx', tls: false, mostFailures: 9 },
 ] as const
 
