@@ -310,14 +310,17 @@ class Service implements WorkerService {
     const forgetComputers = (wallet: WalletIdentity): Promise<void> => computers.forgetOthers(wallet, undefined)
     const resolveLogin =
       tracing && settings.resolveLogin ? tracedLogin(settings.resolveLogin, tracing) : settings.resolveLogin
-    this.#standalone = new StandaloneHost(
-      { ...settings, resolveLogin, secureCookie },
+    this.#standalone = new StandaloneHost({
+      syncAddressToUser: settings.syncAddressToUser,
+      syncPublicKeyToUser: settings.syncPublicKeyToUser,
+      resolveLogin,
+      secureCookie,
       store,
       sessions,
       origins,
       forgetComputers,
       audit,
-    )
+    })
     const requireNotBlocked = (wallet: WalletIdentity): Promise<void> => this.#standalone.requireNotBlocked(wallet)
     this.#host =
       settings.sessionHost === undefined
@@ -330,19 +333,17 @@ class Service implements WorkerService {
     const limiter = limits && new RateLimiter(limits, { store, isForeign })
     const liveNonces = new LiveCount(new Concurrency('maxNonces', ceilings, log))
     const liveOrders = new LiveCount(new Concurrency('maxOrders', ceilings, log))
-    const nonces = new Nonces(
-      { appName: settings.appName, ttlSeconds: settings.nonceTtlSeconds },
+    const nonces = new Nonces({
+      appName: settings.appName,
+      ttlSeconds: settings.nonceTtlSeconds,
       store,
-      settings.nonceStore && withKeysBeginning(keyBeginning(settings.keyPrefix), settings.nonceStore),
-      liveNonces,
-    )
+      custom: settings.nonceStore && withKeysBeginning(keyBeginning(settings.keyPrefix), settings.nonceStore),
+      live: liveNonces,
+    })
     const prover = new Prover(adapters, verifier, tracing)
-    const signIn = new SignIn(settings.appName, nonces, prover, origins, this.#host, audit, limiter)
+    const signIn = new SignIn({ nonces, prover, origins, host: this.#host, audit, limiter })
     const keepsUsers = settings.resolveLogin === undefined && settings.sessionHost === undefined
-    const { appName } = settings
-    const wallets = keepsUsers
-      ? new UserWallets({ appName, nonces, prover, origins, host: this.#standalone, audit })
-      : undefined
+    const wallets = keepsUsers ? new UserWallets({ nonces, prover, origins, host: this.#standalone, audit }) : undefined
     const orders = new Orders({
       settings: {
         ...settings,

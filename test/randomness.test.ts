@@ -115,7 +115,7 @@ describe.each(Object.entries(bitsOf))('%s', (name, bits) => {
 test('nonces that are issued at once are different', async () => {
   const store = await openStore('sqlite::memory:')
   try {
-    const nonces = new Nonces({ appName: 'App', ttlSeconds: 60 }, store)
+    const nonces = new Nonces({ appName: 'App', ttlSeconds: 60, store })
     const issued = await Promise.all(Array.from({ length: 200 }, () => nonces.issue('https://app.example')))
     expect(new Set(issued.map(({ nonce }) => nonce)).size).toBe(200)
     expect(new Set(issued.map(({ nonceId }) => nonceId)).size).toBe(200)

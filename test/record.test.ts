@@ -18,8 +18,8 @@ async function open() {
   const sessions = new Sessions({ ttlSeconds: 60, absoluteTtlSeconds: 60 }, store, new Keyring(['secret']))
   const settings = { syncAddressToUser: false, syncPublicKeyToUser: false, secureCookie: () => false }
   const origins = new OriginPolicy({ enforce: true, own: 'https://a.example', trusted: ['https://a.example'] })
-  const host = new StandaloneHost(settings, store, sessions, origins)
-  const nonces = new Nonces({ appName: 'App', ttlSeconds: 60 }, store)
+  const host = new StandaloneHost({ ...settings, store, sessions, origins })
+  const nonces = new Nonces({ appName: 'App', ttlSeconds: 60, store })
   const details = { userId: 'user', adapterId: 'nimiq', publicKeyHex: '11', address: 'NQ', ip: '', userAgent: '' }
   return { store, sessions, host, nonces, origins, details }
 }

@@ -57,8 +57,7 @@ export function walletSignIn(options: WalletSignInOptions = {}) {
   const { endpointPrefix } = settings
   const handlersOf = (ctx: GenericEndpointContext) => {
     const parts = partsOf(ctx, settings)
-    const { appName, nonces, prover, origins, host } = parts
-    return signInHandlers(new SignIn(appName, nonces, prover, origins, host), new WalletLinks(parts))
+    return signInHandlers(new SignIn(parts), new WalletLinks(parts))
   }
   return {
     id: 'wallet-sign-in' as const,
@@ -130,16 +129,17 @@ export function walletSignIn(options: WalletSignInOptions = {}) {
 
 function partsOf(ctx: GenericEndpointContext, settings: WalletSettings): WalletLinksParts {
   const { context } = ctx
-  const appName = appNameOf(settings, context)
-  const nonceStore = settings.nonceStore
+  const custom = settings.nonceStore
     ? withKeysBeginning(keyBeginning(settings.keyPrefix), settings.nonceStore)
     : verificationNonces(context)
-  const nonces = new Nonces({ appName, ttlSeconds: settings.nonceTtlSeconds }, usedNonces(context), nonceStore)
-  const { prover } = settings
   return {
-    appName,
-    nonces,
-    prover,
+    nonces: new Nonces({
+      appName: appNameOf(settings, context),
+      ttlSeconds: settings.nonceTtlSeconds,
+      store: usedNonces(context),
+      custom,
+    }),
+    prover: settings.prover,
     origins: originsOf(context, settings),
     host: new EndpointHost(ctx, settings),
   }

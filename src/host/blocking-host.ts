@@ -3,15 +3,14 @@ import type { Host } from './host.ts'
 
 /**
  * A session host of the application's own for which the blocks of operators hold: a blocked wallet gets no user, and so no session.
- * The host is asked at the same time, so that a block costs no time; what it answers for a blocked wallet is dropped.
  * `requireNotBlocked` rejects with LOGIN_REFUSED for such a wallet.
  */
 export function blockingHost(host: Host, requireNotBlocked: (wallet: WalletIdentity) => Promise<void>): Host {
   return {
     ...host,
     async resolveUser(identity, request) {
-      const [user] = await Promise.all([host.resolveUser(identity, request), requireNotBlocked(identity)])
-      return user
+      await requireNotBlocked(identity)
+      return await host.resolveUser(identity, request)
     },
   }
 }

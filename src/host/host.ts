@@ -1,5 +1,5 @@
 import type { RequestContext } from '../request.ts'
-import type { ProvenIdentity, WalletIdentity } from '../wallet/proof.ts'
+import type { ProvenIdentity } from '../wallet/proof.ts'
 
 /** A signed-in wallet. Times are epoch milliseconds. */
 export interface Session {
@@ -125,15 +125,6 @@ export interface Host {
 
   /** The session of a token, or `undefined` if the token is not valid. Does not extend the session. */
   introspect(token: string): Promise<Session | undefined>
-}
-
-/** A host that can read what it will need of a wallet while the wallet's proof is still being checked. */
-export interface ReadsAhead {
-  /**
-   * Told of the wallet that a request says it is by. If that is proven, {@link Host.resolveUser} is called next for the same
-   * request. Changes nothing, and never fails.
-   */
-  readAhead(wallet: WalletIdentity, request: RequestContext): void
 }
 
 /** A host whose users can have several wallets. `Linked` is what it tells of a wallet that was added. */

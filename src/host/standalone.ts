@@ -11,7 +11,6 @@ import type {
   IssuedSession,
   OrderGrant,
   OrderSession,
-  ReadsAhead,
   Session,
   UserWallet,
   WalletHost,
@@ -20,7 +19,7 @@ import { loginRefused, proxiedOriginRequired, sessionInvalid, sessionNotFresh, s
 import { askResolveLogin, type ResolveLogin } from './resolve-login.ts'
 import { type Sessions, sessionIdOf } from './sessions.ts'
 import type { WalletUser } from './user-records.ts'
-import { endingWith, type ReadWallet, Users } from './users.ts'
+import { endingWith, Users } from './users.ts'
 
 export type { ResolveLogin } from './resolve-login.ts'
 export type { WalletUser } from './user-records.ts'
@@ -36,6 +35,17 @@ export interface StandaloneSettings {
   readonly secureCookie: () => boolean
 }
 
+/** Parts of the standalone host, beside its settings. */
+export interface StandaloneParts extends StandaloneSettings {
+  readonly store: Store
+  readonly sessions: Sessions
+  readonly origins: TrustedOrigins
+  /** Forgets the computers that are known for a wallet, when that is unlinked. Default: none are kept. */
+  readonly forgetComputers?: (wallet: WalletIdentity) => Promise<void>
+  /** Records sessions that end by sign-out and with their wallet. Default: nothing is recorded. */
+  readonly audit?: AuditTrail | undefined
+}
+
 /** The rule for origins that the host needs: a call that a cookie authenticates has to come from a trusted one. */
 interface TrustedOrigins {
   /** Throws ORIGIN_NOT_TRUSTED unless the request comes from a trusted origin. */
@@ -46,33 +56,18 @@ interface TrustedOrigins {
 const freshMs = 10 * 60_000
 
 /** Keeps users and sessions in the store, for applications without an authentication framework of their own. */
-export class StandaloneHost implements WalletHost, ReadsAhead {
-  readonly #settings: StandaloneSettings
+export class StandaloneHost implements WalletHost {
+  readonly #parts: StandaloneParts
   readonly #store: Store
   readonly #users: Users
   readonly #sessions: Sessions
   readonly #origins: TrustedOrigins
   readonly #audit: AuditTrail
-  /** What was read for requests whose wallet is not proven yet. */
-  readonly #readAhead = new WeakMap<
-    RequestContext,
-    { readonly wallet: WalletIdentity; readonly read: Promise<ReadWallet> }
-  >()
 
-  /**
-   * `forgetComputers` forgets the computers that are known for a wallet, and is called when the wallet is unlinked. `audit` is told
-   * of sessions that end by sign-out and with their wallet.
-   */
-  constructor(
-    settings: StandaloneSettings,
-    store: Store,
-    sessions: Sessions,
-    origins: TrustedOrigins,
-    forgetComputers: (wallet: WalletIdentity) => Promise<void> = async () => {},
-    audit: AuditTrail = noAudit,
-  ) {
-    const { syncAddressToUser, syncPublicKeyToUser } = settings
-    this.#settings = settings
+  constructor(parts: StandaloneParts) {
+    const { store, sessions, origins, forgetComputers = async () => {}, audit = noAudit } = parts
+    const { syncAddressToUser, syncPublicKeyToUser } = parts
+    this.#parts = parts
     this.#store = store
     this.#users = new Users({
       store,
@@ -91,24 +86,11 @@ export class StandaloneHost implements WalletHost, ReadsAhead {
     this.#audit = audit
   }
 
-  readAhead(wallet: WalletIdentity, request: RequestContext): void {
-    if (this.#settings.resolveLogin !== undefined) return
-    const read = this.#users.read(wallet)
-    // Whoever needs it hears of the failure.
-    read.catch(() => {})
-    this.#readAhead.set(request, { wallet, read })
-  }
-
-  resolveUser(identity: ProvenIdentity, request?: RequestContext): Promise<HostUser> {
-    const { resolveLogin } = this.#settings
-    return resolveLogin === undefined
-      ? this.#users.resolve(identity, this.#takeReadAhead(identity, request))
-      : this.#resolveByApplication(resolveLogin, identity)
-  }
-
-  async #resolveByApplication(resolveLogin: ResolveLogin, identity: ProvenIdentity): Promise<HostUser> {
-    // At the same time, so that a block costs no time. What the application answers for a blocked wallet is dropped.
-    const [{ id }] = await Promise.all([askResolveLogin(resolveLogin, identity), this.requireNotBlocked(identity)])
+  async resolveUser(identity: ProvenIdentity): Promise<HostUser> {
+    const { resolveLogin } = this.#parts
+    if (resolveLogin === undefined) return await this.#users.resolve(identity)
+    await this.requireNotBlocked(identity)
+    const { id } = await askResolveLogin(resolveLogin, identity)
     return { id }
   }
 
@@ -233,18 +215,10 @@ export class StandaloneHost implements WalletHost, ReadsAhead {
     if (await this.#users.isBlocked(wallet)) throw loginRefused()
   }
 
-  /** What was read ahead for a request, if its wallet turned out to be this one. It is used once, because it ages. */
-  #takeReadAhead({ adapterId, subject }: WalletIdentity, request?: RequestContext): Promise<ReadWallet> | undefined {
-    if (request === undefined) return undefined
-    const ahead = this.#readAhead.get(request)
-    this.#readAhead.delete(request)
-    return ahead?.wallet.adapterId === adapterId && ahead.wallet.subject === subject ? ahead.read : undefined
-  }
-
   /** Why a session that was just stored must not be used; `undefined` if it may. */
-  #refusalOf(user: HostUser, identity: ProvenIdentity): Promise<CountersignError | undefined> {
-    if (this.#settings.resolveLogin === undefined) return this.#users.refusalOf(user, identity)
-    return this.#users.isBlocked(identity).then((isBlocked) => (isBlocked ? loginRefused() : undefined))
+  async #refusalOf(user: HostUser, identity: ProvenIdentity): Promise<CountersignError | undefined> {
+    if (this.#parts.resolveLogin === undefined) return await this.#users.refusalOf(user, identity)
+    return (await this.#users.isBlocked(identity)) ? loginRefused() : undefined
   }
 
   #requireProxiedOrigin(request: RequestContext, reads: boolean): void {
@@ -261,12 +235,12 @@ export class StandaloneHost implements WalletHost, ReadsAhead {
   }
 
   #cookieToken(request: RequestContext): string | undefined {
-    return cookieValue(headerOf(request, 'cookie'), sessionCookieName(this.#settings.secureCookie()))
+    return cookieValue(headerOf(request, 'cookie'), sessionCookieName(this.#parts.secureCookie()))
   }
 
-  /** The Set-Cookie header of a token, or of none. Tokens have no character that would have to be encoded. */
+  /** The Set-Cookie header of a token, or of none. */
   #cookie(token: string, expiresAt: number): string {
-    const secure = this.#settings.secureCookie()
+    const secure = this.#parts.secureCookie()
     const maxAge = Math.max(0, Math.floor((expiresAt - this.#store.now()) / 1000))
     const attributes = `Max-Age=${maxAge}; Path=/; HttpOnly;${secure ? ' Secure;' : ''} SameSite=Lax`
     return `${sessionCookieName(secure)}=${token}; ${attributes}`

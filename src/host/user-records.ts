@@ -88,7 +88,7 @@ export class UserRecords {
 }
 
 /** Reads a record from what is stored. */
-export function readUser(stored: VersionedValue | undefined): StoredUser | undefined {
+function readUser(stored: VersionedValue | undefined): StoredUser | undefined {
   return stored && { ...stored, record: parseUser(stored.value) }
 }
 
@@ -122,6 +122,6 @@ export function randomUserId(): string {
 }
 
 /** Where in the store the record of a user is. */
-export function userKey(id: string): string {
+function userKey(id: string): string {
   return `user:${id}`
 }

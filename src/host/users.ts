@@ -1,5 +1,5 @@
 import type { CountersignError } from '../errors.ts'
-import type { Store, VersionedValue } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
 import { type ProvenIdentity, type WalletIdentity, walletOf } from '../wallet/proof.ts'
 import type { HostUser, Session, UserWallet } from './host.ts'
 import {
@@ -16,18 +16,16 @@ import {
   derivedUserId,
   entryOf,
   randomUserId,
-  readUser,
   type StoredUser,
   type UserRecord,
   UserRecords,
   userIn,
-  userKey,
   type WalletEntry,
   type WalletUser,
   walletIn,
   withoutOwnWallet,
 } from './user-records.ts'
-import { type Claim, type FoundClaim, readClaim, WalletClaims, walletKey } from './wallet-claims.ts'
+import { type Claim, WalletClaims } from './wallet-claims.ts'
 
 /** Most wallets of a user. A record of so many stays below 64 KiB. */
 export const maxWallets = 20
@@ -41,34 +39,6 @@ export interface UsersParts {
    * Ends what a wallet that is being unlinked left at its user. Called again after a crash, and by several callers at once.
    */
   readonly unlinked: (userId: string, wallet: ProvenIdentity) => Promise<void>
-}
-
-/** What was read of a wallet, and of the user whose id is made of it. */
-export interface ReadWallet {
-  readonly claimKey: string
-  readonly claim: VersionedValue | undefined
-  readonly userId: string
-  readonly record: VersionedValue | undefined
-}
-
-/** A user who was found in order by a wallet. */
-class SettledUser implements HostUser {
-  readonly id: string
-  readonly #wallet: WalletIdentity
-  readonly #read: ReadWallet
-
-  constructor(wallet: WalletIdentity, read: ReadWallet) {
-    this.id = read.userId
-    this.#wallet = wallet
-    this.#read = read
-  }
-
-  /** What a user was found by, if it was by this wallet. */
-  static readOf(user: HostUser, { adapterId, subject }: WalletIdentity): ReadWallet | undefined {
-    if (!(user instanceof SettledUser)) return undefined
-    const wallet = user.#wallet
-    return wallet.adapterId === adapterId && wallet.subject === subject ? user.#read : undefined
-  }
 }
 
 /** What {@link endingWith} ends. */
@@ -128,52 +98,31 @@ export class Users {
     this.#unlinked = unlinked
   }
 
-  /** Reads what stands for a wallet, and the record of the user that most wallets are: the one whose id is made of the wallet. */
-  read(wallet: WalletIdentity): Promise<ReadWallet> {
-    return this.#readAt(walletKey(wallet), derivedUserId(wallet))
-  }
-
-  #readAt(claimKey: string, userId: string): Promise<ReadWallet> {
-    // That the record may be older than the claim shows when it is written.
-    return Promise.all([this.#store.get(claimKey), this.#store.get(userKey(userId))]).then(([claim, record]) => ({
-      claimKey,
-      claim,
-      userId,
-      record,
-    }))
-  }
-
-  /**
-   * Finds or makes the user of a wallet that signs in. Rejects with LOGIN_REFUSED if the wallet is blocked. `ahead` is what was read
-   * of the same wallet shortly before.
-   */
-  async resolve(identity: ProvenIdentity, ahead?: Promise<ReadWallet>): Promise<HostUser> {
-    for (let reading = ahead ?? this.read(identity); ; reading = this.read(identity)) {
-      const read = await reading
-      const { userId: derived } = read
-      const found = readClaim(read.claim)
+  /** Finds or makes the user of a wallet that signs in. Rejects with LOGIN_REFUSED if the wallet is blocked. */
+  async resolve(identity: ProvenIdentity): Promise<HostUser> {
+    for (;;) {
+      const found = await this.#claims.of(identity)
       if (found?.blockedAt !== undefined) throw loginRefused()
-      const claim = found?.claim ?? (await this.#claims.make(identity, found, found ? randomUserId() : derived))
+      const userId = found === undefined ? derivedUserId(identity) : randomUserId()
+      const claim = found?.claim ?? (await this.#claims.make(identity, found, userId))
       if (claim === undefined) continue
-      const { userId: id } = claim
-      const stored = id === derived ? readUser(read.record) : await this.#records.load(id)
-      const synced = this.#synced(identity)
-      if (isSettled(claim, stored, synced)) return id === derived ? new SettledUser(identity, read) : { id }
-      if (await this.settle(claim, identity, stored, synced)) return { id }
+      const stored = await this.#records.load(claim.userId)
+      if (await this.settle(claim, identity, stored, this.#synced(identity))) return { id: claim.userId }
     }
   }
 
   /**
-   * Why a user must not have a session by a wallet; `undefined` if the user may. To be asked after a session of the wallet is stored:
-   * whoever unlinks, blocks or moves the wallet, or deletes the user, either finds that session, or has changed before what is read
-   * here.
+   * Why a user must not have a session by a wallet; `undefined` if the user may. Asked after a session of the wallet is
+   * stored: a call that unlinks, blocks or moves the wallet, or deletes the user, either finds that session, or has changed
+   * before what is read here.
    */
-  async refusalOf(user: HostUser, wallet: WalletIdentity): Promise<CountersignError | undefined> {
-    const before = SettledUser.readOf(user, wallet)
-    const { claim, record } = await this.#readAt(before?.claimKey ?? walletKey(wallet), user.id)
-    // As it was when the user was found.
-    if (before !== undefined && isSame(claim, before.claim) && isSame(record, before.record)) return undefined
-    return refusalBy(readClaim(claim), readUser(record), user, wallet)
+  async refusalOf({ id }: HostUser, wallet: WalletIdentity): Promise<CountersignError | undefined> {
+    const [found, stored] = await Promise.all([this.#claims.of(wallet), this.#records.load(id)])
+    if (found?.blockedAt !== undefined) return loginRefused()
+    const { claim } = found ?? {}
+    const isOwn = found === undefined ? derivedUserId(wallet) === id : claim?.userId === id
+    const isStaying = claim === undefined || entryOf(stored?.record, claim)?.leaving !== true
+    return isOwn && isStaying && !stored?.record.deleting ? undefined : walletUnlinked()
   }
 
   /** Whether an operator has blocked a wallet. */
@@ -345,23 +294,6 @@ export class Users {
       return claim?.userId === userId && claim.claim === entry.claim
     })
   }
-}
-
-function refusalBy(
-  found: FoundClaim | undefined,
-  stored: StoredUser | undefined,
-  { id }: HostUser,
-  wallet: WalletIdentity,
-): CountersignError | undefined {
-  if (found?.blockedAt !== undefined) return loginRefused()
-  const { claim } = found ?? {}
-  const isOwn = found === undefined ? derivedUserId(wallet) === id : claim?.userId === id
-  const isStaying = claim === undefined || entryOf(stored?.record, claim)?.leaving !== true
-  return isOwn && isStaying && !stored?.record.deleting ? undefined : walletUnlinked()
-}
-
-function isSame(now: VersionedValue | undefined, before: VersionedValue | undefined): boolean {
-  return now?.version === before?.version && now?.value === before?.value
 }
 
 /** Whether a user's record has an entry for a claim that stays, and says already what is kept of the wallet. */

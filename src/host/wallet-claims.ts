@@ -140,7 +140,7 @@ export class WalletClaims {
 }
 
 /** Reads what stands for a wallet from what is stored. */
-export function readClaim(stored: VersionedValue | undefined): FoundClaim | undefined {
+function readClaim(stored: VersionedValue | undefined): FoundClaim | undefined {
   if (stored === undefined) return undefined
   const record = parseWallet(stored.value)
   return { claim: 'userId' in record ? record : undefined, blockedAt: record.blockedAt, version: stored.version }
@@ -171,7 +171,7 @@ function textOf(record: Claim | Tombstone): string {
 const walletKeys = 'wallet:'
 
 /** Where in the store the record that stands for a wallet is. */
-export function walletKey({ adapterId, subject }: WalletIdentity): string {
+function walletKey({ adapterId, subject }: WalletIdentity): string {
   // Hashed, because a subject may be of any form.
   return `${walletKeys}${hash('sha256', `wallet\n${adapterId}\n${subject}`, 'base64url')}`
 }

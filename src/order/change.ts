@@ -1,4 +1,5 @@
 import { CountersignError } from '../errors.ts'
+import type { RemoteChecks } from '../wallet/wallet.ts'
 import {
   applyCommand,
   codeTriesLeft,
@@ -10,7 +11,7 @@ import {
   type OrderRefusal,
   type Outcome,
 } from './order.ts'
-import type { OrderRecords, VersionedOrder } from './records.ts'
+import type { OrderRecords } from './records.ts'
 
 /** A change of an order by a caller. */
 export type OrderChange = {
@@ -26,7 +27,7 @@ export type OrderChange = {
        * Does the work for the command. Called only if the intent moves the order on, and again after a lost race. `undefined` if the
        * work itself has changed the order: it is then read and decided anew.
        */
-      readonly complete: (loaded: VersionedOrder) => Promise<OrderCommand | undefined>
+      readonly complete: (order: OrderRecord) => Promise<OrderCommand | undefined>
     }
 )
 
@@ -62,36 +63,26 @@ const messages: Readonly<Record<OrderRefusal, string>> = {
  * faster, the change is decided again on what that one stored.
  *
  * Everything that is returned or thrown was stored first, so no two callers, on whatever instances, learn different
- * things. `known` is the order as the caller last read or stored it, and spares a read. A change that is decided on it is stored only
- * if nobody else has changed the order; what would change nothing is decided again on what is read anew.
+ * things.
  */
-export async function changeOrder(
-  records: OrderRecords,
-  orderId: string,
-  change: OrderChange,
-  known?: VersionedOrder,
-): Promise<VersionedOrder> {
-  let found = known
+export async function changeOrder(records: OrderRecords, orderId: string, change: OrderChange): Promise<OrderRecord> {
   for (let tries = 0; tries < maxTries; tries++) {
-    const loaded = requireRemembered(records, found ?? (await records.load(orderId)))
-    found = undefined
-    change.admit(loaded.order)
-    const outcome = await decide(records, loaded, change)
+    const loaded = await records.load(orderId)
+    if (loaded === undefined || records.now() >= forgottenAt(loaded.order)) throw refused('ORDER_NOT_FOUND')
+    const before = loaded.order
+    change.admit(before)
+    const outcome = await decide(records, before, change)
     if (outcome === undefined) continue
     const { order, refusal } = outcome
-    let { version } = loaded
-    if (order === loaded.order) {
-      if (loaded === known) continue
-    } else {
-      if (!(await records.compareAndSet(order, version))) continue
-      version++
-      if (order.status !== loaded.order.status) records.observe?.(order)
-      change.stored?.(loaded.order, order)
+    if (order !== before) {
+      if (!(await records.compareAndSet(order, loaded.version))) continue
+      if (order.status !== before.status) records.observe?.(order)
+      change.stored?.(before, order)
     }
     if (refusal === 'CONFIRMATION_CODE_WRONG') throw wrongCode(refusal, order.wrongCodes)
     if (refusal === 'RETURN_CODE_WRONG') throw wrongCode(refusal, order.wrongReturnCodes)
     if (refusal !== undefined) throw refused(refusal)
-    return { order, version }
+    return order
   }
   throw new CountersignError(
     'STORE_UNAVAILABLE',
@@ -102,24 +93,13 @@ export async function changeOrder(
   )
 }
 
-/** Throws ORDER_NOT_FOUND if there is no order, or if it is forgotten but still stored. */
-function requireRemembered(records: OrderRecords, loaded: VersionedOrder | undefined): VersionedOrder {
-  if (loaded === undefined || records.now() >= forgottenAt(loaded.order)) throw refused('ORDER_NOT_FOUND')
-  return loaded
-}
-
 /** `undefined` if the work for the command has itself changed the order. */
-async function decide(
-  records: OrderRecords,
-  loaded: VersionedOrder,
-  change: OrderChange,
-): Promise<Outcome | undefined> {
-  const { order } = loaded
+async function decide(records: OrderRecords, order: OrderRecord, change: OrderChange): Promise<Outcome | undefined> {
   if ('command' in change) return applyCommand(order, change.command, records.now())
   const intent = typeof change.intent === 'function' ? change.intent(order) : change.intent
   const early = decideEarly(order, intent, records.now())
   if (early !== undefined) return early
-  const command = await change.complete(loaded)
+  const command = await change.complete(order)
   // The work may have taken a while, so the time is read again.
   return command && applyCommand(order, command, records.now())
 }
@@ -141,4 +121,36 @@ export function refused(reason: OrderRefusal, cause?: Error): CountersignError {
     ...(reason === 'RATE_LIMITED' ? { metadata: { limit: 'contract-checks' } } : {}),
     cause,
   })
+}
+
+/** {@link contractChecks} of one order. */
+export interface ContractChecks extends RemoteChecks {
+  /** Whether the order was changed for one. */
+  readonly counted: boolean
+}
+
+/**
+ * Counts in the order what RPCs are asked about it, before they are asked, so that calls at the same time are bounded
+ * too. The caller must have been admitted to the order.
+ */
+export function contractChecks(records: OrderRecords, orderId: string): ContractChecks {
+  let counted = false
+  const change = async (type: 'beginContractCheck' | 'undoContractCheck'): Promise<void> => {
+    await changeOrder(records, orderId, { admit: () => {}, command: { type } })
+    counted = true
+  }
+  return {
+    get counted() {
+      return counted
+    },
+    async ask(ask) {
+      await change('beginContractCheck')
+      try {
+        return await ask()
+      } catch (error) {
+        await change('undoContractCheck')
+        throw error
+      }
+    },
+  }
 }

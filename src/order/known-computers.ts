@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { parseRecord, type StoredRecord } from '../record.ts'
-import type { Store, VersionedValue } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
 import { type ProvenIdentity, type WalletIdentity, walletOf } from '../wallet/proof.ts'
 
 /** A computer whose orders need no return code. Times are epoch milliseconds. */
@@ -24,11 +24,6 @@ export interface ComputerSite {
 export interface FinalizingComputer {
   readonly ip: string
   readonly userAgent: string
-}
-
-/** What {@link KnownComputers.read} has begun to read. */
-export interface ComputersRead {
-  readonly stored: Promise<VersionedValue | undefined>
 }
 
 /** What is stored of a wallet. Times are epoch milliseconds. */
@@ -91,18 +86,6 @@ export class KnownComputers {
     return hash('sha256', text, 'base64url').slice(0, 22)
   }
 
-  /**
-   * Begins to read what is stored of a wallet, so that a change that follows soon need not. The change is decided on what was read only
-   * if nobody has changed it since. {@link noteUse} and {@link remember} may find in it that there is nothing to do: no change by
-   * others gives an order another chance to make a computer known.
-   */
-  read(wallet: WalletIdentity): ComputersRead {
-    const stored = this.#store.get(keyOf(wallet))
-    // Whoever uses it is told; if nobody does, it matters to nobody.
-    stored.catch(() => {})
-    return { stored }
-  }
-
   /** Whether a computer is known for a wallet now. */
   async isKnown(wallet: WalletIdentity, id: string): Promise<boolean> {
     return (await this.list(wallet)).some((computer) => computer.id === id)
@@ -118,7 +101,6 @@ export class KnownComputers {
     id: string,
     { orderId, at }: { readonly orderId: string; readonly at: number },
     computer: FinalizingComputer,
-    read?: ComputersRead,
   ): Promise<boolean> {
     if (walletOf(identity).subject !== identity.subject) return false
     const change = (record: ComputersRecord, now: number): ComputersRecord | undefined => {
@@ -135,11 +117,11 @@ export class KnownComputers {
       const computers = [newest, ...others].sort((a, b) => b.createdAt - a.createdAt)
       return closeOrder({ ...record, computers }, orderId, now)
     }
-    return await this.#change(identity, change, read)
+    return await this.#change(identity, change)
   }
 
   /** Notes that a known computer finalized an order. Does nothing if it is not known any more. Does not extend its 90 days. */
-  async noteUse(wallet: WalletIdentity, id: string, computer: FinalizingComputer, read?: ComputersRead): Promise<void> {
+  async noteUse(wallet: WalletIdentity, id: string, computer: FinalizingComputer): Promise<void> {
     const change = (record: ComputersRecord, lastUsedAt: number): ComputersRecord | undefined =>
       record.computers.some((one) => one.id === id)
         ? {
@@ -149,7 +131,7 @@ export class KnownComputers {
             ),
           }
         : undefined
-    await this.#change(wallet, change, read)
+    await this.#change(wallet, change)
   }
 
   /** The known computers of a wallet, newest first. */
@@ -190,16 +172,15 @@ export class KnownComputers {
 
   /**
    * Changes the record of a wallet. `change` gets what of it is not over yet, and the time; it returns `undefined` to change nothing,
-   * which this resolves with false for. Called again if another change was faster. `read` is what is tried first.
+   * which this resolves with false for. Called again if another change was faster.
    */
   async #change(
     wallet: WalletIdentity,
     change: (record: ComputersRecord, now: number) => ComputersRecord | undefined,
-    read?: ComputersRead,
   ): Promise<boolean> {
     const key = keyOf(wallet)
-    for (let begun = read?.stored; ; begun = undefined) {
-      const stored = await (begun ?? this.#store.get(key))
+    for (;;) {
+      const stored = await this.#store.get(key)
       const now = this.#store.now()
       const record = stored === undefined ? noComputers : readRecord(stored.value, now)
       const changed = change(record, now)

@@ -3,7 +3,7 @@ import { CountersignError } from '../errors.ts'
 import type { RequestContext } from '../request.ts'
 import type { ProvenIdentity } from '../wallet/proof.ts'
 import { provesComputerKey } from './computer-key.ts'
-import type { ComputersRead, KnownComputers } from './known-computers.ts'
+import type { KnownComputers } from './known-computers.ts'
 import { identityOf, newestTransition, type OrderApproval, type OrderRecord } from './order.ts'
 import type { OrderSettings } from './start.ts'
 
@@ -49,24 +49,19 @@ export class OrderComputers {
     return this.#idFor(order, identityOf(order))
   }
 
-  /** Begins to read, beside other steps, what {@link note} will change; `undefined` if it will change nothing. */
-  read(order: OrderRecord): ComputersRead | undefined {
-    return this.idOf(order) === undefined ? undefined : this.#known?.read(identityOf(order))
-  }
-
-  /** Makes the computer known that finalized the order, or notes that it did. `read` spares it a step. */
-  async note(order: OrderRecord, request: RequestContext, read?: ComputersRead): Promise<void> {
+  /** Makes the computer known that finalized the order, or notes that it did. */
+  async note(order: OrderRecord, request: RequestContext): Promise<void> {
     const id = this.idOf(order)
     if (this.#known === undefined || id === undefined) return
     const identity = identityOf(order)
     const computer = { ip: request.ip ?? '', userAgent: request.userAgent }
     if (order.approval?.knownComputer) {
-      await this.#known.noteUse(identity, id, computer, read)
+      await this.#known.noteUse(identity, id, computer)
       return
     }
     const { orderId } = order
     const at = newestTransition(order).at
-    const became = await this.#known.remember(identity, id, { orderId, at }, computer, read)
+    const became = await this.#known.remember(identity, id, { orderId, at }, computer)
     if (!became) return
     const { adapterId, address, publicKeyHex } = identity
     const wallet = { adapterId, address, publicKeyHex }

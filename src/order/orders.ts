@@ -8,14 +8,12 @@ import type { OriginPolicy } from '../origin-policy.ts'
 import type { RequestContext } from '../request.ts'
 import { equalInConstantTime, hashToken, type Keyring, newToken, tokenFromBytes } from '../token.ts'
 import type { StoredChallenge } from '../wallet/form.ts'
-import type { Proof } from '../wallet/proof.ts'
+import type { Proof, WalletIdentity } from '../wallet/proof.ts'
 import type { Proven, Prover, WalletNamed } from '../wallet/prover.ts'
 import type { RemoteChecks } from '../wallet/wallet.ts'
 import { Admission, type DesktopInput, matchesAny, type PhoneInput, phoneHashes } from './admission.ts'
-import { askedBeforeProof, type RequireNotBlocked } from './block-check.ts'
-import { changeOrder, refused } from './change.ts'
-import { contractChecks } from './contract-checks.ts'
-import type { ComputersRead, KnownComputers } from './known-computers.ts'
+import { changeOrder, contractChecks, refused } from './change.ts'
+import type { KnownComputers } from './known-computers.ts'
 import {
   actionOf,
   type Deadlines,
@@ -35,10 +33,13 @@ import {
 import { orderFacts, requesterIn, startedFacts } from './order-audit.ts'
 import { OrderComputers, requireComputerProof } from './order-computers.ts'
 import { networkOfRequest, sameNetwork } from './proximity.ts'
-import type { OrderRecords, VersionedOrder } from './records.ts'
+import type { OrderRecords } from './records.ts'
 import { requesterOf } from './requester.ts'
 import { claimUrl, newOrder, type OrderSettings, type StartOrder } from './start.ts'
 import { type OrderEvent, OrderWatches } from './watch.ts'
+
+/** Rejects with LOGIN_REFUSED if an operator has blocked the wallet. */
+type RequireNotBlocked = (wallet: WalletIdentity) => Promise<void>
 
 /** What {@link Orders} works with. */
 export interface OrdersOptions {
@@ -248,7 +249,7 @@ export class Orders {
     const { orderId, claimToken, claimKey } = input
     const tokens = this.#challengeTokens(orderId, claimToken, claimKey)
     const [newest, ...older] = tokens
-    const { order } = await changeOrder(this.#options.records, orderId, {
+    const order = await changeOrder(this.#options.records, orderId, {
       admit: (order) => {
         this.#admission.fromPage(order, claimToken, [order.claimTokenHash], request)
         this.#admission.requireNearby(order, request)
@@ -289,7 +290,7 @@ export class Orders {
     if (orderId === undefined) throw refused('HANDOVER_INVALID')
     const tokens = this.#challengeTokens(orderId, ticket, claimKey)
     const [newest, ...older] = tokens
-    const { order } = await changeOrder(this.#options.records, orderId, {
+    const order = await changeOrder(this.#options.records, orderId, {
       admit: (order) => {
         this.#admission.fromPage(order, ticket, [order.handOver?.ticketHash], request, 'HANDOVER_INVALID')
         this.#admission.requireNearby(order, request)
@@ -313,7 +314,7 @@ export class Orders {
   async readChallenge(input: PhoneInput & WalletNamed, request: RequestContext): Promise<OrderChallenge> {
     const { prover } = this.#options
     const { orderId: _orderId, challengeToken: _token, ...wallet } = input
-    const { order } = await changeOrder(this.#options.records, input.orderId, {
+    const order = await changeOrder(this.#options.records, input.orderId, {
       admit: this.#admission.ofPhone(input, request),
       command: { type: 'readChallenge' },
       stored: this.#teller(request),
@@ -362,36 +363,27 @@ export class Orders {
     request: RequestContext,
   ): Promise<ApprovedOrder> {
     const { orderId, proof, confirmationCode, rememberComputer = false } = input
-    const { records, prover, requireNotBlocked } = this.#options
+    const { records, requireNotBlocked } = this.#options
     const admitPhone = this.#admission.ofPhone(input, request)
-    let notBlocked = requireNotBlocked && askedBeforeProof(prover.walletClaimed(proof), requireNotBlocked)
-    let checked: Promise<Proven> | undefined
-    const { order } = await changeOrder(records, orderId, {
+    let proven: Proven | undefined
+    const order = await changeOrder(records, orderId, {
       admit: (order) => {
         admitPhone(order)
         this.#admission.requireNearby(order, request)
       },
       intent: { type: 'approve', proof },
       stored: this.#teller(request),
-      complete: async (loaded) => {
-        const { order } = loaded
+      complete: async (order) => {
         // Once, also after a lost race: nothing that it depends on changes.
-        if (checked === undefined) {
-          const checks = contractChecks(records, loaded)
-          checked = this.#prove(order, proof, request, checks)
-          await checked
-          if (checks.counted) {
-            // An RPC was asked, which may take seconds.
-            notBlocked = requireNotBlocked
-            return undefined
-          }
+        if (proven === undefined) {
+          const checks = contractChecks(records, orderId)
+          proven = await this.#prove(order, proof, request, checks)
+          if (checks.counted) return undefined
         }
-        const { identity, text } = await checked
+        const { identity, text } = proven
+        await requireNotBlocked?.(identity)
+        const approval = await this.#computers.decide(order, identity, rememberComputer)
         const signatureHex = proof.signatureHex.toLowerCase()
-        const [approval] = await Promise.all([
-          this.#computers.decide(order, identity, rememberComputer),
-          notBlocked?.(identity),
-        ])
         const message = order.kind === 'login' || text === order.message ? {} : { message: text }
         return { type: 'approve', proof: { ...identity, signatureHex, ...message }, confirmationCode, approval }
       },
@@ -408,19 +400,19 @@ export class Orders {
   /** Ends the order, for the phone, or takes a finalized login order back: see {@link #takeBack}. */
   async reject(input: PhoneInput, request: RequestContext): Promise<RejectedOrder> {
     const { challengeToken, orderId } = input
-    const rejected = await changeOrder(this.#options.records, orderId, {
+    const order = await changeOrder(this.#options.records, orderId, {
       admit: (order) => this.#admission.fromPage(order, challengeToken, phoneHashes(order), request),
       command: { type: 'reject' },
       stored: this.#teller(request),
     })
-    const { status, takenBack } = rejected.order
+    const { status, takenBack } = order
     if (takenBack === undefined) return { orderId, status }
-    return { orderId, status, sessionEnded: takenBack.sessionEnded ?? (await this.#takeBack(rejected, request)) }
+    return { orderId, status, sessionEnded: takenBack.sessionEnded ?? (await this.#takeBack(order, request)) }
   }
 
   /** Ends the order, for the desktop. */
   async cancel(input: DesktopInput, request: RequestContext): Promise<OrderState> {
-    const { order } = await changeOrder(this.#options.records, input.orderId, {
+    const order = await changeOrder(this.#options.records, input.orderId, {
       admit: this.#admission.ofDesktop(input, request),
       command: { type: 'cancel' },
       stored: this.#teller(request),
@@ -445,10 +437,9 @@ export class Orders {
     const seeds = keyring.derive('finalize seed', [orderId, desktopToken])
     const tellChange = this.#teller(request)
     let repeated = true
-    let computers: ComputersRead | undefined
     const intent = (order: OrderRecord) =>
       ({ type: 'finalize', returnCode: this.#checkReturnCode(order, returnCode) }) as const
-    const { order } = await changeOrder(records, orderId, {
+    const order = await changeOrder(records, orderId, {
       admit: this.#admission.ofDesktop(input, request, (order) =>
         requireComputerProof(order, computerProof, desktopToken),
       ),
@@ -457,10 +448,9 @@ export class Orders {
         tellChange?.(before, after)
       },
       intent,
-      complete: async ({ order }) => {
+      complete: async (order) => {
         switch (order.kind) {
           case 'sign':
-            computers = this.#computers.read(order)
             await this.#options.requireNotBlocked?.(identityOf(order))
             return intent(order)
           case 'login': {
@@ -475,13 +465,12 @@ export class Orders {
     const { status, kind, returnTo: redirectTo } = order
     switch (kind) {
       case 'sign':
-        await this.#computers.note(order, request, computers)
+        await this.#computers.note(order, request)
         return { orderId, status, kind, redirectTo, proofArtifact: artifactOf(order) }
       case 'login': {
-        computers = this.#computers.read(order)
         const issued = await this.#makeSession(order, seeds, request)
         this.#audit.tell(signedInFacts(issued.session, { orderId, repeated }), request)
-        await this.#computers.note(order, request, computers)
+        await this.#computers.note(order, request)
         return { orderId, status, kind, redirectTo, issued }
       }
     }
@@ -534,22 +523,22 @@ export class Orders {
    * A crash in between leaves it to the phone's retry; nobody gets the session anew in the meantime. Resolves with whether the
    * session was still live.
    */
-  async #takeBack(rejected: VersionedOrder, request: RequestContext): Promise<boolean> {
-    const { orderId, login } = rejected.order
+  async #takeBack(order: OrderRecord, request: RequestContext): Promise<boolean> {
+    const { orderId, login } = order
     const { userId, sessionId } = login as OrderLogin
     const session = { userId, sessionId: sessionId as string, orderId }
     const [end, forgotten] = await Promise.allSettled([
       this.#endSession(session, request),
       // Also if the host fails: it may stay away for longer than the phone tries again.
-      this.#computers.forget(rejected.order),
+      this.#computers.forget(order),
     ])
     if (forgotten.status === 'rejected') throw forgotten.reason
     if (end.status === 'rejected') throw end.reason
     const ended = end.value
     try {
       const change = { admit: () => {}, command: { type: 'settleTakeBack', sessionEnded: ended } } as const
-      const { order } = await changeOrder(this.#options.records, orderId, change, rejected)
-      return order.takenBack?.sessionEnded === true
+      const settled = await changeOrder(this.#options.records, orderId, change)
+      return settled.takenBack?.sessionEnded === true
     } catch (error) {
       // The order's ten minutes ended in between. What had to be done is done.
       if (error instanceof CountersignError && error.reason === 'ORDER_NOT_FOUND') return ended

@@ -176,7 +176,7 @@ export class OrderWatches {
 
   /** Reads an order. If it has passed its deadline, it is first stored as expired. */
   async #read(orderId: string, admit: (order: OrderRecord) => void): Promise<OrderRecord> {
-    return (await changeOrder(this.#records, orderId, { admit, command: { type: 'expire' } })).order
+    return await changeOrder(this.#records, orderId, { admit, command: { type: 'expire' } })
   }
 
   /** Reads an order again. While the storage does not answer, it is the known one: nothing says that it was changed. */

@@ -5,12 +5,10 @@ import type { OriginPolicy } from '../origin-policy.ts'
 import type { RequestContext } from '../request.ts'
 import type { Proof, ProvenIdentity } from '../wallet/proof.ts'
 import type { Prover, WalletNamed } from '../wallet/prover.ts'
-import { requireAppName } from './app-name.ts'
 import type { NonceRecord, Nonces } from './nonce.ts'
 
 /** Parts of {@link WalletLinks}. */
 export interface WalletLinksParts<Linked = void> {
-  readonly appName: string
   readonly nonces: Nonces
   readonly prover: Prover
   readonly origins: OriginPolicy
@@ -42,9 +40,9 @@ export class WalletLinks<Linked = void> {
     wallet: WalletNamed,
     request: RequestContext,
   ): Promise<{ readonly challenge: NonceRecord; readonly cookies: readonly string[] }> {
-    const { appName, nonces, prover, origins } = this.#parts
+    const { nonces, prover, origins } = this.#parts
     const origin = origins.requireTrusted(request)
-    requireAppName(expectedAppName, appName)
+    nonces.requireAppName(expectedAppName)
     const { session, cookies } = await this.freshSession(request)
     const { userId, address } = session
     requirePlainUserId(userId)

@@ -44,10 +44,16 @@ export type NonceKeeper = Pick<Store, 'now' | 'create' | 'get' | 'take'>
 /** The operations that are used here. Each value is taken once. */
 type SingleUseStore = Required<Pick<NonceStore, 'get' | 'set' | 'take'>>
 
-/** Settings of nonces. */
-export interface NonceSettings {
+/** Parts of {@link Nonces}. */
+export interface NoncesParts {
   readonly appName: string
   readonly ttlSeconds: number
+  /** Keeps the nonces, and says the time. */
+  readonly store: NonceKeeper
+  /** A nonce store that the application brings, which keeps them in place of `store`. */
+  readonly custom?: NonceStore | undefined
+  /** Counts the nonces that are stored, and refuses those beyond its ceiling. Without it, there is no ceiling. */
+  readonly live?: LiveCount | undefined
 }
 
 /**
@@ -61,20 +67,29 @@ const nonceVersion = 1
 
 /** Issues nonces, each for a single use. */
 export class Nonces {
-  readonly #settings: NonceSettings
+  readonly #appName: string
+  readonly #ttlSeconds: number
   readonly #store: SingleUseStore
   readonly #now: () => number
   readonly #live: LiveCount | undefined
 
-  /**
-   * A nonce store of the application's own has no clock: the times are those of `store` then too. `live` counts the nonces that
-   * are stored, and refuses those beyond its ceiling. Without it, there is no ceiling.
-   */
-  constructor(settings: NonceSettings, store: NonceKeeper, custom?: NonceStore, live?: LiveCount) {
-    this.#settings = settings
+  constructor({ appName, ttlSeconds, store, custom, live }: NoncesParts) {
+    this.#appName = appName
+    this.#ttlSeconds = ttlSeconds
     this.#now = () => store.now()
     this.#live = live
     this.#store = custom === undefined ? builtIn(store) : singleUse(custom, store)
+  }
+
+  /** Refuses a client that expects another application name than the service's own, with APP_NAME_MISMATCH. */
+  requireAppName(expected: string | undefined): void {
+    const own = this.#appName
+    if (expected === undefined || expected === own) return
+    throw new CountersignError(
+      'APP_NAME_MISMATCH',
+      `The application name of this service is ${JSON.stringify(own)}; correct appName in the client or on the server (COUNTERSIGN_APP_NAME)`,
+      { metadata: { app_name: own, setting: 'COUNTERSIGN_APP_NAME' } },
+    )
   }
 
   /**
@@ -95,7 +110,8 @@ export class Nonces {
       readonly make?: (challenge: NonceRecord) => string
     } = {},
   ): Promise<NonceRecord> {
-    const { appName, ttlSeconds } = this.#settings
+    const appName = this.#appName
+    const ttlSeconds = this.#ttlSeconds
     const issuedAt = this.#now()
     const challenge: Challenge = {
       ...(link === undefined
@@ -141,7 +157,7 @@ export class Nonces {
     const found = await this.#store.get(key)
     if (found === undefined || found === null) throw nonceNotFound()
     const record = readNonce(found, nonceId, userId)
-    const foreign = whyForeign(record, this.#settings.appName, origins)
+    const foreign = whyForeign(record, this.#appName, origins)
     if (foreign !== undefined) throw nonceNotFound(foreign)
     this.#requireLive(record)
     origins.requireSame(request, record.origin, 'nonce')

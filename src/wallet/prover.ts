@@ -1,7 +1,7 @@
 import { CountersignError } from '../errors.ts'
 import type { Tracing } from '../tracing/tracing.ts'
 import { type StoredChallenge, signInForm } from './form.ts'
-import { type Proof, type ProvenIdentity, type WalletIdentity, walletOf } from './proof.ts'
+import type { Proof, ProvenIdentity } from './proof.ts'
 import type { SignatureVerifier } from './verifier.ts'
 import type { RemoteChecks, WalletAccount, WalletAdapter } from './wallet.ts'
 
@@ -63,14 +63,6 @@ export class Prover {
   /** Whether an address is that of a proven wallet. */
   isAddressOf(identity: ProvenIdentity, address: string): boolean {
     return this.#adapter(identity.adapterId)?.sameAddress(address, identity.address) === true
-  }
-
-  /** The wallet that a proof says it is by, if it says enough to tell. Nothing is checked, so it may be anybody's. */
-  walletClaimed({ adapterId, publicKeyHex, address = '' }: Proof): WalletIdentity | undefined {
-    const adapter = this.#adapters.find(({ id }) => (adapterId === undefined ? triedUnnamed.has(id) : id === adapterId))
-    if (adapter === undefined) return undefined
-    const key = adapter.byAddressOnly === true ? '' : publicKeyHex.toLowerCase()
-    return key === '' && address === '' ? undefined : walletOf({ adapterId: adapter.id, publicKeyHex: key, address })
   }
 
   /**

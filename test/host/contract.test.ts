@@ -18,7 +18,7 @@ function standalone(store: Awaited<ReturnType<typeof openStore>>, https: boolean
     new Keyring(['a secret for tests and for nothing else']),
   )
   const origins = new OriginPolicy({ enforce: true, own: trustedOrigin, trusted: [trustedOrigin] })
-  return new StandaloneHost(settings, store, sessions, origins)
+  return new StandaloneHost({ ...settings, store, sessions, origins })
 }
 
 describeHostContract(

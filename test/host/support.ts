@@ -17,13 +17,16 @@ const keyring = new Keyring(['a secret '.repeat(4)])
 /** A standalone host as one process has it. */
 export function hostOn(store: Store, settings: Partial<StandaloneSettings> = {}): StandaloneHost {
   const computers = new KnownComputers(store)
-  return new StandaloneHost(
-    { syncAddressToUser: false, syncPublicKeyToUser: false, secureCookie: () => true, ...settings },
+  return new StandaloneHost({
+    syncAddressToUser: false,
+    syncPublicKeyToUser: false,
+    secureCookie: () => true,
+    ...settings,
     store,
-    new Sessions({ ttlSeconds: 3600, absoluteTtlSeconds: 36_000 }, store, keyring),
-    new OriginPolicy({ enforce: true, own: origin, trusted: [origin] }),
-    (wallet) => computers.forgetOthers(wallet, undefined),
-  )
+    sessions: new Sessions({ ttlSeconds: 3600, absoluteTtlSeconds: 36_000 }, store, keyring),
+    origins: new OriginPolicy({ enforce: true, own: origin, trusted: [origin] }),
+    forgetComputers: (wallet) => computers.forgetOthers(wallet, undefined),
+  })
 }
 
 /** What an operator's command has of a store. */

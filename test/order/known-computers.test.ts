@@ -169,33 +169,6 @@ describe.each(places)('known computers on $name', ({ open }) => {
     expect(await idsOf(stranger)).toEqual([])
   })
 
-  test('are not brought back, or made known, by what was read before they were forgotten', async () => {
-    const known = await remember('a')
-    const beforehand = computers.read(wallet)
-    await beforehand.stored
-    await elsewhere.forget(wallet, 'a')
-    await computers.noteUse(wallet, 'a', browser, beforehand)
-    expect(await idsOf()).toEqual([])
-    // The order is taken back after the record was read, also for a wallet that had none.
-    for (const of of [wallet, newWallet()]) {
-      const order = { orderId: newId(), at: known.at }
-      const read = computers.read(of)
-      await read.stored
-      await elsewhere.forgetOfOrder(of, 'b', order.orderId)
-      expect(await computers.remember(of, 'b', order, browser, read)).toBe(false)
-      expect(await idsOf(of)).toEqual([])
-    }
-  })
-
-  test('are all kept that others make known after the record was read', async () => {
-    const read = computers.read(wallet)
-    await read.stored
-    await remember('a', elsewhere)
-    const order = { orderId: newId(), at: here.now() }
-    expect(await computers.remember(wallet, 'b', order, browser, read)).toBe(true)
-    expect((await idsOf()).toSorted()).toEqual(['a', 'b'])
-  })
-
   test('are at most twenty, of which a further one takes the place of the oldest, also within one millisecond', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     const ids = Array.from({ length: 25 }, (_, i) => `c${i}`)

@@ -69,12 +69,15 @@ export function makeInstance(store: Store, options: InstanceOptions = {}): Insta
     options.origins ??
     new OriginPolicy({ enforce: options.enforceOrigin ?? true, own: ownOrigin, trusted: [appOrigin, ownOrigin] })
   const sessions = new Sessions({ ttlSeconds: 3600, absoluteTtlSeconds: 86_400 }, store, keyring)
-  const standalone = new StandaloneHost(
-    { syncAddressToUser: false, syncPublicKeyToUser: false, secureCookie: () => true, ...options.host },
+  const standalone = new StandaloneHost({
+    syncAddressToUser: false,
+    syncPublicKeyToUser: false,
+    secureCookie: () => true,
+    ...options.host,
     store,
     sessions,
     origins,
-  )
+  })
   const host = options.wrapHost?.(standalone) ?? standalone
   const stop = new AbortController()
   const orders = new Orders({

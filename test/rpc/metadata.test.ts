@@ -521,12 +521,12 @@ async function serveObserved(observe: (outcome: unknown) => void): Promise<strin
   const settings = resolveSettings({})
   const origins = new OriginPolicy({ enforce: true, own: 'http://localhost', trusted: [] })
   const { orders, host } = makeInstance(store)
-  const nonces = new Nonces({ appName: 'Example', ttlSeconds: 60 }, store)
+  const nonces = new Nonces({ appName: 'Example', ttlSeconds: 60, store })
   const prover = new Prover(walletAdapters(['nimiq']), chooseVerifier('auto'))
   const tell = ({ outcome }: { outcome: unknown }): void => observe(outcome)
   const { port } = createApp({
     settings,
-    methods: createApi({ signIn: new SignIn('Example', nonces, prover, origins, host), orders, host }),
+    methods: createApi({ signIn: new SignIn({ nonces, prover, origins, host }), orders, host }),
     invoker: new Invoker(undefined, tell),
     observe: tell,
     origins,

@@ -51,7 +51,7 @@ function replacedStore(withTake: boolean): NonceStore & { readonly map: Map<stri
 describe('a nonce whose record is replaced between the look at it and its use is not found', () => {
   test.each([true, false])('in a nonce store of the application, with take: %s', async (withTake) => {
     const custom = replacedStore(withTake)
-    const nonces = new Nonces(settings, await open(), custom)
+    const nonces = new Nonces({ ...settings, store: await open(), custom })
     const { nonceId } = await nonces.issue(origin)
     const refused = nonces.consume(nonceId, from(origin), unenforced)
     await expect(refused).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
@@ -61,7 +61,7 @@ describe('a nonce whose record is replaced between the look at it and its use is
   test('in the service’s own store, for a caller of unknown or other origin', async () => {
     for (const caller of [undefined, 'https://other.example']) {
       const store = await open()
-      const nonces = new Nonces(settings, store)
+      const nonces = new Nonces({ ...settings, store })
       const { nonceId } = await nonces.issue(origin)
       const key = `nonce:${nonceId}`
       const replace = async (): Promise<void> => {
@@ -95,7 +95,7 @@ describe('a nonce whose record is replaced between the look at it and its use is
         return value
       },
     }
-    const nonces = new Nonces(settings, await open(), gone)
+    const nonces = new Nonces({ ...settings, store: await open(), custom: gone })
     const { nonceId } = await nonces.issue(origin)
     await expect(nonces.consume(nonceId, from(origin), unenforced)).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
   })

@@ -60,7 +60,7 @@ describe.each([
     },
   ],
 ])('on %s', (_name, custom) => {
-  const make = async () => new Nonces({ appName: 'App', ttlSeconds: 60 }, await open(), custom())
+  const make = async () => new Nonces({ appName: 'App', ttlSeconds: 60, store: await open(), custom: custom() })
 
   test('a nonce is used once, however many try at once, whether their origin is known or not', async () => {
     const nonces = await make()
@@ -140,7 +140,7 @@ describe.each([
 describe('the application name of a nonce', () => {
   const make = async () => {
     const store = await open()
-    const named = (appName: string) => new Nonces({ appName, ttlSeconds: 60 }, store)
+    const named = (appName: string) => new Nonces({ appName, ttlSeconds: 60, store })
     return { store, named }
   }
   const foreign = { reason: 'NONCE_NOT_FOUND' }
@@ -177,7 +177,7 @@ describe('the application name of a nonce', () => {
 
 test('a nonce of an origin that is no longer trusted is not even taken', async () => {
   const store = await open()
-  const nonces = new Nonces({ appName: 'App', ttlSeconds: 60 }, store)
+  const nonces = new Nonces({ appName: 'App', ttlSeconds: 60, store })
   const { nonceId } = await nonces.issue(origin)
   const take = vi.spyOn(store, 'take')
   const refused = nonces.consume(nonceId, from(origin), policy({ trusted: [] }))
@@ -187,7 +187,7 @@ test('a nonce of an origin that is no longer trusted is not even taken', async (
 
 test('a nonce that expires while it is taken has expired, and is used', async () => {
   const store = await open()
-  const nonces = new Nonces({ appName: 'App', ttlSeconds: 60 }, store)
+  const nonces = new Nonces({ appName: 'App', ttlSeconds: 60, store })
   const { nonceId, expiresAt } = await nonces.issue(origin)
   const take = store.take.bind(store)
   vi.spyOn(store, 'take').mockImplementationOnce(async (key) => {
@@ -201,13 +201,18 @@ test('a nonce that expires while it is taken has expired, and is used', async ()
 
 test("the application's store gets the nonce's life in whole seconds", async () => {
   const custom = mapStore()
-  await new Nonces({ appName: 'App', ttlSeconds: 300 }, await open(), custom).issue(origin)
+  await new Nonces({ appName: 'App', ttlSeconds: 300, store: await open(), custom }).issue(origin)
   expect(custom.ttls).toEqual([300])
 })
 
 test('a used nonce that the application does not delete stays used, whatever the clock of the process says', async () => {
   const store = Object.assign(await open(), { now: () => Date.now() - 3_600_000 })
-  const nonces = new Nonces({ appName: 'App', ttlSeconds: 300 }, store, { ...mapStore(), delete: async () => {} })
+  const nonces = new Nonces({
+    appName: 'App',
+    ttlSeconds: 300,
+    store,
+    custom: { ...mapStore(), delete: async () => {} },
+  })
   const { nonceId } = await nonces.issue(origin)
   await nonces.consume(nonceId, from(origin), policy())
   vi.setSystemTime(Date.now() + 299_000)
@@ -216,14 +221,19 @@ test('a used nonce that the application does not delete stays used, whatever the
 
 test("the application's store in trouble is an outage, not a wrong nonce", async () => {
   const down = () => Promise.reject(new Error('down'))
-  const nonces = new Nonces({ appName: 'App', ttlSeconds: 60 }, await open(), { get: down, set: down, delete: down })
+  const nonces = new Nonces({
+    appName: 'App',
+    ttlSeconds: 60,
+    store: await open(),
+    custom: { get: down, set: down, delete: down },
+  })
   await expect(nonces.issue(origin)).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE', retryAfterMs: 1000 })
   await expect(nonces.consume('x', from(origin), policy())).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' })
 })
 
 test("a store that answers with another nonce's record is not believed", async () => {
   const custom = mapStore()
-  const nonces = new Nonces({ appName: 'App', ttlSeconds: 60 }, await open(), custom)
+  const nonces = new Nonces({ appName: 'App', ttlSeconds: 60, store: await open(), custom })
   const { nonceId } = await nonces.issue(origin)
   const [record] = custom.map.values()
   custom.map.set('nonce:another', record as string)
@@ -232,7 +242,7 @@ test("a store that answers with another nonce's record is not believed", async (
 })
 
 test('an expired nonce is forgotten after a minute, however often it is tried', async () => {
-  const nonces = new Nonces({ appName: 'Shop', ttlSeconds: 300 }, await open())
+  const nonces = new Nonces({ appName: 'Shop', ttlSeconds: 300, store: await open() })
   const { nonceId, expiresAt } = await nonces.issue(origin)
   for (const overdueMs of [0, 30_000, 59_000]) {
     vi.setSystemTime(expiresAt + overdueMs)

@@ -285,12 +285,14 @@ const hostSuite = (change: (host: Host) => Partial<Host>): Tests =>
           store,
           new Keyring(['a secret for tests and for nothing else']),
         )
-        const host = new StandaloneHost(
-          { syncAddressToUser: false, syncPublicKeyToUser: false, secureCookie: () => true },
+        const host = new StandaloneHost({
+          syncAddressToUser: false,
+          syncPublicKeyToUser: false,
+          secureCookie: () => true,
           store,
           sessions,
-          new OriginPolicy({ enforce: true, own: trustedOrigin, trusted: [trustedOrigin] }),
-        )
+          origins: new OriginPolicy({ enforce: true, own: trustedOrigin, trusted: [trustedOrigin] }),
+        })
         const one = altered<Host>(host, change(host))
         return { hosts: [one, one], close: () => store.close() }
       },
