@@ -6,14 +6,6 @@ const originShape = /^([a-z][a-z0-9+.-]{0,31}):\/\/([a-z0-9._-]{1,253}|\[[0-9a-f
  * including `null`, which browsers send for documents without an origin.
  */
 export function parseOrigin(text: string): string | undefined {
-  // Most requests have the origin of the one before, and to make a URL takes as long as to read the rest of a small request.
-  if (text !== last.text) last = { text, origin: canonical(text) }
-  return last.origin
-}
-
-let last: { readonly text: string; readonly origin: string | undefined } = { text: '', origin: undefined }
-
-function canonical(text: string): string | undefined {
   const scheme = originShape.exec(text)?.[1]
   if (scheme === undefined) return undefined
   if (!/^https?$/i.test(scheme)) return text.toLowerCase()

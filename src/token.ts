@@ -1,5 +1,4 @@
-import { hash, randomFillSync, timingSafeEqual } from 'node:crypto'
-import { HmacSha256 } from './hmac.ts'
+import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto'
 
 /** Kind of a token: who holds it, and so what it grants. */
 export type TokenKind = 'claim' | 'challenge' | 'desktop' | 'session' | 'hand-over'
@@ -31,23 +30,9 @@ export function newId(): string {
   return randomText(16)
 }
 
-/** Random bytes that are not used yet. The generator of the system is asked for many at a time, because each question costs a call. */
-const randomPool = Buffer.alloc(4096)
-let randomUsed = randomPool.length
-
-/** So many random bytes, at most 4096, in base64url. Throws a RangeError for more. */
+/** So many random bytes, in base64url. */
 export function randomText(bytes: number): string {
-  if (randomUsed + bytes > randomPool.length) {
-    if (bytes > randomPool.length) throw new RangeError(`not more than ${randomPool.length} random bytes at a time`)
-    randomFillSync(randomPool)
-    randomUsed = 0
-  }
-  const end = randomUsed + bytes
-  const text = randomPool.toString('base64url', randomUsed, end)
-  // Nobody finds them again in a dump of the memory.
-  randomPool.fill(0, randomUsed, end)
-  randomUsed = end
-  return text
+  return randomBytes(bytes).toString('base64url')
 }
 
 /**
@@ -84,36 +69,37 @@ export type KeyPurpose =
  * instance that does not know the new secret yet refuses what another one signs with it.
  */
 export class Keyring {
-  /** The secrets as keys, which are prepared once. */
-  #keys: readonly HmacSha256[] = []
-  #era = 0
+  #secrets: readonly string[] = []
+  readonly #onReplace: (() => void)[] = []
 
   constructor(secrets: readonly string[]) {
     this.replace(secrets)
   }
 
-  /** Goes up when other secrets take the place of these: what is remembered of signatures is void then. */
-  get era(): number {
-    return this.#era
-  }
-
   /** Goes by other secrets from now on. What was signed with one that is not among them is no longer valid. */
   replace(secrets: readonly string[]): void {
     if (secrets.length === 0) throw new TypeError('a keyring needs at least one secret')
-    this.#keys = secrets.map((secret) => new HmacSha256(Buffer.from(secret)))
-    this.#era++
+    this.#secrets = secrets
+    for (const replaced of this.#onReplace) replaced()
+  }
+
+  /** Calls `replaced` each time the secrets are replaced: what is cached of signatures is void then. */
+  onReplace(replaced: () => void): void {
+    this.#onReplace.push(replaced)
   }
 
   /** HMAC-SHA-256 of a text under the first secret, base64url (43 characters). */
   sign(purpose: KeyPurpose, text: string): string {
-    return (this.#keys[0] as HmacSha256).of(inputOf(purpose, [text]))
+    return macOf(this.#secrets[0] as string, inputOf(purpose, [text])).toString('base64url')
   }
 
   /** Whether a signature was made by any of the secrets. */
   verify(purpose: KeyPurpose, text: string, signature: string): boolean {
     const input = inputOf(purpose, [text])
     let valid = false
-    for (const key of this.#keys) valid = equalInConstantTime(key.of(input), signature) || valid
+    for (const secret of this.#secrets) {
+      valid = equalInConstantTime(macOf(secret, input).toString('base64url'), signature) || valid
+    }
     return valid
   }
 
@@ -123,8 +109,13 @@ export class Keyring {
    */
   derive(purpose: KeyPurpose, parts: readonly string[]): [Uint8Array, ...Uint8Array[]] {
     const input = inputOf(purpose, parts)
-    return this.#keys.map((key) => Buffer.from(key.of(input), 'base64url')) as [Buffer, ...Buffer[]]
+    return this.#secrets.map((secret) => macOf(secret, input)) as [Buffer, ...Buffer[]]
   }
+}
+
+/** HMAC-SHA-256 (RFC 2104). */
+function macOf(secret: string, input: string): Buffer {
+  return createHmac('sha256', secret).update(input).digest()
 }
 
 /** What is signed. Each part has its length in front of it, so that no two lists of parts have the same input. */

@@ -19,6 +19,8 @@ export interface SessionSettings {
   readonly absoluteTtlSeconds: number
   /** Time in seconds for which the IP address of a session is kept. By default as long as the session. */
   readonly addressTtlSeconds?: number | undefined
+  /** Most tokens in each generation of the cache of tokens. Default: 4,000. 0 turns the cache off. */
+  readonly cachedTokens?: number | undefined
 }
 
 /** A session as it is stored while it lives. */
@@ -177,13 +179,15 @@ export class Sessions {
   readonly #store: Store
   readonly #stored: StoredSessions
   readonly #keyring: Keyring
-  readonly #recent = new RecentTokens()
+  readonly #recent: RecentTokens
 
   constructor(settings: SessionSettings, store: Store, keyring: Keyring) {
     this.#settings = settings
     this.#store = store
     this.#stored = new StoredSessions(store)
     this.#keyring = keyring
+    this.#recent = new RecentTokens(settings.cachedTokens)
+    keyring.onReplace(() => this.#recent.clear())
   }
 
   /**
@@ -332,7 +336,7 @@ export class Sessions {
 
   /** What is made of a token; `undefined` if this server did not sign it. */
   #tokenOf(token: string): SignedToken | undefined {
-    return this.#recent.of(token, this.#keyring.era, () => this.#signed(token))
+    return this.#recent.of(token, () => this.#signed(token))
   }
 
   /** The live session of a token in what is stored under its id, or `undefined`. */

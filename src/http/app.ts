@@ -240,15 +240,9 @@ function createRouting(parts: AppParts): Routing {
   const { basePath } = settings
   const isUnderBase = (path: string): boolean =>
     basePath !== '' && (path === basePath || path.startsWith(`${basePath}/`))
-  // Many calls ask for the same as the one before, and to compare a path takes less than to find it in a map.
-  let last: { readonly path: string; readonly route: Route } | undefined
   const find = (path: string): Route | undefined => {
-    if (path === last?.path) return last.route
     const route = table.get(path)
-    if (route !== undefined) {
-      last = { path, route }
-      return route
-    }
+    if (route !== undefined) return route
     const page = pageOf(path)
     if (page !== undefined) return observed('page', observe, page)
     return isUnderBase(path) ? notFound : undefined
@@ -292,17 +286,9 @@ const grpcTypes = 'application/grpc, application/grpc+proto, application/grpc-we
 const unaryTypes = `application/json, application/proto, ${grpcTypes}`
 const streamTypes = `application/connect+json, application/connect+proto, ${grpcTypes}`
 
-let lastAuthority = { text: '', good: false }
-
-/**
- * Whether a Host header is a host and perhaps a port, and nothing else (RFC 9110, 7.2). Most calls have the one of the call
- * before.
- */
+/** Whether a Host header is a host and perhaps a port, and nothing else (RFC 9110, 7.2). */
 function isAuthority(text: string): boolean {
-  if (text !== lastAuthority.text) {
-    lastAuthority = { text, good: !/[\s/\\?#@]/.test(text) && URL.canParse(`http://${text}`) }
-  }
-  return lastAuthority.good
+  return !/[\s/\\?#@]/.test(text) && URL.canParse(`http://${text}`)
 }
 
 function restRoute(path: string, endpoints: readonly RestEndpoint[], { methods, invoker, observe }: AppParts): Route {

@@ -21,8 +21,6 @@ import {
   type UnaryMethod,
 } from '../rpc/methods.ts'
 import { type Codec, decodeInput } from '../rpc/read-input.ts'
-import { writtenAs } from '../rpc/repeated-reply.ts'
-import { after } from '../timing/after.ts'
 import type { RequestBody } from './body.ts'
 import { acceptedEncodings, compressed } from './compression.ts'
 import { contentTypeOf, endingOf, messageEnvelope } from './envelope.ts'
@@ -220,18 +218,17 @@ function readInput<I extends DescMessage>(
   deadline: Deadline,
 ): Promise<MessageShape<I>> {
   if (deadline.malformed !== undefined) throw deadline.malformed
-  return body.read(maxBytesOnTheWire(wire), (received) =>
-    after(inputBytes(wire, headers, received, body.decompressed), (bytes) => decodeInput(schema, wire.codec, bytes)),
+  return body.read(maxBytesOnTheWire(wire), async (received) =>
+    decodeInput(schema, wire.codec, await inputBytes(wire, headers, received, body.decompressed)),
   )
 }
 
 /** Writes an RPC's messages. */
 function writerOf<O extends DescMessage>(schema: O, codec: Codec): (reply: MessageInitShape<O>) => string | Uint8Array {
-  const write = (reply: MessageInitShape<O>): string | Uint8Array => {
+  return (reply) => {
     const message = create(schema, reply)
     return codec === 'json' ? toJsonString(schema, message) : toBinary(schema, message)
   }
-  return (reply) => writtenAs(codec, reply, write)
 }
 
 const noStore = { 'cache-control': 'no-store' } as const
@@ -242,15 +239,9 @@ const unaryHeads: Readonly<Record<Codec, PlainHeaders>> = {
   proto: { 'content-type': 'application/proto', ...noStore },
 }
 
-const heads = new WeakMap<Wire, PlainHeaders>()
-
 /** The headers of messages in envelopes. */
 function headOf(wire: Wire): PlainHeaders {
-  const known = heads.get(wire)
-  if (known !== undefined) return known
-  const head = { 'content-type': contentTypeOf(wire), ...noStore }
-  heads.set(wire, head)
-  return head
+  return { 'content-type': contentTypeOf(wire), ...noStore }
 }
 
 /** The compressions that the caller takes: those it names or, if it names none, its own. */

@@ -19,27 +19,9 @@ export interface Wire {
 const contentType =
   /^application\/(?:(connect\+)?(?:(json)(?:; ?charset=utf-?8)?|proto)|(grpc(?:-web(-text)?)?)(?:\+(?:(json)(?:; ?charset=utf-?8)?|proto))?)$/i
 
-/** What each content type says that was read before. Clients use a handful; the many spellings of others are read anew. */
-const known = new Map<string, Wire>()
-const maxKnown = 32
-
-let last: { readonly header: string; readonly wire: Wire | undefined } = { header: '', wire: undefined }
-
-/** Reads a content type; `undefined` if no RPC is spoken in it. Most calls have that of the call before. */
+/** Reads a content type; `undefined` if no RPC is spoken in it. */
 export function wireOf(header: string | undefined): Wire | undefined {
-  if (header === undefined) return undefined
-  if (header !== last.header) last = { header, wire: known.get(header) ?? learned(header) }
-  return last.wire
-}
-
-function learned(header: string): Wire | undefined {
-  const wire = parseContentType(header)
-  if (wire !== undefined && known.size < maxKnown) known.set(header, wire)
-  return wire
-}
-
-function parseContentType(header: string): Wire | undefined {
-  const match = contentType.exec(header)
+  const match = header === undefined ? null : contentType.exec(header)
   if (match === null) return undefined
   const [, streaming, json, grpc, text, grpcJson] = match
   if (grpc === undefined) {

@@ -7,11 +7,17 @@ import type { CallTrace, Tracing } from '../tracing/tracing.ts'
 import type { Call, Protocol } from './call.ts'
 import { toFailure } from './errors.ts'
 import type { BidiHandler, CallLimit, StreamHandler } from './methods.ts'
-import { type NamedInCall, namedInCall } from './named-in-call.ts'
 import { requireValid } from './read-input.ts'
 
 /** How a call ended: well, with a failure that has a reason, or early. */
 export type CallOutcome = 'ok' | CountersignError | CallEnded
+
+/** What the message of a call names, whether it exists or not. */
+export interface NamedInCall {
+  readonly orderId?: string | undefined
+  readonly adapterId?: string | undefined
+  readonly address?: string | undefined
+}
 
 /** What the observer is told of each call, once, when it is over. */
 export interface CallReport {
@@ -94,25 +100,21 @@ export class Invoker {
   }
 
   /** Carries out a call that answers once. Resolves with the reply as it was written. */
-  unary<I extends DescMessage, Reply, Written>(invocation: UnaryInvocation<I, Reply, Written>): Promise<Written> {
-    return new Promise((resolve, reject) => {
-      const startedAt = performance.now()
-      const { timeoutMs } = invocation.call
-      const running = this.#begun(invocation)
-      const done = (written: Written): void => {
-        this.#tell(invocation, startedAt, 'ok', running)
-        resolve(written)
-      }
-      const failed = (thrown: unknown): void => {
-        this.#failed(invocation, startedAt, thrown, running).then(reject, reject)
-      }
-      // Nobody waits for the reply of a call that has no time, so it must not take effect either.
-      if (timeoutMs !== undefined && timeoutMs <= 0) failed(new CallEnded('deadline_exceeded'))
-      else {
-        const work = within(running.trace, () => this.#run(invocation, running))
-        withinDeadline({ startedAt, timeoutMs }, work, done, failed)
-      }
-    })
+  async unary<I extends DescMessage, Reply, Written>(invocation: UnaryInvocation<I, Reply, Written>): Promise<Written> {
+    const startedAt = performance.now()
+    const running = this.#begun(invocation)
+    const { timeoutMs } = invocation.call
+    let written: Written
+    try {
+      // Nothing of a call without time left takes effect.
+      if (timeoutMs !== undefined && timeoutMs <= 0) throw late()
+      const work = within(running.trace, () => this.#run(invocation, running))
+      written = await withinDeadline(work, timeoutMs)
+    } catch (thrown) {
+      throw await this.#failed(invocation, startedAt, thrown, running)
+    }
+    this.#tell(invocation, startedAt, 'ok', running)
+    return written
   }
 
   async #run<I extends DescMessage, Reply, Written>(
@@ -120,8 +122,7 @@ export class Invoker {
     running: Running,
   ): Promise<Written> {
     const { handler, call, write } = invocation
-    const arriving = this.#read(invocation)
-    const input = accepted(invocation, arriving instanceof Promise ? await arriving : arriving, running)
+    const input = accepted(invocation, await this.#read(invocation), running)
     return write(await handler.handle(input, call))
   }
 
@@ -172,14 +173,14 @@ export class Invoker {
     }
   }
 
-  #spend({ handler, call }: Pick<Invocation<Limited, DescMessage>, 'handler' | 'call'>): Promise<void> | undefined {
-    return handler.limit === 'unlimited' ? undefined : this.#limiter?.spend(handler.limit, call.request)
+  async #spend({ handler, call }: Pick<Invocation<Limited, DescMessage>, 'handler' | 'call'>): Promise<void> {
+    if (handler.limit !== 'unlimited') await this.#limiter?.spend(handler.limit, call.request)
   }
 
-  /** The message of a call that the limit lets through: at once if it has arrived and nothing has to be waited for. */
-  #read<I extends DescMessage>(invocation: Invocation<Limited, I>): MessageShape<I> | Promise<MessageShape<I>> {
-    const { readInput } = invocation
-    return this.#spend(invocation)?.then(readInput) ?? readInput()
+  /** The message of a call that the limit lets through. */
+  async #read<I extends DescMessage>(invocation: Invocation<Limited, I>): Promise<MessageShape<I>> {
+    await this.#spend(invocation)
+    return await invocation.readInput()
   }
 
   async #failed(
@@ -308,24 +309,18 @@ function toOutcome(thrown: unknown, call: Call): CountersignError | CallEnded {
 }
 
 /**
- * Waits for a call's reply as long as the caller does, and no longer than {@link maxUnaryMs}, and calls one of the two, once. The work
- * itself goes on: it may take effect.
+ * Waits for a call's reply as long as the caller does, and no longer than {@link maxUnaryMs}. The work itself goes on: it
+ * may take effect.
  */
-function withinDeadline<T>(
-  { startedAt, timeoutMs }: { readonly startedAt: number; readonly timeoutMs: number | undefined },
-  work: Promise<T>,
-  done: (result: T) => void,
-  failed: (thrown: unknown) => void,
-): void {
-  if (timeoutMs === undefined || timeoutMs >= maxUnaryMs) {
-    unaryTime.when(work, done, failed, late, startedAt)
-    return
-  }
+async function withinDeadline<T>(work: Promise<T>, timeoutMs: number | undefined): Promise<T> {
+  if (timeoutMs === undefined || timeoutMs >= maxUnaryMs) return await unaryTime.within(work, late)
   const { promise: over, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => reject(late()), timeoutMs)
-  Promise.race([work, over])
-    .finally(() => clearTimeout(timer))
-    .then(done, failed)
+  try {
+    return await Promise.race([work, over])
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 function late(): CallEnded {
@@ -362,4 +357,35 @@ class Deadline {
   clear(): void {
     clearTimeout(this.#timer)
   }
+}
+
+/**
+ * Reads what a valid message names: its order, and the wallet of its proof. A caller can write anything there, even a token by
+ * mistake: what does not look like such a name is left out.
+ */
+function namedInCall(message: object): NamedInCall {
+  const { orderId, adapterId, address, proof } = message as Fields
+  return {
+    orderId: matching(orderIdForm, orderId),
+    adapterId: matching(adapterIdForm, proof?.adapterId ?? adapterId),
+    address: matching(addressForm, proof?.address ?? address),
+  }
+}
+
+/** The identifiers of orders: 128 bits. */
+const orderIdForm = /^[A-Za-z0-9_-]{22}$/
+
+const adapterIdForm = /^[a-z][a-z0-9-]{0,31}$/
+
+/** Addresses of wallets, in groups or not, and of contracts (CAIP-10). Tokens, nonces, codes and signatures look otherwise. */
+const addressForm =
+  /^(NQ\d\d[ 0-9A-Z]{32,40}|(eip155:\d{1,20}:)?0x[0-9A-Fa-f]{40}|[1-9A-HJ-NP-Za-km-z]{32,42}|[1-9A-HJ-NP-Za-km-z]{44})$/
+
+function matching(form: RegExp, text: string | undefined): string | undefined {
+  return text !== undefined && form.test(text) ? text : undefined
+}
+
+/** The fields of the API's messages that name something. Their types are the same in all messages. */
+interface Fields extends NamedInCall {
+  readonly proof?: NamedInCall
 }

@@ -14,7 +14,6 @@ import {
 import { isFieldError, pathToString } from '@bufbuild/protobuf/reflect'
 import { createValidator, type ValidationError, type Violation } from '@bufbuild/protovalidate'
 import { CountersignError } from '../errors.ts'
-import { surelyValid } from './plain-rules.ts'
 
 /** How a message is written on the wire. */
 export type Codec = 'json' | 'proto'
@@ -29,7 +28,6 @@ const jsonOptions = { ignoreUnknownFields: true } as const
  * quotes nothing, because the text can hold a token.
  */
 export function decodeInput<I extends DescMessage>(schema: I, codec: Codec, bytes: Uint8Array): MessageShape<I> {
-  if (saysNothing(codec, bytes)) return create(schema)
   try {
     // Not JSON.parse and fromJson, which would take the last of two values that have one name.
     return codec === 'json' ? fromJsonString(schema, utf8.decode(bytes), jsonOptions) : fromBinary(schema, bytes)
@@ -37,14 +35,6 @@ export function decodeInput<I extends DescMessage>(schema: I, codec: Codec, byte
     if ((cause as Error).cause instanceof SyntaxError) throw notJson(cause)
     throw undecodable(schema, cause)
   }
-}
-
-/**
- * Whether bytes are a message without fields, as most questions for a session or a nonce are. To make such a message takes less time
- * than to make a reader for it.
- */
-function saysNothing(codec: Codec, bytes: Uint8Array): boolean {
-  return codec === 'proto' ? bytes.length === 0 : bytes.length === 2 && bytes[0] === 0x7b && bytes[1] === 0x7d
 }
 
 /** Reads JSON text. INVALID_REQUEST if it is not JSON. */
@@ -62,7 +52,6 @@ function notJson(cause: unknown): CountersignError {
 
 /** Reads a request's message from parsed JSON. Fields that the schema does not know are ignored. */
 export function inputFromJson<I extends DescMessage>(schema: I, json: JsonObject): MessageShape<I> {
-  if (Object.keys(json).length === 0) return create(schema)
   try {
     return fromJson(schema, json, jsonOptions)
   } catch (cause) {
@@ -154,7 +143,6 @@ export function requireValid<I extends DescMessage>(schema: I, input: MessageSha
 }
 
 function requireWithinRules<I extends DescMessage>(schema: I, input: MessageShape<I>): void {
-  if (quickCheckOf(schema)(input)) return
   const result = validator.validate(schema, input)
   if (result.kind === 'valid') return
   // The other kind is a rule that does not compile or fails to run: not the caller's fault.
@@ -165,16 +153,6 @@ function requireWithinRules<I extends DescMessage>(schema: I, input: MessageShap
   })
 }
 
-const quickChecks = new WeakMap<DescMessage, (message: Message) => boolean>()
-
-function quickCheckOf(schema: DescMessage): (message: Message) => boolean {
-  const known = quickChecks.get(schema)
-  if (known !== undefined) return known
-  const check = surelyValid(schema, matchPattern)
-  quickChecks.set(schema, check)
-  return check
-}
-
 function fieldsOf({ violations }: ValidationError): string {
   const names = violations.map(({ field }) => field.findLast((part) => part.kind === 'field')?.name)
   return [...new Set(names)].filter((name) => name !== undefined).join(', ')
@@ -182,6 +160,5 @@ function fieldsOf({ violations }: ValidationError): string {
 
 /** Compiles the rules of a message, which takes a moment, before a caller has to wait for it. */
 export function warmUp(schema: DescMessage): void {
-  quickCheckOf(schema)
   validator.validate(schema, create(schema))
 }

@@ -1,7 +1,7 @@
 import type { AuditTrail } from '../audit/trail.ts'
 import { CallEnded, type ErrorReason } from '../errors.ts'
+import { Sampler } from './call-log.ts'
 import type { CallObserver } from './invoke.ts'
-import { Sampler } from './sampler.ts'
 
 /** The calls that bring a signature over a challenge. */
 const signedCalls: ReadonlySet<string> = new Set([

@@ -1,6 +1,5 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import type {
-  GetCurrentSessionResponseSchema,
   KnownComputerSchema,
   SessionSchema,
   SessionService,
@@ -13,7 +12,6 @@ import type { KnownComputer, KnownComputers } from '../order/known-computers.ts'
 import { type WalletIdentity, walletOf } from '../wallet/proof.ts'
 import { type Call, setCookies } from './call.ts'
 import type { ServiceHandlers } from './methods.ts'
-import { repeatedReply } from './repeated-reply.ts'
 
 /** What {@link sessionHandlers} have in addition to a host. */
 export interface SessionParts {
@@ -46,7 +44,7 @@ export function sessionHandlers(
       limit: 'session',
       async handle({ allowSignedOut = false }, call) {
         try {
-          return shownToItsUser(taken(call, await host.currentSession(call.request)))
+          return { session: sessionFields(await current(call), true) }
         } catch (thrown) {
           // Not for SESSION_INVALID: wrong tokens are counted.
           if (allowSignedOut && thrown instanceof CountersignError && thrown.reason === 'SESSION_REQUIRED') return {}
@@ -190,21 +188,6 @@ function computerFields(computer: KnownComputer, own: Session): MessageInitShape
 function taken(call: Call, { session, cookies }: CurrentSession): Session {
   setCookies(call, cookies)
   return session
-}
-
-/** What is told of sessions that are asked for again and again. */
-const shown = new WeakMap<Session, SessionReply>()
-
-type SessionReply = MessageInitShape<typeof GetCurrentSessionResponseSchema>
-
-/** The reply that tells a user of the own session. That of a session that cannot change is made once. */
-function shownToItsUser(session: Session): SessionReply {
-  const known = shown.get(session)
-  if (known !== undefined) return known
-  const reply = { session: sessionFields(session, true) }
-  if (!Object.isFrozen(session)) return reply
-  shown.set(session, repeatedReply(reply))
-  return reply
 }
 
 /** A session as the API shows it. */

@@ -16,9 +16,9 @@ export class TimeLimit {
     this.#checkMs = checkMs
   }
 
-  /** Calls `end` when the time is over, unless the work leaves before. `now` is the time by performance.now, if it is known. */
-  enter(end: () => void, now: number = performance.now()): Limited {
-    const work: Limited = { end, endsAt: now + this.#limitMs, before: this.#last, after: undefined }
+  /** Calls `end` when the time is over, unless the work leaves before. */
+  enter(end: () => void): Limited {
+    const work: Limited = { end, endsAt: performance.now() + this.#limitMs, before: this.#last, after: undefined }
     if (this.#last === undefined) this.#first = work
     else this.#last.after = work
     this.#last = work
@@ -26,40 +26,15 @@ export class TimeLimit {
     return work
   }
 
-  /** Waits for work while it has time. After that rejects with what `late` makes; the work goes on, but nobody waits for it. */
-  within<T>(work: Promise<T>, late: () => Error): Promise<T> {
-    return new Promise((resolve, reject) => this.when(work, resolve, reject, late))
-  }
-
-  /** As {@link within}, for who has a promise already: calls `done` or `failed`, once. What `done` throws goes to `failed`. */
-  when<T>(
-    work: Promise<T>,
-    done: (result: T) => void,
-    failed: (cause: unknown) => void,
-    late: () => Error,
-    now?: number,
-  ): void {
-    let isOver = false
-    const limited = this.enter(() => {
-      isOver = true
-      failed(late())
-    }, now)
-    work.then(
-      (result) => {
-        if (isOver) return
-        this.leave(limited)
-        try {
-          done(result)
-        } catch (thrown) {
-          failed(thrown)
-        }
-      },
-      (thrown: unknown) => {
-        if (isOver) return
-        this.leave(limited)
-        failed(thrown)
-      },
-    )
+  /** Waits for work while it has time. After that rejects with what `late` makes; the work goes on, its result is dropped. */
+  async within<T>(work: Promise<T>, late: () => Error): Promise<T> {
+    const { promise: over, reject } = Promise.withResolvers<never>()
+    const limited = this.enter(() => reject(late()))
+    try {
+      return await Promise.race([work, over])
+    } finally {
+      this.leave(limited)
+    }
   }
 
   /** Forgets work. May be called more than once, and after its time. */

@@ -10,10 +10,14 @@ import { redisUrl } from '../support/stores.ts'
 const trustedOrigin = 'https://app.example'
 
 /** A standalone host as a process of its own would make it, over a store that it shares with others. */
-function standalone(store: Awaited<ReturnType<typeof openStore>>, https: boolean): StandaloneHost {
+function standalone(
+  store: Awaited<ReturnType<typeof openStore>>,
+  https: boolean,
+  cachedTokens?: number,
+): StandaloneHost {
   const settings = { syncAddressToUser: true, syncPublicKeyToUser: true, secureCookie: () => https }
   const sessions = new Sessions(
-    { ttlSeconds: 604_800, absoluteTtlSeconds: 2_592_000 },
+    { ttlSeconds: 604_800, absoluteTtlSeconds: 2_592_000, cachedTokens },
     store,
     new Keyring(['a secret for tests and for nothing else']),
   )
@@ -29,6 +33,18 @@ describeHostContract(
     async open() {
       const store = await openStore('sqlite::memory:')
       return { hosts: [standalone(store, true), standalone(store, true)], close: () => store.close() }
+    },
+  },
+)
+
+describeHostContract(
+  { describe, test },
+  {
+    name: 'the standalone host without its cache of tokens',
+    trustedOrigin,
+    async open() {
+      const store = await openStore('sqlite::memory:')
+      return { hosts: [standalone(store, true, 0), standalone(store, true, 0)], close: () => store.close() }
     },
   },
 )

@@ -1,12 +1,10 @@
 import type { OutgoingHttpHeaders } from 'node:http'
-import type { JsonObject, MessageInitShape } from '@bufbuild/protobuf'
+import type { JsonObject } from '@bufbuild/protobuf'
 import { protoCamelCase } from '@bufbuild/protobuf/reflect'
 import type { CountersignError } from '../../errors.ts'
 import { retryAfterSeconds, toFailure } from '../../rpc/errors.ts'
 import type { Invoker } from '../../rpc/invoke.ts'
 import type { UnaryMethod } from '../../rpc/methods.ts'
-import { writtenAs } from '../../rpc/repeated-reply.ts'
-import { after } from '../../timing/after.ts'
 import { acceptedEncodings } from '../compression.ts'
 import { HttpCall } from '../http-call.ts'
 import type { Output } from '../output.ts'
@@ -24,16 +22,14 @@ export async function serveRest(
   const { output, context } = exchange
   const { name, desc } = method
   const call = new HttpCall('rest', context, output.answering)
-  const write = (reply: MessageInitShape<typeof desc.output>): string =>
-    JSON.stringify(restFromOutput(desc.output, reply))
   try {
     const text = await invoker.unary({
       name,
       schema: desc.input,
       handler: method,
       call,
-      readInput: () => after(input(exchange), (json) => inputFromRest(desc.input, json)),
-      write: (reply) => writtenAs('rest', reply, write),
+      readInput: async () => inputFromRest(desc.input, await input(exchange)),
+      write: (reply) => JSON.stringify(restFromOutput(desc.output, reply)),
     })
     sendJsonText(output, 200, call.ownHeaders, text)
   } catch (thrown) {

@@ -91,15 +91,6 @@ export function withinTimeLimit<T>(work: Promise<T>): Promise<T> {
   return callTime.within(work, noAnswer)
 }
 
-/** As {@link withinTimeLimit}, without a promise of its own: calls one of the two, once. */
-export function whenAnswered<T>(
-  work: Promise<T>,
-  answered: (answer: T) => void,
-  failed: (cause: unknown) => void,
-): void {
-  callTime.when(work, answered, failed, noAnswer)
-}
-
 function noAnswer(): TimeLimitError {
   return new TimeLimitError(`no answer within ${timeLimitMs} ms`)
 }

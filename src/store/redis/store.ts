@@ -7,7 +7,7 @@ import { exerciseStore, StoreOpenError, withTtl } from '../implementation.ts'
 import { defaultKeyPrefix } from '../map-store.ts'
 import type { Life, ScannedValue, Store, VersionedValue } from '../store.ts'
 import { RedisClock } from './clock.ts'
-import { type RedisClient, TimeLimitError, whenAnswered, withinTimeLimit } from './connection.ts'
+import { type RedisClient, TimeLimitError, withinTimeLimit } from './connection.ts'
 import { evictionPolicyOf, evictionWarning } from './examine.ts'
 import { explainProblem, withoutArguments } from './problem.ts'
 import { connectTo, keyOfEachServer } from './reach.ts'
@@ -238,32 +238,26 @@ class RedisStore implements Store {
     this.#servers.close()
   }
 
-  /**
-   * Runs a step on the server of a key, and reads its reply. All of it is one promise: a sign-in has eight steps, and each promise
-   * more is another turn of the microtask queue for every one of them.
-   */
-  #run<Reply, T>(key: string, step: Step<Reply>, read: (reply: Reply) => T): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const name = this.#prefix + key
-      const attempt: Attempt = {}
-      // What the caller decides by the clock afterwards must not rest on a doubtful one. A server that does not tell the time
-      // fails no call of another one, and `ping` tells of it.
-      const isCurrent = this.#clock.isCurrent
-      const run = (): Promise<Reply> => this.#servers.run(name, (client) => step(client, name), attempt)
-      const answering = isCurrent ? run() : this.#isMeasured().then(run)
-      const answered = (reply: Reply): void => {
-        attempt.connection?.heard()
-        const answer = read(reply)
-        // The step may have waited for another server, or through a suspend.
-        if (isCurrent && !this.#clock.isCurrent) void this.#isMeasured().then(() => resolve(answer))
-        else resolve(answer)
-      }
-      const failed = (cause: unknown): void => {
-        this.#learnFrom(cause, name, attempt, answering)
-        reject(unavailable(cause))
-      }
-      whenAnswered(answering, answered, failed)
-    })
+  /** Runs a step on the server of a key, and reads its reply. */
+  async #run<Reply, T>(key: string, step: Step<Reply>, read: (reply: Reply) => T): Promise<T> {
+    const name = this.#prefix + key
+    const attempt: Attempt = {}
+    // What the caller decides by the clock afterwards must not rest on a doubtful one. A server that does not tell the time
+    // fails no call of another one, and `ping` tells of it.
+    const isCurrent = this.#clock.isCurrent
+    const run = (): Promise<Reply> => this.#servers.run(name, (client) => step(client, name), attempt)
+    const answering = isCurrent ? run() : this.#isMeasured().then(run)
+    try {
+      const reply = await withinTimeLimit(answering)
+      attempt.connection?.heard()
+      const answer = read(reply)
+      // The step may have waited for another server, or through a suspend.
+      if (isCurrent && !this.#clock.isCurrent) await this.#isMeasured()
+      return answer
+    } catch (cause) {
+      this.#learnFrom(cause, name, attempt, answering)
+      throw unavailable(cause)
+    }
   }
 
   #learnFrom(cause: unknown, name: string, { connection }: Attempt, answering: Promise<unknown>): void {
