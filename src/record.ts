@@ -1,3 +1,5 @@
+import type { OriginPolicy } from './origin-policy.ts'
+
 /**
  * A record that is stored as JSON (nonce, order, user, session). `v` is the version of its shape; without it, the
  * version is 1.
@@ -26,4 +28,25 @@ export function parseRecord<R extends StoredRecord>(what: string, text: string, 
   throw new RecordVersionError(
     `the stored ${what} has version ${v} of a newer Countersign; this release reads versions up to ${newest}: upgrade this instance`,
   )
+}
+
+/** What a stored nonce or order says of the service that made it. */
+export interface RecordOrigin {
+  /** The origin that it was made for. */
+  readonly origin: string
+  /** The service's application name. */
+  readonly appName: string
+}
+
+/**
+ * Why a stored nonce or order must not be used here, for the log; `undefined` if it may be. Services that share a store
+ * find each other's nonces and orders, and a signature over one of them was not meant for this service: it counts only if
+ * the record has this service's application name and an origin that is trusted now.
+ */
+export function mismatchReason(record: RecordOrigin, appName: string, origins: OriginPolicy): Error | undefined {
+  if (record.appName !== appName) {
+    return new Error(`it is of another application than ${JSON.stringify(appName)}, which shares the store`)
+  }
+  if (!origins.accepts(record.origin)) return new Error(`its origin, ${record.origin}, is not trusted here`)
+  return undefined
 }

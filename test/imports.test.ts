@@ -29,11 +29,11 @@ const connect = /^@connectrpc\//
 const protobuf = /^@bufbuild\//
 const betterAuth = /^@?better-auth(\/|$)/
 const domain =
-  /^src\/((sign-in|order|wallet|limits)\/|audit\/(event|trail)\.ts$|tracing\/tracing\.ts$|(challenge|errors|foreign-record|header-text|hex|networks|observer|origin|origin-policy|record|request|return-path|token)\.ts$)/
+  /^src\/((sign-in|order|wallet|limits)\/|audit\/(event|trail)\.ts$|tracing\/tracing\.ts$|(challenge|errors|header-text|hex|networks|observer|origin|origin-policy|record|request|return-path|token)\.ts$)/
 const contracts = /^src\/(store\/store|host\/host|wallet\/(wallet|proof|verifier))\.ts$/
 const sharedWithClients = /^src\/(enum-words|rest-paths|header-text)\.ts$/
 const accessTokens = /^src\/access-token\//
-const tokenAndErrors = /^src\/(token|hmac|errors|observer)\.ts$/
+const tokenAndErrors = /^src\/(token|errors|observer)\.ts$/
 const pageTexts = /^src\/pages\/texts\/(english|texts)\.ts$/
 const timing = /^src\/timing\//
 const guards = /^src\/backend\/(connect|express|fastify|grpc|hono)\.ts$/
@@ -54,7 +54,7 @@ const rooms: readonly Room[] = [
   {
     room: 'domain',
     files:
-      /^src\/((sign-in|order|limits|wallet\/(?!(wallet|proof|verifier)\.ts$))|(challenge|foreign-record|hex|networks|origin|origin-policy|record|request|return-path)\.ts$)/,
+      /^src\/((sign-in|order|limits|wallet\/(?!(wallet|proof|verifier)\.ts$))|(challenge|hex|networks|origin|origin-policy|record|request|return-path)\.ts$)/,
     may: [domain, contracts, timing, node, /^@noble\/(hashes|curves)\//, /^@scure\/base$/, /^tweetnacl$/, /^viem$/],
     mayAsTypes: [/^src\/log\.ts$/],
     because: 'its rules hold for every protocol, store and host, so it knows none of them',

@@ -92,7 +92,7 @@ export class UserAdministration {
   /** Whose a wallet is, and when it was blocked; each is `undefined` if it is nobody's, or not blocked. */
   async ownerOf(wallet: WalletIdentity): Promise<{ readonly userId?: string; readonly blockedAt?: number }> {
     const found = await this.#claims.of(wallet)
-    const userId = found === undefined ? await this.#olderUserOf(wallet) : found.claim?.userId
+    const userId = found?.claim?.userId
     return { ...(userId === undefined ? {} : { userId }), ...blockOf(found) }
   }
 
@@ -102,8 +102,7 @@ export class UserAdministration {
     const add = (wallet: ProvenIdentity): void => {
       if (fits(wallet)) found.set(nameOf(wallet), wallet)
     }
-    for await (const { wallets = [] } of this.#records.all(this.#scan))
-      for (const entry of wallets) add(identityIn(entry))
+    for await (const { wallets } of this.#records.all(this.#scan)) for (const entry of wallets) add(identityIn(entry))
     for await (const session of this.#sessions.all(this.#scan)) add(identityOfSession(session))
     return [...found.values()]
   }
@@ -137,13 +136,11 @@ export class UserAdministration {
    */
   async block(wallet: ProvenIdentity): Promise<{ readonly wasBlocked: boolean; readonly sessionsEnded: number }> {
     for (;;) {
-      const found = await this.#claimOf(wallet)
+      const found = await this.#claims.of(wallet)
       const wasBlocked = found?.blockedAt !== undefined
       if (!wasBlocked && !(await this.#claims.block(wallet, found))) continue
-      const claim = found?.claim
-      if (claim?.userId === derivedUserId(wallet)) await this.#closeOwnWallet(claim.userId)
       await this.#parts.forgetComputers(wallet)
-      return { wasBlocked, sessionsEnded: await this.#endSessionsOf(wallet, claim) }
+      return { wasBlocked, sessionsEnded: await this.#endSessionsOf(wallet, found?.claim) }
     }
   }
 
@@ -160,7 +157,7 @@ export class UserAdministration {
    */
   async move(wallet: ProvenIdentity, userId: string): Promise<string | undefined> {
     for (;;) {
-      const found = await this.#claimOf(wallet)
+      const found = await this.#claims.of(wallet)
       const claim = found?.claim
       if (found === undefined || claim === undefined) throw new AdministrationError('no user has this wallet')
       const from = claim.movedFrom
@@ -182,8 +179,6 @@ export class UserAdministration {
    */
   async delete(userId: string): Promise<boolean> {
     const sessions = await this.#sessions.list(userId)
-    // The wallet of a user of a release without lists of wallets is known from the sessions only.
-    if ((await this.#records.load(userId)) !== undefined) for (const each of sessions) await this.#users.adopt(each)
     const marked = await this.#mark(userId)
     if (marked === undefined && sessions.length === 0) return false
     const wallets = await this.#leftBy(userId, [...(marked?.record.wallets ?? []), ...sessions.map(identityOfSession)])
@@ -191,37 +186,10 @@ export class UserAdministration {
     await this.endSessions(userId)
     await this.#parts.eraseTraces(userId, wallets)
     await this.#claims.buryAllOf(userId, this.#scan)
-    // If the wallet is not known, the mark must keep it from becoming this user again.
-    const markMs = marked?.record.wallets === undefined ? undefined : deletedMs
     for (let stored = marked; stored !== undefined; stored = await this.#records.load(userId)) {
-      if (await this.#records.bury(stored, markMs)) break
+      if (await this.#records.bury(stored, deletedMs)) break
     }
     return true
-  }
-
-  /** What stands for a wallet. One that signed in only at a release without claims gets its claim first. */
-  async #claimOf(wallet: ProvenIdentity): Promise<FoundClaim | undefined> {
-    const found = await this.#claims.of(wallet)
-    const userId = found === undefined ? await this.#olderUserOf(wallet) : undefined
-    if (userId === undefined) return found
-    await this.#users.adopt({ ...wallet, userId })
-    return await this.#claims.of(wallet)
-  }
-
-  /** The user that a wallet without a claim became at a release without claims. */
-  async #olderUserOf(wallet: WalletIdentity): Promise<string | undefined> {
-    const userId = derivedUserId(wallet)
-    const stored = await this.#records.load(userId)
-    return stored === undefined || stored.record.deleting ? undefined : userId
-  }
-
-  /** Makes releases that know no claims refuse the wallet that a user's id was made of. */
-  async #closeOwnWallet(userId: string): Promise<void> {
-    for (;;) {
-      const stored = await this.#records.load(userId)
-      if (stored === undefined || (stored.record.v ?? 1) >= withoutOwnWallet) return
-      if (await this.#records.write({ ...stored.record, v: withoutOwnWallet }, stored)) return
-    }
   }
 
   /** Ends the sessions of a wallet. Those of one without a claim can be of any user, if the application keeps its users itself. */
@@ -245,7 +213,7 @@ export class UserAdministration {
   async #requireRoom(userId: string): Promise<void> {
     const stored = await this.#records.load(userId)
     if (stored === undefined || stored.record.deleting) throw new AdministrationError('no user has this id')
-    const held = await this.#users.holding(userId, stored.record.wallets ?? [])
+    const held = await this.#users.holding(userId, stored.record.wallets)
     if (held.length < maxWallets) return
     throw new AdministrationError(`the user has ${maxWallets} wallets, which is the most`)
   }
@@ -264,7 +232,7 @@ export class UserAdministration {
     for (;;) {
       const [stored, found] = [await this.#records.load(userId), await this.#claims.of(wallet)]
       if (stored === undefined || stored.record.deleting) return
-      const { wallets = [], ...record } = stored.record
+      const { wallets, ...record } = stored.record
       const staying = wallets.filter((entry) => !isSame(entry, wallet) || entry.claim === found?.claim?.claim)
       const isOwn = derivedUserId(wallet) === userId && staying.every((entry) => !isSame(entry, wallet))
       const changed = { ...record, ...(isOwn ? { v: withoutOwnWallet } : {}), wallets: staying }
@@ -277,11 +245,9 @@ export class UserAdministration {
     for (;;) {
       const stored = await this.#records.load(userId)
       if (stored === undefined || stored.record.deleting) return stored
-      const { wallets, ...record } = stored.record
-      const leaving =
-        wallets && (await this.#users.holding(userId, wallets)).map((each) => ({ ...each, leaving: true }) as const)
-      const list = leaving === undefined ? {} : { wallets: leaving }
-      await this.#records.write({ ...record, v: beingDeleted, deleting: true, ...list }, stored)
+      const held = await this.#users.holding(userId, stored.record.wallets)
+      const wallets = held.map((each) => ({ ...each, leaving: true }) as const)
+      await this.#records.write({ ...stored.record, v: beingDeleted, deleting: true, wallets }, stored)
     }
   }
 

@@ -25,16 +25,14 @@ export interface WalletEntry extends UserWallet {
 
 /** What is stored of a user. */
 export interface UserRecord extends WalletUser, StoredRecord {
-  /** Absent from the records of releases that knew no list. */
-  readonly wallets?: readonly WalletEntry[]
+  readonly wallets: readonly WalletEntry[]
   /** The user is being deleted, or was: all that is left is this mark, which keeps a call in flight from storing the user again. */
   readonly deleting?: true
 }
 
 /**
- * Newest version of {@link UserRecord} that this release reads. It writes 3 for a user who is being deleted; 2 once the wallet
- * that the user's id was made of is unlinked, blocked or moved; and else 1. An older release goes by the id only, and would let
- * that wallet sign in as the user: it must refuse.
+ * Newest version of {@link UserRecord} that this release reads. It writes 3 for a user who is being deleted; 2 once the
+ * wallet that the user's id was made of is unlinked or moved; and else 1.
  */
 const newestVersion = 3
 
@@ -70,15 +68,13 @@ export class UserRecords {
   }
 
   /**
-   * Puts the mark of a deleted user in place of a record. It lives for `markMs` milliseconds, or forever if that is undefined.
-   * Resolves with false if the record has changed.
+   * Puts the mark of a deleted user in place of a record, for `markMs` milliseconds. Resolves with false if the record has
+   * changed.
    */
-  async bury(stored: StoredUser, markMs: number | undefined): Promise<boolean> {
+  async bury(stored: StoredUser, markMs: number): Promise<boolean> {
     const { id } = stored.record
-    const list = markMs === undefined ? {} : { wallets: [] }
-    const mark: UserRecord = { v: beingDeleted, id, createdAt: 0, deleting: true, ...list }
-    const life = markMs === undefined ? 'forever' : { ttlMs: markMs }
-    return await this.#store.compareAndSet(userKey(id), stored.version, JSON.stringify(mark), life)
+    const mark: UserRecord = { v: beingDeleted, id, createdAt: 0, deleting: true, wallets: [] }
+    return await this.#store.compareAndSet(userKey(id), stored.version, JSON.stringify(mark), { ttlMs: markMs })
   }
 
   /** Reads the records of all users. One can come twice. */
@@ -98,7 +94,7 @@ function parseUser(text: string): UserRecord {
 
 /** The entry of a record that is for a claim. */
 export function entryOf(record: UserRecord | undefined, { claim }: Pick<Claim, 'claim'>): WalletEntry | undefined {
-  return record?.wallets?.find((entry) => entry.claim === claim)
+  return record?.wallets.find((entry) => entry.claim === claim)
 }
 
 /** The wallet of an entry. */

@@ -1,6 +1,6 @@
 import type { CountersignError } from '../errors.ts'
 import type { Store } from '../store/store.ts'
-import { type ProvenIdentity, type WalletIdentity, walletOf } from '../wallet/proof.ts'
+import type { ProvenIdentity, WalletIdentity } from '../wallet/proof.ts'
 import type { HostUser, Session, UserWallet } from './host.ts'
 import {
   lastWallet,
@@ -67,7 +67,7 @@ export function endingWith({ sessions, forgetComputers, ended }: EndedWithWallet
  * Keeps the users and their wallets.
  *
  * Two records say that a wallet is a user's: the wallet's claim, and an entry for that claim in the user's record. The wallet is
- * the user's only if both are there. A wallet without a claim is the user's whose id is made of it, as in releases without claims.
+ * the user's only if both are there.
  *
  * - Whoever gives a wallet to a user makes the claim first: by `create`, or by `compareAndSet` over a tombstone. So of many callers
  *   one succeeds. The entry follows. After a crash in between, the next sign-in or link of the wallet writes it.
@@ -120,9 +120,8 @@ export class Users {
     const [found, stored] = await Promise.all([this.#claims.of(wallet), this.#records.load(id)])
     if (found?.blockedAt !== undefined) return loginRefused()
     const { claim } = found ?? {}
-    const isOwn = found === undefined ? derivedUserId(wallet) === id : claim?.userId === id
-    const isStaying = claim === undefined || entryOf(stored?.record, claim)?.leaving !== true
-    return isOwn && isStaying && !stored?.record.deleting ? undefined : walletUnlinked()
+    const isStaying = claim?.userId === id && entryOf(stored?.record, claim)?.leaving !== true
+    return isStaying && !stored?.record.deleting ? undefined : walletUnlinked()
   }
 
   /** Whether an operator has blocked a wallet. */
@@ -143,7 +142,7 @@ export class Users {
   }
 
   /**
-   * Gives a wallet to a session's user. Rejects with WALLET_TAKEN if it is another's, or was before there were claims, with
+   * Gives a wallet to a session's user. Rejects with WALLET_TAKEN if it is another's, with
    * LOGIN_REFUSED if it is blocked, and with INVALID_REQUEST if the user has as many as a user can have.
    */
   async link(session: Session, identity: ProvenIdentity): Promise<UserWallet> {
@@ -153,7 +152,6 @@ export class Users {
       const found = await this.#claims.of(identity)
       if (found?.blockedAt !== undefined) throw loginRefused()
       if (found?.claim === undefined) {
-        if (found === undefined) await this.#requireNoOtherUser(identity, userId)
         await this.#claims.make(identity, found, userId)
         continue
       }
@@ -198,7 +196,6 @@ export class Users {
    */
   async #current(session: Session): Promise<{ stored: StoredUser | undefined; staying: readonly WalletEntry[] }> {
     const { userId } = session
-    await this.adopt(session)
     for (;;) {
       const stored = await this.#records.load(userId)
       if (stored?.record.deleting) throw sessionInvalid()
@@ -207,22 +204,6 @@ export class Users {
       if (leaving.length === 0) return { stored, staying: await this.holding(userId, entries) }
       for (const entry of leaving) await this.#finish(userId, entry)
     }
-  }
-
-  /** Makes the claim of a session's wallet if it has none yet, because it signed in at a release without claims. */
-  async adopt(session: Pick<Session, 'userId' | 'adapterId' | 'publicKeyHex' | 'address'>): Promise<void> {
-    const { userId, adapterId, publicKeyHex, address } = session
-    const { subject } = walletOf(session)
-    const identity = { adapterId, subject, publicKeyHex, address }
-    if (derivedUserId(identity) !== userId || (await this.#claims.of(identity)) !== undefined) return
-    const claim = await this.#claims.make(identity, undefined, userId)
-    if (claim !== undefined) await this.settle(claim, identity, await this.#records.load(userId))
-  }
-
-  /** Refuses a wallet without a claim that signed in as a user of its own at a release without claims. */
-  async #requireNoOtherUser(wallet: WalletIdentity, userId: string): Promise<void> {
-    const derived = derivedUserId(wallet)
-    if (derived !== userId && (await this.#records.load(derived)) !== undefined) throw walletTaken()
   }
 
   /**
@@ -256,16 +237,15 @@ export class Users {
   async #entered(stored: StoredUser | undefined, claim: Claim, identity: ProvenIdentity): Promise<UserRecord> {
     const { userId: id, claim: name } = claim
     const now = this.#store.now()
-    const record: UserRecord = stored?.record ?? { v: 1, id, createdAt: now }
-    const wallets = await this.holding(id, record.wallets ?? [])
+    const record: UserRecord = stored?.record ?? { v: 1, id, createdAt: now, wallets: [] }
+    const wallets = await this.holding(id, record.wallets)
     if (wallets.length >= maxWallets) {
       await this.#claims.bury(identity, claim)
       throw tooManyWallets(maxWallets)
     }
-    const isFirst = record.wallets === undefined && derivedUserId(identity) === id
     const { adapterId, subject, publicKeyHex, address } = identity
-    const linkedAt = isFirst ? record.createdAt : now
-    return { ...record, wallets: [...wallets, { adapterId, subject, publicKeyHex, address, linkedAt, claim: name }] }
+    const entry = { adapterId, subject, publicKeyHex, address, linkedAt: now, claim: name }
+    return { ...record, wallets: [...wallets, entry] }
   }
 
   /** Ends what a wallet left whose entry is leaving, and then its claim and its entry. */
@@ -281,7 +261,7 @@ export class Users {
       const stored = await this.#records.load(userId)
       // Of a user who is deleted, the entries are needed until the last step.
       if (stored === undefined || stored.record.deleting || entryOf(stored.record, entry) === undefined) return
-      const wallets = stored.record.wallets?.filter(({ claim }) => claim !== entry.claim) ?? []
+      const wallets = stored.record.wallets.filter(({ claim }) => claim !== entry.claim)
       if (await this.#records.write({ ...stored.record, wallets }, stored)) return
     }
   }

@@ -1,6 +1,6 @@
 import { CountersignError } from '../errors.ts'
-import { whyForeign } from '../foreign-record.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
+import { mismatchReason } from '../record.ts'
 import type { RequestContext } from '../request.ts'
 import { tokenMatches } from '../token.ts'
 import { refused } from './change.ts'
@@ -72,8 +72,8 @@ export class Admission {
     hashes: Hashes,
     refusal: 'ORDER_TOKEN_INVALID' | 'HANDOVER_INVALID' = 'ORDER_TOKEN_INVALID',
   ): void {
-    const foreign = whyForeign(order, this.#settings.appName, this.#origins)
-    if (foreign !== undefined) throw refused('ORDER_NOT_FOUND', foreign)
+    const mismatch = mismatchReason(order, this.#settings.appName, this.#origins)
+    if (mismatch !== undefined) throw refused('ORDER_NOT_FOUND', mismatch)
     if (!matchesAny(token, hashes)) throw refused(refusal)
   }
 

@@ -70,6 +70,6 @@ function walletOf(order: OrderRecord): AuditWallet {
   return { adapterId, address, publicKeyHex }
 }
 
-function loginOf({ login }: OrderRecord): { readonly userId?: string; readonly sessionId?: string | undefined } {
+function loginOf({ login }: OrderRecord): { readonly userId?: string; readonly sessionId?: string } {
   return login === undefined ? {} : { userId: login.userId, sessionId: login.sessionId }
 }

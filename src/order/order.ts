@@ -52,8 +52,8 @@ export interface OrderRecord {
 
   /** The origin that started it. */
   readonly origin: string
-  /** Name of the application that it was started at. Absent from the records of releases that did not store it. */
-  readonly appName?: string
+  /** Name of the application that it was started at. */
+  readonly appName: string
   /** The desktop that started it. */
   readonly requester: StoredRequester
   /** Id of the adapter that the proof must come from. Absent: any configured adapter. */
@@ -135,8 +135,8 @@ export interface OrderLogin {
   readonly userId: string
   /** Hash of the seed that the session's token is derived from. */
   readonly seedHash: string
-  /** The host's name for the session. Absent from orders that earlier releases finalized. */
-  readonly sessionId?: string
+  /** The host's name for the session. */
+  readonly sessionId: string
 }
 
 /** A return code as the desktop sent it, compared with the right one. */
@@ -435,7 +435,7 @@ function isUnsettled({ takenBack }: OrderRecord): boolean {
 
 /** Whether the order has made a session, or is about to, and nobody has taken that back. */
 function canBeTakenBack({ status, login, takenBack }: OrderRecord): boolean {
-  return status === 'finalized' && login?.sessionId !== undefined && takenBack === undefined
+  return status === 'finalized' && login !== undefined && takenBack === undefined
 }
 
 /** Whether the same caller has already carried out this intent. It then gets the same answer. */

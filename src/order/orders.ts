@@ -526,7 +526,7 @@ export class Orders {
   async #takeBack(order: OrderRecord, request: RequestContext): Promise<boolean> {
     const { orderId, login } = order
     const { userId, sessionId } = login as OrderLogin
-    const session = { userId, sessionId: sessionId as string, orderId }
+    const session = { userId, sessionId, orderId }
     const [end, forgotten] = await Promise.allSettled([
       this.#endSession(session, request),
       // Also if the host fails: it may stay away for longer than the phone tries again.

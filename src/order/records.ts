@@ -98,10 +98,5 @@ export function storedOrders(
 
 /** Reads an order from its JSON. Throws a `RecordVersionError` if a newer release stored it. */
 export function parseOrder(text: string): OrderRecord {
-  const order = parseRecord<OrderRecord>('order', text, orderVersion)
-  const { proof } = order
-  // Releases before the subject existed stored proofs without it, and knew wallets by their key only.
-  return proof === undefined || proof.subject !== undefined
-    ? order
-    : { ...order, proof: { ...proof, subject: proof.publicKeyHex } }
+  return parseRecord<OrderRecord>('order', text, orderVersion)
 }

@@ -1,9 +1,8 @@
 import { type Challenge, challengeMessage, type LinkLines } from '../challenge.ts'
 import { CountersignError, internalError } from '../errors.ts'
-import { whyForeign } from '../foreign-record.ts'
 import type { LiveCount } from '../limits/concurrency.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
-import { parseRecord, type StoredRecord } from '../record.ts'
+import { mismatchReason, parseRecord, type StoredRecord } from '../record.ts'
 import type { RequestContext } from '../request.ts'
 import type { Store } from '../store/store.ts'
 import { applicationStepMs, applicationSteps } from '../timing/time-limit.ts'
@@ -11,8 +10,7 @@ import { newId, randomText } from '../token.ts'
 
 /** A stored nonce: the challenge and the exact text for the wallet to sign. */
 export interface NonceRecord extends Challenge, StoredRecord {
-  /** Absent from the records of releases that did not store it. */
-  readonly appName?: string
+  readonly appName: string
   readonly nonceId: string
   /** The user that it is good for, if it is for adding a wallet. Absent from a nonce for signing in. */
   readonly userId?: string
@@ -157,8 +155,8 @@ export class Nonces {
     const found = await this.#store.get(key)
     if (found === undefined || found === null) throw nonceNotFound()
     const record = readNonce(found, nonceId, userId)
-    const foreign = whyForeign(record, this.#appName, origins)
-    if (foreign !== undefined) throw nonceNotFound(foreign)
+    const mismatch = mismatchReason(record, this.#appName, origins)
+    if (mismatch !== undefined) throw nonceNotFound(mismatch)
     this.#requireLive(record)
     origins.requireSame(request, record.origin, 'nonce')
     if ((await this.#store.take(key)) !== found) throw nonceNotFound()

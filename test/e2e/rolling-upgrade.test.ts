@@ -13,7 +13,7 @@ import { redisUrl } from '../support/stores.ts'
 import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
 
 /** The commit of the release before this one. */
-const formerRelease = '4f288ff'
+const formerRelease = 'b6de3bd'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const git = ['-C', root]
@@ -147,7 +147,7 @@ describe.skipIf(!hasFormerRelease).each(stores)('two releases on %s', (_, open) 
     for (const { log } of [former, today]) expect(log()).not.toContain('"level":"error"')
   })
 
-  test('refuse a wallet that an operator blocked, the former one as a record that it does not know', async () => {
+  test('refuse a wallet that an operator blocked', async () => {
     const store = await open()
     const { former, today, keyPrefix } = await startBoth(store)
     const wallet = makeWallet()
@@ -157,16 +157,15 @@ describe.skipIf(!hasFormerRelease).each(stores)('two releases on %s', (_, open) 
     const streams = { stdin: Readable.from([]), stdout: new PassThrough(), stderr: new PassThrough() }
     const blocking = ['admin', 'block', `nimiq:${wallet.address}`, '--store', store]
     expect(await runCommand(blocking, streams), String(streams.stderr.read())).toBe(0)
-    for (const [service, refusal] of [
-      [former, { status: 500, json: { code: 'INTERNAL' } }],
-      [today, { status: 403, json: { code: 'LOGIN_REFUSED' } }],
-    ] as const) {
+    for (const service of [former, today]) {
       expect(await rest(service.url, '/session', undefined, bearer(token))).toMatchObject({ status: 401 })
       const proof = proofOf(wallet, await call(service, '/wallet/nonce', {}))
-      expect(await rest(service.url, '/wallet/verify', proof, origin)).toMatchObject(refusal)
+      expect(await rest(service.url, '/wallet/verify', proof, origin)).toMatchObject({
+        status: 403,
+        json: { code: 'LOGIN_REFUSED' },
+      })
       await signIn(service, service, makeWallet())
     }
-    expect(former.log()).toContain('of a newer Countersign')
   })
 
   test('agree on which wallets are whose', async () => {

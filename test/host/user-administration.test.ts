@@ -5,7 +5,6 @@ import { KnownComputers } from '../../src/order/known-computers.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
 import type { ProvenIdentity } from '../../src/wallet/proof.ts'
-import { from } from '../order/support.ts'
 import { interleavedStores } from '../support/stores.ts'
 import { atEveryEnd, everyTwoSwitches, type Part } from './interleavings.ts'
 import { administrationOn, hostOn, newWallet, type SignedIn, signIn, subjectsOf, unlink } from './support.ts'
@@ -487,46 +486,6 @@ describe.each(interleavedStores)('operators on $name', { timeout: 120_000 }, ({ 
       expect(await new KnownComputers(store).list(wallet)).toEqual([])
       expect(await part(store, { userId: 'customer 7' })).toBe(false)
     })
-  })
-})
-
-describe('a user of a release without lists of wallets', () => {
-  async function older() {
-    const store = await openStore('sqlite::memory:')
-    onTestFinished(() => store.close())
-    const wallet = newWallet()
-    const id = ownId(wallet)
-    await store.create(`user:${id}`, JSON.stringify({ v: 1, id, createdAt: 1000 }), 'forever')
-    return { store, wallet, id, administration: administrationOn(store) }
-  }
-
-  test('is found by the wallet, and the wallet can be blocked and moved', async () => {
-    const { store, wallet, id, administration } = await older()
-    expect(await administration.ownerOf(wallet)).toEqual({ userId: id })
-    await administration.block(wallet)
-    await expect(signIn(hostOn(store), wallet)).rejects.toMatchObject({ reason: 'LOGIN_REFUSED' })
-    // That release goes by the record only, and refuses a version that it does not know.
-    expect(JSON.parse((await store.get(`user:${id}`))?.value ?? '')).toMatchObject({ v: 2 })
-    await administration.unblock(wallet)
-    const other = await signIn(hostOn(store), newWallet())
-    expect(await administration.move(wallet, other.userId)).toBe(id)
-    expect((await signIn(hostOn(store), wallet)).userId).toBe(other.userId)
-  })
-
-  test('who is deleted does not come back with the wallet, known from a session or not', async () => {
-    for (const hasSession of [true, false]) {
-      const { store, wallet, id, administration } = await older()
-      if (hasSession) await hostOn(store).createSession({ id }, wallet, from('https://app.example'))
-      expect(await administration.delete(id)).toBe(true)
-      expect(await administration.delete(id)).toBe(true)
-      expect(await administration.find(id)).toBeUndefined()
-      // As a finalize does that was held up.
-      const late = hostOn(store).createSession({ id }, wallet, from('https://app.example'))
-      await expect(late).rejects.toMatchObject({ reason: 'LOGIN_REFUSED' })
-      const { userId } = await signIn(hostOn(store), wallet)
-      expect(userId).not.toBe(id)
-      expect((await signIn(hostOn(store), wallet)).userId).toBe(userId)
-    }
   })
 })
 

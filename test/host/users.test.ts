@@ -2,7 +2,6 @@ import { hash } from 'node:crypto'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { StandaloneHost } from '../../src/host/standalone.ts'
 import { KnownComputers } from '../../src/order/known-computers.ts'
-import { parseRecord } from '../../src/record.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
 import type { ProvenIdentity } from '../../src/wallet/proof.ts'
@@ -491,65 +490,6 @@ describe.each(interleavedStores)('wallets on $name:', { timeout: 120_000 }, ({ o
         sessions,
       )
     }
-  })
-})
-
-describe('a user of a release without lists of wallets', () => {
-  /** A user and a session as an older release stored them. */
-  async function older() {
-    const store = await open('sqlite::memory:')
-    const wallet = newWallet()
-    const id = ownId(wallet)
-    await store.create(`user:${id}`, JSON.stringify({ v: 1, id, createdAt: 1000 }), 'forever')
-    const { session, token } = await hostOn(store).createSession({ id }, wallet, from('https://app.example'))
-    return { store, host: hostOn(store), wallet, id, session, token }
-  }
-
-  test('keeps the id and the record, and has the wallet from the beginning', async () => {
-    const { store, host, wallet, id } = await older()
-    const { session } = await signIn(host, wallet)
-    expect(session.userId).toBe(id)
-    expect(await host.findUser(id)).toEqual({ id, createdAt: 1000 })
-    expect(await host.listWallets(session)).toEqual([{ ...wallet, linkedAt: 1000 }])
-    expect(parseRecord('user', String((await store.get(`user:${id}`))?.value), 1)).toMatchObject({ id })
-  })
-
-  test('goes on with the session, lists the wallet and links another', async () => {
-    const { host, wallet, id, session, token } = await older()
-    expect((await host.introspect(token))?.userId).toBe(id)
-    expect(await host.listWallets(session)).toEqual([{ ...wallet, linkedAt: 1000 }])
-    const second = newWallet()
-    await host.linkWallet(session, second)
-    expect(await host.listWallets(session)).toMatchObject([wallet, second])
-    expect((await signIn(host, second)).userId).toBe(id)
-    expect((await signIn(host, wallet)).userId).toBe(id)
-  })
-
-  test('is not lost to another user who links the wallet before it signs in again', async () => {
-    const { host, wallet, id } = await older()
-    const other = await signIn(host, newWallet())
-    await expect(host.linkWallet(other.session, wallet)).rejects.toMatchObject({ reason: 'WALLET_TAKEN' })
-    expect((await signIn(host, wallet)).userId).toBe(id)
-  })
-})
-
-describe('an older release', () => {
-  test('reads a user with several wallets', async () => {
-    const store = await open('sqlite::memory:')
-    const wallets = [newWallet(), newWallet(), newWallet()] as const
-    const user = await userWith(hostOn(store), wallets)
-    await unlink(hostOn(store), user.session, wallets[1])
-    expect(parseRecord('user', String((await store.get(`user:${user.userId}`))?.value), 1)).toMatchObject({ v: 1 })
-  })
-
-  test('refuses a user whose id is made of a wallet that was unlinked, because it would sign that wallet in', async () => {
-    const store = await open('sqlite::memory:')
-    const wallets = [newWallet(), newWallet()] as const
-    const user = await userWith(hostOn(store), wallets)
-    await unlink(hostOn(store), user.session, wallets[0])
-    const { value } = (await store.get(`user:${user.userId}`)) ?? { value: '' }
-    expect(() => parseRecord('user', value, 1)).toThrow(/newer Countersign/)
-    expect((await signIn(hostOn(store), wallets[1])).userId).toBe(user.userId)
   })
 })
 

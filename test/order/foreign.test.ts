@@ -63,18 +63,3 @@ describe('an order whose origin is no longer trusted', () => {
     expect(await reasonOf(next)).toBe('ORDER_NOT_FOUND')
   })
 })
-
-test('an order that an older release stored is of the application that its message names', async () => {
-  const store = await open()
-  const order = await untilWaiting(makeInstance(store))
-  const key = `order:{${order.orderId}}`
-  const stored = await store.get(key)
-  const { appName, ...older } = JSON.parse(String(stored?.value))
-  expect(appName).toBe('Example')
-  await store.compareAndSet(key, Number(stored?.version), JSON.stringify(older), { ttlMs: 60_000 })
-  const other = makeInstance(store, { settings: { appName: 'Bank' } })
-  expect(await reasonOf(other.orders.approve(order, phone))).toBe('ORDER_NOT_FOUND')
-  const { orders } = makeInstance(store)
-  expect((await orders.approve(order, phone)).status).toBe('approved')
-  expect((await orders.finalize(order, desktop)).status).toBe('finalized')
-})

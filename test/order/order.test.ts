@@ -32,6 +32,7 @@ const created: OrderRecord = {
   status: 'created',
   history: [{ sequence: 1, status: 'created', at: start }],
   origin: 'https://app.example',
+  appName: 'Example',
   requester: { ip: '', userAgent: '' },
   returnTo: '/',
   challengeId: 'challenge',
@@ -105,7 +106,6 @@ const states = {
   'approved, known computer': { ...withCode, approval: { knownComputer: true, rememberComputer: false } },
   finalized,
   'finalized, sign': { ...finalized, kind: 'sign', login: undefined },
-  'finalized by an earlier release': { ...finalized, login: { userId: 'user', seedHash: 'seed' } },
   'finalized, with a return code': following(withCode, 'finalize'),
   'finalized, with two wrong return codes': following(guessedAt, 'finalize'),
   'finalized, with three wrong return codes': { ...following(guessedAt, 'finalize'), wrongReturnCodes: 3 },
@@ -196,7 +196,6 @@ const exceptions: Partial<Record<StateName, Partial<Record<CommandName, string>>
     'finalize with a wrong code': '→ rejected RETURN_CODE_WRONG',
   },
   'finalized, sign': { reject: 'FINALIZED' },
-  'finalized by an earlier release': { reject: 'FINALIZED' },
   'finalized, with a return code': {
     'finalize without a code': 'RETURN_CODE_REQUIRED',
     'finalize with a wrong code': '+ RETURN_CODE_WRONG',

@@ -160,19 +160,6 @@ describe('the application name of a nonce', () => {
     expect(await store.get(`nonce:${nonceId}`)).toEqual(before)
     expect(await named('App').consume(nonceId, from(origin), policy())).toMatchObject({ nonceId })
   })
-
-  test('is read from the message if an older release stored the nonce, which is still used once', async () => {
-    const { store, named } = await make()
-    const { nonceId } = await named('App').issue(origin)
-    const { appName, ...older } = JSON.parse((await store.take(`nonce:${nonceId}`)) as string)
-    expect(appName).toBe('App')
-    await store.create(`nonce:${nonceId}`, JSON.stringify(older), { ttlMs: 60_000 })
-    await expect(named('Bank').consume(nonceId, from(origin), policy())).rejects.toMatchObject(foreign)
-    const tries = await Promise.allSettled(
-      Array.from({ length: 20 }, () => named('App').consume(nonceId, from(origin), policy())),
-    )
-    expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
-  })
 })
 
 test('a nonce of an origin that is no longer trusted is not even taken', async () => {
