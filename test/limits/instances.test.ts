@@ -91,7 +91,7 @@ function expectHeld({ through, back }: Let, instances: number, most = limit): vo
 
 describe.each(sharedStores)('on %s', (_name, open) => {
   describe.each([2, 5, 16])(
-    '%i instances let at most %i sixteenths more than the limit through, for a client that',
+    '%i instances let at most a sixteenth each more than the limit through, for a client that',
     (number) => {
       test('alternates between them', async () => {
         const instances = await start(number, open)
