@@ -1,8 +1,9 @@
 import { isIP, SocketAddress } from 'node:net'
 
 /**
- * Beginnings, in groups of 16 bits, of IPv6 addresses that stand for an IPv4 host. The other 32 bits are its address. 6to4
- * (2002::/16) and Teredo (2001::/32) are left out: an IPv4 address is a part of them, but they name a network behind it.
+ * Beginnings, in groups of 16 bits, of IPv6 addresses that stand for an IPv4 host. The other 32 bits are its address.
+ * 6to4 (2002::/16) and Teredo (2001::/32) are left out: an IPv4 address is a part of them, but they name a network
+ * behind it.
  */
 const embeddings: ReadonlySet<string> = new Set([
   '0:0:0:0:0:ffff', // IPv4-mapped (RFC 4291, 2.5.5.2)
@@ -12,8 +13,9 @@ const embeddings: ReadonlySet<string> = new Set([
 ])
 
 /**
- * An address as it is compared, counted, kept and shown: one text for one host, whatever its spelling. IPv4 within IPv6 is the IPv4
- * address; any other IPv6 address has its canonical text (RFC 5952), without a zone. `undefined` if it is not an address.
+ * An address as it is compared, counted, kept and shown: one text for one host, whatever its spelling. IPv4 within IPv6
+ * is the IPv4 address; any other IPv6 address has its canonical text (RFC 5952), without a zone. `undefined` if it is
+ * not an address.
  */
 export function readAddress(text: string): string | undefined {
   const family = isIP(text)
@@ -27,9 +29,9 @@ export function readAddress(text: string): string | undefined {
 }
 
 /**
- * The networks that an address counts in, narrowest first: an IPv4 address alone; of an IPv6 address its /64, its /56 and its
- * /48, because providers hand out all of these to one subscriber, and some a /48 to anyone who asks. Takes what {@link readAddress}
- * returns.
+ * The networks that an address counts in, narrowest first: an IPv4 address alone; of an IPv6 address its /64, its /56
+ * and its /48, because providers hand out all of these to one subscriber, and some a /48 to anyone who asks. Takes what
+ * {@link readAddress} returns.
  */
 export function networksOf(address: string): readonly [string, ...string[]] {
   if (!address.includes(':')) return [address]

@@ -33,8 +33,9 @@ export interface CeilingLimits {
 export type CeilingName = Exclude<keyof CeilingLimits, 'networkShare'>
 
 /**
- * Heap for each connection and for each request in progress, in bytes. An idle connection takes 6 KiB of the heap, a watch
- * 20 KiB at most, and a call that carries 64 KiB more: as many of all as these allow leave a quarter of the heap free.
+ * Heap for each connection and for each request in progress, in bytes. An idle connection takes 6 KiB of the heap, a
+ * watch 20 KiB at most, and a call that carries 64 KiB more: as many of all as these allow leave a quarter of the heap
+ * free.
  */
 const heapPerConnection = 64 * 1024
 const heapPerRequest = 96 * 1024
@@ -43,9 +44,10 @@ const heapPerRequest = 96 * 1024
 const networkShare = 1 / 4
 
 /**
- * The ceilings of the settings; those that the settings leave open follow from the size of the heap. Streams can take three quarters of
- * the requests that fit into it, and calls that wait for the store a quarter: neither a flood of watchers nor a store that hangs leaves no request for
- * everything else. Without limits on what clients do, a network may hold all.
+ * The ceilings of the settings; those that the settings leave open follow from the size of the heap. Streams can take
+ * three quarters of the requests that fit into it, and calls that wait for the store a quarter: neither a flood of
+ * watchers nor a store that hangs leaves no request for everything else. Without limits on what clients do, a network
+ * may hold all.
  */
 export function ceilingsFor(settings: CeilingLimits & { readonly rateLimit: boolean }): CeilingLimits {
   const { heap_size_limit: heapBytes } = getHeapStatistics()
@@ -122,8 +124,8 @@ interface SlotOptions {
 const logIntervalMs = 1000
 
 /**
- * Slots for what is in progress at a time: as many as a ceiling says, and for each network a share of them. The log is told who was
- * turned away: of the first at once, of those of the second after it in one line.
+ * Slots for what is in progress at a time: as many as a ceiling says, and for each network a share of them. The log is
+ * told who was turned away: of the first at once, of those of the second after it in one line.
  */
 export class Concurrency {
   readonly #option: CeilingName
@@ -155,8 +157,8 @@ export class Concurrency {
   }
 
   /**
-   * Takes slots for a network; `undefined` is an unknown one, or one without a share. False if the ceiling or the network's share of it
-   * is reached.
+   * Takes slots for a network; `undefined` is an unknown one, or one without a share. False if the ceiling or the
+   * network's share of it is reached.
    */
   tryTake(network: string | undefined, { slots = 1, reserve = 0 }: SlotOptions = {}): boolean {
     if (this.#taken + slots > this.#most + reserve) return false
@@ -230,18 +232,20 @@ export class Watchers {
   }
 }
 
-/** Most pairs of a network and a second that {@link LiveCount} keeps apart. Records beyond them count for no network. */
+/**
+ * Most pairs of a network and a second that {@link LiveCount} keeps apart. Records beyond them count for no network.
+ */
 const maxPairs = 50_000
 
 /** The network of records whose own one is not counted. */
 const noNetwork = ''
 
 /**
- * Counts the records that this process has stored and whose life in the store is not over, so that callers, however many they
- * are, cannot fill the store. What other processes stored is counted by them.
+ * Counts the records that this process has stored and whose life in the store is not over, so that callers, however
+ * many they are, cannot fill the store. What other processes stored is counted by them.
  *
- * Counts are kept for each second in which lives end, and in it for each network, not for each record, so the memory is bounded. Times
- * are epoch milliseconds.
+ * Counts are kept for each second in which lives end, and in it for each network, not for each record, so the memory is
+ * bounded. Times are epoch milliseconds.
  */
 export class LiveCount {
   readonly #slots: Concurrency
@@ -256,8 +260,8 @@ export class LiveCount {
   }
 
   /**
-   * Counts a record that is about to be stored until `endsAt`, as `slots` records if it is a large one. SERVER_BUSY if there is
-   * no room for it; then nothing is counted.
+   * Counts a record that is about to be stored until `endsAt`, as `slots` records if it is a large one. SERVER_BUSY if
+   * there is no room for it; then nothing is counted.
    *
    * A record stays counted if storing it fails: a store that does not answer in time may have stored it all the same.
    */
@@ -280,9 +284,9 @@ export class LiveCount {
   }
 
   /**
-   * Counts a record out that was removed before its end, or was not stored after all, by a caller at `ip`. One that another network or
-   * process stored is counted out in place of another one that ends in the same second here, if there is one: over all processes the
-   * number is right.
+   * Counts a record out that was removed before its end, or was not stored after all, by a caller at `ip`. One that
+   * another network or process stored is counted out in place of another one that ends in the same second here, if
+   * there is one: over all processes the number is right.
    */
   remove(endsAt: number, ip: string | undefined, slots = 1): void {
     const counts = this.#ending.get(secondOf(endsAt))

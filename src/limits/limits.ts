@@ -16,8 +16,8 @@ export type LimitName = RateLimit | PlaceLimit
 export type Limits = Readonly<Record<LimitName, number>>
 
 /**
- * Generous, because many people can share an address: the limits keep one client from filling the store or overloading the
- * verifier. They do not protect secrets, which have 256 bits.
+ * Generous, because many people can share an address: the limits keep one client from filling the store or overloading
+ * the verifier. They do not protect secrets, which have 256 bits.
  */
 export const defaultLimits: Limits = {
   'sign-in': 240,
@@ -32,17 +32,21 @@ export const defaultLimits: Limits = {
   'wallet-sign-in': 60,
 }
 
-/** Most instances of one store for which the limits hold as they say. Each may have a sixteenth that the others do not know of. */
+/**
+ * Most instances of one store for which the limits hold as they say. Each may have a sixteenth that the others do not
+ * know of.
+ */
 export const mostInstances = 16
 
 /** Smallest and largest number that a limit can have. */
 export const limitRange = { min: 1, max: 100_000 } as const
 
 /**
- * How many times the number of a client address the networks around it have, in the order of `networksOf`: an IPv4 address or an
- * IPv6 /64 once, a /56 4 times, a /48 16 times. A /56 and a /48 are what one subscriber at home or one company has, but a mobile
- * network has 65,000 phones in a /48: 16 times 240 calls are 32 sign-ins a second for them. Nothing is counted beyond an IPv4
- * address, because each costs its holder something, and thousands of people can share one.
+ * How many times the number of a client address the networks around it have, in the order of `networksOf`: an IPv4
+ * address or an IPv6 /64 once, a /56 4 times, a /48 16 times. A /56 and a /48 are what one subscriber at home or one
+ * company has, but a mobile network has 65,000 phones in a /48: 16 times 240 calls are 32 sign-ins a second for them.
+ * Nothing is counted beyond an IPv4 address, because each costs its holder something, and thousands of people can share
+ * one.
  */
 export const networkShares: readonly number[] = [1, 4, 16]
 
@@ -55,7 +59,9 @@ const messages: Partial<Readonly<Record<LimitName, string>>> = {
   'wallet-sign-in': 'This wallet signs in too often; sign again later',
 }
 
-/** The refusal of what is beyond a limit. `retryAfterMs` is the time in milliseconds after which a retry can succeed. */
+/**
+ * The refusal of what is beyond a limit. `retryAfterMs` is the time in milliseconds after which a retry can succeed.
+ */
 export function rateLimited(limit: LimitName, retryAfterMs: number, cause?: unknown): CountersignError {
   const message = messages[limit] ?? 'Too many requests from this address or its network; try again later'
   return new CountersignError('RATE_LIMITED', message, { retryAfterMs, metadata: { limit }, cause })

@@ -21,9 +21,9 @@ interface OrdersOfNetwork {
 }
 
 /**
- * Limits the orders that are open at a time for the address of the requester and the networks around it, over all instances that
- * share a store. They are a set in the store, which an order is added to while it is stored and leaves when it is over; the store
- * itself lets it go at the end of its life.
+ * Limits the orders that are open at a time for the address of the requester and the networks around it, over all
+ * instances that share a store. They are a set in the store, which an order is added to while it is stored and leaves
+ * when it is over; the store itself lets it go at the end of its life.
  */
 export class OpenOrders {
   readonly #limits: Limits
@@ -37,8 +37,8 @@ export class OpenOrders {
   }
 
   /**
-   * Adds an order. Rejects with RATE_LIMITED, and the time until the first of its network ends, if that has too many; then the order
-   * is not counted. If the store does not answer, nothing is counted.
+   * Adds an order. Rejects with RATE_LIMITED, and the time until the first of its network ends, if that has too many;
+   * then the order is not counted. If the store does not answer, nothing is counted.
    */
   async add(order: OpenOrder): Promise<void> {
     const member = memberOf(order)
@@ -52,7 +52,9 @@ export class OpenOrders {
     throw rateLimited('open-orders', Math.max(1, ...ends))
   }
 
-  /** Counts an order out that is over. It is not waited for: at the end of its life the order counts no longer anyway. */
+  /**
+   * Counts an order out that is over. It is not waited for: at the end of its life the order counts no longer anyway.
+   */
   remove(order: OpenOrder): void {
     const member = memberOf(order)
     for (const { set } of networksOfOrder(order, this.#limits)) {
@@ -61,8 +63,9 @@ export class OpenOrders {
   }
 
   /**
-   * Adds to several sets at once; resolves with the first surplus of each that has one. Few enough at a time that no set grows to
-   * twice its bound: the store would drop orders that are open, to make room for those that are about to be refused.
+   * Adds to several sets at once; resolves with the first surplus of each that has one. Few enough at a time that no
+   * set grows to twice its bound: the store would drop orders that are open, to make room for those that are about to
+   * be refused.
    */
   async #entered(
     networks: readonly OrdersOfNetwork[],

@@ -16,22 +16,28 @@ import {
 /** The window of every rate in whole microseconds, so that adding up intervals makes no error. */
 const windowUs = 60_000_000
 
-/** Latest end of a window, counted from now: instances that are full let as much through again at most. A later one is a clock's error. */
+/**
+ * Latest end of a window, counted from now: instances that are full let as much through again at most. A later one is a
+ * clock's error.
+ */
 const longestUs = 2 * windowUs
 
 /** Time in ms for which the store keeps a rate after its window has ended: an instance can report late by a window. */
 const afterlifeMs = windowUs / 1000
 
 /**
- * Most keys of a kind to remember. One that is forgotten has its full limit again in this process; that happens at the earliest after
- * half as many others were seen.
+ * Most keys of a kind to remember. One that is forgotten has its full limit again in this process; that happens at the
+ * earliest after half as many others were seen.
  */
 const maxRemembered = 50_000
 
 /** Most reports to the store at a time; the others wait in line. */
 const mostReports = 64
 
-/** Most tries of a report. A lost race means that another instance reported; after as many, the store breaks its contract. */
+/**
+ * Most tries of a report. A lost race means that another instance reported; after as many, the store breaks its
+ * contract.
+ */
 const maxTries = 256
 
 /** Time in ms for which nothing is reported after the store failed to answer. */
@@ -46,18 +52,21 @@ export interface RateParts {
 }
 
 /**
- * The limits on what happens in a minute, counted in the process. A call is let through at once while no more than a sixteenth of the
- * limit is unreported; else the store is told first, and tells what other instances reported. So up to 16 instances let at most twice a
- * limit through, and a client with few calls costs no trip to the store. While the store is away, the instance counts for itself.
+ * The limits on what happens in a minute, counted in the process. A call is let through at once while no more than a
+ * sixteenth of the limit is unreported; else the store is told first, and tells what other instances reported. So up to
+ * 16 instances let at most twice a limit through, and a client with few calls costs no trip to the store. While the
+ * store is away, the instance counts for itself.
  *
- * Methods return `undefined` if the call is let through at once; otherwise it has to wait. They throw, or reject with, RATE_LIMITED and
- * the time to wait.
+ * Methods return `undefined` if the call is let through at once; otherwise it has to wait. They throw, or reject with,
+ * RATE_LIMITED and the time to wait.
  */
 export class RateLimiter {
   readonly #limits: Limits
   readonly #store: Store | undefined
   readonly #isForeign: (request: RequestContext) => boolean
-  /** Apart for each width, so that a flood from many narrow networks does not push out the wide ones that they are in. */
+  /**
+   * Apart for each width, so that a flood from many narrow networks does not push out the wide ones that they are in.
+   */
   readonly #networks = networkShares.map(() => new RecentRates())
   /** Apart from them, because anybody can make any number of wallets. */
   readonly #wallets = new RecentRates()
@@ -72,9 +81,10 @@ export class RateLimiter {
   }
 
   /**
-   * Counts a call for its address and the networks around it. If one of them has none left, it counts for none of them. If the address
-   * is unknown, nothing is counted: with one limit for all such clients, one could lock out the others. What a foreign page sends
-   * through its visitor's browser counts apart, so that it takes nothing from the visitor's own network.
+   * Counts a call for its address and the networks around it. If one of them has none left, it counts for none of them.
+   * If the address is unknown, nothing is counted: with one limit for all such clients, one could lock out the others.
+   * What a foreign page sends through its visitor's browser counts apart, so that it takes nothing from the visitor's
+   * own network.
    */
   spend(group: RateLimitGroup, request: RequestContext): Promise<void> | undefined {
     return this.#spendOfNetworks(group, request)
@@ -126,7 +136,10 @@ export class RateLimiter {
     await this.#take(limit, rates)
   }
 
-  /** Reports a rate, once at a time. Resolves also if the store does not answer: no call fails because of a limit's own trip. */
+  /**
+   * Reports a rate, once at a time. Resolves also if the store does not answer: no call fails because of a limit's own
+   * trip.
+   */
   #reported(rate: Rate): Promise<void> {
     rate.reporting ??= this.#reports
       .run(async () => {
@@ -174,11 +187,11 @@ interface Report {
 }
 
 /**
- * A number of calls that can come all at once and come back over a window, by the generic cell rate algorithm: all that it keeps is
- * the time at which it will be full again, which each call puts off by the same interval.
+ * A number of calls that can come all at once and come back over a window, by the generic cell rate algorithm: all that
+ * it keeps is the time at which it will be full again, which each call puts off by the same interval.
  *
- * It is what one instance knows: that time as the store last had it, put off by the calls since then. So it can let too much through,
- * by what the others have not reported, and never refuses too early.
+ * It is what one instance knows: that time as the store last had it, put off by the calls since then. So it can let too
+ * much through, by what the others have not reported, and never refuses too early.
  */
 class Rate {
   /** Names it in the store. */
@@ -188,7 +201,10 @@ class Rate {
   readonly #intervalUs: number
   readonly #mostUnreported: number
   #fullAt = 0
-  /** Calls since the last report. -1 after a report that counted the call which made it necessary, until that call is taken. */
+  /**
+   * Calls since the last report. -1 after a report that counted the call which made it necessary, until that call is
+   * taken.
+   */
   #unreported = 0
   #takenAt = 0
   readonly #recent: RecentRates
@@ -225,7 +241,10 @@ class Rate {
     this.#fullAt = Math.max(this.#fullAt, now) + this.#intervalUs
   }
 
-  /** What to tell a store that has `stored`, 0 if it has nothing: the calls so far, and one that is to come if it is let through. */
+  /**
+   * What to tell a store that has `stored`, 0 if it has nothing: the calls so far, and one that is to come if it is let
+   * through.
+   */
   reportAt(now: number, stored: number): Report {
     const calls = this.#unreported
     const fullAt = Math.max(Math.min(stored, now + longestUs) + calls * this.#intervalUs, this.#fullAt)
@@ -241,9 +260,9 @@ class Rate {
 }
 
 /**
- * Rates by key, in two generations: what was seen since the younger one began, and what was seen before. A map in the order of use,
- * from which the first entry is deleted for each new one, takes a tenth of a millisecond for each call of a flood from many networks,
- * because its iterator has to pass over all that was deleted.
+ * Rates by key, in two generations: what was seen since the younger one began, and what was seen before. A map in the
+ * order of use, from which the first entry is deleted for each new one, takes a tenth of a millisecond for each call of
+ * a flood from many networks, because its iterator has to pass over all that was deleted.
  */
 class RecentRates {
   #younger = new Map<string, Rate>()

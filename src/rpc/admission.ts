@@ -14,19 +14,19 @@ export interface AdmittedMethods {
 }
 
 /**
- * The same RPCs with ceilings on what is in progress: calls that wait for the store, and streams.
- * Beyond them a call is refused with SERVER_BUSY at once, before it has asked the store for anything.
+ * The same RPCs with ceilings on what is in progress: calls that wait for the store, and streams. Beyond them a call is
+ * refused with SERVER_BUSY at once, before it has asked the store for anything.
  *
- * Whole calls are counted, not single steps of the store: a refusal between two steps would leave a nonce consumed without a
- * session, or an order finalized without one, although SERVER_BUSY promises that nothing was done. All RPCs need the store, and
- * do next to nothing else that takes time, unless a hook of the application does, which can hang in the same way, but for five
- * seconds in each step only. A call that was given up at its deadline counts until its handler ends, because its step still waits
- * in the store's queue.
+ * Whole calls are counted, not single steps of the store: a refusal between two steps would leave a nonce consumed
+ * without a session, or an order finalized without one, although SERVER_BUSY promises that nothing was done. All RPCs
+ * need the store, and do next to nothing else that takes time, unless a hook of the application does, which can hang in
+ * the same way, but for five seconds in each step only. A call that was given up at its deadline counts until its
+ * handler ends, because its step still waits in the store's queue.
  *
- * A stream counts as a call until its first event. Later it reads its order again only if that was changed, and every 15 s; there
- * are as many such reads as streams at most, and to refuse one would end a stream that works. A bidirectional stream, which is
- * gRPC's reflection, asks the store for nothing. One network has a share of each ceiling. `limits` has the number of watchers of each
- * client address; without it, they are not limited.
+ * A stream counts as a call until its first event. Later it reads its order again only if that was changed, and every
+ * 15 s; there are as many such reads as streams at most, and to refuse one would end a stream that works. A
+ * bidirectional stream, which is gRPC's reflection, asks the store for nothing. One network has a share of each
+ * ceiling. `limits` has the number of watchers of each client address; without it, they are not limited.
  */
 export function withAdmission(
   methods: readonly AnyMethod[],

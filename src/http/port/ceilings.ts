@@ -47,7 +47,10 @@ export abstract class Arrival {
   }
 
   abstract headers(): IncomingHttpHeaders
-  /** What it asks for (a path, perhaps with a query), if nothing holds its answer up: neither a body nor earlier requests. */
+  /**
+   * What it asks for (a path, perhaps with a query), if nothing holds its answer up: neither a body nor earlier
+   * requests.
+   */
   abstract unhinderedTarget(): string | undefined
   /** Whether the headers announce a body. */
   abstract hasBody(): boolean
@@ -58,8 +61,9 @@ export abstract class Arrival {
 }
 
 /**
- * Requests beyond maxRequests in which a probe is still answered, by its path. An orchestrator ends a process whose liveness
- * probe fails, and a busy one must live. A probe of readiness waits for the store: these cannot take the room of the others.
+ * Requests beyond maxRequests in which a probe is still answered, by its path. An orchestrator ends a process whose
+ * liveness probe fails, and a busy one must live. A probe of readiness waits for the store: these cannot take the room
+ * of the others.
  */
 const probeReserve: ReadonlyMap<string, number> = new Map([
   ['/healthz', 16],
@@ -67,8 +71,9 @@ const probeReserve: ReadonlyMap<string, number> = new Map([
 ])
 
 /**
- * Counts what clients hold, and decides who gets more. Of each ceiling one network has a share. Behind a proxy, a request counts for the
- * client that the proxy names, and connections, which carry the requests of many clients, for no network.
+ * Counts what clients hold, and decides who gets more. Of each ceiling one network has a share. Behind a proxy, a
+ * request counts for the client that the proxy names, and connections, which carry the requests of many clients, for no
+ * network.
  */
 export class Ceilings {
   readonly #trustedProxies: number
@@ -99,7 +104,9 @@ export class Ceilings {
     )
   }
 
-  /** Counts a connection and returns its client; `undefined` if there is one too many. End it with {@link disconnect}. */
+  /**
+   * Counts a connection and returns its client; `undefined` if there is one too many. End it with {@link disconnect}.
+   */
   connect(remoteAddress: string | undefined): Client | undefined {
     const client = new Client(remoteAddress && readAddress(remoteAddress))
     const { network, site } = this.#holderOf(client)
