@@ -30,6 +30,7 @@ const thorough = [
   'test/better-auth/instances.test.ts',
   'test/browser/both-pages.test.ts',
   'test/browser/element-wallets.test.ts',
+  'test/browser/firefox.test.ts',
   'test/browser/first-scan.test.ts',
   'test/browser/hand-over-wallet.test.ts',
   'test/browser/hub.test.ts',

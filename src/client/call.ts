@@ -36,7 +36,7 @@ export async function runTrusted<Answer>(
     const { cause } = thrown as CountersignClientError
     // Fetch rejects so both if there is no answer and if the page may not read it.
     if (!(cause instanceof TypeError) || !(await answersElsewhere(baseUrl, timeoutMs))) throw thrown
-    const message = `The service does not trust the origin ${location.origin}: see trustedOrigins`
+    const message = `The origin ${location.origin} is not in trustedOrigins`
     throw new CountersignClientError('ORIGIN_NOT_TRUSTED', message, { cause })
   }
 }
@@ -45,7 +45,8 @@ export async function runTrusted<Answer>(
 async function answersElsewhere(baseUrl: string, timeoutMs: number): Promise<boolean> {
   if (globalThis.location === undefined || new URL(baseUrl, location.href).origin === location.origin) return false
   const question = { mode: 'no-cors', credentials: 'omit', signal: withTimeLimit(undefined, timeoutMs) } as const
-  return await fetch(baseUrl, question).then(
+  // Not the page at the root, which other origins may not load.
+  return await fetch(`${baseUrl}/healthz`, question).then(
     () => true,
     () => false,
   )

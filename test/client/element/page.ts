@@ -37,7 +37,7 @@ export async function servePage(further: Readonly<Record<string, string>> = {}):
   ])
   const pages = new Map<string, { html: string; connect: string; scripts: string }>()
   const server = createServer((request, response) => {
-    const script = scripts.get(request.url)
+    const script = scripts.get(request.url?.replace(/\?.*/s, ''))
     if (script !== undefined) {
       response.setHeader('content-type', 'text/javascript').end(script)
       return

@@ -1,0 +1,143 @@
+import { type Browser, firefox, type Page } from 'playwright-core'
+import { ws } from 'playwright-core/lib/utilsBundle'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { servePage } from '../client/element/page.ts'
+import { phoneClient } from '../client/phone.ts'
+import { CuttableProxy } from '../client/proxy.ts'
+import { programPath } from '../support/browser.ts'
+import { hasPart } from '../support/optional.ts'
+import { startService } from '../support/service.ts'
+import { makeWallet } from '../support/wallet.ts'
+import { approvedHeading, expectHeading, expectSignedIn, openForPhone, reviewOnPhone } from './flows.ts'
+import { scan } from './support.ts'
+
+/** The one command of WebDriver BiDi that playwright sends and Firefox does not know: a preference takes its place. */
+const unknownCommand = 'emulation.setMediaFeaturesOverride'
+
+/** Has playwright's connections to a browser answer that command themselves. Returns a function that ends it. */
+function answerUnknownCommand(): () => void {
+  const { send } = ws.prototype
+  ws.prototype.send = function (message, ...rest) {
+    const { id, method } = JSON.parse(message) as { id: number; method: string }
+    if (method !== unknownCommand) return send.call(this, message, ...rest)
+    setImmediate(() => this.emit('message', JSON.stringify({ type: 'success', id, result: {} }), false))
+  }
+  return () => {
+    ws.prototype.send = send
+  }
+}
+
+describe.skipIf(!hasPart('firefox-esr'))('in Firefox', () => {
+  let browser: Browser
+  let restore = (): void => {}
+
+  beforeAll(async () => {
+    restore = answerUnknownCommand()
+    browser = await firefox.launch({
+      channel: 'moz-firefox',
+      executablePath: programPath('firefox-esr'),
+      firefoxUserPrefs: { 'ui.prefersReducedMotion': 1 },
+    })
+  })
+  afterAll(async () => {
+    await browser?.close()
+    restore()
+  })
+
+  async function open(): Promise<Page> {
+    const context = await browser.newContext({ locale: 'en-GB' })
+    context.setDefaultTimeout(20_000)
+    onTestFinished(() => context.close())
+    return await context.newPage()
+  }
+
+  test('a wallet on this device signs in', async () => {
+    const { url } = await startService()
+    const page = await open()
+    await page.goto(url)
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await expectSignedIn(page)
+  })
+
+  test('a phone that scans the code signs the computer in, and takes it back', async () => {
+    const { url } = await startService()
+    const [desktop, phone] = [await open(), await open()]
+    await reviewOnPhone(phone, await openForPhone(desktop, url))
+    await phone.getByRole('button', { name: 'Approve' }).click()
+    await phone.getByRole('heading', { name: approvedHeading }).waitFor()
+    await expectSignedIn(desktop)
+    await phone.getByRole('button', { name: 'end that session' }).click()
+    await expectHeading(phone, 'That session is ended')
+    await desktop.getByText('Not signed in').waitFor()
+  })
+
+  test('a declined request is declined on the computer', async () => {
+    const { url } = await startService()
+    const [desktop, phone] = [await open(), await open()]
+    await reviewOnPhone(phone, await openForPhone(desktop, url))
+    await phone.getByRole('button', { name: 'Decline' }).click()
+    await expectHeading(phone, 'Declined')
+    await desktop.getByText('Declined on the phone.').waitFor()
+  })
+
+  test('the element signs in on a page of another origin', async () => {
+    const { origin, show } = await servePage()
+    const { url } = await startService({ trustedOrigins: [origin] })
+    const page = await open()
+    await show(page, `<countersign-sign-in base-url="${url}"></countersign-sign-in>`, url)
+    const code = page.getByRole('img', { name: 'QR code for your phone' })
+    await code.waitFor()
+    const phone = phoneClient(url, makeWallet())
+    const claim = await phone.claimOrder(await scan(code))
+    await phone.approveOrder(claim, { challenge: await phone.getOrderChallenge(claim) })
+    await page.getByText('Done.').waitFor()
+  })
+
+  test('the element on a page that the service does not trust says so, and what is down is down', async () => {
+    const { show } = await servePage()
+    const { url } = await startService()
+    const page = await open()
+    await show(page, `<countersign-sign-in base-url="${url}"></countersign-sign-in>`, url)
+    await page.getByText('This site is not set up for signing in here.').waitFor()
+    const away = await CuttableProxy.start(url)
+    void away.refuse()
+    await show(page, `<countersign-sign-in base-url="${away.url}"></countersign-sign-in>`, away.url)
+    await page.getByText('The service does not answer.').waitFor()
+  })
+
+  test('a list of wallets whose load failed once is loaded at the next tap', async () => {
+    const { origin, show } = await servePage()
+    const { url } = await startService({ trustedOrigins: [origin] })
+    const page = await open()
+    let failures = 2
+    await page.route('**/countersign-device-sign-in-*', async (route) => {
+      if (failures-- > 0) await route.fulfill({ status: 503 })
+      else await route.continue()
+    })
+    await show(page, `<countersign-sign-in base-url="${url}"></countersign-sign-in>`, url)
+    const button = page.getByRole('button', { name: 'Use a wallet on this device' })
+    await button.click()
+    await page.getByText('The wallets could not be loaded.').waitFor()
+    await button.click()
+    await page.locator('countersign-wallets').waitFor()
+  })
+
+  test('the order of a page that is left is cancelled, each time', async () => {
+    const told: string[] = []
+    const { origin, show } = await servePage()
+    const { url } = await startService({
+      trustedOrigins: [origin],
+      onAuditEvent: ({ type }) => void told.push(type),
+    })
+    for (let time = 1; time <= 5; time++) {
+      const page = await open()
+      await show(page, `<countersign-sign-in base-url="${url}"></countersign-sign-in>`, url)
+      await page.getByRole('img', { name: /QR code/ }).waitFor()
+      await page.evaluate(() => {
+        document.querySelector('countersign-sign-in')?.remove()
+        location.replace('/elsewhere')
+      })
+      await expect.poll(() => told.filter((type) => type === 'order.cancelled').length).toBe(time)
+    }
+  })
+})
