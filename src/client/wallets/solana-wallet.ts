@@ -35,22 +35,36 @@ interface Features {
   'solana:signMessage'?: {
     signMessage(input: { account: StandardAccount; message: Uint8Array }): Promise<readonly Signed[]>
   }
+  'solana:signOffchainMessage'?: {
+    signOffchainMessage(input: OffchainInput): Promise<readonly (Omit<Signed, 'signedMessage'> & Offchain)[]>
+  }
 }
+
+interface OffchainInput {
+  readonly messageVersion: 1
+  readonly account: StandardAccount
+  readonly message: string
+  readonly requiredSigners: readonly StandardAccount['publicKey'][]
+}
+
+interface Offchain {
+  readonly signedOffchainMessage: ArrayLike<number>
+}
+
+/** The features of which a wallet needs one to sign a text. */
+const signers = ['solana:signIn', 'solana:signMessage', 'solana:signOffchainMessage'] as const
 
 const utf8 = new TextEncoder()
 
 /** Whether a wallet can sign in and approve: it has accounts of Solana, and signs texts with them. */
 export function isSolanaWallet({ chains, features }: StandardWallet): boolean {
-  return (
-    chains.some(isSolana) &&
-    'standard:connect' in features &&
-    ('solana:signMessage' in features || 'solana:signIn' in features)
-  )
+  return chains.some(isSolana) && 'standard:connect' in features && signers.some((signer) => signer in features)
 }
 
 /**
  * A wallet of Wallet Standard, for the service's adapter `solana`. Forms are signed with `solana:signIn`, if the wallet has it, so
- * that it can warn of a foreign domain, and everything else with `solana:signMessage`. It signs only with the account that
+ * that it can warn of a foreign domain, and everything else with `solana:signMessage` or, without that,
+ * `solana:signOffchainMessage`, in the envelope that the service expects of hardware wallets. It signs only with the account that
  * `getAccount` last returned: if the user has switched since, it fails with WALLET_WRONG_KEY.
  */
 export function solanaWallet(wallet: StandardWallet): SwitchingWallet {
@@ -92,19 +106,26 @@ export function solanaWallet(wallet: StandardWallet): SwitchingWallet {
   }
 
   const signMessage = async (textFor: (address: string) => string): Promise<unknown> => {
-    const signer = features['solana:signMessage']
-    if (signer === undefined) {
-      throw new CountersignClientError('WALLET_FAILED', 'The wallet cannot sign this text')
-    }
     const account = await askedAccount()
     const text = textFor(account.address)
-    const [output] = await signer.signMessage({ account, message: utf8.encode(text) })
+    const output = await signText(account, text)
     if (output === undefined || !holds(output.signedMessage, text)) {
       throw new CountersignClientError('WALLET_FAILED', 'The wallet signed another text than asked for')
     }
     // The user may have switched while the wallet asked.
     await askedAccount()
     return answer(output, account)
+  }
+
+  const signText = async (account: StandardAccount, text: string): Promise<Signed | undefined> => {
+    const plain = features['solana:signMessage']
+    if (plain !== undefined) return (await plain.signMessage({ account, message: utf8.encode(text) }))[0]
+    const offchain = features['solana:signOffchainMessage']
+    if (offchain === undefined) throw new CountersignClientError('WALLET_FAILED', 'The wallet cannot sign this text')
+    const requiredSigners = [account.publicKey]
+    const input = { messageVersion: 1, account, message: text, requiredSigners } as const
+    const [output] = await offchain.signOffchainMessage(input)
+    return output && { ...output, signedMessage: output.signedOffchainMessage }
   }
 
   const watch = new AccountWatch((report) => {

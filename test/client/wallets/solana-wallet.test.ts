@@ -1,8 +1,12 @@
 import { base58 } from '@scure/base'
+import type { SolanaSignOffchainMessageInput } from '@solana/wallet-standard-features'
 import nacl from 'tweetnacl'
 import { describe, expect, test } from 'vitest'
 import { solanaWallet } from '../../../src/client/wallets/index.ts'
+import { isSolanaWallet } from '../../../src/client/wallets/solana-wallet.ts'
 import { formText } from '../../../src/wallet/form.ts'
+import { nativeVerifier } from '../../../src/wallet/native.ts'
+import { solana } from '../../../src/wallet/solana.ts'
 import { codeOf } from '../support.ts'
 import { declined, type SolanaOptions, TestSolana } from './wallets.ts'
 
@@ -203,4 +207,35 @@ test('a signature of another scheme is refused', async () => {
     },
   })
   expect(await codeOf(signed(wallet, order))).toBe('WALLET_FAILED')
+})
+
+test('a wallet that offers only solana:signOffchainMessage is listed, and signs what the service takes', async () => {
+  const provider = new TestSolana()
+  const { secretKey, publicKey } = provider.keys[0]!
+  const offchainOnly = {
+    ...provider,
+    accounts: [provider.account],
+    features: {
+      'standard:connect': provider.features['standard:connect'],
+      'solana:signOffchainMessage': {
+        version: '1.0.0',
+        supportedMessageVersions: [1],
+        signOffchainMessage: async ({ messageVersion, message, requiredSigners }: SolanaSignOffchainMessageInput) => {
+          expect({ messageVersion, requiredSigners }).toEqual({ messageVersion: 1, requiredSigners: [publicKey] })
+          const signedOffchainMessage = offChain(new TextEncoder().encode(message), publicKey)
+          return [{ signedOffchainMessage, signature: nacl.sign.detached(signedOffchainMessage, secretKey) }]
+        },
+      },
+    },
+  }
+  expect(isSolanaWallet(offchainOnly)).toBe(true)
+  const wallet = solanaWallet(offchainOnly)
+  const { address } = await wallet.getAccount()
+  for (const text of [formFor(address), order]) {
+    const answer = await signed(wallet, text)
+    const publicKeyHex = Buffer.from(answer.publicKey).toString('hex')
+    const signatureHex = Buffer.from(answer.signature).toString('hex')
+    const proven = await solana.verify(text, { publicKeyHex, signatureHex, address }, nativeVerifier)
+    expect(proven).toMatchObject({ adapterId: 'solana', address })
+  }
 })
