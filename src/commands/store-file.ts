@@ -3,7 +3,7 @@ import { realpathSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type CountersignOptions, optionsFromEnvironment, resolveSettings } from '../config.ts'
-import { UsageError } from './subcommand.ts'
+import { oneLine, UsageError } from './subcommand.ts'
 
 /** The absolute path of the embedded store's file; `undefined` for any other store. */
 export function sqliteFile(store: CountersignOptions['store']): string | undefined {
@@ -74,9 +74,4 @@ export function explained<T>(problem: string, step: () => T): T {
   } catch (error) {
     throw new Error(`${problem}: ${oneLine(error)}`, { cause: error })
   }
-}
-
-/** What an error says, in one line. */
-function oneLine(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)).replaceAll(/\s+/g, ' ').trim()
 }

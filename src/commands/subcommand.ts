@@ -24,3 +24,9 @@ export class UsageError extends Error {}
 
 /** Settings that are wrong, so that another start with the same ones fails alike. The message is one line. */
 export class SettingsError extends Error {}
+
+/** What an error says, in one line. */
+export function oneLine(error: unknown): string {
+  const message = error instanceof Error ? error.message || error.name : String(error)
+  return message.replaceAll(/\s+/g, ' ').trim()
+}

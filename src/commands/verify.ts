@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { parseArgs } from 'node:util'
 import { type ProofArtifact, ProofError, type ProofOptions, verifyProofArtifact } from '../proof/index.ts'
-import { type Streams, UsageError } from './subcommand.ts'
+import { oneLine, type Streams, UsageError } from './subcommand.ts'
 
 const helpText = `Usage: countersign verify FILE --app-name NAME --origin ORIGIN [options]
 
@@ -63,7 +63,7 @@ export async function verifyCommand(args: readonly string[], { stdin, stdout, st
   } catch (error) {
     // A TypeError is one about the options.
     if (!(error instanceof UsageError || error instanceof TypeError)) throw error
-    stderr.write(`countersign verify: ${oneLine(error.message)}; --help shows the usage\n`)
+    stderr.write(`countersign verify: ${oneLine(error)}; --help shows the usage\n`)
     return 2
   }
 }
@@ -86,7 +86,7 @@ async function judge(
     if (!(error instanceof ProofError)) throw error
     const { reason, message } = error
     if (json) stdout.write(`${JSON.stringify({ valid: false, reason, message })}\n`)
-    else stderr.write(`${reason}: ${oneLine(message)}\n`)
+    else stderr.write(`${reason}: ${oneLine(error)}\n`)
     return 1
   }
 }
@@ -186,8 +186,4 @@ async function readText(file: string, stdin: Readable): Promise<string> {
   }
   if (length > maxBytes) throw new UsageError(`${JSON.stringify(file)} has more than ${maxBytes} bytes`)
   return Buffer.concat(chunks).toString('utf8')
-}
-
-function oneLine(text: string): string {
-  return text.replace(/\s*\n\s*/g, ' ')
 }

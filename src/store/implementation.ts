@@ -3,6 +3,16 @@ import type { Life, Store } from './store.ts'
 /** The store cannot be opened. The message is one line for the operator: what is wrong and what to change. */
 export class StoreOpenError extends Error {
   override readonly name = 'StoreOpenError'
+  /** What is wrong, without a full stop. */
+  readonly problem: string
+  /** What to change; `undefined` if `problem` says it. */
+  readonly advice: string | undefined
+
+  constructor(problem: string, { advice, cause }: { readonly advice?: string; readonly cause?: unknown } = {}) {
+    super(advice === undefined ? problem : `${problem}. ${advice}`, { cause })
+    this.problem = problem
+    this.advice = advice
+  }
 }
 
 /** Longest life that is not forever, in milliseconds: 10 years of 365 days. */

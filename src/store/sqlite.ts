@@ -134,8 +134,8 @@ function openDatabase(path: string, location: string): DatabaseSync {
 }
 
 function openError(location: string, problem: string, cause: unknown): StoreOpenError {
-  const message = `Cannot open the store file ${location}: ${problem}. Repair that or name another file in COUNTERSIGN_STORE.`
-  return new StoreOpenError(message, { cause })
+  const advice = 'Repair that or name another file in COUNTERSIGN_STORE.'
+  return new StoreOpenError(`Cannot open the store file ${location}: ${problem}`, { advice, cause })
 }
 
 function describe(cause: unknown): string {

@@ -48,7 +48,7 @@ test('a port that is taken is one line that names the setting, and the service d
   const taken = await takePort()
   const started = spawnService({ COUNTERSIGN_STORE: 'sqlite::memory:', COUNTERSIGN_METRICS_PORT: String(taken) })
   await expect(started).rejects.toThrow(
-    `countersign: port ${taken} on 127.0.0.1 is in use by another program; stop it, or set another port (COUNTERSIGN_METRICS_PORT)\n`,
+    `countersign: port ${taken} on 127.0.0.1 is in use by another program. Stop it, or set another port (COUNTERSIGN_METRICS_PORT).\n`,
   )
 })
 

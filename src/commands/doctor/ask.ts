@@ -1,7 +1,10 @@
 import http, { type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import https from 'node:https'
+import type { Settings } from '../../config.ts'
+import { reasons } from '../../errors.ts'
+import { sessionPaths } from '../../rest-paths.ts'
 import { version } from '../../version.ts'
-import { messageOf } from './words.ts'
+import { oneLine } from '../subcommand.ts'
 
 /** Longest time in milliseconds for one request. */
 const limitMs = 3000
@@ -19,19 +22,19 @@ export interface Answer {
   readonly at: number
 }
 
-/** A request that was not answered. The message is one line that says why, without the address. */
+/** A request without an answer. The message is one line that says why, without the address. */
 export class NoAnswerError extends Error {
   override readonly name = 'NoAnswerError'
-  /** What the system calls it, such as ECONNREFUSED; empty if it does not say. */
+  /** The system's code, such as ECONNREFUSED; empty if there is none. */
   readonly code: string
 
-  constructor(message: string, code: string) {
+  constructor(message: string, code = '') {
     super(message)
     this.code = code
   }
 }
 
-/** What is asked. */
+/** What is sent. */
 export interface Question {
   readonly headers?: Readonly<Record<string, string>>
   /** Sent as JSON, by POST; without it, the request is a GET. */
@@ -52,7 +55,12 @@ export async function ask(url: string, question: Question, signal: AbortSignal):
     const at = (startedAt + Date.now()) / 2
     return { status: response.statusCode ?? 0, headers: response.headers, json: await jsonOf(response), at }
   } catch (error) {
-    throw noAnswer(error)
+    if (error instanceof Error && error.name === 'AbortError') {
+      throw new NoAnswerError(`no answer within ${limitMs / 1000} seconds`)
+    }
+    // Of several addresses that were tried, each has a reason of its own.
+    const first: unknown = error instanceof AggregateError && error.errors.length > 0 ? error.errors[0] : error
+    throw new NoAnswerError(oneLine(first), first instanceof Error && 'code' in first ? String(first.code) : '')
   }
 }
 
@@ -90,11 +98,69 @@ async function jsonOf(response: IncomingMessage): Promise<Answer['json']> {
   }
 }
 
-function noAnswer(error: unknown): NoAnswerError {
-  if (error instanceof Error && error.name === 'AbortError') {
-    return new NoAnswerError(`no answer within ${limitMs / 1000} seconds`, '')
+/** What answers at an address. */
+export type Look =
+  | { readonly kind: 'countersign'; readonly answer: Answer }
+  /** A Countersign that has its REST endpoints under another path. */
+  | { readonly kind: 'other base path' }
+  | { readonly kind: 'redirect'; readonly to: string }
+  /** A proxy that does not reach what is behind it. */
+  | { readonly kind: 'gateway error'; readonly status: number }
+  | { readonly kind: 'something else'; readonly status: number }
+  | { readonly kind: 'no answer'; readonly error: NoAnswerError }
+
+/** Whether a Countersign answers. */
+export function isCountersign({ kind }: Look): boolean {
+  return kind === 'countersign' || kind === 'other base path'
+}
+
+/**
+ * Requests the caller's session at an address. A Countersign refuses that with one of its reasons: a caller without a cookie has
+ * none. The path is under the base path, because a proxy may pass on nothing else.
+ */
+export async function lookAt(
+  url: string,
+  { basePath }: Pick<Settings, 'basePath'>,
+  signal: AbortSignal,
+  question: Question = {},
+): Promise<Look> {
+  try {
+    return judge(url, await ask(url + basePath + sessionPaths.current, question, signal))
+  } catch (error) {
+    if (error instanceof NoAnswerError) return { kind: 'no answer', error }
+    throw error
   }
-  // Of several addresses that were tried, each has a reason of its own.
-  const first: unknown = error instanceof AggregateError && error.errors.length > 0 ? error.errors[0] : error
-  return new NoAnswerError(messageOf(first), first instanceof Error && 'code' in first ? String(first.code) : '')
+}
+
+/**
+ * What answers on a port of this machine, with or without TLS. `url` is an http address; over TLS any certificate will do, because
+ * it is for the public address.
+ */
+export async function lookAtPort(
+  url: string,
+  settings: Pick<Settings, 'basePath'>,
+  signal: AbortSignal,
+): Promise<Look> {
+  const plain = await lookAt(url, settings, signal)
+  if (!maySpeakTls(plain)) return plain
+  const secure = await lookAt(url.replace('http:', 'https:'), settings, signal, { anyCertificate: true })
+  return isCountersign(secure) ? secure : plain
+}
+
+/** A port that expects TLS closes a connection without it at once, or answers 400. */
+function maySpeakTls(look: Look): boolean {
+  if (look.kind === 'something else') return look.status === 400
+  return look.kind === 'no answer' && look.error.code !== '' && look.error.code !== 'ECONNREFUSED'
+}
+
+function judge(url: string, answer: Answer): Look {
+  const { status, headers, json } = answer
+  const { location } = headers
+  if (status >= 300 && status < 400 && location !== undefined && URL.canParse(location, url)) {
+    return { kind: 'redirect', to: new URL(location, url).origin }
+  }
+  if (json.code === 'ROUTE_NOT_FOUND') return { kind: 'other base path' }
+  if (typeof json.code === 'string' && Object.hasOwn(reasons, json.code)) return { kind: 'countersign', answer }
+  if (status >= 502 && status <= 504) return { kind: 'gateway error', status }
+  return { kind: 'something else', status }
 }

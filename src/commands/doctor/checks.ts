@@ -1,30 +1,106 @@
-import { redisTlsCheck } from './certificates.ts'
-import type { Check } from './check.ts'
-import { clockCheck } from './clock.ts'
-import type { Examination } from './examination.ts'
-import { httpsCheck } from './https.ts'
-import { forwardedHeadersCheck, originsCheck } from './origin.ts'
-import { portCheck } from './port.ts'
-import { publicUrlCheck, readinessCheck } from './public-url.ts'
-import { redisCheck } from './redis.ts'
-import { diskCheck, storeCheck } from './store.ts'
-import { walletsCheck } from './wallets.ts'
+import { createServer } from 'node:net'
+import { listenOn } from '../../http/port/listen.ts'
+import { checkAdapters, walletAdapters } from '../../wallet/adapters.ts'
+import { forwardedHeaders, origins, publicUrl, readiness } from './address.ts'
+import { type Check, ok, problem, skipped, warning } from './check.ts'
+import type { Setup } from './setup.ts'
+import { disk, redis, store } from './store.ts'
+import { https, redisTls } from './tls.ts'
 
-/**
- * The checks that need settings which fit, in the order of the report. A check stands behind those that it needs. The longest row
- * of those that wait for each other takes 18 seconds at most.
- */
-export const checks: readonly Check<Examination>[] = [
-  redisTlsCheck,
-  storeCheck,
-  diskCheck,
-  redisCheck,
-  clockCheck,
-  walletsCheck,
-  portCheck,
-  httpsCheck,
-  publicUrlCheck,
-  readinessCheck,
-  forwardedHeadersCheck,
-  originsCheck,
+/** Difference between two clocks in milliseconds beyond which one of them counts as wrong. */
+const mostMs = 5000
+
+/** Whether this machine's clock agrees with that of the store, and with that at the public address. */
+const clock: Check<Setup> = {
+  name: 'clock',
+  async run(setup) {
+    const leads = [
+      { whose: 'the clock of Redis', ms: await storeLead(setup) },
+      { whose: `the clock at ${setup.publicUrl}`, ms: await publicLead(setup) },
+    ].filter(({ ms }) => !Number.isNaN(ms))
+    if (leads.length === 0) return skipped('no other clock can be read')
+    const saw = leads.map(({ whose, ms }) => `${whose} ${comparison(ms)}`).join(', and ')
+    if (leads.every(({ ms }) => Math.abs(ms) <= mostMs)) return ok(saw)
+    return problem(
+      `${saw}: what expires in minutes, such as the text that a wallet signs, can be expired at once or live too long`,
+    )
+  },
+  advice: 'Let all machines take their time from a time server, by chrony or systemd-timesyncd for example.',
+}
+
+/** Milliseconds by which the store's clock is ahead of this machine's; `NaN` if it cannot be read. */
+async function storeLead(setup: Setup): Promise<number> {
+  // The embedded store goes by this machine's clock.
+  if (setup.redisUrl === undefined) return Number.NaN
+  return await setup.store().then(
+    (opened) => opened.now() - Date.now(),
+    () => Number.NaN,
+  )
+}
+
+/** As {@link storeLead}, of the clock at the public address. */
+async function publicLead(setup: Setup): Promise<number> {
+  const look = await setup.lookAt(setup.publicUrl)
+  if (look.kind !== 'countersign') return Number.NaN
+  // It names the second that has begun.
+  return Date.parse(look.answer.headers.date ?? '') + 500 - look.answer.at
+}
+
+function comparison(ms: number): string {
+  const seconds = Math.abs(ms) / 1000
+  if (seconds < 1) return 'agrees with that of this machine within a second'
+  return `is ${seconds.toFixed(1)} seconds ${ms > 0 ? 'ahead of' : 'behind'} that of this machine`
+}
+
+/** Whether the JSON-RPC servers answer that contract wallets are checked with. */
+const wallets: Check<Setup> = {
+  name: 'wallets',
+  applies: ({ settings }) => settings.evmRpc !== undefined,
+  async run({ settings }) {
+    const warnings: string[] = []
+    // Of the fields, only the chain is repeated: an error of the RPC can name its address, which can contain a key.
+    await checkAdapters(walletAdapters(settings.adapters, settings), settings, (text, fields) => {
+      warnings.push(fields?.chainId === undefined ? text : `chain ${fields.chainId}: ${text}`)
+    })
+    if (warnings.length === 0) return ok('the servers of COUNTERSIGN_EVM_RPC answer for their chains')
+    return warnings.map((text) => warning(text, wallets.advice))
+  },
+  advice: 'Correct COUNTERSIGN_EVM_RPC or COUNTERSIGN_ADAPTERS.',
+}
+
+/** Whether the service can listen on its port, or does so already. */
+const port: Check<Setup> = {
+  name: 'port',
+  async run(setup) {
+    const { host, port, basePath } = setup.settings
+    const look = await setup.lookHere()
+    if (look === undefined) return ok('the port is 0, so each start picks a free one')
+    if (look.kind === 'countersign') return ok(`Countersign runs here, on port ${port} of ${host}`)
+    if (look.kind === 'other base path') {
+      return problem(
+        `Countersign runs on port ${port} of ${host}, but has nothing at ${basePath}`,
+        'Give doctor the settings of the running service (COUNTERSIGN_BASE_PATH), or restart the service with these.',
+      )
+    }
+    // A program that listens and is no Countersign may also have said nothing.
+    for (const server of await listenOn({ port, host, createServer: () => createServer() })) server.close()
+    return ok(`port ${port} of ${host} is free; the service does not run here`)
+  },
+  advice: 'Set another port or host (PORT, HOST).',
+}
+
+/** The checks that need settings which fit, in the order of the report. A check stands behind those that it needs. */
+export const checks: readonly Check<Setup>[] = [
+  redisTls,
+  store,
+  disk,
+  redis,
+  clock,
+  wallets,
+  port,
+  https,
+  publicUrl,
+  readiness,
+  forwardedHeaders,
+  origins,
 ]

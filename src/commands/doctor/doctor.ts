@@ -1,33 +1,32 @@
 import { httpOrigin } from '../../config/kinds.ts'
 import { optionsFromEnvironment } from '../../config.ts'
+import { parseOrigin } from '../../origin.ts'
+import { version } from '../../version.ts'
 import { type CommandLine, readCommandLine } from '../command-line.ts'
 import { type Streams, UsageError } from '../subcommand.ts'
-import { ok, type Result, skipped } from './check.ts'
+import { ok, type Result, runChecks, type Status, skipped } from './check.ts'
 import { checks } from './checks.ts'
-import { checkConfiguration } from './configuration.ts'
-import { Examination } from './examination.ts'
-import { isFit, jsonReport, textReport } from './report.ts'
-import { runChecks } from './run.ts'
+import { readSetup, type Sources } from './setup.ts'
 
 const helpText = `Usage: countersign doctor [options]
 
-Looks for what is wrong with a setup, and says how to mend it. It reads the settings of the service, from the same environment
-variables, and can be run before the service starts and beside it. The exit code is 0 if there is no problem, 1 if there is
-one, and 2 for wrong usage. Warnings and skipped checks do not change it.
+Checks a setup, and says how to fix what is wrong. It reads the settings of the service, from the same environment variables, and
+can be run before the service starts and beside it. The exit code is 0 if there is no problem, 1 if there is one, and 2 for wrong
+usage. Warnings and skipped checks do not change it.
 
-  --json         prints the results as JSON
-  --url URL      further address at which people reach the service, such as one that forward auth protects; can be repeated
-  --port PORT    as for the service, as are:
+  --json           prints the results as JSON
+  --url URL        further address at which people reach the service, such as one that forward auth protects; can be repeated
+  --origin ORIGIN  origin of pages that are to sign users in, such as https://app.example; can be repeated
+  --port PORT      as for the service, as are:
   --host HOST
   --store STORE
   --lan
-  --help         shows this text
+  --help           shows this text
 `
 
 /** What the arguments ask for. */
-interface Asked extends CommandLine {
+interface Asked extends CommandLine, Pick<Sources, 'urls' | 'origins'> {
   readonly json: boolean
-  readonly urls: readonly string[]
 }
 
 /**
@@ -41,48 +40,81 @@ export async function doctorCommand(args: readonly string[], { stdout }: Streams
     return 0
   }
   const results = await examine(asked)
-  stdout.write(asked.json ? jsonReport(results) : textReport(results))
-  return isFit(results) ? 0 : 1
+  const isFit = results.every(({ status }) => status !== 'problem')
+  stdout.write(asked.json ? `${JSON.stringify({ ok: isFit, version, checks: results })}\n` : textReport(results))
+  return isFit ? 0 : 1
 }
 
-/** The arguments of the service, and two more. */
+/** The arguments of the service, and three more. */
 function readArguments(args: readonly string[]): Asked {
   const others: string[] = []
   const urls: string[] = []
+  const origins: string[] = []
   let json = false
   for (let i = 0; i < args.length; i++) {
     const arg = args[i] as string
+    const [, name, inline] = /^--(url|origin)(?:=(.*))?$/s.exec(arg) ?? []
+    const value = (): string => inline ?? args[++i] ?? ''
     if (arg === '--json') json = true
-    else if (arg === '--url') urls.push(originOf(args[++i]))
-    else if (arg.startsWith('--url=')) urls.push(originOf(arg.slice('--url='.length)))
+    else if (name === 'url') urls.push(httpOrigin.check(value(), () => refuse(name, httpOrigin.expected)))
+    else if (name === 'origin')
+      origins.push(parseOrigin(value()) ?? refuse(name, 'an origin such as https://app.example'))
     else others.push(arg)
   }
-  const read = readCommandLine(others)
-  if (read.version) throw new UsageError('unknown argument "--version"; --help shows those there are')
-  return { ...read, json, urls }
+  const service = readCommandLine(others)
+  if (service.version) throw new UsageError('unknown argument "--version"; --help shows those there are')
+  return { ...service, json, urls, origins }
 }
 
-function originOf(text: string | undefined): string {
+function refuse(name: string, expected: string): never {
   // Not repeated: an address can contain a password.
-  return httpOrigin.check(text ?? '', () => {
-    throw new UsageError(`--url must be ${httpOrigin.expected}`)
-  })
+  throw new UsageError(`--${name} must be ${expected}`)
 }
 
-async function examine({ options: given, lan, urls }: Asked): Promise<readonly Result[]> {
-  const { env } = process
-  const node: Result = { check: 'node', ...ok(`Node.js ${process.versions.node}`) }
-  const options = { ...optionsFromEnvironment(env), ...given }
-  const { findings, configuration } = await checkConfiguration({ environment: env, options, lan })
-  const first = [node, ...findings.map((finding) => ({ check: 'configuration', ...finding }))]
-  if (configuration === undefined) {
+async function examine({ options: given, ...asked }: Asked): Promise<readonly Result[]> {
+  const environment = process.env
+  const options = { ...optionsFromEnvironment(environment), ...given }
+  const { findings, setup } = await readSetup({ ...asked, environment, options })
+  const results: Result[] = [
+    { check: 'node', ...ok(`Node.js ${process.versions.node}`) },
+    ...findings.map((finding) => ({ check: 'configuration', ...finding })),
+  ]
+  if (setup === undefined) {
     const why = skipped('because of the problem of "configuration"')
-    return [...first, ...checks.map(({ name }) => ({ check: name, ...why }))]
+    results.push(...checks.map(({ name }) => ({ check: name, ...why })))
+  } else {
+    results.push(...(await runChecks(checks, setup).finally(() => setup.end())))
   }
-  const examination = new Examination(configuration, urls)
-  try {
-    return [...first, ...(await runChecks(checks, examination))]
-  } finally {
-    await examination.end()
-  }
+  return results.map(({ check, status, saw, fix }) => ({
+    check,
+    status,
+    saw: clean(saw),
+    ...(fix === undefined ? {} : { fix: clean(fix) }),
+  }))
+}
+
+/** One line without control characters, and without the user and password of an address, wherever the text comes from. */
+function clean(text: string): string {
+  return text
+    .replaceAll(/[\s\p{Cc}]+/gu, ' ')
+    .replaceAll(/\/\/[^\s/@"']*@/g, '//')
+    .trim()
+}
+
+const marks: Record<Status, string> = { ok: '✓', warning: '!', problem: '✗', skipped: '-' }
+
+/** Width of the longest status, and of the longest name of a check. */
+const statusWidth = 'problem'.length
+const nameWidth = 'forwarded headers'.length
+
+/** The report for people: a line for each result, one below it that says how to fix it, and a sum. */
+function textReport(results: readonly Result[]): string {
+  const lines = results.flatMap(({ check, status, saw, fix }) => {
+    const head = `${marks[status]} ${status.padEnd(statusWidth)}  ${check.padEnd(nameWidth)}  `
+    return [head + saw, ...(fix === undefined ? [] : [' '.repeat(head.length) + fix])]
+  })
+  const count = (status: Status): number => results.filter((result) => result.status === status).length
+  const plural = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`
+  const sum = [plural(count('problem'), 'problem'), plural(count('warning'), 'warning'), `${count('skipped')} skipped`]
+  return `${[...lines, '', sum.join(', ')].join('\n')}\n`
 }

@@ -3,12 +3,12 @@ import { existsSync } from 'node:fs'
 import { rm, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { silentLogger } from '../../log.ts'
-import { openServiceStore } from '../../service-store.ts'
+import { openServiceStore, redisTlsOf } from '../../service-store.ts'
+import { StoreOpenError } from '../../store/implementation.ts'
+import type { ExaminedServer } from '../../store/redis/examine.ts'
 import type { Store } from '../../store/store.ts'
-import { sqliteFile } from '../store-file.ts'
 import { type Check, type Finding, ok, problem, warning } from './check.ts'
-import type { Examination } from './examination.ts'
-import { messageOf } from './words.ts'
+import type { Setup } from './setup.ts'
 
 /** Most round trips that are timed, and time in milliseconds after which no more are made. */
 const maxTrips = 40
@@ -23,85 +23,64 @@ const life = { ttlMs: 10_000 } as const
 /** Free space in bytes below which a disk counts as nearly full. */
 const littleSpace = 100 * 1024 * 1024
 
+/** Part of its memory that a server has to use to count as nearly full. */
+const nearlyFull = 0.9
+
 /** Whether the store opens, keeps what it is given, and answers fast. */
-export const storeCheck: Check<Examination> = {
+export const store: Check<Setup> = {
   name: 'store',
   needs: ['redis tls'],
-  limitMs: 6000,
-  async run(examination) {
-    const file = sqliteFile(examination.settings.store)
-    try {
-      if (file !== undefined && !existsSync(file)) return [await tryNewFile(examination, file)]
-      return await tryStore(await examination.store(), examination.settings.store === 'sqlite::memory:')
-    } catch (error) {
-      return [fromMessage(messageOf(error))]
-    }
+  async run(setup) {
+    const { file } = setup
+    if (file !== undefined && !existsSync(file)) return await tryNewFile(setup, file)
+    return await tryStore(await setup.store(), setup.settings.store === 'sqlite::memory:')
   },
-}
-
-/** Whether the disk of the embedded store has room. */
-export const diskCheck: Check<Examination> = {
-  name: 'disk',
-  needs: ['store'],
-  limitMs: 2000,
-  applies: ({ settings }) => sqliteFile(settings.store) !== undefined,
-  async run({ settings }) {
-    const folder = dirname(sqliteFile(settings.store) ?? '')
-    const { bavail, bsize } = await statfs(folder)
-    const free = bavail * bsize
-    const saw = `${Math.floor(free / 1024 / 1024).toLocaleString('en')} MiB are free in ${folder}`
-    return [free < littleSpace ? warning(saw, 'Make room before the disk is full: then nobody can sign in.') : ok(saw)]
-  },
+  advice: 'Correct COUNTERSIGN_STORE.',
 }
 
 /**
  * Tries a file beside the one that is missing, and removes it. The missing one is left to the service, because it would belong to
- * whoever runs this.
+ * the user who runs this.
  */
-async function tryNewFile({ settings }: Examination, file: string): Promise<Finding> {
+async function tryNewFile({ settings }: Setup, file: string): Promise<Finding> {
   const tried = `${file}.doctor-${randomUUID()}`
   try {
     const { close } = await openServiceStore({ ...settings, store: `sqlite:${tried}` }, silentLogger)
     await close()
     return ok(`${file} will be made at the first start; its folder can be written`)
   } catch (error) {
-    return fromMessage(messageOf(error).replaceAll(tried, file))
+    if (!(error instanceof StoreOpenError)) throw error
+    return problem(error.problem.replaceAll(tried, file), error.advice)
   } finally {
     for (const ending of ['', '-wal', '-shm', '-journal'])
       await rm(tried + ending, { force: true }).catch(() => undefined)
   }
 }
 
-/** The message of an error at the opening: what is wrong and, as its last sentence, what to do. */
-function fromMessage(message: string): Finding {
-  const [, saw = message, fix = 'Correct COUNTERSIGN_STORE.'] = /^(.*)\. ([A-Z].*\.)$/s.exec(message) ?? []
-  return problem(saw, fix)
-}
-
-async function tryStore(store: Store, isInMemory: boolean): Promise<readonly Finding[]> {
-  const times = await timeTrips(store)
+async function tryStore(opened: Store, isInMemory: boolean): Promise<readonly Finding[]> {
+  const times = await timeTrips(opened)
   if (times === undefined) {
     return [
       problem(
-        `${store.description} does not return what was stored in it`,
+        `${opened.description} does not return what was stored in it`,
         'Name another store in COUNTERSIGN_STORE, one that all its users write to in the same place.',
       ),
     ]
   }
   const [median = 0, worst = 0] = [times[Math.floor(times.length / 2)], times.at(-1)]
-  const saw = `${store.description}: calls take ${median.toFixed(1)} ms (median), ${worst.toFixed(1)} ms (worst of ${times.length})`
-  const findings =
-    median > slowMs ? [warning(saw, 'Run the store nearer to the service, on a machine that is less busy.')] : [ok(saw)]
-  if (isInMemory) {
-    findings.push(
-      warning('state is kept in memory', 'Name a file in COUNTERSIGN_STORE, so that a restart keeps sessions.'),
-    )
-  }
-  return findings
+  const saw = `${opened.description}: calls take ${median.toFixed(1)} ms (median), ${worst.toFixed(1)} ms (worst of ${times.length})`
+  const inMemory = warning(
+    'state is kept in memory',
+    'Name a file in COUNTERSIGN_STORE, so that a restart keeps sessions.',
+  )
+  return [
+    median > slowMs ? warning(saw, 'Run the store nearer to the service, on a machine that is less busy.') : ok(saw),
+    ...(isInMemory ? [inMemory] : []),
+  ]
 }
 
 /** Times calls in milliseconds, in ascending order. `undefined` if the store does not keep its contract. */
-async function timeTrips(store: Store): Promise<readonly number[] | undefined> {
+async function timeTrips(opened: Store): Promise<readonly number[] | undefined> {
   const times: number[] = []
   const timed = async <T>(call: () => Promise<T>): Promise<T> => {
     const startedAt = performance.now()
@@ -112,11 +91,84 @@ async function timeTrips(store: Store): Promise<readonly number[] | undefined> {
   const endAt = performance.now() + timingMs
   while (times.length < maxTrips && (times.length === 0 || performance.now() < endAt)) {
     const key = `doctor:{${randomUUID()}}`
-    const created = await timed(() => store.create(key, 'first', life))
-    const read = await timed(() => store.get(key))
-    const changed = await timed(() => store.compareAndSet(key, read?.version ?? 0, 'second', life))
-    const taken = await timed(() => store.take(key))
+    const created = await timed(() => opened.create(key, 'first', life))
+    const read = await timed(() => opened.get(key))
+    const changed = await timed(() => opened.compareAndSet(key, read?.version ?? 0, 'second', life))
+    const taken = await timed(() => opened.take(key))
     if (!created || read?.value !== 'first' || !changed || taken !== 'second') return undefined
   }
   return times.sort((one, other) => one - other)
+}
+
+/** Whether the disk of the embedded store has room. */
+export const disk: Check<Setup> = {
+  name: 'disk',
+  needs: ['store'],
+  applies: ({ file }) => file !== undefined,
+  async run({ file = '' }) {
+    const folder = dirname(file)
+    const { bavail, bsize } = await statfs(folder)
+    const free = bavail * bsize
+    const saw = `${Math.floor(free / 1024 / 1024).toLocaleString('en')} MiB are free in ${folder}`
+    return free < littleSpace ? warning(saw, 'Make room: once the disk is full, users cannot sign in.') : ok(saw)
+  },
+  advice: 'Let the user of the service read the folder of the store.',
+}
+
+/** Whether the Redis servers keep what they are given. That they are new enough is part of the check "store". */
+export const redis: Check<Setup> = {
+  name: 'redis',
+  needs: ['store'],
+  applies: ({ redisUrl }) => redisUrl !== undefined,
+  async run({ settings, redisUrl = '' }) {
+    // Loaded on demand, because the embedded default does not need the Redis client.
+    const { examineRedis } = await import('../../store/redis/examine.ts')
+    const servers = await examineRedis(redisUrl, redisTlsOf(settings))
+    const findings = servers.flatMap((server) => judge(server, servers.length))
+    return findings.length > 0 ? findings : ok(servers.map(describe).join('; '))
+  },
+  advice: 'Fix that server, or remove it from the cluster.',
+}
+
+function judge(server: ExaminedServer, servers: number): Finding[] {
+  if ('problem' in server) return [problem(`a server cannot be asked: ${server.problem}`)]
+  const findings: Finding[] = []
+  const { maxMemory = 0, usedMemory = 0, policy, persistent, replicas } = server
+  if (policy === 'unknown') {
+    findings.push(
+      warning(
+        'Redis does not say what it does when its memory is full',
+        'Permit INFO, or make sure that its maxmemory-policy is noeviction.',
+      ),
+    )
+  } else if (policy !== 'noeviction') {
+    const saw = `Redis drops sessions and orders when its memory is full: its maxmemory-policy is ${policy}`
+    const fix = 'Set maxmemory-policy to noeviction.'
+    findings.push(maxMemory > 0 ? problem(saw, fix) : warning(`${saw}, though it has no maxmemory yet`, fix))
+  }
+  if (maxMemory > 0 && usedMemory > maxMemory * nearlyFull) {
+    const percent = Math.round((usedMemory / maxMemory) * 100)
+    findings.push(
+      warning(
+        `Redis uses ${percent} % of its maxmemory`,
+        'Raise its maxmemory: once it is full, users cannot sign in.',
+      ),
+    )
+  }
+  if (persistent === false && servers === 1 && !replicas) {
+    findings.push(
+      warning(
+        'Redis keeps nothing on disk and has no replica, so its restart signs everybody out',
+        'Set appendonly to yes, or give it a replica.',
+      ),
+    )
+  }
+  return findings
+}
+
+function describe(server: ExaminedServer): string {
+  if ('problem' in server) return server.problem
+  const { version = 'of an unknown version', policy, persistent } = server
+  const kept = persistent === undefined ? '' : persistent ? ', keeps its data on disk' : ', keeps nothing on disk'
+  return `Redis ${version}, maxmemory-policy ${policy}${kept}`
 }

@@ -20,7 +20,7 @@ export interface RedisFacts {
 }
 
 /** A server that answers to the store's address, or why it cannot be asked. */
-export type ExaminedServer = RedisFacts | { readonly problem: string }
+export type ExaminedServer = RedisFacts | { readonly problem: string; readonly advice: string }
 
 /**
  * Asks each server that takes writes about itself, over connections of its own, and changes nothing. Rejects if none can be
@@ -35,7 +35,7 @@ export async function examineRedis(url: string, tls: RedisTls): Promise<readonly
       try {
         return await withinTimeLimit(servers.run(key, factsOf, {}))
       } catch (cause) {
-        return { problem: explainProblem(cause, target.tls !== undefined) }
+        return explainProblem(cause, target.tls !== undefined)
       }
     })
     return await Promise.all(examined)

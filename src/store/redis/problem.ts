@@ -145,14 +145,14 @@ const knownProblems: readonly KnownProblem[] = [
  *
  * @param tls whether connections use TLS.
  */
-export function explainProblem(cause: unknown, tls: boolean): string {
+export function explainProblem(cause: unknown, tls: boolean): { readonly problem: string; readonly advice: string } {
   const message = messageOf(cause)
   const code = cause instanceof Error && 'code' in cause ? `${cause.code} ` : ''
   for (const { sign, problem, advice, tls: onlyWith = tls } of knownProblems) {
     const found = onlyWith === tls ? sign.exec(code + message) : null
-    if (found !== null) return `${problem?.(found) ?? message}. ${advice}.`
+    if (found !== null) return { problem: problem?.(found) ?? message, advice: `${advice}.` }
   }
-  return `${message}. Start it or correct COUNTERSIGN_STORE.`
+  return { problem: message, advice: 'Start it or correct COUNTERSIGN_STORE.' }
 }
 
 /**

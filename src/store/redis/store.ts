@@ -46,8 +46,8 @@ export async function openRedisStore(url: string, options: RedisStoreOptions = {
     return store
   } catch (cause) {
     await store.close()
-    const problem = explainProblem(cause, target.tls !== undefined)
-    throw new StoreOpenError(`Cannot open the store, ${store.description}: ${problem}`, { cause })
+    const { problem, advice } = explainProblem(cause, target.tls !== undefined)
+    throw new StoreOpenError(`Cannot open the store, ${store.description}: ${problem}`, { advice, cause })
   }
 }
 
@@ -113,7 +113,8 @@ class RedisStore implements Store {
     const failures = proofs.flatMap((proof) => (proof.status === 'rejected' ? [causeOf(proof.reason)] : []))
     if (failures.length === proofs.length) throw failures[0]
     for (const failure of failures) {
-      log?.warn(`a server of the Redis cluster cannot be used: ${explainProblem(failure, this.#tls)}`)
+      const { problem, advice } = explainProblem(failure, this.#tls)
+      log?.warn(`a server of the Redis cluster cannot be used: ${problem}. ${advice}`)
     }
     if (log !== undefined) await this.#warnOfEviction(keys, log)
   }

@@ -729,7 +729,7 @@ describe('listen', () => {
       .catch((reason: unknown) => reason)
     expect(error).toBeInstanceOf(ListenError)
     expect((error as Error).message).toBe(
-      `port ${port} on 127.0.0.1 is in use by another program; stop it, or set another port (PORT)`,
+      `port ${port} on 127.0.0.1 is in use by another program. Stop it, or set another port (PORT).`,
     )
   })
 
@@ -744,7 +744,7 @@ describe('listen', () => {
     // Whether this user may is the machine's own setting.
     watchListen((server) => fail(server, 'EACCES'))
     await expect(new OnePortServer(portHandlers(echo)).listen(80, 'localhost')).rejects.toThrow(
-      'port 80 on localhost is not open to this user; set port (PORT) to 1024 or higher',
+      'port 80 on localhost is not open to this user. Set port (PORT) to 1024 or higher.',
     )
   })
 

@@ -1,11 +1,63 @@
+import { X509Certificate } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { connect, type TLSSocket } from 'node:tls'
-import { judgeEnd } from './certificates.ts'
-import { type Check, type Finding, problem } from './check.ts'
-import type { Examination } from './examination.ts'
+import { redisTlsOf } from '../../service-store.ts'
+import { type Check, type Finding, ok, problem, warning } from './check.ts'
+import type { Setup } from './setup.ts'
+
+const dayMs = 86_400_000
+
+/** Days before its end from which on a certificate should be renewed. */
+const renewalDays = 14
 
 /** Longest time in milliseconds for a connection. */
-const limitMs = 3000
+const connectMs = 3000
+
+/** Whether the files for TLS to Redis can be used. */
+export const redisTls: Check<Setup> = {
+  name: 'redis tls',
+  applies({ settings }) {
+    const { ca, cert, key } = redisTlsOf(settings)
+    return [ca, cert, key].some((file) => file !== undefined)
+  },
+  async run({ settings }) {
+    const files = redisTlsOf(settings)
+    // Loaded on demand: few use it.
+    const { readTls } = await import('../../store/redis/tls.ts')
+    await readTls(files)
+    const { ca, cert } = files
+    return [
+      ...(ca === undefined ? [] : [await judgeFile('COUNTERSIGN_REDIS_TLS_CA', ca)]),
+      ...(cert === undefined ? [] : [await judgeFile('COUNTERSIGN_REDIS_TLS_CERT', cert)]),
+    ]
+  },
+  advice: 'Correct that file or that setting.',
+}
+
+/** Judges a file by its first certificate; one of authorities by that which ends last, because one that holds is enough. */
+async function judgeFile(variable: string, file: string): Promise<Finding> {
+  const text = await readFile(file, 'utf8')
+  const blocks = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
+  const ends = blocks.map((block) => Date.parse(new X509Certificate(block).validTo))
+  const end = variable.endsWith('_CA') ? Math.max(...ends) : (ends[0] ?? 0)
+  return judgeEnd(`the certificate in ${file} (${variable})`, end)
+}
+
+/**
+ * Judges how long a certificate is still good.
+ *
+ * @param what names it, at the beginning of a sentence.
+ * @param endsAt end of its time in epoch milliseconds.
+ */
+function judgeEnd(what: string, endsAt: number): Finding {
+  const days = Math.floor((endsAt - Date.now()) / dayMs)
+  const end = new Date(endsAt).toISOString().slice(0, 10)
+  if (endsAt <= Date.now())
+    return problem(`${what} expired on ${end}`, 'Renew it, and find out why that did not happen by itself.')
+  const saw = `${what} is good until ${end}, for ${days} more days`
+  return days < renewalDays ? warning(saw, 'Renew it.') : ok(saw)
+}
 
 /** Why clients refuse a certificate, by Node's code for it. */
 const refusals: Readonly<Record<string, { readonly saw: string; readonly fix: string }>> = {
@@ -23,22 +75,25 @@ const refusals: Readonly<Record<string, { readonly saw: string; readonly fix: st
   },
 }
 
-/** Those of all authorities that are not known here. */
-const untrusted = {
+/** The refusal of all authorities that this machine does not have. */
+const unknownAuthority = {
   saw: 'this machine does not know the authority that signed it',
   fix: 'Let the proxy send the intermediate certificates too; for an authority of your own, name its file in NODE_EXTRA_CA_CERTS.',
 }
 
 /** Whether the certificates at the public addresses are good. */
-export const httpsCheck: Check<Examination> = {
+export const https: Check<Setup> = {
   name: 'https',
-  needs: [],
-  limitMs: 4000,
-  applies: ({ urls }) => urls.some((url) => url.startsWith('https:')),
+  applies: ({ urls }) => urls.some(isSecure),
   async run({ urls }, signal) {
-    const secure = urls.filter((url) => url.startsWith('https:'))
+    const secure = urls.filter(isSecure)
     return (await Promise.all(secure.map((url) => checkCertificate(url, signal)))).flat()
   },
+  advice: 'Renew the certificate of the proxy.',
+}
+
+function isSecure(url: string): boolean {
+  return url.startsWith('https:')
 }
 
 async function checkCertificate(url: string, signal: AbortSignal): Promise<Finding[]> {
@@ -51,7 +106,7 @@ async function checkCertificate(url: string, signal: AbortSignal): Promise<Findi
   const found = judgeEnd(`the certificate of ${url}`, Date.parse(end))
   if (found.status === 'problem') return [found]
   if (refusal !== '') {
-    const { saw, fix } = refusals[refusal] ?? untrusted
+    const { saw, fix } = refusals[refusal] ?? unknownAuthority
     return [problem(`clients refuse the certificate of ${url}, because ${saw} (${refusal})`, fix)]
   }
   const speaks = socket.alpnProtocol === 'h2' ? 'HTTP/2' : 'HTTP/1.1 only, so no gRPC'
@@ -74,7 +129,7 @@ function shakeHands({ hostname, port }: URL, signal: AbortSignal): Promise<TLSSo
       socket.destroy()
       resolve(undefined)
     }
-    socket.setTimeout(limitMs, fail)
+    socket.setTimeout(connectMs, fail)
     socket.once('error', fail)
     signal.addEventListener('abort', fail, { once: true })
     socket.once('secureConnect', () => resolve(socket))
