@@ -16,7 +16,7 @@ const subcommands: readonly Subcommand[] = [
   },
   {
     name: 'doctor',
-    about: 'finds what is wrong with a setup, and says how to mend it',
+    about: 'checks your setup and tells you how to fix it',
     load: async () => (await import('./doctor/doctor.ts')).doctorCommand,
   },
   {

@@ -89,9 +89,10 @@ function faults({ results }: Report): string[] {
     .map(({ check, status, saw, fix }) => `${status} of ${check}: ${saw} > ${fix}`)
 }
 
-/** Expects one problem and no warning. */
-function expectOneProblem(report: Report, check: string, saw: RegExp, fix: RegExp): void {
-  expect(faults(report)).toEqual([expect.stringMatching(/^problem of/)])
+/** Expects one problem, and no warning but the one that the start of a service has of its own origin if `ownOrigin` is left out. */
+function expectOneProblem(report: Report, check: string, saw: RegExp, fix: RegExp, ownOrigin?: 'left out'): void {
+  const known = ownOrigin === undefined ? [] : [expect.stringMatching(/^warning of configuration: trustedOrigins/)]
+  expect(faults(report)).toEqual([...known, expect.stringMatching(/^problem of/)])
   const found = report.results.find(({ status }) => status === 'problem')
   expect(found).toMatchObject({ check, saw: expect.stringMatching(saw), fix: expect.stringMatching(fix) })
   expect(report.code).toBe(1)
@@ -124,6 +125,8 @@ describe('usage', () => {
     [['--version'], /unknown argument "--version"/],
     [['--url', 'https://user:hunter2@auth.example'], /^--url must be an http or https address without a path[^@]*$/],
     [['--url'], /--url must be an http or https address/],
+    [['--origin', 'app.example'], /^--origin must be an origin such as https:\/\/app\.example$/],
+    [['--origin='], /--origin must be an origin/],
     [['--port', 'http'], /--port must be a whole number/],
   ])('%j is refused', async (args, message) => {
     await expect(run({}, args)).rejects.toThrow(UsageError)
@@ -386,8 +389,51 @@ test('origins that the settings leave out are a problem even before the start', 
     'origins',
     /pages of https:\/\/auth\.invalid may not/,
     /COUNTERSIGN_TRUSTED_ORIGINS/,
+    'left out',
   )
   expect((await doctor({ ...env, COUNTERSIGN_PAGES: 'off' })).code).toBe(0)
+})
+
+describe('the origin of a page that is to sign users in', () => {
+  const app = 'https://app.example'
+  const untrusted = [
+    /pages of https:\/\/app\.example may not sign users in$/,
+    /Add https:\/\/app\.example to COUNTERSIGN_TRUSTED_ORIGINS\./,
+  ] as const
+
+  test('is a problem if the running service does not trust it', async () => {
+    const port = await freePort()
+    const env = { PORT: String(port), COUNTERSIGN_TRUSTED_ORIGINS: `http://localhost:${port}` }
+    await startService({ port, host: 'localhost', trustedOrigins: [env.COUNTERSIGN_TRUSTED_ORIGINS] })
+    expectOneProblem(await doctor(env, ['--origin', app]), 'origins', ...untrusted)
+    expect((await doctor(env, [`--origin=${env.COUNTERSIGN_TRUSTED_ORIGINS}`])).code).toBe(0)
+    const changed = { ...env, COUNTERSIGN_TRUSTED_ORIGINS: `${env.COUNTERSIGN_TRUSTED_ORIGINS},${app}` }
+    const restart = await doctor(changed, ['--origin', app])
+    expect(faults(restart)).toEqual([
+      expect.stringMatching(/^warning of origins: https:\/\/app\.example .*> Restart the service/),
+    ])
+  })
+
+  test('is judged by the settings before the start', async () => {
+    const env = { COUNTERSIGN_PUBLIC_URL: 'https://auth.invalid' }
+    expectOneProblem(await doctor(env, ['--origin', app]), 'origins', ...untrusted)
+    expectOneProblem(
+      await doctor(env, ['--origin', 'http://localhost:8080']),
+      'origins',
+      /localhost:8080 may not/,
+      /Add/,
+    )
+    const trusting = { ...env, COUNTERSIGN_TRUSTED_ORIGINS: `${env.COUNTERSIGN_PUBLIC_URL},${app}` }
+    expect((await doctor(trusting, ['--origin', app])).code).toBe(0)
+    const port = String(await freePort())
+    expect((await doctor({ PORT: port }, ['--origin', `http://127.0.0.1:${port}`])).code).toBe(0)
+    expectOneProblem(
+      await doctor({ PORT: port }, ['--origin', 'http://127.0.0.1:1']),
+      'origins',
+      /127\.0\.0\.1:1 may/,
+      /Add/,
+    )
+  })
 })
 
 test.skipIf(!hasPart('openssl'))(
@@ -672,23 +718,28 @@ describe.skipIf(!hasPart('redis-server') || !hasPart('nginx') || !hasPart('opens
     ])
     expect(good.code).toBe(0)
 
-    expectOneProblem(
-      await spawned(at(ports.bare)),
-      'forwarded headers',
-      new RegExp(`reaches the service as one to http://127\\.0\\.0\\.1:${env.PORT} \\(read from the Host header\\)`),
-      /X-Forwarded-Host, X-Forwarded-Proto and X-Forwarded-For/,
-    )
+    const several = await spawned(at(ports.good), {
+      args: ['bare', 'untrusted'].flatMap((name) => ['--url', `https://localhost:${ports[name as keyof Ports]}`]),
+    })
+    expect(faults(several)).toEqual([
+      expect.stringMatching(
+        new RegExp(
+          `^problem of forwarded headers: .*:${ports.bare} reaches the service as one to http://127\\.0\\.0\\.1:${env.PORT} \\(read from the Host header\\) > Let the proxy send X-Forwarded-Host, X-Forwarded-Proto and X-Forwarded-For`,
+        ),
+      ),
+      expect.stringMatching(
+        new RegExp(
+          `^problem of origins: .*:${ports.untrusted} may not sign users in, .*> Add https://localhost:${ports.untrusted} to COUNTERSIGN_TRUSTED_ORIGINS`,
+        ),
+      ),
+    ])
+    expect(several.code).toBe(1)
     expectOneProblem(
       await spawned({ ...env, COUNTERSIGN_PUBLIC_URL: `http://localhost:${ports.plain}` }),
       'public url',
       /redirects to https:/,
       new RegExp(`Set COUNTERSIGN_PUBLIC_URL to https://localhost:${ports.good}\\.`),
-    )
-    expectOneProblem(
-      await spawned(at(ports.untrusted)),
-      'origins',
-      /may not sign users in/,
-      new RegExp(`Add https://localhost:${ports.untrusted} to COUNTERSIGN_TRUSTED_ORIGINS`),
+      'left out',
     )
     expectOneProblem(await spawned(at(ports.expired)), 'https', /expired on \d{4}-/, /Renew it/)
     expectOneProblem(await spawned(at(ports.foreign)), 'https', /another host name/, /certificate for this host name/)
@@ -704,15 +755,6 @@ describe.skipIf(!hasPart('redis-server') || !hasPart('nginx') || !hasPart('opens
       /time server/,
     )
 
-    const further = await spawned(at(ports.good), {
-      args: ['--url', `https://localhost:${ports.untrusted}`],
-    })
-    expectOneProblem(
-      further,
-      'origins',
-      new RegExp(`localhost:${ports.untrusted} may not`),
-      /COUNTERSIGN_TRUSTED_ORIGINS/,
-    )
     const newer = {
       ...at(ports.good),
       COUNTERSIGN_TRUSTED_ORIGINS: `${at(ports.good).COUNTERSIGN_PUBLIC_URL},https://new.example`,

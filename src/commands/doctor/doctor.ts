@@ -10,8 +10,8 @@ import { readSetup, type Sources } from './setup.ts'
 
 const helpText = `Usage: countersign doctor [options]
 
-Checks a setup, and says how to fix what is wrong. It reads the settings of the service, from the same environment variables, and
-can be run before the service starts and beside it. The exit code is 0 if there is no problem, 1 if there is one, and 2 for wrong
+Checks your setup and tells you how to fix it. It reads the settings of the service, from the same environment variables, and can
+be run before the service starts and beside it. The exit code is 0 if there is no problem, 1 if there is one, and 2 for wrong
 usage. Warnings and skipped checks do not change it.
 
   --json           prints the results as JSON
