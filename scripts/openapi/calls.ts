@@ -57,7 +57,7 @@ export const calls: Calls<typeof SignInService> &
   signOut: {
     // Without any, there is nothing to end, which succeeds, too.
     security: [...session, {}],
-    cookie: 'If it was the session of the cookie that ended, the cookie’s end.',
+    cookie: 'The cookie, cleared, if its session ended.',
   },
   listSessions: { security: session, cookie: extended },
   listKnownComputers: { security: session, cookie: extended },

@@ -93,7 +93,7 @@ export class Operations {
         events: {
           type: 'array',
           items: event,
-          description: 'What happened, oldest first. Transitions only: empty if nothing happened within the time.',
+          description: 'Transitions, oldest first. Empty if none happened within the time.',
         },
       },
     })
@@ -112,7 +112,7 @@ export class Operations {
       },
       '204': {
         description:
-          'The order is over, and the client has seen its last event. Not to a long poll. An EventSource stops.',
+          'The order has ended, and the client has seen its last event. Never for a long poll. An EventSource stops.',
       },
     }
   }
@@ -172,7 +172,7 @@ const aboutEvents =
   `A request whose \`Accept\` header names \`application/json\`, and not \`text/event-stream\`, is a long poll: it is
 answered with the events that there are, or else with the first that comes within \`wait\` seconds. Every other request
 gets server-sent events. A transition is a message whose id is its sequence; a heartbeat is an event named \`heartbeat\`;
-an event named \`reconnect\` is the last of a stream that ends although the order goes on.`.replaceAll('\n', ' ')
+an event named \`reconnect\` is the last of a stream that ends before the order does.`.replaceAll('\n', ' ')
 
 const sequence: Oas3_1Schema = { type: 'integer', minimum: 0, maximum: 2 ** 32 - 1 }
 

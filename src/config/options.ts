@@ -79,7 +79,7 @@ export interface CountersignOptions {
   keyPrefix?: string
   /**
    * File with the certificates, in PEM format, of the authorities that Redis servers and sentinels are checked against with
-   * `rediss`. A store that is passed in opened has its own: see `openStore`. Default: the authorities that Node.js knows.
+   * `rediss`. A store that is passed in opened has its own: see `openStore`. Default: the authorities that Node.js trusts.
    * Variable: COUNTERSIGN_REDIS_TLS_CA.
    */
   redisTlsCa?: string
@@ -111,8 +111,7 @@ export interface CountersignOptions {
    */
   appName?: string
   /**
-   * Origins of the web pages that may ask for nonces, start orders and use the session cookie. Nonces and orders of an
-   * origin that is taken off the list are no longer found. Default: the origin of publicUrl; while that is unset or a loopback
+   * Origins of the web pages that may ask for nonces, start orders and use the session cookie. Nonces and orders of an * origin that is removed from the list are no longer found. Default: the origin of publicUrl; while that is unset or a loopback
    * address itself, also localhost, 127.0.0.1 and [::1] on the listening port. Variable: COUNTERSIGN_TRUSTED_ORIGINS
    * (comma-separated).
    */
@@ -139,7 +138,7 @@ export interface CountersignOptions {
    */
   sessionTtlSeconds?: number
   /**
-   * Lifetime of a session in seconds however much it is used, sessionTtlSeconds to 63244800 (732 days). Default 2592000
+   * Greatest lifetime of a session in seconds, even if it is used, sessionTtlSeconds to 63244800 (732 days). Default 2592000
    * (30 days), or sessionTtlSeconds if that is longer. Variable: COUNTERSIGN_SESSION_ABSOLUTE_TTL_SECONDS.
    */
   sessionAbsoluteTtlSeconds?: number
@@ -156,8 +155,7 @@ export interface CountersignOptions {
    */
   accessTokenAudiences?: readonly string[]
   /**
-   * Lifetime of an access token in seconds, 30 to 3600. It is also the time for which a token outlives a session that is
-   * revoked. Default 300. Variable: COUNTERSIGN_ACCESS_TOKEN_TTL_SECONDS.
+   * Lifetime of an access token in seconds, 30 to 3600, during which it stays valid even if its session is revoked. Default 300. Variable: COUNTERSIGN_ACCESS_TOKEN_TTL_SECONDS.
    */
   accessTokenTtlSeconds?: number
   /**
@@ -177,7 +175,7 @@ export interface CountersignOptions {
    */
   evmRpc?: Readonly<Record<string, string>>
   /**
-   * Whether the pages offer a demo wallet, whose key lies unprotected in the browser; on an https publicUrl, true stops the
+   * Whether the pages offer a demo wallet, whose key is stored unprotected in the browser; with an https publicUrl, true stops the
    * start. Default: true while publicUrl is a loopback address and http, else false. Variable: COUNTERSIGN_DEMO_WALLET (on, off).
    */
   demoWallet?: boolean
@@ -209,7 +207,7 @@ export interface CountersignOptions {
   resolveLogin?: ResolveLogin
   /**
    * Number of proxies in front that append to X-Forwarded-For, -Host and -Proto, 0 to 10; false is 0, true is 1. Only
-   * set it if nobody can reach the service around them. Default 0. Variable: COUNTERSIGN_TRUST_PROXY.
+   * set it if the service can be reached through them only. Default 0. Variable: COUNTERSIGN_TRUST_PROXY.
    */
   trustProxy?: boolean | number
   /**
@@ -219,12 +217,12 @@ export interface CountersignOptions {
    */
   confirmationCode?: 'compare' | 'required' | 'return'
   /**
-   * Whether a computer whose user let it be remembered needs no return code for 90 days. Default true. Variable:
+   * Whether users can have their computer remembered, which then needs no return code for 90 days. Default true. Variable:
    * COUNTERSIGN_KNOWN_COMPUTERS (on, off).
    */
   knownComputers?: boolean
   /**
-   * Whether the networks of computer and phone are compared. show: the phone's user is told whether they are the same. enforce:
+   * Whether the networks of computer and phone are compared. show: the phone shows whether they are the same. enforce:
    * phones are refused unless they are, which locks out phones on mobile data. off: they are not compared. Default show. Variable:
    * COUNTERSIGN_PROXIMITY.
    */
@@ -315,8 +313,7 @@ export interface CountersignOptions {
    */
   reflection?: boolean
   /**
-   * Time in seconds, 0 to 300, for which `drain()`, and so the command after SIGTERM, goes on serving while it asks
-   * everyone to leave: long enough for proxies to notice. 0 means none. Default 2. Variable: COUNTERSIGN_DRAIN_SECONDS.
+   * Time in seconds, 0 to 300, for which `drain()`, and so the command after SIGTERM, goes on serving while proxies, clients * and watchers are asked to leave. It must be long enough for proxies to notice. Default 2. Variable: COUNTERSIGN_DRAIN_SECONDS.
    */
   drainSeconds?: number
   /**
@@ -326,7 +323,7 @@ export interface CountersignOptions {
   workers?: number | 'auto'
   /**
    * Port for Prometheus, 0 to 65535, on which `listen()` serves `/metrics` and nothing else; 0 picks a free one, which the log
-   * names. Everybody who reaches it can read it. Default: none. Variable: COUNTERSIGN_METRICS_PORT.
+   * names. Anyone who reaches it can read it. Default: none. Variable: COUNTERSIGN_METRICS_PORT.
    */
   metricsPort?: number
   /** Host name or address on which metricsPort is listened on. Default 127.0.0.1. Variable: COUNTERSIGN_METRICS_HOST. */
@@ -348,7 +345,7 @@ export interface CountersignOptions {
    */
   logFormat?: LogFormat
   /**
-   * Address that audit events are delivered to by POST, signed, as Standard Webhooks has it: https, or http on this machine. Needs
+   * Address that audit events are delivered to by POST, signed as in Standard Webhooks: https, or http on this machine. Needs
    * webhookSecret. Default: none. Variable: COUNTERSIGN_WEBHOOK_URL.
    */
   webhookUrl?: string
@@ -358,8 +355,7 @@ export interface CountersignOptions {
    */
   webhookSecret?: string | readonly string[]
   /**
-   * Function that is called with each audit event: who signed in, what happened to orders, sessions and wallets, what was refused. It
-   * is not waited for. Default: none; the log has the events. Code only.
+   * Function that is called with each audit event: sign-ins, changes of orders, sessions and wallets, refusals. Its result is * not awaited. Default: none; the log has the events. Code only.
    */
   onAuditEvent?: AuditEventHook
   /** Receiver of log lines. Default: warnings and errors go to standard error. Code only. */
@@ -411,7 +407,7 @@ const table = {
     kind: httpOrigin,
     default: undefined,
     defaultText: '`http://localhost:{port}`, or https with a certificate',
-    about: 'address where people reach the service; with https, cookies are Secure',
+    about: 'address at which users reach the service; with https, cookies are Secure',
   },
   tlsCert: {
     variable: 'COUNTERSIGN_TLS_CERT',
@@ -537,7 +533,7 @@ const table = {
     kind: whole(1, 732 * daySeconds),
     notBelow: 'sessionTtlSeconds',
     default: 30 * daySeconds,
-    about: 'lifetime of a session in seconds however much it is used (the default is 30 days)',
+    about: 'greatest lifetime of a session in seconds, even if it is used (the default is 30 days)',
   },
   addressTtlSeconds: {
     variable: 'COUNTERSIGN_ADDRESS_TTL_SECONDS',
@@ -545,7 +541,7 @@ const table = {
     default: undefined,
     defaultText: 'as long as the session',
     about:
-      'time in seconds for which the IP addresses of sessions are kept, if that is shorter; 0 keeps none. Below 90 days, known computers keep none',
+      'time in seconds for which the IP addresses of sessions are kept, if that is shorter; 0 keeps none. Below 90 days, known computers have none',
   },
   accessTokenAudiences: {
     variable: 'COUNTERSIGN_ACCESS_TOKEN_AUDIENCES',
@@ -559,7 +555,7 @@ const table = {
     variable: 'COUNTERSIGN_ACCESS_TOKEN_TTL_SECONDS',
     kind: whole(30, 3600),
     default: 300,
-    about: 'lifetime of an access token in seconds, and the time for which it outlives a session that is revoked',
+    about: 'lifetime of an access token in seconds, during which it stays valid even if its session is revoked',
   },
   adapters: {
     variable: 'COUNTERSIGN_ADAPTERS',
@@ -582,7 +578,7 @@ const table = {
     kind: flag,
     default: undefined,
     defaultText: 'on while publicUrl is a loopback address and http, and with `--lan`',
-    about: 'whether the pages offer a demo wallet, whose key lies unprotected in the browser; never with https',
+    about: 'whether the pages offer a demo wallet, whose key is stored unprotected in the browser; never with https',
   },
   verifier: {
     variable: 'COUNTERSIGN_VERIFIER',
@@ -614,13 +610,13 @@ const table = {
     kind: choice('compare', 'required', 'return'),
     default: 'compare',
     about:
-      '`compare`: computer and phone show the code, the user compares; `required`: only the computer shows it, the user enters it on the phone; `return`: the phone shows it after the approval, the user enters it on the computer, against relayed orders',
+      '`compare`: computer and phone show the code, the user compares; `required`: only the computer shows it, the user enters it on the phone; `return`: the phone shows it after the approval, the user enters it on the computer, which hinders relayed orders',
   },
   knownComputers: {
     variable: 'COUNTERSIGN_KNOWN_COMPUTERS',
     kind: flag,
     default: true,
-    about: 'whether a computer that its user let be remembered needs no return code for 90 days',
+    about: 'whether users can have their computer remembered, which then needs no return code for 90 days',
   },
   proximity: {
     variable: 'COUNTERSIGN_PROXIMITY',
@@ -635,7 +631,8 @@ const table = {
     kind: bearerKeys(32),
     default: undefined,
     defaultText: 'none',
-    about: 'keys with which only the application’s backend starts orders, comma-separated; unset, pages start them',
+    about:
+      'keys of the application’s backend, comma-separated: only calls with one start orders; unset, pages start them',
   },
   logoUrl: {
     variable: 'COUNTERSIGN_LOGO_URL',
@@ -741,15 +738,14 @@ const table = {
     variable: 'COUNTERSIGN_REFLECTION',
     kind: flag,
     default: true,
-    about:
-      "whether gRPC's server reflection is served, from which tools such as grpcurl learn the calls without protos",
+    about: "whether gRPC's server reflection is served, so that tools such as grpcurl need no protos",
   },
   drainSeconds: {
     variable: 'COUNTERSIGN_DRAIN_SECONDS',
     kind: whole(0, 300),
     default: 2,
     about:
-      'time in seconds after SIGTERM in which everything is still served while proxies, clients and watchers are asked to leave',
+      'time in seconds after SIGTERM in which calls are still served while proxies, clients and watchers are asked to leave',
   },
   workers: {
     variable: 'COUNTERSIGN_WORKERS',
@@ -794,14 +790,14 @@ const table = {
     ),
     default: 'off',
     about:
-      '[traces](tracing.md) through OpenTelemetry; `on`: calls continue the traces of their callers; `link`: they begin their own, which link to these',
+      '[traces](tracing.md) through OpenTelemetry; `on`: calls continue the traces of their callers; `link`: they begin traces of their own that link to these',
   },
   webhookUrl: {
     variable: 'COUNTERSIGN_WEBHOOK_URL',
     kind: webhookAddress,
     default: undefined,
     defaultText: 'none',
-    about: '[audit events](audit.md) are delivered to this https address, signed; needs webhookSecret',
+    about: 'https address that [audit events](audit.md) are delivered to, signed; needs webhookSecret',
   },
   webhookSecret: {
     variable: 'COUNTERSIGN_WEBHOOK_SECRET',

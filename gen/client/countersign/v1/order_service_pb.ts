@@ -73,9 +73,9 @@ export type StartOrderRequest = Message<"countersign.v1.StartOrderRequest"> & {
   /**
    * What a sign order is about, as I-JSON text (RFC 7493), at most 8 KiB in UTF-8. Stored, shown and returned in its
    * canonical form only (RFC 8785), whose SHA-256 becomes the payload hash: `sha256:` and base64url. Not together with
-   * payload_hash. Refused with INVALID_REQUEST: names that stand twice in an object or are `__proto__`, lone surrogates
-   * and noncharacters, numbers beyond 2^53-1 or with more digits than a double keeps (send them as strings), more than 8
-   * levels, a canonical form of more than 8 KiB, and in names and strings: control, text-direction and invisible
+   * payload_hash. Refused with INVALID_REQUEST: names that are `__proto__` or occur twice in an object, lone surrogates
+   * and noncharacters, numbers beyond 2^53-1 or with more digits than a double keeps (send them as strings), more than
+   * 8 levels, a canonical form of more than 8 KiB, and in names and strings: control, text-direction and invisible
    * characters, and more than four combining marks in a row.
    *
    * @generated from field: optional string payload = 8;
@@ -98,8 +98,8 @@ export type StartOrderRequest = Message<"countersign.v1.StartOrderRequest"> & {
   expectedAddress?: string | undefined;
 
   /**
-   * The desktop for which the application's backend starts the order. Required if the server has start keys, and refused
-   * with INVALID_REQUEST if it has none.
+   * The desktop for which the application's backend starts the order. Required if the server has start keys, and
+   * refused with INVALID_REQUEST if it has none.
    *
    * @generated from field: countersign.v1.StartOrderRequester requester = 11;
    */
@@ -298,7 +298,7 @@ export const ClaimOrderResponseSchema: GenMessage<ClaimOrderResponse> = /*@__PUR
   messageDesc(file_countersign_v1_order_service, 4);
 
 /**
- * GetOrderChallengeRequest names the order, and the wallet that is going to sign.
+ * GetOrderChallengeRequest names the order, and the wallet that will sign.
  *
  * @generated from message countersign.v1.GetOrderChallengeRequest
  */
@@ -318,24 +318,25 @@ export type GetOrderChallengeRequest = Message<"countersign.v1.GetOrderChallenge
   challengeToken: string;
 
   /**
-   * Id of the wallet adapter that is going to sign. For an adapter with a sign-in form of its own (ethereum, solana),
-   * `message` of a login order is that form, made for the page that calls. Absent: `message` is the plain text.
+   * Id of the wallet adapter that will sign. For an adapter with a sign-in form of its own (ethereum, solana),
+   * `message` of a login order is that form, made for the calling page. Absent: `message` is the plain text.
    *
    * @generated from field: optional string adapter_id = 3;
    */
   adapterId?: string | undefined;
 
   /**
-   * Address of the account that is going to sign. Required for ethereum. Absent for solana: the form's address line is
-   * empty, and the wallet fills it in.
+   * Address of the account that will sign. Required for ethereum. Absent for solana: the form's address line is empty,
+   * and the wallet fills it in.
    *
    * @generated from field: optional string address = 4;
    */
   address?: string | undefined;
 
   /**
-   * Chain of that account as the form writes it, such as "1" for ethereum, which needs it, or "mainnet" for solana. With
-   * both address and chain, `message` of a sign order ends with the line `Account:` and the account's CAIP-10 identifier.
+   * Chain of that account as the form writes it, such as "1" for ethereum, which needs it, or "mainnet" for solana.
+   * With both address and chain, `message` of a sign order ends with the line `Account:` and the account's CAIP-10
+   * identifier.
    *
    * @generated from field: optional string chain_id = 5;
    */
@@ -490,8 +491,8 @@ export type GetOrderChallengeResponse = Message<"countersign.v1.GetOrderChalleng
   expectedAddress?: string | undefined;
 
   /**
-   * Whether the user can let the computer be remembered: the order is a login, the computer brought a key, and the server
-   * uses return codes and remembers computers.
+   * Whether the user can choose to have the computer remembered: the order is a login, it was started with a computer
+   * key, and the server uses return codes and remembers computers.
    *
    * @generated from field: bool can_remember_computer = 20;
    */
@@ -557,9 +558,9 @@ export type OrderRequester = Message<"countersign.v1.OrderRequester"> & {
   userAgent: string;
 
   /**
-   * Whether the desktop and the phone that asks share an address prefix (IPv4 /24, IPv6 /56). Absent if that cannot be
-   * told: the addresses are of different families, one is private or unknown, a forwarded header came that the server does
-   * not trust, or the server does not compare networks.
+   * Whether the desktop and the phone that asks share an address prefix (IPv4 /24, IPv6 /56). Absent if unknown: the
+   * addresses are of different families, one is private or unknown, a request had a forwarded header that the server
+   * does not trust, or the server does not compare networks.
    *
    * @generated from field: optional bool same_network = 4;
    */
@@ -604,8 +605,8 @@ export type OrderProof = Message<"countersign.v1.OrderProof"> & {
   signatureHex: string;
 
   /**
-   * The wallet's address, grouped or not, in either case; for ethereum, mixed case must be that of EIP-55. Optional for nimiq
-   * and ed25519. It must be the signer's.
+   * The wallet's address, grouped or not, in either case; for ethereum, mixed case must be that of EIP-55. Optional for
+   * nimiq and ed25519. It must be the signer's.
    *
    * @generated from field: optional string address = 3;
    */
@@ -613,14 +614,14 @@ export type OrderProof = Message<"countersign.v1.OrderProof"> & {
 
   /**
    * Id of the wallet adapter that made the signature. Absent: the adapter that the order names; if it names none, nimiq
-   * and ed25519 as far as they are configured.
+   * and ed25519 if they are configured.
    *
    * @generated from field: optional string adapter_id = 4;
    */
   adapterId?: string | undefined;
 
   /**
-   * Chain of the account, as in GetOrderChallenge: the server makes the text again from what it stored, the address and
+   * Chain of the account, as in GetOrderChallenge: the server rebuilds the text from what it stored, the address and
    * this.
    *
    * @generated from field: optional string chain_id = 5;
@@ -670,9 +671,9 @@ export type ApproveOrderRequest = Message<"countersign.v1.ApproveOrderRequest"> 
   confirmationCode?: string | undefined;
 
   /**
-   * Whether the user wants the computer to be remembered, so that its next orders need no return code for 90 days. It is,
-   * once a login order is finalized with a return code. Without effect unless can_remember_computer of the challenge is
-   * true. Absent: no.
+   * Whether to remember the computer, so that its next orders need no return code for 90 days. Takes effect when a
+   * login order is finalized with a return code, and only if can_remember_computer of the challenge is true. Absent:
+   * no.
    *
    * @generated from field: optional bool remember_computer = 5;
    */
@@ -898,8 +899,8 @@ export type FinalizeOrderRequest = Message<"countersign.v1.FinalizeOrderRequest"
 
   /**
    * Proof of possession of the order's computer key, if it has one: the ECDSA signature with SHA-256, 64 bytes r and s,
-   * base64url without padding, over `countersign.v1 finalize`, a line feed, the order's identifier, a line feed, and the
-   * base64url SHA-256 of the desktop token.
+   * base64url without padding, over `countersign.v1 finalize`, a line feed, the order's identifier, a line feed, and
+   * the base64url SHA-256 of the desktop token.
    *
    * @generated from field: optional string computer_proof = 4;
    */
@@ -1067,7 +1068,7 @@ export type WatchOrderRequest = Message<"countersign.v1.WatchOrderRequest"> & {
   desktopToken: string;
 
   /**
-   * Sequence of the last transition that the caller has seen. Optional. One that the order has not reached is
+   * Sequence of the last transition that the caller has seen. Optional. A sequence that the order has not reached is
    * INVALID_REQUEST.
    *
    * @generated from field: optional uint32 after_sequence = 3;
@@ -1349,7 +1350,7 @@ export const OrderStatus = {
   UNSPECIFIED: 0,
 
   /**
-   * The desktop has started it, and no phone has claimed it.
+   * Started by the desktop, and not yet claimed by a phone.
    *
    * @generated from enum value: ORDER_STATUS_CREATED = 1;
    */
@@ -1419,15 +1420,15 @@ export const OrderStatusSchema: GenEnum<OrderStatus> = /*@__PURE__*/
   enumDesc(file_countersign_v1_order_service, 1);
 
 /**
- * OrderService lets a phone approve with its wallet what a desktop started.
+ * OrderService lets the wallet on a phone approve a request that a desktop started.
  *
  * An order goes from created to claimed, waiting_user, approved and finalized; or it ends as rejected, cancelled or
  * expired. Every call but StartOrder is authorized by one of the order's tokens: the claim token, the phone's challenge
- * token, the ticket of a hand-over or the desktop's token. Any other token than the one that the call takes is refused
- * with ORDER_TOKEN_INVALID, a ticket with HANDOVER_INVALID.
+ * token, the ticket of a hand-over or the desktop's token. A wrong token is refused with ORDER_TOKEN_INVALID, a wrong
+ * ticket with HANDOVER_INVALID.
  *
- * Every change is a compare-and-set on the order: of concurrent calls, on whatever instances, one wins, and the others
- * are decided anew on what it left.
+ * Every change is a compare-and-set on the order: of concurrent calls, on any instances, one wins, and the others are
+ * decided on the state that it left.
  *
  * @generated from service countersign.v1.OrderService
  */
@@ -1482,9 +1483,9 @@ export const OrderService: GenService<{
   /**
    * ApproveOrder checks the wallet's proof and moves waiting_user to approved. Called by the phone.
    *
-   * A proof that does not hold changes nothing. If the server requires a confirmation code, a wrong one is counted, and
-   * the third rejects the order. A retry with the same proof gets the same response, also once the order is finalized,
-   * but then without the return code. A wallet that an operator has blocked is LOGIN_REFUSED, and the order waits on.
+   * An invalid proof changes nothing. If the server requires a confirmation code, a wrong one is counted, and the third
+   * rejects the order. A retry with the same proof gets the same response, also once the order is finalized, but then
+   * without the return code. A wallet that an operator has blocked gets LOGIN_REFUSED, and the order stays open.
    *
    * Errors: ORDER_NOT_FOUND, ORDER_TOKEN_INVALID, ORIGIN_MISMATCH, NETWORK_MISMATCH, ORDER_CHALLENGE_NOT_READ,
    * ORDER_ALREADY_APPROVED, ORDER_FINALIZED, ORDER_REJECTED, ORDER_CANCELLED, ORDER_EXPIRED, ADAPTER_UNKNOWN,
@@ -1501,9 +1502,9 @@ export const OrderService: GenService<{
   /**
    * RejectOrder ends the order: claimed, waiting_user or approved becomes rejected. Called by the phone.
    *
-   * A login order that is finalized is taken back, while it is remembered: FinalizeOrder is ORDER_REJECTED from then on,
-   * the session that the order made or is about to make is ended, and the computer that finalized it is no longer known.
-   * The status stays finalized. Others see the end of the session at their next call, or within their cache's life. A
+   * A finalized login order is taken back, for as long as it is kept: FinalizeOrder then fails with ORDER_REJECTED, the
+   * session that the order made or is about to make ends, and the computer that finalized it is no longer known. The
+   * status stays finalized. Other clients see the end of the session at their next call, or when their cache expires. A
    * retry gets the same response.
    *
    * Errors: ORDER_NOT_FOUND, ORDER_TOKEN_INVALID, ORIGIN_MISMATCH, ORDER_FINALIZED, ORDER_CANCELLED, ORDER_EXPIRED,
@@ -1541,7 +1542,7 @@ export const OrderService: GenService<{
    * If the approved event has `return_code_required`, the call and its retries need the return code that the phone
    * shows. The third wrong one rejects an approved order, and ends the retries of a finalized one (ORDER_FINALIZED). If
    * the order was started with a computer key, the call and its retries need `computer_proof`, which is checked before
-   * anything else is told about the order.
+   * the answer says anything else about the order.
    *
    * Errors: ORDER_NOT_FOUND, ORDER_TOKEN_INVALID, COMPUTER_PROOF_INVALID, ORIGIN_MISMATCH, ORDER_NOT_APPROVED,
    * ORDER_FINALIZED, ORDER_REJECTED, ORDER_CANCELLED, ORDER_EXPIRED, RETURN_CODE_REQUIRED, RETURN_CODE_WRONG,
@@ -1561,7 +1562,7 @@ export const OrderService: GenService<{
    * transition after that sequence follows, once and in order; if there is none yet, a heartbeat comes at once. The
    * stream ends after a terminal transition. If the server ends it earlier (after about ten minutes, or because it
    * stops), the last event has `reconnect` set: call again with the last sequence seen. If the caller's deadline passes
-   * first, the stream ends with deadline_exceeded. Changes nothing, so any number of watchers and retries is fine.
+   * first, the stream ends with deadline_exceeded. Changes nothing: any number of watchers and retries is fine.
    *
    * Errors: ORDER_NOT_FOUND, ORDER_TOKEN_INVALID, ORIGIN_MISMATCH.
    *
@@ -1576,8 +1577,8 @@ export const OrderService: GenService<{
    * HandOverOrder makes a ticket that continues a claimed order in another browser, such as that of a wallet. Called by
    * the phone, in claimed or waiting_user.
    *
-   * The ticket is good for 60 seconds and one use, and voids the one before it. Changes nothing else: until the ticket is
-   * redeemed, the phone goes on as before.
+   * The ticket is good for 60 seconds and one use, and voids the one before it. Changes nothing else: until the ticket
+   * is redeemed, the phone goes on as before.
    *
    * Errors: ORDER_NOT_FOUND, ORDER_TOKEN_INVALID, ORIGIN_MISMATCH, ORDER_ALREADY_APPROVED, ORDER_FINALIZED,
    * ORDER_REJECTED, ORDER_CANCELLED, ORDER_EXPIRED.
@@ -1590,8 +1591,8 @@ export const OrderService: GenService<{
     output: typeof HandOverOrderResponseSchema;
   },
   /**
-   * RedeemHandOver exchanges a ticket for a challenge token. Called by the browser that takes over, after its user asked
-   * for it: never when a page is merely opened.
+   * RedeemHandOver exchanges a ticket for a challenge token. Called by the browser that takes over, after its user
+   * asked for it, never as a page opens.
    *
    * The new challenge token replaces the old one, which can only reject the order or take it back from then on. A retry
    * with the same claim_key within 60 seconds gets the same response.

@@ -34,8 +34,8 @@ export type Session = Message<"countersign.v1.Session"> & {
   userId: string;
 
   /**
-   * Id of the wallet adapter that accepted the proof. It is a part of the identity: the same key under another adapter
-   * is another user.
+   * Id of the wallet adapter that accepted the proof. Part of the identity: the same key under another adapter is
+   * another user.
    *
    * @generated from field: string adapter_id = 3;
    */
@@ -112,7 +112,7 @@ export const SessionSchema: GenMessage<Session> = /*@__PURE__*/
  */
 export type GetCurrentSessionRequest = Message<"countersign.v1.GetCurrentSessionRequest"> & {
   /**
-   * Whether a call without a token is answered with no session, in place of SESSION_REQUIRED. For pages, whose browsers
+   * Whether a call without a token succeeds without a session, in place of SESSION_REQUIRED. For pages, whose browsers
    * report every error to the console. Absent: no.
    *
    * @generated from field: optional bool allow_signed_out = 1;
@@ -391,7 +391,7 @@ export const ListKnownComputersResponseSchema: GenMessage<ListKnownComputersResp
   messageDesc(file_countersign_v1_session_service, 14);
 
 /**
- * KnownComputer is a computer that the user let be remembered.
+ * KnownComputer is a computer that is remembered at its user's choice.
  *
  * @generated from message countersign.v1.KnownComputer
  */
@@ -594,8 +594,8 @@ export const SessionService: GenService<{
    * RevokeSession ends a session of the caller's user by its id, at once and on every instance. Called by the signed-in
    * user.
    *
-   * If the session came from a known computer, that is forgotten too. If the session has already ended, as after a first
-   * try whose response was lost, it answers SESSION_NOT_FOUND.
+   * If the session came from a known computer, the computer is forgotten too. If the session has already ended, as
+   * after a first try whose response was lost, it answers SESSION_NOT_FOUND.
    *
    * Errors: SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, SESSION_NOT_FOUND, HOST_UNAVAILABLE.
    *
@@ -610,7 +610,7 @@ export const SessionService: GenService<{
    * RevokeOtherSessions ends all sessions of the caller's user but the one that makes the call, and forgets all known
    * computers but the one that this session came from. Called by the signed-in user.
    *
-   * Each session is ended by a step of its own. Safe to retry: a retry ends those that are left.
+   * The sessions end one after the other. Safe to retry: a retry ends those that are left.
    *
    * Errors: SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, HOST_UNAVAILABLE.
    *
@@ -622,10 +622,10 @@ export const SessionService: GenService<{
     output: typeof RevokeOtherSessionsResponseSchema;
   },
   /**
-   * IntrospectSession says whether a session token is valid now. Called by backends that were given a user's token.
+   * IntrospectSession says whether a session token is valid now. Called by backends that received a user's token.
    *
-   * For a wrong, expired or revoked token it answers with `active` false, which is not an error. Changes nothing: it
-   * does not extend the session.
+   * A wrong, expired or revoked token is not an error: `active` is false. Changes nothing: it does not extend the
+   * session.
    *
    * Errors: HOST_UNAVAILABLE.
    *
@@ -637,11 +637,12 @@ export const SessionService: GenService<{
     output: typeof IntrospectSessionResponseSchema;
   },
   /**
-   * ListKnownComputers lists the computers whose orders need no return code, newest first. Called by the signed-in user.
+   * ListKnownComputers lists the computers whose orders need no return code, newest first. Called by the signed-in
+   * user.
    *
-   * They are those of all wallets of the caller's user; or, if the application keeps its users or sessions itself, of the
-   * wallet that the caller signed in with. Extends the caller's own session as GetCurrentSession does, and changes nothing
-   * else. Safe to retry.
+   * They are those of all wallets of the caller's user; or, if the application keeps its users or sessions itself, of
+   * the wallet that the caller signed in with. Extends the caller's own session as GetCurrentSession does, and changes
+   * nothing else. Safe to retry.
    *
    * Errors: NOT_ENABLED, SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, HOST_UNAVAILABLE.
    *
@@ -655,8 +656,8 @@ export const SessionService: GenService<{
   /**
    * ForgetKnownComputer forgets one of the computers that ListKnownComputers lists. Called by the signed-in user.
    *
-   * The computer's next order needs a return code again. Its sessions go on. If it is already forgotten, as after a first
-   * try whose response was lost, it answers COMPUTER_NOT_FOUND.
+   * The computer's next order needs a return code again. Its sessions stay valid. If it is already forgotten, as after
+   * a first try whose response was lost, it answers COMPUTER_NOT_FOUND.
    *
    * Errors: NOT_ENABLED, SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, COMPUTER_NOT_FOUND, HOST_UNAVAILABLE.
    *
@@ -671,8 +672,8 @@ export const SessionService: GenService<{
    * IssueAccessToken issues a short-lived token that a backend can verify without asking this service. Called by the
    * signed-in user.
    *
-   * The token is a signed JWT (RFC 9068), for one audience. It is not stored, so it cannot be revoked: it is good until it
-   * expires, also if the session ends before. Extends the caller's own session as GetCurrentSession does, and changes
+   * The token is a signed JWT (RFC 9068), for one audience. It is not stored and cannot be revoked: it is valid until
+   * it expires, even if the session ends first. Extends the caller's own session as GetCurrentSession does, and changes
    * nothing else. Each call issues another token, so it is safe to retry. NOT_ENABLED if the service has no audiences.
    *
    * Errors: NOT_ENABLED, SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, AUDIENCE_UNKNOWN, HOST_UNAVAILABLE.

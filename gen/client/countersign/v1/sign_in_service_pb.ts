@@ -36,16 +36,16 @@ export type IssueNonceRequest = Message<"countersign.v1.IssueNonceRequest"> & {
   purpose: NoncePurpose;
 
   /**
-   * Id of the wallet adapter that is going to sign. For an adapter with a sign-in form of its own (ethereum, solana),
-   * `message` is that form, made for the page that calls. Absent: `message` is the plain text.
+   * Id of the wallet adapter that will sign. For an adapter with a sign-in form of its own (ethereum, solana),
+   * `message` is that form, made for the calling page. Absent: `message` is the plain text.
    *
    * @generated from field: optional string adapter_id = 3;
    */
   adapterId?: string | undefined;
 
   /**
-   * Address of the account that is going to sign. Required for ethereum. Absent for solana: the form's address line is
-   * empty, and the wallet fills it in.
+   * Address of the account that will sign. Required for ethereum. Absent for solana: the form's address line is empty,
+   * and the wallet fills it in.
    *
    * @generated from field: optional string address = 4;
    */
@@ -122,8 +122,8 @@ export type IssueNonceResponse = Message<"countersign.v1.IssueNonceResponse"> & 
   expiresAt: bigint;
 
   /**
-   * The exact text to sign: the plain text of the challenge; or, if the request named an adapter with a sign-in form of its
-   * own, that form, which contains the hash of the plain text.
+   * The exact text to sign: the plain text of the challenge; or, if the request named an adapter with a sign-in form of
+   * its own, that form, which contains the hash of the plain text.
    *
    * @generated from field: string message = 8;
    */
@@ -167,23 +167,23 @@ export type VerifySignInRequest = Message<"countersign.v1.VerifySignInRequest"> 
   signatureHex: string;
 
   /**
-   * The wallet's address, grouped or not, in either case; for ethereum, mixed case must be that of EIP-55. Optional for nimiq
-   * and ed25519. It must be the signer's.
+   * The wallet's address, grouped or not, in either case; for ethereum, mixed case must be that of EIP-55. Optional for
+   * nimiq and ed25519. It must be the signer's.
    *
    * @generated from field: optional string address = 4;
    */
   address?: string | undefined;
 
   /**
-   * Id of the wallet adapter that made the signature, such as "nimiq". Absent: nimiq and ed25519 are tried as far as
-   * they are configured. Any other adapter must be named.
+   * Id of the wallet adapter that made the signature, such as "nimiq". Absent: nimiq and ed25519 are tried if they are
+   * configured. Any other adapter must be named.
    *
    * @generated from field: optional string adapter_id = 5;
    */
   adapterId?: string | undefined;
 
   /**
-   * Chain of the account, as in IssueNonce: the server makes the form again from what it stored, the address and this.
+   * Chain of the account, as in IssueNonce: the server rebuilds the form from what it stored, the address and this.
    *
    * @generated from field: optional string chain_id = 6;
    */
@@ -253,8 +253,8 @@ export const NoncePurpose = {
   SIGN_IN: 1,
 
   /**
-   * Adding a wallet to the signed-in user, with WalletService's LinkWallet. The call needs a session, and the nonce is good
-   * for that user only. NOT_ENABLED if the application keeps its users or sessions itself.
+   * Adding a wallet to the signed-in user, with WalletService's LinkWallet. The call needs a session, and the nonce is
+   * valid for that user only. NOT_ENABLED if the application keeps its users or sessions itself.
    *
    * @generated from enum value: NONCE_PURPOSE_LINK = 2;
    */
@@ -285,7 +285,7 @@ export const SignInService: GenService<{
    * trusted origin.
    *
    * The challenge is bound to that origin. It is not secret. Each call creates a new challenge and leaves earlier ones
-   * valid, so a retry is harmless.
+   * valid, so it is safe to retry.
    *
    * Errors: ORIGIN_NOT_TRUSTED, APP_NAME_MISMATCH, ADAPTER_UNKNOWN; for the purpose LINK also NOT_ENABLED,
    * SESSION_REQUIRED, SESSION_INVALID, SESSION_NOT_FRESH.
@@ -302,9 +302,9 @@ export const SignInService: GenService<{
    * for the challenge, from the same origin.
    *
    * The nonce is consumed atomically before the signature is checked: of any number of calls with one nonce, at most
-   * one gets a session, and after a wrong signature a new challenge is needed. A retry fails with NONCE_NOT_FOUND:
-   * after a lost response, ask for a new nonce. On success the response also sets the session cookie and a
-   * `set-auth-token` header.
+   * one gets a session. After a wrong signature, a new challenge is needed. A retry fails with NONCE_NOT_FOUND: after a
+   * lost response, ask for a new nonce. On success the response also sets the session cookie and a `set-auth-token`
+   * header.
    *
    * Errors: NONCE_NOT_FOUND, NONCE_EXPIRED, ORIGIN_MISMATCH, ADAPTER_UNKNOWN, SIGNATURE_INVALID, ADDRESS_MISMATCH,
    * CONTRACT_WALLET_NEEDS_RPC, EVM_RPC_UNAVAILABLE, LOGIN_REFUSED, HOST_UNAVAILABLE.

@@ -16,16 +16,16 @@ export const file_countersign_v1_error_reason: GenFile = /*@__PURE__*/
  * ErrorReason is the one list of reasons for which a call can fail.
  *
  * Every error carries one. Over Connect, gRPC and gRPC-Web it is the `reason` of a google.rpc.ErrorInfo detail with the
- * domain "countersign"; over REST it is the `code` of the JSON body. Both leave out the prefix ERROR_REASON_. Reasons
- * are stable: let programs act on them. The message is for people and can change.
+ * domain "countersign"; over REST it is the `code` of the JSON body. Both leave out the prefix ERROR_REASON_. Programs
+ * act on the reason, which is stable. The message is for people and can change.
  *
  * Any call can fail with INVALID_REQUEST, REQUEST_TOO_LARGE, COMPRESSION_UNSUPPORTED, RATE_LIMITED, STORE_UNAVAILABLE,
- * INTERNAL or SERVER_BUSY. A request that reaches no call fails with ROUTE_NOT_FOUND or METHOD_NOT_ALLOWED. The paragraph "Errors" of an RPC lists
- * the other reasons that it can fail with.
+ * INTERNAL or SERVER_BUSY. A request that reaches no call fails with ROUTE_NOT_FOUND or METHOD_NOT_ALLOWED. The
+ * paragraph "Errors" of an RPC lists the other reasons that it can fail with.
  *
- * Whatever a message says that is not fixed text is also in the `metadata` of the ErrorInfo. The line "Metadata" of a
- * reason lists all its keys; an error has those that apply to it. A reason without the line has no metadata. Values are
- * text; lists are separated by a comma and a space. REST sends them as `metadata`, with the keys in lowerCamelCase.
+ * The variable parts of a message are also in the `metadata` of the ErrorInfo. The line "Metadata" of a reason lists
+ * all its keys; an error has those that apply to it. A reason without the line has no metadata. Values are text; lists
+ * are separated by a comma and a space. REST sends them as `metadata`, with the keys in lowerCamelCase.
  *
  * @generated from enum countersign.v1.ErrorReason
  */
@@ -88,9 +88,9 @@ export const ErrorReason = {
   METHOD_NOT_ALLOWED: 4,
 
   /**
-   * Too many requests came from this address, or another limit is reached. Retry after the time that RetryInfo and Retry-After give.
-   * Without such a time it is a limit of the order, which has had its three checks of contract wallets: use another wallet, or start
-   * a new order.
+   * Too many requests came from this address, or another limit is reached. Retry after the time that RetryInfo and
+   * Retry-After give. Without such a time, the order has used its three checks of contract wallets: use another wallet,
+   * or start a new order.
    * Connect: resource_exhausted. HTTP: 429.
    * Metadata: limit.
    *   limit: the name of the limit, as in the setting COUNTERSIGN_RATE_LIMITS, such as sign-in; or contract-checks.
@@ -100,7 +100,7 @@ export const ErrorReason = {
   RATE_LIMITED: 5,
 
   /**
-   * The store, or the application's own nonce store, does not answer. The caller's credentials are not to blame: keep them,
+   * The store, or the application's own nonce store, does not answer. The caller's credentials may be valid: keep them,
    * and retry after the time that RetryInfo and Retry-After give. The call may have taken effect.
    * Connect: unavailable. HTTP: 503.
    *
@@ -109,8 +109,8 @@ export const ErrorReason = {
   STORE_UNAVAILABLE: 6,
 
   /**
-   * The server failed in an unforeseen way. Its log has the cause under the reference that the message names. A retry may
-   * succeed. The call may have taken effect.
+   * The server failed in an unforeseen way. Its log has the cause under the reference that the message names. A retry
+   * may succeed. The call may have taken effect.
    * Connect: internal. HTTP: 500.
    * Metadata: reference.
    *   reference: what to search the server's log for.
@@ -120,8 +120,8 @@ export const ErrorReason = {
   INTERNAL: 7,
 
   /**
-   * The server has as many connections or requests as it can take, or the store has. Nothing was done: retry after the
-   * time that RetryInfo and Retry-After give.
+   * The server or the store is at its limit of connections or requests. Nothing was done: retry after the time that
+   * RetryInfo and Retry-After give.
    * Connect: unavailable. HTTP: 503.
    *
    * @generated from enum value: ERROR_REASON_SERVER_BUSY = 8;
@@ -129,10 +129,10 @@ export const ErrorReason = {
   SERVER_BUSY: 8,
 
   /**
-   * The application's own part that decides who signs in or keeps the sessions (`resolveLogin` or the session host) failed,
-   * answered with something unusable, or did not answer within 5 seconds. The caller's proof is not to blame. If the message
-   * says to sign again, the nonce is used: ask for a new one. Otherwise retry after the time that RetryInfo and Retry-After
-   * give. The server's log has the cause under the reference that the message names.
+   * The application's `resolveLogin` or session host failed, returned an invalid result, or did not answer within 5
+   * seconds. The caller's proof may be valid. If the message says to sign again, the nonce is used: ask for a new one.
+   * Otherwise retry after the time that RetryInfo and Retry-After give. The server's log has the cause under the
+   * reference that the message names.
    * Connect: unavailable. HTTP: 503.
    * Metadata: reference, nonce_used.
    *   reference: what to search the server's log for.
@@ -143,7 +143,7 @@ export const ErrorReason = {
   HOST_UNAVAILABLE: 9,
 
   /**
-   * This service does not offer what was asked for, because of how it is set up. The message names what is missing.
+   * This service is not set up for the call. The message names what is missing.
    * Connect: not_found. HTTP: 404.
    *
    * @generated from enum value: ERROR_REASON_NOT_ENABLED = 10;
@@ -151,8 +151,8 @@ export const ErrorReason = {
   NOT_ENABLED: 10,
 
   /**
-   * The request is compressed in a way that the server cannot read. Send it again in one of those that the metadata and the
-   * answer's header of accepted encodings name, or without compression.
+   * The request's compression is not supported. Send it again without compression, or with one that the metadata and
+   * the answer's header of accepted encodings name.
    * Connect: unimplemented. HTTP: 415.
    * Metadata: encodings.
    *   encodings: compressions that the server can read.
@@ -219,8 +219,8 @@ export const ErrorReason = {
 
   /**
    * The signature does not prove control of the key over the challenge's message. Degenerate keys and signatures, which
-   * prove nothing, are refused in the same way. Have the wallet sign the message again, unaltered; for a sign-in or a new
-   * wallet, ask for a new nonce first.
+   * prove nothing, are refused in the same way. Have the wallet sign the message again, unaltered; for a sign-in or a
+   * new wallet, ask for a new nonce first.
    * Connect: unauthenticated. HTTP: 401.
    *
    * @generated from enum value: ERROR_REASON_SIGNATURE_INVALID = 42;
@@ -228,8 +228,8 @@ export const ErrorReason = {
   SIGNATURE_INVALID: 42,
 
   /**
-   * The signature holds, but the address is malformed or belongs to another wallet. Send the address of the wallet that
-   * signed, or none; for a sign-in or a new wallet, ask for a new nonce first.
+   * The signature is valid, but the address is malformed or belongs to another wallet. Send the address of the wallet
+   * that signed, or none; for a sign-in or a new wallet, ask for a new nonce first.
    * Connect: unauthenticated. HTTP: 401.
    *
    * @generated from enum value: ERROR_REASON_ADDRESS_MISMATCH = 43;
@@ -237,8 +237,8 @@ export const ErrorReason = {
   ADDRESS_MISMATCH: 43,
 
   /**
-   * The named wallet adapter is not configured; or the proof names none, and no adapter is configured that is tried
-   * without being named (nimiq, ed25519). Name one of the configured adapters.
+   * The named wallet adapter is not configured; or the proof names none, and neither nimiq nor ed25519, which are tried
+   * without a name, is configured. Name one of the configured adapters.
    * Connect: invalid_argument. HTTP: 400.
    * Metadata: adapters.
    *   adapters: ids of the configured adapters.
@@ -251,14 +251,14 @@ export const ErrorReason = {
    * The application does not allow this wallet to sign in. Tell the user; another wallet may be allowed.
    * Connect: permission_denied. HTTP: 403.
    * Metadata: application_message.
-   *   application_message: what a hook of the application said, if one refused with words of its own.
+   *   application_message: text that the application's hook gave for its refusal, if it gave one.
    *
    * @generated from enum value: ERROR_REASON_LOGIN_REFUSED = 45;
    */
   LOGIN_REFUSED: 45,
 
   /**
-   * The signature is that of a contract wallet, and the server has no RPC of that chain to ask. Sign in with another wallet.
+   * The signature is a contract wallet's, and the server has no RPC of its chain. Sign in with another wallet.
    * Connect: invalid_argument. HTTP: 400.
    * Metadata: chain_id, setting.
    *   chain_id: the chain that was named.
@@ -269,11 +269,11 @@ export const ErrorReason = {
   CONTRACT_WALLET_NEEDS_RPC: 46,
 
   /**
-   * The RPC of the contract wallet's chain does not answer, or not usably. It says nothing about the signature. Try again; for
-   * a sign-in, ask for a new nonce first.
+   * The RPC of the contract wallet's chain does not answer, or its answer is unusable. The signature may be valid. Try
+   * again; for a sign-in, ask for a new nonce first.
    * Connect: unavailable. HTTP: 503.
    * Metadata: chain_id.
-   *   chain_id: the chain whose RPC is away.
+   *   chain_id: the chain whose RPC does not answer.
    *
    * @generated from enum value: ERROR_REASON_EVM_RPC_UNAVAILABLE = 47;
    */
@@ -304,7 +304,7 @@ export const ErrorReason = {
   SESSION_NOT_FOUND: 62,
 
   /**
-   * The call needs a session that is young enough and that was not made by an order. Sign in directly, and try again.
+   * The call needs a session that a direct sign-in made in the last 10 minutes. Sign in directly, and try again.
    * Connect: permission_denied. HTTP: 403.
    *
    * @generated from enum value: ERROR_REASON_SESSION_NOT_FRESH = 63;
@@ -338,7 +338,8 @@ export const ErrorReason = {
   ORDER_NOT_FOUND: 80,
 
   /**
-   * The token is not the one of this order that this call takes. Send that one; if it is lost, start a new order.
+   * The token is another order's, or not the kind of token that this call takes. Send the right one; if it is lost,
+   * start a new order.
    * Connect: unauthenticated. HTTP: 401.
    *
    * @generated from enum value: ERROR_REASON_ORDER_TOKEN_INVALID = 81;
@@ -370,8 +371,7 @@ export const ErrorReason = {
   ORDER_NOT_APPROVED: 84,
 
   /**
-   * The phone has already approved the order, so there is nothing left for it to do. A retry of the approval with the same
-   * proof does not get this.
+   * The phone has already approved the order. A retry of the approval with the same proof succeeds.
    * Connect: failed_precondition. HTTP: 409.
    *
    * @generated from enum value: ERROR_REASON_ORDER_ALREADY_APPROVED = 85;
@@ -387,8 +387,8 @@ export const ErrorReason = {
   ORDER_CHALLENGE_NOT_READ: 86,
 
   /**
-   * The order was rejected: by the phone's user, or by a third wrong confirmation code or return code. FinalizeOrder also
-   * answers it if the phone's user took the finished sign-in back. Start a new one, if the user wants to.
+   * The order was rejected: by the phone's user, or by a third wrong confirmation code or return code. FinalizeOrder
+   * also fails with it after the phone's user took the finished sign-in back. Start a new one, if the user wants to.
    * Connect: failed_precondition. HTTP: 409.
    *
    * @generated from enum value: ERROR_REASON_ORDER_REJECTED = 87;
@@ -404,8 +404,8 @@ export const ErrorReason = {
   ORDER_CANCELLED: 88,
 
   /**
-   * The order is finalized, and its result can no longer be fetched: the 60 seconds for retries are over, the session that
-   * it made has ended, or a third wrong return code came. Start a new one.
+   * The order is finalized, and its result can no longer be fetched: the 60 seconds for retries are over, the session
+   * that it made has ended, or a third wrong return code came. Start a new one.
    * Connect: failed_precondition. HTTP: 409.
    *
    * @generated from enum value: ERROR_REASON_ORDER_FINALIZED = 89;
@@ -413,8 +413,7 @@ export const ErrorReason = {
   ORDER_FINALIZED: 89,
 
   /**
-   * Approving this order takes the confirmation code that the desktop shows, and the request has none. Ask the phone's
-   * user for it.
+   * The request lacks the confirmation code that the desktop shows. Ask the phone's user for it.
    * Connect: invalid_argument. HTTP: 400.
    *
    * @generated from enum value: ERROR_REASON_CONFIRMATION_CODE_REQUIRED = 90;
@@ -422,8 +421,8 @@ export const ErrorReason = {
   CONFIRMATION_CODE_REQUIRED: 90,
 
   /**
-   * The confirmation code is not the one that the desktop shows. Ask the phone's user again. The third wrong code rejects
-   * the order.
+   * The confirmation code is not the one that the desktop shows. Ask the phone's user again. The third wrong code
+   * rejects the order.
    * Connect: unauthenticated. HTTP: 401.
    * Metadata: tries_left.
    *   tries_left: number of further codes that can be tried; 0 if this one rejected the order.
@@ -433,8 +432,7 @@ export const ErrorReason = {
   CONFIRMATION_CODE_WRONG: 91,
 
   /**
-   * Finalizing this order takes the return code that the phone shows, and the request has none. Ask the desktop's user for
-   * it.
+   * The request lacks the return code that the phone shows. Ask the desktop's user for it.
    * Connect: invalid_argument. HTTP: 400.
    *
    * @generated from enum value: ERROR_REASON_RETURN_CODE_REQUIRED = 92;
@@ -453,8 +451,8 @@ export const ErrorReason = {
   RETURN_CODE_WRONG: 93,
 
   /**
-   * The order was started with a computer key, and the request does not prove possession of it. Sign with that key; if it
-   * is lost, start a new order.
+   * The order was started with a computer key, and the request does not prove possession of it. Sign with that key; if
+   * it is lost, start a new order.
    * Connect: unauthenticated. HTTP: 401.
    *
    * @generated from enum value: ERROR_REASON_COMPUTER_PROOF_INVALID = 94;
@@ -462,7 +460,7 @@ export const ErrorReason = {
   COMPUTER_PROOF_INVALID: 94,
 
   /**
-   * The ticket is not good: it is malformed, unknown, used, void or more than 60 seconds old. Make a new one.
+   * The ticket is malformed, unknown, used, void or more than 60 seconds old. Make a new one.
    * Connect: unauthenticated. HTTP: 401.
    *
    * @generated from enum value: ERROR_REASON_HANDOVER_INVALID = 95;
@@ -470,8 +468,8 @@ export const ErrorReason = {
   HANDOVER_INVALID: 95,
 
   /**
-   * The phone is not on the network of the computer that started the order, or the server cannot tell. Connect both to the
-   * same network, and start a new order.
+   * The phone is not on the network of the computer that started the order, or the server cannot tell. Connect both to
+   * the same network, and start a new order.
    * Connect: permission_denied. HTTP: 403.
    *
    * @generated from enum value: ERROR_REASON_NETWORK_MISMATCH = 96;
@@ -479,8 +477,8 @@ export const ErrorReason = {
   NETWORK_MISMATCH: 96,
 
   /**
-   * Orders are started by the application's backend only, with a start key as `Authorization: Bearer`; the request has
-   * none, or a wrong one.
+   * The request has no start key as `Authorization: Bearer`, or a wrong one. Only the application's backend starts
+   * orders.
    * Connect: unauthenticated. HTTP: 401.
    * Metadata: setting.
    *   setting: environment variable with the keys.
@@ -490,7 +488,7 @@ export const ErrorReason = {
   START_KEY_REQUIRED: 97,
 
   /**
-   * The proof holds, but the order asks for another wallet. Sign with that one.
+   * The proof is valid, but the order asks for another wallet. Sign with that one.
    * Connect: permission_denied. HTTP: 403.
    *
    * @generated from enum value: ERROR_REASON_WRONG_WALLET = 98;
@@ -506,7 +504,8 @@ export const ErrorReason = {
   WALLET_TAKEN: 100,
 
   /**
-   * The signed-in user has no wallet with this adapter and address, or has it no longer. Read the list of wallets again.
+   * The signed-in user has no wallet with this adapter and address, or has it no longer. Read the list of wallets
+   * again.
    * Connect: not_found. HTTP: 404.
    *
    * @generated from enum value: ERROR_REASON_WALLET_NOT_FOUND = 101;
@@ -514,7 +513,7 @@ export const ErrorReason = {
   WALLET_NOT_FOUND: 101,
 
   /**
-   * The wallet is the user's only one. Without it, nobody could sign in as this user. Add another one first.
+   * The wallet is the user's only one. Without it, the user could no longer sign in. Add another one first.
    * Connect: failed_precondition. HTTP: 409.
    *
    * @generated from enum value: ERROR_REASON_LAST_WALLET = 102;
@@ -526,16 +525,16 @@ export const ErrorReason = {
  * ErrorReason is the one list of reasons for which a call can fail.
  *
  * Every error carries one. Over Connect, gRPC and gRPC-Web it is the `reason` of a google.rpc.ErrorInfo detail with the
- * domain "countersign"; over REST it is the `code` of the JSON body. Both leave out the prefix ERROR_REASON_. Reasons
- * are stable: let programs act on them. The message is for people and can change.
+ * domain "countersign"; over REST it is the `code` of the JSON body. Both leave out the prefix ERROR_REASON_. Programs
+ * act on the reason, which is stable. The message is for people and can change.
  *
  * Any call can fail with INVALID_REQUEST, REQUEST_TOO_LARGE, COMPRESSION_UNSUPPORTED, RATE_LIMITED, STORE_UNAVAILABLE,
- * INTERNAL or SERVER_BUSY. A request that reaches no call fails with ROUTE_NOT_FOUND or METHOD_NOT_ALLOWED. The paragraph "Errors" of an RPC lists
- * the other reasons that it can fail with.
+ * INTERNAL or SERVER_BUSY. A request that reaches no call fails with ROUTE_NOT_FOUND or METHOD_NOT_ALLOWED. The
+ * paragraph "Errors" of an RPC lists the other reasons that it can fail with.
  *
- * Whatever a message says that is not fixed text is also in the `metadata` of the ErrorInfo. The line "Metadata" of a
- * reason lists all its keys; an error has those that apply to it. A reason without the line has no metadata. Values are
- * text; lists are separated by a comma and a space. REST sends them as `metadata`, with the keys in lowerCamelCase.
+ * The variable parts of a message are also in the `metadata` of the ErrorInfo. The line "Metadata" of a reason lists
+ * all its keys; an error has those that apply to it. A reason without the line has no metadata. Values are text; lists
+ * are separated by a comma and a space. REST sends them as `metadata`, with the keys in lowerCamelCase.
  *
  * @generated from enum countersign.v1.ErrorReason
  */

@@ -197,7 +197,7 @@ export const LinkWalletResponseSchema: GenMessage<LinkWalletResponse> = /*@__PUR
   messageDesc(file_countersign_v1_wallet_service, 5);
 
 /**
- * UnlinkWalletRequest names the wallet to take away.
+ * UnlinkWalletRequest names the wallet to remove.
  *
  * @generated from message countersign.v1.UnlinkWalletRequest
  */
@@ -264,13 +264,14 @@ export const WalletService: GenService<{
     output: typeof ListWalletsResponseSchema;
   },
   /**
-   * LinkWallet adds a wallet to the caller's user, who can sign in with it from then on. Called by the signed-in user, with
-   * the answer of IssueNonce for the purpose LINK, from the same origin.
+   * LinkWallet adds a wallet to the caller's user, who can sign in with it from then on. Called by the signed-in user,
+   * with the answer of IssueNonce for the purpose LINK, from the same origin.
    *
-   * The session must have been made by a direct sign-in in the last 10 minutes (SESSION_NOT_FRESH). The nonce is consumed
-   * before the signature is checked: after a lost response, ask for a new one. A wallet that is the user's already stays so,
-   * and is no error. A wallet that is another user's, or that has signed in as a user of its own, is WALLET_TAKEN; one that
-   * an operator has blocked is LOGIN_REFUSED. Of concurrent calls for one wallet by several users, one succeeds.
+   * The session must have been made by a direct sign-in in the last 10 minutes (SESSION_NOT_FRESH). The nonce is
+   * consumed before the signature is checked: after a lost response, ask for a new one. Linking a wallet that the user
+   * already has succeeds. A wallet of another user, or one that has signed in as a user of its own, is WALLET_TAKEN;
+   * one that an operator has blocked is LOGIN_REFUSED. Of concurrent calls for one wallet by several users, one
+   * succeeds.
    *
    * Errors: NOT_ENABLED, SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, SESSION_NOT_FRESH, NONCE_NOT_FOUND,
    * NONCE_EXPIRED, ORIGIN_MISMATCH, ADAPTER_UNKNOWN, SIGNATURE_INVALID, ADDRESS_MISMATCH, CONTRACT_WALLET_NEEDS_RPC,
@@ -284,11 +285,11 @@ export const WalletService: GenService<{
     output: typeof LinkWalletResponseSchema;
   },
   /**
-   * UnlinkWallet takes a wallet from the caller's user. Called by the signed-in user.
+   * UnlinkWallet removes a wallet from the caller's user. Called by the signed-in user.
    *
-   * The session must have been made by a direct sign-in in the last 10 minutes (SESSION_NOT_FRESH). The wallet's sessions end,
-   * and computers that are known for it are forgotten. If the wallet signs in again, it is a new user. The last wallet stays
-   * (LAST_WALLET), also if two calls come at once. A retry answers WALLET_NOT_FOUND.
+   * The session must have been made by a direct sign-in in the last 10 minutes (SESSION_NOT_FRESH). The wallet's
+   * sessions end, and computers that are known for it are forgotten. If the wallet signs in again, it is a new user.
+   * The last wallet cannot be unlinked (LAST_WALLET), even by concurrent calls. A retry answers WALLET_NOT_FOUND.
    *
    * Errors: NOT_ENABLED, SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, SESSION_NOT_FRESH, WALLET_NOT_FOUND,
    * LAST_WALLET.
