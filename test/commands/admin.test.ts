@@ -7,8 +7,7 @@ import { PassThrough, Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { actions } from '../../src/commands/admin/actions.ts'
-import { adminCommand } from '../../src/commands/admin/admin.ts'
+import { adminCommand, adminCommands } from '../../src/commands/admin/admin.ts'
 import type { CountersignOptions } from '../../src/index.ts'
 import { makeComputer } from '../support/computer.ts'
 import { hasPart } from '../support/optional.ts'
@@ -225,8 +224,8 @@ describe.each(stores)('operators on %s', (_name, open) => {
 
     // A wallet that nobody has seen is told by its key and adapter.
     const unseen = makeWallet()
-    expect(await refused('block', unseen.address)).toContain('write the public key in hex')
-    expect(await refused('block', unseen.publicKeyHex)).toContain(`write nimiq:${unseen.publicKeyHex} or `)
+    expect(await refused('block', unseen.address)).toContain('Use the public key in hex')
+    expect(await refused('block', unseen.publicKeyHex)).toContain(`use nimiq:${unseen.publicKeyHex} or `)
     await admin('block', `nimiq:${unseen.publicKeyHex}`)
     expect(refusal(await there.trySignIn(unseen))).toEqual(no)
     await admin('unblock', `nimiq:${unseen.publicKeyHex}`)
@@ -301,7 +300,7 @@ describe.each(stores)('operators on %s', (_name, open) => {
 
     const asked = await run(['delete', userId, '--store', store])
     expect([asked.code, asked.stdout]).toEqual([2, ''])
-    expect(asked.stderr).toContain('add --yes')
+    expect(asked.stderr).toContain('Add --yes')
     expect((await run(['delete', userId, '--store', store], 'n')).stderr).toContain('nothing was done')
     expect(await there.isSignedIn(token)).toBe(true)
     expect(await run(['delete', userId, '--store', store], 'yes')).toMatchObject({
@@ -427,19 +426,19 @@ test('a session whose id begins with a hyphen, as one in 64 does, is ended like 
 test('the help names every command and option', async () => {
   const { code, stdout } = await run(['--help'])
   expect(code).toBe(0)
-  for (const { name, takes } of actions) expect(stdout).toContain(`  ${[name, ...takes].join(' ')} `)
+  for (const { name, takes } of adminCommands) expect(stdout).toContain(`  ${[name, ...takes].join(' ')} `)
   for (const name of ['--store', '--json', '--yes', '--help']) expect(stdout).toContain(`  ${name}`)
 })
 
 describe('the usage is wrong', () => {
   test.each<[string, readonly string[]]>([
-    ['it takes a command', []],
+    ['a command is missing', []],
     ['unknown command "ban"', ['ban', 'x']],
     ['write: find WALLET', ['find']],
     ['write: end-session USER_ID SESSION_ID', ['end-session', 'a', '']],
     ['--store is empty', ['user', 'a', '--store', '']],
     ["Unknown option '--force'", ['delete', 'a', '--force']],
-    ['cannot be undone: add --yes', ['delete', 'a']],
+    ['cannot be undone. Add --yes', ['delete', 'a']],
   ])('%s', async (message, args) => {
     const folder = await mkdtemp(join(tmpdir(), 'countersign-admin-'))
     onTestFinished(() => rm(folder, { recursive: true, force: true }))
@@ -457,9 +456,9 @@ test('a store that is not there is not made, and one in memory is refused', asyn
   expect(missing).toEqual({
     code: 1,
     stdout: '',
-    stderr: 'countersign admin: there is no store file ./missing.db; name it with --store or COUNTERSIGN_STORE\n',
+    stderr: 'countersign admin: there is no store file ./missing.db. Name it with --store or COUNTERSIGN_STORE\n',
   })
-  expect((await run(['user', 'a', '--store', 'sqlite::memory:'])).stderr).toContain('in the memory of the service')
+  expect((await run(['user', 'a', '--store', 'sqlite::memory:'])).stderr).toContain('the store is in memory')
   const secretly = await run(['user', 'a', '--store', 'redis://user:hidden@127.0.0.1:1'])
   expect(secretly.code).toBe(1)
   expect(secretly.stderr).not.toContain('hidden')

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
-import { actions } from '../../src/commands/admin/actions.ts'
+import { adminCommands } from '../../src/commands/admin/admin.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
@@ -28,7 +28,7 @@ test('every command of docs/admin.md runs, and the page names every command', as
   await signIn()
   const lines = [...snippets.join('').matchAll(/^countersign .*$/gm)].map(([line]) => line)
   const commands = lines.map((line) => line.split(' ')[2])
-  expect(new Set(commands)).toEqual(new Set(actions.map(({ name }) => name)))
+  expect(new Set(commands)).toEqual(new Set(adminCommands.map(({ name }) => name)))
   const env = {
     NODE: process.execPath,
     MAIN: join(root, 'src/main.ts'),

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { Office } from '../../src/commands/admin/office.ts'
+import { AdminActions } from '../../src/commands/admin/admin-actions.ts'
 import type { Session } from '../../src/host/host.ts'
 import { Sessions } from '../../src/host/sessions.ts'
 import { StandaloneHost, type StandaloneSettings } from '../../src/host/standalone.ts'
@@ -31,7 +31,7 @@ export function hostOn(store: Store, settings: Partial<StandaloneSettings> = {})
 
 /** What an operator's command has of a store. */
 export function administrationOn(store: Store): UserAdministration {
-  return new Office(store).users
+  return new AdminActions(store).users
 }
 
 /** A wallet that has not been seen before, and has proven itself. */

@@ -6,13 +6,156 @@ import type { AuditEvent, AuditFacts } from '../../audit/event.ts'
 import { AuditTrail } from '../../audit/trail.ts'
 import { WebhookQueue } from '../../audit/webhook-queue.ts'
 import { optionsFromEnvironment, resolveSettings, type Settings } from '../../config.ts'
-import { AdministrationError } from '../../host/user-administration.ts'
+import type { Session } from '../../host/host.ts'
+import { type AdministeredUser, AdministrationError } from '../../host/user-administration.ts'
 import { silentLogger } from '../../log.ts'
 import { openServiceStore } from '../../service-store.ts'
 import type { Store } from '../../store/store.ts'
-import { type Streams, UsageError } from '../subcommand.ts'
-import { type Action, actions } from './actions.ts'
-import { Office } from './office.ts'
+import type { ProvenIdentity } from '../../wallet/proof.ts'
+import { oneLine, type Streams, UsageError } from '../subcommand.ts'
+import { AdminActions } from './admin-actions.ts'
+
+/** What a command did or found. */
+interface Outcome {
+  /** For machines. */
+  readonly json: unknown
+  /** For people, without the last line break. */
+  readonly text: string
+  /** What it changed, for the audit trail; absent if it only looked. */
+  readonly changed?: Omit<Extract<AuditFacts, { readonly type: 'operator.acted' }>, 'type' | 'action'>
+}
+
+/** A command of operators. */
+interface Command {
+  readonly name: string
+  /** The names of its arguments. */
+  readonly takes: readonly string[]
+  /** What it does, for the help. */
+  readonly about: string
+  /** Whether it cannot be undone, so that the operator is asked first. */
+  readonly isFinal?: true
+  /** Rejects with an `AdministrationError` if it cannot be done. The arguments are as many as it takes. */
+  readonly run: (actions: AdminActions, ...args: string[]) => Promise<Outcome>
+}
+
+/** All commands, in the order of the help. */
+export const adminCommands: readonly Command[] = [
+  {
+    name: 'find',
+    takes: ['WALLET'],
+    about: 'shows whose a wallet is, and whether it is blocked',
+    run: async (actions, text = '') => {
+      const found = await actions.known(text)
+      if (found.length === 0) throw new AdministrationError('nothing is known of this wallet')
+      const users = await Promise.all(
+        [...new Set(found.flatMap(({ userIds }) => userIds))].map((id) => actions.users.find(id)),
+      )
+      const known = users.filter((user) => user !== undefined)
+      const lines = found.map(({ wallet, userIds, blockedAt }) =>
+        walletLine(wallet, [userIds.length === 0 ? 'no user' : `user ${userIds.join(', ')}`, ...blocked(blockedAt)]),
+      )
+      return { json: { wallets: found, users: known }, text: [...lines, ...known.map(userText)].join('\n') }
+    },
+  },
+  {
+    name: 'user',
+    takes: ['USER_ID'],
+    about: 'shows a user with wallets and sessions',
+    run: async (actions, userId = '') => {
+      const user = await actions.user(userId)
+      return { json: user, text: userText(user) }
+    },
+  },
+  {
+    name: 'sessions',
+    takes: ['USER_ID'],
+    about: "lists a user's live sessions",
+    run: async (actions, userId = '') => {
+      const { sessions } = await actions.user(userId)
+      return { json: { sessions }, text: sessions.length === 0 ? 'no sessions' : sessions.map(sessionLine).join('\n') }
+    },
+  },
+  {
+    name: 'end-session',
+    takes: ['USER_ID', 'SESSION_ID'],
+    about: 'ends one session',
+    run: async (actions, userId = '', sessionId = '') => {
+      if (await actions.users.endSession(userId, sessionId))
+        return { json: { sessionsEnded: 1 }, text: 'ended 1 session', changed: { userId, sessionId } }
+      throw new AdministrationError('the user has no live session with this id')
+    },
+  },
+  {
+    name: 'end-sessions',
+    takes: ['USER_ID'],
+    about: 'ends all sessions of a user',
+    run: async (actions, userId = '') => {
+      await actions.user(userId)
+      const sessionsEnded = await actions.users.endSessions(userId)
+      return { json: { sessionsEnded }, text: `ended ${counted(sessionsEnded, 'session')}`, changed: { userId } }
+    },
+  },
+  {
+    name: 'block',
+    takes: ['WALLET'],
+    about: 'keeps a wallet from signing in, being linked and approving orders, and ends its sessions',
+    run: async (actions, text = '') => {
+      const wallet = await actions.wallet(text)
+      const { wasBlocked, sessionsEnded } = await actions.users.block(wallet)
+      const done = `${wasBlocked ? 'was blocked before' : 'blocked'}; ended ${counted(sessionsEnded, 'session')}`
+      const { adapterId, address } = wallet
+      const changed = { adapterId, address }
+      return { json: { wallet, wasBlocked, sessionsEnded }, text: `${walletLine(wallet)}: ${done}`, changed }
+    },
+  },
+  {
+    name: 'unblock',
+    takes: ['WALLET'],
+    about: 'lets a blocked wallet sign in again',
+    run: async (actions, text = '') => {
+      const wallet = await actions.wallet(text)
+      const wasBlocked = await actions.users.unblock(wallet)
+      return {
+        json: { wallet, wasBlocked },
+        text: `${walletLine(wallet)}: ${wasBlocked ? 'unblocked' : 'was not blocked'}`,
+        changed: { adapterId: wallet.adapterId, address: wallet.address },
+      }
+    },
+  },
+  {
+    name: 'move-wallet',
+    takes: ['WALLET', 'USER_ID'],
+    about: 'gives a wallet to another user, and ends what it left at the user before',
+    run: async (actions, text = '', userId = '') => {
+      const wallet = await actions.wallet(text)
+      const movedFrom = await actions.users.move(wallet, userId)
+      const done =
+        movedFrom === undefined ? `is the wallet of ${userId} already` : `moved from ${movedFrom} to ${userId}`
+      const changed = { userId, adapterId: wallet.adapterId, address: wallet.address }
+      return { json: { wallet, userId, movedFrom }, text: `${walletLine(wallet)}: ${done}`, changed }
+    },
+  },
+  {
+    name: 'export',
+    takes: ['USER_ID'],
+    about: 'prints all that is kept of a user, as JSON',
+    run: async (actions, userId = '') => {
+      const json = await actions.export(userId)
+      return { json, text: JSON.stringify(json, undefined, 2) }
+    },
+  },
+  {
+    name: 'delete',
+    takes: ['USER_ID'],
+    about: 'ends the sessions of a user and deletes all that is kept; asks first, unless --yes is given',
+    isFinal: true,
+    run: async (actions, userId = '') => {
+      if (!(await actions.users.delete(userId))) throw new AdministrationError('no user has this id')
+      // Without the user: what waits for a webhook is kept for days.
+      return { json: { deleted: userId }, text: `deleted ${userId}`, changed: {} }
+    },
+  },
+]
 
 const helpText = `Usage: countersign admin COMMAND [arguments] [options]
 
@@ -20,7 +163,7 @@ Works on the store of the service, beside running services. The settings of the 
 COUNTERSIGN_KEY_PREFIX and COUNTERSIGN_REDIS_TLS_*. No secret is needed. The exit code is 0 if it is done, 1 if it could not be
 done, and 2 for wrong usage. docs/admin.md says what each command does.
 
-${actions.map((action) => `  ${usageOf(action).padEnd(30)}  ${action.about}`).join('\n')}
+${adminCommands.map((command) => `  ${usageOf(command).padEnd(30)}  ${command.about}`).join('\n')}
 
 WALLET is an address, or a public key in hex, alone or behind the id of its adapter: nimiq:NQ…, ethereum:0x…
 
@@ -39,7 +182,7 @@ const options = {
 
 /** The arguments, read. */
 interface Asked {
-  readonly action: Action
+  readonly command: Command
   readonly args: readonly string[]
   readonly store: string | undefined
   readonly json: boolean
@@ -50,39 +193,38 @@ interface Asked {
  * Runs the command `admin` with the arguments behind its name. Resolves with the exit code: 0 if it was done, 1 if it could not be,
  * 2 for arguments that are wrong.
  */
-export async function adminCommand(args: readonly string[], { stdin, stdout, stderr }: Streams): Promise<number> {
+export async function adminCommand(args: readonly string[], streams: Streams): Promise<number> {
   try {
     const asked = readArguments(args)
-    if (asked === 'help') {
-      stdout.write(helpText)
-      return 0
-    }
-    const settings = settingsOf(asked)
-    const { store, close } = await openServiceStore(settings, silentLogger)
-    try {
-      const office = new Office(store)
-      if (asked.action.isFinal && !asked.yes) await confirm(asked, stdin, stderr)
-      const { json, text, changed } = await asked.action.run(office, ...asked.args)
-      if (changed !== undefined && settings.webhookUrl !== undefined) {
-        await tellLater(store, { type: 'operator.acted', action: asked.action.name, ...changed })
-      }
-      stdout.write(`${asked.json ? JSON.stringify(json) : text}\n`)
-      return 0
-    } finally {
-      await close()
-    }
+    streams.stdout.write(asked === 'help' ? helpText : await perform(asked, streams))
+    return 0
   } catch (error) {
-    if (error instanceof UsageError) {
-      stderr.write(`countersign admin: ${oneLine(error.message)}; --help shows the usage\n`)
-      return 2
+    const [usage, code] = error instanceof UsageError ? ['; --help shows the usage', 2] : ['', 1]
+    streams.stderr.write(`countersign admin: ${oneLine(error)}${usage}\n`)
+    return code
+  }
+}
+
+/** Runs a command, and returns what to print. */
+async function perform(asked: Asked, { stdin, stderr }: Streams): Promise<string> {
+  const { command, args, json: isForMachines } = asked
+  const settings = settingsOf(asked)
+  const { store, close } = await openServiceStore(settings, silentLogger)
+  try {
+    const actions = new AdminActions(store)
+    if (command.isFinal && !asked.yes) await confirm(asked, stdin, stderr)
+    const { json, text, changed } = await command.run(actions, ...args)
+    if (changed !== undefined && settings.webhookUrl !== undefined) {
+      await queueEvent(store, { type: 'operator.acted', action: command.name, ...changed })
     }
-    stderr.write(`countersign admin: ${oneLine(error instanceof Error ? error.message : String(error))}\n`)
-    return 1
+    return `${isForMachines ? JSON.stringify(json) : text}\n`
+  } finally {
+    await close()
   }
 }
 
 /** Leaves an audit event in the store, for the running services to deliver. */
-async function tellLater(store: Store, facts: AuditFacts): Promise<void> {
+async function queueEvent(store: Store, facts: AuditFacts): Promise<void> {
   const queue = new WebhookQueue(store)
   const events: AuditEvent[] = []
   new AuditTrail(() => store.now(), [(event) => events.push(event)]).tell(facts, {})
@@ -93,13 +235,13 @@ function readArguments(args: readonly string[]): Asked | 'help' {
   const { values, positionals } = parse(args)
   const [name, ...given] = positionals
   if (values.help === true) return 'help'
-  const action = actions.find((one) => one.name === name)
-  if (name === undefined) throw new UsageError('it takes a command')
-  if (action === undefined) throw new UsageError(`unknown command ${JSON.stringify(name)}`)
+  const command = adminCommands.find((one) => one.name === name)
+  if (name === undefined) throw new UsageError('a command is missing')
+  if (command === undefined) throw new UsageError(`unknown command ${JSON.stringify(name)}`)
   // An empty one is as from a variable of the shell that is not set.
-  if (given.length !== action.takes.length || given.includes('')) throw new UsageError(`write: ${usageOf(action)}`)
+  if (given.length !== command.takes.length || given.includes('')) throw new UsageError(`write: ${usageOf(command)}`)
   if (values.store === '') throw new UsageError('--store is empty')
-  return { action, args: given, store: values.store, json: values.json === true, yes: values.yes === true }
+  return { command, args: given, store: values.store, json: values.json === true, yes: values.yes === true }
 }
 
 /** The id of a session (22 characters, base64url) that begins with a hyphen, as one in 64 does. No option has this form. */
@@ -112,11 +254,11 @@ function parse(args: readonly string[]) {
   try {
     return parseArgs({ args: args.includes('--') ? [...args] : separated, options, allowPositionals: true })
   } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error), { cause: error })
+    throw new UsageError(oneLine(error), { cause: error })
   }
 }
 
-function usageOf({ name, takes }: Action): string {
+function usageOf({ name, takes }: Command): string {
   return [name, ...takes].join(' ')
 }
 
@@ -128,22 +270,22 @@ function settingsOf({ store }: Asked): Settings {
   })
   const file = typeof settings.store === 'string' ? /^sqlite:(.*)$/s.exec(settings.store)?.[1] : undefined
   if (file === ':memory:')
-    throw new AdministrationError('the store is in the memory of the service; nobody else can reach it')
+    throw new AdministrationError('the store is in memory, and only the service itself can reach it')
   // It would be created.
   if (file !== undefined && !existsSync(file)) {
-    throw new AdministrationError(`there is no store file ${file}; name it with --store or COUNTERSIGN_STORE`)
+    throw new AdministrationError(`there is no store file ${file}. Name it with --store or COUNTERSIGN_STORE`)
   }
   return settings
 }
 
 /** Asks the operator, if it can. Rejects unless the answer is yes. */
-async function confirm({ action, args }: Asked, stdin: Readable, stderr: Streams['stderr']): Promise<void> {
+async function confirm({ command, args }: Asked, stdin: Readable, stderr: Streams['stderr']): Promise<void> {
   if (!('isTTY' in stdin && stdin.isTTY === true)) {
-    throw new UsageError(`${action.name} cannot be undone: add --yes to do it without being asked`)
+    throw new UsageError(`${command.name} cannot be undone. Add --yes to run it without a question`)
   }
   const terminal = createInterface({ input: stdin, output: stderr })
   try {
-    const answer = await terminal.question(`${action.name} ${args.join(' ')}? This cannot be undone. [y/N] `)
+    const answer = await terminal.question(`${command.name} ${args.join(' ')}? This cannot be undone. [y/N] `)
     if (/^y(es)?$/i.test(answer.trim())) return
   } finally {
     terminal.close()
@@ -151,6 +293,48 @@ async function confirm({ action, args }: Asked, stdin: Readable, stderr: Streams
   throw new AdministrationError('nothing was done')
 }
 
-function oneLine(text: string): string {
-  return text.replace(/\s*\n\s*/g, ' ')
+/** One line about a wallet. */
+function walletLine({ adapterId, address, publicKeyHex }: ProvenIdentity, more: readonly string[] = []): string {
+  const key = publicKeyHex === '' ? [] : [`key ${publicKeyHex}`]
+  return [`${adapterId} ${address}`, ...key, ...more].map(plain).join(', ')
+}
+
+function userText({ id, user, wallets, sessions }: AdministeredUser): string {
+  const created = user === undefined ? [] : [`  created ${timeOf(user.createdAt)}`]
+  const lines = wallets.map((wallet) =>
+    walletLine(wallet, [`linked ${timeOf(wallet.linkedAt)}`, ...blocked(wallet.blockedAt)]),
+  )
+  return [
+    `user ${plain(id)}`,
+    ...created,
+    `  ${counted(wallets.length, 'wallet')}`,
+    ...lines.map((line) => `    ${line}`),
+    `  ${counted(sessions.length, 'session')}`,
+    ...sessions.map((session) => `    ${sessionLine(session)}`),
+  ].join('\n')
+}
+
+function sessionLine(session: Session): string {
+  const { id, adapterId, address, createdAt, expiresAt, orderId, ip, userAgent } = session
+  const order = orderId === undefined ? [] : [`by order ${orderId}`]
+  const from = [ip === '' ? 'address unknown' : `from ${ip}`, ...(userAgent === '' ? [] : [JSON.stringify(userAgent)])]
+  const times = [`created ${timeOf(createdAt)}`, `expires ${timeOf(expiresAt)}`]
+  return [id, `${adapterId} ${address}`, ...times, ...order, ...from].map(plain).join(', ')
+}
+
+function blocked(blockedAt: number | undefined): string[] {
+  return blockedAt === undefined ? [] : [`blocked since ${timeOf(blockedAt)}`]
+}
+
+function counted(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`
+}
+
+function timeOf(epochMs: number): string {
+  return new Date(epochMs).toISOString()
+}
+
+/** Text without what a terminal acts on or shows out of order: clients choose some of it. */
+function plain(text: string): string {
+  return text.replace(/\p{C}/gu, '?')
 }

@@ -30,26 +30,34 @@ export interface UserExport extends AdministeredUser {
   readonly orders: readonly ExportedOrder[]
 }
 
-/** What is kept of an order. */
-type ExportedOrder = Pick<
-  OrderRecord,
-  | 'orderId'
-  | 'kind'
-  | 'status'
-  | 'history'
-  | 'origin'
-  | 'requester'
-  | 'returnTo'
-  | 'displayTitle'
-  | 'displaySummary'
-  | 'payloadHash'
-  | 'payload'
-  | 'expectedAddress'
-  | 'expectedPublicKeyHex'
-> & { readonly approvedBy?: ProvenIdentity }
+const exportedOfOrder = [
+  'orderId',
+  'kind',
+  'status',
+  'history',
+  'origin',
+  'requester',
+  'returnTo',
+  'displayTitle',
+  'displaySummary',
+  'payloadHash',
+  'payload',
+  'expectedAddress',
+  'expectedPublicKeyHex',
+] as const satisfies readonly (keyof OrderRecord)[]
 
-/** What the commands of operators work with: a store, and what services keep in it. */
-export class Office {
+const exportedOfProof = [
+  'adapterId',
+  'subject',
+  'publicKeyHex',
+  'address',
+] as const satisfies readonly (keyof ProvenIdentity)[]
+
+/** What is kept of an order. */
+type ExportedOrder = Pick<OrderRecord, (typeof exportedOfOrder)[number]> & { readonly approvedBy?: ProvenIdentity }
+
+/** What operators do to a store, and to what services keep in it. */
+export class AdminActions {
   readonly users: UserAdministration
   readonly #store: SearchableStore
   readonly #computers: KnownComputers
@@ -100,12 +108,12 @@ export class Office {
     const [wallet, other] = wallets
     if (wallet === undefined) {
       throw new AdministrationError(
-        'no user or session has this address, and the address does not tell the key: write the public key in hex',
+        'no user or session has this address. Use the public key in hex: the address does not tell the key',
       )
     }
     if (other === undefined) return wallet
     const names = wallets.map(({ adapterId, subject }) => `${adapterId}:${subject}`).join(' or ')
-    throw new AdministrationError(`this can be several wallets: write ${names}`)
+    throw new AdministrationError(`this can be several wallets: use ${names}`)
   }
 
   /** All that is kept of a user. */
@@ -131,33 +139,22 @@ function nameIn(text: string): WalletName {
   const name = readWalletName(text)
   if (name !== undefined) return name
   throw new UsageError(
-    `${JSON.stringify(text)} is no wallet: write an address or a public key in hex, such as nimiq:NQ… or ethereum:0x…`,
+    `${JSON.stringify(text)} isn't a wallet. Use an address or a public key in hex, such as nimiq:NQ… or ethereum:0x…`,
   )
 }
 
 function exported(order: OrderRecord): ExportedOrder {
-  const { orderId, kind, status, history, origin, requester, returnTo, displayTitle, displaySummary } = order
-  const { payloadHash, payload, expectedAddress, expectedPublicKeyHex, proof } = order
-  const approvedBy = proof && {
-    adapterId: proof.adapterId,
-    subject: proof.subject,
-    publicKeyHex: proof.publicKeyHex,
-    address: proof.address,
-  }
+  const { proof } = order
   return {
-    orderId,
-    kind,
-    status,
-    history,
-    origin,
-    requester,
-    returnTo,
-    ...(displayTitle === undefined ? {} : { displayTitle }),
-    ...(displaySummary === undefined ? {} : { displaySummary }),
-    ...(payloadHash === undefined ? {} : { payloadHash }),
-    ...(payload === undefined ? {} : { payload }),
-    ...(expectedAddress === undefined ? {} : { expectedAddress }),
-    ...(expectedPublicKeyHex === undefined ? {} : { expectedPublicKeyHex }),
-    ...(approvedBy === undefined ? {} : { approvedBy }),
+    ...pick(order, exportedOfOrder),
+    ...(proof === undefined ? {} : { approvedBy: pick(proof, exportedOfProof) }),
   }
+}
+
+/** A copy with these of an object's fields that have a value. */
+function pick<T extends object, Name extends keyof T>(from: T, names: readonly Name[]): Pick<T, Name> {
+  return Object.fromEntries(names.flatMap((name) => (from[name] === undefined ? [] : [[name, from[name]]]))) as Pick<
+    T,
+    Name
+  >
 }
