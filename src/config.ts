@@ -125,17 +125,37 @@ export function optionsInFiles(environment: Environment): Option[] {
     .map(([option]) => option)
 }
 
+/** A variable that looks like a setting but is none. */
+export interface UnknownVariable {
+  readonly name: string
+  /** The setting that was probably meant. */
+  readonly similar: string | undefined
+}
+
 /**
- * Names of variables that look like settings but are not: most likely misspelt, so that a default is in force
- * unnoticed. Variables that Kubernetes sets for a service named countersign are left out.
+ * Variables that look like settings but are not: most likely misspelt, so that a default is in force unnoticed. Variables that
+ * Kubernetes sets for a service named countersign are left out.
  */
-export function unknownVariables(environment: Environment): string[] {
-  const known = new Set(
-    optionRows.flatMap(([, { variable, fromFile }]) =>
-      variable !== undefined && fromFile === true ? [variable, fileVariable(variable)] : [variable],
-    ),
+export function unknownVariables(environment: Environment): UnknownVariable[] {
+  const known = optionRows.flatMap(([, { variable, fromFile }]) =>
+    variable === undefined ? [] : fromFile === true ? [variable, fileVariable(variable)] : [variable],
   )
   return Object.keys(environment)
-    .filter((name) => name.startsWith('COUNTERSIGN_') && !known.has(name))
+    .filter((name) => name.startsWith('COUNTERSIGN_') && !known.includes(name))
     .filter((name) => !/^COUNTERSIGN_(SERVICE|PORT)(_|$)/.test(name))
+    .map((name) => ({ name, similar: known.find((other) => edits(name, other) <= 2) }))
+}
+
+/** Number of letters to insert, delete or replace that make one text of another. */
+function edits(one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, length) => length)
+  for (let i = 0; i < one.length; i++) {
+    const next = [i + 1]
+    for (let j = 0; j < other.length; j++) {
+      const replaced = (row[j] as number) + (one[i] === other[j] ? 0 : 1)
+      next.push(Math.min(replaced, (row[j + 1] as number) + 1, (next[j] as number) + 1))
+    }
+    row = next
+  }
+  return row[other.length] as number
 }

@@ -371,7 +371,7 @@ describe('variables', () => {
     expect(refusal(() => fromEnvironment({ [name]: text }))).toMatch(message)
   })
 
-  test('misspelt ones are found, those of Kubernetes are not', () => {
+  test('misspelt ones are found, with the setting that was meant; those of Kubernetes are not', () => {
     expect(
       unknownVariables({
         COUNTERSIGN_STOER: 'x',
@@ -381,7 +381,10 @@ describe('variables', () => {
         COUNTERSIGN_APP_NAME_FILE: 'x',
         ...Object.fromEntries(withVariable.map(({ variable }) => [variable, 'x'])),
       }),
-    ).toEqual(['COUNTERSIGN_STOER', 'COUNTERSIGN_APP_NAME_FILE'])
+    ).toEqual([
+      { name: 'COUNTERSIGN_STOER', similar: 'COUNTERSIGN_STORE' },
+      { name: 'COUNTERSIGN_APP_NAME_FILE', similar: undefined },
+    ])
   })
 })
 

@@ -1,8 +1,8 @@
 import { existsSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { checkStore, copyStore, hasKey, putInPlace } from '../store/sqlite-copy.ts'
+import type { Streams } from './command-line.ts'
 import { besides, explained, type FileArguments, followed, readFileArguments } from './store-file.ts'
-import type { Streams } from './subcommand.ts'
 
 const helpText = `Usage: countersign backup FILE [options]
 
@@ -29,10 +29,10 @@ export async function backupCommand(args: readonly string[], { stdout }: Streams
 /** Makes the copy, and returns what to say about it. */
 function backUp({ file: given, store, switched: force }: FileArguments): string {
   const file = followed(given)
-  if (!existsSync(store)) throw new Error(`There is no store at ${store}; name it with --store or COUNTERSIGN_STORE`)
+  if (!existsSync(store)) throw new Error(`There is no store at ${store}. Name it with --store or COUNTERSIGN_STORE`)
   if (file === store) throw new Error(`${file} is the store itself; name another file`)
   const requireFree = (): void => {
-    if (!force && existsSync(file)) throw new Error(`${file} is there already; name another file, or add --force`)
+    if (!force && existsSync(file)) throw new Error(`${file} already exists. Choose another name or add --force`)
   }
   requireFree()
   const folder = dirname(file)

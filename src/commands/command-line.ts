@@ -1,6 +1,25 @@
+import type { Readable, Writable } from 'node:stream'
 import { parseArgs } from 'node:util'
 import { type CountersignOptions, optionRows } from '../config/options.ts'
-import { UsageError } from './subcommand.ts'
+
+/** Where a command reads and writes: those of `process`. */
+export interface Streams {
+  readonly stdin: Readable
+  readonly stdout: Writable
+  readonly stderr: Writable
+}
+
+/** Arguments that are wrong, or name a file that cannot be read. The message is one line that says which. */
+export class UsageError extends Error {}
+
+/** Settings that are wrong, so that another start with the same ones fails alike. The message is one line. */
+export class SettingsError extends Error {}
+
+/** What an error says, in one line. */
+export function oneLine(error: unknown): string {
+  const message = error instanceof Error ? error.message || error.name : String(error)
+  return message.replaceAll(/\s+/g, ' ').trim()
+}
 
 /** What the arguments ask of the command that starts the service. */
 export interface CommandLine {

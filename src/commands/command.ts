@@ -1,6 +1,17 @@
 import { version } from '../version.ts'
-import { readCommandLine } from './command-line.ts'
-import { SettingsError, type Streams, type Subcommand, UsageError } from './subcommand.ts'
+import { readCommandLine, SettingsError, type Streams, UsageError } from './command-line.ts'
+
+/** A command that is named by the first argument, such as `verify`. */
+interface Subcommand {
+  readonly name: string
+  /** What it does, for the help: completes "countersign {name}". */
+  readonly about: string
+  /** Loads it. What it needs is loaded only if it is asked for. */
+  readonly load: () => Promise<RunSubcommand>
+}
+
+/** Runs a command with the arguments behind its name. Resolves with the exit code; 2 is for wrong usage. */
+type RunSubcommand = (args: readonly string[], streams: Streams) => Promise<number>
 
 /** The commands beside the one that starts the service. A new one is a row here. */
 const subcommands: readonly Subcommand[] = [

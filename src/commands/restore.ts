@@ -1,7 +1,7 @@
 import { existsSync, rmSync } from 'node:fs'
 import { checkStore, copyStore, removeKeys, replaceStore } from '../store/sqlite-copy.ts'
+import type { Streams } from './command-line.ts'
 import { besides, explained, type FileArguments, followed, readFileArguments } from './store-file.ts'
-import type { Streams } from './subcommand.ts'
 
 const helpText = `Usage: countersign restore FILE [options]
 

@@ -9,14 +9,10 @@ import {
 import { type Countersign, createCountersign, createOnLan } from '../countersign.ts'
 import { lanHosts, optionsOnLan } from '../lan.ts'
 import { createLogger, type Logger } from '../log.ts'
+import { isLoopbackHost } from '../origin.ts'
 import { version } from '../version.ts'
-import { banner, networkText } from './banner.ts'
-import type { CommandLine } from './command-line.ts'
-import { logOutput } from './log-output.ts'
-import { logFormatOf, logLevel } from './log-settings.ts'
-import { madeService } from './made-service.ts'
-import { Reloads } from './reloads.ts'
-import { SettingsError } from './subcommand.ts'
+import { type CommandLine, SettingsError } from './command-line.ts'
+import { logFormatOf, logLevel, logOutput, madeService, Reloads } from './process.ts'
 
 /**
  * Time in milliseconds within which a second SIGINT is the same one again: a terminal sends it to every process, and npm
@@ -44,8 +40,9 @@ export async function startService({ lan, options }: Pick<CommandLine, 'lan' | '
   const reloads = workers?.pool ?? new Reloads({ environment: process.env, options: fromEnvironment, logger })
   const stopping = new Stopping(logger)
   listenForHangUps(reloads, stopping)
-  for (const name of unknownVariables(process.env))
-    logger.warn(`${name} is not a setting of Countersign; is it misspelt?`)
+  for (const { name, similar } of unknownVariables(process.env)) {
+    logger.warn(`Unknown setting ${name}${similar === undefined ? '' : `. Did you mean ${similar}?`}`)
+  }
   let service: Running
   let port: number
   if (workers === undefined) {
@@ -63,8 +60,8 @@ export async function startService({ lan, options }: Pick<CommandLine, 'lan' | '
   const start = { service, port, lan, hosts, tls: given.tlsCert !== undefined, workers: workers?.count }
   if (process.stdout.isTTY && logFormat !== 'json') process.stdout.write(banner(start))
   else {
-    const network = networkText(start)
-    if (network !== undefined) logger.info(`Network: ${network}`)
+    const phones = phonesText(start)
+    if (phones !== undefined) logger.info(`Phones: ${phones}`)
     const { store } = service.description
     logger.info('ready', { url: service.publicUrl, port, version, store, workers: workers?.count })
   }
@@ -162,4 +159,55 @@ function listenForHangUps(reloads: Pick<Reloads, 'request'>, stopping: Stopping)
     if (hadTerminal && !isatty(standardInput)) stopping.stop(signal)
     else reloads.request()
   })
+}
+
+/** A service that the command has started. */
+export interface Start {
+  readonly service: Pick<Countersign, 'publicUrl' | 'description'>
+  /** Port that it listens on. */
+  readonly port: number
+  /** Whether it was started with `--lan`. */
+  readonly lan: boolean
+  /** Number of workers; absent if this process serves alone. */
+  readonly workers?: number | undefined
+  /** Whether the port takes TLS. */
+  readonly tls: boolean
+  /** Hosts of this machine in its local networks, the likeliest to be reached first. */
+  readonly hosts: readonly string[]
+}
+
+/** How phones in the local network reach the service. `undefined` if publicUrl is an address of the operator's own. */
+export function phonesText({ service: { publicUrl }, port, lan, tls, hosts }: Start): string | undefined {
+  const all = hosts.map((host) => new URL(`${tls ? 'https' : 'http'}://${host}:${port}`).origin)
+  const others = all.filter((address) => address !== publicUrl)
+  if (!lan) {
+    if (!isLoopbackHost(new URL(publicUrl).hostname)) return undefined
+    if (all.length === 0) return 'off. This machine is in no network'
+    return 'off. Start with --lan to allow phones on this network'
+  }
+  if (others.length === all.length) return `${publicUrl} (COUNTERSIGN_PUBLIC_URL)`
+  const choice = `. If they cannot open it, set COUNTERSIGN_PUBLIC_URL to ${others.join(' or ')}`
+  return `${publicUrl} on the same network${others.length === 0 ? '' : choice}`
+}
+
+/** What a person at a terminal reads at the start. */
+export function banner(start: Start): string {
+  const { service, port, lan, workers } = start
+  const { description, publicUrl } = service
+  // Browsers keep WebCrypto for https and loopback names, so this computer is better off with one of those.
+  const here = lan && publicUrl.startsWith('http:') ? new URL(`http://localhost:${port}`).origin : publicUrl
+  const phones = phonesText(start)
+  return `
+  Countersign ${version} is ready
+
+  Address:  ${here}${phones === undefined ? '' : `\n  Phones:   ${phones}`}
+  Store:    ${description.store}
+  Wallets:  ${description.adapters.join(', ')} (${description.verifier} Ed25519)${workers === undefined ? '' : `\n  Workers:  ${workers}`}
+
+  Next:     open ${here} in a browser
+            npm run demo   shows every step of a sign-in in this terminal
+            docs/          has the calls, the settings and the errors
+  Stop:     Ctrl+C
+
+`
 }

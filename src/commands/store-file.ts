@@ -3,7 +3,7 @@ import { realpathSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type CountersignOptions, optionsFromEnvironment, resolveSettings } from '../config.ts'
-import { oneLine, UsageError } from './subcommand.ts'
+import { oneLine, UsageError } from './command-line.ts'
 
 /** The absolute path of the embedded store's file; `undefined` for any other store. */
 export function sqliteFile(store: CountersignOptions['store']): string | undefined {

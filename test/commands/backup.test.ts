@@ -150,7 +150,7 @@ describe('a backup', () => {
     expect(refused).toEqual({
       code: 1,
       stdout: '',
-      stderr: `countersign: ${copy} is there already; name another file, or add --force\n`,
+      stderr: `countersign: ${copy} already exists. Choose another name or add --force\n`,
     })
     expect(readFileSync(copy).equals(former)).toBe(true)
     expect(await run(['backup', copy, '--force'])).toMatchObject({ code: 0, stderr: '' })

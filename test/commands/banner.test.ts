@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { banner, networkText } from '../../src/commands/banner.ts'
+import { banner, phonesText } from '../../src/commands/service.ts'
 
 function start(publicUrl: string, lan: boolean, hosts: readonly string[], tls = false) {
   const description = { store: 'SQLite in memory', adapters: ['nimiq'], verifier: 'native' }
@@ -9,52 +9,44 @@ function start(publicUrl: string, lan: boolean, hosts: readonly string[], tls = 
 const hosts = ['192.168.1.23', '172.17.0.1']
 
 test.each([
-  [
-    'without --lan',
-    'http://localhost:8080',
-    false,
-    hosts,
-    'http://192.168.1.23:8080 for phones in the same network, if you start with: npm start -- --lan',
-  ],
-  ['without --lan or a network', 'http://localhost:8080', false, [], 'none, because this machine is in no network'],
+  ['without --lan', 'http://localhost:8080', false, hosts, 'off. Start with --lan to allow phones on this network'],
+  ['without --lan or a network', 'http://localhost:8080', false, [], 'off. This machine is in no network'],
   ['with an address of the operator’s', 'https://wallet.example', false, hosts, undefined],
   [
     'with --lan',
     'http://192.168.1.23:8080',
     true,
     hosts,
-    'http://192.168.1.23:8080 for phones in the same network; if they cannot open it, set COUNTERSIGN_PUBLIC_URL to http://172.17.0.1:8080',
+    'http://192.168.1.23:8080 on the same network. If they cannot open it, set COUNTERSIGN_PUBLIC_URL to http://172.17.0.1:8080',
   ],
   [
     'with --lan and a single address',
     'http://192.168.1.23:8080',
     true,
     hosts.slice(0, 1),
-    'http://192.168.1.23:8080 for phones in the same network',
+    'http://192.168.1.23:8080 on the same network',
   ],
   [
     'with --lan and an address of the operator’s',
     'https://wallet.example',
     true,
     hosts,
-    'https://wallet.example, as COUNTERSIGN_PUBLIC_URL says',
+    'https://wallet.example (COUNTERSIGN_PUBLIC_URL)',
   ],
 ])('how phones reach the service, %s', (_, publicUrl, lan, all, text) => {
-  expect(networkText(start(publicUrl, lan, all))).toBe(text)
+  expect(phonesText(start(publicUrl, lan, all))).toBe(text)
 })
 
 test('at a terminal, the banner has the line for phones, and the loopback name for this computer', () => {
-  expect(banner(start('http://localhost:8080', false, hosts))).toMatch(
-    /^ {2}Network: {2}http:\/\/192.*npm start -- --lan$/m,
-  )
+  expect(banner(start('http://localhost:8080', false, hosts))).toMatch(/^ {2}Phones: {3}off\. Start with --lan/m)
   const onLan = banner(start('http://192.168.1.23:8080', true, hosts))
   expect(onLan).toMatch(/^ {2}Address: {2}http:\/\/localhost:8080$/m)
-  expect(onLan).toMatch(/^ {2}Network: {2}http:\/\/192\.168\.1\.23:8080 for phones/m)
-  expect(banner(start('https://wallet.example', false, hosts))).not.toContain('Network')
+  expect(onLan).toMatch(/^ {2}Phones: {3}http:\/\/192\.168\.1\.23:8080 on the same network/m)
+  expect(banner(start('https://wallet.example', false, hosts))).not.toContain('Phones')
 })
 
 test('with TLS on the port, addresses for phones are https', () => {
-  expect(networkText(start('https://192.168.1.23:8080', true, hosts, true))).toBe(
-    'https://192.168.1.23:8080 for phones in the same network; if they cannot open it, set COUNTERSIGN_PUBLIC_URL to https://172.17.0.1:8080',
+  expect(phonesText(start('https://192.168.1.23:8080', true, hosts, true))).toBe(
+    'https://192.168.1.23:8080 on the same network. If they cannot open it, set COUNTERSIGN_PUBLIC_URL to https://172.17.0.1:8080',
   )
 })

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { readCommandLine } from '../../src/commands/command-line.ts'
-import { UsageError } from '../../src/commands/subcommand.ts'
+import { readCommandLine, UsageError } from '../../src/commands/command-line.ts'
 
 const nothing = { help: false, version: false, lan: false, options: {} }
 

@@ -10,10 +10,10 @@ import { PassThrough, Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { UsageError } from '../../src/commands/command-line.ts'
 import { type Check, ok, problem, type Result, runChecks, warning } from '../../src/commands/doctor/check.ts'
 import { checks } from '../../src/commands/doctor/checks.ts'
 import { doctorCommand } from '../../src/commands/doctor/doctor.ts'
-import { UsageError } from '../../src/commands/subcommand.ts'
 import type { CountersignOptions } from '../../src/index.ts'
 import { lanHosts } from '../../src/lan.ts'
 import { Signer } from '../order/support.ts'
@@ -160,7 +160,7 @@ describe('usage', () => {
     expect(checks[1]).toEqual({
       check: 'configuration',
       status: 'warning',
-      saw: 'COUNTERSIGN_X is not a setting of Countersign',
+      saw: 'Unknown setting COUNTERSIGN_X',
       fix: 'Correct its name, or remove it.',
     })
   })
@@ -303,7 +303,9 @@ describe('a setup with SQLite', () => {
 
   test('whose variable is misspelt is warned of', async () => {
     const report = await doctor({ COUNTERSIGN_PUBLIK_URL: 'https://auth.example' })
-    expect(faults(report)).toEqual([expect.stringContaining('COUNTERSIGN_PUBLIK_URL is not a setting')])
+    expect(faults(report)).toEqual([
+      'warning of configuration: Unknown setting COUNTERSIGN_PUBLIK_URL > Did you mean COUNTERSIGN_PUBLIC_URL?',
+    ])
     expect(report.code).toBe(0)
   })
 

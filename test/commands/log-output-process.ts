@@ -1,4 +1,4 @@
-import { logOutput } from '../../src/commands/log-output.ts'
+import { logOutput } from '../../src/commands/process.ts'
 import { createLogger } from '../../src/log.ts'
 
 /** Logs 500 lines in one turn of the event loop, some of them in what that turn sets off, and ends as the argument says. */

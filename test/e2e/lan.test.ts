@@ -33,7 +33,7 @@ describe.skipIf(host === undefined)('in a network', () => {
     const service = await spawnService(store, ['--lan'])
     const { port } = new URL(service.url)
     const lan = `http://${host}:${port}`
-    expect(service.log()).toContain(`"Network: ${lan} for phones`)
+    expect(service.log()).toContain(`"Phones: ${lan} on the same network`)
     expect(service.log()).toContain(`"url":"${lan}"`)
     expect(await demoWallet(lan)).toEqual(['on', 'on'])
     for (const origin of [lan, ...loopbackNames.map((name) => `http://${name}:${port}`)]) {
@@ -50,9 +50,7 @@ describe.skipIf(host === undefined)('in a network', () => {
     const service = await spawnService({ ...store, HOST: '0.0.0.0' })
     const { port } = new URL(service.url)
     const lan = `http://${host}:${port}`
-    expect(service.log()).toContain(
-      `"Network: ${lan} for phones in the same network, if you start with: npm start -- --lan"`,
-    )
+    expect(service.log()).toContain(`"Phones: off. Start with --lan to allow phones on this network"`)
     expect(service.log()).toContain(`"url":"http://localhost:${port}"`)
     expect(await nonceFor(lan, lan)).toBe('ORIGIN_NOT_TRUSTED')
     const origin = `http://localhost:${port}`

@@ -13,7 +13,7 @@ import { forgetLinkNonces } from '../../sign-in/nonce.ts'
 import type { Store } from '../../store/store.ts'
 import type { ProvenIdentity } from '../../wallet/proof.ts'
 import { readWalletName, type WalletName } from '../../wallet/wallet-name.ts'
-import { UsageError } from '../subcommand.ts'
+import { UsageError } from '../command-line.ts'
 
 /** A wallet that an operator named, and whose it is. */
 export interface FoundWallet {

@@ -12,7 +12,7 @@ import { silentLogger } from '../../log.ts'
 import { openServiceStore } from '../../service-store.ts'
 import type { Store } from '../../store/store.ts'
 import type { ProvenIdentity } from '../../wallet/proof.ts'
-import { oneLine, type Streams, UsageError } from '../subcommand.ts'
+import { oneLine, type Streams, UsageError } from '../command-line.ts'
 import { AdminActions } from './admin-actions.ts'
 
 /** What a command did or found. */

@@ -4,7 +4,7 @@ import type { Settings } from '../../config.ts'
 import { reasons } from '../../errors.ts'
 import { sessionPaths } from '../../rest-paths.ts'
 import { version } from '../../version.ts'
-import { oneLine } from '../subcommand.ts'
+import { oneLine } from '../command-line.ts'
 
 /** Longest time in milliseconds for one request. */
 const limitMs = 3000

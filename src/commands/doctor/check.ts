@@ -1,4 +1,4 @@
-import { oneLine } from '../subcommand.ts'
+import { oneLine } from '../command-line.ts'
 
 /** How a check went. `skipped` is for one that could not be made; it is neither good nor bad. */
 export type Status = 'ok' | 'warning' | 'problem' | 'skipped'

@@ -5,8 +5,8 @@ import { type Logger, silentLogger } from '../../log.ts'
 import { isLoopbackHost } from '../../origin.ts'
 import { openServiceStore, type ServiceStore } from '../../service-store.ts'
 import type { Store } from '../../store/store.ts'
+import { oneLine } from '../command-line.ts'
 import { sqliteFile } from '../store-file.ts'
-import { oneLine } from '../subcommand.ts'
 import { workerCount } from '../workers/pool.ts'
 import { isCountersign, type Look, lookAt, lookAtPort, NoAnswerError } from './ask.ts'
 import { type Finding, ok, problem, warning } from './check.ts'
@@ -107,9 +107,10 @@ export class Setup {
  * service would not start with them.
  */
 export async function readSetup(sources: Sources): Promise<{ findings: Finding[]; setup: Setup | undefined }> {
-  const findings = unknownVariables(sources.environment).map((name) =>
-    warning(`${name} is not a setting of Countersign`, 'Correct its name, or remove it.'),
-  )
+  const findings = unknownVariables(sources.environment).map(({ name, similar }) => {
+    const fix = similar === undefined ? 'Correct its name, or remove it.' : `Did you mean ${similar}?`
+    return warning(`Unknown setting ${name}`, fix)
+  })
   try {
     const { setup, warnings } = await tryOut(sources)
     // Each says what to do.

@@ -3,10 +3,7 @@ import { type CountersignOptions, optionsFromEnvironment } from '../../config.ts
 import { type Countersign, createWorker, type WorkerService } from '../../countersign.ts'
 import { createLogger, type Logger } from '../../log.ts'
 import type { MetricValues } from '../../metrics/summed-metrics.ts'
-import { logOutput } from '../log-output.ts'
-import { logFormatOf, logLevel } from '../log-settings.ts'
-import { madeService } from '../made-service.ts'
-import { Reloads } from '../reloads.ts'
+import { logFormatOf, logLevel, logOutput, madeService, Reloads } from '../process.ts'
 
 /** What a worker is to run. */
 export interface WorkerStart {

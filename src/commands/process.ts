@@ -1,0 +1,131 @@
+import { isDeepStrictEqual } from 'node:util'
+import {
+  type CountersignOptions,
+  type Environment,
+  optionsFromEnvironment,
+  optionsInFiles,
+  resolveSettings,
+} from '../config.ts'
+import type { Countersign } from '../countersign.ts'
+import { hostOnLan, optionsOnLan } from '../lan.ts'
+import type { ReplaceableOptions } from '../live-secrets.ts'
+import type { LogFormat, Logger, LogLevel, LogSink } from '../log.ts'
+
+// What each process has that serves: a service that runs alone, and each worker.
+
+/** The form of the log, which is needed before all settings are checked. */
+export function logFormatOf({ logFormat }: CountersignOptions): LogFormat {
+  return resolveSettings(logFormat === undefined ? {} : { logFormat }).logFormat
+}
+
+/** The level of the log. Throws a `TypeError` if the text is none; no text is info. */
+export function logLevel(text: string | undefined): LogLevel {
+  if (text === undefined || text === '') return 'info'
+  if (/^(debug|info|warn|error)$/.test(text)) return text as LogLevel
+  throw new TypeError(`LOG_LEVEL must be debug, info, warn or error, not ${JSON.stringify(text)}`)
+}
+
+/**
+ * Standard error, for a logger. Writes the lines of one turn of the event loop together, in one call of the system: under load, a call
+ * for each line takes more time than all else about it. Lines that are not written yet are written when the process ends, also after an
+ * error that nobody caught.
+ *
+ * One call writes at most `mostBytes`, unless a single line is longer. Default: no bound.
+ */
+export function logOutput(mostBytes: number = Number.POSITIVE_INFINITY): LogSink {
+  const output = process.stderr
+  let lines = ''
+  const flush = (): void => {
+    const written = lines
+    lines = ''
+    if (written !== '') output.write(written)
+  }
+  const flushInTick = (): void => process.nextTick(flush)
+  process.once('exit', flush)
+  return {
+    isTTY: output.isTTY,
+    write(text) {
+      // A tick that a reaction asks for comes after all reactions, and before anything else has its turn.
+      if (lines === '') queueMicrotask(flushInTick)
+      else if (mostBytes < Number.POSITIVE_INFINITY && Buffer.byteLength(lines) + Buffer.byteLength(text) > mostBytes) {
+        flush()
+        queueMicrotask(flushInTick)
+      }
+      lines += text
+    },
+  }
+}
+
+/**
+ * Makes a service of options. If `hosts` are given, which are this machine's in its local networks, the service is for these
+ * networks.
+ */
+export async function madeService<Service>(
+  make: (options: CountersignOptions, lan: { readonly host: string | undefined } | undefined) => Promise<Service>,
+  options: CountersignOptions,
+  hosts: readonly string[] | undefined,
+): Promise<Service> {
+  if (hosts === undefined) return await make(options, undefined)
+  if (options.host !== undefined && !/^(0\.0\.0\.0|::)$/.test(options.host)) {
+    options.logger?.warn(`HOST (${options.host}) is not used: with --lan the service listens on all interfaces`)
+  }
+  return await make(optionsOnLan(options), { host: hostOnLan(options, hosts) })
+}
+
+/** What a service was started with. */
+export interface Started {
+  readonly environment: Environment
+  /** What the environment said at the start. */
+  readonly options: CountersignOptions
+  readonly logger: Logger
+}
+
+/** Reads files again for a service, when it is asked to: those of the port's certificate, and those with secrets. */
+export class Reloads {
+  readonly #started: Started
+  #service: Pick<Countersign, 'reload'> | undefined
+  /** Whether it was asked before there was a service. */
+  #isAsked = false
+  /** One after the other, so that what was read last is in force. */
+  #reloading: Promise<void> = Promise.resolve()
+
+  constructor(started: Started) {
+    this.#started = started
+  }
+
+  /** The service is there. */
+  begin(service: Pick<Countersign, 'reload'>): void {
+    this.#service = service
+    if (this.#isAsked) this.request()
+  }
+
+  /** Reads everything again, now or as soon as the service is there. The log has what came of it, in one line. */
+  request(): void {
+    const service = this.#service
+    if (service === undefined) this.#isAsked = true
+    else this.#reloading = this.#reloading.then(() => this.#reload(service))
+  }
+
+  async #reload(service: Pick<Countersign, 'reload'>): Promise<void> {
+    const { environment, options, logger } = this.#started
+    try {
+      const now = optionsFromEnvironment(environment)
+      const inFiles = optionsInFiles(environment)
+      const isIn = (option: keyof ReplaceableOptions): boolean => inFiles.includes(option)
+      const changed = await service.reload({
+        ...(isIn('secret') && now.secret !== undefined && { secret: now.secret }),
+        ...(isIn('orderStartKeys') && now.orderStartKeys !== undefined && { orderStartKeys: now.orderStartKeys }),
+      })
+      logger.info('reloaded', { changed: changed.join(', ') || 'nothing' })
+      for (const option of inFiles) {
+        if (option === 'secret' || option === 'orderStartKeys') continue
+        if (!isDeepStrictEqual(now[option], options[option])) {
+          logger.warn(`the file of ${option} has changed; restart the service to use what is in it`)
+        }
+      }
+    } catch (error) {
+      const cause = error instanceof Error ? error.message : String(error)
+      logger.error('reloading failed: everything stays as it was', { cause })
+    }
+  }
+}
