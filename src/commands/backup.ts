@@ -36,7 +36,7 @@ function backUp({ file: given, store, switched: force }: FileArguments): string 
   }
   requireFree()
   const folder = dirname(file)
-  if (!existsSync(folder)) throw new Error(`There is no folder ${folder}; make it first`)
+  if (!existsSync(folder)) throw new Error(`There is no folder ${folder}. Create it first`)
   const copy = besides(file)
   try {
     explained(`Cannot copy ${store} to ${file}`, () => {

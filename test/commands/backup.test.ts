@@ -133,12 +133,12 @@ describe('a backup', () => {
   })
 
   test('a folder that is missing is named in one line', async () => {
-    makeFile(store, 'first')
+    makeFile(store, 'former-release')
     const missing = join(dirname(copy), 'missing')
     expect(await run(['backup', join(missing, 'copy.db')])).toEqual({
       code: 1,
       stdout: '',
-      stderr: `countersign: There is no folder ${missing}; make it first\n`,
+      stderr: `countersign: There is no folder ${missing}. Create it first\n`,
     })
   })
 
