@@ -1,15 +1,19 @@
 /** Paths of the REST endpoints that the server and its clients have in common. */
 
-/** Cross-device orders, under the base path. */
-export const orderPaths = {
+/** The computer's part of cross-device orders, under the base path. Apart from the phone's, which the element does not need. */
+export const desktopOrderPaths = {
   start: '/cross-device/start',
+  cancel: '/cross-device/cancel',
+  finalize: '/cross-device/finalize',
+  events: '/cross-device/events',
+} as const
+
+/** The phone's part of cross-device orders, under the base path. */
+export const phoneOrderPaths = {
   claim: '/cross-device/claim',
   challenge: '/cross-device/challenge',
   approve: '/cross-device/approve',
   reject: '/cross-device/reject',
-  cancel: '/cross-device/cancel',
-  finalize: '/cross-device/finalize',
-  events: '/cross-device/events',
   handOver: '/cross-device/hand-over',
   redeem: '/cross-device/redeem',
 } as const

@@ -28,7 +28,7 @@ import { KnownComputers } from '../order/known-computers.ts'
 import { Orders } from '../order/orders.ts'
 import { storedOrders } from '../order/records.ts'
 import { bearerToken } from '../request.ts'
-import { computerPaths, orderPaths } from '../rest-paths.ts'
+import { computerPaths, desktopOrderPaths, phoneOrderPaths } from '../rest-paths.ts'
 import type { ServiceHandlers } from '../rpc/methods.ts'
 import { orderHandlers } from '../rpc/order-service.ts'
 import { sessionHandlers } from '../rpc/session-service.ts'
@@ -207,59 +207,59 @@ export function crossDevice({ store, ...options }: CrossDeviceOptions = {}) {
     schema: { ...walletSchema(settings), ...orderSchema(settings.orderModelName) },
     $ERROR_CODES: errorCodes,
     options: { store, ...options },
-    onRequest: limitBodies([...Object.values(orderPaths), ...Object.values(computerPaths)]),
+    onRequest: limitBodies(Object.values({ ...desktopOrderPaths, ...phoneOrderPaths, ...computerPaths })),
     rateLimit: [
       // A backend starts the orders of all its users from one address.
       settings.orderStartKeys === undefined
-        ? rateLimit('start-order', (path) => path === orderPaths.start)
-        : unlimited((path) => path === orderPaths.start),
+        ? rateLimit('start-order', (path) => path === desktopOrderPaths.start)
+        : unlimited((path) => path === desktopOrderPaths.start),
       rateLimit('order', (path) => path.startsWith('/cross-device/')),
       rateLimit('session', (path) => path === computerPaths.list || path === computerPaths.forget),
     ],
     endpoints: {
       startOrder: createAuthEndpoint(
-        orderPaths.start,
+        desktopOrderPaths.start,
         { method: 'POST', body: bodyOf<StartOrderOptions>(), metadata: { noStore: true } },
         async (ctx): Promise<StartedOrder> => await served(ctx, 'startOrder', ctx.body),
       ),
       claimOrder: createAuthEndpoint(
-        orderPaths.claim,
+        phoneOrderPaths.claim,
         { method: 'POST', body: bodyOf<ClaimBody>(), metadata: { noStore: true } },
         async (ctx): Promise<ClaimedOrder> => await served(ctx, 'claimOrder', ctx.body),
       ),
       getOrderChallenge: createAuthEndpoint(
-        orderPaths.challenge,
+        phoneOrderPaths.challenge,
         { method: 'GET', query: bodyOf<OrderQuery>(), metadata: { noStore: true } },
         async (ctx): Promise<OrderChallenge> =>
           await served(ctx, 'getOrderChallenge', orderQuery(ctx, 'challengeToken')),
       ),
       approveOrder: createAuthEndpoint(
-        orderPaths.approve,
+        phoneOrderPaths.approve,
         { method: 'POST', body: bodyOf<ApproveBody>(), metadata: { noStore: true } },
         async (ctx): Promise<ApprovedOrder> => await served(ctx, 'approveOrder', ctx.body),
       ),
       rejectOrder: createAuthEndpoint(
-        orderPaths.reject,
+        phoneOrderPaths.reject,
         { method: 'POST', body: bodyOf<PhoneOrder>(), metadata: { noStore: true } },
         async (ctx): Promise<RejectedOrder> => await served(ctx, 'rejectOrder', ctx.body),
       ),
       cancelOrder: createAuthEndpoint(
-        orderPaths.cancel,
+        desktopOrderPaths.cancel,
         { method: 'POST', body: bodyOf<DesktopOrder>(), metadata: { noStore: true } },
         async (ctx): Promise<OrderState> => await served(ctx, 'cancelOrder', ctx.body),
       ),
       finalizeOrder: createAuthEndpoint(
-        orderPaths.finalize,
+        desktopOrderPaths.finalize,
         { method: 'POST', body: bodyOf<FinalizeBody>(), metadata: { noStore: true } },
         async (ctx): Promise<FinalizedOrder> => await served(ctx, 'finalizeOrder', ctx.body),
       ),
       handOverOrder: createAuthEndpoint(
-        orderPaths.handOver,
+        phoneOrderPaths.handOver,
         { method: 'POST', body: bodyOf<PhoneOrder>(), metadata: { noStore: true } },
         async (ctx): Promise<HandOver> => await served(ctx, 'handOverOrder', ctx.body),
       ),
       redeemHandOver: createAuthEndpoint(
-        orderPaths.redeem,
+        phoneOrderPaths.redeem,
         { method: 'POST', body: bodyOf<RedeemBody>(), metadata: { noStore: true } },
         async (ctx): Promise<Omit<ClaimedOrder, 'ok'>> => await served(ctx, 'redeemHandOver', ctx.body),
       ),
@@ -289,7 +289,7 @@ export function crossDevice({ store, ...options }: CrossDeviceOptions = {}) {
         async (ctx): Promise<Response> => servedPages(pages).asset(ctx, ctx.params.file),
       ),
       watchOrder: createAuthEndpoint(
-        orderPaths.events,
+        desktopOrderPaths.events,
         { method: 'GET', query: bodyOf<OrderQuery>() },
         async (ctx): Promise<Response> => {
           const request = requestOf(ctx)

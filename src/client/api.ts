@@ -42,8 +42,8 @@ export interface SignInApi {
   readonly verifySignIn: ApiMethod<WalletProof & { readonly nonceId: string }, SignInResult>
 }
 
-/** Calls for cross-device orders. */
-export interface OrderApi {
+/** The computer's calls for cross-device orders. */
+export interface DesktopOrderApi {
   readonly startOrder: ApiMethod<StartOrderOptions, StartedOrder>
   readonly watchOrder: (request: WatchRequest, call: WatchCall) => AsyncIterable<WatchMessage>
   readonly finalizeOrder: ApiMethod<
@@ -51,6 +51,10 @@ export interface OrderApi {
     FinalizedOrder
   >
   readonly cancelOrder: ApiMethod<DesktopOrder, OrderState>
+}
+
+/** The phone's calls for cross-device orders. */
+export interface PhoneOrderApi {
   readonly claimOrder: ApiMethod<
     { readonly orderId: string; readonly claimToken: string; readonly claimKey: string },
     ClaimedOrder
@@ -68,6 +72,9 @@ export interface OrderApi {
   readonly handOverOrder: ApiMethod<PhoneOrder, HandOver>
   readonly redeemHandOver: ApiMethod<{ readonly ticket: string; readonly claimKey: string }, Omit<ClaimedOrder, 'ok'>>
 }
+
+/** Calls for cross-device orders. */
+export interface OrderApi extends DesktopOrderApi, PhoneOrderApi {}
 
 /** What a watch asks for: the transitions after a sequence. */
 export interface WatchRequest extends DesktopOrder {

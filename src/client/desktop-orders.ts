@@ -1,4 +1,4 @@
-import type { ApiCall, OrderApi } from './api.ts'
+import type { ApiCall, DesktopOrderApi } from './api.ts'
 import { type CallOptions, runTrusted } from './call.ts'
 import type { ComputerKey } from './computer-key.ts'
 import { given } from './given.ts'
@@ -59,7 +59,7 @@ export interface DesktopCalls {
 
 /** Options of {@link desktopCalls}. */
 export interface DesktopCallsOptions {
-  readonly service: OrderApi
+  readonly service: DesktopOrderApi
   /** Address of the service; empty for the page's own origin. */
   readonly baseUrl: string
   /** Key of this computer, for the desktop's calls. Without it, computers do not become known. */

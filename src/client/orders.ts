@@ -4,8 +4,8 @@ import { type PhoneCalls, type PhoneCallsOptions, phoneCalls } from './phone-ord
 /** Calls for cross-device orders. */
 export interface OrderCalls extends DesktopCalls, PhoneCalls {}
 
-/** Options of {@link orderCalls}. */
-export interface OrderCallsOptions extends DesktopCallsOptions, PhoneCallsOptions {}
+/** Options of {@link orderCalls}. Its service has the calls of both. */
+export type OrderCallsOptions = DesktopCallsOptions & PhoneCallsOptions
 
 /** Calls for cross-device orders, over any protocol. */
 export function orderCalls(options: OrderCallsOptions): OrderCalls {

@@ -1,4 +1,4 @@
-import type { OrderApi } from './api.ts'
+import type { PhoneOrderApi } from './api.ts'
 import { base64url } from './base64url.ts'
 import type { CallOptions } from './call.ts'
 import { type Claim, parseClaimUrl } from './claim-url.ts'
@@ -74,7 +74,7 @@ export interface PhoneCalls {
 
 /** Options of {@link phoneCalls}. */
 export interface PhoneCallsOptions {
-  readonly service: OrderApi
+  readonly service: PhoneOrderApi
   readonly proofDefaults: ProofOptions
   /** Time limit of a call, in milliseconds. */
   readonly timeoutMs: number

@@ -1,5 +1,5 @@
-import { orderPaths } from '../rest-paths.ts'
-import type { ApiMethod, OrderApi } from './api.ts'
+import { desktopOrderPaths, phoneOrderPaths } from '../rest-paths.ts'
+import type { ApiMethod, DesktopOrderApi, OrderApi, PhoneOrderApi } from './api.ts'
 
 /** Parts of a REST call. */
 export interface RestCallInit {
@@ -17,24 +17,35 @@ export interface RestCallInit {
 /** Calls a REST endpoint by its path under the base path. Rejects with a `CountersignClientError`. */
 export type RestCall = <T>(path: string, init?: RestCallInit) => Promise<T>
 
+/** The computer's calls for orders that answer once, over REST. */
+export function restDesktopOrders(call: RestCall): Omit<DesktopOrderApi, 'watchOrder'> {
+  return {
+    startOrder: post(call, desktopOrderPaths.start),
+    finalizeOrder: post(call, desktopOrderPaths.finalize),
+    cancelOrder: post(call, desktopOrderPaths.cancel, true),
+  }
+}
+
+/** The phone's calls for orders, over REST. */
+export function restPhoneOrders(call: RestCall): PhoneOrderApi {
+  return {
+    claimOrder: post(call, phoneOrderPaths.claim),
+    getOrderChallenge: ({ challengeToken, ...query }, { signal }) =>
+      call(phoneOrderPaths.challenge, { query, headers: { authorization: bearer(challengeToken) }, signal }),
+    approveOrder: post(call, phoneOrderPaths.approve),
+    rejectOrder: post(call, phoneOrderPaths.reject, true),
+    handOverOrder: post(call, phoneOrderPaths.handOver),
+    redeemHandOver: post(call, phoneOrderPaths.redeem),
+  }
+}
+
 /** The calls for orders that answer once, over REST. */
 export function restOrders(call: RestCall): Omit<OrderApi, 'watchOrder'> {
-  const post =
-    <Answer>(path: string, keepalive?: true): ApiMethod<object, Answer> =>
-    (body, { signal, headers }) =>
-      call(path, { body, signal, headers, keepalive })
-  return {
-    startOrder: post(orderPaths.start),
-    claimOrder: post(orderPaths.claim),
-    getOrderChallenge: ({ challengeToken, ...query }, { signal }) =>
-      call(orderPaths.challenge, { query, headers: { authorization: bearer(challengeToken) }, signal }),
-    approveOrder: post(orderPaths.approve),
-    rejectOrder: post(orderPaths.reject, true),
-    cancelOrder: post(orderPaths.cancel, true),
-    finalizeOrder: post(orderPaths.finalize),
-    handOverOrder: post(orderPaths.handOver),
-    redeemHandOver: post(orderPaths.redeem),
-  }
+  return { ...restDesktopOrders(call), ...restPhoneOrders(call) }
+}
+
+function post<Answer>(call: RestCall, path: string, keepalive?: true): ApiMethod<object, Answer> {
+  return (body, { signal, headers }) => call(path, { body, signal, headers, keepalive })
 }
 
 /** Value of the Authorization header for a token. */

@@ -1,4 +1,4 @@
-import { orderPaths } from '../rest-paths.ts'
+import { desktopOrderPaths } from '../rest-paths.ts'
 import type { OrderApi, WatchCall, WatchMessage, WatchRequest } from './api.ts'
 import { CountersignClientError } from './errors.ts'
 import { readEventStream } from './event-stream.ts'
@@ -49,7 +49,7 @@ export function restWatch({ open, call }: WatchWays): OrderApi['watchOrder'] {
     }, heartbeatTimeoutMs / 8)
     try {
       const cursor = afterSequence === undefined ? {} : { 'last-event-id': String(afterSequence) }
-      const response = await open(orderPaths.events, {
+      const response = await open(desktopOrderPaths.events, {
         query: { orderId },
         headers: { authorization: bearer(desktopToken), ...cursor },
         signal: own.signal,
@@ -84,7 +84,7 @@ export function restWatch({ open, call }: WatchWays): OrderApi['watchOrder'] {
     const wait = Math.min(longestPoll, Math.max(1, Math.floor(heartbeatTimeoutMs / 1600)))
     for (let [after, isFirst] = [afterSequence, true]; ; isFirst = false) {
       const asked = new Stopwatch()
-      const { events } = await call<{ readonly events: readonly OrderEvent[] }>(orderPaths.events, {
+      const { events } = await call<{ readonly events: readonly OrderEvent[] }>(desktopOrderPaths.events, {
         query: { orderId, wait: String(wait), ...(after === undefined ? {} : { after: String(after) }) },
         headers: { accept: 'application/json', authorization: bearer(desktopToken) },
         signal,

@@ -13,7 +13,7 @@ import { forgetClaim, type HeldClaim, hold, takeClaim } from './held-claim.ts'
 import { readHubAnswer } from './hub-return.ts'
 import { OutcomeScreen } from './outcome-screen.ts'
 import { appsFor, keepNoUnofferedWallet } from './page-wallet.ts'
-import { phoneCalls } from './phone-calls.ts'
+import { pagePhoneCalls } from './phone-calls.ts'
 import { Poll } from './poll.ts'
 import { ReviewScreen } from './review-screen.ts'
 import { ServiceClock } from './service-clock.ts'
@@ -53,7 +53,7 @@ const appName = document.title
 const facts = readServiceFacts()
 const words = chooseWords(navigator.languages, readOperatorTexts(metaContent('countersign-texts')))
 const clock = new ServiceClock()
-const client = phoneCalls(metaContent('countersign-base-path'), clock)
+const client = pagePhoneCalls(metaContent('countersign-base-path'), clock)
 const sections = ['start', 'continue', 'review', 'outcome', 'ended'].map((id) => byId(id))
 const codeInput = byId<HTMLInputElement>('code-input')
 const rememberInput = byId<HTMLInputElement>('remember-input')

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { describe, expect, test } from 'vitest'
-import { computerPaths, orderPaths, signInPaths } from '../../src/rest-paths.ts'
+import { computerPaths, desktopOrderPaths, phoneOrderPaths, signInPaths } from '../../src/rest-paths.ts'
 import { ownOrigin } from './calls.ts'
 import { makeAuth, startAuth } from './support.ts'
 
@@ -31,7 +31,8 @@ describe('the body of a request', () => {
   const paths = [
     ...Object.values(signInPaths).map((path) => `/wallet${path}`),
     '/wallet/link',
-    ...Object.values(orderPaths).filter((path) => path !== orderPaths.challenge && path !== orderPaths.events),
+    ...Object.values(desktopOrderPaths).filter((path) => path !== desktopOrderPaths.events),
+    ...Object.values(phoneOrderPaths).filter((path) => path !== phoneOrderPaths.challenge),
     computerPaths.forget,
   ]
 

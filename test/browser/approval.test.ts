@@ -191,7 +191,7 @@ describe.skipIf(!hasChromium)('on a phone,', () => {
   describe('the requester’s texts stay in their place:', () => {
     test.each([
       ['long', { displayTitle: 'W'.repeat(120), displaySummary: 'm'.repeat(500) }],
-      ['empty', { displayTitle: '\u200b\u3164', displaySummary: ' ' }],
+      ['empty', { displayTitle: '\u2003 ', displaySummary: ' ' }],
       [
         'rtl',
         {

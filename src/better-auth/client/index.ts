@@ -13,7 +13,7 @@ import { defaultTimeoutMs } from '../../client/time-limit.ts'
 import { TokenStore, type TokenStoreOptions } from '../../client/token-store.ts'
 import type { KnownComputer, NonceChallenge, SignInResult, SigningAccount } from '../../client/types.ts'
 import { type ProofOptions, proveWithWallet } from '../../client/wallet.ts'
-import { computerPaths, linkPath, orderPaths, signInPaths } from '../../rest-paths.ts'
+import { computerPaths, desktopOrderPaths, linkPath, signInPaths } from '../../rest-paths.ts'
 import type { crossDevice } from '../cross-device.ts'
 import type { LinkedWallet, walletSignIn } from '../wallet-sign-in.ts'
 import { bearerPlugin, callerOf } from './fetch.ts'
@@ -155,7 +155,7 @@ export function crossDeviceClient(options: CrossDeviceClientOptions = {}) {
     id: 'cross-device',
     $InferServerPlugin: {} as ReturnType<typeof crossDevice>,
     // For the endpoint as Better Auth's client calls it by its path.
-    atomListeners: [{ matcher: (path) => path === orderPaths.finalize, signal: '$sessionSignal' }],
+    atomListeners: [{ matcher: (path) => path === desktopOrderPaths.finalize, signal: '$sessionSignal' }],
     getActions: ($fetch, $store, clientOptions): CrossDeviceActions => {
       const call = callerOf($fetch)
       const baseUrl = clientOptions?.baseURL ?? ''

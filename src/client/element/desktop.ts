@@ -2,7 +2,7 @@ import { ComputerKey } from '../computer-key.ts'
 import { type DesktopCalls, desktopCalls } from '../desktop-orders.ts'
 import { defaultHeartbeatTimeoutMs } from '../order-watch.ts'
 import { restOf } from '../rest.ts'
-import { restOrders } from '../rest-orders.ts'
+import { restDesktopOrders } from '../rest-orders.ts'
 import { restWatch } from '../rest-watch.ts'
 import { requireHttp } from '../service-address.ts'
 import { announceSession } from '../session-news.ts'
@@ -26,7 +26,7 @@ export function desktopOf({ baseUrl, basePath, tokenStorageKey }: ElementService
   requireHttp(baseUrl)
   const rest = restOf((url, init) => fetch(url, init), { baseUrl, basePath })
   return desktopCalls({
-    service: { ...restOrders(rest.call), watchOrder: restWatch(rest) },
+    service: { ...restDesktopOrders(rest.call), watchOrder: restWatch(rest) },
     baseUrl,
     computer: new ComputerKey(baseUrl),
     tokens: new TokenStore({ tokenStorageKey }),

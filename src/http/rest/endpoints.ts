@@ -4,7 +4,14 @@ import { SessionService } from '../../../gen/server/countersign/v1/session_servi
 import { SignInService } from '../../../gen/server/countersign/v1/sign_in_service_pb.ts'
 import { WalletService } from '../../../gen/server/countersign/v1/wallet_service_pb.ts'
 import type { Settings } from '../../config.ts'
-import { computerPaths, orderPaths, sessionPaths, signInPaths, walletPaths } from '../../rest-paths.ts'
+import {
+  computerPaths,
+  desktopOrderPaths,
+  phoneOrderPaths,
+  sessionPaths,
+  signInPaths,
+  walletPaths,
+} from '../../rest-paths.ts'
 import { jsonBody, noInput, orderQuery, type ReadJson, sessionQuery } from './input.ts'
 
 /** A REST endpoint: an RPC under another name. */
@@ -43,16 +50,16 @@ export function restEndpoints({
     get(endpointPrefix + walletPaths.list, wallet.listWallets, noInput),
     post(endpointPrefix + walletPaths.link, wallet.linkWallet),
     post(endpointPrefix + walletPaths.unlink, wallet.unlinkWallet),
-    post(orderPaths.start, order.startOrder),
-    post(orderPaths.claim, order.claimOrder),
-    get(orderPaths.challenge, order.getOrderChallenge, orderQuery('challengeToken')),
-    post(orderPaths.approve, order.approveOrder),
-    post(orderPaths.reject, order.rejectOrder),
-    post(orderPaths.cancel, order.cancelOrder),
-    post(orderPaths.finalize, order.finalizeOrder),
-    post(orderPaths.handOver, order.handOverOrder),
-    post(orderPaths.redeem, order.redeemHandOver),
-    get(orderPaths.events, order.watchOrder, orderQuery('desktopToken')),
+    post(desktopOrderPaths.start, order.startOrder),
+    post(phoneOrderPaths.claim, order.claimOrder),
+    get(phoneOrderPaths.challenge, order.getOrderChallenge, orderQuery('challengeToken')),
+    post(phoneOrderPaths.approve, order.approveOrder),
+    post(phoneOrderPaths.reject, order.rejectOrder),
+    post(desktopOrderPaths.cancel, order.cancelOrder),
+    post(desktopOrderPaths.finalize, order.finalizeOrder),
+    post(phoneOrderPaths.handOver, order.handOverOrder),
+    post(phoneOrderPaths.redeem, order.redeemHandOver),
+    get(desktopOrderPaths.events, order.watchOrder, orderQuery('desktopToken')),
     get(sessionPaths.current, session.getCurrentSession, sessionQuery),
     get(sessionPaths.list, session.listSessions, noInput),
     post(sessionPaths.signOut, session.signOut),
