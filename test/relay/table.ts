@@ -40,12 +40,12 @@ const otherNetwork = stopped('NETWORK_MISMATCH', 'the victim’s phone is not on
 const noCode = stopped('RETURN_CODE_REQUIRED', 'the code is on the victim’s phone, and nothing asks the victim for it')
 const toldCode = hindered(
   'RETURN_CODE_REQUIRED',
-  'the victim has to give the code to the attacker, although the phone names the site to type it at',
+  'the victim has to give the code to the attacker, although the phone names the site to enter it at',
 )
-const startedBySite = 'the attacker opens the site like anybody else, and its backend starts the order'
+const startedBySite = 'the attacker opens the site like any visitor, and its backend starts the order'
 const shortLife = hindered(
   'ORDER_EXPIRED',
-  'somebody has to scan the picture within two minutes of the order’s start; only the first one is caught',
+  'a victim has to scan the picture within two minutes of the order’s start; only the first one is caught',
 )
 const alone =
   'the attacker has both sides of the order, its codes included, and needs only the signature, which the wallet gives any page that asks'
@@ -92,7 +92,7 @@ export const attackers = {
   },
   asksForCode: {
     name: 'Asks for the code',
-    does: 'Does the same, and asks the victim for whatever code the phone shows after the approval.',
+    does: 'Does the same, and asks the victim for the code that the phone shows after the approval.',
     cells: {
       compare: notStopped(rightDigits),
       required: notStopped(rightDigits),
