@@ -77,7 +77,7 @@ const exitOnWrongSettings = 78
  */
 export async function runCommand(args: readonly string[], streams: Streams): Promise<number> {
   const { stdout, stderr } = streams
-  // If whoever reads them goes away, lines are dropped. Without a listener, the error would end the process.
+  // Lines are dropped once the reader has gone. Without a listener, the error would end the process.
   for (const stream of [stdout, stderr]) stream.on('error', () => {})
   try {
     return await dispatch(args, streams)

@@ -28,7 +28,7 @@ export function logLevel(text: string | undefined): LogLevel {
 /**
  * Standard error, for a logger. Writes the lines of one turn of the event loop together, in one call of the system: under load, a call
  * for each line takes more time than all else about it. Lines that are not written yet are written when the process ends, also after an
- * error that nobody caught.
+ * uncaught error.
  *
  * One call writes at most `mostBytes`, unless a single line is longer. Default: no bound.
  */

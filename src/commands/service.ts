@@ -49,7 +49,7 @@ export async function startService({ lan, options }: Pick<CommandLine, 'lan' | '
     const alone = await madeService(makeAlone, given, lanHostsInUse)
     port = await listenOrClose(alone)
     service = alone
-    // Before "ready" is logged: whoever reads that may send a signal at once.
+    // Before "ready" is logged: a reader of that line may send a signal at once.
     stopping.begin(service)
     if (reloads instanceof Reloads) reloads.begin(alone)
   } else {
@@ -149,8 +149,7 @@ class Stopping {
 }
 
 /**
- * SIGHUP reads files again. It also comes when the terminal is closed that the service was started in, and then it stops: nobody
- * would see it run on.
+ * SIGHUP reads files again. It also comes when the terminal is closed that the service was started in; then the service stops.
  */
 function listenForHangUps(reloads: Pick<Reloads, 'request'>, stopping: Stopping): void {
   const standardInput = 0

@@ -62,7 +62,7 @@ export function followed(path: string): string {
   return statSync(path, { throwIfNoEntry: false }) === undefined ? path : realpathSync(path)
 }
 
-/** A path beside another one that nobody else uses. */
+/** An unused path beside another one. */
 export function besides(path: string): string {
   return `${path}.${randomUUID()}.partial`
 }

@@ -171,7 +171,7 @@ describe('checks', () => {
     name,
     needs,
     run,
-    advice: `Mend ${name}.`,
+    advice: `Fix ${name}.`,
   })
 
   test('are skipped after a problem of one that they need, and after a skipped one', async () => {
@@ -207,7 +207,7 @@ describe('checks', () => {
     await vi.advanceTimersByTimeAsync(7_000)
     expect(await running).toEqual([
       { check: 'a', ...problem('no result within 6.5 seconds', 'Find out what hangs, and run doctor again.') },
-      { check: 'b', ...problem('line one line two', 'Mend b.') },
+      { check: 'b', ...problem('line one line two', 'Fix b.') },
       { check: 'c', ...ok('c') },
     ])
     expect(isAborted).toBe(true)
@@ -579,7 +579,7 @@ describe.skipIf(!hasPart('redis-server'))('a setup with Redis', () => {
     const env = { COUNTERSIGN_STORE: redis.url, COUNTERSIGN_SECRET: secret }
     expect(faults(await doctor(env))).toEqual([
       expect.stringMatching(/^warning of redis: .*volatile-ttl, though it has no maxmemory yet/),
-      expect.stringMatching(/^warning of redis: .*its restart signs everybody out/),
+      expect.stringMatching(/^warning of redis: .*its restart signs all users out/),
     ])
   })
 

@@ -124,7 +124,7 @@ export async function readSetup(sources: Sources): Promise<{ findings: Finding[]
   }
 }
 
-/** Makes a service that keeps its state in memory and does not listen, so that whatever stops a start stops this. */
+/** Makes a service that keeps its state in memory and does not listen, so that what stops a start stops this. */
 async function tryOut(sources: Sources): Promise<{ setup: Setup; warnings: readonly string[] }> {
   const { lan } = sources
   const options = lan ? optionsOnLan(sources.options) : sources.options

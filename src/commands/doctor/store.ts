@@ -158,7 +158,7 @@ function judge(server: ExaminedServer, servers: number): Finding[] {
   if (persistent === false && servers === 1 && !replicas) {
     findings.push(
       warning(
-        'Redis keeps nothing on disk and has no replica, so its restart signs everybody out',
+        'Redis keeps nothing on disk and has no replica, so its restart signs all users out',
         'Set appendonly to yes, or give it a replica.',
       ),
     )

@@ -113,7 +113,7 @@ async function checkCertificate(url: string, signal: AbortSignal): Promise<Findi
   return [{ ...found, saw: `${found.saw}; the address speaks ${speaks}` }]
 }
 
-/** Connects, whatever the certificate is. Resolves with `undefined` if that fails. */
+/** Connects with any certificate. Resolves with `undefined` if that fails. */
 function shakeHands({ hostname, port }: URL, signal: AbortSignal): Promise<TLSSocket | undefined> {
   const host = hostname.replace(/^\[(.*)\]$/, '$1')
   return new Promise((resolve) => {
