@@ -19,7 +19,7 @@ export interface ClientBundle {
 /** The entries of the client, by the names of their bundles. */
 export const clientEntries: readonly ClientBundle[] = [
   { name: 'countersign-client', source: { entryPoints: ['src/client/index.ts'] } },
-  { name: 'countersign-direct', source: { entryPoints: ['src/client/direct.ts'] } },
+  { name: 'countersign-rest', source: { entryPoints: ['src/client/rest.ts'] } },
   { name: 'countersign-sign-in', source: { entryPoints: ['src/client/element/element.ts'] }, maxGzip: 15_000 },
 ]
 

@@ -1,4 +1,4 @@
-import type { CountersignClientError } from 'countersign/client/direct'
+import type { CountersignClientError } from 'countersign/client/rest'
 import { SignIn, useSession } from 'countersign/react'
 import { useState } from 'react'
 import { client } from './client.ts'

@@ -1,4 +1,4 @@
-import { createDirectClient } from 'countersign/client/direct'
+import { createRestClient } from 'countersign/client/rest'
 
 /** The client of the service. There is one for the whole application, made outside of its components. */
-export const client = createDirectClient({ baseUrl: 'http://localhost:8080' })
+export const client = createRestClient({ baseUrl: 'http://localhost:8080' })

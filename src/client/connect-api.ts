@@ -12,7 +12,7 @@ import type {
 } from './api.ts'
 import { type Services, toClientError } from './connect.ts'
 import { plain, protoKind } from './plain.ts'
-import { bearer } from './rest-orders.ts'
+import { bearer } from './rest-api.ts'
 
 /** The service's calls over Connect. */
 export interface ConnectApi {

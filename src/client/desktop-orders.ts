@@ -3,7 +3,7 @@ import { type CallOptions, runTrusted } from './call.ts'
 import type { ComputerKey } from './computer-key.ts'
 import { given } from './given.ts'
 import { type WatchOrderOptions, watchOrder } from './order-watch.ts'
-import { bearer } from './rest-orders.ts'
+import { bearer } from './rest-api.ts'
 import { retriesOf } from './retry.ts'
 import { keepToken, type TokenStore } from './token-store.ts'
 import type {

@@ -16,8 +16,8 @@ export {
   newClaimKey,
   type PhoneCalls,
 } from './phone-orders.ts'
-export type { Fetcher, RestOptions } from './rest.ts'
-export { type SignInWithWalletOptions, signInWithWallet } from './rest-sign-in.ts'
+export type { Fetcher, RestOptions } from './rest-api.ts'
+export { type SignInWithWalletOptions, signInWithWallet } from './rest-client.ts'
 export type { SessionListener } from './session-news.ts'
 export type { RevocationCalls, SessionCalls } from './sessions.ts'
 export type { SignInOptions } from './sign-in.ts'

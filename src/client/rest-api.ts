@@ -1,6 +1,149 @@
-import { computerPaths, sessionPaths, signInPaths, walletPaths } from '../rest-paths.ts'
-import type { ApiMethod, SessionApi, SignInApi, WalletApi } from './api.ts'
-import { bearer, type RestCall } from './rest-orders.ts'
+import {
+  computerPaths,
+  desktopOrderPaths,
+  phoneOrderPaths,
+  sessionPaths,
+  signInPaths,
+  walletPaths,
+} from '../rest-paths.ts'
+import type { ApiMethod, DesktopOrderApi, OrderApi, PhoneOrderApi, SessionApi, SignInApi, WalletApi } from './api.ts'
+import { aborted, type ClientErrorCode, CountersignClientError } from './errors.ts'
+import { defaultTimeoutMs, withTimeLimit } from './time-limit.ts'
+
+/** A function that makes HTTP requests, as `fetch` does. */
+export type Fetcher = (url: string, init: RequestInit) => Promise<Response>
+
+/** Address and time limit of the REST endpoints. */
+export interface RestOptions {
+  /** Address of the service. Default: the page's own origin. */
+  readonly baseUrl?: string | undefined
+  /** Path of the REST endpoints. Default /api/auth. */
+  readonly basePath?: string | undefined
+  /** Path of the direct sign-in endpoints under `basePath`. Default /wallet. */
+  readonly endpointPrefix?: string | undefined
+  /** Time limit of a call, in milliseconds. Default 15,000. */
+  readonly timeoutMs?: number | undefined
+}
+
+/** Path of the direct sign-in endpoints, unless the options say otherwise. */
+export const defaultPrefix = '/wallet'
+
+/** Parts of a REST call. */
+export interface RestCallInit {
+  /** Sent with POST. Without it, the call is a GET. */
+  readonly body?: object | undefined
+  readonly query?: Record<string, string> | undefined
+  readonly headers?: Record<string, string> | undefined
+  readonly signal?: AbortSignal | undefined
+  /** Whether the call goes on if the page is left. */
+  readonly keepalive?: boolean | undefined
+  /** Time limit in milliseconds, if the caller has none and it is not the usual one. */
+  readonly timeoutMs?: number | undefined
+}
+
+/** Calls a REST endpoint by its path under the base path. Rejects with a `CountersignClientError`. */
+export type RestCall = <T>(path: string, init?: RestCallInit) => Promise<T>
+
+/** Ways to the REST endpoints, by their paths under the base path. */
+export interface Rest {
+  /** POST with a body, GET without. Rejects with a `CountersignClientError`. */
+  readonly call: RestCall
+  /** The same for an answer that is a stream, without a time limit. */
+  readonly open: (path: string, init: RestCallInit) => Promise<Response>
+}
+
+/** Calls of REST endpoints by their paths under the base path: POST with a body, GET without. */
+export function restCalls(fetcher: Fetcher, options: Omit<RestOptions, 'endpointPrefix'>): RestCall {
+  return restOf(fetcher, options).call
+}
+
+/** The REST endpoints of a service. */
+export function restOf(fetcher: Fetcher, options: Omit<RestOptions, 'endpointPrefix'>): Rest {
+  const { baseUrl = '', basePath = '/api/auth', timeoutMs: usualMs = defaultTimeoutMs } = options
+  const root = baseUrl.replace(/\/+$/, '') + basePath
+
+  /** Makes a request and reads the answer, of which a failure leaves nothing to read. */
+  const answerOf = async <T>(
+    path: string,
+    { body, query, headers: own, signal, keepalive }: RestCallInit,
+    limited: AbortSignal | undefined,
+    read: (response: Response) => Promise<T | undefined> | T,
+  ): Promise<T> => {
+    const search = query === undefined ? '' : `?${new URLSearchParams(query)}`
+    const init: RequestInit = {
+      method: body === undefined ? 'GET' : 'POST',
+      headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...own },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      credentials: 'include',
+      // Not `error`, which workerd does not know. An answer that leads elsewhere is no answer of the service.
+      redirect: 'manual',
+      ...(keepalive === undefined ? {} : { keepalive }),
+      ...(limited === undefined ? {} : { signal: limited }),
+    }
+    let response: Response
+    let refusal: Record<string, unknown> | undefined
+    let answer: T | undefined
+    try {
+      response = await fetcher(root + path + search, init)
+      if (response.ok) answer = await read(response)
+      else refusal = parseObject(await response.text())
+    } catch (cause) {
+      if (signal?.aborted) throw aborted(signal)
+      throw new CountersignClientError('NETWORK', 'The service did not answer', { cause })
+    }
+    const { status, headers } = response
+    if (answer !== undefined) return answer
+    throw refusalError({ ...refusal, status, retryAfterMs: retryAfterMs(headers) })
+  }
+
+  return {
+    call: <T>(path: string, init: RestCallInit = {}) => {
+      const limited = withTimeLimit(init.signal, init.timeoutMs ?? usualMs)
+      return answerOf<T>(path, init, limited, async (response) => parseObject(await response.text()) as T | undefined)
+    },
+    open: (path, init) => answerOf(path, init, init.signal, (response) => response),
+  }
+}
+
+function retryAfterMs(headers: Headers): number | undefined {
+  const seconds = Number(headers.get('retry-after') ?? Number.NaN)
+  return Number.isFinite(seconds) ? seconds * 1000 : undefined
+}
+
+function parseObject(text: string): Record<string, unknown> | undefined {
+  try {
+    const json: unknown = JSON.parse(text)
+    return typeof json === 'object' && json !== null ? (json as Record<string, unknown>) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** A REST answer that is not a success. */
+export interface Refusal {
+  /** HTTP status. */
+  readonly status: number
+  /** `code` of the body. */
+  readonly code?: unknown
+  /** `message` of the body. */
+  readonly message?: unknown
+  /** `triesLeft` of the body, for a wrong code. */
+  readonly triesLeft?: unknown
+  /** Time from the Retry-After header, in milliseconds. */
+  readonly retryAfterMs?: number | undefined
+}
+
+/** The error that a REST answer stands for. Only the service itself answers with a code and a message. */
+export function refusalError({ status, code, message, triesLeft, retryAfterMs }: Refusal): CountersignClientError {
+  if (typeof code === 'string' && typeof message === 'string') {
+    const tries = typeof triesLeft === 'number' ? { triesLeft } : {}
+    return new CountersignClientError(code as ClientErrorCode, message, { retryAfterMs, ...tries })
+  }
+  // A proxy that does not reach the service.
+  return [429, 502, 503, 504].includes(status)
+    ? new CountersignClientError('NETWORK', `The service did not answer: HTTP ${status}`, { retryAfterMs })
+    : new CountersignClientError('UNEXPECTED_ANSWER', `Unexpected answer: HTTP ${status}`)
+}
 
 /** The calls of a direct sign-in over REST. `prefix` is the path of its endpoints under the base path. */
 export function restSignIn(call: RestCall, prefix: string): SignInApi {
@@ -8,6 +151,37 @@ export function restSignIn(call: RestCall, prefix: string): SignInApi {
     issueNonce: (body, { signal }) => call(prefix + signInPaths.nonce, { body, signal }),
     verifySignIn: (body, { signal }) => call(prefix + signInPaths.verify, { body, signal }),
   }
+}
+
+/** The computer's calls for orders that answer once, over REST. */
+export function restDesktopOrders(call: RestCall): Omit<DesktopOrderApi, 'watchOrder'> {
+  return {
+    startOrder: post(call, desktopOrderPaths.start),
+    finalizeOrder: post(call, desktopOrderPaths.finalize),
+    cancelOrder: post(call, desktopOrderPaths.cancel, true),
+  }
+}
+
+/** The phone's calls for orders, over REST. */
+export function restPhoneOrders(call: RestCall): PhoneOrderApi {
+  return {
+    claimOrder: post(call, phoneOrderPaths.claim),
+    getOrderChallenge: ({ challengeToken, ...query }, { signal }) =>
+      call(phoneOrderPaths.challenge, { query, headers: { authorization: bearer(challengeToken) }, signal }),
+    approveOrder: post(call, phoneOrderPaths.approve),
+    rejectOrder: post(call, phoneOrderPaths.reject, true),
+    handOverOrder: post(call, phoneOrderPaths.handOver),
+    redeemHandOver: post(call, phoneOrderPaths.redeem),
+  }
+}
+
+/** The calls for orders that answer once, over REST. */
+export function restOrders(call: RestCall): Omit<OrderApi, 'watchOrder'> {
+  return { ...restDesktopOrders(call), ...restPhoneOrders(call) }
+}
+
+function post<Answer>(call: RestCall, path: string, keepalive?: true): ApiMethod<object, Answer> {
+  return (body, { signal, headers }) => call(path, { body, signal, headers, keepalive })
 }
 
 /** A session's calls over REST: the stored token is sent along. */
@@ -49,4 +223,9 @@ function authorisedMethods(call: RestCall, token: () => string | undefined) {
     (body, { signal }) =>
       call(path, { body, headers: headers(), signal, keepalive })
   return { get, post }
+}
+
+/** Value of the Authorization header for a token. */
+export function bearer(token: string): string {
+  return `Bearer ${token}`
 }

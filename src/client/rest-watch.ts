@@ -2,7 +2,7 @@ import { desktopOrderPaths } from '../rest-paths.ts'
 import type { OrderApi, WatchCall, WatchMessage, WatchRequest } from './api.ts'
 import { CountersignClientError } from './errors.ts'
 import { readEventStream } from './event-stream.ts'
-import { bearer, type RestCall, type RestCallInit } from './rest-orders.ts'
+import { bearer, type RestCall, type RestCallInit } from './rest-api.ts'
 import { Stopwatch } from './stopwatch.ts'
 import type { OrderEvent } from './types.ts'
 

@@ -1,6 +1,5 @@
 import { type PhoneCalls, phoneCalls } from '../client/phone-orders.ts'
-import { restCalls } from '../client/rest.ts'
-import { restPhoneOrders } from '../client/rest-orders.ts'
+import { restCalls, restPhoneOrders } from '../client/rest-api.ts'
 import { defaultTimeoutMs } from '../client/time-limit.ts'
 import type { ServiceClock } from './service-clock.ts'
 

@@ -1,6 +1,6 @@
 import { isPhone } from '../client/device.ts'
-import type { DirectClient, Session, StartedOrder } from '../client/direct.ts'
 import { CountersignSignIn } from '../client/element/element.ts'
+import type { RestClient, Session, StartedOrder } from '../client/rest.ts'
 import { ClaimNotes } from './claim-notes.ts'
 import { element, noteForOperator } from './dom.ts'
 import { appsFor, hubFor, wantedWallets } from './page-wallet.ts'
@@ -10,7 +10,7 @@ import type { Words } from './texts/words.ts'
 
 /** Options of {@link SignInWays}. */
 export interface SignInWaysOptions {
-  readonly client: DirectClient
+  readonly client: RestClient
   readonly words: Words
   readonly facts: ServiceFacts
   readonly appName: string

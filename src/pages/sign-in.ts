@@ -1,4 +1,4 @@
-import { createDirectClient, type Session } from '../client/direct.ts'
+import { createRestClient, type Session } from '../client/rest.ts'
 import { showBrand } from './brand.ts'
 import { cookieOnly } from './cookie-only.ts'
 import { byId, fill, fillTexts, metaContent, noteForOperator } from './dom.ts'
@@ -26,7 +26,7 @@ const views = { out: byId('signed-out'), in: byId('signed-in') }
 const continueLink = byId<HTMLAnchorElement>('continue-link')
 const otherWalletButton = byId('other-wallet-button')
 
-const client = createDirectClient({
+const client = createRestClient({
   basePath: metaContent('countersign-base-path'),
   endpointPrefix: metaContent('countersign-endpoint-prefix'),
   autoPersistToken: false,

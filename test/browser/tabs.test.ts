@@ -16,11 +16,11 @@ const polling = { timeout: 15_000 }
 /** What the pages run: they keep what their client tells of the session, and what is said on channels. */
 const pageScript = `
   import './src/client/element/element.ts'
-  import { createDirectClient } from './src/client/direct.ts'
+  import { createRestClient } from './src/client/rest.ts'
   import { createCountersignClient } from './src/client/index.ts'
 
   const { searchParams } = new URL(location.href)
-  const make = searchParams.has('connect') ? createCountersignClient : createDirectClient
+  const make = searchParams.has('connect') ? createCountersignClient : createRestClient
   const client = make({ ...JSON.parse(searchParams.get('options')), wallet: { adapterId: 'nimiq', sign: walletSigns } })
   const told = []
   const stop = client.onSession((session) => told.push(session?.id ?? 'nobody'))

@@ -1,8 +1,8 @@
 import type { Hex } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { expect, test } from 'vitest'
-import { createDirectClient } from '../../src/client/direct.ts'
 import { createCountersignClient, type Wallet } from '../../src/client/index.ts'
+import { createRestClient } from '../../src/client/rest.ts'
 import { countOf, startChain } from '../support/evm.ts'
 import { startService } from '../support/service.ts'
 import vectors from '../vectors/ethereum.json' with { type: 'json' }
@@ -21,7 +21,7 @@ function walletOf(address: string, signer: { signMessage(given: { message: strin
 }
 
 test.each([
-  ['REST', createDirectClient],
+  ['REST', createRestClient],
   ['Connect', createCountersignClient],
 ])(
   'over %s, an order without further checks of contract wallets is told at once, and takes another wallet',

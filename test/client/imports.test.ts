@@ -40,7 +40,7 @@ describe.each(clientEntries)('$name', ({ source }) => {
 })
 
 test.each([
-  ['countersign-direct', /\bnode_modules\/|^gen\//],
+  ['countersign-rest', /\bnode_modules\/|^gen\//],
   // The QR code's library is all that it needs.
   ['countersign-sign-in', /\bnode_modules\/(?!uqr\/)|^gen\//],
 ])('%s comes without Connect and without generated code', async (name, foreign) => {

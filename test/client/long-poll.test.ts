@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { createDirectClient, type DirectClientOptions, type OrderEvent } from '../../src/client/direct.ts'
+import { createRestClient, type OrderEvent, type RestClientOptions } from '../../src/client/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
 import { codeOf, fetchFrom, MapStorage, pageWallet } from './support.ts'
@@ -10,11 +10,11 @@ import { codeOf, fetchFrom, MapStorage, pageWallet } from './support.ts'
 const all = ['created', 'claimed', 'waiting_user', 'approved', 'cancelled']
 
 /** A desktop whose requests take this way, a phone that reaches the service directly, and what the desktop asked for events with. */
-async function setUp(way: typeof fetch | undefined, options: DirectClientOptions = {}) {
+async function setUp(way: typeof fetch | undefined, options: RestClientOptions = {}) {
   const { url } = await startService()
   const polls: string[] = []
-  const device = (fetcher: typeof fetch, more: DirectClientOptions = {}) =>
-    createDirectClient({ baseUrl: url, fetch: fetcher, storage: new MapStorage(), ...more })
+  const device = (fetcher: typeof fetch, more: RestClientOptions = {}) =>
+    createRestClient({ baseUrl: url, fetch: fetcher, storage: new MapStorage(), ...more })
   const desktop = device(async (input, init) => {
     const { pathname, searchParams } = new URL(String(input))
     if (pathname.endsWith('/events')) polls.push(searchParams.has('wait') ? 'poll' : 'stream')

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { verifyAccessToken } from '../../src/backend/index.ts'
-import { createDirectClient } from '../../src/client/direct.ts'
 import { createCountersignClient } from '../../src/client/index.ts'
+import { createRestClient } from '../../src/client/rest.ts'
 import { hasPart } from '../support/optional.ts'
 import { RedisServer } from '../support/redis-server.ts'
 import { startService } from '../support/service.ts'
@@ -43,7 +43,7 @@ test('a user sees and ends the other sessions', async () => {
 
 test.each([
   ['Connect', createCountersignClient],
-  ['REST', createDirectClient],
+  ['REST', createRestClient],
 ])('the client over %s gets access tokens for backends', async (_protocol, createClient) => {
   const { url } = await startService({ accessTokenAudiences: ['orders'] })
   const client = createClient({ baseUrl: url, storage: new MapStorage(), wallet: pageWallet(makeWallet()) })

@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
 const worker = `
-  import { createDirectClient } from './client/direct.ts'
+  import { createRestClient } from './client/rest.ts'
   import { createCountersignClient } from './client/index.ts'
   import { createSessionVerifier } from './backend/index.ts'
   const told = (work) => work.then((value) => value, (error) => \`\${error.code ?? error.reason} \${error.cause ?? ''}\`)
@@ -37,7 +37,7 @@ const worker = `
       const read = new Request(service, { headers: { cookie } })
       return Response.json({
         connect: (await told(createCountersignClient(options).issueNonce())).nonceId ?? await told(createCountersignClient(options).issueNonce()),
-        rest: (await told(createDirectClient(options).issueNonce())).nonceId ?? await told(createDirectClient(options).issueNonce()),
+        rest: (await told(createRestClient(options).issueNonce())).nonceId ?? await told(createRestClient(options).issueNonce()),
         token: (await told(verifier.verify(token)))?.address ?? await told(verifier.verify(token)),
         cookie: (await told(verifier.verify(read)))?.address ?? null,
       })

@@ -1,7 +1,7 @@
 import { createElement } from 'react'
 import { renderToString } from 'react-dom/server'
 import { expect, test, vi } from 'vitest'
-import { createDirectClient } from '../../src/client/direct.ts'
+import { createRestClient } from '../../src/client/rest.ts'
 import { SignIn, type SignInProps, useSession, useSignIn } from '../../src/react/index.ts'
 
 test('the element has each property as its attribute, and no function and no object in it', async () => {
@@ -24,7 +24,7 @@ test('the element has each property as its attribute, and no function and no obj
     expectedPublicKeyHex: '0a9b',
     tokenStorageKey: 'token',
     noTokenStorage: true,
-    client: createDirectClient(),
+    client: createRestClient(),
     startOrder: () => Promise.reject(new Error('not on a server')),
     texts: { cancel: 'Stop' },
     hub: { appName: 'Tally', load: () => new Promise(() => {}) },
@@ -71,7 +71,7 @@ test('attributes that are absent or false are left out', () => {
 })
 
 const fetched = vi.fn(() => Promise.reject(new Error('a server asked')))
-const client = createDirectClient({ baseUrl: 'https://auth.example', fetch: fetched })
+const client = createRestClient({ baseUrl: 'https://auth.example', fetch: fetched })
 
 function Both() {
   const { status, session } = useSession(client)

@@ -1,5 +1,5 @@
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
-import { createDirectClient } from '../../src/client/direct.ts'
+import { createRestClient } from '../../src/client/rest.ts'
 import { SessionStore, storeOf } from '../../src/react/session-store.ts'
 import { fetchFrom, MapStorage, pageWallet, stubPage } from '../client/support.ts'
 import { startService } from '../support/service.ts'
@@ -12,7 +12,7 @@ async function setUp() {
   const { url } = await startService()
   const gate = { open: Promise.resolve(), isDown: false }
   const asked: string[] = []
-  const client = createDirectClient({
+  const client = createRestClient({
     baseUrl: url,
     storage: new MapStorage(),
     wallet: pageWallet(makeWallet()),

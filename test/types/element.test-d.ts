@@ -1,6 +1,5 @@
 // The assertion is that it compiles, here and in a project that has the package installed (consumer.test.ts).
 import { createCountersignClient } from 'countersign/client'
-import { createDirectClient } from 'countersign/client/direct'
 import {
   CountersignSignIn,
   type CountersignSignInEvents,
@@ -9,13 +8,14 @@ import {
   type SignInClient,
   type SignInTexts,
 } from 'countersign/client/element'
+import { createRestClient } from 'countersign/client/rest'
 import { germanTexts, type HubOptions } from 'countersign/client/wallets'
 
 const texts: Partial<SignInTexts> = { starting: 'Gleich …' }
 const element = document.createElement('countersign-sign-in')
 const made: CountersignSignIn = element
 made.client = createCountersignClient()
-made.client = createDirectClient()
+made.client = createRestClient()
 export const used: SignInClient | undefined = made.client
 made.texts = texts
 const wallets: Partial<DeviceTexts> = { ...germanTexts, declined: 'Abgelehnt.' }
@@ -27,7 +27,7 @@ made.extraWallets = [
 ]
 made.appAddress = 'https://tally.example/sign-in'
 // A client of the page's own need not sign in by itself.
-const { computerKey, startOrder, watchOrder, finalizeOrder, cancelOrder } = createDirectClient()
+const { computerKey, startOrder, watchOrder, finalizeOrder, cancelOrder } = createRestClient()
 made.client = { computerKey, startOrder, watchOrder, finalizeOrder, cancelOrder }
 element.addEventListener('countersign:signed-in', ({ detail }) => {
   const token: string = detail.token

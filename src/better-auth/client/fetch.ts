@@ -1,7 +1,6 @@
 import type { BetterAuthClientOptions, BetterAuthClientPlugin } from 'better-auth/client'
 import { aborted, CountersignClientError } from '../../client/errors.ts'
-import { type Refusal, refusalError } from '../../client/refusal.ts'
-import { bearer, type RestCall, type RestCallInit } from '../../client/rest-orders.ts'
+import { bearer, type Refusal, type RestCall, type RestCallInit, refusalError } from '../../client/rest-api.ts'
 import type { TokenStore } from '../../client/token-store.ts'
 
 /** Better Auth's own fetch. */

@@ -1,6 +1,6 @@
 import type { BetterAuthClientOptions } from 'better-auth/client'
 import type { OrderApi } from '../../client/api.ts'
-import { restOrders } from '../../client/rest-orders.ts'
+import { restOrders } from '../../client/rest-api.ts'
 import { restWatch } from '../../client/rest-watch.ts'
 import { type BetterFetch, callerOf, openStream } from './fetch.ts'
 

@@ -1,5 +1,4 @@
-import { defaultPrefix, restOf } from '../rest.ts'
-import { restSignIn } from '../rest-api.ts'
+import { defaultPrefix, restOf, restSignIn } from '../rest-api.ts'
 import { requireHttp } from '../service-address.ts'
 import { announceSession } from '../session-news.ts'
 import { type SignInCalls, signInCalls } from '../sign-in-calls.ts'

@@ -2,14 +2,14 @@
 import {
   type AccountListener,
   CountersignClientError,
-  createDirectClient,
-  type DirectClient,
+  createRestClient,
   type FinalizedOrder,
+  type RestClient,
   readStoredToken,
   type SignInResult,
   signInWithWallet,
   type Wallet,
-} from 'countersign/client/direct'
+} from 'countersign/client/rest'
 
 const wallet: Wallet | undefined = undefined
 
@@ -23,7 +23,7 @@ export async function signIn(): Promise<string | undefined> {
   }
 }
 
-const client: DirectClient = createDirectClient({ baseUrl: 'https://auth.example', basePath: '/api/auth' })
+const client: RestClient = createRestClient({ baseUrl: 'https://auth.example', basePath: '/api/auth' })
 
 export async function desktop(): Promise<FinalizedOrder> {
   const order = await client.startOrder({ kind: 'login' })

@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createDirectClient, type DirectClient } from '../../src/client/direct.ts'
 import { type ClientCalls, createCountersignClient, type OrderEvent } from '../../src/client/index.ts'
+import { createRestClient, type RestClient } from '../../src/client/rest.ts'
 import type { CountersignOptions } from '../../src/index.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
@@ -14,13 +14,13 @@ const wallet = makeWallet()
 async function setUp(options: CountersignOptions = {}) {
   const { url } = await startService(options)
   const requests: string[] = []
-  const device = (): DirectClient => {
+  const device = (): RestClient => {
     const noting: typeof fetch = (input, init) => {
       requests.push(new URL(String(input)).pathname)
       return fetchFrom(url)(input, init)
     }
     const storage = new MapStorage()
-    return createDirectClient({ baseUrl: url, fetch: noting, storage, wallet: pageWallet(wallet) })
+    return createRestClient({ baseUrl: url, fetch: noting, storage, wallet: pageWallet(wallet) })
   }
   return { url, requests, desktop: device(), phone: device() }
 }
@@ -95,12 +95,12 @@ describe('the client over REST', () => {
   })
 
   test('a developer\u2019s mistake is a TypeError', () => {
-    expect(() => createDirectClient({ baseUrl: 'auth.example' })).toThrow(TypeError)
+    expect(() => createRestClient({ baseUrl: 'auth.example' })).toThrow(TypeError)
   })
 })
 
 async function setUpPhone(url: string) {
-  const phone = createDirectClient({
+  const phone = createRestClient({
     baseUrl: url,
     fetch: fetchFrom(url),
     storage: new MapStorage(),
@@ -110,7 +110,7 @@ async function setUpPhone(url: string) {
 }
 
 describe.each([
-  ['over REST', createDirectClient],
+  ['over REST', createRestClient],
   ['over Connect', createCountersignClient],
 ] as const)('the wallets of the user, %s', (_, create) => {
   test('are listed, added and taken away', async () => {
@@ -153,7 +153,7 @@ test.each([302, 307, 308])('a service that answers %i sends neither client elsew
     response.end('{}')
   }).listen(0, '127.0.0.1')
   const { url } = await startRedirecting(status, target)
-  for (const client of [createDirectClient({ baseUrl: url }), createCountersignClient({ baseUrl: url })]) {
+  for (const client of [createRestClient({ baseUrl: url }), createCountersignClient({ baseUrl: url })]) {
     expect(await codeOf(client.issueNonce())).toBe('UNEXPECTED_ANSWER')
   }
   expect(asked).toEqual([])
