@@ -49,7 +49,7 @@ const rows: Readonly<
   ],
   3: [
     ['issueNonce', 'this.#origins.requireTrusted(request)', "request.origin ?? ''", 'e2e/sign-in contract/standalone'],
-    ['requireOneOf', '&& expected.includes(request.origin)', '', 'origin'],
+    ['requireOneOf', '&& expected.includes(request.origin)', '', 'shared/origin'],
     ['requesterOf', 'origins.requireTrusted(request)', "request.origin ?? ''", 'order/start order/orders'],
     ['challengeMessage', '`Origin: ${challenge.origin}`,', '', 'challenge'],
     ['predicateOf', 'origins.has(origin)', '[...origins].some((one) => origin.startsWith(one))', 'e2e/origins'],

@@ -1,4 +1,4 @@
-import { CountersignError } from './errors.ts'
+import { CountersignError } from './shared/errors.ts'
 
 /** What a signature is for. */
 export type ChallengeAction = 'auth.login' | 'auth.link' | 'order.approve'

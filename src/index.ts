@@ -12,13 +12,6 @@ export type {
 } from './audit/event.ts'
 export { type CountersignOptions, type Environment, optionsFromEnvironment } from './config.ts'
 export { type Countersign, createCountersign } from './countersign.ts'
-export {
-  type CodeName,
-  CountersignError,
-  type CountersignErrorOptions,
-  type ErrorMetadata,
-  type ErrorReason,
-} from './errors.ts'
 export type { CurrentSession, Host, HostUser, IssuedSession, OrderGrant, OrderSession, Session } from './host/host.ts'
 export type { ResolveLogin, WalletUser } from './host/standalone.ts'
 export type { FetchClient, FetchHandler } from './http/fetch-exchange.ts'
@@ -27,6 +20,13 @@ export type { LimitName, Limits, PlaceLimit, RateLimit, RateLimitGroup } from '.
 export type { ReplaceableOptions } from './live-secrets.ts'
 export { createLogger, type LogFields, type LogFormat, type Logger, type LogLevel, type LogSink } from './log.ts'
 export type { RequestContext } from './request.ts'
+export {
+  type CodeName,
+  CountersignError,
+  type CountersignErrorOptions,
+  type ErrorMetadata,
+  type ErrorReason,
+} from './shared/errors.ts'
 export type { NonceStore } from './sign-in/nonce.ts'
 export { StoreOpenError } from './store/implementation.ts'
 export { openStore, type RedisTls, type StoreOptions } from './store/open.ts'

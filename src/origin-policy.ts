@@ -1,5 +1,5 @@
-import { CountersignError, type ErrorMetadata } from './errors.ts'
 import { headerOf, type RequestContext } from './request.ts'
+import { CountersignError, type ErrorMetadata } from './shared/errors.ts'
 
 /** What an {@link OriginPolicy} goes by. */
 export interface OriginRules {

@@ -1,5 +1,5 @@
 import type { DescMethod } from '@bufbuild/protobuf'
-import { type ErrorReason, reasons } from '../../src/errors.ts'
+import { type ErrorReason, reasons } from '../../src/shared/errors.ts'
 import type { ProtoComments } from '../proto-comments.ts'
 import { code, toHeading } from './markdown.ts'
 import { rpcs } from './services.ts'

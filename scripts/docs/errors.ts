@@ -1,7 +1,7 @@
 import type { DescEnumValue, DescMethod } from '@bufbuild/protobuf'
 import { ErrorReasonSchema } from '../../gen/server/countersign/v1/error_reason_pb.ts'
 import { CountersignClientError, isPassing } from '../../src/client/errors.ts'
-import { type ErrorReason, reasons } from '../../src/errors.ts'
+import { type ErrorReason, reasons } from '../../src/shared/errors.ts'
 import type { ProtoComments } from '../proto-comments.ts'
 import { markdownOf, reasonsIn, rpcComment } from './comments.ts'
 import { code, markdownTable, toHeading } from './markdown.ts'

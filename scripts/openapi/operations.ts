@@ -7,8 +7,8 @@ import type {
   Oas3Response,
   Oas3Responses,
 } from '@redocly/openapi-core'
-import { type ErrorReason, reasons } from '../../src/errors.ts'
 import type { RestEndpoint } from '../../src/http/rest/endpoints.ts'
+import { type ErrorReason, reasons } from '../../src/shared/errors.ts'
 import { reasonsIn, rpcComment } from '../docs/comments.ts'
 import type { ProtoComments } from '../proto-comments.ts'
 import { type CallFacts, calls } from './calls.ts'

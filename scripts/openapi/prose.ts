@@ -1,5 +1,5 @@
 import type { DescEnumValue, DescField, DescMethod } from '@bufbuild/protobuf'
-import { reasons } from '../../src/errors.ts'
+import { reasons } from '../../src/shared/errors.ts'
 import type { Commented, ProtoComments } from '../proto-comments.ts'
 
 /** A comment of the protos, made a text of the document. */

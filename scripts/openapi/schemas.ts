@@ -1,7 +1,7 @@
 import { type DescEnum, type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf'
 import { FeatureSet_FieldPresence } from '@bufbuild/protobuf/wkt'
 import type { Oas3_1Schema } from '@redocly/openapi-core'
-import { descEnumWords } from '../../src/enum-words.ts'
+import { descEnumWords } from '../../src/shared/enum-words.ts'
 import type { Prosaist } from './prose.ts'
 import { mappedRules } from './rules.ts'
 

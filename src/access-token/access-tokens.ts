@@ -1,5 +1,5 @@
-import { CountersignError } from '../errors.ts'
 import type { Session } from '../host/host.ts'
+import { CountersignError } from '../shared/errors.ts'
 import type { Store } from '../store/store.ts'
 import { newId } from '../token.ts'
 import type { SigningKeys } from './signing-keys.ts'

@@ -1,5 +1,5 @@
-import { bearerTokenOf, cookieValue } from '../header-text.ts'
-import { parseOrigin } from '../origin.ts'
+import { bearerTokenOf, cookieValue } from '../shared/header-text.ts'
+import { parseOrigin } from '../shared/origin.ts'
 
 /** A request as the Fetch API has it: a `Request`, or an object that has the same three properties. */
 export interface FetchRequest {

@@ -1,5 +1,5 @@
-import { sessionCookieName } from '../header-text.ts'
-import { parseOrigin } from '../origin.ts'
+import { sessionCookieName } from '../shared/header-text.ts'
+import { parseOrigin } from '../shared/origin.ts'
 import { type Fetcher, localIntrospection, remoteIntrospection, type SessionSource } from './introspection.ts'
 import { type Credential, credentialOf, isToken, type RequestInput, readRequest } from './request.ts'
 import type { Session } from './session.ts'

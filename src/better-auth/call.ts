@@ -1,12 +1,12 @@
 import type { GenericEndpointContext } from '@better-auth/core'
 import type { DescMessage, DescMethod, DescMethodUnary, JsonValue, MessageShape } from '@bufbuild/protobuf'
 import type { StandardSchemaV1 } from 'better-auth'
-import { CallEnded } from '../errors.ts'
 import { inputFromRest, restFromOutput } from '../http/rest/json.ts'
 import type { RequestContext } from '../request.ts'
 import type { Call } from '../rpc/call.ts'
 import { type Invocation, Invoker } from '../rpc/invoke.ts'
 import type { CallLimit, UnaryHandler } from '../rpc/methods.ts'
+import { CallEnded } from '../shared/errors.ts'
 import { apiError } from './failures.ts'
 
 /**

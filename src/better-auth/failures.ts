@@ -1,8 +1,8 @@
 import { BetterAuthError } from 'better-auth'
 import { APIError, isAPIError } from 'better-auth/api'
-import { CountersignError, type ErrorReason, reasons } from '../errors.ts'
 import { failureBody } from '../http/rest/serve.ts'
 import { retryAfterSeconds, toFailure } from '../rpc/errors.ts'
+import { CountersignError, type ErrorReason, reasons } from '../shared/errors.ts'
 
 /** One entry of a plugin's `$ERROR_CODES`. */
 export interface ErrorCode {

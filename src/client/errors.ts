@@ -1,4 +1,4 @@
-import type { ErrorReason } from '../errors.ts'
+import type { ErrorReason } from '../shared/errors.ts'
 
 /**
  * Stable code of a failure, for programs to act on. The client's own codes:

@@ -1,6 +1,6 @@
 /** The public API of the client. Everything that is not listed here is private. */
 
-export type { ErrorReason } from '../errors.ts'
+export type { ErrorReason } from '../shared/errors.ts'
 export type { CallOptions } from './call.ts'
 export type { ClientCalls, ClientCallsOptions } from './calls.ts'
 export { type Claim, parseClaimUrl } from './claim-url.ts'

@@ -1,6 +1,6 @@
 import type { Message } from '@bufbuild/protobuf'
 import { OrderKind, OrderStatus } from '../../gen/client/countersign/v1/order_service_pb.ts'
-import { type EnumWords, enumWords } from '../enum-words.ts'
+import { type EnumWords, enumWords } from '../shared/enum-words.ts'
 import type * as types from './types.ts'
 
 const kinds = enumWords(OrderKind)

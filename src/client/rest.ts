@@ -3,7 +3,7 @@
  * private.
  */
 
-export type { ErrorReason } from '../errors.ts'
+export type { ErrorReason } from '../shared/errors.ts'
 export type { CallOptions } from './call.ts'
 export type { ClientCalls, ClientCallsOptions } from './calls.ts'
 export { type Claim, parseClaimUrl } from './claim-url.ts'

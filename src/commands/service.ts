@@ -9,7 +9,7 @@ import {
 import { type Countersign, createCountersign, createOnLan } from '../countersign.ts'
 import { lanHosts, optionsOnLan } from '../lan.ts'
 import { createLogger, type Logger } from '../log.ts'
-import { isLoopbackHost } from '../origin.ts'
+import { isLoopbackHost } from '../shared/origin.ts'
 import { version } from '../version.ts'
 import { type CommandLine, SettingsError } from './command-line.ts'
 import { logFormatOf, logLevel, logOutput, madeService, Reloads } from './process.ts'

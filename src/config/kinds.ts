@@ -1,7 +1,7 @@
 import { isWebhookSecret } from '../audit/webhook-form.ts'
 import { isPlainLine } from '../challenge.ts'
 import { defaultLimits, type LimitName, type Limits, limitRange } from '../limits/limits.ts'
-import { isLoopbackHost, parseOrigin } from '../origin.ts'
+import { isLoopbackHost, parseOrigin } from '../shared/origin.ts'
 
 /** What kind of value an option takes: how it is read from text, checked, and described. */
 export interface Kind<Given, Resolved = Given> {

@@ -1,4 +1,4 @@
-import { CountersignError, hostUnavailable, reasons } from '../errors.ts'
+import { CountersignError, hostUnavailable, reasons } from '../shared/errors.ts'
 import { applicationStepMs, applicationSteps } from '../timing/time-limit.ts'
 
 /** Reads an answer of the application and makes what the service goes on with. Throws a `TypeError` if it is unusable. */

@@ -1,4 +1,4 @@
-import { CountersignError } from '../errors.ts'
+import { CountersignError } from '../shared/errors.ts'
 
 /** The refusal of a call that needs a session and brings neither a token nor a cookie. */
 export function sessionRequired(): CountersignError {

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
-import type { CountersignError } from '../errors.ts'
 import { parseRecord, type StoredRecord } from '../record.ts'
+import type { CountersignError } from '../shared/errors.ts'
 import type { Store, VersionedValue } from '../store/store.ts'
 import { equalInConstantTime, hashToken, type Keyring, newToken } from '../token.ts'
 import type { ProvenIdentity } from '../wallet/proof.ts'

@@ -1,4 +1,4 @@
-import type { CountersignError } from '../errors.ts'
+import type { CountersignError } from '../shared/errors.ts'
 import type { Store } from '../store/store.ts'
 import type { ProvenIdentity, WalletIdentity } from '../wallet/proof.ts'
 import type { HostUser, Session, UserWallet } from './host.ts'

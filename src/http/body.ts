@@ -1,7 +1,7 @@
 import { on } from 'node:events'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
-import { CountersignError } from '../errors.ts'
+import { CountersignError } from '../shared/errors.ts'
 
 /** Largest body of a request, bytes. The largest honest one is a few kilobytes. */
 export const maxBodyBytes: number = 64 * 1024

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, gzip } from 'node:zlib'
-import { CountersignError } from '../errors.ts'
+import { CountersignError } from '../shared/errors.ts'
 import { bodyTooLarge, malformedBody, maxBodyBytes } from './body.ts'
 
 const compress = promisify(gzip)

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import type { Settings } from '../config.ts'
-import { sessionCookieName } from '../header-text.ts'
+import { sessionCookieName } from '../shared/header-text.ts'
 import { letAnyPageRead } from './cors.ts'
 import { entityTag, type ServedFile } from './page-files.ts'
 import { fileRoute } from './pages.ts'

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { extname } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { withoutOws } from '../header-text.ts'
+import { withoutOws } from '../shared/header-text.ts'
 import { takesGzip } from './compression.ts'
 import { pageHeaders, pageHeadersWith } from './page-headers.ts'
 

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { CountersignError } from '../errors.ts'
 import type { RequestContext } from '../request.ts'
+import { CountersignError } from '../shared/errors.ts'
 import type { RequestBody } from './body.ts'
 import type { Output } from './output.ts'
 

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { CountersignError } from '../errors.ts'
 import type { Protocol } from '../rpc/call.ts'
 import type { Codec } from '../rpc/read-input.ts'
+import { CountersignError } from '../shared/errors.ts'
 import { bodyTooLarge, malformedBody, maxBodyBytes, type RequestBody } from './body.ts'
 import { decompressed, encodingOf } from './compression.ts'
 

@@ -1,7 +1,7 @@
 import { getHeapStatistics } from 'node:v8'
-import { serverBusy } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { networksOf, siteOf } from '../networks.ts'
+import { serverBusy } from '../shared/errors.ts'
 import { type Limits, networkShares, rateLimited } from './limits.ts'
 
 /**

@@ -1,4 +1,4 @@
-import { CountersignError } from '../errors.ts'
+import { CountersignError } from '../shared/errors.ts'
 
 /** A group of calls that share an allowance. Each client address has its own. */
 export type RateLimitGroup = 'sign-in' | 'start-order' | 'order' | 'session' | 'reflection'

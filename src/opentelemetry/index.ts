@@ -13,8 +13,8 @@ import {
   type Tracer,
   trace,
 } from '@opentelemetry/api'
-import { CountersignError, reasons } from '../errors.ts'
 import { headerOf, type RequestContext } from '../request.ts'
+import { CountersignError, reasons } from '../shared/errors.ts'
 import type { CallTrace, TracedCall, TracedFailure, TracedStep, Tracing } from '../tracing/tracing.ts'
 import { version } from '../version.ts'
 

@@ -1,7 +1,7 @@
-import { CountersignError } from '../errors.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
 import { mismatchReason } from '../record.ts'
 import type { RequestContext } from '../request.ts'
+import { CountersignError } from '../shared/errors.ts'
 import { tokenMatches } from '../token.ts'
 import { refused } from './change.ts'
 import type { OrderRecord } from './order.ts'

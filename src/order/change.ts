@@ -1,4 +1,4 @@
-import { CountersignError } from '../errors.ts'
+import { CountersignError } from '../shared/errors.ts'
 import type { RemoteChecks } from '../wallet/wallet.ts'
 import {
   applyCommand,

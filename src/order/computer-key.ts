@@ -1,5 +1,5 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
-import { CountersignError } from '../errors.ts'
+import { CountersignError } from '../shared/errors.ts'
 import { hashToken } from '../token.ts'
 
 /**

@@ -1,6 +1,6 @@
 import type { AuditTrail } from '../audit/trail.ts'
-import { CountersignError } from '../errors.ts'
 import type { RequestContext } from '../request.ts'
+import { CountersignError } from '../shared/errors.ts'
 import type { ProvenIdentity } from '../wallet/proof.ts'
 import { provesComputerKey } from './computer-key.ts'
 import type { KnownComputers } from './known-computers.ts'

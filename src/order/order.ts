@@ -1,5 +1,5 @@
 import type { ChallengeAction } from '../challenge.ts'
-import type { ErrorReason } from '../errors.ts'
+import type { ErrorReason } from '../shared/errors.ts'
 import { equalInConstantTime } from '../token.ts'
 import type { Proof, ProvenIdentity } from '../wallet/proof.ts'
 

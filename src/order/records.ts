@@ -1,7 +1,7 @@
-import { internalError } from '../errors.ts'
 import type { OpenOrders } from '../limits/open-orders.ts'
 import type { Observer } from '../observer.ts'
 import { parseRecord } from '../record.ts'
+import { internalError } from '../shared/errors.ts'
 import type { Life, Store } from '../store/store.ts'
 import { forgottenAt, isTerminal, type OrderRecord, orderVersion } from './order.ts'
 

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { CountersignError } from '../errors.ts'
+import { CountersignError } from '../shared/errors.ts'
 import { turns } from '../timing/turns.ts'
 import { TimerWheel } from '../timing/wheel.ts'
 import { changeOrder } from './change.ts'

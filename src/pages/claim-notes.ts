@@ -1,4 +1,4 @@
-import { isLoopbackHost } from '../origin.ts'
+import { isLoopbackHost } from '../shared/origin.ts'
 import { isSmallTouchScreen } from './device.ts'
 import { element } from './dom.ts'
 import { englishWords, type Words } from './texts/words.ts'

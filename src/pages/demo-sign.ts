@@ -1,7 +1,7 @@
 import { sha256 } from '@noble/hashes/sha2.js'
 import { base64url } from '../client/base64url.ts'
 import type { CountersignClient, ProofArtifact } from '../client/index.ts'
-import { hexToBytes } from '../hex.ts'
+import { hexToBytes } from '../shared/hex.ts'
 import { ed25519 } from '../wallet/ed25519.ts'
 import { nimiq } from '../wallet/nimiq.ts'
 import { portableVerifier } from '../wallet/strict-ed25519.ts'

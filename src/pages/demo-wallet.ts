@@ -1,6 +1,6 @@
 import nacl from 'tweetnacl'
 import type { Wallet } from '../client/index.ts'
-import { bytesToHex, hexToBytes } from '../hex.ts'
+import { bytesToHex, hexToBytes } from '../shared/hex.ts'
 import { ed25519 } from '../wallet/ed25519.ts'
 import type { Ed25519Adapter } from '../wallet/ed25519-adapter.ts'
 import { nimiq } from '../wallet/nimiq.ts'

@@ -1,4 +1,4 @@
-import { isReturnPath } from '../return-path.ts'
+import { isReturnPath } from '../shared/return-path.ts'
 
 /**
  * The address to which a sign-in page leads after the sign-in: its parameter `returnTo` if that is a path that stays on the page's

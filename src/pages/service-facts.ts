@@ -1,4 +1,4 @@
-import { isLoopbackHost } from '../origin.ts'
+import { isLoopbackHost } from '../shared/origin.ts'
 import { metaContent } from './dom.ts'
 
 /** What the service says of itself to its pages, and what their address says. */

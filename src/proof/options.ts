@@ -1,5 +1,5 @@
 import { canonicalPayload } from '../order/canonical-payload.ts'
-import { parseOrigin } from '../origin.ts'
+import { parseOrigin } from '../shared/origin.ts'
 import { walletAdapters } from '../wallet/adapters.ts'
 import { isChainId } from '../wallet/ethereum/address.ts'
 import type { WalletAdapter } from '../wallet/wallet.ts'

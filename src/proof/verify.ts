@@ -1,7 +1,7 @@
 import { sha256 } from '@noble/hashes/sha2.js'
 import { base64urlnopad } from '@scure/base'
-import { CountersignError } from '../errors.ts'
 import { canonicalPayload } from '../order/canonical-payload.ts'
+import { CountersignError } from '../shared/errors.ts'
 import { parseAccountId } from '../wallet/ethereum/address.ts'
 import { RpcFailure } from '../wallet/ethereum/rpc.ts'
 import type { Proof, ProvenIdentity } from '../wallet/proof.ts'

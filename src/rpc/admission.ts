@@ -1,8 +1,8 @@
-import { serverBusy } from '../errors.ts'
 import { type CeilingLimits, type CeilingUse, Concurrency, Watchers } from '../limits/concurrency.ts'
 import type { Limits } from '../limits/limits.ts'
 import type { Logger } from '../log.ts'
 import { siteOf } from '../networks.ts'
+import { serverBusy } from '../shared/errors.ts'
 import type { Call } from './call.ts'
 import { type AnyMethod, type BidiMethod, isBidi, isUnary, type StreamMethod, type UnaryMethod } from './methods.ts'
 

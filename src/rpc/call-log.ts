@@ -1,5 +1,5 @@
-import { CallEnded, type CountersignError } from '../errors.ts'
 import { causeText, type LogFields, type Logger } from '../log.ts'
+import { CallEnded, type CountersignError } from '../shared/errors.ts'
 import type { CallObserver, CallReport } from './invoke.ts'
 
 /** Reasons whose messages help the operator, and which quote no input other than an origin. */

@@ -3,7 +3,7 @@ import { ValidationError, violationsToProto } from '@bufbuild/protovalidate'
 import { Code, ConnectError } from '@connectrpc/connect'
 import { codeFromString } from '@connectrpc/connect/protocol-connect'
 import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/server/google/rpc/error_details_pb.ts'
-import { CallEnded, CountersignError, type ErrorMetadata, internalError } from '../errors.ts'
+import { CallEnded, CountersignError, type ErrorMetadata, internalError } from '../shared/errors.ts'
 
 /**
  * Makes anything that was thrown a failure with a reason. An unforeseen error becomes INTERNAL: the caller gets a reference, and

@@ -2,7 +2,7 @@ import {
   Health,
   HealthCheckResponse_ServingStatus as ServingStatus,
 } from '../../gen/server/grpc/health/v1/health_pb.ts'
-import { CallEnded } from '../errors.ts'
+import { CallEnded } from '../shared/errors.ts'
 import { turns } from '../timing/turns.ts'
 import { type Method, methodsOf } from './methods.ts'
 

@@ -1,7 +1,7 @@
 import type { DescMessage, MessageInitShape, MessageShape } from '@bufbuild/protobuf'
-import { CallEnded, CountersignError, type ErrorReason } from '../errors.ts'
 import type { RateLimiter } from '../limits/rate.ts'
 import type { RequestContext } from '../request.ts'
+import { CallEnded, CountersignError, type ErrorReason } from '../shared/errors.ts'
 import { TimeLimit } from '../timing/time-limit.ts'
 import type { CallTrace, Tracing } from '../tracing/tracing.ts'
 import type { Call, Protocol } from './call.ts'

@@ -13,7 +13,7 @@ import {
 } from '@bufbuild/protobuf'
 import { isFieldError, pathToString } from '@bufbuild/protobuf/reflect'
 import { createValidator, type ValidationError, type Violation } from '@bufbuild/protovalidate'
-import { CountersignError } from '../errors.ts'
+import { CountersignError } from '../shared/errors.ts'
 
 /** How a message is written on the wire. */
 export type Codec = 'json' | 'proto'

@@ -12,7 +12,7 @@ import {
   ServerReflection as V1Alpha,
   type ServerReflectionRequest as V1AlphaRequest,
 } from '../../gen/server/grpc/reflection/v1alpha/reflection_pb.ts'
-import { CallEnded } from '../errors.ts'
+import { CallEnded } from '../shared/errors.ts'
 import { type BidiMethod, bidiMethod } from './methods.ts'
 
 /** Most requests of one stream. A tool that asks for every file by its name needs about 20. */

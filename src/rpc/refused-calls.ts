@@ -1,5 +1,5 @@
 import type { AuditTrail } from '../audit/trail.ts'
-import { CallEnded, type ErrorReason } from '../errors.ts'
+import { CallEnded, type ErrorReason } from '../shared/errors.ts'
 import { Sampler } from './call-log.ts'
 import type { CallObserver } from './invoke.ts'
 

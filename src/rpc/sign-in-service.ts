@@ -1,5 +1,5 @@
 import { NoncePurpose, type SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
-import { CountersignError } from '../errors.ts'
+import { CountersignError } from '../shared/errors.ts'
 import type { WalletLinks } from '../sign-in/link.ts'
 import type { NonceRecord } from '../sign-in/nonce.ts'
 import type { SignIn } from '../sign-in/sign-in.ts'

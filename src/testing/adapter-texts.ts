@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { CountersignError } from '../errors.ts'
+import { CountersignError } from '../shared/errors.ts'
 import type { ProvenIdentity } from '../wallet/proof.ts'
 import type { SignInForm, WalletAccount, WalletAdapter } from '../wallet/wallet.ts'
 import type { TestRunner } from './runner.ts'

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { CountersignError, type ErrorReason } from '../errors.ts'
+import { CountersignError, type ErrorReason } from '../shared/errors.ts'
 
 /**
  * The two functions of a test runner that the suites call. Those of node:test and vitest fit as they are, and so do Jest's.

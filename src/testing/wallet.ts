@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
-import { bytesToHex } from '../hex.ts'
+import { bytesToHex } from '../shared/hex.ts'
 import { ed25519 } from '../wallet/ed25519.ts'
 import type { Ed25519Framing } from '../wallet/ed25519-adapter.ts'
 import { nimiq } from '../wallet/nimiq.ts'

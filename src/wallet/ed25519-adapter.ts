@@ -1,5 +1,5 @@
-import { CountersignError } from '../errors.ts'
-import { bytesToHex, hexToBytes } from '../hex.ts'
+import { CountersignError } from '../shared/errors.ts'
+import { bytesToHex, hexToBytes } from '../shared/hex.ts'
 import type { WalletAdapter } from './wallet.ts'
 
 /** What distinguishes one kind of Ed25519 wallet from another. */

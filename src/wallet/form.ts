@@ -1,7 +1,7 @@
 import { sha256 } from '@noble/hashes/sha2.js'
 import { base64urlnopad } from '@scure/base'
 import type { Challenge } from '../challenge.ts'
-import { bytesToHex } from '../hex.ts'
+import { bytesToHex } from '../shared/hex.ts'
 import type { SignInForm } from './wallet.ts'
 
 /** A challenge as the service stored it. */

@@ -1,4 +1,4 @@
-import { CountersignError } from '../errors.ts'
+import { CountersignError } from '../shared/errors.ts'
 import type { Tracing } from '../tracing/tracing.ts'
 import { type StoredChallenge, signInForm } from './form.ts'
 import type { Proof, ProvenIdentity } from './proof.ts'

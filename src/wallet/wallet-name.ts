@@ -1,5 +1,5 @@
 import { base58 } from '@scure/base'
-import { bytesToHex, hexToBytes } from '../hex.ts'
+import { bytesToHex, hexToBytes } from '../shared/hex.ts'
 import { ed25519 } from './ed25519.ts'
 import { accountIdOf, checksummed, parseAccountId, parseAddress } from './ethereum/address.ts'
 import { ethereum } from './ethereum/ethereum.ts'

@@ -1,5 +1,5 @@
 import { createPublicKey, generateKeyPairSync, hash, sign, verify } from 'node:crypto'
-import { CountersignError } from '../../src/errors.ts'
+import { CountersignError } from '../../src/shared/errors.ts'
 import { formText } from '../../src/wallet/form.ts'
 import type { WalletAdapter } from '../../src/wallet/wallet.ts'
 

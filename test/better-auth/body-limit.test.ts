@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { describe, expect, test } from 'vitest'
-import { computerPaths, desktopOrderPaths, phoneOrderPaths, signInPaths } from '../../src/rest-paths.ts'
+import { computerPaths, desktopOrderPaths, phoneOrderPaths, signInPaths } from '../../src/shared/rest-paths.ts'
 import { ownOrigin } from './calls.ts'
 import { makeAuth, startAuth } from './support.ts'
 

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { CountersignError } from '../../src/errors.ts'
 import { guardedHost } from '../../src/host/guarded-host.ts'
 import type { CurrentSession, Host, IssuedSession, OrderGrant, Session } from '../../src/host/host.ts'
 import { askResolveLogin } from '../../src/host/resolve-login.ts'
 import { callLog } from '../../src/rpc/call-log.ts'
+import { CountersignError } from '../../src/shared/errors.ts'
 import { desktop } from '../order/support.ts'
 import { keptLog } from '../support/log-lines.ts'
 

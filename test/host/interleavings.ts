@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { CountersignError } from '../../src/errors.ts'
+import { CountersignError } from '../../src/shared/errors.ts'
 import type { ScannedValue, Store } from '../../src/store/store.ts'
 
 // Ways to run what several processes do at the same store: in every order of their steps, and with an end at any step.

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { CountersignError } from '../../src/errors.ts'
 import { Sessions } from '../../src/host/sessions.ts'
+import { CountersignError } from '../../src/shared/errors.ts'
 import { openStore } from '../../src/store/open.ts'
 import { hashToken, Keyring, newToken } from '../../src/token.ts'
 

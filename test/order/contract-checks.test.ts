@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { CountersignError } from '../../src/errors.ts'
 import { storedOrders } from '../../src/order/records.ts'
+import { CountersignError } from '../../src/shared/errors.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
 import type { WalletAdapter } from '../../src/wallet/wallet.ts'

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isPlainLine } from '../../src/challenge.ts'
-import { CountersignError } from '../../src/errors.ts'
 import { readPayload } from '../../src/order/payload.ts'
+import { CountersignError } from '../../src/shared/errors.ts'
 import { Random } from '../http/generated/random.ts'
 
 /** The message with which a payload is refused; `undefined` if it is not. */

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import type { CountersignError } from '../../src/errors.ts'
 import { storedOrders } from '../../src/order/records.ts'
 import type { StartOrder } from '../../src/order/start.ts'
+import type { CountersignError } from '../../src/shared/errors.ts'
 import type { Store } from '../../src/store/store.ts'
 import { hashToken } from '../../src/token.ts'
 import { keptLog } from '../support/log-lines.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { reasons } from '../../src/errors.ts'
 import { endingOf, endings } from '../../src/pages/endings.ts'
 import { englishWords } from '../../src/pages/texts/words.ts'
+import { reasons } from '../../src/shared/errors.ts'
 
 /** What the approval page's own calls cannot be refused for, and what it handles by other means than an ending. */
 const notEndings = ['ORDER_NOT_APPROVED', 'ORDER_CHALLENGE_NOT_READ']

@@ -1,4 +1,4 @@
-import type { ErrorReason } from '../../src/errors.ts'
+import type { ErrorReason } from '../../src/shared/errors.ts'
 
 /** What became of an attack. docs/cross-device-security.md says what each word promises. */
 export type Verdict = 'stopped' | 'hindered' | 'not stopped'

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { CallEnded, CountersignError, internalError } from '../../src/errors.ts'
 import { readRequest } from '../../src/request.ts'
 import { callLog } from '../../src/rpc/call-log.ts'
 import type { CallReport } from '../../src/rpc/invoke.ts'
+import { CallEnded, CountersignError, internalError } from '../../src/shared/errors.ts'
 import { keptLog } from '../support/log-lines.ts'
 
 beforeEach(() => void vi.useFakeTimers())

@@ -1,12 +1,12 @@
 import { create } from '@bufbuild/protobuf'
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { IssueNonceRequestSchema } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
-import { CallEnded, CountersignError } from '../../src/errors.ts'
 import { defaultLimits } from '../../src/limits/limits.ts'
 import { RateLimiter } from '../../src/limits/rate.ts'
 import { readRequest } from '../../src/request.ts'
 import type { Call } from '../../src/rpc/call.ts'
 import { type CallReport, Invoker } from '../../src/rpc/invoke.ts'
+import { CallEnded, CountersignError } from '../../src/shared/errors.ts'
 
 beforeEach(
   () =>

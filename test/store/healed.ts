@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { CountersignError } from '../../src/errors.ts'
+import { CountersignError } from '../../src/shared/errors.ts'
 import type { Store } from '../../src/store/store.ts'
 
 /** Does as a caller does who was told to come again: repeats a call until the store is available. */

@@ -11,12 +11,12 @@ import type { ApproveOrderOptions, ClaimOrderOptions } from '../../src/client/ph
 import type { SignInOptions } from '../../src/client/sign-in.ts'
 import type * as client from '../../src/client/types.ts'
 import type { WalletProof } from '../../src/client/wallet.ts'
-import type { EnumWord } from '../../src/enum-words.ts'
 import type * as host from '../../src/host/host.ts'
 import type { DesktopInput, PhoneInput } from '../../src/order/admission.ts'
 import type * as domain from '../../src/order/orders.ts'
 import type { GivenRequester, StartOrder } from '../../src/order/start.ts'
 import type { OrderEvent } from '../../src/order/watch.ts'
+import type { EnumWord } from '../../src/shared/enum-words.ts'
 import type { NonceRecord } from '../../src/sign-in/nonce.ts'
 import type { ListedWallet } from '../../src/sign-in/user-wallets.ts'
 

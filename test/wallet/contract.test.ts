@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { bytesToHex } from '../../src/hex.ts'
+import { bytesToHex } from '../../src/shared/hex.ts'
 import { describeAdapterContract, makeTestWallet } from '../../src/testing/index.ts'
 import { ed25519 } from '../../src/wallet/ed25519.ts'
 import { type Ed25519Framing, ed25519Adapter } from '../../src/wallet/ed25519-adapter.ts'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { CountersignError } from '../../src/errors.ts'
+import { CountersignError } from '../../src/shared/errors.ts'
 import { ed25519 } from '../../src/wallet/ed25519.ts'
 import { formText, type StoredChallenge, signInForm } from '../../src/wallet/form.ts'
 import { nativeVerifier } from '../../src/wallet/native.ts'

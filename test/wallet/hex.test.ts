@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { bytesToHex, hexToBytes } from '../../src/hex.ts'
+import { bytesToHex, hexToBytes } from '../../src/shared/hex.ts'
 
 test('hex of either case comes back as the bytes it stands for', () => {
   fc.assert(

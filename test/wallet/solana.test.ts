@@ -6,8 +6,8 @@ import {
   verifySignIn,
 } from '@solana/wallet-standard-util'
 import { describe, expect, test } from 'vitest'
-import { CountersignError, type ErrorReason } from '../../src/errors.ts'
-import { bytesToHex } from '../../src/hex.ts'
+import { CountersignError, type ErrorReason } from '../../src/shared/errors.ts'
+import { bytesToHex } from '../../src/shared/hex.ts'
 import { walletAdapters } from '../../src/wallet/adapters.ts'
 import type { StoredChallenge } from '../../src/wallet/form.ts'
 import { nativeVerifier } from '../../src/wallet/native.ts'

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import nacl from 'tweetnacl'
 import { describe, expect, test } from 'vitest'
-import { bytesToHex, hexToBytes } from '../../src/hex.ts'
+import { bytesToHex, hexToBytes } from '../../src/shared/hex.ts'
 import { ed25519 } from '../../src/wallet/ed25519.ts'
 import { nativeVerifier } from '../../src/wallet/native.ts'
 import { nimiq } from '../../src/wallet/nimiq.ts'

@@ -1,4 +1,4 @@
-import { isReturnPath } from '../../return-path.ts'
+import { isReturnPath } from '../../shared/return-path.ts'
 import { type CountersignClientError, isPassing } from '../errors.ts'
 import { forgetSentSignIn, readSentSignIn } from '../sent-sign-in.ts'
 import type { SignInCalls } from '../sign-in-calls.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { isLoopbackHost } from '../../origin.ts'
-import { sessionPaths, signInPaths } from '../../rest-paths.ts'
+import { isLoopbackHost } from '../../shared/origin.ts'
+import { sessionPaths, signInPaths } from '../../shared/rest-paths.ts'
 import { ask } from './ask.ts'
 import { type Check, type Finding, ok, problem, skipped, warning } from './check.ts'
 import type { Setup } from './setup.ts'

@@ -1,8 +1,8 @@
 import http, { type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import type { Settings } from '../../config.ts'
-import { reasons } from '../../errors.ts'
-import { sessionPaths } from '../../rest-paths.ts'
+import { reasons } from '../../shared/errors.ts'
+import { sessionPaths } from '../../shared/rest-paths.ts'
 import { version } from '../../version.ts'
 import { oneLine } from '../command-line.ts'
 

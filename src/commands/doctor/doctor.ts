@@ -1,6 +1,6 @@
 import { httpOrigin } from '../../config/kinds.ts'
 import { optionsFromEnvironment } from '../../config.ts'
-import { parseOrigin } from '../../origin.ts'
+import { parseOrigin } from '../../shared/origin.ts'
 import { version } from '../../version.ts'
 import { type CommandLine, readCommandLine, type Streams, UsageError } from '../command-line.ts'
 import { ok, type Result, runChecks, type Status, skipped } from './check.ts'

@@ -1,7 +1,7 @@
 import http, { type IncomingHttpHeaders, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import { type ErrorReason, serverBusy } from '../../errors.ts'
 import { retryAfterSeconds } from '../../rpc/errors.ts'
+import { type ErrorReason, serverBusy } from '../../shared/errors.ts'
 import type { RequestHandler } from '../node-request.ts'
 import { Arrival, type Ceilings, type Client } from './ceilings.ts'
 import { type ConnectionTimeouts, destroyLater, maxConcurrentRequests, maxHeaderBytes, Unread } from './limits.ts'

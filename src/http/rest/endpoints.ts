@@ -11,7 +11,7 @@ import {
   sessionPaths,
   signInPaths,
   walletPaths,
-} from '../../rest-paths.ts'
+} from '../../shared/rest-paths.ts'
 import { jsonBody, noInput, orderQuery, type ReadJson, sessionQuery } from './input.ts'
 
 /** A REST endpoint: an RPC under another name. */

@@ -8,9 +8,9 @@ import {
   type MessageInitShape,
   type MessageShape,
 } from '@bufbuild/protobuf'
-import { descEnumWords } from '../../enum-words.ts'
-import { CountersignError } from '../../errors.ts'
 import { inputFromJson } from '../../rpc/read-input.ts'
+import { descEnumWords } from '../../shared/enum-words.ts'
+import { CountersignError } from '../../shared/errors.ts'
 
 /**
  * REST's JSON: that of the protos, except that enum values are in lower case without their prefix ("login"), and times are

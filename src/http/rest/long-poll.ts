@@ -5,10 +5,10 @@ import {
   type WatchOrderRequest,
   WatchOrderResponseSchema,
 } from '../../../gen/server/countersign/v1/order_service_pb.ts'
-import { CountersignError } from '../../errors.ts'
-import { withoutOws } from '../../header-text.ts'
 import type { Call } from '../../rpc/call.ts'
 import type { CallLimit, StreamHandler } from '../../rpc/methods.ts'
+import { CountersignError } from '../../shared/errors.ts'
+import { withoutOws } from '../../shared/header-text.ts'
 import { restFromOutput } from './json.ts'
 
 type WatchOrder = typeof OrderService.method.watchOrder

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { ErrorReply } from 'redis'
-import { CountersignError } from '../../errors.ts'
 import type { Logger } from '../../log.ts'
+import { CountersignError } from '../../shared/errors.ts'
 import { TimeLimit } from '../../timing/time-limit.ts'
 import { exerciseStore, StoreOpenError, withTtl } from '../implementation.ts'
 import { defaultKeyPrefix } from '../map-store.ts'

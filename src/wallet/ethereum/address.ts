@@ -1,6 +1,6 @@
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { utf8ToBytes } from '@noble/hashes/utils.js'
-import { bytesToHex } from '../../hex.ts'
+import { bytesToHex } from '../../shared/hex.ts'
 
 const addressForm = /^0x([0-9a-f]{40}|[0-9A-F]{40}|[0-9a-fA-F]{40})$/
 const accountForm = /^eip155:([1-9][0-9]{0,15}):(0x[0-9a-fA-F]{40})$/

@@ -1,4 +1,4 @@
-import { bytesToHex } from '../../hex.ts'
+import { bytesToHex } from '../../shared/hex.ts'
 import { type RpcAnswer, type RpcCalls, RpcFailure, type RpcRequest, RpcTimeout, succeeded, type Viem } from './rpc.ts'
 
 /**

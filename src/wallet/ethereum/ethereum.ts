@@ -1,5 +1,5 @@
-import { CountersignError } from '../../errors.ts'
-import { hexToBytes } from '../../hex.ts'
+import { CountersignError } from '../../shared/errors.ts'
+import { hexToBytes } from '../../shared/hex.ts'
 import type { Tracing } from '../../tracing/tracing.ts'
 import { formText } from '../form.ts'
 import type { Proof, ProvenIdentity } from '../proof.ts'

@@ -1,7 +1,7 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { concatBytes, utf8ToBytes } from '@noble/hashes/utils.js'
-import { bytesToHex } from '../../hex.ts'
+import { bytesToHex } from '../../shared/hex.ts'
 
 /**
  * The hash that wallets sign for a text (EIP-191, version 0x45). The byte 0x19 in front is not the beginning of any encoded

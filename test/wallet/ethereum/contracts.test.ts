@@ -1,7 +1,7 @@
 import { concatHex, encodeAbiParameters, getAddress, type Hex, hashMessage, serializeErc6492Signature } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { CountersignError } from '../../../src/errors.ts'
+import { CountersignError } from '../../../src/shared/errors.ts'
 import { ethereum } from '../../../src/wallet/ethereum/ethereum.ts'
 import { nativeVerifier } from '../../../src/wallet/native.ts'
 import { countOf, startChain, type TestChain } from '../../support/evm.ts'

@@ -2,17 +2,17 @@ import { readFileSync } from 'node:fs'
 import { Code } from '@connectrpc/connect'
 import { codeFromString, errorToJson } from '@connectrpc/connect/protocol-connect'
 import { expect, test } from 'vitest'
-import { ErrorReason, ErrorReasonSchema } from '../gen/server/countersign/v1/error_reason_pb.ts'
-import { ErrorInfoSchema, RetryInfoSchema } from '../gen/server/google/rpc/error_details_pb.ts'
-import { CountersignError, reasons } from '../src/errors.ts'
-import { toConnectError } from '../src/rpc/errors.ts'
+import { ErrorReason, ErrorReasonSchema } from '../../gen/server/countersign/v1/error_reason_pb.ts'
+import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/server/google/rpc/error_details_pb.ts'
+import { toConnectError } from '../../src/rpc/errors.ts'
+import { CountersignError, reasons } from '../../src/shared/errors.ts'
 
 const names = Object.keys(reasons)
 
 /** The comment of each reason in the protos. */
 const comments = new Map<string, string>()
 {
-  const text = readFileSync(new URL('../proto/countersign/v1/error_reason.proto', import.meta.url), 'utf8')
+  const text = readFileSync(new URL('../../proto/countersign/v1/error_reason.proto', import.meta.url), 'utf8')
   for (const [, comment, name] of text.matchAll(/((?: {2}\/\/.*\n)+) {2}ERROR_REASON_(\w+) =/g)) {
     comments.set(name as string, comment as string)
   }

@@ -1,7 +1,7 @@
 import { expect, expectTypeOf, test } from 'vitest'
-import * as client from '../gen/client/countersign/v1/order_service_pb.ts'
-import * as server from '../gen/server/countersign/v1/order_service_pb.ts'
-import { descEnumWords, type EnumWords, enumWords } from '../src/enum-words.ts'
+import * as client from '../../gen/client/countersign/v1/order_service_pb.ts'
+import * as server from '../../gen/server/countersign/v1/order_service_pb.ts'
+import { descEnumWords, type EnumWords, enumWords } from '../../src/shared/enum-words.ts'
 
 const statuses = [
   'created',

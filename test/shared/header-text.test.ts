@@ -1,10 +1,10 @@
 import { request as httpRequest } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
-import { createSessionVerifier } from '../src/backend/index.ts'
-import { bearerTokenOf, cookieValue, withoutOws } from '../src/header-text.ts'
-import { signIn } from './backend/support.ts'
-import { startService } from './support/service.ts'
+import { createSessionVerifier } from '../../src/backend/index.ts'
+import { bearerTokenOf, cookieValue, withoutOws } from '../../src/shared/header-text.ts'
+import { signIn } from '../backend/support.ts'
+import { startService } from '../support/service.ts'
 
 /** White space of JavaScript that is none of HTTP. Headers reach a program as Latin-1. */
 const foreignSpace = ['\u00a0', '\u00a0\u00a0', '\v', '\f', '\ufeff', '\u3000', '\u2028']

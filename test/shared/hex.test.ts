@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { bytesToHex, hexToBytes } from '../src/hex.ts'
+import { bytesToHex, hexToBytes } from '../../src/shared/hex.ts'
 
 test('hex is read in either case', () => {
   const bytes = Uint8Array.from({ length: 256 }, (_, value) => value)
