@@ -102,7 +102,7 @@ const domain = globSync(
       'test/countersign.test.ts',
       'test/host/user-administration.test.ts',
       'test/host/users.test.ts',
-      'test/node-version.test.ts',
+      'test/base/node-version.test.ts',
       'test/old-node.test.ts',
       'test/plain-protos.test.ts',
       'test/order/model.test.ts',

@@ -45,7 +45,7 @@ const rows: Readonly<
     ],
     ['trusted', 'if (performance.now() >= this.#trustedUntil) await this.confirm()', '', 'store/redis/sentinel'],
     ['heard', 'if (silent) this.#confirm(client, confirm)', '', 'e2e/chaos'],
-    ['issue', 'randomText(32)', "randomText(4).padEnd(43, 'A')", 'randomness'],
+    ['issue', 'randomText(32)', "randomText(4).padEnd(43, 'A')", 'base/randomness'],
   ],
   3: [
     ['issueNonce', 'this.#origins.requireTrusted(request)', "request.origin ?? ''", 'e2e/sign-in contract/standalone'],
@@ -85,7 +85,7 @@ const rows: Readonly<
       '{ confirmationCode }',
       'order/approve order/orders',
     ],
-    ['newCode', 'randomInt(10 ** digits)', 'randomInt(10 ** (digits - 1))', 'randomness'],
+    ['newCode', 'randomInt(10 ** digits)', 'randomInt(10 ** (digits - 1))', 'base/randomness'],
   ],
   7: [
     ['checkReturnCode', "{ order, refusal: 'RETURN_CODE_REQUIRED' }", 'undefined', 'relay/relay'],
@@ -119,8 +119,8 @@ const rows: Readonly<
     ['finalize', 'desktopToken]', "desktopToken && '']", 'order/derived-tokens'],
   ],
   10: [
-    ['hashToken', "hash('sha256', token, 'base64url')", 'token', 'token host/sessions'],
-    ['signed', "!this.#keyring.verify('session token', secretPart, signature)", 'false', 'host/sessions'],
+    ['hashToken', "hash('sha256', token, 'base64url')", 'base/token', 'base/token host/sessions'],
+    ['signed', "!this.#keyring.verify('session base/token', secretPart, signature)", 'false', 'host/sessions'],
     ['isSameText', '=== value && last.version === version', '!== undefined', 'host/sessions'],
     ['ownFile', '0o600', '0o644', 'store/sqlite'],
     [
@@ -171,8 +171,8 @@ const rows: Readonly<
     ['countWrongToken', 'isToken && limited instanceof CountersignError ? limited :', '', 'e2e/shared-limits'],
   ],
   13: [
-    ['tokenBytes', '32', '16', 'token'],
-    ['newToken', 'randomText(tokenBytes)', "randomText(4).padEnd(43, 'A')", 'randomness'],
+    ['tokenBytes', '32', '16', 'base/token'],
+    ['newToken', 'randomText(tokenBytes)', "randomText(4).padEnd(43, 'A')", 'base/randomness'],
   ],
   14: [
     [
@@ -278,7 +278,7 @@ const rows: Readonly<
       'now + ttlSeconds * 1000',
       'access-token/access-tokens',
     ],
-    ['deriveSigningKeys', "'access token key'", "'finalize seed'", 'access-token/signing-keys'],
+    ['deriveSigningKeys', "'access base/token key'", "'finalize seed'", 'access-token/signing-keys'],
   ],
   30: [
     ['peekSession', 'if (credential.fromCookie) this.#requireProxiedOrigin(request, reads)', '', 'http/forward-auth'],

@@ -30,7 +30,7 @@ const steps: readonly Step[] = [
     command: 'vitest run',
     limitMinutes: 60,
     node: '24.21.0',
-    // test/node-version.test.ts fails if the tests, or programs that they start, run on another version.
+    // test/base/node-version.test.ts fails if the tests, or programs that they start, run on another version.
     environment: { EXPECTED_NODE_VERSION: '24.21.0', WHOLE_BROWSER: '1' },
   },
   {

@@ -9,7 +9,10 @@ export type {
   AuditOrder,
   AuditRefusal,
   AuditWallet,
-} from './audit/event.ts'
+} from './base/audit/event.ts'
+export { createLogger, type LogFields, type LogFormat, type Logger, type LogLevel, type LogSink } from './base/log.ts'
+export type { RequestContext } from './base/request.ts'
+export type { CallTrace, TracedCall, TracedFailure, TracedStep, Tracing } from './base/tracing.ts'
 export { type CountersignOptions, type Environment, optionsFromEnvironment } from './config.ts'
 export { type Countersign, createCountersign } from './countersign.ts'
 export type { CurrentSession, Host, HostUser, IssuedSession, OrderGrant, OrderSession, Session } from './host/host.ts'
@@ -18,8 +21,6 @@ export type { FetchClient, FetchHandler } from './http/fetch-exchange.ts'
 export type { NodeRequest, NodeResponse, RequestHandler } from './http/node-request.ts'
 export type { LimitName, Limits, PlaceLimit, RateLimit, RateLimitGroup } from './limits/limits.ts'
 export type { ReplaceableOptions } from './live-secrets.ts'
-export { createLogger, type LogFields, type LogFormat, type Logger, type LogLevel, type LogSink } from './log.ts'
-export type { RequestContext } from './request.ts'
 export {
   type CodeName,
   CountersignError,
@@ -31,7 +32,6 @@ export type { NonceStore } from './sign-in/nonce.ts'
 export { StoreOpenError } from './store/implementation.ts'
 export { openStore, type RedisTls, type StoreOptions } from './store/open.ts'
 export type { Life, ScannedValue, Store, VersionedValue } from './store/store.ts'
-export type { CallTrace, TracedCall, TracedFailure, TracedStep, Tracing } from './tracing/tracing.ts'
 export { type Ed25519Adapter, type Ed25519Framing, ed25519Adapter } from './wallet/ed25519-adapter.ts'
 export type { Proof, ProvenIdentity } from './wallet/proof.ts'
 export type { SignatureVerifier } from './wallet/verifier.ts'

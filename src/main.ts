@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { isNodeSuitable } from './node-version.js'
+import { isNodeSuitable } from './base/node-version.js'
 
 // Everything else is imported after the check: versions of Node that are too old may not be able to load it.
 if (isNodeSuitable()) {

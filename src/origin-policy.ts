@@ -1,4 +1,4 @@
-import { headerOf, type RequestContext } from './request.ts'
+import { headerOf, type RequestContext } from './base/request.ts'
 import { CountersignError, type ErrorMetadata } from './shared/errors.ts'
 
 /** What an {@link OriginPolicy} goes by. */

@@ -1,5 +1,5 @@
+import type { Logger } from './base/log.ts'
 import type { Settings } from './config.ts'
-import type { Logger } from './log.ts'
 import { withKeyPrefix } from './store/map-store.ts'
 import { openStore, type RedisTls } from './store/open.ts'
 import type { Store } from './store/store.ts'

@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { silentLogger } from '../src/base/log.ts'
 import { type Option, optionRows, type Row } from '../src/config/options.ts'
 import {
   type CountersignOptions,
@@ -11,7 +12,6 @@ import {
   unknownVariables,
 } from '../src/config.ts'
 import { defaultLimits } from '../src/limits/limits.ts'
-import { silentLogger } from '../src/log.ts'
 import { openStore } from '../src/store/open.ts'
 
 /** What a test has to know about an option: a new one does not compile until it is here. */

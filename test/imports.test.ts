@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest'
 const root = fileURLToPath(new URL('..', import.meta.url))
 
 interface Import {
-  /** A path of this repository, such as src/token.ts, or the name of a package as it is written. */
+  /** A path of this repository, such as src/base/token.ts, or the name of a package as it is written. */
   readonly target: string
   /** Whether the whole statement is `import type` or `export type`, which leaves nothing at run time. */
   readonly typeOnly: boolean

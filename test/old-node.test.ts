@@ -17,7 +17,7 @@ await emit(join(folder, 'dist'))
 
 /** Of the built package, only the files that an old Node may load. */
 const checked = join(folder, 'checked')
-for (const name of ['package.json', 'dist/src/main.js', 'dist/src/node-version.js']) {
+for (const name of ['package.json', 'dist/src/main.js', 'dist/src/base/node-version.js']) {
   await cp(join(folder, name), join(checked, name))
 }
 

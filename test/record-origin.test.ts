@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import { mismatchReason } from '../src/base/record.ts'
 import { OriginPolicy } from '../src/origin-policy.ts'
-import { mismatchReason } from '../src/record.ts'
 
 const origin = 'https://app.example'
 const policy = (trusted: string[], enforce = true) => new OriginPolicy({ enforce, own: origin, trusted })

@@ -1,7 +1,7 @@
+import { newId } from '../base/token.ts'
 import type { Session } from '../host/host.ts'
 import { CountersignError } from '../shared/errors.ts'
 import type { Store } from '../store/store.ts'
-import { newId } from '../token.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
 /** What {@link AccessTokens} are made of. */

@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
-import type { Keyring } from '../token.ts'
+import type { Keyring } from '../base/token.ts'
 
 /** Public half of a key that signs access tokens, as a JWK (RFC 7517, RFC 8037). */
 export interface PublicJwk {

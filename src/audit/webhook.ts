@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Logger } from '../log.ts'
+import type { AuditEvent, AuditSink } from '../base/audit/event.ts'
+import type { Logger } from '../base/log.ts'
+import { Slots } from '../base/timing/slots.ts'
+import type { Tracing } from '../base/tracing.ts'
 import type { Store } from '../store/store.ts'
-import { Slots } from '../timing/slots.ts'
-import type { Tracing } from '../tracing/tracing.ts'
-import type { AuditEvent, AuditSink } from './event.ts'
 import { webhookRequest } from './webhook-form.ts'
 import { type Delivery, WebhookQueue } from './webhook-queue.ts'
 

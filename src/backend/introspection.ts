@@ -1,4 +1,4 @@
-import { Slots } from '../timing/slots.ts'
+import { Slots } from '../base/timing/slots.ts'
 import { readSession, type Session, SessionCheckError } from './session.ts'
 
 /** A live session, with the time of the service that told of it, epoch milliseconds. */

@@ -1,5 +1,5 @@
 import type { AuthContext, GenericEndpointContext } from '@better-auth/core'
-import { bearerToken } from '../request.ts'
+import { bearerToken } from '../base/request.ts'
 import { requestOf } from './request.ts'
 import { cookieOf, unsignedToken, type WalletSession, WalletSessions } from './sessions.ts'
 

@@ -4,6 +4,7 @@ import { HIDE_METADATA } from 'better-auth'
 import { createAuthEndpoint } from 'better-auth/api'
 import { OrderService } from '../../gen/server/countersign/v1/order_service_pb.ts'
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
+import { bearerToken } from '../base/request.ts'
 import type {
   ApprovedOrder,
   ClaimedOrder,
@@ -26,7 +27,6 @@ import { orderInput } from '../http/rest/input.ts'
 import { KnownComputers } from '../order/known-computers.ts'
 import { Orders } from '../order/orders.ts'
 import { storedOrders } from '../order/records.ts'
-import { bearerToken } from '../request.ts'
 import type { ServiceHandlers } from '../rpc/methods.ts'
 import { orderHandlers } from '../rpc/order-service.ts'
 import { sessionHandlers } from '../rpc/session-service.ts'

@@ -1,6 +1,7 @@
 import type { GenericEndpointContext } from '@better-auth/core'
 import { getAuthoritativeSessionFromCtx } from 'better-auth/api'
 import { deleteSessionCookie, setSessionCookie } from 'better-auth/cookies'
+import type { RequestContext } from '../base/request.ts'
 import type {
   CurrentSession,
   HostUser,
@@ -11,7 +12,6 @@ import type {
   Session,
 } from '../host/host.ts'
 import { loginRefused, sessionInvalid, sessionNotFresh, sessionRequired } from '../host/refusals.ts'
-import type { RequestContext } from '../request.ts'
 import type { ProvenIdentity } from '../wallet/proof.ts'
 import { guarded } from './failures.ts'
 import { originsOf } from './request.ts'

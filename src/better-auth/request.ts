@@ -1,8 +1,8 @@
 import type { AuthContext, GenericEndpointContext } from '@better-auth/core'
 import { getIP } from 'better-auth/api'
-import { readAddress } from '../networks.ts'
+import { readAddress } from '../base/networks.ts'
+import { type RequestContext, readRequest, withParts } from '../base/request.ts'
 import { OriginPolicy } from '../origin-policy.ts'
-import { type RequestContext, readRequest, withParts } from '../request.ts'
 import type { WalletSettings } from './settings.ts'
 
 /**

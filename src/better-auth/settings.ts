@@ -1,6 +1,6 @@
 import type { AuthContext } from '@better-auth/core'
+import { Keyring } from '../base/token.ts'
 import { type CountersignOptions, resolveSettings, type Settings } from '../config.ts'
-import { Keyring } from '../token.ts'
 import { checkAdapters, walletAdapters } from '../wallet/adapters.ts'
 import { chooseVerifier } from '../wallet/native.ts'
 import { Prover } from '../wallet/prover.ts'

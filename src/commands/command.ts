@@ -1,4 +1,4 @@
-import { version } from '../version.ts'
+import { version } from '../base/version.ts'
 import { readCommandLine, SettingsError, type Streams, UsageError } from './command-line.ts'
 
 /** A command that is named by the first argument, such as `verify`. */

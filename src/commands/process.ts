@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import type { LogFormat, Logger, LogLevel, LogSink } from '../base/log.ts'
 import {
   type CountersignOptions,
   type Environment,
@@ -9,7 +10,6 @@ import {
 import type { Countersign } from '../countersign.ts'
 import { hostOnLan, optionsOnLan } from '../lan.ts'
 import type { ReplaceableOptions } from '../live-secrets.ts'
-import type { LogFormat, Logger, LogLevel, LogSink } from '../log.ts'
 
 // What each process has that serves: a service that runs alone, and each worker.
 

@@ -1,4 +1,6 @@
 import { isatty } from 'node:tty'
+import { createLogger, type Logger } from '../base/log.ts'
+import { version } from '../base/version.ts'
 import {
   type CountersignOptions,
   optionsFromEnvironment,
@@ -8,9 +10,7 @@ import {
 } from '../config.ts'
 import { type Countersign, createCountersign, createOnLan } from '../countersign.ts'
 import { lanHosts, optionsOnLan } from '../lan.ts'
-import { createLogger, type Logger } from '../log.ts'
 import { isLoopbackHost } from '../shared/origin.ts'
-import { version } from '../version.ts'
 import { type CommandLine, SettingsError } from './command-line.ts'
 import { logFormatOf, logLevel, logOutput, madeService, Reloads } from './process.ts'
 

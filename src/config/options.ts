@@ -1,12 +1,12 @@
-import type { AuditEventHook } from '../audit/event.ts'
+import type { AuditEventHook } from '../base/audit/event.ts'
+import type { LogFormat, Logger } from '../base/log.ts'
+import type { Tracing } from '../base/tracing.ts'
 import type { Host } from '../host/host.ts'
 import type { ResolveLogin } from '../host/resolve-login.ts'
 import type { Limits } from '../limits/limits.ts'
-import type { LogFormat, Logger } from '../log.ts'
 import type { NonceStore } from '../sign-in/nonce.ts'
 import { defaultKeyPrefix, keyPrefixForm, keyPrefixPattern, storeOperations } from '../store/map-store.ts'
 import type { Store } from '../store/store.ts'
-import type { Tracing } from '../tracing/tracing.ts'
 import type { WalletAdapter } from '../wallet/wallet.ts'
 import {
   audiences,

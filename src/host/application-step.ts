@@ -1,5 +1,5 @@
+import { applicationStepMs, applicationSteps } from '../base/timing/time-limit.ts'
 import { CountersignError, hostUnavailable, reasons } from '../shared/errors.ts'
-import { applicationStepMs, applicationSteps } from '../timing/time-limit.ts'
 
 /** Reads an answer of the application and makes what the service goes on with. Throws a `TypeError` if it is unusable. */
 export type Read<Result> = (what: string, answer: unknown) => Result

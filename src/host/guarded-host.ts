@@ -1,4 +1,4 @@
-import type { Tracing } from '../tracing/tracing.ts'
+import type { Tracing } from '../base/tracing.ts'
 import { answers } from './answers.ts'
 import { askApplication } from './application-step.ts'
 import type { Host } from './host.ts'

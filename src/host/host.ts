@@ -1,4 +1,4 @@
-import type { RequestContext } from '../request.ts'
+import type { RequestContext } from '../base/request.ts'
 import type { ProvenIdentity } from '../wallet/proof.ts'
 
 /** A signed-in wallet. Times are epoch milliseconds. */

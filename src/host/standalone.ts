@@ -1,9 +1,9 @@
-import { type AuditTrail, noAudit } from '../audit/trail.ts'
-import { bearerToken, headerOf, type RequestContext } from '../request.ts'
+import { type AuditTrail, noAudit } from '../base/audit/trail.ts'
+import { bearerToken, headerOf, type RequestContext } from '../base/request.ts'
+import { tokenFromBytes } from '../base/token.ts'
 import type { CountersignError } from '../shared/errors.ts'
 import { cookieValue, sessionCookieName } from '../shared/header-text.ts'
 import type { Store } from '../store/store.ts'
-import { tokenFromBytes } from '../token.ts'
 import type { ProvenIdentity, WalletIdentity } from '../wallet/proof.ts'
 import type {
   CurrentSession,

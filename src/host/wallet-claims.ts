@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
-import { parseRecord, type StoredRecord } from '../record.ts'
+import { parseRecord, type StoredRecord } from '../base/record.ts'
+import { newId } from '../base/token.ts'
 import type { Store, VersionedValue } from '../store/store.ts'
-import { newId } from '../token.ts'
 import type { WalletIdentity } from '../wallet/proof.ts'
 import { loginRefused } from './refusals.ts'
 

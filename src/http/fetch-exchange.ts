@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isIP } from 'node:net'
-import { readRequest } from '../request.ts'
+import { readRequest } from '../base/request.ts'
 import { FetchBody } from './fetch-body.ts'
 import type { Output } from './output.ts'
 import type { Exchange } from './route.ts'

@@ -1,6 +1,6 @@
 import type { EventEmitter } from 'node:events'
 import type { OutgoingHttpHeaders } from 'node:http'
-import type { RequestContext } from '../request.ts'
+import type { RequestContext } from '../base/request.ts'
 import type { Call, Protocol, ResponseHeaders } from '../rpc/call.ts'
 import type { NodeResponse } from './node-request.ts'
 

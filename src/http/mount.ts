@@ -1,4 +1,4 @@
-import type { Logger } from '../log.ts'
+import type { Logger } from '../base/log.ts'
 import type { NodeRequest } from './node-request.ts'
 
 /** What Express, Connect and what is built like them add to a request. Behind a mount path, `url` lacks that path. */

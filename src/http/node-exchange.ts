@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http2'
-import { readRequest } from '../request.ts'
+import { readRequest } from '../base/request.ts'
 import { type RequestBody, StreamBody } from './body.ts'
 import { type NodeRequest, rawRequest, rawStream } from './node-request.ts'
 import type { Output, StreamOutput } from './output.ts'

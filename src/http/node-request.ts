@@ -5,7 +5,7 @@ import type {
   Http2ServerResponse,
   ServerHttp2Stream,
 } from 'node:http2'
-import type { RawHeaders, RawRequest } from '../request.ts'
+import type { RawHeaders, RawRequest } from '../base/request.ts'
 
 /** A request of either HTTP version. */
 export type NodeRequest = IncomingMessage | Http2ServerRequest

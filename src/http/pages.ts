@@ -1,6 +1,6 @@
+import type { Logger } from '../base/log.ts'
+import type { RequestContext } from '../base/request.ts'
 import { offersDemoWallet, type Settings } from '../config.ts'
-import type { Logger } from '../log.ts'
-import type { RequestContext } from '../request.ts'
 import { toFailure } from '../rpc/errors.ts'
 import { cookieValue, sessionCookieName } from '../shared/header-text.ts'
 import { answerWithFile, notBuilt, type PageValues, readPageFiles, type ServedFile } from './page-files.ts'

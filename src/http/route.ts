@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { RequestContext } from '../request.ts'
+import type { RequestContext } from '../base/request.ts'
 import { CountersignError } from '../shared/errors.ts'
 import type { RequestBody } from './body.ts'
 import type { Output } from './output.ts'

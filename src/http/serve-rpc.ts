@@ -8,7 +8,7 @@ import {
   toJsonString,
 } from '@bufbuild/protobuf'
 import { codeToHttpStatus, errorToJsonBytes } from '@connectrpc/connect/protocol-connect'
-import type { RequestContext } from '../request.ts'
+import type { RequestContext } from '../base/request.ts'
 import { toConnectError } from '../rpc/errors.ts'
 import type { BidiInvocation, Invocation, Invoker, UnaryInvocation } from '../rpc/invoke.ts'
 import {

@@ -1,6 +1,6 @@
 import { getHeapStatistics } from 'node:v8'
-import type { Logger } from '../log.ts'
-import { networksOf, siteOf } from '../networks.ts'
+import type { Logger } from '../base/log.ts'
+import { networksOf, siteOf } from '../base/networks.ts'
 import { serverBusy } from '../shared/errors.ts'
 import { type Limits, networkShares, rateLimited } from './limits.ts'
 

@@ -1,6 +1,6 @@
-import { networksOf } from '../networks.ts'
+import { networksOf } from '../base/networks.ts'
+import { hashToken } from '../base/token.ts'
 import type { Store } from '../store/store.ts'
-import { hashToken } from '../token.ts'
 import { type Limits, mostInstances, networkShares, rateLimited } from './limits.ts'
 
 /** What a caller is told to wait, in milliseconds, if others of its network are being let in. */

@@ -1,8 +1,8 @@
-import { networksOf } from '../networks.ts'
-import type { RequestContext } from '../request.ts'
+import { networksOf } from '../base/networks.ts'
+import type { RequestContext } from '../base/request.ts'
+import { Slots } from '../base/timing/slots.ts'
+import { hashToken } from '../base/token.ts'
 import type { Store } from '../store/store.ts'
-import { Slots } from '../timing/slots.ts'
-import { hashToken } from '../token.ts'
 import type { WalletIdentity } from '../wallet/proof.ts'
 import {
   type Limits,

@@ -1,6 +1,6 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
+import { hashToken } from '../base/token.ts'
 import { CountersignError } from '../shared/errors.ts'
-import { hashToken } from '../token.ts'
 
 /**
  * How the SubjectPublicKeyInfo of an uncompressed P-256 key begins: everything but the coordinates. Compared byte by byte, so that

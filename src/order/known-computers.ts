@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { parseRecord, type StoredRecord } from '../record.ts'
+import { parseRecord, type StoredRecord } from '../base/record.ts'
 import type { Store } from '../store/store.ts'
 import { type ProvenIdentity, type WalletIdentity, walletOf } from '../wallet/proof.ts'
 

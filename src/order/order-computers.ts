@@ -1,5 +1,5 @@
-import type { AuditTrail } from '../audit/trail.ts'
-import type { RequestContext } from '../request.ts'
+import type { AuditTrail } from '../base/audit/trail.ts'
+import type { RequestContext } from '../base/request.ts'
 import { CountersignError } from '../shared/errors.ts'
 import type { ProvenIdentity } from '../wallet/proof.ts'
 import { provesComputerKey } from './computer-key.ts'

@@ -1,6 +1,6 @@
+import { equalInConstantTime } from '../base/token.ts'
 import type { ChallengeAction } from '../challenge.ts'
 import type { ErrorReason } from '../shared/errors.ts'
-import { equalInConstantTime } from '../token.ts'
 import type { Proof, ProvenIdentity } from '../wallet/proof.ts'
 
 /** What an order is for: a session (`login`) or a proof artifact (`sign`). */

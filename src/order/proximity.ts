@@ -1,6 +1,6 @@
 import { BlockList, isIPv4 } from 'node:net'
-import { networksOf, readAddress } from '../networks.ts'
-import type { RequestContext } from '../request.ts'
+import { networksOf, readAddress } from '../base/networks.ts'
+import type { RequestContext } from '../base/request.ts'
 
 /**
  * IPv4 addresses that are not public (RFC 6890): unrelated networks use the same ones, or none does. Those for documentation

@@ -1,6 +1,6 @@
+import type { Observer } from '../base/observer.ts'
+import { parseRecord } from '../base/record.ts'
 import type { OpenOrders } from '../limits/open-orders.ts'
-import type { Observer } from '../observer.ts'
-import { parseRecord } from '../record.ts'
 import { internalError } from '../shared/errors.ts'
 import type { Life, Store } from '../store/store.ts'
 import { forgottenAt, isTerminal, type OrderRecord, orderVersion } from './order.ts'

@@ -1,9 +1,9 @@
-import { readAddress } from '../networks.ts'
+import { readAddress } from '../base/networks.ts'
+import { bearerToken, cleanUserAgent, type RequestContext, withParts } from '../base/request.ts'
+import { equalInConstantTime, hashToken } from '../base/token.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
-import { bearerToken, cleanUserAgent, type RequestContext, withParts } from '../request.ts'
 import { CountersignError } from '../shared/errors.ts'
 import { parseOrigin } from '../shared/origin.ts'
-import { equalInConstantTime, hashToken } from '../token.ts'
 import { networkOfAddress, networkOfRequest } from './proximity.ts'
 import type { GivenRequester, OrderSettings, Requester } from './start.ts'
 

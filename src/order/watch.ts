@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
+import { turns } from '../base/timing/turns.ts'
+import { TimerWheel } from '../base/timing/wheel.ts'
 import { CountersignError } from '../shared/errors.ts'
-import { turns } from '../timing/turns.ts'
-import { TimerWheel } from '../timing/wheel.ts'
 import { changeOrder } from './change.ts'
 import {
   type Deadlines,

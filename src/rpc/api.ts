@@ -3,7 +3,7 @@ import { SessionService } from '../../gen/server/countersign/v1/session_service_
 import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
 import { WalletService } from '../../gen/server/countersign/v1/wallet_service_pb.ts'
 import type { AccessTokens } from '../access-token/access-tokens.ts'
-import type { AuditTrail } from '../audit/trail.ts'
+import type { AuditTrail } from '../base/audit/trail.ts'
 import type { Host, Session } from '../host/host.ts'
 import type { KnownComputers } from '../order/known-computers.ts'
 import type { Orders } from '../order/orders.ts'

@@ -1,4 +1,4 @@
-import { causeText, type LogFields, type Logger } from '../log.ts'
+import { causeText, type LogFields, type Logger } from '../base/log.ts'
 import { CallEnded, type CountersignError } from '../shared/errors.ts'
 import type { CallObserver, CallReport } from './invoke.ts'
 

@@ -1,4 +1,4 @@
-import type { RequestContext } from '../request.ts'
+import type { RequestContext } from '../base/request.ts'
 
 /** The protocol over which a call came. */
 export type Protocol = 'connect' | 'grpc' | 'grpc-web' | 'rest' | 'better-auth'

@@ -1,5 +1,5 @@
 import type { ConnectRouter, HandlerContext } from '@connectrpc/connect'
-import { type RequestContext, readRequest } from '../request.ts'
+import { type RequestContext, readRequest } from '../base/request.ts'
 import type { Call, Protocol, ResponseHeaders } from './call.ts'
 import { toConnectError } from './errors.ts'
 import type { Invoker } from './invoke.ts'

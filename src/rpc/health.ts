@@ -2,8 +2,8 @@ import {
   Health,
   HealthCheckResponse_ServingStatus as ServingStatus,
 } from '../../gen/server/grpc/health/v1/health_pb.ts'
+import { turns } from '../base/timing/turns.ts'
 import { CallEnded } from '../shared/errors.ts'
-import { turns } from '../timing/turns.ts'
 import { type Method, methodsOf } from './methods.ts'
 
 /** What the health service reports on. */

@@ -1,4 +1,4 @@
-import type { AuditTrail } from '../audit/trail.ts'
+import type { AuditTrail } from '../base/audit/trail.ts'
 import { CallEnded, type ErrorReason } from '../shared/errors.ts'
 import { Sampler } from './call-log.ts'
 import type { CallObserver } from './invoke.ts'

@@ -5,7 +5,7 @@ import type {
   SessionService,
 } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import type { AccessTokens } from '../access-token/access-tokens.ts'
-import { type AuditTrail, noAudit } from '../audit/trail.ts'
+import { type AuditTrail, noAudit } from '../base/audit/trail.ts'
 import type { CurrentSession, Host, Session } from '../host/host.ts'
 import type { KnownComputer, KnownComputers } from '../order/known-computers.ts'
 import { CountersignError } from '../shared/errors.ts'

@@ -1,7 +1,7 @@
+import type { RequestContext } from '../base/request.ts'
 import { isPlainLine } from '../challenge.ts'
 import type { LinkingHost, Session } from '../host/host.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
-import type { RequestContext } from '../request.ts'
 import { CountersignError, internalError } from '../shared/errors.ts'
 import type { Proof, ProvenIdentity } from '../wallet/proof.ts'
 import type { Prover, WalletNamed } from '../wallet/prover.ts'

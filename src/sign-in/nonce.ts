@@ -1,12 +1,12 @@
+import { mismatchReason, parseRecord, type StoredRecord } from '../base/record.ts'
+import type { RequestContext } from '../base/request.ts'
+import { applicationStepMs, applicationSteps } from '../base/timing/time-limit.ts'
+import { newId, randomText } from '../base/token.ts'
 import { type Challenge, challengeMessage, type LinkLines } from '../challenge.ts'
 import type { LiveCount } from '../limits/concurrency.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
-import { mismatchReason, parseRecord, type StoredRecord } from '../record.ts'
-import type { RequestContext } from '../request.ts'
 import { CountersignError, internalError } from '../shared/errors.ts'
 import type { Store } from '../store/store.ts'
-import { applicationStepMs, applicationSteps } from '../timing/time-limit.ts'
-import { newId, randomText } from '../token.ts'
 
 /** A stored nonce: the challenge and the exact text for the wallet to sign. */
 export interface NonceRecord extends Challenge, StoredRecord {

@@ -1,6 +1,6 @@
-import { type AuditTrail, noAudit } from '../audit/trail.ts'
+import { type AuditTrail, noAudit } from '../base/audit/trail.ts'
+import type { RequestContext } from '../base/request.ts'
 import type { Session, UserWallet, WalletHost } from '../host/host.ts'
-import type { RequestContext } from '../request.ts'
 import type { Proof } from '../wallet/proof.ts'
 import { WalletLinks, type WalletLinksParts } from './link.ts'
 

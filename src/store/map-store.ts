@@ -1,4 +1,4 @@
-import type { Observer } from '../observer.ts'
+import type { Observer } from '../base/observer.ts'
 import type { ScannedValue, Store } from './store.ts'
 
 /** The methods of a store that are calls to it. */

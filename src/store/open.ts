@@ -1,5 +1,5 @@
-import type { Logger } from '../log.ts'
-import { requireSuitableNode } from '../node-version.js'
+import type { Logger } from '../base/log.ts'
+import { requireSuitableNode } from '../base/node-version.js'
 import { defaultKeyPrefix, keyPrefixForm, keyPrefixPattern, withKeyPrefix } from './map-store.ts'
 import { isTlsGiven, type RedisTls } from './redis/tls.ts'
 import type { Store } from './store.ts'

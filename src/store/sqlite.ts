@@ -3,7 +3,7 @@ import { accessSync, closeSync, constants, existsSync, openSync, realpathSync, s
 import { totalmem } from 'node:os'
 import { resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import type { Logger } from '../log.ts'
+import type { Logger } from '../base/log.ts'
 import { CountersignError } from '../shared/errors.ts'
 import { exerciseStore, StoreOpenError, withTtl } from './implementation.ts'
 import { Batcher } from './sqlite-batcher.ts'

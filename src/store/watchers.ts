@@ -1,4 +1,4 @@
-import { type Task, turns } from '../timing/turns.ts'
+import { type Task, turns } from '../base/timing/turns.ts'
 
 /**
  * The watchers of this process by key. They are called in later {@link turns} of the event loop; several wake-ups of a

@@ -1,4 +1,4 @@
-import type { Tracing } from '../tracing/tracing.ts'
+import type { Tracing } from '../base/tracing.ts'
 import { ed25519 } from './ed25519.ts'
 import { ethereum } from './ethereum/ethereum.ts'
 import { nimiq } from './nimiq.ts'

@@ -1,5 +1,5 @@
+import type { Tracing } from '../base/tracing.ts'
 import { CountersignError } from '../shared/errors.ts'
-import type { Tracing } from '../tracing/tracing.ts'
 import { type StoredChallenge, signInForm } from './form.ts'
 import type { Proof, ProvenIdentity } from './proof.ts'
 import type { SignatureVerifier } from './verifier.ts'

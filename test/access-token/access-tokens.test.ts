@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { AccessTokens } from '../../src/access-token/access-tokens.ts'
 import { deriveSigningKeys } from '../../src/access-token/signing-keys.ts'
+import { Keyring } from '../../src/base/token.ts'
 import type { Session } from '../../src/host/host.ts'
-import { Keyring } from '../../src/token.ts'
 import { decoded } from '../backend/forge.ts'
 
 /** A time of the store that is neither this machine's nor a whole second. */

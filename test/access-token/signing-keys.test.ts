@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { deriveSigningKeys } from '../../src/access-token/signing-keys.ts'
-import { Keyring } from '../../src/token.ts'
+import { Keyring } from '../../src/base/token.ts'
 import { decoded, isSignedBy, thumbprintOf } from '../backend/forge.ts'
 
 const [one, two, three] = ['the first secret', 'the second secret', 'the third secret']

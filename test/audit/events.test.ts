@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
+import { createLogger } from '../../src/base/log.ts'
 import type { AuditEvent, AuditEventType, CountersignOptions } from '../../src/index.ts'
-import { createLogger } from '../../src/log.ts'
 import { makeComputer } from '../support/computer.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'

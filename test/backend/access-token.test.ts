@@ -6,7 +6,7 @@ import {
   type VerifyAccessTokenOptions,
   verifyAccessToken,
 } from '../../src/backend/index.ts'
-import { newToken } from '../../src/token.ts'
+import { newToken } from '../../src/base/token.ts'
 import { ed25519, hs256, jwt, keySetOf, makeKey, type TestKey } from './forge.ts'
 
 const [key, otherKey, attacker] = [makeKey(), makeKey(), makeKey()]

@@ -49,7 +49,7 @@ test('every code block is run by one of the tests below', () => {
 
 test('a Node.js that is too old is told in that line', async () => {
   const [{ text }] = blocks('It says that Node.js 24 or later is needed')
-  const check = new URL('../../src/node-version.js', import.meta.url).href
+  const check = new URL('../../src/base/node-version.js', import.meta.url).href
   const program = `Object.defineProperty(process.versions, 'node', { value: '20.20.2' }); (await import(${JSON.stringify(check)})).isNodeSuitable()`
   const failed = await run(process.execPath, ['--input-type=module', '-e', program]).catch((error) => error)
   expect(failed).toMatchObject({ code: 1, stderr: text })

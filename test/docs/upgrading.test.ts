@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
-import { parseRecord } from '../../src/record.ts'
+import { parseRecord } from '../../src/base/record.ts'
 import { blocksOf } from './blocks.ts'
 
 const root = new URL('../../', import.meta.url)

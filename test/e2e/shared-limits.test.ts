@@ -1,7 +1,7 @@
 import { createClient } from 'redis'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { newToken } from '../../src/base/token.ts'
 import type { AuditEvent, CountersignOptions } from '../../src/index.ts'
-import { newToken } from '../../src/token.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
 import { spawnService, startService } from '../support/service.ts'
 import { redisUrl, sharedStores } from '../support/stores.ts'

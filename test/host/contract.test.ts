@@ -1,10 +1,10 @@
 import { describe, test } from 'vitest'
+import { Keyring } from '../../src/base/token.ts'
 import { Sessions } from '../../src/host/sessions.ts'
 import { StandaloneHost } from '../../src/host/standalone.ts'
 import { OriginPolicy } from '../../src/origin-policy.ts'
 import { openStore } from '../../src/store/open.ts'
 import { describeHostContract } from '../../src/testing/index.ts'
-import { Keyring } from '../../src/token.ts'
 import { redisUrl } from '../support/stores.ts'
 
 const trustedOrigin = 'https://app.example'

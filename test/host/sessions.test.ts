@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { hashToken, Keyring, newToken } from '../../src/base/token.ts'
 import { Sessions } from '../../src/host/sessions.ts'
 import { CountersignError } from '../../src/shared/errors.ts'
 import { openStore } from '../../src/store/open.ts'
-import { hashToken, Keyring, newToken } from '../../src/token.ts'
 
 const day = 86_400_000
 const details = { userId: 'u', adapterId: 'nimiq', publicKeyHex: 'ab', address: 'NQ', ip: '', userAgent: '' }

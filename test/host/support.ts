@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { Keyring } from '../../src/base/token.ts'
 import { AdminActions } from '../../src/commands/admin/admin-actions.ts'
 import type { Session } from '../../src/host/host.ts'
 import { Sessions } from '../../src/host/sessions.ts'
@@ -7,7 +8,6 @@ import type { UserAdministration } from '../../src/host/user-administration.ts'
 import { KnownComputers } from '../../src/order/known-computers.ts'
 import { OriginPolicy } from '../../src/origin-policy.ts'
 import type { Store } from '../../src/store/store.ts'
-import { Keyring } from '../../src/token.ts'
 import type { ProvenIdentity } from '../../src/wallet/proof.ts'
 import { from } from '../order/support.ts'
 

@@ -1,8 +1,8 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { hashToken, Keyring, newToken } from '../../src/base/token.ts'
 import { Sessions, sessionIdOf } from '../../src/host/sessions.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
-import { hashToken, Keyring, newToken } from '../../src/token.ts'
 import { stores } from '../support/stores.ts'
 import { endingAt, everyOrder } from './interleavings.ts'
 

@@ -1,12 +1,12 @@
 import { randomInt } from 'node:crypto'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import type { RequestContext } from '../../src/base/request.ts'
+import { newId } from '../../src/base/token.ts'
 import { defaultLimits, type Limits } from '../../src/limits/limits.ts'
 import { OpenOrders } from '../../src/limits/open-orders.ts'
 import { RateLimiter } from '../../src/limits/rate.ts'
-import type { RequestContext } from '../../src/request.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
-import { newId } from '../../src/token.ts'
 import { sharedStores } from '../support/stores.ts'
 
 /** What an instance of a service has of the limits. */

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { type RequestContext, readRequest } from '../../src/base/request.ts'
 import { defaultLimits } from '../../src/limits/limits.ts'
 import { RateLimiter } from '../../src/limits/rate.ts'
-import { type RequestContext, readRequest } from '../../src/request.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }))
 afterEach(() => void vi.useRealTimers())

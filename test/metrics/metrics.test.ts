@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { silentLogger } from '../../src/base/log.ts'
 import { CountersignError, createCountersign } from '../../src/index.ts'
-import { silentLogger } from '../../src/log.ts'
 import { signInClients } from '../support/clients.ts'
 import { openCounted } from '../support/counted-store.ts'
 import { completeOrder, signInWith } from '../support/flows.ts'

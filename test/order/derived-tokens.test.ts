@@ -1,8 +1,8 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { hashToken, newId, newToken } from '../../src/base/token.ts'
 import type { OrderRecord } from '../../src/order/order.ts'
 import { storedOrders } from '../../src/order/records.ts'
 import { openStore } from '../../src/store/open.ts'
-import { hashToken, newId, newToken } from '../../src/token.ts'
 import { desktop, issuedBy, makeInstance, phone, untilApproved } from './support.ts'
 
 /** What both kinds of tokens are derived from. */

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { hashToken, newToken } from '../../src/base/token.ts'
 import { storedOrders } from '../../src/order/records.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
-import { hashToken, newToken } from '../../src/token.ts'
 import { stores } from '../support/stores.ts'
 import { places } from './places.ts'
 import {

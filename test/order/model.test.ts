@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { hashToken, newToken } from '../../src/base/token.ts'
 import { KnownComputers } from '../../src/order/known-computers.ts'
 import type { OrderRecord, OrderTransition } from '../../src/order/order.ts'
 import type { StartedOrder } from '../../src/order/orders.ts'
 import { type OrderRecords, storedOrders } from '../../src/order/records.ts'
 import type { Store } from '../../src/store/store.ts'
-import { hashToken, newToken } from '../../src/token.ts'
 import { stores } from '../support/stores.ts'
 import {
   type Beginning,

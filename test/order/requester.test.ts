@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { RequestContext } from '../../src/base/request.ts'
 import { storedOrders } from '../../src/order/records.ts'
 import type { StartOrder } from '../../src/order/start.ts'
-import type { RequestContext } from '../../src/request.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
 import { rest } from '../support/rest.ts'

@@ -3,6 +3,7 @@ import { ConnectError, createClient, createRouterTransport } from '@connectrpc/c
 import { expect, onTestFinished, test } from 'vitest'
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { ErrorInfoSchema } from '../../gen/server/google/rpc/error_details_pb.ts'
+import { newId } from '../../src/base/token.ts'
 import type { Host } from '../../src/host/host.ts'
 import type { StandaloneSettings } from '../../src/host/standalone.ts'
 import { KnownComputers } from '../../src/order/known-computers.ts'
@@ -12,7 +13,6 @@ import { methodsOf } from '../../src/rpc/methods.ts'
 import { sessionHandlers } from '../../src/rpc/session-service.ts'
 import { CountersignError } from '../../src/shared/errors.ts'
 import { openStore } from '../../src/store/open.ts'
-import { newId } from '../../src/token.ts'
 import { desktop, makeInstance, Signer } from '../order/support.ts'
 
 const browser = { ip: '192.0.2.1', userAgent: 'Browser/1.0' }

@@ -1,4 +1,4 @@
-import type { LogFields, Logger, LogLevel } from '../../src/log.ts'
+import type { LogFields, Logger, LogLevel } from '../../src/base/log.ts'
 
 /** A line that was logged. */
 export interface LogLine {

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import type { AddressInfo, Server } from 'node:net'
 import { onTestFinished } from 'vitest'
+import { silentLogger } from '../../src/base/log.ts'
 import { type Countersign, type CountersignOptions, createCountersign } from '../../src/index.ts'
-import { silentLogger } from '../../src/log.ts'
 
 /** A service without a port of its own, at the address of a server that the test makes around it. */
 export async function mountService<S extends Server>(

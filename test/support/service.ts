@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
+import { silentLogger } from '../../src/base/log.ts'
 import { type Countersign, type CountersignOptions, createCountersign } from '../../src/index.ts'
-import { silentLogger } from '../../src/log.ts'
 
 /** A service in this process on a free port, stopped when the test ends. */
 export async function startService(

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
+import { Keyring, tokenFromBytes } from '../../src/base/token.ts'
 import type { CurrentSession } from '../../src/host/host.ts'
 import { orderSessionEnded } from '../../src/host/refusals.ts'
 import { Sessions } from '../../src/host/sessions.ts'
@@ -13,7 +14,6 @@ import {
   describeStoreContract,
   makeTestWallet,
 } from '../../src/testing/index.ts'
-import { Keyring, tokenFromBytes } from '../../src/token.ts'
 import { nimiq } from '../../src/wallet/nimiq.ts'
 import { solana } from '../../src/wallet/solana.ts'
 import { desktop } from '../order/support.ts'

@@ -1,7 +1,7 @@
+import { version } from '../../base/version.ts'
 import { httpOrigin } from '../../config/kinds.ts'
 import { optionsFromEnvironment } from '../../config.ts'
 import { parseOrigin } from '../../shared/origin.ts'
-import { version } from '../../version.ts'
 import { type CommandLine, readCommandLine, type Streams, UsageError } from '../command-line.ts'
 import { ok, type Result, runChecks, type Status, skipped } from './check.ts'
 import { checks } from './checks.ts'

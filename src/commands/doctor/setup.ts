@@ -1,7 +1,7 @@
+import { type Logger, silentLogger } from '../../base/log.ts'
 import { type CountersignOptions, resolveSettings, type Settings, unknownVariables } from '../../config.ts'
 import { createCountersign, createOnLan } from '../../countersign.ts'
 import { hostOnLan, lanHosts, optionsOnLan } from '../../lan.ts'
-import { type Logger, silentLogger } from '../../log.ts'
 import { openServiceStore, type ServiceStore } from '../../service-store.ts'
 import { isLoopbackHost } from '../../shared/origin.ts'
 import type { Store } from '../../store/store.ts'

@@ -1,7 +1,7 @@
 import cluster from 'node:cluster'
+import { createLogger, type Logger } from '../../base/log.ts'
 import { type CountersignOptions, optionsFromEnvironment } from '../../config.ts'
 import { type Countersign, createWorker, type WorkerService } from '../../countersign.ts'
-import { createLogger, type Logger } from '../../log.ts'
 import type { MetricValues } from '../../metrics/summed-metrics.ts'
 import { logFormatOf, logLevel, logOutput, madeService, Reloads } from '../process.ts'
 

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Logger } from '../../base/log.ts'
+import { networksOf, readAddress } from '../../base/networks.ts'
+import { clientAddress } from '../../base/request.ts'
 import { type CeilingLimits, type CeilingUse, Concurrency } from '../../limits/concurrency.ts'
-import type { Logger } from '../../log.ts'
-import { networksOf, readAddress } from '../../networks.ts'
-import { clientAddress } from '../../request.ts'
 
 /** What {@link Ceilings} are made of. */
 export interface CeilingParts {

@@ -5,7 +5,7 @@ import http2, {
   type ServerHttp2Stream,
 } from 'node:http2'
 import type { Socket } from 'node:net'
-import { TimeLimit } from '../../timing/time-limit.ts'
+import { TimeLimit } from '../../base/timing/time-limit.ts'
 import type { StreamHandler } from '../node-request.ts'
 import { Arrival, type Ceilings, type Client } from './ceilings.ts'
 import { type ConnectionTimeouts, destroyLater, maxConcurrentRequests, maxHeaderBytes, Unread } from './limits.ts'

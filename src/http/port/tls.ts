@@ -1,8 +1,8 @@
 import { constants, X509Certificate } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { createServer, type Server, type TLSSocket } from 'node:tls'
-import type { Logger } from '../../log.ts'
-import { type KeyPair, type PemFile, readPair } from '../../pem.ts'
+import type { Logger } from '../../base/log.ts'
+import { type KeyPair, type PemFile, readPair } from '../../base/pem.ts'
 
 /** The first byte of every TLS connection and of no HTTP request: the record type of a handshake (RFC 8446, 5.1). */
 export const tlsStart = 0x16

@@ -1,6 +1,6 @@
 import type { JsonObject } from '@bufbuild/protobuf'
 import { WatchOrderRequestSchema } from '../../../gen/server/countersign/v1/order_service_pb.ts'
-import { headerOf } from '../../request.ts'
+import { headerOf } from '../../base/request.ts'
 import { toFailure } from '../../rpc/errors.ts'
 import type { Invoker } from '../../rpc/invoke.ts'
 import type { StreamMethod } from '../../rpc/methods.ts'

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf'
-import { bearerToken, headerOf } from '../../request.ts'
+import { bearerToken, headerOf } from '../../base/request.ts'
 import { parseJson } from '../../rpc/read-input.ts'
 import { isJson, maxBodyBytes, notJson } from '../body.ts'
 import { decompressed, encodingOf } from '../compression.ts'

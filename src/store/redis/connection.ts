@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { createClient, ErrorReply } from 'redis'
-import { TimeLimit } from '../../timing/time-limit.ts'
+import { TimeLimit } from '../../base/timing/time-limit.ts'
 import { scripts } from './scripts.ts'
 import { type RedisTls, readTls, type TlsMaterial } from './tls.ts'
 import { type Address, formatAddress, type RedisTarget } from './url.ts'

@@ -1,4 +1,4 @@
-import { TimeLimit } from '../../timing/time-limit.ts'
+import { TimeLimit } from '../../base/timing/time-limit.ts'
 import { type Connection, dial, Link } from './connection.ts'
 import { type Address, formatAddress, type RedisTarget } from './url.ts'
 

@@ -1,4 +1,4 @@
-import { type PemFile, readCertificate, readPair } from '../../pem.ts'
+import { type PemFile, readCertificate, readPair } from '../../base/pem.ts'
 
 /** What connections with TLS use. The files are in PEM format and are read anew for each connection. */
 export interface RedisTls {

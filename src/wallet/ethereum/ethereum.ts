@@ -1,6 +1,6 @@
+import type { Tracing } from '../../base/tracing.ts'
 import { CountersignError } from '../../shared/errors.ts'
 import { hexToBytes } from '../../shared/hex.ts'
-import type { Tracing } from '../../tracing/tracing.ts'
 import { formText } from '../form.ts'
 import type { Proof, ProvenIdentity } from '../proof.ts'
 import type { RemoteChecks, WalletAdapter } from '../wallet.ts'

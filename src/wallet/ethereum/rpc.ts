@@ -1,5 +1,5 @@
+import type { Tracing } from '../../base/tracing.ts'
 import { CountersignError } from '../../shared/errors.ts'
-import type { Tracing } from '../../tracing/tracing.ts'
 import type { StartWarning } from '../wallet.ts'
 
 /** The parts of viem that are used, loaded only if contract wallets are asked about. */

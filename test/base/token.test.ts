@@ -1,7 +1,15 @@
 import { createHmac } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { equalInConstantTime, hashToken, Keyring, newId, newToken, tokenFromBytes, tokenMatches } from '../src/token.ts'
+import {
+  equalInConstantTime,
+  hashToken,
+  Keyring,
+  newId,
+  newToken,
+  tokenFromBytes,
+  tokenMatches,
+} from '../../src/base/token.ts'
 
 test('a token is 256 bits in base64url behind the prefix of its kind', () => {
   expect(newToken('claim')).toMatch(/^csc_[A-Za-z0-9_-]{43}$/)

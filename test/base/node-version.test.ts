@@ -18,7 +18,7 @@ test('that version is the expected one, or else one that package.json promises',
     expect(process.versions.node).toBe(expected)
     return
   }
-  const { engines } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8'))
+  const { engines } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'))
   const minimum = Number(/^>=(\d+)$/.exec(engines.node)?.[1])
   expect(Number.parseInt(process.versions.node, 10)).toBeGreaterThanOrEqual(minimum)
 })

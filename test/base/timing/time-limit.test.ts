@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { TimeLimit } from '../../src/timing/time-limit.ts'
+import { TimeLimit } from '../../../src/base/timing/time-limit.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())

@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
-import { Sessions } from '../src/host/sessions.ts'
-import { createCountersign } from '../src/index.ts'
-import { silentLogger } from '../src/log.ts'
-import { Nonces } from '../src/sign-in/nonce.ts'
-import { openStore } from '../src/store/open.ts'
-import { Keyring } from '../src/token.ts'
-import { rest } from './support/rest.ts'
+import { silentLogger } from '../../src/base/log.ts'
+import { Keyring } from '../../src/base/token.ts'
+import { Sessions } from '../../src/host/sessions.ts'
+import { createCountersign } from '../../src/index.ts'
+import { Nonces } from '../../src/sign-in/nonce.ts'
+import { openStore } from '../../src/store/open.ts'
+import { rest } from '../support/rest.ts'
 
 /** What must be random, and the bits that each has. */
 const bitsOf: Readonly<Record<string, number>> = {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { observers } from '../src/observer.ts'
+import { observers } from '../../src/base/observer.ts'
 
 test('several observers are told in turn, and those that are absent are left out', () => {
   const told: string[] = []

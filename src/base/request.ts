@@ -1,7 +1,7 @@
-import { withoutForbidden } from './challenge.ts'
+import { withoutForbidden } from '../challenge.ts'
+import { bearerTokenOf, withoutOws } from '../shared/header-text.ts'
+import { parseOrigin } from '../shared/origin.ts'
 import { readAddress } from './networks.ts'
-import { bearerTokenOf, withoutOws } from './shared/header-text.ts'
-import { parseOrigin } from './shared/origin.ts'
 
 /**
  * What the domain knows of a request, over whatever protocol it came. To change a part, use {@link withParts}: some may be

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { bearerToken, readRequest } from '../src/request.ts'
+import { bearerToken, readRequest } from '../../src/base/request.ts'
 
 function tokenIn(authorization: string | undefined): string | undefined {
   const headers = { get: (name: string) => (name === 'authorization' ? (authorization ?? null) : null) }

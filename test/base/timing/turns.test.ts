@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { Turns } from '../../src/timing/turns.ts'
+import { Turns } from '../../../src/base/timing/turns.ts'
 
 /** Keeps the processor busy. */
 function work(ms: number): void {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Slots } from '../../src/timing/slots.ts'
+import { Slots } from '../../../src/base/timing/slots.ts'
 
 test('no more work than there are places is under way, and those who wait come in their order', async () => {
   const slots = new Slots(2)

@@ -1,4 +1,4 @@
-import type { RequestContext } from '../request.ts'
+import type { RequestContext } from './request.ts'
 
 /** A call, as it is told when it begins. */
 export interface TracedCall {
