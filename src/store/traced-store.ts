@@ -1,6 +1,6 @@
 import type { Tracing } from '../base/tracing.ts'
-import { mapStore } from '../store/map-store.ts'
-import type { Store } from '../store/store.ts'
+import { mapStore } from './map-store.ts'
+import type { Store } from './store.ts'
 
 /** A store each step of which is a step of the call that takes it. Closing it closes the store. */
 export function tracedStore(store: Store, tracing: Tracing): Store {
