@@ -60,13 +60,13 @@ const thorough = [
   'test/http/port/tls.test.ts',
   'test/newcomer/',
   'test/openapi/generated-client.test.ts',
-  'test/order/model.test.ts',
+  'test/core/order/model.test.ts',
   'test/package/',
   'test/store/redis/operators.test.ts',
   'test/store/redis/sentinel.test.ts',
   'test/types/consumer.test.ts',
-  'test/wallet/agreement.test.ts',
-  'test/wallet/start-check.test.ts',
+  'test/core/wallet/agreement.test.ts',
+  'test/core/wallet/start-check.test.ts',
 ]
 
 /**
@@ -100,16 +100,16 @@ const domain = globSync(
     // These start processes, or take long.
     exclude: [
       'test/countersign.test.ts',
-      'test/host/user-administration.test.ts',
-      'test/host/users.test.ts',
+      'test/core/users/user-administration.test.ts',
+      'test/core/users/users.test.ts',
       'test/base/node-version.test.ts',
       'test/old-node.test.ts',
       'test/plain-protos.test.ts',
-      'test/order/model.test.ts',
+      'test/core/order/model.test.ts',
       'test/types/consumer.test.ts',
-      'test/wallet/agreement.test.ts',
-      'test/wallet/ethereum/rpc.test.ts',
-      'test/wallet/start-check.test.ts',
+      'test/core/wallet/agreement.test.ts',
+      'test/core/wallet/ethereum/rpc.test.ts',
+      'test/core/wallet/start-check.test.ts',
     ],
   },
 )

@@ -59,7 +59,7 @@ const steps: readonly Step[] = [
   },
   {
     name: 'orders against their model, in its long form',
-    command: 'vitest run test/order/model.test.ts',
+    command: 'vitest run test/core/order/model.test.ts',
     limitMinutes: 15,
     environment: { ORDER_MODEL: 'long' },
   },

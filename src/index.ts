@@ -14,9 +14,22 @@ export { createLogger, type LogFields, type LogFormat, type Logger, type LogLeve
 export type { RequestContext } from './base/request.ts'
 export type { CallTrace, TracedCall, TracedFailure, TracedStep, Tracing } from './base/tracing.ts'
 export { type CountersignOptions, type Environment, optionsFromEnvironment } from './config.ts'
+export type { NonceStore } from './core/sign-in/nonce.ts'
+export type {
+  CurrentSession,
+  Host,
+  HostUser,
+  IssuedSession,
+  OrderGrant,
+  OrderSession,
+  Session,
+} from './core/users/host.ts'
+export type { ResolveLogin, WalletUser } from './core/users/standalone.ts'
+export { type Ed25519Adapter, type Ed25519Framing, ed25519Adapter } from './core/wallet/ed25519-adapter.ts'
+export type { Proof, ProvenIdentity } from './core/wallet/proof.ts'
+export type { SignatureVerifier } from './core/wallet/verifier.ts'
+export type { RemoteChecks, SignInForm, StartWarning, WalletAccount, WalletAdapter } from './core/wallet/wallet.ts'
 export { type Countersign, createCountersign } from './countersign.ts'
-export type { CurrentSession, Host, HostUser, IssuedSession, OrderGrant, OrderSession, Session } from './host/host.ts'
-export type { ResolveLogin, WalletUser } from './host/standalone.ts'
 export type { FetchClient, FetchHandler } from './http/fetch-exchange.ts'
 export type { NodeRequest, NodeResponse, RequestHandler } from './http/node-request.ts'
 export type { LimitName, Limits, PlaceLimit, RateLimit, RateLimitGroup } from './limits/limits.ts'
@@ -28,11 +41,6 @@ export {
   type ErrorMetadata,
   type ErrorReason,
 } from './shared/errors.ts'
-export type { NonceStore } from './sign-in/nonce.ts'
 export { StoreOpenError } from './store/implementation.ts'
 export { openStore, type RedisTls, type StoreOptions } from './store/open.ts'
 export type { Life, ScannedValue, Store, VersionedValue } from './store/store.ts'
-export { type Ed25519Adapter, type Ed25519Framing, ed25519Adapter } from './wallet/ed25519-adapter.ts'
-export type { Proof, ProvenIdentity } from './wallet/proof.ts'
-export type { SignatureVerifier } from './wallet/verifier.ts'
-export type { RemoteChecks, SignInForm, StartWarning, WalletAccount, WalletAdapter } from './wallet/wallet.ts'

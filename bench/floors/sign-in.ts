@@ -4,8 +4,8 @@
  */
 import { createPublicKey, hash, randomBytes, verify } from 'node:crypto'
 import { createClient } from 'redis'
+import { nimiq } from '../../src/core/wallet/nimiq.ts'
 import { scripts } from '../../src/store/redis/scripts.ts'
-import { nimiq } from '../../src/wallet/nimiq.ts'
 
 const nonceMs = 300_000
 const sessionMs = 7 * 24 * 3_600_000

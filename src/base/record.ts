@@ -1,4 +1,4 @@
-import type { OriginPolicy } from '../origin-policy.ts'
+import type { OriginPolicy } from '../core/origin-policy.ts'
 
 /**
  * A record that is stored as JSON (nonce, order, user, session). `v` is the version of its shape; without it, the

@@ -1,4 +1,4 @@
-import { withoutForbidden } from '../challenge.ts'
+import { withoutForbidden } from '../core/challenge.ts'
 import { bearerTokenOf, withoutOws } from '../shared/header-text.ts'
 import { parseOrigin } from '../shared/origin.ts'
 import { readAddress } from './networks.ts'

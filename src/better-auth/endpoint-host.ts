@@ -10,9 +10,9 @@ import type {
   OrderGrant,
   OrderSession,
   Session,
-} from '../host/host.ts'
-import { loginRefused, sessionInvalid, sessionNotFresh, sessionRequired } from '../host/refusals.ts'
-import type { ProvenIdentity } from '../wallet/proof.ts'
+} from '../core/users/host.ts'
+import { loginRefused, sessionInvalid, sessionNotFresh, sessionRequired } from '../core/users/refusals.ts'
+import type { ProvenIdentity } from '../core/wallet/proof.ts'
 import { guarded } from './failures.ts'
 import { originsOf } from './request.ts'
 import { cookieOf, credentialOf, sessionOf, signedToken, unsignedToken, WalletSessions } from './sessions.ts'

@@ -1,7 +1,7 @@
 import type { AuthContext } from 'better-auth'
 import { setRequestCookie } from 'better-auth/cookies'
 import { bearerToken, type RequestContext } from '../base/request.ts'
-import type { CurrentSession, Host, IssuedSession } from '../host/host.ts'
+import type { CurrentSession, Host, IssuedSession } from '../core/users/host.ts'
 import { guarded } from './failures.ts'
 
 /** The part of a Better Auth server that is used here. Any server with the plugin `walletSignIn` has it. */

@@ -1,11 +1,11 @@
 /** Countersign inside Better Auth. Everything that is not named here is private. */
 
 export type * from '../client/types.ts'
-export type { NonceStore } from '../sign-in/nonce.ts'
+export type { NonceStore } from '../core/sign-in/nonce.ts'
+export type { ProvenIdentity } from '../core/wallet/proof.ts'
+export type { WalletAdapter } from '../core/wallet/wallet.ts'
 export { openStore, type RedisTls, type StoreOptions } from '../store/open.ts'
 export type { Store } from '../store/store.ts'
-export type { ProvenIdentity } from '../wallet/proof.ts'
-export type { WalletAdapter } from '../wallet/wallet.ts'
 export { type CrossDeviceOptions, crossDevice } from './cross-device.ts'
 export type { ErrorCode } from './failures.ts'
 export { betterAuthHost, type WalletAuth } from './host.ts'

@@ -1,5 +1,5 @@
 import type { AuthContext } from '@better-auth/core'
-import type { NonceKeeper, NonceStore } from '../sign-in/nonce.ts'
+import type { NonceKeeper, NonceStore } from '../core/sign-in/nonce.ts'
 import { Marks } from './marks.ts'
 
 /** Time for which an expired nonce is kept, in ms, so that a user who took too long gets NONCE_EXPIRED. */

@@ -1,6 +1,6 @@
 import type { AuthContext } from '@better-auth/core'
-import { forgottenAt, type OrderRecord } from '../order/order.ts'
-import { type OrderRecords, parseOrder } from '../order/records.ts'
+import { forgottenAt, type OrderRecord } from '../core/order/order.ts'
+import { type OrderRecords, parseOrder } from '../core/order/records.ts'
 import type { Watchers } from '../store/watchers.ts'
 import { guarded } from './failures.ts'
 import { orderModel } from './schema.ts'

@@ -1,5 +1,5 @@
 import { isWebhookSecret } from '../audit/webhook-form.ts'
-import { isPlainLine } from '../challenge.ts'
+import { isPlainLine } from '../core/challenge.ts'
 import { defaultLimits, type LimitName, type Limits, limitRange } from '../limits/limits.ts'
 import { isLoopbackHost, parseOrigin } from '../shared/origin.ts'
 

@@ -2,8 +2,8 @@ import { networksOf } from '../base/networks.ts'
 import type { RequestContext } from '../base/request.ts'
 import { Slots } from '../base/timing/slots.ts'
 import { hashToken } from '../base/token.ts'
+import type { WalletIdentity } from '../core/wallet/proof.ts'
 import type { Store } from '../store/store.ts'
-import type { WalletIdentity } from '../wallet/proof.ts'
 import {
   type Limits,
   mostInstances,

@@ -1,10 +1,10 @@
 import { sha256 } from '@noble/hashes/sha2.js'
 import { base64url } from '../client/base64url.ts'
 import type { CountersignClient, ProofArtifact } from '../client/index.ts'
+import { ed25519 } from '../core/wallet/ed25519.ts'
+import { nimiq } from '../core/wallet/nimiq.ts'
+import { portableVerifier } from '../core/wallet/strict-ed25519.ts'
 import { hexToBytes } from '../shared/hex.ts'
-import { ed25519 } from '../wallet/ed25519.ts'
-import { nimiq } from '../wallet/nimiq.ts'
-import { portableVerifier } from '../wallet/strict-ed25519.ts'
 import { onEvent, showOrder } from './demo-phone.ts'
 import { byId, fill } from './dom.ts'
 

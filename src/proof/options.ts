@@ -1,8 +1,8 @@
-import { canonicalPayload } from '../order/canonical-payload.ts'
+import { canonicalPayload } from '../core/order/canonical-payload.ts'
+import { walletAdapters } from '../core/wallet/adapters.ts'
+import { isChainId } from '../core/wallet/ethereum/address.ts'
+import type { WalletAdapter } from '../core/wallet/wallet.ts'
 import { parseOrigin } from '../shared/origin.ts'
-import { walletAdapters } from '../wallet/adapters.ts'
-import { isChainId } from '../wallet/ethereum/address.ts'
-import type { WalletAdapter } from '../wallet/wallet.ts'
 
 /**
  * What a proof artifact has to agree with. An option that is there needs a value: `undefined` is a `TypeError`, because a check

@@ -5,12 +5,12 @@ import {
   OrderStatus,
   type WatchOrderResponseSchema,
 } from '../../gen/server/countersign/v1/order_service_pb.ts'
-import type * as domain from '../order/order.ts'
-import type { Orders } from '../order/orders.ts'
-import type { OrderEvent } from '../order/watch.ts'
+import type * as domain from '../core/order/order.ts'
+import type { Orders } from '../core/order/orders.ts'
+import type { OrderEvent } from '../core/order/watch.ts'
+import type { Proof } from '../core/wallet/proof.ts'
 import { enumWords } from '../shared/enum-words.ts'
 import { CountersignError } from '../shared/errors.ts'
-import type { Proof } from '../wallet/proof.ts'
 import { setSession } from './call.ts'
 import type { ServiceHandlers } from './methods.ts'
 import { sessionFields } from './session-service.ts'

@@ -1,8 +1,8 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import type { WalletSchema, WalletService } from '../../gen/server/countersign/v1/wallet_service_pb.ts'
+import type { ListedWallet, UserWallets } from '../core/sign-in/user-wallets.ts'
+import type { Proof } from '../core/wallet/proof.ts'
 import { CountersignError } from '../shared/errors.ts'
-import type { ListedWallet, UserWallets } from '../sign-in/user-wallets.ts'
-import type { Proof } from '../wallet/proof.ts'
 import { setCookies } from './call.ts'
 import type { ServiceHandlers } from './methods.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
+import type { ProvenIdentity } from '../core/wallet/proof.ts'
+import type { SignInForm, WalletAccount, WalletAdapter } from '../core/wallet/wallet.ts'
 import { CountersignError } from '../shared/errors.ts'
-import type { ProvenIdentity } from '../wallet/proof.ts'
-import type { SignInForm, WalletAccount, WalletAdapter } from '../wallet/wallet.ts'
 import type { TestRunner } from './runner.ts'
 import type { TestWallet } from './wallet.ts'
 

@@ -1,12 +1,12 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { Keyring } from '../../src/base/token.ts'
-import { Sessions } from '../../src/host/sessions.ts'
-import { StandaloneHost } from '../../src/host/standalone.ts'
-import { OriginPolicy } from '../../src/origin-policy.ts'
-import { Nonces } from '../../src/sign-in/nonce.ts'
+import { OriginPolicy } from '../../src/core/origin-policy.ts'
+import { Nonces } from '../../src/core/sign-in/nonce.ts'
+import { Sessions } from '../../src/core/users/sessions.ts'
+import { StandaloneHost } from '../../src/core/users/standalone.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
-import { from } from '../order/support.ts'
+import { from } from '../core/order/support.ts'
 
 const identity = { adapterId: 'nimiq', subject: '11', publicKeyHex: '11', address: 'NQ' }
 const newer = /version 2 of a newer Countersign; this release reads versions up to 1: upgrade this instance/

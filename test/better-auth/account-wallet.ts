@@ -1,7 +1,7 @@
 import { createPublicKey, generateKeyPairSync, hash, sign, verify } from 'node:crypto'
+import { formText } from '../../src/core/wallet/form.ts'
+import type { WalletAdapter } from '../../src/core/wallet/wallet.ts'
 import { CountersignError } from '../../src/shared/errors.ts'
-import { formText } from '../../src/wallet/form.ts'
-import type { WalletAdapter } from '../../src/wallet/wallet.ts'
 
 const addressForm = /^0x[0-9a-fA-F]{40}$/
 

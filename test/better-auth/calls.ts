@@ -1,4 +1,4 @@
-import { Signer } from '../order/support.ts'
+import { Signer } from '../core/order/support.ts'
 import type { Auth } from './support.ts'
 
 /** An answer of a Better Auth server. */

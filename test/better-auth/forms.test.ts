@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openStore } from '../../src/better-auth/index.ts'
-import { Signer } from '../order/support.ts'
+import { Signer } from '../core/order/support.ts'
 import { makeComputer, type TestComputer } from '../support/computer.ts'
 import { type AccountWallet, accountAdapter, makeAccountWallet } from './account-wallet.ts'
 import { type Answer, answered, bearerOf, call, countRows, linkProofOf, ownOrigin, signIn } from './calls.ts'

@@ -44,7 +44,7 @@ describe.each(authStorages)('on %s', (_name, storage) => {
   test('sessions are listed, revoked and ended on either side', async () => {
     const { auth, service, driver, sessions } = await startBoth({ storage })
     const [one, two, three] = await (async () => {
-      const { Signer } = await import('../order/support.ts')
+      const { Signer } = await import('../core/order/support.ts')
       const signer = new Signer()
       return [await signIn(driver, signer), await signIn(driver, signer), await signIn(driver, signer)]
     })()

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { Signer } from '../order/support.ts'
+import { Signer } from '../core/order/support.ts'
 import {
   type Answer,
   approvedOrder,

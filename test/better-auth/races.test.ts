@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { Signer } from '../order/support.ts'
+import { Signer } from '../core/order/support.ts'
 import { approvedOrder, bearerOf, call, countRows, proofOf, readOrder, signIn } from './calls.ts'
 import { authStorages, makeAuth } from './support.ts'
 

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { advance } from '../contract/support.ts'
-import { Signer } from '../order/support.ts'
+import { Signer } from '../core/order/support.ts'
 import { approvedOrder, bearerOf, call, cookieOf, countRows, signIn } from './calls.ts'
 import { type Auth, authStorages, makeAuth } from './support.ts'
 

@@ -1,7 +1,7 @@
 import type { SecondaryStorage } from 'better-auth'
 import { describe, expect, test } from 'vitest'
 import { betterAuthHost } from '../../src/better-auth/index.ts'
-import { desktop, Signer } from '../order/support.ts'
+import { desktop, Signer } from '../core/order/support.ts'
 import {
   answered,
   approvedOrder,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { admin } from 'better-auth/plugins'
 import { describe, expect, test } from 'vitest'
-import { Signer } from '../order/support.ts'
+import { Signer } from '../core/order/support.ts'
 import { bearerOf, call, cookieOf, countRows, linkProofOf, signIn } from './calls.ts'
 import { makeAuth } from './support.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { Signer } from '../order/support.ts'
+import { Signer } from '../core/order/support.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
 import { appOrigin, otherOrigin, type StartDriver } from './driver.ts'
 import { advance, bearerOf, cookieOf, ok, refusal, signIn } from './support.ts'

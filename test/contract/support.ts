@@ -1,5 +1,5 @@
 import { vi } from 'vitest'
-import { Signer } from '../order/support.ts'
+import { Signer } from '../core/order/support.ts'
 import type { ContractDriver, Credential, Outcome } from './driver.ts'
 
 /** Moves the clock of the services, which run in this process. Timers go on as they are. */

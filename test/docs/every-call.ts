@@ -8,7 +8,7 @@ import { silentLogger } from '../../src/base/log.ts'
 import { type CountersignOptions, createCountersign, openStore } from '../../src/index.ts'
 import { defaultKeyPrefix, withKeyPrefix } from '../../src/store/map-store.ts'
 import { makeTestWallet, type TestWallet } from '../../src/testing/index.ts'
-import { administrationOn } from '../host/support.ts'
+import { administrationOn } from '../core/users/support.ts'
 
 /** What a call answered: over REST if it has an endpoint, and as Connect's JSON otherwise. */
 export interface Answer {

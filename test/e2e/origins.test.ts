@@ -6,7 +6,7 @@ import { createGrpcTransport } from '@connectrpc/connect-node'
 import { describe, expect, test } from 'vitest'
 import { OrderKind, OrderService } from '../../gen/server/countersign/v1/order_service_pb.ts'
 import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
-import { Signer } from '../order/support.ts'
+import { Signer } from '../core/order/support.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 

@@ -6,7 +6,7 @@ import { GetCurrentSessionResponseSchema, SessionService } from '../../gen/serve
 import { restFromOutput } from '../../src/http/rest/json.ts'
 import type { ProvenIdentity } from '../../src/index.ts'
 import { openStore } from '../../src/store/open.ts'
-import { Signer } from '../order/support.ts'
+import { Signer } from '../core/order/support.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { stores } from '../support/stores.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import type { NonceStore } from '../../src/core/sign-in/nonce.ts'
 import type { CountersignOptions } from '../../src/index.ts'
-import type { NonceStore } from '../../src/sign-in/nonce.ts'
 import { makeComputer, type TestComputer } from '../support/computer.ts'
 import { keptLog } from '../support/log-lines.ts'
 import { rest } from '../support/rest.ts'

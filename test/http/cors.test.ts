@@ -2,12 +2,12 @@ import { once } from 'node:events'
 import http, { type IncomingHttpHeaders, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http'
 import http2 from 'node:http2'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { OriginPolicy } from '../../src/core/origin-policy.ts'
 import { applyCors } from '../../src/http/cors.ts'
 import { nodeExchange, streamExchange } from '../../src/http/node-exchange.ts'
 import { ResponseOutput, StreamOutput } from '../../src/http/output.ts'
 import { OnePortServer } from '../../src/http/port/port.ts'
 import type { Exchange } from '../../src/http/route.ts'
-import { OriginPolicy } from '../../src/origin-policy.ts'
 
 const trusted = 'https://app.example'
 const preflight = { 'access-control-request-method': 'POST', 'access-control-request-headers': 'content-type' }

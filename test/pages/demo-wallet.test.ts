@@ -1,9 +1,9 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { readWalletAnswer } from '../../src/client/wallet-answer.ts'
+import { walletAdapters } from '../../src/core/wallet/adapters.ts'
+import { nativeVerifier } from '../../src/core/wallet/native.ts'
+import { Prover } from '../../src/core/wallet/prover.ts'
 import { forgetDemoWallet, openDemoWallet } from '../../src/pages/demo-wallet.ts'
-import { walletAdapters } from '../../src/wallet/adapters.ts'
-import { nativeVerifier } from '../../src/wallet/native.ts'
-import { Prover } from '../../src/wallet/prover.ts'
 import { challengeOf } from '../support/challenge.ts'
 
 afterEach(() => {

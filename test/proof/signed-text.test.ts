@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Challenge, challengeMessage, isPlainLine } from '../../src/challenge.ts'
+import { type Challenge, challengeMessage, isPlainLine } from '../../src/core/challenge.ts'
 import { readSignedText } from '../../src/proof/signed-text.ts'
 
 const id = fc.stringMatching(/^[A-Za-z0-9_-]{1,22}$/)

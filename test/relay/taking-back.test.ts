@@ -11,7 +11,7 @@ import {
   Signer,
   untilApproved,
   untilCode,
-} from '../order/support.ts'
+} from '../core/order/support.ts'
 import { Computer, Phone } from './devices.ts'
 import { places, reasonOf, Scene } from './scene.ts'
 import { type ColumnId, columns } from './table.ts'

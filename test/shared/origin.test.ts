@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { readRequest } from '../../src/base/request.ts'
-import { OriginPolicy } from '../../src/origin-policy.ts'
+import { OriginPolicy } from '../../src/core/origin-policy.ts'
 import { parseOrigin } from '../../src/shared/origin.ts'
 
 const request = (headers: Record<string, string>, proxies = 0, remoteAddress: string | undefined = '10.0.0.9') =>

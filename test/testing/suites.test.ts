@@ -1,22 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { Keyring, tokenFromBytes } from '../../src/base/token.ts'
-import type { CurrentSession } from '../../src/host/host.ts'
-import { orderSessionEnded } from '../../src/host/refusals.ts'
-import { Sessions } from '../../src/host/sessions.ts'
-import { StandaloneHost } from '../../src/host/standalone.ts'
+import { OriginPolicy } from '../../src/core/origin-policy.ts'
+import type { CurrentSession } from '../../src/core/users/host.ts'
+import { orderSessionEnded } from '../../src/core/users/refusals.ts'
+import { Sessions } from '../../src/core/users/sessions.ts'
+import { StandaloneHost } from '../../src/core/users/standalone.ts'
+import { nimiq } from '../../src/core/wallet/nimiq.ts'
+import { solana } from '../../src/core/wallet/solana.ts'
 import type { Host, Proof, Session, SignInForm, Store, WalletAdapter } from '../../src/index.ts'
 import { CountersignError, openStore } from '../../src/index.ts'
-import { OriginPolicy } from '../../src/origin-policy.ts'
 import {
   describeAdapterContract,
   describeHostContract,
   describeStoreContract,
   makeTestWallet,
 } from '../../src/testing/index.ts'
-import { nimiq } from '../../src/wallet/nimiq.ts'
-import { solana } from '../../src/wallet/solana.ts'
-import { desktop } from '../order/support.ts'
+import { desktop } from '../core/order/support.ts'
 import { makeSolanaWallet } from '../support/solana.ts'
 import { altered, collect } from './collect.ts'
 

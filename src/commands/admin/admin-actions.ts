@@ -1,18 +1,18 @@
 import { WebhookQueue } from '../../audit/webhook-queue.ts'
+import { type KnownComputer, KnownComputers } from '../../core/order/known-computers.ts'
+import type { OrderRecord } from '../../core/order/order.ts'
+import { cancelOrder, ordersOf } from '../../core/order/order-search.ts'
+import { forgetLinkNonces } from '../../core/sign-in/nonce.ts'
 import {
   type AdministeredUser,
   type AdministeredWallet,
   AdministrationError,
   type SearchableStore,
   UserAdministration,
-} from '../../host/user-administration.ts'
-import { type KnownComputer, KnownComputers } from '../../order/known-computers.ts'
-import type { OrderRecord } from '../../order/order.ts'
-import { cancelOrder, ordersOf } from '../../order/order-search.ts'
-import { forgetLinkNonces } from '../../sign-in/nonce.ts'
+} from '../../core/users/user-administration.ts'
+import type { ProvenIdentity } from '../../core/wallet/proof.ts'
+import { readWalletName, type WalletName } from '../../core/wallet/wallet-name.ts'
 import type { Store } from '../../store/store.ts'
-import type { ProvenIdentity } from '../../wallet/proof.ts'
-import { readWalletName, type WalletName } from '../../wallet/wallet-name.ts'
 import { UsageError } from '../command-line.ts'
 
 /** A wallet that an operator named, and whose it is. */

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net'
+import { checkAdapters, walletAdapters } from '../../core/wallet/adapters.ts'
 import { listenOn } from '../../http/port/listen.ts'
-import { checkAdapters, walletAdapters } from '../../wallet/adapters.ts'
 import { forwardedHeaders, origins, publicUrl, readiness } from './address.ts'
 import { type Check, ok, problem, skipped, warning } from './check.ts'
 import type { Setup } from './setup.ts'

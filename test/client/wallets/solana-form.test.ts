@@ -2,8 +2,8 @@ import { createSignInMessageText } from '@solana/wallet-standard-util'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { readSolanaForm, withAddress } from '../../../src/client/wallets/solana-form.ts'
-import { formText } from '../../../src/wallet/form.ts'
-import type { SignInForm } from '../../../src/wallet/wallet.ts'
+import { formText } from '../../../src/core/wallet/form.ts'
+import type { SignInForm } from '../../../src/core/wallet/wallet.ts'
 
 const form: SignInForm = {
   domain: 'app.example:8443',

@@ -1,0 +1,156 @@
+import { CountersignError } from '../../shared/errors.ts'
+import type { RemoteChecks } from '../wallet/wallet.ts'
+import {
+  applyCommand,
+  codeTriesLeft,
+  decideEarly,
+  forgottenAt,
+  type OrderCommand,
+  type OrderIntent,
+  type OrderRecord,
+  type OrderRefusal,
+  type Outcome,
+} from './order.ts'
+import type { OrderRecords } from './records.ts'
+
+/** A change of an order by a caller. */
+export type OrderChange = {
+  /** Throws unless the caller may do this. Called before anything about the order's state is told. */
+  readonly admit: (order: OrderRecord) => void
+  /** Told what the order was and is, once the change is stored. Not called if nothing changes. Must not throw. */
+  readonly stored?: ((before: OrderRecord, after: OrderRecord) => void) | undefined
+} & (
+  | { readonly command: OrderCommand & OrderIntent }
+  | {
+      readonly intent: OrderIntent | ((order: OrderRecord) => OrderIntent)
+      /**
+       * Does the work for the command. Called only if the intent moves the order on, and again after a lost race. `undefined` if the
+       * work itself has changed the order: it is then read and decided anew.
+       */
+      readonly complete: (order: OrderRecord) => Promise<OrderCommand | undefined>
+    }
+)
+
+/**
+ * Each lost race means one change of the order: four steps, five wrong codes, a take-back and what became of it, and a few
+ * hand-overs. If more tries than that are lost, the storage does not keep its contract.
+ */
+const maxTries = 32
+
+/** Messages of the reasons for which an order refuses a command. */
+const messages: Readonly<Record<OrderRefusal, string>> = {
+  ORDER_NOT_FOUND: 'No order has this id, or it ended more than ten minutes ago; start a new one',
+  ORDER_TOKEN_INVALID: 'The token is not the one of this order that this call takes',
+  ORDER_EXPIRED: 'The order has expired; start a new one',
+  ORDER_ALREADY_CLAIMED: 'Another phone has already claimed the order',
+  ORDER_NOT_APPROVED: 'The phone has not approved the order yet',
+  ORDER_ALREADY_APPROVED: 'The phone has already approved the order',
+  ORDER_CHALLENGE_NOT_READ: 'The phone has not read the challenge yet; read it first',
+  ORDER_REJECTED: 'The order was rejected on the phone, or by three wrong codes; start a new one',
+  ORDER_CANCELLED: 'The order was cancelled on the desktop; start a new one',
+  ORDER_FINALIZED: 'The order is finalized, and its result can no longer be fetched; start a new one',
+  CONFIRMATION_CODE_REQUIRED: 'Enter the confirmation code that the desktop shows',
+  CONFIRMATION_CODE_WRONG: 'The confirmation code is not the one that the desktop shows',
+  RETURN_CODE_REQUIRED: 'Enter the code that the phone shows',
+  RETURN_CODE_WRONG: 'The code is not the one that the phone shows',
+  RATE_LIMITED:
+    'Too many proofs of contract wallets were checked for this order; use another wallet, or start a new one',
+  HANDOVER_INVALID: 'The ticket is wrong, used, replaced or more than 60 seconds old; make a new one',
+}
+
+/**
+ * Changes an order and returns the new one, or throws the reason for which it cannot be changed. If another caller is
+ * faster, the change is decided again on what that one stored.
+ *
+ * Everything that is returned or thrown was stored first, so no two callers, on whatever instances, learn different
+ * things.
+ */
+export async function changeOrder(records: OrderRecords, orderId: string, change: OrderChange): Promise<OrderRecord> {
+  for (let tries = 0; tries < maxTries; tries++) {
+    const loaded = await records.load(orderId)
+    if (loaded === undefined || records.now() >= forgottenAt(loaded.order)) throw refused('ORDER_NOT_FOUND')
+    const before = loaded.order
+    change.admit(before)
+    const outcome = await decide(records, before, change)
+    if (outcome === undefined) continue
+    const { order, refusal } = outcome
+    if (order !== before) {
+      if (!(await records.compareAndSet(order, loaded.version))) continue
+      if (order.status !== before.status) records.observe?.(order)
+      change.stored?.(before, order)
+    }
+    if (refusal === 'CONFIRMATION_CODE_WRONG') throw wrongCode(refusal, order.wrongCodes)
+    if (refusal === 'RETURN_CODE_WRONG') throw wrongCode(refusal, order.wrongReturnCodes)
+    if (refusal !== undefined) throw refused(refusal)
+    return order
+  }
+  throw new CountersignError(
+    'STORE_UNAVAILABLE',
+    'The order could not be stored, because it kept changing; try again shortly',
+    {
+      retryAfterMs: 1000,
+    },
+  )
+}
+
+/** `undefined` if the work for the command has itself changed the order. */
+async function decide(records: OrderRecords, order: OrderRecord, change: OrderChange): Promise<Outcome | undefined> {
+  if ('command' in change) return applyCommand(order, change.command, records.now())
+  const intent = typeof change.intent === 'function' ? change.intent(order) : change.intent
+  const early = decideEarly(order, intent, records.now())
+  if (early !== undefined) return early
+  const command = await change.complete(order)
+  // The work may have taken a while, so the time is read again.
+  return command && applyCommand(order, command, records.now())
+}
+
+function wrongCode(
+  reason: 'CONFIRMATION_CODE_WRONG' | 'RETURN_CODE_WRONG',
+  wrongCodes: number | undefined,
+): CountersignError {
+  const triesLeft = codeTriesLeft(wrongCodes)
+  const after = triesLeft === 0 ? 'no try is left' : triesLeft === 1 ? '1 try left' : `${triesLeft} tries left`
+  return new CountersignError(reason, `${messages[reason]}: ${after}`, {
+    metadata: { tries_left: String(triesLeft) },
+  })
+}
+
+/** A refusal with its message for people. `cause` is for the log. */
+export function refused(reason: OrderRefusal, cause?: Error): CountersignError {
+  return new CountersignError(reason, messages[reason], {
+    ...(reason === 'RATE_LIMITED' ? { metadata: { limit: 'contract-checks' } } : {}),
+    cause,
+  })
+}
+
+/** {@link contractChecks} of one order. */
+export interface ContractChecks extends RemoteChecks {
+  /** Whether the order was changed for one. */
+  readonly counted: boolean
+}
+
+/**
+ * Counts in the order what RPCs are asked about it, before they are asked, so that calls at the same time are bounded
+ * too. The caller must have been admitted to the order.
+ */
+export function contractChecks(records: OrderRecords, orderId: string): ContractChecks {
+  let counted = false
+  const change = async (type: 'beginContractCheck' | 'undoContractCheck'): Promise<void> => {
+    await changeOrder(records, orderId, { admit: () => {}, command: { type } })
+    counted = true
+  }
+  return {
+    get counted() {
+      return counted
+    },
+    async ask(ask) {
+      await change('beginContractCheck')
+      try {
+        return await ask()
+      } catch (error) {
+        await change('undoContractCheck')
+        throw error
+      }
+    },
+  }
+}

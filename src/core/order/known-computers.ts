@@ -1,0 +1,239 @@
+import { hash } from 'node:crypto'
+import { parseRecord, type StoredRecord } from '../../base/record.ts'
+import type { Store } from '../../store/store.ts'
+import { type ProvenIdentity, type WalletIdentity, walletOf } from '../wallet/proof.ts'
+
+/** A computer whose orders need no return code. Times are epoch milliseconds. */
+export interface KnownComputer {
+  readonly id: string
+  readonly createdAt: number
+  readonly lastUsedAt: number
+  readonly ip: string
+  readonly userAgent: string
+}
+
+/** Where a computer starts orders. */
+export interface ComputerSite {
+  /** Name of the application. */
+  readonly appName: string
+  /** Origin of the orders. */
+  readonly origin: string
+}
+
+/** The computer that finalizes an order. */
+export interface FinalizingComputer {
+  readonly ip: string
+  readonly userAgent: string
+}
+
+/** What is stored of a wallet. Times are epoch milliseconds. */
+interface ComputersRecord extends StoredRecord {
+  /** Newest first. */
+  readonly computers: readonly KnownComputer[]
+  /** Orders that make no computer known any more: they did, or were taken back. Newest first. */
+  readonly orders: readonly { readonly orderId: string; readonly at: number }[]
+  /** Orders whose return code was typed until then make no computer known any more. 0: all can. */
+  readonly closedUntil: number
+}
+
+const noComputers: ComputersRecord = { computers: [], orders: [], closedUntil: 0 }
+
+/** Newest version of {@link ComputersRecord} that this release reads, and the one that it writes. */
+const recordVersion = 1
+
+/** Time in ms for which a computer is known. */
+const knownMs = 90 * 24 * 60 * 60_000
+
+/**
+ * Time in ms, from its return code, in which an order can make a computer known. An order is remembered, and can be taken back, for
+ * ten minutes; calls in flight last another.
+ */
+const orderMs = 11 * 60_000
+
+/** Most known computers of a wallet. One more takes the place of the oldest. */
+const maxComputers = 20
+
+/** Most orders that are remembered one by one for a wallet. Beyond that, those up to the oldest are all closed. */
+const maxOrders = 100
+
+/** Most characters of an IP address, and of a user agent, that are stored: a record of full lists stays below 64 KiB. */
+const maxLengths = { ip: 64, userAgent: 256 }
+
+/**
+ * Keeps which computers are known for which wallets.
+ *
+ * A wallet has one record, and each change is a compare-and-set on it, decided anew if another instance was faster. So of calls at
+ * the same time none undoes another's, and the bounds hold.
+ */
+export class KnownComputers {
+  readonly #store: Store
+  readonly #keepsAddresses: boolean
+
+  /** IP addresses are not kept if `addressTtlSeconds` is shorter than the time for which a computer is known. */
+  constructor(store: Store, { addressTtlSeconds }: { readonly addressTtlSeconds?: number | undefined } = {}) {
+    this.#store = store
+    this.#keepsAddresses = addressTtlSeconds === undefined || addressTtlSeconds * 1000 >= knownMs
+  }
+
+  /**
+   * The id of a computer for a wallet at a site, known or not, made of its public key. A computer that is known at one site is
+   * unknown at every other: services that share a store share these records, and an attacker's computer that a user let be
+   * remembered at one of them must not count at the others. Browsers have a key for each site anyway.
+   */
+  idOf({ adapterId, subject }: WalletIdentity, computerKey: string, { appName, origin }: ComputerSite): string {
+    // Of another form than the record's key, so that neither hash can be taken for the other.
+    const text = `known computer\n${adapterId}\n${computerKey}\n${appName}\n${origin}\n${subject}`
+    return hash('sha256', text, 'base64url').slice(0, 22)
+  }
+
+  /** Whether a computer is known for a wallet now. */
+  async isKnown(wallet: WalletIdentity, id: string): Promise<boolean> {
+    return (await this.list(wallet)).some((computer) => computer.id === id)
+  }
+
+  /**
+   * Makes a computer known for 90 days from `at`, the time of the return code. Once for each order: a repeated call, or one after
+   * the order was taken back ({@link forgetOfOrder}), changes nothing. Nor does a call more than eleven minutes after `at`, or one
+   * for an identity that a session does not lead to (see {@link walletOf}).
+   */
+  async remember(
+    identity: ProvenIdentity,
+    id: string,
+    { orderId, at }: { readonly orderId: string; readonly at: number },
+    computer: FinalizingComputer,
+  ): Promise<boolean> {
+    if (walletOf(identity).subject !== identity.subject) return false
+    const change = (record: ComputersRecord, now: number): ComputersRecord | undefined => {
+      if (at <= record.closedUntil || at <= now - orderMs) return undefined
+      if (record.orders.some((order) => order.orderId === orderId)) return undefined
+      const known = record.computers.find((one) => one.id === id)
+      const newest: KnownComputer = {
+        id,
+        createdAt: Math.max(at, known?.createdAt ?? 0),
+        lastUsedAt: Math.max(at, known?.lastUsedAt ?? 0),
+        ...this.#described(computer),
+      }
+      const others = record.computers.filter((one) => one !== known).slice(0, maxComputers - 1)
+      const computers = [newest, ...others].sort((a, b) => b.createdAt - a.createdAt)
+      return closeOrder({ ...record, computers }, orderId, now)
+    }
+    return await this.#change(identity, change)
+  }
+
+  /** Notes that a known computer finalized an order. Does nothing if it is not known any more. Does not extend its 90 days. */
+  async noteUse(wallet: WalletIdentity, id: string, computer: FinalizingComputer): Promise<void> {
+    const change = (record: ComputersRecord, lastUsedAt: number): ComputersRecord | undefined =>
+      record.computers.some((one) => one.id === id)
+        ? {
+            ...record,
+            computers: record.computers.map((one) =>
+              one.id === id ? { ...one, lastUsedAt, ...this.#described(computer) } : one,
+            ),
+          }
+        : undefined
+    await this.#change(wallet, change)
+  }
+
+  /** The known computers of a wallet, newest first. */
+  async list(wallet: WalletIdentity): Promise<KnownComputer[]> {
+    const stored = await this.#store.get(keyOf(wallet))
+    return stored === undefined ? [] : [...readRecord(stored.value, this.#store.now()).computers]
+  }
+
+  /** Forgets a computer. Resolves with false if it is not known. */
+  async forget(wallet: WalletIdentity, id: string): Promise<boolean> {
+    return await this.#change(wallet, (record) =>
+      record.computers.some((one) => one.id === id) ? without(record, id) : undefined,
+    )
+  }
+
+  /** Forgets all computers of a wallet but one. Orders whose return code was typed before make none known any more. */
+  async forgetOthers(wallet: WalletIdentity, keptId: string | undefined): Promise<void> {
+    await this.#change(wallet, (record, now) => ({
+      ...record,
+      computers: record.computers.filter(({ id }) => id === keptId),
+      // Their codes were typed before, so no order that was closed until now has to be remembered by itself.
+      orders: record.orders.filter(({ at }) => at > now),
+      closedUntil: now,
+    }))
+  }
+
+  /** Forgets the computer of an order that is taken back, and keeps the order from making it known later. */
+  async forgetOfOrder(wallet: WalletIdentity, id: string, orderId: string): Promise<void> {
+    await this.#change(wallet, (record, now) => closeOrder(without(record, id), orderId, now))
+  }
+
+  #described({ ip, userAgent }: FinalizingComputer): FinalizingComputer {
+    return {
+      ip: this.#keepsAddresses ? ip.slice(0, maxLengths.ip) : '',
+      userAgent: userAgent.slice(0, maxLengths.userAgent),
+    }
+  }
+
+  /**
+   * Changes the record of a wallet. `change` gets what of it is not over yet, and the time; it returns `undefined` to change nothing,
+   * which this resolves with false for. Called again if another change was faster.
+   */
+  async #change(
+    wallet: WalletIdentity,
+    change: (record: ComputersRecord, now: number) => ComputersRecord | undefined,
+  ): Promise<boolean> {
+    const key = keyOf(wallet)
+    for (;;) {
+      const stored = await this.#store.get(key)
+      const now = this.#store.now()
+      const record = stored === undefined ? noComputers : readRecord(stored.value, now)
+      const changed = change(record, now)
+      if (changed === undefined) return false
+      const text = JSON.stringify({ ...changed, v: recordVersion } satisfies ComputersRecord)
+      const life = { ttlMs: Math.max(1, endOf(changed) - now) }
+      const written =
+        stored === undefined
+          ? await this.#store.create(key, text, life)
+          : await this.#store.compareAndSet(key, stored.version, text, life)
+      if (written) return true
+    }
+  }
+}
+
+function keyOf({ adapterId, subject }: WalletIdentity): string {
+  // Hashed, because a subject may be of any form.
+  return `computers:${hash('sha256', `known computers\n${adapterId}\n${subject}`, 'base64url')}`
+}
+
+/** A stored record without what is over. */
+function readRecord(text: string, now: number): ComputersRecord {
+  const { computers, orders, closedUntil } = parseRecord<ComputersRecord>(
+    'list of known computers',
+    text,
+    recordVersion,
+  )
+  return {
+    computers: computers.filter(({ createdAt }) => now < createdAt + knownMs),
+    orders: orders.filter(({ at }) => now < at + orderMs),
+    closedUntil,
+  }
+}
+
+/** When the last entry of a record is over. */
+function endOf({ computers, orders, closedUntil }: ComputersRecord): number {
+  return Math.max(
+    closedUntil + orderMs,
+    ...computers.map(({ createdAt }) => createdAt + knownMs),
+    ...orders.map(({ at }) => at + orderMs),
+  )
+}
+
+function without(record: ComputersRecord, id: string): ComputersRecord {
+  return { ...record, computers: record.computers.filter((computer) => computer.id !== id) }
+}
+
+/** Keeps an order from making a computer known from now on. */
+function closeOrder(record: ComputersRecord, orderId: string, now: number): ComputersRecord {
+  const orders = [{ orderId, at: now }, ...record.orders.filter((order) => order.orderId !== orderId)]
+  const oldest = orders[maxOrders]
+  if (oldest === undefined) return { ...record, orders }
+  // The code of an order was typed before the order was closed, so none that leaves the list gets a second chance.
+  const closedUntil = Math.max(oldest.at, record.closedUntil)
+  return { ...record, orders: orders.slice(0, maxOrders), closedUntil }
+}

@@ -1,0 +1,75 @@
+import type { AuditCaller, AuditFacts, AuditWallet } from '../../base/audit/event.ts'
+import { codeTriesLeft, type OrderRecord, proofOf } from './order.ts'
+
+/** That an order was started. */
+export function startedFacts({ orderId, kind, requester: { startedWithKey } }: OrderRecord): AuditFacts {
+  return { type: 'order.started', orderId, kind, ...(startedWithKey ? { startedWithKey } : {}) }
+}
+
+/** The desktop that an order is for, as the caller who started it: an application's backend calls for it. */
+export function requesterIn({ origin, requester: { ip, userAgent } }: OrderRecord): AuditCaller {
+  return { ip: ip || undefined, origin, userAgent }
+}
+
+/** What happened to an order between two records of it, for the audit trail, in the order in which it happened. */
+export function orderFacts(before: OrderRecord, after: OrderRecord): AuditFacts[] {
+  const { orderId, kind } = after
+  const order = { orderId, kind }
+  const facts: AuditFacts[] = []
+  if (after.handOver !== undefined && after.handOver.ticketHash !== before.handOver?.ticketHash) {
+    facts.push({ type: 'order.handed_over', ...order })
+  }
+  if (after.handOver?.redeemedAt !== undefined && before.handOver?.redeemedAt === undefined) {
+    facts.push({ type: 'order.continued', ...order })
+  }
+  const codes = wrongCodes(before, after)
+  if (codes !== undefined) facts.push({ type: 'order.code_refused', ...codes, ...order })
+  if (after.takenBack !== undefined && before.takenBack === undefined) {
+    facts.push({ type: 'order.taken_back', ...order, ...walletOf(after), ...loginOf(after) })
+  }
+  const step = after.status === before.status ? undefined : statusFacts(after, codes !== undefined)
+  return step === undefined ? facts : [...facts, step]
+}
+
+function wrongCodes(
+  before: OrderRecord,
+  after: OrderRecord,
+): { readonly code: 'confirmation' | 'return'; readonly triesLeft: number } | undefined {
+  if (after.wrongCodes > before.wrongCodes) return { code: 'confirmation', triesLeft: codeTriesLeft(after.wrongCodes) }
+  const { wrongReturnCodes = 0 } = after
+  if (wrongReturnCodes <= (before.wrongReturnCodes ?? 0)) return undefined
+  return { code: 'return', triesLeft: codeTriesLeft(wrongReturnCodes) }
+}
+
+/** What it means that an order has come to its status. */
+function statusFacts(order: OrderRecord, byWrongCodes: boolean): AuditFacts | undefined {
+  const { orderId, kind } = order
+  const named = { orderId, kind }
+  switch (order.status) {
+    case 'claimed':
+      return { type: 'order.claimed', ...named }
+    case 'waiting_user':
+      return { type: 'order.challenge_read', ...named }
+    case 'approved':
+      return { type: 'order.approved', ...named, ...walletOf(order) }
+    case 'rejected':
+      return { type: 'order.rejected', ...named, by: byWrongCodes ? 'wrong codes' : 'phone' }
+    case 'cancelled':
+      return { type: 'order.cancelled', ...named }
+    case 'finalized':
+      return { type: 'order.finalized', ...named, ...walletOf(order), ...loginOf(order) }
+    case 'created':
+    case 'expired':
+      // Starting is told by who starts it; that time passes is nobody's doing.
+      return undefined
+  }
+}
+
+function walletOf(order: OrderRecord): AuditWallet {
+  const { adapterId, address, publicKeyHex } = proofOf(order)
+  return { adapterId, address, publicKeyHex }
+}
+
+function loginOf({ login }: OrderRecord): { readonly userId?: string; readonly sessionId?: string } {
+  return login === undefined ? {} : { userId: login.userId, sessionId: login.sessionId }
+}

@@ -1,0 +1,570 @@
+import { equalInConstantTime } from '../../base/token.ts'
+import type { ErrorReason } from '../../shared/errors.ts'
+import type { ChallengeAction } from '../challenge.ts'
+import type { Proof, ProvenIdentity } from '../wallet/proof.ts'
+
+/** What an order is for: a session (`login`) or a proof artifact (`sign`). */
+export type OrderKind = 'login' | 'sign'
+
+/** Status of an order that is not over. */
+type LiveStatus = 'created' | 'claimed' | 'waiting_user' | 'approved'
+
+/** Status of an order that is over. */
+type TerminalStatus = 'finalized' | 'rejected' | 'cancelled' | 'expired'
+
+/** Status of an order. */
+export type OrderStatus = LiveStatus | TerminalStatus
+
+/** One step of an order's history. */
+export interface OrderTransition {
+  /** 1 for `created`, and 1 more for each later step. */
+  readonly sequence: number
+  readonly status: OrderStatus
+  /** Epoch milliseconds. Never less than that of the step before, even if the clocks of the instances differ. */
+  readonly at: number
+}
+
+/** A wallet's proof over an order's message that was found to hold, as it is stored. */
+export interface StoredProof extends ProvenIdentity {
+  /** Lower-case hex. */
+  readonly signatureHex: string
+  /** The exact text that was signed, if it is not the order's message: one that names the account. */
+  readonly message?: string
+}
+
+/** Newest version of {@link OrderRecord} that this release reads. See record.ts. */
+export const orderVersion = 2
+
+/** An order as it is stored, as JSON. Times are epoch milliseconds. Contains hashes of tokens, and no token. */
+export interface OrderRecord {
+  /**
+   * 2 if the order was started with return codes or for one wallet only, or is approved over a text that names the account:
+   * releases before that would not check the former, and would return the wrong text for the latter. 1 for all other orders, so
+   * that both releases serve them during an upgrade.
+   */
+  readonly v: 1 | 2
+  readonly orderId: string
+  readonly kind: OrderKind
+  /** Status of the last step of the history. */
+  readonly status: OrderStatus
+  /** Every step from `created` on, at most five. */
+  readonly history: readonly OrderTransition[]
+
+  /** The origin that started it. */
+  readonly origin: string
+  /** Name of the application that it was started at. */
+  readonly appName: string
+  /** The desktop that started it. */
+  readonly requester: StoredRequester
+  /** Id of the adapter that the proof must come from. Absent: any configured adapter. */
+  readonly adapterId?: string
+  readonly returnTo: string
+  readonly displayTitle?: string
+  readonly displaySummary?: string
+  readonly payloadHash?: string
+  /** Canonical form of what the payload hash is of, if the desktop passed it. */
+  readonly payload?: string
+  /** The only wallet that can approve, as far as the desktop named it. */
+  readonly expectedPublicKeyHex?: string
+  readonly expectedAddress?: string
+  /** Public key of the computer, which every finalize proves possession of. */
+  readonly computerKey?: string
+
+  readonly challengeId: string
+  readonly nonce: string
+  readonly issuedAt: number
+  /** When it expires, unless it is approved by then: see {@link deadlineOf}. */
+  readonly expiresAt: number
+  /** The exact text for the wallet to sign, against which its proof is checked. */
+  readonly message: string
+
+  /** The digits that the desktop shows. Empty with return codes. */
+  readonly confirmationCode: string
+  /** Whether the phone's user has to enter them to approve. */
+  readonly codeRequired: boolean
+  /** Wrong confirmation codes so far. */
+  readonly wrongCodes: number
+  /** Whether the desktop's user has to enter the digits that the phone shows, unless the computer is known. */
+  readonly returnCodes?: true
+  /** Wrong return codes so far. */
+  readonly wrongReturnCodes?: number
+  /** Proofs of contract wallets that an RPC was asked about, or is being asked about. */
+  readonly contractChecks?: number
+
+  readonly claimTokenHash: string
+  readonly desktopTokenHash: string
+  /** From `claimed` on. */
+  readonly challengeTokenHash?: string
+  /** Of the browsers that handed the order over, oldest first. They can only reject, and take back. */
+  readonly formerTokenHashes?: readonly string[]
+  /** The newest ticket to hand the order over. */
+  readonly handOver?: { readonly ticketHash: string; readonly expiresAt: number; readonly redeemedAt?: number }
+  /** From `approved` on. */
+  readonly proof?: StoredProof
+  /** From `approved` on, with return codes. */
+  readonly approval?: OrderApproval
+  /** Of a finalized login order. */
+  readonly login?: OrderLogin
+  /** Present once the phone has taken the finalized login order back. */
+  readonly takenBack?: {
+    /** Whether the session was still live. Absent until it is known. */
+    readonly sessionEnded?: boolean
+  }
+}
+
+/** The desktop that started an order. `ip` and `userAgent` are empty if unknown. */
+export interface StoredRequester {
+  readonly ip: string
+  readonly userAgent: string
+  /** The network that its address is in, if it can be compared. */
+  readonly network?: string
+  /** Whether the application's backend described it, which had a start key. */
+  readonly startedWithKey?: true
+}
+
+/** What is decided when an order with return codes is approved. */
+export interface OrderApproval {
+  /** Whether the computer was known for the wallet. It then needs no return code. */
+  readonly knownComputer: boolean
+  /** Whether the phone's user wants the computer to be remembered. */
+  readonly rememberComputer: boolean
+}
+
+/** What a repeated finalize needs to get the same session, and a take-back to end it. */
+export interface OrderLogin {
+  readonly userId: string
+  /** Hash of the seed that the session's token is derived from. */
+  readonly seedHash: string
+  /** The host's name for the session. */
+  readonly sessionId: string
+}
+
+/** A return code as the desktop sent it, compared with the right one. */
+export type ReturnCodeCheck = 'absent' | 'wrong' | 'right'
+
+/**
+ * What a caller wants of an order, as far as it is known before any work is done: enough to decide whether it is still
+ * possible, and whether it is a retry.
+ */
+export type OrderIntent =
+  | {
+      readonly type: 'claim'
+      /**
+       * Hash of the challenge token that this claim gets; then those that an earlier try by the same phone may have got
+       * while the server had another secret.
+       */
+      readonly challengeTokenHashes: readonly [string, ...string[]]
+    }
+  | { readonly type: 'readChallenge' }
+  | { readonly type: 'approve'; readonly proof: Proof }
+  /** Before and after an RPC is asked about a contract wallet's proof; after it only if it did not answer. */
+  | { readonly type: 'beginContractCheck' }
+  | { readonly type: 'undoContractCheck' }
+  | { readonly type: 'reject' }
+  | { readonly type: 'cancel' }
+  | { readonly type: 'finalize'; readonly returnCode: ReturnCodeCheck }
+  | { readonly type: 'handOver'; readonly ticketHash: string; readonly expiresAt: number }
+  /** The hashes are as for a claim. */
+  | { readonly type: 'redeem'; readonly challengeTokenHashes: readonly [string, ...string[]] }
+  /** What became of the session of an order that is taken back. */
+  | { readonly type: 'settleTakeBack'; readonly sessionEnded: boolean }
+  | { readonly type: 'expire' }
+
+/** An intent with everything needed to carry it out: the checked proof, the user. */
+export type OrderCommand =
+  | Exclude<OrderIntent, { type: 'approve' | 'finalize' }>
+  | {
+      readonly type: 'approve'
+      readonly proof: StoredProof
+      readonly confirmationCode?: string | undefined
+      readonly approval?: OrderApproval | undefined
+    }
+  | { readonly type: 'finalize'; readonly returnCode: ReturnCodeCheck; readonly login?: OrderLogin }
+
+/** The reasons for which an order refuses. */
+export type OrderRefusal = Extract<
+  ErrorReason,
+  `ORDER_${string}` | `CONFIRMATION_CODE_${string}` | `RETURN_CODE_${string}` | 'HANDOVER_INVALID' | 'RATE_LIMITED'
+>
+
+/**
+ * The result of a command. If `order` is another object than the one that was passed in, it must be stored before
+ * anyone is told anything. A refusal can also change the order: it has expired, or a code was wrong.
+ */
+export interface Outcome {
+  readonly order: OrderRecord
+  readonly refusal?: OrderRefusal
+}
+
+/** Number of codes that can still be tried. The last wrong one rejects the order. */
+export function codeTriesLeft(wrongCodes = 0): number {
+  return Math.max(0, maxWrongCodes - wrongCodes)
+}
+
+/** Whether finalizing an approved or finalized order takes the return code. */
+export function takesReturnCode(order: OrderRecord): boolean {
+  return order.returnCodes === true && order.approval?.knownComputer !== true
+}
+
+/** Least time in ms for an approved order to be finalized. */
+const approvedLifeMs = 60_000
+/** The same if the user has to read the return code on the phone and to enter it. */
+const codeEntryMs = 180_000
+/** Lifetime of a ticket in ms. */
+export const ticketLifeMs = 60_000
+/** Time in ms for which a redeemed ticket gets the same answer again. */
+const redeemRetryMs = 60_000
+/** Most browsers that handed the order over of which the tokens are kept: the first, and the last ones. */
+const maxFormerTokens = 8
+/** Time in ms for which a finalized order returns its result again to the same desktop. */
+const finalizeRetryMs = 60_000
+/** Time in ms for which an order that is over is remembered. */
+const rememberedMs = 10 * 60_000
+/** Number of wrong codes that rejects an order. Confirmation codes and return codes are counted alike; an order has one kind. */
+const maxWrongCodes = 3
+/** Most times that an RPC answers about contract wallets' proofs for one order. */
+const maxContractChecks = 3
+
+/** What the signature of an order of this kind is for. */
+export function actionOf(kind: OrderKind): ChallengeAction {
+  switch (kind) {
+    case 'login':
+      return 'auth.login'
+    case 'sign':
+      return 'order.approve'
+  }
+}
+
+/** Whether an order in this status is over. */
+export function isTerminal(status: OrderStatus): status is TerminalStatus {
+  return Object.hasOwn(endings, status)
+}
+
+/** The newest step of an order's history. */
+export function newestTransition(order: OrderRecord): OrderTransition {
+  return order.history[order.history.length - 1] as OrderTransition
+}
+
+/** The proof of an order that is approved or finalized. */
+export function proofOf(order: OrderRecord): StoredProof {
+  return order.proof as StoredProof
+}
+
+/** The identity that the proof of an approved or finalized order proves. */
+export function identityOf(order: OrderRecord): ProvenIdentity {
+  const { adapterId, subject, publicKeyHex, address } = proofOf(order)
+  return { adapterId, subject, publicKeyHex, address }
+}
+
+/**
+ * When a live order expires. An approved one keeps at least {@link approvedLifeMs} from its approval, {@link codeEntryMs} if it takes
+ * a return code.
+ */
+export function deadlineOf(order: OrderRecord): number {
+  if (order.status !== 'approved') return order.expiresAt
+  const life = takesReturnCode(order) ? codeEntryMs : approvedLifeMs
+  return Math.max(order.expiresAt, newestTransition(order).at + life)
+}
+
+/** What is told of the time and the tries that are left. */
+export interface Deadlines {
+  /** Until when an approved order can be finalized, epoch milliseconds. Absent unless it is approved. */
+  readonly finishBy?: number
+  /** Number of codes that can still be tried: to approve the order, or to finalize it. Absent if no code is needed. */
+  readonly triesLeft?: number
+}
+
+export function deadlinesOf(order: OrderRecord): Deadlines {
+  const { status, codeRequired, wrongCodes, wrongReturnCodes } = order
+  if (status !== 'approved') return codeRequired ? { triesLeft: codeTriesLeft(wrongCodes) } : {}
+  const finishBy = deadlineOf(order)
+  return takesReturnCode(order) ? { finishBy, triesLeft: codeTriesLeft(wrongReturnCodes) } : { finishBy }
+}
+
+/** When an order is forgotten unless it changes. From then on it counts as absent, even if a store still has it. */
+export function forgottenAt(order: OrderRecord): number {
+  return (isTerminal(order.status) ? newestTransition(order).at : deadlineOf(order)) + rememberedMs
+}
+
+/** Nobody has a ticket of an order that is not claimed. */
+const handedOver = {
+  created: 'ORDER_CHALLENGE_NOT_READ',
+  claimed: 'moves',
+  waiting_user: 'moves',
+  approved: 'ORDER_ALREADY_APPROVED',
+} as const
+
+/** What each status does with each intent: it `moves` on, gives the `same` answer as before, or refuses. */
+const answers: Readonly<
+  Record<
+    Exclude<OrderIntent['type'], 'expire' | 'settleTakeBack' | 'undoContractCheck'>,
+    Readonly<Record<LiveStatus, 'moves' | 'same' | OrderRefusal>>
+  >
+> = {
+  claim: {
+    created: 'moves',
+    claimed: 'ORDER_ALREADY_CLAIMED',
+    waiting_user: 'ORDER_ALREADY_CLAIMED',
+    approved: 'ORDER_ALREADY_CLAIMED',
+  },
+  readChallenge: { created: 'ORDER_CHALLENGE_NOT_READ', claimed: 'moves', waiting_user: 'same', approved: 'same' },
+  approve: {
+    created: 'ORDER_CHALLENGE_NOT_READ',
+    claimed: 'ORDER_CHALLENGE_NOT_READ',
+    waiting_user: 'moves',
+    approved: 'ORDER_ALREADY_APPROVED',
+  },
+  beginContractCheck: {
+    created: 'ORDER_CHALLENGE_NOT_READ',
+    claimed: 'ORDER_CHALLENGE_NOT_READ',
+    waiting_user: 'moves',
+    approved: 'ORDER_ALREADY_APPROVED',
+  },
+  reject: {
+    created: 'ORDER_CHALLENGE_NOT_READ',
+    claimed: 'moves',
+    waiting_user: 'moves',
+    approved: 'moves',
+  },
+  cancel: { created: 'moves', claimed: 'moves', waiting_user: 'moves', approved: 'moves' },
+  finalize: {
+    created: 'ORDER_NOT_APPROVED',
+    claimed: 'ORDER_NOT_APPROVED',
+    waiting_user: 'ORDER_NOT_APPROVED',
+    approved: 'moves',
+  },
+  handOver: handedOver,
+  redeem: handedOver,
+}
+
+/** The refusal of a caller that comes too late. */
+const endings: Readonly<Record<TerminalStatus, OrderRefusal>> = {
+  finalized: 'ORDER_FINALIZED',
+  rejected: 'ORDER_REJECTED',
+  cancelled: 'ORDER_CANCELLED',
+  expired: 'ORDER_EXPIRED',
+}
+
+/**
+ * Carries a command out: the state machine of an order, all of it. Pure; `now` is epoch milliseconds.
+ *
+ * | status       | claim             | readChallenge  | hand-over ⁶      | approve            | reject      | cancel      | finalize      |
+ * |--------------|-------------------|----------------|------------------|--------------------|-------------|-------------|---------------|
+ * | created      | → claimed         | NOT_READ       | NOT_READ         | NOT_READ           | NOT_READ    | → cancelled | NOT_APPROVED  |
+ * | claimed      | ALREADY_CLAIMED ¹ | → waiting_user | done             | NOT_READ           | → rejected  | → cancelled | NOT_APPROVED  |
+ * | waiting_user | ALREADY_CLAIMED ¹ | same           | done             | → approved ²       | → rejected  | → cancelled | NOT_APPROVED  |
+ * | approved     | ALREADY_CLAIMED ¹ | same           | ALREADY_APPROVED | ALREADY_APPROVED ³ | → rejected  | → cancelled | → finalized ⁷ |
+ * | finalized    | FINALIZED         | FINALIZED      | FINALIZED        | FINALIZED ³        | FINALIZED ⁵ | FINALIZED   | FINALIZED ⁴   |
+ * | rejected     | REJECTED          | REJECTED       | REJECTED         | REJECTED           | same        | REJECTED    | REJECTED      |
+ * | cancelled    | CANCELLED         | CANCELLED      | CANCELLED        | CANCELLED          | CANCELLED   | same        | CANCELLED     |
+ * | expired      | EXPIRED           | EXPIRED        | EXPIRED          | EXPIRED            | EXPIRED     | EXPIRED     | EXPIRED       |
+ *
+ * Reasons are written without ORDER_ (NOT_READ is ORDER_CHALLENGE_NOT_READ); `same` answers as before and changes
+ * nothing.
+ *
+ * 1. `same` for the phone that claimed it and comes with the same claim key.
+ * 2. If a code is required: CONFIRMATION_CODE_REQUIRED without one; CONFIRMATION_CODE_WRONG for a wrong one, the third
+ *    of which moves the order to rejected.
+ * 3. `same` for the same proof: the desktop may finalize before the phone's retry arrives.
+ * 4. `same` for {@link finalizeRetryMs} after it was finalized, with the rules of 7, and until a third wrong return code. REJECTED
+ *    once a login order is taken back.
+ * 5. A login order is taken back: it stays finalized, and its session is to be ended. `same` if it is taken back already.
+ * 6. Both making and redeeming a ticket. Before the status of the order counts, a ticket that is used or too old is
+ *    HANDOVER_INVALID. `same` for {@link redeemRetryMs} for the browser that redeemed it and comes with the same claim key.
+ * 7. If it takes a return code: RETURN_CODE_REQUIRED without one; RETURN_CODE_WRONG for a wrong one, the third of which moves the
+ *    order to rejected.
+ *
+ * A part of approve, with no column of its own: `beginContractCheck`, before an RPC is asked about a contract wallet's proof, answers
+ * as an approve with a proof that is not stored, counts in waiting_user, and is RATE_LIMITED from {@link maxContractChecks} on.
+ * `undoContractCheck`, after an RPC that did not answer, takes one off in waiting_user; nothing else changes, and nothing refuses it.
+ * `settleTakeBack` has no column either: it changes an order whose take-back is not settled, and no other.
+ *
+ * Before any of this, for every command: an order that is {@link forgottenAt | forgotten} is ORDER_NOT_FOUND, and a
+ * live one past its {@link deadlineOf | deadline} moves to expired, with the deadline as its time. `expire` does only
+ * that, and no status refuses it.
+ */
+export function applyCommand(order: OrderRecord, command: OrderCommand, now: number): Outcome {
+  return decideEarly(order, command, now) ?? advance(order, command, now)
+}
+
+/**
+ * The outcome of an intent if the order's status and the time decide it. `undefined` if it would move the order on, so
+ * that the work for its command (checking a proof, resolving the user) is worth doing.
+ */
+export function decideEarly(order: OrderRecord, intent: OrderIntent, now: number): Outcome | undefined {
+  if (now >= forgottenAt(order)) return { order, refusal: 'ORDER_NOT_FOUND' }
+  if (!isTerminal(order.status) && now >= deadlineOf(order)) {
+    // The same answer as later, when the expiry is stored.
+    return decideEarly(move(order, 'expired', deadlineOf(order)), intent, now)
+  }
+  if (intent.type === 'expire') return { order }
+  if (intent.type === 'settleTakeBack') return isUnsettled(order) ? undefined : { order }
+  if (intent.type === 'undoContractCheck') return order.status === 'waiting_user' ? undefined : { order }
+  if (order.takenBack !== undefined && intent.type === 'finalize') return { order, refusal: 'ORDER_REJECTED' }
+  const codeOutcome = intent.type === 'finalize' ? checkReturnCode(order, intent.returnCode, now) : undefined
+  if (codeOutcome !== undefined) return codeOutcome
+  if (isRetry(order, intent, now)) return { order }
+  if (intent.type === 'redeem' && !isRedeemable(order, now)) return { order, refusal: 'HANDOVER_INVALID' }
+  if (intent.type === 'reject' && canBeTakenBack(order)) return undefined
+  const answer = isTerminal(order.status) ? endings[order.status] : answers[intent.type][order.status]
+  if (answer === 'moves' && intent.type === 'beginContractCheck' && (order.contractChecks ?? 0) >= maxContractChecks) {
+    return { order, refusal: 'RATE_LIMITED' }
+  }
+  if (answer === 'moves') return undefined
+  return answer === 'same' ? { order } : { order, refusal: answer }
+}
+
+/** Whether a desktop that finalized the order gets the result again, as far as the time decides. */
+function isFinalizeRetry(order: OrderRecord, now: number): boolean {
+  return (
+    order.status === 'finalized' &&
+    now < newestTransition(order).at + finalizeRetryMs &&
+    codeTriesLeft(order.wrongReturnCodes) > 0
+  )
+}
+
+/** A ticket is good for one use. */
+function isRedeemable({ handOver }: OrderRecord, now: number): boolean {
+  return handOver !== undefined && handOver.redeemedAt === undefined && now < handOver.expiresAt
+}
+
+/** Whether the order is taken back, and nothing is known of its session yet. */
+function isUnsettled({ takenBack }: OrderRecord): boolean {
+  return takenBack !== undefined && takenBack.sessionEnded === undefined
+}
+
+/** Whether the order has made a session, or is about to, and nobody has taken that back. */
+function canBeTakenBack({ status, login, takenBack }: OrderRecord): boolean {
+  return status === 'finalized' && login !== undefined && takenBack === undefined
+}
+
+/** Whether the same caller has already carried out this intent. It then gets the same answer. */
+function isRetry(order: OrderRecord, intent: OrderIntent, now: number): boolean {
+  switch (intent.type) {
+    case 'claim':
+      return !isTerminal(order.status) && intent.challengeTokenHashes.some((hash) => isOfPhone(order, hash))
+    case 'redeem': {
+      const { challengeTokenHash, handOver } = order
+      const until = (handOver?.redeemedAt ?? Number.NEGATIVE_INFINITY) + redeemRetryMs
+      return (
+        !isTerminal(order.status) &&
+        now < until &&
+        intent.challengeTokenHashes.some((hash) => hash === challengeTokenHash)
+      )
+    }
+    case 'approve':
+      return (
+        (order.status === 'approved' || order.status === 'finalized') &&
+        order.proof !== undefined &&
+        isSameProof(order.proof, intent.proof)
+      )
+    case 'reject':
+      return order.status === 'rejected' || order.takenBack !== undefined
+    case 'cancel':
+      return order.status === 'cancelled'
+    case 'finalize':
+      return isFinalizeRetry(order, now)
+    case 'readChallenge':
+    case 'beginContractCheck':
+    case 'undoContractCheck':
+    case 'handOver':
+    case 'settleTakeBack':
+    case 'expire':
+      return false
+  }
+}
+
+/** Whether a challenge token is the phone's, or that of a browser which handed the order over. */
+function isOfPhone({ challengeTokenHash, formerTokenHashes = [] }: OrderRecord, hash: string): boolean {
+  return hash === challengeTokenHash || formerTokenHashes.includes(hash)
+}
+
+/** Whether a proof is the one that was stored. What its sender left out cannot differ; a key that is not stored was checked. */
+function isSameProof(stored: StoredProof, { publicKeyHex, signatureHex, adapterId }: Proof): boolean {
+  return (
+    stored.signatureHex === signatureHex.toLowerCase() &&
+    (publicKeyHex === '' || stored.publicKeyHex === '' || stored.publicKeyHex === publicKeyHex.toLowerCase()) &&
+    (adapterId === undefined || stored.adapterId === adapterId)
+  )
+}
+
+/** Carries out a command that moves the order on. */
+function advance(order: OrderRecord, command: OrderCommand, now: number): Outcome {
+  switch (command.type) {
+    case 'claim':
+      return { order: { ...move(order, 'claimed', now), challengeTokenHash: command.challengeTokenHashes[0] } }
+    case 'readChallenge':
+      return { order: move(order, 'waiting_user', now) }
+    case 'approve':
+      return (
+        checkCode(order, command.confirmationCode, now) ?? {
+          order: {
+            ...move(order, 'approved', now),
+            ...(command.proof.message === undefined ? {} : { v: orderVersion }),
+            proof: command.proof,
+            ...(command.approval === undefined ? {} : { approval: command.approval }),
+          },
+        }
+      )
+    case 'beginContractCheck':
+      // Counted in the order itself, so that checks made at the same time are all counted.
+      return { order: { ...order, contractChecks: (order.contractChecks ?? 0) + 1 } }
+    case 'undoContractCheck':
+      return { order: { ...order, contractChecks: Math.max(0, (order.contractChecks ?? 0) - 1) } }
+    case 'reject':
+      // The status stays: what the desktop was told has happened.
+      return { order: order.status === 'finalized' ? { ...order, takenBack: {} } : move(order, 'rejected', now) }
+    case 'settleTakeBack':
+      return { order: { ...order, takenBack: { sessionEnded: command.sessionEnded } } }
+    case 'handOver':
+      return { order: { ...order, handOver: { ticketHash: command.ticketHash, expiresAt: command.expiresAt } } }
+    case 'redeem': {
+      const { handOver, challengeTokenHash, formerTokenHashes = [] } = order
+      const former = [...formerTokenHashes, challengeTokenHash as string]
+      return {
+        order: {
+          ...order,
+          challengeTokenHash: command.challengeTokenHashes[0],
+          formerTokenHashes: former.length > maxFormerTokens ? [former[0] as string, ...former.slice(2)] : former,
+          handOver: { ...(handOver as NonNullable<typeof handOver>), redeemedAt: now },
+        },
+      }
+    }
+    case 'cancel':
+      return { order: move(order, 'cancelled', now) }
+    case 'finalize': {
+      const finalized = move(order, 'finalized', now)
+      return { order: command.login === undefined ? finalized : { ...finalized, login: command.login } }
+    }
+    case 'expire':
+      return { order }
+  }
+}
+
+function checkCode(order: OrderRecord, code: string | undefined, now: number): Outcome | undefined {
+  if (!order.codeRequired) return undefined
+  if (code === undefined) return { order, refusal: 'CONFIRMATION_CODE_REQUIRED' }
+  if (equalInConstantTime(code, order.confirmationCode)) return undefined
+  // Counted in the order itself, so that guesses made at the same time are all counted.
+  const counted = { ...order, wrongCodes: order.wrongCodes + 1 }
+  return {
+    order: counted.wrongCodes >= maxWrongCodes ? move(counted, 'rejected', now) : counted,
+    refusal: 'CONFIRMATION_CODE_WRONG',
+  }
+}
+
+/** The outcome of a finalize if its return code decides it; `undefined` if none is needed, or it is right. */
+function checkReturnCode(order: OrderRecord, returnCode: ReturnCodeCheck, now: number): Outcome | undefined {
+  const looked = order.status === 'approved' || isFinalizeRetry(order, now)
+  if (!looked || !takesReturnCode(order) || returnCode === 'right') return undefined
+  if (returnCode === 'absent') return { order, refusal: 'RETURN_CODE_REQUIRED' }
+  // Counted in the order itself, so that guesses made at the same time are all counted.
+  const counted = { ...order, wrongReturnCodes: (order.wrongReturnCodes ?? 0) + 1 }
+  const ended = order.status === 'approved' && codeTriesLeft(counted.wrongReturnCodes) === 0
+  return { order: ended ? move(counted, 'rejected', now) : counted, refusal: 'RETURN_CODE_WRONG' }
+}
+
+function move(order: OrderRecord, status: OrderStatus, now: number): OrderRecord {
+  const { sequence, at } = newestTransition(order)
+  return { ...order, status, history: [...order.history, { sequence: sequence + 1, status, at: Math.max(at, now) }] }
+}

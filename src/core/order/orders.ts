@@ -1,0 +1,649 @@
+import { type AuditTrail, noAudit, signedInFacts } from '../../base/audit/trail.ts'
+import type { RequestContext } from '../../base/request.ts'
+import { equalInConstantTime, hashToken, type Keyring, newToken, tokenFromBytes } from '../../base/token.ts'
+import type { LiveCount } from '../../limits/concurrency.ts'
+import type { RateLimiter } from '../../limits/rate.ts'
+import { CountersignError } from '../../shared/errors.ts'
+import type { ChallengeAction } from '../challenge.ts'
+import type { OriginPolicy } from '../origin-policy.ts'
+import type { Host, IssuedSession, OrderSession } from '../users/host.ts'
+import type { StoredChallenge } from '../wallet/form.ts'
+import type { Proof, WalletIdentity } from '../wallet/proof.ts'
+import type { Proven, Prover, WalletNamed } from '../wallet/prover.ts'
+import type { RemoteChecks } from '../wallet/wallet.ts'
+import { Admission, type DesktopInput, matchesAny, type PhoneInput, phoneHashes } from './admission.ts'
+import { changeOrder, contractChecks, refused } from './change.ts'
+import type { KnownComputers } from './known-computers.ts'
+import {
+  actionOf,
+  type Deadlines,
+  deadlinesOf,
+  forgottenAt,
+  identityOf,
+  type OrderKind,
+  type OrderLogin,
+  type OrderRecord,
+  type OrderStatus,
+  proofOf,
+  type ReturnCodeCheck,
+  type StoredProof,
+  takesReturnCode,
+  ticketLifeMs,
+} from './order.ts'
+import { orderFacts, requesterIn, startedFacts } from './order-audit.ts'
+import { OrderComputers, requireComputerProof } from './order-computers.ts'
+import { networkOfRequest, sameNetwork } from './proximity.ts'
+import type { OrderRecords } from './records.ts'
+import { requesterOf } from './requester.ts'
+import { claimUrl, newOrder, type OrderSettings, type StartOrder } from './start.ts'
+import { type OrderEvent, OrderWatches } from './watch.ts'
+
+/** Rejects with LOGIN_REFUSED if an operator has blocked the wallet. */
+type RequireNotBlocked = (wallet: WalletIdentity) => Promise<void>
+
+/** What {@link Orders} works with. */
+export interface OrdersOptions {
+  readonly settings: OrderSettings
+  readonly records: OrderRecords
+  readonly keyring: Keyring
+  readonly prover: Prover
+  readonly origins: OriginPolicy
+  readonly host: Host
+  /** Keeps which computers are known. Without it, none is. */
+  readonly computers?: KnownComputers | undefined
+  /** Rejects with LOGIN_REFUSED if an operator has blocked the wallet. Without it, no wallet is blocked. */
+  readonly requireNotBlocked?: RequireNotBlocked
+  /** Counts the orders that are stored, and refuses those beyond its ceiling. Without it, there is no ceiling. */
+  readonly live?: LiveCount | undefined
+  /** Limits the sign-ins of each wallet. Without it, there is no such limit. */
+  readonly limiter?: RateLimiter | undefined
+  /** Told what happens to orders. Without it, nobody is. */
+  readonly audit?: AuditTrail | undefined
+  /** Aborts when the server begins to stop. All watches then end with `reconnect`. */
+  readonly shutdown: AbortSignal
+}
+
+/** A started order. Times are epoch milliseconds. */
+export interface StartedOrder {
+  readonly orderId: string
+  readonly claimUrl: string
+  /** Secret. */
+  readonly claimToken: string
+  /** Secret, for the desktop only. */
+  readonly desktopToken: string
+  readonly kind: OrderKind
+  readonly status: OrderStatus
+  readonly expiresAt: number
+  /**
+   * Digits for the desktop to show: two to compare, or six if the phone's user has to enter them. Empty with return codes.
+   */
+  readonly confirmationCode: string
+}
+
+/** Identifier and status of an order. */
+export interface OrderState {
+  readonly orderId: string
+  readonly status: OrderStatus
+}
+
+/** A claimed order. */
+export interface ClaimedOrder extends OrderState {
+  /** Secret, for the phone only. */
+  readonly challengeToken: string
+}
+
+/** An approved order. Times are epoch milliseconds. */
+export interface ApprovedOrder extends OrderState {
+  /** Until when the desktop can finalize it. Absent once it has. */
+  readonly finishBy?: number
+  /** Six digits for the user to enter on the desktop, if finalizing takes them. Secret, for the phone's user only. */
+  readonly returnCode?: string
+}
+
+/** A rejected order, or a finalized login order that was taken back. */
+export interface RejectedOrder extends OrderState {
+  /** Whether the order's session was still live. Absent unless the order was taken back. */
+  readonly sessionEnded?: boolean
+}
+
+/** A ticket that continues an order in another browser. */
+export interface HandOver {
+  /** Secret. */
+  readonly ticket: string
+  readonly handoverUrl: string
+  /** Epoch milliseconds. */
+  readonly expiresAt: number
+}
+
+/** The text for the wallet to sign, and what to show its user. Times are epoch milliseconds. */
+export interface OrderChallenge extends Deadlines {
+  readonly action: ChallengeAction
+  readonly challengeId: string
+  readonly nonce: string
+  readonly origin: string
+  readonly issuedAt: number
+  readonly expiresAt: number
+  readonly message: string
+  readonly kind: OrderKind
+  readonly status: OrderStatus
+  readonly adapterId?: string
+  readonly displayTitle?: string
+  readonly displaySummary?: string
+  readonly payloadHash?: string
+  readonly payload?: string
+  readonly expectedPublicKeyHex?: string
+  readonly expectedAddress?: string
+  /** Absent if the user has to enter it, and with return codes. */
+  readonly confirmationCode?: string
+  readonly confirmationCodeRequired: boolean
+  /** Whether the user can let the computer be remembered. */
+  readonly canRememberComputer: boolean
+  /** While the order is approved: six digits for the user to enter on the desktop, if finalizing takes them. */
+  readonly returnCode?: string
+  /** The desktop, as it was when it started the order. `ip` and `userAgent` are empty if unknown. */
+  readonly requester: {
+    readonly origin: string
+    readonly ip: string
+    readonly userAgent: string
+    /** Whether the phone that asks is on its network. Absent if that cannot be told. */
+    readonly sameNetwork?: boolean
+    /** Whether the application's backend described it, with a start key. */
+    readonly startedWithKey: boolean
+  }
+}
+
+/** The result of a finalized order. */
+export type FinalizedOrder = OrderState & { readonly redirectTo: string } & (
+    | { readonly kind: 'login'; readonly issued: IssuedSession }
+    | { readonly kind: 'sign'; readonly proofArtifact: ProofArtifact }
+  )
+
+/**
+ * A wallet's signature with everything needed to check it offline. To check whose it is, compare `adapterId` and `address` with
+ * those of the owner, never the key alone.
+ */
+export interface ProofArtifact extends Omit<StoredProof, 'subject' | 'message'> {
+  /** The exact text that was signed. */
+  readonly message: string
+  readonly payloadHash?: string
+  /** Canonical form (RFC 8785) of what the payload hash is of, if the desktop passed it. */
+  readonly payload?: string
+}
+
+/**
+ * Cross-device orders: a phone approves with its wallet what a desktop started.
+ *
+ * Each method rejects with a `CountersignError`. For all but {@link start}, the checks are in this order:
+ * ORDER_NOT_FOUND, also for an order of another service that shares the storage and for one whose origin is no longer
+ * trusted; ORDER_TOKEN_INVALID for any token but the one that the method takes (HANDOVER_INVALID for a ticket);
+ * COMPUTER_PROOF_INVALID; ORIGIN_MISMATCH for a request from neither the order's origin nor the service's own; NETWORK_MISMATCH,
+ * if networks are compared, for a phone that is not on the desktop's; then the reasons of the order's status (see `applyCommand`).
+ * STORE_UNAVAILABLE can come at any point. The call may or may not have taken effect then; a retry tells which.
+ */
+export class Orders {
+  readonly #options: OrdersOptions
+  readonly #watches: OrderWatches
+  readonly #computers: OrderComputers
+  readonly #admission: Admission
+  readonly #audit: AuditTrail
+
+  constructor(options: OrdersOptions) {
+    this.#options = options
+    this.#audit = options.audit ?? noAudit
+    this.#watches = new OrderWatches(options.records, options.shutdown)
+    this.#computers = new OrderComputers(options.computers, options.settings, this.#audit)
+    this.#admission = new Admission(options.settings, options.origins)
+  }
+
+  /** Number of open watches. */
+  get watchers(): number {
+    return this.#watches.size
+  }
+
+  /** Whether orders are started by who has a start key only. */
+  get startTakesKey(): boolean {
+    return this.#options.settings.orderStartKeys !== undefined
+  }
+
+  /**
+   * Makes an order, for the desktop. The request, or the requester that a backend with a start key names, must come from a
+   * trusted origin (ORIGIN_NOT_TRUSTED); the adapter, if one is named, must be configured (ADAPTER_UNKNOWN). SERVER_BUSY if
+   * there are too many live orders, RATE_LIMITED if too many of the requester's network are open.
+   */
+  async start(input: StartOrder, request: RequestContext): Promise<StartedOrder> {
+    const { settings, records, prover, origins, live } = this.#options
+    const requester = requesterOf(input.requester, request, settings, origins)
+    const { adapterId, expectedAddress, expectedPublicKeyHex } = input
+    if (adapterId !== undefined) prover.requireConfigured(adapterId)
+    const { order, claimToken, desktopToken } = newOrder(input, requester, settings, records.now())
+    if (adapterId !== undefined && expectedAddress !== undefined) {
+      prover.requireAddress(adapterId, expectedAddress, 'expected_address')
+    }
+    if (adapterId !== undefined && expectedPublicKeyHex !== undefined) {
+      prover.requireKeys(adapterId, 'expected_public_key_hex')
+    }
+    const places = placesOf(order)
+    live?.add(forgottenAt(order), order.issuedAt, requester.ip || undefined, places)
+    try {
+      await records.create(order)
+    } catch (error) {
+      const notStored = error instanceof CountersignError && error.reason === 'RATE_LIMITED'
+      if (notStored) live?.remove(forgottenAt(order), requester.ip || undefined, places)
+      throw error
+    }
+    records.observe?.(order)
+    this.#audit.tell(startedFacts(order), requesterIn(order))
+    const { orderId, kind, status, expiresAt, confirmationCode } = order
+    const url = claimUrl(settings, orderId, claimToken)
+    return { orderId, claimUrl: url, claimToken, desktopToken, kind, status, expiresAt, confirmationCode }
+  }
+
+  /**
+   * Assigns the order to one phone. With a `claimKey`, a secret of the phone, the challenge token is derived, so that a
+   * retry gets the same. Without one it is random, and a lost answer cannot be recovered.
+   */
+  async claim(
+    input: { readonly orderId: string; readonly claimToken: string; readonly claimKey?: string | undefined },
+    request: RequestContext,
+  ): Promise<ClaimedOrder> {
+    const { orderId, claimToken, claimKey } = input
+    const tokens = this.#challengeTokens(orderId, claimToken, claimKey)
+    const [newest, ...older] = tokens
+    const order = await changeOrder(this.#options.records, orderId, {
+      admit: (order) => {
+        this.#admission.fromPage(order, claimToken, [order.claimTokenHash], request)
+        this.#admission.requireNearby(order, request)
+      },
+      command: { type: 'claim', challengeTokenHashes: [hashToken(newest), ...older.map(hashToken)] },
+      stored: this.#teller(request),
+    })
+    const challengeToken = tokens.find((token) => matchesAny(token, phoneHashes(order))) as string
+    return { orderId, status: order.status, challengeToken }
+  }
+
+  /**
+   * Makes a ticket that continues the order in another browser, for the phone. It is good for 60 seconds and one use, and takes
+   * the place of the one before it.
+   */
+  async handOver(input: PhoneInput, request: RequestContext): Promise<HandOver> {
+    const { records, settings } = this.#options
+    const ticket = newToken('hand-over') + input.orderId
+    const expiresAt = records.now() + ticketLifeMs
+    await changeOrder(records, input.orderId, {
+      admit: this.#admission.ofPhone(input, request),
+      command: { type: 'handOver', ticketHash: hashToken(ticket), expiresAt },
+      stored: this.#teller(request),
+    })
+    return { ticket, handoverUrl: settings.handOverUrl(ticket), expiresAt }
+  }
+
+  /**
+   * Exchanges a ticket for a challenge token, for the browser that takes over. The token before it can only reject the order
+   * and take it back from then on. The claim key is as for {@link claim}, for 60 seconds.
+   */
+  async redeem(
+    input: { readonly ticket: string; readonly claimKey?: string | undefined },
+    request: RequestContext,
+  ): Promise<ClaimedOrder> {
+    const { ticket, claimKey } = input
+    const orderId = ticketForm.exec(ticket)?.[1]
+    if (orderId === undefined) throw refused('HANDOVER_INVALID')
+    const tokens = this.#challengeTokens(orderId, ticket, claimKey)
+    const [newest, ...older] = tokens
+    const order = await changeOrder(this.#options.records, orderId, {
+      admit: (order) => {
+        this.#admission.fromPage(order, ticket, [order.handOver?.ticketHash], request, 'HANDOVER_INVALID')
+        this.#admission.requireNearby(order, request)
+      },
+      command: { type: 'redeem', challengeTokenHashes: [hashToken(newest), ...older.map(hashToken)] },
+      stored: this.#teller(request),
+    }).catch((error: unknown) => {
+      // The caller has named no order.
+      throw error instanceof CountersignError && error.reason === 'ORDER_NOT_FOUND'
+        ? refused('HANDOVER_INVALID', error)
+        : error
+    })
+    const challengeToken = tokens.find((token) => matchesAny(token, [order.challengeTokenHash])) as string
+    return { orderId, status: order.status, challengeToken }
+  }
+
+  /**
+   * Returns the text for the phone's wallet to sign, and what to show its user. Safe to retry, also once approved. The text is
+   * for the wallet that is named (ADAPTER_UNKNOWN, INVALID_REQUEST): the plain text if none is.
+   */
+  async readChallenge(input: PhoneInput & WalletNamed, request: RequestContext): Promise<OrderChallenge> {
+    const { prover } = this.#options
+    const { orderId: _orderId, challengeToken: _token, ...wallet } = input
+    const order = await changeOrder(this.#options.records, input.orderId, {
+      admit: this.#admission.ofPhone(input, request),
+      command: { type: 'readChallenge' },
+      stored: this.#teller(request),
+    })
+    const { adapterId, displayTitle, displaySummary, payloadHash, payload, confirmationCode } = order
+    const { expectedPublicKeyHex, expectedAddress } = order
+    return {
+      action: actionOf(order.kind),
+      challengeId: order.challengeId,
+      nonce: order.nonce,
+      origin: order.origin,
+      issuedAt: order.issuedAt,
+      expiresAt: order.expiresAt,
+      message: prover.textFor(storedChallengeOf(order), wallet, request.origin),
+      kind: order.kind,
+      status: order.status,
+      ...(adapterId === undefined ? {} : { adapterId }),
+      ...(displayTitle === undefined ? {} : { displayTitle }),
+      ...(displaySummary === undefined ? {} : { displaySummary }),
+      ...(payloadHash === undefined ? {} : { payloadHash }),
+      ...(payload === undefined ? {} : { payload }),
+      ...(expectedPublicKeyHex === undefined ? {} : { expectedPublicKeyHex }),
+      ...(expectedAddress === undefined ? {} : { expectedAddress }),
+      ...(order.codeRequired || order.returnCodes ? {} : { confirmationCode }),
+      confirmationCodeRequired: order.codeRequired,
+      canRememberComputer: this.#computers.canRemember(order),
+      ...this.#shownReturnCode(order),
+      ...deadlinesOf(order),
+      requester: this.#shownRequester(order, request),
+    }
+  }
+
+  /**
+   * Checks the wallet's proof over the order's challenge, and the confirmation code if one is required, and
+   * approves the order, for the phone. A wrong proof (SIGNATURE_INVALID, ADDRESS_MISMATCH, ADAPTER_UNKNOWN), or one of another
+   * wallet than the order asks for (WRONG_WALLET), changes nothing, and the code is not looked at. An RPC is asked about three
+   * proofs of contract wallets (then RATE_LIMITED); one that does not answer (EVM_RPC_UNAVAILABLE) does not count.
+   */
+  async approve(
+    input: PhoneInput & {
+      readonly proof: Proof
+      readonly confirmationCode?: string | undefined
+      /** Whether the computer is to be known from now on. Default: no. */
+      readonly rememberComputer?: boolean | undefined
+    },
+    request: RequestContext,
+  ): Promise<ApprovedOrder> {
+    const { orderId, proof, confirmationCode, rememberComputer = false } = input
+    const { records, requireNotBlocked } = this.#options
+    const admitPhone = this.#admission.ofPhone(input, request)
+    let proven: Proven | undefined
+    const order = await changeOrder(records, orderId, {
+      admit: (order) => {
+        admitPhone(order)
+        this.#admission.requireNearby(order, request)
+      },
+      intent: { type: 'approve', proof },
+      stored: this.#teller(request),
+      complete: async (order) => {
+        // Once, also after a lost race: nothing that it depends on changes.
+        if (proven === undefined) {
+          const checks = contractChecks(records, orderId)
+          proven = await this.#prove(order, proof, request, checks)
+          if (checks.counted) return undefined
+        }
+        const { identity, text } = proven
+        await requireNotBlocked?.(identity)
+        const approval = await this.#computers.decide(order, identity, rememberComputer)
+        const signatureHex = proof.signatureHex.toLowerCase()
+        const message = order.kind === 'login' || text === order.message ? {} : { message: text }
+        return { type: 'approve', proof: { ...identity, signatureHex, ...message }, confirmationCode, approval }
+      },
+    })
+    const { finishBy } = deadlinesOf(order)
+    return {
+      orderId,
+      status: order.status,
+      ...this.#shownReturnCode(order),
+      ...(finishBy === undefined ? {} : { finishBy }),
+    }
+  }
+
+  /** Ends the order, for the phone, or takes a finalized login order back: see {@link #takeBack}. */
+  async reject(input: PhoneInput, request: RequestContext): Promise<RejectedOrder> {
+    const { challengeToken, orderId } = input
+    const order = await changeOrder(this.#options.records, orderId, {
+      admit: (order) => this.#admission.fromPage(order, challengeToken, phoneHashes(order), request),
+      command: { type: 'reject' },
+      stored: this.#teller(request),
+    })
+    const { status, takenBack } = order
+    if (takenBack === undefined) return { orderId, status }
+    return { orderId, status, sessionEnded: takenBack.sessionEnded ?? (await this.#takeBack(order, request)) }
+  }
+
+  /** Ends the order, for the desktop. */
+  async cancel(input: DesktopInput, request: RequestContext): Promise<OrderState> {
+    const order = await changeOrder(this.#options.records, input.orderId, {
+      admit: this.#admission.ofDesktop(input, request),
+      command: { type: 'cancel' },
+      stored: this.#teller(request),
+    })
+    return { orderId: order.orderId, status: order.status }
+  }
+
+  /**
+   * Turns an approved order into its result, for the desktop: a session or a proof artifact. If the application does
+   * not allow the wallet to sign in, or the wallet is blocked (LOGIN_REFUSED), or it has signed in too often (RATE_LIMITED), the order
+   * stays approved.
+   *
+   * The order is finalized before the session is made, and the session's token is derived from the desktop's token. So
+   * a retry between the two steps, or after a crash there, makes or finds the same session. The computer becomes known last.
+   */
+  async finalize(
+    input: DesktopInput & { readonly returnCode?: string | undefined; readonly computerProof?: string | undefined },
+    request: RequestContext,
+  ): Promise<FinalizedOrder> {
+    const { records, keyring, host, limiter } = this.#options
+    const { orderId, desktopToken, returnCode, computerProof } = input
+    const seeds = keyring.derive('finalize seed', [orderId, desktopToken])
+    const tellChange = this.#teller(request)
+    let repeated = true
+    const intent = (order: OrderRecord) =>
+      ({ type: 'finalize', returnCode: this.#checkReturnCode(order, returnCode) }) as const
+    const order = await changeOrder(records, orderId, {
+      admit: this.#admission.ofDesktop(input, request, (order) =>
+        requireComputerProof(order, computerProof, desktopToken),
+      ),
+      stored: (before, after) => {
+        repeated = false
+        tellChange?.(before, after)
+      },
+      intent,
+      complete: async (order) => {
+        switch (order.kind) {
+          case 'sign':
+            await this.#options.requireNotBlocked?.(identityOf(order))
+            return intent(order)
+          case 'login': {
+            await limiter?.countSignIn(identityOf(order))
+            const user = await host.resolveUser(identityOf(order), request)
+            const sessionId = await host.orderSessionId({ orderId, seed: seeds[0] })
+            return { ...intent(order), login: { userId: user.id, seedHash: hashSeed(seeds[0]), sessionId } }
+          }
+        }
+      },
+    })
+    const { status, kind, returnTo: redirectTo } = order
+    switch (kind) {
+      case 'sign':
+        await this.#computers.note(order, request)
+        return { orderId, status, kind, redirectTo, proofArtifact: artifactOf(order) }
+      case 'login': {
+        const issued = await this.#makeSession(order, seeds, request)
+        this.#audit.tell(signedInFacts(issued.session, { orderId, repeated }), request)
+        await this.#computers.note(order, request)
+        return { orderId, status, kind, redirectTo, issued }
+      }
+    }
+  }
+
+  /**
+   * Tells the desktop what happens to the order: see {@link OrderWatches.watch}. `signal` aborts when the caller
+   * leaves.
+   */
+  watch(
+    input: DesktopInput & { readonly afterSequence?: number | undefined },
+    request: RequestContext,
+    signal: AbortSignal,
+  ): AsyncGenerator<OrderEvent, void, undefined> {
+    const { orderId, afterSequence } = input
+    return this.#watches.watch({ orderId, admit: this.#admission.ofDesktop(input, request), afterSequence, signal })
+  }
+
+  /** Tells the audit trail of a change by a request. */
+  #teller(request: RequestContext): ((before: OrderRecord, after: OrderRecord) => void) | undefined {
+    if (!this.#audit.heard) return undefined
+    return (before, after) => {
+      for (const facts of orderFacts(before, after)) this.#audit.tell(facts, request)
+    }
+  }
+
+  async #makeSession(
+    order: OrderRecord,
+    seeds: readonly Uint8Array[],
+    request: RequestContext,
+  ): Promise<IssuedSession> {
+    const { records, host } = this.#options
+    const { orderId, login } = order
+    const { userId, seedHash } = login as OrderLogin
+    // Not the first one if the server's secret has changed since the first try.
+    const seed = seeds.find((candidate) => hashSeed(candidate) === seedHash)
+    if (seed === undefined) throw refused('ORDER_FINALIZED')
+    const grant = { orderId, seed, computerId: this.#computers.idOf(order) }
+    try {
+      return await host.createSession({ id: userId }, identityOf(order), request, grant)
+    } catch (error) {
+      const ended = error instanceof CountersignError && error.reason === 'ORDER_FINALIZED'
+      if (ended && (await records.load(orderId))?.order.takenBack !== undefined) throw refused('ORDER_REJECTED')
+      throw error
+    }
+  }
+
+  /**
+   * Carries out a take-back that is stored: ends the session that the order has made or is about to make, and forgets the computer.
+   * A crash in between leaves it to the phone's retry; nobody gets the session anew in the meantime. Resolves with whether the
+   * session was still live.
+   */
+  async #takeBack(order: OrderRecord, request: RequestContext): Promise<boolean> {
+    const { orderId, login } = order
+    const { userId, sessionId } = login as OrderLogin
+    const session = { userId, sessionId, orderId }
+    const [end, forgotten] = await Promise.allSettled([
+      this.#endSession(session, request),
+      // Also if the host fails: it may stay away for longer than the phone tries again.
+      this.#computers.forget(order),
+    ])
+    if (forgotten.status === 'rejected') throw forgotten.reason
+    if (end.status === 'rejected') throw end.reason
+    const ended = end.value
+    try {
+      const change = { admit: () => {}, command: { type: 'settleTakeBack', sessionEnded: ended } } as const
+      const settled = await changeOrder(this.#options.records, orderId, change)
+      return settled.takenBack?.sessionEnded === true
+    } catch (error) {
+      // The order's ten minutes ended in between. What had to be done is done.
+      if (error instanceof CountersignError && error.reason === 'ORDER_NOT_FOUND') return ended
+      throw error
+    }
+  }
+
+  /** Ends the session of an order that is taken back. Resolves with whether it was still live. */
+  async #endSession(session: OrderSession, request: RequestContext): Promise<boolean> {
+    const ended = await this.#options.host.endOrderSession(session)
+    if (ended) this.#audit.tell({ type: 'session.ended', by: 'take-back', ...session }, request)
+    return ended
+  }
+
+  /** The return code, for answers to the phone. */
+  #shownReturnCode(order: OrderRecord): { readonly returnCode?: string } {
+    return order.status === 'approved' && takesReturnCode(order) ? { returnCode: this.#returnCodes(order)[0] } : {}
+  }
+
+  #checkReturnCode(order: OrderRecord, returnCode: string | undefined): ReturnCodeCheck {
+    if (returnCode === undefined) return 'absent'
+    if (order.proof === undefined) return 'wrong'
+    // Made under any of the server's secrets: the phone may have been shown it before the secret was rotated.
+    const right = this.#returnCodes(order).map((code) => equalInConstantTime(code, returnCode))
+    return right.includes(true) ? 'right' : 'wrong'
+  }
+
+  /** The return code, which is not stored anywhere; then those under the server's other secrets. */
+  #returnCodes(order: OrderRecord): [string, ...string[]] {
+    const { adapterId, subject, signatureHex } = proofOf(order)
+    const parts = [order.orderId, adapterId, subject, signatureHex]
+    return this.#options.keyring.derive('return code', parts).map(sixDigits) as [string, ...string[]]
+  }
+
+  #shownRequester(order: OrderRecord, request: RequestContext): OrderChallenge['requester'] {
+    const { ip, userAgent, network, startedWithKey = false } = order.requester
+    const near =
+      this.#options.settings.proximity === 'off' ? undefined : sameNetwork(network, networkOfRequest(request))
+    return { origin: order.origin, ip, userAgent, ...(near === undefined ? {} : { sameNetwork: near }), startedWithKey }
+  }
+
+  /**
+   * The challenge token that the holder of a claim token or a ticket gets; then those that it would have got under the server's
+   * other secrets.
+   */
+  #challengeTokens(orderId: string, grant: string, claimKey: string | undefined): [string, ...string[]] {
+    if (claimKey === undefined) return [newToken('challenge')]
+    const [newest, ...older] = this.#options.keyring.derive('challenge token', [orderId, grant, claimKey])
+    return [tokenFromBytes('challenge', newest), ...older.map((bytes) => tokenFromBytes('challenge', bytes))]
+  }
+
+  async #prove(order: OrderRecord, proof: Proof, request: RequestContext, checks: RemoteChecks): Promise<Proven> {
+    if (order.adapterId !== undefined && (proof.adapterId ?? order.adapterId) !== order.adapterId) {
+      throw new CountersignError('INVALID_REQUEST', `proof.adapter_id must be ${order.adapterId}, as the order asks`, {
+        metadata: { field: 'adapter_id', expected: order.adapterId },
+      })
+    }
+    const { prover } = this.#options
+    const named = { ...proof, adapterId: order.adapterId ?? proof.adapterId }
+    const proven = await prover.prove(storedChallengeOf(order), named, request.origin, checks)
+    const { identity } = proven
+    const { expectedPublicKeyHex, expectedAddress } = order
+    const hasKey = expectedPublicKeyHex === undefined || expectedPublicKeyHex === identity.publicKeyHex
+    if (hasKey && (expectedAddress === undefined || prover.isAddressOf(identity, expectedAddress))) return proven
+    throw new CountersignError('WRONG_WALLET', 'The order asks for another wallet than the one that signed')
+  }
+}
+
+/** An order's challenge, of which the text for a wallet is made. */
+function storedChallengeOf(order: OrderRecord): StoredChallenge {
+  return { ...order, action: actionOf(order.kind) }
+}
+
+/** A ticket ends with the identifier of its order, so that it can be redeemed without naming one. */
+const ticketForm = /^csh_[A-Za-z0-9_-]{43}([A-Za-z0-9_-]{1,64})$/
+
+/** Six decimal digits of 32 random bytes. Of 2^48 values, none is more likely than another by more than one in 10^8. */
+function sixDigits(bytes: Uint8Array): string {
+  return String(Buffer.from(bytes).readUIntBE(0, 6) % 1_000_000).padStart(6, '0')
+}
+
+/**
+ * Bytes of a stored order that count as one live order. An order with a usual title and summary has 1,200, and 2,000 once it is
+ * finalized. The longest texts make 15,000, and must not make the ceiling mean ten times the memory.
+ */
+const bytesOfPlace = 2048
+
+function placesOf(order: OrderRecord): number {
+  return Math.ceil(Buffer.byteLength(JSON.stringify(order)) / bytesOfPlace)
+}
+
+function artifactOf(order: OrderRecord): ProofArtifact {
+  const { adapterId, publicKeyHex, address, signatureHex, message = order.message } = proofOf(order)
+  const { payloadHash, payload } = order
+  return {
+    adapterId,
+    publicKeyHex,
+    address,
+    signatureHex,
+    message,
+    ...(payloadHash === undefined ? {} : { payloadHash }),
+    ...(payload === undefined ? {} : { payload }),
+  }
+}
+
+function hashSeed(seed: Uint8Array): string {
+  return hashToken(Buffer.from(seed).toString('base64url'))
+}

@@ -1,0 +1,215 @@
+import { randomInt } from 'node:crypto'
+import { hashToken, newId, newToken, randomText } from '../../base/token.ts'
+import { CountersignError } from '../../shared/errors.ts'
+import { isReturnPath } from '../../shared/return-path.ts'
+import { type Challenge, challengeMessage, requirePlainLine } from '../challenge.ts'
+import { requireComputerKey } from './computer-key.ts'
+import { actionOf, type OrderKind, type OrderRecord, type StoredRequester } from './order.ts'
+import { readPayload } from './payload.ts'
+
+/** What a desktop asks for. The schema's rules check the lengths and forms of the texts. */
+export interface StartOrder {
+  readonly kind: OrderKind
+  /** Id of the wallet adapter that the proof must come from. Absent: any configured adapter. */
+  readonly adapterId?: string | undefined
+  /** Path on the desktop's own origin to go to after finalizing. Default "/". */
+  readonly returnTo?: string | undefined
+  readonly displayTitle?: string | undefined
+  readonly displaySummary?: string | undefined
+  readonly payloadHash?: string | undefined
+  /** What a sign order is about, as I-JSON text. Its hash becomes the payload hash. */
+  readonly payload?: string | undefined
+  /** The only wallet that can approve a sign order, hex in either case. */
+  readonly expectedPublicKeyHex?: string | undefined
+  readonly expectedAddress?: string | undefined
+  /** Public key of the computer. Every finalize then proves possession of it. */
+  readonly computerKey?: string | undefined
+  /** The desktop as the application's backend, which starts the order for it, describes it. */
+  readonly requester?: GivenRequester | undefined
+}
+
+/** A desktop as the application's backend describes it. What is absent is unknown. */
+export interface GivenRequester {
+  readonly origin: string
+  readonly ip?: string | undefined
+  readonly userAgent?: string | undefined
+}
+
+/** Settings of orders. */
+export interface OrderSettings {
+  /** Name in the first line of what the wallet signs. */
+  readonly appName: string
+  /** Lifetime of an order that is not approved, in seconds. */
+  readonly orderTtlSeconds: number
+  /**
+   * Whether the phone's user compares the confirmation code with the desktop's, or has to enter it, or the desktop's user has to
+   * enter the return code that the phone shows.
+   */
+  readonly confirmationCode: 'compare' | 'required' | 'return'
+  /** Whether known computers need no return code. */
+  readonly knownComputers: boolean
+  /** Whether phones are told if they are on the computer's network, and refused if they are not. */
+  readonly proximity: 'show' | 'off' | 'enforce'
+  /** If set, only who has one of these keys starts orders. */
+  readonly orderStartKeys: readonly string[] | undefined
+  /** An address with `{orderId}` and, in its fragment, `{claimToken}`; `{origin}` becomes {@link publicOrigin}. */
+  readonly claimUrlTemplate: string
+  /** The service's own origin. A function, because the listening port may be known only later. */
+  readonly publicOrigin: () => string
+  /** The address that continues an order in another browser. */
+  readonly handOverUrl: (ticket: string) => string
+}
+
+/** The desktop that an order is started for. */
+export interface Requester extends StoredRequester {
+  readonly origin: string
+}
+
+/** A new order and its tokens, of which the order has hashes only. */
+export interface NewOrder {
+  readonly order: OrderRecord
+  readonly claimToken: string
+  readonly desktopToken: string
+}
+
+/**
+ * Number of digits of a confirmation code. Two are quick to compare, and another order has the same ones once in a
+ * hundred. A code that is entered could be guessed, so it has six: three tries succeed three times in a million.
+ */
+const codeDigits = { compare: 2, required: 6, return: 0 } as const
+
+/**
+ * Makes a new order, issued at `issuedAt` in epoch milliseconds. Refuses with INVALID_REQUEST text that could forge a line of the
+ * message, a malformed payload or computer key, and fields that do not go together.
+ */
+export function newOrder(
+  input: StartOrder,
+  { origin, ...requester }: Requester,
+  settings: OrderSettings,
+  issuedAt: number,
+): NewOrder {
+  const { kind, adapterId, computerKey, expectedAddress } = input
+  requireTogether(input)
+  const returnTo = input.returnTo ?? '/'
+  requireReturnPath(returnTo)
+  const displayTitle = oneLine('display_title', input.displayTitle)
+  const displaySummary = oneLine('display_summary', input.displaySummary)
+  if (input.payloadHash !== undefined) requirePlainLine('payload_hash', input.payloadHash)
+  if (computerKey !== undefined) requireComputerKey(computerKey)
+  const { payload, payloadHash } =
+    input.payload === undefined ? { payloadHash: input.payloadHash } : readPayload(input.payload)
+  const expectedPublicKeyHex = input.expectedPublicKeyHex?.toLowerCase()
+  const orderId = newId()
+  const challenge: Challenge = {
+    action: actionOf(kind),
+    challengeId: newId(),
+    nonce: randomText(32),
+    origin,
+    issuedAt,
+    expiresAt: issuedAt + settings.orderTtlSeconds * 1000,
+  }
+  const codeRequired = settings.confirmationCode === 'required'
+  const returnCodes = settings.confirmationCode === 'return'
+  const forOneWallet = expectedPublicKeyHex !== undefined || expectedAddress !== undefined
+  const confirmationCode = newCode(codeDigits[settings.confirmationCode])
+  const message = challengeMessage(settings.appName, challenge, {
+    orderId,
+    kind,
+    displayTitle,
+    displaySummary,
+    payloadHash,
+    // A code that the user has to enter must come from the desktop's screen, and the phone shows the message before
+    // that.
+    confirmationCode: codeRequired || returnCodes ? undefined : confirmationCode,
+  })
+  const claimToken = newToken('claim')
+  const desktopToken = newToken('desktop')
+  const order: OrderRecord = {
+    v: returnCodes || forOneWallet ? 2 : 1,
+    orderId,
+    kind,
+    status: 'created',
+    history: [{ sequence: 1, status: 'created', at: issuedAt }],
+    origin,
+    appName: settings.appName,
+    requester,
+    returnTo,
+    ...(adapterId === undefined ? {} : { adapterId }),
+    ...(displayTitle === undefined ? {} : { displayTitle }),
+    ...(displaySummary === undefined ? {} : { displaySummary }),
+    ...(payloadHash === undefined ? {} : { payloadHash }),
+    ...(payload === undefined ? {} : { payload }),
+    ...(expectedPublicKeyHex === undefined ? {} : { expectedPublicKeyHex }),
+    ...(expectedAddress === undefined ? {} : { expectedAddress }),
+    ...(computerKey === undefined ? {} : { computerKey }),
+    challengeId: challenge.challengeId,
+    nonce: challenge.nonce,
+    issuedAt,
+    expiresAt: challenge.expiresAt,
+    message,
+    confirmationCode,
+    codeRequired,
+    wrongCodes: 0,
+    ...(returnCodes ? { returnCodes } : {}),
+    claimTokenHash: hashToken(claimToken),
+    desktopTokenHash: hashToken(desktopToken),
+  }
+  return { order, claimToken, desktopToken }
+}
+
+/** The address for the QR code. */
+export function claimUrl(settings: OrderSettings, orderId: string, claimToken: string): string {
+  const values: Readonly<Record<string, string>> = { origin: settings.publicOrigin(), orderId, claimToken }
+  return settings.claimUrlTemplate.replace(
+    /\{(origin|orderId|claimToken)\}/g,
+    (_, name: string) => values[name] as string,
+  )
+}
+
+/** Refuses what only a sign order can have, and fields that need or exclude each other. */
+function requireTogether({ kind, adapterId, payload, payloadHash, ...input }: StartOrder): void {
+  const signOnly = {
+    payload,
+    expected_public_key_hex: input.expectedPublicKeyHex,
+    expected_address: input.expectedAddress,
+  }
+  for (const [field, value] of Object.entries(signOnly)) {
+    if (value === undefined) continue
+    if (kind !== 'sign') throw notTogether(field, `${field} is for orders of kind sign only`)
+    if (field !== 'payload' && adapterId === undefined) throw notTogether('adapter_id', `${field} needs adapter_id`)
+  }
+  if (payload !== undefined && payloadHash !== undefined) {
+    throw notTogether(
+      'payload_hash',
+      'payload and payload_hash exclude each other: the hash of the payload is computed',
+    )
+  }
+}
+
+function notTogether(field: string, message: string): CountersignError {
+  return new CountersignError('INVALID_REQUEST', message, { metadata: { field } })
+}
+
+/** A text of the requester in which runs of white space count as one space; `undefined` if nothing is left. */
+function oneLine(field: string, text: string | undefined): string | undefined {
+  if (text === undefined) return undefined
+  requirePlainLine(field, text)
+  return text.replace(/\s+/gu, ' ').trim() || undefined
+}
+
+function newCode(digits: number): string {
+  return digits === 0 ? '' : String(randomInt(10 ** digits)).padStart(digits, '0')
+}
+
+/** Refuses a return_to that any reader could take for another origin. */
+function requireReturnPath(returnTo: string): void {
+  requirePlainLine('return_to', returnTo)
+  if (isReturnPath(returnTo)) return
+  throw new CountersignError(
+    'INVALID_REQUEST',
+    'return_to must be a path that begins with one slash, such as /welcome',
+    {
+      metadata: { field: 'return_to' },
+    },
+  )
+}

@@ -1,0 +1,266 @@
+import { randomInt } from 'node:crypto'
+import { turns } from '../../base/timing/turns.ts'
+import { TimerWheel } from '../../base/timing/wheel.ts'
+import { CountersignError } from '../../shared/errors.ts'
+import { changeOrder } from './change.ts'
+import {
+  type Deadlines,
+  deadlineOf,
+  deadlinesOf,
+  isTerminal,
+  newestTransition,
+  type OrderKind,
+  type OrderRecord,
+  type OrderStatus,
+  takesReturnCode,
+} from './order.ts'
+import type { OrderRecords } from './records.ts'
+
+/** One event of a watched order. */
+export interface OrderEvent extends Deadlines {
+  /** Number of the transition. In a heartbeat or `reconnect`: that of the newest one that the watcher has got. */
+  readonly sequence: number
+  readonly status: OrderStatus
+  readonly kind: OrderKind
+  /** Time of the transition, or of the heartbeat or `reconnect`, in epoch milliseconds. */
+  readonly at: number
+  /** Path to go to after finalizing, in events of approved and finalized orders. */
+  readonly redirectTo?: string
+  /** Whether finalizing takes the return code that the phone shows. Only in events of approved orders. */
+  readonly returnCodeRequired: boolean
+  /** Whether this is a heartbeat and not a transition. */
+  readonly heartbeat: boolean
+  /** Whether the stream ends here although the order is still live: watch again from `sequence`. Not a transition. */
+  readonly reconnect: boolean
+}
+
+/** A watch of one order. */
+export interface OrderWatch {
+  readonly orderId: string
+  /** Throws unless the caller may watch the order. Called before anything is told. */
+  readonly admit: (order: OrderRecord) => void
+  /** The last sequence the caller has seen. Without it, the first event is the newest transition. */
+  readonly afterSequence?: number | undefined
+  /** Aborts when the watcher leaves. */
+  readonly signal: AbortSignal
+}
+
+/**
+ * Time in ms after which a silent stream sends a heartbeat. Proxies cut silent streams. The first one comes earlier, at
+ * random, so that streams that began together do not all read their orders together.
+ */
+const heartbeatMs = 15_000
+const firstHeartbeatMs = { min: heartbeatMs / 2, max: heartbeatMs }
+/**
+ * Lifetime of a stream in ms: nine to eleven minutes, at random, so that streams that began together after a restart do
+ * not all reconnect together.
+ */
+const streamLifeMs = { min: 9 * 60_000, max: 11 * 60_000 }
+/**
+ * Lifetime in ms of a stream that begins while the server stops: a proxy may lead a client that was told to reconnect
+ * back here, which must not be told again at once, over and over.
+ */
+const stoppingStreamMs = 1_000
+
+/**
+ * Watches of orders. They read an order if it was changed or has reached its deadline, and before each heartbeat: if a
+ * wake-up was lost, its watcher is late by one heartbeat at most.
+ */
+export class OrderWatches {
+  readonly #records: OrderRecords
+  readonly #shutdown: AbortSignal
+  /** Heartbeats, deadlines and ends of all watches. */
+  readonly #wheel = new TimerWheel()
+  /** Ends the wait of each watcher, which then looks again at what there is to do. */
+  readonly #stirs = new Set<() => void>()
+
+  /**
+   * `shutdown` aborts when the server begins to stop. Every stream then ends with `reconnect`, and one that begins later
+   * does so after a second.
+   */
+  constructor(records: OrderRecords, shutdown: AbortSignal) {
+    this.#records = records
+    this.#shutdown = shutdown
+    // One listener for all: removing one of many from a signal takes time in proportion to their number.
+    shutdown.addEventListener('abort', () => {
+      for (const stir of this.#stirs) turns.add(stir)
+    })
+  }
+
+  /** Number of open watches. */
+  get size(): number {
+    return this.#stirs.size
+  }
+
+  /**
+   * Yields the newest transition, or every one after `afterSequence` (or a heartbeat, if there is none yet), then every
+   * later one, once and in order. Ends after a terminal one; without an event if `signal` aborts; with `reconnect` if
+   * the server ends the stream.
+   *
+   * Rejects with what `admit` throws, with ORDER_NOT_FOUND, and with STORE_UNAVAILABLE if the storage does not answer,
+   * at the start or later. An `afterSequence` that the order has not reached is INVALID_REQUEST: waiting for it would
+   * skip the transitions before it.
+   *
+   * To leave while the watch waits for an event, abort `signal`: an async generator handles `return` only at its next
+   * event.
+   */
+  async *watch({ orderId, admit, afterSequence, signal }: OrderWatch): AsyncGenerator<OrderEvent, void, undefined> {
+    // Read before subscribing, so that a caller without the token does not cost a subscription, and an order that is over none either.
+    const read = await this.#read(orderId, admit)
+    if (isTerminal(read.status)) {
+      for (const event of stepsAfter(read, cursorIn(read, afterSequence))) {
+        if (signal.aborted) return
+        yield event
+      }
+      return
+    }
+    const bell = new Bell(this.#wheel)
+    const stir = (): void => bell.stir()
+    const unwatch = await this.#records.watch(orderId, () => bell.ring())
+    try {
+      this.#stirs.add(stir)
+      signal.addEventListener('abort', stir)
+      yield* this.#follow(orderId, admit, afterSequence, signal, bell)
+    } finally {
+      unwatch()
+      this.#stirs.delete(stir)
+      turns.delete(stir)
+      signal.removeEventListener('abort', stir)
+    }
+  }
+
+  async *#follow(
+    orderId: string,
+    admit: (order: OrderRecord) => void,
+    afterSequence: number | undefined,
+    signal: AbortSignal,
+    bell: Bell,
+  ): AsyncGenerator<OrderEvent, void, undefined> {
+    const late = this.#shutdown.aborted
+    // Not the clock of the records: one that is set back must not silence the heartbeat.
+    const endsAt = performance.now() + (late ? stoppingStreamMs : randomInt(streamLifeMs.min, streamLifeMs.max))
+    let order = await this.#read(orderId, admit)
+    let sequence = cursorIn(order, afterSequence)
+    // A watcher that comes back and has missed nothing gets a heartbeat at once, and so knows that the watch is in
+    // force.
+    let beatDue = true
+    let nextBeat = performance.now() + randomInt(firstHeartbeatMs.min, firstHeartbeatMs.max)
+    for (;;) {
+      for (const event of stepsAfter(order, sequence)) {
+        if (signal.aborted) return
+        sequence = event.sequence
+        beatDue = false
+        yield event
+      }
+      if (isTerminal(order.status)) return
+      if (signal.aborted) return
+      if (beatDue) yield { ...eventOf(order, order.status), sequence, at: this.#records.now(), heartbeat: true }
+      beatDue = false
+      while (!bell.takeRing() && this.#records.now() < deadlineOf(order)) {
+        if (signal.aborted) return
+        const now = performance.now()
+        if ((this.#shutdown.aborted && !late) || now >= endsAt) {
+          yield { ...eventOf(order, order.status), sequence, at: this.#records.now(), reconnect: true }
+          return
+        }
+        if (now >= nextBeat) {
+          nextBeat = now + heartbeatMs
+          beatDue = true
+          break
+        }
+        await bell.wait(Math.min(nextBeat - now, endsAt - now, deadlineOf(order) - this.#records.now()))
+      }
+      order = await (beatDue ? this.#readUnlessAway(order, admit) : this.#read(orderId, admit))
+    }
+  }
+
+  /** Reads an order. If it has passed its deadline, it is first stored as expired. */
+  async #read(orderId: string, admit: (order: OrderRecord) => void): Promise<OrderRecord> {
+    return await changeOrder(this.#records, orderId, { admit, command: { type: 'expire' } })
+  }
+
+  /** Reads an order again. While the storage does not answer, it is the known one: nothing says that it was changed. */
+  async #readUnlessAway(known: OrderRecord, admit: (order: OrderRecord) => void): Promise<OrderRecord> {
+    try {
+      return await this.#read(known.orderId, admit)
+    } catch (error) {
+      if (error instanceof CountersignError && error.reason === 'STORE_UNAVAILABLE') return known
+      throw error
+    }
+  }
+}
+
+/** The sequence after which a watcher is told of an order's transitions. Throws INVALID_REQUEST if the order has not reached it. */
+function cursorIn(order: OrderRecord, afterSequence: number | undefined): number {
+  const { sequence: newest } = newestTransition(order)
+  if (afterSequence === undefined) return newest - 1
+  if (afterSequence <= newest) return afterSequence
+  throw new CountersignError('INVALID_REQUEST', 'The order has not reached after_sequence; watch it without one', {
+    metadata: { field: 'after_sequence' },
+  })
+}
+
+/** The events of an order's transitions after one, in order. */
+function stepsAfter(order: OrderRecord, after: number): OrderEvent[] {
+  return order.history
+    .filter(({ sequence }) => sequence > after)
+    .map(({ sequence, status, at }) => ({ ...eventOf(order, status), sequence, at }))
+}
+
+function eventOf(order: OrderRecord, status: OrderStatus): Omit<OrderEvent, 'sequence' | 'at'> {
+  const arrived = status === 'approved' || status === 'finalized'
+  return {
+    status,
+    kind: order.kind,
+    ...(arrived ? { redirectTo: order.returnTo } : {}),
+    returnCodeRequired: status === 'approved' && takesReturnCode(order),
+    // Of an approved order only: one that has gone on since has no deadline any more.
+    ...(status === 'approved' && order.status === 'approved' ? deadlinesOf(order) : {}),
+    heartbeat: false,
+    reconnect: false,
+  }
+}
+
+/** Wakes one waiter. If it rings while nobody waits, that is remembered. */
+class Bell {
+  readonly #wheel: TimerWheel
+  #rung = false
+  #wake: (() => void) | undefined
+
+  constructor(wheel: TimerWheel) {
+    this.#wheel = wheel
+  }
+
+  /** Something changed. */
+  ring(): void {
+    this.#rung = true
+    this.stir()
+  }
+
+  /** Ends the wait without a ring. */
+  stir(): void {
+    this.#wake?.()
+  }
+
+  /** Whether it rang since it was last asked. */
+  takeRing(): boolean {
+    const rung = this.#rung
+    this.#rung = false
+    return rung
+  }
+
+  /**
+   * Waits until it is rung or stirred, about `ms` milliseconds at most. Clocks can be set, so a caller that waits for a
+   * time must look at the clock again.
+   */
+  async wait(ms: number): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const cancel = this.#wheel.set(ms, resolve)
+      this.#wake = () => {
+        cancel()
+        resolve()
+      }
+    })
+    this.#wake = undefined
+  }
+}

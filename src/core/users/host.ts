@@ -1,0 +1,163 @@
+import type { RequestContext } from '../../base/request.ts'
+import type { ProvenIdentity } from '../wallet/proof.ts'
+
+/** A signed-in wallet. Times are epoch milliseconds. */
+export interface Session {
+  /** Not secret: it grants nothing. */
+  readonly id: string
+  readonly userId: string
+  readonly adapterId: string
+  readonly publicKeyHex: string
+  readonly address: string
+  readonly createdAt: number
+  readonly expiresAt: number
+  /** Id of the order that made this session, if one did. */
+  readonly orderId?: string
+  /** IP address of the client that signed in. Empty if unknown. */
+  readonly ip: string
+  /** User agent of the client that signed in. Empty if it sent none. */
+  readonly userAgent: string
+  /** Id of the known computer that finalized its order, if one did. Not told to users. */
+  readonly computerId?: string
+}
+
+/** A new session and what the caller needs to use it. */
+export interface IssuedSession {
+  /** The bearer token. Secret. */
+  readonly token: string
+  readonly session: Session
+  /** Set-Cookie header values. */
+  readonly cookies: readonly string[]
+}
+
+/** The caller's own session. */
+export interface CurrentSession {
+  readonly session: Session
+  /** Set-Cookie header values. Not empty if the session was extended and a cookie authenticated the call. */
+  readonly cookies: readonly string[]
+}
+
+/** The user that sessions are made for. */
+export interface HostUser {
+  readonly id: string
+}
+
+/** The order that a session is made for. */
+export interface OrderGrant {
+  readonly orderId: string
+  /**
+   * 32 secret bytes that are the same at each attempt to finalize this order. The session's token is derived from them.
+   */
+  readonly seed: Uint8Array
+  /** Id of the known computer that finalizes the order, if it is one. The session keeps it. */
+  readonly computerId?: string | undefined
+}
+
+/** The session of a login order, which may not be made yet. */
+export interface OrderSession {
+  readonly orderId: string
+  readonly userId: string
+  /** What {@link Host.orderSessionId} returned. */
+  readonly sessionId: string
+}
+
+/**
+ * Makes and keeps users and sessions: Countersign's own store (`StandaloneHost`), or an authentication framework. It
+ * gets identities that are proven, and returns its own users, tokens and cookies.
+ *
+ * If it fails because something it needs does not answer, it rejects with a `CountersignError` of reason
+ * STORE_UNAVAILABLE, so that nobody takes an outage for a refusal. A `CountersignError` reaches the caller as it is.
+ *
+ * The service gives a host that it was passed five seconds for each method, and copies what it answers. If the host rejects with
+ * any other error, takes longer, or answers with something that its type does not allow, the call fails with HOST_UNAVAILABLE.
+ * Identifiers are text of 1 to 200 characters. Set-Cookie values have no line breaks or control characters. A token has
+ * printable ASCII characters only, and no spaces.
+ */
+export interface Host {
+  /**
+   * Finds or makes the user of an identity. Rejects with LOGIN_REFUSED if the application does not allow it to sign in;
+   * then nothing is created.
+   */
+  resolveUser(identity: ProvenIdentity, request: RequestContext): Promise<HostUser>
+
+  /**
+   * Creates a session. With `order`, a repeated call with the same seed, on any instance, returns the existing session
+   * and does not create a second one; if that session has ended in the meantime, it rejects with ORDER_FINALIZED.
+   */
+  createSession(
+    user: HostUser,
+    identity: ProvenIdentity,
+    request: RequestContext,
+    order?: OrderGrant,
+  ): Promise<IssuedSession>
+
+  /**
+   * The name under which {@link endOrderSession} is told of the session that {@link createSession} makes for an order: 1 to 200
+   * characters, the same at each call with the same seed, on any instance. It is asked for before the session is made, and kept
+   * with the order, so it must not be secret. A host that finds sessions by their order returns the order's id.
+   */
+  orderSessionId(order: OrderGrant): string | Promise<string>
+
+  /**
+   * Ends the session of an order that is taken back, whether it exists yet or not: for the next ten minutes, longer than any
+   * retry of a finalize, {@link createSession} rejects for the order with ORDER_FINALIZED, on any instance, also if it had begun
+   * before. A call of {@link currentSession} in flight must not bring the session back either. Resolves with true if the
+   * session was live; with false if it was never made, has expired, or was ended in another way before. A repeated call within
+   * ten minutes resolves with the same. Ends no other session of the user.
+   */
+  endOrderSession(session: OrderSession): Promise<boolean>
+
+  /**
+   * The session of the request's bearer token or, without one, of its cookie. Extended if due. Rejects with
+   * SESSION_REQUIRED if the request has neither, with SESSION_INVALID if the session is unknown, expired or revoked,
+   * and with ORIGIN_NOT_TRUSTED if a cookie comes from an origin that is not trusted.
+   */
+  currentSession(request: RequestContext): Promise<CurrentSession>
+
+  /** Ends the request's session, if it has one, and no other. Returns the Set-Cookie values that clear the cookie. */
+  signOut(request: RequestContext): Promise<readonly string[]>
+
+  /** The live sessions of a user, newest first. */
+  listSessions(userId: string, request: RequestContext): Promise<Session[]>
+
+  /** Ends a session of the user by its id. Resolves with false if the user has no such session. */
+  revokeSession(userId: string, sessionId: string, request: RequestContext): Promise<boolean>
+
+  /** The session of a token, or `undefined` if the token is not valid. Does not extend the session. */
+  introspect(token: string): Promise<Session | undefined>
+}
+
+/** A host whose users can have several wallets. `Linked` is what it tells of a wallet that was added. */
+export interface LinkingHost<Linked = void> extends Host {
+  /**
+   * Refuses a session that is too old for changing the user's wallets, with SESSION_NOT_FRESH. Sessions that an order made are
+   * refused before this is asked.
+   */
+  requireFresh(session: Session): void
+
+  /**
+   * Adds a proven wallet to the user of a session, who can sign in with it from then on. Rejects with WALLET_TAKEN if the wallet
+   * belongs to another user; of concurrent calls for two users, at most one succeeds. Does nothing if the wallet is the user's
+   * already.
+   */
+  linkWallet(session: Session, identity: ProvenIdentity): Promise<Linked>
+}
+
+/** A wallet of a user. */
+export interface UserWallet extends ProvenIdentity {
+  /** Time at which it became the user's, epoch milliseconds. */
+  readonly linkedAt: number
+}
+
+/** A host that keeps itself which wallets a user has. */
+export interface WalletHost extends LinkingHost<UserWallet> {
+  /** The wallets of the user of a session, the one linked first first. */
+  listWallets(session: Session): Promise<UserWallet[]>
+
+  /**
+   * Takes a wallet from the user of a session. Rejects with WALLET_NOT_FOUND if `pick` finds none among the user's, and with
+   * LAST_WALLET if the user has no other; of concurrent calls, none takes the last. Afterwards the wallet's sessions have ended,
+   * the computers that are known for it are forgotten, and if it signs in again, it is a new user.
+   */
+  unlinkWallet(session: Session, pick: (wallets: readonly UserWallet[]) => UserWallet | undefined): Promise<void>
+}

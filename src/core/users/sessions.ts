@@ -1,0 +1,406 @@
+import { hash } from 'node:crypto'
+import { parseRecord, type StoredRecord } from '../../base/record.ts'
+import { equalInConstantTime, hashToken, type Keyring, newToken } from '../../base/token.ts'
+import type { CountersignError } from '../../shared/errors.ts'
+import type { Store, VersionedValue } from '../../store/store.ts'
+import type { ProvenIdentity } from '../wallet/proof.ts'
+import type { Session } from './host.ts'
+import { type ReadSession, RecentTokens, type SignedToken } from './recent-tokens.ts'
+import { orderSessionEnded } from './refusals.ts'
+
+/** What a new session is made of. */
+type SessionDetails = Omit<Session, 'id' | 'createdAt' | 'expiresAt'>
+
+/** Lifetimes of sessions. */
+export interface SessionSettings {
+  /** Lifetime of an unused session, in seconds. Using it extends it. */
+  readonly ttlSeconds: number
+  /** Lifetime of a session however much it is used, in seconds. */
+  readonly absoluteTtlSeconds: number
+  /** Time in seconds for which the IP address of a session is kept. By default as long as the session. */
+  readonly addressTtlSeconds?: number | undefined
+  /** Most tokens in each generation of the cache of tokens. Default: 4,000. 0 turns the cache off. */
+  readonly cachedTokens?: number | undefined
+}
+
+/** A session as it is stored while it lives. */
+interface LiveRecord extends StoredRecord {
+  readonly session: Session
+  readonly tokenHash: string
+}
+
+/** What takes the place of a session that has ended, for a while. */
+interface EndedRecord extends StoredRecord {
+  readonly ended: true
+  /** There if the session's order was taken back: whether the session was live then. */
+  readonly wasLive?: boolean
+}
+
+/** What is stored: the session and the hash of its token, or a mark that it has ended. */
+type SessionRecord = LiveRecord | EndedRecord
+
+/** Newest version of {@link SessionRecord} that this release reads, and the one that it writes. */
+const sessionVersion = 1
+
+/** Part of its lifetime after which a session is extended if it is used, so that not every read is a write. */
+const extendAfter = 0.1
+
+/**
+ * Time in ms for which the mark of an ended session is kept. Longer than any request in flight and any retry of a
+ * finalize (60 s) can last, so that neither brings the session back.
+ */
+const endedMs = 10 * 60_000
+
+/** Most live sessions of a user. One more ends the one that expires soonest. */
+const maxSessionsPerUser = 100
+
+/** The mark of a session that has ended in any way but by taking back its order. */
+const endedMark = JSON.stringify({ v: sessionVersion, ended: true } satisfies EndedRecord)
+
+/** Asks the store why the user of a session must not have it. */
+type AskRefusal = () => Promise<CountersignError | undefined>
+
+const mayHaveIt: AskRefusal = async () => undefined
+
+/** A live session as read. */
+interface FoundSession {
+  readonly session: Session
+  readonly tokenHash: string
+  readonly version: number
+}
+
+/**
+ * The sessions of users in a store, to be listed and ended. Knows no tokens, and so needs no secret.
+ *
+ * The list of a user's sessions is a set of their ids. A session is stored together with its id in the list, and the id is
+ * taken off after the session has ended. So a crash can leave an id too many, never a session that is in use and not in the
+ * list. Whoever finds the id of a session that is over takes it off, and the store bounds the list whatever happens.
+ */
+export class StoredSessions {
+  readonly #store: Store
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  /** The live sessions of a user, newest first. */
+  async list(userId: string): Promise<Session[]> {
+    const ids = await this.#store.members(indexOf(userId))
+    const found = await Promise.all(ids.map((id) => this.#readWithAddress(id)))
+    const over = ids.filter((_, index) => found[index] === undefined)
+    // The list that was read is right without this; if it fails, the next one does it.
+    await Promise.allSettled(over.map((id) => this.#takeOff(userId, id)))
+    return found
+      .filter((one) => one !== undefined)
+      .map(({ session }) => session)
+      .filter((session) => session.userId === userId)
+      .sort((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? -1 : 1))
+  }
+
+  /** Ends a session of a user. Resolves with false if the user has no live session with this id. */
+  async end(userId: string, id: string): Promise<boolean> {
+    for (;;) {
+      const found = await this.read(id)
+      if (found === undefined) {
+        await this.#store.removeMember(indexOf(userId), id)
+        return false
+      }
+      if (found.session.userId !== userId) return false
+      // A mark takes its place, so that a request in flight can neither extend the session nor make it again.
+      const marked = await this.#store.compareAndSet(keyOf(id), found.version, endedMark, { ttlMs: endedMs })
+      if (!marked) continue
+      await this.forgetAddress(found.session)
+      await this.#store.removeMember(indexOf(userId), id)
+      return true
+    }
+  }
+
+  /** Forgets the address of a session that is kept apart from it. */
+  async forgetAddress({ id, ip }: Session): Promise<void> {
+    if (ip === '') await this.#store.take(addressKeyOf(id))
+  }
+
+  /** The live sessions of all users. One can come twice. */
+  async *all(scan: NonNullable<Store['scan']>): AsyncGenerator<Session> {
+    for await (const { value } of scan(keyOf(''))) {
+      const record = readSession(value)
+      if (isLive(record, this.#store.now())) yield record.session
+    }
+  }
+
+  /** The live session with this id, or `undefined`. */
+  async read(id: string): Promise<FoundSession | undefined> {
+    const stored = await this.#store.get(keyOf(id))
+    if (stored === undefined) return undefined
+    const record = readSession(stored.value)
+    if (!isLive(record, this.#store.now())) return undefined
+    return { session: record.session, tokenHash: record.tokenHash, version: stored.version }
+  }
+
+  /** As {@link read}, with the address also if it is kept apart. */
+  async #readWithAddress(id: string): Promise<FoundSession | undefined> {
+    const found = await this.read(id)
+    if (found === undefined || found.session.ip !== '') return found
+    const ip = (await this.#store.get(addressKeyOf(id)))?.value ?? ''
+    return { ...found, session: { ...found.session, ip } }
+  }
+
+  /** Ends a session that the list names. */
+  async endListed(userId: string, id: string): Promise<void> {
+    await this.#keepAway(id)
+    await this.end(userId, id)
+  }
+
+  /** Takes a session that was found to be over off the list, unless it has arrived since. */
+  async #takeOff(userId: string, id: string): Promise<void> {
+    if ((await this.#keepAway(id)) || (await this.read(id)) === undefined) {
+      await this.#store.removeMember(indexOf(userId), id)
+    }
+  }
+
+  /**
+   * Marks a session that is not in the store as ended. Resolves with false if there is a session or a mark. A session that
+   * the list names and the store does not have can be on its way, in a cluster, whose servers answer in any order. It must not
+   * arrive once it is off the list, because it would be in force and in no list.
+   */
+  async #keepAway(id: string): Promise<boolean> {
+    return await this.#store.create(keyOf(id), endedMark, { ttlMs: endedMs })
+  }
+}
+
+/**
+ * Sessions kept in a store.
+ *
+ * A token is `<random>.<HMAC>`. One that this server did not sign never reaches the store. A session's id is made from
+ * a hash of the random part, so that one read finds the session of a token, and a session can be ended by its id.
+ */
+export class Sessions {
+  readonly #settings: SessionSettings
+  readonly #store: Store
+  readonly #stored: StoredSessions
+  readonly #keyring: Keyring
+  readonly #recent: RecentTokens
+
+  constructor(settings: SessionSettings, store: Store, keyring: Keyring) {
+    this.#settings = settings
+    this.#store = store
+    this.#stored = new StoredSessions(store)
+    this.#keyring = keyring
+    this.#recent = new RecentTokens(settings.cachedTokens)
+    keyring.onReplace(() => this.#recent.clear())
+  }
+
+  /**
+   * Creates a session. `secretPart` is the token's text before the dot, random by default. A second call with the same
+   * one returns the session that the first made, or rejects with ORDER_FINALIZED if that has ended in the meantime.
+   *
+   * `refusalOf` says why the user must not have it; `undefined` if the user may. It is asked after the session is stored, because
+   * whoever wants to end a user's sessions has to find this one or to be seen by it. A session that is refused is ended, and this
+   * rejects with the refusal.
+   */
+  async create(
+    details: SessionDetails,
+    secretPart?: string,
+    refusalOf: AskRefusal = mayHaveIt,
+  ): Promise<{ token: string; session: Session }> {
+    for (;;) {
+      const made = await this.#make(details, secretPart ?? newToken('session'), refusalOf)
+      if (made !== undefined) return made
+      if (secretPart !== undefined) throw orderSessionEnded()
+    }
+  }
+
+  /** Makes or finds the session of a secret part. Resolves with undefined if it has ended. */
+  async #make(
+    details: SessionDetails,
+    secretPart: string,
+    refusalOf: AskRefusal,
+  ): Promise<{ token: string; session: Session } | undefined> {
+    const id = sessionIdOf(secretPart)
+    const token = `${secretPart}.${this.#keyring.sign('session token', secretPart)}`
+    const createdAt = this.#store.now()
+    const expiresAt = createdAt + Math.min(this.#settings.ttlSeconds, this.#settings.absoluteTtlSeconds) * 1000
+    const session: Session = { id, ...details, createdAt, expiresAt }
+    const addressMs = this.#addressMs()
+    const stored = addressMs === undefined ? session : { ...session, ip: '' }
+    const record: SessionRecord = { v: sessionVersion, session: stored, tokenHash: hashToken(secretPart) }
+    const life = { ttlMs: expiresAt - createdAt }
+    const list = indexOf(session.userId)
+    // Sent together. The token is returned once all are stored, so no list misses a session that is in use.
+    const [created, surplus] = await Promise.all([
+      this.#store.create(keyOf(id), JSON.stringify(record), life),
+      this.#store.addMember(list, id, life, maxSessionsPerUser),
+      this.#keepAddress(session, Math.min(addressMs ?? 0, life.ttlMs)),
+    ])
+    const refusal = await refusalOf()
+    const made = created ? session : (await this.#stored.read(id))?.session
+    if (made === undefined) {
+      await this.#store.removeMember(list, id)
+      return undefined
+    }
+    if (refusal !== undefined) {
+      await this.#stored.end(session.userId, id)
+      throw refusal
+    }
+    // One that cannot be ended now stays in the list, and the next sign-in ends it.
+    if (created && surplus.length > 0) {
+      await Promise.allSettled(surplus.map((each) => this.#stored.endListed(session.userId, each)))
+    }
+    return { token, session: made }
+  }
+
+  /** The live session of a token, or `undefined`. Changes nothing. */
+  async find(token: string): Promise<Session | undefined> {
+    const signed = this.#tokenOf(token)
+    return signed && this.#sessionIn(signed, await this.#store.get(keyOf(signed.sessionId)))?.session
+  }
+
+  /** The live session of a token, extended if due, or `undefined`. */
+  async use(token: string): Promise<{ session: Session; extended: boolean } | undefined> {
+    const signed = this.#tokenOf(token)
+    const stored = signed && (await this.#store.get(keyOf(signed.sessionId)))
+    const now = this.#store.now()
+    const found = signed && this.#sessionIn(signed, stored, now)
+    if (found === undefined) return undefined
+    const extended = this.#extend(found.session, now)
+    if (extended === undefined) return { session: found.session, extended: false }
+    const record: SessionRecord = { v: sessionVersion, session: extended, tokenHash: found.tokenHash }
+    const life = { ttlMs: extended.expiresAt - now }
+    // The list first: a list that contains an expired session is harmless, one that misses a live session is not.
+    await this.#store.addMember(indexOf(extended.userId), extended.id, life, maxSessionsPerUser)
+    const replaced = await this.#store.compareAndSet(keyOf(extended.id), found.version, JSON.stringify(record), life)
+    if (replaced) return { session: extended, extended: true }
+    // Another request was faster, and extended the session or ended it.
+    const fresh = await this.find(token)
+    if (fresh !== undefined) return { session: fresh, extended: false }
+    await this.#store.removeMember(indexOf(extended.userId), extended.id)
+    return undefined
+  }
+
+  /** The live sessions of a user, newest first. */
+  async list(userId: string): Promise<Session[]> {
+    return await this.#stored.list(userId)
+  }
+
+  /** Ends a session of a user. Resolves with false if the user has no live session with this id. */
+  async end(userId: string, id: string): Promise<boolean> {
+    return await this.#stored.end(userId, id)
+  }
+
+  /**
+   * Ends the session of an order that is taken back, or keeps it from being made. Resolves with true if it was live. A mark
+   * remembers the answer, so that a repeated call within ten minutes resolves with the same.
+   */
+  async takeBack(userId: string, id: string): Promise<boolean> {
+    for (;;) {
+      const stored = await this.#store.get(keyOf(id))
+      const record = stored === undefined ? undefined : readSession(stored.value)
+      if (record !== undefined && 'ended' in record && record.wasLive !== undefined) {
+        // An earlier call may have failed between the two steps.
+        await this.#store.removeMember(indexOf(userId), id)
+        return record.wasLive
+      }
+      // A mark that is there for another reason is replaced too: it could end before a request that is in flight now.
+      const wasLive = record !== undefined && isLive(record, this.#store.now())
+      const mark = JSON.stringify({ v: sessionVersion, ended: true, wasLive } satisfies EndedRecord)
+      const life = { ttlMs: endedMs }
+      const taken =
+        stored === undefined
+          ? await this.#store.create(keyOf(id), mark, life)
+          : await this.#store.compareAndSet(keyOf(id), stored.version, mark, life)
+      // Otherwise the session was made, extended or ended in the meantime.
+      if (!taken) continue
+      if (record !== undefined && 'session' in record) await this.#stored.forgetAddress(record.session)
+      await this.#store.removeMember(indexOf(userId), id)
+      return wasLive
+    }
+  }
+
+  /** Time in ms for which addresses are kept apart from their sessions; `undefined` if they are kept in them. */
+  #addressMs(): number | undefined {
+    const { addressTtlSeconds, absoluteTtlSeconds } = this.#settings
+    if (addressTtlSeconds === undefined || addressTtlSeconds >= absoluteTtlSeconds) return undefined
+    return addressTtlSeconds * 1000
+  }
+
+  #keepAddress({ id, ip }: Session, ttlMs: number): Promise<unknown> | undefined {
+    return ip !== '' && ttlMs > 0 ? this.#store.create(addressKeyOf(id), ip, { ttlMs }) : undefined
+  }
+
+  #extend(session: Session, now: number): Session | undefined {
+    const ttlMs = this.#settings.ttlSeconds * 1000
+    if (session.expiresAt - now > ttlMs * (1 - extendAfter)) return undefined
+    const expiresAt = Math.min(now + ttlMs, session.createdAt + this.#settings.absoluteTtlSeconds * 1000)
+    return expiresAt > session.expiresAt ? { ...session, expiresAt } : undefined
+  }
+
+  /** What is made of a token; `undefined` if this server did not sign it. */
+  #tokenOf(token: string): SignedToken | undefined {
+    return this.#recent.of(token, () => this.#signed(token))
+  }
+
+  /** The live session of a token in what is stored under its id, or `undefined`. */
+  #sessionIn(
+    signed: SignedToken,
+    stored: VersionedValue | undefined,
+    now = this.#store.now(),
+  ): FoundSession | undefined {
+    if (stored === undefined || !isSameText(signed.last, stored)) signed.last = stored && readFor(signed, stored)
+    const { last, tokenHash } = signed
+    if (last === undefined || now >= last.session.expiresAt) return undefined
+    return { session: last.session, tokenHash, version: last.version }
+  }
+
+  #signed(token: string): SignedToken | undefined {
+    const [secretPart, signature, ...rest] = token.split('.')
+    if (secretPart === undefined || signature === undefined || rest.length > 0) return undefined
+    if (!this.#keyring.verify('session token', secretPart, signature)) return undefined
+    return { sessionId: sessionIdOf(secretPart), tokenHash: hashToken(secretPart) }
+  }
+}
+
+function isSameText(last: ReadSession | undefined, { value, version }: VersionedValue): boolean {
+  return last !== undefined && last.text === value && last.version === version
+}
+
+/** Reads the session of a token; `undefined` if it has ended, or is not of that token. */
+function readFor({ tokenHash }: SignedToken, { value, version }: VersionedValue): ReadSession | undefined {
+  const record = readSession(value)
+  if ('ended' in record || !equalInConstantTime(tokenHash, record.tokenHash)) return undefined
+  return { text: value, version, session: Object.freeze(record.session) }
+}
+
+function isLive(record: SessionRecord, now: number): record is LiveRecord {
+  return !('ended' in record) && now < record.session.expiresAt
+}
+
+function readSession(text: string): SessionRecord {
+  return parseRecord<SessionRecord>('session', text, sessionVersion)
+}
+
+/** The id of the session whose token has this text before the dot. */
+export function sessionIdOf(secretPart: string): string {
+  // Not the hash that tokens are compared with: an id is public, and reveals nothing about that hash.
+  return hash('sha256', `session id\n${secretPart}`, 'base64url').slice(0, 22)
+}
+
+function keyOf(id: string): string {
+  return `session:${id}`
+}
+
+/** Where the address of a session is if it is to be kept for a shorter time. */
+function addressKeyOf(id: string): string {
+  return `session-address:${id}`
+}
+
+function indexOf(userId: string): string {
+  // Hashed, because an application's own user ids may be of any form.
+  return `sessions:${hashToken(userId)}`
+}
+
+/** Whether a session is of a wallet. It does not keep the subject; an address or a key in common is enough. */
+export function isOfWallet(session: Session, wallet: Omit<ProvenIdentity, 'subject'>): boolean {
+  const { adapterId, publicKeyHex, address } = wallet
+  if (session.adapterId !== adapterId) return false
+  return session.address === address || (publicKeyHex !== '' && session.publicKeyHex === publicKeyHex)
+}

@@ -1,0 +1,253 @@
+import { type AuditTrail, noAudit } from '../../base/audit/trail.ts'
+import { bearerToken, headerOf, type RequestContext } from '../../base/request.ts'
+import { tokenFromBytes } from '../../base/token.ts'
+import type { CountersignError } from '../../shared/errors.ts'
+import { cookieValue, sessionCookieName } from '../../shared/header-text.ts'
+import type { Store } from '../../store/store.ts'
+import type { ProvenIdentity, WalletIdentity } from '../wallet/proof.ts'
+import type {
+  CurrentSession,
+  HostUser,
+  IssuedSession,
+  OrderGrant,
+  OrderSession,
+  Session,
+  UserWallet,
+  WalletHost,
+} from './host.ts'
+import { loginRefused, proxiedOriginRequired, sessionInvalid, sessionNotFresh, sessionRequired } from './refusals.ts'
+import { askResolveLogin, type ResolveLogin } from './resolve-login.ts'
+import { type Sessions, sessionIdOf } from './sessions.ts'
+import type { WalletUser } from './user-records.ts'
+import { endingWith, Users } from './users.ts'
+
+export type { ResolveLogin } from './resolve-login.ts'
+export type { WalletUser } from './user-records.ts'
+
+/** Settings of the standalone host. */
+export interface StandaloneSettings {
+  readonly syncAddressToUser: boolean
+  readonly syncPublicKeyToUser: boolean
+  readonly resolveLogin?: ResolveLogin | undefined
+  /**
+   * Whether people reach the service by https. The cookie is then Secure and has the prefix `__Host-` (RFC 6265bis).
+   */
+  readonly secureCookie: () => boolean
+}
+
+/** Parts of the standalone host, beside its settings. */
+export interface StandaloneParts extends StandaloneSettings {
+  readonly store: Store
+  readonly sessions: Sessions
+  readonly origins: TrustedOrigins
+  /** Forgets the computers that are known for a wallet, when that is unlinked. Default: none are kept. */
+  readonly forgetComputers?: (wallet: WalletIdentity) => Promise<void>
+  /** Records sessions that end by sign-out and with their wallet. Default: nothing is recorded. */
+  readonly audit?: AuditTrail | undefined
+}
+
+/** The rule for origins that the host needs: a call that a cookie authenticates has to come from a trusted one. */
+interface TrustedOrigins {
+  /** Throws ORIGIN_NOT_TRUSTED unless the request comes from a trusted origin. */
+  requireTrusted(request: RequestContext): void
+}
+
+/** Age in ms up to which a session is enough to change the user's wallets. */
+const freshMs = 10 * 60_000
+
+/** Keeps users and sessions in the store, for applications without an authentication framework of their own. */
+export class StandaloneHost implements WalletHost {
+  readonly #parts: StandaloneParts
+  readonly #store: Store
+  readonly #users: Users
+  readonly #sessions: Sessions
+  readonly #origins: TrustedOrigins
+  readonly #audit: AuditTrail
+
+  constructor(parts: StandaloneParts) {
+    const { store, sessions, origins, forgetComputers = async () => {}, audit = noAudit } = parts
+    const { syncAddressToUser, syncPublicKeyToUser } = parts
+    this.#parts = parts
+    this.#store = store
+    this.#users = new Users({
+      store,
+      synced: ({ address, publicKeyHex }) => ({
+        ...(syncAddressToUser ? { address } : {}),
+        ...(syncPublicKeyToUser ? { publicKeyHex } : {}),
+      }),
+      unlinked: endingWith({
+        sessions,
+        forgetComputers,
+        ended: (userId, sessionId) => audit.tell({ type: 'session.ended', by: 'unlink', userId, sessionId }, {}),
+      }),
+    })
+    this.#sessions = sessions
+    this.#origins = origins
+    this.#audit = audit
+  }
+
+  async resolveUser(identity: ProvenIdentity): Promise<HostUser> {
+    const { resolveLogin } = this.#parts
+    if (resolveLogin === undefined) return await this.#users.resolve(identity)
+    await this.requireNotBlocked(identity)
+    const { id } = await askResolveLogin(resolveLogin, identity)
+    return { id }
+  }
+
+  async createSession(
+    user: HostUser,
+    identity: ProvenIdentity,
+    request: RequestContext,
+    order?: OrderGrant,
+  ): Promise<IssuedSession> {
+    const { token, session } = await this.#sessions.create(
+      {
+        userId: user.id,
+        adapterId: identity.adapterId,
+        publicKeyHex: identity.publicKeyHex,
+        address: identity.address,
+        ...(order === undefined ? {} : { orderId: order.orderId }),
+        ip: request.ip ?? '',
+        userAgent: request.userAgent,
+        ...(order?.computerId === undefined ? {} : { computerId: order.computerId }),
+      },
+      order === undefined ? undefined : secretPartFor(order),
+      () => this.#refusalOf(user, identity),
+    )
+    return { token, session, cookies: [this.#cookie(token, session.expiresAt)] }
+  }
+
+  orderSessionId(order: OrderGrant): string {
+    return sessionIdOf(secretPartFor(order))
+  }
+
+  async endOrderSession({ userId, sessionId }: OrderSession): Promise<boolean> {
+    return await this.#sessions.takeBack(userId, sessionId)
+  }
+
+  async currentSession(request: RequestContext): Promise<CurrentSession> {
+    const credential = this.#credential(request)
+    if (credential === undefined) {
+      throw sessionRequired()
+    }
+    if (credential.fromCookie) this.#origins.requireTrusted(request)
+    const used = await this.#sessions.use(credential.token)
+    if (used === undefined) {
+      throw sessionInvalid()
+    }
+    const { session, extended } = used
+    const cookies = extended && credential.fromCookie ? [this.#cookie(credential.token, session.expiresAt)] : []
+    return { session, cookies }
+  }
+
+  /**
+   * The session of a request that a proxy asks about before it passes it on, by its bearer token or, without one, by its cookie.
+   * Changes nothing, and extends nothing. `reads` is whether the proxy was asked for a GET or HEAD.
+   *
+   * A cookie counts if the Origin header names a trusted origin. Without that header it counts for GET and HEAD only: browsers send
+   * it with everything else. Rejects with ORIGIN_NOT_TRUSTED otherwise, with SESSION_REQUIRED if the request has neither token nor
+   * cookie, and with SESSION_INVALID if the session is unknown, expired or revoked.
+   */
+  async peekSession(request: RequestContext, reads: boolean): Promise<Session> {
+    const credential = this.#credential(request)
+    if (credential === undefined) throw sessionRequired()
+    if (credential.fromCookie) this.#requireProxiedOrigin(request, reads)
+    const session = await this.#sessions.find(credential.token)
+    if (session === undefined) throw sessionInvalid()
+    return session
+  }
+
+  async signOut(request: RequestContext): Promise<readonly string[]> {
+    const credential = this.#credential(request)
+    if (credential === undefined) return []
+    if (credential.fromCookie) this.#origins.requireTrusted(request)
+    const session = await this.#sessions.find(credential.token)
+    if (session !== undefined && (await this.#sessions.end(session.userId, session.id))) {
+      const ended = { userId: session.userId, sessionId: session.id }
+      this.#audit.tell({ type: 'session.ended', by: 'sign-out', ...ended }, request)
+    }
+    // A bearer token names the session to end. The browser's cookie, which may belong to another session, is left
+    // alone.
+    return credential.fromCookie || this.#cookieToken(request) === credential.token ? [this.#cookie('', 0)] : []
+  }
+
+  async listSessions(userId: string): Promise<Session[]> {
+    return await this.#sessions.list(userId)
+  }
+
+  async revokeSession(userId: string, sessionId: string): Promise<boolean> {
+    return await this.#sessions.end(userId, sessionId)
+  }
+
+  async introspect(token: string): Promise<Session | undefined> {
+    return await this.#sessions.find(token)
+  }
+
+  /**
+   * The user with this id. `undefined` if there is none, or if the application keeps its users itself (`resolveLogin`).
+   */
+  async findUser(userId: string): Promise<WalletUser | undefined> {
+    return await this.#users.find(userId)
+  }
+
+  /** By the store's clock, in the first ten minutes. */
+  requireFresh({ createdAt }: Session): void {
+    if (this.#store.now() - createdAt >= freshMs) throw sessionNotFresh()
+  }
+
+  async linkWallet(session: Session, identity: ProvenIdentity): Promise<UserWallet> {
+    return await this.#users.link(session, identity)
+  }
+
+  async listWallets(session: Session): Promise<UserWallet[]> {
+    return await this.#users.list(session)
+  }
+
+  async unlinkWallet(
+    session: Session,
+    pick: (wallets: readonly UserWallet[]) => UserWallet | undefined,
+  ): Promise<void> {
+    await this.#users.unlink(session, pick)
+  }
+
+  /** Rejects with LOGIN_REFUSED if an operator has blocked the wallet. */
+  async requireNotBlocked(wallet: WalletIdentity): Promise<void> {
+    if (await this.#users.isBlocked(wallet)) throw loginRefused()
+  }
+
+  /** Why a session that was just stored must not be used; `undefined` if it may. */
+  async #refusalOf(user: HostUser, identity: ProvenIdentity): Promise<CountersignError | undefined> {
+    if (this.#parts.resolveLogin === undefined) return await this.#users.refusalOf(user, identity)
+    return (await this.#users.isBlocked(identity)) ? loginRefused() : undefined
+  }
+
+  #requireProxiedOrigin(request: RequestContext, reads: boolean): void {
+    // The host that the request was sent to says nothing here: it is the proxy's own way to this service.
+    if (headerOf(request, 'origin') !== undefined) this.#origins.requireTrusted(request)
+    else if (!reads) throw proxiedOriginRequired()
+  }
+
+  #credential(request: RequestContext): { token: string; fromCookie: boolean } | undefined {
+    const bearer = bearerToken(request)
+    if (bearer !== undefined) return { token: bearer, fromCookie: false }
+    const token = this.#cookieToken(request)
+    return token === undefined ? undefined : { token, fromCookie: true }
+  }
+
+  #cookieToken(request: RequestContext): string | undefined {
+    return cookieValue(headerOf(request, 'cookie'), sessionCookieName(this.#parts.secureCookie()))
+  }
+
+  /** The Set-Cookie header of a token, or of none. */
+  #cookie(token: string, expiresAt: number): string {
+    const secure = this.#parts.secureCookie()
+    const maxAge = Math.max(0, Math.floor((expiresAt - this.#store.now()) / 1000))
+    const attributes = `Max-Age=${maxAge}; Path=/; HttpOnly;${secure ? ' Secure;' : ''} SameSite=Lax`
+    return `${sessionCookieName(secure)}=${token}; ${attributes}`
+  }
+}
+
+/** The text before the dot in the token of an order's session: the same at each attempt to finalize the order. */
+function secretPartFor({ seed }: OrderGrant): string {
+  return tokenFromBytes('session', seed)
+}

@@ -1,0 +1,283 @@
+import type { Store } from '../../store/store.ts'
+import { type ProvenIdentity, type WalletIdentity, walletOf } from '../wallet/proof.ts'
+import type { Session, UserWallet } from './host.ts'
+import { isOfWallet, StoredSessions } from './sessions.ts'
+import {
+  beingDeleted,
+  derivedUserId,
+  type StoredUser,
+  UserRecords,
+  userIn,
+  type WalletEntry,
+  type WalletUser,
+  walletIn,
+  withoutOwnWallet,
+} from './user-records.ts'
+import { endingWith, maxWallets, Users, type UsersParts } from './users.ts'
+import { type Claim, type FoundClaim, WalletClaims } from './wallet-claims.ts'
+
+/** A store that can be searched. */
+export type SearchableStore = Store & { readonly scan: NonNullable<Store['scan']> }
+
+/** What {@link UserAdministration} needs. */
+export interface UserAdministrationParts {
+  readonly store: SearchableStore
+  /** Forgets the computers that are known for a wallet. */
+  readonly forgetComputers: (wallet: WalletIdentity) => Promise<void>
+  /** Ends and erases what else names a user who is deleted, or one of the user's wallets. Called again after a crash. */
+  readonly eraseTraces: (userId: string, wallets: readonly ProvenIdentity[]) => Promise<void>
+}
+
+/** A wallet as an operator sees it. Times are epoch milliseconds. */
+export interface AdministeredWallet extends UserWallet {
+  /** When it was blocked; absent if it is not. */
+  readonly blockedAt?: number
+}
+
+/** What is known of a user. */
+export interface AdministeredUser {
+  readonly id: string
+  /** Absent if the application keeps its users itself (`resolveLogin`). */
+  readonly user?: WalletUser
+  readonly wallets: readonly AdministeredWallet[]
+  readonly sessions: readonly Session[]
+}
+
+/** Why a command of an operator cannot be carried out. The message is one line for people. */
+export class AdministrationError extends Error {
+  override readonly name = 'AdministrationError'
+}
+
+/**
+ * Time in ms for which the mark of a deleted user is kept. Longer than any request in flight can last, so that none stores the user
+ * again.
+ */
+const deletedMs = 10 * 60_000
+
+/**
+ * What operators do with users, their wallets and their sessions, directly in the store, beside running services. Each change can be
+ * called again after a crash at any step, and goes on then. docs/admin.md says what each does.
+ */
+export class UserAdministration {
+  readonly #parts: UserAdministrationParts
+  readonly #claims: WalletClaims
+  readonly #records: UserRecords
+  readonly #sessions: StoredSessions
+  readonly #users: Users
+  readonly #endWallet: UsersParts['unlinked']
+  readonly #scan: SearchableStore['scan']
+
+  constructor(parts: UserAdministrationParts) {
+    const { store, forgetComputers } = parts
+    this.#parts = parts
+    this.#scan = (beginning) => store.scan(beginning)
+    this.#claims = new WalletClaims(store)
+    this.#records = new UserRecords(store)
+    this.#sessions = new StoredSessions(store)
+    this.#endWallet = endingWith({ sessions: this.#sessions, forgetComputers })
+    this.#users = new Users({ store, synced: () => ({}), unlinked: this.#endWallet })
+  }
+
+  /** What is known of a user; `undefined` if that is nothing. */
+  async find(userId: string): Promise<AdministeredUser | undefined> {
+    const [stored, sessions] = await Promise.all([this.#records.load(userId), this.#sessions.list(userId)])
+    const record = stored?.record.deleting ? undefined : stored?.record
+    if (record === undefined && sessions.length === 0) return undefined
+    const held = await this.#users.holding(userId, record?.wallets ?? [])
+    const found = await Promise.all(held.map((entry) => this.#claims.of(entry)))
+    const wallets = held.map((entry, index) => ({ ...walletIn(entry), ...blockOf(found[index]) }))
+    return { id: userId, ...(record === undefined ? {} : { user: userIn(record) }), wallets, sessions }
+  }
+
+  /** Whose a wallet is, and when it was blocked; each is `undefined` if it is nobody's, or not blocked. */
+  async ownerOf(wallet: WalletIdentity): Promise<{ readonly userId?: string; readonly blockedAt?: number }> {
+    const found = await this.#claims.of(wallet)
+    const userId = found?.claim?.userId
+    return { ...(userId === undefined ? {} : { userId }), ...blockOf(found) }
+  }
+
+  /** The wallets of users and sessions that fit, each once. Reads all of both. */
+  async walletsThat(fits: (wallet: ProvenIdentity) => boolean): Promise<ProvenIdentity[]> {
+    const found = new Map<string, ProvenIdentity>()
+    const add = (wallet: ProvenIdentity): void => {
+      if (fits(wallet)) found.set(nameOf(wallet), wallet)
+    }
+    for await (const { wallets } of this.#records.all(this.#scan)) for (const entry of wallets) add(identityIn(entry))
+    for await (const session of this.#sessions.all(this.#scan)) add(identityOfSession(session))
+    return [...found.values()]
+  }
+
+  /** The users who have live sessions of a wallet. Reads all sessions. */
+  async usersWithSessionsOf(wallet: ProvenIdentity): Promise<string[]> {
+    const users = new Set<string>()
+    for await (const session of this.#sessions.all(this.#scan))
+      if (isOfWallet(session, wallet)) users.add(session.userId)
+    return [...users]
+  }
+
+  /** Ends a session of a user. Resolves with false if the user has no live session with this id. */
+  async endSession(userId: string, sessionId: string): Promise<boolean> {
+    return await this.#sessions.end(userId, sessionId)
+  }
+
+  /** Ends all sessions of a user. Resolves with their number. */
+  async endSessions(userId: string): Promise<number> {
+    let ended = 0
+    for (;;) {
+      const sessions = await this.#sessions.list(userId)
+      if (sessions.length === 0) return ended
+      for (const { id } of sessions) if (await this.#sessions.end(userId, id)) ended++
+    }
+  }
+
+  /**
+   * Blocks a wallet: it cannot sign in, be linked, or approve orders any more. Then ends its sessions and forgets its computers.
+   * Resolves with whether it was blocked before, and the number of sessions that ended.
+   */
+  async block(wallet: ProvenIdentity): Promise<{ readonly wasBlocked: boolean; readonly sessionsEnded: number }> {
+    for (;;) {
+      const found = await this.#claims.of(wallet)
+      const wasBlocked = found?.blockedAt !== undefined
+      if (!wasBlocked && !(await this.#claims.block(wallet, found))) continue
+      await this.#parts.forgetComputers(wallet)
+      return { wasBlocked, sessionsEnded: await this.#endSessionsOf(wallet, found?.claim) }
+    }
+  }
+
+  /** Unblocks a wallet. Resolves with false if it is not blocked. */
+  async unblock(wallet: WalletIdentity): Promise<boolean> {
+    return await this.#claims.unblock(wallet)
+  }
+
+  /**
+   * Gives a wallet to another user, and ends what it left at the user before: its sessions and known computers. Resolves with that
+   * user, or with undefined if it was the user's already. A user who has no wallet left is kept.
+   *
+   * Rejects with an {@link AdministrationError} if the wallet or the user is unknown, or the user has as many as a user can have.
+   */
+  async move(wallet: ProvenIdentity, userId: string): Promise<string | undefined> {
+    for (;;) {
+      const found = await this.#claims.of(wallet)
+      const claim = found?.claim
+      if (found === undefined || claim === undefined) throw new AdministrationError('no user has this wallet')
+      const from = claim.movedFrom
+      if (from !== undefined) await this.#endMove(wallet, claim, from)
+      if (claim.userId === userId) return from
+      if (from !== undefined) continue
+      await this.#requireRoom(userId)
+      const moved = await this.#claims.move(wallet, { ...found, claim }, userId)
+      if (moved === undefined) continue
+      await this.#endMove(wallet, moved, claim.userId)
+      return claim.userId
+    }
+  }
+
+  /**
+   * Deletes a user with all that is kept of the user, and ends the sessions. What is left are tombstones without any text of the user,
+   * and what expires within minutes. The next sign-in of one of the wallets makes a new user. Resolves with false if nothing is known
+   * of such a user.
+   */
+  async delete(userId: string): Promise<boolean> {
+    const sessions = await this.#sessions.list(userId)
+    const marked = await this.#mark(userId)
+    if (marked === undefined && sessions.length === 0) return false
+    const wallets = await this.#leftBy(userId, [...(marked?.record.wallets ?? []), ...sessions.map(identityOfSession)])
+    for (const wallet of wallets) await this.#parts.forgetComputers(wallet)
+    await this.endSessions(userId)
+    await this.#parts.eraseTraces(userId, wallets)
+    await this.#claims.buryAllOf(userId, this.#scan)
+    for (let stored = marked; stored !== undefined; stored = await this.#records.load(userId)) {
+      if (await this.#records.bury(stored, deletedMs)) break
+    }
+    return true
+  }
+
+  /** Ends the sessions of a wallet. Those of one without a claim can be of any user, if the application keeps its users itself. */
+  async #endSessionsOf(wallet: ProvenIdentity, claim: Claim | undefined): Promise<number> {
+    let ended = 0
+    const end = async ({ userId, id }: Session): Promise<void> => {
+      if (await this.#sessions.end(userId, id)) ended++
+    }
+    if (claim === undefined) {
+      for await (const session of this.#sessions.all(this.#scan)) {
+        if (isOfWallet(session, wallet)) await end(session)
+      }
+      return ended
+    }
+    for (const userId of new Set([claim.userId, claim.movedFrom ?? claim.userId])) {
+      for (const session of await this.#sessions.list(userId)) if (isOfWallet(session, wallet)) await end(session)
+    }
+    return ended
+  }
+
+  async #requireRoom(userId: string): Promise<void> {
+    const stored = await this.#records.load(userId)
+    if (stored === undefined || stored.record.deleting) throw new AdministrationError('no user has this id')
+    const held = await this.#users.holding(userId, stored.record.wallets)
+    if (held.length < maxWallets) return
+    throw new AdministrationError(`the user has ${maxWallets} wallets, which is the most`)
+  }
+
+  /** Does what is left to do of a move: ends what the wallet left, writes its new entry, and takes the old one away. */
+  async #endMove(wallet: ProvenIdentity, claim: Claim, from: string): Promise<void> {
+    await this.#endWallet(from, wallet)
+    const isThere = await this.#users.settle(claim, wallet, await this.#records.load(claim.userId))
+    await this.#dropEntries(wallet, from)
+    await this.#claims.endMove(wallet, claim)
+    if (!isThere) throw new AdministrationError('the wallet was unlinked, or its new user deleted, in the meantime')
+  }
+
+  /** Takes the entries of a wallet that say nothing any more from a user's record. */
+  async #dropEntries(wallet: WalletIdentity, userId: string): Promise<void> {
+    for (;;) {
+      const [stored, found] = [await this.#records.load(userId), await this.#claims.of(wallet)]
+      if (stored === undefined || stored.record.deleting) return
+      const { wallets, ...record } = stored.record
+      const staying = wallets.filter((entry) => !isSame(entry, wallet) || entry.claim === found?.claim?.claim)
+      const isOwn = derivedUserId(wallet) === userId && staying.every((entry) => !isSame(entry, wallet))
+      const changed = { ...record, ...(isOwn ? { v: withoutOwnWallet } : {}), wallets: staying }
+      if (await this.#records.write(changed, stored)) return
+    }
+  }
+
+  /** Marks a user's record as being deleted, with the entries that hold as leaving. Resolves with the record, if there is one. */
+  async #mark(userId: string): Promise<StoredUser | undefined> {
+    for (;;) {
+      const stored = await this.#records.load(userId)
+      if (stored === undefined || stored.record.deleting) return stored
+      const held = await this.#users.holding(userId, stored.record.wallets)
+      const wallets = held.map((each) => ({ ...each, leaving: true }) as const)
+      await this.#records.write({ ...stored.record, v: beingDeleted, deleting: true, wallets }, stored)
+    }
+  }
+
+  /** The wallets among these that are not another user's, each once. */
+  async #leftBy(userId: string, wallets: readonly ProvenIdentity[]): Promise<ProvenIdentity[]> {
+    const left = new Map<string, ProvenIdentity>()
+    for (const wallet of wallets) {
+      const owner = (await this.#claims.of(wallet))?.claim?.userId ?? userId
+      if (owner === userId) left.set(nameOf(wallet), wallet)
+    }
+    return [...left.values()]
+  }
+}
+
+function identityIn({ adapterId, subject, publicKeyHex, address }: ProvenIdentity): ProvenIdentity {
+  return { adapterId, subject, publicKeyHex, address }
+}
+
+function identityOfSession(session: Session): ProvenIdentity {
+  return identityIn({ ...session, ...walletOf(session) })
+}
+
+function nameOf({ adapterId, subject }: WalletIdentity): string {
+  return `${adapterId}\n${subject}`
+}
+
+function blockOf(found: FoundClaim | undefined): { readonly blockedAt?: number } {
+  return found?.blockedAt === undefined ? {} : { blockedAt: found.blockedAt }
+}
+
+function isSame(entry: WalletEntry, { adapterId, subject }: WalletIdentity): boolean {
+  return entry.adapterId === adapterId && entry.subject === subject
+}

@@ -1,0 +1,292 @@
+import type { CountersignError } from '../../shared/errors.ts'
+import type { Store } from '../../store/store.ts'
+import type { ProvenIdentity, WalletIdentity } from '../wallet/proof.ts'
+import type { HostUser, Session, UserWallet } from './host.ts'
+import {
+  lastWallet,
+  loginRefused,
+  sessionInvalid,
+  tooManyWallets,
+  walletNotFound,
+  walletTaken,
+  walletUnlinked,
+} from './refusals.ts'
+import { isOfWallet, type StoredSessions } from './sessions.ts'
+import {
+  derivedUserId,
+  entryOf,
+  randomUserId,
+  type StoredUser,
+  type UserRecord,
+  UserRecords,
+  userIn,
+  type WalletEntry,
+  type WalletUser,
+  walletIn,
+  withoutOwnWallet,
+} from './user-records.ts'
+import { type Claim, WalletClaims } from './wallet-claims.ts'
+
+/** Most wallets of a user. A record of so many stays below 64 KiB. */
+export const maxWallets = 20
+
+/** What {@link Users} needs. */
+export interface UsersParts {
+  readonly store: Store
+  /** What of a wallet that signs in is kept with its user. */
+  readonly synced: (identity: ProvenIdentity) => Pick<WalletUser, 'address' | 'publicKeyHex'>
+  /**
+   * Ends what a wallet that is being unlinked left at its user. Called again after a crash, and by several callers at once.
+   */
+  readonly unlinked: (userId: string, wallet: ProvenIdentity) => Promise<void>
+}
+
+/** What {@link endingWith} ends. */
+interface EndedWithWallet {
+  readonly sessions: Pick<StoredSessions, 'list' | 'end'>
+  /** Forgets the computers that are known for a wallet. */
+  readonly forgetComputers: (wallet: WalletIdentity) => Promise<void>
+  /** Told of each session that it ended. Default: nobody. */
+  readonly ended?: (userId: string, sessionId: string) => void
+}
+
+/** Makes what ends the sessions and forgets the known computers of a wallet that is taken from a user. */
+export function endingWith({ sessions, forgetComputers, ended }: EndedWithWallet): UsersParts['unlinked'] {
+  return async (userId, wallet) => {
+    await forgetComputers(wallet)
+    const ofWallet = (await sessions.list(userId)).filter((session) => isOfWallet(session, wallet))
+    await Promise.all(
+      ofWallet.map(async ({ id }) => {
+        if (await sessions.end(userId, id)) ended?.(userId, id)
+      }),
+    )
+  }
+}
+
+/**
+ * Keeps the users and their wallets.
+ *
+ * Two records say that a wallet is a user's: the wallet's claim, and an entry for that claim in the user's record. The wallet is
+ * the user's only if both are there.
+ *
+ * - Whoever gives a wallet to a user makes the claim first: by `create`, or by `compareAndSet` over a tombstone. So of many callers
+ *   one succeeds. The entry follows. After a crash in between, the next sign-in or link of the wallet writes it.
+ * - Whoever unlinks a wallet first marks the entry as leaving, by `compareAndSet` on the user's record. So of two callers who
+ *   unlink a user's last two wallets, one is refused. What the wallet left is ended next; then a tombstone takes the place of the
+ *   claim; then the entry goes. After a crash in between, whoever finds the entry goes on.
+ *
+ * What operators do beside that is in `UserAdministration`:
+ *
+ * - A block is part of the record that stands for the wallet, a claim or a tombstone, which every sign-in and link reads anyway.
+ * - Whoever moves a wallet puts a new claim in place of the old one. It names the user before until what was left there is ended.
+ * - Whoever deletes a user first marks the record, with all entries as leaving. From then on nothing is added to it.
+ *
+ * An entry whose claim is over says nothing. It can be left by a caller that was held up for long.
+ */
+export class Users {
+  readonly #store: Store
+  readonly #claims: WalletClaims
+  readonly #records: UserRecords
+  readonly #synced: UsersParts['synced']
+  readonly #unlinked: UsersParts['unlinked']
+
+  constructor({ store, synced, unlinked }: UsersParts) {
+    this.#store = store
+    this.#claims = new WalletClaims(store)
+    this.#records = new UserRecords(store)
+    this.#synced = synced
+    this.#unlinked = unlinked
+  }
+
+  /** Finds or makes the user of a wallet that signs in. Rejects with LOGIN_REFUSED if the wallet is blocked. */
+  async resolve(identity: ProvenIdentity): Promise<HostUser> {
+    for (;;) {
+      const found = await this.#claims.of(identity)
+      if (found?.blockedAt !== undefined) throw loginRefused()
+      const userId = found === undefined ? derivedUserId(identity) : randomUserId()
+      const claim = found?.claim ?? (await this.#claims.make(identity, found, userId))
+      if (claim === undefined) continue
+      const stored = await this.#records.load(claim.userId)
+      if (await this.settle(claim, identity, stored, this.#synced(identity))) return { id: claim.userId }
+    }
+  }
+
+  /**
+   * Why a user must not have a session by a wallet; `undefined` if the user may. Asked after a session of the wallet is
+   * stored: a call that unlinks, blocks or moves the wallet, or deletes the user, either finds that session, or has changed
+   * before what is read here.
+   */
+  async refusalOf({ id }: HostUser, wallet: WalletIdentity): Promise<CountersignError | undefined> {
+    const [found, stored] = await Promise.all([this.#claims.of(wallet), this.#records.load(id)])
+    if (found?.blockedAt !== undefined) return loginRefused()
+    const { claim } = found ?? {}
+    const isStaying = claim?.userId === id && entryOf(stored?.record, claim)?.leaving !== true
+    return isStaying && !stored?.record.deleting ? undefined : walletUnlinked()
+  }
+
+  /** Whether an operator has blocked a wallet. */
+  async isBlocked(wallet: WalletIdentity): Promise<boolean> {
+    return (await this.#claims.of(wallet))?.blockedAt !== undefined
+  }
+
+  /** The user with this id, if there is one. */
+  async find(userId: string): Promise<WalletUser | undefined> {
+    const stored = await this.#records.load(userId)
+    return stored === undefined || stored.record.deleting ? undefined : userIn(stored.record)
+  }
+
+  /** The wallets of a session's user, the one linked first first. */
+  async list(session: Session): Promise<UserWallet[]> {
+    const { staying } = await this.#current(session)
+    return staying.map(walletIn).sort((a, b) => a.linkedAt - b.linkedAt)
+  }
+
+  /**
+   * Gives a wallet to a session's user. Rejects with WALLET_TAKEN if it is another's, with
+   * LOGIN_REFUSED if it is blocked, and with INVALID_REQUEST if the user has as many as a user can have.
+   */
+  async link(session: Session, identity: ProvenIdentity): Promise<UserWallet> {
+    const { userId } = session
+    await this.#current(session)
+    for (;;) {
+      const found = await this.#claims.of(identity)
+      if (found?.blockedAt !== undefined) throw loginRefused()
+      if (found?.claim === undefined) {
+        await this.#claims.make(identity, found, userId)
+        continue
+      }
+      const { claim } = found
+      const stored = await this.#records.load(claim.userId)
+      const entry = entryOf(stored?.record, claim)
+      if (entry?.leaving) await this.#finish(claim.userId, entry)
+      else if (claim.userId !== userId) throw walletTaken()
+      else if (stored?.record.deleting) {
+        await this.#claims.bury(identity, claim)
+        throw sessionInvalid()
+      } else if (entry !== undefined) return walletIn(entry)
+      // Then it is read again: the claim may have ended before its entry was there.
+      else await this.settle(claim, identity, stored)
+    }
+  }
+
+  /** Takes a wallet from a session's user: see `WalletHost.unlinkWallet`. */
+  async unlink(session: Session, pick: (wallets: readonly UserWallet[]) => UserWallet | undefined): Promise<void> {
+    const { userId } = session
+    for (;;) {
+      const { stored, staying } = await this.#current(session)
+      const wallet = pick(staying.map(walletIn))
+      const chosen = staying.find(
+        ({ adapterId, subject }) => adapterId === wallet?.adapterId && subject === wallet.subject,
+      )
+      if (stored === undefined || chosen === undefined) throw walletNotFound()
+      if (staying.length === 1) throw lastWallet()
+      const left = {
+        ...stored.record,
+        ...(derivedUserId(chosen) === userId ? { v: withoutOwnWallet } : {}),
+        wallets: staying.map((entry) => (entry === chosen ? { ...entry, leaving: true as const } : entry)),
+      }
+      if (await this.#records.write(left, stored)) return await this.#finish(userId, chosen)
+    }
+  }
+
+  /**
+   * The record of a session's user, and the entries in it that hold. The claims are read after the record, so if the record is
+   * replaced in the version that was read, they still held. Whatever a crash interrupted is done before. SESSION_INVALID if the user
+   * is being deleted.
+   */
+  async #current(session: Session): Promise<{ stored: StoredUser | undefined; staying: readonly WalletEntry[] }> {
+    const { userId } = session
+    for (;;) {
+      const stored = await this.#records.load(userId)
+      if (stored?.record.deleting) throw sessionInvalid()
+      const entries = stored?.record.wallets ?? []
+      const leaving = entries.filter((entry) => entry.leaving)
+      if (leaving.length === 0) return { stored, staying: await this.holding(userId, entries) }
+      for (const entry of leaving) await this.#finish(userId, entry)
+    }
+  }
+
+  /**
+   * Writes the entry of a claim if it is not there, and whatever else is to be kept with the user, whose record was read as `read`.
+   * Resolves with false if the wallet is being unlinked, or the user deleted; for the wallet that is done then.
+   */
+  async settle(
+    claim: Claim,
+    identity: ProvenIdentity,
+    read: StoredUser | undefined,
+    synced: Pick<WalletUser, 'address' | 'publicKeyHex'> = {},
+  ): Promise<boolean> {
+    for (let stored = read; ; stored = await this.#records.load(claim.userId)) {
+      const entry = entryOf(stored?.record, claim)
+      if (entry?.leaving) {
+        await this.#finish(claim.userId, entry)
+        return false
+      }
+      if (stored?.record.deleting) {
+        await this.#claims.bury(identity, claim)
+        return false
+      }
+      if (isSettled(claim, stored, synced)) return true
+      const entered = entry === undefined ? undefined : stored?.record
+      const record = entered ?? (await this.#entered(stored, claim, identity))
+      if (await this.#records.write({ ...record, ...synced }, stored)) return true
+    }
+  }
+
+  /** A user's record with one more entry, and without those that say nothing any more. */
+  async #entered(stored: StoredUser | undefined, claim: Claim, identity: ProvenIdentity): Promise<UserRecord> {
+    const { userId: id, claim: name } = claim
+    const now = this.#store.now()
+    const record: UserRecord = stored?.record ?? { v: 1, id, createdAt: now, wallets: [] }
+    const wallets = await this.holding(id, record.wallets)
+    if (wallets.length >= maxWallets) {
+      await this.#claims.bury(identity, claim)
+      throw tooManyWallets(maxWallets)
+    }
+    const { adapterId, subject, publicKeyHex, address } = identity
+    const entry = { adapterId, subject, publicKeyHex, address, linkedAt: now, claim: name }
+    return { ...record, wallets: [...wallets, entry] }
+  }
+
+  /** Ends what a wallet left whose entry is leaving, and then its claim and its entry. */
+  async #finish(userId: string, entry: WalletEntry): Promise<void> {
+    const { claim } = (await this.#claims.of(entry)) ?? {}
+    await this.#unlinked(userId, walletIn(entry))
+    // A move that a crash interrupted has left the sessions at the user before.
+    if (claim?.claim === entry.claim && claim.movedFrom !== undefined) {
+      await this.#unlinked(claim.movedFrom, walletIn(entry))
+    }
+    await this.#claims.bury(entry, entry)
+    for (;;) {
+      const stored = await this.#records.load(userId)
+      // Of a user who is deleted, the entries are needed until the last step.
+      if (stored === undefined || stored.record.deleting || entryOf(stored.record, entry) === undefined) return
+      const wallets = stored.record.wallets.filter(({ claim }) => claim !== entry.claim)
+      if (await this.#records.write({ ...stored.record, wallets }, stored)) return
+    }
+  }
+
+  /** Those of a user's entries whose claims hold. */
+  async holding(userId: string, entries: readonly WalletEntry[]): Promise<WalletEntry[]> {
+    const found = await Promise.all(entries.map((entry) => this.#claims.of(entry)))
+    return entries.filter((entry, index) => {
+      const claim = found[index]?.claim
+      return claim?.userId === userId && claim.claim === entry.claim
+    })
+  }
+}
+
+/** Whether a user's record has an entry for a claim that stays, and says already what is kept of the wallet. */
+function isSettled(
+  claim: Claim,
+  stored: StoredUser | undefined,
+  { address, publicKeyHex }: Pick<WalletUser, 'address' | 'publicKeyHex'>,
+): boolean {
+  const { record } = stored ?? {}
+  const entry = entryOf(record, claim)
+  if (record === undefined || entry === undefined || entry.leaving || record.deleting) return false
+  return (
+    (address === undefined || record.address === address) &&
+    (publicKeyHex === undefined || record.publicKeyHex === publicKeyHex)
+  )
+}

@@ -1,0 +1,112 @@
+import type { Tracing } from '../../base/tracing.ts'
+import { ed25519 } from './ed25519.ts'
+import { ethereum } from './ethereum/ethereum.ts'
+import { nimiq } from './nimiq.ts'
+import { solana } from './solana.ts'
+import type { StartWarning, WalletAdapter } from './wallet.ts'
+
+/** The built-in adapters by their ids. */
+const builtIn: Readonly<Record<string, (options: AdapterOptions, tracing?: Tracing) => WalletAdapter>> = {
+  nimiq: () => nimiq,
+  ed25519: () => ed25519,
+  ethereum: ({ evmRpc }, tracing) => ethereum(evmRpc, tracing),
+  solana: () => solana,
+}
+
+/** Settings of the built-in adapters. */
+export interface AdapterOptions {
+  /** Addresses of JSON-RPC servers by EIP-155 chain id, for contract wallets of ethereum. */
+  readonly evmRpc?: Readonly<Record<string, string>> | undefined
+}
+
+const idForm = /^[a-z0-9][a-z0-9-]{0,31}$/
+
+/**
+ * The configured wallet adapters, in the order given. An entry is the id of a built-in adapter (`nimiq`, `ed25519`, `ethereum`,
+ * `solana`) or an adapter of the application's own. Without tracing, what adapters ask others is not traced.
+ *
+ * Throws a TypeError for an unknown or malformed id, for an id that occurs twice, for an adapter without one of its
+ * functions, and for an empty list, because nobody could sign in.
+ */
+export function walletAdapters(
+  entries: readonly (string | WalletAdapter)[],
+  options: AdapterOptions = {},
+  tracing?: Tracing,
+): readonly WalletAdapter[] {
+  if (entries.length === 0)
+    throw new TypeError(`adapters (COUNTERSIGN_ADAPTERS) must not be empty; known adapters: ${knownIds()}`)
+  const adapters: WalletAdapter[] = []
+  for (const entry of entries) {
+    const adapter = typeof entry === 'string' ? findBuiltIn(entry, options, tracing) : checkAdapter(entry)
+    if (adapters.some(({ id }) => id === adapter.id)) throw new TypeError(`adapter "${adapter.id}" is configured twice`)
+    adapters.push(adapter)
+  }
+  return adapters
+}
+
+/** What to warn of at start if a wallet can sign in with two of these adapters, and so as two users; else `undefined`. */
+export function sharedKeysWarning(ids: Iterable<string>): string | undefined {
+  const configured = new Set(ids)
+  if (!configured.has('ed25519') || !configured.has('solana')) return undefined
+  return 'adapters (COUNTERSIGN_ADAPTERS) has ed25519 and solana: a Solana wallet can sign in with either, so one key is two users; leave ed25519 out unless tools of your own need it'
+}
+
+/**
+ * Lets adapters check, before a service starts, what they need (see {@link WalletAdapter.checkAtStart}), all at the same time.
+ * `adapters` are those that {@link walletAdapters} made of the settings. `warn` is told of what does not stop the start, among it
+ * RPCs that no adapter asks, and of checks that take longer than 10 seconds, for which nobody waits any longer.
+ *
+ * Rejects with what a check rejects with.
+ */
+export async function checkAdapters(
+  adapters: readonly WalletAdapter[],
+  { adapters: configured, evmRpc }: AdapterOptions & { readonly adapters: readonly (string | WalletAdapter)[] },
+  warn: StartWarning,
+): Promise<void> {
+  if (evmRpc !== undefined && !configured.includes('ethereum')) {
+    warn('evmRpc is set, and the adapter ethereum, which would ask the RPCs, is not configured')
+  }
+  await Promise.all(adapters.map((adapter) => checkWithin(adapter, warn)))
+}
+
+/** Longest time in milliseconds that the check of an adapter holds the start. An RPC of ethereum has 5 seconds. */
+const checkLimitMs = 10_000
+
+async function checkWithin(adapter: WalletAdapter, warn: StartWarning): Promise<void> {
+  const { id } = adapter
+  const check = adapter.checkAtStart?.((text, fields) => warn(text, { adapter: id, ...fields }))
+  if (check === undefined) return
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<'late'>((resolve) => {
+    timer = setTimeout(resolve, checkLimitMs, 'late')
+  })
+  try {
+    if ((await Promise.race([check, late])) !== 'late') return
+    warn(`the check of adapter "${id}" took longer than ${checkLimitMs / 1000} seconds; the start goes on without it`)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function knownIds(): string {
+  return Object.keys(builtIn).join(', ')
+}
+
+function findBuiltIn(id: string, options: AdapterOptions, tracing: Tracing | undefined): WalletAdapter {
+  const make = Object.hasOwn(builtIn, id) ? builtIn[id] : undefined
+  if (make === undefined) throw new TypeError(`unknown adapter ${JSON.stringify(id)}; known adapters: ${knownIds()}`)
+  return make(options, tracing)
+}
+
+function checkAdapter(adapter: WalletAdapter): WalletAdapter {
+  if (typeof adapter?.id !== 'string' || !idForm.test(adapter.id)) {
+    throw new TypeError(`an adapter's id must match ${idForm.source}, which ${JSON.stringify(adapter?.id)} does not`)
+  }
+  for (const name of ['verify', 'sameAddress'] as const) {
+    if (typeof adapter[name] !== 'function') throw new TypeError(`adapter "${adapter.id}" has no function ${name}`)
+  }
+  if (adapter.checkAtStart !== undefined && typeof adapter.checkAtStart !== 'function') {
+    throw new TypeError(`adapter "${adapter.id}" has a checkAtStart that is not a function`)
+  }
+  return adapter
+}

@@ -1,0 +1,151 @@
+import { bytesToHex } from '../../../shared/hex.ts'
+import { type RpcAnswer, type RpcCalls, RpcFailure, type RpcRequest, RpcTimeout, succeeded, type Viem } from './rpc.ts'
+
+/**
+ * What an RPC said of a contract wallet's signature. `undecided`: the check takes more gas or time than the RPC, or this service,
+ * allows.
+ */
+export type ContractAnswer = 'holds' | 'fails' | 'undecided'
+
+/** A signature that a contract is asked about. */
+export interface ContractClaim {
+  /** Lower case. */
+  readonly address: string
+  /** 32 bytes. */
+  readonly hash: Uint8Array
+  readonly signature: Uint8Array
+}
+
+type Hex = `0x${string}`
+
+/** `isValidSignature(bytes32,bytes)` (ERC-1271). */
+const isValidSignature = {
+  type: 'function',
+  name: 'isValidSignature',
+  stateMutability: 'view',
+  inputs: [{ type: 'bytes32' }, { type: 'bytes' }],
+  outputs: [{ type: 'bytes4' }],
+} as const
+
+/** All that a contract returns for a signature that holds: the selector of the function, and zeros. */
+const magicWord = `0x1626ba7e${'0'.repeat(56)}`
+
+/** Gas for a whole check, 10 million: several times what it takes to deploy a wallet and to check a passkey in a contract. */
+const gasLimit = '0x989680'
+
+/**
+ * Who asks: the last 20 bytes of the Keccak-256 of `countersign`, whose key nobody has. If no sender is named, it is the zero
+ * address, and there are wallets that take this for a simulation and check nothing.
+ */
+const sender = '0x6bff378409eacb72149d72b294a03a08595461c2'
+
+/**
+ * Init code that checks the signature of a wallet that is not deployed, in one call that changes nothing. It returns the byte 1 if
+ * the wallet was deployed by the factory and answers with the magic word and nothing else, and the byte 0 otherwise; the call as a
+ * whole does not revert. Written by hand, because the published validator of EIP-6492 calls the factory of a deployed wallet
+ * too, and so lets a signature's author call whatever makes the signature valid.
+ *
+ * Behind it are four words (wallet, factory, length of the factory's call data, length of the wallet's) and the call data of both.
+ */
+const deployAndAsk = [
+  '6061380360616000', //     codecopy(0, 0x61, codesize - 0x61): everything behind this code to memory.
+  '39',
+  '6000513b602157', //       If there is code at the wallet by now, to 0x21. Otherwise
+  '6000600060405160806000602051', // call(gas, factory, 0, factory data).
+  '5af150',
+  '5b', //                   0x21:
+  '6000513b15605657', //     If there is still no code at the wallet, to 0x56. Otherwise
+  '60206000606051604051608001600051', // staticcall(gas, wallet, wallet data), with the answer to memory at 0.
+  '5afa',
+  '60203d1416', //           It succeeded, with 32 bytes
+  '631626ba7e60e01b600051', // that are the magic word.
+  '1416',
+  '600053', //               Return that as one byte.
+  '60016000f3',
+  '5b', //                   0x56:
+  '6000600053', //           Return the byte 0.
+  '60016000f3',
+].join('')
+
+/**
+ * Asks an RPC whether a contract wallet takes a signature for its own, as its chain stands now. A wallet that is deployed is asked
+ * directly (ERC-1271), and no factory is called, whatever the signature says; one that is not needs a signature that names its
+ * factory (EIP-6492). Rejects with an `RpcFailure` if the RPC does not answer.
+ */
+export async function askContract(claim: ContractClaim, { viem, request }: RpcCalls): Promise<ContractAnswer> {
+  const { address, hash } = claim
+  const wrapped = unwrap(`0x${bytesToHex(claim.signature)}`, viem)
+  if (wrapped === undefined) return 'fails'
+  const args = [`0x${bytesToHex(hash)}`, wrapped.signature] as const
+  const data = viem.encodeFunctionData({ abi: [isValidSignature], args })
+  if (await hasCode(address, request)) {
+    return await call(request, { to: address, data }, (result) => result === magicWord)
+  }
+  if (wrapped.factory === undefined) return 'fails'
+  const { factory, factoryData } = wrapped
+  const words = [BigInt(address), BigInt(factory), BigInt(viem.size(factoryData)), BigInt(viem.size(data))]
+  const behind = words.map((word) => viem.numberToHex(word, { size: 32 }))
+  const initCode = viem.concatHex([`0x${deployAndAsk}`, ...behind, factoryData, data])
+  return await call(request, { data: initCode }, (result) => {
+    if (result === '0x00' || result === '0x01') return result === '0x01'
+    throw new RpcFailure('eth_call: init code was not run')
+  })
+}
+
+interface Wrapped {
+  readonly factory: Hex
+  readonly factoryData: Hex
+  readonly signature: Hex
+}
+
+/** A signature without what EIP-6492 puts around it; `undefined` if it has the mark of that at its end, and is malformed. */
+function unwrap(
+  signature: Hex,
+  viem: Viem,
+): Wrapped | { readonly factory?: never; readonly signature: Hex } | undefined {
+  if (!viem.isErc6492Signature(signature)) return { signature }
+  try {
+    const { address, data, signature: inner } = viem.parseErc6492Signature(signature)
+    return address === undefined ? undefined : { factory: address, factoryData: data, signature: inner }
+  } catch {
+    return undefined
+  }
+}
+
+async function hasCode(address: string, request: RpcRequest): Promise<boolean> {
+  const { result } = succeeded('eth_getCode', await request('eth_getCode', [address, 'latest']))
+  return hexOf('eth_getCode', result) !== '0x'
+}
+
+/** Messages of nodes for what a contract does by itself, and would do for everybody who asks. */
+const contractFailed = /\brevert(ed)?\b|invalid opcode|invalid jump|stack underflow|stack overflow|stack limit/i
+
+/** Messages of nodes for a contract that takes more gas or time than they allow. */
+const tooMuch = /out of gas|gas required exceeds|execution aborted|timed out|timeout/i
+
+/** Codes that nodes have for them: -32002 is that of a request that took too long. */
+const tooMuchCodes: readonly unknown[] = [-32_000, -32_002]
+
+async function call(
+  request: RpcRequest,
+  transaction: { readonly to?: string; readonly data: string },
+  holds: (result: string) => boolean,
+): Promise<ContractAnswer> {
+  let answer: RpcAnswer
+  try {
+    answer = await request('eth_call', [{ from: sender, gas: gasLimit, ...transaction }, 'latest'])
+  } catch (error) {
+    // The server has just answered whether there is code. What takes so long is most likely the contract.
+    if (error instanceof RpcTimeout) return 'undecided'
+    throw error
+  }
+  const { code, message } = answer.error ?? {}
+  if (code === 3 || (code === -32000 && contractFailed.test(String(message)))) return 'fails'
+  if (tooMuchCodes.includes(code) && tooMuch.test(String(message))) return 'undecided'
+  return holds(hexOf('eth_call', succeeded('eth_call', answer).result)) ? 'holds' : 'fails'
+}
+
+function hexOf(method: string, result: unknown): string {
+  if (typeof result === 'string' && /^0x([0-9a-f]{2})*$/i.test(result)) return result.toLowerCase()
+  throw new RpcFailure(`${method}: no bytes`)
+}

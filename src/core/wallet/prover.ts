@@ -1,0 +1,146 @@
+import type { Tracing } from '../../base/tracing.ts'
+import { CountersignError } from '../../shared/errors.ts'
+import { type StoredChallenge, signInForm } from './form.ts'
+import type { Proof, ProvenIdentity } from './proof.ts'
+import type { SignatureVerifier } from './verifier.ts'
+import type { RemoteChecks, WalletAccount, WalletAdapter } from './wallet.ts'
+
+/** Adapters that are tried for a proof that names none. Any other may be expensive to ask, so a proof has to name it. */
+const triedUnnamed: ReadonlySet<string> = new Set(['nimiq', 'ed25519'])
+
+/** The wallet that is going to sign, as a caller names it. */
+export interface WalletNamed extends WalletAccount {
+  readonly adapterId?: string | undefined
+}
+
+/** A proof that holds. */
+export interface Proven {
+  readonly identity: ProvenIdentity
+  /** The exact text that the wallet signed. */
+  readonly text: string
+}
+
+/** Checks wallets' proofs with the configured adapters: for direct sign-in, for orders and for linking alike. */
+export class Prover {
+  readonly #adapters: readonly WalletAdapter[]
+  readonly #verifier: SignatureVerifier
+  readonly #tracing: Pick<Tracing, 'step'> | undefined
+
+  /** `adapters` are those that `walletAdapters` made, at least one. Without tracing, nothing is traced. */
+  constructor(adapters: readonly WalletAdapter[], verifier: SignatureVerifier, tracing?: Pick<Tracing, 'step'>) {
+    this.#adapters = adapters
+    this.#verifier = verifier
+    this.#tracing = tracing
+  }
+
+  /** Refuses an adapter that is not configured with ADAPTER_UNKNOWN. */
+  requireConfigured(adapterId: string): void {
+    if (this.#adapter(adapterId) === undefined) throw this.#unknownAdapter()
+  }
+
+  /**
+   * Refuses an address that no wallet of an adapter can have, with INVALID_REQUEST; `field` is its name in the protos. Refuses an
+   * adapter that is not configured with ADAPTER_UNKNOWN.
+   */
+  requireAddress(adapterId: string, address: string, field: string): void {
+    this.requireConfigured(adapterId)
+    if (this.#adapter(adapterId)?.sameAddress(address, address)) return
+    throw new CountersignError('INVALID_REQUEST', `${field} is not an address of ${adapterId}`, { metadata: { field } })
+  }
+
+  /**
+   * Refuses a key of an adapter whose wallets are known by address only, with INVALID_REQUEST: no wallet could have it. `field` and
+   * ADAPTER_UNKNOWN are as for {@link requireAddress}.
+   */
+  requireKeys(adapterId: string, field: string): void {
+    this.requireConfigured(adapterId)
+    if (this.#adapter(adapterId)?.byAddressOnly !== true) return
+    throw new CountersignError('INVALID_REQUEST', `${field}: wallets of ${adapterId} are known by address only`, {
+      metadata: { field },
+    })
+  }
+
+  /** Whether an address is that of a proven wallet. */
+  isAddressOf(identity: ProvenIdentity, address: string): boolean {
+    return this.#adapter(identity.adapterId)?.sameAddress(address, identity.address) === true
+  }
+
+  /**
+   * The text that a wallet is asked to sign over a challenge, on a page of `pageOrigin`; the plain text if no adapter is named.
+   * ADAPTER_UNKNOWN, or INVALID_REQUEST for an account that no wallet of the adapter can have.
+   */
+  textFor(challenge: StoredChallenge, { adapterId, ...account }: WalletNamed, pageOrigin: string | undefined): string {
+    if (adapterId === undefined) return challenge.message
+    this.requireConfigured(adapterId)
+    return textOf(this.#adapter(adapterId) as WalletAdapter, challenge, account, pageOrigin)
+  }
+
+  /**
+   * Checks that a proof over a challenge holds, and returns the identity it proves. The text is made from what the service
+   * stored, the origin of the page that called the wallet, and the account that the proof names, which the adapter then
+   * checks.
+   *
+   * Rejects with a {@link CountersignError}: INVALID_REQUEST for a key, signature or address that is malformed,
+   * ADAPTER_UNKNOWN if the adapter is not configured, or none is named and none can be tried, SIGNATURE_INVALID if the
+   * signature holds under none of those tried, ADDRESS_MISMATCH if it holds and the address is another wallet's;
+   * CONTRACT_WALLET_NEEDS_RPC, EVM_RPC_UNAVAILABLE and, by `remote`, RATE_LIMITED for a contract wallet. A nonce is good for one
+   * proof, so it needs no `remote`.
+   */
+  async prove(
+    challenge: StoredChallenge,
+    proof: Proof,
+    pageOrigin: string | undefined,
+    remote?: RemoteChecks,
+  ): Promise<Proven> {
+    for (const adapter of this.#candidates(proof.adapterId)) {
+      const text = textOf(adapter, challenge, proof, pageOrigin)
+      const verify = () => adapter.verify(text, proof, this.#verifier, remote)
+      const step = { kind: 'verification', adapterId: adapter.id } as const
+      const proven = await (this.#tracing === undefined ? verify() : this.#tracing.step(step, verify))
+      if (proven === undefined) continue
+      const { adapterId, subject, publicKeyHex, address } = proven
+      // An adapter speaks for its own wallets only. A copy of another one under a new id would make that one's identities.
+      if (adapterId !== adapter.id)
+        throw new TypeError(`adapter "${adapter.id}" returned an identity of "${adapterId}"`)
+      return { identity: { adapterId, subject, publicKeyHex, address }, text }
+    }
+    throw new CountersignError('SIGNATURE_INVALID', 'The signature does not prove control of the public key')
+  }
+
+  #adapter(adapterId: string): WalletAdapter | undefined {
+    return this.#adapters.find(({ id }) => id === adapterId)
+  }
+
+  #candidates(adapterId: string | undefined): readonly WalletAdapter[] {
+    const candidates = this.#adapters.filter(({ id }) =>
+      adapterId === undefined ? triedUnnamed.has(id) : id === adapterId,
+    )
+    if (candidates.length === 0) throw this.#unknownAdapter()
+    return candidates
+  }
+
+  #unknownAdapter(): CountersignError {
+    const adapters = this.#adapters.map(({ id }) => id).join(', ')
+    return new CountersignError(
+      'ADAPTER_UNKNOWN',
+      `Name one of the configured wallet adapters as adapter_id: ${adapters}`,
+      { metadata: { adapters } },
+    )
+  }
+}
+
+function textOf(
+  { signInText, accountId }: WalletAdapter,
+  challenge: StoredChallenge,
+  { address, chainId, publicKeyHex }: WalletAccount,
+  pageOrigin: string | undefined,
+): string {
+  const { action, message, origin } = challenge
+  if (action !== 'order.approve') {
+    return signInText === undefined
+      ? message
+      : signInText(signInForm(challenge, pageOrigin ?? origin), { address, chainId, publicKeyHex })
+  }
+  if (accountId === undefined || address === undefined || chainId === undefined) return message
+  return `${message}\nAccount: ${accountId(address, chainId)}`
+}

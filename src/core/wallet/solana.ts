@@ -1,0 +1,107 @@
+import { ed25519 } from '@noble/curves/ed25519.js'
+import { base58 } from '@scure/base'
+import { CountersignError } from '../../shared/errors.ts'
+import { bytesToHex } from '../../shared/hex.ts'
+import { readHex } from './ed25519-adapter.ts'
+import { formText } from './form.ts'
+import { offChainMessages } from './solana-envelopes.ts'
+import type { WalletAdapter } from './wallet.ts'
+
+/** As many characters as 32 bytes can have in base58, which has no check digits. */
+const addressForm = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/
+
+/** What Sign-In With Solana allows as a chain id. */
+const chainIdForm = /^(?:(?:solana:)?(?:mainnet|testnet|devnet)|localnet)$/
+
+/** CAIP-2 references: the first 32 characters of the hash of a cluster's first block. A local cluster has none that lasts. */
+const references: ReadonlyMap<string, string> = new Map([
+  ['mainnet', '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp'],
+  ['testnet', '4uhcVJyU9pJkvQyS88uRDiswHXSCkY3z'],
+  ['devnet', 'EtWTRABZaYq6iMfeYKouRu166VU2xqa1'],
+])
+
+/**
+ * Solana wallets.
+ *
+ * A wallet signs the text's UTF-8 bytes (`solana:signIn`, `solana:signMessage`), or an off-chain message around them, because a
+ * Ledger and other hardware wallets sign no bare text. Both count for sign-ins, which are over the text of Sign-In With Solana,
+ * and for sign orders, which are over the service's plain text. The off-chain messages are made here from the text; none is taken
+ * from the client.
+ *
+ * No such signature is one over a transaction. A text begins with a printable character or with the first byte of a longer one.
+ * As the first byte of a transaction's message, the former is the number of signatures, of which there would be 32 or more and
+ * fit no packet, and the latter is a version of 66 or more, which does not exist; version 127 is the 0xff of off-chain messages.
+ *
+ * The subject is the public key in lower-case hex; the address is the key in base58. Keys that are no point of the curve, such as
+ * addresses that programs own, and those of small order, for which anyone can sign, are refused before anything else.
+ *
+ * A signature over the plain text of a sign order is also one of the adapter `ed25519`, whose wallets sign the same bytes.
+ *
+ * Sources: phantom/sign-in-with-solana; CAIP-10 and CAIP-2 with the namespace solana; see also {@link offChainMessages}.
+ */
+export const solana: WalletAdapter = {
+  id: 'solana',
+  displayName: 'Solana',
+
+  verify(message, { publicKeyHex: hex, signatureHex, address: claimed }, verifier) {
+    const publicKey = readHex('public_key_hex', hex, 32)
+    const signature = readHex('signature_hex', signatureHex, 64)
+    if (!isKey(publicKey)) return undefined
+    const signedBytes = [new TextEncoder().encode(message), ...offChainMessages(message, publicKey)]
+    if (!signedBytes.some((bytes) => verifier.verify(signature, bytes, publicKey))) return undefined
+    const address = base58.encode(publicKey)
+    if (claimed !== undefined && claimed !== address) {
+      throw new CountersignError('ADDRESS_MISMATCH', 'The address does not belong to the public key')
+    }
+    const publicKeyHex = bytesToHex(publicKey)
+    return { adapterId: solana.id, subject: publicKeyHex, publicKeyHex, address }
+  },
+
+  signInText(form, { address, chainId, publicKeyHex }) {
+    if (address !== undefined) requireAddress(address)
+    if (chainId !== undefined) requireChainId(chainId)
+    return formText('Solana', form, { address: address ?? addressOf(publicKeyHex), chainId })
+  },
+
+  accountId(address, chainId) {
+    requireAddress(address)
+    requireChainId(chainId)
+    const reference = references.get(chainId.replace('solana:', ''))
+    if (reference === undefined) throw malformed('chain_id', 'must not be localnet for an order that names the account')
+    return `solana:${reference}:${address}`
+  },
+
+  // An address has one spelling.
+  sameAddress: (a, b) => a === b && isAddress(a),
+}
+
+/** The address as far as it is known: before there is a proof, a page can ask for the text without it and fill it in. */
+function addressOf(publicKeyHex: string | undefined): string {
+  return publicKeyHex === undefined ? '' : base58.encode(readHex('public_key_hex', publicKeyHex, 32))
+}
+
+function requireAddress(address: string): void {
+  if (!isAddress(address)) throw malformed('address', 'is not the address of a Solana wallet')
+}
+
+function requireChainId(chainId: string): void {
+  if (chainIdForm.test(chainId)) return
+  throw malformed('chain_id', 'must be mainnet, testnet, devnet, localnet, or one of the first three behind "solana:"')
+}
+
+function isAddress(text: string): boolean {
+  return addressForm.test(text) && isKey(base58.decode(text))
+}
+
+/** Whether a wallet can have this key: 32 bytes, a point of the curve in its one encoding, of large order. */
+function isKey(publicKey: Uint8Array): boolean {
+  try {
+    return !ed25519.Point.fromBytes(publicKey).isSmallOrder()
+  } catch {
+    return false
+  }
+}
+
+function malformed(field: string, problem: string): CountersignError {
+  return new CountersignError('INVALID_REQUEST', `${field} ${problem}`, { metadata: { field } })
+}

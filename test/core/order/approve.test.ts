@@ -1,0 +1,132 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { storedOrders } from '../../../src/core/order/records.ts'
+import { openStore } from '../../../src/store/open.ts'
+import type { Store } from '../../../src/store/store.ts'
+import { stores } from '../../support/stores.ts'
+import { makeWallet } from '../../support/wallet.ts'
+import { desktop, makeInstance, outcomeOf, phone, reasonOf, Signer, untilWaiting } from './support.ts'
+
+describe.each(stores)('approving orders on $name', ({ open }) => {
+  let store: Store
+
+  beforeAll(async () => {
+    store = await openStore(String((await open()).store))
+  })
+  afterAll(() => store.close())
+
+  describe('approving', () => {
+    test('a wrong proof changes nothing', async () => {
+      const instance = makeInstance(store)
+      const order = await untilWaiting(instance, { kind: 'login' })
+      const before = await storedOrders(store).load(order.orderId)
+      const signer = new Signer()
+      const stranger = makeWallet()
+      const wrong = [
+        [signer.prove(`${order.message} `), 'SIGNATURE_INVALID'],
+        [{ ...order.proof, publicKeyHex: signer.publicKeyHex }, 'SIGNATURE_INVALID'],
+        [{ ...order.proof, adapterId: 'nimiq' }, 'SIGNATURE_INVALID'],
+        [{ ...order.proof, adapterId: 'other' }, 'ADAPTER_UNKNOWN'],
+        [{ ...order.proof, address: stranger.address }, 'ADDRESS_MISMATCH'],
+        [{ ...order.proof, signatureHex: 'zz' }, 'INVALID_REQUEST'],
+        [{ publicKeyHex: `01${'00'.repeat(31)}`, signatureHex: `01${'00'.repeat(63)}` }, 'SIGNATURE_INVALID'],
+      ] as const
+      for (const [proof, reason] of wrong) {
+        expect(await reasonOf(instance.orders.approve({ ...order, proof }, phone))).toBe(reason)
+      }
+      expect(await storedOrders(store).load(order.orderId)).toEqual(before)
+      expect((await instance.orders.approve(order, phone)).status).toBe('approved')
+    })
+
+    test('verifies the stored message, never one that comes with the proof', async () => {
+      const instance = makeInstance(store)
+      const signer = new Signer()
+      const order = await untilWaiting(instance)
+      const proof = { ...signer.prove('a text of my own'), message: 'a text of my own' }
+      expect(await reasonOf(instance.orders.approve({ ...order, proof }, phone))).toBe('SIGNATURE_INVALID')
+    })
+
+    test('a proof for one order is none for another', async () => {
+      const instance = makeInstance(store)
+      const one = await untilWaiting(instance)
+      const other = await untilWaiting(instance)
+      const crossed = { ...one, proof: other.proof }
+      expect(await reasonOf(instance.orders.approve(crossed, phone))).toBe('SIGNATURE_INVALID')
+    })
+
+    test('holds to the adapter that the order asks for', async () => {
+      const instance = makeInstance(store)
+      const signer = new Signer()
+      const order = await untilWaiting(instance, { kind: 'login', adapterId: 'nimiq' }, signer)
+      expect(await reasonOf(instance.orders.approve(order, phone))).toBe('SIGNATURE_INVALID')
+      const named = { ...order, proof: { ...order.proof, adapterId: 'ed25519' } }
+      expect(await outcomeOf(instance.orders.approve(named, phone))).toEqual({
+        reason: 'INVALID_REQUEST',
+        message: expect.stringContaining('adapter_id must be nimiq'),
+      })
+    })
+
+    test('needs the challenge to have been read', async () => {
+      const { orders } = makeInstance(store)
+      const started = await orders.start({ kind: 'login' }, desktop)
+      const { challengeToken } = await orders.claim(started, phone)
+      const approval = { orderId: started.orderId, challengeToken, proof: new Signer().prove('unread') }
+      expect(await reasonOf(orders.approve(approval, phone))).toBe('ORDER_CHALLENGE_NOT_READ')
+    })
+
+    test('where the message is stored as it is, changed settings do not change it', async () => {
+      const order = await untilWaiting(makeInstance(store))
+      const changed = makeInstance(store, { settings: { orderTtlSeconds: 60, confirmationCode: 'required' } })
+      expect((await changed.orders.readChallenge(order, phone)).message).toBe(order.message)
+      expect((await changed.orders.approve(order, phone)).status).toBe('approved')
+    })
+  })
+
+  describe('a required confirmation code', () => {
+    const settings = { confirmationCode: 'required' } as const
+
+    test('is told to the desktop only', async () => {
+      const instance = makeInstance(store, { settings })
+      const order = await untilWaiting(instance)
+      expect(order.confirmationCode).toMatch(/^\d{6}$/)
+      const challenge = await instance.orders.readChallenge(order, phone)
+      expect(challenge.confirmationCodeRequired).toBe(true)
+      expect(challenge).not.toHaveProperty('confirmationCode')
+      expect(JSON.stringify(challenge)).not.toContain(order.confirmationCode)
+      expect(challenge.message).not.toContain('Code:')
+    })
+
+    test('approves when it is entered', async () => {
+      const instance = makeInstance(store, { settings })
+      const { confirmationCode, ...order } = await untilWaiting(instance)
+      expect(await reasonOf(instance.orders.approve(order, phone))).toBe('CONFIRMATION_CODE_REQUIRED')
+      expect((await instance.orders.approve({ ...order, confirmationCode }, phone)).status).toBe('approved')
+    })
+
+    test('three wrong ones at once reject the order, and no fourth guess is looked at', async () => {
+      const instances = [makeInstance(store, { settings }), makeInstance(store, { settings })] as const
+      const order = await untilWaiting(instances[0])
+      const wrong = order.confirmationCode === '000000' ? '111111' : '000000'
+      const guesses = Array.from({ length: 20 }, (_, index) =>
+        reasonOf(
+          (index % 2 === 0 ? instances[0] : instances[1]).orders.approve({ ...order, confirmationCode: wrong }, phone),
+        ),
+      )
+      const reasons = await Promise.all(guesses)
+      expect(reasons.filter((reason) => reason === 'CONFIRMATION_CODE_WRONG')).toHaveLength(3)
+      expect(reasons.filter((reason) => reason === 'ORDER_REJECTED')).toHaveLength(17)
+      expect(await reasonOf(instances[0].orders.approve(order, phone))).toBe('ORDER_REJECTED')
+      const stored = await storedOrders(store).load(order.orderId)
+      expect(stored?.order.wrongCodes).toBe(3)
+    })
+
+    test('is not tried on with a wrong proof', async () => {
+      const instance = makeInstance(store, { settings })
+      const order = await untilWaiting(instance)
+      for (let tries = 0; tries < 5; tries++) {
+        const guess = { ...order, proof: new Signer().prove('wrong'), confirmationCode: '000000' }
+        expect(await reasonOf(instance.orders.approve(guess, phone))).toBe('SIGNATURE_INVALID')
+      }
+      expect((await instance.orders.approve(order, phone)).status).toBe('approved')
+    })
+  })
+})

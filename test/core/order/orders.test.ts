@@ -1,0 +1,311 @@
+import { createPublicKey, verify } from 'node:crypto'
+import { PublicKey, Signature } from '@nimiq/core'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { newToken } from '../../../src/base/token.ts'
+import { newestTransition } from '../../../src/core/order/order.ts'
+import { storedOrders } from '../../../src/core/order/records.ts'
+import { nimiq } from '../../../src/core/wallet/nimiq.ts'
+import { CountersignError } from '../../../src/shared/errors.ts'
+import type { Store } from '../../../src/store/store.ts'
+import { stores } from '../../support/stores.ts'
+import { makeWallet } from '../../support/wallet.ts'
+import {
+  appOrigin,
+  desktop,
+  from,
+  issuedBy,
+  makeInstance,
+  openOnOurClock,
+  outcomeOf,
+  ownOrigin,
+  passTime,
+  phone,
+  reasonOf,
+  Signer,
+  untilApproved,
+  untilWaiting,
+} from './support.ts'
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+const claimKey = 'k'.repeat(22)
+
+describe.each(stores)('orders on $name', ({ open }) => {
+  let store: Store
+
+  beforeAll(async () => {
+    store = await openOnOurClock(String((await open()).store))
+  })
+  afterAll(() => store.close())
+
+  test('a login order, from start to session, on two instances', async () => {
+    const here = makeInstance(store)
+    const there = makeInstance(store)
+    const wallet = makeWallet()
+    const started = await here.orders.start({ kind: 'login', returnTo: '/welcome' }, desktop)
+    expect(started).toMatchObject({ kind: 'login', status: 'created' })
+    const { orderId, claimToken, desktopToken } = started
+    const { challengeToken, status } = await there.orders.claim({ orderId, claimToken }, phone)
+    expect(status).toBe('claimed')
+    const challenge = await there.orders.readChallenge({ orderId, challengeToken }, phone)
+    expect(challenge).toMatchObject({
+      action: 'auth.login',
+      origin: appOrigin,
+      kind: 'login',
+      status: 'waiting_user',
+      confirmationCode: started.confirmationCode,
+      confirmationCodeRequired: false,
+      expiresAt: started.expiresAt,
+      requester: { origin: appOrigin, ip: '192.0.2.1', userAgent: 'Test/1.0' },
+    })
+    const { publicKeyHex, address } = wallet
+    const proof = { publicKeyHex, signatureHex: wallet.sign(challenge.message), address }
+    expect(await there.orders.approve({ orderId, challengeToken, proof }, phone)).toEqual({
+      orderId,
+      status: 'approved',
+      finishBy: expect.any(Number),
+    })
+    const finalized = await here.orders.finalize({ orderId, desktopToken }, desktop)
+    expect(finalized).toMatchObject({ orderId, status: 'finalized', kind: 'login', redirectTo: '/welcome' })
+    const { token, session, cookies } = issuedBy(finalized)
+    expect(session).toMatchObject({ adapterId: 'nimiq', publicKeyHex, address, orderId, ip: '192.0.2.1' })
+    expect(cookies).toHaveLength(1)
+    expect(await there.host.introspect(token)).toEqual(session)
+  })
+
+  test('a sign order: its artifact verifies from nothing but itself', async () => {
+    const { orders } = makeInstance(store)
+    const wallet = makeWallet()
+    const input = { kind: 'sign', payloadHash: 'sha256:00ff', displayTitle: 'Order 7', adapterId: 'nimiq' } as const
+    const { orderId, claimToken, desktopToken } = await orders.start(input, desktop)
+    const { challengeToken } = await orders.claim({ orderId, claimToken }, phone)
+    const { message, action } = await orders.readChallenge({ orderId, challengeToken }, phone)
+    expect(action).toBe('order.approve')
+    const { publicKeyHex } = wallet
+    await orders.approve(
+      { orderId, challengeToken, proof: { publicKeyHex, signatureHex: wallet.sign(message) } },
+      phone,
+    )
+    const finalized = await orders.finalize({ orderId, desktopToken }, desktop)
+    expect(finalized).not.toHaveProperty('issued')
+    if (finalized.kind !== 'sign') throw new Error('not a sign order')
+    const artifact = finalized.proofArtifact
+    expect(artifact).toEqual({
+      publicKeyHex,
+      signatureHex: expect.stringMatching(/^[0-9a-f]{128}$/),
+      address: wallet.address,
+      adapterId: 'nimiq',
+      message,
+      payloadHash: 'sha256:00ff',
+    })
+    const signed = nimiq.signedBytes(artifact.message)
+    const key = PublicKey.fromHex(artifact.publicKeyHex)
+    expect(key.verify(Signature.fromHex(artifact.signatureHex), signed)).toBe(true)
+    const x = Buffer.from(artifact.publicKeyHex, 'hex').toString('base64url')
+    const native = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })
+    expect(verify(null, signed, native, Buffer.from(artifact.signatureHex, 'hex'))).toBe(true)
+    expect(await orders.finalize({ orderId, desktopToken }, desktop)).toEqual(finalized)
+  })
+
+  describe('tokens', () => {
+    /** Every call but start, each with its own kind of token replaced by `token`. */
+    const calls = (instance: ReturnType<typeof makeInstance>, orderId: string, token: string) => {
+      const { orders } = instance
+      // A caller that is not a browser sends no Origin header.
+      const backend = from('https://internal.example', { originSource: 'Host header' })
+      const proof = new Signer().prove('anything')
+      const own = new AbortController()
+      return {
+        claim: () => orders.claim({ orderId, claimToken: token }, phone),
+        'claim with a key': () => orders.claim({ orderId, claimToken: token, claimKey }, phone),
+        challenge: () => orders.readChallenge({ orderId, challengeToken: token }, phone),
+        approve: () => orders.approve({ orderId, challengeToken: token, proof }, phone),
+        reject: () => orders.reject({ orderId, challengeToken: token }, phone),
+        cancel: () => orders.cancel({ orderId, desktopToken: token }, desktop),
+        'cancel by a backend': () => orders.cancel({ orderId, desktopToken: token }, backend),
+        finalize: () => orders.finalize({ orderId, desktopToken: token }, desktop),
+        'finalize by a backend': () => orders.finalize({ orderId, desktopToken: token }, backend),
+        watch: async () => await orders.watch({ orderId, desktopToken: token }, desktop, own.signal).next(),
+        'watch by a backend': async () =>
+          await orders.watch({ orderId, desktopToken: token }, backend, own.signal).next(),
+      }
+    }
+    const holders: Record<string, string> = {
+      claim: 'claimToken',
+      'claim with a key': 'claimToken',
+      challenge: 'challengeToken',
+      approve: 'challengeToken',
+      reject: 'challengeToken',
+      cancel: 'desktopToken',
+      'cancel by a backend': 'desktopToken',
+      finalize: 'desktopToken',
+      'finalize by a backend': 'desktopToken',
+      watch: 'desktopToken',
+      'watch by a backend': 'desktopToken',
+    }
+
+    test('each good for its own calls only, the answer being the same whatever is wrong and however the order stands', async () => {
+      const instance = makeInstance(store)
+      const { orders } = instance
+      const stranger = await untilWaiting(instance)
+      const created = { ...(await orders.start({ kind: 'login' }, desktop)), challengeToken: newToken('challenge') }
+      const rejected = await untilWaiting(instance)
+      await orders.reject(rejected, phone)
+      const finalized = await untilApproved(instance)
+      const { token: sessionToken } = issuedBy(await orders.finalize(finalized, desktop))
+      const answers = new Set<string>()
+      for (const order of [created, await untilWaiting(instance), await untilApproved(instance), rejected, finalized]) {
+        const tokens = {
+          claimToken: order.claimToken,
+          challengeToken: order.challengeToken,
+          desktopToken: order.desktopToken,
+          sessionToken,
+          strangerClaim: stranger.claimToken,
+          strangerChallenge: stranger.challengeToken,
+          strangerDesktop: stranger.desktopToken,
+          random: newToken('desktop'),
+          empty: '',
+          truncated: order.desktopToken.slice(0, -1),
+        }
+        for (const [holder, token] of Object.entries(tokens)) {
+          for (const [name, call] of Object.entries(calls(instance, order.orderId, token))) {
+            if (holder === holders[name] && (order !== created || holder !== 'challengeToken')) continue
+            const { reason, message } = await outcomeOf(call())
+            expect({ name, holder, reason }).toEqual({ name, holder, reason: 'ORDER_TOKEN_INVALID' })
+            answers.add(String(message))
+          }
+        }
+      }
+      expect(answers.size).toBe(1)
+    })
+
+    test('of no order there is', async () => {
+      const instance = makeInstance(store)
+      for (const call of Object.values(calls(instance, 'unknown', newToken('claim')))) {
+        expect(await reasonOf(call())).toBe('ORDER_NOT_FOUND')
+      }
+    })
+
+    test('of an order that is forgotten, though the store still has it', async () => {
+      const instance = makeInstance(store)
+      const order = await untilWaiting(instance)
+      const kept = await storedOrders(store).load(order.orderId)
+      expect(kept).toBeDefined()
+      const late = makeInstance(store, { records: { ...storedOrders(store), load: async () => kept } })
+      passTime(120_000 + 600_000)
+      for (const token of [order.desktopToken, order.challengeToken, order.claimToken, 'wrong']) {
+        for (const call of Object.values(calls(late, order.orderId, token))) {
+          expect(await reasonOf(call())).toBe('ORDER_NOT_FOUND')
+        }
+      }
+    })
+
+    test('of an order that has just expired: who has none does not learn that', async () => {
+      const instance = makeInstance(store)
+      const order = await untilWaiting(instance)
+      passTime(120_001)
+      for (const call of Object.values(calls(instance, order.orderId, 'wrong'))) {
+        expect(await reasonOf(call())).toBe('ORDER_TOKEN_INVALID')
+      }
+      expect((await storedOrders(store).load(order.orderId))?.order.status).toBe('waiting_user')
+    })
+
+    test('before the origin: who has none does not learn whose the order is', async () => {
+      const { orders } = makeInstance(store)
+      const { orderId } = await orders.start({ kind: 'login' }, desktop)
+      const call = orders.claim({ orderId, claimToken: 'wrong' }, from('https://evil.example'))
+      expect(await reasonOf(call)).toBe('ORDER_TOKEN_INVALID')
+    })
+  })
+
+  test('calls come from the order’s origin or the service’s own', async () => {
+    const instance = makeInstance(store)
+    const { orders } = instance
+    const order = await untilWaiting(instance)
+    const { signal } = new AbortController()
+    for (const elsewhere of [from('https://evil.example'), from(undefined)]) {
+      const refusals = [
+        orders.claim(order, elsewhere),
+        orders.readChallenge(order, elsewhere),
+        orders.approve(order, elsewhere),
+        orders.reject(order, elsewhere),
+        orders.cancel(order, elsewhere),
+        orders.finalize(order, elsewhere),
+        orders.watch(order, elsewhere, signal).next(),
+      ]
+      for (const call of refusals) expect(await reasonOf(call)).toBe('ORIGIN_MISMATCH')
+    }
+    expect(await reasonOf(orders.readChallenge(order, from(appOrigin)))).toBeUndefined()
+    expect(await reasonOf(orders.approve(order, from(ownOrigin)))).toBeUndefined()
+    expect(await reasonOf(orders.finalize(order, from(ownOrigin)))).toBeUndefined()
+  })
+
+  test('a trusted origin that did not start the order is refused like any other', async () => {
+    const { orders } = makeInstance(store)
+    const order = await orders.start({ kind: 'login' }, from(ownOrigin))
+    expect(await reasonOf(orders.claim(order, from(appOrigin)))).toBe('ORIGIN_MISMATCH')
+  })
+
+  test('an expiry that is told is stored, so that an instance whose clock is behind tells it, too', async () => {
+    const instance = makeInstance(store)
+    const order = await untilWaiting(instance)
+    const now = Date.now()
+    passTime(120_001)
+    expect(await reasonOf(instance.orders.readChallenge(order, phone))).toBe('ORDER_EXPIRED')
+    vi.setSystemTime(now)
+    expect(await reasonOf(instance.orders.approve(order, phone))).toBe('ORDER_EXPIRED')
+    const stored = await storedOrders(store).load(order.orderId)
+    expect(stored && newestTransition(stored.order)).toMatchObject({ status: 'expired', at: order.expiresAt })
+  })
+
+  test('late callers learn what happened', async () => {
+    const instance = makeInstance(store)
+    const { orders } = instance
+    const ended = {
+      ORDER_REJECTED: await untilWaiting(instance),
+      ORDER_CANCELLED: await untilApproved(instance),
+      ORDER_FINALIZED: await untilApproved(instance),
+    }
+    await orders.reject(ended.ORDER_REJECTED, phone)
+    await orders.cancel(ended.ORDER_CANCELLED, desktop)
+    await orders.finalize(ended.ORDER_FINALIZED, desktop)
+    for (const [reason, order] of Object.entries(ended)) {
+      expect(await reasonOf(orders.claim(order, phone))).toBe(reason)
+      expect(await reasonOf(orders.readChallenge(order, phone))).toBe(reason)
+      const other = { ...order, proof: new Signer().prove('late, and wrong besides') }
+      expect(await reasonOf(orders.approve(other, phone))).toBe(reason)
+    }
+  })
+
+  test('a store that never lets a change through is an outage, not a hang', async () => {
+    let attempts = 0
+    const records = {
+      ...storedOrders(store),
+      compareAndSet: async () => {
+        attempts++
+        return false
+      },
+    }
+    const { orders } = makeInstance(store, { records })
+    const started = await orders.start({ kind: 'login' }, desktop)
+    expect(await reasonOf(orders.claim(started, phone))).toBe('STORE_UNAVAILABLE')
+    expect(attempts).toBe(32)
+  })
+
+  test('an outage is told as one', async () => {
+    const outage = () => Promise.reject(new CountersignError('STORE_UNAVAILABLE', 'away'))
+    const { orders } = makeInstance(store, { records: { ...storedOrders(store), load: outage } })
+    expect(await reasonOf(orders.claim({ orderId: 'any', claimToken: 'any' }, phone))).toBe('STORE_UNAVAILABLE')
+  })
+
+  test('an order that a newer release stored is refused in words that say what to do', async () => {
+    const { orders } = makeInstance(store)
+    const order = await orders.start({ kind: 'login' }, desktop)
+    const key = `order:{${order.orderId}}`
+    const stored = await store.get(key)
+    await store.compareAndSet(key, 1, String(stored?.value).replace('"v":1', '"v":3'), { ttlMs: 1000 })
+    await expect(orders.claim(order, phone)).rejects.toThrow(/version 3 of a newer Countersign.*upgrade this instance/)
+  })
+})

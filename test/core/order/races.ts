@@ -1,0 +1,72 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { OrderRecords } from '../../../src/core/order/records.ts'
+import type { Store } from '../../../src/store/store.ts'
+
+/** Holds what arrives until so many have, then lets all go in a random order, and later arrivals through. */
+export class Barrier {
+  readonly #parties: number
+  #held: (() => void)[] = []
+  #open = false
+
+  constructor(parties: number) {
+    this.#parties = parties
+  }
+
+  get held(): number {
+    return this.#held.length
+  }
+
+  async arrive(): Promise<void> {
+    if (this.#open) return
+    const passed = new Promise<void>((resolve) => this.#held.push(resolve))
+    if (this.#held.length === this.#parties) {
+      this.#open = true
+      const shuffled = this.#held.map((go) => ({ go, rank: Math.random() })).sort((a, b) => a.rank - b.rank)
+      // In a later turn: whoever came last waits only then, and would otherwise always be the last to go on.
+      setImmediate(() => {
+        for (const { go } of shuffled) go()
+      })
+    }
+    await passed
+  }
+}
+
+/** Everyone reads before anyone writes. */
+export function afterReading(records: OrderRecords, barrier: Barrier): OrderRecords {
+  return {
+    ...records,
+    async load(orderId) {
+      const loaded = await records.load(orderId)
+      await barrier.arrive()
+      return loaded
+    },
+  }
+}
+
+/** Everyone has decided before anyone writes. */
+export function beforeWriting(records: OrderRecords, barrier: Barrier): OrderRecords {
+  return {
+    ...records,
+    async compareAndSet(order, version) {
+      await barrier.arrive()
+      return await records.compareAndSet(order, version)
+    },
+  }
+}
+
+/** A store that takes some milliseconds, at random, before each step and after it. */
+export function unsteady(store: Store): Store {
+  const pause = (): Promise<void> => sleep(Math.random() * 4)
+  const slow = ['get', 'create', 'take', 'compareAndSet', 'addMember', 'removeMember', 'members'] as const
+  const steps = slow.map((name) => {
+    const step = async (...args: unknown[]): Promise<unknown> => {
+      await pause()
+      const result = await (store[name] as (...args: unknown[]) => Promise<unknown>).apply(store, args)
+      await pause()
+      return result
+    }
+    return [name, { value: step }]
+  })
+  const rest = { watch: { value: store.watch.bind(store) }, now: { value: () => store.now() } }
+  return Object.create(store, { ...Object.fromEntries(steps), ...rest })
+}

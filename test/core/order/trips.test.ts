@@ -1,0 +1,310 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { storedOrders } from '../../../src/core/order/records.ts'
+import type { StartOrder } from '../../../src/core/order/start.ts'
+import type { WalletAdapter } from '../../../src/core/wallet/wallet.ts'
+import { defaultLimits } from '../../../src/limits/limits.ts'
+import { OpenOrders } from '../../../src/limits/open-orders.ts'
+import { CountersignError } from '../../../src/shared/errors.ts'
+import { openStore } from '../../../src/store/open.ts'
+import { countTrips } from '../../support/trip-counter.ts'
+import {
+  Computer,
+  desktop,
+  type Going,
+  type Instance,
+  makeInstance,
+  phone,
+  Signer,
+  untilApproved,
+  untilWaiting,
+} from './support.ts'
+
+/**
+ * What each call of an order asks of the store. A line is a trip: steps that begin together. The call waits for the answers of one
+ * before it goes on to the next, but not for removeMember, by which an order that is over is counted out.
+ */
+interface Row {
+  readonly call: string
+  /** Does what comes before, and returns the call. */
+  readonly prepare: (parts: Parts) => Promise<() => Promise<unknown>>
+  readonly trips: readonly string[]
+}
+
+interface Parts {
+  readonly instance: Instance
+  /** Takes return codes. */
+  readonly withCodes: Instance
+  /** Another process, of which nothing is counted. */
+  readonly elsewhere: Instance
+  /** A wallet that has signed in before. */
+  readonly signer: Signer
+  readonly computer: Computer
+}
+
+const contractProof = { adapterId: 'contract', publicKeyHex: '', signatureHex: 'aa', address: 'contract-1' }
+
+/** Says that a proof is of the wallet that `untilWaiting` signs with. */
+const named = (order: Going): Going => ({ ...order, proof: { ...order.proof, adapterId: 'ed25519' } as Going['proof'] })
+
+/** Lets the computer be remembered for the wallet. */
+async function remembered({ withCodes, signer, computer }: Parts): Promise<StartOrder> {
+  const input = { kind: 'login', computerKey: computer.computerKey } as const
+  const order = await untilApproved(withCodes, input, signer, { rememberComputer: true })
+  await withCodes.orders.finalize({ ...order, computerProof: computer.prove(order) }, desktop)
+  return input
+}
+
+const rows: readonly Row[] = [
+  {
+    call: 'StartOrder',
+    prepare:
+      async ({ instance }) =>
+      () =>
+        instance.orders.start({ kind: 'login' }, desktop),
+    trips: ['addMember + create'],
+  },
+  {
+    call: 'ClaimOrder',
+    async prepare({ instance: { orders } }) {
+      const order = await orders.start({ kind: 'login' }, desktop)
+      return () => orders.claim(order, phone)
+    },
+    trips: ['get', 'compareAndSet'],
+  },
+  {
+    call: 'GetOrderChallenge',
+    async prepare({ instance: { orders } }) {
+      const order = await orders.start({ kind: 'login' }, desktop)
+      const claimed = await orders.claim(order, phone)
+      return () => orders.readChallenge(claimed, phone)
+    },
+    trips: ['get', 'compareAndSet'],
+  },
+  {
+    call: 'GetOrderChallenge, again',
+    async prepare({ instance }) {
+      const order = await untilWaiting(instance)
+      return () => instance.orders.readChallenge(order, phone)
+    },
+    trips: ['get'],
+  },
+  {
+    call: 'HandOverOrder',
+    async prepare({ instance }) {
+      const order = await untilWaiting(instance)
+      return () => instance.orders.handOver(order, phone)
+    },
+    trips: ['get', 'compareAndSet'],
+  },
+  {
+    call: 'RedeemHandOver',
+    async prepare({ instance }) {
+      const handOver = await instance.orders.handOver(await untilWaiting(instance), phone)
+      return () => instance.orders.redeem(handOver, phone)
+    },
+    trips: ['get', 'compareAndSet'],
+  },
+  {
+    call: 'ApproveOrder',
+    async prepare({ instance, signer }) {
+      const order = named(await untilWaiting(instance, { kind: 'login' }, signer))
+      return () => instance.orders.approve(order, phone)
+    },
+    trips: ['get', 'get', 'compareAndSet'],
+  },
+  {
+    call: 'ApproveOrder, of a computer that may be known',
+    async prepare(parts) {
+      const order = named(await untilWaiting(parts.withCodes, await remembered(parts), parts.signer))
+      return () => parts.withCodes.orders.approve(order, phone)
+    },
+    trips: ['get', 'get', 'get', 'compareAndSet'],
+  },
+  {
+    call: 'ApproveOrder, by a contract wallet',
+    async prepare({ instance }) {
+      const order = await untilWaiting(instance)
+      return () => instance.orders.approve({ ...order, proof: contractProof }, phone)
+    },
+    trips: ['get', 'get', 'compareAndSet', 'get', 'get', 'compareAndSet'],
+  },
+  {
+    call: 'ApproveOrder, by a contract wallet whose RPC is away',
+    async prepare({ instance }) {
+      const order = await untilWaiting(instance)
+      const proof = { ...contractProof, signatureHex: 'bb' }
+      return () => expect(instance.orders.approve({ ...order, proof }, phone)).rejects.toThrow('away')
+    },
+    trips: ['get', 'get', 'compareAndSet', 'get', 'compareAndSet'],
+  },
+  {
+    call: 'RejectOrder',
+    async prepare({ instance }) {
+      const order = await untilWaiting(instance)
+      return () => instance.orders.reject(order, phone)
+    },
+    trips: ['get', 'compareAndSet', 'removeMember'],
+  },
+  {
+    call: 'RejectOrder, which takes a session back',
+    async prepare({ instance, signer }) {
+      const order = await untilApproved(instance, { kind: 'login' }, signer)
+      await instance.orders.finalize(order, desktop)
+      return () => instance.orders.reject(order, phone)
+    },
+    trips: ['get', 'compareAndSet', 'get', 'compareAndSet', 'removeMember', 'get', 'compareAndSet'],
+  },
+  {
+    call: 'RejectOrder, which takes the session of a known computer back',
+    async prepare(parts) {
+      const { withCodes, signer, computer } = parts
+      const order = await untilApproved(withCodes, await remembered(parts), signer)
+      await withCodes.orders.finalize({ ...order, computerProof: computer.prove(order) }, desktop)
+      return () => withCodes.orders.reject(order, phone)
+    },
+    trips: [
+      'get',
+      'compareAndSet',
+      'get + get',
+      'compareAndSet + compareAndSet',
+      'removeMember',
+      'get',
+      'compareAndSet',
+    ],
+  },
+  {
+    call: 'CancelOrder',
+    async prepare({ instance }) {
+      const order = await untilWaiting(instance)
+      return () => instance.orders.cancel(order, desktop)
+    },
+    trips: ['get', 'compareAndSet', 'removeMember'],
+  },
+  {
+    call: 'FinalizeOrder, login',
+    async prepare({ instance, signer }) {
+      const order = await untilApproved(instance, { kind: 'login' }, signer)
+      return () => instance.orders.finalize(order, desktop)
+    },
+    trips: ['get', 'get', 'get', 'compareAndSet', 'addMember + create + removeMember', 'get + get'],
+  },
+  {
+    call: 'FinalizeOrder, login, again',
+    async prepare({ instance, signer }) {
+      const order = await untilApproved(instance, { kind: 'login' }, signer)
+      await instance.orders.finalize(order, desktop)
+      return () => instance.orders.finalize(order, desktop)
+    },
+    trips: ['get', 'addMember + create', 'get + get', 'get'],
+  },
+  {
+    call: 'FinalizeOrder, login, of a known computer',
+    async prepare(parts) {
+      const { withCodes, signer, computer } = parts
+      const order = await untilApproved(withCodes, await remembered(parts), signer)
+      return () => withCodes.orders.finalize({ ...order, computerProof: computer.prove(order) }, desktop)
+    },
+    trips: [
+      'get',
+      'get',
+      'get',
+      'compareAndSet',
+      'addMember + create + removeMember',
+      'get + get',
+      'get',
+      'compareAndSet',
+    ],
+  },
+  {
+    call: 'FinalizeOrder, sign',
+    async prepare({ instance, signer }) {
+      const order = await untilApproved(instance, { kind: 'sign' }, signer)
+      return () => instance.orders.finalize(order, desktop)
+    },
+    trips: ['get', 'get', 'compareAndSet', 'removeMember'],
+  },
+  {
+    call: 'FinalizeOrder, sign, again',
+    async prepare({ instance, signer }) {
+      const order = await untilApproved(instance, { kind: 'sign' }, signer)
+      await instance.orders.finalize(order, desktop)
+      return () => instance.orders.finalize(order, desktop)
+    },
+    trips: ['get'],
+  },
+  {
+    call: 'FinalizeOrder, sign, of a known computer',
+    async prepare(parts) {
+      const { withCodes, signer, computer } = parts
+      const order = await untilApproved(withCodes, { ...(await remembered(parts)), kind: 'sign' }, signer)
+      return () => withCodes.orders.finalize({ ...order, computerProof: computer.prove(order) }, desktop)
+    },
+    trips: ['get', 'get', 'compareAndSet', 'get + removeMember', 'compareAndSet'],
+  },
+  {
+    call: 'WatchOrder, to its first event',
+    async prepare({ instance }) {
+      const order = await untilWaiting(instance)
+      return () => instance.orders.watch(order, desktop, new AbortController().signal).next()
+    },
+    trips: ['get', 'watch', 'get'],
+  },
+  {
+    call: 'WatchOrder, and its next event',
+    async prepare({ instance, elsewhere }) {
+      const order = await untilWaiting(instance)
+      const events = instance.orders.watch(order, desktop, new AbortController().signal)
+      await events.next()
+      return async () => {
+        const next = events.next()
+        await elsewhere.orders.cancel(order, desktop)
+        expect((await next).value).toMatchObject({ status: 'cancelled' })
+      }
+    },
+    trips: ['get'],
+  },
+  {
+    call: 'WatchOrder, of an order that is over',
+    async prepare({ instance }) {
+      const order = await untilWaiting(instance)
+      await instance.orders.cancel(order, desktop)
+      const events = instance.orders.watch(order, desktop, new AbortController().signal)
+      return async () => {
+        expect((await events.next()).value).toMatchObject({ status: 'cancelled' })
+        expect((await events.next()).done).toBe(true)
+      }
+    },
+    trips: ['get'],
+  },
+]
+
+/** A wallet that only an RPC can check, which is away for some signatures. */
+const contractWallets: WalletAdapter = {
+  id: 'contract',
+  displayName: 'Contract',
+  async verify(_message, { signatureHex }, _ed25519, remote) {
+    await remote?.ask(async () => {
+      if (signatureHex === 'bb') throw new CountersignError('EVM_RPC_UNAVAILABLE', 'away')
+    })
+    return { adapterId: 'contract', subject: 'contract-1', publicKeyHex: '', address: 'contract-1' }
+  },
+  sameAddress: (a, b) => a === b,
+}
+
+test.each(rows)('$call takes no more trips than listed', async ({ prepare, trips }) => {
+  const inner = await openStore('sqlite::memory:')
+  onTestFinished(() => inner.close())
+  const { store, taken } = countTrips(inner)
+  const records = storedOrders(store, { open: new OpenOrders(defaultLimits, store) })
+  const options = { records, blocks: true, adapter: contractWallets }
+  const instance = makeInstance(store, options)
+  const withCodes = makeInstance(store, { ...options, settings: { confirmationCode: 'return' } })
+  const elsewhere = makeInstance(inner)
+  const signer = new Signer()
+  const known = await untilApproved(instance, { kind: 'login' }, signer)
+  await instance.orders.finalize(known, desktop)
+  const call = await prepare({ instance, withCodes, elsewhere, signer, computer: new Computer() })
+  await taken()
+  await call()
+  expect(await taken()).toEqual(trips)
+})

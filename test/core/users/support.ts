@@ -1,0 +1,67 @@
+import { randomBytes } from 'node:crypto'
+import { Keyring } from '../../../src/base/token.ts'
+import { AdminActions } from '../../../src/commands/admin/admin-actions.ts'
+import { KnownComputers } from '../../../src/core/order/known-computers.ts'
+import { OriginPolicy } from '../../../src/core/origin-policy.ts'
+import type { Session } from '../../../src/core/users/host.ts'
+import { Sessions } from '../../../src/core/users/sessions.ts'
+import { StandaloneHost, type StandaloneSettings } from '../../../src/core/users/standalone.ts'
+import type { UserAdministration } from '../../../src/core/users/user-administration.ts'
+import type { ProvenIdentity } from '../../../src/core/wallet/proof.ts'
+import type { Store } from '../../../src/store/store.ts'
+import { from } from '../order/support.ts'
+
+const origin = 'https://app.example'
+const keyring = new Keyring(['a secret '.repeat(4)])
+
+/** A standalone host as one process has it. */
+export function hostOn(store: Store, settings: Partial<StandaloneSettings> = {}): StandaloneHost {
+  const computers = new KnownComputers(store)
+  return new StandaloneHost({
+    syncAddressToUser: false,
+    syncPublicKeyToUser: false,
+    secureCookie: () => true,
+    ...settings,
+    store,
+    sessions: new Sessions({ ttlSeconds: 3600, absoluteTtlSeconds: 36_000 }, store, keyring),
+    origins: new OriginPolicy({ enforce: true, own: origin, trusted: [origin] }),
+    forgetComputers: (wallet) => computers.forgetOthers(wallet, undefined),
+  })
+}
+
+/** What an operator's command has of a store. */
+export function administrationOn(store: Store): UserAdministration {
+  return new AdminActions(store).users
+}
+
+/** A wallet that has not been seen before, and has proven itself. */
+export function newWallet(): ProvenIdentity {
+  const key = randomBytes(32).toString('hex')
+  return { adapterId: 'nimiq', subject: key, publicKeyHex: key, address: `NQ ${key}` }
+}
+
+/** A session with its token. */
+export interface SignedIn {
+  readonly userId: string
+  readonly session: Session
+  readonly token: string
+}
+
+/** Signs a wallet in. */
+export async function signIn(host: StandaloneHost, wallet: ProvenIdentity): Promise<SignedIn> {
+  const user = await host.resolveUser(wallet)
+  const { session, token } = await host.createSession(user, wallet, from(origin))
+  return { userId: user.id, session, token }
+}
+
+/** Takes a wallet from the user of a session. */
+export async function unlink(host: StandaloneHost, session: Session, { subject }: ProvenIdentity): Promise<void> {
+  await host.unlinkWallet(session, (wallets) => wallets.find((wallet) => wallet.subject === subject))
+}
+
+/** The subjects of the wallets of a user. */
+export async function subjectsOf(host: StandaloneHost, userId: string): Promise<string[]> {
+  // Of no wallet, so that asking changes nothing.
+  const session = { userId, adapterId: 'none', publicKeyHex: '', address: '' } as Session
+  return (await host.listWallets(session)).map(({ subject }) => subject)
+}
