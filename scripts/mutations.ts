@@ -167,7 +167,7 @@ const rows: Readonly<
       'writeAll',
       "if (!output.write(piece)) await once(output.answering, 'drain', { signal })",
       'output.write(piece)\nawait new Promise(setImmediate)\nif (signal.aborted) return',
-      'http/output',
+      'wire/output',
     ],
     ['defaultTimeouts', 'openingMs: 10_000', 'openingMs: 100_000', 'e2e/time-limits'],
     ['follow', 'stopping ? ServingStatus.NOT_SERVING :', '', 'rpc/health e2e/health'],

@@ -32,7 +32,6 @@ import type { WalletIdentity } from './core/wallet/proof.ts'
 import { Prover } from './core/wallet/prover.ts'
 import { createApp } from './http/app.ts'
 import type { FetchHandler } from './http/fetch-exchange.ts'
-import type { RequestHandler } from './http/node-request.ts'
 import { continuePath } from './http/page-headers.ts'
 import { OnePortServer } from './http/port/port.ts'
 import { KeyFiles } from './http/port/tls.ts'
@@ -59,6 +58,7 @@ import { keyBeginning, observedStore } from './store/map-store.ts'
 import type { Store } from './store/store.ts'
 import { tracedStore } from './store/traced-store.ts'
 import { loadTracing } from './tracing/load-tracing.ts'
+import type { RequestHandler } from './wire/node-request.ts'
 
 /** Time in ms that a stop waits for audit events to be stored. */
 const webhookGraceMs = 5_000

@@ -31,7 +31,6 @@ export type { SignatureVerifier } from './core/wallet/verifier.ts'
 export type { RemoteChecks, SignInForm, StartWarning, WalletAccount, WalletAdapter } from './core/wallet/wallet.ts'
 export { type Countersign, createCountersign } from './countersign.ts'
 export type { FetchClient, FetchHandler } from './http/fetch-exchange.ts'
-export type { NodeRequest, NodeResponse, RequestHandler } from './http/node-request.ts'
 export type { LimitName, Limits, PlaceLimit, RateLimit, RateLimitGroup } from './limits/limits.ts'
 export type { ReplaceableOptions } from './live-secrets.ts'
 export {
@@ -44,3 +43,4 @@ export {
 export { StoreOpenError } from './store/implementation.ts'
 export { openStore, type RedisTls, type StoreOptions } from './store/open.ts'
 export type { Life, ScannedValue, Store, VersionedValue } from './store/store.ts'
+export type { NodeRequest, NodeResponse, RequestHandler } from './wire/node-request.ts'

@@ -1,8 +1,8 @@
 import type { BetterAuthPlugin } from '@better-auth/core'
-import { maxBodyBytes } from '../http/body.ts'
 import { FetchBody } from '../http/fetch-body.ts'
 import { failureBody } from '../http/rest/serve.ts'
 import { toFailure } from '../rpc/errors.ts'
+import { maxBodyBytes } from '../wire/body.ts'
 
 type OnRequest = NonNullable<BetterAuthPlugin['onRequest']>
 

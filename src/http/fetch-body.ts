@@ -1,4 +1,4 @@
-import { alreadyRead, bodyTooLarge, endedEarly, type RequestBody } from './body.ts'
+import { alreadyRead, bodyTooLarge, endedEarly, type RequestBody } from '../wire/body.ts'
 
 /** The body of a `Request`. */
 export class FetchBody implements RequestBody {

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isIP } from 'node:net'
 import { readRequest } from '../base/request.ts'
+import type { Output } from '../wire/output.ts'
 import { FetchBody } from './fetch-body.ts'
-import type { Output } from './output.ts'
 import type { Exchange } from './route.ts'
 
 /** What a `Request` of the Fetch standard does not say of the client. */

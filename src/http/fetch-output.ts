@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { OutgoingHttpHeaders } from 'node:http'
+import type { Answer, Output } from '../wire/output.ts'
 import type { Answering } from './http-call.ts'
-import type { Answer, Output } from './output.ts'
 
 /** Bytes of a stream that are made before somebody reads them: as many as node's own streams hold. */
 const highWaterMark = 64 * 1024

@@ -2,7 +2,7 @@ import type { EventEmitter } from 'node:events'
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { RequestContext } from '../base/request.ts'
 import type { Call, Protocol, ResponseHeaders } from '../rpc/call.ts'
-import type { NodeResponse } from './node-request.ts'
+import type { NodeResponse } from '../wire/node-request.ts'
 
 /** What an answer is written to, of either HTTP version. */
 export interface Answering extends EventEmitter {

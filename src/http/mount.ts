@@ -1,5 +1,5 @@
 import type { Logger } from '../base/log.ts'
-import type { NodeRequest } from './node-request.ts'
+import type { NodeRequest } from '../wire/node-request.ts'
 
 /** What Express, Connect and what is built like them add to a request. Behind a mount path, `url` lacks that path. */
 interface MountedRequest {

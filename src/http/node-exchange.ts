@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http2'
 import { readRequest } from '../base/request.ts'
-import { type RequestBody, StreamBody } from './body.ts'
-import { type NodeRequest, rawRequest, rawStream } from './node-request.ts'
-import type { Output, StreamOutput } from './output.ts'
+import { type RequestBody, StreamBody } from '../wire/body.ts'
+import { type NodeRequest, rawRequest, rawStream } from '../wire/node-request.ts'
+import type { Output, StreamOutput } from '../wire/output.ts'
 import type { Exchange } from './route.ts'
 
 /** The parts of a request's target. The query can hold a secret. */

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { alreadyRead, bodyTooLarge, endedEarly, isJson, notJson, type RequestBody, StreamBody } from './body.ts'
-import type { NodeRequest } from './node-request.ts'
-import { wireOf } from './wire.ts'
+import { alreadyRead, bodyTooLarge, endedEarly, isJson, notJson, type RequestBody, StreamBody } from '../wire/body.ts'
+import type { NodeRequest } from '../wire/node-request.ts'
+import { wireOf } from '../wire/wire.ts'
 
 /** Where body parsers of Express, Connect, Next.js and cloud functions leave what they have read. */
 interface ParsedRequest {

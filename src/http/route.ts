@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { RequestContext } from '../base/request.ts'
 import { CountersignError } from '../shared/errors.ts'
-import type { RequestBody } from './body.ts'
-import type { Output } from './output.ts'
+import type { RequestBody } from '../wire/body.ts'
+import type { Output } from '../wire/output.ts'
 
 /** A request as it arrived, of whatever server, and where its answer goes. */
 export interface Exchange {

@@ -5,9 +5,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { OriginPolicy } from '../../src/core/origin-policy.ts'
 import { applyCors } from '../../src/http/cors.ts'
 import { nodeExchange, streamExchange } from '../../src/http/node-exchange.ts'
-import { ResponseOutput, StreamOutput } from '../../src/http/output.ts'
 import { OnePortServer } from '../../src/http/port/port.ts'
 import type { Exchange } from '../../src/http/route.ts'
+import { ResponseOutput, StreamOutput } from '../../src/wire/output.ts'
 
 const trusted = 'https://app.example'
 const preflight = { 'access-control-request-method': 'POST', 'access-control-request-headers': 'content-type' }

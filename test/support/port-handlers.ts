@@ -1,6 +1,6 @@
 import { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
-import type { NodeRequest, NodeResponse } from '../../src/http/node-request.ts'
 import type { PortHandlers } from '../../src/http/port/port.ts'
+import type { NodeRequest, NodeResponse } from '../../src/wire/node-request.ts'
 
 /** Serves both HTTP versions with one handler, by the request and response objects of node:http2's compatibility layer. */
 export function portHandlers(handler: (request: NodeRequest, response: NodeResponse) => unknown): PortHandlers {

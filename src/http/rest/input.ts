@@ -1,8 +1,8 @@
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf'
 import { bearerToken, headerOf } from '../../base/request.ts'
 import { parseJson } from '../../rpc/read-input.ts'
-import { isJson, maxBodyBytes, notJson } from '../body.ts'
-import { decompressed, encodingOf } from '../compression.ts'
+import { isJson, maxBodyBytes, notJson } from '../../wire/body.ts'
+import { decompressed, encodingOf } from '../../wire/compression.ts'
 import type { Exchange } from '../route.ts'
 
 /** Reads the JSON of an RPC's message from a request. */

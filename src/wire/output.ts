@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { ServerHttp2Stream } from 'node:http2'
-import { type Answering, answeringOf } from './http-call.ts'
+import { type Answering, answeringOf } from '../http/http-call.ts'
 import type { NodeResponse } from './node-request.ts'
 
 /** Headers by their names in lower case. */

@@ -9,6 +9,7 @@ import {
 } from '@bufbuild/protobuf'
 import { codeToHttpStatus, errorToJsonBytes } from '@connectrpc/connect/protocol-connect'
 import type { RequestContext } from '../base/request.ts'
+import { HttpCall } from '../http/http-call.ts'
 import { toConnectError } from '../rpc/errors.ts'
 import type { BidiInvocation, Invocation, Invoker, UnaryInvocation } from '../rpc/invoke.ts'
 import {
@@ -24,7 +25,6 @@ import { type Codec, decodeInput } from '../rpc/read-input.ts'
 import type { RequestBody } from './body.ts'
 import { acceptedEncodings, compressed } from './compression.ts'
 import { contentTypeOf, endingOf, messageEnvelope } from './envelope.ts'
-import { HttpCall } from './http-call.ts'
 import { type Answer, type Output, type PlainHeaders, writeAll } from './output.ts'
 import {
   type Deadline,

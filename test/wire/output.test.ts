@@ -5,7 +5,7 @@ import { type AddressInfo, connect as connectTcp, type Server, Socket } from 'no
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { FetchOutput } from '../../src/http/fetch-output.ts'
-import { type Answer, type Output, ResponseOutput, StreamOutput, writeAll } from '../../src/http/output.ts'
+import { type Answer, type Output, ResponseOutput, StreamOutput, writeAll } from '../../src/wire/output.ts'
 
 const pieceBytes = 16 * 1024
 const pieceCount = 4_000

@@ -4,7 +4,7 @@ import http2 from 'node:http2'
 import { type AddressInfo, connect } from 'node:net'
 import type { Readable } from 'node:stream'
 import { expect, onTestFinished, test } from 'vitest'
-import { StreamBody } from '../../src/http/body.ts'
+import { StreamBody } from '../../src/wire/body.ts'
 
 async function listen(server: Server | http2.Http2Server): Promise<number> {
   server.listen(0, '127.0.0.1')
