@@ -26,7 +26,7 @@ const nightly = [
  * Slow tests: part of `.ci/run`, which requires every part. Other tests show the same by single steps, or less of it.
  */
 const thorough = [
-  'test/audit/webhook.test.ts',
+  'test/observe/audit/webhook.test.ts',
   'test/better-auth/instances.test.ts',
   'test/browser/both-pages.test.ts',
   'test/browser/element-wallets.test.ts',

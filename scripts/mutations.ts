@@ -192,7 +192,7 @@ const rows: Readonly<
       'store/redis/operators',
     ],
     ['observed', 'request: context', 'path: exchange.path, request: context', 'e2e/stopping e2e/reasons'],
-    ['writeRefusal', 'tellingReasons.has(reason) ? { message } : {}', '{ message }', 'rpc/call-log'],
+    ['writeRefusal', 'tellingReasons.has(reason) ? { message } : {}', '{ message }', 'observe/call-log'],
     ['servedPage', "'cache-control': 'no-store',", '', 'pages/serve'],
   ],
   15: [
@@ -317,11 +317,11 @@ const rows: Readonly<
     ['verifyProofArtifact', 'requireAccount(text, identity, adapter)', '', 'proof/vectors'],
   ],
   34: [['rules', 'secureOptions: constants.SSL_OP_NO_RENEGOTIATION', '', 'http/port/tls']],
-  35: [['observeCall', 'answersOnce === undefined ? other :', '', 'metrics/metrics']],
+  35: [['observeCall', 'answersOnce === undefined ? other :', '', 'observe/metrics/metrics']],
   36: [
-    ['matching', 'text !== undefined && form.test(text)', 'form.source !== text', 'audit/events'],
-    ['refusedCalls', "ip ?? ''", 'String(Math.random())', 'audit/events'],
-    ['claimOne', 'entry.v !== 1 || this.#store.now() < entry.dueAt', 'false', 'audit/webhook'],
+    ['matching', 'text !== undefined && form.test(text)', 'form.source !== text', 'observe/audit/events'],
+    ['refusedCalls', "ip ?? ''", 'String(Math.random())', 'observe/audit/events'],
+    ['claimOne', 'entry.v !== 1 || this.#store.now() < entry.dueAt', 'false', 'observe/audit/webhook'],
   ],
   37: [['deploy/nginx/countersign.conf', 'grpc_set_header X-Forwarded-For $remote_addr;', '', 'e2e/proxies']],
   38: [
@@ -338,7 +338,7 @@ const rows: Readonly<
       'headers',
       'trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags })',
       'context.active()',
-      'tracing/secrecy',
+      'observe/tracing/secrecy',
     ],
   ],
 }

@@ -1,8 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ConnectRouter } from '@connectrpc/connect'
-import { hookSink, logSink } from './audit/sinks.ts'
-import { Webhook, type WebhookTarget } from './audit/webhook.ts'
 import { AuditTrail } from './base/audit/trail.ts'
 import { createLogger, type Logger } from './base/log.ts'
 import { observers } from './base/observer.ts'
@@ -32,6 +30,7 @@ import type { WalletIdentity } from './core/wallet/proof.ts'
 import { Prover } from './core/wallet/prover.ts'
 import { createApp } from './http/app.ts'
 import type { FetchHandler } from './http/fetch-exchange.ts'
+import { MetricsServer } from './http/metrics-server.ts'
 import { continuePath } from './http/page-headers.ts'
 import { OnePortServer } from './http/port/port.ts'
 import { KeyFiles } from './http/port/tls.ts'
@@ -40,24 +39,25 @@ import { defaultLimits } from './limits/limits.ts'
 import { OpenOrders } from './limits/open-orders.ts'
 import { RateLimiter } from './limits/rate.ts'
 import { LiveSecrets, type ReplaceableOptions } from './live-secrets.ts'
-import type { Metrics } from './metrics/metrics.ts'
-import { MetricsServer } from './metrics/metrics-server.ts'
-import type { MetricValues } from './metrics/summed-metrics.ts'
+import { hookSink, logSink } from './observe/audit/sinks.ts'
+import { Webhook, type WebhookTarget } from './observe/audit/webhook.ts'
+import { callLog } from './observe/call-log.ts'
+import type { Metrics } from './observe/metrics/metrics.ts'
+import type { MetricValues } from './observe/metrics/summed-metrics.ts'
+import { refusedCalls } from './observe/refused-calls.ts'
+import { loadTracing } from './observe/tracing/load-tracing.ts'
 import { withAdmission } from './rpc/admission.ts'
 import { createApi } from './rpc/api.ts'
-import { callLog } from './rpc/call-log.ts'
 import { registerMethods } from './rpc/connect.ts'
 import { healthMethods } from './rpc/health.ts'
 import { Invoker } from './rpc/invoke.ts'
 import { isBidi, isUnary, type Method } from './rpc/methods.ts'
 import { reflectionMethods } from './rpc/reflection.ts'
-import { refusedCalls } from './rpc/refused-calls.ts'
 import { openServiceStore } from './service-store.ts'
 import { isLoopbackHost } from './shared/origin.ts'
 import { keyBeginning, observedStore } from './store/map-store.ts'
 import type { Store } from './store/store.ts'
 import { tracedStore } from './store/traced-store.ts'
-import { loadTracing } from './tracing/load-tracing.ts'
 import type { RequestHandler } from './wire/node-request.ts'
 
 /** Time in ms that a stop waits for audit events to be stored. */
@@ -214,7 +214,7 @@ async function create(options: CountersignOptions, lan: Lan | undefined): Promis
 
 /** Loaded on demand, because most services collect no metrics. */
 async function newMetrics(): Promise<Metrics> {
-  const { Metrics } = await import('./metrics/metrics.ts')
+  const { Metrics } = await import('./observe/metrics/metrics.ts')
   return new Metrics()
 }
 

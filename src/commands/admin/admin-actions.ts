@@ -1,4 +1,3 @@
-import { WebhookQueue } from '../../audit/webhook-queue.ts'
 import { type KnownComputer, KnownComputers } from '../../core/order/known-computers.ts'
 import type { OrderRecord } from '../../core/order/order.ts'
 import { cancelOrder, ordersOf } from '../../core/order/order-search.ts'
@@ -12,6 +11,7 @@ import {
 } from '../../core/users/user-administration.ts'
 import type { ProvenIdentity } from '../../core/wallet/proof.ts'
 import { readWalletName, type WalletName } from '../../core/wallet/wallet-name.ts'
+import { WebhookQueue } from '../../observe/audit/webhook-queue.ts'
 import type { Store } from '../../store/store.ts'
 import { UsageError } from '../command-line.ts'
 

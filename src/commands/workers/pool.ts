@@ -6,8 +6,8 @@ import type { Logger } from '../../base/log.ts'
 import { oneAtATime } from '../../base/timing/one-at-a-time.ts'
 import type { Settings } from '../../config.ts'
 import type { Countersign } from '../../countersign.ts'
-import { MetricsServer } from '../../metrics/metrics-server.ts'
-import { type MetricValues, SummedMetrics } from '../../metrics/summed-metrics.ts'
+import { MetricsServer } from '../../http/metrics-server.ts'
+import { type MetricValues, SummedMetrics } from '../../observe/metrics/summed-metrics.ts'
 import type { FromWorker, Serving, ToWorker, WorkerStart } from './worker.ts'
 
 /** What workers are started with. */

@@ -3,7 +3,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vi
 import { guardedHost } from '../../../src/core/users/guarded-host.ts'
 import type { CurrentSession, Host, IssuedSession, OrderGrant, Session } from '../../../src/core/users/host.ts'
 import { askResolveLogin } from '../../../src/core/users/resolve-login.ts'
-import { callLog } from '../../../src/rpc/call-log.ts'
+import { callLog } from '../../../src/observe/call-log.ts'
 import { CountersignError } from '../../../src/shared/errors.ts'
 import { keptLog } from '../../support/log-lines.ts'
 import { desktop } from '../order/support.ts'

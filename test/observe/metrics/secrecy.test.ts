@@ -1,8 +1,8 @@
 import { connect } from 'node:http2'
 import { expect, test } from 'vitest'
-import { startMeasured } from '../support/metrics.ts'
-import { isPublic, recorder } from '../support/recorder.ts'
-import { makeWallet, proofOf } from '../support/wallet.ts'
+import { startMeasured } from '../../support/metrics.ts'
+import { isPublic, recorder } from '../../support/recorder.ts'
+import { makeWallet, proofOf } from '../../support/wallet.ts'
 
 /** Sends a request whose every part can be chosen, over HTTP/2. */
 async function raw(url: string, headers: Record<string, string>): Promise<void> {

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { listenOn, portOf } from '../http/port/listen.ts'
+import { listenOn, portOf } from './port/listen.ts'
 
 /** Time limits of a scraper in milliseconds: for a request, between two, and while nothing moves. */
 const requestMs = 5_000

@@ -4,10 +4,10 @@ import { createServer } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
-import { silentLogger } from '../../src/base/log.ts'
-import { createCountersign } from '../../src/index.ts'
-import { startMeasured } from '../support/metrics.ts'
-import { spawnService } from '../support/service.ts'
+import { silentLogger } from '../../../src/base/log.ts'
+import { createCountersign } from '../../../src/index.ts'
+import { startMeasured } from '../../support/metrics.ts'
+import { spawnService } from '../../support/service.ts'
 
 const run = promisify(execFile)
 
@@ -113,7 +113,7 @@ test('a scraper that sends half a request is turned away', async () => {
 test('the library is loaded only if there are metrics', async () => {
   const program = (options: string) => `
     import { createRequire } from 'node:module'
-    import { createCountersign } from '${new URL('../../src/index.ts', import.meta.url).href}'
+    import { createCountersign } from '${new URL('../../../src/index.ts', import.meta.url).href}'
     const service = await createCountersign({ store: 'sqlite::memory:', port: 0, pages: false, ${options} })
     await service.listen()
     const loaded = Object.keys(createRequire(import.meta.url).cache).some((file) => file.includes('prom-client'))

@@ -1,4 +1,4 @@
-import type { Tracing } from '../base/tracing.ts'
+import type { Tracing } from '../../base/tracing.ts'
 
 /**
  * The tracing that a setting asks for, loaded on demand, because most services make no traces. `warn` is told if there is nobody to

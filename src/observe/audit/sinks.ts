@@ -1,5 +1,5 @@
-import type { AuditEvent, AuditEventHook, AuditSink } from '../base/audit/event.ts'
-import { causeText, type LogFields, type Logger } from '../base/log.ts'
+import type { AuditEvent, AuditEventHook, AuditSink } from '../../base/audit/event.ts'
+import { causeText, type LogFields, type Logger } from '../../base/log.ts'
 
 /**
  * Writes events to the log, at level info, with the text `audit`. Refused calls and limits are left out: the service logs each

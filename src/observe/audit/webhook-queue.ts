@@ -1,5 +1,5 @@
-import type { AuditEvent, AuditWallet } from '../base/audit/event.ts'
-import type { Life, Store } from '../store/store.ts'
+import type { AuditEvent, AuditWallet } from '../../base/audit/event.ts'
+import type { Life, Store } from '../../store/store.ts'
 
 /** An event that waits to be delivered, as stored. */
 interface Entry {

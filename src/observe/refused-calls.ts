@@ -1,7 +1,7 @@
 import type { AuditTrail } from '../base/audit/trail.ts'
+import type { CallObserver } from '../rpc/invoke.ts'
 import { CallEnded, type ErrorReason } from '../shared/errors.ts'
 import { Sampler } from './call-log.ts'
-import type { CallObserver } from './invoke.ts'
 
 /** The calls that bring a signature over a challenge. */
 const signedCalls: ReadonlySet<string> = new Set([

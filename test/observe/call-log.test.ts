@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { readRequest } from '../../src/base/request.ts'
-import { callLog } from '../../src/rpc/call-log.ts'
+import { callLog } from '../../src/observe/call-log.ts'
 import type { CallReport } from '../../src/rpc/invoke.ts'
 import { CallEnded, CountersignError, internalError } from '../../src/shared/errors.ts'
 import { keptLog } from '../support/log-lines.ts'

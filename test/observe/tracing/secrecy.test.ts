@@ -1,13 +1,13 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { CountersignError, type CountersignOptions } from '../../src/index.ts'
-import { rpcKey, startChain } from '../support/evm.ts'
-import { keptLog } from '../support/log-lines.ts'
-import { isPublic, recorder } from '../support/recorder.ts'
-import { startService } from '../support/service.ts'
-import { callSpans, endedSpans, registerSdk, textOf } from '../support/tracing.ts'
-import { makeWallet, proofOf } from '../support/wallet.ts'
+import { CountersignError, type CountersignOptions } from '../../../src/index.ts'
+import { rpcKey, startChain } from '../../support/evm.ts'
+import { keptLog } from '../../support/log-lines.ts'
+import { isPublic, recorder } from '../../support/recorder.ts'
+import { startService } from '../../support/service.ts'
+import { callSpans, endedSpans, registerSdk, textOf } from '../../support/tracing.ts'
+import { makeWallet, proofOf } from '../../support/wallet.ts'
 
 registerSdk()
 

@@ -1,6 +1,6 @@
 import { causeText, type LogFields, type Logger } from '../base/log.ts'
+import type { CallObserver, CallReport } from '../rpc/invoke.ts'
 import { CallEnded, type CountersignError } from '../shared/errors.ts'
-import type { CallObserver, CallReport } from './invoke.ts'
 
 /** Reasons whose messages help the operator, and which quote no input other than an origin. */
 const tellingReasons: ReadonlySet<string> = new Set([

@@ -2,13 +2,13 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
-import { modulesOf } from '../support/loaded-modules.ts'
-import { keptLog } from '../support/log-lines.ts'
-import { rest } from '../support/rest.ts'
-import { spawnService, startService } from '../support/service.ts'
-import { workFolder } from '../support/snippets.ts'
+import { modulesOf } from '../../support/loaded-modules.ts'
+import { keptLog } from '../../support/log-lines.ts'
+import { rest } from '../../support/rest.ts'
+import { spawnService, startService } from '../../support/service.ts'
+import { workFolder } from '../../support/snippets.ts'
 
-const index = fileURLToPath(new URL('../../src/index.ts', import.meta.url))
+const index = fileURLToPath(new URL('../../../src/index.ts', import.meta.url))
 
 test.each([
   ['is not loaded unless tracing is on', '', false],

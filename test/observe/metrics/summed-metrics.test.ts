@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { Metrics } from '../../src/metrics/metrics.ts'
-import { SummedMetrics } from '../../src/metrics/summed-metrics.ts'
-import { Scrape } from '../support/metrics.ts'
+import { Metrics } from '../../../src/observe/metrics/metrics.ts'
+import { SummedMetrics } from '../../../src/observe/metrics/summed-metrics.ts'
+import { Scrape } from '../../support/metrics.ts'
 
 /** The metrics of a process in which so many orders were started, `watchers` are open, and which is ready or not. */
 async function processWith(orders: number, watchers: number, isReady = true) {

@@ -13,10 +13,10 @@ import {
   type Tracer,
   trace,
 } from '@opentelemetry/api'
-import { headerOf, type RequestContext } from '../base/request.ts'
-import type { CallTrace, TracedCall, TracedFailure, TracedStep, Tracing } from '../base/tracing.ts'
-import { version } from '../base/version.ts'
-import { CountersignError, reasons } from '../shared/errors.ts'
+import { headerOf, type RequestContext } from '../../base/request.ts'
+import type { CallTrace, TracedCall, TracedFailure, TracedStep, Tracing } from '../../base/tracing.ts'
+import { version } from '../../base/version.ts'
+import { CountersignError, reasons } from '../../shared/errors.ts'
 
 /** Options of {@link openTelemetry}. */
 export interface OpenTelemetryOptions {

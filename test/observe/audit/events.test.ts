@@ -1,10 +1,10 @@
 import { describe, expect, test, vi } from 'vitest'
-import { createLogger } from '../../src/base/log.ts'
-import type { AuditEvent, AuditEventType, CountersignOptions } from '../../src/index.ts'
-import { makeComputer } from '../support/computer.ts'
-import { type RestAnswer, rest } from '../support/rest.ts'
-import { startService } from '../support/service.ts'
-import { makeWallet, type TestWallet } from '../support/wallet.ts'
+import { createLogger } from '../../../src/base/log.ts'
+import type { AuditEvent, AuditEventType, CountersignOptions } from '../../../src/index.ts'
+import { makeComputer } from '../../support/computer.ts'
+import { type RestAnswer, rest } from '../../support/rest.ts'
+import { startService } from '../../support/service.ts'
+import { makeWallet, type TestWallet } from '../../support/wallet.ts'
 import { allTypes } from './types.ts'
 
 const app = { origin: 'https://app.example', 'user-agent': 'a browser of the tests' }

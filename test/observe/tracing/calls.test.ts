@@ -4,17 +4,17 @@ import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect
 import { createGrpcWebTransport, createConnectTransport as createWebTransport } from '@connectrpc/connect-web'
 import { type Baggage, propagation, type SpanContext, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import { describe, expect, test } from 'vitest'
-import { OrderService } from '../../gen/server/countersign/v1/order_service_pb.ts'
-import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
-import { readRequest } from '../../src/base/request.ts'
-import { CountersignError, type Host } from '../../src/index.ts'
-import { openTelemetry } from '../../src/opentelemetry/index.ts'
-import { completeOrder } from '../support/flows.ts'
-import { mountService } from '../support/mounted.ts'
-import { orderClients } from '../support/orders.ts'
-import { rest } from '../support/rest.ts'
-import { startService } from '../support/service.ts'
-import { stores } from '../support/stores.ts'
+import { OrderService } from '../../../gen/server/countersign/v1/order_service_pb.ts'
+import { SignInService } from '../../../gen/server/countersign/v1/sign_in_service_pb.ts'
+import { readRequest } from '../../../src/base/request.ts'
+import { CountersignError, type Host } from '../../../src/index.ts'
+import { openTelemetry } from '../../../src/observe/opentelemetry/index.ts'
+import { completeOrder } from '../../support/flows.ts'
+import { mountService } from '../../support/mounted.ts'
+import { orderClients } from '../../support/orders.ts'
+import { rest } from '../../support/rest.ts'
+import { startService } from '../../support/service.ts'
+import { stores } from '../../support/stores.ts'
 import {
   callSpans,
   childNames,
@@ -23,8 +23,8 @@ import {
   inClientSpan,
   registerSdk,
   traceHeaders,
-} from '../support/tracing.ts'
-import { makeWallet, proofOf } from '../support/wallet.ts'
+} from '../../support/tracing.ts'
+import { makeWallet, proofOf } from '../../support/wallet.ts'
 
 registerSdk()
 

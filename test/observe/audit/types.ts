@@ -1,4 +1,4 @@
-import type { AuditEventType } from '../../src/index.ts'
+import type { AuditEventType } from '../../../src/index.ts'
 
 /** Every type: one that is missing is a compile error. */
 export const allTypes: Record<AuditEventType, true> = {
