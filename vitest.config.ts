@@ -99,11 +99,11 @@ const domain = globSync(
   {
     // These start processes, or take long.
     exclude: [
-      'test/countersign.test.ts',
+      'test/service/countersign.test.ts',
       'test/core/users/user-administration.test.ts',
       'test/core/users/users.test.ts',
       'test/base/node-version.test.ts',
-      'test/old-node.test.ts',
+      'test/service/old-node.test.ts',
       'test/plain-protos.test.ts',
       'test/core/order/model.test.ts',
       'test/types/consumer.test.ts',

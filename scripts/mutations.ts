@@ -114,7 +114,7 @@ const rows: Readonly<
     ],
     ['approve', 'this.#admission.requireNearby(order, request)', '', 'relay/requester'],
   ],
-  8: [['claimUrlTemplate', "value.indexOf('{claimToken}') > hash &&", '', 'config']],
+  8: [['claimUrlTemplate', "value.indexOf('{claimToken}') > hash &&", '', 'service/config']],
   9: [
     ['requireHolder', '!matchesAny(token, hashes)', 'false', 'core/order/orders'],
     ['requireOrigin', "this.#origins.requireSameOrOwn(request, order.origin, 'order')", '', 'core/order/orders'],
@@ -330,7 +330,7 @@ const rows: Readonly<
   ],
   39: [
     ['workerCount', "typeof store === 'string' && store.startsWith('sqlite:')", 'false', 'e2e/workers'],
-    ['textOf', 'text !== undefined', 'text === variable', 'config'],
+    ['textOf', 'text !== undefined', 'text === variable', 'service/config'],
   ],
   40: [['removeKeys', 'DELETE FROM entries WHERE matches(key);', '', 'commands/backup']],
   41: [

@@ -13,7 +13,6 @@ export type {
 export { createLogger, type LogFields, type LogFormat, type Logger, type LogLevel, type LogSink } from './base/log.ts'
 export type { RequestContext } from './base/request.ts'
 export type { CallTrace, TracedCall, TracedFailure, TracedStep, Tracing } from './base/tracing.ts'
-export { type CountersignOptions, type Environment, optionsFromEnvironment } from './config.ts'
 export type { NonceStore } from './core/sign-in/nonce.ts'
 export type {
   CurrentSession,
@@ -29,10 +28,11 @@ export { type Ed25519Adapter, type Ed25519Framing, ed25519Adapter } from './core
 export type { Proof, ProvenIdentity } from './core/wallet/proof.ts'
 export type { SignatureVerifier } from './core/wallet/verifier.ts'
 export type { RemoteChecks, SignInForm, StartWarning, WalletAccount, WalletAdapter } from './core/wallet/wallet.ts'
-export { type Countersign, createCountersign } from './countersign.ts'
 export type { FetchClient, FetchHandler } from './http/fetch-exchange.ts'
 export type { LimitName, Limits, PlaceLimit, RateLimit, RateLimitGroup } from './limits/limits.ts'
-export type { ReplaceableOptions } from './live-secrets.ts'
+export { type CountersignOptions, type Environment, optionsFromEnvironment } from './service/config.ts'
+export { type Countersign, createCountersign } from './service/countersign.ts'
+export type { ReplaceableOptions } from './service/live-secrets.ts'
 export {
   type CodeName,
   CountersignError,

@@ -3,8 +3,8 @@ import { OrderService } from '../../gen/server/countersign/v1/order_service_pb.t
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
 import { WalletService } from '../../gen/server/countersign/v1/wallet_service_pb.ts'
-import { resolveSettings } from '../../src/config.ts'
 import { type RestEndpoint, restEndpoints } from '../../src/http/rest/endpoints.ts'
+import { resolveSettings } from '../../src/service/config.ts'
 
 /** All services of package countersign.v1, in the order of the documents. */
 export const services: readonly DescService[] = [SignInService, WalletService, OrderService, SessionService]

@@ -19,7 +19,6 @@ import type {
   StartedOrder,
   StartOrderOptions,
 } from '../client/types.ts'
-import type { CountersignOptions } from '../config.ts'
 import { KnownComputers } from '../core/order/known-computers.ts'
 import { Orders } from '../core/order/orders.ts'
 import { storedOrders } from '../core/order/records.ts'
@@ -31,6 +30,7 @@ import { orderInput } from '../http/rest/input.ts'
 import type { ServiceHandlers } from '../rpc/methods.ts'
 import { orderHandlers } from '../rpc/order-service.ts'
 import { sessionHandlers } from '../rpc/session-service.ts'
+import type { CountersignOptions } from '../service/config.ts'
 import { CountersignError } from '../shared/errors.ts'
 import { computerPaths, desktopOrderPaths, phoneOrderPaths } from '../shared/rest-paths.ts'
 import { withKeyPrefix } from '../store/map-store.ts'

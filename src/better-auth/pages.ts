@@ -1,7 +1,7 @@
 import type { GenericEndpointContext } from '@better-auth/core'
-import { isLoopbackHttp } from '../config.ts'
 import { answerWithFile, type PageFiles, type PageValues, readPageFiles, type ServedFile } from '../http/page-files.ts'
 import { continuePath } from '../http/page-headers.ts'
+import { isLoopbackHttp } from '../service/config.ts'
 import { CountersignError } from '../shared/errors.ts'
 import { apiError } from './failures.ts'
 import { basePathOf, ownOrigin } from './request.ts'

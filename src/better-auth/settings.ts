@@ -1,10 +1,10 @@
 import type { AuthContext } from '@better-auth/core'
 import { Keyring } from '../base/token.ts'
-import { type CountersignOptions, resolveSettings, type Settings } from '../config.ts'
 import { checkAdapters, walletAdapters } from '../core/wallet/adapters.ts'
 import { chooseVerifier } from '../core/wallet/native.ts'
 import { Prover } from '../core/wallet/prover.ts'
 import type { WalletAdapter } from '../core/wallet/wallet.ts'
+import { type CountersignOptions, resolveSettings, type Settings } from '../service/config.ts'
 
 /** Options of both plugins. They are options of Countersign, with the same meanings, defaults and bounds. */
 export interface WalletOptions

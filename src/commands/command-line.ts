@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream'
 import { parseArgs } from 'node:util'
-import { type CountersignOptions, optionRows } from '../config/options.ts'
+import { type CountersignOptions, optionRows } from '../service/config/options.ts'
 
 /** Where a command reads and writes: those of `process`. */
 export interface Streams {

@@ -6,10 +6,10 @@ import {
   optionsFromEnvironment,
   optionsInFiles,
   resolveSettings,
-} from '../config.ts'
-import type { Countersign } from '../countersign.ts'
-import { hostOnLan, optionsOnLan } from '../lan.ts'
-import type { ReplaceableOptions } from '../live-secrets.ts'
+} from '../service/config.ts'
+import type { Countersign } from '../service/countersign.ts'
+import { hostOnLan, optionsOnLan } from '../service/lan.ts'
+import type { ReplaceableOptions } from '../service/live-secrets.ts'
 
 // What each process has that serves: a service that runs alone, and each worker.
 

@@ -7,9 +7,9 @@ import {
   resolveSettings,
   type Settings,
   unknownVariables,
-} from '../config.ts'
-import { type Countersign, createCountersign, createOnLan } from '../countersign.ts'
-import { lanHosts, optionsOnLan } from '../lan.ts'
+} from '../service/config.ts'
+import { type Countersign, createCountersign, createOnLan } from '../service/countersign.ts'
+import { lanHosts, optionsOnLan } from '../service/lan.ts'
 import { isLoopbackHost } from '../shared/origin.ts'
 import { type CommandLine, SettingsError } from './command-line.ts'
 import { logFormatOf, logLevel, logOutput, madeService, Reloads } from './process.ts'

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { realpathSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { type CountersignOptions, optionsFromEnvironment, resolveSettings } from '../config.ts'
+import { type CountersignOptions, optionsFromEnvironment, resolveSettings } from '../service/config.ts'
 import { oneLine, UsageError } from './command-line.ts'
 
 /** The absolute path of the embedded store's file; `undefined` for any other store. */

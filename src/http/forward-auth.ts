@@ -1,5 +1,5 @@
 import { headerOf, type RequestContext } from '../base/request.ts'
-import type { Settings } from '../config.ts'
+import type { Settings } from '../service/config.ts'
 import { CountersignError, internalError } from '../shared/errors.ts'
 import { isReturnPath } from '../shared/return-path.ts'
 import { signInPath } from './pages.ts'

@@ -1,6 +1,6 @@
 import type { Logger } from '../base/log.ts'
 import { headerOf, proxyHeaderOf, type RequestContext } from '../base/request.ts'
-import type { Settings } from '../config.ts'
+import type { Settings } from '../service/config.ts'
 
 /** Least time in ms from one warning to the next: anyone can send the headers, and nobody should be able to fill the log. */
 const intervalMs = 3_600_000

@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib'
-import type { Settings } from '../config.ts'
+import type { Settings } from '../service/config.ts'
 import { sessionCookieName } from '../shared/header-text.ts'
 import { letAnyPageRead } from './cors.ts'
 import { entityTag, type ServedFile } from './page-files.ts'

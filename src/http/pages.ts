@@ -1,7 +1,7 @@
 import type { Logger } from '../base/log.ts'
 import type { RequestContext } from '../base/request.ts'
-import { offersDemoWallet, type Settings } from '../config.ts'
 import { toFailure } from '../rpc/errors.ts'
+import { offersDemoWallet, type Settings } from '../service/config.ts'
 import { cookieValue, sessionCookieName } from '../shared/header-text.ts'
 import { answerWithFile, notBuilt, type PageValues, readPageFiles, type ServedFile } from './page-files.ts'
 import { claimPath, claimPathTemplate, continuePath, isContinuePath, pageHeaders } from './page-headers.ts'

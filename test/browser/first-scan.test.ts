@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
-import { lanHosts } from '../../src/lan.ts'
+import { lanHosts } from '../../src/service/lan.ts'
 import { type ServiceProcess, spawnService, startService } from '../support/service.ts'
 import {
   approvedHeading,

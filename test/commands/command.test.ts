@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { optionRows } from '../../src/config/options.ts'
+import { optionRows } from '../../src/service/config/options.ts'
 
 const mainFile = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 

@@ -15,7 +15,7 @@ import { type Check, ok, problem, type Result, runChecks, warning } from '../../
 import { checks } from '../../src/commands/doctor/checks.ts'
 import { doctorCommand } from '../../src/commands/doctor/doctor.ts'
 import type { CountersignOptions } from '../../src/index.ts'
-import { lanHosts } from '../../src/lan.ts'
+import { lanHosts } from '../../src/service/lan.ts'
 import { Signer } from '../core/order/support.ts'
 import { Authority } from '../support/certificates.ts'
 import { runNginx } from '../support/nginx.ts'

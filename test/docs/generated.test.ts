@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { withParts } from '../../scripts/docs/markdown.ts'
 import { writtenDocuments } from '../../scripts/docs.ts'
-import { optionRows } from '../../src/config/options.ts'
+import { optionRows } from '../../src/service/config/options.ts'
 
 const documents = await writtenDocuments()
 

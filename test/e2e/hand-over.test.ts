@@ -3,7 +3,7 @@ import { json } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { silentLogger } from '../../src/base/log.ts'
-import { createWorker } from '../../src/countersign.ts'
+import { createWorker } from '../../src/service/countersign.ts'
 import { orderClients } from '../support/orders.ts'
 
 test('a worker that hands over takes no connections, tells watchers to come back, and stays ready to those it has', async () => {

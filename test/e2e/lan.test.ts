@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { lanHosts } from '../../src/lan.ts'
+import { lanHosts } from '../../src/service/lan.ts'
 import { rest } from '../support/rest.ts'
 import { spawnService } from '../support/service.ts'
 

@@ -1,7 +1,7 @@
 import http, { type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import { version } from '../../base/version.ts'
-import type { Settings } from '../../config.ts'
+import type { Settings } from '../../service/config.ts'
 import { reasons } from '../../shared/errors.ts'
 import { sessionPaths } from '../../shared/rest-paths.ts'
 import { oneLine } from '../command-line.ts'

@@ -1,6 +1,6 @@
 import { version } from '../../base/version.ts'
-import { httpOrigin } from '../../config/kinds.ts'
-import { optionsFromEnvironment } from '../../config.ts'
+import { httpOrigin } from '../../service/config/kinds.ts'
+import { optionsFromEnvironment } from '../../service/config.ts'
 import { parseOrigin } from '../../shared/origin.ts'
 import { type CommandLine, readCommandLine, type Streams, UsageError } from '../command-line.ts'
 import { ok, type Result, runChecks, type Status, skipped } from './check.ts'

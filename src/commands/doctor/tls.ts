@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { connect, type TLSSocket } from 'node:tls'
-import { redisTlsOf } from '../../service-store.ts'
+import { redisTlsOf } from '../../service/service-store.ts'
 import { type Check, type Finding, ok, problem, warning } from './check.ts'
 import type { Setup } from './setup.ts'
 

@@ -4,10 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from '../../base/log.ts'
 import { oneAtATime } from '../../base/timing/one-at-a-time.ts'
-import type { Settings } from '../../config.ts'
-import type { Countersign } from '../../countersign.ts'
 import { MetricsServer } from '../../http/metrics-server.ts'
 import { type MetricValues, SummedMetrics } from '../../observe/metrics/summed-metrics.ts'
+import type { Settings } from '../../service/config.ts'
+import type { Countersign } from '../../service/countersign.ts'
 import type { FromWorker, Serving, ToWorker, WorkerStart } from './worker.ts'
 
 /** What workers are started with. */

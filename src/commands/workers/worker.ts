@@ -1,8 +1,8 @@
 import cluster from 'node:cluster'
 import { createLogger, type Logger } from '../../base/log.ts'
-import { type CountersignOptions, optionsFromEnvironment } from '../../config.ts'
-import { type Countersign, createWorker, type WorkerService } from '../../countersign.ts'
 import type { MetricValues } from '../../observe/metrics/summed-metrics.ts'
+import { type CountersignOptions, optionsFromEnvironment } from '../../service/config.ts'
+import { type Countersign, createWorker, type WorkerService } from '../../service/countersign.ts'
 import { logFormatOf, logLevel, logOutput, madeService, Reloads } from '../process.ts'
 
 /** What a worker is to run. */

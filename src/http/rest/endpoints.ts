@@ -3,7 +3,7 @@ import { OrderService } from '../../../gen/server/countersign/v1/order_service_p
 import { SessionService } from '../../../gen/server/countersign/v1/session_service_pb.ts'
 import { SignInService } from '../../../gen/server/countersign/v1/sign_in_service_pb.ts'
 import { WalletService } from '../../../gen/server/countersign/v1/wallet_service_pb.ts'
-import type { Settings } from '../../config.ts'
+import type { Settings } from '../../service/config.ts'
 import {
   computerPaths,
   desktopOrderPaths,

@@ -1,6 +1,6 @@
-import { Keyring } from './base/token.ts'
+import { Keyring } from '../base/token.ts'
+import { deriveSigningKeys, type LiveSigningKeys } from '../core/access-token/signing-keys.ts'
 import { type CountersignOptions, resolveSettings, type Settings } from './config.ts'
-import { deriveSigningKeys, type LiveSigningKeys } from './core/access-token/signing-keys.ts'
 
 /** The options that can be replaced while the service runs. */
 export type ReplaceableOptions = Pick<CountersignOptions, 'secret' | 'orderStartKeys'>

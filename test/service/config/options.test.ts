@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { type Option, optionRows, type Row } from '../../src/config/options.ts'
-import { type CountersignOptions, optionsFromEnvironment, resolveSettings } from '../../src/config.ts'
-import { defaultLimits } from '../../src/limits/limits.ts'
+import { defaultLimits } from '../../../src/limits/limits.ts'
+import { type Option, optionRows, type Row } from '../../../src/service/config/options.ts'
+import { type CountersignOptions, optionsFromEnvironment, resolveSettings } from '../../../src/service/config.ts'
 
 /** What an option promises. It is written down a second time here, so that no number changes by mistake. */
 interface Promised {

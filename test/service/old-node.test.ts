@@ -6,7 +6,7 @@ import { delimiter, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { pathToFileURL } from 'node:url'
 import { afterAll, describe, expect, test } from 'vitest'
-import { emit, root } from './types/emit.ts'
+import { emit, root } from '../types/emit.ts'
 
 /** A package that is built, and can also be started as a checkout. Nothing is installed in it. */
 const folder = await mkdtemp(join(tmpdir(), 'countersign-old-node-'))

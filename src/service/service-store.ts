@@ -1,8 +1,8 @@
-import type { Logger } from './base/log.ts'
+import type { Logger } from '../base/log.ts'
+import { withKeyPrefix } from '../store/map-store.ts'
+import { openStore, type RedisTls } from '../store/open.ts'
+import type { Store } from '../store/store.ts'
 import type { Settings } from './config.ts'
-import { withKeyPrefix } from './store/map-store.ts'
-import { openStore, type RedisTls } from './store/open.ts'
-import type { Store } from './store/store.ts'
 
 /** The store that the settings name, with the prefix of their keys. */
 export interface ServiceStore {

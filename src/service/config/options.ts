@@ -1,13 +1,13 @@
-import type { AuditEventHook } from '../base/audit/event.ts'
-import type { LogFormat, Logger } from '../base/log.ts'
-import type { Tracing } from '../base/tracing.ts'
-import type { NonceStore } from '../core/sign-in/nonce.ts'
-import type { Host } from '../core/users/host.ts'
-import type { ResolveLogin } from '../core/users/resolve-login.ts'
-import type { WalletAdapter } from '../core/wallet/wallet.ts'
-import type { Limits } from '../limits/limits.ts'
-import { defaultKeyPrefix, keyPrefixForm, keyPrefixPattern, storeOperations } from '../store/map-store.ts'
-import type { Store } from '../store/store.ts'
+import type { AuditEventHook } from '../../base/audit/event.ts'
+import type { LogFormat, Logger } from '../../base/log.ts'
+import type { Tracing } from '../../base/tracing.ts'
+import type { NonceStore } from '../../core/sign-in/nonce.ts'
+import type { Host } from '../../core/users/host.ts'
+import type { ResolveLogin } from '../../core/users/resolve-login.ts'
+import type { WalletAdapter } from '../../core/wallet/wallet.ts'
+import type { Limits } from '../../limits/limits.ts'
+import { defaultKeyPrefix, keyPrefixForm, keyPrefixPattern, storeOperations } from '../../store/map-store.ts'
+import type { Store } from '../../store/store.ts'
 import {
   audiences,
   bearerKeys,

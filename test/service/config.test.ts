@@ -2,17 +2,17 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { silentLogger } from '../src/base/log.ts'
-import { type Option, optionRows, type Row } from '../src/config/options.ts'
+import { silentLogger } from '../../src/base/log.ts'
+import { defaultLimits } from '../../src/limits/limits.ts'
+import { type Option, optionRows, type Row } from '../../src/service/config/options.ts'
 import {
   type CountersignOptions,
   offersDemoWallet,
   optionsFromEnvironment,
   resolveSettings,
   unknownVariables,
-} from '../src/config.ts'
-import { defaultLimits } from '../src/limits/limits.ts'
-import { openStore } from '../src/store/open.ts'
+} from '../../src/service/config.ts'
+import { openStore } from '../../src/store/open.ts'
 
 /** What a test has to know about an option: a new one does not compile until it is here. */
 interface Sample {
@@ -521,7 +521,7 @@ async function openedStore() {
 }
 
 describe('the documentation comments of the options', async () => {
-  const source = await readFile(new URL('../src/config/options.ts', import.meta.url), 'utf8')
+  const source = await readFile(new URL('../../src/service/config/options.ts', import.meta.url), 'utf8')
   const comments = new Map(
     [...source.matchAll(/\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\n {2}(\w+)\?:/g)].map(([, comment = '', option]) => [
       option,

@@ -1,7 +1,7 @@
-import { requireSuitableNode } from './base/node-version.js'
+import { requireSuitableNode } from '../base/node-version.js'
+import { isLoopbackHost } from '../shared/origin.ts'
 import { type CountersignOptions, type Option, optionRows, type Row, type Settings } from './config/options.ts'
 import { fileVariable, readSecretFile } from './config/secret-file.ts'
-import { isLoopbackHost } from './shared/origin.ts'
 
 export type { CountersignOptions, Settings } from './config/options.ts'
 

@@ -1,6 +1,6 @@
 import type { NetworkInterfaceInfo } from 'node:os'
 import { expect, test } from 'vitest'
-import { everyInterface, hostOnLan, lanHosts, optionsOnLan } from '../src/lan.ts'
+import { everyInterface, hostOnLan, lanHosts, optionsOnLan } from '../../src/service/lan.ts'
 
 function info(address: string): NetworkInterfaceInfo {
   const internal = address.startsWith('127.') || address === '::1'
