@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config'
 
 /** Rehearsals and pictures that take minutes: part of `npm run nightly`. */
 const nightly = [
-  'test/backend/restarts.test.ts',
+  'test/integrations/backend/restarts.test.ts',
   'test/browser/looks.test.ts',
   'test/browser/wallet-looks.test.ts',
   // Installs workerd.
@@ -74,7 +74,7 @@ const thorough = [
  * measured too.
  */
 const measuring = [
-  'test/backend/restarts.test.ts',
+  'test/integrations/backend/restarts.test.ts',
   'test/e2e/chaos.test.ts',
   'test/e2e/drains.test.ts',
   'test/e2e/behind-nginx.test.ts',

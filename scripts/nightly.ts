@@ -86,7 +86,7 @@ const steps: readonly Step[] = [
   },
   {
     name: 'session checks while Redis is restarted, for five minutes',
-    command: 'vitest run test/backend/restarts.test.ts',
+    command: 'vitest run test/integrations/backend/restarts.test.ts',
     limitMinutes: 10,
     environment: { SESSION_CHECK_SECONDS: '300' },
   },

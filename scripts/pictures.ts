@@ -6,7 +6,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { PNG } from 'pngjs'
 import { createCountersign } from '../src/index.ts'
-import { makeTestWallet } from '../src/testing/index.ts'
+import { makeTestWallet } from '../src/integrations/testing/index.ts'
 import { scan } from '../test/browser/support.ts'
 import { programPath } from '../test/support/browser.ts'
 

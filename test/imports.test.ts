@@ -258,7 +258,7 @@ const rooms: readonly Room[] = [
     files: /^src\/proof\//,
     may: [
       /^src\/proof\//,
-      // All of it runs in browsers, which test/proof/imports.test.ts shows.
+      // All of it runs in browsers, which test/integrations/proof/imports.test.ts shows.
       /^src\/wallet\/(adapters|proof|verifier|wallet|strict-ed25519|ethereum\/(address|rpc))\.ts$/,
       /^src\/order\/canonical-payload\.ts$/,
       /^src\/(challenge|errors|origin)\.ts$/,
@@ -450,7 +450,7 @@ test('every import that esbuild sees is found in the text', async () => {
       'src/main.ts',
       'src/client/index.ts',
       'src/better-auth/index.ts',
-      'src/proof/index.ts',
+      'src/integrations/proof/index.ts',
       'src/react/index.ts',
     ],
     outdir: 'not-written',

@@ -5,8 +5,8 @@ import { createServer } from 'node:http'
 import type { ConnectRouter } from '@connectrpc/connect'
 import { connectNodeAdapter } from '@connectrpc/connect-node'
 import { SessionService } from '../../gen/client/countersign/v1/session_service_pb.ts'
-import { requireSession, sessionOf } from '../../src/backend/connect.ts'
-import { createSessionVerifier } from '../../src/backend/index.ts'
+import { requireSession, sessionOf } from '../../src/integrations/backend/connect.ts'
+import { createSessionVerifier } from '../../src/integrations/backend/index.ts'
 import { sayWhere } from './listening.ts'
 
 const { COUNTERSIGN_URL: url = 'http://localhost:8080', PORT: port = '3000' } = process.env

@@ -1,8 +1,8 @@
 // An Express application that serves signed-in users only.
 //   COUNTERSIGN_URL=http://localhost:8080 PORT=3000 node examples/backend/express.ts
 import express from 'express'
-import { requireSession } from '../../src/backend/express.ts'
-import { createSessionVerifier } from '../../src/backend/index.ts'
+import { requireSession } from '../../src/integrations/backend/express.ts'
+import { createSessionVerifier } from '../../src/integrations/backend/index.ts'
 import { sayWhere } from './listening.ts'
 
 const { COUNTERSIGN_URL: url = 'http://localhost:8080', PORT: port = '3000' } = process.env

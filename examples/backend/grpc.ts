@@ -1,8 +1,8 @@
 // A grpc-js server that serves signed-in users only. To be short it has no protocol definition of its own: its messages are JSON.
 //   COUNTERSIGN_URL=http://localhost:8080 PORT=3000 node examples/backend/grpc.ts
 import { Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData } from '@grpc/grpc-js'
-import { requireSession, sessionOf } from '../../src/backend/grpc.ts'
-import { createSessionVerifier } from '../../src/backend/index.ts'
+import { requireSession, sessionOf } from '../../src/integrations/backend/grpc.ts'
+import { createSessionVerifier } from '../../src/integrations/backend/index.ts'
 
 const { COUNTERSIGN_URL: url = 'http://localhost:8080', PORT: port = '3000' } = process.env
 const verifier = createSessionVerifier({ url })

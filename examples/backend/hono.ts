@@ -2,8 +2,8 @@
 //   COUNTERSIGN_URL=http://localhost:8080 PORT=3000 node examples/backend/hono.ts
 import { serve } from '@hono/node-server'
 import { Hono } from 'hono'
-import { requireSession } from '../../src/backend/hono.ts'
-import { createSessionVerifier } from '../../src/backend/index.ts'
+import { requireSession } from '../../src/integrations/backend/hono.ts'
+import { createSessionVerifier } from '../../src/integrations/backend/index.ts'
 import { sayWhere } from './listening.ts'
 
 const { COUNTERSIGN_URL: url = 'http://localhost:8080', PORT: port = '3000' } = process.env

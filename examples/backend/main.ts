@@ -2,7 +2,7 @@
 //   COUNTERSIGN_URL=http://localhost:8080 PORT=3000 node examples/backend/main.ts
 // In a project of your own, import from 'countersign/backend'. Guards for Express, Fastify, Hono, Connect and gRPC are beside this.
 import { createServer } from 'node:http'
-import { createSessionVerifier } from '../../src/backend/index.ts'
+import { createSessionVerifier } from '../../src/integrations/backend/index.ts'
 import { sayWhere } from './listening.ts'
 
 const { COUNTERSIGN_URL: url = 'http://localhost:8080', PORT: port = '3000' } = process.env

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { parseArgs } from 'node:util'
-import { type ProofArtifact, ProofError, type ProofOptions, verifyProofArtifact } from '../proof/index.ts'
+import { type ProofArtifact, ProofError, type ProofOptions, verifyProofArtifact } from '../integrations/proof/index.ts'
 import { oneLine, type Streams, UsageError } from './command-line.ts'
 
 const helpText = `Usage: countersign verify FILE --app-name NAME --origin ORIGIN [options]

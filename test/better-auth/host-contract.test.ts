@@ -1,6 +1,6 @@
 import { describe, test } from 'vitest'
 import { betterAuthHost } from '../../src/better-auth/index.ts'
-import { describeHostContract } from '../../src/testing/index.ts'
+import { describeHostContract } from '../../src/integrations/testing/index.ts'
 import { authStorages, makeAuth } from './support.ts'
 
 const trustedOrigin = 'https://app.example'

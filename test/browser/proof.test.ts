@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { ProofArtifact, ProofOptions, verifyProofArtifact } from '../../src/proof/index.ts'
+import type { ProofArtifact, ProofOptions, verifyProofArtifact } from '../../src/integrations/proof/index.ts'
 import { bundleProof } from '../support/proof-bundle.ts'
 import { accepted, inCamelCase, refused } from '../support/proofs.ts'
 import { expectNoFaults, hasChromium, useBrowser } from './support.ts'

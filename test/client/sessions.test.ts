@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { verifyAccessToken } from '../../src/backend/index.ts'
 import { createCountersignClient } from '../../src/client/index.ts'
 import { createRestClient } from '../../src/client/rest.ts'
+import { verifyAccessToken } from '../../src/integrations/backend/index.ts'
 import { hasPart } from '../support/optional.ts'
 import { RedisServer } from '../support/redis-server.ts'
 import { startService } from '../support/service.ts'

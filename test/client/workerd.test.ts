@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { build } from 'esbuild'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { signIn } from '../backend/support.ts'
+import { signIn } from '../integrations/backend/support.ts'
 import { freePort } from '../support/redis-server.ts'
 import { startService } from '../support/service.ts'
 

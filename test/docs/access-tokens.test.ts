@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
-import { ed25519, hs256, jwt, keySetOf, makeKey } from '../backend/forge.ts'
+import { ed25519, hs256, jwt, keySetOf, makeKey } from '../integrations/backend/forge.ts'
 import { hasPart, systemPython } from '../support/optional.ts'
 
 const run = promisify(execFile)
@@ -72,7 +72,7 @@ test('the Node.js snippet serves the users of good tokens, and nobody else', asy
   const file = join(folder, 'server.ts')
   const code = snippets
     .ts!.replace('https://auth.example', issuer)
-    .replace("'countersign/backend'", JSON.stringify(join(root, 'src/backend/index.ts')))
+    .replace("'countersign/backend'", JSON.stringify(join(root, 'src/integrations/backend/index.ts')))
     .replace('.listen(3000)', ".listen(0, '127.0.0.1', function () { console.log(this.address().port) })")
   await writeFile(file, code)
   const running = execFile(process.execPath, [file])

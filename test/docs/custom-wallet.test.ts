@@ -14,7 +14,7 @@ const read = (path: string): Promise<string> => readFile(join(root, path), 'utf8
 const sources: Readonly<Record<string, string>> = {
   countersign: 'src/index.ts',
   'countersign/client': 'src/client/index.ts',
-  'countersign/testing': 'src/testing/index.ts',
+  'countersign/testing': 'src/integrations/testing/index.ts',
 }
 
 /** A program with the package's sources in place of the package. Its other imports are Node's and its own. */

@@ -6,8 +6,8 @@ import { WalletService } from '../../gen/server/countersign/v1/wallet_service_pb
 import { endpoints, rpcs } from '../../scripts/docs/services.ts'
 import { silentLogger } from '../../src/base/log.ts'
 import { type CountersignOptions, createCountersign, openStore } from '../../src/index.ts'
+import { makeTestWallet, type TestWallet } from '../../src/integrations/testing/index.ts'
 import { defaultKeyPrefix, withKeyPrefix } from '../../src/store/map-store.ts'
-import { makeTestWallet, type TestWallet } from '../../src/testing/index.ts'
 import { administrationOn } from '../core/users/support.ts'
 
 /** What a call answered: over REST if it has an endpoint, and as Connect's JSON otherwise. */

@@ -5,7 +5,12 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type ProofArtifact, ProofError, type ProofOptions, verifyProofArtifact } from '../../src/proof/index.ts'
+import {
+  type ProofArtifact,
+  ProofError,
+  type ProofOptions,
+  verifyProofArtifact,
+} from '../../src/integrations/proof/index.ts'
 import { hasPart, systemPython } from '../support/optional.ts'
 import { accepted, inCamelCase, refused } from '../support/proofs.ts'
 
@@ -28,7 +33,7 @@ async function makeFolder(): Promise<string> {
 
 test("the page's function returns what the payer signed, and nothing for another invoice", async () => {
   const file = join(await makeFolder(), 'approval.ts')
-  const source = JSON.stringify(join(root, 'src/proof/index.ts'))
+  const source = JSON.stringify(join(root, 'src/integrations/proof/index.ts'))
   await writeFile(file, codeIn('ts').replace("'countersign/proof'", source))
   const { approvalOf } = await import(file)
   const { artifact, owner } = accepted[0]!
@@ -40,7 +45,7 @@ test("the page's function returns what the payer signed, and nothing for another
 })
 
 test('the page names every reason', async () => {
-  const source = await readFile(join(root, 'src/proof/proof-error.ts'), 'utf8')
+  const source = await readFile(join(root, 'src/integrations/proof/proof-error.ts'), 'utf8')
   const reasons = [...source.matchAll(/^ {2}\| '(\w+)'$/gm)].map(([, reason]) => reason)
   expect(reasons).toHaveLength(11)
   for (const reason of reasons) expect(page).toMatch(new RegExp(`^\\|[^|]*\`${reason}\``, 'm'))

@@ -8,7 +8,7 @@ import { createConnectTransport } from '@connectrpc/connect-node'
 import * as grpc from '@grpc/grpc-js'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { SessionService } from '../../gen/client/countersign/v1/session_service_pb.ts'
-import { signIn } from '../backend/support.ts'
+import { signIn } from '../integrations/backend/support.ts'
 import { startService } from '../support/service.ts'
 
 /** Runs one of the examples, as its first lines say, and resolves with its address and what it writes to its log. */

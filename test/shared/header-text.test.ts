@@ -1,9 +1,9 @@
 import { request as httpRequest } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
-import { createSessionVerifier } from '../../src/backend/index.ts'
+import { createSessionVerifier } from '../../src/integrations/backend/index.ts'
 import { bearerTokenOf, cookieValue, withoutOws } from '../../src/shared/header-text.ts'
-import { signIn } from '../backend/support.ts'
+import { signIn } from '../integrations/backend/support.ts'
 import { startService } from '../support/service.ts'
 
 /** White space of JavaScript that is none of HTTP. Headers reach a program as Latin-1. */

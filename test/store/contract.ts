@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, test } from 'vitest'
+import { describeStoreContract as describePublished } from '../../src/integrations/testing/store.ts'
 import type { Store } from '../../src/store/store.ts'
-import { describeStoreContract as describePublished } from '../../src/testing/store.ts'
 import { storeCommands } from './model.ts'
 
 /**

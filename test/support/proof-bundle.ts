@@ -16,7 +16,7 @@ export interface ProofBundle {
 export async function bundleProof(): Promise<ProofBundle> {
   const { outputFiles, metafile } = await build({
     absWorkingDir: root,
-    entryPoints: { proof: 'src/proof/index.ts' },
+    entryPoints: { proof: 'src/integrations/proof/index.ts' },
     outdir: 'not-written',
     bundle: true,
     splitting: true,

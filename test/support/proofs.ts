@@ -1,4 +1,9 @@
-import type { ProofArtifact, ProofArtifactFields, ProofErrorReason, ProofOptions } from '../../src/proof/index.ts'
+import type {
+  ProofArtifact,
+  ProofArtifactFields,
+  ProofErrorReason,
+  ProofOptions,
+} from '../../src/integrations/proof/index.ts'
 import vectors from '../vectors/proofs.json' with { type: 'json' }
 
 /** A proof artifact, with what it has to agree with. */

@@ -3,7 +3,7 @@ import { Keyring } from '../../../src/base/token.ts'
 import { AccessTokens } from '../../../src/core/access-token/access-tokens.ts'
 import { deriveSigningKeys } from '../../../src/core/access-token/signing-keys.ts'
 import type { Session } from '../../../src/core/users/host.ts'
-import { decoded } from '../../backend/forge.ts'
+import { decoded } from '../../integrations/backend/forge.ts'
 
 /** A time of the store that is neither this machine's nor a whole second. */
 const now = 1_000_000_999

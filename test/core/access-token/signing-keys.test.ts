@@ -2,7 +2,7 @@ import { createPublicKey } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { Keyring } from '../../../src/base/token.ts'
 import { deriveSigningKeys } from '../../../src/core/access-token/signing-keys.ts'
-import { decoded, isSignedBy, thumbprintOf } from '../../backend/forge.ts'
+import { decoded, isSignedBy, thumbprintOf } from '../../integrations/backend/forge.ts'
 
 const [one, two, three] = ['the first secret', 'the second secret', 'the third secret']
 const derive = (...secrets: string[]) => deriveSigningKeys(new Keyring(secrets))

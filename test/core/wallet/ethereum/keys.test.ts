@@ -8,8 +8,8 @@ import { ethereum } from '../../../../src/core/wallet/ethereum/ethereum.ts'
 import { nativeVerifier } from '../../../../src/core/wallet/native.ts'
 import { nimiq } from '../../../../src/core/wallet/nimiq.ts'
 import type { Proof } from '../../../../src/core/wallet/proof.ts'
+import { describeAdapterContract } from '../../../../src/integrations/testing/index.ts'
 import { CountersignError } from '../../../../src/shared/errors.ts'
-import { describeAdapterContract } from '../../../../src/testing/index.ts'
 import vectors from '../../../vectors/ethereum.json' with { type: 'json' }
 
 const adapter = ethereum()

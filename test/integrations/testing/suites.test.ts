@@ -1,0 +1,793 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { Keyring, tokenFromBytes } from '../../../src/base/token.ts'
+import { OriginPolicy } from '../../../src/core/origin-policy.ts'
+import type { CurrentSession } from '../../../src/core/users/host.ts'
+import { orderSessionEnded } from '../../../src/core/users/refusals.ts'
+import { Sessions } from '../../../src/core/users/sessions.ts'
+import { StandaloneHost } from '../../../src/core/users/standalone.ts'
+import { nimiq } from '../../../src/core/wallet/nimiq.ts'
+import { solana } from '../../../src/core/wallet/solana.ts'
+import type { Host, Proof, Session, SignInForm, Store, WalletAdapter } from '../../../src/index.ts'
+import { CountersignError, openStore } from '../../../src/index.ts'
+import {
+  describeAdapterContract,
+  describeHostContract,
+  describeStoreContract,
+  makeTestWallet,
+} from '../../../src/integrations/testing/index.ts'
+import { desktop } from '../../core/order/support.ts'
+import { makeSolanaWallet } from '../../support/solana.ts'
+import { altered, collect } from './collect.ts'
+
+// Each suite has to find what is wrong with a part that breaks one promise, and nothing wrong with the part as it is.
+
+/** A defect, the test that finds it, and how the part is changed. */
+type Defect<T> = readonly [defect: string, fact: string, change: (part: T) => Partial<T>]
+
+type Tests = ReadonlyMap<string, () => Promise<void>>
+
+function describeDefects<T>(
+  what: string,
+  suite: (change: (part: T) => Partial<T>) => Tests,
+  defects: Defect<T>[],
+): void {
+  describe(`the suite for ${what} finds`, () => {
+    test.each(defects)('%s', async (_, fact, change) => {
+      await expect(suite(() => ({})).get(fact)?.(), `without the defect: ${fact}`).resolves.toBeUndefined()
+      await expect(suite(change).get(fact)?.()).rejects.toThrow()
+    })
+  })
+}
+
+const storeSuite = (change: (store: Store) => Partial<Store>): Tests =>
+  collect((runner) =>
+    describeStoreContract(runner, {
+      name: 'SQLite',
+      async open() {
+        const store = await openStore('sqlite::memory:')
+        const handle = altered(store, change(store))
+        return [handle, handle]
+      },
+    }),
+  )
+
+describeDefects<Store>('stores', storeSuite, [
+  [
+    'a clock that tells seconds',
+    'now is epoch milliseconds, whole, on the clock that lives are counted on',
+    () => ({ now: () => Math.floor(Date.now() / 1000) }),
+  ],
+  [
+    'a clock that stands still',
+    'now is epoch milliseconds, whole, on the clock that lives are counted on',
+    (store) => {
+      const openedAt = store.now()
+      return { now: () => openedAt }
+    },
+  ],
+  [
+    'a take in two steps',
+    'take gives the value to one of 200 concurrent calls',
+    (store) => ({
+      async take(key) {
+        const found = await store.get(key)
+        await store.take(key)
+        return found?.value
+      },
+    }),
+  ],
+  [
+    'a create that looks first',
+    'create lets one of 200 concurrent calls win',
+    (store) => ({
+      async create(key, value, life) {
+        if ((await store.get(key)) !== undefined) return false
+        await store.take(key)
+        await store.create(key, value, life)
+        return true
+      },
+    }),
+  ],
+  [
+    'a create that replaces',
+    'create changes nothing and resolves with false if the key has a value',
+    (store) => ({
+      async create(key, value, life) {
+        await store.take(key)
+        return await store.create(key, value, life)
+      },
+    }),
+  ],
+  [
+    'a compareAndSet that ignores the version',
+    'compareAndSet changes nothing and resolves with false if version 1 is called 2',
+    (store) => ({
+      async compareAndSet(key, _version, value, life, options) {
+        return await store.compareAndSet(key, (await store.get(key))?.version ?? 0, value, life, options)
+      },
+    }),
+  ],
+  [
+    'a compareAndSet that compares in a step of its own',
+    'compareAndSet lets one of 200 concurrent calls with the same version win',
+    (store) => ({
+      async compareAndSet(key, version, value, life, options) {
+        if ((await store.get(key))?.version !== version) return false
+        await store.compareAndSet(key, version, value, life, options)
+        return true
+      },
+    }),
+  ],
+  [
+    'a life that is kept at a change',
+    'compareAndSet gives the value a new life, shorter or longer',
+    (store) => ({
+      compareAndSet: (key, version, value, _life, options) =>
+        store.compareAndSet(key, version, value, 'forever', options),
+    }),
+  ],
+  [
+    'values that never expire',
+    'an expired value is absent for get, take and compareAndSet, and its key is free',
+    (store) => ({ create: (key, value) => store.create(key, value, 'forever') }),
+  ],
+  [
+    'a life of 0 that means forever',
+    'a life of 0 milliseconds is a TypeError and changes nothing',
+    (store) => ({
+      create: (key, value, life) => store.create(key, value, life !== 'forever' && life.ttlMs === 0 ? 'forever' : life),
+    }),
+  ],
+  [
+    'text that loses what stands behind a NUL',
+    'get returns exactly control characters and NUL',
+    (store) => ({ create: (key, value, life) => store.create(key, value.split('\0')[0] ?? '', life) }),
+  ],
+  [
+    'watchers that are called at every change',
+    'watch does not call for a compareAndSet without wake, for one that fails, or for another change',
+    (store) => ({
+      compareAndSet: (key, version, value, life) => store.compareAndSet(key, version, value, life, { wake: true }),
+    }),
+  ],
+  [
+    'a watcher that is called within the change',
+    'watch calls after the change can be read, and not from within the call that made it',
+    (store) => {
+      const watchers = new Map<string, () => void>()
+      return {
+        async watch(key, onWake) {
+          watchers.set(key, onWake)
+          return await store.watch(key, onWake)
+        },
+        compareAndSet(key, version, value, life, options) {
+          watchers.get(key)?.()
+          return store.compareAndSet(key, version, value, life, options)
+        },
+      }
+    },
+  ],
+  [
+    'watches that are the same function',
+    'watch calls every watcher of the key, also if two are the same function',
+    (store) => {
+      const watched = new Set<() => void>()
+      return {
+        async watch(key, onWake) {
+          if (watched.has(onWake)) return () => undefined
+          watched.add(onWake)
+          return await store.watch(key, onWake)
+        },
+      }
+    },
+  ],
+  [
+    'a watch that cannot be ended',
+    'watch is ended by its own function, which may be called twice and ends no other watch',
+    (store) => ({
+      async watch(key, onWake) {
+        await store.watch(key, onWake)
+        return () => undefined
+      },
+    }),
+  ],
+  [
+    'members that are listed after their life',
+    'a set gives each member a life of its own, which begins anew when it is added again',
+    (store) => ({ addMember: (set, member) => store.addMember(set, member, 'forever') }),
+  ],
+  [
+    'sets that grow without end',
+    'a set has no more than twice the most of 200 members that are added at once',
+    (store) => ({ addMember: (set, member, life) => store.addMember(set, member, life) }),
+  ],
+  [
+    'members that are named latest first',
+    'a set names, soonest first, the members beyond the most that expire soonest, and keeps them',
+    (store) => ({
+      addMember: async (set, member, life, most) => (await store.addMember(set, member, life, most)).reverse(),
+    }),
+  ],
+  [
+    'members that are removed as they are named',
+    'a set names, soonest first, the members beyond the most that expire soonest, and keeps them',
+    (store) => ({
+      async addMember(set, member, life, most) {
+        const named = await store.addMember(set, member, life, most)
+        for (const each of named) await store.removeMember(set, each)
+        return named
+      },
+    }),
+  ],
+  [
+    'a member that is named as it is added',
+    'a set never names or drops the member that is added, however soon it expires',
+    (store) => ({
+      async addMember(set, member, life, most) {
+        const named = await store.addMember(set, member, life, most)
+        return named.length === 0 ? [] : [member]
+      },
+    }),
+  ],
+  [
+    'more members than ten at a time',
+    'a set names no more than ten members, and none without a most',
+    (store) => ({
+      async addMember(set, member, life, most) {
+        const named = await store.addMember(set, member, life, most)
+        return named.length < 10 ? named : [...named, 'm10']
+      },
+    }),
+  ],
+  [
+    'a bound that expired members count against',
+    'a set counts no expired member as one beyond the most',
+    (store) => ({ addMember: (set, member, _life, most) => store.addMember(set, member, 'forever', most) }),
+  ],
+  [
+    'any members that are dropped',
+    'a set drops beyond twice the most those that expire soonest, and no other',
+    (store) => ({
+      async addMember(set, member, life, most) {
+        const named = await store.addMember(set, member, life)
+        const members = await store.members(set)
+        if (most !== undefined) {
+          for (const each of members.slice(0, members.length - 2 * most)) await store.removeMember(set, each)
+        }
+        return named
+      },
+    }),
+  ],
+  [
+    'a handle that still answers when it is closed',
+    'close may be called twice; later calls reject, and watches are over',
+    () => ({ close: async () => undefined }),
+  ],
+  [
+    'a store that does not say whether it is shared',
+    'it has a description and says whether it is shared',
+    () => ({ shared: undefined as never }),
+  ],
+])
+
+const trustedOrigin = 'https://app.example'
+
+const hostSuite = (change: (host: Host) => Partial<Host>): Tests =>
+  collect((runner) =>
+    describeHostContract(runner, {
+      name: 'the standalone host',
+      trustedOrigin,
+      async open() {
+        const store = await openStore('sqlite::memory:')
+        const sessions = new Sessions(
+          { ttlSeconds: 3600, absoluteTtlSeconds: 7200 },
+          store,
+          new Keyring(['a secret for tests and for nothing else']),
+        )
+        const host = new StandaloneHost({
+          syncAddressToUser: false,
+          syncPublicKeyToUser: false,
+          secureCookie: () => true,
+          store,
+          sessions,
+          origins: new OriginPolicy({ enforce: true, own: trustedOrigin, trusted: [trustedOrigin] }),
+        })
+        const one = altered<Host>(host, change(host))
+        return { hosts: [one, one], close: () => store.close() }
+      },
+    }),
+  )
+
+describeDefects<Host>('hosts', hostSuite, [
+  [
+    'users by their public keys',
+    'resolveUser tells wallets without a public key apart by their subjects',
+    (host) => ({
+      resolveUser: (identity, request) => host.resolveUser({ ...identity, subject: identity.publicKeyHex }, request),
+    }),
+  ],
+  [
+    'an address in lower case',
+    'createSession makes a session of a wallet without a public key as of any other',
+    (host) => ({
+      createSession: (user, identity, request, order) =>
+        host.createSession(user, { ...identity, address: identity.address.toLowerCase() }, request, order),
+    }),
+  ],
+  [
+    'users by key alone',
+    'resolveUser makes another user of another subject, and of the same subject under another adapter',
+    (host) => ({ resolveUser: (identity, request) => host.resolveUser({ ...identity, adapterId: 'any' }, request) }),
+  ],
+  [
+    'a new user each time',
+    'resolveUser finds the same user for the same identity, on any instance',
+    () => ({ resolveUser: async () => ({ id: crypto.randomUUID() }) }),
+  ],
+  [
+    'a session for each attempt to finalize',
+    'createSession for an order returns the session that is there for the same seed, on any instance',
+    (host) => ({ createSession: (user, identity, request) => host.createSession(user, identity, request) }),
+  ],
+  [
+    'a session that is brought back',
+    'createSession for an order does not bring back a session that was revoked',
+    (host) => ({
+      async createSession(user, identity, request, order) {
+        try {
+          return await host.createSession(user, identity, request, order)
+        } catch {
+          return await host.createSession(user, identity, request)
+        }
+      },
+    }),
+  ],
+  [
+    'a computer that is forgotten',
+    'createSession for an order keeps the id of the known computer, if the order has one',
+    (host) => ({
+      createSession: (user, identity, request, order) =>
+        host.createSession(user, identity, request, order && { ...order, computerId: undefined }),
+    }),
+  ],
+  [
+    'a new id each time',
+    'orderSessionId is the same for the same seed, on any instance, before and after the session is made',
+    () => ({ orderSessionId: () => crypto.randomUUID() }),
+  ],
+  [
+    'an id that is too long',
+    'orderSessionId is the same for the same seed, on any instance, before and after the session is made',
+    () => ({ orderSessionId: ({ orderId }) => orderId.padEnd(201) }),
+  ],
+  [
+    'an id that all orders share',
+    'orderSessionId is another for another order, and opens no session',
+    () => ({ orderSessionId: () => 'session' }),
+  ],
+  [
+    'an id that is a part of the token',
+    'orderSessionId is another for another order, and opens no session',
+    () => ({ orderSessionId: ({ seed }) => tokenFromBytes('session', seed) }),
+  ],
+  [
+    'a take-back that nobody remembers',
+    'endOrderSession keeps a session that is not made yet from being made, on every instance',
+    (host) => ({ endOrderSession: ({ userId, sessionId }) => host.revokeSession(userId, sessionId, desktop) }),
+  ],
+  [
+    'a take-back that looks no further than the list',
+    'endOrderSession resolves with the same if it is called again, on any instance',
+    (host) => ({
+      async endOrderSession(session) {
+        const listed = await host.listSessions(session.userId, desktop)
+        await host.endOrderSession(session)
+        return listed.some(({ orderId }) => orderId === session.orderId)
+      },
+    }),
+  ],
+  [
+    'a take-back that answers each of several calls as the first',
+    'endOrderSession called 20 times at once resolves with the same each time',
+    (host) => {
+      const known = new Set<string>()
+      return {
+        async endOrderSession(session) {
+          const wasLive = await host.endOrderSession(session)
+          const isFirst = !known.has(session.sessionId)
+          known.add(session.sessionId)
+          return wasLive && isFirst
+        },
+      }
+    },
+  ],
+  [
+    'a take-back that counts a session that its user ended',
+    'endOrderSession resolves with false for a session that was revoked before, which stays over',
+    (host) => {
+      const made = new Set<string | undefined>()
+      return {
+        async createSession(user, identity, request, order) {
+          const issued = await host.createSession(user, identity, request, order)
+          made.add(order?.orderId)
+          return issued
+        },
+        async endOrderSession(session) {
+          await host.endOrderSession(session)
+          return made.has(session.orderId)
+        },
+      }
+    },
+  ],
+  [
+    'a take-back that ends all sessions',
+    'endOrderSession ends no other session, and keeps none of another order from being made',
+    (host) => ({
+      async endOrderSession(session) {
+        const wasLive = await host.endOrderSession(session)
+        for (const { id } of await host.listSessions(session.userId, desktop)) {
+          await host.revokeSession(session.userId, id, desktop)
+        }
+        return wasLive
+      },
+    }),
+  ],
+  [
+    'a token that is good for a while after the take-back',
+    'endOrderSession ends the session of the order at once, on every instance, for good',
+    (host) => {
+      const cached = new Map<string, Session>()
+      return {
+        async introspect(token) {
+          const session = cached.get(token) ?? (await host.introspect(token))
+          if (session !== undefined) cached.set(token, session)
+          return session
+        },
+      }
+    },
+  ],
+  [
+    'a session that is made after it was looked for a take-back',
+    'endOrderSession at any moment of a createSession on another instance leaves no session',
+    (host) => {
+      const takenBack = new Set<string>()
+      return {
+        async createSession(user, identity, request, order) {
+          if (order !== undefined && takenBack.has(order.orderId)) throw orderSessionEnded()
+          await sleep(5)
+          return await host.createSession(user, identity, request, order)
+        },
+        async endOrderSession({ orderId, userId, sessionId }) {
+          takenBack.add(orderId)
+          return await host.revokeSession(userId, sessionId, desktop)
+        },
+      }
+    },
+  ],
+  [
+    'a session that its own use brings back',
+    'endOrderSession is not undone by a request that uses the session meanwhile',
+    (host) => {
+      const cached = new Map<string, CurrentSession>()
+      return {
+        async currentSession(request) {
+          const key = request.headers.get('authorization') ?? ''
+          const current = cached.get(key) ?? (await host.currentSession(request))
+          await sleep(1)
+          cached.set(key, current)
+          return current
+        },
+      }
+    },
+  ],
+  [
+    'a cookie that counts from everywhere',
+    'currentSession refuses a cookie from an origin that is not trusted, and no bearer token',
+    (host) => ({
+      currentSession: (request) => host.currentSession({ ...request, origin: trustedOrigin }),
+    }),
+  ],
+  [
+    'a sign-out from everywhere',
+    'signOut by a cookie from an origin that is not trusted is refused and ends nothing',
+    (host) => ({ signOut: (request) => host.signOut({ ...request, origin: trustedOrigin }) }),
+  ],
+  [
+    'a bearer token that falls back on the cookie',
+    'currentSession goes by the bearer token if there is a cookie too',
+    (host) => ({
+      async currentSession(request) {
+        try {
+          return await host.currentSession(request)
+        } catch {
+          const headers = new Headers(request.headers)
+          headers.delete('authorization')
+          return await host.currentSession({ ...request, headers })
+        }
+      },
+    }),
+  ],
+  [
+    'a sign-out that ends all sessions',
+    'signOut ends the session of the cookie and no other, and clears the cookie',
+    (host) => ({
+      async signOut(request) {
+        const { session } = await host.currentSession(request)
+        for (const { id } of await host.listSessions(session.userId, request)) {
+          if (id !== session.id) await host.revokeSession(session.userId, id, request)
+        }
+        return await host.signOut(request)
+      },
+    }),
+  ],
+  [
+    'a cookie that is not cleared',
+    'signOut ends the session of the cookie and no other, and clears the cookie',
+    (host) => ({
+      async signOut(request) {
+        await host.signOut(request)
+        return []
+      },
+    }),
+  ],
+  [
+    "another user's session that is revoked",
+    "revokeSession resolves with false for an unknown session, and for another user's, which lives on",
+    (host) => {
+      const owners = new Map<string, string>()
+      return {
+        async createSession(user, identity, request, order) {
+          const issued = await host.createSession(user, identity, request, order)
+          owners.set(issued.session.id, user.id)
+          return issued
+        },
+        revokeSession: (userId, id, request) => host.revokeSession(owners.get(id) ?? userId, id, request),
+      }
+    },
+  ],
+  [
+    'a list in no order',
+    'listSessions lists the live sessions of the user, newest first, and nobody else’s',
+    (host) => ({ listSessions: async (userId, request) => (await host.listSessions(userId, request)).reverse() }),
+  ],
+  [
+    'a token that is good without its end',
+    'introspect knows no token but those it issued',
+    (host) => {
+      const tokens: string[] = []
+      return {
+        async createSession(user, identity, request, order) {
+          const issued = await host.createSession(user, identity, request, order)
+          tokens.push(issued.token)
+          return issued
+        },
+        introspect: (token) => host.introspect(tokens.find((each) => token && each.startsWith(token)) ?? token),
+      }
+    },
+  ],
+])
+
+const adapterSuite = (change: (adapter: WalletAdapter) => Partial<WalletAdapter>): Tests =>
+  collect((runner) =>
+    describeAdapterContract(runner, {
+      adapter: altered<WalletAdapter>(nimiq, change(nimiq)),
+      makeWallet: makeTestWallet,
+    }),
+  )
+
+/** As {@link adapterSuite}, of an adapter that has a sign-in form and names accounts. */
+const formSuite = (change: (adapter: WalletAdapter) => Partial<WalletAdapter>): Tests =>
+  collect((runner) =>
+    describeAdapterContract(runner, {
+      adapter: altered<WalletAdapter>(solana, change(solana)),
+      makeWallet: () => ({ adapterId: 'solana', ...makeSolanaWallet() }),
+      cutAddressIsMalformed: false,
+      chainId: 'mainnet',
+    }),
+  )
+
+/** The form that an adapter sees if it forgets a part. */
+const formWithout =
+  (part: (form: SignInForm) => Partial<SignInForm>) =>
+  (adapter: WalletAdapter): Partial<WalletAdapter> => ({
+    signInText: (form, account) => adapter.signInText?.({ ...form, ...part(form) }, account) ?? '',
+  })
+
+const saysAll = 'its sign-in text says what the form says, and is the same each time'
+const differs = 'its sign-in text is another one for another form or another wallet'
+
+describeDefects<WalletAdapter>('the texts of wallet adapters', formSuite, [
+  ['a page that is left out', saysAll, formWithout(() => ({ uri: 'https://other.example' }))],
+  ['a host without its port', differs, formWithout(({ domain }) => ({ domain: domain.split(':')[0] ?? '' }))],
+  ['a resource that is left out', saysAll, formWithout(({ resources }) => ({ resources: resources.slice(1) }))],
+  ['a nonce that is cut', saysAll, formWithout(({ nonce }) => ({ nonce: nonce.slice(0, 17) }))],
+  [
+    'a text that is made by the clock',
+    saysAll,
+    formWithout(() => ({ issuedAt: performance.timeOrigin + Math.round(performance.now() * 1000) })),
+  ],
+  ['a life that is left out', differs, formWithout(({ issuedAt }) => ({ expiresAt: issuedAt }))],
+  [
+    'an address that is left out',
+    differs,
+    (adapter) => ({ signInText: (form) => adapter.signInText?.(form, { address: undefined }) ?? '' }),
+  ],
+  [
+    'one that believes every signature',
+    'a signature over its sign-in text proves the wallet for that text only',
+    (adapter) => ({
+      verify: (message, proof) => adapter.verify(message, proof, { kind: 'portable', verify: () => true }),
+    }),
+  ],
+  [
+    'an address that is taken as it comes',
+    'its sign-in text is for no malformed account',
+    (adapter) => ({
+      signInText: (form, { address = '' }) =>
+        (adapter.signInText?.(form, {}) ?? '').replace('\n\n', () => `\n${address}\n`),
+    }),
+  ],
+  [
+    'a chain that is taken as it comes',
+    'its sign-in text is for no malformed account',
+    (adapter) => ({
+      signInText: (form, { address, chainId }) => `${adapter.signInText?.(form, { address })}\nChain ID: ${chainId}`,
+    }),
+  ],
+  [
+    'an account id of no chain',
+    'its account id is that of CAIP-10, the same each time and another one for another wallet',
+    () => ({ accountId: (address) => address }),
+  ],
+  [
+    'an account id that many share',
+    'its account id is that of CAIP-10, the same each time and another one for another wallet',
+    (adapter) => ({
+      accountId: () => adapter.accountId?.(makeSolanaWallet(new Uint8Array(32)).address, 'mainnet') ?? '',
+    }),
+  ],
+  [
+    'an account id of whatever is named',
+    'its account id is for no malformed account',
+    () => ({ accountId: (address, chainId) => `solana:${chainId}:${address}` }),
+  ],
+  [
+    'an outage that is taken for an answer',
+    'a question to another server that is refused is refused, and is no answer',
+    (adapter) => ({
+      async verify(message, proof, ed25519, remote) {
+        const held = await remote?.ask(async () => true).catch(() => false)
+        return held === false ? undefined : await adapter.verify(message, proof, ed25519)
+      },
+    }),
+  ],
+])
+
+/** What nimiq says of a claim without looking at a part of it. */
+const blindTo =
+  (part: (proof: Proof) => Partial<Proof>) =>
+  (adapter: WalletAdapter): Partial<WalletAdapter> => ({
+    verify: (message, proof, ed25519) => adapter.verify(message, { ...proof, ...part(proof) }, ed25519),
+  })
+
+describeDefects<WalletAdapter>('wallet adapters', adapterSuite, [
+  [
+    'one that cannot start',
+    'its check at the start, if it has one, finds nothing wrong',
+    () => ({ checkAtStart: async () => Promise.reject(new TypeError('the directory must be a URL')) }),
+  ],
+  [
+    'one that warns at the start',
+    'its check at the start, if it has one, finds nothing wrong',
+    () => ({ checkAtStart: async (warn) => warn('the directory does not answer') }),
+  ],
+  [
+    'one that believes every signature',
+    'one bit changed in any byte of the signature proves nothing',
+    (adapter) => ({
+      verify: (message, proof) => adapter.verify(message, proof, { kind: 'portable', verify: () => true }),
+    }),
+  ],
+  [
+    'one that ignores the address',
+    "another wallet's address is refused, and is ADDRESS_MISMATCH if the proof has the key",
+    blindTo(() => ({ address: undefined })),
+  ],
+  [
+    'one that ignores an empty address',
+    'an address that is empty, cut or misspelt is refused',
+    blindTo(({ address }) => ({ address: address || undefined })),
+  ],
+  [
+    'one that trims the message',
+    'one letter changed, added or removed in the message proves nothing',
+    (adapter) => ({ verify: (message, proof, ed25519) => adapter.verify(message.trim(), proof, ed25519) }),
+  ],
+  [
+    'one that reads the first bytes of a key',
+    'a key or signature of another length proves nothing',
+    blindTo(({ publicKeyHex }) => ({ publicKeyHex: publicKeyHex.slice(0, 64) })),
+  ],
+  [
+    'one that reads the first bytes of a signature',
+    'a key or signature of another length proves nothing',
+    blindTo(({ signatureHex }) => ({ signatureHex: signatureHex.slice(0, 128) })),
+  ],
+  [
+    'a subject that changes',
+    'a wallet has one subject, whatever it signs, and no other wallet has the same',
+    (adapter) => ({
+      async verify(...claim) {
+        const proven = await adapter.verify(...claim)
+        return proven && { ...proven, subject: crypto.randomUUID() }
+      },
+    }),
+  ],
+  [
+    'a subject that many share',
+    'a wallet has one subject, whatever it signs, and no other wallet has the same',
+    (adapter) => ({
+      async verify(...claim) {
+        const proven = await adapter.verify(...claim)
+        return proven && { ...proven, subject: 'wallet' }
+      },
+    }),
+  ],
+  [
+    'a key in upper case',
+    'a valid proof proves its wallet, with its address or without',
+    (adapter) => ({
+      async verify(...claim) {
+        const proven = await adapter.verify(...claim)
+        return proven && { ...proven, publicKeyHex: proven.publicKeyHex.toUpperCase() }
+      },
+    }),
+  ],
+  [
+    'an error of another kind',
+    'bytes and text of any kind are refused, and nothing but a CountersignError is thrown',
+    (adapter) => ({
+      async verify(message, proof, ed25519) {
+        if (proof.publicKeyHex.length !== 64) throw new RangeError('32 bytes')
+        return await adapter.verify(message, proof, ed25519)
+      },
+    }),
+  ],
+  [
+    "a reason that is not an adapter's",
+    'bytes and text of any kind are refused, and nothing but a CountersignError is thrown',
+    (adapter) => ({
+      async verify(message, proof, ed25519) {
+        await sleep(0)
+        if (proof.publicKeyHex.length !== 64) throw new CountersignError('INTERNAL', 'no key')
+        return await adapter.verify(message, proof, ed25519)
+      },
+    }),
+  ],
+  [
+    'addresses that are only compared as text',
+    'sameAddress does not hold for malformed text, not even with itself',
+    () => ({ sameAddress: (a, b) => a === b }),
+  ],
+  [
+    'addresses of which only the end counts',
+    'sameAddress does not hold for two wallets, nor for a letter that differs',
+    () => ({ sameAddress: (a, b) => a.length > 30 && a.slice(4) === b.slice(4) }),
+  ],
+  [
+    'an id that cannot be in an identity',
+    'its id is of the form that identities need, and it has a name',
+    () => ({ id: 'Nimiq 1' }),
+  ],
+  [
+    'an identity of another adapter',
+    'a valid proof proves its wallet, with its address or without',
+    (adapter) => ({
+      async verify(...claim) {
+        const proven = await adapter.verify(...claim)
+        return proven && { ...proven, adapterId: 'ed25519' }
+      },
+    }),
+  ],
+])
