@@ -94,16 +94,17 @@ const measuring = [
 const domain = globSync(
   [
     'test/*.test.ts',
-    'test/{access-token,config,host,limits,order,proof,react,rpc,sign-in,timing,types,wallet}/**/*.test.ts',
+    'test/{base,core,limits,react,rpc,shared,types}/**/*.test.ts',
+    'test/service/config/*.test.ts',
+    'test/service/{config,lan}.test.ts',
+    'test/integrations/proof/**/*.test.ts',
   ],
   {
     // These start processes, or take long.
     exclude: [
-      'test/service/countersign.test.ts',
       'test/core/users/user-administration.test.ts',
       'test/core/users/users.test.ts',
       'test/base/node-version.test.ts',
-      'test/service/old-node.test.ts',
       'test/plain-protos.test.ts',
       'test/core/order/model.test.ts',
       'test/types/consumer.test.ts',

@@ -1,5 +1,3 @@
-import type { OriginPolicy } from '../core/origin-policy.ts'
-
 /**
  * A record that is stored as JSON (nonce, order, user, session). `v` is the version of its shape; without it, the
  * version is 1.
@@ -43,7 +41,11 @@ export interface RecordOrigin {
  * find each other's nonces and orders, and a signature over one of them was not meant for this service: it counts only if
  * the record has this service's application name and an origin that is trusted now.
  */
-export function mismatchReason(record: RecordOrigin, appName: string, origins: OriginPolicy): Error | undefined {
+export function mismatchReason(
+  record: RecordOrigin,
+  appName: string,
+  origins: { accepts(origin: string): boolean },
+): Error | undefined {
   if (record.appName !== appName) {
     return new Error(`it is of another application than ${JSON.stringify(appName)}, which shares the store`)
   }

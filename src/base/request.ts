@@ -1,6 +1,6 @@
-import { withoutForbidden } from '../core/challenge.ts'
 import { bearerTokenOf, withoutOws } from '../shared/header-text.ts'
 import { parseOrigin } from '../shared/origin.ts'
+import { withoutForbidden } from '../shared/plain-line.ts'
 import { readAddress } from './networks.ts'
 
 /**

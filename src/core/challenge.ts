@@ -1,4 +1,4 @@
-import { CountersignError } from '../shared/errors.ts'
+import { isPlainLine } from '../shared/plain-line.ts'
 
 /** What a signature is for. */
 export type ChallengeAction = 'auth.login' | 'auth.link' | 'order.approve'
@@ -30,55 +30,6 @@ export interface LinkLines {
   readonly userId: string
   /** Address of the wallet that the user is signed in with. Absent if the session was made without a wallet. */
   readonly sessionAddress?: string | undefined
-}
-
-/**
- * What no line of a challenge has, because with it a value could forge a line, look like another value, or fill a wallet's screen:
- *
- * - line breaks and other control characters (Cc, Zl, Zp), lone surrogates (Cs) and the characters that change the direction of
- *   text (Unicode TR9);
- * - characters that show nothing: the default-ignorable ones (Unicode, DerivedCoreProperties), the blank Braille pattern and null
- *   notehead, and the marks of interlinear annotations;
- * - of the default-ignorable ones, texts need the joiners U+200C and U+200D (Persian, Indic scripts, emoji) and the variation selectors
- *   U+FE0E and U+FE0F (emoji): they count behind a letter, mark, number or symbol;
- * - more than four combining marks in a row, which reach into the lines around.
- */
-const forbidden = new RegExp(
-  [
-    String.raw`[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]`,
-    String.raw`(?![\u200C\u200D\uFE0E\uFE0F])\p{Default_Ignorable_Code_Point}`,
-    String.raw`[\u2800\u{1D159}\uFFF9-\uFFFB]`,
-    String.raw`(?<![\p{L}\p{M}\p{N}\p{S}])[\u200C\u200D]`,
-    String.raw`(?<![\p{L}\p{N}\p{S}#*‼⁉〰])[\uFE0E\uFE0F]`,
-    String.raw`\p{M}{5,}`,
-  ].join('|'),
-  'u',
-)
-
-const allForbidden = new RegExp(forbidden, 'gu')
-
-/** A text without the characters that {@link isPlainLine} refuses, for texts that are shown beside a challenge. */
-export function withoutForbidden(text: string): string {
-  // Most texts have none, which is quicker to see than to replace.
-  return isPlainLine(text) ? text : text.replace(allForbidden, '')
-}
-
-/** Whether a text can be a part of a challenge. */
-export function isPlainLine(text: string): boolean {
-  return !forbidden.test(text)
-}
-
-/**
- * Refuses a caller's text that cannot be a part of a challenge, with INVALID_REQUEST. `field` is its name in the
- * protos.
- */
-export function requirePlainLine(field: string, text: string): void {
-  if (isPlainLine(text)) return
-  throw new CountersignError(
-    'INVALID_REQUEST',
-    `${field} must be one line of text without control, text-direction and invisible characters, or five combining marks in a row`,
-    { metadata: { field } },
-  )
 }
 
 /**

@@ -2,7 +2,6 @@ import { networksOf } from '../base/networks.ts'
 import type { RequestContext } from '../base/request.ts'
 import { Slots } from '../base/timing/slots.ts'
 import { hashToken } from '../base/token.ts'
-import type { WalletIdentity } from '../core/wallet/proof.ts'
 import type { Store } from '../store/store.ts'
 import {
   type Limits,
@@ -101,7 +100,13 @@ export class RateLimiter {
   }
 
   /** Counts a sign-in of a wallet. */
-  countSignIn({ adapterId, subject }: WalletIdentity): Promise<void> | undefined {
+  countSignIn({
+    adapterId,
+    subject,
+  }: {
+    readonly adapterId: string
+    readonly subject: string
+  }): Promise<void> | undefined {
     return this.#spendOne('wallet-sign-in', `${adapterId} ${subject}`, this.#wallets)
   }
 

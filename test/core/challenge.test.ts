@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Challenge, challengeMessage, isPlainLine, requirePlainLine } from '../../src/core/challenge.ts'
+import { type Challenge, challengeMessage } from '../../src/core/challenge.ts'
+import { isPlainLine, requirePlainLine } from '../../src/shared/plain-line.ts'
 
 const challenge: Challenge = {
   action: 'order.approve',

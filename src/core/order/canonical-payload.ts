@@ -1,5 +1,5 @@
 import { CountersignError } from '../../shared/errors.ts'
-import { isPlainLine } from '../challenge.ts'
+import { isPlainLine } from '../../shared/plain-line.ts'
 
 /** Most bytes (UTF-8) of a payload, both as it was sent and in canonical form, which is longer for numbers such as 1e15. */
 const maxBytes = 8192

@@ -1,6 +1,6 @@
 import type { RequestContext } from '../../base/request.ts'
 import { CountersignError, internalError } from '../../shared/errors.ts'
-import { isPlainLine } from '../challenge.ts'
+import { isPlainLine } from '../../shared/plain-line.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
 import type { LinkingHost, Session } from '../users/host.ts'
 import type { Proof, ProvenIdentity } from '../wallet/proof.ts'

@@ -1,4 +1,4 @@
-import { isPlainLine } from '../../core/challenge.ts'
+import { isPlainLine } from '../../shared/plain-line.ts'
 import { ProofError } from './proof-error.ts'
 
 /** What the text of a sign order says. Times are epoch milliseconds, by the clock of the service that wrote the text. */

@@ -1,7 +1,7 @@
-import { isPlainLine } from '../../core/challenge.ts'
 import { defaultLimits, type LimitName, type Limits, limitRange } from '../../limits/limits.ts'
 import { isWebhookSecret } from '../../observe/audit/webhook-form.ts'
 import { isLoopbackHost, parseOrigin } from '../../shared/origin.ts'
+import { isPlainLine } from '../../shared/plain-line.ts'
 
 /** What kind of value an option takes: how it is read from text, checked, and described. */
 export interface Kind<Given, Resolved = Given> {

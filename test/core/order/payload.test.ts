@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isPlainLine } from '../../../src/core/challenge.ts'
 import { readPayload } from '../../../src/core/order/payload.ts'
 import { CountersignError } from '../../../src/shared/errors.ts'
+import { isPlainLine } from '../../../src/shared/plain-line.ts'
 import { Random } from '../../http/generated/random.ts'
 
 /** The message with which a payload is refused; `undefined` if it is not. */

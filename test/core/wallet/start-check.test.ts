@@ -93,7 +93,7 @@ describe.each<[what: string, start: Start]>([
 
 test('a check that never ends holds the start for ten seconds, and a start beside it not at all', async () => {
   const [main, plugins] = ['index.ts', 'better-auth/index.ts'].map((file) =>
-    JSON.stringify(pathToFileURL(fileURLToPath(new URL(`../../src/${file}`, import.meta.url)))),
+    JSON.stringify(pathToFileURL(fileURLToPath(new URL(`../../../src/${file}`, import.meta.url)))),
   )
   // A process of its own, which ends by itself once nothing holds it.
   const { stdout, stderr } = await run(process.execPath, [

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 async function loadedBy(entry: string): Promise<string[]> {
   const { metafile } = await build({
     absWorkingDir: new URL('../../..', import.meta.url).pathname,
-    entryPoints: [`src/backend/${entry}.ts`],
+    entryPoints: [`src/integrations/backend/${entry}.ts`],
     outdir: 'not-written',
     bundle: true,
     packages: 'external',

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Challenge, challengeMessage, isPlainLine } from '../../../src/core/challenge.ts'
+import { type Challenge, challengeMessage } from '../../../src/core/challenge.ts'
 import { readSignedText } from '../../../src/integrations/proof/signed-text.ts'
+import { isPlainLine } from '../../../src/shared/plain-line.ts'
 
 const id = fc.stringMatching(/^[A-Za-z0-9_-]{1,22}$/)
 const words = fc.string({ minLength: 1, maxLength: 40, unit: 'grapheme' }).filter(isPlainLine)
