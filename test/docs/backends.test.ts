@@ -27,7 +27,7 @@ test.each([
   ['**Fastify**', 'fastify'],
   ['**Hono**', 'hono'],
   ['**Connect**', 'connect'],
-  ['**gRPC by', 'grpc'],
+  ['**gRPC with', 'grpc'],
 ])('%s: the snippet takes five lines at most, and is what the example runs', async (text, name) => {
   const [snippet = ''] = blocksAfter(text, 'ts')
   expect(snippet).toMatch(new RegExp(`from 'countersign/backend/${name}'`))
