@@ -68,8 +68,8 @@ const rooms: Readonly<Record<string, Room>> = {
   client: {
     may: ['shared', 'gen/client', '@bufbuild/protobuf', '@connectrpc/connect', '@connectrpc/connect-web', 'uqr'],
     except: {
-      'wallets/eip6963.ts': ['mipd'],
-      'wallets/wallet-standard.ts': ['@wallet-standard/app'],
+      'wallets/ethereum-wallet.ts': ['mipd'],
+      'wallets/solana-wallet.ts': ['@wallet-standard/app'],
     },
   },
   pages: {

@@ -1,5 +1,4 @@
 import { aborted, CountersignClientError } from './errors.ts'
-import { withTimeLimit } from './time-limit.ts'
 
 /** Options of every call. */
 export interface CallOptions {
@@ -60,4 +59,40 @@ export function callError(thrown: unknown, signal: AbortSignal | undefined): Cou
   if (signal?.aborted) return aborted(signal)
   if (thrown instanceof CountersignClientError && thrown.code !== 'ABORTED') return thrown
   return new CountersignClientError('NETWORK', 'The service did not answer', { cause: thrown })
+}
+
+/** Time limit of a call, in milliseconds, unless the client's options say otherwise. */
+export const defaultTimeoutMs = 15_000
+
+/** A signal that aborts when the caller's does, and at the latest after `timeoutMs` milliseconds. */
+export function withTimeLimit(signal: AbortSignal | undefined, timeoutMs: number): AbortSignal {
+  const timeout = AbortSignal.timeout(timeoutMs)
+  return signal === undefined ? timeout : AbortSignal.any([signal, timeout])
+}
+
+/** An object without the fields that are `undefined`. */
+export type Given<T> = {
+  [Name in keyof T as undefined extends T[Name] ? never : Name]: T[Name]
+} & {
+  [Name in keyof T as undefined extends T[Name] ? Name : never]?: Exclude<T[Name], undefined>
+}
+
+/** The options that were given: one that is `undefined` must not hide its default. */
+export function given<T extends object>(options: T): Given<T> {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Given<T>
+}
+
+/** Throws a `TypeError` unless this is the http or https address of a service, or empty for the page's own origin. */
+export function requireHttp(baseUrl: string): void {
+  if (baseUrl === '') return
+  const url = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined
+  if (
+    url === undefined ||
+    !/^https?:$/.test(url.protocol) ||
+    url.search !== '' ||
+    url.hash !== '' ||
+    url.username !== ''
+  ) {
+    throw new TypeError(`baseUrl must be an http or https address such as https://auth.example, not ${baseUrl}`)
+  }
 }

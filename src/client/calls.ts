@@ -1,16 +1,21 @@
 import type { OrderApi, SessionApi, SignInApi, WalletApi } from './api.ts'
+import { defaultTimeoutMs } from './call.ts'
 import { ComputerKey } from './computer-key.ts'
+import { type DesktopCalls, type DesktopCallsOptions, desktopCalls } from './desktop-orders.ts'
 import { defaultHeartbeatTimeoutMs } from './order-watch.ts'
-import { type OrderCalls, orderCalls } from './orders.ts'
+import { type PhoneCalls, type PhoneCallsOptions, phoneCalls } from './phone-orders.ts'
 import { type SessionListener, SessionNews } from './session-news.ts'
-import { type Authorised, authorisedCalls, type SessionCalls, sessionCalls } from './sessions.ts'
-import type { SignInOptions } from './sign-in.ts'
-import { type SignInCalls, signInCalls } from './sign-in-calls.ts'
-import { defaultTimeoutMs } from './time-limit.ts'
+import {
+  type Authorised,
+  authorisedCalls,
+  type SessionCalls,
+  sessionCalls,
+  type UserWalletCalls,
+  userWalletCalls,
+} from './sessions.ts'
+import { type SignInCalls, type SignInOptions, signInCalls } from './sign-in.ts'
 import type { TokenStore, TokenStoreOptions } from './token-store.ts'
-import { type UserWalletCalls, userWalletCalls } from './user-wallets.ts'
-import type { AccountListener } from './wallet.ts'
-import { WalletAccounts } from './wallet-accounts.ts'
+import type { AccountListener, Wallet } from './wallet.ts'
 
 /** Options of the clients that do not depend on the protocol. Those that a call has too are its defaults. */
 export interface ClientCallsOptions extends Omit<SignInOptions, 'signal' | 'challenge'>, TokenStoreOptions {
@@ -116,4 +121,55 @@ export function clientCalls(
     clearStoredToken: () => tokens.clear(),
   }
   return { calls, authorised }
+}
+
+/** Calls for cross-device orders. */
+export interface OrderCalls extends DesktopCalls, PhoneCalls {}
+
+/** Options of {@link orderCalls}. Its service has the calls of both. */
+export type OrderCallsOptions = DesktopCallsOptions & PhoneCallsOptions
+
+/** Calls for cross-device orders, over any protocol. */
+export function orderCalls(options: OrderCallsOptions): OrderCalls {
+  return { ...desktopCalls(options), ...phoneCalls(options) }
+}
+
+/** Tells of account switches in the wallet that the page uses: the client's own, until another one has signed in. */
+class WalletAccounts {
+  readonly #listeners = new Set<AccountListener>()
+  #wallet: Wallet | undefined
+  #stop: (() => void) | undefined
+
+  constructor(wallet: Wallet | undefined) {
+    this.#wallet = wallet
+  }
+
+  /** Follows another wallet from now on. */
+  follow(wallet: Wallet | undefined): void {
+    if (wallet === undefined || wallet === this.#wallet) return
+    this.#wallet = wallet
+    if (this.#stop === undefined) return
+    this.#stop()
+    this.#start()
+  }
+
+  /** Calls `listener` on each switch. Returns a function that ends it. */
+  listen(listener: AccountListener): () => void {
+    const own: AccountListener = (account) => listener(account)
+    this.#listeners.add(own)
+    if (this.#stop === undefined) this.#start()
+    return () => {
+      this.#listeners.delete(own)
+      if (this.#listeners.size > 0) return
+      this.#stop?.()
+      this.#stop = undefined
+    }
+  }
+
+  #start(): void {
+    const tell: AccountListener = (account) => {
+      for (const listener of [...this.#listeners]) listener(account)
+    }
+    this.#stop = this.#wallet?.onAccountChange?.(tell) ?? (() => {})
+  }
 }

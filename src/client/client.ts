@@ -1,8 +1,7 @@
+import { requireHttp } from './call.ts'
 import { type ClientCalls, type ClientCallsOptions, clientCalls } from './calls.ts'
-import { connectServices } from './connect.ts'
-import { connectApi } from './connect-api.ts'
+import { connectApi, connectServices } from './connect.ts'
 import { type RestOptions, restCalls, restSignIn } from './rest-api.ts'
-import { requireHttp } from './service-address.ts'
 import { type RevocationCalls, revocationCalls } from './sessions.ts'
 import { TokenStore } from './token-store.ts'
 

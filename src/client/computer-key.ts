@@ -1,4 +1,3 @@
-import { base64url } from './base64url.ts'
 import type { DesktopOrder } from './types.ts'
 
 /** Longest wait for the browser's database, in milliseconds. Some browsers never answer, and an order can do without. */
@@ -120,4 +119,12 @@ function answerOf<T>(request: IDBRequest<T>): Promise<T> {
 
 function utf8(text: string): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(text)
+}
+
+/** Bytes in base64url without padding (RFC 4648, section 5). */
+export function base64url(bytes: Uint8Array): string {
+  return btoa(String.fromCharCode(...bytes))
+    .replace(/\+/g, '-')
+    .replace(/\//g, '_')
+    .replace(/=+$/, '')
 }

@@ -1,12 +1,26 @@
+import type { Message } from '@bufbuild/protobuf'
 import { durationMs } from '@bufbuild/protobuf/wkt'
 import { type Client, Code, ConnectError, createClient, type Interceptor } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-web'
-import { OrderService } from '../../gen/client/countersign/v1/order_service_pb.ts'
+import { OrderKind, OrderService, OrderStatus } from '../../gen/client/countersign/v1/order_service_pb.ts'
 import { SessionService } from '../../gen/client/countersign/v1/session_service_pb.ts'
-import { SignInService } from '../../gen/client/countersign/v1/sign_in_service_pb.ts'
+import { NoncePurpose, SignInService } from '../../gen/client/countersign/v1/sign_in_service_pb.ts'
 import { WalletService } from '../../gen/client/countersign/v1/wallet_service_pb.ts'
 import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/client/google/rpc/error_details_pb.ts'
+import { type EnumWords, enumWords } from '../shared/enum-words.ts'
+import type {
+  ApiCall,
+  ApiMethod,
+  OrderApi,
+  RevocationApi,
+  SessionApi,
+  SignInApi,
+  WalletApi,
+  WatchMessage,
+} from './api.ts'
 import { aborted, type ClientErrorCode, CountersignClientError } from './errors.ts'
+import { bearer } from './rest-api.ts'
+import type * as types from './types.ts'
 
 /** The generated clients of all services. */
 export interface Services {
@@ -17,7 +31,7 @@ export interface Services {
 }
 
 /** Options of {@link connectServices}. */
-export interface ServicesOptions {
+interface ServicesOptions {
   /** Address of the service; empty for the page's own origin. */
   readonly baseUrl: string
   /** Returns the `fetch` to use. Asked at each call, because a page may replace the global one. */
@@ -85,3 +99,103 @@ export function toClientError(thrown: unknown, signal: AbortSignal | undefined):
 
 /** Codes for proxies that do not reach the service (429, 502, 503, 504) and for calls that ran out of time. */
 const silent: ReadonlySet<Code> = new Set([Code.Unavailable, Code.DeadlineExceeded, Code.Canceled, Code.Aborted])
+
+/** The service's calls over Connect. */
+interface ConnectApi {
+  readonly signIn: SignInApi
+  readonly order: OrderApi
+  readonly session: SessionApi & RevocationApi
+  readonly wallet: WalletApi
+}
+
+/** The service's calls over its generated clients. `token` returns the session token, for calls that a session authorises. */
+export function connectApi(services: Services, token: () => string | undefined): ConnectApi {
+  const { signIn, order, session, wallet } = services
+  return {
+    signIn: {
+      issueNonce: plainly(signIn.issueNonce),
+      verifySignIn: plainly(signIn.verifySignIn),
+    },
+    order: {
+      startOrder: plainly(({ kind, ...request }, call) =>
+        order.startOrder({ ...request, kind: protoKind(kind) }, call),
+      ),
+      async *watchOrder(request, { signal, onOpen }) {
+        try {
+          for await (const message of order.watchOrder({ ...request }, { signal, onHeader: onOpen })) {
+            yield plain<WatchMessage>(message)
+          }
+        } catch (thrown) {
+          throw toClientError(thrown, signal)
+        }
+      },
+      finalizeOrder: plainly(order.finalizeOrder),
+      cancelOrder: plainly(order.cancelOrder),
+      claimOrder: plainly(order.claimOrder),
+      getOrderChallenge: plainly(order.getOrderChallenge),
+      approveOrder: plainly(order.approveOrder),
+      rejectOrder: plainly(order.rejectOrder),
+      handOverOrder: plainly(order.handOverOrder),
+      redeemHandOver: plainly(order.redeemHandOver),
+    },
+    session: {
+      getCurrentSession: plainly(session.getCurrentSession),
+      signOut: plainly(session.signOut),
+      listSessions: plainly(session.listSessions),
+      revokeSession: plainly(session.revokeSession),
+      revokeOtherSessions: plainly(session.revokeOtherSessions),
+      listKnownComputers: plainly(session.listKnownComputers),
+      forgetKnownComputer: plainly(session.forgetKnownComputer),
+      issueAccessToken: plainly(session.issueAccessToken),
+    },
+    wallet: {
+      issueLinkNonce: plainly((request, call) => {
+        // Of this service's calls, only the nonce of a link has a session.
+        const sessionToken = token()
+        const headers = sessionToken === undefined ? {} : { headers: { authorization: bearer(sessionToken) } }
+        return signIn.issueNonce({ ...request, purpose: NoncePurpose.LINK }, { ...call, ...headers })
+      }),
+      listWallets: plainly(wallet.listWallets),
+      linkWallet: plainly(wallet.linkWallet),
+      unlinkWallet: plainly(wallet.unlinkWallet),
+    },
+  }
+}
+
+/** A call of a generated client with a plain answer and the client's own errors. */
+function plainly<Request, Answer>(
+  method: (request: Request, call: { signal: AbortSignal; headers?: HeadersInit }) => Promise<Message>,
+): ApiMethod<Request, Answer> {
+  return async (request, { signal, headers }: ApiCall) => {
+    try {
+      return plain<Answer>(await method(request, { signal, ...(headers === undefined ? {} : { headers }) }))
+    } catch (thrown) {
+      throw toClientError(thrown, signal)
+    }
+  }
+}
+
+const kinds = enumWords(OrderKind)
+
+/** The enum fields of all messages, by their names. */
+const enumFields: Readonly<Record<string, EnumWords>> = { kind: kinds, status: enumWords(OrderStatus) }
+
+/** The value of an order kind in the protos. */
+function protoKind(kind: types.OrderKind): OrderKind {
+  return kinds.numberOf(kind)
+}
+
+/** A message as a plain object in the shape of REST's JSON; `T` is the type of that shape. */
+export function plain<T>(message: Message): T {
+  const entries = Object.entries(message).filter(([name, value]) => !name.startsWith('$') && value !== undefined)
+  return Object.fromEntries(
+    entries.map(([name, value]) => [name, enumFields[name]?.wordOf(value) ?? plainValue(value)]),
+  ) as T
+}
+
+function plainValue(value: unknown): unknown {
+  // Times: they fit in a number for the next 280,000 years.
+  if (typeof value === 'bigint') return Number(value)
+  if (Array.isArray(value)) return value.map(plainValue)
+  return typeof value === 'object' && value !== null ? plain(value as Message) : value
+}

@@ -1,7 +1,6 @@
 import type { ApiCall, DesktopOrderApi } from './api.ts'
-import { type CallOptions, runTrusted } from './call.ts'
+import { type CallOptions, given, runTrusted } from './call.ts'
 import type { ComputerKey } from './computer-key.ts'
-import { given } from './given.ts'
 import { type WatchOrderOptions, watchOrder } from './order-watch.ts'
 import { bearer } from './rest-api.ts'
 import { retriesOf } from './retry.ts'

@@ -2,26 +2,25 @@
 
 export type { ErrorReason } from '../shared/errors.ts'
 export type { CallOptions } from './call.ts'
-export type { ClientCalls, ClientCallsOptions } from './calls.ts'
-export { type Claim, parseClaimUrl } from './claim-url.ts'
+export type { ClientCalls, ClientCallsOptions, OrderCalls } from './calls.ts'
 export { type CountersignClient, type CountersignClientOptions, createCountersignClient } from './client.ts'
 export type { DesktopCalls, FinalizeOrderOptions, StartOrderCallOptions } from './desktop-orders.ts'
 export { type ClientErrorCode, type ClientErrorOptions, CountersignClientError } from './errors.ts'
 export { isTerminal, type WatchOrderOptions } from './order-watch.ts'
-export type { OrderCalls } from './orders.ts'
 export {
   type ApproveOrderOptions,
+  type Claim,
   type ClaimOrderOptions,
   type GetOrderChallengeOptions,
   newClaimKey,
   type PhoneCalls,
+  parseClaimUrl,
 } from './phone-orders.ts'
 export type { Fetcher, RestOptions } from './rest-api.ts'
 export { type SignInWithWalletOptions, signInWithWallet } from './rest-client.ts'
 export type { SessionListener } from './session-news.ts'
-export type { RevocationCalls, SessionCalls } from './sessions.ts'
-export type { SignInOptions } from './sign-in.ts'
-export type { PrepareSignInOptions, SignInCalls } from './sign-in-calls.ts'
+export type { LinkWalletOptions, RevocationCalls, SessionCalls, UserWalletCalls } from './sessions.ts'
+export type { PrepareSignInOptions, SignInCalls, SignInOptions } from './sign-in.ts'
 export { clearStoredToken, readStoredToken, type TokenStorage, type TokenStoreOptions } from './token-store.ts'
 export type {
   AccessToken,
@@ -49,7 +48,6 @@ export type {
   StartOrderRequester,
   UserWallet,
 } from './types.ts'
-export type { LinkWalletOptions, UserWalletCalls } from './user-wallets.ts'
 export {
   type AccountListener,
   type NimiqHub,

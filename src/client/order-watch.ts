@@ -1,7 +1,6 @@
 import type { OrderApi } from './api.ts'
-import { callError } from './call.ts'
+import { callError, given } from './call.ts'
 import { aborted, isPassing } from './errors.ts'
-import { given } from './given.ts'
 import { onceHidden, onWake, untilShown } from './page.ts'
 import { pause } from './retry.ts'
 import type { DesktopOrder, OrderEvent, OrderStatus } from './types.ts'

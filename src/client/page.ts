@@ -1,4 +1,4 @@
-/** The page that the client runs in. Outside of a page, such as in Node, it counts as visible. */
+/** The page and the device that the client runs in. Outside of a page, such as in Node, it counts as visible. */
 
 /** Whether the page is hidden: in a background tab, a minimised window, or behind a locked screen. */
 export function isHidden(): boolean {
@@ -63,5 +63,26 @@ export async function loadOnDemand<Script>(load: () => Promise<Script>): Promise
     const [address] = /https?:\/\/\S+/.exec(String(thrown)) ?? []
     if (address === undefined) throw thrown
     return await import(/* webpackIgnore: true */ /* @vite-ignore */ `${address}?${Date.now()}`)
+  }
+}
+
+/**
+ * Whether this is a phone or a tablet: there, wallets are apps with a browser of their own, and windows cover the page. By the
+ * user agent, which can be wrong; iPads call themselves Macs.
+ */
+export function isPhone(): boolean {
+  const { userAgent = '', maxTouchPoints = 0 } = globalThis.navigator ?? {}
+  return /Android|iPhone|iPad|iPod/.test(userAgent) || (/Macintosh/.test(userAgent) && maxTouchPoints > 1)
+}
+
+/** Measures the time since it was made. */
+export class Stopwatch {
+  readonly #wall = Date.now()
+  readonly #monotonic = performance.now()
+
+  /** Time since then, in milliseconds; rather too long than too short. */
+  get elapsedMs(): number {
+    // The wall clock may be set back; the monotonic clock may stand still while the device sleeps.
+    return Math.max(Date.now() - this.#wall, performance.now() - this.#monotonic)
   }
 }

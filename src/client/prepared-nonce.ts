@@ -1,6 +1,5 @@
 import type { CountersignClientError } from './errors.ts'
-import { isHidden, onWake } from './page.ts'
-import { Stopwatch } from './stopwatch.ts'
+import { isHidden, onWake, Stopwatch } from './page.ts'
 import type { NonceChallenge, NonceRequest, SigningAccount } from './types.ts'
 
 const accountParts = ['adapterId', 'address', 'chainId'] as const

@@ -7,8 +7,8 @@ import {
   walletPaths,
 } from '../shared/rest-paths.ts'
 import type { ApiMethod, DesktopOrderApi, OrderApi, PhoneOrderApi, SessionApi, SignInApi, WalletApi } from './api.ts'
+import { defaultTimeoutMs, withTimeLimit } from './call.ts'
 import { aborted, type ClientErrorCode, CountersignClientError } from './errors.ts'
-import { defaultTimeoutMs, withTimeLimit } from './time-limit.ts'
 
 /** A function that makes HTTP requests, as `fetch` does. */
 export type Fetcher = (url: string, init: RequestInit) => Promise<Response>

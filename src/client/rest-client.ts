@@ -1,3 +1,4 @@
+import { defaultTimeoutMs, requireHttp } from './call.ts'
 import { type ClientCalls, type ClientCallsOptions, clientCalls } from './calls.ts'
 import {
   defaultPrefix,
@@ -11,9 +12,7 @@ import {
   restWallets,
 } from './rest-api.ts'
 import { restWatch } from './rest-watch.ts'
-import { requireHttp } from './service-address.ts'
 import { type SignInOptions, signIn } from './sign-in.ts'
-import { defaultTimeoutMs } from './time-limit.ts'
 import { TokenStore, type TokenStoreOptions } from './token-store.ts'
 import type { SignInResult } from './types.ts'
 

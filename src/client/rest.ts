@@ -5,18 +5,18 @@
 
 export type { ErrorReason } from '../shared/errors.ts'
 export type { CallOptions } from './call.ts'
-export type { ClientCalls, ClientCallsOptions } from './calls.ts'
-export { type Claim, parseClaimUrl } from './claim-url.ts'
+export type { ClientCalls, ClientCallsOptions, OrderCalls } from './calls.ts'
 export type { DesktopCalls, FinalizeOrderOptions, StartOrderCallOptions } from './desktop-orders.ts'
 export { type ClientErrorCode, type ClientErrorOptions, CountersignClientError } from './errors.ts'
 export { isTerminal, type WatchOrderOptions } from './order-watch.ts'
-export type { OrderCalls } from './orders.ts'
 export {
   type ApproveOrderOptions,
+  type Claim,
   type ClaimOrderOptions,
   type GetOrderChallengeOptions,
   newClaimKey,
   type PhoneCalls,
+  parseClaimUrl,
 } from './phone-orders.ts'
 export type { Fetcher, RestOptions } from './rest-api.ts'
 export {
@@ -27,12 +27,10 @@ export {
   signInWithWallet,
 } from './rest-client.ts'
 export type { SessionListener } from './session-news.ts'
-export type { SessionCalls } from './sessions.ts'
-export type { SignInOptions } from './sign-in.ts'
-export type { PrepareSignInOptions, SignInCalls } from './sign-in-calls.ts'
+export type { LinkWalletOptions, SessionCalls, UserWalletCalls } from './sessions.ts'
+export type { PrepareSignInOptions, SignInCalls, SignInOptions } from './sign-in.ts'
 export { clearStoredToken, readStoredToken, type TokenStorage, type TokenStoreOptions } from './token-store.ts'
 export type * from './types.ts'
-export type { LinkWalletOptions, UserWalletCalls } from './user-wallets.ts'
 export {
   type AccountListener,
   type NimiqHub,

@@ -1,6 +1,5 @@
-import { isHidden, onWake } from './page.ts'
+import { isHidden, onWake, Stopwatch } from './page.ts'
 import { retrying } from './retry.ts'
-import { Stopwatch } from './stopwatch.ts'
 import { defaultTokenKey } from './token-store.ts'
 import type { Session } from './types.ts'
 

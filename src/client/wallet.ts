@@ -1,5 +1,5 @@
+import { given } from './call.ts'
 import { aborted, CountersignClientError } from './errors.ts'
-import { given } from './given.ts'
 import type { SigningAccount } from './types.ts'
 import { readWalletAnswer, type WalletSignature, walletFailure } from './wallet-answer.ts'
 

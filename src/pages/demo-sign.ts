@@ -1,5 +1,5 @@
 import { sha256 } from '@noble/hashes/sha2.js'
-import { base64url } from '../client/base64url.ts'
+import { base64url } from '../client/computer-key.ts'
 import type { CountersignClient, ProofArtifact } from '../client/index.ts'
 import { ed25519 } from '../core/wallet/ed25519.ts'
 import { nimiq } from '../core/wallet/nimiq.ts'

@@ -1,6 +1,6 @@
+import { defaultTimeoutMs } from '../client/call.ts'
 import { type PhoneCalls, phoneCalls } from '../client/phone-orders.ts'
 import { restCalls, restPhoneOrders } from '../client/rest-api.ts'
-import { defaultTimeoutMs } from '../client/time-limit.ts'
 import type { ServiceClock } from './service-clock.ts'
 
 /**

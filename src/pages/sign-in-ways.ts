@@ -1,5 +1,5 @@
-import { isPhone } from '../client/device.ts'
 import { CountersignSignIn } from '../client/element/element.ts'
+import { isPhone } from '../client/page.ts'
 import type { RestClient, Session, StartedOrder } from '../client/rest.ts'
 import { ClaimNotes } from './claim-notes.ts'
 import { element, noteForOperator } from './dom.ts'

@@ -1,5 +1,5 @@
 import { readWalletAnswer, type Wallet, type WalletSignature } from '../client/index.ts'
-import { signingAs } from '../client/wallets/wrapped-wallet.ts'
+import { signingAs } from '../client/wallets/found-sign-in.ts'
 import type { Tasks } from './tasks.ts'
 
 /**

@@ -1,6 +1,5 @@
 import type { ClientCalls } from '../client/calls.ts'
-import { failureOf } from '../client/element/failure.ts'
-import { type CountersignClientError, isPassing } from '../client/errors.ts'
+import { type CountersignClientError, failureOf, isPassing } from '../client/errors.ts'
 import { isHidden, onWake } from '../client/page.ts'
 import type { Session } from '../client/types.ts'
 

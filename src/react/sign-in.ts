@@ -20,8 +20,7 @@ import type {
 } from '../client/element/element.ts'
 import { CountersignClientError } from '../client/errors.ts'
 import { loadOnDemand } from '../client/page.ts'
-import type { AppAddress } from '../client/wallets/chooser-events.ts'
-import type { FoundWallet } from '../client/wallets/found.ts'
+import type { AppAddress, FoundWallet } from '../client/wallets/found.ts'
 import type { HubOptions } from '../client/wallets/hub.ts'
 
 /**

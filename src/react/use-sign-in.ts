@@ -1,9 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from 'react'
 import type { ClientCalls } from '../client/calls.ts'
-import { failureOf } from '../client/element/failure.ts'
-import type { CountersignClientError } from '../client/errors.ts'
-import type { SignInOptions } from '../client/sign-in.ts'
-import type { PrepareSignInOptions } from '../client/sign-in-calls.ts'
+import { type CountersignClientError, failureOf } from '../client/errors.ts'
+import type { PrepareSignInOptions, SignInOptions } from '../client/sign-in.ts'
 import type { SignInResult } from '../client/types.ts'
 
 /** The calls of a client that {@link useSignIn} makes: every client of `countersign/client` and its subpaths has them. */

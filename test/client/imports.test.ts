@@ -7,7 +7,7 @@ import { bundleClient, checkSize, clientEntries, connectFloor, sizeOf } from '..
 const allowed = [
   /^src\/client\//,
   /^gen\/client\//,
-  /^src\/(enum-words|rest-paths)\.ts$/,
+  /^src\/shared\//,
   /^node_modules\/@bufbuild\/protobuf\//,
   /^node_modules\/@connectrpc\/connect(-web)?\//,
   /^node_modules\/uqr\//,

@@ -1,6 +1,6 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
-import { parseClaimUrl } from '../../src/client/claim-url.ts'
 import { readEventStream } from '../../src/client/event-stream.ts'
+import { parseClaimUrl } from '../../src/client/phone-orders.ts'
 import type { ApprovedOrder, OrderChallenge, OrderEvent, RejectedOrder, StartedOrder } from '../../src/client/types.ts'
 import type { TestWallet } from '../support/wallet.ts'
 import type { Place, Scene } from './scene.ts'

@@ -1,11 +1,10 @@
+import { defaultTimeoutMs, requireHttp } from '../call.ts'
 import { ComputerKey } from '../computer-key.ts'
 import { type DesktopCalls, desktopCalls } from '../desktop-orders.ts'
 import { defaultHeartbeatTimeoutMs } from '../order-watch.ts'
 import { restDesktopOrders, restOf } from '../rest-api.ts'
 import { restWatch } from '../rest-watch.ts'
-import { requireHttp } from '../service-address.ts'
 import { announceSession } from '../session-news.ts'
-import { defaultTimeoutMs } from '../time-limit.ts'
 import { TokenStore } from '../token-store.ts'
 
 /** The service that the element's attributes name. */

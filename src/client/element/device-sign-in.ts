@@ -1,19 +1,20 @@
 import { isReturnPath } from '../../shared/return-path.ts'
-import { type CountersignClientError, isPassing } from '../errors.ts'
+import { defaultTimeoutMs, requireHttp } from '../call.ts'
+import { type CountersignClientError, failureOf, isPassing } from '../errors.ts'
+import { defaultPrefix, restOf, restSignIn } from '../rest-api.ts'
 import { forgetSentSignIn, readSentSignIn } from '../sent-sign-in.ts'
-import type { SignInCalls } from '../sign-in-calls.ts'
+import { announceSession } from '../session-news.ts'
+import { type SignInCalls, signInCalls } from '../sign-in.ts'
+import { TokenStore } from '../token-store.ts'
 import type { Session } from '../types.ts'
 import { type CountersignWallets, defineWalletChooser } from '../wallets/chooser.ts'
-import type { AppAddress } from '../wallets/chooser-events.ts'
+import type { ChooserTexts } from '../wallets/chooser-texts.ts'
 import { findWallets } from '../wallets/find.ts'
-import type { FoundWallet, WalletFinder } from '../wallets/found.ts'
+import type { AppAddress, FoundWallet, WalletFinder } from '../wallets/found.ts'
 import { type ReturnedSignIn, signInWithFound } from '../wallets/found-sign-in.ts'
 import { type HubOptions, takeHubAnswer } from '../wallets/hub.ts'
 import type { ElementService } from './desktop.ts'
-import { deviceCallsOf } from './device-calls.ts'
-import { englishDeviceTexts } from './device-texts.ts'
-import { failureOf } from './failure.ts'
-import { errorText, type SignInTexts } from './texts.ts'
+import { type DeviceTexts, errorText, type SignInTexts } from './texts.ts'
 
 /** Result of a sign-in with a wallet on this device. There is no order. */
 export interface DeviceSignInResult {
@@ -208,4 +209,35 @@ const failures: Readonly<Record<string, keyof typeof englishDeviceTexts>> = {
   CONTRACT_WALLET_NEEDS_RPC: 'wrongNetwork',
   NONCE_EXPIRED: 'late',
   NONCE_NOT_FOUND: 'late',
+}
+
+/** The calls of a sign-in on this device, over REST. Throws a `TypeError` if `baseUrl` is not an http or https address. */
+function deviceCallsOf(service: ElementService): SignInCalls {
+  const { baseUrl, basePath, endpointPrefix = defaultPrefix, tokenStorageKey } = service
+  requireHttp(baseUrl)
+  const rest = restOf((url, init) => fetch(url, init), { baseUrl, basePath })
+  return signInCalls({
+    service: restSignIn(rest.call, endpointPrefix),
+    baseUrl,
+    tokens: new TokenStore({ tokenStorageKey }),
+    defaults: {},
+    timeoutMs: defaultTimeoutMs,
+    onSession: () => announceSession({ tokenStorageKey, baseUrl }),
+  })
+}
+
+/** English texts of the sign-in on this device, without those of the list, which has its own. */
+export const englishDeviceTexts: Omit<DeviceTexts, keyof ChooserTexts> = {
+  asking: 'Confirm in {wallet}.',
+  verifying: 'One moment.',
+  declined: 'You declined in the wallet. To try again, choose it again.',
+  closed: 'The wallet was closed without an answer. To try again, choose it again.',
+  answerFirst: 'The wallet already shows a request. Answer that one first, then choose the wallet again.',
+  switched: 'The account or network in the wallet has changed. Choose the wallet again to sign in with the new one.',
+  walletFailed: 'The wallet did not sign. Check that it is unlocked, then choose it again.',
+  notAccepted: 'This site does not accept that kind of wallet. Choose another one.',
+  notAllowed: 'This wallet is not allowed to sign in here.',
+  wrongNetwork:
+    'This site does not accept contract wallets on that network. Change the network or choose another wallet.',
+  late: 'That took too long. Choose the wallet again.',
 }

@@ -1,9 +1,9 @@
-import { searchEthereum } from './eip6963.ts'
+import { type NimiqProvider, nimiqPay } from '../wallet.ts'
+import { searchEthereum } from './ethereum-wallet.ts'
 import type { FoundWallet, WalletFinder } from './found.ts'
 import { type HubOptions, searchHub } from './hub.ts'
 import { type Search, WalletList } from './list.ts'
-import { searchNimiqPay } from './nimiq-pay.ts'
-import { searchSolana } from './wallet-standard.ts'
+import { searchSolana } from './solana-wallet.ts'
 
 /** Options of {@link findWallets}. */
 export interface FindWalletsOptions {
@@ -48,5 +48,41 @@ export function findWallets({ adapterIds, hub, extra = [] }: FindWalletsOptions 
       stopLooking()
       for (const stop of stops) stop()
     },
+  }
+}
+
+/** How often the page looks for the provider, in milliseconds. Its maker documents no event for it. */
+const pollMs = 100
+
+/** How long a page in Nimiq Pay waits for the provider, in milliseconds. */
+const patienceMs = 10_000
+
+/**
+ * Finds the wallet of Nimiq Pay. The app sets `window.nimiqPay` before any script of the page runs, and the provider
+ * `window.nimiq` some time later. Source: the Nimiq developer centre, Mini Apps.
+ */
+const searchNimiqPay: Search = (found) => {
+  const host = globalThis as { nimiq?: NimiqProvider; nimiqPay?: unknown }
+  const stopLooking = host.nimiqPay === undefined ? () => {} : found.look()
+  const startedAt = Date.now()
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const poll = (): void => {
+    const isThere = nimiqPay(host.nimiq) !== undefined
+    if (isThere) {
+      found.add({
+        id: 'nimiq-pay',
+        name: 'Nimiq Pay',
+        adapterId: 'nimiq',
+        kind: 'page',
+        connect: () => nimiqPay(host.nimiq) ?? Promise.reject(new Error('Nimiq Pay is gone')),
+      })
+    }
+    if (isThere || Date.now() - startedAt >= patienceMs) stopLooking()
+    else timer = setTimeout(poll, pollMs)
+  }
+  poll()
+  return () => {
+    clearTimeout(timer)
+    stopLooking()
   }
 }

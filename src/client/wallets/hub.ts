@@ -1,5 +1,5 @@
-import { isPhone } from '../device.ts'
 import { CountersignClientError } from '../errors.ts'
+import { isPhone } from '../page.ts'
 import type { Wallet } from '../wallet.ts'
 import { readWalletAnswer, type WalletSignature, walletFailure } from '../wallet-answer.ts'
 import type { Search } from './list.ts'

@@ -1,14 +1,13 @@
 /** Finding wallets in browsers, and a component to choose one. Everything that is not listed here is private. */
 
-export { isPhone } from '../device.ts'
+export { isPhone } from '../page.ts'
 export type { Account, SwitchingWallet } from './account-watch.ts'
 export { walletApps } from './apps.ts'
 export { CountersignWallets, defineWalletChooser } from './chooser.ts'
-export type { AppAddress, CountersignWalletsEvents } from './chooser-events.ts'
 export { type ChooserTexts, englishTexts, germanTexts } from './chooser-texts.ts'
 export { type EthereumProvider, ethereumWallet } from './ethereum-wallet.ts'
 export { type FindWalletsOptions, findWallets } from './find.ts'
-export type { FoundWallet, WalletApp, WalletFinder } from './found.ts'
+export type { AppAddress, CountersignWalletsEvents, FoundWallet, WalletApp, WalletFinder } from './found.ts'
 export {
   type HubAnswer,
   type HubApi,

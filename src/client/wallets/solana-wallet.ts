@@ -1,7 +1,8 @@
+import { getWallets } from '@wallet-standard/app'
 import { CountersignClientError } from '../errors.ts'
 import { walletFailure } from '../wallet-answer.ts'
 import { type Account, AccountWatch, type SwitchingWallet } from './account-watch.ts'
-import { readSolanaForm, type SolanaSignInInput, withAddress } from './solana-form.ts'
+import { cleanIcon, cleanName, type Search } from './list.ts'
 
 /** An account of Wallet Standard. */
 export interface StandardAccount {
@@ -189,4 +190,98 @@ async function coded<T>(ask: () => Promise<T>): Promise<T> {
   } catch (thrown) {
     throw walletFailure(thrown)
   }
+}
+
+/** Finds wallets of Solana that register by Wallet Standard, and drops those that unregister. */
+export const searchSolana: Search = (found) => {
+  if (globalThis.window === undefined) return () => {}
+  const { get, on } = getWallets()
+  const removals = new Map<StandardWallet, () => void>()
+  const add = (...wallets: readonly StandardWallet[]): void => {
+    for (const wallet of wallets) {
+      const label = removals.has(wallet) ? undefined : labelOf(wallet)
+      if (label === undefined) continue
+      const remove = found.add({
+        id: `wallet-standard:${label.name}`,
+        ...label,
+        adapterId: 'solana',
+        kind: 'page',
+        connect: () => solanaWallet(wallet),
+      })
+      removals.set(wallet, remove)
+    }
+  }
+  const stops = [
+    on('register', add),
+    on('unregister', (...wallets) => {
+      for (const wallet of wallets) {
+        removals.get(wallet)?.()
+        removals.delete(wallet)
+      }
+    }),
+  ]
+  add(...get())
+  return () => {
+    for (const stop of stops) stop()
+  }
+}
+
+/** `undefined` if it is no wallet of Solana, or none at all: any script can register anything. */
+function labelOf(wallet: StandardWallet): { readonly name: string; readonly icon?: string } | undefined {
+  try {
+    return isSolanaWallet(wallet) ? { name: cleanName(wallet.name, 'Solana'), ...cleanIcon(wallet.icon) } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The fields of a sign-in form, as the feature `solana:signIn` takes them. */
+export interface SolanaSignInInput {
+  readonly domain: string
+  /** Absent: the wallet fills it in. */
+  readonly address?: string
+  readonly statement: string
+  readonly uri: string
+  readonly version: string
+  readonly chainId?: string
+  readonly nonce: string
+  readonly issuedAt: string
+  readonly expirationTime: string
+  readonly resources: readonly string[]
+}
+
+/** The layout in which the service writes its forms: Sign-In With Solana, with all of these lines and no others. */
+const layout = new RegExp(
+  [
+    '^(?<domain>[^\\n]+) wants you to sign in with your Solana account:',
+    '(?<address>[1-9A-HJ-NP-Za-km-z]*)',
+    '',
+    '(?<statement>[^\\n]+)',
+    '',
+    'URI: (?<uri>[^\\n]+)',
+    'Version: (?<version>[^\\n]+)(?:\\nChain ID: (?<chainId>[^\\n]+))?',
+    'Nonce: (?<nonce>[^\\n]+)',
+    'Issued At: (?<issuedAt>[^\\n]+)',
+    'Expiration Time: (?<expirationTime>[^\\n]+)',
+    'Resources:(?<resources>(?:\\n- [^\\n]+)+)$',
+  ].join('\\n'),
+)
+
+/** Reads a form that the service wrote. `undefined` for any other text, such as that of a sign order. */
+export function readSolanaForm(text: string): SolanaSignInInput | undefined {
+  const fields = layout.exec(text)?.groups as Record<keyof SolanaSignInInput, string> | undefined
+  if (fields === undefined) return undefined
+  const { address, chainId, resources, ...others } = fields
+  return {
+    ...others,
+    ...(address === '' ? {} : { address }),
+    ...(chainId === undefined ? {} : { chainId }),
+    resources: resources.split('\n- ').slice(1),
+  }
+}
+
+/** The form with its account's address, if it has none. */
+export function withAddress(text: string, address: string): string {
+  const [first, own, ...rest] = text.split('\n')
+  return own === '' ? [first, address, ...rest].join('\n') : text
 }
