@@ -26,7 +26,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }))
 const worker = `
   import { createRestClient } from './client/rest.ts'
   import { createCountersignClient } from './client/index.ts'
-  import { createSessionVerifier } from './backend/index.ts'
+  import { createSessionVerifier } from './integrations/backend/index.ts'
   const told = (work) => work.then((value) => value, (error) => \`\${error.code ?? error.reason} \${error.cause ?? ''}\`)
   export default {
     async fetch(request) {
