@@ -15,8 +15,9 @@ const nightly = [
   'test/e2e/chaos.test.ts',
   'test/e2e/drains.test.ts',
   'test/e2e/rolling-upgrade.test.ts',
-  // Installs and builds an application.
+  // Install and build an application each.
   'test/examples/next.test.ts',
+  'test/examples/sveltekit.test.ts',
   // Downloads servers of Debian's next release.
   'test/store/redis/newer-servers.test.ts',
   'test/store/redis/topologies.test.ts',

@@ -85,6 +85,11 @@ const steps: readonly Step[] = [
     limitMinutes: 20,
   },
   {
+    name: 'a new application of SvelteKit',
+    command: 'vitest run test/examples/sveltekit.test.ts',
+    limitMinutes: 20,
+  },
+  {
     name: 'session checks while Redis is restarted, for five minutes',
     command: 'vitest run test/integrations/backend/restarts.test.ts',
     limitMinutes: 10,
