@@ -29,7 +29,11 @@ export function registerMethods(router: ConnectRouter, methods: readonly Method[
         context.responseHeader.set('cache-control', 'no-store')
         try {
           const invocation = { name, schema, handler: method, call, readInput: () => input }
-          yield* invoker.stream({ ...invocation, write: (reply) => reply })
+          for await (const reply of invoker.stream({ ...invocation, write: (reply) => reply })) {
+            // Without it, nginx buffers responses. A failure before the first message is small and may be buffered.
+            context.responseHeader.set('x-accel-buffering', 'no')
+            yield reply
+          }
         } catch (thrown) {
           throw toConnectError(thrown)
         }

@@ -115,8 +115,8 @@ async function serveStream(method: StreamMethod | BidiMethod, exchange: RpcExcha
   try {
     const pieces =
       'readInputs' in invocation ? invoker.bidi({ ...invocation, write }) : invoker.stream({ ...invocation, write })
-    await writeAll(pieces, output, headOf(wire), invocation.call.signal)
-    if (!output.begun) output.begin(headOf(wire))
+    await writeAll(pieces, output, streamHeadOf(wire), invocation.call.signal)
+    if (!output.begun) output.begin(streamHeadOf(wire))
     const { body, trailers } = endingOf(wire, undefined)
     output.end(body, trailers)
   } catch (thrown) {
@@ -242,6 +242,11 @@ const unaryHeads: Readonly<Record<Codec, PlainHeaders>> = {
 /** The headers of messages in envelopes. */
 function headOf(wire: Wire): PlainHeaders {
   return { 'content-type': contentTypeOf(wire), ...noStore }
+}
+
+/** The headers of a stream of messages. Without the last one, nginx buffers responses. */
+function streamHeadOf(wire: Wire): PlainHeaders {
+  return { ...headOf(wire), 'x-accel-buffering': 'no' }
 }
 
 /** The compressions that the caller takes: those it names or, if it names none, its own. */

@@ -205,6 +205,7 @@ describe('a stream of server-sent events says what it is, and that nothing on it
     })
     expect(response.headers.get('content-type')).toBe('application/connect+json')
     expect(isUncached(response.headers)).toBe(true)
+    expect(response.headers.get('x-accel-buffering')).toBe('no')
     await response.body?.cancel()
   })
 })

@@ -6,7 +6,7 @@ import net from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { proxyPorts, startDeployed } from '../../support/deployed-proxies.ts'
+import { deployedProxies, proxyPorts, startDeployed } from '../../support/deployed-proxies.ts'
 import { hasPart } from '../../support/optional.ts'
 import { rest } from '../../support/rest.ts'
 import { spawnService } from '../../support/service.ts'
@@ -32,14 +32,23 @@ interface Order {
   readonly desktopToken: string
 }
 
+interface Attack {
+  readonly connections: number
+  /** On each connection. */
+  readonly streams: number
+  /** Whether each connection has an address of its own. */
+  readonly spread?: boolean
+}
+
 /** HTTP/2 connections of the attacker that never read an answer, and open streams one after the other while they last. */
 async function attack(
   url: string,
-  { connections, streams }: { readonly connections: number; readonly streams: number },
+  { connections, streams, spread = false }: Attack,
   open: (session: ClientHttp2Session) => ClientHttp2Stream,
 ): Promise<void> {
   for (let made = 0; made < connections; made++) {
-    const options = { localAddress: attacking, settings: { initialWindowSize: 0 }, servername }
+    const localAddress = spread ? `127.0.1.${made + 1}` : attacking
+    const options = { localAddress, settings: { initialWindowSize: 0 }, servername }
     const session = http2.connect(url, options as http2.SecureClientSessionOptions)
     session.on('error', () => {})
     onTestFinished(() => session.destroy())
@@ -146,25 +155,46 @@ describe.skipIf(process.platform !== 'linux')('a polite client is served beside 
   })
 })
 
-describe.skipIf(process.platform !== 'linux' || !hasPart('nginx') || authority === undefined)(
-  'behind nginx with its file of deploy/',
-  () => {
-    test('a polite client is served beside one that watches as much as it can', async () => {
+/** The first and the last of these want more than the 2,048 connections of the nginx. */
+const attacksOnProxies = [
+  [
+    'one that watches as much as it can',
+    { connections: 24, streams: 128 },
+    { COUNTERSIGN_MAX_REQUESTS: '20000', COUNTERSIGN_MAX_STREAMS: '20000' },
+    watching,
+  ],
+  [
+    'one that watches as much as the service has streams for',
+    { connections: 8, streams: 100 },
+    { COUNTERSIGN_MAX_STREAMS: '400' },
+    watching,
+  ],
+  [
+    'fifty that leave the answers to all their requests unread',
+    { connections: 50, streams: 60, spread: true },
+    {},
+    () => unread,
+  ],
+] as const
+
+describe.skipIf(process.platform !== 'linux' || authority === undefined).each(deployedProxies)(
+  'behind %s with its file of deploy/, a polite client is served beside',
+  (name) => {
+    test.skipIf(!hasPart(name)).each(attacksOnProxies)('%s', async (_name, size, settings, openWith) => {
       const certificate = await authority!.issue('localhost')
       const ports = await proxyPorts()
       const publicUrl = `https://localhost:${ports.port}`
       const { url } = await spawnService({
         ...environment,
+        ...settings,
         COUNTERSIGN_TRUST_PROXY: '1',
         COUNTERSIGN_PUBLIC_URL: publicUrl,
-        // Less than one nginx process can hold.
-        COUNTERSIGN_MAX_STREAMS: '400',
       })
       const order = (await rest(url, '/cross-device/start', { kind: 'login' }, { origin: publicUrl })).json as Order
       const upstream = Number(new URL(url).port)
-      await startDeployed('nginx', { ...ports, upstreams: [upstream, upstream], certificate })
+      await startDeployed(name, { ...ports, upstreams: [upstream, upstream], certificate })
       const target = publicUrl.replace('localhost', '127.0.0.1')
-      await attack(target, { connections: 8, streams: 100 }, watching(order))
+      await attack(target, size, openWith(order))
       await expectServed(target, publicUrl, order)
     })
   },
