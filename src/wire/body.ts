@@ -52,6 +52,7 @@ export class StreamBody implements RequestBody {
   }
 
   async *chunks(maxBytes: number, signal: AbortSignal): AsyncGenerator<Buffer, void, undefined> {
+    if (this.#stream.readableEnded) return
     let size = 0
     try {
       // Paused while nobody asks for more: a client that does not read its answers must not fill the memory with requests.
@@ -82,6 +83,11 @@ function readBody<Used>(
     // The sender may have gone while the call waited for something else. Such a stream tells nothing any more.
     if (body.destroyed) {
       reject(endedEarly())
+      return
+    }
+    // An empty body of HTTP/2 ends before it is read, and emits no second 'end'.
+    if (body.readableEnded) {
+      resolve(use(Buffer.alloc(0)))
       return
     }
     // What comes after the limit is read and dropped, so that the client can finish sending and then hear the answer.

@@ -288,3 +288,24 @@ describe('the refusal of a body', () => {
     expect(JSON.stringify(lines)).not.toContain('S3cret')
   })
 })
+
+// A message without fields has no bytes. Its body may have ended before the service asks for it.
+test('empty messages of many calls that arrive at once over HTTP/2 are all read', async () => {
+  const { url } = await startService({ rateLimit: true })
+  const session = connectHttp2(url)
+  onTestFinished(() => session.destroy())
+  const statusOf = async (): Promise<unknown> => {
+    const stream = session.request({
+      ':method': 'POST',
+      ':path': rpcPath,
+      'content-type': 'application/proto',
+      origin: url,
+    })
+    stream.end()
+    const [head] = await once(stream, 'response', { signal: AbortSignal.timeout(10_000) })
+    stream.destroy()
+    return head[':status']
+  }
+  const statuses = await Promise.all(Array.from({ length: 40 }, statusOf))
+  expect(statuses).toEqual(Array(40).fill(200))
+})
