@@ -6,7 +6,7 @@ import net from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { deployedProxies, proxyPorts, startDeployed } from '../../support/deployed-proxies.ts'
+import { proxyPorts, startDeployed } from '../../support/deployed-proxies.ts'
 import { hasPart } from '../../support/optional.ts'
 import { rest } from '../../support/rest.ts'
 import { spawnService } from '../../support/service.ts'
@@ -156,7 +156,7 @@ describe.skipIf(process.platform !== 'linux')('a polite client is served beside 
 })
 
 /** The first and the last of these want more than the 2,048 connections of the nginx. */
-const attacksOnProxies = [
+const attacksOnNginx = [
   [
     'one that watches as much as it can',
     { connections: 24, streams: 128 },
@@ -177,10 +177,10 @@ const attacksOnProxies = [
   ],
 ] as const
 
-describe.skipIf(process.platform !== 'linux' || authority === undefined).each(deployedProxies)(
-  'behind %s with its file of deploy/, a polite client is served beside',
-  (name) => {
-    test.skipIf(!hasPart(name)).each(attacksOnProxies)('%s', async (_name, size, settings, openWith) => {
+describe.skipIf(process.platform !== 'linux' || !hasPart('nginx') || authority === undefined)(
+  'behind nginx with its file of deploy/, a polite client is served beside',
+  () => {
+    test.each(attacksOnNginx)('%s', async (_name, size, settings, openWith) => {
       const certificate = await authority!.issue('localhost')
       const ports = await proxyPorts()
       const publicUrl = `https://localhost:${ports.port}`
@@ -192,10 +192,36 @@ describe.skipIf(process.platform !== 'linux' || authority === undefined).each(de
       })
       const order = (await rest(url, '/cross-device/start', { kind: 'login' }, { origin: publicUrl })).json as Order
       const upstream = Number(new URL(url).port)
-      await startDeployed(name, { ...ports, upstreams: [upstream, upstream], certificate })
+      await startDeployed('nginx', { ...ports, upstreams: [upstream, upstream], certificate })
       const target = publicUrl.replace('localhost', '127.0.0.1')
       await attack(target, size, openWith(order))
       await expectServed(target, publicUrl, order)
     })
   },
 )
+
+describe.skipIf(process.platform !== 'linux' || authority === undefined)('a proxy with its file of deploy/', () => {
+  test.each(['nginx', 'haproxy'].filter(hasPart))('takes 200 requests of one client at a time: %s', async (name) => {
+    const certificate = await authority!.issue('localhost')
+    const ports = await proxyPorts()
+    const publicUrl = `https://localhost:${ports.port}`
+    const { url } = await spawnService({
+      ...environment,
+      COUNTERSIGN_TRUST_PROXY: '1',
+      COUNTERSIGN_PUBLIC_URL: publicUrl,
+    })
+    const order = (await rest(url, '/cross-device/start', { kind: 'login' }, { origin: publicUrl })).json as Order
+    const upstream = Number(new URL(url).port)
+    await startDeployed(name, { ...ports, upstreams: [upstream, upstream], certificate })
+    const target = publicUrl.replace('localhost', '127.0.0.1')
+    const statuses: unknown[] = []
+    const open = watching(order)
+    for (let made = 0; made < 3; made++) {
+      const session = http2.connect(target, { localAddress: attacking, servername } as http2.SecureClientSessionOptions)
+      onTestFinished(() => session.destroy())
+      for (let n = 0; n < 100; n++) open(session).on('response', (head) => statuses.push(head[':status']))
+    }
+    await expect.poll(() => statuses.toSorted()).toEqual([...Array(200).fill(200), ...Array(100).fill(429)])
+    await expectServed(target, publicUrl, order)
+  })
+})
