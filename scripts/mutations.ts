@@ -58,7 +58,12 @@ const rows: Readonly<
     ['issue', 'randomText(32)', "randomText(4).padEnd(43, 'A')", 'base/randomness'],
   ],
   3: [
-    ['issueNonce', 'this.#origins.requireTrusted(request)', "request.origin ?? ''", 'e2e/sign-in contract/standalone'],
+    [
+      'issueNonce',
+      'origins.requireTrusted(request) nonces.requireAppName(expectedAppName) const make',
+      "request.origin ?? ''; nonces.requireAppName(expectedAppName); const make",
+      'e2e/sign-in contract/standalone',
+    ],
     ['requireOneOf', '&& expected.includes(request.origin)', '', 'shared/origin'],
     ['requesterOf', 'origins.requireTrusted(request)', "request.origin ?? ''", 'core/order/start core/order/orders'],
     ['challengeMessage', '`Origin: ${challenge.origin}`,', '', 'core/challenge'],
@@ -129,8 +134,8 @@ const rows: Readonly<
     ['finalize', 'desktopToken]', "desktopToken && '']", 'core/order/derived-tokens'],
   ],
   10: [
-    ['hashToken', "hash('sha256', token, 'base64url')", 'base/token', 'base/token core/users/sessions'],
-    ['signed', "!this.#keyring.verify('session base/token', secretPart, signature)", 'false', 'core/users/sessions'],
+    ['hashToken', "hash('sha256', token, 'base64url')", 'token', 'base/token core/users/sessions'],
+    ['signed', "!this.#keyring.verify('session token', secretPart, signature)", 'false', 'core/users/sessions'],
     ['isSameText', '=== value && last.version === version', '!== undefined', 'core/users/sessions'],
     ['ownFile', '0o600', '0o644', 'store/sqlite'],
     [
@@ -147,8 +152,8 @@ const rows: Readonly<
     ['isLive', "!('ended' in record) &&", '', 'core/users/sessions'],
     [
       'changeOrder',
-      'if (!(await records.compareAndSet(order, version))) continue',
-      'await records.compareAndSet(order, version)',
+      'if (!(await records.compareAndSet(order, loaded.version))) continue',
+      'await records.compareAndSet(order, loaded.version)',
       'core/order/races',
     ],
     [
@@ -204,10 +209,10 @@ const rows: Readonly<
     ['consume', "origins.requireSame(request, record.origin, 'nonce')", '', 'better-auth/linking core/sign-in/nonce'],
   ],
   16: [
-    ['whyForeign', '!isOfApp(record, appName)', 'false', 'e2e/shared-store core/sign-in/nonce core/order/foreign'],
-    ['whyForeign', '!origins.accepts(record.origin)', 'false', 'e2e/shared-store core/order/foreign'],
-    ['requireHolder', "if (foreign !== undefined) throw refused('ORDER_NOT_FOUND', foreign)", '', 'e2e/shared-store'],
-    ['consume', 'foreign !== undefined', 'false', 'e2e/shared-store'],
+    ['mismatchReason', 'record.appName !== appName', 'false', 'e2e/shared-store core/sign-in/nonce core/order/foreign'],
+    ['mismatchReason', '!origins.accepts(record.origin)', 'false', 'e2e/shared-store core/order/foreign'],
+    ['requireHolder', "if (mismatch !== undefined) throw refused('ORDER_NOT_FOUND', mismatch)", '', 'e2e/shared-store'],
+    ['consume', 'mismatch !== undefined', 'false', 'e2e/shared-store'],
     ['withKeyPrefix', "beginning === ''", 'true', 'e2e/shared-store'],
     ['originsOf', 'context.isTrustedOrigin(origin)', 'true', 'better-auth/shared-store'],
   ],
@@ -308,7 +313,7 @@ const rows: Readonly<
       'now + ttlSeconds * 1000',
       'core/access-token/access-tokens',
     ],
-    ['deriveSigningKeys', "'access base/token key'", "'finalize seed'", 'core/access-token/signing-keys'],
+    ['deriveSigningKeys', "'access token key'", "'finalize seed'", 'core/access-token/signing-keys'],
   ],
   30: [
     ['peekSession', 'if (credential.fromCookie) this.#requireProxiedOrigin(request, reads)', '', 'http/forward-auth'],
@@ -340,7 +345,7 @@ const rows: Readonly<
   ],
   37: [['deploy/nginx/countersign.conf', 'grpc_set_header X-Forwarded-For $remote_addr;', '', 'e2e/proxies']],
   38: [
-    ['refusalBy', 'found?.blockedAt !== undefined', 'false', 'core/users/user-administration'],
+    ['refusalOf', 'found?.blockedAt !== undefined', 'false', 'core/users/user-administration'],
     ['constructor', 'await new WebhookQueue(store).forget({ userId, wallets })', '', 'commands/admin'],
   ],
   39: [

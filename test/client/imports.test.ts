@@ -3,7 +3,7 @@ import { build, type Metafile } from 'esbuild'
 import { describe, expect, test } from 'vitest'
 import { bundleClient, checkSize, clientEntries, connectFloor, sizeOf } from '../../scripts/build-client.ts'
 
-/** The only places that the client may reach. Everything else in src is the server's; these two modules are shared with it. */
+/** The only places that the client may reach. Everything else in src is the server's; src/shared is for both. */
 const allowed = [
   /^src\/client\//,
   /^gen\/client\//,

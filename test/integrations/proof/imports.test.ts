@@ -17,7 +17,7 @@ function inputsOf(isWanted: (name: string) => boolean): string[] {
 }
 
 test('what a page loads at once is wallets, texts and their cryptography', () => {
-  const own = /^src\/(proof\/|wallet\/|(challenge|errors|hex|origin|order\/canonical-payload)\.ts$)/
+  const own = /^src\/(integrations\/proof\/|shared\/|core\/(wallet\/|challenge\.ts$|order\/canonical-payload\.ts$))/
   const packages = /(^|\/)node_modules\/(@noble\/(hashes|curves)|@scure\/base|tweetnacl)\//
   // tweetnacl has it for keys of its own making in Node, and says itself that browsers do not get it.
   const left = /^\(disabled\):crypto$/

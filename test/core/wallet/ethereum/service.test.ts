@@ -106,9 +106,9 @@ describe('a sign-in', () => {
     const { address } = account
     expect(await nonce({ adapterId: 'ethereum' })).toMatch(/^INVALID_REQUEST: address /)
     expect(await nonce({ adapterId: 'ethereum', chainId: '1' })).toMatch(/^INVALID_REQUEST: address /)
-    expect(await nonce({ adapterId: 'ethereum', address })).toMatch(/^INVALID_REQUEST: chain_id /)
-    expect(await nonce(named(address, 'mainnet'))).toMatch(/^INVALID_REQUEST: chain_id /)
-    expect(await nonce(named(address, '01'))).toMatch(/^INVALID_REQUEST: chain_id /)
+    expect(await nonce({ adapterId: 'ethereum', address })).toMatch(/^INVALID_REQUEST: chainId /)
+    expect(await nonce(named(address, 'mainnet'))).toMatch(/^INVALID_REQUEST: chainId /)
+    expect(await nonce(named(address, '01'))).toMatch(/^INVALID_REQUEST: chainId /)
     expect(await nonce(named(address.slice(2)))).toMatch(/^INVALID_REQUEST: address /)
     const { nonceId, message } = await nonce(named(address))
     const proof = { nonceId, adapterId: 'ethereum', ...(await signed(account, message)) }
@@ -119,7 +119,7 @@ describe('a sign-in', () => {
     const { nonceId, message } = await nonce(named(account.address))
     const { adapterId: _, ...unnamed } = named(account.address)
     const refused = await verify({ nonceId, ...unnamed, ...(await signed(account, message)) })
-    expect(refused).toMatch(/^INVALID_REQUEST: public_key_hex /)
+    expect(refused).toMatch(/^INVALID_REQUEST: publicKeyHex /)
   })
 
   test('is not offered unless the adapter is switched on', async () => {
@@ -197,7 +197,7 @@ describe('an order of a key', () => {
     const { url } = await startService(ethereumOnly)
     const expectedPublicKeyHex = bare(newAccount().publicKey)
     const asked = { kind: 'sign', adapterId: 'ethereum', expectedPublicKeyHex }
-    expect(outcome(await rest(url, '/cross-device/start', asked))).toMatch(/^INVALID_REQUEST: expected_public_key_hex/)
+    expect(outcome(await rest(url, '/cross-device/start', asked))).toMatch(/^INVALID_REQUEST: expectedPublicKeyHex/)
   })
 
   test("is not approved with another account's line, and the wallet that it is for may be its address", async () => {
@@ -270,7 +270,7 @@ describe('a contract wallet', () => {
     const order = await waiting(url, { kind: 'sign' })
     await order.challenge({})
     const proof = { adapterId: 'ethereum', publicKeyHex: '', signatureHex: '11'.repeat(130) }
-    expect(await order.approve(proof)).toMatch(/^INVALID_REQUEST: chain_id /)
+    expect(await order.approve(proof)).toMatch(/^INVALID_REQUEST: chainId /)
     expect(countOf(chain, 'eth_call')).toBe(0)
   })
 
