@@ -60,7 +60,6 @@ const rooms: Readonly<Record<string, Room>> = {
     except: {
       'client/fetch.ts': ['client'],
       'client/index.ts': ['client'],
-      'client/orders.ts': ['client'],
       'client/sign-in-answer.ts': ['client'],
     },
   },

@@ -73,7 +73,10 @@ export interface DesktopCallsOptions {
   readonly onSession?: ((session: Session) => void) | undefined
 }
 
-/** Time for the retries of a finalize, in milliseconds: the service repeats its answer for 60 seconds. */
+/**
+ * Time for the retries of a finalize, in milliseconds. The service repeats its answer for 60 seconds. No answer can carry that
+ * number: the retries begin because none arrived. The difference is for the last try to arrive.
+ */
 const finalizeRetriesMs = 50_000
 
 /** The desktop's calls, over any protocol. */

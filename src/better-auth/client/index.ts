@@ -5,7 +5,8 @@ import { type CallOptions, defaultTimeoutMs, given } from '../../client/call.ts'
 import { type OrderCalls, orderCalls } from '../../client/calls.ts'
 import { ComputerKey } from '../../client/computer-key.ts'
 import { defaultHeartbeatTimeoutMs } from '../../client/order-watch.ts'
-import { type RestCall, restSignIn } from '../../client/rest-api.ts'
+import { type RestCall, restOrders, restSignIn } from '../../client/rest-api.ts'
+import { restWatch } from '../../client/rest-watch.ts'
 import { type SignInOptions, signIn } from '../../client/sign-in.ts'
 import { TokenStore, type TokenStoreOptions } from '../../client/token-store.ts'
 import type { KnownComputer, NonceChallenge, SignInResult, SigningAccount } from '../../client/types.ts'
@@ -13,8 +14,7 @@ import { type ProofOptions, proveWithWallet } from '../../client/wallet.ts'
 import { computerPaths, desktopOrderPaths, linkPath, signInPaths } from '../../shared/rest-paths.ts'
 import type { crossDevice } from '../cross-device.ts'
 import type { LinkedWallet, walletSignIn } from '../wallet-sign-in.ts'
-import { bearerPlugin, callerOf } from './fetch.ts'
-import { orderService } from './orders.ts'
+import { bearerPlugin, callerOf, openStream } from './fetch.ts'
 import { answerOf, type WalletSignInAnswer } from './sign-in-answer.ts'
 
 export type { OrderCalls } from '../../client/calls.ts'
@@ -157,7 +157,10 @@ export function crossDeviceClient(options: CrossDeviceClientOptions = {}) {
       const call = callerOf($fetch)
       const baseUrl = clientOptions?.baseURL ?? ''
       const calls = orderCalls({
-        service: orderService($fetch, clientOptions),
+        service: {
+          ...restOrders(call),
+          watchOrder: restWatch({ open: (path, init) => openStream($fetch, clientOptions, path, init), call }),
+        },
         baseUrl,
         computer: knownComputer ? new ComputerKey(baseUrl) : undefined,
         tokens,
