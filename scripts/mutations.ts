@@ -197,7 +197,7 @@ const rows: Readonly<
       'store/redis/operators',
     ],
     ['observed', 'request: context', 'path: exchange.path, request: context', 'e2e/stopping e2e/reasons'],
-    ['writeRefusal', 'tellingReasons.has(reason) ? { message } : {}', '{ message }', 'observe/call-log'],
+    ['writeRefusal', "told.includes('message') ? message : undefined", 'message', 'observe/call-log'],
     ['servedPage', "'cache-control': 'no-store',", '', 'pages/serve'],
   ],
   15: [

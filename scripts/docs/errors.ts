@@ -1,6 +1,5 @@
 import type { DescEnumValue, DescMethod } from '@bufbuild/protobuf'
 import { ErrorReasonSchema } from '../../gen/server/countersign/v1/error_reason_pb.ts'
-import { CountersignClientError, isPassing } from '../../src/client/errors.ts'
 import { type ErrorReason, reasons } from '../../src/shared/errors.ts'
 import type { ProtoComments } from '../proto-comments.ts'
 import { markdownOf, reasonsIn, rpcComment } from './comments.ts'
@@ -24,8 +23,8 @@ export function errorsParts(comments: ProtoComments): Readonly<Record<string, st
   const values = ErrorReasonSchema.values.filter(({ number }) => number !== 0)
   const rows = values.map((value) => {
     const reason = reasonOf(value)
-    const { httpStatus, code: codeName } = reasons[reason]
-    return [toHeading(reason, '', code(reason)), String(httpStatus), code(codeName), isRetried(reason) ? 'yes' : '']
+    const { http, code: codeName } = reasons[reason]
+    return [toHeading(reason, '', code(reason)), String(http), code(codeName), isRetried(reason) ? 'yes' : '']
   })
   const sections = groups.map((title, index) => {
     const own = values.filter(({ number }) => Math.floor(number / 20) === index)
@@ -39,7 +38,7 @@ export function errorsParts(comments: ProtoComments): Readonly<Record<string, st
 
 function reasonSection(value: DescEnumValue, comments: ProtoComments): string {
   const reason = reasonOf(value)
-  const { httpStatus, code: codeName } = reasons[reason]
+  const { http, code: codeName } = reasons[reason]
   const lines = comments.of(value).split('\n')
   const codesAt = lines.findIndex((line) => line.startsWith('Connect: '))
   const about = lines.slice(0, codesAt).join(' ')
@@ -47,7 +46,7 @@ function reasonSection(value: DescEnumValue, comments: ProtoComments): string {
   const from = rpcs.filter((rpc) => reasonsIn(rpcComment(rpc, comments).errors).includes(reason))
   return [
     `#### ${reason}\n`,
-    `HTTP ${httpStatus}, ${code(codeName)}. ${markdownOf(about, page, reason)}\n`,
+    `HTTP ${http}, ${code(codeName)}. ${markdownOf(about, page, reason)}\n`,
     ...(metadata.length === 0 ? [] : [`Metadata:\n\n${metadata.join('')}`]),
     ...(from.length === 0 ? [] : [`Answered by ${linksTo(from)}.\n`]),
   ].join('\n')
@@ -68,7 +67,8 @@ function reasonOf({ name }: DescEnumValue): ErrorReason {
   return name.replace('ERROR_REASON_', '') as ErrorReason
 }
 
-/** What the client does by itself with calls whose retry gets the same answer. */
+/** Whether the client retries by itself a call whose retry gets the same answer. */
 function isRetried(reason: ErrorReason): boolean {
-  return isPassing(new CountersignClientError(reason, '', { retryAfterMs: 1 }))
+  const { retry } = reasons[reason]
+  return retry === 'same call' || retry === 'after a time'
 }

@@ -18,13 +18,6 @@ import { type Schemas, schemaRef } from './schemas.ts'
 type Operation = Oas3Operation<Oas3_1Schema>
 type Responses = Oas3Responses<Oas3_1Schema>
 
-/** Reasons for which every REST call can fail. Comments of the protos do not list them. */
-const reasonsOfAll: readonly ErrorReason[] = ['RATE_LIMITED', 'STORE_UNAVAILABLE', 'INTERNAL', 'SERVER_BUSY']
-
-/** Reasons for which a call can fail in addition that has input, and one whose input is a body. */
-const reasonsOfInput: readonly ErrorReason[] = ['INVALID_REQUEST']
-const reasonsOfBodies: readonly ErrorReason[] = [...reasonsOfInput, 'REQUEST_TOO_LARGE', 'COMPRESSION_UNSUPPORTED']
-
 /** Makes the operations of REST calls. */
 export class Operations {
   readonly #comments: ProtoComments
@@ -53,9 +46,10 @@ export class Operations {
       responses: {
         ...(rpc.methodKind === 'server_streaming' ? this.#events(rpc) : { '200': this.#success(rpc, facts) }),
         ...failures([
-          ...(httpMethod === 'POST' ? reasonsOfBodies : rpc.input.fields.length > 0 ? reasonsOfInput : []),
+          ...reasonsOfAny('call'),
+          ...(httpMethod === 'POST' || rpc.input.fields.length > 0 ? reasonsOfAny('input') : []),
+          ...(httpMethod === 'POST' ? reasonsOfAny('body') : []),
           ...reasonsIn(rpcComment(rpc, this.#comments).errors),
-          ...reasonsOfAll,
         ]),
       },
     }
@@ -146,12 +140,19 @@ export function tagOf(service: string): string {
   return service.replace(/Service$/, '')
 }
 
+const allReasons = Object.keys(reasons) as ErrorReason[]
+
+/** The reasons of any such call. Comments of the protos do not list them. */
+function reasonsOfAny(kind: 'call' | 'input' | 'body'): ErrorReason[] {
+  return allReasons.filter((reason) => reasons[reason].any === kind)
+}
+
 /** The answers to calls that fail for these reasons, by status. */
 export function failures(of: Iterable<ErrorReason>): Responses {
   const known = new Set(of)
   // In the order of the list of reasons, whatever the order here is.
-  const listed = (Object.keys(reasons) as ErrorReason[]).filter((reason) => known.has(reason))
-  const byStatus = Map.groupBy(listed, (reason) => reasons[reason].httpStatus)
+  const listed = allReasons.filter((reason) => known.has(reason))
+  const byStatus = Map.groupBy(listed, (reason) => reasons[reason].http)
   return Object.fromEntries([...byStatus].map(([status, some]) => [String(status), failure(status, some)]))
 }
 

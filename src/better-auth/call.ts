@@ -6,7 +6,7 @@ import { inputFromRest, restFromOutput } from '../http/rest/json.ts'
 import type { Call } from '../rpc/call.ts'
 import { type Invocation, Invoker } from '../rpc/invoke.ts'
 import type { CallLimit, UnaryHandler } from '../rpc/methods.ts'
-import { CallEnded } from '../shared/errors.ts'
+import { CallEnded, reasons } from '../shared/errors.ts'
 import { apiError } from './failures.ts'
 
 /**
@@ -77,7 +77,7 @@ export function fullName({ parent, name }: DescMethod): string {
  */
 export function invokerOf(ctx: GenericEndpointContext): Invoker {
   return new Invoker(undefined, ({ method, outcome }) => {
-    if (outcome === 'ok' || outcome instanceof CallEnded || outcome.httpStatus < 500) return
+    if (outcome === 'ok' || outcome instanceof CallEnded || reasons[outcome.reason].level === 'info') return
     ctx.context.logger.error(`${method}: ${outcome.reason}: ${outcome.message}`, outcome.cause)
   })
 }

@@ -1,20 +1,6 @@
 import { causeText, type LogFields, type Logger } from '../base/log.ts'
 import type { CallObserver, CallReport } from '../rpc/invoke.ts'
-import { CallEnded, type CountersignError } from '../shared/errors.ts'
-
-/** Reasons whose messages help the operator, and which quote no input other than an origin. */
-const tellingReasons: ReadonlySet<string> = new Set([
-  'ORIGIN_NOT_TRUSTED',
-  'ORIGIN_MISMATCH',
-  'STORE_UNAVAILABLE',
-  'NOT_ENABLED',
-])
-
-/**
- * Reasons whose cause helps the operator, and says nothing that a caller sent: why a nonce or an order that is in the store is
- * not one for this service, and how an RPC failed.
- */
-const tellingCauses: ReadonlySet<string> = new Set(['NONCE_NOT_FOUND', 'ORDER_NOT_FOUND', 'EVM_RPC_UNAVAILABLE'])
+import { CallEnded, type CountersignError, reasons } from '../shared/errors.ts'
 
 /**
  * Logs failed calls: at level error if it is the server's or the application's fault, at level warn if the server is at its
@@ -29,34 +15,33 @@ export function callLog(log: Logger): CallObserver {
   return (report) => {
     const { outcome } = report
     if (outcome === 'ok' || outcome instanceof CallEnded) return
-    const { reason, metadata, httpStatus, cause } = outcome
+    const { reason, metadata, cause } = outcome
+    const { level } = reasons[reason]
     const call = callFields(report)
-    if (metadata.reference !== undefined) {
+    if (level === 'error') {
       log.error('request failed', { reason, ...call, reference: metadata.reference, cause: causeText(cause) })
       return
     }
-    // The server's limits are the same for everyone.
-    const address = httpStatus === 503 ? '' : (report.request.ip ?? '')
+    // The server's limits and outages are the same for everyone.
+    const address = level === 'warn' ? '' : (report.request.ip ?? '')
     sampler.add(address, `${reason} ${metadata.limit}`, (repeated) => writeRefusal(log, outcome, { ...call, repeated }))
   }
 }
 
 function writeRefusal(log: Logger, error: CountersignError, call: LogFields): void {
-  const { reason, message, httpStatus, cause, metadata } = error
-  const told = tellingReasons.has(reason) ? { message } : {}
-  const because = tellingCauses.has(reason) && cause !== undefined ? { cause: messageOf(cause) } : {}
-  if (httpStatus !== 503) log.info('request refused', { reason, limit: metadata.limit, ...told, ...call, ...because })
-  else if (reason === 'STORE_UNAVAILABLE')
-    log.warn('store unavailable', { reason, ...told, ...call, cause: messageOf(cause) })
-  else log.warn('request refused', { reason, ...told, ...call, ...because })
+  const { reason, message, cause, metadata } = error
+  const { level, log: told } = reasons[reason]
+  log[level](reason === 'STORE_UNAVAILABLE' ? 'store unavailable' : 'request refused', {
+    reason,
+    limit: metadata.limit,
+    message: told.includes('message') ? message : undefined,
+    ...call,
+    cause: told.includes('cause') && cause instanceof Error ? cause.message : undefined,
+  })
 }
 
 function callFields({ method, protocol, httpMethod, path, request, named }: CallReport): LogFields {
   return { method, protocol, httpMethod, path, ip: request.ip, ...named }
-}
-
-function messageOf(cause: unknown): string | undefined {
-  return cause instanceof Error ? cause.message : undefined
 }
 
 /** Shortest time in milliseconds between two reports of the same address and reason. */

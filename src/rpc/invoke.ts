@@ -3,7 +3,7 @@ import type { RequestContext } from '../base/request.ts'
 import { TimeLimit } from '../base/timing/time-limit.ts'
 import type { CallTrace, Tracing } from '../base/tracing.ts'
 import type { RateLimiter } from '../limits/rate.ts'
-import { CallEnded, CountersignError, type ErrorReason } from '../shared/errors.ts'
+import { CallEnded, CountersignError, reasons } from '../shared/errors.ts'
 import type { Call, Protocol } from './call.ts'
 import { toFailure } from './errors.ts'
 import type { BidiHandler, CallLimit, StreamHandler } from './methods.ts'
@@ -209,8 +209,9 @@ export class Invoker {
     { input }: Running,
   ): Promise<Failure | CountersignError> {
     if (this.#limiter === undefined || failure instanceof CallEnded) return failure
-    const isToken = tokenReasons.has(failure.reason)
-    if (!isToken && !codeReasons.has(failure.reason)) return failure
+    const { counts } = reasons[failure.reason]
+    if (counts === 'none') return failure
+    const isToken = counts === 'order-wrong-token'
     try {
       await this.#limiter.countWrongToken(request)
       const orderId = isToken && input !== undefined ? namedInCall(input).orderId : undefined
@@ -259,17 +260,6 @@ async function* validated<I extends DescMessage>(
 function withSignal({ protocol, request, responseHeaders, timeoutMs }: Call, signal: AbortSignal): Call {
   return { protocol, request, responseHeaders, timeoutMs, signal }
 }
-
-/** Reasons that show a wrong token or key. An expired session is not told from a wrong one, so it is not among them. */
-const tokenReasons: ReadonlySet<ErrorReason> = new Set([
-  'ORDER_TOKEN_INVALID',
-  'HANDOVER_INVALID',
-  'COMPUTER_PROOF_INVALID',
-  'START_KEY_REQUIRED',
-])
-
-/** Reasons that show a wrong code. */
-const codeReasons: ReadonlySet<ErrorReason> = new Set(['CONFIRMATION_CODE_WRONG', 'RETURN_CODE_WRONG'])
 
 interface Limited {
   readonly limit: CallLimit

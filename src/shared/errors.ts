@@ -1,10 +1,3 @@
-/**
- * The reasons for which a call can fail, each with its Connect code and its HTTP status.
- *
- * The list is that of `ErrorReason` in proto/countersign/v1/error_reason.proto, without the prefix, which a test
- * checks. The comments there say what each reason means and what a caller can do about it.
- */
-
 /** A status code of Connect and gRPC, as Connect's JSON spells it. */
 export type CodeName =
   | 'invalid_argument'
@@ -17,66 +10,174 @@ export type CodeName =
   | 'unavailable'
   | 'unauthenticated'
 
-interface Mapping {
+/** What the service does with a reason. */
+interface Reason {
+  /** Kind of failure. */
+  readonly class: ReasonClass
+  /** Code of Connect and gRPC. */
   readonly code: CodeName
-  readonly httpStatus: number
+  /** HTTP status. */
+  readonly http: number
+  /** Which calls fail for it without listing it in their comment: all, those with input, those with a body. */
+  readonly any: 'call' | 'input' | 'body' | 'none'
+  /** Level of its line in the log. Lines of level `error` have a reference, and all of them are written. */
+  readonly level: 'info' | 'warn' | 'error'
+  /** What the line has beside the reason: a message that quotes no input but an origin, a cause that quotes none. */
+  readonly log: readonly ('message' | 'cause')[]
+  /**
+   * Its audit event. `signature`: challenge.refused, from the calls that bring a signature only; `call`: call.refused;
+   * `limit`: limit.hit; `order`: what happened to the order tells it.
+   */
+  readonly audit: 'signature' | 'call' | 'signature else call' | 'limit' | 'order' | 'none'
+  /** Limit that it counts towards. `order-wrong-token`: that of the order, and `wrong-token` for the address. */
+  readonly counts: 'wrong-token' | 'order-wrong-token' | 'none'
+  /** What helps. `same call` and `after a time` are retried by the client; `never`: not without a correction. */
+  readonly retry: 'same call' | 'after a time' | 'new nonce' | 'other wallet' | 'new order' | 'never'
+  /**
+   * Where users see a text of its own: a notice or an ending of the approval page, the element, or its sign-in with a
+   * wallet on this device. Elsewhere they see the general text.
+   */
+  readonly shown: readonly ('notice' | 'ending' | 'element' | 'device')[]
+  /** Keys of its metadata. */
+  readonly metadata: readonly string[]
 }
 
-export const reasons = {
-  INVALID_REQUEST: { code: 'invalid_argument', httpStatus: 400 },
-  REQUEST_TOO_LARGE: { code: 'resource_exhausted', httpStatus: 413 },
-  ROUTE_NOT_FOUND: { code: 'unimplemented', httpStatus: 404 },
-  METHOD_NOT_ALLOWED: { code: 'unimplemented', httpStatus: 405 },
-  RATE_LIMITED: { code: 'resource_exhausted', httpStatus: 429 },
-  STORE_UNAVAILABLE: { code: 'unavailable', httpStatus: 503 },
-  INTERNAL: { code: 'internal', httpStatus: 500 },
-  SERVER_BUSY: { code: 'unavailable', httpStatus: 503 },
-  HOST_UNAVAILABLE: { code: 'unavailable', httpStatus: 503 },
-  NOT_ENABLED: { code: 'not_found', httpStatus: 404 },
-  COMPRESSION_UNSUPPORTED: { code: 'unimplemented', httpStatus: 415 },
-  ORIGIN_NOT_TRUSTED: { code: 'permission_denied', httpStatus: 403 },
-  ORIGIN_MISMATCH: { code: 'permission_denied', httpStatus: 403 },
-  APP_NAME_MISMATCH: { code: 'invalid_argument', httpStatus: 400 },
-  NONCE_NOT_FOUND: { code: 'unauthenticated', httpStatus: 401 },
-  NONCE_EXPIRED: { code: 'failed_precondition', httpStatus: 410 },
-  SIGNATURE_INVALID: { code: 'unauthenticated', httpStatus: 401 },
-  ADDRESS_MISMATCH: { code: 'unauthenticated', httpStatus: 401 },
-  ADAPTER_UNKNOWN: { code: 'invalid_argument', httpStatus: 400 },
-  LOGIN_REFUSED: { code: 'permission_denied', httpStatus: 403 },
-  CONTRACT_WALLET_NEEDS_RPC: { code: 'invalid_argument', httpStatus: 400 },
-  EVM_RPC_UNAVAILABLE: { code: 'unavailable', httpStatus: 503 },
-  SESSION_REQUIRED: { code: 'unauthenticated', httpStatus: 401 },
-  SESSION_INVALID: { code: 'unauthenticated', httpStatus: 401 },
-  SESSION_NOT_FOUND: { code: 'not_found', httpStatus: 404 },
-  SESSION_NOT_FRESH: { code: 'permission_denied', httpStatus: 403 },
-  COMPUTER_NOT_FOUND: { code: 'not_found', httpStatus: 404 },
-  AUDIENCE_UNKNOWN: { code: 'invalid_argument', httpStatus: 400 },
-  ORDER_NOT_FOUND: { code: 'not_found', httpStatus: 404 },
-  ORDER_TOKEN_INVALID: { code: 'unauthenticated', httpStatus: 401 },
-  ORDER_EXPIRED: { code: 'failed_precondition', httpStatus: 410 },
-  ORDER_ALREADY_CLAIMED: { code: 'failed_precondition', httpStatus: 409 },
-  ORDER_NOT_APPROVED: { code: 'failed_precondition', httpStatus: 409 },
-  ORDER_ALREADY_APPROVED: { code: 'failed_precondition', httpStatus: 409 },
-  ORDER_CHALLENGE_NOT_READ: { code: 'failed_precondition', httpStatus: 409 },
-  ORDER_REJECTED: { code: 'failed_precondition', httpStatus: 409 },
-  ORDER_CANCELLED: { code: 'failed_precondition', httpStatus: 409 },
-  ORDER_FINALIZED: { code: 'failed_precondition', httpStatus: 409 },
-  CONFIRMATION_CODE_REQUIRED: { code: 'invalid_argument', httpStatus: 400 },
-  CONFIRMATION_CODE_WRONG: { code: 'unauthenticated', httpStatus: 401 },
-  RETURN_CODE_REQUIRED: { code: 'invalid_argument', httpStatus: 400 },
-  RETURN_CODE_WRONG: { code: 'unauthenticated', httpStatus: 401 },
-  COMPUTER_PROOF_INVALID: { code: 'unauthenticated', httpStatus: 401 },
-  HANDOVER_INVALID: { code: 'unauthenticated', httpStatus: 401 },
-  NETWORK_MISMATCH: { code: 'permission_denied', httpStatus: 403 },
-  START_KEY_REQUIRED: { code: 'unauthenticated', httpStatus: 401 },
-  WRONG_WALLET: { code: 'permission_denied', httpStatus: 403 },
-  WALLET_TAKEN: { code: 'failed_precondition', httpStatus: 409 },
-  WALLET_NOT_FOUND: { code: 'not_found', httpStatus: 404 },
-  LAST_WALLET: { code: 'failed_precondition', httpStatus: 409 },
-} as const satisfies Record<string, Mapping>
+/** What is so for every reason of a class, unless its row says otherwise. */
+const classes = {
+  /** The request is wrong, or names something that the service does not have. */
+  input: { code: 'invalid_argument', http: 400 },
+  /** The caller, or its wallet, may not do this. */
+  refused: { code: 'permission_denied', http: 403 },
+  /** A token, key, nonce or signature is missing or wrong. */
+  token: { code: 'unauthenticated', http: 401 },
+  /** A code that a user typed is wrong. */
+  code: { code: 'unauthenticated', http: 401, audit: 'order', counts: 'wrong-token' },
+  /** What the call is about is gone, or not in the state for it. */
+  state: { code: 'failed_precondition', http: 409 },
+  /** One caller has done too much. */
+  limit: { code: 'resource_exhausted', http: 429, audit: 'limit' },
+  /** All callers together have. */
+  busy: { code: 'unavailable', http: 503, level: 'warn', audit: 'limit' },
+  /** A part that the service depends on does not answer. */
+  outage: { code: 'unavailable', http: 503, level: 'warn' },
+  /** The service or the application failed. */
+  fault: { code: 'internal', http: 500, level: 'error', metadata: ['reference'] },
+  /** The service is not set up for the call. */
+  setup: { code: 'not_found', http: 404 },
+} as const satisfies Record<string, Pick<Reason, 'code' | 'http'> & Partial<Reason>>
+
+type ReasonClass = keyof typeof classes
+
+type Row = Pick<Reason, 'class'> & Partial<Reason>
+
+/** Metadata about an origin that is refused. */
+const origin = ['origin', 'origin_source', 'setting', 'proxy_setting'] as const
+
+/**
+ * The reasons for which a call can fail: a row for each, with what differs from its class and from `usual`. Everything
+ * on the server that decides by reason reads {@link reasons}; code for browsers is held to the rows by types.
+ *
+ * The list is that of `ErrorReason` in proto/countersign/v1/error_reason.proto, without the prefix, which a test
+ * checks. The comments there say what each reason means and what a caller can do about it.
+ */
+// biome-ignore format: a row is one line, or two.
+const rows = {
+  INVALID_REQUEST: { class: 'input', any: 'input',
+    metadata: ['field', 'type', 'header', 'allowed', 'expected', 'bytes'] },
+  REQUEST_TOO_LARGE: { class: 'input', code: 'resource_exhausted', http: 413, any: 'body', metadata: ['max_bytes'] },
+  ROUTE_NOT_FOUND: { class: 'input', code: 'unimplemented', http: 404, metadata: ['path'] },
+  METHOD_NOT_ALLOWED: { class: 'input', code: 'unimplemented', http: 405, metadata: ['path', 'method', 'allowed'] },
+  RATE_LIMITED: { class: 'limit', any: 'call', retry: 'after a time', shown: ['notice', 'element'],
+    metadata: ['limit'] },
+  STORE_UNAVAILABLE: { class: 'outage', any: 'call', log: ['message', 'cause'], retry: 'after a time',
+    shown: ['notice', 'element'] },
+  INTERNAL: { class: 'fault', any: 'call', retry: 'same call', shown: ['notice'] },
+  SERVER_BUSY: { class: 'busy', any: 'call', retry: 'after a time', shown: ['notice'] },
+  HOST_UNAVAILABLE: { class: 'fault', code: 'unavailable', http: 503, retry: 'after a time', shown: ['notice'],
+    metadata: ['reference', 'nonce_used'] },
+  NOT_ENABLED: { class: 'setup', log: ['message'] },
+  COMPRESSION_UNSUPPORTED: { class: 'input', code: 'unimplemented', http: 415, any: 'body', metadata: ['encodings'] },
+
+  ORIGIN_NOT_TRUSTED: { class: 'refused', audit: 'call', log: ['message'], shown: ['notice', 'element'],
+    metadata: origin },
+  ORIGIN_MISMATCH: { class: 'refused', audit: 'call', log: ['message'], metadata: [...origin, 'expected', 'bound_to'] },
+  APP_NAME_MISMATCH: { class: 'input', metadata: ['app_name', 'setting'] },
+
+  NONCE_NOT_FOUND: { class: 'token', audit: 'signature', log: ['cause'], retry: 'new nonce',
+    shown: ['notice', 'device'] },
+  NONCE_EXPIRED: { class: 'state', http: 410, audit: 'signature', retry: 'new nonce', shown: ['notice', 'device'] },
+  SIGNATURE_INVALID: { class: 'token', audit: 'signature', retry: 'new nonce', shown: ['notice'] },
+  ADDRESS_MISMATCH: { class: 'token', audit: 'signature', retry: 'new nonce' },
+  ADAPTER_UNKNOWN: { class: 'input', audit: 'signature', retry: 'other wallet', shown: ['device'],
+    metadata: ['adapters'] },
+  LOGIN_REFUSED: { class: 'refused', audit: 'signature else call', retry: 'other wallet', shown: ['notice', 'device'],
+    metadata: ['application_message'] },
+  CONTRACT_WALLET_NEEDS_RPC: { class: 'input', audit: 'signature', retry: 'other wallet', shown: ['notice', 'device'],
+    metadata: ['chain_id', 'setting'] },
+  EVM_RPC_UNAVAILABLE: { class: 'outage', log: ['cause'], retry: 'new nonce', shown: ['notice'],
+    metadata: ['chain_id'] },
+
+  SESSION_REQUIRED: { class: 'token' },
+  SESSION_INVALID: { class: 'token', audit: 'call' },
+  SESSION_NOT_FOUND: { class: 'state', code: 'not_found', http: 404 },
+  SESSION_NOT_FRESH: { class: 'refused', audit: 'call' },
+  COMPUTER_NOT_FOUND: { class: 'state', code: 'not_found', http: 404 },
+  AUDIENCE_UNKNOWN: { class: 'input', metadata: ['setting'] },
+
+  ORDER_NOT_FOUND: { class: 'state', code: 'not_found', http: 404, log: ['cause'], retry: 'new order',
+    shown: ['ending'] },
+  ORDER_TOKEN_INVALID: { class: 'token', audit: 'call', counts: 'order-wrong-token', retry: 'new order',
+    shown: ['ending'] },
+  ORDER_EXPIRED: { class: 'state', http: 410, retry: 'new order', shown: ['ending', 'element'] },
+  ORDER_ALREADY_CLAIMED: { class: 'state', audit: 'call', retry: 'new order', shown: ['ending'] },
+  ORDER_NOT_APPROVED: { class: 'state' },
+  ORDER_ALREADY_APPROVED: { class: 'state', shown: ['ending'] },
+  ORDER_CHALLENGE_NOT_READ: { class: 'state' },
+  ORDER_REJECTED: { class: 'state', retry: 'new order', shown: ['ending', 'element'] },
+  ORDER_CANCELLED: { class: 'state', retry: 'new order', shown: ['ending', 'element'] },
+  ORDER_FINALIZED: { class: 'state', retry: 'new order', shown: ['ending'] },
+  CONFIRMATION_CODE_REQUIRED: { class: 'input' },
+  CONFIRMATION_CODE_WRONG: { class: 'code', metadata: ['tries_left'] },
+  RETURN_CODE_REQUIRED: { class: 'input' },
+  RETURN_CODE_WRONG: { class: 'code', metadata: ['tries_left'] },
+  COMPUTER_PROOF_INVALID: { class: 'token', audit: 'call', counts: 'order-wrong-token', retry: 'new order',
+    shown: ['element'] },
+  HANDOVER_INVALID: { class: 'token', audit: 'call', counts: 'order-wrong-token', shown: ['ending'] },
+  NETWORK_MISMATCH: { class: 'refused', audit: 'call', retry: 'new order', shown: ['notice'] },
+  START_KEY_REQUIRED: { class: 'token', audit: 'call', counts: 'order-wrong-token', metadata: ['setting'] },
+  WRONG_WALLET: { class: 'refused', audit: 'signature', retry: 'other wallet', shown: ['notice'] },
+
+  WALLET_TAKEN: { class: 'state', audit: 'signature', retry: 'other wallet' },
+  WALLET_NOT_FOUND: { class: 'state', code: 'not_found', http: 404 },
+  LAST_WALLET: { class: 'state' },
+} as const satisfies Record<string, Row>
+
+/** What is so unless the class or the row says otherwise. */
+const usual = {
+  any: 'none',
+  level: 'info',
+  log: [],
+  audit: 'none',
+  counts: 'none',
+  retry: 'never',
+  shown: [],
+  metadata: [],
+} as const satisfies Partial<Reason>
 
 /** One of the reasons for which a call can fail. */
-export type ErrorReason = keyof typeof reasons
+export type ErrorReason = keyof typeof rows
+
+/** The whole row of each reason, in the order of the protos. */
+export const reasons = Object.fromEntries(
+  Object.entries<Row>(rows).map(([name, row]) => [name, { ...usual, ...classes[row.class], ...row }]),
+) as Readonly<Record<ErrorReason, Reason>>
+
+/** The reasons that have this in their row. For code that must not have the table at run time. */
+export type ReasonsOf<Value extends Reason['retry'] | Reason['shown'][number]> = {
+  [Name in ErrorReason]: Value extends ItemsOf<(typeof rows)[Name]> ? Name : never
+}[ErrorReason]
+
+type ItemsOf<Row> = Row[keyof Row] extends infer Cell ? (Cell extends readonly (infer Item)[] ? Item : Cell) : never
 
 /**
  * Everything variable that a failure's message says, by name, such as the origin seen or the setting to change. Sent as
@@ -115,7 +216,7 @@ export class CountersignError extends Error {
 
   /** The HTTP status of the reason. */
   get httpStatus(): number {
-    return reasons[this.reason].httpStatus
+    return reasons[this.reason].http
   }
 }
 

@@ -8,9 +8,10 @@ import { SessionService } from '../../gen/server/countersign/v1/session_service_
 import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
 import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/server/google/rpc/error_details_pb.ts'
 import type { WalletAdapter } from '../../src/core/wallet/wallet.ts'
-import type { CountersignOptions } from '../../src/index.ts'
+import type { AuditEvent, AuditEventType, CountersignOptions } from '../../src/index.ts'
 import { patternWords } from '../../src/rpc/read-input.ts'
-import { type ErrorReason, reasons } from '../../src/shared/errors.ts'
+import { CountersignError, type ErrorReason, reasons } from '../../src/shared/errors.ts'
+import { keptLog } from '../support/log-lines.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
@@ -40,7 +41,7 @@ function restCaller(url: string): Caller {
   const call = async (path: string, body?: object, headers?: Headers) => {
     const answer = await rest(url, path, body, headers)
     if (answer.status === 200) return answer.json
-    expect(answer.status).toBe(reasons[answer.json.code as ErrorReason].httpStatus)
+    expect(answer.status).toBe(reasons[answer.json.code as ErrorReason].http)
     throw new Refusal(answer.json.code, answer.headers.has('retry-after'), answer.json.message)
   }
   return {
@@ -264,6 +265,66 @@ describe.each(callers)('over %s', (_protocol, makeCaller) => {
     })
   })
 })
+
+const every = Object.keys(reasons) as ErrorReason[]
+
+/** An application that refuses sign-ins for one reason after another. */
+function refusingApplication(): { resolveLogin: () => never; refuseFor(reason: ErrorReason): void } {
+  let current: ErrorReason = 'INTERNAL'
+  return {
+    resolveLogin() {
+      throw new CountersignError(current, 'The application says so')
+    },
+    refuseFor: (reason) => {
+      current = reason
+    },
+  }
+}
+
+test.each(callers)('over %s, every reason has the code and the status of its row', async (_protocol, makeCaller) => {
+  const { resolveLogin, refuseFor } = refusingApplication()
+  const { url } = await startService({ resolveLogin })
+  const caller = makeCaller(url)
+  for (const reason of every) {
+    refuseFor(reason)
+    const refused = caller.verify(proofOf(makeWallet(), await caller.nonce()))
+    // The caller compares the code or the status with the row.
+    await expect(refused).rejects.toMatchObject({ reason })
+  }
+})
+
+test('every reason has the log line and the audit event of its row', async () => {
+  const { resolveLogin, refuseFor } = refusingApplication()
+  const { logger, lines } = keptLog()
+  const events: AuditEvent[] = []
+  const onAuditEvent = (event: AuditEvent) => events.push(event)
+  const { url } = await startService({ resolveLogin, logger, onAuditEvent })
+  const caller = restCaller(url)
+  for (const reason of every) {
+    refuseFor(reason)
+    await expect(caller.verify(proofOf(makeWallet(), await caller.nonce()))).rejects.toBeInstanceOf(Refusal)
+  }
+  const last = every.at(-1)
+  await expect.poll(() => lines.some(({ fields }) => fields.reason === last)).toBe(true)
+  for (const reason of every) {
+    const { level, log, audit } = reasons[reason]
+    const [line] = lines.filter(({ fields }) => fields.reason === reason)
+    expect(line?.level, reason).toBe(level)
+    if (level !== 'error') expect(line?.fields.message !== undefined, reason).toBe(log.includes('message'))
+    const types = events.filter((event) => 'reason' in event && event.reason === reason).map(({ type }) => type)
+    expect(types, reason).toEqual(eventsOf[audit])
+  }
+})
+
+/** The events of a sign-in, which brings a signature. */
+const eventsOf: Readonly<Record<(typeof reasons)[ErrorReason]['audit'], AuditEventType[]>> = {
+  signature: ['challenge.refused'],
+  'signature else call': ['challenge.refused'],
+  call: ['call.refused'],
+  limit: ['limit.hit'],
+  order: [],
+  none: [],
+}
 
 describe('over REST alone', () => {
   test.each([

@@ -76,7 +76,7 @@ test('it lists every reason, with the status that it is answered with', () => {
   for (const { operationId, responses } of contract.operations) {
     for (const [status, response] of Object.entries(responses)) {
       for (const reason of Number(status) < 400 ? [] : reasonsOf(response)) {
-        expect(reasons[reason as keyof typeof reasons].httpStatus, operationId).toBe(Number(status))
+        expect(reasons[reason as keyof typeof reasons].http, operationId).toBe(Number(status))
       }
     }
   }

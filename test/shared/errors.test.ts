@@ -2,12 +2,16 @@ import { readFileSync } from 'node:fs'
 import { Code } from '@connectrpc/connect'
 import { codeFromString, errorToJson } from '@connectrpc/connect/protocol-connect'
 import { expect, test } from 'vitest'
-import { ErrorReason, ErrorReasonSchema } from '../../gen/server/countersign/v1/error_reason_pb.ts'
+import { ErrorReasonSchema } from '../../gen/server/countersign/v1/error_reason_pb.ts'
 import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/server/google/rpc/error_details_pb.ts'
+import { englishTexts, errorText } from '../../src/client/element/texts.ts'
+import { CountersignClientError, isPassing } from '../../src/client/errors.ts'
+import { endingOf } from '../../src/pages/endings.ts'
+import { english } from '../../src/pages/texts/english.ts'
 import { toConnectError } from '../../src/rpc/errors.ts'
-import { CountersignError, reasons } from '../../src/shared/errors.ts'
+import { CountersignError, type ErrorReason, reasons } from '../../src/shared/errors.ts'
 
-const names = Object.keys(reasons)
+const names = Object.keys(reasons) as ErrorReason[]
 
 /** The comment of each reason in the protos. */
 const comments = new Map<string, string>()
@@ -20,21 +24,44 @@ const comments = new Map<string, string>()
 
 test('the reasons are those of the protocol definitions', () => {
   const fromProto = ErrorReasonSchema.values
-    .filter(({ number }) => number !== ErrorReason.UNSPECIFIED)
+    .filter(({ number }) => number !== 0)
     .map(({ name }) => name.replace('ERROR_REASON_', ''))
   expect(new Set(names)).toEqual(new Set(fromProto))
 })
 
-test.each(Object.entries(reasons))('%s: the comment in the protos states its code and status', (name, mapping) => {
-  const mapped = codeFromString(mapping.code)
-  expect(mapped).toBeDefined()
-  expect(mapping.httpStatus).toBeGreaterThanOrEqual(400)
-  // The generated code carries the comments of the protos.
-  expect(comments.get(name)).toContain(`Connect: ${mapping.code}. HTTP: ${mapping.httpStatus}.`)
+test.each(Object.entries(reasons))(
+  '%s: the comment in the protos states its code, status and metadata',
+  (name, row) => {
+    expect(codeFromString(row.code)).toBeDefined()
+    expect(row.http).toBeGreaterThanOrEqual(400)
+    expect(comments.get(name)).toContain(`Connect: ${row.code}. HTTP: ${row.http}.`)
+    const keys = /Metadata: (.*)\./.exec(comments.get(name) ?? '')?.[1]?.split(', ') ?? []
+    expect(row.metadata.toSorted()).toEqual(keys.toSorted())
+  },
+)
+
+test.each(Object.entries(reasons))('%s: its class, status and level agree', (_name, row) => {
+  expect(row.http >= 500).toBe(['busy', 'outage', 'fault'].includes(row.class))
+  expect(row.level !== 'info').toBe(row.http >= 500)
+  expect(row.level === 'error').toBe(row.metadata.includes('reference'))
 })
 
-test.each(Object.keys(reasons))('%s travels as ErrorInfo', (name) => {
-  const failure = new CountersignError(name as keyof typeof reasons, 'text', { retryAfterMs: 1500 })
+test.each(names)('%s: the client retries it if its row says so', (name) => {
+  const { retry } = reasons[name]
+  const failure = new CountersignClientError(name, '', { retryAfterMs: 1 })
+  expect(isPassing(failure)).toBe(retry === 'same call' || retry === 'after a time')
+})
+
+test.each(names)('%s: users see a text of its own where its row says so', (name) => {
+  const { shown } = reasons[name]
+  expect(Object.hasOwn(english, `notice.${name}`), 'notice').toBe(shown.includes('notice'))
+  expect(endingOf(name) !== undefined, 'ending').toBe(shown.includes('ending'))
+  const said = errorText(new CountersignClientError(name, ''), englishTexts)
+  expect(said !== englishTexts.failed, 'element').toBe(shown.includes('element'))
+})
+
+test.each(names)('%s travels as ErrorInfo', (name) => {
+  const failure = new CountersignError(name, 'text', { retryAfterMs: 1500 })
   const error = toConnectError(failure)
   expect(error.code).toBe(codeFromString(failure.code))
   expect(error.findDetails(ErrorInfoSchema)).toMatchObject([{ reason: name, domain: 'countersign' }])

@@ -8,7 +8,7 @@ import type { OrderRecord, OrderStatus } from '../../core/order/order.ts'
 import type { CeilingUse } from '../../limits/concurrency.ts'
 import { defaultLimits } from '../../limits/limits.ts'
 import type { CallObserver, CallOutcome } from '../../rpc/invoke.ts'
-import { CountersignError } from '../../shared/errors.ts'
+import { CountersignError, reasons } from '../../shared/errors.ts'
 import { type StoreReport, storeOperations } from '../../store/map-store.ts'
 import { processMetrics } from './process-metrics.ts'
 import type { MetricValues } from './summed-metrics.ts'
@@ -229,5 +229,5 @@ function outcomeLabel(outcome: CallOutcome): string {
 }
 
 function failureKind(failure: unknown): string {
-  return failure instanceof CountersignError && failure.reason === 'STORE_UNAVAILABLE' ? 'unavailable' : other
+  return failure instanceof CountersignError && reasons[failure.reason].class === 'outage' ? 'unavailable' : other
 }
