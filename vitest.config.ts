@@ -6,6 +6,8 @@ const nightly = [
   'test/integrations/backend/restarts.test.ts',
   'test/browser/looks.test.ts',
   'test/browser/wallet-looks.test.ts',
+  // Needs WebKitGTK's driver and a display.
+  'test/browser/webkit.test.ts',
   // Installs workerd.
   'test/client/workerd.test.ts',
   // Builds the image: installs the packages twice.
@@ -168,6 +170,7 @@ export default defineConfig({
           include: ['test/browser/**/*.test.ts'],
           exclude: unwanted,
           globalSetup: [...parts, 'test/support/browser.ts'],
+          setupFiles: process.env.TEST_BROWSER === 'firefox' ? ['test/browser/firefox-cannot.ts'] : [],
           maxWorkers: 3,
           retry: 1,
           sequence: { groupOrder: 0 },

@@ -41,6 +41,27 @@ const steps: readonly Step[] = [
     environment: { WHOLE_BROWSER: '1' },
   },
   {
+    // Needs the Debian packages webkit2gtk-driver and xvfb: `NIGHTLY=1 bash .ci/prepare` installs them.
+    name: 'an order each way in WebKit',
+    command: 'vitest run test/browser/webkit.test.ts',
+    limitMinutes: 5,
+  },
+  {
+    name: 'the service and its port on Bun',
+    command: 'vitest run test/e2e/bun.test.ts',
+    limitMinutes: 10,
+  },
+  {
+    name: 'drains under load',
+    command: 'vitest run test/e2e/drains.test.ts',
+    limitMinutes: 10,
+  },
+  {
+    name: 'the container image',
+    command: 'vitest run test/deploy/image.test.ts',
+    limitMinutes: 20,
+  },
+  {
     name: 'the store on Redis 8 and Valkey 8',
     command: 'vitest run test/store/redis/newer-servers.test.ts',
     limitMinutes: 10,

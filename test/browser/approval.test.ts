@@ -5,7 +5,7 @@ import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
 import { Desktop, type DesktopOptions } from './desktop.ts'
 import { expectHeading, handOverLink } from './flows.ts'
-import { expectNoFaults, expectNoSidewaysScroll, hasChromium, screenshot, useBrowser } from './support.ts'
+import { expectNoFaults, expectNoSidewaysScroll, hasBrowser, screenshot, useBrowser } from './support.ts'
 
 /** What a phone of 390×844 shows of a page between the bars of its browser. */
 const phoneSize = { width: 390, height: 664 }
@@ -48,7 +48,7 @@ function wrongOf(code: string): string {
 
 const signedIn = 'Your computer is signed in'
 
-describe.skipIf(!hasChromium)('on a phone,', () => {
+describe.skipIf(!hasBrowser)('on a phone,', () => {
   const browser = useBrowser()
   afterEach(() => {
     vi.useRealTimers()
@@ -304,6 +304,17 @@ describe.skipIf(!hasChromium)('on a phone,', () => {
       await approve(page)
       await page.getByText('This request is for another wallet').waitFor()
     })
+  })
+
+  test('a request for another wallet: one can be chosen, and the same is not tried again', async () => {
+    const expected = { adapterId: 'nimiq', expectedAddress: makeWallet().address }
+    const { page, desktop } = await reviewing({}, { kind: 'sign', displayTitle: 'Sell the house', ...expected })
+    await approve(page)
+    await page.getByText('This request is for another wallet').waitFor()
+    expect(await page.getByRole('button', { name: 'Try again' }).filter({ visible: true }).count()).toBe(0)
+    await page.getByRole('button', { name: 'Choose another wallet' }).click()
+    await page.getByRole('button', { name: 'Demo wallet' }).waitFor()
+    expect((await desktop.finalize()).json.code).toBe('ORDER_NOT_APPROVED')
   })
 
   describe('the return code:', () => {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { startAuth } from '../better-auth/support.ts'
 import { addressOf, approvedHeading, expectHeading } from './flows.ts'
-import { expectNoFaults, hasChromium, useBrowser } from './support.ts'
+import { expectNoFaults, hasBrowser, useBrowser } from './support.ts'
 
-describe.skipIf(!hasChromium)('the approval page that the Better Auth plugin serves', () => {
+describe.skipIf(!hasBrowser)('the approval page that the Better Auth plugin serves', () => {
   const browser = useBrowser()
 
   test.each(['/api/auth', '/accounts/v2'])('claims, reviews and approves under %s', async (basePath) => {

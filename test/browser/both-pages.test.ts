@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { startService } from '../support/service.ts'
 import { expectHeading, expectSignedIn, openForPhone, phoneCard, reviewOnPhone, showCode } from './flows.ts'
-import { hasChromium, useBrowser } from './support.ts'
+import { hasBrowser, useBrowser } from './support.ts'
 
 const phoneSize = { width: 390, height: 664 }
 
@@ -12,7 +12,7 @@ async function codeOnPhone(phone: Page): Promise<string> {
   return (await phone.locator('#return-code .spoken').textContent())!.replaceAll(' ', '')
 }
 
-describe.skipIf(!hasChromium)('with return codes, a person with both pages in front of them', () => {
+describe.skipIf(!hasBrowser)('with return codes, a person with both pages in front of them', () => {
   const browser = useBrowser()
 
   test('types the code once, is signed in without one the next time, and can end that session from the phone', async () => {

@@ -3,12 +3,12 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { startService } from '../support/service.ts'
 import { addressOf, expectHeading, qrCode, reviewOnPhone } from './flows.ts'
 import { type ApplicationWindow, applicationPage, applicationScript, serveSite } from './other-site.ts'
-import { hasChromium, useBrowser } from './support.ts'
+import { hasBrowser, useBrowser } from './support.ts'
 
 /** The window in which functions run that a test hands to a page. */
 declare const window: ApplicationWindow
 
-describe.skipIf(!hasChromium)('an application on another origin', () => {
+describe.skipIf(!hasBrowser)('an application on another origin', () => {
   const browser = useBrowser()
   let script = ''
   beforeAll(async () => {

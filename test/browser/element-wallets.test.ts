@@ -5,7 +5,7 @@ import { servePage } from '../client/element/page.ts'
 import { phoneClient } from '../client/phone.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
-import { expectAccessible, expectNoFaults, hasChromium, scan, screenshot, useBrowser } from './support.ts'
+import { expectAccessible, expectNoFaults, hasBrowser, scan, screenshot, useBrowser } from './support.ts'
 import { bundle } from './wallet-chooser-page.ts'
 import { injectEthereum } from './wallets/ethereum.ts'
 import { expectAsked, serveHub } from './wallets/hub.ts'
@@ -51,7 +51,7 @@ const errorCodes = (page: Page): Promise<string[]> =>
       .map(({ detail }) => detail.error.code),
   )
 
-describe.skipIf(!hasChromium)('<countersign-sign-in> with a wallet on this device', () => {
+describe.skipIf(!hasBrowser)('<countersign-sign-in> with a wallet on this device', () => {
   const browser = useBrowser()
 
   async function setUp(options: CountersignOptions = {}, screen?: BrowserContextOptions) {

@@ -1,48 +1,22 @@
-import { type Browser, firefox, type Page } from 'playwright-core'
-import { ws } from 'playwright-core/lib/utilsBundle'
+import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { servePage } from '../client/element/page.ts'
 import { phoneClient } from '../client/phone.ts'
 import { CuttableProxy } from '../client/proxy.ts'
-import { programPath } from '../support/browser.ts'
+import { launchFirefox } from '../support/browser.ts'
 import { hasPart } from '../support/optional.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
 import { approvedHeading, expectHeading, expectSignedIn, openForPhone, reviewOnPhone } from './flows.ts'
 import { scan } from './support.ts'
 
-/** The one command of WebDriver BiDi that playwright sends and Firefox does not know: a preference takes its place. */
-const unknownCommand = 'emulation.setMediaFeaturesOverride'
-
-/** Has playwright's connections to a browser answer that command themselves. Returns a function that ends it. */
-function answerUnknownCommand(): () => void {
-  const { send } = ws.prototype
-  ws.prototype.send = function (message, ...rest) {
-    const { id, method } = JSON.parse(message) as { id: number; method: string }
-    if (method !== unknownCommand) return send.call(this, message, ...rest)
-    setImmediate(() => this.emit('message', JSON.stringify({ type: 'success', id, result: {} }), false))
-  }
-  return () => {
-    ws.prototype.send = send
-  }
-}
-
 describe.skipIf(!hasPart('firefox-esr'))('in Firefox', () => {
   let browser: Browser
-  let restore = (): void => {}
 
   beforeAll(async () => {
-    restore = answerUnknownCommand()
-    browser = await firefox.launch({
-      channel: 'moz-firefox',
-      executablePath: programPath('firefox-esr'),
-      firefoxUserPrefs: { 'ui.prefersReducedMotion': 1 },
-    })
+    browser = await launchFirefox()
   })
-  afterAll(async () => {
-    await browser?.close()
-    restore()
-  })
+  afterAll(async () => await browser?.close())
 
   async function open(): Promise<Page> {
     const context = await browser.newContext({ locale: 'en-GB' })

@@ -17,7 +17,7 @@ import {
   expectAccessible,
   expectNoFaults,
   expectNoSidewaysScroll,
-  hasChromium,
+  hasBrowser,
   look,
   scan,
   screenshot,
@@ -38,7 +38,7 @@ async function startOnLan(): Promise<{ here: string; lan: string; service: Servi
   return { here: service.url, lan: `http://${lanHost}:${new URL(service.url).port}`, service }
 }
 
-describe.skipIf(!hasChromium)('a new user', { timeout: 60_000 }, () => {
+describe.skipIf(!hasBrowser)('a new user', { timeout: 60_000 }, () => {
   const { open } = useBrowser()
 
   test.skipIf(lanHost === undefined)('scans the code of a fresh --lan with a phone and is signed in', async () => {

@@ -5,9 +5,9 @@ import { freePort } from '../support/redis-server.ts'
 import { startService } from '../support/service.ts'
 import { approvedHeading, expectHeading, reviewOnPhone } from './flows.ts'
 import { serveSite } from './other-site.ts'
-import { expectNoFaults, hasChromium, useBrowser } from './support.ts'
+import { expectNoFaults, hasBrowser, useBrowser } from './support.ts'
 
-describe.skipIf(!hasChromium)('an application without a line of code for signing in', () => {
+describe.skipIf(!hasBrowser)('an application without a line of code for signing in', () => {
   const browser = useBrowser()
 
   test.for(Object.entries(proxies))(

@@ -5,7 +5,7 @@ import type { CountersignOptions } from '../../src/index.ts'
 import { startService } from '../support/service.ts'
 import { Desktop } from './desktop.ts'
 import { expectHeading } from './flows.ts'
-import { expectNoFaults, hasChromium, useBrowser } from './support.ts'
+import { expectNoFaults, hasBrowser, useBrowser } from './support.ts'
 import { injectEthereum } from './wallets/ethereum.ts'
 
 const settings: CountersignOptions = { adapters: ['nimiq', 'ethereum', 'solana'], demoWallet: false }
@@ -25,7 +25,7 @@ async function openPanel(page: Page, { order }: Desktop): Promise<void> {
   await page.getByLabel('Open this link').waitFor()
 }
 
-describe.skipIf(!hasChromium)('from the camera’s browser to that of a wallet', () => {
+describe.skipIf(!hasBrowser)('from the camera’s browser to that of a wallet', () => {
   const browser = useBrowser()
 
   test('the links of the apps are those that their makers publish, to an address without a fragment', async () => {

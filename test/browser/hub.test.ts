@@ -7,7 +7,7 @@ import { makeWallet } from '../support/wallet.ts'
 import { Desktop } from './desktop.ts'
 import { expectHeading, expectSignedIn } from './flows.ts'
 import { startHttpsService } from './https.ts'
-import { expectNoFaults, hasChromium, useBrowser } from './support.ts'
+import { expectNoFaults, hasBrowser, useBrowser } from './support.ts'
 import { expectAsked, hubOrigin, hubWindow, serveHub } from './wallets/hub.ts'
 
 const settings: CountersignOptions = { adapters: ['nimiq'], demoWallet: false }
@@ -41,7 +41,7 @@ async function kept(page: Page): Promise<string[]> {
   return await page.evaluate(() => Object.keys(sessionStorage))
 }
 
-describe.skipIf(!hasChromium)('with the Nimiq Hub', () => {
+describe.skipIf(!hasBrowser)('with the Nimiq Hub', () => {
   const browser = useBrowser()
   afterEach(() => {
     vi.useRealTimers()
@@ -166,6 +166,28 @@ describe.skipIf(!hasChromium)('with the Nimiq Hub', () => {
       // What is left is for taking it back.
       expect(await kept(page)).toEqual(['countersign.claim'])
       expectNoFaults(trail)
+    })
+
+    test('a wrong code is sent once, however often the page is loaded again', async () => {
+      const { start, page } = await openedOnPhone({ confirmationCode: 'required' })
+      const sent: string[] = []
+      page.on('request', (request) => {
+        if (request.url().endsWith('/cross-device/approve')) sent.push(request.postDataJSON().confirmationCode)
+      })
+      const desktop = await start()
+      const wrong = desktop.order.confirmationCode === '000000' ? '000001' : '000000'
+      await review(page, desktop)
+      await page.getByLabel('Enter the code').fill(wrong)
+      await click(page, 'Approve')
+      await expectAsked(page)
+      await click(page, 'Sign')
+      await page.getByText('That is not the code').waitFor()
+      for (let times = 0; times < 2; times++) {
+        await page.reload()
+        await page.getByRole('button', { name: 'Review the request' }).click()
+        await page.getByLabel('Enter the code').waitFor()
+      }
+      expect(sent).toEqual([wrong])
     })
 
     test('a page that was not sent there takes no answer from an address', async () => {

@@ -17,7 +17,7 @@ import {
   showCode,
   signCard,
 } from './flows.ts'
-import { hasChromium, look, useBrowser } from './support.ts'
+import { hasBrowser, look, useBrowser } from './support.ts'
 
 const desktopSize = { width: 1280, height: 900 }
 const phoneSize = { width: 390, height: 664 }
@@ -50,7 +50,7 @@ const android =
 const desktopBrowser =
   'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36'
 
-describe.skipIf(!hasChromium)('in every main state a page is accessible, in light and dark, and fits 320 px:', () => {
+describe.skipIf(!hasBrowser)('in every main state a page is accessible, in light and dark, and fits 320 px:', () => {
   const browser = useBrowser()
 
   test('the demo', async () => {

@@ -8,9 +8,9 @@ import { signIn } from '../integrations/backend/support.ts'
 import { hasPart } from '../support/optional.ts'
 import { startService } from '../support/service.ts'
 import { trustedAuthority } from '../support/tls.ts'
-import { hasChromium, useBrowser } from './support.ts'
+import { hasBrowser, useBrowser } from './support.ts'
 
-const withParts = hasChromium && hasPart('openssl')
+const withParts = hasBrowser && hasPart('openssl')
 const authority = withParts ? await trustedAuthority() : undefined
 
 /** A host of a site by https until the test ends. Resolves with its port. */

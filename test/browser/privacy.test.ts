@@ -13,7 +13,7 @@ import {
   signCard,
 } from './flows.ts'
 import { serveSite } from './other-site.ts'
-import { expectNoFaults, hasChromium, useBrowser } from './support.ts'
+import { expectNoFaults, hasBrowser, useBrowser } from './support.ts'
 
 /** The tokens in the answers that a page gets, streams aside. */
 function collectTokens(page: Page, tokens: Set<string>): void {
@@ -32,7 +32,7 @@ async function startOrder(url: string, order: object = { kind: 'login' }): Promi
   return (await rest(url, '/cross-device/start', order)).json
 }
 
-describe.skipIf(!hasChromium)('what leaves a page and what comes in', () => {
+describe.skipIf(!hasBrowser)('what leaves a page and what comes in', () => {
   const browser = useBrowser()
 
   test('link previews claim nothing, not even those that run scripts', async () => {

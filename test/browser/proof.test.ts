@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import type { ProofArtifact, ProofOptions, verifyProofArtifact } from '../../src/integrations/proof/index.ts'
 import { bundleProof } from '../support/proof-bundle.ts'
 import { accepted, inCamelCase, refused } from '../support/proofs.ts'
-import { expectNoFaults, hasChromium, useBrowser } from './support.ts'
+import { expectNoFaults, hasBrowser, useBrowser } from './support.ts'
 
 /** The window in which functions run that a test hands to a page. */
 declare const window: { readonly verifyProofArtifact: typeof verifyProofArtifact }
@@ -31,7 +31,7 @@ async function servePage(files: ReadonlyMap<string, string>): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
 }
 
-describe.skipIf(!hasChromium)('a page that verifies proofs, in Chromium', () => {
+describe.skipIf(!hasBrowser)('a page that verifies proofs, in Chromium', () => {
   const browser = useBrowser()
 
   test('accepts those that hold and refuses the others, each for its reason, and loads no viem', async () => {

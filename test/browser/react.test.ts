@@ -11,7 +11,7 @@ import { phoneClient } from '../client/phone.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet, type TestWallet } from '../support/wallet.ts'
 import { App } from './react-app.tsx'
-import { hasChromium, scan, useBrowser } from './support.ts'
+import { hasBrowser, scan, useBrowser } from './support.ts'
 
 const polling = { timeout: 20_000 }
 
@@ -80,7 +80,7 @@ const press = (page: Page, name: string) => page.getByRole('button', { name, exa
 const noted = (page: Page) => page.evaluate('globalThis.noted') as Promise<string[]>
 const code = (page: Page) => page.getByRole('img', { name: 'QR code for your phone' })
 
-describe.runIf(hasChromium)('an application of React in Chromium', () => {
+describe.runIf(hasBrowser)('an application of React in Chromium', () => {
   const browser = useBrowser()
 
   /** Opens a page, and keeps what it logs as an error. */

@@ -4,7 +4,7 @@ import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet, type TestWallet } from '../support/wallet.ts'
 import { expectHeading, expectSignedIn, openForPhone, phoneCard, qrCode, showCode, signCard } from './flows.ts'
-import { expectNoFaults, hasChromium, look, scan, useBrowser } from './support.ts'
+import { expectNoFaults, hasBrowser, look, scan, useBrowser } from './support.ts'
 
 const desktopSize = { width: 1280, height: 900 }
 const field = (card: Locator): Locator => card.getByLabel('Code on your phone')
@@ -45,7 +45,7 @@ async function signOut(desktop: Page): Promise<void> {
   await expectHeading(desktop, 'On this device')
 }
 
-describe.skipIf(!hasChromium)('a desktop that takes return codes', () => {
+describe.skipIf(!hasBrowser)('a desktop that takes return codes', () => {
   const browser = useBrowser()
   // Another one for each test, because computers are known for a wallet.
   let wallet = makeWallet()

@@ -14,7 +14,7 @@ import {
   reviewOnPhone,
 } from './flows.ts'
 import { listenAsProxy, passOn } from './forwarding.ts'
-import { hasChromium, useBrowser } from './support.ts'
+import { hasBrowser, useBrowser } from './support.ts'
 
 /** Makes a page hidden or visible, as far as its scripts can tell. */
 async function makeVisible(page: Page, state: 'visible' | 'hidden'): Promise<void> {
@@ -24,7 +24,7 @@ async function makeVisible(page: Page, state: 'visible' | 'hidden'): Promise<voi
   }, state)
 }
 
-describe.skipIf(!hasChromium)('a page and its session', () => {
+describe.skipIf(!hasBrowser)('a page and its session', () => {
   const { open } = useBrowser()
 
   test('a sign-in that the phone takes back ends on the computer by itself', async () => {

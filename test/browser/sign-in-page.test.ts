@@ -8,7 +8,7 @@ import { makeWallet, proofOf } from '../support/wallet.ts'
 import { Desktop } from './desktop.ts'
 import { addressOf, approvedHeading, confirmationCode, expectHeading, reviewOnPhone } from './flows.ts'
 import { type ProtectedHost, startProtectedHost } from './protected-host.ts'
-import { expectAccessible, expectNoFaults, hasChromium, look, useBrowser } from './support.ts'
+import { expectAccessible, expectNoFaults, hasBrowser, look, useBrowser } from './support.ts'
 import { injectEthereum } from './wallets/ethereum.ts'
 
 const desktopSize: BrowserContextOptions = { viewport: { width: 1280, height: 900 } }
@@ -108,7 +108,7 @@ async function isFocused(control: Locator): Promise<boolean> {
   return await control.evaluate((element) => (element.getRootNode() as Document | ShadowRoot).activeElement === element)
 }
 
-describe.skipIf(!hasChromium)('on the sign-in page,', () => {
+describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
   const browser = useBrowser()
 
   async function opened(options: Parameters<typeof startProtectedHost>[0] = {}, context = desktopSize) {

@@ -15,7 +15,7 @@ import {
   reviewOnPhone,
   signCard,
 } from './flows.ts'
-import { hasChromium, useBrowser } from './support.ts'
+import { hasBrowser, useBrowser } from './support.ts'
 
 /** Only the cookie holds the session, where no script can read it. */
 async function expectSessionOutOfReach(page: Page): Promise<void> {
@@ -27,7 +27,7 @@ async function expectSessionOutOfReach(page: Page): Promise<void> {
   expect(readable).toEqual(['', 'countersign.demo-wallet'])
 }
 
-describe.skipIf(!hasChromium).each(stores)('in a browser, on $name', ({ open }) => {
+describe.skipIf(!hasBrowser).each(stores)('in a browser, on $name', ({ open }) => {
   const browser = useBrowser()
 
   test('direct sign-in, a reload that keeps the session, sign-out', async () => {

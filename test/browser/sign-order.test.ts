@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { startService } from '../support/service.ts'
 import { qrCode, reviewOnPhone, signCard } from './flows.ts'
-import { expectNoFaults, hasChromium, useBrowser } from './support.ts'
+import { expectNoFaults, hasBrowser, useBrowser } from './support.ts'
 
-describe.skipIf(!hasChromium)('the demo has a content signed', () => {
+describe.skipIf(!hasBrowser)('the demo has a content signed', () => {
   const browser = useBrowser()
 
   test('the proof has its canonical form, and the page checks its hash', async () => {

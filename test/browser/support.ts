@@ -1,25 +1,20 @@
+import { createHash } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import axe from 'axe-core'
 import jsQR from 'jsqr'
-import {
-  type Browser,
-  type BrowserContextOptions,
-  chromium,
-  type Locator,
-  type Page,
-  type ViewportSize,
-} from 'playwright-core'
+import type { Browser, BrowserContextOptions, Locator, Page, ViewportSize } from 'playwright-core'
 import { PNG } from 'pngjs'
 import { afterAll, beforeAll, expect, inject, onTestFinished } from 'vitest'
-import { launchOptions } from '../support/browser.ts'
-import { hasPart } from '../support/optional.ts'
+import { isBrowserInstalled, openBrowser } from '../support/browser.ts'
 
 /** Whether there is a browser to test with. */
-export const hasChromium: boolean = hasPart('chromium')
+export const hasBrowser: boolean = isBrowserInstalled()
 
 // Its types are those of an ES module, which it is not.
 const decodeQr = jsQR as unknown as typeof jsQR.default
+/** In what Firefox says of the style that playwright tries to put into a page before a screenshot: none of the page's faults. */
+const ofScreenshots = createHash('sha256').update('body {}').digest('base64')
 const screenshots = new URL('../../screenshots/', import.meta.url)
 
 /** What a test saw a context's pages do. */
@@ -35,8 +30,7 @@ export function useBrowser(): { open(options?: BrowserContextOptions): Promise<{
   let browser: Browser | undefined
   beforeAll(async () => {
     mkdirSync(screenshots, { recursive: true })
-    const running = inject('browser')
-    browser = running === undefined ? await chromium.launch(launchOptions()) : await chromium.connect(running)
+    browser = await openBrowser(inject('browser'))
   })
   afterAll(async () => await browser?.close())
   return {
@@ -55,7 +49,8 @@ export function useBrowser(): { open(options?: BrowserContextOptions): Promise<{
       })
       context.on('weberror', (error) => trail.faults.push(String(error.error())))
       context.on('console', (message) => {
-        if (/Content.Security.Policy|Trusted/i.test(message.text())) trail.faults.push(message.text())
+        const text = message.text()
+        if (/Content.Security.Policy|Trusted/i.test(text) && !text.includes(ofScreenshots)) trail.faults.push(text)
       })
       return { page: await context.newPage(), trail }
     },
@@ -79,10 +74,15 @@ export async function screenshot(page: Page, name: string): Promise<void> {
 
 /** Reads a QR code off the screen, as a phone's camera does. */
 export async function scan(code: Locator): Promise<string> {
-  const { width, height, data } = PNG.sync.read(await code.screenshot({ scale: 'css' }))
-  const found = decodeQr(new Uint8ClampedArray(data), width, height)
-  if (found === null) throw new Error('there is no QR code to be read')
-  return found.data
+  const found = readQr(await code.screenshot({ scale: 'css' }))
+  if (found === undefined) throw new Error('there is no QR code to be read')
+  return found
+}
+
+/** Reads the QR code in a picture, if there is one. */
+export function readQr(picture: Buffer): string | undefined {
+  const { width, height, data } = PNG.sync.read(picture)
+  return decodeQr(new Uint8ClampedArray(data), width, height)?.data
 }
 
 /** Expects axe-core to find no serious fault in what a page shows now. */

@@ -8,7 +8,7 @@ import { bundleClient } from '../../scripts/build-client.ts'
 import { phoneClient } from '../client/phone.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
-import { hasChromium, scan, useBrowser } from './support.ts'
+import { hasBrowser, scan, useBrowser } from './support.ts'
 
 const wallet = makeWallet()
 const polling = { timeout: 15_000 }
@@ -75,7 +75,7 @@ async function signIn(page: Page): Promise<string> {
   return await page.evaluate('client.signInWallet().then(({ session }) => session.id)')
 }
 
-describe.runIf(hasChromium)('the tabs of a page', () => {
+describe.runIf(hasBrowser)('the tabs of a page', () => {
   const browser = useBrowser()
 
   /** A context without tabs, whose pages run this before their own scripts. */

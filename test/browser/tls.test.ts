@@ -3,9 +3,9 @@ import { hasPart } from '../support/optional.ts'
 import { startService } from '../support/service.ts'
 import { trustedAuthority } from '../support/tls.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
-import { hasChromium, useBrowser } from './support.ts'
+import { hasBrowser, useBrowser } from './support.ts'
 
-const withParts = hasChromium && hasPart('openssl')
+const withParts = hasBrowser && hasPart('openssl')
 const authority = withParts ? await trustedAuthority() : undefined
 
 describe.skipIf(!withParts)('in a browser, on a port with TLS', () => {

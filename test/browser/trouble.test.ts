@@ -18,11 +18,11 @@ import {
   signCard,
 } from './flows.ts'
 import { SwitchingProxy } from './proxy.ts'
-import { hasChromium, scan, useBrowser } from './support.ts'
+import { hasBrowser, scan, useBrowser } from './support.ts'
 
 const secret = 'a secret for tests and for nothing else'
 
-describe.skipIf(!hasChromium)('when something comes between', () => {
+describe.skipIf(!hasBrowser)('when something comes between', () => {
   const browser = useBrowser()
 
   test('an order that expires makes way for a new code; the phones are told', async () => {

@@ -2,7 +2,7 @@ import type { Locator, Page } from 'playwright-core'
 import nacl from 'tweetnacl'
 import { verifyMessage } from 'viem'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { expectNoFaults, hasChromium, look, useBrowser } from './support.ts'
+import { expectNoFaults, hasBrowser, look, useBrowser } from './support.ts'
 import { type ChooserPage, serveChooser } from './wallet-chooser-page.ts'
 
 const text = 'Text zum Unterschreiben'
@@ -33,7 +33,7 @@ async function kept(page: Page, name: string): Promise<any> {
   return (await seen(page)).find((entry) => name in entry)
 }
 
-describe.runIf(hasChromium)('<countersign-wallets> in Chromium', () => {
+describe.runIf(hasBrowser)('<countersign-wallets> in Chromium', () => {
   const browser = useBrowser()
   let site: ChooserPage & { close(): void }
   beforeAll(async () => {

@@ -1,6 +1,6 @@
 import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { expectNoFaults, hasChromium, useBrowser } from './support.ts'
+import { expectNoFaults, hasBrowser, useBrowser } from './support.ts'
 import { type ChooserPage, hubOrigin, serveChooser, serveHub } from './wallet-chooser-page.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: what the page kept.
@@ -19,7 +19,7 @@ async function kept(page: Page, name: string): Promise<Kept> {
   return page.evaluate(`seen.find((entry) => '${name}' in entry)`)
 }
 
-describe.runIf(hasChromium)('the Nimiq Hub, at another origin', () => {
+describe.runIf(hasBrowser)('the Nimiq Hub, at another origin', () => {
   const browser = useBrowser()
   let site: ChooserPage & { close(): void }
   beforeAll(async () => {

@@ -7,7 +7,7 @@ import { startService } from '../support/service.ts'
 import vectors from '../vectors/ethereum.json' with { type: 'json' }
 import { Desktop } from './desktop.ts'
 import { expectHeading, expectSignedIn } from './flows.ts'
-import { expectNoFaults, hasChromium, useBrowser } from './support.ts'
+import { expectNoFaults, hasBrowser, useBrowser } from './support.ts'
 import { injectEthereum } from './wallets/ethereum.ts'
 import type { InjectedWallet } from './wallets/injected-wallet.ts'
 import { injectSolana } from './wallets/solana.ts'
@@ -83,7 +83,7 @@ async function expectAsked({ asked }: InjectedWallet, times: number): Promise<vo
   await expect.poll(() => asked.length).toBe(times)
 }
 
-describe.skipIf(!hasChromium)('with a wallet in the browser,', () => {
+describe.skipIf(!hasBrowser)('with a wallet in the browser,', () => {
   const browser = useBrowser()
   afterEach(() => {
     vi.useRealTimers()

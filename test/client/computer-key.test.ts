@@ -3,14 +3,14 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { createCountersignClient } from '../../src/client/index.ts'
 import { requireComputerKey } from '../../src/core/order/computer-key.ts'
 import { type ApplicationWindow, applicationPage, applicationScript, serveSite } from '../browser/other-site.ts'
-import { hasChromium, useBrowser } from '../browser/support.ts'
+import { hasBrowser, useBrowser } from '../browser/support.ts'
 
 /** The window in which functions run that a test hands to a page. */
 declare const window: ApplicationWindow
 
 const service = 'https://auth.example'
 
-describe.skipIf(!hasChromium)('the key of a computer, in Chromium', () => {
+describe.skipIf(!hasBrowser)('the key of a computer, in Chromium', () => {
   const browser = useBrowser()
   let script = ''
   beforeAll(async () => {

@@ -157,6 +157,31 @@ describe('a page that comes back to life', () => {
     }
   })
 
+  test('hidden for some seconds it keeps no stream, and goes on where it was when it is shown', async () => {
+    const tab = stubPage('visible')
+    try {
+      const { proxy, desktop, phone, order } = await setUp()
+      const watch = watching(desktop, order)
+      await watch.until('created')
+      const ended = proxy.closed
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+      tab.show('hidden')
+      await vi.advanceTimersByTimeAsync(10_000)
+      vi.useRealTimers()
+      await eventually(() => proxy.closed > ended)
+      const claim = await phone.claimOrder(order.claimUrl)
+      expect(watch.events.map(({ status }) => status)).toEqual(['created'])
+      tab.show('visible')
+      await watch.until('claimed')
+      await phone.rejectOrder(claim)
+      await watch.done
+      expect(watch.events.map(({ sequence }) => sequence)).toEqual([1, 2, 3])
+    } finally {
+      vi.useRealTimers()
+      vi.unstubAllGlobals()
+    }
+  })
+
   test('does not wait out a back-off when the network returns', async () => {
     const tab = stubPage('visible')
     try {

@@ -5,11 +5,12 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { makeTestWallet } from '../../src/integrations/testing/index.ts'
-import { hasChromium } from '../browser/support.ts'
 import { programPath } from '../support/browser.ts'
+import { hasPart } from '../support/optional.ts'
 import { withSources, workFolder } from '../support/snippets.ts'
 
 const run = promisify(execFile)
+const hasChromium = hasPart('chromium')
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const read = (path: string): Promise<string> => readFile(join(root, path), 'utf8')
 const page = await read('docs/testing.md')

@@ -10,7 +10,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { packPackage } from '../../scripts/pack.ts'
 import { approvedHeading, reviewOnPhone } from '../browser/flows.ts'
-import { hasChromium, useBrowser } from '../browser/support.ts'
+import { hasBrowser, useBrowser } from '../browser/support.ts'
 import { blocksOf } from '../docs/blocks.ts'
 import { hasPart } from '../support/optional.ts'
 import { rest } from '../support/rest.ts'
@@ -84,7 +84,7 @@ test.skipIf(!canStart)(
   limitMs,
 )
 
-describe.skipIf(!hasChromium || !canStart)('in an empty folder', () => {
+describe.skipIf(!hasBrowser || !canStart)('in an empty folder', () => {
   const browser = useBrowser()
 
   test(

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { hasChromium, scan, useBrowser } from '../browser/support.ts'
+import { hasBrowser, scan, useBrowser } from '../browser/support.ts'
 import { phoneClient } from '../client/phone.ts'
 import { hasPart } from '../support/optional.ts'
 import { freePort } from '../support/redis-server.ts'
@@ -40,7 +40,7 @@ function start(
   return child
 }
 
-describe.runIf(hasChromium && hasPart('npm registry'))('the React application', () => {
+describe.runIf(hasBrowser && hasPart('npm registry'))('the React application', () => {
   const browser = useBrowser()
 
   test('is checked and built without a warning in the node_modules of pnpm, and signs in with a phone', async () => {

@@ -9,7 +9,7 @@ import { promisify } from 'node:util'
 import { createPackageFromTarballData } from '@arethetypeswrong/core'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { packPackage } from '../../scripts/pack.ts'
-import { hasChromium, useBrowser } from '../browser/support.ts'
+import { hasBrowser, useBrowser } from '../browser/support.ts'
 import { startService } from '../support/service.ts'
 import { root } from '../types/emit.ts'
 
@@ -76,7 +76,7 @@ async function servePage(altered?: RegExp): Promise<string> {
   return origin
 }
 
-describe.runIf(hasChromium)('a page without a bundler', () => {
+describe.runIf(hasBrowser)('a page without a bundler', () => {
   const browser = useBrowser()
 
   test('has the element, and what it loads on demand, from the copied files', async () => {

@@ -1,5 +1,6 @@
 import { accessSync, constants } from 'node:fs'
-import { chromium, type LaunchOptions } from 'playwright-core'
+import { type Browser, chromium, firefox, type LaunchOptions } from 'playwright-core'
+import { ws } from 'playwright-core/lib/utilsBundle'
 import type { TestProject } from 'vitest/node'
 import { hasPart } from './optional.ts'
 
@@ -10,20 +11,37 @@ declare module 'vitest' {
   }
 }
 
-/** Starts one browser for all files; a file's tests open contexts of their own in it, and close them. */
+/** Whether the tests of test/browser/ run in Firefox in place of Chromium. */
+const inFirefox = process.env.TEST_BROWSER === 'firefox'
+
+/** Whether the browser to test with is there. */
+export function isBrowserInstalled(): boolean {
+  return hasPart(inFirefox ? 'firefox-esr' : 'chromium')
+}
+
+/**
+ * Starts one browser for all files; a file's tests open contexts of their own in it, and close them. Of Firefox each file
+ * starts its own: one that crashes would take the others' along.
+ */
 export async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
-  if (!hasPart('chromium')) return undefined
-  const server = await chromium.launchServer({ ...launchOptions(), host: '127.0.0.1' })
+  if (inFirefox || !isBrowserInstalled()) return undefined
+  const server = await chromium.launchServer({ ...chromiumOptions(), host: '127.0.0.1' })
   project.provide('browser', server.wsEndpoint())
   return () => server.close()
 }
 
+/** Opens the browser to test with: the one of the run at its address, or a new one. */
+export async function openBrowser(address: string | undefined): Promise<Browser> {
+  if (inFirefox) return await launchFirefox()
+  return address === undefined ? await chromium.launch(chromiumOptions()) : await chromium.connect(address)
+}
+
 /**
- * The browser to test with: Chromium's headless shell if it is there, which has the same engine without windows and
+ * Chromium's headless shell if it is there, which has the same engine without windows and
  * takes less than half of the CPU time; the whole of Chromium otherwise, or if WHOLE_BROWSER is set, as for the nightly
  * run.
  */
-export function launchOptions(): LaunchOptions {
+function chromiumOptions(): LaunchOptions {
   const shell = process.env.WHOLE_BROWSER === undefined ? findProgram('chromium-headless-shell') : undefined
   return {
     executablePath: shell ?? programPath('chromium'),
@@ -36,6 +54,34 @@ export function launchOptions(): LaunchOptions {
       '--disable-component-update',
       '--disable-sync',
     ],
+  }
+}
+
+/** Starts Debian's Firefox, over WebDriver BiDi. Media features are preferences there, the same for all pages. */
+export async function launchFirefox(): Promise<Browser> {
+  const restore = answerUnknownCommand()
+  const browser = await firefox.launch({
+    channel: 'moz-firefox',
+    executablePath: programPath('firefox-esr'),
+    firefoxUserPrefs: { 'ui.prefersReducedMotion': 1 },
+  })
+  browser.once('disconnected', restore)
+  return browser
+}
+
+/** The one command of WebDriver BiDi that playwright sends and Firefox does not know: preferences take its place. */
+const unknownCommand = 'emulation.setMediaFeaturesOverride'
+
+/** Has playwright's connections to a browser answer that command themselves. Returns a function that ends it. */
+function answerUnknownCommand(): () => void {
+  const { send } = ws.prototype
+  ws.prototype.send = function (message, ...rest) {
+    const { id, method } = JSON.parse(message) as { id: number; method: string }
+    if (method !== unknownCommand) return send.call(this, message, ...rest)
+    setImmediate(() => this.emit('message', JSON.stringify({ type: 'success', id, result: {} }), false))
+  }
+  return () => {
+    ws.prototype.send = send
   }
 }
 

@@ -24,6 +24,7 @@ const checks: Readonly<Record<string, readonly [string, ...string[]]>> = {
     '-c',
     'mount --make-rprivate / && mount -t tmpfs none /mnt && mkdir /mnt/u /mnt/w && mount -t overlay none -o lowerdir=/,upperdir=/mnt/u,workdir=/mnt/w /mnt && setpriv --version',
   ],
+  'webkit2gtk-driver': ['sh', '-c', 'command -v WebKitWebDriver && command -v Xvfb'],
   nginx: ['nginx', '-v'],
   caddy: ['caddy', 'version'],
   haproxy: ['haproxy', '-v'],

@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { type ClaimedOrder, type CountersignClient, createCountersignClient } from '../../../src/client/index.ts'
 import type { CountersignOptions } from '../../../src/index.ts'
-import { expectAccessible, hasChromium, scan, screenshot, useBrowser } from '../../browser/support.ts'
+import { expectAccessible, hasBrowser, scan, screenshot, useBrowser } from '../../browser/support.ts'
 import { startService } from '../../support/service.ts'
 import { makeWallet } from '../../support/wallet.ts'
 import { phoneClient } from '../phone.ts'
@@ -46,7 +46,7 @@ async function approveAndRemember(phone: CountersignClient, claimUrl: string): P
   return (await phone.approveOrder(claim, { challenge, rememberComputer: true })).returnCode!
 }
 
-describe.runIf(hasChromium)('<countersign-sign-in> in Chromium', () => {
+describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
   const browser = useBrowser()
 
   test('signs a desktop in with a phone that scans its code', async () => {
