@@ -13,8 +13,8 @@ export const hasBrowser: boolean = isBrowserInstalled()
 
 // Its types are those of an ES module, which it is not.
 const decodeQr = jsQR as unknown as typeof jsQR.default
-/** In what Firefox says of the style that playwright tries to put into a page before a screenshot: none of the page's faults. */
-const ofScreenshots = createHash('sha256').update('body {}').digest('base64')
+/** What Firefox says of two things that are not the page's: a style that playwright adds for screenshots, and the icon. */
+const notThePages = [createHash('sha256').update('body {}').digest('base64'), '/favicon.ico']
 const screenshots = new URL('../../screenshots/', import.meta.url)
 
 /** What a test saw a context's pages do. */
@@ -47,10 +47,12 @@ export function useBrowser(): { open(options?: BrowserContextOptions): Promise<{
           () => undefined,
         )
       })
-      context.on('weberror', (error) => trail.faults.push(String(error.error())))
+      const note = (fault: string): void => {
+        if (!notThePages.some((text) => fault.includes(text))) trail.faults.push(fault)
+      }
+      context.on('weberror', (error) => note(String(error.error())))
       context.on('console', (message) => {
-        const text = message.text()
-        if (/Content.Security.Policy|Trusted/i.test(text) && !text.includes(ofScreenshots)) trail.faults.push(text)
+        if (/Content.Security.Policy|Trusted/i.test(message.text())) note(message.text())
       })
       return { page: await context.newPage(), trail }
     },
