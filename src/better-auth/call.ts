@@ -3,9 +3,8 @@ import type { DescMessage, DescMethod, DescMethodUnary, JsonValue, MessageShape 
 import type { StandardSchemaV1 } from 'better-auth'
 import type { RequestContext } from '../base/request.ts'
 import { inputFromRest, restFromOutput } from '../http/rest/json.ts'
-import type { Call } from '../rpc/call.ts'
 import { type Invocation, Invoker } from '../rpc/invoke.ts'
-import type { CallLimit, UnaryHandler } from '../rpc/methods.ts'
+import type { Call, CallLimit, UnaryHandler } from '../rpc/methods.ts'
 import { CallEnded, reasons } from '../shared/errors.ts'
 import { apiError } from './failures.ts'
 

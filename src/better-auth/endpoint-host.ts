@@ -12,7 +12,7 @@ import type {
   Session,
 } from '../core/users/host.ts'
 import { loginRefused, sessionInvalid, sessionNotFresh, sessionRequired } from '../core/users/refusals.ts'
-import type { ProvenIdentity } from '../core/wallet/proof.ts'
+import type { ProvenIdentity } from '../core/wallet/wallet.ts'
 import { guarded } from './failures.ts'
 import { originsOf } from './request.ts'
 import { cookieOf, credentialOf, sessionOf, signedToken, unsignedToken, WalletSessions } from './sessions.ts'

@@ -2,8 +2,7 @@
 
 export type * from '../client/types.ts'
 export type { NonceStore } from '../core/sign-in/nonce.ts'
-export type { ProvenIdentity } from '../core/wallet/proof.ts'
-export type { WalletAdapter } from '../core/wallet/wallet.ts'
+export type { ProvenIdentity, WalletAdapter } from '../core/wallet/wallet.ts'
 export { openStore, type RedisTls, type StoreOptions } from '../store/open.ts'
 export type { Store } from '../store/store.ts'
 export { type CrossDeviceOptions, crossDevice } from './cross-device.ts'

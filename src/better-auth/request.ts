@@ -1,7 +1,6 @@
 import type { AuthContext, GenericEndpointContext } from '@better-auth/core'
 import { getIP } from 'better-auth/api'
-import { readAddress } from '../base/networks.ts'
-import { type RequestContext, readRequest, withParts } from '../base/request.ts'
+import { type RequestContext, readAddress, readRequest, withParts } from '../base/request.ts'
 import { OriginPolicy } from '../core/origin-policy.ts'
 import type { WalletSettings } from './settings.ts'
 

@@ -1,6 +1,6 @@
 import type { AuthContext } from '@better-auth/core'
 import type { Session } from '../core/users/host.ts'
-import { type WalletIdentity, walletOf } from '../core/wallet/proof.ts'
+import { type WalletIdentity, walletOf } from '../core/wallet/wallet.ts'
 import { guarded } from './failures.ts'
 import type { WalletSettings } from './settings.ts'
 

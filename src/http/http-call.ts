@@ -1,7 +1,7 @@
 import type { EventEmitter } from 'node:events'
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { RequestContext } from '../base/request.ts'
-import type { Call, Protocol, ResponseHeaders } from '../rpc/call.ts'
+import type { Call, Protocol, ResponseHeaders } from '../rpc/methods.ts'
 import type { NodeResponse } from '../wire/node-request.ts'
 
 /** What an answer is written to, of either HTTP version. */

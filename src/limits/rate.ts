@@ -1,5 +1,4 @@
-import { networksOf } from '../base/networks.ts'
-import type { RequestContext } from '../base/request.ts'
+import { networksOf, type RequestContext } from '../base/request.ts'
 import { Slots } from '../base/timing/slots.ts'
 import { hashToken } from '../base/token.ts'
 import type { Store } from '../store/store.ts'

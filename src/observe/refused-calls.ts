@@ -1,4 +1,4 @@
-import type { AuditTrail } from '../base/audit/trail.ts'
+import type { AuditTrail } from '../base/audit.ts'
 import type { CallObserver } from '../rpc/invoke.ts'
 import { CallEnded, type ErrorReason, reasons } from '../shared/errors.ts'
 import { Sampler } from './call-log.ts'

@@ -1,8 +1,7 @@
 import nacl from 'tweetnacl'
 import type { Wallet } from '../client/index.ts'
-import { ed25519 } from '../core/wallet/ed25519.ts'
-import type { Ed25519Adapter } from '../core/wallet/ed25519-adapter.ts'
-import { nimiq } from '../core/wallet/nimiq.ts'
+import type { Ed25519Adapter } from '../core/wallet/ed25519.ts'
+import { ed25519, nimiq } from '../core/wallet/nimiq.ts'
 import { bytesToHex, hexToBytes } from '../shared/hex.ts'
 import { tryStorage } from './storage.ts'
 

@@ -1,10 +1,17 @@
 import type { Logger } from '../base/log.ts'
-import { siteOf } from '../base/networks.ts'
+import { siteOf } from '../base/request.ts'
 import { type CeilingLimits, type CeilingUse, Concurrency, Watchers } from '../limits/concurrency.ts'
 import type { Limits } from '../limits/limits.ts'
 import { serverBusy } from '../shared/errors.ts'
-import type { Call } from './call.ts'
-import { type AnyMethod, type BidiMethod, isBidi, isUnary, type StreamMethod, type UnaryMethod } from './methods.ts'
+import {
+  type AnyMethod,
+  type BidiMethod,
+  type Call,
+  isBidi,
+  isUnary,
+  type StreamMethod,
+  type UnaryMethod,
+} from './methods.ts'
 
 /** RPCs with ceilings on what is in progress. */
 export interface AdmittedMethods {

@@ -2,7 +2,7 @@ import { OrderService } from '../../gen/server/countersign/v1/order_service_pb.t
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
 import { WalletService } from '../../gen/server/countersign/v1/wallet_service_pb.ts'
-import type { AuditTrail } from '../base/audit/trail.ts'
+import type { AuditTrail } from '../base/audit.ts'
 import type { AccessTokens } from '../core/access-token/access-tokens.ts'
 import type { KnownComputers } from '../core/order/known-computers.ts'
 import type { Orders } from '../core/order/orders.ts'

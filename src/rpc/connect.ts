@@ -1,9 +1,8 @@
 import type { ConnectRouter, HandlerContext } from '@connectrpc/connect'
 import { type RequestContext, readRequest } from '../base/request.ts'
-import type { Call, Protocol, ResponseHeaders } from './call.ts'
 import { toConnectError } from './errors.ts'
 import type { Invoker } from './invoke.ts'
-import { isUnary, type Method } from './methods.ts'
+import { type Call, isUnary, type Method, type Protocol, type ResponseHeaders } from './methods.ts'
 
 /** Registers RPCs with the Connect router of an application. Each call then goes through the invoker. */
 export function registerMethods(router: ConnectRouter, methods: readonly Method[], invoker: Invoker): void {

@@ -4,9 +4,8 @@ import { TimeLimit } from '../base/timing/time-limit.ts'
 import type { CallTrace, Tracing } from '../base/tracing.ts'
 import type { RateLimiter } from '../limits/rate.ts'
 import { CallEnded, CountersignError, reasons } from '../shared/errors.ts'
-import type { Call, Protocol } from './call.ts'
 import { toFailure } from './errors.ts'
-import type { BidiHandler, CallLimit, StreamHandler } from './methods.ts'
+import type { BidiHandler, Call, CallLimit, Protocol, StreamHandler } from './methods.ts'
 import { requireValid } from './read-input.ts'
 
 /** How a call ended: well, with a failure that has a reason, or early. */

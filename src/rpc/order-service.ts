@@ -8,11 +8,10 @@ import {
 import type * as domain from '../core/order/order.ts'
 import type { Orders } from '../core/order/orders.ts'
 import type { OrderEvent } from '../core/order/watch.ts'
-import type { Proof } from '../core/wallet/proof.ts'
+import type { Proof } from '../core/wallet/wallet.ts'
 import { enumWords } from '../shared/enum-words.ts'
 import { CountersignError } from '../shared/errors.ts'
-import { setSession } from './call.ts'
-import type { ServiceHandlers } from './methods.ts'
+import { type ServiceHandlers, setSession } from './methods.ts'
 import { sessionFields } from './session-service.ts'
 
 const kinds = enumWords(OrderKind)

@@ -4,14 +4,13 @@ import type {
   SessionSchema,
   SessionService,
 } from '../../gen/server/countersign/v1/session_service_pb.ts'
-import { type AuditTrail, noAudit } from '../base/audit/trail.ts'
+import { type AuditTrail, noAudit } from '../base/audit.ts'
 import type { AccessTokens } from '../core/access-token/access-tokens.ts'
 import type { KnownComputer, KnownComputers } from '../core/order/known-computers.ts'
 import type { CurrentSession, Host, Session } from '../core/users/host.ts'
-import { type WalletIdentity, walletOf } from '../core/wallet/proof.ts'
+import { type WalletIdentity, walletOf } from '../core/wallet/wallet.ts'
 import { CountersignError } from '../shared/errors.ts'
-import { type Call, setCookies } from './call.ts'
-import type { ServiceHandlers } from './methods.ts'
+import { type Call, type ServiceHandlers, setCookies } from './methods.ts'
 
 /** What {@link sessionHandlers} have in addition to a host. */
 export interface SessionParts {

@@ -1,11 +1,10 @@
 import { NoncePurpose, type SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
-import type { WalletLinks } from '../core/sign-in/link.ts'
 import type { NonceRecord } from '../core/sign-in/nonce.ts'
 import type { SignIn } from '../core/sign-in/sign-in.ts'
+import type { WalletLinks } from '../core/sign-in/user-wallets.ts'
 import type { WalletNamed } from '../core/wallet/prover.ts'
 import { CountersignError } from '../shared/errors.ts'
-import { type Call, setCookies, setSession } from './call.ts'
-import type { ServiceHandlers } from './methods.ts'
+import { type Call, type ServiceHandlers, setCookies, setSession } from './methods.ts'
 import { sessionFields } from './session-service.ts'
 
 /** SignInService on the domain. Without `links`, nonces for adding a wallet are NOT_ENABLED. */

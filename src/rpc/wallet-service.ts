@@ -1,10 +1,9 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import type { WalletSchema, WalletService } from '../../gen/server/countersign/v1/wallet_service_pb.ts'
 import type { ListedWallet, UserWallets } from '../core/sign-in/user-wallets.ts'
-import type { Proof } from '../core/wallet/proof.ts'
+import type { Proof } from '../core/wallet/wallet.ts'
 import { CountersignError } from '../shared/errors.ts'
-import { setCookies } from './call.ts'
-import type { ServiceHandlers } from './methods.ts'
+import { type ServiceHandlers, setCookies } from './methods.ts'
 
 /** WalletService on the domain. Without `wallets`, its calls are NOT_ENABLED. */
 export function walletHandlers(wallets?: UserWallets): ServiceHandlers<typeof WalletService> {

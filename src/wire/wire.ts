@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Protocol } from '../rpc/call.ts'
+import type { Protocol } from '../rpc/methods.ts'
 import type { Codec } from '../rpc/read-input.ts'
 import { CountersignError } from '../shared/errors.ts'
 import { bodyTooLarge, malformedBody, maxBodyBytes, type RequestBody } from './body.ts'

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { networkOf, networksOf, readAddress, siteOf } from '../../src/base/networks.ts'
-import { readRequest } from '../../src/base/request.ts'
+import { networkOf, networksOf, readAddress, readRequest, siteOf } from '../../src/base/request.ts'
 
 const ipv4 = fc.ipV4().filter((ip) => !ip.startsWith('0.0.'))
 

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { createCountersignClient } from '../../src/client/index.ts'
-import { requireComputerKey } from '../../src/core/order/computer-key.ts'
+import { requireComputerKey } from '../../src/core/order/known-computers.ts'
 import { type ApplicationWindow, applicationPage, applicationScript, serveSite } from '../browser/other-site.ts'
 import { hasBrowser, useBrowser } from '../browser/support.ts'
 

@@ -4,8 +4,8 @@ import { IssueNonceRequestSchema } from '../../gen/server/countersign/v1/sign_in
 import { readRequest } from '../../src/base/request.ts'
 import { defaultLimits } from '../../src/limits/limits.ts'
 import { RateLimiter } from '../../src/limits/rate.ts'
-import type { Call } from '../../src/rpc/call.ts'
 import { type CallReport, Invoker } from '../../src/rpc/invoke.ts'
+import type { Call } from '../../src/rpc/methods.ts'
 import { CallEnded, CountersignError } from '../../src/shared/errors.ts'
 
 beforeEach(

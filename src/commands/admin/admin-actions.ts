@@ -1,6 +1,6 @@
 import { type KnownComputer, KnownComputers } from '../../core/order/known-computers.ts'
 import type { OrderRecord } from '../../core/order/order.ts'
-import { cancelOrder, ordersOf } from '../../core/order/order-search.ts'
+import { cancelOrder, ordersOf } from '../../core/order/records.ts'
 import { forgetLinkNonces } from '../../core/sign-in/nonce.ts'
 import {
   type AdministeredUser,
@@ -9,8 +9,8 @@ import {
   type SearchableStore,
   UserAdministration,
 } from '../../core/users/user-administration.ts'
-import type { ProvenIdentity } from '../../core/wallet/proof.ts'
-import { readWalletName, type WalletName } from '../../core/wallet/wallet-name.ts'
+import { readWalletName, type WalletName } from '../../core/wallet/adapters.ts'
+import type { ProvenIdentity } from '../../core/wallet/wallet.ts'
 import { WebhookQueue } from '../../observe/audit/webhook-queue.ts'
 import type { Store } from '../../store/store.ts'
 import { UsageError } from '../command-line.ts'

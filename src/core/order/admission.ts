@@ -1,12 +1,76 @@
+import { BlockList, isIPv4 } from 'node:net'
 import { mismatchReason } from '../../base/record.ts'
-import type { RequestContext } from '../../base/request.ts'
-import { tokenMatches } from '../../base/token.ts'
+import {
+  bearerToken,
+  cleanUserAgent,
+  networksOf,
+  type RequestContext,
+  readAddress,
+  withParts,
+} from '../../base/request.ts'
+import { equalInConstantTime, hashToken, tokenMatches } from '../../base/token.ts'
 import { CountersignError } from '../../shared/errors.ts'
+import { parseOrigin } from '../../shared/origin.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
 import { refused } from './change.ts'
 import type { OrderRecord } from './order.ts'
-import { networkOfRequest, sameNetwork } from './proximity.ts'
-import type { OrderSettings } from './start.ts'
+import type { GivenRequester, OrderSettings, Requester } from './start.ts'
+
+/**
+ * The desktop that an order is started for: the caller, or the one that a backend with a start key describes. Its origin must be
+ * trusted (ORIGIN_NOT_TRUSTED). START_KEY_REQUIRED if there are start keys and the call has none of them. INVALID_REQUEST if a
+ * backend does not say whom the order is for, or a caller without a start key describes somebody.
+ */
+export function requesterOf(
+  given: GivenRequester | undefined,
+  request: RequestContext,
+  { orderStartKeys, proximity }: Pick<OrderSettings, 'orderStartKeys' | 'proximity'>,
+  origins: OriginPolicy,
+): Requester {
+  if (orderStartKeys === undefined) {
+    if (given !== undefined)
+      throw invalid('requester', 'requester is for services with start keys (orderStartKeys) only')
+    const origin = origins.requireTrusted(request)
+    const { ip = '', userAgent } = request
+    return { origin, ip, userAgent, ...networkField(networkOfRequest(request)) }
+  }
+  requireStartKey(orderStartKeys, request)
+  if (given === undefined) throw invalid('requester', 'requester is required, with the origin of the page')
+  const { ip = '', userAgent = '' } = given
+  if (proximity === 'enforce' && ip === '') {
+    throw invalid('requester.ip', 'requester.ip is required, because the networks of computer and phone are compared')
+  }
+  const origin = origins.requireTrusted(
+    withParts(request, { origin: parseOrigin(given.origin), originSource: 'field requester.origin' }),
+  )
+  return {
+    origin,
+    ip: readAddress(ip) ?? '',
+    userAgent: cleanUserAgent(userAgent),
+    ...networkField(networkOfAddress(ip)),
+    startedWithKey: true,
+  }
+}
+
+function requireStartKey(keys: readonly string[], request: RequestContext): void {
+  const given = hashToken(bearerToken(request) ?? '')
+  // Each is compared, so that the time does not tell which one comes close.
+  const right = keys.map((key) => equalInConstantTime(hashToken(key), given))
+  if (right.includes(true)) return
+  throw new CountersignError(
+    'START_KEY_REQUIRED',
+    'Orders are started by the backend of the application, with one of orderStartKeys (COUNTERSIGN_ORDER_START_KEYS) as Authorization: Bearer',
+    { metadata: { setting: 'COUNTERSIGN_ORDER_START_KEYS' } },
+  )
+}
+
+function networkField(network: string | undefined): { readonly network?: string } {
+  return network === undefined ? {} : { network }
+}
+
+function invalid(field: string, message: string): CountersignError {
+  return new CountersignError('INVALID_REQUEST', message, { metadata: { field } })
+}
 
 /** Names an order, with the phone's token. */
 export interface PhoneInput {
@@ -105,4 +169,60 @@ export class Admission {
       'The phone is not on the network of the computer, or that cannot be told; connect both to the same network, and start again',
     )
   }
+}
+
+/**
+ * IPv4 addresses that are not public (RFC 6890): unrelated networks use the same ones, or none does. Those for documentation
+ * (192.0.2.0/24 and the like) are left out: they occur on no real network, and tests use them as public ones.
+ */
+const specialIpv4 = new BlockList()
+for (const [network, prefix] of [
+  ['0.0.0.0', 8], // this network
+  ['10.0.0.0', 8], // private
+  ['100.64.0.0', 10], // behind a carrier's NAT
+  ['127.0.0.0', 8], // loopback
+  ['169.254.0.0', 16], // link-local
+  ['172.16.0.0', 12], // private
+  ['192.0.0.0', 24], // IETF protocols
+  ['192.88.99.0', 24], // relays of 6to4
+  ['192.168.0.0', 16], // private
+  ['198.18.0.0', 15], // benchmarks
+  ['224.0.0.0', 3], // multicast, reserved, broadcast
+] as const) {
+  specialIpv4.addSubnet(network, prefix, 'ipv4')
+}
+
+/**
+ * The IPv6 addresses that are given to networks (RFC 4291). Local ones and multicast are outside. Those for documentation
+ * (2001:db8::/32) count, as in IPv4.
+ */
+const globalIpv6 = new BlockList()
+globalIpv6.addSubnet('2000::', 3, 'ipv6')
+
+/** Those of {@link globalIpv6} that a protocol has for itself. In a tunnel's, the first 56 bits do not name the client's network. */
+const protocolIpv6 = new BlockList()
+protocolIpv6.addSubnet('2001::', 23, 'ipv6') // IETF protocols, Teredo among them
+protocolIpv6.addSubnet('2002::', 16, 'ipv6') // 6to4
+
+/**
+ * The network that a request comes from, for comparing: the IPv4 /24 or the IPv6 /56 of its address. `undefined` if that cannot be
+ * told: the address is unknown or not a public one, or may be a proxy's ({@link RequestContext.behindUnknownProxy}).
+ */
+export function networkOfRequest({ ip, behindUnknownProxy }: RequestContext): string | undefined {
+  return ip === undefined || behindUnknownProxy ? undefined : networkOfAddress(ip)
+}
+
+/** As {@link networkOfRequest}, for an address that somebody else saw. `undefined` also if it is not an address. */
+export function networkOfAddress(ip: string): string | undefined {
+  const address = readAddress(ip)
+  if (address === undefined) return undefined
+  if (isIPv4(address)) return specialIpv4.check(address) ? undefined : address.replace(/\d+$/, '0/24')
+  if (!globalIpv6.check(address, 'ipv6') || protocolIpv6.check(address, 'ipv6')) return undefined
+  return networksOf(address)[1]
+}
+
+/** Whether two networks are the same; `undefined` if that cannot be told: one is unknown, or their families differ. */
+export function sameNetwork(a: string | undefined, b: string | undefined): boolean | undefined {
+  if (a === undefined || b === undefined || a.includes(':') !== b.includes(':')) return undefined
+  return a === b
 }

@@ -1,7 +1,13 @@
-import { hash } from 'node:crypto'
+import { createPublicKey, hash, type KeyObject, verify } from 'node:crypto'
+import type { AuditTrail } from '../../base/audit.ts'
 import { parseRecord, type StoredRecord } from '../../base/record.ts'
+import type { RequestContext } from '../../base/request.ts'
+import { hashToken } from '../../base/token.ts'
+import { CountersignError } from '../../shared/errors.ts'
 import type { Store } from '../../store/store.ts'
-import { type ProvenIdentity, type WalletIdentity, walletOf } from '../wallet/proof.ts'
+import { type ProvenIdentity, type WalletIdentity, walletOf } from '../wallet/wallet.ts'
+import { identityOf, newestTransition, type OrderApproval, type OrderRecord } from './order.ts'
+import type { OrderSettings } from './start.ts'
 
 /** A computer whose orders need no return code. Times are epoch milliseconds. */
 export interface KnownComputer {
@@ -236,4 +242,167 @@ function closeOrder(record: ComputersRecord, orderId: string, now: number): Comp
   // The code of an order was typed before the order was closed, so none that leaves the list gets a second chance.
   const closedUntil = Math.max(oldest.at, record.closedUntil)
   return { ...record, orders: orders.slice(0, maxOrders), closedUntil }
+}
+
+/** The computers that orders come from: which are known to the wallets that approve, and which become known. */
+export class OrderComputers {
+  readonly #known: KnownComputers | undefined
+  readonly #settings: Pick<OrderSettings, 'appName' | 'knownComputers'>
+  readonly #audit: AuditTrail
+
+  /** Without `known`, no computer is known or becomes known. */
+  constructor(
+    known: KnownComputers | undefined,
+    settings: Pick<OrderSettings, 'appName' | 'knownComputers'>,
+    audit: AuditTrail,
+  ) {
+    this.#known = known
+    this.#settings = settings
+    this.#audit = audit
+  }
+
+  /** Whether the phone's user can let the computer be remembered. Only a login makes a computer known. */
+  canRemember(order: OrderRecord): boolean {
+    return order.returnCodes === true && order.kind === 'login' && this.#counts(order)
+  }
+
+  /** What is decided when an order with return codes is approved; `undefined` for any other order. */
+  async decide(
+    order: OrderRecord,
+    identity: ProvenIdentity,
+    rememberComputer: boolean,
+  ): Promise<OrderApproval | undefined> {
+    if (order.returnCodes !== true) return undefined
+    const id = this.#counts(order) ? this.#idFor(order, identity) : undefined
+    if (this.#known === undefined || id === undefined) return { knownComputer: false, rememberComputer: false }
+    const knownComputer = await this.#known.isKnown(identity, id)
+    return { knownComputer, rememberComputer: rememberComputer && order.kind === 'login' }
+  }
+
+  /** The id of the computer of an approved order, if it is known to the wallet or about to be. */
+  idOf(order: OrderRecord): string | undefined {
+    const { approval } = order
+    if (approval === undefined || !(approval.knownComputer || approval.rememberComputer)) return undefined
+    return this.#idFor(order, identityOf(order))
+  }
+
+  /** Makes the computer known that finalized the order, or notes that it did. */
+  async note(order: OrderRecord, request: RequestContext): Promise<void> {
+    const id = this.idOf(order)
+    if (this.#known === undefined || id === undefined) return
+    const identity = identityOf(order)
+    const computer = { ip: request.ip ?? '', userAgent: request.userAgent }
+    if (order.approval?.knownComputer) {
+      await this.#known.noteUse(identity, id, computer)
+      return
+    }
+    const { orderId } = order
+    const at = newestTransition(order).at
+    const became = await this.#known.remember(identity, id, { orderId, at }, computer)
+    if (!became) return
+    const { adapterId, address, publicKeyHex } = identity
+    const wallet = { adapterId, address, publicKeyHex }
+    this.#audit.tell({ type: 'computer.remembered', computerId: id, orderId, ...wallet }, request)
+  }
+
+  /** Forgets the computer of an order that is taken back, known or not, and keeps the order from making it known. */
+  async forget(order: OrderRecord): Promise<void> {
+    const identity = identityOf(order)
+    const id = this.#idFor(order, identity)
+    if (id !== undefined) await this.#known?.forgetOfOrder(identity, id, order.orderId)
+  }
+
+  /** Whether it matters if the order's computer is known. */
+  #counts({ computerKey }: OrderRecord): boolean {
+    return this.#settings.knownComputers && this.#known !== undefined && computerKey !== undefined
+  }
+
+  #idFor({ computerKey, origin }: OrderRecord, identity: ProvenIdentity): string | undefined {
+    if (computerKey === undefined) return undefined
+    return this.#known?.idOf(identity, computerKey, { appName: this.#settings.appName, origin })
+  }
+}
+
+/**
+ * Refuses a finalize that does not prove possession of the order's computer key, with COMPUTER_PROOF_INVALID. Checked like a token:
+ * before anything about the order's state is told.
+ */
+export function requireComputerProof(
+  { orderId, computerKey }: OrderRecord,
+  computerProof: string | undefined,
+  desktopToken: string,
+): void {
+  if (computerKey === undefined) return
+  if (computerProof !== undefined && provesComputerKey(computerKey, computerProof, { orderId, desktopToken })) return
+  throw new CountersignError(
+    'COMPUTER_PROOF_INVALID',
+    'The order was started by a computer with a key, and computer_proof does not prove possession of it',
+  )
+}
+
+/**
+ * How the SubjectPublicKeyInfo of an uncompressed P-256 key begins: everything but the coordinates. Compared byte by byte, so that
+ * there is no other curve, no compressed point and no second encoding of the same key, under which it would be another computer.
+ */
+const spkiBeginning = Buffer.from('3059301306072a8648ce3d020106082a8648ce3d03010703420004', 'hex')
+
+/** Bytes of the key: its fixed beginning, then x and y of 32 bytes each. */
+const keyBytes = spkiBeginning.length + 64
+
+/** Bytes of a proof: r, then s, of 32 bytes each. */
+const proofBytes = 64
+
+/**
+ * Checks the public key of a computer: P-256, the uncompressed SubjectPublicKeyInfo (RFC 5480) of 91 bytes in base64url, a point
+ * on the curve. Throws INVALID_REQUEST if it is anything else.
+ */
+export function requireComputerKey(computerKey: string): void {
+  if (readKey(computerKey) !== undefined) return
+  throw new CountersignError(
+    'INVALID_REQUEST',
+    'computer_key must be an uncompressed P-256 public key as SubjectPublicKeyInfo (91 bytes), in base64url without padding',
+    { metadata: { field: 'computer_key' } },
+  )
+}
+
+/** Names an order for a proof of possession. */
+export interface ComputerProofSubject {
+  readonly orderId: string
+  /** Secret. The proof contains its hash only. */
+  readonly desktopToken: string
+}
+
+/**
+ * Whether a proof shows possession of the private key, for this order and this desktop token: an ECDSA signature with SHA-256, r
+ * and s of 32 bytes each, in base64url. False for anything malformed. Either of the two values of s counts, because WebCrypto makes
+ * both; so a proof must never serve to tell one call from another.
+ */
+export function provesComputerKey(computerKey: string, computerProof: string, subject: ComputerProofSubject): boolean {
+  const key = readKey(computerKey)
+  const signature = fromBase64url(computerProof, proofBytes)
+  if (key === undefined || signature === undefined) return false
+  return verify('sha256', Buffer.from(proofText(subject)), { key, dsaEncoding: 'ieee-p1363' }, signature)
+}
+
+/** The text that a computer signs to finalize an order. */
+function proofText({ orderId, desktopToken }: ComputerProofSubject): string {
+  return `countersign.v1 finalize\n${orderId}\n${hashToken(desktopToken)}`
+}
+
+/** A computer's public key; `undefined` if it is not one. */
+function readKey(computerKey: string): KeyObject | undefined {
+  const spki = fromBase64url(computerKey, keyBytes)
+  if (spki === undefined || !spki.subarray(0, spkiBeginning.length).equals(spkiBeginning)) return undefined
+  try {
+    return createPublicKey({ key: spki, format: 'der', type: 'spki' })
+  } catch {
+    // The coordinates are not those of a point on the curve.
+    return undefined
+  }
+}
+
+/** Decodes base64url without padding in its one canonical form; `undefined` for any other text or length. */
+function fromBase64url(text: string, length: number): Buffer | undefined {
+  const bytes = Buffer.from(text, 'base64url')
+  return bytes.length === length && bytes.toString('base64url') === text ? bytes : undefined
 }

@@ -1,4 +1,4 @@
-import type { AuditCaller, AuditFacts, AuditWallet } from '../../base/audit/event.ts'
+import type { AuditCaller, AuditFacts, AuditWallet } from '../../base/audit.ts'
 import { codeTriesLeft, type OrderRecord, proofOf } from './order.ts'
 
 /** That an order was started. */

@@ -1,7 +1,7 @@
 import { equalInConstantTime } from '../../base/token.ts'
 import type { ErrorReason } from '../../shared/errors.ts'
 import type { ChallengeAction } from '../challenge.ts'
-import type { Proof, ProvenIdentity } from '../wallet/proof.ts'
+import type { Proof, ProvenIdentity } from '../wallet/wallet.ts'
 
 /** What an order is for: a session (`login`) or a proof artifact (`sign`). */
 export type OrderKind = 'login' | 'sign'

@@ -1,4 +1,4 @@
-import { type AuditTrail, noAudit, signedInFacts } from '../../base/audit/trail.ts'
+import { type AuditTrail, noAudit, signedInFacts } from '../../base/audit.ts'
 import type { RequestContext } from '../../base/request.ts'
 import { equalInConstantTime, hashToken, type Keyring, newToken, tokenFromBytes } from '../../base/token.ts'
 import type { LiveCount } from '../../limits/concurrency.ts'
@@ -8,12 +8,20 @@ import type { ChallengeAction } from '../challenge.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
 import type { Host, IssuedSession, OrderSession } from '../users/host.ts'
 import type { StoredChallenge } from '../wallet/form.ts'
-import type { Proof, WalletIdentity } from '../wallet/proof.ts'
 import type { Proven, Prover, WalletNamed } from '../wallet/prover.ts'
-import type { RemoteChecks } from '../wallet/wallet.ts'
-import { Admission, type DesktopInput, matchesAny, type PhoneInput, phoneHashes } from './admission.ts'
+import type { Proof, RemoteChecks, WalletIdentity } from '../wallet/wallet.ts'
+import {
+  Admission,
+  type DesktopInput,
+  matchesAny,
+  networkOfRequest,
+  type PhoneInput,
+  phoneHashes,
+  requesterOf,
+  sameNetwork,
+} from './admission.ts'
 import { changeOrder, contractChecks, refused } from './change.ts'
-import type { KnownComputers } from './known-computers.ts'
+import { type KnownComputers, OrderComputers, requireComputerProof } from './known-computers.ts'
 import {
   actionOf,
   type Deadlines,
@@ -31,10 +39,7 @@ import {
   ticketLifeMs,
 } from './order.ts'
 import { orderFacts, requesterIn, startedFacts } from './order-audit.ts'
-import { OrderComputers, requireComputerProof } from './order-computers.ts'
-import { networkOfRequest, sameNetwork } from './proximity.ts'
 import type { OrderRecords } from './records.ts'
-import { requesterOf } from './requester.ts'
 import { claimUrl, newOrder, type OrderSettings, type StartOrder } from './start.ts'
 import { type OrderEvent, OrderWatches } from './watch.ts'
 

@@ -1,9 +1,10 @@
 import type { Observer } from '../../base/observer.ts'
 import { parseRecord } from '../../base/record.ts'
-import type { OpenOrders } from '../../limits/open-orders.ts'
+import type { OpenOrders } from '../../limits/concurrency.ts'
 import { internalError } from '../../shared/errors.ts'
 import type { Life, Store } from '../../store/store.ts'
-import { forgottenAt, isTerminal, type OrderRecord, orderVersion } from './order.ts'
+import type { ProvenIdentity } from '../wallet/wallet.ts'
+import { applyCommand, forgottenAt, isTerminal, type OrderRecord, orderVersion } from './order.ts'
 
 /**
  * Where orders are kept. Each method is one atomic step, also between the processes that share the orders.
@@ -99,4 +100,47 @@ export function storedOrders(
 /** Reads an order from its JSON. Throws a `RecordVersionError` if a newer release stored it. */
 export function parseOrder(text: string): OrderRecord {
   return parseRecord<OrderRecord>('order', text, orderVersion)
+}
+
+/** What orders are looked for by: a user, and the wallets to which it is enough that the order names them. */
+export interface OrderParty {
+  readonly userId: string
+  readonly wallets: readonly ProvenIdentity[]
+}
+
+/** The orders in a store that name a user or one of the user's wallets. Reads all orders. */
+export async function ordersOf(scan: NonNullable<Store['scan']>, party: OrderParty): Promise<OrderRecord[]> {
+  const found = new Map<string, OrderRecord>()
+  for await (const { value } of scan('order:')) {
+    const order = parseOrder(value)
+    if (names(order, party)) found.set(order.orderId, order)
+  }
+  return [...found.values()]
+}
+
+/** Cancels an order unless it is over, so that it leaves the store within ten minutes, and tells its watchers. */
+export async function cancelOrder(store: Store, orderId: string): Promise<void> {
+  const records = storedOrders(store)
+  for (;;) {
+    const loaded = await records.load(orderId)
+    if (loaded === undefined || isTerminal(loaded.order.status)) return
+    const { order } = applyCommand(loaded.order, { type: 'cancel' }, records.now())
+    if (await records.compareAndSet(order, loaded.version)) return
+  }
+}
+
+function names(order: OrderRecord, { userId, wallets }: OrderParty): boolean {
+  const { proof, login, adapterId, expectedAddress, expectedPublicKeyHex } = order
+  if (login?.userId === userId) return true
+  return wallets.some((wallet) => {
+    if (proof?.adapterId === wallet.adapterId && proof.subject === wallet.subject) return true
+    if (adapterId !== wallet.adapterId) return false
+    if (expectedPublicKeyHex !== undefined && expectedPublicKeyHex === wallet.publicKeyHex) return true
+    return expectedAddress !== undefined && compact(expectedAddress) === compact(wallet.address)
+  })
+}
+
+/** An address without its grouping and case, which is enough to find it. */
+function compact(address: string): string {
+  return address.replaceAll(' ', '').toLowerCase()
 }

@@ -1,12 +1,12 @@
-import { randomInt } from 'node:crypto'
+import { hash, randomInt } from 'node:crypto'
 import { hashToken, newId, newToken, randomText } from '../../base/token.ts'
 import { CountersignError } from '../../shared/errors.ts'
 import { requirePlainLine } from '../../shared/plain-line.ts'
 import { isReturnPath } from '../../shared/return-path.ts'
 import { type Challenge, challengeMessage } from '../challenge.ts'
-import { requireComputerKey } from './computer-key.ts'
+import { canonicalPayload } from './canonical-payload.ts'
+import { requireComputerKey } from './known-computers.ts'
 import { actionOf, type OrderKind, type OrderRecord, type StoredRequester } from './order.ts'
-import { readPayload } from './payload.ts'
 
 /** What a desktop asks for. The schema's rules check the lengths and forms of the texts. */
 export interface StartOrder {
@@ -213,4 +213,18 @@ function requireReturnPath(returnTo: string): void {
       metadata: { field: 'return_to' },
     },
   )
+}
+
+/** What a sign order is about. */
+export interface Payload {
+  /** Canonical form (RFC 8785). */
+  readonly payload: string
+  /** `sha256:` and the base64url SHA-256 of the canonical form. */
+  readonly payloadHash: string
+}
+
+/** Reads a payload for a new order. Throws what {@link canonicalPayload} throws. */
+export function readPayload(text: string): Payload {
+  const payload = canonicalPayload(text)
+  return { payload, payloadHash: `sha256:${hash('sha256', payload, 'base64url')}` }
 }

@@ -1,6 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { turns } from '../../base/timing/turns.ts'
-import { TimerWheel } from '../../base/timing/wheel.ts'
+import { TimerWheel, turns } from '../../base/timing/turns.ts'
 import { CountersignError } from '../../shared/errors.ts'
 import { changeOrder } from './change.ts'
 import {

@@ -1,11 +1,11 @@
-import { type AuditTrail, noAudit, signedInFacts } from '../../base/audit/trail.ts'
+import { type AuditTrail, noAudit, signedInFacts } from '../../base/audit.ts'
 import type { RequestContext } from '../../base/request.ts'
 import type { RateLimiter } from '../../limits/rate.ts'
 import { afterNonceUsed } from '../../shared/errors.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
 import type { Host, IssuedSession } from '../users/host.ts'
-import type { Proof } from '../wallet/proof.ts'
 import type { Prover, WalletNamed } from '../wallet/prover.ts'
+import type { Proof } from '../wallet/wallet.ts'
 import type { NonceRecord, Nonces } from './nonce.ts'
 
 /** Parts of {@link SignIn}. */

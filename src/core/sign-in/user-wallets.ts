@@ -1,8 +1,113 @@
-import { type AuditTrail, noAudit } from '../../base/audit/trail.ts'
+import { type AuditTrail, noAudit } from '../../base/audit.ts'
 import type { RequestContext } from '../../base/request.ts'
-import type { Session, UserWallet, WalletHost } from '../users/host.ts'
-import type { Proof } from '../wallet/proof.ts'
-import { WalletLinks, type WalletLinksParts } from './link.ts'
+import { CountersignError, internalError } from '../../shared/errors.ts'
+import { isPlainLine } from '../../shared/plain-line.ts'
+import type { OriginPolicy } from '../origin-policy.ts'
+import type { LinkingHost, Session, UserWallet, WalletHost } from '../users/host.ts'
+import type { Prover, WalletNamed } from '../wallet/prover.ts'
+import type { Proof, ProvenIdentity } from '../wallet/wallet.ts'
+import type { NonceRecord, Nonces } from './nonce.ts'
+
+/** Parts of {@link WalletLinks}. */
+export interface WalletLinksParts<Linked = void> {
+  readonly nonces: Nonces
+  readonly prover: Prover
+  readonly origins: OriginPolicy
+  readonly host: LinkingHost<Linked>
+}
+
+/**
+ * Adds wallets to the signed-in user: a challenge of its own that names the user, and a signature over it. A signature for a
+ * sign-in adds no wallet, and one for adding a wallet signs nobody in.
+ *
+ * Both steps need a session that the host calls fresh and that no order made. Whoever relays an order gets a session of the
+ * user who approved it; it must not be enough to add a wallet of one's own. `Linked` is what the host tells of a wallet that was
+ * added.
+ */
+export class WalletLinks<Linked = void> {
+  readonly #parts: WalletLinksParts<Linked>
+
+  constructor(parts: WalletLinksParts<Linked>) {
+    this.#parts = parts
+  }
+
+  /**
+   * Makes a challenge for the request's origin, which must be trusted, and for the request's user. `expectedAppName`, if
+   * given, must be the server's own. The message is the text for the wallet that is named. `cookies` are Set-Cookie header
+   * values.
+   */
+  async issueNonce(
+    expectedAppName: string | undefined,
+    wallet: WalletNamed,
+    request: RequestContext,
+  ): Promise<{ readonly challenge: NonceRecord; readonly cookies: readonly string[] }> {
+    const { nonces, prover, origins } = this.#parts
+    const origin = origins.requireTrusted(request)
+    nonces.requireAppName(expectedAppName)
+    const { session, cookies } = await this.freshSession(request)
+    const { userId, address } = session
+    requirePlainUserId(userId)
+    const link = { userId, sessionAddress: address === '' ? undefined : address }
+    const make = (nonce: NonceRecord): string => prover.textFor(nonce, wallet, request.origin)
+    const challenge = await nonces.issue(origin, { link, ip: request.ip, make })
+    return { challenge, cookies }
+  }
+
+  /**
+   * Consumes the nonce, checks the proof over its challenge, and adds the wallet to the request's user. The nonce must be
+   * that user's, and the request must come from the nonce's own origin. `session` is the request's, `linked` what the host
+   * tells, `cookies` are Set-Cookie header values.
+   */
+  async link(
+    nonceId: string,
+    proof: Proof,
+    request: RequestContext,
+  ): Promise<{
+    readonly identity: ProvenIdentity
+    readonly linked: Linked
+    readonly session: Session
+    readonly cookies: readonly string[]
+  }> {
+    const { nonces, prover, origins, host } = this.#parts
+    const { session, cookies } = await this.freshSession(request)
+    const nonce = await nonces.consume(nonceId, request, origins, session.userId)
+    const { identity } = await prover.prove(nonce, proof, request.origin)
+    const linked = await host.linkWallet(session, identity)
+    return { identity, linked, session, cookies }
+  }
+
+  /**
+   * The request's session. SESSION_NOT_FRESH if it is not enough to change the user's wallets. `cookies` are Set-Cookie header
+   * values.
+   */
+  async freshSession(
+    request: RequestContext,
+  ): Promise<{ readonly session: Session; readonly cookies: readonly string[] }> {
+    const { host } = this.#parts
+    const current = await host.currentSession(request)
+    if (current.session.orderId !== undefined) {
+      throw new CountersignError(
+        'SESSION_NOT_FRESH',
+        'You signed in with another device, which is not enough to change your wallets; sign in on this device, then try again',
+      )
+    }
+    host.requireFresh(current.session)
+    return current
+  }
+}
+
+/**
+ * A host's user ids can be any text. One that could forge a line is refused: it stands in the text as it is, so that whoever
+ * reads the text can compare it.
+ */
+function requirePlainUserId(userId: string): void {
+  if (isPlainLine(userId)) return
+  throw internalError(
+    new TypeError(
+      'the id of the user is not one line of text without control, text-direction and invisible characters, so no wallet can be added',
+    ),
+  )
+}
 
 /** A wallet of the caller's user. */
 export interface ListedWallet extends UserWallet {

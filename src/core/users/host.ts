@@ -1,5 +1,5 @@
 import type { RequestContext } from '../../base/request.ts'
-import type { ProvenIdentity } from '../wallet/proof.ts'
+import type { ProvenIdentity } from '../wallet/wallet.ts'
 
 /** A signed-in wallet. Times are epoch milliseconds. */
 export interface Session {

@@ -1,10 +1,11 @@
-import { type AuditTrail, noAudit } from '../../base/audit/trail.ts'
+import { type AuditTrail, noAudit } from '../../base/audit.ts'
 import { bearerToken, headerOf, type RequestContext } from '../../base/request.ts'
 import { tokenFromBytes } from '../../base/token.ts'
 import type { CountersignError } from '../../shared/errors.ts'
 import { cookieValue, sessionCookieName } from '../../shared/header-text.ts'
 import type { Store } from '../../store/store.ts'
-import type { ProvenIdentity, WalletIdentity } from '../wallet/proof.ts'
+import type { ProvenIdentity, WalletIdentity } from '../wallet/wallet.ts'
+import { askResolveLogin, type ResolveLogin } from './application.ts'
 import type {
   CurrentSession,
   HostUser,
@@ -16,12 +17,11 @@ import type {
   WalletHost,
 } from './host.ts'
 import { loginRefused, proxiedOriginRequired, sessionInvalid, sessionNotFresh, sessionRequired } from './refusals.ts'
-import { askResolveLogin, type ResolveLogin } from './resolve-login.ts'
 import { type Sessions, sessionIdOf } from './sessions.ts'
 import type { WalletUser } from './user-records.ts'
 import { endingWith, Users } from './users.ts'
 
-export type { ResolveLogin } from './resolve-login.ts'
+export type { ResolveLogin } from './application.ts'
 export type { WalletUser } from './user-records.ts'
 
 /** Settings of the standalone host. */

@@ -1,20 +1,22 @@
 import type { Store } from '../../store/store.ts'
-import { type ProvenIdentity, type WalletIdentity, walletOf } from '../wallet/proof.ts'
+import { type ProvenIdentity, type WalletIdentity, walletOf } from '../wallet/wallet.ts'
 import type { Session, UserWallet } from './host.ts'
 import { isOfWallet, StoredSessions } from './sessions.ts'
 import {
   beingDeleted,
+  type Claim,
   derivedUserId,
+  type FoundClaim,
   type StoredUser,
   UserRecords,
   userIn,
+  WalletClaims,
   type WalletEntry,
   type WalletUser,
   walletIn,
   withoutOwnWallet,
 } from './user-records.ts'
 import { endingWith, maxWallets, Users, type UsersParts } from './users.ts'
-import { type Claim, type FoundClaim, WalletClaims } from './wallet-claims.ts'
 
 /** A store that can be searched. */
 export type SearchableStore = Store & { readonly scan: NonNullable<Store['scan']> }

@@ -2,9 +2,9 @@ import { hash } from 'node:crypto'
 import { parseRecord, type StoredRecord } from '../../base/record.ts'
 import { newId } from '../../base/token.ts'
 import type { Store, VersionedValue } from '../../store/store.ts'
-import type { WalletIdentity } from '../wallet/proof.ts'
+import type { WalletIdentity } from '../wallet/wallet.ts'
 import type { HostUser, UserWallet } from './host.ts'
-import type { Claim } from './wallet-claims.ts'
+import { loginRefused } from './refusals.ts'
 
 /** A user that the standalone host keeps: one for each wallet, unless its holder linked several. */
 export interface WalletUser extends HostUser {
@@ -34,7 +34,7 @@ export interface UserRecord extends WalletUser, StoredRecord {
  * Newest version of {@link UserRecord} that this release reads. It writes 3 for a user who is being deleted; 2 once the
  * wallet that the user's id was made of is unlinked or moved; and else 1.
  */
-const newestVersion = 3
+const newestUserVersion = 3
 
 /** The version of a record of a user whose id a wallet must not lead to any more. */
 export const withoutOwnWallet = 2
@@ -89,7 +89,7 @@ function readUser(stored: VersionedValue | undefined): StoredUser | undefined {
 }
 
 function parseUser(text: string): UserRecord {
-  return parseRecord<UserRecord>('user', text, newestVersion)
+  return parseRecord<UserRecord>('user', text, newestUserVersion)
 }
 
 /** The entry of a record that is for a claim. */
@@ -120,4 +120,175 @@ export function randomUserId(): string {
 /** Where in the store the record of a user is. */
 function userKey(id: string): string {
   return `user:${id}`
+}
+
+/** What every record that stands for a wallet can say. Times are epoch milliseconds. */
+interface WalletRecord extends StoredRecord {
+  /** When an operator blocked the wallet; absent if it is not blocked. */
+  readonly blockedAt?: number
+}
+
+/** A wallet's claim: which user the wallet is for. Each claim has a random name, so none that is over is taken for a later one. */
+export interface Claim extends WalletRecord {
+  readonly userId: string
+  readonly claim: string
+  /** User that an operator moved the wallet away from, until what it left there is ended. */
+  readonly movedFrom?: string
+}
+
+/** What stands in place of a claim after the wallet was unlinked, or if it was blocked and never had one. */
+interface Tombstone extends WalletRecord {
+  readonly unlinkedAt: number
+}
+
+/** What stands for a wallet, as read. */
+export interface FoundClaim {
+  /** Undefined if it is a tombstone. */
+  readonly claim: Claim | undefined
+  /** When an operator blocked the wallet; undefined if it is not blocked. */
+  readonly blockedAt: number | undefined
+  readonly version: number
+}
+
+/**
+ * Newest version of {@link Claim} and {@link Tombstone} that this release reads. It writes 2 for a wallet that is blocked, and else
+ * 1: a release that knows no blocks must refuse that wallet.
+ */
+const newestClaimVersion = 2
+
+/** The records that stand for wallets in the store: whose a wallet is, whether it was unlinked, and whether it is blocked. */
+export class WalletClaims {
+  readonly #store: Store
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  /** What stands for a wallet: its claim, or a tombstone; undefined if there never was either. */
+  of(wallet: WalletIdentity): Promise<FoundClaim | undefined> {
+    return this.#store.get(walletKey(wallet)).then(readClaim)
+  }
+
+  /**
+   * Claims a wallet for a user, in place of what was found. Resolves with undefined if another caller was faster. Rejects with
+   * LOGIN_REFUSED if the wallet is blocked.
+   */
+  async make(wallet: WalletIdentity, found: FoundClaim | undefined, userId: string): Promise<Claim | undefined> {
+    if (found?.blockedAt !== undefined) throw loginRefused()
+    const claim: Claim = { v: 1, userId, claim: newId() }
+    return (await this.#write(wallet, claim, found)) ? claim : undefined
+  }
+
+  /** Puts a tombstone in place of a claim, unless it is over already. A wallet that is blocked stays so. */
+  async bury(wallet: WalletIdentity, { claim }: Pick<Claim, 'claim'>): Promise<void> {
+    for (;;) {
+      const found = await this.of(wallet)
+      if (found?.claim?.claim !== claim) return
+      // If it fails, the wallet was buried, moved, blocked or unblocked in the meantime.
+      if (await this.#write(wallet, { unlinkedAt: this.#store.now(), ...blockOf(found) }, found)) return
+    }
+  }
+
+  /**
+   * Blocks a wallet, in place of what was found. Resolves with false if another caller was faster. A wallet that never had a claim
+   * gets a tombstone, so that there is something to block.
+   */
+  async block(wallet: WalletIdentity, found: FoundClaim | undefined): Promise<boolean> {
+    const now = this.#store.now()
+    return await this.#write(wallet, { ...(found?.claim ?? { unlinkedAt: now }), blockedAt: now }, found)
+  }
+
+  /** Unblocks a wallet. Resolves with false if it is not blocked. */
+  async unblock(wallet: WalletIdentity): Promise<boolean> {
+    for (;;) {
+      const found = await this.of(wallet)
+      if (found?.blockedAt === undefined) return false
+      const record: Claim | Tombstone = found.claim ?? { unlinkedAt: this.#store.now() }
+      const { blockedAt: _blockedAt, ...unblocked } = record
+      if (await this.#write(wallet, unblocked as typeof record, found)) return true
+    }
+  }
+
+  /**
+   * Gives a claimed wallet to another user, in one step. Resolves with the new claim, which remembers the user before until
+   * {@link endMove}; with undefined if another caller was faster. A wallet that is blocked stays so.
+   */
+  async move(
+    wallet: WalletIdentity,
+    found: FoundClaim & { readonly claim: Claim },
+    userId: string,
+  ): Promise<Claim | undefined> {
+    const claim: Claim = { userId, claim: newId(), movedFrom: found.claim.userId, ...blockOf(found) }
+    return (await this.#write(wallet, claim, found)) ? claim : undefined
+  }
+
+  /** Forgets which user the wallet of a claim was moved away from. Does nothing if the claim is over. */
+  async endMove(wallet: WalletIdentity, { claim: name }: Pick<Claim, 'claim'>): Promise<void> {
+    for (;;) {
+      const found = await this.of(wallet)
+      if (found?.claim?.claim !== name || found.claim.movedFrom === undefined) return
+      const { movedFrom: _movedFrom, ...settled } = found.claim
+      if (await this.#write(wallet, settled, found)) return
+    }
+  }
+
+  /**
+   * Puts tombstones in place of all claims that name a user, who is deleted, and forgets that wallets were moved away from that user.
+   * Reads what stands for every wallet.
+   */
+  async buryAllOf(userId: string, scan: NonNullable<Store['scan']>): Promise<void> {
+    for await (const { key, value } of scan(walletKeys)) {
+      if (without(userId, parseWallet(value), 0) === undefined) continue
+      for (let stored = await this.#store.get(key); stored !== undefined; stored = await this.#store.get(key)) {
+        const left = without(userId, parseWallet(stored.value), this.#store.now())
+        if (left === undefined) break
+        if (await this.#store.compareAndSet(key, stored.version, textOf(left), 'forever')) break
+      }
+    }
+  }
+
+  /** Stores a record in place of what was found. Resolves with false if that has changed. */
+  async #write(wallet: WalletIdentity, record: Claim | Tombstone, found: FoundClaim | undefined): Promise<boolean> {
+    const key = walletKey(wallet)
+    return found === undefined
+      ? await this.#store.create(key, textOf(record), 'forever')
+      : await this.#store.compareAndSet(key, found.version, textOf(record), 'forever')
+  }
+}
+
+/** Reads what stands for a wallet from what is stored. */
+function readClaim(stored: VersionedValue | undefined): FoundClaim | undefined {
+  if (stored === undefined) return undefined
+  const record = parseWallet(stored.value)
+  return { claim: 'userId' in record ? record : undefined, blockedAt: record.blockedAt, version: stored.version }
+}
+
+function blockOf({ blockedAt }: FoundClaim): Pick<WalletRecord, 'blockedAt'> {
+  return blockedAt === undefined ? {} : { blockedAt }
+}
+
+/** What is left of a record without a user; `undefined` if it does not name that one. */
+function without(userId: string, record: Claim | Tombstone, now: number): Claim | Tombstone | undefined {
+  if (!('userId' in record)) return undefined
+  const { blockedAt, movedFrom, ...claim } = record
+  const block = blockedAt === undefined ? {} : { blockedAt }
+  if (record.userId === userId) return { unlinkedAt: now, ...block }
+  return movedFrom === userId ? { ...claim, ...block } : undefined
+}
+
+function parseWallet(text: string): Claim | Tombstone {
+  return parseRecord<Claim | Tombstone>('claim of a wallet', text, newestClaimVersion)
+}
+
+function textOf(record: Claim | Tombstone): string {
+  return JSON.stringify({ ...record, v: record.blockedAt === undefined ? 1 : newestClaimVersion })
+}
+
+/** What the keys of all wallets begin with. */
+const walletKeys = 'wallet:'
+
+/** Where in the store the record that stands for a wallet is. */
+function walletKey({ adapterId, subject }: WalletIdentity): string {
+  // Hashed, because a subject may be of any form.
+  return `${walletKeys}${hash('sha256', `wallet\n${adapterId}\n${subject}`, 'base64url')}`
 }

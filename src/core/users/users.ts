@@ -1,6 +1,6 @@
 import type { CountersignError } from '../../shared/errors.ts'
 import type { Store } from '../../store/store.ts'
-import type { ProvenIdentity, WalletIdentity } from '../wallet/proof.ts'
+import type { ProvenIdentity, WalletIdentity } from '../wallet/wallet.ts'
 import type { HostUser, Session, UserWallet } from './host.ts'
 import {
   lastWallet,
@@ -13,6 +13,7 @@ import {
 } from './refusals.ts'
 import { isOfWallet, type StoredSessions } from './sessions.ts'
 import {
+  type Claim,
   derivedUserId,
   entryOf,
   randomUserId,
@@ -20,12 +21,12 @@ import {
   type UserRecord,
   UserRecords,
   userIn,
+  WalletClaims,
   type WalletEntry,
   type WalletUser,
   walletIn,
   withoutOwnWallet,
 } from './user-records.ts'
-import { type Claim, WalletClaims } from './wallet-claims.ts'
 
 /** Most wallets of a user. A record of so many stays below 64 KiB. */
 export const maxWallets = 20

@@ -1,6 +1,5 @@
 import { type VerifyPublicKeyInput, verify } from 'node:crypto'
-import { isStrictEncoding, portableVerifier } from './strict-ed25519.ts'
-import type { SignatureVerifier } from './verifier.ts'
+import { isStrictEncoding, portableVerifier, type SignatureVerifier } from './ed25519.ts'
 
 const bytes = (hex: string): Uint8Array => Buffer.from(hex, 'hex')
 

@@ -1,7 +1,6 @@
 import { blake2b } from '@noble/hashes/blake2.js'
 import { sha256 } from '@noble/hashes/sha2.js'
-import { type Ed25519Adapter, ed25519Adapter } from './ed25519-adapter.ts'
-import { utf8Bytes } from './utf8.ts'
+import { type Ed25519Adapter, ed25519Adapter, utf8Bytes } from './ed25519.ts'
 
 /** Nimiq's base32: no I, O, W or Z, which are easily misread. */
 const base32 = '0123456789ABCDEFGHJKLMNPQRSTUVXY'
@@ -43,6 +42,18 @@ export const nimiq: Ed25519Adapter = ed25519Adapter({
     const parsed = parseAddress(a)
     return parsed !== undefined && parsed === parseAddress(b)
   },
+})
+
+/**
+ * Wallets and tools that sign the message's UTF-8 bytes as they are (Ed25519 without context or pre-hash, RFC 8032 §5.1).
+ * Addresses are those of {@link nimiq}: the two differ in their framing only.
+ */
+export const ed25519: Ed25519Adapter = ed25519Adapter({
+  id: 'ed25519',
+  displayName: 'Ed25519',
+  signedBytes: (message) => utf8Bytes(message),
+  deriveAddress: nimiq.deriveAddress,
+  sameAddress: nimiq.sameAddress,
 })
 
 /** An address without spaces in upper case; `undefined` if it is malformed or its check digits are wrong. */

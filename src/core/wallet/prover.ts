@@ -1,9 +1,8 @@
 import type { Tracing } from '../../base/tracing.ts'
 import { CountersignError } from '../../shared/errors.ts'
+import type { SignatureVerifier } from './ed25519.ts'
 import { type StoredChallenge, signInForm } from './form.ts'
-import type { Proof, ProvenIdentity } from './proof.ts'
-import type { SignatureVerifier } from './verifier.ts'
-import type { RemoteChecks, WalletAccount, WalletAdapter } from './wallet.ts'
+import type { Proof, ProvenIdentity, RemoteChecks, WalletAccount, WalletAdapter } from './wallet.ts'
 
 /** Adapters that are tried for a proof that names none. Any other may be expensive to ask, so a proof has to name it. */
 const triedUnnamed: ReadonlySet<string> = new Set(['nimiq', 'ed25519'])

@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Logger } from '../../base/log.ts'
-import { networksOf, readAddress } from '../../base/networks.ts'
-import { clientAddress } from '../../base/request.ts'
+import { clientAddress, networksOf, readAddress } from '../../base/request.ts'
 import { type CeilingLimits, type CeilingUse, Concurrency } from '../../limits/concurrency.ts'
 
 /** What {@link Ceilings} are made of. */

@@ -5,8 +5,7 @@ import {
   type WatchOrderRequest,
   WatchOrderResponseSchema,
 } from '../../../gen/server/countersign/v1/order_service_pb.ts'
-import type { Call } from '../../rpc/call.ts'
-import type { CallLimit, StreamHandler } from '../../rpc/methods.ts'
+import type { Call, CallLimit, StreamHandler } from '../../rpc/methods.ts'
 import { CountersignError } from '../../shared/errors.ts'
 import { withoutOws } from '../../shared/header-text.ts'
 import { restFromOutput } from './json.ts'

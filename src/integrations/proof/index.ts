@@ -1,8 +1,15 @@
 /** Verifies proof artifacts, in browsers and on servers. Everything that is not named here is private. */
 
-export type { Proof, ProvenIdentity } from '../../core/wallet/proof.ts'
-export type { SignatureVerifier } from '../../core/wallet/verifier.ts'
-export type { RemoteChecks, SignInForm, StartWarning, WalletAccount, WalletAdapter } from '../../core/wallet/wallet.ts'
+export type { SignatureVerifier } from '../../core/wallet/ed25519.ts'
+export type {
+  Proof,
+  ProvenIdentity,
+  RemoteChecks,
+  SignInForm,
+  StartWarning,
+  WalletAccount,
+  WalletAdapter,
+} from '../../core/wallet/wallet.ts'
 export type { ProofArtifact, ProofArtifactFields } from './artifact.ts'
 export type { ProofOptions, ProofOwner } from './options.ts'
 export { ProofError, type ProofErrorReason } from './proof-error.ts'

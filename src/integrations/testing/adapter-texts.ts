@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import type { ProvenIdentity } from '../../core/wallet/proof.ts'
-import type { SignInForm, WalletAccount, WalletAdapter } from '../../core/wallet/wallet.ts'
+import type { ProvenIdentity, SignInForm, WalletAccount, WalletAdapter } from '../../core/wallet/wallet.ts'
 import { CountersignError } from '../../shared/errors.ts'
 import type { TestRunner } from './runner.ts'
 import type { TestWallet } from './wallet.ts'

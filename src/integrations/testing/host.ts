@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import type { RequestContext } from '../../base/request.ts'
 import type { Host, HostUser, IssuedSession, OrderGrant, OrderSession } from '../../core/users/host.ts'
-import type { ProvenIdentity } from '../../core/wallet/proof.ts'
+import type { ProvenIdentity } from '../../core/wallet/wallet.ts'
 import { assertRefused, type TestRunner } from './runner.ts'
 import { makeTestWallet } from './wallet.ts'
 

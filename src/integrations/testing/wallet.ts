@@ -1,7 +1,6 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
-import { ed25519 } from '../../core/wallet/ed25519.ts'
-import type { Ed25519Framing } from '../../core/wallet/ed25519-adapter.ts'
-import { nimiq } from '../../core/wallet/nimiq.ts'
+import type { Ed25519Framing } from '../../core/wallet/ed25519.ts'
+import { ed25519, nimiq } from '../../core/wallet/nimiq.ts'
 import { bytesToHex } from '../../shared/hex.ts'
 
 /** A wallet that signs whatever it is asked to sign. For tests only: a real wallet asks its owner. */

@@ -1,4 +1,4 @@
-import type { AuditEvent, AuditEventHook, AuditSink } from '../../base/audit/event.ts'
+import type { AuditEvent, AuditEventHook, AuditSink } from '../../base/audit.ts'
 import { causeText, type LogFields, type Logger } from '../../base/log.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import type { AuditEvent } from '../../base/audit/event.ts'
+import type { AuditEvent } from '../../base/audit.ts'
 
 /** The request that delivers an event: Standard Webhooks 1.0.0 (standardwebhooks.com). */
 export interface WebhookRequest {

@@ -1,4 +1,4 @@
-import type { AuditEvent, AuditWallet } from '../../base/audit/event.ts'
+import type { AuditEvent, AuditWallet } from '../../base/audit.ts'
 import type { Life, Store } from '../../store/store.ts'
 
 /** An event that waits to be delivered, as stored. */

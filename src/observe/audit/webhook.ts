@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { AuditEvent, AuditSink } from '../../base/audit/event.ts'
+import type { AuditEvent, AuditSink } from '../../base/audit.ts'
 import type { Logger } from '../../base/log.ts'
 import { Slots } from '../../base/timing/slots.ts'
 import type { Tracing } from '../../base/tracing.ts'

@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { TimerWheel } from '../../../src/base/timing/wheel.ts'
+import { TimerWheel } from '../../../src/base/timing/turns.ts'
 
 const tickMs = 100
 const stepMs = 10

@@ -1,7 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { storedOrders } from '../../../src/core/order/records.ts'
-import type { ProvenIdentity, WalletIdentity } from '../../../src/core/wallet/proof.ts'
-import type { WalletAdapter } from '../../../src/core/wallet/wallet.ts'
+import type { ProvenIdentity, WalletAdapter, WalletIdentity } from '../../../src/core/wallet/wallet.ts'
 import { openStore } from '../../../src/store/open.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { stores } from '../../support/stores.ts'

@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { newId, newToken } from '../../../src/base/token.ts'
-import { provesComputerKey, requireComputerKey } from '../../../src/core/order/computer-key.ts'
+import { provesComputerKey, requireComputerKey } from '../../../src/core/order/known-computers.ts'
 import { makeComputer, proofText } from '../../support/computer.ts'
 
 /** Prime of the field, coefficient b of the curve, and order of the base point, as FIPS 186-4 D.1.2.3 gives them. */

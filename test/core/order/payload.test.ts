@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { readPayload } from '../../../src/core/order/payload.ts'
+import { readPayload } from '../../../src/core/order/start.ts'
 import { CountersignError } from '../../../src/shared/errors.ts'
 import { isPlainLine } from '../../../src/shared/plain-line.ts'
 import { Random } from '../../http/generated/random.ts'

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { RecentTokens, type SignedToken } from '../../../src/core/users/recent-tokens.ts'
+import { RecentTokens, type SignedToken } from '../../../src/core/users/sessions.ts'
 
 const signed: SignedToken = { sessionId: 'an id', tokenHash: 'a hash' }
 

@@ -7,7 +7,7 @@ import type { Session } from '../../../src/core/users/host.ts'
 import { Sessions } from '../../../src/core/users/sessions.ts'
 import { StandaloneHost, type StandaloneSettings } from '../../../src/core/users/standalone.ts'
 import type { UserAdministration } from '../../../src/core/users/user-administration.ts'
-import type { ProvenIdentity } from '../../../src/core/wallet/proof.ts'
+import type { ProvenIdentity } from '../../../src/core/wallet/wallet.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { from } from '../order/support.ts'
 

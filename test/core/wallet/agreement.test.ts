@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import nacl from 'tweetnacl'
 import { expect, test } from 'vitest'
+import { portableVerifier } from '../../../src/core/wallet/ed25519.ts'
 import { nativeVerifier } from '../../../src/core/wallet/native.ts'
-import { portableVerifier } from '../../../src/core/wallet/strict-ed25519.ts'
 import {
   add,
   base,

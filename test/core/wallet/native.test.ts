@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
+import { portableVerifier, type SignatureVerifier } from '../../../src/core/wallet/ed25519.ts'
 import { chooseVerifier, nativeVerifier, selfTest } from '../../../src/core/wallet/native.ts'
-import { portableVerifier } from '../../../src/core/wallet/strict-ed25519.ts'
-import type { SignatureVerifier } from '../../../src/core/wallet/verifier.ts'
 import rfc8032 from '../../vectors/rfc8032.json' with { type: 'json' }
 import { decodeInteger, encodeInteger, L, smallOrderEncodings } from './curve.ts'
 

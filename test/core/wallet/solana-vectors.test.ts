@@ -1,10 +1,9 @@
 import { base58 } from '@scure/base'
 import nacl from 'tweetnacl'
 import { describe, expect, test } from 'vitest'
+import { portableVerifier, type SignatureVerifier } from '../../../src/core/wallet/ed25519.ts'
 import { nativeVerifier } from '../../../src/core/wallet/native.ts'
 import { solana } from '../../../src/core/wallet/solana.ts'
-import { portableVerifier } from '../../../src/core/wallet/strict-ed25519.ts'
-import type { SignatureVerifier } from '../../../src/core/wallet/verifier.ts'
 import { makeSolanaWallet } from '../../support/solana.ts'
 import data from '../../vectors/solana.json' with { type: 'json' }
 

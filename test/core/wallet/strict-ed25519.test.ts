@@ -1,10 +1,9 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import nacl from 'tweetnacl'
 import { describe, expect, test } from 'vitest'
-import { ed25519 } from '../../../src/core/wallet/ed25519.ts'
+import { isStrictEncoding, portableVerifier } from '../../../src/core/wallet/ed25519.ts'
 import { nativeVerifier } from '../../../src/core/wallet/native.ts'
-import { nimiq } from '../../../src/core/wallet/nimiq.ts'
-import { isStrictEncoding, portableVerifier } from '../../../src/core/wallet/strict-ed25519.ts'
+import { ed25519, nimiq } from '../../../src/core/wallet/nimiq.ts'
 import { bytesToHex, hexToBytes } from '../../../src/shared/hex.ts'
 import rfc8032 from '../../vectors/rfc8032.json' with { type: 'json' }
 import { base, decodeInteger, encode, encodeInteger, L, p, smallOrderEncodings } from './curve.ts'

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { base58 } from '@scure/base'
 import { describe, expect, test } from 'vitest'
+import { readWalletName } from '../../../src/core/wallet/adapters.ts'
 import { checksummed } from '../../../src/core/wallet/ethereum/address.ts'
-import { readWalletName } from '../../../src/core/wallet/wallet-name.ts'
 import { makeWallet } from '../../support/wallet.ts'
 
 const { publicKeyHex, address } = makeWallet()

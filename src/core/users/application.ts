@@ -1,0 +1,223 @@
+import { applicationStepMs, applicationSteps } from '../../base/timing/time-limit.ts'
+import type { Tracing } from '../../base/tracing.ts'
+import { CountersignError, hostUnavailable, reasons } from '../../shared/errors.ts'
+import type { ProvenIdentity, WalletIdentity } from '../wallet/wallet.ts'
+import type { CurrentSession, Host, HostUser, IssuedSession, Session } from './host.ts'
+import { loginRefused } from './refusals.ts'
+
+/** Reads an answer of the application and makes what the service goes on with. Throws a `TypeError` if it is unusable. */
+type Read<Result> = (what: string, answer: unknown) => Result
+
+/**
+ * Asks the application: a hook, or a method of a session host. `what` names the call for the log, such as
+ * `resolveLogin()`.
+ *
+ * Rejects with HOST_UNAVAILABLE if it fails, takes longer than five seconds or answers with something that `read` refuses. What
+ * it answers later is dropped. A `CountersignError` that it rejects with is meant for the caller, and stays as it is.
+ */
+async function askApplication<Result>(what: string, ask: () => unknown, read: Read<Result>): Promise<Result> {
+  try {
+    const answer = await applicationSteps.within(
+      begin(ask),
+      () => new Error(`${what} did not answer within ${applicationStepMs / 1000} seconds`),
+    )
+    return read(what, answer)
+  } catch (thrown) {
+    throw isRefusal(thrown) ? thrown : hostUnavailable(thrown)
+  }
+}
+
+/** A promise, whatever the application returns or throws: a value, or something that only looks like a promise. */
+async function begin(ask: () => unknown): Promise<unknown> {
+  return await ask()
+}
+
+/** Whether something thrown is a failure for the caller. A host in JavaScript can make one with a reason that does not exist. */
+function isRefusal(thrown: unknown): boolean {
+  try {
+    return thrown instanceof CountersignError && Object.hasOwn(reasons, thrown.reason)
+  } catch {
+    // A Proxy can refuse to be looked at.
+    return false
+  }
+}
+
+/**
+ * Decides who can sign in: returns the application's user of a proven identity, or null to refuse. The id of a user is text of
+ * 1 to 200 characters.
+ *
+ * If it throws, returns anything else or takes longer than five seconds, the call fails with HOST_UNAVAILABLE, so that nobody
+ * takes an outage for a refusal. A `CountersignError` that it throws reaches the caller as it is.
+ *
+ * Go by `adapterId` and `address` to recognise a wallet, or by `adapterId` and `subject`; never by the key or address alone. One
+ * key can be a wallet of several adapters, and a signature that its holder made for something else can be a proof for one of
+ * them: see `nimiq` in src/core/wallet/nimiq.ts.
+ */
+export type ResolveLogin = (identity: ProvenIdentity) => HostUser | null | Promise<HostUser | null>
+
+/** The same function, as a step of the call that asks it. What it does itself can be told as a part of that. */
+export function tracedLogin(resolveLogin: ResolveLogin, tracing: Tracing): ResolveLogin {
+  const step = { kind: 'application', name: 'resolveLogin' } as const
+  return (identity) => tracing.step(step, () => resolveLogin(identity))
+}
+
+/** Asks the application for the user of a proven identity. LOGIN_REFUSED if it returns null. */
+export async function askResolveLogin(resolveLogin: ResolveLogin, identity: ProvenIdentity): Promise<HostUser> {
+  const user = await askApplication(
+    'resolveLogin()',
+    () => resolveLogin(identity),
+    (what, answer) => (answer === null ? null : answers.user(what, answer)),
+  )
+  if (user === null) throw loginRefused()
+  return user
+}
+
+/**
+ * A session host of the application's own for which the blocks of operators hold: a blocked wallet gets no user, and so no session.
+ * `requireNotBlocked` rejects with LOGIN_REFUSED for such a wallet.
+ */
+export function blockingHost(host: Host, requireNotBlocked: (wallet: WalletIdentity) => Promise<void>): Host {
+  return {
+    ...host,
+    async resolveUser(identity, request) {
+      await requireNotBlocked(identity)
+      return await host.resolveUser(identity, request)
+    },
+  }
+}
+
+/**
+ * A session host of the application's own, so that the service can rely on it: each step answers within five seconds with what
+ * the contract says, or rejects with HOST_UNAVAILABLE, and the log has the cause. Without tracing, nothing is traced.
+ */
+export function guardedHost(host: Host, tracing?: Tracing): Host {
+  const ask: typeof askApplication = (what, step, read) =>
+    tracing === undefined
+      ? askApplication(what, step, read)
+      : tracing.step({ kind: 'application', name: what.replace('()', '') }, () => askApplication(what, step, read))
+  return {
+    resolveUser: (identity, request) =>
+      ask('sessionHost.resolveUser()', () => host.resolveUser(identity, request), answers.user),
+    createSession: (user, identity, request, order) =>
+      ask(
+        'sessionHost.createSession()',
+        () => host.createSession(user, identity, request, order),
+        answers.issuedSession,
+      ),
+    orderSessionId: (order) => ask('sessionHost.orderSessionId()', () => host.orderSessionId(order), answers.id),
+    endOrderSession: (session) =>
+      ask('sessionHost.endOrderSession()', () => host.endOrderSession(session), answers.yesOrNo),
+    currentSession: (request) =>
+      ask('sessionHost.currentSession()', () => host.currentSession(request), answers.currentSession),
+    signOut: (request) => ask('sessionHost.signOut()', () => host.signOut(request), answers.cookies),
+    listSessions: (userId, request) =>
+      ask('sessionHost.listSessions()', () => host.listSessions(userId, request), answers.sessions),
+    revokeSession: (userId, sessionId, request) =>
+      ask('sessionHost.revokeSession()', () => host.revokeSession(userId, sessionId, request), answers.yesOrNo),
+    introspect: (token) => ask('sessionHost.introspect()', () => host.introspect(token), answers.session),
+  }
+}
+
+// What the application answers is copied field by field, and each field is read once: an object can have getters or be a Proxy,
+// and must not be one thing when it is checked and another when it is used.
+
+/** Longest identifier of a user, a session, an order or a computer, in characters. */
+const maxIdLength = 200
+
+/** Longest text of any other kind, in characters. No header that a client sends is longer. */
+const maxTextLength = 16_384
+
+/** Most Set-Cookie headers of one answer. */
+const maxCookies = 50
+
+/** Characters that a header can carry (RFC 9110), without the tab. A line break would begin a header of its own. */
+const headerValue = /^[ -~\u0080-\u00ff]+$/
+
+/** Characters that `Authorization: Bearer` can carry. */
+const bearerToken = /^[!-~]+$/
+
+/** Reads text of a length. Half of a surrogate pair is refused, because no protocol can write it. */
+function text(min: number, max: number): Read<string> {
+  return (what, answer) => {
+    if (typeof answer === 'string' && answer.length >= min && answer.length <= max && answer.isWellFormed())
+      return answer
+    throw new TypeError(`${what} must be text of ${min} to ${max} characters`)
+  }
+}
+
+const id = text(1, maxIdLength)
+const anyText = text(0, maxTextLength)
+
+const time: Read<number> = (what, answer) => {
+  if (Number.isSafeInteger(answer)) return answer as number
+  throw new TypeError(`${what} must be a time in epoch milliseconds, a whole number`)
+}
+
+const token: Read<string> = (what, answer) => {
+  const read = text(1, maxTextLength)(what, answer)
+  if (bearerToken.test(read)) return read
+  throw new TypeError(`${what} must consist of printable ASCII characters without spaces`)
+}
+
+const cookie: Read<string> = (what, answer) => {
+  const read = text(1, maxTextLength)(what, answer)
+  if (headerValue.test(read)) return read
+  throw new TypeError(`${what} must not have line breaks or control characters, because it becomes a header`)
+}
+
+function optional<Result>(read: Read<Result>): Read<Result | undefined> {
+  return (what, answer) => (answer === undefined ? undefined : read(what, answer))
+}
+
+function listOf<Result>(read: Read<Result>, most = Number.POSITIVE_INFINITY): Read<Result[]> {
+  return (what, answer) => {
+    if (!Array.isArray(answer)) throw new TypeError(`${what} must be an array`)
+    if (answer.length > most) throw new TypeError(`${what} must have at most ${most} entries`)
+    return Array.from(answer, (entry, index) => read(`${what}[${index}]`, entry))
+  }
+}
+
+/** How to read each field of an object. A field that is not in the list is not taken over. */
+type Fields<Result> = { readonly [Field in keyof Required<Result>]: Read<Result[Field]> }
+
+function object<Result extends object>(fields: Fields<Result>): Read<Result> {
+  return (what, answer) => {
+    if (typeof answer !== 'object' || answer === null) throw new TypeError(`${what} must be an object`)
+    const read = Object.entries<Read<unknown>>(fields).map(([field, readField]) => [
+      field,
+      readField(`${what}.${field}`, (answer as Record<string, unknown>)[field]),
+    ])
+    return Object.fromEntries(read.filter(([, value]) => value !== undefined)) as Result
+  }
+}
+
+const cookies = listOf(cookie, maxCookies)
+
+const session = object<Session>({
+  id,
+  userId: id,
+  adapterId: anyText,
+  publicKeyHex: anyText,
+  address: anyText,
+  createdAt: time,
+  expiresAt: time,
+  orderId: optional(id),
+  ip: anyText,
+  userAgent: anyText,
+  computerId: optional(id),
+})
+
+/** How to read what each method of a host answers. */
+const answers = {
+  id,
+  user: object<HostUser>({ id }),
+  issuedSession: object<IssuedSession>({ token, session, cookies }),
+  currentSession: object<CurrentSession>({ session, cookies }),
+  cookies,
+  sessions: listOf(session),
+  session: optional(session),
+  yesOrNo: ((what, answer) => {
+    if (typeof answer === 'boolean') return answer
+    throw new TypeError(`${what} must be true or false`)
+  }) satisfies Read<boolean>,
+} as const
