@@ -170,7 +170,7 @@ export default defineConfig({
           include: ['test/browser/**/*.test.ts'],
           exclude: unwanted,
           globalSetup: [...parts, 'test/support/browser.ts'],
-          setupFiles: process.env.TEST_BROWSER === 'firefox' ? ['test/browser/firefox-cannot.ts'] : [],
+          setupFiles: ['test/browser/firefox-cannot.ts'],
           maxWorkers: 3,
           retry: 1,
           sequence: { groupOrder: 0 },
