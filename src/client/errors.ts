@@ -1,4 +1,4 @@
-import type { ErrorReason } from '../shared/errors.ts'
+import type { ErrorReason, ReasonsOf } from '../shared/errors.ts'
 
 /**
  * Stable code of a failure, for programs to act on. The client's own codes:
@@ -61,7 +61,7 @@ export function aborted(signal: AbortSignal | undefined): CountersignClientError
   return new CountersignClientError('ABORTED', 'The call was aborted', { cause: signal?.reason })
 }
 
-const passing: ReadonlySet<ClientErrorCode> = new Set([
+const passing: ReadonlySet<ClientErrorCode> = new Set<'NETWORK' | ReasonsOf<'same call' | 'after a time'>>([
   'NETWORK',
   'STORE_UNAVAILABLE',
   'RATE_LIMITED',

@@ -1,3 +1,4 @@
+import type { ReasonsOf } from '../shared/errors.ts'
 import type { TextKey } from './texts/texts.ts'
 
 type EndingName = TextKey extends infer Key ? (Key extends `ending.${infer Name}.title` ? Name : never) : never
@@ -36,7 +37,7 @@ const byCode: Readonly<Record<string, Ending>> = {
   ORDER_FINALIZED: { seal: 'yes', name: 'finalized' },
   ORDER_TOKEN_INVALID: { seal: 'stop', name: 'token-invalid' },
   HANDOVER_INVALID: { seal: 'stop', name: 'link-used' },
-}
+} satisfies Record<ReasonsOf<'ending'>, Ending>
 
 /** The ending for an error code, or `undefined` if the request is not over. */
 export function endingOf(code: string): Ending | undefined {

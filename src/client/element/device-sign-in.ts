@@ -1,6 +1,7 @@
+import type { ErrorReason, ReasonsOf } from '../../shared/errors.ts'
 import { isReturnPath } from '../../shared/return-path.ts'
 import { defaultTimeoutMs, requireHttp } from '../call.ts'
-import { type CountersignClientError, failureOf, isPassing } from '../errors.ts'
+import { type ClientErrorCode, type CountersignClientError, failureOf, isPassing } from '../errors.ts'
 import { defaultPrefix, restOf, restSignIn } from '../rest-api.ts'
 import { forgetSentSignIn, readSentSignIn } from '../sent-sign-in.ts'
 import { announceSession } from '../session-news.ts'
@@ -197,7 +198,7 @@ export class DeviceSignIn {
 }
 
 /** Texts for what a wallet did, and for what the service says of one. */
-const failures: Readonly<Record<string, keyof typeof englishDeviceTexts>> = {
+const failures: Readonly<Partial<Record<ClientErrorCode, DeviceTextName>>> = {
   WALLET_DECLINED: 'declined',
   WALLET_CLOSED: 'closed',
   WALLET_BUSY: 'answerFirst',
@@ -209,7 +210,10 @@ const failures: Readonly<Record<string, keyof typeof englishDeviceTexts>> = {
   CONTRACT_WALLET_NEEDS_RPC: 'wrongNetwork',
   NONCE_EXPIRED: 'late',
   NONCE_NOT_FOUND: 'late',
-}
+} satisfies Record<ReasonsOf<'device'>, DeviceTextName> &
+  Partial<Record<Exclude<ClientErrorCode, ErrorReason>, DeviceTextName>>
+
+type DeviceTextName = keyof typeof englishDeviceTexts
 
 /** The calls of a sign-in on this device, over REST. Throws a `TypeError` if `baseUrl` is not an http or https address. */
 function deviceCallsOf(service: ElementService): SignInCalls {

@@ -1,4 +1,5 @@
-import type { CountersignClientError } from '../errors.ts'
+import type { ReasonsOf } from '../../shared/errors.ts'
+import type { ClientErrorCode, CountersignClientError } from '../errors.ts'
 import type { OrderStatus } from '../types.ts'
 import type { ChooserTexts } from '../wallets/chooser-texts.ts'
 
@@ -113,7 +114,7 @@ export const englishTexts: SignInTexts = {
   walletsFailed: 'The wallets could not be loaded. Try again.',
 }
 
-const errorTexts: Readonly<Record<string, TextName>> = {
+const errorTexts: Readonly<Partial<Record<ClientErrorCode, TextName>>> = {
   NETWORK: 'offline',
   STORE_UNAVAILABLE: 'offline',
   ORIGIN_NOT_TRUSTED: 'notTrusted',
@@ -122,7 +123,7 @@ const errorTexts: Readonly<Record<string, TextName>> = {
   ORDER_CANCELLED: 'cancelled',
   ORDER_EXPIRED: 'expired',
   COMPUTER_PROOF_INVALID: 'keyLost',
-}
+} satisfies Record<'NETWORK' | ReasonsOf<'element'>, TextName>
 
 /** The text for an error. The page gets the error itself in an event. */
 export function errorText(error: CountersignClientError, texts: SignInTexts): string {
