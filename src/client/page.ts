@@ -54,14 +54,16 @@ function onVisibility(listener: () => void): () => void {
 
 /**
  * Loads a script on demand. Firefox remembers a load that failed and never repeats it, so the second try is made at another address:
- * that of the script, which the browser's error names, with a query.
+ * that of the script, which the browser's error names, with a query. An import map's `integrity` covers the exact address only, so
+ * a page with such a map has no second try.
  */
 export async function loadOnDemand<Script>(load: () => Promise<Script>): Promise<Script> {
   try {
     return await load()
   } catch (thrown) {
     const [address] = /https?:\/\/\S+/.exec(String(thrown)) ?? []
-    if (address === undefined) throw thrown
+    const maps = [...document.querySelectorAll('script[type=importmap]')]
+    if (address === undefined || maps.some(({ textContent }) => textContent?.includes('integrity'))) throw thrown
     return await import(/* webpackIgnore: true */ /* @vite-ignore */ `${address}?${Date.now()}`)
   }
 }

@@ -26,7 +26,7 @@ describe('Better Auth is loaded', () => {
     const modules = await modulesOf('../../src/better-auth/client/index.ts')
     const own = modules.filter((url) => !url.includes('/node_modules/'))
     expect(modules.filter((url) => ofBetterAuth.test(url))).toEqual([])
-    expect(own.filter((url) => /\/src\/(store|host|http|rpc|wallet)\//.test(url))).toEqual([])
+    expect(own.filter((url) => /\/src\/(store|core|http|rpc|wire)\//.test(url))).toEqual([])
     expect(own.filter((url) => url.startsWith('node:'))).toEqual([])
   })
 })

@@ -56,7 +56,8 @@ async function servePage(altered?: RegExp): Promise<string> {
   const importMap = { integrity: { [`/countersign/${onDemand}`]: integrity[onDemand] } }
   const server = createServer(async ({ url = '' }, response) => {
     if (url.startsWith('/countersign/')) {
-      const name = url.replace('/countersign/', '')
+      // As most servers do, it serves the same file whatever the query.
+      const name = url.replace('/countersign/', '').replace(/\?.*/, '')
       const script = await readFile(join(files, name), 'utf8')
       response.setHeader('content-type', 'text/javascript').end(altered?.test(name) ? `${script};0` : script)
     } else {
