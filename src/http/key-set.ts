@@ -1,4 +1,4 @@
-import type { KeySet } from '../core/access-token/signing-keys.ts'
+import type { KeySet } from '../core/access-tokens.ts'
 import { letAnyPageRead } from './cors.ts'
 import { type Route, requireHttpMethod } from './route.ts'
 

@@ -3,7 +3,7 @@ import { SessionService } from '../../gen/server/countersign/v1/session_service_
 import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
 import { WalletService } from '../../gen/server/countersign/v1/wallet_service_pb.ts'
 import type { AuditTrail } from '../base/audit.ts'
-import type { AccessTokens } from '../core/access-token/access-tokens.ts'
+import type { AccessTokens } from '../core/access-tokens.ts'
 import type { KnownComputers } from '../core/order/known-computers.ts'
 import type { Orders } from '../core/order/orders.ts'
 import type { SignIn } from '../core/sign-in/sign-in.ts'

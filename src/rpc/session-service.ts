@@ -5,7 +5,7 @@ import type {
   SessionService,
 } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { type AuditTrail, noAudit } from '../base/audit.ts'
-import type { AccessTokens } from '../core/access-token/access-tokens.ts'
+import type { AccessTokens } from '../core/access-tokens.ts'
 import type { KnownComputer, KnownComputers } from '../core/order/known-computers.ts'
 import type { CurrentSession, Host, Session } from '../core/users/host.ts'
 import { type WalletIdentity, walletOf } from '../core/wallet/wallet.ts'

@@ -1,5 +1,5 @@
 import { Keyring } from '../base/token.ts'
-import { deriveSigningKeys, type LiveSigningKeys } from '../core/access-token/signing-keys.ts'
+import { deriveSigningKeys, type LiveSigningKeys } from '../core/access-tokens.ts'
 import { type CountersignOptions, resolveSettings, type Settings } from './config.ts'
 
 /** The options that can be replaced while the service runs. */

@@ -1,4 +1,5 @@
 import type { Observer } from '../base/observer.ts'
+import type { Tracing } from '../base/tracing.ts'
 import type { ScannedValue, Store } from './store.ts'
 
 /** The methods of a store that are calls to it. */
@@ -104,4 +105,10 @@ export function observedStore(store: Store, observe: Observer<StoreReport>): Sto
       }
     },
   })
+}
+
+/** A store each step of which is a step of the call that takes it. Closing it closes the store. */
+export function tracedStore(store: Store, tracing: Tracing): Store {
+  const system = store.kind ?? 'other'
+  return mapStore(store, { around: (operation, step) => tracing.step({ kind: 'store', system, operation }, step) })
 }

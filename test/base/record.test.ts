@@ -38,10 +38,10 @@ test('a nonce of a newer release is refused in words that say what to do; one wi
   const request = from('https://a.example')
   const { nonceId } = await nonces.issue('https://a.example')
   await rewrite(store, `nonce:${nonceId}`, 2)
-  await expect(nonces.consume(nonceId, request, origins)).rejects.toThrow(newer)
+  await expect(nonces.consume(nonceId, { request, origins })).rejects.toThrow(newer)
   const older = await nonces.issue('https://a.example')
   await rewrite(store, `nonce:${older.nonceId}`, undefined)
-  expect((await nonces.consume(older.nonceId, request, origins)).nonceId).toBe(older.nonceId)
+  expect((await nonces.consume(older.nonceId, { request, origins })).nonceId).toBe(older.nonceId)
 })
 
 test('a session of a newer release is refused in words that say what to do; one without a version is read', async () => {

@@ -10,7 +10,7 @@ import type { ApproveOrderOptions, ClaimOrderOptions } from '../../src/client/ph
 import type { SignInOptions } from '../../src/client/sign-in.ts'
 import type * as client from '../../src/client/types.ts'
 import type { WalletProof } from '../../src/client/wallet.ts'
-import type { AccessToken } from '../../src/core/access-token/access-tokens.ts'
+import type { AccessToken } from '../../src/core/access-tokens.ts'
 import type { DesktopInput, PhoneInput } from '../../src/core/order/admission.ts'
 import type * as domain from '../../src/core/order/orders.ts'
 import type { GivenRequester, StartOrder } from '../../src/core/order/start.ts'

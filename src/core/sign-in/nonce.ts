@@ -147,9 +147,11 @@ export class Nonces {
    */
   async consume(
     nonceId: string,
-    request: RequestContext,
-    origins: OriginPolicy,
-    userId?: string,
+    {
+      request,
+      origins,
+      userId,
+    }: { readonly request: RequestContext; readonly origins: OriginPolicy; readonly userId?: string },
   ): Promise<NonceRecord> {
     const key = keyOf(nonceId, userId)
     const found = await this.#store.get(key)

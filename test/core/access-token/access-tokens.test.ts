@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { Keyring } from '../../../src/base/token.ts'
-import { AccessTokens } from '../../../src/core/access-token/access-tokens.ts'
-import { deriveSigningKeys } from '../../../src/core/access-token/signing-keys.ts'
+import { AccessTokens, deriveSigningKeys } from '../../../src/core/access-tokens.ts'
 import type { Session } from '../../../src/core/users/host.ts'
 import { decoded } from '../../integrations/backend/forge.ts'
 

@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { Keyring } from '../../../src/base/token.ts'
-import { deriveSigningKeys } from '../../../src/core/access-token/signing-keys.ts'
+import { deriveSigningKeys } from '../../../src/core/access-tokens.ts'
 import { decoded, isSignedBy, thumbprintOf } from '../../integrations/backend/forge.ts'
 
 const [one, two, three] = ['the first secret', 'the second secret', 'the third secret']

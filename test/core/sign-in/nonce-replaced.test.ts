@@ -53,9 +53,11 @@ describe('a nonce whose record is replaced between the look at it and its use is
     const custom = replacedStore(withTake)
     const nonces = new Nonces({ ...settings, store: await open(), custom })
     const { nonceId } = await nonces.issue(origin)
-    const refused = nonces.consume(nonceId, from(origin), unenforced)
+    const refused = nonces.consume(nonceId, { request: from(origin), origins: unenforced })
     await expect(refused).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
-    await expect(nonces.consume(nonceId, from(origin), unenforced)).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
+    await expect(nonces.consume(nonceId, { request: from(origin), origins: unenforced })).rejects.toMatchObject({
+      reason: 'NONCE_NOT_FOUND',
+    })
   })
 
   test('in the service’s own store, for a caller of unknown or other origin', async () => {
@@ -73,7 +75,7 @@ describe('a nonce whose record is replaced between the look at it and its use is
         await replace()
         return await take(taken)
       })
-      await expect(nonces.consume(nonceId, from(caller), unenforced)).rejects.toMatchObject({
+      await expect(nonces.consume(nonceId, { request: from(caller), origins: unenforced })).rejects.toMatchObject({
         reason: 'NONCE_NOT_FOUND',
       })
     }
@@ -97,6 +99,8 @@ describe('a nonce whose record is replaced between the look at it and its use is
     }
     const nonces = new Nonces({ ...settings, store: await open(), custom: gone })
     const { nonceId } = await nonces.issue(origin)
-    await expect(nonces.consume(nonceId, from(origin), unenforced)).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
+    await expect(nonces.consume(nonceId, { request: from(origin), origins: unenforced })).rejects.toMatchObject({
+      reason: 'NONCE_NOT_FOUND',
+    })
   })
 })

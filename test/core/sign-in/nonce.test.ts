@@ -67,7 +67,10 @@ describe.each([
     const issued = await nonces.issue(origin)
     const tries = await Promise.allSettled(
       Array.from({ length: 50 }, (_, i) =>
-        nonces.consume(issued.nonceId, from([origin, undefined, 'https://other.example'][i % 3]), unenforced),
+        nonces.consume(issued.nonceId, {
+          request: from([origin, undefined, 'https://other.example'][i % 3]),
+          origins: unenforced,
+        }),
       ),
     )
     const won = tries.filter((one) => one.status === 'fulfilled')
@@ -79,7 +82,9 @@ describe.each([
 
   test('a nonce that was never issued is not found', async () => {
     const nonces = await make()
-    await expect(nonces.consume('nobody', from(origin), policy())).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
+    await expect(nonces.consume('nobody', { request: from(origin), origins: policy() })).rejects.toMatchObject({
+      reason: 'NONCE_NOT_FOUND',
+    })
   })
 
   test('a nonce for adding a wallet is good for its user only, and for nothing else', async () => {
@@ -88,27 +93,39 @@ describe.each([
     const login = await nonces.issue(origin)
     const notFound = { reason: 'NONCE_NOT_FOUND' }
     for (const caller of [from(origin), from(undefined)]) {
-      await expect(nonces.consume(link.nonceId, caller, policy(), 'theirs')).rejects.toMatchObject(notFound)
-      await expect(nonces.consume(link.nonceId, caller, policy())).rejects.toMatchObject(notFound)
-      await expect(nonces.consume(login.nonceId, caller, policy(), 'mine')).rejects.toMatchObject(notFound)
+      await expect(
+        nonces.consume(link.nonceId, { request: caller, origins: policy(), userId: 'theirs' }),
+      ).rejects.toMatchObject(notFound)
+      await expect(nonces.consume(link.nonceId, { request: caller, origins: policy() })).rejects.toMatchObject(notFound)
+      await expect(
+        nonces.consume(login.nonceId, { request: caller, origins: policy(), userId: 'mine' }),
+      ).rejects.toMatchObject(notFound)
     }
     // Also when both have expired, so that nobody learns of another user's.
     vi.setSystemTime(link.expiresAt)
-    await expect(nonces.consume(link.nonceId, from(origin), policy(), 'theirs')).rejects.toMatchObject(notFound)
+    await expect(
+      nonces.consume(link.nonceId, { request: from(origin), origins: policy(), userId: 'theirs' }),
+    ).rejects.toMatchObject(notFound)
     vi.setSystemTime(link.issuedAt)
     // None of these calls used them.
-    expect(await nonces.consume(link.nonceId, from(origin), policy(), 'mine')).toEqual(link)
-    expect(await nonces.consume(login.nonceId, from(origin), policy())).toEqual(login)
-    await expect(nonces.consume(link.nonceId, from(origin), policy(), 'mine')).rejects.toMatchObject(notFound)
+    expect(await nonces.consume(link.nonceId, { request: from(origin), origins: policy(), userId: 'mine' })).toEqual(
+      link,
+    )
+    expect(await nonces.consume(login.nonceId, { request: from(origin), origins: policy() })).toEqual(login)
+    await expect(
+      nonces.consume(link.nonceId, { request: from(origin), origins: policy(), userId: 'mine' }),
+    ).rejects.toMatchObject(notFound)
   })
 
   test('an expired nonce is expired from that millisecond on', async () => {
     const nonces = await make()
     const { nonceId, expiresAt } = await nonces.issue(origin)
     vi.setSystemTime(expiresAt)
-    await expect(nonces.consume(nonceId, from(origin), policy())).rejects.toMatchObject({ reason: 'NONCE_EXPIRED' })
+    await expect(nonces.consume(nonceId, { request: from(origin), origins: policy() })).rejects.toMatchObject({
+      reason: 'NONCE_EXPIRED',
+    })
     vi.setSystemTime(expiresAt - 1)
-    expect(await nonces.consume(nonceId, from(origin), policy())).toMatchObject({ nonceId })
+    expect(await nonces.consume(nonceId, { request: from(origin), origins: policy() })).toMatchObject({ nonceId })
   })
 
   test.each([undefined, 'https://other.example', 'https://evil.example', `${origin}","x":"`])(
@@ -116,9 +133,9 @@ describe.each([
     async (other) => {
       const nonces = await make()
       const { nonceId } = await nonces.issue(origin)
-      const refused = nonces.consume(nonceId, from(other), policy())
+      const refused = nonces.consume(nonceId, { request: from(other), origins: policy() })
       await expect(refused).rejects.toMatchObject({ reason: 'ORIGIN_MISMATCH' })
-      expect(await nonces.consume(nonceId, from(origin), policy())).toMatchObject({ nonceId })
+      expect(await nonces.consume(nonceId, { request: from(origin), origins: policy() })).toMatchObject({ nonceId })
     },
   )
 
@@ -126,14 +143,14 @@ describe.each([
     const nonces = await make()
     const { nonceId, expiresAt } = await nonces.issue(origin)
     const later = policy({ trusted: ['https://other.example'] })
-    const unknown = await outcomeOf(nonces.consume('nobody', from(origin), later))
+    const unknown = await outcomeOf(nonces.consume('nobody', { request: from(origin), origins: later }))
     for (const caller of [origin, 'https://other.example']) {
-      expect(await outcomeOf(nonces.consume(nonceId, from(caller), later))).toEqual(unknown)
+      expect(await outcomeOf(nonces.consume(nonceId, { request: from(caller), origins: later }))).toEqual(unknown)
     }
     vi.setSystemTime(expiresAt)
-    expect(await outcomeOf(nonces.consume(nonceId, from(origin), later))).toEqual(unknown)
+    expect(await outcomeOf(nonces.consume(nonceId, { request: from(origin), origins: later }))).toEqual(unknown)
     vi.setSystemTime(expiresAt - 1)
-    expect(await nonces.consume(nonceId, from(origin), policy())).toMatchObject({ nonceId })
+    expect(await nonces.consume(nonceId, { request: from(origin), origins: policy() })).toMatchObject({ nonceId })
   })
 })
 
@@ -151,14 +168,18 @@ describe('the application name of a nonce', () => {
     const before = await store.get(`nonce:${nonceId}`)
     const take = vi.spyOn(store, 'take')
     for (const appName of ['Bank', 'App"', 'Ap', 'App requests authentication']) {
-      await expect(named(appName).consume(nonceId, from(origin), policy())).rejects.toMatchObject(foreign)
+      await expect(named(appName).consume(nonceId, { request: from(origin), origins: policy() })).rejects.toMatchObject(
+        foreign,
+      )
     }
     vi.setSystemTime(expiresAt)
-    await expect(named('Bank').consume(nonceId, from(origin), unenforced)).rejects.toMatchObject(foreign)
+    await expect(named('Bank').consume(nonceId, { request: from(origin), origins: unenforced })).rejects.toMatchObject(
+      foreign,
+    )
     expect(take).not.toHaveBeenCalled()
     vi.setSystemTime(expiresAt - 1)
     expect(await store.get(`nonce:${nonceId}`)).toEqual(before)
-    expect(await named('App').consume(nonceId, from(origin), policy())).toMatchObject({ nonceId })
+    expect(await named('App').consume(nonceId, { request: from(origin), origins: policy() })).toMatchObject({ nonceId })
   })
 })
 
@@ -167,7 +188,7 @@ test('a nonce of an origin that is no longer trusted is not even taken', async (
   const nonces = new Nonces({ appName: 'App', ttlSeconds: 60, store })
   const { nonceId } = await nonces.issue(origin)
   const take = vi.spyOn(store, 'take')
-  const refused = nonces.consume(nonceId, from(origin), policy({ trusted: [] }))
+  const refused = nonces.consume(nonceId, { request: from(origin), origins: policy({ trusted: [] }) })
   await expect(refused).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
   expect(take).not.toHaveBeenCalled()
 })
@@ -181,9 +202,13 @@ test('a nonce that expires while it is taken has expired, and is used', async ()
     vi.setSystemTime(expiresAt)
     return await take(key)
   })
-  await expect(nonces.consume(nonceId, from(origin), policy())).rejects.toMatchObject({ reason: 'NONCE_EXPIRED' })
+  await expect(nonces.consume(nonceId, { request: from(origin), origins: policy() })).rejects.toMatchObject({
+    reason: 'NONCE_EXPIRED',
+  })
   vi.setSystemTime(expiresAt - 1)
-  await expect(nonces.consume(nonceId, from(origin), policy())).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
+  await expect(nonces.consume(nonceId, { request: from(origin), origins: policy() })).rejects.toMatchObject({
+    reason: 'NONCE_NOT_FOUND',
+  })
 })
 
 test("the application's store gets the nonce's life in whole seconds", async () => {
@@ -201,9 +226,11 @@ test('a used nonce that the application does not delete stays used, whatever the
     custom: { ...mapStore(), delete: async () => {} },
   })
   const { nonceId } = await nonces.issue(origin)
-  await nonces.consume(nonceId, from(origin), policy())
+  await nonces.consume(nonceId, { request: from(origin), origins: policy() })
   vi.setSystemTime(Date.now() + 299_000)
-  await expect(nonces.consume(nonceId, from(origin), policy())).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
+  await expect(nonces.consume(nonceId, { request: from(origin), origins: policy() })).rejects.toMatchObject({
+    reason: 'NONCE_NOT_FOUND',
+  })
 })
 
 test("the application's store in trouble is an outage, not a wrong nonce", async () => {
@@ -215,7 +242,9 @@ test("the application's store in trouble is an outage, not a wrong nonce", async
     custom: { get: down, set: down, delete: down },
   })
   await expect(nonces.issue(origin)).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE', retryAfterMs: 1000 })
-  await expect(nonces.consume('x', from(origin), policy())).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' })
+  await expect(nonces.consume('x', { request: from(origin), origins: policy() })).rejects.toMatchObject({
+    reason: 'STORE_UNAVAILABLE',
+  })
 })
 
 test("a store that answers with another nonce's record is not believed", async () => {
@@ -224,8 +253,10 @@ test("a store that answers with another nonce's record is not believed", async (
   const { nonceId } = await nonces.issue(origin)
   const [record] = custom.map.values()
   custom.map.set('nonce:another', record as string)
-  await expect(nonces.consume('another', from(origin), policy())).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
-  expect(await nonces.consume(nonceId, from(origin), policy())).toBeDefined()
+  await expect(nonces.consume('another', { request: from(origin), origins: policy() })).rejects.toMatchObject({
+    reason: 'NONCE_NOT_FOUND',
+  })
+  expect(await nonces.consume(nonceId, { request: from(origin), origins: policy() })).toBeDefined()
 })
 
 test('an expired nonce is forgotten after a minute, however often it is tried', async () => {
@@ -233,8 +264,12 @@ test('an expired nonce is forgotten after a minute, however often it is tried', 
   const { nonceId, expiresAt } = await nonces.issue(origin)
   for (const overdueMs of [0, 30_000, 59_000]) {
     vi.setSystemTime(expiresAt + overdueMs)
-    await expect(nonces.consume(nonceId, from(origin), policy())).rejects.toMatchObject({ reason: 'NONCE_EXPIRED' })
+    await expect(nonces.consume(nonceId, { request: from(origin), origins: policy() })).rejects.toMatchObject({
+      reason: 'NONCE_EXPIRED',
+    })
   }
   vi.setSystemTime(expiresAt + 61_000)
-  await expect(nonces.consume(nonceId, from(origin), policy())).rejects.toMatchObject({ reason: 'NONCE_NOT_FOUND' })
+  await expect(nonces.consume(nonceId, { request: from(origin), origins: policy() })).rejects.toMatchObject({
+    reason: 'NONCE_NOT_FOUND',
+  })
 })
