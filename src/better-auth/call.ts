@@ -1,10 +1,15 @@
 import type { GenericEndpointContext } from '@better-auth/core'
-import type { DescMessage, DescMethod, DescMethodUnary, JsonValue, MessageShape } from '@bufbuild/protobuf'
+import type { DescMessage, DescMethod, DescMethodUnary, JsonObject, JsonValue, MessageShape } from '@bufbuild/protobuf'
 import type { StandardSchemaV1 } from 'better-auth'
-import type { RequestContext } from '../base/request.ts'
+import { OrderService } from '../../gen/server/countersign/v1/order_service_pb.ts'
+import { headerOf, type RequestContext } from '../base/request.ts'
+import { encodeEvent, eventStreamHeaders } from '../http/rest/event-stream.ts'
+import { withLastEventId } from '../http/rest/input.ts'
 import { inputFromRest, restFromOutput } from '../http/rest/json.ts'
+import { isLongPoll, longPoll, pollAnswer, withAfter } from '../http/rest/long-poll.ts'
+import type { Call } from '../rpc/call.ts'
 import { type Invocation, Invoker } from '../rpc/invoke.ts'
-import type { Call, CallLimit, UnaryHandler } from '../rpc/methods.ts'
+import type { CallLimit, StreamHandler, UnaryHandler } from '../rpc/methods.ts'
 import { CallEnded, reasons } from '../shared/errors.ts'
 import { apiError } from './failures.ts'
 
@@ -66,7 +71,7 @@ export async function invoked<I extends DescMessage, Reply>(
 }
 
 /** The full name of an RPC, such as `countersign.v1.SignInService/IssueNonce`. */
-export function fullName({ parent, name }: DescMethod): string {
+function fullName({ parent, name }: DescMethod): string {
   return `${parent.typeName}/${name}`
 }
 
@@ -74,7 +79,7 @@ export function fullName({ parent, name }: DescMethod): string {
  * An invoker without limits, because Better Auth has its own. Failures that are the server's fault go to Better Auth's
  * log.
  */
-export function invokerOf(ctx: GenericEndpointContext): Invoker {
+function invokerOf(ctx: GenericEndpointContext): Invoker {
   return new Invoker(undefined, ({ method, outcome }) => {
     if (outcome === 'ok' || outcome instanceof CallEnded || reasons[outcome.reason].level === 'info') return
     ctx.context.logger.error(`${method}: ${outcome.reason}: ${outcome.message}`, outcome.cause)
@@ -82,7 +87,7 @@ export function invokerOf(ctx: GenericEndpointContext): Invoker {
 }
 
 /** Reads a message as REST does. No body counts as an empty one. */
-export function readInput<I extends DescMessage>(schema: I, body: unknown): MessageShape<I> {
+function readInput<I extends DescMessage>(schema: I, body: unknown): MessageShape<I> {
   return inputFromRest(schema, (body ?? {}) as JsonValue)
 }
 
@@ -96,4 +101,86 @@ export function callOf(ctx: GenericEndpointContext, request: RequestContext): Ca
 function exposeToken(ctx: GenericEndpointContext, token: string): void {
   ctx.setHeader('set-auth-token', token)
   ctx.setHeader('access-control-expose-headers', 'set-auth-token')
+}
+
+const { 'cache-control': cacheControl } = eventStreamHeaders
+
+type WatchOrder = typeof OrderService.method.watchOrder
+type WatchHandler = StreamHandler<WatchOrder['input'], WatchOrder['output']>
+
+/**
+ * An order's events as the REST interface sends them: to a long poll as JSON, to everyone else as server-sent events.
+ * `queried` reads the request's query.
+ */
+export async function eventsResponse(
+  ctx: GenericEndpointContext,
+  request: RequestContext,
+  watchOrder: WatchHandler,
+  order: JsonObject,
+  queried: (name: string) => string | undefined,
+): Promise<Response> {
+  // For answers other than the stream. The endpoint's `noStore` would overwrite `no-transform` on the stream.
+  ctx.setHeader('cache-control', cacheControl)
+  const resumed = withLastEventId(order, headerOf(request, 'last-event-id'))
+  if (!isLongPoll(headerOf(request, 'accept'))) return await streamResponse(ctx, request, watchOrder, resumed)
+  const rpc = OrderService.method.watchOrder
+  try {
+    const answer = await invokerOf(ctx).unary({
+      name: fullName(rpc),
+      schema: rpc.input,
+      handler: longPoll(watchOrder, queried('wait')),
+      call: callOf(ctx, request),
+      readInput: () => readInput(rpc.input, withAfter(resumed, queried('after'))),
+      write: pollAnswer,
+    })
+    return Response.json(answer, { headers: { 'cache-control': cacheControl } })
+  } catch (thrown) {
+    throw apiError(thrown)
+  }
+}
+
+/** A failure before the first event is an HTTP error. A client that comes back after the terminal event gets 204. */
+async function streamResponse(
+  ctx: GenericEndpointContext,
+  request: RequestContext,
+  watchOrder: WatchHandler,
+  order: JsonObject,
+): Promise<Response> {
+  const left = new AbortController()
+  const call = callOf(ctx, request)
+  const signal = AbortSignal.any([left.signal, call.signal])
+  const rpc = OrderService.method.watchOrder
+  const encoder = new TextEncoder()
+  const events = invokerOf(ctx).stream({
+    name: fullName(rpc),
+    schema: rpc.input,
+    handler: watchOrder,
+    call: { ...call, signal },
+    readInput: () => readInput(rpc.input, order),
+    write: (event) => encoder.encode(encodeEvent(event)),
+  })
+  const first = await events.next().catch((thrown: unknown) => {
+    throw apiError(thrown)
+  })
+  if (first.done) return new Response(null, { status: 204 })
+  const stream = new ReadableStream<Uint8Array>({
+    start: (controller) => controller.enqueue(first.value),
+    async pull(controller) {
+      try {
+        const next = await events.next()
+        if (next.done) controller.close()
+        else controller.enqueue(next.value)
+      } catch {
+        // The headers are sent, so the stream just ends. The client comes back with Last-Event-ID and gets the error
+        // then.
+        controller.close()
+      }
+    },
+    async cancel() {
+      left.abort()
+      // A generator that waits at a yield does not see the signal, and would keep its watch forever.
+      await events.return(undefined)
+    },
+  })
+  return new Response(stream, { headers: eventStreamHeaders })
 }

@@ -36,10 +36,8 @@ import { computerPaths, desktopOrderPaths, phoneOrderPaths } from '../shared/res
 import { withKeyPrefix } from '../store/map-store.ts'
 import type { Store } from '../store/store.ts'
 import { Watchers } from '../store/watchers.ts'
-import { limitBodies } from './body-limit.ts'
-import { answer, bodyOf } from './call.ts'
+import { answer, bodyOf, eventsResponse } from './call.ts'
 import { EndpointHost } from './endpoint-host.ts'
-import { eventsResponse } from './events.ts'
 import { apiError, errorCodes } from './failures.ts'
 import { DatabaseOrders } from './order-records.ts'
 import {
@@ -51,20 +49,20 @@ import {
   ownHandOverUrl,
   type PageLook,
 } from './pages.ts'
-import { rateLimit, unlimited } from './rate-limit.ts'
-import { originsOf, ownOrigin, requestOf, tellsNetworks } from './request.ts'
-import { revocationHooks, unlinkHook } from './revocations.ts'
+import { limitBodies, originsOf, ownOrigin, requestOf, tellsNetworks } from './request.ts'
 import { orderSchema, walletSchema } from './schema.ts'
+import { revocationHooks, takenBackHooks, unlinkHook } from './session-hooks.ts'
 import {
   appNameOf,
   checkAtStart,
   keyringOf,
+  rateLimit,
+  unlimited,
   type WalletOptions,
   type WalletSettings,
   walletSettings,
 } from './settings.ts'
-import { takenBackHooks } from './taken-back.ts'
-import { walletsOfUser } from './wallets.ts'
+import { walletsOfUser } from './users.ts'
 
 /** Options of {@link crossDevice}. */
 export interface CrossDeviceOptions

@@ -1,7 +1,11 @@
-import type { AuthContext, GenericEndpointContext } from '@better-auth/core'
+import type { AuthContext, BetterAuthPlugin, GenericEndpointContext } from '@better-auth/core'
 import { getIP } from 'better-auth/api'
 import { type RequestContext, readAddress, readRequest, withParts } from '../base/request.ts'
 import { OriginPolicy } from '../core/origin-policy.ts'
+import { FetchBody } from '../http/fetch-body.ts'
+import { failureBody } from '../http/rest/serve.ts'
+import { toFailure } from '../rpc/errors.ts'
+import { maxBodyBytes } from '../wire/body.ts'
 import type { WalletSettings } from './settings.ts'
 
 /**
@@ -50,4 +54,26 @@ export function basePathOf({ baseURL, options }: AuthContext): string {
 /** The origin of Better Auth's own address. Empty if none is configured and it has seen no request. */
 export function ownOrigin({ baseURL }: AuthContext): string {
   return URL.parse(baseURL)?.origin ?? ''
+}
+
+type OnRequest = NonNullable<BetterAuthPlugin['onRequest']>
+
+/**
+ * A plugin's `onRequest` that refuses bodies larger than {@link maxBodyBytes}, as the service does: Better Auth itself reads a body
+ * to its end, however long it is. For the endpoints with these paths under Better Auth's base path; other requests stay as they are.
+ */
+export function limitBodies(paths: readonly string[]): OnRequest {
+  return async (request) => {
+    // Better Auth's option `skipTrailingSlashes` serves both.
+    const path = URL.parse(request.url)?.pathname.replace(/\/+$/, '') ?? ''
+    if (!request.body || request.bodyUsed || !paths.some((own) => path.endsWith(own))) return undefined
+    try {
+      const body = await new FetchBody(request).read(maxBodyBytes, (bytes) => new Uint8Array(bytes))
+      return { request: new Request(request, { body }) }
+    } catch (thrown) {
+      const failure = toFailure(thrown)
+      const init = { status: failure.httpStatus, headers: { 'cache-control': 'no-store' } }
+      return { response: Response.json(failureBody(failure), init) }
+    }
+  }
 }

@@ -3,14 +3,13 @@ import type { AuthContext, GenericEndpointContext } from '@better-auth/core'
 import { runWithTransaction } from '@better-auth/core/context'
 import type { Session as AuthSession } from 'better-auth'
 import { parseCookies } from 'better-auth/cookies'
+import { symmetricDecrypt, symmetricEncrypt } from 'better-auth/crypto'
 import { bearerToken, type RequestContext } from '../base/request.ts'
 import { equalInConstantTime, newToken, tokenFromBytes } from '../base/token.ts'
 import type { OrderGrant, OrderSession, Session } from '../core/users/host.ts'
 import { loginRefused, orderSessionEnded } from '../core/users/refusals.ts'
-import type { ProvenIdentity } from '../core/wallet/wallet.ts'
-import { KeyedLock } from './keyed-lock.ts'
-import { Marks } from './marks.ts'
-import { OrderTokens } from './order-tokens.ts'
+import type { ProvenIdentity } from '../core/wallet/proof.ts'
+import { KeyedLock, Marks } from './marks.ts'
 
 /** One for the process: the memory adapter, which needs it, is known to one process only. */
 const lock = new KeyedLock()
@@ -47,7 +46,7 @@ export type WalletSession = AuthSession & {
 }
 
 /** What a new session is made from. */
-export interface SessionDetails {
+interface SessionDetails {
   readonly userId: string
   readonly identity: ProvenIdentity
   readonly request: RequestContext
@@ -279,4 +278,44 @@ function decoded(text: string): string {
   } catch {
     return text
   }
+}
+
+/**
+ * Time for which an order's token is kept, in ms. Longer than an order is remembered after it was finalized, and can be taken
+ * back, which is ten minutes.
+ */
+const keptMs = 20 * 60_000
+
+/**
+ * The tokens of orders' sessions where Better Auth has the sessions in secondary storage alone. There, a session is found by its
+ * token only: Better Auth's list of a user's sessions can lose one if two instances change it at once. Kept as Better Auth's
+ * verification values, encrypted.
+ */
+class OrderTokens {
+  readonly #context: AuthContext
+
+  constructor(context: AuthContext) {
+    this.#context = context
+  }
+
+  /** Keeps the token of an order's session. To be called before the session is made. */
+  async keep(orderId: string, token: string): Promise<void> {
+    const { internalAdapter, secretConfig } = this.#context
+    await internalAdapter.createVerificationValue({
+      identifier: identifierOf(orderId),
+      value: await symmetricEncrypt({ key: secretConfig, data: token }),
+      expiresAt: new Date(Date.now() + keptMs),
+    })
+  }
+
+  /** The token of an order's session, if one was kept. */
+  async find(orderId: string): Promise<string[]> {
+    const { internalAdapter, secretConfig } = this.#context
+    const kept = await internalAdapter.findVerificationValue(identifierOf(orderId))
+    return kept === null ? [] : [await symmetricDecrypt({ key: secretConfig, data: kept.value })]
+  }
+}
+
+function identifierOf(orderId: string): string {
+  return `countersign:order-session:${orderId}`
 }

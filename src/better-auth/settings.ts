@@ -4,6 +4,7 @@ import { checkAdapters, walletAdapters } from '../core/wallet/adapters.ts'
 import { chooseVerifier } from '../core/wallet/native.ts'
 import { Prover } from '../core/wallet/prover.ts'
 import type { WalletAdapter } from '../core/wallet/wallet.ts'
+import { defaultLimits, type RateLimitGroup } from '../limits/limits.ts'
 import { type CountersignOptions, resolveSettings, type Settings } from '../service/config.ts'
 
 /** Options of both plugins. They are options of Countersign, with the same meanings, defaults and bounds. */
@@ -60,4 +61,22 @@ export function keyringOf({ secret, secretConfig }: AuthContext): Keyring {
   const { keys, legacySecret } = secretConfig
   const all = [secret, ...keys.values(), ...(legacySecret === undefined ? [] : [legacySecret])]
   return new Keyring([...new Set(all)])
+}
+
+/** A rule of a plugin for Better Auth's rate limiter, which counts each path and client address for itself. */
+export interface RateLimitRule {
+  /** Seconds. */
+  window: number
+  max: number
+  pathMatcher: (path: string) => boolean
+}
+
+/** The allowance that a group of calls has in the service, as a rule for Better Auth's rate limiter. */
+export function rateLimit(group: RateLimitGroup, pathMatcher: (path: string) => boolean): RateLimitRule {
+  return { window: 60, max: defaultLimits[group], pathMatcher }
+}
+
+/** A rule for calls that Better Auth's rate limiter lets through however many they are. */
+export function unlimited(pathMatcher: (path: string) => boolean): RateLimitRule {
+  return { window: 60, max: Number.MAX_SAFE_INTEGER, pathMatcher }
 }

@@ -3,12 +3,14 @@ import { runWithTransaction } from '@better-auth/core/context'
 import { createPlaceholderEmail } from '@better-auth/core/utils/email'
 import type { User } from 'better-auth'
 import { newId } from '../base/token.ts'
-import { askResolveLogin } from '../core/users/application.ts'
+import type { Session } from '../core/users/host.ts'
 import { loginRefused, walletTaken } from '../core/users/refusals.ts'
-import type { ProvenIdentity } from '../core/wallet/wallet.ts'
+import { askResolveLogin } from '../core/users/resolve-login.ts'
+import { type ProvenIdentity, type WalletIdentity, walletOf } from '../core/wallet/proof.ts'
 import { hostUnavailable } from '../shared/errors.ts'
 import { bytesToHex } from '../shared/hex.ts'
-import { KeyedLock } from './keyed-lock.ts'
+import { guarded } from './failures.ts'
+import { KeyedLock } from './marks.ts'
 import { keyringOf, type WalletSettings } from './settings.ts'
 
 /** One for the process: the memory adapter, which needs it, is known to one process only. */
@@ -153,4 +155,20 @@ function placeholderEmail(context: AuthContext, identity: ProvenIdentity, salt =
   const { adapterId, subject } = identity
   const [bytes] = keyringOf(context).derive('placeholder address', [adapterId, subject, salt])
   return createPlaceholderEmail({ identifier: bytesToHex(bytes.subarray(0, 16)), namespace: 'wallet' })
+}
+
+/**
+ * The wallets of a session's user: their accounts with wallet adapters. With `resolveLogin` wallets are not accounts, and this is
+ * the wallet that the session was made with.
+ */
+export async function walletsOfUser(
+  { internalAdapter }: AuthContext,
+  { resolveLogin, adapterIds }: WalletSettings,
+  session: Session,
+): Promise<WalletIdentity[]> {
+  if (resolveLogin !== undefined) return [walletOf(session)]
+  const accounts = await guarded(() => internalAdapter.findAccounts(session.userId))
+  return accounts
+    .filter(({ providerId }) => adapterIds.has(providerId))
+    .map(({ providerId, accountId }) => ({ adapterId: providerId, subject: accountId }))
 }

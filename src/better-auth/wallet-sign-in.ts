@@ -6,7 +6,8 @@ import {
   VerifySignInRequestSchema,
 } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
 import type { NonceChallenge, NonceRequest, SignInResult } from '../client/types.ts'
-import { Nonces, withKeysBeginning } from '../core/sign-in/nonce.ts'
+import { WalletLinks, type WalletLinksParts } from '../core/sign-in/link.ts'
+import { type NonceKeeper, type NonceStore, Nonces, withKeysBeginning } from '../core/sign-in/nonce.ts'
 import { SignIn } from '../core/sign-in/sign-in.ts'
 import { WalletLinks, type WalletLinksParts } from '../core/sign-in/user-wallets.ts'
 import type { Host } from '../core/users/host.ts'
@@ -16,16 +17,21 @@ import { signInHandlers } from '../rpc/sign-in-service.ts'
 import type { CountersignOptions } from '../service/config.ts'
 import { linkPath, signInPaths } from '../shared/rest-paths.ts'
 import { keyBeginning } from '../store/map-store.ts'
-import { limitBodies } from './body-limit.ts'
 import { answer, bodyOf, callOf, invoked } from './call.ts'
 import { EndpointHost } from './endpoint-host.ts'
 import { errorCodes } from './failures.ts'
-import { usedNonces, verificationNonces } from './nonces.ts'
-import { rateLimit } from './rate-limit.ts'
-import { originsOf, requestOf } from './request.ts'
+import { Marks } from './marks.ts'
+import { limitBodies, originsOf, requestOf } from './request.ts'
 import { walletSchema } from './schema.ts'
-import { appNameOf, checkAtStart, type WalletOptions, type WalletSettings, walletSettings } from './settings.ts'
-import { takenBackHooks } from './taken-back.ts'
+import { takenBackHooks } from './session-hooks.ts'
+import {
+  appNameOf,
+  checkAtStart,
+  rateLimit,
+  type WalletOptions,
+  type WalletSettings,
+  walletSettings,
+} from './settings.ts'
 
 /** Options of {@link walletSignIn}. */
 export interface WalletSignInOptions
@@ -142,5 +148,42 @@ function partsOf(ctx: GenericEndpointContext, settings: WalletSettings): WalletL
     prover: settings.prover,
     origins: originsOf(context, settings),
     host: new EndpointHost(ctx, settings),
+  }
+}
+
+/** Time for which an expired nonce is kept, in ms, so that a user who took too long gets NONCE_EXPIRED. */
+const afterlifeMs = 60_000
+
+/**
+ * Nonces as Better Auth's verification values: in its secondary storage if it has one, otherwise in its database.
+ * Consuming one is atomic in both.
+ */
+function verificationNonces({ internalAdapter }: AuthContext): NonceStore {
+  const identifierOf = (key: string): string => `countersign:${key}`
+  return {
+    get: async (key) => (await internalAdapter.findVerificationValue(identifierOf(key)))?.value,
+    set: async (key, value, { ttlSeconds }) =>
+      await internalAdapter.createVerificationValue({
+        identifier: identifierOf(key),
+        value,
+        expiresAt: new Date(Date.now() + ttlSeconds * 1000 + afterlifeMs),
+      }),
+    delete: async (key) => await internalAdapter.deleteVerificationByIdentifier(identifierOf(key)),
+    take: async (key) => (await internalAdapter.consumeVerificationValue(identifierOf(key)))?.value,
+  }
+}
+
+/** Marks of used nonces, for an application's own nonce store without an atomic `take`. */
+function usedNonces(context: AuthContext): NonceKeeper {
+  const unused = async (): Promise<undefined> => undefined
+  return {
+    now: Date.now,
+    async create(key, _value, life) {
+      const marks = new Marks(context)
+      await marks.sweep()
+      return await marks.make(key, new Date(life === 'forever' ? 8.64e15 : Date.now() + life.ttlMs))
+    },
+    get: unused,
+    take: unused,
   }
 }

@@ -1,15 +1,39 @@
-import type { GenericEndpointContext } from '@better-auth/core'
+import type { AuthContext, GenericEndpointContext } from '@better-auth/core'
 import type { BetterAuthPlugin } from 'better-auth'
 import { createAuthMiddleware } from 'better-auth/api'
+import { bearerToken } from '../base/request.ts'
 import type { KnownComputers } from '../core/order/known-computers.ts'
 import type { Session } from '../core/users/host.ts'
 import { type WalletIdentity, walletOf } from '../core/wallet/wallet.ts'
 import { forgetComputerOf } from '../rpc/session-service.ts'
-import { callersOf } from './callers.ts'
 import { apiError, guarded } from './failures.ts'
-import { sessionOf, WalletSessions } from './sessions.ts'
+import { requestOf } from './request.ts'
+import { cookieOf, sessionOf, unsignedToken, type WalletSession, WalletSessions } from './sessions.ts'
 import type { WalletSettings } from './settings.ts'
-import { walletsOfUser } from './wallets.ts'
+import { walletsOfUser } from './users.ts'
+
+/**
+ * The sessions that Better Auth could serve the request for: of its bearer token, which may lack a signature if Better Auth's
+ * bearer plugin says so, and of its cookie.
+ */
+async function callersOf(ctx: GenericEndpointContext): Promise<WalletSession[]> {
+  const { context } = ctx
+  const request = requestOf(ctx)
+  const bearer = bearerToken(request)
+  const cookie = cookieOf(ctx, request.headers)
+  const tokens = [
+    bearer === undefined ? undefined : (unsignedToken(bearer, context) ?? plainToken(bearer, context)),
+    cookie === undefined ? undefined : unsignedToken(cookie, context),
+  ].filter((token) => token !== undefined)
+  const sessions = new WalletSessions(context)
+  const found = await Promise.all(tokens.map((token) => sessions.find(token)))
+  return found.filter((session) => session !== undefined)
+}
+
+function plainToken(bearer: string, { options }: AuthContext): string | undefined {
+  const plugin = options.plugins?.find(({ id }) => id === 'bearer')
+  return plugin !== undefined && plugin.options?.requireSignature !== true && !bearer.includes('.') ? bearer : undefined
+}
 
 type BeforeHooks = NonNullable<NonNullable<BetterAuthPlugin['hooks']>['before']>
 
@@ -85,3 +109,26 @@ async function forgetAll(
     await Promise.all([...distinct.values()].map((wallet) => computers.forgetOthers(wallet, kept)))
   }
 }
+
+type AfterHooks = NonNullable<NonNullable<BetterAuthPlugin['hooks']>['after']>
+
+/**
+ * Hooks that keep Better Auth's endpoints from bringing back the session of an order that was taken back while they ran: see
+ * `WalletSessions.endIfTakenBack`. A database brings nothing back.
+ */
+export const takenBackHooks: AfterHooks = [
+  {
+    matcher: ({ context }) => context.options.secondaryStorage !== undefined,
+    handler: createAuthMiddleware(async (ctx) => {
+      const { session } = ctx.context
+      const sessions = new WalletSessions(ctx.context)
+      await guarded(async () => {
+        // Better Auth has dropped the session if it could not extend it, which does not mean that it has written nothing.
+        const served: readonly WalletSession[] = session === null ? await callersOf(ctx) : [session.session]
+        for (const each of served) await sessions.endIfTakenBack(each)
+      }).catch((thrown: unknown) => {
+        throw apiError(thrown)
+      })
+    }),
+  },
+]
