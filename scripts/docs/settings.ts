@@ -1,5 +1,5 @@
 import { type Option, optionRows, type Row } from '../../src/service/config/options.ts'
-import { fileVariable } from '../../src/service/config/secret-file.ts'
+import { fileVariable } from '../../src/service/config.ts'
 import { code, markdownTable } from './markdown.ts'
 
 interface Group {

@@ -1,7 +1,7 @@
+import { closeSync, openSync, readSync } from 'node:fs'
 import { requireSuitableNode } from '../base/node-version.js'
 import { isLoopbackHost } from '../shared/origin.ts'
 import { type CountersignOptions, type Option, optionRows, type Row, type Settings } from './config/options.ts'
-import { fileVariable, readSecretFile } from './config/secret-file.ts'
 
 export type { CountersignOptions, Settings } from './config/options.ts'
 
@@ -158,4 +158,64 @@ function edits(one: string, other: string): number {
     row = next
   }
   return row[other.length] as number
+}
+
+/** Most bytes of a file with a secret: what is larger is another file. */
+const maxSecretFileBytes = 64 * 1024
+
+/** The variable that names a file with the value of another variable. */
+export function fileVariable(variable: string): string {
+  return `${variable}_FILE`
+}
+
+/**
+ * The value in a file that a variable names, without the line break at its end. If it is a list, each line can have an entry, or
+ * several with commas between them; empty lines do not count.
+ *
+ * @throws TypeError of one line, which repeats nothing of the file, if it cannot be read, is empty, or has more than 64 KiB.
+ */
+function readSecretFile(variable: string, file: string, isList: boolean): string {
+  const text = readText(variable, file)
+  const value = isList ? entriesOf(text).join(',') : text.replace(/\r?\n$/, '')
+  if (value.trim() === '')
+    throw new TypeError(`${variable} must name a file with a value in it; ${shownFile(file)} is empty`)
+  return value
+}
+
+/** The lines, without commas at their ends: they are put between them. */
+function entriesOf(text: string): string[] {
+  return text
+    .split('\n')
+    .map((line) => line.trim().replace(/\s*,$/, ''))
+    .filter((line) => line !== '')
+}
+
+/** Reads in pieces, because the size of a pipe or a device is not known before. */
+function readText(variable: string, file: string): string {
+  const bytes = Buffer.alloc(maxSecretFileBytes + 1)
+  let length = 0
+  try {
+    const descriptor = openSync(file, 'r')
+    try {
+      for (let read = -1; read !== 0 && length < bytes.length; length += read) {
+        read = readSync(descriptor, bytes, length, bytes.length - length, null)
+      }
+    } finally {
+      closeSync(descriptor)
+    }
+  } catch (cause) {
+    const code = (cause as NodeJS.ErrnoException).code
+    throw new TypeError(`${variable} must name a file that can be read; ${shownFile(file)} cannot be: ${code}`)
+  }
+  if (length > maxSecretFileBytes) {
+    throw new TypeError(
+      `${variable} must name a file of at most ${maxSecretFileBytes} bytes; ${shownFile(file)} has more`,
+    )
+  }
+  return bytes.toString('utf8', 0, length)
+}
+
+/** What does not look like a path could be the secret itself, put into the wrong variable. */
+function shownFile(file: string): string {
+  return /^(\.{0,2}\/|[A-Za-z]:\\)/.test(file) ? file : 'what it names (not shown: it could be the secret itself)'
 }

@@ -45,7 +45,7 @@ test("the page's function returns what the payer signed, and nothing for another
 })
 
 test('the page names every reason', async () => {
-  const source = await readFile(join(root, 'src/integrations/proof/proof-error.ts'), 'utf8')
+  const source = await readFile(join(root, 'src/integrations/proof/artifact.ts'), 'utf8')
   const reasons = [...source.matchAll(/^ {2}\| '(\w+)'$/gm)].map(([, reason]) => reason)
   expect(reasons).toHaveLength(11)
   for (const reason of reasons) expect(page).toMatch(new RegExp(`^\\|[^|]*\`${reason}\``, 'm'))

@@ -11,7 +11,7 @@ export type {
   WalletAdapter,
 } from '../../core/wallet/wallet.ts'
 export type { ProofArtifact, ProofArtifactFields } from './artifact.ts'
-export type { ProofOptions, ProofOwner } from './options.ts'
-export { ProofError, type ProofErrorReason } from './proof-error.ts'
+export { ProofError, type ProofErrorReason } from './artifact.ts'
 export type { SignedText } from './signed-text.ts'
+export type { ProofOptions, ProofOwner } from './verify.ts'
 export { type VerifiedProof, verifyProofArtifact } from './verify.ts'

@@ -1,5 +1,5 @@
 import { isPlainLine } from '../../shared/plain-line.ts'
-import { ProofError } from './proof-error.ts'
+import { ProofError } from './artifact.ts'
 
 /** What the text of a sign order says. Times are epoch milliseconds, by the clock of the service that wrote the text. */
 export interface SignedText {
