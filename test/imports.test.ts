@@ -34,7 +34,7 @@ const rooms: Readonly<Record<string, Room>> = {
   rpc: {
     may: [...domain, ...protobuf, '@bufbuild/protovalidate', '@connectrpc/connect'],
   },
-  wire: { may: ['shared', 'rpc', 'http', '@bufbuild/protobuf', '@connectrpc/connect', 'node:'], types: ['base'] },
+  wire: { may: ['shared', 'rpc', '@bufbuild/protobuf', '@connectrpc/connect', 'node:'], types: ['base'] },
   observe: {
     may: ['shared', 'base', 'limits', 'store', 'prom-client', 'node:'],
     types: ['rpc', 'core', '@opentelemetry/api'],

@@ -7,7 +7,6 @@ import {
   type StringRules,
   StringRulesSchema,
 } from '@bufbuild/protovalidate/gen/buf/validate/validate_pb.js'
-import { implicitPresence } from '../../src/http/rest/json.ts'
 import { code } from './markdown.ts'
 
 /** What buf.validate demands of a field. */
@@ -26,6 +25,9 @@ export function boundsOf(field: DescField): FieldBounds {
   const refusesEmpty = hasNoPresence(field) && type.case === 'string' && refusesEmptyText(type.value)
   return { required: rules.required || refusesEmpty, text: typeBounds(rules).join('; ') }
 }
+
+/** google.protobuf.FeatureSet.FieldPresence.IMPLICIT: a field that always has a value. */
+const implicitPresence = 2
 
 /** Whether an absent field counts as an empty one. */
 export function hasNoPresence(field: DescField): boolean {

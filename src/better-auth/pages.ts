@@ -1,6 +1,12 @@
 import type { GenericEndpointContext } from '@better-auth/core'
-import { answerWithFile, type PageFiles, type PageValues, readPageFiles, type ServedFile } from '../http/page-files.ts'
-import { continuePath } from '../http/page-headers.ts'
+import {
+  answerWithFile,
+  continuePath,
+  type PageFiles,
+  type PageValues,
+  readPageFiles,
+  type ServedFile,
+} from '../http/page-files.ts'
 import { isLoopbackHttp } from '../service/config.ts'
 import { CountersignError } from '../shared/errors.ts'
 import { apiError } from './failures.ts'

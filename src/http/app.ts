@@ -1,33 +1,36 @@
 import { METHODS } from 'node:http'
 import type { Logger } from '../base/log.ts'
-import type { RequestContext } from '../base/request.ts'
+import { headerOf, proxyHeaderOf, type RequestContext } from '../base/request.ts'
+import type { KeySet } from '../core/access-token/signing-keys.ts'
 import type { OriginPolicy } from '../core/origin-policy.ts'
 import { toFailure } from '../rpc/errors.ts'
 import type { CallObserver, CallOutcome, Invoker } from '../rpc/invoke.ts'
 import { type AnyMethod, isBidi, isUnary } from '../rpc/methods.ts'
 import type { Settings } from '../service/config.ts'
 import { CountersignError } from '../shared/errors.ts'
-import type { RequestHandler } from '../wire/node-request.ts'
 import { type Output, ResponseOutput, StreamOutput } from '../wire/output.ts'
 import { serveRpc } from '../wire/serve-rpc.ts'
 import { wireOf } from '../wire/wire.ts'
-import { applyCors } from './cors.ts'
-import { addressOf, type FetchHandler, fetchExchange } from './fetch-exchange.ts'
-import { FetchOutput } from './fetch-output.ts'
+import { applyCors, letAnyPageRead } from './cors.ts'
+import {
+  type Exchange,
+  nodeExchange,
+  type RequestHandler,
+  type Route,
+  requireHttpMethod,
+  streamExchange,
+  targetOf,
+} from './exchange.ts'
+import { addressOf, type FetchHandler, FetchOutput, fetchExchange } from './fetch.ts'
 import { forwardAuth, forwardAuthPath, type PeekSession } from './forward-auth.ts'
-import { forwardedNotice } from './forwarded-notice.ts'
-import { type KeySetHolder, keySetRoutes } from './key-set.ts'
-import { mountNotice, originalTarget } from './mount.ts'
-import { nodeExchange, streamExchange, targetOf } from './node-exchange.ts'
+import { mountedBody, mountNotice, originalTarget } from './mount.ts'
 import { documentPath, openApiRoutes } from './openapi.ts'
 import { createPages, pagePlaces } from './pages.ts'
-import { mountedBody } from './parsed-body.ts'
 import { defaultTimeouts } from './port/limits.ts'
 import type { PortHandlers } from './port/port.ts'
 import { type RestEndpoint, restEndpoints } from './rest/endpoints.ts'
 import { serveEvents } from './rest/events.ts'
 import { sendFailure, sendJson, serveRest } from './rest/serve.ts'
-import { type Exchange, type Route, requireHttpMethod } from './route.ts'
 
 /** What the request handler is made of. */
 export interface AppParts {
@@ -382,3 +385,69 @@ function refuseHttpMethod(
     return true
   }
 }
+
+/** Least time in ms from one warning to the next: anyone can send the headers, and no client may fill the log with them. */
+const forwardedNoticeEveryMs = 3_600_000
+
+/**
+ * Says at most once an hour that a request's forwarded headers do not fit `trustProxy`: a proxy seems to be in front of which the
+ * service does not know, or the proxies do not send what is expected of them. No value of a header is logged.
+ *
+ * A request without any of these headers is in order even if a proxy is trusted: backends and health checks go around the proxy.
+ */
+function forwardedNotice({ trustProxy }: Pick<Settings, 'trustProxy'>, log: Logger): (request: RequestContext) => void {
+  let quietUntil: number | undefined
+  return (request) => {
+    if (quietUntil !== undefined && performance.now() < quietUntil) return
+    const text = trustProxy === 0 ? ignoredHeader(request) : missingAddress(request, trustProxy)
+    if (text === undefined) return
+    quietUntil = performance.now() + forwardedNoticeEveryMs
+    log.warn(text, { ip: request.ip })
+  }
+}
+
+function ignoredHeader(request: RequestContext): string | undefined {
+  const name = proxyHeaderOf(request)
+  if (name === undefined) return undefined
+  return `a request with the header ${name} came, which is ignored: if a proxy wrote it, set trustProxy (COUNTERSIGN_TRUST_PROXY) to the number of proxies in front, or all their clients count as one; if there is no proxy, a client made it up, and there is nothing to do`
+}
+
+function missingAddress(request: RequestContext, trustProxy: number): string | undefined {
+  if (request.behindUnknownProxy) {
+    return `a request with the header ${proxyHeaderOf(request)} came without an address of its client in X-Forwarded-For, so the proxy's address counts: let the proxy append its client's address to X-Forwarded-For`
+  }
+  const addresses = headerOf(request, 'x-forwarded-for')?.split(',').length
+  if (addresses === undefined || addresses >= trustProxy) return undefined
+  return `a request came with fewer addresses in X-Forwarded-For than trustProxy (COUNTERSIGN_TRUST_PROXY) says that there are proxies (${trustProxy}), so clients could make up their own: set it to the number of proxies that every request passes`
+}
+
+/** What has the key set, which changes if the secrets are replaced. */
+interface KeySetHolder {
+  readonly keySet: KeySet
+}
+
+/** The path of key sets that other services use too, under the root and under the base path. */
+const wellKnownPath = '/.well-known/jwks.json'
+
+/**
+ * Routes of the key set that access tokens are verified with, by path. None if the service issues no access tokens, so that an
+ * application that it is mounted in can have a key set of its own.
+ */
+function keySetRoutes(keys: KeySetHolder | undefined, basePath: string): (readonly [path: string, Route])[] {
+  if (keys === undefined) return []
+  const route: Route = (exchange) => {
+    requireHttpMethod(exchange, ['GET', 'HEAD'])
+    // The keys are public.
+    letAnyPageRead(exchange)
+    const headers = { 'content-type': 'application/json', 'cache-control': `public, max-age=${keySetMaxAgeSeconds}` }
+    exchange.output.send({ status: 200, headers, body: JSON.stringify(keys.keySet) })
+  }
+  // The same path if the base path is empty.
+  return [...new Set([wellKnownPath, basePath + wellKnownPath])].map((path) => [path, route])
+}
+
+/**
+ * Time in seconds for which the key set may be cached. So long a new secret has to be in the list of every instance before the
+ * first token is signed with it.
+ */
+const keySetMaxAgeSeconds = 300

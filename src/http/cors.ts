@@ -1,5 +1,5 @@
 import { cors } from '@connectrpc/connect'
-import type { Exchange } from './route.ts'
+import type { Exchange } from './exchange.ts'
 
 /** Time in seconds for which a browser may cache a preflight's answer: 2 hours, the most that Chrome allows. */
 const maxAgeSeconds = 7200
@@ -29,16 +29,6 @@ function permitting(origin: string): Record<string, string> {
   return { ...forEveryone, 'access-control-allow-origin': origin, 'access-control-allow-credentials': 'true' }
 }
 
-let last: { readonly origin: string; readonly headers: Readonly<Record<string, string>> } = { origin: '', headers: {} }
-
-/** What lets the pages of an origin read an answer. Most answers are for the origin of the one before. */
-function forPagesOf(origin: string): Readonly<Record<string, string>> {
-  if (origin !== last.origin) {
-    last = { origin, headers: { ...permitting(origin), 'access-control-expose-headers': exposedHeaders } }
-  }
-  return last.headers
-}
-
 /**
  * Lets the pages of trusted origins call the service, with cookies, and read its answers (the Fetch standard's CORS
  * protocol). Call it before anything else writes to the output.
@@ -58,7 +48,7 @@ export function applyCors(
   const trusted = origin !== undefined && isTrusted(origin)
   if (!trusted) output.setHeaders(forEveryone)
   else if (isPreflight) output.setHeaders({ ...permitting(origin), ...preflightAnswer })
-  else output.setHeaders(forPagesOf(origin))
+  else output.setHeaders({ ...permitting(origin), 'access-control-expose-headers': exposedHeaders })
   if (!isPreflight) return 'continue'
   output.send({ status: 204, headers: {} })
   return trusted ? 'permitted' : 'refused'

@@ -2,9 +2,9 @@ import { headerOf, type RequestContext } from '../base/request.ts'
 import type { Settings } from '../service/config.ts'
 import { CountersignError, internalError } from '../shared/errors.ts'
 import { isReturnPath } from '../shared/return-path.ts'
+import { type Route, requireHttpMethod } from './exchange.ts'
 import { signInPath } from './pages.ts'
-import { queryOf } from './rest/input.ts'
-import { type Route, requireHttpMethod } from './route.ts'
+import { queryOf } from './rest/json.ts'
 
 /** Path, under the base path, that a proxy asks before it passes a request on. */
 export const forwardAuthPath = '/forward-auth'

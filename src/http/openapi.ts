@@ -2,9 +2,9 @@ import { gzipSync } from 'node:zlib'
 import type { Settings } from '../service/config.ts'
 import { sessionCookieName } from '../shared/header-text.ts'
 import { letAnyPageRead } from './cors.ts'
+import type { Route } from './exchange.ts'
 import { entityTag, type ServedFile } from './page-files.ts'
 import { fileRoute } from './pages.ts'
-import type { Route } from './route.ts'
 
 /** The paths of gen/openapi.json: the default ones. scripts/openapi.ts writes it. */
 export const templatePaths: Readonly<Pick<Settings, 'basePath' | 'endpointPrefix'>> = {

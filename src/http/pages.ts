@@ -3,10 +3,20 @@ import type { RequestContext } from '../base/request.ts'
 import { toFailure } from '../rpc/errors.ts'
 import { offersDemoWallet, type Settings } from '../service/config.ts'
 import { cookieValue, sessionCookieName } from '../shared/header-text.ts'
-import { answerWithFile, notBuilt, type PageValues, readPageFiles, type ServedFile } from './page-files.ts'
-import { claimPath, claimPathTemplate, continuePath, isContinuePath, pageHeaders } from './page-headers.ts'
+import { type Exchange, type Route, requireHttpMethod } from './exchange.ts'
+import {
+  answerWithFile,
+  claimPath,
+  claimPathTemplate,
+  continuePath,
+  isContinuePath,
+  notBuilt,
+  type PageValues,
+  pageHeaders,
+  readPageFiles,
+  type ServedFile,
+} from './page-files.ts'
 import { readPageTexts } from './page-texts.ts'
-import { type Exchange, type Route, requireHttpMethod } from './route.ts'
 
 /** The route of a page, or of a file that a page is made of; `undefined` for any other path. */
 export type PageRoutes = (path: string) => Route | undefined

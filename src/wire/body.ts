@@ -8,11 +8,8 @@ export const maxBodyBytes: number = 64 * 1024
 
 /** The body of a request, wherever it comes from. */
 export interface RequestBody {
-  /**
-   * Reads it, and resolves with what `use` makes of it. REQUEST_TOO_LARGE as soon as it is known to be longer than `maxBytes`.
-   * To resolve with the bytes would cost every call a promise more, and a search for a method `then` on them.
-   */
-  read<Used>(maxBytes: number, use: (bytes: Buffer) => Used | Promise<Used>): Promise<Used>
+  /** Reads it. REQUEST_TOO_LARGE as soon as it is known to be longer than `maxBytes`. */
+  read(maxBytes: number): Promise<Buffer>
   /**
    * Reads it as it comes, where that is possible, and otherwise as a whole. Ends with the body, and when the signal aborts.
    * REQUEST_TOO_LARGE as {@link read}.
@@ -20,7 +17,7 @@ export interface RequestBody {
   chunks(maxBytes: number, signal: AbortSignal): AsyncIterable<Buffer>
   /** Reads what is left and drops it, so that the client can finish sending and then hear the answer. */
   drop(): void
-  /** Whether somebody has decompressed it already, although the header Content-Encoding still names the compression. */
+  /** Whether it is decompressed already, although the header Content-Encoding still names the compression. */
   readonly decompressed: boolean
 }
 
@@ -47,15 +44,15 @@ export class StreamBody implements RequestBody {
     this.#headers = headers
   }
 
-  read<Used>(maxBytes: number, use: (bytes: Buffer) => Used | Promise<Used>): Promise<Used> {
-    return readBody(this.#stream, this.#headers, maxBytes, use)
+  read(maxBytes: number): Promise<Buffer> {
+    return readBody(this.#stream, this.#headers, maxBytes)
   }
 
   async *chunks(maxBytes: number, signal: AbortSignal): AsyncGenerator<Buffer, void, undefined> {
     if (this.#stream.readableEnded) return
     let size = 0
     try {
-      // Paused while nobody asks for more: a client that does not read its answers must not fill the memory with requests.
+      // Paused while no more is asked for: a client that does not read its answers must not fill the memory with requests.
       const options = { close: ['end', 'close'], highWaterMark: 1, lowWaterMark: 1, signal }
       for await (const [chunk] of on(this.#stream, 'data', options)) {
         size += chunk.length
@@ -73,12 +70,7 @@ export class StreamBody implements RequestBody {
   }
 }
 
-function readBody<Used>(
-  body: Readable,
-  headers: IncomingHttpHeaders,
-  maxBytes: number,
-  use: (bytes: Buffer) => Used | Promise<Used>,
-): Promise<Used> {
+function readBody(body: Readable, headers: IncomingHttpHeaders, maxBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     // The sender may have gone while the call waited for something else. Such a stream tells nothing any more.
     if (body.destroyed) {
@@ -87,7 +79,7 @@ function readBody<Used>(
     }
     // An empty body of HTTP/2 ends before it is read, and emits no second 'end'.
     if (body.readableEnded) {
-      resolve(use(Buffer.alloc(0)))
+      resolve(Buffer.alloc(0))
       return
     }
     // What comes after the limit is read and dropped, so that the client can finish sending and then hear the answer.
@@ -106,13 +98,8 @@ function readBody<Used>(
     let isComplete = false
     body.on('end', () => {
       isComplete = true
-      // Refused already, and not whole.
-      if (size > maxBytes) return
-      try {
-        resolve(use(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)))
-      } catch (thrown) {
-        reject(thrown)
-      }
+      // Without effect on a body that is refused already.
+      resolve(Buffer.concat(chunks))
     })
     const gone = (): void => {
       // A body closes after its end as well.
@@ -141,7 +128,7 @@ export function notJson(): CountersignError {
 const alreadyReadText =
   'The body of this request was read before Countersign got it, and cannot be had again. Mount Countersign before whatever reads bodies (a body parser, an upload handler, the framework itself), or let that leave the parsed JSON, the text or the bytes in request.body or request.rawBody; see docs/mounting.md of Countersign'
 
-/** The failure of a body that somebody else has read: the application is put together wrongly. Logged like all failures of the server. */
+/** The failure of a body that other code has read: the application is put together wrongly. Logged like all failures of the server. */
 export function alreadyRead(): CountersignError {
   const reference = crypto.randomUUID()
   return new CountersignError('INTERNAL', alreadyReadText, {

@@ -9,7 +9,6 @@ import {
 } from '@bufbuild/protobuf'
 import { codeToHttpStatus, errorToJsonBytes } from '@connectrpc/connect/protocol-connect'
 import type { RequestContext } from '../base/request.ts'
-import { HttpCall } from '../http/http-call.ts'
 import { toConnectError } from '../rpc/errors.ts'
 import type { BidiInvocation, Invocation, Invoker, UnaryInvocation } from '../rpc/invoke.ts'
 import {
@@ -24,14 +23,16 @@ import {
 import { type Codec, decodeInput } from '../rpc/read-input.ts'
 import type { RequestBody } from './body.ts'
 import { acceptedEncodings, compressed } from './compression.ts'
-import { contentTypeOf, endingOf, messageEnvelope } from './envelope.ts'
-import { type Answer, type Output, type PlainHeaders, writeAll } from './output.ts'
+import { type Answer, HttpCall, type Output, type PlainHeaders, writeAll } from './output.ts'
 import {
+  contentTypeOf,
   type Deadline,
+  endingOf,
   headersOf,
   inputBytes,
   inputStream,
   maxBytesOnTheWire,
+  messageEnvelope,
   readDeadline,
   type Wire,
 } from './wire.ts'
@@ -212,15 +213,14 @@ function callOf({ wire, headers, context, output }: RpcExchange): {
   return { deadline, call: new HttpCall(wire.protocol, context, output.answering, deadline.timeoutMs) }
 }
 
-function readInput<I extends DescMessage>(
+async function readInput<I extends DescMessage>(
   schema: I,
   { wire, headers, body }: RpcExchange,
   deadline: Deadline,
 ): Promise<MessageShape<I>> {
   if (deadline.malformed !== undefined) throw deadline.malformed
-  return body.read(maxBytesOnTheWire(wire), async (received) =>
-    decodeInput(schema, wire.codec, await inputBytes(wire, headers, received, body.decompressed)),
-  )
+  const received = await body.read(maxBytesOnTheWire(wire))
+  return decodeInput(schema, wire.codec, await inputBytes(wire, headers, received, body.decompressed))
 }
 
 /** Writes an RPC's messages. */

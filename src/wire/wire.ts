@@ -1,5 +1,8 @@
-import type { IncomingHttpHeaders } from 'node:http'
-import type { Protocol } from '../rpc/methods.ts'
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
+import type { ConnectError } from '@connectrpc/connect'
+import { endStreamToJson } from '@connectrpc/connect/protocol-connect'
+import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc'
+import type { Protocol } from '../rpc/call.ts'
 import type { Codec } from '../rpc/read-input.ts'
 import { CountersignError } from '../shared/errors.ts'
 import { bodyTooLarge, malformedBody, maxBodyBytes, type RequestBody } from './body.ts'
@@ -111,7 +114,7 @@ export async function* inputStream(
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const encoding = encodingOf(headers, headersOf(wire).encoding)
   const maxBytes = maxBytesOnTheWire(wire)
-  const chunks = wire.base64 ? [await body.read(maxBytes, fromBase64)] : body.chunks(maxBytes, signal)
+  const chunks = wire.base64 ? [fromBase64(await body.read(maxBytes))] : body.chunks(maxBytes, signal)
   let arrived: Buffer = Buffer.alloc(0)
   for await (const chunk of chunks) {
     arrived = Buffer.concat([arrived, chunk])
@@ -137,9 +140,7 @@ function messageIn(bytes: Buffer, encoding: ReturnType<typeof encodingOf>): Uint
 }
 
 /** Flags and length in front of a message. */
-export const envelopeBytes = 5
-
-const compressedFlag = 1
+const envelopeBytes = 5
 
 /** Largest body that can hold a message of {@link maxBodyBytes}, bytes. */
 export function maxBytesOnTheWire({ enveloped, base64 }: Wire): number {
@@ -151,13 +152,13 @@ export function maxBytesOnTheWire({ enveloped, base64 }: Wire): number {
 function isCompressedEnvelope(bytes: Buffer): boolean {
   if (bytes.length === 0) throw malformedBody('has no message')
   if (bytes.length < envelopeBytes) throw malformedBody('ends before its message')
-  const flags = bytes.readUInt8(0)
+  const flag = bytes.readUInt8(0)
   const length = bytes.readUInt32BE(1)
   if (length > maxBodyBytes) throw bodyTooLarge()
   if (bytes.length - envelopeBytes < length) throw malformedBody('ends before its message')
   if (bytes.length - envelopeBytes > length) throw malformedBody('has more than one message')
-  if ((flags & ~compressedFlag) !== 0) throw malformedBody('has unknown flags')
-  return flags === compressedFlag
+  if ((flag & ~flags.compressed) !== 0) throw malformedBody('has unknown flags')
+  return flag === flags.compressed
 }
 
 /** Base64 text, in which every chunk that a client encoded may have a padding of its own. */
@@ -165,4 +166,64 @@ function fromBase64(body: Buffer): Buffer {
   const text = body.toString('latin1')
   if (!/^(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)*$/.test(text)) throw malformedBody('is not base64')
   return Buffer.concat((text.match(/[A-Za-z0-9+/]+={0,2}/g) ?? []).map((part) => Buffer.from(part, 'base64')))
+}
+
+/** Flags of an envelope, by what is in it. */
+const flags = { message: 0, compressed: 1, endOfConnectStream: 2, trailers: 0x80 } as const
+
+/** The content type of an answer whose messages are in envelopes. */
+export function contentTypeOf({ protocol, codec, base64 }: Wire): string {
+  return `application/${protocol}${base64 ? '-text' : ''}+${codec}`
+}
+
+/** A message as it is sent. */
+export function messageEnvelope(wire: Wire, message: string | Uint8Array, isCompressed: boolean): Buffer {
+  const bytes = typeof message === 'string' ? Buffer.from(message) : message
+  return written(wire, envelope(isCompressed ? flags.compressed : flags.message, bytes))
+}
+
+/** What follows the last message. */
+export interface Ending {
+  readonly body?: Buffer
+  readonly trailers?: OutgoingHttpHeaders
+}
+
+/**
+ * How the end of a call is said: gRPC has trailers, gRPC-Web has them in a last envelope of the body, and Connect has
+ * JSON there.
+ *
+ * Sources: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md,
+ * https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-WEB.md, https://connectrpc.com/docs/protocol#error-end-stream
+ */
+export function endingOf(wire: Wire, error: ConnectError | undefined): Ending {
+  switch (wire.protocol) {
+    case 'grpc':
+      return { trailers: statusOf(error) }
+    case 'grpc-web': {
+      const lines = Object.entries(statusOf(error)).map(([name, value]) => `${name}: ${value}\r\n`)
+      return { body: written(wire, envelope(flags.trailers, Buffer.from(lines.join('')))) }
+    }
+    case 'connect': {
+      const json = JSON.stringify(endStreamToJson(new Headers(), error, undefined))
+      return { body: envelope(flags.endOfConnectStream, Buffer.from(json)) }
+    }
+  }
+}
+
+const succeeded = { 'grpc-status': '0' } as const
+
+function statusOf(error: ConnectError | undefined): OutgoingHttpHeaders {
+  return error === undefined ? succeeded : Object.fromEntries(setTrailerStatus(new Headers(), error))
+}
+
+function envelope(flag: number, bytes: Uint8Array): Buffer {
+  const made = Buffer.allocUnsafe(envelopeBytes + bytes.length)
+  made[0] = flag
+  made.writeUInt32BE(bytes.length, 1)
+  made.set(bytes, envelopeBytes)
+  return made
+}
+
+function written({ base64 }: Wire, bytes: Buffer): Buffer {
+  return base64 ? Buffer.from(bytes.toString('base64')) : bytes
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { ApprovalPage } from '../../src/better-auth/pages.ts'
-import { pageHeaders } from '../../src/http/page-headers.ts'
+import { pageHeaders } from '../../src/http/page-files.ts'
 import { call } from './calls.ts'
 import { makeAuth, startAuth } from './support.ts'
 

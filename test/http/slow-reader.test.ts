@@ -12,9 +12,10 @@ import {
 } from '../../gen/server/countersign/v1/order_service_pb.ts'
 import { silentLogger } from '../../src/base/log.ts'
 import { storedOrders } from '../../src/core/order/records.ts'
+import type { NodeRequest } from '../../src/http/exchange.ts'
 import { createCountersign } from '../../src/index.ts'
 import { openStore } from '../../src/store/open.ts'
-import type { NodeRequest, NodeResponse } from '../../src/wire/node-request.ts'
+import type { NodeResponse } from '../../src/wire/output.ts'
 import { envelope } from '../support/rpc-call.ts'
 
 const eventCount = 10_000

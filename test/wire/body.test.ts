@@ -16,7 +16,7 @@ async function listen(server: Server | http2.Http2Server): Promise<number> {
 /** Reads the body of a request once its sender has gone, as a call does that has waited for something else before. */
 async function readLate(body: Readable): Promise<Buffer> {
   await once(body, 'close').catch(() => {})
-  return await new StreamBody(body, {}).read(1000, (bytes) => bytes)
+  return await new StreamBody(body, {}).read(1000)
 }
 
 const refusal = { reason: 'INVALID_REQUEST', message: 'The request ended before its body did' }

@@ -4,7 +4,7 @@ import { connect, createServer as createHttp2Server, type ServerHttp2Stream } fr
 import { type AddressInfo, connect as connectTcp, type Server, Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { FetchOutput } from '../../src/http/fetch-output.ts'
+import { FetchOutput } from '../../src/http/fetch.ts'
 import { type Answer, type Output, ResponseOutput, StreamOutput, writeAll } from '../../src/wire/output.ts'
 
 const pieceBytes = 16 * 1024

@@ -2,7 +2,7 @@ import http, { type IncomingHttpHeaders, type IncomingMessage, type ServerRespon
 import type { Socket } from 'node:net'
 import { retryAfterSeconds } from '../../rpc/errors.ts'
 import { type ErrorReason, serverBusy } from '../../shared/errors.ts'
-import type { RequestHandler } from '../../wire/node-request.ts'
+import type { RequestHandler } from '../exchange.ts'
 import { Arrival, type Ceilings, type Client } from './ceilings.ts'
 import { type ConnectionTimeouts, destroyLater, maxConcurrentRequests, maxHeaderBytes, Unread } from './limits.ts'
 import { errorCode } from './listen.ts'

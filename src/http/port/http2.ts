@@ -6,7 +6,7 @@ import http2, {
 } from 'node:http2'
 import type { Socket } from 'node:net'
 import { TimeLimit } from '../../base/timing/time-limit.ts'
-import type { StreamHandler } from '../../wire/node-request.ts'
+import type { StreamHandler } from '../exchange.ts'
 import { Arrival, type Ceilings, type Client } from './ceilings.ts'
 import { type ConnectionTimeouts, destroyLater, maxConcurrentRequests, maxHeaderBytes, Unread } from './limits.ts'
 

@@ -12,7 +12,7 @@ import {
   signInPaths,
   walletPaths,
 } from '../../shared/rest-paths.ts'
-import { jsonBody, noInput, orderQuery, type ReadJson, sessionQuery } from './input.ts'
+import { jsonBody, noInput, orderQuery, type ReadJson, sessionQuery } from './json.ts'
 
 /** A REST endpoint: an RPC under another name. */
 export interface RestEndpoint {

@@ -1,16 +1,21 @@
-import type { JsonObject } from '@bufbuild/protobuf'
-import { WatchOrderRequestSchema } from '../../../gen/server/countersign/v1/order_service_pb.ts'
+import { setImmediate, setTimeout } from 'node:timers/promises'
+import type { JsonObject, MessageInitShape } from '@bufbuild/protobuf'
+import {
+  type OrderService,
+  type WatchOrderRequest,
+  WatchOrderRequestSchema,
+  WatchOrderResponseSchema,
+} from '../../../gen/server/countersign/v1/order_service_pb.ts'
 import { headerOf } from '../../base/request.ts'
+import type { Call } from '../../rpc/call.ts'
 import { toFailure } from '../../rpc/errors.ts'
 import type { Invoker } from '../../rpc/invoke.ts'
-import type { StreamMethod } from '../../rpc/methods.ts'
-import { writeAll } from '../../wire/output.ts'
-import { HttpCall } from '../http-call.ts'
-import type { Exchange } from '../route.ts'
-import { encodeEvent, eventStreamHeaders } from './event-stream.ts'
-import { queryOf, type ReadJson } from './input.ts'
-import { inputFromRest } from './json.ts'
-import { isLongPoll, longPoll, pollAnswer, withAfter } from './long-poll.ts'
+import type { CallLimit, StreamHandler, StreamMethod } from '../../rpc/methods.ts'
+import { CountersignError } from '../../shared/errors.ts'
+import { withoutOws } from '../../shared/header-text.ts'
+import { HttpCall, writeAll } from '../../wire/output.ts'
+import type { Exchange } from '../exchange.ts'
+import { inputFromRest, queryOf, type ReadJson, restFromOutput } from './json.ts'
 import { sendFailure, sendJson } from './serve.ts'
 
 /** Serves an order's events: to a long poll as JSON, to everyone else as server-sent events. */
@@ -78,4 +83,112 @@ async function serveEventStream(
     // The headers are sent, so the stream just ends. The client comes back with Last-Event-ID and gets the error then.
     else output.end()
   }
+}
+
+/** The headers of a stream of server-sent events. */
+export const eventStreamHeaders: Readonly<Record<'content-type' | 'cache-control' | 'x-accel-buffering', string>> = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-store, no-transform',
+  // Without it, nginx buffers responses.
+  'x-accel-buffering': 'no',
+}
+
+/**
+ * An order's event as a server-sent event (WHATWG HTML, 9.2).
+ *
+ * A transition is a message with its sequence as the id, so that a client that reconnects with Last-Event-ID misses
+ * nothing. Heartbeats are events named `heartbeat`. An event named `reconnect` is the last of a stream that the server
+ * ends although the order is still live.
+ */
+export function encodeEvent(event: MessageInitShape<typeof WatchOrderResponseSchema>): string {
+  const data = JSON.stringify(restFromOutput(WatchOrderResponseSchema, event))
+  const name = event.heartbeat ? 'event: heartbeat\n' : event.reconnect ? 'event: reconnect\n' : ''
+  const id = name === '' ? `id: ${event.sequence}\n` : ''
+  return `${name}${id}data: ${data}\n\n`
+}
+
+type WatchOrder = typeof OrderService.method.watchOrder
+type WatchHandler = StreamHandler<WatchOrder['input'], WatchOrder['output']>
+type WatchEvent = MessageInitShape<WatchOrder['output']>
+
+/** Longest time in seconds for which a poll waits for an event, and the time for which it waits if it names none. */
+const maxWaitSeconds = 25
+
+/**
+ * Whether a request for an order's events is a long poll, for clients that cannot read streams, and for proxies that hold them
+ * back: its Accept header names `application/json`, and not `text/event-stream`. Every other request gets the stream; wildcards
+ * name neither.
+ */
+export function isLongPoll(accept: string | undefined): boolean {
+  const types = (accept ?? '').split(',').map((range) => withoutOws(range.split(';', 1)[0] as string).toLowerCase())
+  return types.includes('application/json') && !types.includes('text/event-stream')
+}
+
+/** The input of a poll that goes on after an event: `?after=` is its sequence. INVALID_REQUEST if it is not one. */
+export function withAfter(order: JsonObject, after: string | undefined): JsonObject {
+  if (after === undefined) return order
+  if (/^\d{1,10}$/.test(after)) return { ...order, afterSequence: Number(after) }
+  throw invalid('after', 'must be the sequence of the last event')
+}
+
+/**
+ * Answers a long poll out of a watch of the order: with what the watch sends at once, or else with the first that it sends within
+ * `wait` seconds (0 to 25, without it 25), or with nothing. The watch has the same cursor as the stream's, and counts as a stream.
+ *
+ * Ends early, with nothing, if the watch says that the server stops, if the order is over, and if the caller leaves. Rejects with
+ * INVALID_REQUEST if `wait` is out of bounds.
+ */
+export function longPoll(watchOrder: WatchHandler, wait: string | undefined): LongPollHandler {
+  return {
+    limit: watchOrder.limit,
+    async handle(input, { protocol, request, responseHeaders, signal }) {
+      const waitMs = waitMsOf(wait)
+      const answered = new AbortController()
+      const watch = AbortSignal.any([signal, answered.signal])
+      const events = watchOrder.handle(input, { protocol, request, responseHeaders, signal: watch })
+      const over = setTimeout(waitMs, undefined, { signal: answered.signal }).catch(() => undefined)
+      try {
+        return await take(events, over)
+      } finally {
+        answered.abort()
+        // Not waited for: it ends after the step that it is at, and the store may not answer that.
+        events.return().catch(() => {})
+      }
+    },
+  }
+}
+
+/** See {@link longPoll}. */
+interface LongPollHandler {
+  readonly limit: CallLimit
+  handle(input: WatchOrderRequest, call: Call): Promise<WatchEvent[]>
+}
+
+/** A poll's answer: the events as the stream's data has them. */
+export function pollAnswer(events: readonly WatchEvent[]): JsonObject {
+  return { events: events.map((event) => restFromOutput(WatchOrderResponseSchema, event)) }
+}
+
+async function take(events: AsyncGenerator<WatchEvent, void>, over: Promise<undefined>): Promise<WatchEvent[]> {
+  const taken: WatchEvent[] = []
+  // The first is that of a read of the order, which is waited for even if `wait` is 0: a transition, or a heartbeat if there is
+  // none to tell.
+  let result: IteratorResult<WatchEvent, void> | undefined = await events.next()
+  while (result !== undefined && !result.done && !result.value.reconnect) {
+    if (!result.value.heartbeat) taken.push(result.value)
+    const next = events.next()
+    next.catch(() => {})
+    // What one read has found comes without anything else in between.
+    result = await Promise.race([next, taken.length > 0 ? setImmediate(undefined) : over])
+  }
+  return taken
+}
+
+function waitMsOf(wait = String(maxWaitSeconds)): number {
+  if (/^\d{1,2}$/.test(wait) && Number(wait) <= maxWaitSeconds) return Number(wait) * 1000
+  throw invalid('wait', `must be a whole number of seconds from 0 to ${maxWaitSeconds}`)
+}
+
+function invalid(field: string, why: string): CountersignError {
+  return new CountersignError('INVALID_REQUEST', `${field}: ${why}`, { metadata: { field } })
 }

@@ -8,9 +8,13 @@ import {
   type MessageInitShape,
   type MessageShape,
 } from '@bufbuild/protobuf'
-import { inputFromJson } from '../../rpc/read-input.ts'
+import { bearerToken, headerOf } from '../../base/request.ts'
+import { inputFromJson, parseJson } from '../../rpc/read-input.ts'
 import { descEnumWords } from '../../shared/enum-words.ts'
 import { CountersignError } from '../../shared/errors.ts'
+import { isJson, maxBodyBytes, notJson } from '../../wire/body.ts'
+import { decompressed, encodingOf } from '../../wire/compression.ts'
+import type { Exchange } from '../exchange.ts'
 
 /**
  * REST's JSON: that of the protos, except that enum values are in lower case without their prefix ("login"), and times are
@@ -25,16 +29,34 @@ export function inputFromRest<I extends DescMessage>(schema: I, json: JsonValue)
   return inputFromJson(schema, withProtoEnums(schema, json))
 }
 
-/** Writes a response's message. */
+/** Writes a response's message. A field with presence that is not set is left out. */
 export function restFromOutput<O extends DescMessage>(schema: O, output: MessageInitShape<O>): JsonObject {
-  return writerOf(schema)(output as Values)
+  const message: object = create(schema, output)
+  const json: JsonObject = {}
+  for (const field of schema.fields) {
+    const { jsonName, localName, fieldKind, oneof, parent } = field
+    if (fieldKind === 'map' || oneof !== undefined) {
+      throw new TypeError(`${parent.typeName}.${localName}: REST has no JSON for a map or a oneof`)
+    }
+    // Defaults of fields that have presence are in the prototype.
+    if (!Object.hasOwn(message, localName)) continue
+    const value: unknown = Reflect.get(message, localName)
+    json[jsonName] = Array.isArray(value) ? value.map((each) => jsonOf(field, each)) : jsonOf(field, value)
+  }
+  return json
+}
+
+/** One value of a field, which can be a list of them. */
+function jsonOf({ message, enum: desc }: DescField, value: unknown): JsonValue {
+  if (message !== undefined) return restFromOutput(message, value as MessageShape<DescMessage>)
+  if (desc !== undefined) return descEnumWords(desc).wordOf(value) ?? (value === 0 ? 'unspecified' : String(value))
+  return typeof value === 'bigint' ? Number(value) : (value as JsonValue)
 }
 
 function withProtoEnums(schema: DescMessage, json: JsonObject): JsonObject {
-  const enums = enumFieldsOf(schema)
-  if (enums.length === 0) return json
   const converted: JsonObject = { ...json }
-  for (const field of enums) {
+  for (const field of schema.fields) {
+    if (field.fieldKind !== 'enum') continue
     for (const name of [field.jsonName, field.name]) {
       const value = json[name]
       if (typeof value === 'string') converted[name] = protoEnumName(field.name, field.enum, value)
@@ -42,17 +64,6 @@ function withProtoEnums(schema: DescMessage, json: JsonObject): JsonObject {
   }
   return converted
 }
-
-const enumFields = new WeakMap<DescMessage, readonly EnumField[]>()
-
-function enumFieldsOf(schema: DescMessage): readonly EnumField[] {
-  const fields =
-    enumFields.get(schema) ?? schema.fields.filter((field): field is EnumField => field.fieldKind === 'enum')
-  enumFields.set(schema, fields)
-  return fields
-}
-
-type EnumField = DescField & { readonly fieldKind: 'enum' }
 
 function protoEnumName(field: string, desc: DescEnum, text: string): string {
   const { words, numberOf } = descEnumWords(desc)
@@ -64,64 +75,62 @@ function protoEnumName(field: string, desc: DescEnum, text: string): string {
   })
 }
 
-/** google.protobuf.FeatureSet.FieldPresence.IMPLICIT: a field that always has a value. */
-export const implicitPresence = 2
+/** Reads the JSON of an RPC's message from a request. */
+export type ReadJson = (exchange: Exchange) => Promise<JsonValue> | JsonValue
 
-function enumJson(desc: DescEnum, value: unknown): string {
-  return descEnumWords(desc).wordOf(value) ?? (value === 0 ? 'unspecified' : String(value))
+/** Input of a POST: the body, a JSON object. An empty body counts as an empty object. */
+export async function jsonBody({ body, headers }: Exchange): Promise<JsonValue> {
+  const bytes = await body.read(maxBodyBytes)
+  if (bytes.length === 0) return {}
+  if (!isJson(headers)) throw notJson()
+  return parseJson(body.decompressed ? bytes : await decompressed(encodingOf(headers, 'content-encoding'), bytes))
 }
 
-/** Fields of a message, or of what one is made from, by their names in TypeScript. */
-type Values = Readonly<Record<string, unknown>>
-
-/** How a field is written. */
-interface FieldWriter {
-  readonly jsonName: string
-  readonly localName: string
-  /** Its value in a message that does not set it; `undefined` if it is left out then. */
-  readonly unset: unknown
-  readonly write: (value: unknown) => JsonValue
+/** Input of a GET that has none. */
+export function noInput(): JsonValue {
+  return {}
 }
 
-const writers = new WeakMap<DescMessage, (values: Values) => JsonObject>()
-
-/** What writes a message. Made once: to ask the schema again for each message takes longer than to write it. */
-function writerOf(schema: DescMessage): (values: Values) => JsonObject {
-  const known = writers.get(schema)
-  if (known !== undefined) return known
-  const empty: Values = create(schema)
-  const fields = schema.fields.map((field) => fieldWriter(field, empty))
-  const writer = (values: Values): JsonObject => {
-    const json: JsonObject = {}
-    for (const { jsonName, localName, unset, write } of fields) {
-      const value = values[localName] ?? unset
-      if (value !== undefined) json[jsonName] = write(value)
-    }
-    return json
-  }
-  writers.set(schema, writer)
-  return writer
+/** Input of a GET for the caller's session. */
+export function sessionQuery(exchange: Exchange): JsonValue {
+  return queryOf(exchange)('allowSignedOut') === 'true' ? { allowSignedOut: true } : {}
 }
 
-function fieldWriter(field: DescField, empty: Values): FieldWriter {
-  const { jsonName, localName, oneof, parent } = field
-  if (field.fieldKind === 'map' || oneof !== undefined) {
-    throw new TypeError(`${parent.typeName}.${localName}: REST has no JSON for a map or a oneof`)
-  }
-  const single = singleWriter(field)
-  const isList = field.fieldKind === 'list'
-  return {
-    jsonName,
-    localName,
-    unset: isList || field.presence === implicitPresence ? empty[localName] : undefined,
-    // A new list each time: whoever is given the answer may change it.
-    write: isList ? (list) => (list as unknown[]).map(single) : single,
+/**
+ * Input of a GET for one order: `?orderId=`, and the token as `Authorization: Bearer`. A phone that cannot set headers
+ * can send the challenge token in the query, beside the wallet that is going to sign. The desktop's token can make a session, so
+ * it is never accepted in a URL.
+ */
+export function orderQuery(tokenField: 'challengeToken' | 'desktopToken'): ReadJson {
+  return (exchange) => {
+    const { context } = exchange
+    const order = orderInput(tokenField, bearerToken(context), queryOf(exchange))
+    return tokenField === 'desktopToken' ? withLastEventId(order, headerOf(context, 'last-event-id')) : order
   }
 }
 
-/** Writes one value of a field, which can be a list of them. */
-function singleWriter({ message, enum: desc }: DescField): (value: unknown) => JsonValue {
-  if (message !== undefined) return (value) => writerOf(message)(value as Values)
-  if (desc !== undefined) return (value) => enumJson(desc, value)
-  return (value) => (typeof value === 'bigint' ? Number(value) : (value as JsonValue))
+/** The parameters in a request's query, by their names. */
+export function queryOf({ query }: Pick<Exchange, 'query'>): (name: string) => string | undefined {
+  const parameters = new URLSearchParams(query)
+  return (name) => parameters.get(name) ?? undefined
+}
+
+/** The same from a bearer token and a query, however they are read. */
+export function orderInput(
+  tokenField: 'challengeToken' | 'desktopToken',
+  bearer: string | undefined,
+  queried: (name: string) => string | undefined,
+): JsonObject {
+  const orderId = queried('orderId') ?? ''
+  if (tokenField === 'desktopToken') return { orderId, desktopToken: bearer ?? '' }
+  const wallet = walletFields.map((name) => [name, queried(name)] as const).filter(([, value]) => value !== undefined)
+  return { orderId, challengeToken: bearer ?? queried('challengeToken') ?? '', ...Object.fromEntries(wallet) }
+}
+
+/** The wallet that is going to sign, in the query of a challenge. */
+const walletFields = ['adapterId', 'address', 'chainId'] as const
+
+/** The input of a watch that resumes after the last event that a client has seen. */
+export function withLastEventId(order: JsonObject, lastEventId: string | undefined): JsonObject {
+  return lastEventId === undefined || lastEventId === '' ? order : { ...order, afterSequence: lastEventId }
 }

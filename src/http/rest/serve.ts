@@ -6,11 +6,9 @@ import type { Invoker } from '../../rpc/invoke.ts'
 import type { UnaryMethod } from '../../rpc/methods.ts'
 import type { CountersignError } from '../../shared/errors.ts'
 import { acceptedEncodings } from '../../wire/compression.ts'
-import type { Output } from '../../wire/output.ts'
-import { HttpCall } from '../http-call.ts'
-import type { Exchange } from '../route.ts'
-import type { ReadJson } from './input.ts'
-import { inputFromRest, restFromOutput } from './json.ts'
+import { HttpCall, type Output } from '../../wire/output.ts'
+import type { Exchange } from '../exchange.ts'
+import { inputFromRest, type ReadJson, restFromOutput } from './json.ts'
 
 /** Serves a REST endpoint. */
 export async function serveRest(

@@ -1,0 +1,162 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders as Http2Headers, Http2ServerRequest, ServerHttp2Stream } from 'node:http2'
+import { type RawHeaders, type RawRequest, type RequestContext, readRequest } from '../base/request.ts'
+import { CountersignError } from '../shared/errors.ts'
+import { type RequestBody, StreamBody } from '../wire/body.ts'
+import type { NodeResponse, Output, StreamOutput } from '../wire/output.ts'
+
+/** A request as it arrived, of whatever server, and where its answer goes. */
+export interface Exchange {
+  /** The HTTP method. Clients of HTTP/2 can send any text. */
+  readonly method: string
+  /** The path of the request's target, without the query, which can hold a secret. */
+  readonly path: string
+  /** The query of the request's target, without the question mark; empty if there is none. */
+  readonly query: string
+  /** The Host header or the `:authority` of HTTP/2; empty if there is neither. */
+  readonly authority: string
+  /** The request's headers, by names in lower case. */
+  readonly headers: IncomingHttpHeaders
+  readonly body: RequestBody
+  readonly context: RequestContext
+  readonly output: Output
+}
+
+/** Serves the requests for one path. */
+export type Route = (exchange: Exchange) => void | Promise<void>
+
+/** Refuses a request of another HTTP method than those given with METHOD_NOT_ALLOWED and the header Allow (RFC 9110, 15.5.6). */
+export function requireHttpMethod(
+  { method, path, output }: Pick<Exchange, 'method' | 'path' | 'output'>,
+  allowed: readonly string[],
+): void {
+  if (allowed.includes(method)) return
+  const list = allowed.join(', ')
+  output.setHeaders({ allow: list })
+  throw new CountersignError('METHOD_NOT_ALLOWED', `${path} is for ${list}, not ${method}`, {
+    metadata: { path, method, allowed: list },
+  })
+}
+
+/** The parts of a request's target. The query can hold a secret. */
+interface Target {
+  readonly path: string
+  readonly query: string
+  /** The authority of a target in absolute form, in whose place the Host header does not count (RFC 9112, 3.2.2). */
+  readonly authority?: string | undefined
+}
+
+/** Cuts a target, in whichever form, at the question mark. A `#` is a part of it: no client sends one. */
+export function targetOf(target: string): Target {
+  const [, authority, tail] = /^https?:\/\/([^/?]*)(.*)$/is.exec(target) ?? []
+  const origin = tail ?? target
+  const end = origin.indexOf('?')
+  const path = end === -1 ? origin : origin.slice(0, end)
+  return { path: path === '' ? '/' : path, query: end === -1 ? '' : origin.slice(end + 1), authority }
+}
+
+/** A request of node's servers. */
+interface Arrival {
+  readonly request: NodeRequest
+  /** Its target, if that is not the request's `url`. */
+  readonly target?: string
+  /** Its body, if that is not in the request. */
+  readonly body?: RequestBody
+  /** Number of proxies in front. */
+  readonly trustedProxies: number
+}
+
+/** What the routes see of a request of node's servers. */
+export function nodeExchange(arrival: Arrival, output: Output): Exchange {
+  const { request, trustedProxies } = arrival
+  const { path, query, authority } = targetOf(arrival.target ?? request.url ?? '/')
+  const sent = rawRequest(request)
+  const raw = authority === undefined ? sent : { ...sent, authority }
+  const { headers } = request
+  return {
+    method: request.method ?? '',
+    path,
+    query,
+    authority: raw.authority,
+    headers,
+    body: arrival.body ?? new StreamBody(request, headers),
+    context: readRequest(raw, trustedProxies),
+    output,
+  }
+}
+
+/** The same of a stream of HTTP/2. */
+export function streamExchange(headers: Http2Headers, trustedProxies: number, output: StreamOutput): Exchange {
+  const stream = output.answering
+  const raw = rawStream(stream, headers)
+  return {
+    method: headers[':method'] ?? '',
+    ...targetOf(headers[':path'] ?? '/'),
+    authority: raw.authority,
+    headers,
+    body: new StreamBody(stream, headers),
+    context: readRequest(raw, trustedProxies),
+    output,
+  }
+}
+
+/** A request of either HTTP version. */
+export type NodeRequest = IncomingMessage | Http2ServerRequest
+
+/**
+ * Serves one request of a node:http or node:http2 server. `next` is called for a request that the handler leaves to others, as in
+ * Express; without it, such a request is answered with 404.
+ */
+export type RequestHandler = (request: NodeRequest, response: NodeResponse, next?: () => void) => void
+
+/** Serves a stream of a node:http2 server, whose errors are listened to already. */
+export type StreamHandler = (stream: ServerHttp2Stream, headers: Http2Headers) => void
+
+/** The Host header, or the `:authority` of HTTP/2; empty if there is neither. */
+function authorityOf(request: NodeRequest): string {
+  const authority = 'authority' in request ? request.authority : undefined
+  return authority ?? request.headers.host ?? ''
+}
+
+/** What the domain's request context is read from. */
+function rawRequest(request: NodeRequest): RawRequest {
+  return {
+    headers: new NodeHeaders(request.headers),
+    scheme: 'encrypted' in request.socket && request.socket.encrypted === true ? 'https' : 'http',
+    authority: authorityOf(request),
+    remoteAddress: request.socket.remoteAddress,
+  }
+}
+
+/** The same of a stream of HTTP/2. */
+function rawStream(stream: ServerHttp2Stream, headers: Http2Headers): RawRequest {
+  const socket = stream.session?.socket
+  return {
+    headers: new NodeHeaders(headers),
+    scheme: socket !== undefined && 'encrypted' in socket && socket.encrypted === true ? 'https' : 'http',
+    authority: headers[':authority'] ?? headers.host ?? '',
+    remoteAddress: socket?.remoteAddress,
+  }
+}
+
+/** Headers as node:http and node:http2 have them, made into `Headers` only for those who ask. */
+class NodeHeaders implements RawHeaders {
+  readonly #headers: IncomingHttpHeaders
+
+  constructor(headers: IncomingHttpHeaders) {
+    this.#headers = headers
+  }
+
+  get(name: string): string | null {
+    const value = this.#headers[name]
+    return value === undefined ? null : String(value)
+  }
+
+  toHeaders(): Headers {
+    const made = new Headers()
+    for (const [name, value] of Object.entries(this.#headers)) {
+      if (value !== undefined && !name.startsWith(':')) made.append(name, String(value))
+    }
+    return made
+  }
+}
