@@ -82,20 +82,20 @@ export interface CrossDeviceOptions
       | 'keyPrefix'
     > {
   /**
-   * Template of the claim URL that the QR code shows, if an approval page of your own is there; as the service's option.
-   * Default: the page that the plugin serves under Better Auth's base path or, if `pages` is false,
+   * Template of the claim URL that the QR code shows, if an approval page of your own is there; as the service's
+   * option. Default: the page that the plugin serves under Better Auth's base path or, if `pages` is false,
    * `{origin}/cross-device/claim/{orderId}#token={claimToken}`.
    */
   claimUrlTemplate?: string
   /**
-   * Whether the plugin serves its approval page, at `/cross-device/claim/{orderId}` under Better Auth's base path. Default
-   * true.
+   * Whether the plugin serves its approval page, at `/cross-device/claim/{orderId}` under Better Auth's base path.
+   * Default true.
    */
   pages?: boolean
   /**
-   * Opened store of Countersign (see `openStore`) that keeps the orders and the known computers. With it, changes reach watchers
-   * on other instances at once. Its keys begin with `keyPrefix`, unless that is countersign. The plugin does not close it.
-   * Default: the orders are in Better Auth's database, and no computer is known.
+   * Opened store of Countersign (see `openStore`) that keeps the orders and the known computers. With it, changes reach
+   * watchers on other instances at once. Its keys begin with `keyPrefix`, unless that is countersign. The plugin does
+   * not close it. Default: the orders are in Better Auth's database, and no computer is known.
    */
   store?: Store
 }
@@ -188,8 +188,8 @@ export function crossDevice({ store, ...options }: CrossDeviceOptions = {}) {
   return {
     id: 'cross-device' as const,
     /**
-     * Called by Better Auth when it starts. Rejects with a `TypeError` if an option does not fit Better Auth's own, or if a check
-     * of the adapters says so.
+     * Called by Better Auth when it starts. Rejects with a `TypeError` if an option does not fit Better Auth's own, or
+     * if a check of the adapters says so.
      */
     init: async (context: AuthContext) => {
       requireNetworks(settings, context)

@@ -35,8 +35,9 @@ export function ownHandOverUrl({ context }: GenericEndpointContext, ticket: stri
 export type PageLook = Pick<PageValues, 'adapterIds' | 'logoUrl' | 'accentColor' | 'texts'>
 
 /**
- * Serves the approval page under Better Auth's base path, with the headers that it has in the service. Opening it reads and
- * changes no order. It offers the demo wallet if Better Auth's own address is http at a loopback address, and nowhere else.
+ * Serves the approval page under Better Auth's base path, with the headers that it has in the service. Opening it reads
+ * and changes no order. It offers the demo wallet if Better Auth's own address is http at a loopback address, and
+ * nowhere else.
  */
 export class ApprovalPage {
   readonly #look: PageLook

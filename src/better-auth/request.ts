@@ -27,8 +27,9 @@ export function requestOf(ctx: GenericEndpointContext): RequestContext {
 }
 
 /**
- * Whether the addresses that Better Auth reads tell which clients share a network. They come from a header. Unless the application
- * says which one its proxy writes, or which proxies to trust, it can be the client's own word; and of an IPv6 address the whole
+ * Whether the addresses that Better Auth reads tell which clients share a network. They come from a header. Unless the
+ * application says which one its proxy writes, or which proxies to trust, it can be the client's own word; and of an
+ * IPv6 address the whole
  * /56 is needed.
  */
 export function tellsNetworks({ advanced }: AuthContext['options']): boolean {
@@ -37,8 +38,8 @@ export function tellsNetworks({ advanced }: AuthContext['options']): boolean {
 }
 
 /**
- * The origins that count for a request: Better Auth's trusted ones, its patterns included, and those of the plugin itself. If
- * Better Auth has a function for them, they are what it returned for this request.
+ * The origins that count for a request: Better Auth's trusted ones, its patterns included, and those of the plugin
+ * itself. If Better Auth has a function for them, they are what it returned for this request.
  */
 export function originsOf(context: AuthContext, settings: WalletSettings): OriginPolicy {
   const own = new Set(settings.trustedOrigins)
@@ -59,8 +60,9 @@ export function ownOrigin({ baseURL }: AuthContext): string {
 type OnRequest = NonNullable<BetterAuthPlugin['onRequest']>
 
 /**
- * A plugin's `onRequest` that refuses bodies larger than {@link maxBodyBytes}, as the service does: Better Auth itself reads a body
- * to its end, however long it is. For the endpoints with these paths under Better Auth's base path; other requests stay as they are.
+ * A plugin's `onRequest` that refuses bodies larger than {@link maxBodyBytes}, as the service does: Better Auth itself
+ * reads a body to its end, however long it is. For the endpoints with these paths under Better Auth's base path; other
+ * requests stay as they are.
  */
 export function limitBodies(paths: readonly string[]): OnRequest {
   return async (request) => {

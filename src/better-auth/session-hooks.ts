@@ -13,8 +13,8 @@ import type { WalletSettings } from './settings.ts'
 import { walletsOfUser } from './users.ts'
 
 /**
- * The sessions that Better Auth could serve the request for: of its bearer token, which may lack a signature if Better Auth's
- * bearer plugin says so, and of its cookie.
+ * The sessions that Better Auth could serve the request for: of its bearer token, which may lack a signature if Better
+ * Auth's bearer plugin says so, and of its cookie.
  */
 async function callersOf(ctx: GenericEndpointContext): Promise<WalletSession[]> {
   const { context } = ctx
@@ -64,8 +64,9 @@ interface Revocation {
 }
 
 /**
- * Hooks with which revoking sessions by Better Auth's own endpoints forgets known computers, as revoking them by the service does.
- * They run before the sessions are ended: if a call fails in between, a retry forgets and ends the rest. Signing out forgets none.
+ * Hooks with which revoking sessions by Better Auth's own endpoints forgets known computers, as revoking them by the
+ * service does. They run before the sessions are ended: if a call fails in between, a retry forgets and ends the rest.
+ * Signing out forgets none.
  */
 export function revocationHooks(computers: KnownComputers, settings: WalletSettings): BeforeHooks {
   return [
@@ -93,7 +94,10 @@ export function unlinkHook(computers: KnownComputers, { adapterIds }: WalletSett
   }
 }
 
-/** Forgets the computers of all wallets of the callers' users, and of those that their sessions were made with, but one each. */
+/**
+ * Forgets the computers of all wallets of the callers' users, and of those that their sessions were made with, but one
+ * each.
+ */
 async function forgetAll(
   { ctx, settings, computers, callers }: Revocation,
   keptOf: (caller: Session) => string | undefined,
@@ -113,8 +117,8 @@ async function forgetAll(
 type AfterHooks = NonNullable<NonNullable<BetterAuthPlugin['hooks']>['after']>
 
 /**
- * Hooks that keep Better Auth's endpoints from bringing back the session of an order that was taken back while they ran: see
- * `WalletSessions.endIfTakenBack`. A database brings nothing back.
+ * Hooks that keep Better Auth's endpoints from bringing back the session of an order that was taken back while they
+ * ran: see `WalletSessions.endIfTakenBack`. A database brings nothing back.
  */
 export const takenBackHooks: AfterHooks = [
   {
@@ -123,7 +127,8 @@ export const takenBackHooks: AfterHooks = [
       const { session } = ctx.context
       const sessions = new WalletSessions(ctx.context)
       await guarded(async () => {
-        // Better Auth has dropped the session if it could not extend it, which does not mean that it has written nothing.
+        // Better Auth has dropped the session if it could not extend it, which does not mean that it has written
+        // nothing.
         const served: readonly WalletSession[] = session === null ? await callersOf(ctx) : [session.session]
         for (const each of served) await sessions.endIfTakenBack(each)
       }).catch((thrown: unknown) => {

@@ -21,8 +21,8 @@ const lock = new KeyedLock()
 const markedMs = 10 * 60_000
 
 /**
- * Age in ms up to which an order's session may be taken back by a call that is not over. An order can be taken back for ten minutes
- * after it was finalized.
+ * Age in ms up to which an order's session may be taken back by a call that is not over. An order can be taken back for
+ * ten minutes after it was finalized.
  */
 const takeBackMs = 15 * 60_000
 
@@ -96,9 +96,9 @@ export class WalletSessions {
   }
 
   /**
-   * Ends the session of an order, which may be in the making: see `Host.endOrderSession`. Who makes it looks for the mark after
-   * the session is stored, and this looks for the session after the mark is stored; so at least one of them sees the other's,
-   * and ends the session.
+   * Ends the session of an order, which may be in the making: see `Host.endOrderSession`. Who makes it looks for the
+   * mark after the session is stored, and this looks for the session after the mark is stored; so at least one of them
+   * sees the other's, and ends the session.
    */
   async endOfOrder({ orderId, userId }: OrderSession): Promise<boolean> {
     return await lock.run(userId, async () => {
@@ -118,8 +118,8 @@ export class WalletSessions {
   }
 
   /**
-   * Ends a session again if its order was taken back, after a call that was served with it. In secondary storage, Better Auth
-   * reads a session and writes it back in two steps, and would bring back one that was ended in between.
+   * Ends a session again if its order was taken back, after a call that was served with it. In secondary storage,
+   * Better Auth reads a session and writes it back in two steps, and would bring back one that was ended in between.
    */
   async endIfTakenBack({ token, walletOrderId, createdAt }: WalletSession): Promise<void> {
     if (!walletOrderId || Date.now() > new Date(createdAt).getTime() + takeBackMs) return
@@ -174,7 +174,9 @@ export class WalletSessions {
     return found
   }
 
-  /** The tokens that an order's session can have. From where the sessions are, so that the two are lost only together. */
+  /**
+   * The tokens that an order's session can have. From where the sessions are, so that the two are lost only together.
+   */
   async #tokensOfOrder(orderId: string, userId: string): Promise<string[]> {
     if (!this.#inDatabase) return await this.#orderTokens.find(orderId)
     const rows = await this.#context.adapter.findMany<AuthSession>({
@@ -281,15 +283,15 @@ function decoded(text: string): string {
 }
 
 /**
- * Time for which an order's token is kept, in ms. Longer than an order is remembered after it was finalized, and can be taken
- * back, which is ten minutes.
+ * Time for which an order's token is kept, in ms. Longer than an order is remembered after it was finalized, and can be
+ * taken back, which is ten minutes.
  */
 const keptMs = 20 * 60_000
 
 /**
- * The tokens of orders' sessions where Better Auth has the sessions in secondary storage alone. There, a session is found by its
- * token only: Better Auth's list of a user's sessions can lose one if two instances change it at once. Kept as Better Auth's
- * verification values, encrypted.
+ * The tokens of orders' sessions where Better Auth has the sessions in secondary storage alone. There, a session is
+ * found by its token only: Better Auth's list of a user's sessions can lose one if two instances change it at once.
+ * Kept as Better Auth's verification values, encrypted.
  */
 class OrderTokens {
   readonly #context: AuthContext

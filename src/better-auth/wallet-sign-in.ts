@@ -55,8 +55,8 @@ type ProofBody = { readonly nonceId: string } & Proof
  *   made. Signing in with a wallet never adds it to the user who happens to be signed in.
  *
  * Users are Better Auth's own. A wallet is an account whose `providerId` is the adapter's id and whose `accountId` is
- * the wallet's subject (see `ProvenIdentity`): the public key for `nimiq`, `ed25519` and `solana`. Throws a `TypeError` if an
- * option does not fit.
+ * the wallet's subject (see `ProvenIdentity`): the public key for `nimiq`, `ed25519` and `solana`. Throws a `TypeError`
+ * if an option does not fit.
  */
 export function walletSignIn(options: WalletSignInOptions = {}) {
   const settings = walletSettings(options)

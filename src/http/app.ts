@@ -116,7 +116,10 @@ function exchangeServer({ settings, origins, log }: AppParts, notice: Notice): S
 /** Most origins that are logged as refused: anyone can send one. */
 const maxRefusedOrigins = 100
 
-/** Says once for each origin that its pages cannot call the service. Browsers send nothing after a preflight that is refused. */
+/**
+ * Says once for each origin that its pages cannot call the service. Browsers send nothing after a preflight that is
+ * refused.
+ */
 function refusedPageNotice(log: Logger): (origin: string | undefined) => void {
   const said = new Set<string>()
   return (origin = 'malformed') => {
@@ -186,7 +189,9 @@ function fetchHandler(routing: Routing, serve: ServeExchange, { settings, log }:
   }
 }
 
-/** Paths at which an application has things of its own: its page at the root, and the OpenAPI document of its own API. */
+/**
+ * Paths at which an application has things of its own: its page at the root, and the OpenAPI document of its own API.
+ */
 const applicationPaths: ReadonlySet<string> = new Set(['/', documentPath])
 
 function findMounted({ find }: Routing, path: string): Route | undefined {
@@ -203,7 +208,9 @@ interface Routing {
   readonly places: readonly string[]
 }
 
-/** Makes the routing table. All paths but those of pages are in it. What is under basePath is the service's own, too. */
+/**
+ * Makes the routing table. All paths but those of pages are in it. What is under basePath is the service's own, too.
+ */
 function createRouting(parts: AppParts): Routing {
   const { settings, methods, observe } = parts
   const table = new Map<string, Route>()
@@ -321,7 +328,10 @@ async function serveReadiness({ ready, shutdownSignal }: AppParts, output: Outpu
   sendJson(output, 200, {}, { status: 'ready' })
 }
 
-/** A route that no RPC stands behind: its failures are answered here, and the observer is told when the response is over. */
+/**
+ * A route that no RPC stands behind: its failures are answered here, and the observer is told when the response is
+ * over.
+ */
 function observed(name: string, observe: CallObserver, serve: Route): Route {
   return async (exchange) => {
     const { method, context, output } = exchange
@@ -386,14 +396,17 @@ function refuseHttpMethod(
   }
 }
 
-/** Least time in ms from one warning to the next: anyone can send the headers, and no client may fill the log with them. */
+/**
+ * Least time in ms from one warning to the next: anyone can send the headers, and no client may fill the log with them.
+ */
 const forwardedNoticeEveryMs = 3_600_000
 
 /**
- * Says at most once an hour that a request's forwarded headers do not fit `trustProxy`: a proxy seems to be in front of which the
- * service does not know, or the proxies do not send what is expected of them. No value of a header is logged.
+ * Says at most once an hour that a request's forwarded headers do not fit `trustProxy`: a proxy seems to be in front of
+ * which the service does not know, or the proxies do not send what is expected of them. No value of a header is logged.
  *
- * A request without any of these headers is in order even if a proxy is trusted: backends and health checks go around the proxy.
+ * A request without any of these headers is in order even if a proxy is trusted: backends and health checks go around
+ * the proxy.
  */
 function forwardedNotice({ trustProxy }: Pick<Settings, 'trustProxy'>, log: Logger): (request: RequestContext) => void {
   let quietUntil: number | undefined
@@ -430,8 +443,8 @@ interface KeySetHolder {
 const wellKnownPath = '/.well-known/jwks.json'
 
 /**
- * Routes of the key set that access tokens are verified with, by path. None if the service issues no access tokens, so that an
- * application that it is mounted in can have a key set of its own.
+ * Routes of the key set that access tokens are verified with, by path. None if the service issues no access tokens, so
+ * that an application that it is mounted in can have a key set of its own.
  */
 function keySetRoutes(keys: KeySetHolder | undefined, basePath: string): (readonly [path: string, Route])[] {
   if (keys === undefined) return []
@@ -447,7 +460,7 @@ function keySetRoutes(keys: KeySetHolder | undefined, basePath: string): (readon
 }
 
 /**
- * Time in seconds for which the key set may be cached. So long a new secret has to be in the list of every instance before the
- * first token is signed with it.
+ * Time in seconds for which the key set may be cached. So long a new secret has to be in the list of every instance
+ * before the first token is signed with it.
  */
 const keySetMaxAgeSeconds = 300

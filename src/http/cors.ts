@@ -9,8 +9,8 @@ const allowedHeaders = [...cors.allowedHeaders, 'Authorization', 'Last-Event-ID'
 const exposedHeaders = [...cors.exposedHeaders, 'Set-Auth-Token', 'Retry-After'].join(', ')
 
 /**
- * Lets pages of any origin read the answer. Those of trusted origins may send cookies too, which excludes a `*`. For what is public
- * anyway.
+ * Lets pages of any origin read the answer. Those of trusted origins may send cookies too, which excludes a `*`. For
+ * what is public anyway.
  */
 export function letAnyPageRead({ headers, output }: Pick<Exchange, 'headers' | 'output'>): void {
   output.setHeaders({ 'access-control-allow-origin': headers.origin ?? '*' })
@@ -34,9 +34,9 @@ function permitting(origin: string): Record<string, string> {
  * protocol). Call it before anything else writes to the output.
  *
  * `isTrusted` is called with the Origin header in its canonical form. A missing or malformed one is not trusted.
- * Returns `'permitted'` or `'refused'` if the request was a preflight, which has then been answered: 204, without permissions
- * if the origin is not trusted. Serve any other request, whatever its origin: browsers do not show the answer to a page
- * without permission, and calls that change something check the origin themselves.
+ * Returns `'permitted'` or `'refused'` if the request was a preflight, which has then been answered: 204, without
+ * permissions if the origin is not trusted. Serve any other request, whatever its origin: browsers do not show the
+ * answer to a page without permission, and calls that change something check the origin themselves.
  */
 export function applyCors(
   { method, headers, context, output }: Pick<Exchange, 'method' | 'headers' | 'context' | 'output'>,

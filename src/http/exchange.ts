@@ -25,7 +25,10 @@ export interface Exchange {
 /** Serves the requests for one path. */
 export type Route = (exchange: Exchange) => void | Promise<void>
 
-/** Refuses a request of another HTTP method than those given with METHOD_NOT_ALLOWED and the header Allow (RFC 9110, 15.5.6). */
+/**
+ * Refuses a request of another HTTP method than those given with METHOD_NOT_ALLOWED and the header Allow (RFC 9110,
+ * 15.5.6).
+ */
 export function requireHttpMethod(
   { method, path, output }: Pick<Exchange, 'method' | 'path' | 'output'>,
   allowed: readonly string[],
@@ -104,8 +107,8 @@ export function streamExchange(headers: Http2Headers, trustedProxies: number, ou
 export type NodeRequest = IncomingMessage | Http2ServerRequest
 
 /**
- * Serves one request of a node:http or node:http2 server. `next` is called for a request that the handler leaves to others, as in
- * Express; without it, such a request is answered with 404.
+ * Serves one request of a node:http or node:http2 server. `next` is called for a request that the handler leaves to
+ * others, as in Express; without it, such a request is answered with 404.
  */
 export type RequestHandler = (request: NodeRequest, response: NodeResponse, next?: () => void) => void
 

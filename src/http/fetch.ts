@@ -9,8 +9,8 @@ import type { Exchange } from './exchange.ts'
 /** What a `Request` of the Fetch standard does not say of the client. */
 export interface FetchClient {
   /**
-   * IP address of the peer, as the server knows it. Limits count by it. Without it, the address is unknown unless a trusted proxy
-   * wrote it (`trustProxy`), and no limit counts.
+   * IP address of the peer, as the server knows it. Limits count by it. Without it, the address is unknown unless a
+   * trusted proxy wrote it (`trustProxy`), and no limit counts.
    */
   readonly remoteAddress?: string | undefined
 }

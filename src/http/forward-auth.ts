@@ -18,15 +18,15 @@ interface ProxiedSession {
 }
 
 /**
- * The session of a proxied request. `reads` is whether that is a GET or HEAD. Rejects with SESSION_REQUIRED, SESSION_INVALID or
- * ORIGIN_NOT_TRUSTED if the request may not pass.
+ * The session of a proxied request. `reads` is whether that is a GET or HEAD. Rejects with SESSION_REQUIRED,
+ * SESSION_INVALID or ORIGIN_NOT_TRUSTED if the request may not pass.
  */
 export type PeekSession = (request: RequestContext, reads: boolean) => Promise<ProxiedSession>
 
 /**
- * Answers a proxy that asks whether a request may pass: 200 with the session in four headers, or 401 or 403. A 401 to a GET or HEAD
- * has the address of the sign-in page as its Location, for nginx, which takes no 302 here; with `?redirect=1` it is a 302 there.
- * The address is a path on the protected host, so that no host is read from a header.
+ * Answers a proxy that asks whether a request may pass: 200 with the session in four headers, or 401 or 403. A 401 to a
+ * GET or HEAD has the address of the sign-in page as its Location, for nginx, which takes no 302 here; with
+ * `?redirect=1` it is a 302 there. The address is a path on the protected host, so that no host is read from a header.
  *
  * NOT_ENABLED without `peekSession`, and if no proxy is trusted.
  */
@@ -55,8 +55,8 @@ export function forwardAuth(
 const uncached = { 'cache-control': 'no-store' }
 
 /**
- * Whether the proxied request is a GET or HEAD, by every header that tells its method. A proxy writes one of them; the other may
- * be the client's own.
+ * Whether the proxied request is a GET or HEAD, by every header that tells its method. A proxy writes one of them; the
+ * other may be the client's own.
  */
 function isReading(context: RequestContext): boolean {
   const told = ['x-forwarded-method', 'x-original-method']
@@ -65,14 +65,18 @@ function isReading(context: RequestContext): boolean {
   return told.length > 0 && told.every((method) => method === 'GET' || method === 'HEAD')
 }
 
-/** The path and query of the proxied request, to return to after signing in; "/" if they are not told or not fit for it. */
+/**
+ * The path and query of the proxied request, to return to after signing in; "/" if they are not told or not fit for it.
+ */
 function returnTo(context: RequestContext): string {
   const told = headerOf(context, 'x-forwarded-uri') ?? headerOf(context, 'x-original-uri') ?? '/'
   // A request's target is ASCII (RFC 9112, 3.2). Other characters are bytes of an encoding that is not known.
   return /^[!-~]+$/.test(told) && isReturnPath(told) ? told : '/'
 }
 
-/** Never less than these four: some proxies leave a header of the client's in place if the answer has none of that name. */
+/**
+ * Never less than these four: some proxies leave a header of the client's in place if the answer has none of that name.
+ */
 function sessionHeaders({ id, userId, adapterId, address }: ProxiedSession): Record<string, string> {
   return {
     // An application's own user ids can have any characters.

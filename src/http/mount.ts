@@ -25,9 +25,9 @@ function mountPathOf(request: NodeRequest & MountedRequest): string {
 }
 
 /**
- * Says once, of the first request that comes by way of a mount path, which of the service's paths are outside of it. They cannot
- * be reached unless the handler is mounted at the root as well. `places` are all paths of the service, with `*` at the end for
- * whatever follows.
+ * Says once, of the first request that comes by way of a mount path, which of the service's paths are outside of it.
+ * They cannot be reached unless the handler is mounted at the root as well. `places` are all paths of the service, with
+ * `*` at the end for whatever follows.
  */
 export function mountNotice(places: readonly string[], log: Logger): (request: NodeRequest) => void {
   let isSaid = false

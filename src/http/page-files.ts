@@ -60,8 +60,8 @@ export interface PageValues {
 /** The built pages. */
 export interface PageFiles {
   /**
-   * A page under its name, such as approve.html. It is not cached, because it names the assets of one build. `undefined` if
-   * there is none: pages are written last, and a build may be running.
+   * A page under its name, such as approve.html. It is not cached, because it names the assets of one build.
+   * `undefined` if there is none: pages are written last, and a build may be running.
    */
   page(name: string, values: PageValues): ServedFile | undefined
   /** Scripts, styles and icons by name. A name changes with the content. */
@@ -242,7 +242,10 @@ export function claimPathTemplate(template: string): string | undefined {
   return own === null ? undefined : (own[1] ?? '/')
 }
 
-/** Whether a path is where a hand-over continues an order, by a ticket; or, after the page has removed it, by the order's id. */
+/**
+ * Whether a path is where a hand-over continues an order, by a ticket; or, after the page has removed it, by the
+ * order's id.
+ */
 export function isContinuePath(path: string): boolean {
   return path.startsWith(`${continuePath}/`) && /^[A-Za-z0-9_-]{1,128}$/.test(path.slice(continuePath.length + 1))
 }

@@ -8,11 +8,11 @@ const maxFileBytes = 1024 * 1024
 const setting = 'textsFile (COUNTERSIGN_TEXTS_FILE)'
 
 /**
- * Reads the operator's texts for the approval page: a JSON file with an object of texts for each language. Returns them as JSON
- * for the page; empty without a file.
+ * Reads the operator's texts for the approval page: a JSON file with an object of texts for each language. Returns them
+ * as JSON for the page; empty without a file.
  *
- * Throws a `TypeError` of one line if the file cannot be read or is not such JSON, has a text that the page does not know, or one
- * whose placeholders are not those of the English text.
+ * Throws a `TypeError` of one line if the file cannot be read or is not such JSON, has a text that the page does not
+ * know, or one whose placeholders are not those of the English text.
  */
 export function readPageTexts(file: string | undefined): string {
   if (file === undefined) return ''

@@ -50,13 +50,16 @@ export interface PageParts {
 /** Path of the assets. */
 const assetsPath = '/pages'
 
-/** Path of the sign-in page under the base path. Its assets are below it, for proxies that pass on nothing but the base path. */
+/**
+ * Path of the sign-in page under the base path. Its assets are below it, for proxies that pass on nothing but the base
+ * path.
+ */
 export const signInPath = '/sign-in'
 
 /**
- * The service's own pages: the demo at `/`, the approval page at the paths of claim URLs and of hand-overs, and the sign-in page
- * under the base path. They are files that are read once, at the start. Opening a page, however often and by whatever (a phone, a
- * link preview, a crawler), reads and changes no order.
+ * The service's own pages: the demo at `/`, the approval page at the paths of claim URLs and of hand-overs, and the
+ * sign-in page under the base path. They are files that are read once, at the start. Opening a page, however often and
+ * by whatever (a phone, a link preview, a crawler), reads and changes no order.
  *
  * If the pages have not been built, their paths answer 503 and say so.
  */
@@ -114,8 +117,8 @@ const unavailable: ServedFile = {
 }
 
 /**
- * Whether a browser may be signed in. Whoever has no session's cookie, or one of a session that has ended, is not, and the page need
- * not ask, which would fail. If nobody can tell, it may: the page asks, and says what is wrong.
+ * Whether a browser may be signed in. Whoever has no session's cookie, or one of a session that has ended, is not, and
+ * the page need not ask, which would fail. If nobody can tell, it may: the page asks, and says what is wrong.
  */
 async function mayBeSignedIn(exchange: Exchange, peekSession: PageParts['peekSession']): Promise<boolean> {
   if (!hasSessionCookie(exchange)) return false

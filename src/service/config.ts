@@ -5,7 +5,10 @@ import { type CountersignOptions, type Option, optionRows, type Row, type Settin
 
 export type { CountersignOptions, Settings } from './config/options.ts'
 
-/** Checks options and fills in the defaults. Throws a `TypeError` of one line if one does not fit, or if Node.js is too old. */
+/**
+ * Checks options and fills in the defaults. Throws a `TypeError` of one line if one does not fit, or if Node.js is too
+ * old.
+ */
 export function resolveSettings(options: CountersignOptions = {}): Settings {
   requireSuitableNode()
   const known = new Set<string>(optionRows.map(([option]) => option))
@@ -92,8 +95,8 @@ function shown(value: unknown): string {
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * The options that environment variables set. An empty variable counts as unset. A secret can also be in a file that a variable
- * names whose name ends in `_FILE`, such as COUNTERSIGN_SECRET_FILE.
+ * The options that environment variables set. An empty variable counts as unset. A secret can also be in a file that a
+ * variable names whose name ends in `_FILE`, such as COUNTERSIGN_SECRET_FILE.
  *
  * @throws TypeError of one line if such a file cannot be read, or the variable is set beside it.
  */
@@ -133,8 +136,8 @@ export interface UnknownVariable {
 }
 
 /**
- * Variables that look like settings but are not: most likely misspelt, so that a default is in force unnoticed. Variables that
- * Kubernetes sets for a service named countersign are left out.
+ * Variables that look like settings but are not: most likely misspelt, so that a default is in force unnoticed.
+ * Variables that Kubernetes sets for a service named countersign are left out.
  */
 export function unknownVariables(environment: Environment): UnknownVariable[] {
   const known = optionRows.flatMap(([, { variable, fromFile }]) =>
@@ -169,8 +172,8 @@ export function fileVariable(variable: string): string {
 }
 
 /**
- * The value in a file that a variable names, without the line break at its end. If it is a list, each line can have an entry, or
- * several with commas between them; empty lines do not count.
+ * The value in a file that a variable names, without the line break at its end. If it is a list, each line can have an
+ * entry, or several with commas between them; empty lines do not count.
  *
  * @throws TypeError of one line, which repeats nothing of the file, if it cannot be read, is empty, or has more than 64 KiB.
  */

@@ -71,15 +71,16 @@ export interface Countersign {
   /** What is in use, as text for people: the store, the adapters and the Ed25519 verifier. Contains no secret. */
   readonly description: { readonly store: string; readonly adapters: readonly string[]; readonly verifier: string }
   /**
-   * Serves a request of a node:http or node:http2 server of your own, before or behind body parsers. It is middleware of Express and
-   * of what is built like it: `next` is called for what is not the service's own. Its own are the RPCs, `basePath` and below, the
-   * pages except for the demo at `/`, and the health checks, at these paths and not below a mount path. Set publicUrl if you use it.
+   * Serves a request of a node:http or node:http2 server of your own, before or behind body parsers. It is middleware
+   * of Express and of what is built like it: `next` is called for what is not the service's own. Its own are the RPCs,
+   * `basePath` and below, the pages except for the demo at `/`, and the health checks, at these paths and not below a
+   * mount path. Set publicUrl if you use it.
    */
   readonly handler: RequestHandler
   /**
-   * Serves a `Request` of the Fetch standard, streams included. The same paths are its own; for any other it answers 404. Pass the
-   * client's address as `remoteAddress`: without it, or a proxy that `trustProxy` counts, no rate limit counts. Set publicUrl if you
-   * use it.
+   * Serves a `Request` of the Fetch standard, streams included. The same paths are its own; for any other it answers
+   * 404. Pass the client's address as `remoteAddress`: without it, or a proxy that `trustProxy` counts, no rate limit
+   * counts. Set publicUrl if you use it.
    */
   readonly fetch: FetchHandler
   /** Registers the services with a Connect router of your own. */
@@ -92,22 +93,23 @@ export interface Countersign {
    */
   findUser(userId: string): Promise<WalletUser | undefined>
   /**
-   * The metrics in Prometheus' text format, version 0.0.4, for an application that serves them itself. Rejects if neither of the
-   * options `metrics` and `metricsPort` is set. Everybody who reads them learns how much the service is used, and by what wallets.
+   * The metrics in Prometheus' text format, version 0.0.4, for an application that serves them itself. Rejects if
+   * neither of the options `metrics` and `metricsPort` is set. Everybody who reads them learns how much the service is
+   * used, and by what wallets.
    */
   metrics(): Promise<string>
   /**
-   * Prepares a stop without failing anyone, for `drainSeconds`: readiness is off and watchers are told to reconnect, while
-   * every call is still served. HTTP/1.1 answers carry `connection: close`; HTTP/2 clients get their GOAWAY from `close`.
-   * Resolves when the time is over, or `close` is called; the service serves until then. The command calls it on
-   * SIGTERM. `close` alone does not wait for it.
+   * Prepares a stop without failing anyone, for `drainSeconds`: readiness is off and watchers are told to reconnect,
+   * while every call is still served. HTTP/1.1 answers carry `connection: close`; HTTP/2 clients get their GOAWAY from
+   * `close`. Resolves when the time is over, or `close` is called; the service serves until then. The command calls it
+   * on SIGTERM. `close` alone does not wait for it.
    */
   drain(): Promise<void>
   /**
-   * Reads tlsCert and tlsKey again, and goes by other secrets or start keys from now on if they are given: all of it, or nothing.
-   * Sessions whose secret is no longer among the secrets end, so a new one is added to the list first. Resolves with the options
-   * that changed. Rejects with a `TypeError` of one line if something does not fit; then all stays as it was. The command calls it
-   * on SIGHUP.
+   * Reads tlsCert and tlsKey again, and goes by other secrets or start keys from now on if they are given: all of it,
+   * or nothing. Sessions whose secret is no longer among the secrets end, so a new one is added to the list first.
+   * Resolves with the options that changed. Rejects with a `TypeError` of one line if something does not fit; then all
+   * stays as it was. The command calls it on SIGHUP.
    */
   reload(options?: ReplaceableOptions): Promise<readonly (keyof CountersignOptions)[]>
   /**
@@ -127,9 +129,8 @@ export async function createCountersign(options: CountersignOptions = {}): Promi
 
 /**
  * As {@link createCountersign}, for `--lan`: if publicUrl is not set, it is `http://{host}:` (with tlsCert
- * `https://{host}:`) and the listening port; and the
- * loopback names on that port are trusted beside it, whatever it is, unless trustedOrigins is set. `host` is one of this
- * machine's as URLs spell it; `undefined` only if publicUrl is set.
+ * `https://{host}:`) and the listening port; and the loopback names on that port are trusted beside it, whatever it is,
+ * unless trustedOrigins is set. `host` is one of this machine's as URLs spell it; `undefined` only if publicUrl is set.
  */
 export async function createOnLan(options: CountersignOptions, host: string | undefined): Promise<Countersign> {
   return await create(options, { host })
@@ -138,8 +139,8 @@ export async function createOnLan(options: CountersignOptions, host: string | un
 /** A service in one of several processes that serve a port together. */
 export interface WorkerService extends Countersign {
   /**
-   * Lets another process take its place, for `drainSeconds`: as `drain`, but it takes no further connections, and readiness stays
-   * on, because the service goes on. Resolves when the time is over, or `close` is called.
+   * Lets another process take its place, for `drainSeconds`: as `drain`, but it takes no further connections, and
+   * readiness stays on, because the service goes on. Resolves when the time is over, or `close` is called.
    */
   handOver(): Promise<void>
   /** The metrics, for a sum over all workers; `undefined` if none are collected. */

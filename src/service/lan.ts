@@ -4,7 +4,9 @@ import { type CountersignOptions, isHttps } from './config.ts'
 /** A network interface by name, as `networkInterfaces` of node:os has them. */
 export type Interfaces = Readonly<Record<string, readonly NetworkInterfaceInfo[] | undefined>>
 
-/** Interfaces of containers, virtual machines and tunnels, by name. A phone in the local network rarely reaches those. */
+/**
+ * Interfaces of containers, virtual machines and tunnels, by name. A phone in the local network rarely reaches those.
+ */
 const virtualName =
   /^(docker|br-|veth|virbr|vmnet|vboxnet|cni|flannel|cali|lxc|lxd|podman|bridge\d|utun|tun|tap|wg|tailscale|zt|ppp)|vEthernet|VirtualBox|VMware/i
 
@@ -15,8 +17,8 @@ const linkLocalIpv6 = /^fe[89ab]/i
 
 /**
  * Hosts, as URLs spell them, by which others in the local network reach this machine, the likeliest first: private IPv4
- * addresses first, what belongs to containers and tunnels after that, addresses that the machine gave itself (169.254) last.
- * Empty if the machine is in no network.
+ * addresses first, what belongs to containers and tunnels after that, addresses that the machine gave itself (169.254)
+ * last. Empty if the machine is in no network.
  */
 export function lanHosts(interfaces: Interfaces = networkInterfaces()): string[] {
   const found = Object.entries(interfaces).flatMap(([name, addresses = []]) =>
@@ -46,8 +48,8 @@ export function everyInterface(interfaces: Interfaces = networkInterfaces()): st
 }
 
 /**
- * The options with `--lan`: the service listens on all interfaces and offers the demo wallet, unless the option says no, or
- * publicUrl is https.
+ * The options with `--lan`: the service listens on all interfaces and offers the demo wallet, unless the option says
+ * no, or publicUrl is https.
  */
 export function optionsOnLan(options: CountersignOptions): CountersignOptions {
   return { ...options, host: everyInterface(), demoWallet: options.demoWallet ?? !isHttps(options) }

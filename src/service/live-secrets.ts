@@ -31,8 +31,8 @@ export class LiveSecrets {
   }
 
   /**
-   * Checks other secrets and makes what follows from them. Resolves with what puts all of it in force in one step and returns the
-   * options that changed. Rejects with a `TypeError` of one line if something does not fit.
+   * Checks other secrets and makes what follows from them. Resolves with what puts all of it in force in one step and
+   * returns the options that changed. Rejects with a `TypeError` of one line if something does not fit.
    */
   async prepare(options: ReplaceableOptions): Promise<() => (keyof ReplaceableOptions)[]> {
     const other = Object.keys(options).find((name) => !replaceable.has(name))

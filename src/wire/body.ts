@@ -11,8 +11,8 @@ export interface RequestBody {
   /** Reads it. REQUEST_TOO_LARGE as soon as it is known to be longer than `maxBytes`. */
   read(maxBytes: number): Promise<Buffer>
   /**
-   * Reads it as it comes, where that is possible, and otherwise as a whole. Ends with the body, and when the signal aborts.
-   * REQUEST_TOO_LARGE as {@link read}.
+   * Reads it as it comes, where that is possible, and otherwise as a whole. Ends with the body, and when the signal
+   * aborts. REQUEST_TOO_LARGE as {@link read}.
    */
   chunks(maxBytes: number, signal: AbortSignal): AsyncIterable<Buffer>
   /** Reads what is left and drops it, so that the client can finish sending and then hear the answer. */
@@ -52,7 +52,8 @@ export class StreamBody implements RequestBody {
     if (this.#stream.readableEnded) return
     let size = 0
     try {
-      // Paused while no more is asked for: a client that does not read its answers must not fill the memory with requests.
+      // Paused while no more is asked for: a client that does not read its answers must not fill the memory with
+      // requests.
       const options = { close: ['end', 'close'], highWaterMark: 1, lowWaterMark: 1, signal }
       for await (const [chunk] of on(this.#stream, 'data', options)) {
         size += chunk.length
@@ -115,7 +116,10 @@ export function endedEarly(cause?: unknown): CountersignError {
   return new CountersignError('INVALID_REQUEST', 'The request ended before its body did', { cause })
 }
 
-/** Whether a body is JSON, by its content type. No form of a foreign page has this type (the Fetch standard's CORS protocol). */
+/**
+ * Whether a body is JSON, by its content type. No form of a foreign page has this type (the Fetch standard's CORS
+ * protocol).
+ */
 export function isJson(headers: IncomingHttpHeaders): boolean {
   return /^application\/json\b/i.test(headers['content-type'] ?? '')
 }
@@ -128,7 +132,10 @@ export function notJson(): CountersignError {
 const alreadyReadText =
   'The body of this request was read before Countersign got it, and cannot be had again. Mount Countersign before whatever reads bodies (a body parser, an upload handler, the framework itself), or let that leave the parsed JSON, the text or the bytes in request.body or request.rawBody; see docs/mounting.md of Countersign'
 
-/** The failure of a body that other code has read: the application is put together wrongly. Logged like all failures of the server. */
+/**
+ * The failure of a body that other code has read: the application is put together wrongly. Logged like all failures of
+ * the server.
+ */
 export function alreadyRead(): CountersignError {
   const reference = crypto.randomUUID()
   return new CountersignError('INTERNAL', alreadyReadText, {

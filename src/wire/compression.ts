@@ -17,8 +17,8 @@ export interface Encoded {
 }
 
 /**
- * Compresses an answer with gzip if `accepted`, the value of the call's header of accepted encodings, has it, and if the answer is
- * large enough to be worth it. Not with Brotli: at its default level it takes a hundred times the CPU.
+ * Compresses an answer with gzip if `accepted`, the value of the call's header of accepted encodings, has it, and if
+ * the answer is large enough to be worth it. Not with Brotli: at its default level it takes a hundred times the CPU.
  */
 export function compressed(bytes: string | Uint8Array, accepted: string | undefined): Encoded | Promise<Encoded> {
   if (!takesGzip(accepted) || Buffer.byteLength(bytes) < compressFromBytes) return { bytes, encoding: undefined }
@@ -38,8 +38,8 @@ type Compression = keyof typeof decompressors
 const knownEncodings: string = Object.keys(decompressors).join(', ')
 
 /**
- * The compression that a request's header names; `undefined` if it names none or `identity`. COMPRESSION_UNSUPPORTED if it is not
- * known.
+ * The compression that a request's header names; `undefined` if it names none or `identity`. COMPRESSION_UNSUPPORTED if
+ * it is not known.
  */
 export function encodingOf(headers: IncomingHttpHeaders, name: string): Compression | undefined {
   const encoding = String(headers[name] ?? 'identity')

@@ -156,8 +156,8 @@ export class StreamOutput implements Output {
 }
 
 /**
- * Writes what a stream yields as it comes, and no faster than the client reads. The answer begins with the first piece. Rejects
- * as the stream does, and if the client goes while it is waited for.
+ * Writes what a stream yields as it comes, and no faster than the client reads. The answer begins with the first piece.
+ * Rejects as the stream does, and if the client goes while it is waited for.
  */
 export async function writeAll(
   pieces: AsyncIterable<Uint8Array | string>,
@@ -182,7 +182,9 @@ function answeringOf(response: NodeResponse): Answering {
   return 'stream' in response ? response.stream : response
 }
 
-/** A call over HTTP. Its signal is made once somebody asks for it, because most calls end before anybody could leave. */
+/**
+ * A call over HTTP. Its signal is made once somebody asks for it, because most calls end before anybody could leave.
+ */
 export class HttpCall implements Call {
   readonly protocol: Protocol
   readonly request: RequestContext
@@ -209,8 +211,8 @@ export class HttpCall implements Call {
   }
 
   /**
-   * Aborts when the answer is closed: it is complete, or the client has gone. Which of the two it is cannot be told: node
-   * ends the streams of a connection that is lost as if they were complete.
+   * Aborts when the answer is closed: it is complete, or the client has gone. Which of the two it is cannot be told:
+   * node ends the streams of a connection that is lost as if they were complete.
    */
   get signal(): AbortSignal {
     this.#signal ??= closingOf(this.#answering)

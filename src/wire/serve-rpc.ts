@@ -47,8 +47,8 @@ export interface RpcExchange {
 }
 
 /**
- * Serves a call of one of our RPCs, over Connect, gRPC or gRPC-Web. It answers as connect-node does, at a fraction of the
- * work: see bench/README.md. Differential tests hold the two together.
+ * Serves a call of one of our RPCs, over Connect, gRPC or gRPC-Web. It answers as connect-node does, at a fraction of
+ * the work: see bench/README.md. Differential tests hold the two together.
  */
 export function serveRpc(method: AnyMethod, exchange: RpcExchange, invoker: Invoker): Promise<void> {
   if (!isUnary(method)) return serveStream(method, exchange, invoker)
@@ -170,8 +170,9 @@ function unaryInvocationOf(
 }
 
 /**
- * Longest time for which a bidirectional call is asked for its next request, from its beginning on, in milliseconds. Then it ends
- * as if the client had sent its last one. The port would cut the request off after 10 s, and other servers would let it stay.
+ * Longest time for which a bidirectional call is asked for its next request, from its beginning on, in milliseconds.
+ * Then it ends as if the client had sent its last one. The port would cut the request off after 10 s, and other servers
+ * would let it stay.
  */
 const maxInputsMs = 5_000
 

@@ -86,9 +86,9 @@ export function readDeadline(wire: Wire, header: string | undefined): Deadline {
 }
 
 /**
- * The bytes of the one message in a request's body: out of its envelope and decompressed, of at most {@link maxBodyBytes}.
- * INVALID_REQUEST for a body that is cut off, broken or has more than one message. With `isDecompressed`, the body as a whole is
- * decompressed already; messages in envelopes are compressed one by one.
+ * The bytes of the one message in a request's body: out of its envelope and decompressed, of at most {@link
+ * maxBodyBytes}. INVALID_REQUEST for a body that is cut off, broken or has more than one message. With
+ * `isDecompressed`, the body as a whole is decompressed already; messages in envelopes are compressed one by one.
  */
 export function inputBytes(
   wire: Wire,
@@ -102,9 +102,9 @@ export function inputBytes(
 }
 
 /**
- * The bytes of each message in a request's body, as they come, all together of at most {@link maxBodyBytes}. Ends with the body, and
- * when the signal aborts. INVALID_REQUEST for a body that is broken. Base64 is read as a whole, because a chunk of it can
- * end anywhere.
+ * The bytes of each message in a request's body, as they come, all together of at most {@link maxBodyBytes}. Ends with
+ * the body, and when the signal aborts. INVALID_REQUEST for a body that is broken. Base64 is read as a whole, because a
+ * chunk of it can end anywhere.
  */
 export async function* inputStream(
   wire: Wire,

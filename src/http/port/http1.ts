@@ -38,7 +38,10 @@ const busy: Refusal = { status, reason, message, retryAfterMs }
 /** What is known of one connection. */
 interface Http1Connection {
   readonly client: Client
-  /** Responses that are not finished, in the order of their requests. One or none, but for clients that send requests ahead. */
+  /**
+   * Responses that are not finished, in the order of their requests. One or none, but for clients that send requests
+   * ahead.
+   */
   readonly unanswered: ServerResponse[]
   /** Closes after its last response; a request that arrives now is not served. */
   ending: boolean
@@ -92,8 +95,8 @@ export class Http1Connections {
   /**
    * From now on every answer whose headers are not sent yet says `connection: close`, and its connection ends with it.
    *
-   * A connection whose answer has begun, such as a stream of events, stays for one more request. If it ended without that
-   * header, a proxy could send a request over it before it sees the end, and that request would be lost.
+   * A connection whose answer has begun, such as a stream of events, stays for one more request. If it ended without
+   * that header, a proxy could send a request over it before it sees the end, and that request would be lost.
    */
   drain(): void {
     this.#leaving = true
@@ -177,8 +180,8 @@ export class Http1Connections {
   }
 
   /**
-   * Starts to look for answers that are not read, and for connections on which nothing has been asked for `keepAliveMs`, which are
-   * closed up to an eighth later.
+   * Starts to look for answers that are not read, and for connections on which nothing has been asked for
+   * `keepAliveMs`, which are closed up to an eighth later.
    */
   startReaping(): void {
     const { keepAliveMs, unreadMs } = this.#timeouts

@@ -16,15 +16,15 @@ import { type ConnectionTimeouts, destroyLater, maxConcurrentRequests, maxHeader
 export const http2Start: Buffer = Buffer.from('PRI')
 
 /**
- * Faults of each kind that one connection may make before it is closed. A client that closes all of its streams at once, or opens
- * more than are allowed before it has read how many are, makes no more than these.
+ * Faults of each kind that one connection may make before it is closed. A client that closes all of its streams at
+ * once, or opens more than are allowed before it has read how many are, makes no more than these.
  */
 const maxFaults = 4 * maxConcurrentRequests
 
 /**
  * What one connection may do wrong before it is closed. Streams that the client resets (CVE-2023-44487, "rapid reset")
- * cost work that the limit of concurrent streams does not count: all of them twice, and 50 a second. nghttp2 itself limits unread
- * answers to PING and SETTINGS to 1000.
+ * cost work that the limit of concurrent streams does not count: all of them twice, and 50 a second. nghttp2 itself
+ * limits unread answers to PING and SETTINGS to 1000.
  */
 const tolerance = {
   streamResetBurst: 2 * maxConcurrentRequests,
@@ -33,7 +33,10 @@ const tolerance = {
   maxSessionRejectedStreams: maxFaults,
 }
 
-/** Largest value of these options: the connection of a proxy carries many clients, and is not closed for the faults of some. */
+/**
+ * Largest value of these options: the connection of a proxy carries many clients, and is not closed for the faults of
+ * some.
+ */
 const unlimited = 2 ** 32 - 1
 const toleranceOfProxies: typeof tolerance = {
   streamResetBurst: unlimited,
@@ -114,8 +117,8 @@ export class Http2Connections {
   }
 
   /**
-   * Sends clients a GOAWAY: at once where requests are in progress, which finish, and else with the next request, which may be on its
-   * way, or by `endIdle`.
+   * Sends clients a GOAWAY: at once where requests are in progress, which finish, and else with the next request, which
+   * may be on its way, or by `endIdle`.
    */
   end(): void {
     this.#ending = true
@@ -128,9 +131,9 @@ export class Http2Connections {
   }
 
   /**
-   * Starts to look for answers that are not read, for connections that are idle, and for those that outlive their session: a
-   * session that was destroyed ends its own side and waits for the client's, and some clients never end theirs. No event tells of
-   * it (a session's 'close' waits for the socket's).
+   * Starts to look for answers that are not read, for connections that are idle, and for those that outlive their
+   * session: a session that was destroyed ends its own side and waits for the client's, and some clients never end
+   * theirs. No event tells of it (a session's 'close' waits for the socket's).
    */
   startReaping(): void {
     const { lingerMs, idleMs, unreadMs } = this.#timeouts
@@ -169,7 +172,10 @@ export class Http2Connections {
     return now - connection.movedAt >= this.#timeouts.idleMs
   }
 
-  /** A client that grants no window keeps its streams open for as long as the connection lives, which a PING now and then sees to. */
+  /**
+   * A client that grants no window keeps its streams open for as long as the connection lives, which a PING now and
+   * then sees to.
+   */
   #resetUnread({ streams }: Http2Connection): void {
     for (const [stream, unread] of streams) {
       const isOwed = stream.writableEnded || stream.writableLength > 0
@@ -217,8 +223,8 @@ export class Http2Connections {
   }
 
   /**
-   * To refuse a stream costs the server more than to open it costs the client, so a client that goes on and on can open no further
-   * one. Those in progress finish. A proxy's connection carries the calls of many clients, and stays.
+   * To refuse a stream costs the server more than to open it costs the client, so a client that goes on and on can open
+   * no further one. Those in progress finish. A proxy's connection carries the calls of many clients, and stays.
    */
   #refuse(stream: ServerHttp2Stream, connection: Http2Connection): void {
     const { session } = connection

@@ -18,8 +18,8 @@ export interface ConnectionTimeouts {
    */
   readonly idleMs: number
   /**
-   * For an answer of which its client reads nothing, from the last time that it read. The answer then loses its stream or, over
-   * HTTP/1.1, its connection.
+   * For an answer of which its client reads nothing, from the last time that it read. The answer then loses its stream
+   * or, over HTTP/1.1, its connection.
    */
   readonly unreadMs: number
   /** Added to `unreadMs` for each KiB that waits to be read. */
@@ -65,8 +65,8 @@ export class Unread {
   }
 
   /**
-   * Whether the client has had its time. `bytes` is what waits for it, 0 if only the end of its answer does; `undefined` if nothing
-   * does. Call it again and again.
+   * Whether the client has had its time. `bytes` is what waits for it, 0 if only the end of its answer does;
+   * `undefined` if nothing does. Call it again and again.
    */
   isOverdue(bytes: number | undefined, { unreadMs, unreadMsPerKiB }: ConnectionTimeouts): boolean {
     const now = performance.now()

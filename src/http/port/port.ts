@@ -35,8 +35,8 @@ export interface OnePortOptions {
 }
 
 /**
- * Time for the first bytes of connections that have sent nothing when the server closes, and for the next request of HTTP/2
- * connections, in milliseconds: it may be on its way.
+ * Time for the first bytes of connections that have sent nothing when the server closes, and for the next request of
+ * HTTP/2 connections, in milliseconds: it may be on its way.
  */
 const closingOpeningMs = 250
 
@@ -53,20 +53,20 @@ const maxArrivalsMs = 1_000
 const quietTurnMs = 0.05
 
 /**
- * One port for HTTP/1.1 and HTTP/2. Without TLS, each connection's first bytes decide which of the two it
- * is; clients speak HTTP/2 with prior knowledge. With TLS, client and server agree on it (ALPN); a client that does not take part
+ * One port for HTTP/1.1 and HTTP/2. Without TLS, each connection's first bytes decide which of the two it is; clients
+ * speak HTTP/2 with prior knowledge. With TLS, client and server agree on it (ALPN); a client that does not take part
  * in that gets HTTP/1.1.
  *
- * It limits what clients can hold: time, headers, connections, requests in progress. The size of bodies is the handler's
- * to limit. Beyond a ceiling, a connection is closed, and a request is refused with a 503 (SERVER_BUSY) or, over HTTP/2,
- * REFUSED_STREAM, which says that it can be sent again.
+ * It limits what clients can hold: time, headers, connections, requests in progress. The size of bodies is the
+ * handler's to limit. Beyond a ceiling, a connection is closed, and a request is refused with a 503 (SERVER_BUSY) or,
+ * over HTTP/2, REFUSED_STREAM, which says that it can be sent again.
  *
  * Bytes that are not HTTP are answered with 400 if the protocol allows it, and the connection is closed. The handlers
  * must not throw.
  *
- * It accepts connections itself, and hands each to a server of node:http, node:http2 or node:tls that does not listen, by emitting
- * 'connection', which Node documents for all three. All that it relies on beyond Node's documentation is {@link startTimeouts},
- * tested on Node 24 and 26.
+ * It accepts connections itself, and hands each to a server of node:http, node:http2 or node:tls that does not listen,
+ * by emitting 'connection', which Node documents for all three. All that it relies on beyond Node's documentation is
+ * {@link startTimeouts}, tested on Node 24 and 26.
  */
 export class OnePortServer {
   readonly #timeouts: ConnectionTimeouts
@@ -136,16 +136,17 @@ export class OnePortServer {
   }
 
   /**
-   * Asks clients of HTTP/1.1 to leave, by `connection: close` in each answer, and goes on serving, new connections included, until
-   * `close`. Clients of HTTP/2 are sent nothing: after a GOAWAY, calls that are on their way would fail.
+   * Asks clients of HTTP/1.1 to leave, by `connection: close` in each answer, and goes on serving, new connections
+   * included, until `close`. Clients of HTTP/2 are sent nothing: after a GOAWAY, calls that are on their way would
+   * fail.
    */
   drain(): void {
     this.#http1.drain()
   }
 
   /**
-   * Takes no further connections, and serves those that there are until `close`: other processes listen on the same port. A worker
-   * of a cluster gives connections that are on their way to it back, so that another takes them.
+   * Takes no further connections, and serves those that there are until `close`: other processes listen on the same
+   * port. A worker of a cluster gives connections that are on their way to it back, so that another takes them.
    */
   stopListening(): void {
     for (const server of this.#servers) server.close()
@@ -189,9 +190,9 @@ export class OnePortServer {
   }
 
   /**
-   * Waits until no connection is arriving, at most `maxMs` milliseconds. The system completes connections before anybody
-   * accepts them, and resets those that still wait when the server stops listening, although their clients may have sent
-   * a request. node:net accepts one in each turn of the event loop.
+   * Waits until no connection is arriving, at most `maxMs` milliseconds. The system completes connections before
+   * anybody accepts them, and resets those that still wait when the server stops listening, although their clients may
+   * have sent a request. node:net accepts one in each turn of the event loop.
    */
   async #noArrivals(maxMs: number): Promise<void> {
     // From here on, there is a look at the sockets between one await and the next.
@@ -256,8 +257,8 @@ export class OnePortServer {
 }
 
 /**
- * Looks at a connection's first bytes and puts them back: as many as it takes to see whether they begin HTTP/2. Destroys a
- * connection that ends before.
+ * Looks at a connection's first bytes and puts them back: as many as it takes to see whether they begin HTTP/2.
+ * Destroys a connection that ends before.
  */
 function lookAtStart(socket: Socket, decide: (start: Buffer) => void): void {
   let head = Buffer.alloc(0)
@@ -285,17 +286,17 @@ const noBun =
   'Bun cannot serve the port of its own (its node:http and node:http2 do not take connections from each other): use Node.js, or serve with `handler` or `fetch` in Bun'
 
 /**
- * Starts the check of headersTimeout and requestTimeout. An http.Server does so on its own 'listening' event, and never on one that
- * is handed its connections.
+ * Starts the check of headersTimeout and requestTimeout. An http.Server does so on its own 'listening' event, and never
+ * on one that is handed its connections.
  */
 function startTimeouts(server: http.Server): void {
   server.emit('listening')
 }
 
 /**
- * Warms up the shutdown path with a server of its own. The first end of a process takes half a millisecond, ten times as long as
- * the next, because its code is not compiled yet, and the system resets connections that arrive in that time. In a worker of a
- * cluster it must be the worker's own, which is what `exclusive` says.
+ * Warms up the shutdown path with a server of its own. The first end of a process takes half a millisecond, ten times
+ * as long as the next, because its code is not compiled yet, and the system resets connections that arrive in that
+ * time. In a worker of a cluster it must be the worker's own, which is what `exclusive` says.
  */
 async function rehearseEnd(): Promise<void> {
   const server = createServer()

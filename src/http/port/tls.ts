@@ -8,8 +8,8 @@ import { type KeyPair, type PemFile, readPair } from '../../base/pem.ts'
 export const tlsStart = 0x16
 
 /**
- * Cipher suites: authenticated encryption with forward secrecy only (RFC 9325, 4.2). Every other one of TLS 1.2 is one that HTTP/2
- * clients may refuse (RFC 9113, 9.2.2 and appendix A).
+ * Cipher suites: authenticated encryption with forward secrecy only (RFC 9325, 4.2). Every other one of TLS 1.2 is one
+ * that HTTP/2 clients may refuse (RFC 9113, 9.2.2 and appendix A).
  */
 const ciphers = [
   'TLS_AES_128_GCM_SHA256',
@@ -24,8 +24,8 @@ const ciphers = [
 ].join(':')
 
 /**
- * Whatever NODE_OPTIONS says: at least TLS 1.2, and the suites above. A client has no reason to ask for a second handshake on the
- * same connection, which costs the server more than the client.
+ * Whatever NODE_OPTIONS says: at least TLS 1.2, and the suites above. A client has no reason to ask for a second
+ * handshake on the same connection, which costs the server more than the client.
  */
 const rules = { minVersion: 'TLSv1.2', ciphers, secureOptions: constants.SSL_OP_NO_RENEGOTIATION } as const
 
@@ -54,8 +54,8 @@ export class Handshakes {
   }
 
   /**
-   * Begins the handshake of a connection, whose first bytes may have been read if they were put back. If it fails, the connection
-   * is closed. It has no time limit of its own.
+   * Begins the handshake of a connection, whose first bytes may have been read if they were put back. If it fails, the
+   * connection is closed. It has no time limit of its own.
    */
   begin(socket: Socket, done: (secured: TLSSocket) => void): void {
     const ends = endsOf(socket)
@@ -65,7 +65,10 @@ export class Handshakes {
   }
 }
 
-/** No two live connections have the same. The server tells of the TLS connection only, not of the one that it was made of. */
+/**
+ * No two live connections have the same. The server tells of the TLS connection only, not of the one that it was made
+ * of.
+ */
 function endsOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
   return [remoteAddress, remotePort, localAddress, localPort].join(' ')
 }
@@ -82,8 +85,8 @@ export interface KeyFilesParts {
 }
 
 /**
- * The files of the port's certificate and key. They are read again and again, because no event tells reliably of every way of
- * replacing them: renaming, writing in place, or switching a link to their folder, as Kubernetes does.
+ * The files of the port's certificate and key. They are read again and again, because no event tells reliably of every
+ * way of replacing them: renaming, writing in place, or switching a link to their folder, as Kubernetes does.
  */
 export class KeyFiles {
   readonly #parts: KeyFilesParts
@@ -124,8 +127,8 @@ export class KeyFiles {
   }
 
   /**
-   * Reads the files now. Resolves with whether they have a new pair. Rejects with a `TypeError` of one line if they do not fit; the
-   * pair before stays in use.
+   * Reads the files now. Resolves with whether they have a new pair. Rejects with a `TypeError` of one line if they do
+   * not fit; the pair before stays in use.
    */
   reload(): Promise<boolean> {
     const reloaded = this.#looking.then(() => this.#reload())
@@ -153,7 +156,9 @@ export class KeyFiles {
     }
   }
 
-  /** Files are replaced one after the other. So only what is still wrong at the second look is logged, and that once. */
+  /**
+   * Files are replaced one after the other. So only what is still wrong at the second look is logged, and that once.
+   */
   #note(cause: string): void {
     const isSecond = this.#problem?.cause === cause
     if (isSecond && this.#problem?.told !== true) {
@@ -162,7 +167,10 @@ export class KeyFiles {
     this.#problem = { cause, told: isSecond }
   }
 
-  /** Clients refuse such a certificate, but a service that did not start would serve none of them, even after its renewal. */
+  /**
+   * Clients refuse such a certificate, but a service that did not start would serve none of them, even after its
+   * renewal.
+   */
   #warnOfTime(): void {
     const { cert, log } = this.#parts
     const { validFromDate, validToDate } = new X509Certificate(this.#pair.cert)

@@ -115,9 +115,9 @@ type WatchEvent = MessageInitShape<WatchOrder['output']>
 const maxWaitSeconds = 25
 
 /**
- * Whether a request for an order's events is a long poll, for clients that cannot read streams, and for proxies that hold them
- * back: its Accept header names `application/json`, and not `text/event-stream`. Every other request gets the stream; wildcards
- * name neither.
+ * Whether a request for an order's events is a long poll, for clients that cannot read streams, and for proxies that
+ * hold them back: its Accept header names `application/json`, and not `text/event-stream`. Every other request gets the
+ * stream; wildcards name neither.
  */
 export function isLongPoll(accept: string | undefined): boolean {
   const types = (accept ?? '').split(',').map((range) => withoutOws(range.split(';', 1)[0] as string).toLowerCase())
@@ -132,11 +132,12 @@ export function withAfter(order: JsonObject, after: string | undefined): JsonObj
 }
 
 /**
- * Answers a long poll out of a watch of the order: with what the watch sends at once, or else with the first that it sends within
- * `wait` seconds (0 to 25, without it 25), or with nothing. The watch has the same cursor as the stream's, and counts as a stream.
+ * Answers a long poll out of a watch of the order: with what the watch sends at once, or else with the first that it
+ * sends within `wait` seconds (0 to 25, without it 25), or with nothing. The watch has the same cursor as the stream's,
+ * and counts as a stream.
  *
- * Ends early, with nothing, if the watch says that the server stops, if the order is over, and if the caller leaves. Rejects with
- * INVALID_REQUEST if `wait` is out of bounds.
+ * Ends early, with nothing, if the watch says that the server stops, if the order is over, and if the caller leaves.
+ * Rejects with INVALID_REQUEST if `wait` is out of bounds.
  */
 export function longPoll(watchOrder: WatchHandler, wait: string | undefined): LongPollHandler {
   return {
@@ -171,8 +172,8 @@ export function pollAnswer(events: readonly WatchEvent[]): JsonObject {
 
 async function take(events: AsyncGenerator<WatchEvent, void>, over: Promise<undefined>): Promise<WatchEvent[]> {
   const taken: WatchEvent[] = []
-  // The first is that of a read of the order, which is waited for even if `wait` is 0: a transition, or a heartbeat if there is
-  // none to tell.
+  // The first is that of a read of the order, which is waited for even if `wait` is 0: a transition, or a heartbeat if
+  // there is none to tell.
   let result: IteratorResult<WatchEvent, void> | undefined = await events.next()
   while (result !== undefined && !result.done && !result.value.reconnect) {
     if (!result.value.heartbeat) taken.push(result.value)

@@ -17,8 +17,8 @@ import { decompressed, encodingOf } from '../../wire/compression.ts'
 import type { Exchange } from '../exchange.ts'
 
 /**
- * REST's JSON: that of the protos, except that enum values are in lower case without their prefix ("login"), and times are
- * numbers. Input may use the protos' own spelling too.
+ * REST's JSON: that of the protos, except that enum values are in lower case without their prefix ("login"), and times
+ * are numbers. Input may use the protos' own spelling too.
  */
 
 /** Reads a request's message. INVALID_REQUEST if the JSON is not one. */
@@ -98,8 +98,8 @@ export function sessionQuery(exchange: Exchange): JsonValue {
 
 /**
  * Input of a GET for one order: `?orderId=`, and the token as `Authorization: Bearer`. A phone that cannot set headers
- * can send the challenge token in the query, beside the wallet that is going to sign. The desktop's token can make a session, so
- * it is never accepted in a URL.
+ * can send the challenge token in the query, beside the wallet that is going to sign. The desktop's token can make a
+ * session, so it is never accepted in a URL.
  */
 export function orderQuery(tokenField: 'challengeToken' | 'desktopToken'): ReadJson {
   return (exchange) => {

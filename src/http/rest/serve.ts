@@ -44,8 +44,8 @@ export function sendFailure(output: Output, failure: CountersignError, status = 
 }
 
 /**
- * A failure in REST's JSON: `{"code", "message"}`, in which fields have REST's names; `metadata` if it has any, its keys in lowerCamelCase; and for a wrong code
- * `triesLeft`, the number of further ones that can be tried.
+ * A failure in REST's JSON: `{"code", "message"}`, in which fields have REST's names; `metadata` if it has any, its
+ * keys in lowerCamelCase; and for a wrong code `triesLeft`, the number of further ones that can be tried.
  */
 export function failureBody({
   reason,

@@ -20,13 +20,19 @@ export interface VerifyAccessTokenOptions {
   readonly audience: string
   /** Address of the service's key set. Default: `/.well-known/jwks.json` at the issuer. */
   readonly jwksUrl?: string | undefined
-  /** The key set itself (RFC 7517), in place of fetching it. Pass the same object each time: what it contains is read once. */
+  /**
+   * The key set itself (RFC 7517), in place of fetching it. Pass the same object each time: what it contains is read
+   * once.
+   */
   readonly keys?: { readonly keys: readonly object[] } | undefined
-  /** Function that fetches the key set. Pass the same one each time: each has a cache of its own. Default: the global `fetch`. */
+  /**
+   * Function that fetches the key set. Pass the same one each time: each has a cache of its own. Default: the global
+   * `fetch`.
+   */
   readonly fetch?: Fetcher | undefined
   /**
-   * Difference in seconds by which this machine's clock may be ahead of the service's, 0 to 60: an expired token is accepted for
-   * so long. Default 5.
+   * Difference in seconds by which this machine's clock may be ahead of the service's, 0 to 60: an expired token is
+   * accepted for so long. Default 5.
    */
   readonly clockToleranceSeconds?: number | undefined
 }
@@ -71,12 +77,13 @@ export class AccessTokenError extends Error {
 }
 
 /**
- * Verifies an access token without asking the service about it: its spelling, type (`at+jwt`), algorithm (EdDSA, which RFC 9864 calls
- * Ed25519), signature, issuer, audience, time of issue and expiry. Keys come from the service's key set only, whatever the token's header names (`jku`, `jwk`, `x5u`). A
- * session that has ended is not noticed; ask the service (IntrospectSession) if it must be.
+ * Verifies an access token without asking the service about it: its spelling, type (`at+jwt`), algorithm (EdDSA, which
+ * RFC 9864 calls Ed25519), signature, issuer, audience, time of issue and expiry. Keys come from the service's key set
+ * only, whatever the token's header names (`jku`, `jwk`, `x5u`). A session that has ended is not noticed; ask the
+ * service (IntrospectSession) if it must be.
  *
- * The key set is fetched at the first token and every five minutes, and for a token of an unknown key if the last answer is more
- * than 30 seconds old. After a fetch that failed, there is none for five seconds.
+ * The key set is fetched at the first token and every five minutes, and for a token of an unknown key if the last
+ * answer is more than 30 seconds old. After a fetch that failed, there is none for five seconds.
  *
  * Rejects with an {@link AccessTokenError}; with a `TypeError` if an option does not fit.
  */
@@ -115,8 +122,8 @@ const maxSecondsAhead = 60
 const maxTokenLength = 8192
 
 /**
- * Whether all three parts are in base64url without padding, white space and spare bits (RFC 7515, 2; RFC 4648, 3.5): a token that a
- * backend keeps a list of must not pass under another spelling.
+ * Whether all three parts are in base64url without padding, white space and spare bits (RFC 7515, 2; RFC 4648, 3.5): a
+ * token that a backend keeps a list of must not pass under another spelling.
  */
 function isCanonical(token: string): boolean {
   const parts = token.split('.')

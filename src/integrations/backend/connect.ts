@@ -18,9 +18,10 @@ export const sessionKey: ContextKey<Session | undefined> = createContextKey<Sess
 const codes = { 401: Code.Unauthenticated, 403: Code.PermissionDenied, 503: Code.Unavailable } as const
 
 /**
- * Interceptor for servers of Connect that lets only calls with a live session through, over Connect, gRPC and gRPC-Web. Handlers get
- * it by {@link sessionOf}. All others end with `unauthenticated`, with `permission_denied` if the cookie does not count because of
- * the Origin, or with `unavailable` if sessions cannot be checked at the moment. A stream is checked once, when it begins.
+ * Interceptor for servers of Connect that lets only calls with a live session through, over Connect, gRPC and gRPC-Web.
+ * Handlers get it by {@link sessionOf}. All others end with `unauthenticated`, with `permission_denied` if the cookie
+ * does not count because of the Origin, or with `unavailable` if sessions cannot be checked at the moment. A stream is
+ * checked once, when it begins.
  */
 export function requireSession(verifier: SessionVerifier): Interceptor {
   return (next) => async (request) => {

@@ -15,8 +15,8 @@ export interface ExpressResponse<Locals> {
 }
 
 /**
- * Express middleware. By the first signature it stands beside middleware that knows nothing of sessions; from the last one Express
- * infers the type of `response.locals` for later handlers.
+ * Express middleware. By the first signature it stands beside middleware that knows nothing of sessions; from the last
+ * one Express infers the type of `response.locals` for later handlers.
  */
 export interface ExpressGuard {
   (request: NodeRequest, response: ExpressResponse<object>, next: (error?: unknown) => void): Promise<void>
@@ -25,8 +25,8 @@ export interface ExpressGuard {
 
 /**
  * Express middleware that lets only requests with a live session through. Later handlers find it, with its type, in
- * `response.locals.session`. All others are answered with 401, with 403 if the cookie does not count because of the Origin, or
- * with 503 if sessions cannot be checked at the moment.
+ * `response.locals.session`. All others are answered with 401, with 403 if the cookie does not count because of the
+ * Origin, or with 503 if sessions cannot be checked at the moment.
  */
 export function requireSession(verifier: SessionVerifier): ExpressGuard {
   return async (request: NodeRequest, response: ExpressResponse<object>, next: (error?: unknown) => void) => {

@@ -17,9 +17,9 @@ export interface FastifyReplyLike {
 const sessions = new WeakMap<object, Session>()
 
 /**
- * Fastify hook (`onRequest` or any later one, of the application, a plugin or a route) that lets only requests with a live session
- * through, which {@link sessionOf} returns. All others are answered with 401, with 403 if the cookie does not count because of the
- * Origin, or with 503 if sessions cannot be checked at the moment.
+ * Fastify hook (`onRequest` or any later one, of the application, a plugin or a route) that lets only requests with a
+ * live session through, which {@link sessionOf} returns. All others are answered with 401, with 403 if the cookie does
+ * not count because of the Origin, or with 503 if sessions cannot be checked at the moment.
  */
 export function requireSession(
   verifier: SessionVerifier,
@@ -36,7 +36,9 @@ export function requireSession(
   }
 }
 
-/** The session of a request that {@link requireSession} let through. Throws a `TypeError` if it did not see the request. */
+/**
+ * The session of a request that {@link requireSession} let through. Throws a `TypeError` if it did not see the request.
+ */
 export function sessionOf(request: FastifyRequestLike): Session {
   const session = sessions.get(request.raw)
   if (session === undefined) throw new TypeError('sessionOf needs the hook requireSession on the route')

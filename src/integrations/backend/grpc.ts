@@ -9,9 +9,9 @@ const sessions = new WeakMap<object, Session>()
 const codes = { 401: status.UNAUTHENTICATED, 403: status.PERMISSION_DENIED, 503: status.UNAVAILABLE } as const
 
 /**
- * Interceptor for servers of `@grpc/grpc-js` that lets only calls with a live session through, which {@link sessionOf} returns. All
- * others end with UNAUTHENTICATED, with PERMISSION_DENIED if the cookie does not count because of the Origin, or with UNAVAILABLE if
- * sessions cannot be checked at the moment. A stream is checked once, when it begins.
+ * Interceptor for servers of `@grpc/grpc-js` that lets only calls with a live session through, which {@link sessionOf}
+ * returns. All others end with UNAUTHENTICATED, with PERMISSION_DENIED if the cookie does not count because of the
+ * Origin, or with UNAVAILABLE if sessions cannot be checked at the moment. A stream is checked once, when it begins.
  */
 export function requireSession(verifier: SessionVerifier): ServerInterceptor {
   return (_method, call) =>

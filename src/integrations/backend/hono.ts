@@ -9,9 +9,9 @@ export interface SessionVariables {
 }
 
 /**
- * Hono middleware that lets only requests with a live session through. Later handlers find it, with its type, in `c.var.session`.
- * All others are answered with 401, with 403 if the cookie does not count because of the Origin, or with 503 if sessions cannot be
- * checked at the moment.
+ * Hono middleware that lets only requests with a live session through. Later handlers find it, with its type, in
+ * `c.var.session`. All others are answered with 401, with 403 if the cookie does not count because of the Origin, or
+ * with 503 if sessions cannot be checked at the moment.
  */
 export function requireSession(verifier: SessionVerifier): MiddlewareHandler<{ Variables: SessionVariables }> {
   return async (c, next) => {

@@ -1,6 +1,7 @@
 /**
- * The public API for backends. Everything that is not listed here is private. It needs nothing of Node, so it runs on edge runtimes.
- * Guards for frameworks are in subpaths of their own: `countersign/backend/connect`, `/express`, `/fastify`, `/grpc` and `/hono`.
+ * The public API for backends. Everything that is not listed here is private. It needs nothing of Node, so it runs on
+ * edge runtimes. Guards for frameworks are in subpaths of their own: `countersign/backend/connect`, `/express`,
+ * `/fastify`, `/grpc` and `/hono`.
  */
 
 export {

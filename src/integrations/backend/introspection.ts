@@ -7,7 +7,9 @@ export interface LiveSession {
   readonly now: number
 }
 
-/** Asks the service about a token. Resolves with `undefined` if the token is not valid, and rejects if nobody can tell. */
+/**
+ * Asks the service about a token. Resolves with `undefined` if the token is not valid, and rejects if nobody can tell.
+ */
 export type Introspect = (token: string, signal: AbortSignal) => Promise<LiveSession | undefined>
 
 /** A service in this process, as `createCountersign` makes it. */
@@ -25,7 +27,9 @@ const uncached: RequestInit = 'cache' in Request.prototype ? { cache: 'no-store'
 
 const path = '/countersign.v1.SessionService/IntrospectSession'
 
-/** Most calls that are under way at once. Without a ceiling, a service that hangs would be sent connections without end. */
+/**
+ * Most calls that are under way at once. Without a ceiling, a service that hangs would be sent connections without end.
+ */
 const maxCalls = 100
 
 /** Asks a service in this process. */

@@ -5,8 +5,8 @@ import type { SessionVerifier } from './session-verifier.ts'
 /** The answer of a guard to a call that it does not let through. */
 export interface Refusal {
   /**
-   * HTTP status: 401 for a call without a live session, 403 for one whose cookie does not count because of its Origin, 503 if sessions
-   * cannot be checked at the moment.
+   * HTTP status: 401 for a call without a live session, 403 for one whose cookie does not count because of its Origin,
+   * 503 if sessions cannot be checked at the moment.
    */
   readonly status: 401 | 403 | 503
   /** Headers of the answer. */
@@ -18,7 +18,10 @@ export interface Refusal {
   }
 }
 
-/** The session of a request, or what to answer without one. Rejects with whatever is neither: that is a mistake in the program. */
+/**
+ * The session of a request, or what to answer without one. Rejects with whatever is neither: that is a mistake in the
+ * program.
+ */
 export async function admit(
   verifier: SessionVerifier,
   request: RequestInput,

@@ -69,11 +69,16 @@ function readNodeRequest({ method, headers, socket }: NodeRequest): RequestFacts
 export interface CookieRules {
   /** Name of the session's cookie. */
   readonly cookieName: string
-  /** Whether pages of an origin may act for their visitors. `own` is the origin that the request was sent to, if known. */
+  /**
+   * Whether pages of an origin may act for their visitors. `own` is the origin that the request was sent to, if known.
+   */
   trusts(origin: string, own: string | undefined): boolean
 }
 
-/** The token that a request presents, or why its cookie does not count: a sentence for the developer. Both are absent without either. */
+/**
+ * The token that a request presents, or why its cookie does not count: a sentence for the developer. Both are absent
+ * without either.
+ */
 export interface Credential {
   readonly token?: string | undefined
   readonly refusal?: string | undefined
@@ -88,9 +93,9 @@ export function isToken(text: string): boolean {
 }
 
 /**
- * The credential of a request: the token of `Authorization: Bearer` (RFC 6750) or, without one, of the session's cookie. A cookie
- * does not count if another site can have sent the request: its Origin is not trusted, or it has none and its method may change
- * something.
+ * The credential of a request: the token of `Authorization: Bearer` (RFC 6750) or, without one, of the session's
+ * cookie. A cookie does not count if another site can have sent the request: its Origin is not trusted, or it has none
+ * and its method may change something.
  */
 export function credentialOf(request: RequestFacts, rules: CookieRules): Credential {
   const bearer = bearerTokenOf(request.header('authorization'))

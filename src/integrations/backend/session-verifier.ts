@@ -15,21 +15,22 @@ import { type Session, SessionCheckError } from './session.ts'
 /** Checks who is signed in. */
 export interface SessionVerifier {
   /**
-   * The live session of a token or of a request; `undefined` if it has none: no token, a token that is unknown, expired or revoked,
-   * or a cookie that does not count. The session is frozen, and is not extended by this.
+   * The live session of a token or of a request; `undefined` if it has none: no token, a token that is unknown, expired
+   * or revoked, or a cookie that does not count. The session is frozen, and is not extended by this.
    *
-   * A string is a bearer token. Of a request, the token of `Authorization: Bearer` counts or, without one, the session's cookie. A
-   * cookie counts only if the request's Origin is trusted or, without an Origin, if the method is GET or HEAD. Of `Headers` alone
-   * the method is not known: pass the whole request where there is one.
+   * A string is a bearer token. Of a request, the token of `Authorization: Bearer` counts or, without one, the
+   * session's cookie. A cookie counts only if the request's Origin is trusted or, without an Origin, if the method is
+   * GET or HEAD. Of `Headers` alone the method is not known: pass the whole request where there is one.
    *
-   * Rejects with a `SessionCheckError` if the service cannot be asked: that is an outage, and never "signed out". Rejects with a
-   * `TypeError` if the input is none of these.
+   * Rejects with a `SessionCheckError` if the service cannot be asked: that is an outage, and never "signed out".
+   * Rejects with a `TypeError` if the input is none of these.
    */
   verify(input: string | RequestInput): Promise<Session | undefined>
 
   /**
-   * Why the session cookie of a request does not count for {@link verify}, as a sentence; `undefined` if the request has none, or its
-   * cookie counts. The guards answer such a request with 403, because signing in again would not help it.
+   * Why the session cookie of a request does not count for {@link verify}, as a sentence; `undefined` if the request
+   * has none, or its cookie counts. The guards answer such a request with 403, because signing in again would not help
+   * it.
    */
   cookieRefusal?(input: RequestInput): string | undefined
 }
@@ -37,18 +38,21 @@ export interface SessionVerifier {
 /** Options of every session verifier. */
 export interface SessionCheckOptions {
   /**
-   * Time for which a session is believed without asking again, in seconds, 0 to 60. A revoked session is refused at the latest this
-   * long after it was revoked. With 0, every check asks. Default 5.
+   * Time for which a session is believed without asking again, in seconds, 0 to 60. A revoked session is refused at the
+   * latest this long after it was revoked. With 0, every check asks. Default 5.
    */
   readonly cacheSeconds?: number | undefined
   /**
-   * Origins whose pages may use a session's cookie, such as `https://app.example`. Default: the origin that the request was sent to
-   * by its own URL or Host header, and that of `publicUrl`. A bearer token needs none.
+   * Origins whose pages may use a session's cookie, such as `https://app.example`. Default: the origin that the request
+   * was sent to by its own URL or Host header, and that of `publicUrl`. A bearer token needs none.
    */
   readonly trustedOrigins?: readonly string[] | undefined
   /** Time limit of a call to the service, in milliseconds, 1 to 60,000. Default 5,000. */
   readonly timeoutMs?: number | undefined
-  /** Receiver of each reason for which a cookie was refused, the first time it occurs, at most 100. Default: `console.warn`. */
+  /**
+   * Receiver of each reason for which a cookie was refused, the first time it occurs, at most 100. Default:
+   * `console.warn`.
+   */
   readonly warn?: ((line: string) => void) | undefined
 }
 
@@ -57,8 +61,8 @@ export interface RemoteSessionVerifierOptions extends SessionCheckOptions {
   /** Address at which this program reaches the service, such as `http://countersign:8080`. */
   readonly url: string
   /**
-   * Address by which people reach the service (its setting `publicUrl`), if it is another. With https, the session's cookie has
-   * the name `__Host-countersign_session`, else `countersign_session`; no other name counts. Default: `url`.
+   * Address by which people reach the service (its setting `publicUrl`), if it is another. With https, the session's
+   * cookie has the name `__Host-countersign_session`, else `countersign_session`; no other name counts. Default: `url`.
    */
   readonly publicUrl?: string | undefined
   /** Function that makes the HTTP requests. Default: the global `fetch`. */
@@ -83,8 +87,8 @@ const defaultTimeoutMs = 5000
 const maxWarnings = 100
 
 /**
- * Makes a verifier, which a backend makes once and keeps: it has a cache of at most 10,000 sessions, by the SHA-256 of their tokens.
- * Throws a `TypeError` if an option does not fit.
+ * Makes a verifier, which a backend makes once and keeps: it has a cache of at most 10,000 sessions, by the SHA-256 of
+ * their tokens. Throws a `TypeError` if an option does not fit.
  */
 export function createSessionVerifier(options: SessionVerifierOptions): SessionVerifier {
   const { cacheSeconds = defaultCacheSeconds, timeoutMs = defaultTimeoutMs, warn = toConsole } = options
@@ -186,12 +190,13 @@ interface Run {
 const maxKept = 10_000
 
 /**
- * Checks tokens, with a cache of live sessions. For one token there is at most one call at a time: who comes while it is under way
- * shares its answer if it began less than `cacheMs` ago, else the answer of the next one. So a session that has ended is seen as
- * ended by everyone who asks `cacheMs` or more after that. With `cacheMs` 0, no answer counts that was asked for earlier.
+ * Checks tokens, with a cache of live sessions. For one token there is at most one call at a time: who comes while it
+ * is under way shares its answer if it began less than `cacheMs` ago, else the answer of the next one. So a session
+ * that has ended is seen as ended by everyone who asks `cacheMs` or more after that. With `cacheMs` 0, no answer counts
+ * that was asked for earlier.
  *
- * Keeps SHA-256 hashes of tokens, and no token once its call is over. "Inactive" is not kept, so that whoever sends made-up tokens
- * fills no memory.
+ * Keeps SHA-256 hashes of tokens, and no token once its call is over. "Inactive" is not kept, so that whoever sends
+ * made-up tokens fills no memory.
  */
 class SessionChecks {
   readonly #settings: SessionCheckSettings
@@ -204,7 +209,10 @@ class SessionChecks {
     this.#settings = settings
   }
 
-  /** The live session of a token; `undefined` if there is none. Rejects with a {@link SessionCheckError} if nobody can tell. */
+  /**
+   * The live session of a token; `undefined` if there is none. Rejects with a {@link SessionCheckError} if nobody can
+   * tell.
+   */
   check(token: string): Promise<Session | undefined> {
     const key = bytesToHex(sha256(utf8ToBytes(token)))
     const now = performance.now()
@@ -256,7 +264,9 @@ class SessionChecks {
   }
 }
 
-/** Rejects with `late` if the work takes longer than `timeoutMs` milliseconds, and aborts the signal that it was given. */
+/**
+ * Rejects with `late` if the work takes longer than `timeoutMs` milliseconds, and aborts the signal that it was given.
+ */
 async function withinTime<T>(
   timeoutMs: number,
   late: () => Error,

@@ -1,4 +1,7 @@
-/** A signed-in wallet. Says who calls; what the user may do is for the application to decide. Times are epoch milliseconds. */
+/**
+ * A signed-in wallet. Says who calls; what the user may do is for the application to decide. Times are epoch
+ * milliseconds.
+ */
 export interface Session {
   /** Identifier. Not secret: it grants nothing. */
   readonly id: string
@@ -20,9 +23,9 @@ export interface Session {
 }
 
 /**
- * The session in an object that a service answered with, in Connect's JSON or in this process: without fields that are not a
- * session's, and frozen, because all who ask for it within its time in the cache share it. `undefined` if a field is missing or
- * malformed.
+ * The session in an object that a service answered with, in Connect's JSON or in this process: without fields that are
+ * not a session's, and frozen, because all who ask for it within its time in the cache share it. `undefined` if a field
+ * is missing or malformed.
  */
 export function readSession(fields: Readonly<Record<string, unknown>>): Session | undefined {
   const { id, userId, orderId } = fields
@@ -60,8 +63,8 @@ export interface SessionCheckErrorOptions {
 }
 
 /**
- * The error that a check of a session rejects with if nobody can say at the moment whether the token is valid. It never means
- * "signed out": answer with HTTP 503, because a client that reads 401 throws its token away.
+ * The error that a check of a session rejects with if nobody can say at the moment whether the token is valid. It never
+ * means "signed out": answer with HTTP 503, because a client that reads 401 throws its token away.
  */
 export class SessionCheckError extends Error {
   override readonly name = 'SessionCheckError'

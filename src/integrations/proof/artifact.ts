@@ -1,4 +1,7 @@
-/** A proof artifact as the clients and the REST interface give it. What a sign order's FinalizeOrder answered, unchanged. */
+/**
+ * A proof artifact as the clients and the REST interface give it. What a sign order's FinalizeOrder answered,
+ * unchanged.
+ */
 export interface ProofArtifact {
   /** Hex in either case. Empty if the adapter knows wallets by their address only. */
   readonly publicKeyHex: string
@@ -48,11 +51,11 @@ const fields = {
 } as const satisfies Record<keyof ProofArtifact, Field>
 
 /**
- * Reads an artifact of either spelling, of which nothing is believed. An optional field that is `null` or empty counts as
- * absent, because that is how some languages write it.
+ * Reads an artifact of either spelling, of which nothing is believed. An optional field that is `null` or empty counts
+ * as absent, because that is how some languages write it.
  *
- * Throws a {@link ProofError} for a field that is missing, is not text, is too long, or is there in both spellings, of which another
- * reader could take the other one.
+ * Throws a {@link ProofError} for a field that is missing, is not text, is too long, or is there in both spellings, of
+ * which another reader could take the other one.
  */
 export function readArtifact(artifact: unknown): ProofArtifact {
   if (typeof artifact !== 'object' || artifact === null) {

@@ -1,7 +1,9 @@
 import { isPlainLine } from '../../shared/plain-line.ts'
 import { ProofError } from './artifact.ts'
 
-/** What the text of a sign order says. Times are epoch milliseconds, by the clock of the service that wrote the text. */
+/**
+ * What the text of a sign order says. Times are epoch milliseconds, by the clock of the service that wrote the text.
+ */
 export interface SignedText {
   readonly appName: string
   /** Origin of the page that started the order. */
@@ -46,9 +48,10 @@ type LineName = (typeof lineNames)[number]
 /**
  * Reads the text that a wallet signed for a sign order: the heading, then each line once, in any order.
  *
- * Throws a {@link ProofError} of MESSAGE_MALFORMED for every other text: that of a sign-in or of a login order, one with a line
- * that is missing, stands twice or is not known, and one with a character that no line can have, such as a carriage return. A line
- * that is not known may say under which condition the signer agreed, so it is never passed over.
+ * Throws a {@link ProofError} of MESSAGE_MALFORMED for every other text: that of a sign-in or of a login order, one
+ * with a line that is missing, stands twice or is not known, and one with a character that no line can have, such as a
+ * carriage return. A line that is not known may say under which condition the signer agreed, so it is never passed
+ * over.
  */
 export function readSignedText(message: string): SignedText {
   const [first = '', ...rest] = message.split('\n')

@@ -17,13 +17,14 @@ export interface VerifiedProof extends SignedText, ProvenIdentity {
 }
 
 /**
- * Verifies what a finalized sign order returned, in browsers and on servers, without asking the service. Use what it resolves
- * with and nothing of the artifact: only the text is signed, and the other fields may be anyone's.
+ * Verifies what a finalized sign order returned, in browsers and on servers, without asking the service. Use what it
+ * resolves with and nothing of the artifact: only the text is signed, and the other fields may be anyone's.
  *
- * A proof shows that the holder of a wallet signed a text. It does not show that an order was approved in time, or at all by way of
- * the service, and it is as good the second time as the first: act on an `orderId` or a payload once.
+ * A proof shows that the holder of a wallet signed a text. It does not show that an order was approved in time, or at
+ * all by way of the service, and it is as good the second time as the first: act on an `orderId` or a payload once.
  *
- * The signature of a contract wallet is judged by its contract as it is now. Takes about 10 ms for an Ed25519 signature.
+ * The signature of a contract wallet is judged by its contract as it is now. Takes about 10 ms for an Ed25519
+ * signature.
  *
  * @throws ProofError with a `reason` if the artifact does not hold. The signature comes first, so that what other reasons say of the
  * text is what was signed.
@@ -119,8 +120,8 @@ function needsRpc(): ProofError {
 }
 
 /**
- * Refuses a text that names another account than the one that signed. A contract wallet's text has to name it: the signature of
- * whoever controls two of them could be presented for either.
+ * Refuses a text that names another account than the one that signed. A contract wallet's text has to name it: the
+ * signature of whoever controls two of them could be presented for either.
  */
 function requireAccount({ account }: SignedText, { address }: ProvenIdentity, adapter: WalletAdapter): void {
   const isContract = adapter.id === 'ethereum' && parseAccountId(address) !== undefined
@@ -135,7 +136,10 @@ function requireAccount({ account }: SignedText, { address }: ProvenIdentity, ad
   throw new ProofError('ADDRESS_MISMATCH', 'The signed text names another account than the one that signed')
 }
 
-/** Compares everything that is known of the payload with the text, and returns the payload in its canonical form if it is known. */
+/**
+ * Compares everything that is known of the payload with the text, and returns the payload in its canonical form if it
+ * is known.
+ */
 function requirePayload(
   { payloadHash }: SignedText,
   artifact: ProofArtifact,
@@ -200,8 +204,8 @@ function requireOwner(
 }
 
 /**
- * What a proof artifact has to agree with. An option that is there needs a value: `undefined` is a `TypeError`, because a check
- * that a missing value switches off would go unnoticed.
+ * What a proof artifact has to agree with. An option that is there needs a value: `undefined` is a `TypeError`, because
+ * a check that a missing value switches off would go unnoticed.
  */
 export interface ProofOptions {
   /** The service's `appName`, which stands at the top of the text. */
@@ -217,13 +221,14 @@ export interface ProofOptions {
   /** Earliest time at which the text was issued, by the service's clock, in epoch milliseconds. Default: any. */
   readonly notBefore?: number
   /**
-   * Wallet adapters: ids of built-in ones, and objects of your own. Default: nimiq, ed25519, ethereum and solana. Name the service's
-   * own: ed25519 and solana sign the same bytes, so that an artifact of the one can be presented as one of the other.
+   * Wallet adapters: ids of built-in ones, and objects of your own. Default: nimiq, ed25519, ethereum and solana. Name
+   * the service's own: ed25519 and solana sign the same bytes, so that an artifact of the one can be presented as one
+   * of the other.
    */
   readonly adapters?: readonly (string | WalletAdapter)[]
   /**
-   * Addresses of JSON-RPC servers by EIP-155 chain id, for contract wallets of ethereum. Needs the package viem, which is loaded
-   * when such a wallet is met. Default: contract wallets are refused with CONTRACT_WALLET_NEEDS_RPC.
+   * Addresses of JSON-RPC servers by EIP-155 chain id, for contract wallets of ethereum. Needs the package viem, which
+   * is loaded when such a wallet is met. Default: contract wallets are refused with CONTRACT_WALLET_NEEDS_RPC.
    */
   readonly evmRpc?: Readonly<Record<string, string>>
 }
@@ -232,8 +237,8 @@ export interface ProofOptions {
 export interface ProofOwner {
   readonly adapterId: string
   /**
-   * Hex in either case. Wallets of some adapters, such as ethereum, are known by their address only; an empty text, as their sessions
-   * have, counts as absent.
+   * Hex in either case. Wallets of some adapters, such as ethereum, are known by their address only; an empty text, as
+   * their sessions have, counts as absent.
    */
   readonly publicKeyHex?: string
   /** In any spelling that the adapter knows. For a contract wallet, its CAIP-10 identifier. */

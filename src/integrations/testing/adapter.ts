@@ -16,13 +16,13 @@ export interface AdapterContractOptions {
   /** Makes a wallet of the adapter's kind with a key of its own. Called several times. */
   readonly makeWallet: () => TestWallet | Promise<TestWallet>
   /**
-   * Spellings of an address that name the same address, such as one in other case or without spaces. Default: the address as
-   * it is.
+   * Spellings of an address that name the same address, such as one in other case or without spaces. Default: the
+   * address as it is.
    */
   readonly spellings?: (address: string) => readonly string[]
   /**
-   * Whether an address without its first or its last letter is malformed, as it is if addresses have check digits or one length.
-   * Default true. In base58 it can be another wallet's.
+   * Whether an address without its first or its last letter is malformed, as it is if addresses have check digits or
+   * one length. Default true. In base58 it can be another wallet's.
    */
   readonly cutAddressIsMalformed?: boolean
   /** Lengths in bytes that signatures of the kind can have beside those that the wallets make, such as 64 beside 65. */
@@ -61,9 +61,9 @@ const idForm = /^[a-z0-9][a-z0-9-]{0,31}$/
 const maxSubjectLength = 200
 
 /**
- * Declares tests of what the contract of a {@link WalletAdapter} says: honest proofs prove a stable identity, and a proof that
- * differs from an honest one in a single byte, letter or length does not. They cannot show that the signature scheme is sound:
- * also test published vectors, and the forgeries that are known for it.
+ * Declares tests of what the contract of a {@link WalletAdapter} says: honest proofs prove a stable identity, and a
+ * proof that differs from an honest one in a single byte, letter or length does not. They cannot show that the
+ * signature scheme is sound: also test published vectors, and the forgeries that are known for it.
  */
 export function describeAdapterContract({ describe, test }: TestRunner, options: AdapterContractOptions): void {
   const { adapter, makeWallet, spellings = (address) => [address] } = options
@@ -114,8 +114,8 @@ export function describeAdapterContract({ describe, test }: TestRunner, options:
   }
 
   /**
-   * Asserts that a claim does not prove the wallet with this subject. Whoever recovers the key from the signature may find
-   * another wallet if nothing in the claim says which one it has to be.
+   * Asserts that a claim does not prove the wallet with this subject. Whoever recovers the key from the signature may
+   * find another wallet if nothing in the claim says which one it has to be.
    */
   const assertNotProven = async (claim: Claim, subject: string, what: string): Promise<void> => {
     await assertRefused(claim, what)

@@ -34,8 +34,8 @@ const nextMillisecondMs = 5
 const moments = 20
 
 /**
- * Declares tests of what the contract of a {@link Host} says: who is one user, what finds a session, what ends it, and that
- * nothing brings it back. How long sessions live is the host's own decision, and for tests of your own.
+ * Declares tests of what the contract of a {@link Host} says: who is one user, what finds a session, what ends it, and
+ * that nothing brings it back. How long sessions live is the host's own decision, and for tests of your own.
  */
 export function describeHostContract({ describe, test }: TestRunner, options: HostContractOptions): void {
   const { name, open, trustedOrigin, untrustedOrigin = 'https://untrusted.example' } = options

@@ -1,6 +1,7 @@
 /**
  * Contract suites for those who write a store, a host or a wallet adapter of their own, and wallets for the tests of
- * applications. The suites run under any test runner that has `describe` and `test`. Everything that is not named here is private.
+ * applications. The suites run under any test runner that has `describe` and `test`. Everything that is not named here
+ * is private.
  */
 
 export { type AdapterContractOptions, describeAdapterContract } from './adapter.ts'

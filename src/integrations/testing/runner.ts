@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { CountersignError, type ErrorReason } from '../../shared/errors.ts'
 
 /**
- * The two functions of a test runner that the suites call. Those of node:test and vitest fit as they are, and so do Jest's.
- * The suites need no hooks, and their assertions are those of node:assert.
+ * The two functions of a test runner that the suites call. Those of node:test and vitest fit as they are, and so do
+ * Jest's. The suites need no hooks, and their assertions are those of node:assert.
  */
 export interface TestRunner {
   /** Names a group of tests that `define` declares, before it returns. */
@@ -12,7 +12,9 @@ export interface TestRunner {
   readonly test: (name: string, run: () => Promise<void>) => unknown
 }
 
-/** Longest wait for something that has to happen, in milliseconds. A test then fails with a reason instead of hanging. */
+/**
+ * Longest wait for something that has to happen, in milliseconds. A test then fails with a reason instead of hanging.
+ */
 const patienceMs = 10_000
 
 /** Waits for a promise; rejects with `failure` as the message if it takes longer than 10 s. */

@@ -9,8 +9,8 @@ export interface StoreContractOptions {
   /** The store's name in the names of the tests. */
   readonly name: string
   /**
-   * Opens two handles of the same data, as two processes would have them; for a store that only one handle can reach, the
-   * same handle twice. Called once for each test, which closes both.
+   * Opens two handles of the same data, as two processes would have them; for a store that only one handle can reach,
+   * the same handle twice. Called once for each test, which closes both.
    */
   readonly open: () => Promise<readonly [Store, Store]>
   /** Text that all keys begin with, ASCII without white space, at most 100 characters. Default `test:`. */
@@ -29,9 +29,9 @@ const tenYearsMs = 10 * 365 * 86_400_000
 const hours = (count: number): Life => ({ ttlMs: count * 3_600_000 })
 
 /**
- * Declares tests of everything that the contract of a {@link Store} says and that can be tested without its parts: outages,
- * restarts and several processes are for tests of your own. Takes a few seconds. Some of the values that it writes live
- * forever, so give it a store of its own.
+ * Declares tests of everything that the contract of a {@link Store} says and that can be tested without its parts:
+ * outages, restarts and several processes are for tests of your own. Takes a few seconds. Some of the values that it
+ * writes live forever, so give it a store of its own.
  */
 export function describeStoreContract({ describe, test }: TestRunner, options: StoreContractOptions): void {
   const { name, open, keyPrefix = 'test:' } = options
@@ -48,7 +48,9 @@ export function describeStoreContract({ describe, test }: TestRunner, options: S
     })
   }
 
-  /** Wake-ups reach a handle in the order of the changes: once one that comes last has arrived, so have all before it. */
+  /**
+   * Wake-ups reach a handle in the order of the changes: once one that comes last has arrived, so have all before it.
+   */
   const fence = async (store: Store, other: Store): Promise<void> => {
     for (const handle of new Set([store, other])) {
       const key = newKey()

@@ -51,18 +51,21 @@ export interface CountersignOptions {
   /** Host name or address to listen on. Default localhost, which other machines cannot reach. Variable: HOST. */
   host?: string
   /**
-   * Address where people reach the service: an http or https origin, without a path. With https, cookies are Secure; with
-   * tlsCert it must be https. Default `http://localhost:{port}`, or `https://localhost:{port}` with tlsCert. Variable:
-   * COUNTERSIGN_PUBLIC_URL.
+   * Address where people reach the service: an http or https origin, without a path. With https, cookies are Secure;
+   * with tlsCert it must be https. Default `http://localhost:{port}`, or `https://localhost:{port}` with tlsCert.
+   * Variable: COUNTERSIGN_PUBLIC_URL.
    */
   publicUrl?: string
   /**
-   * File with the certificate of the port, in PEM format, followed by those that lead to its authority; needs tlsKey. The port then
-   * takes TLS only, 1.2 or later, with HTTP/2 and HTTP/1.1 by ALPN. Both files are read again when they change, every ten seconds.
-   * Default: none; the port takes no TLS. Variable: COUNTERSIGN_TLS_CERT.
+   * File with the certificate of the port, in PEM format, followed by those that lead to its authority; needs tlsKey.
+   * The port then takes TLS only, 1.2 or later, with HTTP/2 and HTTP/1.1 by ALPN. Both files are read again when they
+   * change, every ten seconds. Default: none; the port takes no TLS. Variable: COUNTERSIGN_TLS_CERT.
    */
   tlsCert?: string
-  /** File with the private key of tlsCert, in PEM format, without a passphrase. Default: none. Variable: COUNTERSIGN_TLS_KEY. */
+  /**
+   * File with the private key of tlsCert, in PEM format, without a passphrase. Default: none. Variable:
+   * COUNTERSIGN_TLS_KEY.
+   */
   tlsKey?: string
   /**
    * Place where state is kept: `sqlite:{file}`, `sqlite::memory:`, `redis://`, `rediss://`, `redis+cluster://h1,h2` or
@@ -71,21 +74,22 @@ export interface CountersignOptions {
    */
   store?: string | Store
   /**
-   * Text that all keys in the store begin with, so that several services can share a store without sharing what they keep: 1
-   * to 64 letters, digits, dots, underscores and hyphens. It also begins the keys in a store that is passed in opened and in
-   * nonceStore, but as countersign it adds nothing to them, and nothing in SQLite. Default countersign. Variable:
-   * COUNTERSIGN_KEY_PREFIX.
+   * Text that all keys in the store begin with, so that several services can share a store without sharing what they
+   * keep: 1 to 64 letters, digits, dots, underscores and hyphens. It also begins the keys in a store that is passed in
+   * opened and in nonceStore, but as countersign it adds nothing to them, and nothing in SQLite. Default countersign.
+   * Variable: COUNTERSIGN_KEY_PREFIX.
    */
   keyPrefix?: string
   /**
-   * File with the certificates, in PEM format, of the authorities that Redis servers and sentinels are checked against with
-   * `rediss`. A store that is passed in opened has its own: see `openStore`. Default: the authorities that Node.js trusts.
-   * Variable: COUNTERSIGN_REDIS_TLS_CA.
+   * File with the certificates, in PEM format, of the authorities that Redis servers and sentinels are checked against
+   * with `rediss`. A store that is passed in opened has its own: see `openStore`. Default: the authorities that Node.js
+   * trusts. Variable: COUNTERSIGN_REDIS_TLS_CA.
    */
   redisTlsCa?: string
   /**
-   * File with the client certificate, in PEM format, for Redis servers and sentinels that ask for one; needs redisTlsKey. It is
-   * read anew for each connection, as the other files are. Default: none. Variable: COUNTERSIGN_REDIS_TLS_CERT.
+   * File with the client certificate, in PEM format, for Redis servers and sentinels that ask for one; needs
+   * redisTlsKey. It is read anew for each connection, as the other files are. Default: none. Variable:
+   * COUNTERSIGN_REDIS_TLS_CERT.
    */
   redisTlsCert?: string
   /**
@@ -94,8 +98,8 @@ export interface CountersignOptions {
    */
   redisTlsKey?: string
   /**
-   * Host name that the certificates of all Redis servers and sentinels must have, for servers that are reached by an address
-   * or by another name. Default: the host that is connected to. Variable: COUNTERSIGN_REDIS_TLS_SERVER_NAME.
+   * Host name that the certificates of all Redis servers and sentinels must have, for servers that are reached by an
+   * address or by another name. Default: the host that is connected to. Variable: COUNTERSIGN_REDIS_TLS_SERVER_NAME.
    */
   redisTlsServerName?: string
   /**
@@ -106,14 +110,15 @@ export interface CountersignOptions {
    */
   secret?: string | readonly string[]
   /**
-   * Name at the top of every message that a wallet signs, 1 to 80 characters. Nonces and orders of another name, such as
-   * those of another service on the same store, are not found. Default Countersign. Variable: COUNTERSIGN_APP_NAME.
+   * Name at the top of every message that a wallet signs, 1 to 80 characters. Nonces and orders of another name, such
+   * as those of another service on the same store, are not found. Default Countersign. Variable: COUNTERSIGN_APP_NAME.
    */
   appName?: string
   /**
-   * Origins of the web pages that may ask for nonces, start orders and use the session cookie. Nonces and orders of an * origin that is removed from the list are no longer found. Default: the origin of publicUrl; while that is unset or a loopback
-   * address itself, also localhost, 127.0.0.1 and [::1] on the listening port. Variable: COUNTERSIGN_TRUSTED_ORIGINS
-   * (comma-separated).
+   * Origins of the web pages that may ask for nonces, start orders and use the session cookie. Nonces and orders of an
+   * * origin that is removed from the list are no longer found. Default: the origin of publicUrl; while that is unset
+   * or a loopback address itself, also localhost, 127.0.0.1 and [::1] on the listening port. Variable:
+   * COUNTERSIGN_TRUSTED_ORIGINS (comma-separated).
    */
   trustedOrigins?: readonly string[]
   /**
@@ -138,45 +143,48 @@ export interface CountersignOptions {
    */
   sessionTtlSeconds?: number
   /**
-   * Greatest lifetime of a session in seconds, even if it is used, sessionTtlSeconds to 63244800 (732 days). Default 2592000
-   * (30 days), or sessionTtlSeconds if that is longer. Variable: COUNTERSIGN_SESSION_ABSOLUTE_TTL_SECONDS.
+   * Greatest lifetime of a session in seconds, even if it is used, sessionTtlSeconds to 63244800 (732 days). Default
+   * 2592000 (30 days), or sessionTtlSeconds if that is longer. Variable: COUNTERSIGN_SESSION_ABSOLUTE_TTL_SECONDS.
    */
   sessionAbsoluteTtlSeconds?: number
   /**
-   * Time in seconds, 0 to 63244800, for which the IP addresses of sessions are kept, if that is shorter than an unused session lives; 0
-   * keeps none. If it is less than 90 days, none is kept of known computers. Default: as long as the session and the computer. Variable:
-   * COUNTERSIGN_ADDRESS_TTL_SECONDS.
+   * Time in seconds, 0 to 63244800, for which the IP addresses of sessions are kept, if that is shorter than an unused
+   * session lives; 0 keeps none. If it is less than 90 days, none is kept of known computers. Default: as long as the
+   * session and the computer. Variable: COUNTERSIGN_ADDRESS_TTL_SECONDS.
    */
   addressTtlSeconds?: number
   /**
-   * Backends for which access tokens are issued, as the tokens' `aud`: addresses or names, each of 1 to 200 characters without
-   * spaces or commas. Default: none, and no access tokens are issued. Variable: COUNTERSIGN_ACCESS_TOKEN_AUDIENCES
-   * (comma-separated).
+   * Backends for which access tokens are issued, as the tokens' `aud`: addresses or names, each of 1 to 200 characters
+   * without spaces or commas. Default: none, and no access tokens are issued. Variable:
+   * COUNTERSIGN_ACCESS_TOKEN_AUDIENCES (comma-separated).
    */
   accessTokenAudiences?: readonly string[]
   /**
-   * Lifetime of an access token in seconds, 30 to 3600, during which it stays valid even if its session is revoked. Default 300. Variable: COUNTERSIGN_ACCESS_TOKEN_TTL_SECONDS.
+   * Lifetime of an access token in seconds, 30 to 3600, during which it stays valid even if its session is revoked.
+   * Default 300. Variable: COUNTERSIGN_ACCESS_TOKEN_TTL_SECONDS.
    */
   accessTokenTtlSeconds?: number
   /**
-   * Store of your own for nonces. Without an atomic `take`, a nonce is used once only if the store of all other state is shared
-   * or there is one instance. Default: the store of all other state. Code only.
+   * Store of your own for nonces. Without an atomic `take`, a nonce is used once only if the store of all other state
+   * is shared or there is one instance. Default: the store of all other state. Code only.
    */
   nonceStore?: NonceStore
   /**
-   * Wallet adapters: names (nimiq, ed25519, ethereum, solana), or adapters of your own. A proof that names none is tried with nimiq
-   * and ed25519, in the order given. Default nimiq, ed25519. Variable: COUNTERSIGN_ADAPTERS (comma-separated names).
+   * Wallet adapters: names (nimiq, ed25519, ethereum, solana), or adapters of your own. A proof that names none is
+   * tried with nimiq and ed25519, in the order given. Default nimiq, ed25519. Variable: COUNTERSIGN_ADAPTERS
+   * (comma-separated names).
    */
   adapters?: readonly (string | WalletAdapter)[]
   /**
-   * JSON-RPC servers of EVM chains by chain id, which the adapter ethereum asks about contract wallets (EIP-1271, EIP-6492). Needs
-   * the package viem. Default: none; contract wallets cannot sign in. Variable: COUNTERSIGN_EVM_RPC (such as
-   * 1=https://rpc.example,8453=https://base.example), or COUNTERSIGN_EVM_RPC_FILE.
+   * JSON-RPC servers of EVM chains by chain id, which the adapter ethereum asks about contract wallets (EIP-1271,
+   * EIP-6492). Needs the package viem. Default: none; contract wallets cannot sign in. Variable: COUNTERSIGN_EVM_RPC
+   * (such as 1=https://rpc.example,8453=https://base.example), or COUNTERSIGN_EVM_RPC_FILE.
    */
   evmRpc?: Readonly<Record<string, string>>
   /**
-   * Whether the pages offer a demo wallet, whose key is stored unprotected in the browser; with an https publicUrl, true stops the
-   * start. Default: true while publicUrl is a loopback address and http, else false. Variable: COUNTERSIGN_DEMO_WALLET (on, off).
+   * Whether the pages offer a demo wallet, whose key is stored unprotected in the browser; with an https publicUrl,
+   * true stops the start. Default: true while publicUrl is a loopback address and http, else false. Variable:
+   * COUNTERSIGN_DEMO_WALLET (on, off).
    */
   demoWallet?: boolean
   /**
@@ -185,24 +193,24 @@ export interface CountersignOptions {
    */
   verifier?: 'auto' | 'portable' | 'native'
   /**
-   * Copying of the address of the wallet that signed in last to the user's record. Default false. Variable: COUNTERSIGN_SYNC_ADDRESS_TO_USER
-   * (on, off).
+   * Copying of the address of the wallet that signed in last to the user's record. Default false. Variable:
+   * COUNTERSIGN_SYNC_ADDRESS_TO_USER (on, off).
    */
   syncAddressToUser?: boolean
   /**
-   * Copying of the public key of the wallet that signed in last to the user's record. Default false. Variable: COUNTERSIGN_SYNC_PUBLIC_KEY_TO_USER (on,
-   * off).
+   * Copying of the public key of the wallet that signed in last to the user's record. Default false. Variable:
+   * COUNTERSIGN_SYNC_PUBLIC_KEY_TO_USER (on, off).
    */
   syncPublicKeyToUser?: boolean
   /**
    * Host that makes users and sessions, such as `betterAuthHost(auth)`. The options about sessions and users then do
-   * nothing: that host has its own. If one of its methods fails, takes longer than five seconds or breaks the contract, the
-   * call fails with HOST_UNAVAILABLE. Default: the service itself. Code only.
+   * nothing: that host has its own. If one of its methods fails, takes longer than five seconds or breaks the contract,
+   * the call fails with HOST_UNAVAILABLE. Default: the service itself. Code only.
    */
   sessionHost?: Host
   /**
-   * Function that decides which user a proven identity is, or null to refuse. If it fails or takes longer than five seconds, the
-   * call fails with HOST_UNAVAILABLE. Default: one user for each wallet identity. Code only.
+   * Function that decides which user a proven identity is, or null to refuse. If it fails or takes longer than five
+   * seconds, the call fails with HOST_UNAVAILABLE. Default: one user for each wallet identity. Code only.
    */
   resolveLogin?: ResolveLogin
   /**
@@ -211,31 +219,32 @@ export interface CountersignOptions {
    */
   trustProxy?: boolean | number
   /**
-   * Use of an order's code. compare: computer and phone show it, and the user compares. required: only the computer shows it, and
-   * the user enters it on the phone. return: the phone shows it once it has approved, and the user enters it on the computer, which
-   * hinders relayed orders; see docs/cross-device-security.md. Default compare. Variable: COUNTERSIGN_CONFIRMATION_CODE.
+   * Use of an order's code. compare: computer and phone show it, and the user compares. required: only the computer
+   * shows it, and the user enters it on the phone. return: the phone shows it once it has approved, and the user enters
+   * it on the computer, which hinders relayed orders; see docs/cross-device-security.md. Default compare. Variable:
+   * COUNTERSIGN_CONFIRMATION_CODE.
    */
   confirmationCode?: 'compare' | 'required' | 'return'
   /**
-   * Whether users can have their computer remembered, which then needs no return code for 90 days. Default true. Variable:
-   * COUNTERSIGN_KNOWN_COMPUTERS (on, off).
+   * Whether users can have their computer remembered, which then needs no return code for 90 days. Default true.
+   * Variable: COUNTERSIGN_KNOWN_COMPUTERS (on, off).
    */
   knownComputers?: boolean
   /**
    * Whether the networks of computer and phone are compared. show: the phone shows whether they are the same. enforce:
-   * phones are refused unless they are, which locks out phones on mobile data. off: they are not compared. Default show. Variable:
-   * COUNTERSIGN_PROXIMITY.
+   * phones are refused unless they are, which locks out phones on mobile data. off: they are not compared. Default
+   * show. Variable: COUNTERSIGN_PROXIMITY.
    */
   proximity?: 'show' | 'off' | 'enforce'
   /**
-   * Keys of the application's backends, each 32 characters or more, from a secure random source. If set, only calls with one
-   * of them as `Authorization: Bearer` start orders. Default: none; pages start orders themselves. Variable:
+   * Keys of the application's backends, each 32 characters or more, from a secure random source. If set, only calls
+   * with one of them as `Authorization: Bearer` start orders. Default: none; pages start orders themselves. Variable:
    * COUNTERSIGN_ORDER_START_KEYS (comma-separated), or COUNTERSIGN_ORDER_START_KEYS_FILE.
    */
   orderStartKeys?: readonly string[]
   /**
-   * Address of the operator's logo for the approval and sign-in pages: an https address, or a path on the service's own origin. Default:
-   * none. Variable: COUNTERSIGN_LOGO_URL.
+   * Address of the operator's logo for the approval and sign-in pages: an https address, or a path on the service's own
+   * origin. Default: none. Variable: COUNTERSIGN_LOGO_URL.
    */
   logoUrl?: string
   /**
@@ -251,10 +260,11 @@ export interface CountersignOptions {
   /** Limit on the calls of each client address. Default true. Variable: COUNTERSIGN_RATE_LIMIT (on, off). */
   rateLimit?: boolean
   /**
-   * Numbers of the limits by name, 1 to 100000 each, over all instances that share the store: sign-in, start-order, order, session,
-   * reflection and wrong-token a minute for each client address, order-wrong-token a minute for each order, wallet-sign-in a minute
-   * for each wallet, and open-orders and watchers at a time for each client address. Those left out keep their default; see
-   * docs/operations.md. Without effect if rateLimit is false. Variable: COUNTERSIGN_RATE_LIMITS (such as sign-in=240,order=1200).
+   * Numbers of the limits by name, 1 to 100000 each, over all instances that share the store: sign-in, start-order,
+   * order, session, reflection and wrong-token a minute for each client address, order-wrong-token a minute for each
+   * order, wallet-sign-in a minute for each wallet, and open-orders and watchers at a time for each client address.
+   * Those left out keep their default; see docs/operations.md. Without effect if rateLimit is false. Variable:
+   * COUNTERSIGN_RATE_LIMITS (such as sign-in=240,order=1200).
    */
   rateLimits?: Partial<Limits>
   /**
@@ -268,8 +278,8 @@ export interface CountersignOptions {
    */
   maxConnectionsPerAddress?: number
   /**
-   * Requests in progress at a time, open streams included, 1 to 1000000; more are refused with SERVER_BUSY. Default: one
-   * for each 96 KiB of the heap. Variable: COUNTERSIGN_MAX_REQUESTS.
+   * Requests in progress at a time, open streams included, 1 to 1000000; more are refused with SERVER_BUSY. Default:
+   * one for each 96 KiB of the heap. Variable: COUNTERSIGN_MAX_REQUESTS.
    */
   maxRequests?: number
   /**
@@ -278,20 +288,20 @@ export interface CountersignOptions {
    */
   maxPendingBodies?: number
   /**
-   * Open streams of events at a time, over all protocols, 1 to 1000000; more are refused with SERVER_BUSY. Default: one for
-   * each 128 KiB of the heap. Variable: COUNTERSIGN_MAX_STREAMS.
+   * Open streams of events at a time, over all protocols, 1 to 1000000; more are refused with SERVER_BUSY. Default: one
+   * for each 128 KiB of the heap. Variable: COUNTERSIGN_MAX_STREAMS.
    */
   maxStreams?: number
   /**
-   * Nonces that one process has issued and that are still in the store, 1 to 100000000; more are refused with SERVER_BUSY. An
-   * unused nonce is in the store for nonceTtlSeconds and a minute. Default 1000000, about 700 MB in Redis. Variable:
-   * COUNTERSIGN_MAX_NONCES.
+   * Nonces that one process has issued and that are still in the store, 1 to 100000000; more are refused with
+   * SERVER_BUSY. An unused nonce is in the store for nonceTtlSeconds and a minute. Default 1000000, about 700 MB in
+   * Redis. Variable: COUNTERSIGN_MAX_NONCES.
    */
   maxNonces?: number
   /**
-   * Orders that one process has started and that are still in the store, 1 to 100000000; more are refused with SERVER_BUSY. An
-   * order counts for orderTtlSeconds and ten minutes, and once for each 2 KiB that it takes. Default 1000000, about 1.4 GB in
-   * Redis and at most 2.5 GB. Variable: COUNTERSIGN_MAX_ORDERS.
+   * Orders that one process has started and that are still in the store, 1 to 100000000; more are refused with
+   * SERVER_BUSY. An order counts for orderTtlSeconds and ten minutes, and once for each 2 KiB that it takes. Default
+   * 1000000, about 1.4 GB in Redis and at most 2.5 GB. Variable: COUNTERSIGN_MAX_ORDERS.
    */
   maxOrders?: number
   /**
@@ -305,57 +315,66 @@ export interface CountersignOptions {
    * COUNTERSIGN_ORDER_MODEL_NAME.
    */
   orderModelName?: string
-  /** Serving of the service's own pages (demo, approval and sign-in). Default true. Variable: COUNTERSIGN_PAGES (on, off). */
+  /**
+   * Serving of the service's own pages (demo, approval and sign-in). Default true. Variable: COUNTERSIGN_PAGES (on,
+   * off).
+   */
   pages?: boolean
   /**
-   * gRPC's server reflection (v1 and v1alpha): tools such as grpcurl then need no protos. It says what the protos of this package
-   * say. Default true. Variable: COUNTERSIGN_REFLECTION (on, off).
+   * gRPC's server reflection (v1 and v1alpha): tools such as grpcurl then need no protos. It says what the protos of
+   * this package say. Default true. Variable: COUNTERSIGN_REFLECTION (on, off).
    */
   reflection?: boolean
   /**
-   * Time in seconds, 0 to 300, for which `drain()`, and so the command after SIGTERM, goes on serving while proxies, clients * and watchers are asked to leave. It must be long enough for proxies to notice. Default 2. Variable: COUNTERSIGN_DRAIN_SECONDS.
+   * Time in seconds, 0 to 300, for which `drain()`, and so the command after SIGTERM, goes on serving while proxies,
+   * clients * and watchers are asked to leave. It must be long enough for proxies to notice. Default 2. Variable:
+   * COUNTERSIGN_DRAIN_SECONDS.
    */
   drainSeconds?: number
   /**
-   * Number of processes, 1 to 64, that serve the port together, if the command runs the service; auto: one for each core that it
-   * may use. More than 1, and auto, need Redis. In code it must be 1. Default 1. Variable: COUNTERSIGN_WORKERS.
+   * Number of processes, 1 to 64, that serve the port together, if the command runs the service; auto: one for each
+   * core that it may use. More than 1, and auto, need Redis. In code it must be 1. Default 1. Variable:
+   * COUNTERSIGN_WORKERS.
    */
   workers?: number | 'auto'
   /**
-   * Port for Prometheus, 0 to 65535, on which `listen()` serves `/metrics` and nothing else; 0 picks a free one, which the log
-   * names. Anyone who reaches it can read it. Default: none. Variable: COUNTERSIGN_METRICS_PORT.
+   * Port for Prometheus, 0 to 65535, on which `listen()` serves `/metrics` and nothing else; 0 picks a free one, which
+   * the log names. Anyone who reaches it can read it. Default: none. Variable: COUNTERSIGN_METRICS_PORT.
    */
   metricsPort?: number
-  /** Host name or address on which metricsPort is listened on. Default 127.0.0.1. Variable: COUNTERSIGN_METRICS_HOST. */
+  /**
+   * Host name or address on which metricsPort is listened on. Default 127.0.0.1. Variable: COUNTERSIGN_METRICS_HOST.
+   */
   metricsHost?: string
   /**
-   * Collection of metrics, for `metrics()`, in applications that serve them themselves. Default: on if metricsPort is set. Code
-   * only.
+   * Collection of metrics, for `metrics()`, in applications that serve them themselves. Default: on if metricsPort is
+   * set. Code only.
    */
   metrics?: boolean
   /**
-   * Traces of calls, through the OpenTelemetry SDK that the process registers; needs the package @opentelemetry/api. on: a call
-   * continues its caller's trace. link: it begins one of its own that links to it. In code also what `openTelemetry()` of
-   * countersign/opentelemetry returns. Default off. Variable: COUNTERSIGN_TRACING.
+   * Traces of calls, through the OpenTelemetry SDK that the process registers; needs the package @opentelemetry/api.
+   * on: a call continues its caller's trace. link: it begins one of its own that links to it. In code also what
+   * `openTelemetry()` of countersign/opentelemetry returns. Default off. Variable: COUNTERSIGN_TRACING.
    */
   tracing?: 'off' | 'on' | 'link' | Tracing
   /**
-   * Form of the log that the service writes itself. json: one JSON object per line. pretty: lines for people. auto: pretty on a
-   * terminal, else json. Default auto. Variable: COUNTERSIGN_LOG_FORMAT.
+   * Form of the log that the service writes itself. json: one JSON object per line. pretty: lines for people. auto:
+   * pretty on a terminal, else json. Default auto. Variable: COUNTERSIGN_LOG_FORMAT.
    */
   logFormat?: LogFormat
   /**
-   * Address that audit events are delivered to by POST, signed as in Standard Webhooks: https, or http on this machine. Needs
-   * webhookSecret. Default: none. Variable: COUNTERSIGN_WEBHOOK_URL.
+   * Address that audit events are delivered to by POST, signed as in Standard Webhooks: https, or http on this machine.
+   * Needs webhookSecret. Default: none. Variable: COUNTERSIGN_WEBHOOK_URL.
    */
   webhookUrl?: string
   /**
-   * Secret that signs what is delivered to webhookUrl: `whsec_` and 24 to 64 bytes in base64. Of several, each signs. Default: none.
-   * Variable: COUNTERSIGN_WEBHOOK_SECRET (comma-separated), or COUNTERSIGN_WEBHOOK_SECRET_FILE.
+   * Secret that signs what is delivered to webhookUrl: `whsec_` and 24 to 64 bytes in base64. Of several, each signs.
+   * Default: none. Variable: COUNTERSIGN_WEBHOOK_SECRET (comma-separated), or COUNTERSIGN_WEBHOOK_SECRET_FILE.
    */
   webhookSecret?: string | readonly string[]
   /**
-   * Function that is called with each audit event: sign-ins, changes of orders, sessions and wallets, refusals. Its result is * not awaited. Default: none; the log has the events. Code only.
+   * Function that is called with each audit event: sign-ins, changes of orders, sessions and wallets, refusals. Its
+   * result is * not awaited. Default: none; the log has the events. Code only.
    */
   onAuditEvent?: AuditEventHook
   /** Receiver of log lines. Default: warnings and errors go to standard error. Code only. */
@@ -369,7 +388,10 @@ export type Option = keyof CountersignOptions
 export interface Row {
   /** Environment variable; `undefined` for an option that can only be set in code. */
   readonly variable: string | undefined
-  /** Whether it can be a secret, or have one in it, so that a variable whose name ends in `_FILE` can name a file that has it. */
+  /**
+   * Whether it can be a secret, or have one in it, so that a variable whose name ends in `_FILE` can name a file that
+   * has it.
+   */
   readonly fromFile?: true
   readonly kind: Kind<never, unknown>
   /** Value if nothing is set. */
