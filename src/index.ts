@@ -24,10 +24,17 @@ export type {
   Session,
 } from './core/users/host.ts'
 export type { ResolveLogin, WalletUser } from './core/users/standalone.ts'
-export { type Ed25519Adapter, type Ed25519Framing, ed25519Adapter } from './core/wallet/ed25519-adapter.ts'
-export type { Proof, ProvenIdentity } from './core/wallet/proof.ts'
-export type { SignatureVerifier } from './core/wallet/verifier.ts'
-export type { RemoteChecks, SignInForm, StartWarning, WalletAccount, WalletAdapter } from './core/wallet/wallet.ts'
+export type { SignatureVerifier } from './core/wallet/ed25519.ts'
+export { type Ed25519Adapter, type Ed25519Framing, ed25519Adapter } from './core/wallet/ed25519.ts'
+export type {
+  Proof,
+  ProvenIdentity,
+  RemoteChecks,
+  SignInForm,
+  StartWarning,
+  WalletAccount,
+  WalletAdapter,
+} from './core/wallet/wallet.ts'
 export type { NodeRequest, RequestHandler } from './http/exchange.ts'
 export type { FetchClient, FetchHandler } from './http/fetch.ts'
 export type { LimitName, Limits, PlaceLimit, RateLimit, RateLimitGroup } from './limits/limits.ts'

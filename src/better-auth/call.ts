@@ -5,9 +5,8 @@ import { OrderService } from '../../gen/server/countersign/v1/order_service_pb.t
 import { headerOf, type RequestContext } from '../base/request.ts'
 import { encodeEvent, eventStreamHeaders, isLongPoll, longPoll, pollAnswer, withAfter } from '../http/rest/events.ts'
 import { inputFromRest, restFromOutput, withLastEventId } from '../http/rest/json.ts'
-import type { Call } from '../rpc/call.ts'
 import { type Invocation, Invoker } from '../rpc/invoke.ts'
-import type { CallLimit, StreamHandler, UnaryHandler } from '../rpc/methods.ts'
+import type { Call, CallLimit, StreamHandler, UnaryHandler } from '../rpc/methods.ts'
 import { CallEnded, reasons } from '../shared/errors.ts'
 import { apiError } from './failures.ts'
 

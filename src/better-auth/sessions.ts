@@ -8,7 +8,7 @@ import { bearerToken, type RequestContext } from '../base/request.ts'
 import { equalInConstantTime, newToken, tokenFromBytes } from '../base/token.ts'
 import type { OrderGrant, OrderSession, Session } from '../core/users/host.ts'
 import { loginRefused, orderSessionEnded } from '../core/users/refusals.ts'
-import type { ProvenIdentity } from '../core/wallet/proof.ts'
+import type { ProvenIdentity } from '../core/wallet/wallet.ts'
 import { KeyedLock, Marks } from './marks.ts'
 
 /** One for the process: the memory adapter, which needs it, is known to one process only. */

@@ -6,7 +6,6 @@ import {
   VerifySignInRequestSchema,
 } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
 import type { NonceChallenge, NonceRequest, SignInResult } from '../client/types.ts'
-import { WalletLinks, type WalletLinksParts } from '../core/sign-in/link.ts'
 import { type NonceKeeper, type NonceStore, Nonces, withKeysBeginning } from '../core/sign-in/nonce.ts'
 import { SignIn } from '../core/sign-in/sign-in.ts'
 import { WalletLinks, type WalletLinksParts } from '../core/sign-in/user-wallets.ts'

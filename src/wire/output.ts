@@ -2,7 +2,7 @@ import { type EventEmitter, once } from 'node:events'
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Http2ServerResponse, ServerHttp2Stream } from 'node:http2'
 import type { RequestContext } from '../base/request.ts'
-import type { Call, Protocol, ResponseHeaders } from '../rpc/call.ts'
+import type { Call, Protocol, ResponseHeaders } from '../rpc/methods.ts'
 
 /** A response of either HTTP version. */
 export type NodeResponse = ServerResponse | Http2ServerResponse

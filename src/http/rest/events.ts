@@ -7,10 +7,9 @@ import {
   WatchOrderResponseSchema,
 } from '../../../gen/server/countersign/v1/order_service_pb.ts'
 import { headerOf } from '../../base/request.ts'
-import type { Call } from '../../rpc/call.ts'
 import { toFailure } from '../../rpc/errors.ts'
 import type { Invoker } from '../../rpc/invoke.ts'
-import type { CallLimit, StreamHandler, StreamMethod } from '../../rpc/methods.ts'
+import type { Call, CallLimit, StreamHandler, StreamMethod } from '../../rpc/methods.ts'
 import { CountersignError } from '../../shared/errors.ts'
 import { withoutOws } from '../../shared/header-text.ts'
 import { HttpCall, writeAll } from '../../wire/output.ts'

@@ -2,9 +2,13 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import type { SignatureVerifier } from '../../core/wallet/ed25519.ts'
 import { chooseVerifier } from '../../core/wallet/native.ts'
-import type { ProvenIdentity } from '../../core/wallet/proof.ts'
-import type { SignatureVerifier } from '../../core/wallet/verifier.ts'
-import type { RemoteChecks, SignInForm, WalletAccount, WalletAdapter } from '../../core/wallet/wallet.ts'
+import type {
+  ProvenIdentity,
+  RemoteChecks,
+  SignInForm,
+  WalletAccount,
+  WalletAdapter,
+} from '../../core/wallet/wallet.ts'
 import { CountersignError } from '../../shared/errors.ts'
 import { bytesToHex, hexToBytes } from '../../shared/hex.ts'
 import type { TestRunner } from './runner.ts'
