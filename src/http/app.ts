@@ -1,7 +1,7 @@
 import { METHODS } from 'node:http'
 import type { Logger } from '../base/log.ts'
 import { headerOf, proxyHeaderOf, type RequestContext } from '../base/request.ts'
-import type { KeySet } from '../core/access-token/signing-keys.ts'
+import type { KeySet } from '../core/access-tokens.ts'
 import type { OriginPolicy } from '../core/origin-policy.ts'
 import { toFailure } from '../rpc/errors.ts'
 import type { CallObserver, CallOutcome, Invoker } from '../rpc/invoke.ts'
