@@ -41,6 +41,13 @@ const steps: readonly Step[] = [
     environment: { WHOLE_BROWSER: '1' },
   },
   {
+    name: 'tests of pages in Firefox',
+    command: 'vitest run test/browser',
+    limitMinutes: 30,
+    // The tests that fail there are in test/browser/firefox-cannot.ts.
+    environment: { TEST_BROWSER: 'firefox' },
+  },
+  {
     // Needs the Debian packages webkit2gtk-driver and xvfb: `NIGHTLY=1 bash .ci/prepare` installs them.
     name: 'an order each way in WebKit',
     command: 'vitest run test/browser/webkit.test.ts',

@@ -4,7 +4,83 @@ import { beforeAll, expect, type RunnerTask } from 'vitest'
  * Tests that fail in Firefox, by file and full name, and why. Looked at with TEST_BROWSER=firefox. The list may only shrink: a
  * listed test that passes fails the run, as does a name that no test has.
  */
-const cannot: Readonly<Record<string, Readonly<Record<string, string>>>> = {}
+const cannot: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'test/browser/element-wallets.test.ts': {
+    '<countersign-sign-in> with a wallet on this device > is loaded from where the element came from, and again after a failure':
+      'the console names the failed load, which the test takes for a fault',
+    '<countersign-sign-in> with a wallet on this device > on a phone > comes first; the QR code is shown, and an order started, only when it is asked for':
+      'no phone is emulated',
+    '<countersign-sign-in> with a wallet on this device > on a phone > at another site, the Nimiq Hub, takes the place of the page, which signs in when it is back':
+      'no phone is emulated',
+  },
+  'test/browser/first-scan.test.ts': {
+    'a new user > who has no clipboard gets the link as text to select':
+      'the field keeps its selection although the test takes the clipboard away',
+    'a new user > on a phone opens the request there, in place of a code to scan with itself': 'no phone is emulated',
+    'a new user > is offered none on https, even by a service that does not know that a proxy has put it there':
+      'no phone is emulated',
+  },
+  'test/browser/hub.test.ts': {
+    'with the Nimiq Hub > in a window of its own, > a user signs in: not if they cancel or leave, and with whichever account they choose there':
+      'a window that a page opens is not followed',
+    'with the Nimiq Hub > in a window of its own, > a user approves: not if they cancel or leave, and with whichever account they choose there':
+      'a window that a page opens is not followed',
+    'with the Nimiq Hub > in a window of its own, > that answers after the request expired, nothing is approved, and the page says so':
+      'a window that a page opens is not followed',
+  },
+  'test/browser/react.test.ts': {
+    'an application of React in Chromium > signs in with a wallet, and tells an outage from a sign-out':
+      'the console names the failed load, which the test takes for a fault',
+  },
+  'test/browser/return-code.test.ts': {
+    'a desktop that takes return codes > is signed in with the code from the phone, after two wrong ones':
+      'the browser ends in the first of these tests',
+    'a desktop that takes return codes > is not signed in after three wrong codes, and can start again':
+      'the browser ends in the first of these tests',
+    'a desktop that takes return codes > needs no code once the phone let it be remembered, for either kind of order, until it is forgotten':
+      'the browser ends in the first of these tests',
+    'a desktop that takes return codes > is another computer for every browser, although it presents the public key of a known one':
+      'the browser ends in the first of these tests',
+    'a desktop that takes return codes > is signed out by the phone that approved it, and no longer known':
+      'the browser ends in the first of these tests',
+    'a desktop that takes return codes > says that it was signed out when its user comes back to it':
+      'the browser ends in the first of these tests',
+  },
+  'test/browser/session-ends.test.ts': {
+    'a page and its session > a signed-out visit leaves no error in the console':
+      'the console does not name what the test counts',
+  },
+  'test/browser/sign-in-page.test.ts': {
+    'on the sign-in page, > a phone signs the application’s user in; only the base path is needed, nothing fails and nothing moves':
+      'requests of a page that is left are reported as failed',
+    'on the sign-in page, > a wallet of the browser signs the user in; a declined one can be tried again':
+      'requests of a page that is left are reported as failed',
+    'on the sign-in page, > by keyboard alone, in German, with a token of the application in the storage':
+      'requests of a page that is left are reported as failed',
+    'on the sign-in page, > it has the operator’s logo and colour, and fits any name and any screen':
+      'requests of a page that is left are reported as failed',
+    'on the sign-in page, > where orders need a start key, it offers the wallets on this device only':
+      'requests of a page that is left are reported as failed',
+  },
+  'test/browser/wallet-chooser.test.ts': {
+    '<countersign-wallets> in Chromium > lists wallets of both kinds; the one that is chosen signs, asked in the user gesture':
+      'a page that the test serves itself has no crypto.randomUUID',
+    '<countersign-wallets> in Chromium > no announcement keeps a later one from being heard, loads anything or becomes markup':
+      'a page that the test serves itself has no crypto.randomUUID',
+    '<countersign-wallets> in Chromium > looks right with long and right-to-left names, in German, light, dark and narrow':
+      'a page that the test serves itself has no crypto.randomUUID',
+    '<countersign-wallets> in Chromium > on a phone > links to wallet apps that the service can verify':
+      'no phone is emulated',
+    '<countersign-wallets> in Chromium > on a phone > makes the address when the user taps, and offers it for a second tap for a while':
+      'no phone is emulated',
+    '<countersign-wallets> in Chromium > on a phone > says that the address could not be made': 'no phone is emulated',
+  },
+  'test/browser/wallet-hub.test.ts': {
+    'the Nimiq Hub, at another origin > signs in a window of its own': 'a window that a page opens is not followed',
+    'the Nimiq Hub, at another origin > left by the back button has signed nothing':
+      'the way back is not reported as a navigation',
+  },
+}
 
 // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures from it.
 beforeAll(({}, { file }) => {
