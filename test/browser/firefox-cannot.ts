@@ -15,10 +15,10 @@ const cannot: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   'test/browser/first-scan.test.ts': {
     'a new user > who has no clipboard gets the link as text to select':
-      'the field keeps its selection although the test takes the clipboard away',
+      'the field does not select its text on focus: the page may not be the active one',
     'a new user > on a phone opens the request there, in place of a code to scan with itself': 'no phone is emulated',
     'a new user > is offered none on https, even by a service that does not know that a proxy has put it there':
-      'no phone is emulated',
+      'on a page that the test answers itself, the text stays hidden: cause not found',
   },
   'test/browser/hub.test.ts': {
     'with the Nimiq Hub > in a window of its own, > a user signs in: not if they cancel or leave, and with whichever account they choose there':
@@ -48,7 +48,7 @@ const cannot: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   'test/browser/session-ends.test.ts': {
     'a page and its session > a signed-out visit leaves no error in the console':
-      'the console does not name what the test counts',
+      'a failed request is no line of the console that playwright passes on',
   },
   'test/browser/sign-in-page.test.ts': {
     'on the sign-in page, > a phone signs the application’s user in; only the base path is needed, nothing fails and nothing moves':
