@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 
-/** The package's version. package.json is one folder up from src and two from dist/src. */
-export const version: string = readVersion(['../../package.json', '../../package.json'])
+/** The package's version. package.json is two folders up from src/base and three from dist/src/base. */
+export const version: string = readVersion(['../../package.json', '../../../package.json'])
 
 function readVersion(candidates: readonly string[]): string {
   for (const candidate of candidates) {
