@@ -105,7 +105,6 @@ describe.each(stores)('on $name', ({ open }) => {
       otherChallenge,
       other.desktopToken,
       'x',
-      '',
     ]
     const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
     const calls: [string, string, (token: string) => ReturnType<typeof rest>][] = [
@@ -134,6 +133,12 @@ describe.each(stores)('on $name', ({ open }) => {
     }
     expect(answers.size).toBe(1)
     expect([...answers][0]).toMatch(/^401 ORDER_TOKEN_INVALID /)
+    for (const [, , call] of calls) {
+      expect((await call('')).json).toMatchObject({
+        code: 'ORDER_TOKEN_INVALID',
+        message: expect.stringMatching(/token is missing/),
+      })
+    }
   })
 })
 

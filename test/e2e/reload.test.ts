@@ -237,9 +237,9 @@ describe('nothing secret is told', () => {
 test('the log is JSON or for people as COUNTERSIGN_LOG_FORMAT says', async () => {
   const store = { COUNTERSIGN_STORE: 'sqlite::memory:', COUNTERSIGN_STOER: 'x' }
   const json = await spawnService({ ...store, COUNTERSIGN_LOG_FORMAT: 'json' })
-  expect(json.log()).toMatch(/^\{"time":"[^"]+","level":"warn","text":"COUNTERSIGN_STOER is not a setting/)
+  expect(json.log()).toMatch(/^\{"time":"[^"]+","level":"warn","text":"Unknown setting COUNTERSIGN_STOER/)
   const told = await spawnService({ ...store, COUNTERSIGN_LOG_FORMAT: 'pretty', HOST: 'nowhere.invalid' }).catch(String)
-  expect(told).toMatch(/^Error: \d\d:\d\d:\d\d warn {2}COUNTERSIGN_STOER is not a setting/)
+  expect(told).toMatch(/^Error: \d\d:\d\d:\d\d warn {2}Unknown setting COUNTERSIGN_STOER/)
   const wrong = spawnService({ ...store, COUNTERSIGN_LOG_FORMAT: 'xml' })
   await expect(wrong).rejects.toThrow('logFormat (COUNTERSIGN_LOG_FORMAT) must be auto, json or pretty, not "xml"')
 })

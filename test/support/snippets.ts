@@ -5,6 +5,7 @@ import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { onTestFinished } from 'vitest'
+import packageJson from '../../package.json' with { type: 'json' }
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -53,10 +54,14 @@ export function withSources(code: string): string {
   )
 }
 
+const exported: Readonly<Record<string, string | { readonly default: string }>> = packageJson.exports
+
 /** The file of an export of the package. */
 function sourceOf(subpath: string): string {
   if (subpath.startsWith('/gen/')) return `gen/client/countersign/v1${subpath.slice('/gen'.length)}.ts`
-  return `src${subpath}/index.ts`
+  const entry = exported[`.${subpath}`]
+  if (typeof entry !== 'object') throw new Error(`the package has no export ${subpath}`)
+  return entry.default.replace('./dist/', '').replace(/\.js$/, '.ts')
 }
 
 /** A folder that is removed when the test ends, in which programs find the packages of the repository. */

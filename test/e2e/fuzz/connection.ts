@@ -39,9 +39,9 @@ export async function exchange(port: number, bytes: Buffer): Promise<Buffer> {
   })
 }
 
-/** Statuses with which a server says that it is at fault. 503 is for what is away or full, 504 for the caller's own deadline. */
+/** Statuses with which a server says that it is at fault. 501 is for a compression that it does not know, 503 is for what is away or full, 504 for the caller's own deadline. */
 export function isFault(status: number): boolean {
-  return status >= 500 && ![503, 504, 505].includes(status)
+  return status >= 500 && ![501, 503, 504, 505].includes(status)
 }
 
 /** The HPACK indexes of the statuses that have one (RFC 7541, appendix A). They are at the beginning of a HEADERS frame's block. */
