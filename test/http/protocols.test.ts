@@ -4,9 +4,9 @@ import { sendRaw } from '../support/raw-http.ts'
 import { http2Sender } from '../support/raw-http2.ts'
 import { readRpcAnswer } from '../support/rpc-answer.ts'
 import { startService } from '../support/service.ts'
-import { type Fields, fieldsOf } from './differential/compare.ts'
-import { inParallel, makeFixture } from './differential/fixture.ts'
-import { callsOverEveryProtocol, methodOf, type Plan, requestOf } from './differential/requests.ts'
+import { type Fields, fieldsOf } from '../wire/differential/compare.ts'
+import { inParallel, makeFixture } from '../wire/differential/fixture.ts'
+import { callsOverEveryProtocol, methodOf, type Plan, requestOf } from '../wire/differential/requests.ts'
 
 test('a call has one answer, whatever protocol, codec and compression bring it', { timeout: 60_000 }, async () => {
   const { url } = await startService()

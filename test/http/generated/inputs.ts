@@ -1,7 +1,7 @@
 import { type DescMethod, fromJson, type JsonObject, toBinary } from '@bufbuild/protobuf'
 import { restEndpoints } from '../../../src/http/rest/endpoints.ts'
 import type { RawRequest } from '../../support/raw-http.ts'
-import { type Fixture, messageBytes, type Plan, pathOf, requestWith } from '../differential/requests.ts'
+import { type Fixture, messageBytes, type Plan, pathOf, requestWith } from '../../wire/differential/requests.ts'
 import { damaged, hostileJson, messageOf, withHostileTexts } from './messages.ts'
 import type { Random } from './random.ts'
 import type { World } from './world.ts'

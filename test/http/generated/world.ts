@@ -2,8 +2,8 @@ import { expect } from 'vitest'
 import { makeComputer } from '../../support/computer.ts'
 import { rest } from '../../support/rest.ts'
 import { makeWallet, proofOf } from '../../support/wallet.ts'
-import { makeFixture } from '../differential/fixture.ts'
-import type { Fixture } from '../differential/requests.ts'
+import { makeFixture } from '../../wire/differential/fixture.ts'
+import type { Fixture } from '../../wire/differential/requests.ts'
 import type { Known } from './messages.ts'
 
 /** What exists in the service for inputs to refer to. */
