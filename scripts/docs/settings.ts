@@ -36,7 +36,6 @@ const groups: readonly Group[] = [
       'proximity',
       'orderStartKeys',
       'claimUrlTemplate',
-      'orderModelName',
     ],
   },
   {

@@ -64,13 +64,18 @@ import {
 } from './settings.ts'
 import { walletsOfUser } from './users.ts'
 
+/** Refuses a name that no database takes as it is for a model. */
+function requireModelName(name: string): void {
+  if (/^[A-Za-z][A-Za-z0-9_]{0,63}$/.test(name)) return
+  throw new TypeError(`orderModelName must be a name of letters, digits and underscores, not ${JSON.stringify(name)}`)
+}
+
 /** Options of {@link crossDevice}. */
 export interface CrossDeviceOptions
   extends WalletOptions,
     Pick<
       CountersignOptions,
       | 'trustedOrigins'
-      | 'orderModelName'
       | 'orderTtlSeconds'
       | 'confirmationCode'
       | 'knownComputers'
@@ -81,6 +86,8 @@ export interface CrossDeviceOptions
       | 'textsFile'
       | 'keyPrefix'
     > {
+  /** Name of the model in which Better Auth's database keeps orders. Default crossDeviceOrder. */
+  orderModelName?: string
   /**
    * Template of the claim URL that the QR code shows, if an approval page of your own is there; as the service's
    * option. Default: the page that the plugin serves under Better Auth's base path or, if `pages` is false,
@@ -121,8 +128,9 @@ type OrderQuery = Readonly<Record<string, string | undefined>> | undefined
  * Orders can be started from Better Auth's trusted origins and from `trustedOrigins`. They are kept in the model
  * `orderModelName` of Better Auth's database. Throws a `TypeError` if an option does not fit.
  */
-export function crossDevice({ store, ...options }: CrossDeviceOptions = {}) {
+export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...options }: CrossDeviceOptions = {}) {
   const settings = walletSettings(options)
+  requireModelName(orderModelName)
   const watchers = new Watchers()
   const sweeping = { at: 0 }
   const ownStore = store === undefined ? undefined : withKeyPrefix(store, settings.keyPrefix)
@@ -202,9 +210,9 @@ export function crossDevice({ store, ...options }: CrossDeviceOptions = {}) {
       }
     },
     hooks: { before: computers === undefined ? [] : revocationHooks(computers, settings), after: takenBackHooks },
-    schema: { ...walletSchema(settings), ...orderSchema(settings.orderModelName) },
+    schema: { ...walletSchema(settings), ...orderSchema(orderModelName) },
     $ERROR_CODES: errorCodes,
-    options: { store, ...options },
+    options: { store, orderModelName, ...options },
     onRequest: limitBodies(Object.values({ ...desktopOrderPaths, ...phoneOrderPaths, ...computerPaths })),
     rateLimit: [
       // A backend starts the orders of all its users from one address.

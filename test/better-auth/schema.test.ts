@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { betterAuth } from 'better-auth'
 import { expect, onTestFinished, test } from 'vitest'
-import { walletSignIn } from '../../src/better-auth/index.ts'
+import { crossDevice, walletSignIn } from '../../src/better-auth/index.ts'
 import { approvedOrder, call } from './calls.ts'
 import { makeAuth } from './support.ts'
 
@@ -62,6 +62,10 @@ test("Better Auth's own command line generates the schema", async () => {
   const storage = async () => ({ database })
   const auth = await makeAuth({ storage, orders: { orderModelName: 'approvals' } })
   expect((await call(auth, '/cross-device/finalize', await approvedOrder(auth))).status).toBe(200)
+})
+
+test.each(['a-b', '1a', '', 'o'.repeat(65)])('a model of orders cannot be called %j', (orderModelName) => {
+  expect(() => crossDevice({ orderModelName })).toThrow(/^orderModelName must be a name of letters/)
 })
 
 test('a database that is not migrated is told of by name, with what to do', async () => {

@@ -311,11 +311,6 @@ export interface CountersignOptions {
    */
   claimUrlTemplate?: string
   /**
-   * Name of the model in which a host framework's database keeps orders. Default crossDeviceOrder. Variable:
-   * COUNTERSIGN_ORDER_MODEL_NAME.
-   */
-  orderModelName?: string
-  /**
    * Serving of the service's own pages (demo, approval and sign-in). Default true. Variable: COUNTERSIGN_PAGES (on,
    * off).
    */
@@ -743,12 +738,6 @@ const table = {
     kind: claimUrlTemplate,
     default: '{origin}/cross-device/claim/{orderId}#token={claimToken}',
     about: 'claim URL that the QR code shows',
-  },
-  orderModelName: {
-    variable: 'COUNTERSIGN_ORDER_MODEL_NAME',
-    kind: text(/^[A-Za-z][A-Za-z0-9_]{0,63}$/, 'a name of letters, digits and underscores'),
-    default: 'crossDeviceOrder',
-    about: "name of the model in which a host framework's database keeps orders",
   },
   pages: {
     variable: 'COUNTERSIGN_PAGES',

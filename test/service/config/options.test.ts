@@ -186,12 +186,6 @@ const promised: Record<Option, Promised> = {
       '{origin}/{orderid}#{claimToken}',
     ],
   },
-  orderModelName: {
-    variable: 'COUNTERSIGN_ORDER_MODEL_NAME',
-    default: 'crossDeviceOrder',
-    inside: ['x', x(64), 'a_1'],
-    outside: ['', x(65), '1a', '_a', 'a-b'],
-  },
   pages: { variable: 'COUNTERSIGN_PAGES', default: true, flag: true },
   reflection: { variable: 'COUNTERSIGN_REFLECTION', default: true, flag: true },
   workers: {
