@@ -61,7 +61,8 @@ export async function loadOnDemand<Script>(load: () => Promise<Script>): Promise
   try {
     return await load()
   } catch (thrown) {
-    const [address] = /https?:\/\/\S+/.exec(String(thrown)) ?? []
+    // Only what the browser says of a failed load: an error of the script's own can name any address.
+    const [, address] = /imported module: (https?:\/\/\S+)/.exec(String(thrown)) ?? []
     const maps = [...document.querySelectorAll('script[type=importmap]')]
     if (address === undefined || maps.some(({ textContent }) => textContent?.includes('integrity'))) throw thrown
     return await import(/* webpackIgnore: true */ /* @vite-ignore */ `${address}?${Date.now()}`)
