@@ -1,4 +1,4 @@
-import { type HubAnswer, takeHubAnswer } from '../client/wallets/index.ts'
+import { type HubAnswer, takeHubAnswer } from '../browser/wallets/index.ts'
 import { hubFor } from './page-wallet.ts'
 
 /**

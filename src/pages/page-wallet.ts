@@ -1,4 +1,3 @@
-import { loadOnDemand } from '../client/page.ts'
 import {
   type FindWalletsOptions,
   type FoundWallet,
@@ -6,7 +5,8 @@ import {
   isPhone,
   type WalletApp,
   walletApps,
-} from '../client/wallets/index.ts'
+} from '../browser/wallets/index.ts'
+import { loadOnDemand } from '../client/page.ts'
 import { type DemoWallet, forgetDemoWallet, openDemoWallet } from './demo-wallet.ts'
 import type { ServiceFacts } from './service-facts.ts'
 

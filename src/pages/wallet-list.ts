@@ -3,7 +3,7 @@ import {
   defineWalletChooser,
   type FoundWallet,
   type WalletFinder,
-} from '../client/wallets/index.ts'
+} from '../browser/wallets/index.ts'
 import type { Words } from './texts/words.ts'
 
 /** Options of {@link walletList}. */

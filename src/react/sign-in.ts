@@ -11,6 +11,8 @@ import {
   useRef,
   useState,
 } from 'react'
+import type { AppAddress, FoundWallet } from '../browser/wallets/found.ts'
+import type { HubOptions } from '../browser/wallets/hub.ts'
 import type {
   CountersignSignIn,
   CountersignSignInEvents,
@@ -20,8 +22,6 @@ import type {
 } from '../client/element/element.ts'
 import { CountersignClientError } from '../client/errors.ts'
 import { loadOnDemand } from '../client/page.ts'
-import type { AppAddress, FoundWallet } from '../client/wallets/found.ts'
-import type { HubOptions } from '../client/wallets/hub.ts'
 
 /**
  * Properties of {@link SignIn}. Those without a comment are attributes and properties of `<countersign-sign-in>`, which describes

@@ -1,6 +1,6 @@
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
-import { walletApps } from '../../src/client/wallets/index.ts'
+import { walletApps } from '../../src/browser/wallets/index.ts'
 import type { CountersignOptions } from '../../src/index.ts'
 import { startService } from '../support/service.ts'
 import { Desktop } from './desktop.ts'

@@ -60,7 +60,7 @@ test('the element loads the list of wallets on demand, as one file that needs no
   const [[name, part] = []] = onDemand
   expect(name).toMatch(/^countersign-device-sign-in-[0-9a-f]{8}\.js$/)
   expect([...onDemand]).toHaveLength(1)
-  expect(part && liveInputs(part.metafile)).toContain('src/client/wallets/chooser.ts')
+  expect(part && liveInputs(part.metafile)).toContain('src/browser/wallets/chooser.ts')
   expect(part && Object.values(part.metafile.outputs).flatMap(({ imports }) => imports)).toEqual([])
   expect(part && sizeOf(part.code).gzip).toBeLessThan(16_000)
 })
@@ -86,7 +86,7 @@ test('a bundler that splits leaves the list of wallets out of what it loads with
   expect(inputs).toContain('src/client/element/element.ts')
   expect(inputs.filter((path) => walletParts.test(path))).toEqual([])
   // Not because nothing has it.
-  expect(Object.keys(metafile.inputs)).toContain('src/client/wallets/chooser.ts')
+  expect(Object.keys(metafile.inputs)).toContain('src/browser/wallets/chooser.ts')
 })
 
 test('the build stops for an element of more than 15,000 bytes', async () => {

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { CountersignWallets } from '../../src/client/wallets/index.ts'
+import { CountersignWallets } from '../../src/browser/wallets/index.ts'
 
 const page = await readFile(new URL('../../docs/wallets.md', import.meta.url), 'utf8')
 

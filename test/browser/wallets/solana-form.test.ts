@@ -1,7 +1,7 @@
 import { createSignInMessageText } from '@solana/wallet-standard-util'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { readSolanaForm, withAddress } from '../../../src/client/wallets/solana-wallet.ts'
+import { readSolanaForm, withAddress } from '../../../src/browser/wallets/solana-wallet.ts'
 import { formText } from '../../../src/core/wallet/form.ts'
 import type { SignInForm } from '../../../src/core/wallet/wallet.ts'
 

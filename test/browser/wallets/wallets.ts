@@ -11,7 +11,7 @@ import type { StandardConnectFeature, StandardEventsFeature } from '@wallet-stan
 import nacl from 'tweetnacl'
 import { type Hex, keccak256, stringToHex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import type { EthereumProvider } from '../../../src/client/wallets/index.ts'
+import type { EthereumProvider } from '../../../src/browser/wallets/index.ts'
 
 /** A wallet's user: what happens when the wallet asks. Each test sets what it needs. */
 export interface User {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { cleanIcon, cleanName } from '../../../src/client/wallets/list.ts'
+import { cleanIcon, cleanName } from '../../../src/browser/wallets/list.ts'
 
 describe('a name that a wallet gives itself', () => {
   test.each([

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { bundleClient, clientEntries, sizeOf } from '../../../scripts/build-client.ts'
-import type { HubOptions } from '../../../src/client/wallets/index.ts'
+import type { HubOptions } from '../../../src/browser/wallets/index.ts'
 
-const wallets = { entryPoints: ['src/client/wallets/index.ts'] }
+const wallets = { entryPoints: ['src/browser/wallets/index.ts'] }
 
 test('the wallets reach nothing but their own folder, the client and two libraries', async () => {
   const { metafile, code } = await bundleClient(wallets)

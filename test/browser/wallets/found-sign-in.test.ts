@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
+import { signInWithFound } from '../../../src/browser/wallets/found-sign-in.ts'
+import type { FoundWallet } from '../../../src/browser/wallets/index.ts'
 import { createRestClient } from '../../../src/client/rest.ts'
-import { signInWithFound } from '../../../src/client/wallets/found-sign-in.ts'
-import type { FoundWallet } from '../../../src/client/wallets/index.ts'
+import { fetchFrom, MapStorage } from '../../client/support.ts'
 import { startService } from '../../support/service.ts'
 import { makeWallet } from '../../support/wallet.ts'
-import { fetchFrom, MapStorage } from '../support.ts'
 
 const keys = makeWallet()
 

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
-import { walletApps } from '../../../src/client/wallets/index.ts'
+import { walletApps } from '../../../src/browser/wallets/index.ts'
 
 const address = 'https://auth.example:8443/cross-device/continue/csh_Ab-1?a=b c&d=é'
 const encoded =
