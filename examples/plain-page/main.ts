@@ -1,6 +1,6 @@
 // A page without a framework: signs in with a wallet on this device or with a phone, stays signed in, signs out.
 // In a project of your own, import from 'countersign/client/element' and 'countersign/client'.
-import { CountersignSignIn } from '../../src/client/element/element.ts'
+import { CountersignSignIn } from '../../src/browser/element/element.ts'
 import { CountersignClientError, createCountersignClient, type Session } from '../../src/client/index.ts'
 
 const find = (selector: string) => document.querySelector<HTMLElement>(selector) as HTMLElement

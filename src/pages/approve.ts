@@ -1,7 +1,7 @@
+import { Countdown } from '../browser/element/countdown.ts'
 import { answering } from '../browser/wallets/found-sign-in.ts'
 import { forgetHubAnswer } from '../browser/wallets/hub.ts'
 import type { FoundWallet } from '../browser/wallets/index.ts'
-import { Countdown } from '../client/element/countdown.ts'
 import { isPassing } from '../client/errors.ts'
 import { CountersignClientError, type HandOver, type OrderChallenge, type PhoneOrder } from '../client/index.ts'
 import { showBrand } from './brand.ts'

@@ -1,4 +1,4 @@
-import { CountersignSignIn, type CountersignSignInEvents } from '../client/element/element.ts'
+import { CountersignSignIn, type CountersignSignInEvents } from '../browser/element/element.ts'
 import type { CountersignClient, Session, StartOrderOptions } from '../client/index.ts'
 import { ClaimNotes } from './claim-notes.ts'
 import { isSmallTouchScreen } from './device.ts'

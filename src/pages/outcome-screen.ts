@@ -1,4 +1,4 @@
-import { Countdown, minutesAndSeconds } from '../client/element/countdown.ts'
+import { Countdown, minutesAndSeconds } from '../browser/element/countdown.ts'
 import { byId, fill } from './dom.ts'
 import type { HeldApproval } from './held-claim.ts'
 import type { ServiceClock } from './service-clock.ts'

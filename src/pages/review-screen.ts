@@ -1,4 +1,4 @@
-import { minutesAndSeconds } from '../client/element/countdown.ts'
+import { minutesAndSeconds } from '../browser/element/countdown.ts'
 import type { OrderChallenge } from '../client/index.ts'
 import { describeDevice } from './device.ts'
 import { byId, fill } from './dom.ts'

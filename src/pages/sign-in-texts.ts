@@ -1,4 +1,4 @@
-import type { DeviceTexts, SignInTexts } from '../client/element/texts.ts'
+import type { DeviceTexts, SignInTexts } from '../browser/element/texts.ts'
 import { english } from './texts/english.ts'
 import type { Words } from './texts/words.ts'
 

@@ -1,4 +1,4 @@
-import { CountersignSignIn } from '../client/element/element.ts'
+import { CountersignSignIn } from '../browser/element/element.ts'
 import { isPhone } from '../client/page.ts'
 import type { RestClient, Session, StartedOrder } from '../client/rest.ts'
 import { ClaimNotes } from './claim-notes.ts'

@@ -11,15 +11,15 @@ import {
   useRef,
   useState,
 } from 'react'
-import type { AppAddress, FoundWallet } from '../browser/wallets/found.ts'
-import type { HubOptions } from '../browser/wallets/hub.ts'
 import type {
   CountersignSignIn,
   CountersignSignInEvents,
   SignInClient,
   SignInTexts,
   StartOrderOnBackend,
-} from '../client/element/element.ts'
+} from '../browser/element/element.ts'
+import type { AppAddress, FoundWallet } from '../browser/wallets/found.ts'
+import type { HubOptions } from '../browser/wallets/hub.ts'
 import { CountersignClientError } from '../client/errors.ts'
 import { loadOnDemand } from '../client/page.ts'
 
@@ -138,7 +138,7 @@ export const SignIn: ForwardRefExoticComponent<SignInProps & RefAttributes<Count
 
   useEffect(() => {
     let isGone = false
-    loadOnDemand(() => import('../client/element/element.ts')).catch((cause: unknown) => {
+    loadOnDemand(() => import('../browser/element/element.ts')).catch((cause: unknown) => {
       if (isGone) return
       latest.current.onError?.(new CountersignClientError('NETWORK', 'The element could not be loaded', { cause }))
     })

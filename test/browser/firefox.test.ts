@@ -1,12 +1,12 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { servePage } from '../client/element/page.ts'
 import { phoneClient } from '../client/phone.ts'
 import { CuttableProxy } from '../client/proxy.ts'
 import { launchFirefox } from '../support/browser.ts'
 import { hasPart } from '../support/optional.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
+import { servePage } from './element/page.ts'
 import { approvedHeading, expectHeading, expectSignedIn, openForPhone, reviewOnPhone } from './flows.ts'
 import { scan } from './support.ts'
 

@@ -67,7 +67,7 @@ test('the element loads the list of wallets on demand, as one file that needs no
 
 test('a bundler that splits leaves the list of wallets out of what it loads with the element', async () => {
   const { metafile } = await build({
-    entryPoints: ['src/client/element/element.ts'],
+    entryPoints: ['src/browser/element/element.ts'],
     outdir: 'not-written',
     bundle: true,
     splitting: true,
@@ -83,7 +83,7 @@ test('a bundler that splits leaves the list of wallets out of what it loads with
     for (const { path: next, kind } of imports) if (kind === 'import-statement') atOnce.add(next)
   }
   const inputs = [...atOnce].flatMap((path) => Object.keys(metafile.outputs[path]?.inputs ?? {}))
-  expect(inputs).toContain('src/client/element/element.ts')
+  expect(inputs).toContain('src/browser/element/element.ts')
   expect(inputs.filter((path) => walletParts.test(path))).toEqual([])
   // Not because nothing has it.
   expect(Object.keys(metafile.inputs)).toContain('src/browser/wallets/chooser.ts')

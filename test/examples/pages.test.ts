@@ -24,7 +24,7 @@ async function buildExample(entry: string): Promise<{ code: string; inputs: Meta
 
 test('the plain page is built, and its script finds in the page what it looks for', async () => {
   const { code, inputs } = await buildExample('plain-page/main.ts')
-  expect(Object.keys(inputs)).toContain('src/client/element/element.ts')
+  expect(Object.keys(inputs)).toContain('src/browser/element/element.ts')
   expect(code).toContain('countersign-sign-in')
   const html = await readFile(`${root}/examples/plain-page/index.html`, 'utf8')
   const script = await readFile(`${root}/examples/plain-page/main.ts`, 'utf8')

@@ -5,7 +5,7 @@ import { createRestClient } from '../../src/client/rest.ts'
 import { SignIn, type SignInProps, useSession, useSignIn } from '../../src/react/index.ts'
 
 test('the element has each property as its attribute, and no function and no object in it', async () => {
-  const { CountersignSignIn } = await import('../../src/client/element/element.ts')
+  const { CountersignSignIn } = await import('../../src/browser/element/element.ts')
   const props: SignInProps = {
     baseUrl: 'https://auth.example',
     basePath: '/auth',

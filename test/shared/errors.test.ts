@@ -4,7 +4,7 @@ import { codeFromString, errorToJson } from '@connectrpc/connect/protocol-connec
 import { expect, test } from 'vitest'
 import { ErrorReasonSchema } from '../../gen/server/countersign/v1/error_reason_pb.ts'
 import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/server/google/rpc/error_details_pb.ts'
-import { englishTexts, errorText } from '../../src/client/element/texts.ts'
+import { englishTexts, errorText } from '../../src/browser/element/texts.ts'
 import { CountersignClientError, isPassing } from '../../src/client/errors.ts'
 import { endingOf } from '../../src/pages/endings.ts'
 import { english } from '../../src/pages/texts/english.ts'

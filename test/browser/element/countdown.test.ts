@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { Countdown, minutesAndSeconds } from '../../../src/client/element/countdown.ts'
+import { Countdown, minutesAndSeconds } from '../../../src/browser/element/countdown.ts'
 
 beforeEach(() => {
   vi.useFakeTimers()

@@ -1,7 +1,7 @@
-import type { ChooserTexts } from '../../browser/wallets/chooser-texts.ts'
+import type { ClientErrorCode, CountersignClientError } from '../../client/errors.ts'
+import type { OrderStatus } from '../../client/types.ts'
 import type { ReasonsOf } from '../../shared/errors.ts'
-import type { ClientErrorCode, CountersignClientError } from '../errors.ts'
-import type { OrderStatus } from '../types.ts'
+import type { ChooserTexts } from '../wallets/chooser-texts.ts'
 
 /** Texts of the element. Set its property `texts` to change or translate them. */
 export interface SignInTexts extends Record<OrderStatus, string> {
