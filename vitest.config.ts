@@ -9,7 +9,7 @@ const nightly = [
   // Needs WebKitGTK's driver and a display.
   'test/browser/webkit.test.ts',
   // Installs workerd.
-  'test/client/workerd.test.ts',
+  'test/browser/client/workerd.test.ts',
   // Builds the image: installs the packages twice.
   'test/deploy/image.test.ts',
   // Installs Bun.
@@ -42,7 +42,7 @@ const thorough = [
   'test/browser/tls.test.ts',
   'test/browser/trouble.test.ts',
   'test/browser/wallets.test.ts',
-  'test/client/long-poll.test.ts',
+  'test/browser/client/long-poll.test.ts',
   'test/docs/openapi.test.ts',
   'test/docs/testing.test.ts',
   'test/e2e/behind-nginx.test.ts',

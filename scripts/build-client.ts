@@ -18,8 +18,8 @@ export interface ClientBundle {
 
 /** The entries of the client, by the names of their bundles. */
 export const clientEntries: readonly ClientBundle[] = [
-  { name: 'countersign-client', source: { entryPoints: ['src/client/index.ts'] } },
-  { name: 'countersign-rest', source: { entryPoints: ['src/client/rest.ts'] } },
+  { name: 'countersign-client', source: { entryPoints: ['src/browser/client/index.ts'] } },
+  { name: 'countersign-rest', source: { entryPoints: ['src/browser/client/rest.ts'] } },
   { name: 'countersign-sign-in', source: { entryPoints: ['src/browser/element/element.ts'] }, maxGzip: 15_000 },
 ]
 

@@ -104,7 +104,7 @@ const steps: readonly Step[] = [
   },
   {
     name: 'client and verifier in workerd',
-    command: 'vitest run test/client/workerd.test.ts',
+    command: 'vitest run test/browser/client/workerd.test.ts',
     limitMinutes: 5,
   },
   {

@@ -86,7 +86,7 @@ async function importByName(copy: string, manifest: Manifest): Promise<void> {
   }
 }
 
-/** How users import a source file, such as src/client/index.ts. */
+/** How users import a source file, such as src/browser/client/index.ts. */
 function specifierOf(source: string, manifest: Manifest): string {
   const built = `./dist/${source.replace(/\.tsx?$/, '.js')}`
   for (const [subpath, target] of Object.entries(manifest.exports)) {

@@ -7,7 +7,7 @@ import {
   type Wallet,
   walletSignInClient,
 } from '../../src/better-auth/client/index.ts'
-import { createCountersignClient } from '../../src/client/index.ts'
+import { createCountersignClient } from '../../src/browser/client/index.ts'
 
 /** A wallet for trying things out. A real page leaves it out, and takes Nimiq Pay's or `nimiqHub`. */
 function toyWallet(): Wallet {

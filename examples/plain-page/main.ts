@@ -1,7 +1,8 @@
 // A page without a framework: signs in with a wallet on this device or with a phone, stays signed in, signs out.
 // In a project of your own, import from 'countersign/client/element' and 'countersign/client'.
+
+import { CountersignClientError, createCountersignClient, type Session } from '../../src/browser/client/index.ts'
 import { CountersignSignIn } from '../../src/browser/element/element.ts'
-import { CountersignClientError, createCountersignClient, type Session } from '../../src/client/index.ts'
 
 const find = (selector: string) => document.querySelector<HTMLElement>(selector) as HTMLElement
 const element = document.querySelector('countersign-sign-in')

@@ -18,7 +18,7 @@ import type {
   RejectedOrder,
   StartedOrder,
   StartOrderOptions,
-} from '../client/types.ts'
+} from '../browser/client/types.ts'
 import { KnownComputers } from '../core/order/known-computers.ts'
 import { Orders } from '../core/order/orders.ts'
 import { storedOrders } from '../core/order/records.ts'

@@ -1,6 +1,6 @@
 /** Countersign inside Better Auth. Everything that is not named here is private. */
 
-export type * from '../client/types.ts'
+export type * from '../browser/client/types.ts'
 export type { NonceStore } from '../core/sign-in/nonce.ts'
 export type { ProvenIdentity, WalletAdapter } from '../core/wallet/wallet.ts'
 export { openStore, type RedisTls, type StoreOptions } from '../store/open.ts'

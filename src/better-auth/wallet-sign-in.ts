@@ -5,7 +5,7 @@ import {
   type VerifySignInRequest,
   VerifySignInRequestSchema,
 } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
-import type { NonceChallenge, NonceRequest, SignInResult } from '../client/types.ts'
+import type { NonceChallenge, NonceRequest, SignInResult } from '../browser/client/types.ts'
 import { type NonceKeeper, type NonceStore, Nonces, withKeysBeginning } from '../core/sign-in/nonce.ts'
 import { SignIn } from '../core/sign-in/sign-in.ts'
 import { WalletLinks, type WalletLinksParts } from '../core/sign-in/user-wallets.ts'

@@ -1,4 +1,4 @@
-import type { Claim } from '../client/phone-orders.ts'
+import type { Claim } from '../browser/client/phone-orders.ts'
 
 const forms: Readonly<Record<string, string>> = {
   orderId: '[A-Za-z0-9_-]{1,64}',

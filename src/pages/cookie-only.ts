@@ -1,4 +1,4 @@
-import type { TokenStorage } from '../client/index.ts'
+import type { TokenStorage } from '../browser/client/index.ts'
 import { tryStorage } from './storage.ts'
 
 /**

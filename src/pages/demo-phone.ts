@@ -1,5 +1,5 @@
+import type { CountersignClient, Session, StartOrderOptions } from '../browser/client/index.ts'
 import { CountersignSignIn, type CountersignSignInEvents } from '../browser/element/element.ts'
-import type { CountersignClient, Session, StartOrderOptions } from '../client/index.ts'
 import { ClaimNotes } from './claim-notes.ts'
 import { isSmallTouchScreen } from './device.ts'
 import { byId } from './dom.ts'

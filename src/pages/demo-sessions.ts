@@ -1,4 +1,9 @@
-import { type CountersignClient, CountersignClientError, type KnownComputer, type Session } from '../client/index.ts'
+import {
+  type CountersignClient,
+  CountersignClientError,
+  type KnownComputer,
+  type Session,
+} from '../browser/client/index.ts'
 import { describeDevice } from './device.ts'
 import { byId, element, fill } from './dom.ts'
 

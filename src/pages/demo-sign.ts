@@ -1,6 +1,6 @@
 import { sha256 } from '@noble/hashes/sha2.js'
-import { base64url } from '../client/computer-key.ts'
-import type { CountersignClient, ProofArtifact } from '../client/index.ts'
+import { base64url } from '../browser/client/computer-key.ts'
+import type { CountersignClient, ProofArtifact } from '../browser/client/index.ts'
 import { portableVerifier } from '../core/wallet/ed25519.ts'
 import { ed25519, nimiq } from '../core/wallet/nimiq.ts'
 import { hexToBytes } from '../shared/hex.ts'

@@ -1,5 +1,5 @@
 import nacl from 'tweetnacl'
-import type { Wallet } from '../client/index.ts'
+import type { Wallet } from '../browser/client/index.ts'
 import type { Ed25519Adapter } from '../core/wallet/ed25519.ts'
 import { ed25519, nimiq } from '../core/wallet/nimiq.ts'
 import { bytesToHex, hexToBytes } from '../shared/hex.ts'

@@ -1,4 +1,4 @@
-import { CountersignClientError, createCountersignClient, type Session } from '../client/index.ts'
+import { CountersignClientError, createCountersignClient, type Session } from '../browser/client/index.ts'
 import { preparePhoneSignIn } from './demo-phone.ts'
 import { type Act, showSession, showSessions } from './demo-sessions.ts'
 import { prepareSignOrders } from './demo-sign.ts'

@@ -1,5 +1,5 @@
+import type { HandOver } from '../browser/client/index.ts'
 import type { WalletApp } from '../browser/wallets/index.ts'
-import type { HandOver } from '../client/index.ts'
 import { byId, element } from './dom.ts'
 import type { ServiceClock } from './service-clock.ts'
 import type { Words } from './texts/words.ts'

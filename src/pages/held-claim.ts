@@ -1,4 +1,4 @@
-import { newClaimKey, type OrderKind } from '../client/index.ts'
+import { newClaimKey, type OrderKind } from '../browser/client/index.ts'
 import { readClaimLink } from './claim-link.ts'
 import { readHandOverLink } from './hand-over-link.ts'
 import { tryStorage } from './storage.ts'

@@ -1,3 +1,4 @@
+import { loadOnDemand } from '../browser/client/page.ts'
 import {
   type FindWalletsOptions,
   type FoundWallet,
@@ -6,7 +7,6 @@ import {
   type WalletApp,
   walletApps,
 } from '../browser/wallets/index.ts'
-import { loadOnDemand } from '../client/page.ts'
 import { type DemoWallet, forgetDemoWallet, openDemoWallet } from './demo-wallet.ts'
 import type { ServiceFacts } from './service-facts.ts'
 

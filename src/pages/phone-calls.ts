@@ -1,6 +1,6 @@
-import { defaultTimeoutMs } from '../client/call.ts'
-import { type PhoneCalls, phoneCalls } from '../client/phone-orders.ts'
-import { restCalls, restPhoneOrders } from '../client/rest-api.ts'
+import { defaultTimeoutMs } from '../browser/client/call.ts'
+import { type PhoneCalls, phoneCalls } from '../browser/client/phone-orders.ts'
+import { restCalls, restPhoneOrders } from '../browser/client/rest-api.ts'
 import type { ServiceClock } from './service-clock.ts'
 
 /**

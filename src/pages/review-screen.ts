@@ -1,5 +1,5 @@
+import type { OrderChallenge } from '../browser/client/index.ts'
 import { minutesAndSeconds } from '../browser/element/countdown.ts'
-import type { OrderChallenge } from '../client/index.ts'
 import { describeDevice } from './device.ts'
 import { byId, fill } from './dom.ts'
 import { foldLongTexts } from './folding.ts'

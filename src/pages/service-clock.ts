@@ -1,4 +1,4 @@
-import { Stopwatch } from '../client/page.ts'
+import { Stopwatch } from '../browser/client/page.ts'
 
 /** The service's time, which the header Date of its answers tells to the second. This device's own clock may be hours off. */
 export class ServiceClock {

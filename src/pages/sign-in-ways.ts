@@ -1,6 +1,6 @@
+import { isPhone } from '../browser/client/page.ts'
+import type { RestClient, Session, StartedOrder } from '../browser/client/rest.ts'
 import { CountersignSignIn } from '../browser/element/element.ts'
-import { isPhone } from '../client/page.ts'
-import type { RestClient, Session, StartedOrder } from '../client/rest.ts'
 import { ClaimNotes } from './claim-notes.ts'
 import { element, noteForOperator } from './dom.ts'
 import { appsFor, hubFor, wantedWallets } from './page-wallet.ts'

@@ -1,4 +1,4 @@
-import { createRestClient, type Session } from '../client/rest.ts'
+import { createRestClient, type Session } from '../browser/client/rest.ts'
 import { showBrand } from './brand.ts'
 import { cookieOnly } from './cookie-only.ts'
 import { byId, fill, fillTexts, metaContent, noteForOperator } from './dom.ts'

@@ -1,5 +1,5 @@
+import { readWalletAnswer, type Wallet, type WalletSignature } from '../browser/client/index.ts'
 import { signingAs } from '../browser/wallets/found-sign-in.ts'
-import { readWalletAnswer, type Wallet, type WalletSignature } from '../client/index.ts'
 import type { Tasks } from './tasks.ts'
 
 /**

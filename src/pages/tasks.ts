@@ -1,5 +1,5 @@
-import { isPassing } from '../client/errors.ts'
-import { CountersignClientError } from '../client/index.ts'
+import { isPassing } from '../browser/client/errors.ts'
+import { CountersignClientError } from '../browser/client/index.ts'
 import { byId, fill, noteForOperator } from './dom.ts'
 import { englishWords, type Words } from './texts/words.ts'
 

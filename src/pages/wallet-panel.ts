@@ -1,6 +1,6 @@
+import type { Wallet } from '../browser/client/index.ts'
+import type { SigningAccount } from '../browser/client/types.ts'
 import { type CountersignWallets, type FoundWallet, findWallets, type WalletFinder } from '../browser/wallets/index.ts'
-import type { Wallet } from '../client/index.ts'
-import type { SigningAccount } from '../client/types.ts'
 import { byId, fill } from './dom.ts'
 import { asksFirst, obviousWallet, wantedWallets } from './page-wallet.ts'
 import type { ServiceFacts } from './service-facts.ts'

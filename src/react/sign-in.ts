@@ -11,6 +11,8 @@ import {
   useRef,
   useState,
 } from 'react'
+import { CountersignClientError } from '../browser/client/errors.ts'
+import { loadOnDemand } from '../browser/client/page.ts'
 import type {
   CountersignSignIn,
   CountersignSignInEvents,
@@ -20,8 +22,6 @@ import type {
 } from '../browser/element/element.ts'
 import type { AppAddress, FoundWallet } from '../browser/wallets/found.ts'
 import type { HubOptions } from '../browser/wallets/hub.ts'
-import { CountersignClientError } from '../client/errors.ts'
-import { loadOnDemand } from '../client/page.ts'
 
 /**
  * Properties of {@link SignIn}. Those without a comment are attributes and properties of `<countersign-sign-in>`, which describes

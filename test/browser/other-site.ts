@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { onTestFinished } from 'vitest'
-import type { CountersignClient, createCountersignClient, Wallet } from '../../src/client/index.ts'
+import type { CountersignClient, createCountersignClient, Wallet } from '../../src/browser/client/index.ts'
 
 /** What {@link applicationScript} puts into the window, for tests to use. */
 export interface ApplicationWindow {

@@ -5,9 +5,9 @@ import { fileURLToPath } from 'node:url'
 import type { BrowserContext, Page } from 'playwright-core'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { bundleClient } from '../../scripts/build-client.ts'
-import { phoneClient } from '../client/phone.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
+import { phoneClient } from './client/phone.ts'
 import { hasBrowser, scan, useBrowser } from './support.ts'
 
 const wallet = makeWallet()

@@ -1,4 +1,4 @@
-import { readEventStream } from '../../src/client/event-stream.ts'
+import { readEventStream } from '../../src/browser/client/event-stream.ts'
 import {
   appOrigin,
   type CallName,

@@ -13,7 +13,7 @@ const read = (path: string): Promise<string> => readFile(join(root, path), 'utf8
 /** The subpaths of the package that the example imports, and where their sources are. */
 const sources: Readonly<Record<string, string>> = {
   countersign: 'src/index.ts',
-  'countersign/client': 'src/client/index.ts',
+  'countersign/client': 'src/browser/client/index.ts',
   'countersign/testing': 'src/integrations/testing/index.ts',
 }
 

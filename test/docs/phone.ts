@@ -1,4 +1,4 @@
-import { createCountersignClient } from '../../src/client/index.ts'
+import { createCountersignClient } from '../../src/browser/client/index.ts'
 import { makeWallet } from '../support/wallet.ts'
 
 /** What a phone does that has scanned a claim URL. */

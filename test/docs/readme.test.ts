@@ -33,7 +33,7 @@ async function workFolder(): Promise<string> {
 async function runTypeScript(code: string, url: string, before = ''): Promise<{ stdout: string; stderr: string }> {
   const program = `${before}\n${code
     .replaceAll('http://localhost:8080', url)
-    .replaceAll("'countersign/client'", JSON.stringify(join(root, 'src/client/index.ts')))}`
+    .replaceAll("'countersign/client'", JSON.stringify(join(root, 'src/browser/client/index.ts')))}`
   const file = join(await workFolder(), 'snippet.ts')
   await writeFile(file, program)
   return await run(process.execPath, [file])

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { readEventStream } from '../../src/client/event-stream.ts'
+import { readEventStream } from '../../src/browser/client/event-stream.ts'
 import { openStore } from '../../src/index.ts'
 import { clockLate } from '../support/redis-clock.ts'
 import { RedisServer } from '../support/redis-server.ts'

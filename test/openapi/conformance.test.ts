@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readEventStream } from '../../src/client/event-stream.ts'
+import { readEventStream } from '../../src/browser/client/event-stream.ts'
 import type { CountersignOptions } from '../../src/index.ts'
 import { OpenApiContract, packagedDocument } from '../support/openapi.ts'
 import { startService } from '../support/service.ts'

@@ -1,5 +1,5 @@
 import { pathToFileURL } from 'node:url'
-import { readEventStream } from '../../src/client/event-stream.ts'
+import { readEventStream } from '../../src/browser/client/event-stream.ts'
 import {
   appOrigin,
   type CallName,

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest'
-import { readWalletAnswer } from '../../src/client/wallet-answer.ts'
+import { readWalletAnswer } from '../../src/browser/client/wallet-answer.ts'
 import { walletAdapters } from '../../src/core/wallet/adapters.ts'
 import { nativeVerifier } from '../../src/core/wallet/native.ts'
 import { Prover } from '../../src/core/wallet/prover.ts'

@@ -1,7 +1,7 @@
 import { createElement } from 'react'
 import { renderToString } from 'react-dom/server'
 import { expect, test, vi } from 'vitest'
-import { createRestClient } from '../../src/client/rest.ts'
+import { createRestClient } from '../../src/browser/client/rest.ts'
 import { SignIn, type SignInProps, useSession, useSignIn } from '../../src/react/index.ts'
 
 test('the element has each property as its attribute, and no function and no object in it', async () => {

@@ -1,7 +1,13 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
-import { readEventStream } from '../../src/client/event-stream.ts'
-import { parseClaimUrl } from '../../src/client/phone-orders.ts'
-import type { ApprovedOrder, OrderChallenge, OrderEvent, RejectedOrder, StartedOrder } from '../../src/client/types.ts'
+import { readEventStream } from '../../src/browser/client/event-stream.ts'
+import { parseClaimUrl } from '../../src/browser/client/phone-orders.ts'
+import type {
+  ApprovedOrder,
+  OrderChallenge,
+  OrderEvent,
+  RejectedOrder,
+  StartedOrder,
+} from '../../src/browser/client/types.ts'
 import type { TestWallet } from '../support/wallet.ts'
 import type { Place, Scene } from './scene.ts'
 

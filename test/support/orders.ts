@@ -2,7 +2,7 @@ import { createClient, type Transport } from '@connectrpc/connect'
 import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node'
 import { createGrpcWebTransport } from '@connectrpc/connect-web'
 import { OrderKind, OrderService, OrderStatusSchema } from '../../gen/server/countersign/v1/order_service_pb.ts'
-import { readEventStream } from '../../src/client/event-stream.ts'
+import { readEventStream } from '../../src/browser/client/event-stream.ts'
 import { rest } from './rest.ts'
 
 /** A transition, as every protocol tells it. */

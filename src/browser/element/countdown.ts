@@ -1,4 +1,4 @@
-import { Stopwatch } from '../../client/page.ts'
+import { Stopwatch } from '../client/page.ts'
 
 /**
  * Shows how much of an order's lifetime is left, once a second. It is only for people to see: whether an order has expired,

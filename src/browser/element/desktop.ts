@@ -1,11 +1,11 @@
-import { defaultTimeoutMs, requireHttp } from '../../client/call.ts'
-import { ComputerKey } from '../../client/computer-key.ts'
-import { type DesktopCalls, desktopCalls } from '../../client/desktop-orders.ts'
-import { defaultHeartbeatTimeoutMs } from '../../client/order-watch.ts'
-import { restDesktopOrders, restOf } from '../../client/rest-api.ts'
-import { restWatch } from '../../client/rest-watch.ts'
-import { announceSession } from '../../client/session-news.ts'
-import { TokenStore } from '../../client/token-store.ts'
+import { defaultTimeoutMs, requireHttp } from '../client/call.ts'
+import { ComputerKey } from '../client/computer-key.ts'
+import { type DesktopCalls, desktopCalls } from '../client/desktop-orders.ts'
+import { defaultHeartbeatTimeoutMs } from '../client/order-watch.ts'
+import { restDesktopOrders, restOf } from '../client/rest-api.ts'
+import { restWatch } from '../client/rest-watch.ts'
+import { announceSession } from '../client/session-news.ts'
+import { TokenStore } from '../client/token-store.ts'
 
 /** The service that the element's attributes name. */
 export interface ElementService {

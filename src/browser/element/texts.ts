@@ -1,6 +1,6 @@
-import type { ClientErrorCode, CountersignClientError } from '../../client/errors.ts'
-import type { OrderStatus } from '../../client/types.ts'
 import type { ReasonsOf } from '../../shared/errors.ts'
+import type { ClientErrorCode, CountersignClientError } from '../client/errors.ts'
+import type { OrderStatus } from '../client/types.ts'
 import type { ChooserTexts } from '../wallets/chooser-texts.ts'
 
 /** Texts of the element. Set its property `texts` to change or translate them. */

@@ -1,5 +1,5 @@
 import { encode } from 'uqr'
-import type { StartedOrder } from '../../client/types.ts'
+import type { StartedOrder } from '../client/types.ts'
 import { minutesAndSeconds } from './countdown.ts'
 import { elementStyle } from './style.ts'
 import type { SignInTexts } from './texts.ts'

@@ -1,4 +1,4 @@
-import type { AccountListener, Wallet } from '../../client/wallet.ts'
+import type { AccountListener, Wallet } from '../client/wallet.ts'
 
 /** An account of a wallet in the page. */
 export interface Account {

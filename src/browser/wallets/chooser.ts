@@ -1,4 +1,4 @@
-import { isPhone } from '../../client/page.ts'
+import { isPhone } from '../client/page.ts'
 import { AppLink, setFlag, walletApps } from './apps.ts'
 import { chooserStyle } from './chooser-style.ts'
 import { type ChooserTexts, englishTexts, germanTexts } from './chooser-texts.ts'

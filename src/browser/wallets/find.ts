@@ -1,4 +1,4 @@
-import { type NimiqProvider, nimiqPay } from '../../client/wallet.ts'
+import { type NimiqProvider, nimiqPay } from '../client/wallet.ts'
 import { searchEthereum } from './ethereum-wallet.ts'
 import type { FoundWallet, WalletFinder } from './found.ts'
 import { type HubOptions, searchHub } from './hub.ts'

@@ -1,7 +1,7 @@
-import { forgetSentSignIn, keepSentSignIn, type SentSignIn } from '../../client/sent-sign-in.ts'
-import type { SignInCalls } from '../../client/sign-in.ts'
-import type { SignInResult } from '../../client/types.ts'
-import { asked, type Wallet } from '../../client/wallet.ts'
+import { forgetSentSignIn, keepSentSignIn, type SentSignIn } from '../client/sent-sign-in.ts'
+import type { SignInCalls } from '../client/sign-in.ts'
+import type { SignInResult } from '../client/types.ts'
+import { asked, type Wallet } from '../client/wallet.ts'
 import type { FoundWallet } from './found.ts'
 import { forgetHubAnswer, type HubAnswer, type HubOptions, leavesPage } from './hub.ts'
 

@@ -1,4 +1,4 @@
-import type { Wallet } from '../../client/wallet.ts'
+import type { Wallet } from '../client/wallet.ts'
 
 /** A wallet that a page can use. */
 export interface FoundWallet {

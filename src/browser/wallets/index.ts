@@ -1,6 +1,6 @@
 /** Finding wallets in browsers, and a component to choose one. Everything that is not listed here is private. */
 
-export { isPhone } from '../../client/page.ts'
+export { isPhone } from '../client/page.ts'
 export type { Account, SwitchingWallet } from './account-watch.ts'
 export { walletApps } from './apps.ts'
 export { CountersignWallets, defineWalletChooser } from './chooser.ts'

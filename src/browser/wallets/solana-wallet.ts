@@ -1,6 +1,6 @@
 import { getWallets } from '@wallet-standard/app'
-import { CountersignClientError } from '../../client/errors.ts'
-import { walletFailure } from '../../client/wallet-answer.ts'
+import { CountersignClientError } from '../client/errors.ts'
+import { walletFailure } from '../client/wallet-answer.ts'
 import { type Account, AccountWatch, type SwitchingWallet } from './account-watch.ts'
 import { cleanIcon, cleanName, type Search } from './list.ts'
 

@@ -1,12 +1,16 @@
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
-import { type ClaimedOrder, type CountersignClient, createCountersignClient } from '../../../src/client/index.ts'
+import {
+  type ClaimedOrder,
+  type CountersignClient,
+  createCountersignClient,
+} from '../../../src/browser/client/index.ts'
 import type { CountersignOptions } from '../../../src/index.ts'
-import { phoneClient } from '../../client/phone.ts'
-import { CuttableProxy } from '../../client/proxy.ts'
-import { fetchFrom } from '../../client/support.ts'
 import { startService } from '../../support/service.ts'
 import { makeWallet } from '../../support/wallet.ts'
+import { phoneClient } from '../client/phone.ts'
+import { CuttableProxy } from '../client/proxy.ts'
+import { fetchFrom } from '../client/support.ts'
 import { expectAccessible, hasBrowser, scan, screenshot, useBrowser } from '../support.ts'
 import { servePage } from './page.ts'
 

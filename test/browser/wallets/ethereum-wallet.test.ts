@@ -1,7 +1,7 @@
 import { verifyMessage } from 'viem'
 import { describe, expect, test } from 'vitest'
 import { type EthereumProvider, ethereumWallet } from '../../../src/browser/wallets/index.ts'
-import { codeOf } from '../../client/support.ts'
+import { codeOf } from '../client/support.ts'
 import { declined, TestEthereum } from './wallets.ts'
 
 const text = 'shop.example wants you to sign in …\nZeile 2: Grüße 🦊'

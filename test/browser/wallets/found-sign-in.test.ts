@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
+import { createRestClient } from '../../../src/browser/client/rest.ts'
 import { signInWithFound } from '../../../src/browser/wallets/found-sign-in.ts'
 import type { FoundWallet } from '../../../src/browser/wallets/index.ts'
-import { createRestClient } from '../../../src/client/rest.ts'
-import { fetchFrom, MapStorage } from '../../client/support.ts'
 import { startService } from '../../support/service.ts'
 import { makeWallet } from '../../support/wallet.ts'
+import { fetchFrom, MapStorage } from '../client/support.ts'
 
 const keys = makeWallet()
 

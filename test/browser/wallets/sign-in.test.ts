@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import { createCountersignClient } from '../../../src/browser/client/index.ts'
 import { ethereumWallet, type SwitchingWallet, solanaWallet } from '../../../src/browser/wallets/index.ts'
-import { createCountersignClient } from '../../../src/client/index.ts'
-import { codeOf, fetchFrom, MapStorage } from '../../client/support.ts'
 import { startService } from '../../support/service.ts'
+import { codeOf, fetchFrom, MapStorage } from '../client/support.ts'
 import { TestEthereum, TestSolana } from './wallets.ts'
 
 interface Made {

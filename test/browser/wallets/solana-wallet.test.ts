@@ -7,7 +7,7 @@ import { isSolanaWallet } from '../../../src/browser/wallets/solana-wallet.ts'
 import { formText } from '../../../src/core/wallet/form.ts'
 import { nativeVerifier } from '../../../src/core/wallet/native.ts'
 import { solana } from '../../../src/core/wallet/solana.ts'
-import { codeOf } from '../../client/support.ts'
+import { codeOf } from '../client/support.ts'
 import { declined, type SolanaOptions, TestSolana } from './wallets.ts'
 
 const order = 'Tally requests approval\n\nAction: order.approve'

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { readEventStream } from '../../../src/client/event-stream.ts'
+import { readEventStream } from '../../../src/browser/client/event-stream.ts'
 import { type RestAnswer, rest } from '../../support/rest.ts'
 import { isRetryable } from './judge.ts'
 import { type Answer, type Ledger, noteSession, type SeenEvent, type SessionAnswer } from './ledger.ts'

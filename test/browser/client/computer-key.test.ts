@@ -1,9 +1,9 @@
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { createCountersignClient } from '../../src/client/index.ts'
-import { requireComputerKey } from '../../src/core/order/known-computers.ts'
-import { type ApplicationWindow, applicationPage, applicationScript, serveSite } from '../browser/other-site.ts'
-import { hasBrowser, useBrowser } from '../browser/support.ts'
+import { createCountersignClient } from '../../../src/browser/client/index.ts'
+import { requireComputerKey } from '../../../src/core/order/known-computers.ts'
+import { type ApplicationWindow, applicationPage, applicationScript, serveSite } from '../other-site.ts'
+import { hasBrowser, useBrowser } from '../support.ts'
 
 /** The window in which functions run that a test hands to a page. */
 declare const window: ApplicationWindow

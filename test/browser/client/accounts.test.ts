@@ -2,9 +2,14 @@ import { base58 } from '@scure/base'
 import nacl from 'tweetnacl'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { describe, expect, test } from 'vitest'
-import { createCountersignClient, type OrderChallenge, signInWithWallet, type Wallet } from '../../src/client/index.ts'
-import { startService } from '../support/service.ts'
-import { makeWallet } from '../support/wallet.ts'
+import {
+  createCountersignClient,
+  type OrderChallenge,
+  signInWithWallet,
+  type Wallet,
+} from '../../../src/browser/client/index.ts'
+import { startService } from '../../support/service.ts'
+import { makeWallet } from '../../support/wallet.ts'
 import { codeOf, MapStorage, pageWallet } from './support.ts'
 
 const adapterId = 'ethereum'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterEach, expect, test, vi } from 'vitest'
-import { CountersignClientError } from '../../src/client/errors.ts'
-import { backoffMs, pause, retrying } from '../../src/client/retry.ts'
+import { CountersignClientError } from '../../../src/browser/client/errors.ts'
+import { backoffMs, pause, retrying } from '../../../src/browser/client/retry.ts'
 import { codeOf, stubPage } from './support.ts'
 
 afterEach(() => {

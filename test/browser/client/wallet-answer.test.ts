@@ -2,9 +2,15 @@ import fc from 'fast-check'
 import { parseSignature, signatureToCompactSignature } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { describe, expect, test } from 'vitest'
-import { CountersignClientError, nimiqHub, nimiqPay, readWalletAnswer, type Wallet } from '../../src/client/index.ts'
-import { proveWithWallet } from '../../src/client/wallet.ts'
-import { makeWallet } from '../support/wallet.ts'
+import {
+  CountersignClientError,
+  nimiqHub,
+  nimiqPay,
+  readWalletAnswer,
+  type Wallet,
+} from '../../../src/browser/client/index.ts'
+import { proveWithWallet } from '../../../src/browser/client/wallet.ts'
+import { makeWallet } from '../../support/wallet.ts'
 import { codeOf } from './support.ts'
 
 const key = fc.uint8Array({ minLength: 32, maxLength: 32 })

@@ -1,11 +1,11 @@
 import type { Hex } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { expect, test } from 'vitest'
-import { createCountersignClient, type Wallet } from '../../src/client/index.ts'
-import { createRestClient } from '../../src/client/rest.ts'
-import { countOf, startChain } from '../support/evm.ts'
-import { startService } from '../support/service.ts'
-import vectors from '../vectors/ethereum.json' with { type: 'json' }
+import { createCountersignClient, type Wallet } from '../../../src/browser/client/index.ts'
+import { createRestClient } from '../../../src/browser/client/rest.ts'
+import { countOf, startChain } from '../../support/evm.ts'
+import { startService } from '../../support/service.ts'
+import vectors from '../../vectors/ethereum.json' with { type: 'json' }
 import { codeOf, fetchFrom, MapStorage } from './support.ts'
 
 const owner = privateKeyToAccount(vectors.contract.ownerPrivateKey as Hex)

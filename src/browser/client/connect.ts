@@ -2,12 +2,12 @@ import type { Message } from '@bufbuild/protobuf'
 import { durationMs } from '@bufbuild/protobuf/wkt'
 import { type Client, Code, ConnectError, createClient, type Interceptor } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-web'
-import { OrderKind, OrderService, OrderStatus } from '../../gen/client/countersign/v1/order_service_pb.ts'
-import { SessionService } from '../../gen/client/countersign/v1/session_service_pb.ts'
-import { NoncePurpose, SignInService } from '../../gen/client/countersign/v1/sign_in_service_pb.ts'
-import { WalletService } from '../../gen/client/countersign/v1/wallet_service_pb.ts'
-import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/client/google/rpc/error_details_pb.ts'
-import { type EnumWords, enumWords } from '../shared/enum-words.ts'
+import { OrderKind, OrderService, OrderStatus } from '../../../gen/client/countersign/v1/order_service_pb.ts'
+import { SessionService } from '../../../gen/client/countersign/v1/session_service_pb.ts'
+import { NoncePurpose, SignInService } from '../../../gen/client/countersign/v1/sign_in_service_pb.ts'
+import { WalletService } from '../../../gen/client/countersign/v1/wallet_service_pb.ts'
+import { ErrorInfoSchema, RetryInfoSchema } from '../../../gen/client/google/rpc/error_details_pb.ts'
+import { type EnumWords, enumWords } from '../../shared/enum-words.ts'
 import type {
   ApiCall,
   ApiMethod,

@@ -1,5 +1,5 @@
-import { type CountersignClient, createCountersignClient } from '../../src/client/index.ts'
-import type { TestWallet } from '../support/wallet.ts'
+import { type CountersignClient, createCountersignClient } from '../../../src/browser/client/index.ts'
+import type { TestWallet } from '../../support/wallet.ts'
 import { fetchFrom, MapStorage, pageWallet } from './support.ts'
 
 /** The client of a phone with this wallet, on the approval page of the service at `url`. */

@@ -1,11 +1,9 @@
-/**
- * The public API of the client over REST: a small part of the client, without Connect. Everything that is not listed here is
- * private.
- */
+/** The public API of the client. Everything that is not listed here is private. */
 
-export type { ErrorReason } from '../shared/errors.ts'
+export type { ErrorReason } from '../../shared/errors.ts'
 export type { CallOptions } from './call.ts'
 export type { ClientCalls, ClientCallsOptions, OrderCalls } from './calls.ts'
+export { type CountersignClient, type CountersignClientOptions, createCountersignClient } from './client.ts'
 export type { DesktopCalls, FinalizeOrderOptions, StartOrderCallOptions } from './desktop-orders.ts'
 export { type ClientErrorCode, type ClientErrorOptions, CountersignClientError } from './errors.ts'
 export { isTerminal, type WatchOrderOptions } from './order-watch.ts'
@@ -19,18 +17,37 @@ export {
   parseClaimUrl,
 } from './phone-orders.ts'
 export type { Fetcher, RestOptions } from './rest-api.ts'
-export {
-  createRestClient,
-  type RestClient,
-  type RestClientOptions,
-  type SignInWithWalletOptions,
-  signInWithWallet,
-} from './rest-client.ts'
+export { type SignInWithWalletOptions, signInWithWallet } from './rest-client.ts'
 export type { SessionListener } from './session-news.ts'
-export type { LinkWalletOptions, SessionCalls, UserWalletCalls } from './sessions.ts'
+export type { LinkWalletOptions, RevocationCalls, SessionCalls, UserWalletCalls } from './sessions.ts'
 export type { PrepareSignInOptions, SignInCalls, SignInOptions } from './sign-in.ts'
 export { clearStoredToken, readStoredToken, type TokenStorage, type TokenStoreOptions } from './token-store.ts'
-export type * from './types.ts'
+export type {
+  AccessToken,
+  ApprovedOrder,
+  ClaimedOrder,
+  DesktopOrder,
+  FinalizedOrder,
+  HandOver,
+  KnownComputer,
+  NonceChallenge,
+  OrderChallenge,
+  OrderEvent,
+  OrderKind,
+  OrderRequester,
+  OrderState,
+  OrderStatus,
+  PhoneOrder,
+  ProofArtifact,
+  RejectedOrder,
+  Session,
+  SignInResult,
+  SigningAccount,
+  StartedOrder,
+  StartOrderOptions,
+  StartOrderRequester,
+  UserWallet,
+} from './types.ts'
 export {
   type AccountListener,
   type NimiqHub,

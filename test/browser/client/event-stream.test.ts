@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { maxEventLength, readEventStream, type ServerSentEvent } from '../../src/client/event-stream.ts'
+import { maxEventLength, readEventStream, type ServerSentEvent } from '../../../src/browser/client/event-stream.ts'
 
 /** A stream of these pieces; `cancelled` tells whether its reader has left. */
 function streamOf(pieces: Iterable<Uint8Array<ArrayBuffer>>, ends = true) {

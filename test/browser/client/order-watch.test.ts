@@ -4,11 +4,11 @@ import {
   createCountersignClient,
   type OrderEvent,
   type WatchOrderOptions,
-} from '../../src/client/index.ts'
-import type { CountersignOptions } from '../../src/index.ts'
-import { startService } from '../support/service.ts'
-import { redisUrl } from '../support/stores.ts'
-import { makeWallet } from '../support/wallet.ts'
+} from '../../../src/browser/client/index.ts'
+import type { CountersignOptions } from '../../../src/index.ts'
+import { startService } from '../../support/service.ts'
+import { redisUrl } from '../../support/stores.ts'
+import { makeWallet } from '../../support/wallet.ts'
 import { CuttableProxy } from './proxy.ts'
 import { codeOf, fetchFrom, MapStorage, pageWallet, stubPage } from './support.ts'
 

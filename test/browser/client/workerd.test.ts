@@ -9,9 +9,9 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { build } from 'esbuild'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { signIn } from '../integrations/backend/support.ts'
-import { freePort } from '../support/redis-server.ts'
-import { startService } from '../support/service.ts'
+import { signIn } from '../../integrations/backend/support.ts'
+import { freePort } from '../../support/redis-server.ts'
+import { startService } from '../../support/service.ts'
 
 /** A folder with workerd, which npm installs without running its script: its program is a package of its own. */
 let folder = ''
@@ -47,7 +47,7 @@ const worker = `
 /** Runs the worker, as of a date that decides what it has. Resolves with a function that asks it. */
 async function startWorker(compatibilityDate: string): Promise<(body: object) => Promise<Record<string, unknown>>> {
   const { outputFiles } = await build({
-    stdin: { contents: worker, resolveDir: fileURLToPath(new URL('../../src/', import.meta.url)) },
+    stdin: { contents: worker, resolveDir: fileURLToPath(new URL('../../../src/', import.meta.url)) },
     bundle: true,
     format: 'esm',
     platform: 'browser',

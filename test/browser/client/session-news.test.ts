@@ -1,7 +1,12 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { type ClientCalls, createCountersignClient, type Session, type Wallet } from '../../src/client/index.ts'
-import { startService } from '../support/service.ts'
-import { makeWallet } from '../support/wallet.ts'
+import {
+  type ClientCalls,
+  createCountersignClient,
+  type Session,
+  type Wallet,
+} from '../../../src/browser/client/index.ts'
+import { startService } from '../../support/service.ts'
+import { makeWallet } from '../../support/wallet.ts'
 import { MapStorage, pageWallet, stubPage } from './support.ts'
 
 const wallet = makeWallet()

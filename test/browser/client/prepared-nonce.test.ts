@@ -4,9 +4,9 @@ import {
   type CountersignClientOptions,
   createCountersignClient,
   type Wallet,
-} from '../../src/client/index.ts'
-import { startService } from '../support/service.ts'
-import { makeWallet } from '../support/wallet.ts'
+} from '../../../src/browser/client/index.ts'
+import { startService } from '../../support/service.ts'
+import { makeWallet } from '../../support/wallet.ts'
 import { codeOf, MapStorage, pageWallet, stubPage } from './support.ts'
 
 const wallet = makeWallet()

@@ -1,7 +1,7 @@
 import { builtinModules } from 'node:module'
 import { build, type Metafile } from 'esbuild'
 import { describe, expect, test } from 'vitest'
-import { bundleClient, checkSize, clientEntries, connectFloor, sizeOf } from '../../scripts/build-client.ts'
+import { bundleClient, checkSize, clientEntries, connectFloor, sizeOf } from '../../../scripts/build-client.ts'
 
 /** The only places that the client may reach. Everything else in src is the server's; src/shared is for both. */
 const allowed = [
@@ -25,7 +25,7 @@ describe.each(clientEntries)('$name', ({ source }) => {
     const { metafile } = await bundleClient(source)
     const paths = Object.keys(metafile.inputs)
     expect(paths.filter((path) => !allowed.some((pattern) => pattern.test(path)))).toEqual([])
-    expect(paths.some((path) => path.startsWith('src/client/'))).toBe(true)
+    expect(paths.some((path) => path.startsWith('src/browser/client/'))).toBe(true)
   })
 
   test('imports nothing that a browser does not have', async () => {

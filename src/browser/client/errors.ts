@@ -1,4 +1,4 @@
-import type { ErrorReason, ReasonsOf } from '../shared/errors.ts'
+import type { ErrorReason, ReasonsOf } from '../../shared/errors.ts'
 
 /**
  * Stable code of a failure, for programs to act on. The client's own codes:

@@ -6,10 +6,10 @@ import {
   newClaimKey,
   type OrderEvent,
   type Wallet,
-} from '../../src/client/index.ts'
-import { rest } from '../support/rest.ts'
-import { startService } from '../support/service.ts'
-import { makeWallet } from '../support/wallet.ts'
+} from '../../../src/browser/client/index.ts'
+import { rest } from '../../support/rest.ts'
+import { startService } from '../../support/service.ts'
+import { makeWallet } from '../../support/wallet.ts'
 import { CuttableProxy } from './proxy.ts'
 import { codeOf, fetchFrom, MapStorage, pageWallet } from './support.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { CountersignClientError, parseClaimUrl } from '../../src/client/index.ts'
+import { CountersignClientError, parseClaimUrl } from '../../../src/browser/client/index.ts'
 
 const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-']
 const base64url = (minLength: number, maxLength: number) =>

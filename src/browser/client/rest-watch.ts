@@ -1,4 +1,4 @@
-import { desktopOrderPaths } from '../shared/rest-paths.ts'
+import { desktopOrderPaths } from '../../shared/rest-paths.ts'
 import type { OrderApi, WatchCall, WatchMessage, WatchRequest } from './api.ts'
 import { CountersignClientError } from './errors.ts'
 import { readEventStream } from './event-stream.ts'

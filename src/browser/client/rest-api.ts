@@ -5,7 +5,7 @@ import {
   sessionPaths,
   signInPaths,
   walletPaths,
-} from '../shared/rest-paths.ts'
+} from '../../shared/rest-paths.ts'
 import type { ApiMethod, DesktopOrderApi, OrderApi, PhoneOrderApi, SessionApi, SignInApi, WalletApi } from './api.ts'
 import { defaultTimeoutMs, withTimeLimit } from './call.ts'
 import { aborted, type ClientErrorCode, CountersignClientError } from './errors.ts'

@@ -1,6 +1,6 @@
 import { vi } from 'vitest'
-import type { TokenStorage, Wallet } from '../../src/client/index.ts'
-import type { TestWallet } from '../support/wallet.ts'
+import type { TokenStorage, Wallet } from '../../../src/browser/client/index.ts'
+import type { TestWallet } from '../../support/wallet.ts'
 
 /** A storage as a browser has it, for one test. */
 export class MapStorage implements TokenStorage {

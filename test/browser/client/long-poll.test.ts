@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { createRestClient, type OrderEvent, type RestClientOptions } from '../../src/client/rest.ts'
-import { startService } from '../support/service.ts'
-import { makeWallet } from '../support/wallet.ts'
+import { createRestClient, type OrderEvent, type RestClientOptions } from '../../../src/browser/client/rest.ts'
+import { startService } from '../../support/service.ts'
+import { makeWallet } from '../../support/wallet.ts'
 import { codeOf, fetchFrom, MapStorage, pageWallet } from './support.ts'
 
 const all = ['created', 'claimed', 'waiting_user', 'approved', 'cancelled']

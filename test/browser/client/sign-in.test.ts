@@ -7,10 +7,10 @@ import {
   readStoredToken,
   signInWithWallet,
   type Wallet,
-} from '../../src/client/index.ts'
-import { rest } from '../support/rest.ts'
-import { startService } from '../support/service.ts'
-import { makeWallet } from '../support/wallet.ts'
+} from '../../../src/browser/client/index.ts'
+import { rest } from '../../support/rest.ts'
+import { startService } from '../../support/service.ts'
+import { makeWallet } from '../../support/wallet.ts'
 import { codeOf, MapStorage, pageWallet } from './support.ts'
 
 const wallet = makeWallet()
