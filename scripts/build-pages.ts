@@ -3,7 +3,7 @@ import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import type { OutputFile } from 'esbuild'
-import { english } from '../src/pages/texts/english.ts'
+import { english } from '../src/shared/english.ts'
 
 /** The repository. */
 const root = new URL('../', import.meta.url)

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { english } from '../pages/texts/english.ts'
-import { placeholdersOf, pluralCategories, type Text } from '../pages/texts/texts.ts'
+import { english } from '../shared/english.ts'
+import { placeholdersOf, pluralCategories, type Text } from '../shared/page-texts.ts'
 
 /** Largest file of texts, in bytes. All texts of a language are about 10 KiB. */
 const maxFileBytes = 1024 * 1024

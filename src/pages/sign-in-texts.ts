@@ -1,5 +1,5 @@
 import type { DeviceTexts, SignInTexts } from '../browser/element/texts.ts'
-import { english } from './texts/english.ts'
+import { english } from '../shared/english.ts'
 import type { Words } from './texts/words.ts'
 
 /** Texts of the custom element, and of its list of wallets, in the page's language. */

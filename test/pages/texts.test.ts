@@ -9,9 +9,9 @@ import { englishTexts as chooserTexts } from '../../src/browser/wallets/chooser-
 import { readPageTexts } from '../../src/http/page-texts.ts'
 import { createCountersign } from '../../src/index.ts'
 import { signInTexts } from '../../src/pages/sign-in-texts.ts'
-import { english } from '../../src/pages/texts/english.ts'
 import { german } from '../../src/pages/texts/german.ts'
 import { chooseWords, englishWords } from '../../src/pages/texts/words.ts'
+import { english } from '../../src/shared/english.ts'
 
 /** A file with this content, removed when the test ends. */
 function fileWith(content: string): string {

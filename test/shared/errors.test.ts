@@ -7,8 +7,8 @@ import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/server/google/rpc/er
 import { CountersignClientError, isPassing } from '../../src/browser/client/errors.ts'
 import { englishTexts, errorText } from '../../src/browser/element/texts.ts'
 import { endingOf } from '../../src/pages/endings.ts'
-import { english } from '../../src/pages/texts/english.ts'
 import { toConnectError } from '../../src/rpc/errors.ts'
+import { english } from '../../src/shared/english.ts'
 import { CountersignError, type ErrorReason, reasons } from '../../src/shared/errors.ts'
 
 const names = Object.keys(reasons) as ErrorReason[]

@@ -1,4 +1,4 @@
-import type { Texts } from './texts.ts'
+import type { Texts } from '../../shared/page-texts.ts'
 
 /** The texts of the approval page and of the sign-in page in German. */
 export const german: Texts = {

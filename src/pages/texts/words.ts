@@ -1,6 +1,6 @@
-import { english } from './english.ts'
+import { english } from '../../shared/english.ts'
+import type { PluralText, Text, TextKey, Texts, ValuesFor } from '../../shared/page-texts.ts'
 import { german } from './german.ts'
-import type { PluralText, Text, TextKey, Texts, ValuesFor } from './texts.ts'
 
 /** Texts of some languages, as an operator's file has them: not all of each. */
 export type OperatorTexts = Readonly<Record<string, Partial<Texts>>>
