@@ -7,7 +7,7 @@ import { english } from '../src/shared/english.ts'
 
 /** The repository. */
 const root = new URL('../', import.meta.url)
-const sources = new URL('../src/pages/', import.meta.url)
+const sources = new URL('../src/browser/pages/', import.meta.url)
 const folder = new URL('../dist/pages/', import.meta.url)
 
 /** What browsers of the last few years run; the pages' CSS is prefixed for them. */

@@ -264,7 +264,7 @@ describe('npm start', { timeout: 120_000 }, () => {
     await startOnce()
     expect(await builtAt()).toBe(first)
     const later = new Date(Date.now() + 1)
-    await utimes(join(folder, 'src/pages/demo.ts'), later, later)
+    await utimes(join(folder, 'src/browser/pages/demo.ts'), later, later)
     await startOnce()
     expect(await builtAt()).toBeGreaterThan(first)
     expect((await readdir(pages)).filter((name) => name.startsWith('demo-') && name.endsWith('.js'))).toHaveLength(1)

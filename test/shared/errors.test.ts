@@ -6,7 +6,7 @@ import { ErrorReasonSchema } from '../../gen/server/countersign/v1/error_reason_
 import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/server/google/rpc/error_details_pb.ts'
 import { CountersignClientError, isPassing } from '../../src/browser/client/errors.ts'
 import { englishTexts, errorText } from '../../src/browser/element/texts.ts'
-import { endingOf } from '../../src/pages/endings.ts'
+import { endingOf } from '../../src/browser/pages/endings.ts'
 import { toConnectError } from '../../src/rpc/errors.ts'
 import { english } from '../../src/shared/english.ts'
 import { CountersignError, type ErrorReason, reasons } from '../../src/shared/errors.ts'

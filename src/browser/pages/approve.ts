@@ -1,0 +1,390 @@
+import { isPassing } from '../client/errors.ts'
+import { CountersignClientError, type HandOver, type OrderChallenge, type PhoneOrder } from '../client/index.ts'
+import { Countdown } from '../element/countdown.ts'
+import { answering } from '../wallets/found-sign-in.ts'
+import { forgetHubAnswer } from '../wallets/hub.ts'
+import type { FoundWallet } from '../wallets/index.ts'
+import { showBrand } from './brand.ts'
+import { byId, fill, fillTexts, metaContent, showOnly } from './dom.ts'
+import { type Ending, endingOf, endings } from './endings.ts'
+import { isContinued } from './hand-over-link.ts'
+import { HandOverPanel } from './hand-over-panel.ts'
+import { forgetClaim, type HeldClaim, hold, takeClaim } from './held-claim.ts'
+import { readHubAnswer } from './hub-return.ts'
+import { OutcomeScreen } from './outcome-screen.ts'
+import { appsFor, keepNoUnofferedWallet } from './page-wallet.ts'
+import { pagePhoneCalls } from './phone-calls.ts'
+import { Poll } from './poll.ts'
+import { ReviewScreen } from './review-screen.ts'
+import { ServiceClock } from './service-clock.ts'
+import { readServiceFacts } from './service-facts.ts'
+import { remembering, Signing } from './signing.ts'
+import { type Remedy, Tasks } from './tasks.ts'
+import { chooseWords, readOperatorTexts } from './texts/words.ts'
+import { type Choice, WalletPanel } from './wallet-panel.ts'
+
+/**
+ * The approval page, which a claim URL opens on a phone, or the link of a hand-over in another of its browsers.
+ *
+ * It claims the order only when the user taps "Review the request", and redeems a hand-over only when the user taps "Continue
+ * here". Link previews and mail scanners open URLs, and some of them run scripts: if the page did this on load, they would take
+ * the order from the user.
+ */
+
+/** Codes after which the user has to sign again, possibly with another account. */
+const wrongProofs: ReadonlySet<string> = new Set([
+  'SIGNATURE_INVALID',
+  'ADDRESS_MISMATCH',
+  'WRONG_WALLET',
+  'LOGIN_REFUSED',
+])
+/** Codes after which another wallet can approve, and the same one cannot. */
+const wrongWallets: ReadonlySet<string> = new Set([
+  'WRONG_WALLET',
+  'LOGIN_REFUSED',
+  'ADAPTER_UNKNOWN',
+  'CONTRACT_WALLET_NEEDS_RPC',
+])
+/** Time between two looks at the order, in milliseconds: while the user decides, and after the approval. */
+const pollMs = { review: 5000, outcome: 2500 } as const
+
+const continued = isContinued(location.pathname)
+const appName = document.title
+const facts = readServiceFacts()
+const words = chooseWords(navigator.languages, readOperatorTexts(metaContent('countersign-texts')))
+const clock = new ServiceClock()
+const client = pagePhoneCalls(metaContent('countersign-base-path'), clock)
+const sections = ['start', 'continue', 'review', 'outcome', 'ended'].map((id) => byId(id))
+const codeInput = byId<HTMLInputElement>('code-input')
+const rememberInput = byId<HTMLInputElement>('remember-input')
+
+// Before the claim is taken, which changes the page's address.
+const hubAnswer = await readHubAnswer(appName)
+let held = takeClaim(metaContent('countersign-claim-url'))
+let challenge: OrderChallenge | undefined
+let choice: Choice | undefined
+/** The wallet that was used last, ready or not. */
+let last: FoundWallet | undefined
+/** Ends the listening to the chosen wallet's account switches. */
+let stopListening = (): void => {}
+
+const tasks = new Tasks({ words, isHandled: settle, remedyOf })
+const poll = new Poll(look)
+const signing = new Signing(tasks)
+const reviewScreen = new ReviewScreen(words, clock)
+const outcomeScreen = new OutcomeScreen(words, clock, () => void poll.now())
+const walletPanel = new WalletPanel({
+  words,
+  facts,
+  appName,
+  onUse: (found) => void tasks.runInstead((signal) => use(found, signal)),
+})
+const handOverPanel = new HandOverPanel({
+  words,
+  clock,
+  onOpen: () => void tasks.run(handOver),
+  renew: makeTicket,
+  onApp: () => know({ handedOver: 'wallet' }),
+})
+const countdown = new Countdown(
+  (seconds) => reviewScreen.refresh(seconds, signing.isWaiting),
+  () => void poll.now(),
+)
+
+document.documentElement.lang = words.language
+document.documentElement.dir = words.direction
+fillTexts((key) => words.text(key))
+showBrand()
+keepNoUnofferedWallet(facts)
+open()
+
+byId('review-button').addEventListener('click', () => void tasks.run(review))
+byId('continue-button').addEventListener('click', () => void tasks.run(review))
+byId('approve-button').addEventListener('click', () => void tasks.run(approve))
+// Also during an approval: the user can decline until the service has it, and after it too.
+byId('decline-button').addEventListener('click', () => void tasks.runInstead(decline))
+byId('stop-button').addEventListener('click', () => void tasks.run(stop))
+codeInput.addEventListener('keydown', ({ key }) => key === 'Enter' && void tasks.run(approve))
+// The link of another order, opened in this tab, by a template with the order's identifier in the fragment.
+addEventListener('hashchange', () => location.reload())
+// Back from a wallet at another site, which took the place of this page: the page as it was still waits for its answer.
+addEventListener('pageshow', ({ persisted }) => persisted && signing.isWaiting && location.reload())
+
+/** The first screen: what this tab already knows, or the question whether to go on. */
+function open(): void {
+  if (held === undefined) end(endings.linkIncomplete)
+  // An order that is already approved changes by nothing that is done here. One that a wallet at another site has signed was
+  // reviewed before.
+  else if (held.approved !== undefined) void tasks.run(review)
+  else if (held.sent !== undefined && hubAnswer !== undefined) void tasks.run(review).then(() => tasks.run(resume))
+  else show(continued ? 'continue' : 'start', words.say('page.title'))
+}
+
+/** Takes the order, if this tab does not have it yet, and shows its challenge. */
+async function review(signal: AbortSignal): Promise<void> {
+  if (held === undefined) return
+  const order = orderOf(held) ?? (await take(held, signal))
+  challenge = await client.getOrderChallenge(order, { signal })
+  if (challenge.status === 'approved') return follow(challenge, challenge.returnCode)
+  const title = reviewScreen.fill(challenge)
+  const adapterIds = challenge.adapterId === undefined ? facts.adapters : [challenge.adapterId]
+  handOverPanel.offer(appsFor(adapterIds))
+  const unasked = walletPanel.offer(challenge.adapterId)
+  if (unasked !== undefined) await use(unasked, signal)
+  byId('continued').hidden = !continued
+  countdown.stop()
+  countdown.start(Math.min(challenge.expiresAt - clock.now(), challenge.expiresAt - challenge.issuedAt))
+  show('review', title)
+  reviewScreen.fold()
+  poll.start(pollMs.review)
+}
+
+/** Makes a wallet ready to sign: it may ask its user which account it is to be. */
+async function use(found: FoundWallet, signal: AbortSignal): Promise<void> {
+  const order = held && orderOf(held)
+  if (order === undefined || challenge === undefined) return
+  const ask = <T>(question: () => T): Promise<Awaited<T>> =>
+    tasks.askWallet(words.say('wallet.asked', { wallet: found.name }), signal, question)
+  last = found
+  const connected = found.connect()
+  const wallet = connected instanceof Promise ? await ask(() => connected) : connected
+  const { adapterId = found.adapterId } = wallet
+  const told = wallet.getAccount && (await ask(() => wallet.getAccount?.()))
+  const account = told && { adapterId, ...told }
+  if (account !== undefined || choice?.account !== undefined) {
+    challenge = await client.getOrderChallenge(order, { account, signal })
+    reviewScreen.fillText(challenge)
+  }
+  const address = account?.address ?? (found.kind === 'demo' ? await wallet.getAddress?.() : undefined)
+  stopListening()
+  stopListening = wallet.onAccountChange?.((now) => changeAccount(found, now !== undefined)) ?? (() => {})
+  const { wallet: remembered, forget } = remembering(wallet)
+  choice = { found, wallet: remembered, forgetSignature: forget, account, address }
+  walletPanel.choose(choice)
+}
+
+/** Follows the user to the account that they switched to in the wallet. What it has been asked to sign, it refuses by itself. */
+function changeAccount(found: FoundWallet, isOpen: boolean): void {
+  if (choice?.found !== found || tasks.busy) return
+  forgetChoice()
+  if (isOpen) void tasks.run((signal) => use(found, signal))
+}
+
+/** Makes the user continue with a wallet anew: its account is another one, or none. */
+function forgetChoice(): void {
+  choice = undefined
+  walletPanel.choose(undefined)
+}
+
+/** Approves with what a wallet at another site has signed, after the way back from there. */
+async function resume(signal: AbortSignal): Promise<void> {
+  const { sent } = held ?? {}
+  const found = sent && walletPanel.walletOf(sent.walletId)
+  if (sent === undefined || found === undefined || hubAnswer === undefined) return
+  await use(found, signal)
+  if (choice !== undefined) choice = { ...choice, wallet: answering(choice.wallet, hubAnswer) }
+  codeInput.value = sent.confirmationCode ?? ''
+  rememberInput.checked = sent.rememberComputer
+  await approve(signal)
+}
+
+async function take({ orderId, by, claimKey }: HeldClaim, signal: AbortSignal): Promise<PhoneOrder> {
+  const { challengeToken } =
+    'ticket' in by
+      ? await client.redeemHandOver(by.ticket, { claimKey, signal })
+      : await client.claimOrder({ orderId, claimToken: by.claimToken }, { claimKey, signal })
+  know({ challengeToken })
+  return { orderId, challengeToken }
+}
+
+async function approve(signal: AbortSignal): Promise<void> {
+  const order = held && orderOf(held)
+  if (order === undefined || challenge === undefined) return
+  // Another account is to sign. The user sees it, and its text, before.
+  if (choice === undefined) return last && (await use(last, signal))
+  const { found, wallet, account } = choice
+  const confirmationCode = challenge.confirmationCodeRequired ? codeInput.value.trim() : undefined
+  if (confirmationCode !== undefined && !/^[0-9]{6}$/.test(confirmationCode)) {
+    return reviewScreen.showCodeError(words.say('enter.length'))
+  }
+  const rememberComputer = challenge.canRememberComputer && rememberInput.checked
+  // A wallet at another site may take the place of this page.
+  if (found.kind === 'window') know({ sent: { walletId: found.id, confirmationCode, rememberComputer } })
+  const text = found.kind === 'demo' ? '' : words.say('wallet.asked', { wallet: found.name })
+  try {
+    const { returnCode, finishBy } = await client.approveOrder(order, {
+      challenge,
+      account,
+      wallet: signing.follow(wallet, text, signal),
+      confirmationCode,
+      rememberComputer,
+      signal,
+    })
+    follow({ ...challenge, ...(finishBy === undefined ? {} : { finishBy }) }, returnCode)
+  } catch (thrown) {
+    const code = thrown instanceof CountersignClientError ? thrown.code : undefined
+    if (thrown instanceof CountersignClientError && !isPassing(thrown) && code !== 'ORDER_EXPIRED') {
+      // The service has judged what the wallet signed: the order no longer waits for that, neither here nor after a reload.
+      signing.end()
+      know({ sent: undefined })
+    }
+    if (code === 'WALLET_WRONG_KEY') forgetChoice()
+    if (code !== undefined && wrongProofs.has(code)) choice?.forgetSignature()
+    if (thrown instanceof CountersignClientError && code === 'CONFIRMATION_CODE_WRONG') wrongCode(thrown.triesLeft)
+    else throw thrown
+  }
+}
+
+/** The service counts the wrong codes. The last one rejects the order. */
+function wrongCode(triesLeft = 1): void {
+  if (triesLeft === 0) end(endings.wrongCodes)
+  else reviewScreen.showCodeError(words.say('enter.wrong', { count: triesLeft }))
+  codeInput.select()
+}
+
+async function decline(signal: AbortSignal): Promise<void> {
+  await reject(endings.declined, signal)
+}
+
+async function stop(signal: AbortSignal): Promise<void> {
+  await reject(endings.stopped, signal)
+}
+
+/** Rejects the order, whatever it has come to. A finalized sign-in is taken back by it. */
+async function reject(rejected: Ending, signal: AbortSignal): Promise<void> {
+  const order = held && orderOf(held)
+  if (order === undefined) return
+  try {
+    const { sessionEnded } = await client.rejectOrder(order, { signal })
+    if (sessionEnded === undefined) end(rejected)
+    else end(sessionEnded ? endings.sessionEnded : endings.sessionGone)
+  } catch (thrown) {
+    const code = thrown instanceof CountersignClientError ? thrown.code : undefined
+    // The signature of a sign order cannot be taken back, and an order is remembered for ten minutes.
+    if (code === 'ORDER_FINALIZED') end(endings.signatureGiven)
+    else if (code === 'ORDER_NOT_FOUND' && held?.approved !== undefined) end(endings.tooLate)
+    else throw thrown
+  }
+}
+
+async function handOver(signal: AbortSignal): Promise<void> {
+  handOverPanel.show(await makeTicket(signal))
+}
+
+/** Makes a ticket for another browser, which voids the last one. */
+async function makeTicket(signal?: AbortSignal): Promise<HandOver> {
+  const order = held && orderOf(held)
+  if (order === undefined) throw new Error('there is no order to hand over')
+  const ticket = await client.handOverOrder(order, { signal })
+  if (held?.handedOver === undefined) know({ handedOver: 'browser' })
+  return ticket
+}
+
+/** Asks the service what has become of the order. */
+async function look(): Promise<void> {
+  const order = held && orderOf(held)
+  const isAnyoneWaiting = challenge !== undefined || held?.approved !== undefined
+  // A task asks the service itself, except while it waits for the wallet.
+  const isFree = (): boolean => !tasks.busy || signing.isWaiting
+  if (order === undefined || !isAnyoneWaiting || !isFree()) return
+  try {
+    const seen = await client.getOrderChallenge(order)
+    if (seen.status === 'approved' && isFree()) follow(seen, seen.returnCode)
+  } catch (thrown) {
+    // The next look or tap shows any other failure.
+    if (thrown instanceof CountersignClientError && isFree()) settle(thrown.code)
+  }
+}
+
+/** Shows the approved order, and what its computer does next. */
+function follow({ kind, requester, finishBy }: OrderChallenge, returnCode: string | undefined): void {
+  const withCode = returnCode !== undefined
+  forgetHubAnswer()
+  const until = finishBy ?? clock.now()
+  if (held?.approved === undefined) know({ approved: { kind, origin: requester.origin, withCode, until } })
+  const approved = held?.approved
+  const isCode = approved !== undefined && returnCode !== undefined
+  show('outcome', isCode ? outcomeScreen.showCode(approved, returnCode) : outcomeScreen.showApproved())
+  poll.start(pollMs.outcome)
+}
+
+/** Shows what a refusal says of the order. Returns whether it says anything. */
+function settle(code: string): boolean {
+  const approved = held?.approved
+  if (code === 'ORDER_TOKEN_INVALID' && held?.handedOver !== undefined) {
+    poll.stop()
+    show('outcome', outcomeScreen.showMoved(held.handedOver))
+    return true
+  }
+  if (code === 'ORDER_FINALIZED' && approved !== undefined) {
+    poll.stop()
+    show('outcome', outcomeScreen.showFinalized(approved))
+    return true
+  }
+  const ending = (approved && endingOfApproved(code, approved.withCode)) ?? endingOfSigning(code) ?? endingOf(code)
+  if (ending !== undefined) end(ending)
+  return ending !== undefined
+}
+
+/** What helps after a refusal, if not another try. */
+function remedyOf(code: string): Remedy | undefined {
+  if (challenge === undefined || !wrongWallets.has(code)) return undefined
+  return { text: words.say('wallet.another'), act: () => walletPanel.open() }
+}
+
+/** Endings of an order that was approved on this phone. */
+function endingOfApproved(code: string, withCode: boolean): Ending | undefined {
+  if (code === 'ORDER_EXPIRED') return withCode ? endings.codeLate : endings.notFinished
+  if (code === 'ORDER_REJECTED' && withCode) return endings.wrongReturnCodes
+  return undefined
+}
+
+/** Endings of an order that the wallet was too slow for. */
+function endingOfSigning(code: string): Ending | undefined {
+  const wasAsked = signing.hasBegun || (held?.sent !== undefined && hubAnswer !== undefined)
+  return code === 'ORDER_EXPIRED' && wasAsked ? endings.expiredSigning : undefined
+}
+
+function end({ seal, name }: Ending): void {
+  const root = byId('ended')
+  root.dataset.seal = seal
+  const title = words.say(`ending.${name}.title`)
+  fill(root, 'ending', title)
+  fill(root, 'advice', words.say(`ending.${name}.text`))
+  poll.stop()
+  outcomeScreen.leave()
+  forgetClaim()
+  forgetHubAnswer()
+  held = undefined
+  show('ended', title)
+}
+
+/** Shows a section under this title. */
+function show(id: string, title: string): void {
+  const section = byId(id)
+  const isNew = section.hidden || document.title !== pageTitle(title)
+  document.title = pageTitle(title)
+  byId('choice').hidden = id !== 'review'
+  if (id !== 'review') {
+    // What the wallet may still sign is of no use.
+    if (signing.isWaiting) tasks.abort()
+    countdown.stop()
+    handOverPanel.hide()
+  }
+  // Not again for what is there already: the focus would jump to its heading.
+  if (isNew) showOnly(section, sections)
+}
+
+function pageTitle(title: string): string {
+  return `${title} · ${appName}`
+}
+
+/** Keeps what became known of the order, here and for a reload. */
+function know(more: Partial<HeldClaim>): void {
+  if (held !== undefined) held = { ...held, ...more }
+  hold(more)
+}
+
+function orderOf({ orderId, challengeToken }: HeldClaim): PhoneOrder | undefined {
+  return challengeToken === undefined ? undefined : { orderId, challengeToken }
+}

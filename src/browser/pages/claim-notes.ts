@@ -1,0 +1,68 @@
+import { isLoopbackHost } from '../../shared/origin.ts'
+import { isSmallTouchScreen } from './device.ts'
+import { element } from './dom.ts'
+import { englishWords, type Words } from './texts/words.ts'
+
+/** What a developer starts the service with, so that a phone can reach it. */
+const lanCommand = 'npm start -- --lan'
+
+/**
+ * What stands under the code of an order, as far as the device and the code's address ask for it: that no phone can reach that
+ * address, a link that can be selected, and on a phone a link in place of the code, which it could not scan on its own screen.
+ */
+export class ClaimNotes {
+  /** The notes. Hidden unless there is a code. */
+  readonly root: HTMLElement = element('div', 'claim-notes')
+  readonly #words: Words
+  readonly #onPhone = isSmallTouchScreen()
+
+  constructor(words: Words = englishWords) {
+    this.#words = words
+    this.hide()
+  }
+
+  /** Shows what there is to say of the code with this claim URL. */
+  show(claimUrl: string): void {
+    const { hostname } = new URL(claimUrl)
+    const notes: Node[] = []
+    const words = this.#words
+    if (this.#onPhone) notes.push(openHere(claimUrl, words), element('p', 'hint', words.say('sign-in.open-here.hint')))
+    else if (isLoopbackHost(hostname)) notes.push(thisComputerOnly(hostname, words))
+    // Browsers offer the clipboard on https and localhost only.
+    if (!('clipboard' in navigator)) notes.push(selectable(claimUrl, words))
+    this.root.replaceChildren(...notes)
+    this.root.hidden = notes.length === 0
+  }
+
+  /** Hides the notes, which have a secret in them. */
+  hide(): void {
+    this.root.replaceChildren()
+    this.root.hidden = true
+  }
+}
+
+function openHere(claimUrl: string, words: Words): HTMLElement {
+  const link = element('a', 'button primary', words.say('sign-in.open-here'))
+  link.href = claimUrl
+  link.target = '_blank'
+  link.rel = 'noopener'
+  return link
+}
+
+function thisComputerOnly(host: string, words: Words): HTMLElement {
+  const [before, after] = words.say('sign-in.this-computer', { host, command: lanCommand }).split(lanCommand)
+  const note = element('p', 'hint', before)
+  note.append(element('code', '', lanCommand), after ?? '')
+  return note
+}
+
+function selectable(claimUrl: string, words: Words): HTMLElement {
+  const label = element('label', 'claim-link', words.say('sign-in.link'))
+  const field = element('input', '')
+  field.readOnly = true
+  field.dir = 'ltr'
+  field.value = claimUrl
+  field.addEventListener('focus', () => field.select())
+  label.append(field)
+  return label
+}

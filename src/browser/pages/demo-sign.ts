@@ -1,0 +1,89 @@
+import { sha256 } from '@noble/hashes/sha2.js'
+import { portableVerifier } from '../../core/wallet/ed25519.ts'
+import { ed25519, nimiq } from '../../core/wallet/nimiq.ts'
+import { hexToBytes } from '../../shared/hex.ts'
+import { base64url } from '../client/computer-key.ts'
+import type { CountersignClient, ProofArtifact } from '../client/index.ts'
+import { onEvent, showOrder } from './demo-phone.ts'
+import { byId, fill } from './dom.ts'
+
+const utf8 = new TextEncoder()
+
+/** Prepares the form that starts signature orders and shows their proof artifacts. */
+export function prepareSignOrders(client: CountersignClient): void {
+  const place = byId('sign-order')
+  const problem = byId('payload-error')
+  byId<HTMLFormElement>('sign-form').addEventListener('submit', (event) => {
+    event.preventDefault()
+    byId('proof').hidden = true
+    const displayTitle = lineOf('sign-order-title')
+    const displaySummary = lineOf('sign-order-summary')
+    const payload = byId<HTMLTextAreaElement>('sign-order-payload').value.trim()
+    problem.textContent = isJson(payload) ? '' : 'This is not JSON.'
+    if (problem.textContent !== '') return
+    const element = showOrder(place, client, { kind: 'sign', displayTitle, displaySummary, payload })
+    onEvent(element, 'countersign:error', ({ error }) => {
+      // The service says what it does not take in a text.
+      if (error.code === 'INVALID_REQUEST') problem.textContent = error.message
+    })
+    onEvent(element, 'countersign:signed', ({ proofArtifact }) => {
+      place.replaceChildren()
+      showProof(proofArtifact)
+    })
+  })
+}
+
+/** The value of a field as one line, because an order's texts must not have line breaks. */
+function lineOf(id: string): string {
+  return byId<HTMLInputElement>(id).value.replace(/\s+/g, ' ').trim()
+}
+
+/** Whether a text is JSON, or nothing. */
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text || 'null')
+    return true
+  } catch {
+    return false
+  }
+}
+
+function showProof(artifact: ProofArtifact): void {
+  const root = byId('proof')
+  fill(root, 'verdict', verdictOn(artifact))
+  fill(root, 'address', artifact.address)
+  fill(root, 'publicKey', artifact.publicKeyHex)
+  fill(root, 'signature', artifact.signatureHex)
+  fill(root, 'payload', artifact.payload)
+  fill(root, 'payloadHash', artifact.payloadHash)
+  fill(root, 'message', artifact.message)
+  root.hidden = false
+  byId('proof-title').focus()
+}
+
+const checked = [nimiq, ed25519]
+
+function verdictOn(artifact: ProofArtifact): string {
+  if (checked.every(({ id }) => id !== artifact.adapterId)) {
+    return 'The service found the signature valid. This page itself checks signatures of Nimiq and of bare Ed25519 keys only.'
+  }
+  return isValid(artifact) ? 'Verified in this page: the signature is valid.' : 'The signature is not valid.'
+}
+
+/** Verifies an artifact as anyone can: the signature over the text, the hash of the content in it, and the address of the key. */
+function isValid({ adapterId, publicKeyHex, signatureHex, message, payload, address }: ProofArtifact): boolean {
+  const adapter = checked.find(({ id }) => id === adapterId)
+  const publicKey = hexToBytes(publicKeyHex)
+  const signature = hexToBytes(signatureHex)
+  if (adapter === undefined || publicKey === undefined || signature === undefined) return false
+  return (
+    portableVerifier.verify(signature, adapter.signedBytes(message), publicKey) &&
+    (payload === undefined || message.split('\n').includes(`Payload Hash: ${hashOf(payload)}`)) &&
+    adapter.sameAddress(adapter.deriveAddress(publicKey), address)
+  )
+}
+
+/** Hash of a content in its canonical form, as it stands in the signed text. */
+function hashOf(payload: string): string {
+  return `sha256:${base64url(sha256(utf8.encode(payload)))}`
+}

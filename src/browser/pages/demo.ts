@@ -1,0 +1,106 @@
+import { CountersignClientError, createCountersignClient, type Session } from '../client/index.ts'
+import { preparePhoneSignIn } from './demo-phone.ts'
+import { type Act, showSession, showSessions } from './demo-sessions.ts'
+import { prepareSignOrders } from './demo-sign.ts'
+import { DirectSignIn } from './demo-sign-in.ts'
+import { byId } from './dom.ts'
+import { readHubAnswer } from './hub-return.ts'
+import { keepNoUnofferedWallet } from './page-wallet.ts'
+import { readServiceFacts } from './service-facts.ts'
+import { Tasks } from './tasks.ts'
+
+/** The demo page: both ways to sign in, the session, and a signature order. The session is in the cookie only. */
+
+const client = createCountersignClient({ autoPersistToken: false })
+const views = { out: byId('signed-out'), in: byId('signed-in') }
+const appName = document.title.replace(/^Demo · /, '')
+const facts = readServiceFacts()
+const tasks = new Tasks()
+const act: Act = (work) =>
+  tasks.run(async () => {
+    try {
+      await work()
+    } catch (thrown) {
+      if (!isSessionEnded(thrown)) throw thrown
+      showEnded()
+    }
+  })
+
+byId('sign-out-button').addEventListener('click', () => void act(signOut))
+byId('revoke-others-button').addEventListener('click', () => void act(revokeOthers))
+keepNoUnofferedWallet(facts)
+const direct = new DirectSignIn({
+  client,
+  facts,
+  appName,
+  tasks,
+  onSession: arrive,
+})
+prepareSignOrders(client)
+preparePhoneSignIn(client, (session) => void act(() => arrive(session)))
+void act(lookForSession).then(async () => {
+  const answer = await readHubAnswer(appName)
+  if (answer !== undefined && views.in.hidden) direct.resume(answer)
+})
+// Back from a wallet at another site, which took the place of this page: the page as it was still waits for its answer.
+addEventListener('pageshow', ({ persisted }) => persisted && tasks.busy && location.reload())
+// The session has ended elsewhere: in another tab, or on the phone that approved it.
+client.onSession((session) => setTimeout(() => session === undefined && !views.in.hidden && showEnded()))
+document.addEventListener('visibilitychange', () => {
+  if (document.visibilityState === 'visible' && !views.in.hidden) void act(lookForSession)
+})
+
+async function lookForSession(): Promise<void> {
+  const session = await client.getCurrentSession()
+  if (session !== undefined) await showSignedIn(session)
+  else if (views.in.hidden) showSignedOut()
+  else showEnded()
+}
+
+/** Whether the service refused a call because the session has ended. */
+function isSessionEnded(thrown: unknown): boolean {
+  if (!(thrown instanceof CountersignClientError) || views.in.hidden) return false
+  return thrown.code === 'SESSION_INVALID' || thrown.code === 'SESSION_REQUIRED'
+}
+
+/** Says that the session was ended elsewhere. */
+function showEnded(): void {
+  showSignedOut()
+  byId('ended').hidden = false
+  byId('ended').focus()
+}
+
+/** Shows a new session. */
+async function arrive(session: Session): Promise<void> {
+  await showSignedIn(session)
+  byId('session-title').focus()
+}
+
+async function signOut(): Promise<void> {
+  await client.signOut()
+  showSignedOut()
+  byId('direct-title').focus()
+}
+
+async function revokeOthers(): Promise<void> {
+  await client.revokeOtherSessions()
+  await showSessions(client, act)
+  byId('sessions-title').focus()
+}
+
+async function showSignedIn(session: Session): Promise<void> {
+  byId('chip').textContent = 'Signed in'
+  byId('ended').hidden = true
+  views.out.hidden = true
+  showSession(session)
+  views.in.hidden = false
+  await showSessions(client, act)
+}
+
+function showSignedOut(): void {
+  byId('chip').textContent = 'Not signed in'
+  views.in.hidden = true
+  views.out.hidden = false
+  // So that the wallet can open in the tap itself. If this fails, the sign-in fetches a nonce.
+  client.prepareSignIn().catch(() => {})
+}

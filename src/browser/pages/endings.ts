@@ -1,0 +1,45 @@
+import type { ReasonsOf } from '../../shared/errors.ts'
+import type { TextKey } from '../../shared/page-texts.ts'
+
+type EndingName = TextKey extends infer Key ? (Key extends `ending.${infer Name}.title` ? Name : never) : never
+
+/** The end of a request, as the phone shows it: a symbol, and the name of its texts. */
+export interface Ending {
+  /** Symbol above the title. */
+  readonly seal: 'yes' | 'no' | 'time' | 'stop'
+  readonly name: EndingName
+}
+
+/** Endings that follow from what the user did, or from where a request was when it ended. */
+export const endings = {
+  declined: { seal: 'no', name: 'declined' },
+  stopped: { seal: 'no', name: 'stopped' },
+  sessionEnded: { seal: 'no', name: 'session-ended' },
+  sessionGone: { seal: 'no', name: 'session-gone' },
+  tooLate: { seal: 'time', name: 'too-late' },
+  signatureGiven: { seal: 'stop', name: 'signature-given' },
+  wrongCodes: { seal: 'no', name: 'wrong-codes' },
+  wrongReturnCodes: { seal: 'stop', name: 'wrong-return-codes' },
+  codeLate: { seal: 'time', name: 'code-late' },
+  notFinished: { seal: 'time', name: 'not-finished' },
+  expiredSigning: { seal: 'time', name: 'expired-signing' },
+  linkIncomplete: { seal: 'stop', name: 'link-incomplete' },
+} as const satisfies Record<string, Ending>
+
+/** Codes after which a request is over. */
+const byCode: Readonly<Record<string, Ending>> = {
+  ORDER_EXPIRED: { seal: 'time', name: 'expired' },
+  ORDER_NOT_FOUND: { seal: 'time', name: 'not-found' },
+  ORDER_CANCELLED: { seal: 'no', name: 'cancelled' },
+  ORDER_REJECTED: { seal: 'no', name: 'rejected' },
+  ORDER_ALREADY_CLAIMED: { seal: 'stop', name: 'claimed' },
+  ORDER_ALREADY_APPROVED: { seal: 'stop', name: 'approved' },
+  ORDER_FINALIZED: { seal: 'yes', name: 'finalized' },
+  ORDER_TOKEN_INVALID: { seal: 'stop', name: 'token-invalid' },
+  HANDOVER_INVALID: { seal: 'stop', name: 'link-used' },
+} satisfies Record<ReasonsOf<'ending'>, Ending>
+
+/** The ending for an error code, or `undefined` if the request is not over. */
+export function endingOf(code: string): Ending | undefined {
+  return byCode[code]
+}

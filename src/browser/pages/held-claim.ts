@@ -1,0 +1,91 @@
+import { newClaimKey, type OrderKind } from '../client/index.ts'
+import { readClaimLink } from './claim-link.ts'
+import { readHandOverLink } from './hand-over-link.ts'
+import { tryStorage } from './storage.ts'
+
+/**
+ * What this tab keeps of an order, to repeat a call whose answer is lost, and to go on after the page is reloaded. Without
+ * storage, a reload loses it.
+ */
+export interface HeldClaim {
+  readonly orderId: string
+  /** What the order is taken with: the token of a claim URL, or the ticket of a hand-over. */
+  readonly by: { readonly claimToken: string } | { readonly ticket: string }
+  /** Secret of this tab. */
+  readonly claimKey: string
+  /** The phone's token, once the order is this tab's. */
+  readonly challengeToken?: string
+  /** Present if this tab made a ticket, so that another browser may have taken the order over: a wallet's, if the user opened one. */
+  readonly handedOver?: 'browser' | 'wallet'
+  /** Present once a wallet at another site was asked to sign, which may take the place of the page: what the user chose. */
+  readonly sent?: SentApproval | undefined
+  /** Present once the order is approved. */
+  readonly approved?: HeldApproval
+}
+
+/** An approval that a wallet at another site is asked to sign. */
+export interface SentApproval {
+  readonly walletId: string
+  readonly confirmationCode?: string | undefined
+  readonly rememberComputer: boolean
+}
+
+/** What this tab keeps of an approved order, of which the service tells nothing more once it is finalized. */
+export interface HeldApproval {
+  readonly kind: OrderKind
+  /** Origin of the requester. */
+  readonly origin: string
+  /** Whether this phone showed a code. */
+  readonly withCode: boolean
+  /** Time until which the computer can finish, epoch milliseconds on the service's clock. */
+  readonly until: number
+}
+
+const storageKey = 'countersign.claim'
+
+/**
+ * Reads the claim, or the ticket of a hand-over, and removes it from the address bar, so that it gets into no history, bookmark,
+ * screenshot or copied link. The tab keeps it until the request is over, because phones reload pages at any time.
+ */
+export function takeClaim(template: string): HeldClaim | undefined {
+  const handOver = readHandOverLink(location.pathname)
+  const claim = readClaimLink(template, location)
+  history.replaceState(null, '', (handOver?.pathAfter ?? location.pathname) + location.search)
+  const kept = readKept()
+  if (handOver !== undefined) return holdNew(kept, handOver.orderId, { ticket: handOver.ticket })
+  if (claim !== undefined) return holdNew(kept, claim.orderId, { claimToken: claim.claimToken })
+  return kept !== undefined && isHere(kept) ? kept : undefined
+}
+
+/** Keeps more of the claim. */
+export function hold(more: Partial<HeldClaim>): void {
+  const kept = readKept()
+  if (kept !== undefined) keep({ ...kept, ...more })
+}
+
+/** Deletes the claim after the request is over. */
+export function forgetClaim(): void {
+  tryStorage('sessionStorage', (storage) => storage.removeItem(storageKey))
+}
+
+function holdNew(kept: HeldClaim | undefined, orderId: string, by: HeldClaim['by']): HeldClaim {
+  // The same link again, as after a reload: what this tab knows of it stays.
+  if (kept !== undefined && JSON.stringify(kept.by) === JSON.stringify(by)) return kept
+  const held: HeldClaim = { orderId, by, claimKey: newClaimKey() }
+  keep(held)
+  return held
+}
+
+function keep(held: HeldClaim): void {
+  tryStorage('sessionStorage', (storage) => storage.setItem(storageKey, JSON.stringify(held)))
+}
+
+function readKept(): HeldClaim | undefined {
+  const text = tryStorage('sessionStorage', (storage) => storage.getItem(storageKey))
+  return text === undefined || text === null ? undefined : (JSON.parse(text) as HeldClaim)
+}
+
+/** Whether a kept claim is for the page's own address. */
+function isHere({ orderId }: HeldClaim): boolean {
+  return `${location.pathname}${location.search}`.split(/[/?&=]/).includes(orderId)
+}

@@ -1,0 +1,103 @@
+import { isPhone } from '../client/page.ts'
+import type { RestClient, Session, StartedOrder } from '../client/rest.ts'
+import { CountersignSignIn } from '../element/element.ts'
+import { ClaimNotes } from './claim-notes.ts'
+import { element, noteForOperator } from './dom.ts'
+import { appsFor, hubFor, wantedWallets } from './page-wallet.ts'
+import type { ServiceFacts } from './service-facts.ts'
+import { signInTexts } from './sign-in-texts.ts'
+import type { Words } from './texts/words.ts'
+
+/** Options of {@link SignInWays}. */
+export interface SignInWaysOptions {
+  readonly client: RestClient
+  readonly words: Words
+  readonly facts: ServiceFacts
+  readonly appName: string
+  /** Whether the page can start orders. If not, it offers the wallets on this device only. */
+  readonly startsOrders: boolean
+  /** Called with the session of a sign-in. */
+  readonly onSession: (session: Session) => void
+}
+
+/** The ways to sign in: a `<countersign-sign-in>` in the page's language, and notes on its code. */
+export class SignInWays {
+  readonly #options: SignInWaysOptions
+  readonly #problem = element('p', 'error')
+  #place: HTMLElement | undefined
+
+  constructor(options: SignInWaysOptions) {
+    this.#options = options
+    this.#problem.setAttribute('role', 'alert')
+  }
+
+  /** Offers the ways in a place of the page. */
+  open(place: HTMLElement): void {
+    if (this.#place !== undefined) return
+    this.#place = place
+    const { client, words, startsOrders, onSession } = this.#options
+    const ways = this.#element()
+    const notes = new ClaimNotes(words)
+    let claimUrl = ''
+    ways.startOrder = async ({ signal }) => {
+      if (!startsOrders) return await never
+      const order = await client.startOrder({ kind: 'login', signal })
+      if (!signal.aborted) claimUrl = order.claimUrl
+      return order
+    }
+    ways.addEventListener('countersign:status', ({ detail: { status } }) => {
+      if (status === 'created') notes.show(claimUrl)
+      else notes.hide()
+    })
+    ways.addEventListener('countersign:error', ({ detail: { error } }) => {
+      notes.hide()
+      noteForOperator(error)
+    })
+    ways.addEventListener('countersign:signed-in', ({ detail: { session } }) => onSession(session))
+    this.#problem.textContent = ''
+    place.replaceChildren(ways, notes.root, this.#problem)
+  }
+
+  /** Says what went wrong, beneath the ways. */
+  complain(text: string): void {
+    this.#problem.textContent = text
+  }
+
+  /** Offers them no longer. A running order is cancelled. */
+  close(): void {
+    this.#place?.replaceChildren()
+    this.#place = undefined
+  }
+
+  #element(): CountersignSignIn {
+    const { client, words, facts, appName, startsOrders } = this.#options
+    const ways = new CountersignSignIn()
+    ways.setAttribute('kind', 'login')
+    ways.setAttribute('wallets-first', '')
+    ways.setAttribute('no-token-storage', '')
+    ways.setAttribute('adapter-ids', facts.adapters.join())
+    const names = { app: appName, demo: words.say('wallet.demo') }
+    const extra = wantedWallets(facts, facts.adapters, names).extra ?? []
+    ways.extraWallets = extra
+    ways.classList.toggle('on-phone', isPhone())
+    ways.classList.toggle('wallets-only', !startsOrders)
+    ways.style.setProperty('--entries', String(entriesAhead(facts.adapters, extra.length)))
+    ways.hub = hubFor(appName)
+    ways.texts = signInTexts(words)
+    ways.client = client
+    return ways
+  }
+}
+
+/** An order that is never started. */
+const never = new Promise<StartedOrder>(() => {})
+
+/**
+ * Number of entries that the list of wallets will have at least, on phones, where it is there from the start: its place is kept
+ * until it has loaded. A wallet app has a link on pages at https.
+ */
+function entriesAhead(adapterIds: readonly string[], extra: number): number {
+  if (!isPhone()) return 0
+  const hub = adapterIds.includes('nimiq') ? 1 : 0
+  return hub + extra + (location.protocol === 'https:' ? appsFor(adapterIds).length : 0)
+}

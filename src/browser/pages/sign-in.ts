@@ -1,0 +1,122 @@
+import { createRestClient, type Session } from '../client/rest.ts'
+import { showBrand } from './brand.ts'
+import { cookieOnly } from './cookie-only.ts'
+import { byId, fill, fillTexts, metaContent, noteForOperator } from './dom.ts'
+import { keepNoUnofferedWallet } from './page-wallet.ts'
+import { returnTarget } from './return-target.ts'
+import { readServiceFacts } from './service-facts.ts'
+import { SignInWays } from './sign-in-ways.ts'
+import { Tasks } from './tasks.ts'
+import { chooseWords, readOperatorTexts } from './texts/words.ts'
+
+/**
+ * The sign-in page: a wallet on this device, or one on a phone. It leads to `returnTo`, which is all that it reads of its address.
+ * The session is in the cookie only. Calls go by REST to paths under the base path, because a proxy in front of another application
+ * passes on nothing else.
+ *
+ * It leads on by itself after a sign-in only. Whoever comes signed in taps "Continue": where the application, or the proxy, refuses
+ * that session and leads back here, the browser would go around for ever.
+ */
+
+const facts = readServiceFacts()
+const words = chooseWords(navigator.languages, readOperatorTexts(metaContent('countersign-texts')))
+const target = returnTarget(new URL(location.href))
+const appName = document.title
+const views = { out: byId('signed-out'), in: byId('signed-in') }
+const continueLink = byId<HTMLAnchorElement>('continue-link')
+const otherWalletButton = byId('other-wallet-button')
+
+const client = createRestClient({
+  basePath: metaContent('countersign-base-path'),
+  endpointPrefix: metaContent('countersign-endpoint-prefix'),
+  autoPersistToken: false,
+  storage: cookieOnly,
+})
+const ways = new SignInWays({
+  client,
+  words,
+  facts,
+  appName,
+  startsOrders: metaContent('countersign-starts-orders') === 'yes',
+  onSession: (session) => void leave(session),
+})
+const tasks = new Tasks({ words })
+
+document.documentElement.lang = words.language
+document.documentElement.dir = words.direction
+document.title = `${words.say('sign-in.title')} · ${appName}`
+fillTexts((key) => words.text(key))
+fill(views.out, 'text', words.say('sign-in.text', { host: location.host }))
+continueLink.href = target.href
+showBrand()
+keepNoUnofferedWallet(facts)
+
+continueLink.addEventListener('click', () => continueLink.setAttribute('aria-busy', 'true'))
+otherWalletButton.addEventListener('click', () => void tasks.run(signOut))
+// As it was when the user left it: signed in, and on the way.
+addEventListener('pageshow', ({ persisted }) => persisted && location.reload())
+// After the page's own sign-in and sign-out, which show themselves.
+client.onSession((session) => setTimeout(() => follow(session)))
+// Without the cookie, asking is of no use.
+if (metaContent('countersign-maybe-signed-in') === 'yes') void tasks.run(lookForSession)
+else showSignedOut()
+
+async function lookForSession(signal: AbortSignal): Promise<void> {
+  const session = await client.getCurrentSession({ signal })
+  if (session === undefined) showSignedOut()
+  else showSignedIn(session)
+}
+
+async function signOut(signal: AbortSignal): Promise<void> {
+  otherWalletButton.setAttribute('aria-busy', 'true')
+  try {
+    await client.signOut({ signal })
+    showSignedOut()
+    focusHeading(views.out)
+  } finally {
+    otherWalletButton.removeAttribute('aria-busy')
+  }
+}
+
+/** Leads to where the user wanted to go, without this page in the browser's history. */
+async function leave(session: Session): Promise<void> {
+  showSignedIn(session)
+  continueLink.setAttribute('aria-busy', 'true')
+  focusHeading(views.in)
+  // Without its cookie, the browser would be led back here, again and again.
+  const kept = await client.getCurrentSession().catch(() => session)
+  if (kept !== undefined) return location.replace(target)
+  continueLink.removeAttribute('aria-busy')
+  showSignedOut()
+  ways.complain(words.say('sign-in.not-kept', { host: location.host }))
+  const message = 'The session cookie was not kept. If publicUrl is an https address, browsers keep it there only'
+  noteForOperator({ code: 'UNEXPECTED', message })
+}
+
+function showSignedIn({ address }: Session): void {
+  ways.close()
+  fill(views.in, 'address', address)
+  reveal(views.in)
+}
+
+function showSignedOut(): void {
+  reveal(views.out)
+  ways.open(byId('ways'))
+}
+
+/** Shows the session that another tab has signed in to, or that the session has ended: there, or on the phone that approved it. */
+function follow(session: Session | undefined): void {
+  if ((session === undefined) === views.in.hidden) return
+  if (session === undefined) showSignedOut()
+  else showSignedIn(session)
+  focusHeading(session === undefined ? views.out : views.in)
+}
+
+function reveal(view: HTMLElement): void {
+  for (const other of Object.values(views)) other.hidden = other !== view
+  document.body.toggleAttribute('data-waiting', false)
+}
+
+function focusHeading(view: HTMLElement): void {
+  view.querySelector('h1')?.focus()
+}

@@ -1,0 +1,139 @@
+import { isPassing } from '../client/errors.ts'
+import { CountersignClientError } from '../client/index.ts'
+import { byId, fill, noteForOperator } from './dom.ts'
+import { englishWords, type Words } from './texts/words.ts'
+
+/** Time without an answer after which the page says that it is still trying, in milliseconds. */
+const slowMs = 3000
+
+/** A task. Its signal aborts if the user chooses another task instead. */
+export type Task = (signal: AbortSignal) => Promise<void>
+
+/** Options of {@link Tasks}. */
+export interface TasksOptions {
+  /** Default: English. */
+  readonly words?: Words
+  /** May handle an error code itself; if it returns true, no notice is shown. */
+  readonly isHandled?: (code: string) => boolean
+  /** What the notice's button does after this error code, if not to try again. */
+  readonly remedyOf?: (code: string) => Remedy | undefined
+}
+
+/** What the button of a notice does. */
+export interface Remedy {
+  /** Label of the button. */
+  readonly text: string
+  readonly act: () => void
+}
+
+/**
+ * Runs the tasks that the user starts, one at a time. Shows their progress and their failures in the page's `#notice`, with a
+ * button to try again after a failure, or to do what helps.
+ */
+export class Tasks {
+  readonly #notice = byId('notice')
+  readonly #words: Words
+  readonly #isHandled: (code: string) => boolean
+  readonly #remedyOf: (code: string) => Remedy | undefined
+  #running: { readonly controller: AbortController; readonly done: Promise<void> } | undefined
+  #remedy: Remedy | undefined
+  #slow: ReturnType<typeof setTimeout> | undefined
+
+  constructor({ words = englishWords, isHandled = () => false, remedyOf = () => undefined }: TasksOptions = {}) {
+    this.#words = words
+    this.#isHandled = isHandled
+    this.#remedyOf = remedyOf
+    byId('retry-button').addEventListener('click', () => this.#remedy?.act())
+    addEventListener('offline', () => this.busy && this.#say(words.say('task.offline')))
+  }
+
+  get busy(): boolean {
+    return this.#running !== undefined
+  }
+
+  /** Runs a task, unless another one is running. Never rejects. */
+  async run(task: Task): Promise<void> {
+    if (this.busy) return
+    const controller = new AbortController()
+    this.#running = { controller, done: this.#do(task, controller.signal) }
+    await this.#running.done
+  }
+
+  /** Runs a task, in place of the one that is running, if any, which is aborted. Never rejects. */
+  async runInstead(task: Task): Promise<void> {
+    const running = this.#running
+    // At once if none is running, so that a wallet can open a window in the user gesture.
+    if (running !== undefined) {
+      running.controller.abort()
+      await running.done
+    }
+    await this.run(task)
+  }
+
+  /** Aborts the running task. What it then rejects with is not shown. */
+  abort(): void {
+    this.#running?.controller.abort()
+  }
+
+  /**
+   * Asks the user's wallet for the running task, whose signal it is, and shows `text` until it answers: it may take its time. Calls
+   * `ask` before anything is awaited, so that a wallet can open a window in the user gesture.
+   */
+  async askWallet<T>(text: string, signal: AbortSignal, ask: () => T): Promise<Awaited<T>> {
+    clearTimeout(this.#slow)
+    this.#say(text)
+    try {
+      return await ask()
+    } finally {
+      // Else another task may have the notice by now.
+      if (!signal.aborted) this.#awaitService()
+    }
+  }
+
+  async #do(task: Task, signal: AbortSignal): Promise<void> {
+    document.body.toggleAttribute('data-busy', true)
+    this.#awaitService()
+    try {
+      await task(signal)
+      this.#say('')
+    } catch (thrown) {
+      const { code, message } =
+        thrown instanceof CountersignClientError ? thrown : { code: 'UNEXPECTED', message: String(thrown) }
+      if (code === 'ABORTED' || this.#isHandled(code)) this.#say('')
+      // Another try of the same would get the same answer.
+      else if (isUsedUp(thrown)) this.#say(this.#words.say('notice.contract-checks'))
+      else {
+        noteForOperator({ code, message })
+        const again = { text: this.#words.say('task.retry'), act: () => void this.run(task) }
+        this.#say(this.#words.notice(code), this.#remedyOf(code) ?? again)
+      }
+    } finally {
+      clearTimeout(this.#slow)
+      document.body.toggleAttribute('data-busy', false)
+      this.#running = undefined
+    }
+  }
+
+  #awaitService(): void {
+    const offline = this.#words.say('task.offline')
+    this.#say(navigator.onLine ? '' : offline)
+    clearTimeout(this.#slow)
+    this.#slow = setTimeout(() => this.#say(navigator.onLine ? this.#words.say('task.slow') : offline), slowMs)
+  }
+
+  /** Shows a notice, or hides it if the text is empty. The button applies the remedy. */
+  #say(text: string, remedy?: Remedy): void {
+    this.#remedy = remedy
+    this.#notice.hidden = text === ''
+    fill(this.#notice, 'notice', text)
+    const button = byId('retry-button')
+    button.hidden = remedy === undefined
+    if (remedy !== undefined) button.textContent = remedy.text
+    this.#notice.scrollIntoView({ block: 'nearest' })
+  }
+}
+
+/** Whether an order has no checks of contract wallets left: the one limit that lasts. */
+function isUsedUp(thrown: unknown): boolean {
+  return thrown instanceof CountersignClientError && thrown.code === 'RATE_LIMITED' && !isPassing(thrown)
+}

@@ -1,0 +1,110 @@
+import { english } from '../../../shared/english.ts'
+import type { PluralText, Text, TextKey, Texts, ValuesFor } from '../../../shared/page-texts.ts'
+import { german } from './german.ts'
+
+/** Texts of some languages, as an operator's file has them: not all of each. */
+export type OperatorTexts = Readonly<Record<string, Partial<Texts>>>
+
+const builtIn: Readonly<Record<string, Texts>> = { en: english, de: german }
+
+type NoticeKey = Extract<TextKey, `notice.${string}`>
+
+const rightToLeft = /^(ar|arc|ckb|dv|fa|he|ks|ku-Arab|nqo|ps|sd|syr|ug|ur|yi)(-|$)/
+
+/** Speaks to the page's user in one language. */
+export class Words {
+  /** Language tag (BCP 47). */
+  readonly language: string
+  readonly #texts: Texts
+  readonly #plurals: Intl.PluralRules
+  readonly #times: Intl.RelativeTimeFormat
+
+  constructor(language: string, texts: Texts) {
+    this.language = language
+    this.#texts = texts
+    this.#plurals = new Intl.PluralRules(language)
+    this.#times = new Intl.RelativeTimeFormat(language, { numeric: 'always', style: 'short' })
+  }
+
+  /** Direction in which the language is written. */
+  get direction(): 'ltr' | 'rtl' {
+    return rightToLeft.test(this.language) ? 'rtl' : 'ltr'
+  }
+
+  /** A text with its placeholders filled in. */
+  say<Key extends TextKey>(
+    key: Key,
+    ...[values]: [keyof ValuesFor<Key>] extends [never] ? [] : [ValuesFor<Key>]
+  ): string {
+    const filled: Readonly<Record<string, string | number>> = values ?? {}
+    return this.#form(this.#texts[key], filled.count).replace(/\{([^{}]*)\}/g, (placeholder, name: string) => {
+      const value = filled[name]
+      if (value === undefined) return placeholder
+      // Names of sites and times are written from left to right. Without isolation they would reorder a right-to-left sentence.
+      return this.direction === 'rtl' ? `\u2068${value}\u2069` : String(value)
+    })
+  }
+
+  /** The text with this name, which must be without placeholders. Throws if there is none. */
+  text(key: string): string {
+    const text = Object.hasOwn(english, key) ? this.#texts[key as TextKey] : undefined
+    if (typeof text !== 'string') throw new Error(`there is no text ${key}`)
+    return text
+  }
+
+  /** The notice for a failure after which the user can try again. */
+  notice(code: string): string {
+    const key = `notice.${code}`
+    return isNotice(key) ? this.say(key) : this.say('task.failed', { code })
+  }
+
+  /** A time in the past, such as "20 sec. ago". `ms` is how long ago, in milliseconds. */
+  ago(ms: number): string {
+    const seconds = Math.floor(ms / 1000)
+    if (seconds < 10) return this.say('time.now')
+    if (seconds < 60) return this.#times.format(-Math.floor(seconds / 10) * 10, 'second')
+    if (seconds < 3600) return this.#times.format(-Math.floor(seconds / 60), 'minute')
+    return this.#times.format(-Math.floor(seconds / 3600), 'hour')
+  }
+
+  #form(text: Text, count: string | number | undefined): string {
+    if (typeof text === 'string') return text
+    const forms: PluralText = text
+    return forms[this.#plurals.select(Number(count))] ?? forms.other
+  }
+}
+
+/** Reads the operator's texts, which the service has checked, out of the page. Empty text stands for none. */
+export function readOperatorTexts(json: string): OperatorTexts {
+  return json === '' ? {} : (JSON.parse(json) as OperatorTexts)
+}
+
+/** English, for the pages that exist in English only. */
+export const englishWords = new Words('en', english)
+
+/**
+ * The words for a user who reads these languages (BCP 47, the preferred one first). The operator's texts come before the built-in
+ * ones, and English stands in for what a language lacks.
+ */
+export function chooseWords(languages: readonly string[], operators: OperatorTexts = {}): Words {
+  const byTag = new Map(Object.entries(operators).map(([tag, texts]) => [tag.toLowerCase(), texts]))
+  for (const language of languages) {
+    const tags = widerTags(language)
+    const known = tags.filter((tag) => byTag.has(tag) || Object.hasOwn(builtIn, tag))
+    if (known.length === 0) continue
+    // The widest first, so that a narrower one replaces its texts.
+    const layers = known.reverse().map((tag) => ({ ...builtIn[tag], ...byTag.get(tag) }))
+    return new Words(language, Object.assign({}, english, byTag.get('en'), ...layers))
+  }
+  return new Words('en', { ...english, ...byTag.get('en') })
+}
+
+function isNotice(key: string): key is NoticeKey {
+  return Object.hasOwn(english, key)
+}
+
+/** A language tag and those it is a case of, such as pt-br and pt, in lower case. */
+function widerTags(language: string): string[] {
+  const parts = language.toLowerCase().split('-')
+  return parts.map((_, index) => parts.slice(0, parts.length - index).join('-'))
+}

@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest'
+import { endingOf, endings } from '../../../src/browser/pages/endings.ts'
+import { englishWords } from '../../../src/browser/pages/texts/words.ts'
+import { reasons } from '../../../src/shared/errors.ts'
+
+test('every way in which a request can be over has words of its own', () => {
+  const found = [...Object.keys(reasons).flatMap((reason) => endingOf(reason) ?? []), ...Object.values(endings)]
+  const titles = found.map((ending) => englishWords.say(`ending.${ending!.name}.title`))
+  expect(new Set(titles).size).toBe(found.length)
+})
+
+test('what passes is no ending', () => {
+  for (const code of [
+    'NETWORK',
+    'STORE_UNAVAILABLE',
+    'SERVER_BUSY',
+    'HOST_UNAVAILABLE',
+    'RATE_LIMITED',
+    'INTERNAL',
+    'WALLET_DECLINED',
+    'WALLET_CLOSED',
+    'WRONG_WALLET',
+    'NETWORK_MISMATCH',
+  ]) {
+    expect(endingOf(code)).toBe(undefined)
+    expect(englishWords.notice(code)).not.toContain(code)
+  }
+})
+
+test('an unforeseen code is named, without the words that are for the operator', () => {
+  expect(englishWords.notice('START_KEY_REQUIRED')).toBe('That did not work (START_KEY_REQUIRED).')
+})

@@ -1,0 +1,136 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { silentLogger } from '../../../src/base/log.ts'
+import { englishDeviceTexts } from '../../../src/browser/element/device-sign-in.ts'
+import { englishTexts as elementTexts } from '../../../src/browser/element/texts.ts'
+import { signInTexts } from '../../../src/browser/pages/sign-in-texts.ts'
+import { german } from '../../../src/browser/pages/texts/german.ts'
+import { chooseWords, englishWords } from '../../../src/browser/pages/texts/words.ts'
+import { englishTexts as chooserTexts } from '../../../src/browser/wallets/chooser-texts.ts'
+import { readPageTexts } from '../../../src/http/page-texts.ts'
+import { createCountersign } from '../../../src/index.ts'
+import { english } from '../../../src/shared/english.ts'
+
+/** A file with this content, removed when the test ends. */
+function fileWith(content: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'countersign-texts-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'texts.json')
+  writeFileSync(file, content)
+  return file
+}
+
+test('German has a text of its own for each English one, with the same placeholders', () => {
+  // The check of the operator's files compares keys and placeholders.
+  expect(() => readPageTexts(fileWith(JSON.stringify({ de: german })))).not.toThrow()
+  expect(Object.keys(german)).toEqual(Object.keys(english))
+  const alike = Object.entries(german).filter(
+    ([key, text]) => JSON.stringify(text) === JSON.stringify(english[key as keyof typeof english]),
+  )
+  expect(alike).toEqual([['review.details.browser', 'Browser']])
+})
+
+test('the buttons by which other programs know the English page are named as settled', () => {
+  expect(english['start.button']).toMatch(/^Review/)
+  expect(english['review.approve']).toMatch(/^Approve/)
+  expect(english['review.decline']).toMatch(/^Decline/)
+})
+
+test('the sign-in page has a text for each of the custom element’s, in English the same words', () => {
+  const { wallets, ...order } = signInTexts(englishWords)
+  expect(order).toEqual(elementTexts)
+  expect(Object.keys(wallets ?? {}).sort()).toEqual(Object.keys({ ...chooserTexts, ...englishDeviceTexts }).sort())
+  expect({ ...chooserTexts, ...englishDeviceTexts, ...wallets }).toEqual({
+    ...chooserTexts,
+    ...englishDeviceTexts,
+    elsewhere: english['wallet.elsewhere'],
+    demo: english['wallet.demo.about'],
+  })
+})
+
+test.each([
+  [['de-AT', 'en'], 'de-AT', 'Bestätigen'],
+  [['nl', 'de', 'en'], 'de', 'Bestätigen'],
+  [['en-GB', 'de'], 'en-GB', 'Approve'],
+  [['nl', 'sv'], 'en', 'Approve'],
+  [[], 'en', 'Approve'],
+])('who reads %j gets %s', (languages, language, approve) => {
+  const words = chooseWords(languages)
+  expect([words.language, words.say('review.approve')]).toEqual([language, approve])
+})
+
+test('the operator’s texts come before the built-in ones, a region’s before its language’s', () => {
+  const operators = {
+    fr: { 'review.approve': 'Approuver', 'review.decline': 'Refuser' },
+    'fr-CA': { 'review.decline': 'Décliner' },
+    de: { 'review.approve': 'Freigeben' },
+    en: { 'review.decline': 'Decline it' },
+  }
+  const said = (language: string) => {
+    const words = chooseWords([language], operators)
+    return [words.say('review.approve'), words.say('review.decline'), words.say('start.button')]
+  }
+  expect(said('fr-FR')).toEqual(['Approuver', 'Refuser', 'Review the request'])
+  expect(said('fr-ca')).toEqual(['Approuver', 'Décliner', 'Review the request'])
+  expect(said('de')).toEqual(['Freigeben', 'Ablehnen', 'Anfrage prüfen'])
+  expect(said('nl')).toEqual(['Approve', 'Decline it', 'Review the request'])
+})
+
+test('numbers and times are as the language has them', () => {
+  const polish = chooseWords(['pl'], {
+    pl: { 'enter.wrong': { one: 'jedna próba', few: '{count} próby', many: '{count} prób', other: '{count} próby' } },
+  })
+  expect([1, 2, 5].map((count) => polish.say('enter.wrong', { count }))).toEqual(['jedna próba', '2 próby', '5 prób'])
+  expect([3_000, 29_000, 61_000, 7_300_000].map((ms) => englishWords.ago(ms))).toEqual([
+    'just now',
+    '20 sec. ago',
+    '1 min. ago',
+    '2 hr. ago',
+  ])
+  expect(chooseWords(['de']).ago(29_000)).toBe('vor 20 Sek.')
+})
+
+test('in a language that is written from right to left, the name of a site keeps its direction', () => {
+  const words = chooseWords(['ar'], { ar: { 'review.sign.title': 'التوقيع لـ {host}؟' } })
+  expect(words.direction).toBe('rtl')
+  expect(words.say('review.sign.title', { host: 'app.example' })).toBe('التوقيع لـ \u2068app.example\u2069؟')
+  expect([englishWords.direction, englishWords.say('review.sign.title', { host: 'app.example' })]).toEqual([
+    'ltr',
+    'Sign for app.example?',
+  ])
+})
+
+test.each([
+  ['{"fr": ', /is not JSON$/],
+  ['[]', /the file must be a JSON object$/],
+  ['{"fr": "Bonjour"}', /fr must be a JSON object$/],
+  ['{"not a language!": {}}', /"not a language!" is not a language tag/],
+  ['{"fr": {"review.aprove": "Approuver"}}', /fr: review\.aprove is not a text of the page$/],
+  ['{"fr": {"toString": "Approuver"}}', /fr: toString is not a text of the page$/],
+  ['{"fr": {"review.approve": 1}}', /fr: review\.approve must be a text$/],
+  ['{"fr": {"review.approve": " "}}', /fr: review\.approve must not be empty$/],
+  ['{"fr": {"review.sign.title": "Signer ?"}}', /fr: review\.sign\.title lacks the placeholder \{host\}$/],
+  ['{"fr": {"review.approve": "Approuver {host}"}}', /fr: review\.approve has the placeholder \{host\}/],
+  ['{"fr": {"enter.wrong": "Faux"}}', /fr: enter\.wrong must be a JSON object$/],
+  ['{"fr": {"enter.wrong": {"one": "Faux"}}}', /must have the plural form "other"$/],
+  ['{"fr": {"enter.wrong": {"other": "Faux"}}}', /enter\.wrong, other lacks the placeholder \{count\}$/],
+  ['{"fr": {"enter.wrong": {"other": "{count}", "two ": "x"}}}', /"two ", which is not a plural form/],
+  [`{"fr": {"${'x\\n'.repeat(90)}": ""}}`, /is not a text of the page$/],
+])('the start stops with one line for %s', async (content, line) => {
+  const options = { store: 'sqlite::memory:', logger: silentLogger, textsFile: fileWith(content) }
+  const error = await createCountersign(options).then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  )
+  expect(error).toBeInstanceOf(TypeError)
+  expect((error as TypeError).message).toMatch(line)
+  expect((error as TypeError).message).toMatch(/^textsFile \(COUNTERSIGN_TEXTS_FILE\): .*$/)
+})
+
+test('nor does it start without the file', () => {
+  expect(() => readPageTexts('/no/such/file.json')).toThrow(
+    /^textsFile \(COUNTERSIGN_TEXTS_FILE\): \/no\/such\/file\.json cannot be read \(ENOENT\)$/,
+  )
+})

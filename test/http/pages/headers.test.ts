@@ -1,0 +1,87 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { silentLogger } from '../../../src/base/log.ts'
+import { nodeExchange } from '../../../src/http/exchange.ts'
+import { createPages } from '../../../src/http/pages.ts'
+import { resolveSettings } from '../../../src/service/config.ts'
+import { ResponseOutput } from '../../../src/wire/output.ts'
+import { makeAuth } from '../../better-auth/support.ts'
+import { startService } from '../../support/service.ts'
+
+/** The security headers of a page. They are written down a second time here, so that none is lost by mistake. */
+const expected = {
+  'content-security-policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join('; '),
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'cross-origin-opener-policy': 'same-origin-allow-popups',
+  'cross-origin-resource-policy': 'same-origin',
+  'permissions-policy': 'camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()',
+  'x-robots-tag': 'noindex',
+}
+
+const claimPath = '/cross-device/claim/0123456789abcdefABCDEF'
+const continuePath = `/cross-device/continue/csh_${'t'.repeat(43)}0123456789abcdefABCDEF`
+
+const signInPath = '/api/auth/sign-in'
+
+test('every page and everything it is made of has all security headers', async () => {
+  const { url } = await startService()
+  const html = (await Promise.all([claimPath, signInPath].map(async (path) => (await fetch(url + path)).text()))).join()
+  const assets = [...html.matchAll(/(?:src|href)="(\/[^"]+\.\w+)"/g)].map(([, path]) => String(path))
+  expect(assets).toHaveLength(6)
+  for (const path of ['/', claimPath, continuePath, signInPath, ...assets]) {
+    const response = await fetch(url + path)
+    expect(response.status, path).toBe(200)
+    expect(Object.fromEntries(response.headers), path).toMatchObject(expected)
+    const etag = response.headers.get('etag')
+    if (etag === null) continue
+    const unchanged = await fetch(url + path, { headers: { 'if-none-match': etag } })
+    expect(unchanged.status, path).toBe(304)
+    expect(Object.fromEntries(unchanged.headers), path).toMatchObject(expected)
+  }
+})
+
+test.each([
+  ['/brand/logo.svg', "img-src 'self' data:"],
+  ['https://cdn.example:8443/brand/logo.svg?v=2#x', "img-src 'self' data: https://cdn.example:8443/brand/logo.svg"],
+])('with the logo %s, a page may load that image besides its own', async (logoUrl, images) => {
+  const { url } = await startService({ logoUrl })
+  const response = await fetch(url + claimPath)
+  const policy = expected['content-security-policy'].replace("img-src 'self' data:", images)
+  expect(Object.fromEntries(response.headers)).toMatchObject({ ...expected, 'content-security-policy': policy })
+})
+
+test('so has the approval page of Better Auth’s plugin', async () => {
+  const auth = await makeAuth()
+  const response = await auth.handler(new Request(`http://localhost:3000/api/auth${claimPath}`))
+  expect(response.status).toBe(200)
+  expect(Object.fromEntries(response.headers)).toMatchObject(expected)
+})
+
+test('and the answer of a service whose pages are not built', async () => {
+  const settings = resolveSettings()
+  const route = createPages(settings, silentLogger, { folders: [new URL('./no-such-folder/', import.meta.url)] })('/')
+  const server = createServer((request, response) => {
+    void route?.(nodeExchange({ request, trustedProxies: 0 }, new ResponseOutput(response)))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
+  expect(response.status).toBe(503)
+  expect(Object.fromEntries(response.headers)).toMatchObject({ ...expected, 'cache-control': 'no-store' })
+})

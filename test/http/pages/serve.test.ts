@@ -1,0 +1,249 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import http2 from 'node:http2'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { expect, onTestFinished, test } from 'vitest'
+import { silentLogger } from '../../../src/base/log.ts'
+import { createPages } from '../../../src/http/pages.ts'
+import { openStore } from '../../../src/store/open.ts'
+import type { Answer } from '../../../src/wire/output.ts'
+import { rest } from '../../support/rest.ts'
+import { startService } from '../../support/service.ts'
+import { makeWallet, proofOf } from '../../support/wallet.ts'
+
+const signInPath = '/api/auth/sign-in'
+const claimPagePath = '/cross-device/claim/0123456789abcdefABCDEF'
+const continuePagePath = `/cross-device/continue/csh_${'t'.repeat(43)}0123456789abcdefABCDEF`
+
+async function asset(url: string, pattern: RegExp): Promise<string> {
+  const html = await (await fetch(`${url}/`)).text()
+  return url + pattern.exec(html)![0]
+}
+
+test.each([
+  ['the demo page', '/', 'Sign in with a wallet'],
+  ['the approval page', claimPagePath, 'A request is waiting for you'],
+  ['the page that continues an order', continuePagePath, 'Continue the request here?'],
+  ['the sign-in page', `${signInPath}?returnTo=%2Fwelcome`, '<h1 tabindex="-1" data-text="sign-in.title">Sign in</h1>'],
+])('%s is served under a strict policy', async (_, path, text) => {
+  const { url } = await startService()
+  const response = await fetch(url + path)
+  expect(response.status).toBe(200)
+  expect(await response.text()).toContain(text)
+  const policy = response.headers.get('content-security-policy')!.split('; ')
+  expect(policy).toContain("default-src 'none'")
+  expect(policy).toContain("frame-ancestors 'none'")
+  expect(policy).toContain("base-uri 'none'")
+  expect(policy).toContain("form-action 'none'")
+  expect(policy.filter((directive) => /unsafe|https?:|\*/.test(directive))).toEqual([])
+  expect(Object.fromEntries(response.headers)).toMatchObject({
+    'content-type': 'text/html; charset=utf-8',
+    'cache-control': 'no-store',
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+    'cross-origin-opener-policy': 'same-origin-allow-popups',
+    'permissions-policy': expect.stringContaining('camera=()'),
+  })
+})
+
+test('a page holds nothing inline and nothing from elsewhere', async () => {
+  const { url } = await startService()
+  for (const path of ['/', claimPagePath, signInPath]) {
+    const html = await (await fetch(url + path)).text()
+    expect(html).not.toMatch(/<style|\sstyle=|\son[a-z]+=|javascript:|<script(?![^>]+src=)/i)
+    for (const [, target] of html.matchAll(/<(?:script|link)[^>]* (?:src|href)="([^"]*)"/g)) {
+      expect(target).toMatch(path === signInPath ? /^\/api\/auth\/sign-in\/[\w.-]+$/ : /^\/pages\/[\w.-]+$/)
+    }
+    expect(html).not.toMatch(/\{\{|\[\[/)
+  }
+})
+
+test('the application name and the claim URL template reach the pages as text', async () => {
+  const { url } = await startService({
+    appName: 'Bread & <b>Butter</b> "Ltd"',
+    claimUrlTemplate: '{origin}/a"b/{orderId}#{claimToken}',
+  })
+  const demo = await (await fetch(url)).text()
+  expect(demo).toContain('Bread &#38; &#60;b&#62;Butter&#60;/b&#62; &#34;Ltd&#34;')
+  expect(demo).not.toContain('<b>Butter')
+  const approval = await fetch(`${url}/a"b/x`)
+  expect(approval.status).toBe(404)
+})
+
+test('the pages know which adapters are accepted, and whether to offer the demo wallet', async () => {
+  const facts = async (url: string): Promise<unknown[][]> => {
+    const pages = await Promise.all(['/', claimPagePath].map(async (path) => await (await fetch(url + path)).text()))
+    const metas = pages.map((html) => [
+      ...html.matchAll(/name="countersign-(adapters|demo-wallet)" content="([^"]*)"/g),
+    ])
+    return metas.map((found) => found.map(([, , content]) => content))
+  }
+  const { url } = await startService()
+  const both = ['nimiq,ed25519', 'on']
+  expect(await facts(url)).toEqual([both, both])
+  const { url: elsewhere } = await startService({ publicUrl: 'http://wallet.example', adapters: ['ed25519'] })
+  const one = ['ed25519', 'off']
+  expect(await facts(elsewhere)).toEqual([one, one])
+})
+
+test('the sign-in page and all that it loads are below the base path, and nothing of it depends on the query', async () => {
+  const { url } = await startService({ basePath: '/login', endpointPrefix: '/w' })
+  const page = await fetch(`${url}/login/sign-in`)
+  const html = await page.text()
+  expect(html).toContain('name="countersign-base-path" content="/login"')
+  expect(html).toContain('name="countersign-endpoint-prefix" content="/w"')
+  const assets = [...html.matchAll(/<(?:script|link)[^>]* (?:src|href)="([^"]*)"/g)].map(([, path]) => String(path))
+  expect(assets).toHaveLength(3)
+  for (const path of assets) {
+    expect(path).toMatch(/^\/login\/sign-in\//)
+    expect((await fetch(url + path)).status, path).toBe(200)
+  }
+  const query = '?returnTo=%2Fwelcome&orderId=x&token=y&code=z'
+  expect(await (await fetch(`${url}/login/sign-in${query}`)).text()).toBe(html)
+  for (const path of ['/login/sign-in/', '/login/sign-in/sign-in.html', '/sign-in', '/api/auth/sign-in']) {
+    expect((await fetch(url + path)).status, path).toBe(404)
+  }
+})
+
+test('the sign-in page is told of a session only if the browser has the cookie of a live one, or nobody can tell', async () => {
+  const store = await openStore('sqlite::memory:')
+  const { url } = await startService({ store })
+  const told = async (cookie?: string): Promise<string | undefined> => {
+    const html = await (await fetch(url + signInPath, { headers: cookie === undefined ? {} : { cookie } })).text()
+    return /name="countersign-maybe-signed-in" content="(\w*)"/.exec(html)?.[1]
+  }
+  const { json: challenge } = await rest(url, '/wallet/nonce', {})
+  const { headers } = await rest(url, '/wallet/verify', proofOf(makeWallet(), challenge))
+  const cookie = `theme=dark; ${headers.get('set-cookie')?.split(';')[0]}`
+  expect(await told()).toBe('no')
+  expect(await told('theme=dark; my_countersign_session=x; countersign_session2=x')).toBe('no')
+  expect(await told('countersign_session=x')).toBe('no')
+  expect(await told(cookie)).toBe('yes')
+  expect(await told(cookie.replace('countersign', '__Host-countersign'))).toBe('no')
+  expect((await rest(url, '/sign-out', {}, { cookie, origin: url })).status).toBe(200)
+  expect(await told(cookie)).toBe('no')
+  await store.close()
+  expect(await told(cookie)).toBe('yes')
+})
+
+test.each([
+  ['{origin}/cross-device/claim/{orderId}#token={claimToken}', '/cross-device/claim/x', '/cross-device/claim/x/y'],
+  ['{origin}/c/{orderId}/go#{claimToken}', '/c/x/go', '/c/x'],
+  ['{origin}/approve?order={orderId}#{claimToken}', '/approve?order=x', '/approve/x'],
+])('the approval page is where %s leads', async (claimUrlTemplate, path, elsewhere) => {
+  const { url } = await startService({ claimUrlTemplate })
+  expect(await (await fetch(url + path)).text()).toContain('A request is waiting for you')
+  expect((await fetch(url + elsewhere)).status).toBe(404)
+})
+
+test('a claim URL that leads to another application leaves the paths here alone', async () => {
+  const { url } = await startService({ claimUrlTemplate: 'https://app.example/claim/{orderId}#{claimToken}' })
+  expect((await fetch(`${url}/claim/x`)).status).toBe(404)
+  expect((await fetch(url + claimPagePath)).status).toBe(404)
+})
+
+test('assets are kept by caches for ever, compressed on request, and not sent twice', async () => {
+  const { url } = await startService()
+  const script = await asset(url, /\/pages\/demo-\w+\.js/)
+  const plain = await fetch(script, { headers: { 'accept-encoding': 'identity' } })
+  const gzipped = await fetch(script, { headers: { 'accept-encoding': 'br, gzip' } })
+  expect(plain.headers.get('content-encoding')).toBe(null)
+  expect(gzipped.headers.get('content-encoding')).toBe('gzip')
+  expect(await gzipped.text()).toBe(await plain.text())
+  expect(plain.headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
+  expect(plain.headers.get('vary')).toContain('Accept-Encoding')
+  expect(plain.headers.get('content-type')).toBe('text/javascript; charset=utf-8')
+  const etag = plain.headers.get('etag')!
+  expect(gzipped.headers.get('etag')).not.toBe(etag)
+  for (const tags of [etag, `"other", W/${etag}`]) {
+    const again = await fetch(script, { headers: { 'accept-encoding': 'identity', 'if-none-match': tags } })
+    expect([again.status, await again.text(), again.headers.get('etag')]).toEqual([304, '', etag])
+  }
+  const refused = await fetch(script, { headers: { 'accept-encoding': 'gzip;q=0', 'if-none-match': '"other"' } })
+  expect([refused.status, refused.headers.get('content-encoding')]).toEqual([200, null])
+})
+
+test('HEAD is answered as GET, without the body, over both HTTP versions', async () => {
+  const { url } = await startService()
+  for (const path of [
+    '/',
+    claimPagePath,
+    signInPath,
+    (await asset(url, /\/pages\/style-\w+\.css/)).slice(url.length),
+  ]) {
+    const identity = { 'accept-encoding': 'identity' }
+    const got = await fetch(url + path, { headers: identity })
+    const head = await fetch(url + path, { method: 'HEAD', headers: identity })
+    expect([head.status, await head.text()]).toEqual([200, ''])
+    expect(head.headers.get('content-length')).toBe(String(Buffer.byteLength(await got.text())))
+    const session = http2.connect(url)
+    const stream = session.request({ ':method': 'HEAD', ':path': path })
+    const headers = await new Promise<http2.IncomingHttpHeaders>((resolve) => stream.on('response', resolve))
+    expect(headers[':status']).toBe(200)
+    const body = await stream.toArray()
+    expect(body).toEqual([])
+    session.close()
+  }
+})
+
+test('other methods are refused and nothing else is served from the folder', async () => {
+  const { url } = await startService()
+  for (const path of ['/', claimPagePath, signInPath]) {
+    const response = await fetch(url + path, { method: 'POST', body: '{}' })
+    expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
+  }
+  const [compressed] = readdirSync(new URL('../../dist/pages/', import.meta.url)).filter((name) => name.endsWith('.gz'))
+  for (const path of [
+    '/pages/',
+    '/pages/demo.html',
+    '/pages/..%2fsrc',
+    '/pages/../package.json',
+    `/pages/${compressed}`,
+  ]) {
+    expect((await fetch(url + path)).status, path).toBe(404)
+  }
+})
+
+test('pages: false leaves nothing', async () => {
+  const { url } = await startService({ pages: false })
+  for (const path of ['/', claimPagePath, signInPath]) {
+    const response = await fetch(url + path)
+    expect([response.status, (await response.json()).code]).toEqual([404, 'ROUTE_NOT_FOUND'])
+  }
+})
+
+test('a service whose pages were never built says what to run, and starts', () => {
+  const warnings: string[] = []
+  const log = { ...silentLogger, warn: (text: string) => warnings.push(text) }
+  const settings = {
+    pages: true,
+    appName: 'Countersign',
+    claimUrlTemplate: '{origin}/claim/{orderId}#{claimToken}',
+    basePath: '/api/auth',
+    endpointPrefix: '/wallet',
+    logoUrl: undefined,
+    accentColor: undefined,
+    textsFile: undefined,
+    adapters: ['nimiq'],
+    demoWallet: undefined,
+    publicUrl: undefined,
+    tlsCert: undefined,
+    orderStartKeys: undefined,
+  }
+  // A build that is running has written no page yet.
+  const unfinished = mkdtempSync(join(tmpdir(), 'countersign-pages-'))
+  onTestFinished(() => rmSync(unfinished, { recursive: true }))
+  expect(createPages(settings, log, { folders: [pathToFileURL(`${unfinished}/`)] })('/claim/x')).toBeDefined()
+  expect(warnings).toEqual([])
+  const routeOf = createPages(settings, log, { folders: [pathToFileURL('/nowhere/at/all/')] })
+  expect(warnings).toEqual([expect.stringContaining('npm run build')])
+  let answer: Answer | undefined
+  const output = { send: (sent: Answer) => (answer = sent) }
+  for (const path of ['/', '/claim/x', signInPath]) {
+    routeOf(path)?.({ method: 'GET', path, headers: {}, output } as never)
+    expect([answer?.status, String(answer?.body)]).toEqual([503, expect.stringContaining('npm run build')])
+  }
+  expect(routeOf('/other')).toBeUndefined()
+})
