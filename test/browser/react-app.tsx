@@ -1,8 +1,8 @@
 // The application of react.test.ts, which renders it on a server and in a browser.
 import { Activity, useState } from 'react'
 import { createRestClient, type Wallet } from '../../src/browser/client/rest.ts'
+import { SignIn, useSession, useSignIn } from '../../src/browser/react/index.ts'
 import type { FoundWallet } from '../../src/browser/wallets/index.ts'
-import { SignIn, useSession, useSignIn } from '../../src/react/index.ts'
 
 /** What the test does from outside: a wallet, and where the application notes its events. */
 interface Outside {

@@ -1,8 +1,8 @@
 import { useCallback, useEffect, useRef, useState } from 'react'
-import type { ClientCalls } from '../browser/client/calls.ts'
-import { type CountersignClientError, failureOf } from '../browser/client/errors.ts'
-import type { PrepareSignInOptions, SignInOptions } from '../browser/client/sign-in.ts'
-import type { SignInResult } from '../browser/client/types.ts'
+import type { ClientCalls } from '../client/calls.ts'
+import { type CountersignClientError, failureOf } from '../client/errors.ts'
+import type { PrepareSignInOptions, SignInOptions } from '../client/sign-in.ts'
+import type { SignInResult } from '../client/types.ts'
 
 /** The calls of a client that {@link useSignIn} makes: every client of `countersign/client` and its subpaths has them. */
 export interface WalletSignInClient extends Pick<ClientCalls, 'prepareSignIn' | 'signInWallet' | 'onSession'> {}

@@ -1,5 +1,5 @@
 import type { CSSProperties, Key, ReactNode, Ref } from 'react'
-import type { CountersignSignIn } from '../browser/element/element.ts'
+import type { CountersignSignIn } from '../element/element.ts'
 
 /**
  * Attributes of `<countersign-sign-in>` in JSX. Properties such as `client` are not among them, because React sets those only if the

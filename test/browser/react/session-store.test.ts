@@ -1,9 +1,9 @@
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
-import { createRestClient } from '../../src/browser/client/rest.ts'
-import { SessionStore, storeOf } from '../../src/react/session-store.ts'
-import { fetchFrom, MapStorage, pageWallet, stubPage } from '../browser/client/support.ts'
-import { startService } from '../support/service.ts'
-import { makeWallet } from '../support/wallet.ts'
+import { createRestClient } from '../../../src/browser/client/rest.ts'
+import { SessionStore, storeOf } from '../../../src/browser/react/session-store.ts'
+import { startService } from '../../support/service.ts'
+import { makeWallet } from '../../support/wallet.ts'
+import { fetchFrom, MapStorage, pageWallet, stubPage } from '../client/support.ts'
 
 afterEach(() => vi.unstubAllGlobals())
 

@@ -1,11 +1,11 @@
 import { createElement } from 'react'
 import { renderToString } from 'react-dom/server'
 import { expect, test, vi } from 'vitest'
-import { createRestClient } from '../../src/browser/client/rest.ts'
-import { SignIn, type SignInProps, useSession, useSignIn } from '../../src/react/index.ts'
+import { createRestClient } from '../../../src/browser/client/rest.ts'
+import { SignIn, type SignInProps, useSession, useSignIn } from '../../../src/browser/react/index.ts'
 
 test('the element has each property as its attribute, and no function and no object in it', async () => {
-  const { CountersignSignIn } = await import('../../src/browser/element/element.ts')
+  const { CountersignSignIn } = await import('../../../src/browser/element/element.ts')
   const props: SignInProps = {
     baseUrl: 'https://auth.example',
     basePath: '/auth',

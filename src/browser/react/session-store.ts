@@ -1,7 +1,7 @@
-import type { ClientCalls } from '../browser/client/calls.ts'
-import { type CountersignClientError, failureOf, isPassing } from '../browser/client/errors.ts'
-import { isHidden, onWake } from '../browser/client/page.ts'
-import type { Session } from '../browser/client/types.ts'
+import type { ClientCalls } from '../client/calls.ts'
+import { type CountersignClientError, failureOf, isPassing } from '../client/errors.ts'
+import { isHidden, onWake } from '../client/page.ts'
+import type { Session } from '../client/types.ts'
 
 /** The calls of a client that {@link SessionStore} makes: every client of `countersign/client` and its subpaths has them. */
 export interface SessionClient extends Pick<ClientCalls, 'getCurrentSession' | 'signOut' | 'onSession'> {}

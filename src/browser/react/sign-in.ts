@@ -11,17 +11,17 @@ import {
   useRef,
   useState,
 } from 'react'
-import { CountersignClientError } from '../browser/client/errors.ts'
-import { loadOnDemand } from '../browser/client/page.ts'
+import { CountersignClientError } from '../client/errors.ts'
+import { loadOnDemand } from '../client/page.ts'
 import type {
   CountersignSignIn,
   CountersignSignInEvents,
   SignInClient,
   SignInTexts,
   StartOrderOnBackend,
-} from '../browser/element/element.ts'
-import type { AppAddress, FoundWallet } from '../browser/wallets/found.ts'
-import type { HubOptions } from '../browser/wallets/hub.ts'
+} from '../element/element.ts'
+import type { AppAddress, FoundWallet } from '../wallets/found.ts'
+import type { HubOptions } from '../wallets/hub.ts'
 
 /**
  * Properties of {@link SignIn}. Those without a comment are attributes and properties of `<countersign-sign-in>`, which describes
@@ -138,7 +138,7 @@ export const SignIn: ForwardRefExoticComponent<SignInProps & RefAttributes<Count
 
   useEffect(() => {
     let isGone = false
-    loadOnDemand(() => import('../browser/element/element.ts')).catch((cause: unknown) => {
+    loadOnDemand(() => import('../element/element.ts')).catch((cause: unknown) => {
       if (isGone) return
       latest.current.onError?.(new CountersignClientError('NETWORK', 'The element could not be loaded', { cause }))
     })
