@@ -6,7 +6,7 @@ import {
   type DesktopOrder,
   type Wallet,
   walletSignInClient,
-} from '../../src/better-auth/client/index.ts'
+} from '../../src/browser/better-auth/index.ts'
 import { createCountersignClient } from '../../src/browser/client/index.ts'
 
 /** A wallet for trying things out. A real page leaves it out, and takes Nimiq Pay's or `nimiqHub`. */

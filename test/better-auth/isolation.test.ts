@@ -23,7 +23,7 @@ describe('Better Auth is loaded', () => {
   })
 
   test('not by the client plugins, nor anything else that a browser has no use for', async () => {
-    const modules = await modulesOf('../../src/better-auth/client/index.ts')
+    const modules = await modulesOf('../../src/browser/better-auth/index.ts')
     const own = modules.filter((url) => !url.includes('/node_modules/'))
     expect(modules.filter((url) => ofBetterAuth.test(url))).toEqual([])
     expect(own.filter((url) => /\/src\/(store|core|http|rpc|wire)\//.test(url))).toEqual([])

@@ -3,12 +3,16 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createAuthClient } from 'better-auth/client'
 import { describe, expect, expectTypeOf, onTestFinished, test } from 'vitest'
-import { CountersignClientError, crossDeviceClient, walletSignInClient } from '../../../src/better-auth/client/index.ts'
 import { openStore } from '../../../src/better-auth/index.ts'
-import { fetchFrom, MapStorage, pageWallet } from '../../browser/client/support.ts'
+import {
+  CountersignClientError,
+  crossDeviceClient,
+  walletSignInClient,
+} from '../../../src/browser/better-auth/index.ts'
+import { type AuthServerOptions, startAuth } from '../../better-auth/support.ts'
 import { makeComputer } from '../../support/computer.ts'
 import { makeWallet } from '../../support/wallet.ts'
-import { type AuthServerOptions, startAuth } from '../support.ts'
+import { fetchFrom, MapStorage, pageWallet } from '../client/support.ts'
 
 /** A page of the server's own origin with Better Auth's client and the plugins. */
 async function openPage(url: string, options: { autoPersistToken?: boolean; origin?: string } = {}) {

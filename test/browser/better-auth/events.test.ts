@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createAuthClient } from 'better-auth/client'
 import { expect, onTestFinished, test } from 'vitest'
-import { crossDeviceClient, type OrderEvent } from '../../../src/better-auth/client/index.ts'
+import { crossDeviceClient, type OrderEvent } from '../../../src/browser/better-auth/index.ts'
 
 const created = { sequence: 1, status: 'created', kind: 'login', at: 1 }
 const rejected = { sequence: 2, status: 'rejected', kind: 'login', at: 2 }

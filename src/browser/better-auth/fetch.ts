@@ -1,7 +1,7 @@
 import type { BetterAuthClientOptions, BetterAuthClientPlugin } from 'better-auth/client'
-import { aborted, CountersignClientError } from '../../browser/client/errors.ts'
-import { bearer, type Refusal, type RestCall, type RestCallInit, refusalError } from '../../browser/client/rest-api.ts'
-import type { TokenStore } from '../../browser/client/token-store.ts'
+import { aborted, CountersignClientError } from '../client/errors.ts'
+import { bearer, type Refusal, type RestCall, type RestCallInit, refusalError } from '../client/rest-api.ts'
+import type { TokenStore } from '../client/token-store.ts'
 
 /** Better Auth's own fetch. */
 export type BetterFetch = Parameters<NonNullable<BetterAuthClientPlugin['getActions']>>[0]
