@@ -97,7 +97,8 @@ const measuring = [
 const domain = globSync(
   [
     'test/*.test.ts',
-    'test/{base,core,limits,react,rpc,shared,types}/**/*.test.ts',
+    'test/{base,core,limits,rpc,shared,types}/**/*.test.ts',
+    'test/browser/react/*.test.ts',
     'test/service/config/*.test.ts',
     'test/service/{config,lan}.test.ts',
     'test/integrations/proof/**/*.test.ts',

@@ -80,8 +80,8 @@ const rows: Readonly<
     ['cookie', "secure ? ' Secure;' : ''", "''", 'e2e/sessions'],
     ['sessionCookieName', 'secure ? `__Host-${plainCookieName}` :', '', 'e2e/sessions'],
     ['applyCors', '&& isTrusted(origin)', '', 'e2e/origins'],
-    ['headersOf', `"script-src 'self'",`, '', 'pages/headers'],
-    ['escapeHtml', `[&<>"']`, '[&]', 'pages/serve better-auth/pages'],
+    ['headersOf', `"script-src 'self'",`, '', 'http/pages/headers'],
+    ['escapeHtml', `[&<>"']`, '[&]', 'http/pages/serve better-auth/pages'],
     ['signOut', '|| this.#cookieToken(request) === credential.token', '', 'e2e/sessions'],
     ['jsonBody', '!isJson(headers)', '!isJson(headers) && bytes.length > 1e6', 'e2e/bodies'],
   ],
@@ -198,7 +198,7 @@ const rows: Readonly<
     ],
     ['observed', 'request: context', 'path: exchange.path, request: context', 'e2e/stopping e2e/reasons'],
     ['writeRefusal', "told.includes('message') ? message : undefined", 'message', 'observe/call-log'],
-    ['servedPage', "'cache-control': 'no-store',", '', 'pages/serve'],
+    ['servedPage', "'cache-control': 'no-store',", '', 'http/pages/serve'],
   ],
   15: [
     ['keyOf', '`link-nonce:${nonceId}`', '`nonce:${nonceId}`', 'better-auth/linking core/sign-in/nonce'],
@@ -329,7 +329,7 @@ const rows: Readonly<
     ['ask', 'Math.min(startedAt', 'Math.min(performance.now()', 'integrations/backend/session-verifier'],
   ],
   32: [
-    ['returnTarget', '|| !isReturnPath(returnTo)', '', 'pages/return-target'],
+    ['returnTarget', '|| !isReturnPath(returnTo)', '', 'browser/pages/return-target'],
     ['getItem', '() => null', '(key) => localStorage.getItem(key)', 'browser/sign-in-page'],
   ],
   33: [

@@ -66,7 +66,7 @@ function printSize(): void {
   const sum = lines.reduce((total, count) => total + count, 0)
   const median = lines.toSorted((a, b) => a - b)[Math.floor(lines.length / 2)]
   const long = sources.flatMap(({ text }) => text.split('\n')).filter((line) => line.length > 120).length
-  const client = files.filter((path) => path.startsWith('src/browser/client/')).length
+  const client = files.filter((path) => /^src\/browser\/(client|wallets|element)\//.test(path)).length
   console.log(`src: ${sum} lines of code in ${files.length} files (client: ${client}), median ${median}`)
   console.log(`src: ${long} lines over 120 characters`)
   const prose = [...sources.map(({ text }) => text), ...['README.md', ...filesOf('docs/**/*.md')].map(read)].join('\n')

@@ -47,38 +47,35 @@ const rooms: Readonly<Record<string, Room>> = {
   http: {
     may: [...domain, ...protobuf, 'rpc', 'wire', '@connectrpc/connect', 'gen/openapi.json', 'node:'],
     types: ['service'],
-    except: {
-      'pages.ts': ['service'],
-      'page-texts.ts': ['pages'],
-    },
+    except: { 'pages.ts': ['service'] },
   },
   service: { may: [...server, '@connectrpc/connect'] },
   commands: { may: ['shared', 'base', 'store', 'core', 'observe', 'http', 'service', 'node:', 'integrations/proof'] },
   'better-auth': {
     may: [...server, ...protobuf, 'service', '@better-auth/core', 'better-auth'],
-    types: ['client'],
-    except: {
-      'client/fetch.ts': ['client'],
-      'client/index.ts': ['client'],
-      'client/sign-in-answer.ts': ['client'],
-    },
+    types: ['browser/client'],
   },
   // What a browser imports reaches no node:, Redis or SQLite.
-  client: {
-    may: ['shared', 'gen/client', '@bufbuild/protobuf', '@connectrpc/connect', '@connectrpc/connect-web', 'uqr'],
+  'browser/client': {
+    may: ['shared', 'gen/client', '@bufbuild/protobuf', '@connectrpc/connect', '@connectrpc/connect-web'],
+  },
+  'browser/wallets': {
+    may: ['browser/client'],
     except: {
-      'wallets/ethereum-wallet.ts': ['mipd'],
-      'wallets/solana-wallet.ts': ['@wallet-standard/app'],
+      'ethereum-wallet.ts': ['mipd'],
+      'solana-wallet.ts': ['@wallet-standard/app'],
     },
   },
-  pages: {
-    may: ['client', 'shared', '@nimiq/hub-api'],
+  'browser/element': { may: ['shared', 'browser/client', 'browser/wallets', 'uqr'] },
+  'browser/pages': {
+    may: ['shared', 'browser/client', 'browser/wallets', 'browser/element', '@nimiq/hub-api'],
     except: {
       'demo-sign.ts': ['core', 'tweetnacl', '@noble/hashes'],
       'demo-wallet.ts': ['core', 'tweetnacl', '@noble/hashes'],
     },
   },
-  react: { may: ['client', 'react'] },
+  'browser/react': { may: ['browser/client', 'browser/element', 'react'], types: ['browser/wallets'] },
+  'browser/better-auth': { may: ['shared', 'browser/client', 'better-auth'] },
   // Backends on edge runtimes have no node:.
   'integrations/backend': {
     may: ['shared', '@noble/hashes', '@scure/base', 'jose', '@connectrpc/connect', '@grpc/grpc-js', 'hono'],
@@ -102,7 +99,7 @@ const imports = await importsOfSources()
 
 function roomOf(file: string): string {
   const [, room = '', inner = ''] = file.split('/')
-  return room === 'integrations' ? `${room}/${inner}` : room
+  return room === 'integrations' || room === 'browser' ? `${room}/${inner}` : room
 }
 
 /** What a row calls a target: a room, a folder of gen, or a package. */
@@ -133,9 +130,14 @@ test('every file of src is in a room', () => {
 test('every import that esbuild sees is found in the text', async () => {
   const { metafile } = await build({
     absWorkingDir: root,
-    entryPoints: ['index', 'main', 'client/index', 'better-auth/index', 'integrations/proof/index', 'react/index'].map(
-      (entry) => `src/${entry}.ts`,
-    ),
+    entryPoints: [
+      'index',
+      'main',
+      'browser/client/index',
+      'better-auth/index',
+      'integrations/proof/index',
+      'browser/react/index',
+    ].map((entry) => `src/${entry}.ts`),
     outdir: 'not-written',
     bundle: true,
     packages: 'external',

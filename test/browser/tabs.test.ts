@@ -15,9 +15,9 @@ const polling = { timeout: 15_000 }
 
 /** What the pages run: they keep what their client tells of the session, and what is said on channels. */
 const pageScript = `
-  import './src/client/element/element.ts'
-  import { createRestClient } from './src/client/rest.ts'
-  import { createCountersignClient } from './src/client/index.ts'
+  import './src/browser/element/element.ts'
+  import { createRestClient } from './src/browser/client/rest.ts'
+  import { createCountersignClient } from './src/browser/client/index.ts'
 
   const { searchParams } = new URL(location.href)
   const make = searchParams.has('connect') ? createCountersignClient : createRestClient

@@ -10,7 +10,7 @@ export const hubOrigin = 'http://hub.example'
 
 /** The page: it does with the chooser what an application does, and keeps what happened in `seen`. */
 const pageScript = `
-  import * as wallets from './src/client/wallets/index.ts'
+  import * as wallets from './src/browser/wallets/index.ts'
   import HubApi from '@nimiq/hub-api'
   globalThis.seen = []
   globalThis.loads = 0

@@ -88,7 +88,7 @@ test('the sizes of the client are those of the bundles', async () => {
   const [whole, direct, withElement] = await Promise.all(clientEntries.map(({ source }) => sizeOfBundle(source)))
   const { onDemand } = await bundleClient(clientEntries[2]!.source)
   const [wallets] = [...onDemand.values()].map(({ code }) => sizeOf(code).gzip)
-  const signIn = "import { signInWithWallet } from './src/client/rest.ts'; globalThis.signIn = signInWithWallet"
+  const signIn = "import { signInWithWallet } from './src/browser/client/rest.ts'; globalThis.signIn = signInWithWallet"
   const signInAlone = await sizeOfBundle({ stdin: { contents: signIn, resolveDir: root, loader: 'ts' } })
   const measured = [
     whole!,

@@ -5,7 +5,7 @@ import { bundleClient, checkSize, clientEntries, connectFloor, sizeOf } from '..
 
 /** The only places that the client may reach. Everything else in src is the server's; src/shared is for both. */
 const allowed = [
-  /^src\/client\//,
+  /^src\/browser\/(client|wallets|element)\//,
   /^gen\/client\//,
   /^src\/shared\//,
   /^node_modules\/@bufbuild\/protobuf\//,
@@ -50,7 +50,7 @@ test.each([
 })
 
 /** What the element may load on demand only. */
-const walletParts = /client\/(wallets\/|wallet(-answer)?\.ts$|element\/device-)|\/mipd\/|@wallet-standard/
+const walletParts = /browser\/(wallets\/|client\/wallet(-answer)?\.ts$|element\/device-)|\/mipd\/|@wallet-standard/
 
 test('the element loads the list of wallets on demand, as one file that needs no other', async () => {
   const { source } = clientEntries.find(({ name }) => name === 'countersign-sign-in')!

@@ -7,7 +7,7 @@ const wallets = { entryPoints: ['src/browser/wallets/index.ts'] }
 test('the wallets reach nothing but their own folder, the client and two libraries', async () => {
   const { metafile, code } = await bundleClient(wallets)
   const allowed =
-    /^(src\/client\/(wallets\/|call\.ts$|errors\.ts$|page\.ts$|wallet\.ts$|wallet-answer\.ts$)|(.*\/)?node_modules\/(mipd|@wallet-standard\/app)\/)/
+    /^(src\/browser\/(wallets\/|client\/(call|errors|page|wallet|wallet-answer)\.ts$)|(.*\/)?node_modules\/(mipd|@wallet-standard\/app)\/)/
   expect(Object.keys(metafile.inputs).filter((path) => !allowed.test(path))).toEqual([])
   expect(sizeOf(code).gzip).toBeLessThan(12_000)
 })
@@ -15,7 +15,7 @@ test('the wallets reach nothing but their own folder, the client and two librari
 test('the client has none of it', async () => {
   for (const { name, source } of clientEntries) {
     const { metafile } = await bundleClient(source)
-    const paths = Object.keys(metafile.inputs).filter((path) => /client\/wallets\/|mipd|@wallet-standard/.test(path))
+    const paths = Object.keys(metafile.inputs).filter((path) => /browser\/wallets\/|mipd|@wallet-standard/.test(path))
     expect(paths, name).toEqual([])
   }
 })
