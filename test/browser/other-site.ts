@@ -39,9 +39,9 @@ export async function applicationScript(): Promise<string> {
   const { outputFiles } = await build({
     stdin: {
       contents: `
-        import { createCountersignClient } from './client/index.ts'
-        import { CountersignSignIn } from './client/element/element.ts'
-        import { openDemoWallet } from './pages/demo-wallet.ts'
+        import { createCountersignClient } from './browser/client/index.ts'
+        import { CountersignSignIn } from './browser/element/element.ts'
+        import { openDemoWallet } from './browser/pages/demo-wallet.ts'
         const baseUrl = new URLSearchParams(location.search).get('service')
         window.createClient = createCountersignClient
         window.client = createCountersignClient({ baseUrl })

@@ -52,7 +52,7 @@ const pageScript = `
 
 /** What the test puts into the page before its scripts, as an extension does. */
 const injectedScript = `
-  import * as made from './test/client/wallets/wallets.ts'
+  import * as made from './test/browser/wallets/wallets.ts'
   globalThis.made = made
   globalThis.announce = (info, provider = new made.TestEthereum()) => {
     const detail = Object.freeze({ info: { uuid: crypto.randomUUID(), ...info }, provider })

@@ -24,8 +24,8 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
 const worker = `
-  import { createRestClient } from './client/rest.ts'
-  import { createCountersignClient } from './client/index.ts'
+  import { createRestClient } from './browser/client/rest.ts'
+  import { createCountersignClient } from './browser/client/index.ts'
   import { createSessionVerifier } from './integrations/backend/index.ts'
   const told = (work) => work.then((value) => value, (error) => \`\${error.code ?? error.reason} \${error.cause ?? ''}\`)
   export default {
