@@ -194,7 +194,9 @@ test('other methods are refused and nothing else is served from the folder', asy
     const response = await fetch(url + path, { method: 'POST', body: '{}' })
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
   }
-  const [compressed] = readdirSync(new URL('../../../dist/pages/', import.meta.url)).filter((name) => name.endsWith('.gz'))
+  const [compressed] = readdirSync(new URL('../../../dist/pages/', import.meta.url)).filter((name) =>
+    name.endsWith('.gz'),
+  )
   for (const path of [
     '/pages/',
     '/pages/demo.html',
