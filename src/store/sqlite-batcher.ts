@@ -3,8 +3,8 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 /** The error code of a database that another connection keeps locked. */
 const busy = 5
 
-/** Most steps of one batch, because what waits for them goes on together. */
-const maxSteps = 100
+/** Default for {@link BatcherOptions.maxSteps}. All callers of a batch go on in the same turn of the event loop. */
+const defaultMaxSteps = 100
 /** Time in milliseconds after which no further step of a batch is begun. */
 const batchMs = 5
 
@@ -21,6 +21,8 @@ interface BatcherOptions {
   readonly errorOf: (cause: unknown) => Error
   /** Makes the error of steps that are added after {@link Batcher.finish}. */
   readonly closedError: () => Error
+  /** Most steps of one batch. Default: 100. With 1, each step is a transaction of its own. */
+  readonly maxSteps?: number | undefined
 }
 
 /**
@@ -37,6 +39,7 @@ interface BatcherOptions {
  */
 export class Batcher {
   readonly #options: BatcherOptions
+  readonly #maxSteps: number
   readonly #begin: StatementSync
   readonly #commit: StatementSync
   readonly #rollback: StatementSync
@@ -51,6 +54,7 @@ export class Batcher {
 
   constructor(options: BatcherOptions) {
     this.#options = options
+    this.#maxSteps = options.maxSteps ?? defaultMaxSteps
     this.#begin = options.database.prepare('BEGIN IMMEDIATE')
     this.#commit = options.database.prepare('COMMIT')
     this.#rollback = options.database.prepare('ROLLBACK')
@@ -125,7 +129,7 @@ export class Batcher {
       return
     }
     const isLocked = this.#lockedSince !== undefined
-    const steps = this.#waiting.splice(0, maxSteps)
+    const steps = this.#waiting.splice(0, this.#maxSteps)
     this.#do(steps, isLocked || steps.some(({ writes }) => writes), endsAt)
   }
 
@@ -135,7 +139,7 @@ export class Batcher {
     } catch (cause) {
       this.#putBack(steps)
       this.#withoutLock(cause)
-      this.#do(this.#waiting.splice(0, maxSteps), false, endsAt)
+      this.#do(this.#waiting.splice(0, this.#maxSteps), false, endsAt)
       return
     }
     if (inTransaction) this.#lockedSince = undefined

@@ -55,6 +55,8 @@ interface SqliteStoreOptions {
   readonly log?: Logger | undefined
   /** Most bytes of a database in memory. Default: a quarter of the machine's or container's memory, 2 GiB at most. */
   readonly memoryBytes?: number
+  /** Most steps that are done in one transaction. Default: 100. */
+  readonly stepsPerBatch?: number
 }
 
 /**
@@ -73,7 +75,7 @@ interface SqliteStoreOptions {
  * @throws StoreOpenError if the file cannot be opened or written, is not a store of Countersign, or has a newer format.
  */
 export async function openSqliteStore(location: string, options: SqliteStoreOptions = {}): Promise<Store> {
-  const { log, memoryBytes = defaultMemoryBytes() } = options
+  const { log, memoryBytes = defaultMemoryBytes(), stepsPerBatch } = options
   const path = location === inMemory ? undefined : ownFile(location)
   const database = openDatabase(path ?? inMemory, location)
   // From here on, Batcher waits for locks without blocking the event loop.
@@ -85,6 +87,7 @@ export async function openSqliteStore(location: string, options: SqliteStoreOpti
     description: path === undefined ? 'SQLite in memory' : `SQLite file ${location}`,
     watchers: path === undefined ? new Watchers() : watchersOfFile(path),
     file,
+    stepsPerBatch,
   })
   try {
     await store.exercise()
@@ -210,6 +213,7 @@ interface SqliteStoreParts {
   readonly watchers: Watchers
   /** Undefined in memory. */
   readonly file: OpenFile | undefined
+  readonly stepsPerBatch: number | undefined
 }
 
 class SqliteStore implements Store {
@@ -227,7 +231,7 @@ class SqliteStore implements Store {
   /** Whether a call has failed, and not all kinds of calls have been seen to succeed since. */
   #failing = false
 
-  constructor({ database, description, watchers, file }: SqliteStoreParts) {
+  constructor({ database, description, watchers, file, stepsPerBatch }: SqliteStoreParts) {
     this.description = description
     this.#database = database
     this.#watchers = watchers
@@ -238,6 +242,7 @@ class SqliteStore implements Store {
       requireFile: () => file?.require(),
       errorOf: (cause) => this.#failureOf(cause),
       closedError,
+      maxSteps: stepsPerBatch,
     })
     this.#sweepTimer = this.#sweepIn(sweepIntervalMs)
   }

@@ -28,6 +28,12 @@ describeStoreContract('SQLite in a file', async () => {
   return [await openSqliteStore(file), await openSqliteStore(file)]
 })
 
+describeStoreContract('SQLite in a file, each step a transaction of its own', async () => {
+  const file = newFile()
+  const open = () => openSqliteStore(file, { stepsPerBatch: 1 })
+  return [await open(), await open()]
+})
+
 describe('a SQLite store in a file', () => {
   it('has everything after a restart', async () => {
     const file = newFile()
