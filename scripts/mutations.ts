@@ -87,7 +87,7 @@ const rows: Readonly<
   ],
   5: [
     ['oneLine', 'requirePlainLine(field, text)', '', 'core/order/start'],
-    ['forbidden', '\\u061C\\u200E\\u200F\\u202A-\\u202E\\u2066-\\u2069', '', 'core/challenge'],
+    ['forbidden', '\\p{Default_Ignorable_Code_Point}', '\\p{Cc}', 'core/challenge'],
     ['newOrder', 'requireReturnPath(returnTo)', '', 'core/order/start'],
     ['challengeMessage', '${challenge.nonce}', '', 'core/challenge'],
   ],
@@ -201,7 +201,6 @@ const rows: Readonly<
     ['servedPage', "'cache-control': 'no-store',", '', 'http/pages/serve'],
   ],
   15: [
-    ['keyOf', '`link-nonce:${nonceId}`', '`nonce:${nonceId}`', 'better-auth/linking core/sign-in/nonce'],
     ['readNonce', 'record.userId !== userId', 'false', 'better-auth/linking core/sign-in/nonce'],
     ['freshSession', 'current.session.orderId !== undefined', 'false', 'better-auth/linking core/sign-in/nonce'],
     ['freshSession', 'host.requireFresh(current.session)', '', 'better-auth/linking core/sign-in/nonce'],
@@ -297,7 +296,7 @@ const rows: Readonly<
       'issuer, clockTolerance:',
       'integrations/backend/access-token',
     ],
-    ['verifyAccessToken', "['exp', 'iat']", "['iat']", 'integrations/backend/access-token'],
+    ['requireTimes', '[iat, exp, nbf]', '[iat, nbf]', 'integrations/backend/access-token'],
     [
       'verifyAccessToken',
       'requireOptions(issuer, audience, clockToleranceSeconds)',

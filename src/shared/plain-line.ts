@@ -3,17 +3,17 @@ import { CountersignError } from './errors.ts'
 /**
  * What no line of a challenge has, because with it a value could forge a line, look like another value, or fill a wallet's screen:
  *
- * - line breaks and other control characters (Cc, Zl, Zp), lone surrogates (Cs) and the characters that change the direction of
- *   text (Unicode TR9);
- * - characters that show nothing: the default-ignorable ones (Unicode, DerivedCoreProperties), the blank Braille pattern and null
- *   notehead, and the marks of interlinear annotations;
+ * - line breaks and other control characters (Cc, Zl, Zp) and lone surrogates (Cs);
+ * - the default-ignorable characters (Unicode, DerivedCoreProperties): they show nothing, or change the direction of text (Unicode
+ *   TR9);
+ * - other characters that show nothing: the blank Braille pattern, the null notehead and the marks of interlinear annotations;
  * - of the default-ignorable ones, texts need the joiners U+200C and U+200D (Persian, Indic scripts, emoji) and the variation selectors
  *   U+FE0E and U+FE0F (emoji): they count behind a letter, mark, number or symbol;
  * - more than four combining marks in a row, which reach into the lines around.
  */
 const forbidden = new RegExp(
   [
-    String.raw`[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]`,
+    String.raw`[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]`,
     String.raw`(?![\u200C\u200D\uFE0E\uFE0F])\p{Default_Ignorable_Code_Point}`,
     String.raw`[\u2800\u{1D159}\uFFF9-\uFFFB]`,
     String.raw`(?<![\p{L}\p{M}\p{N}\p{S}])[\u200C\u200D]`,
