@@ -177,7 +177,7 @@ const rows: Readonly<
     ['defaultTimeouts', 'openingMs: 10_000', 'openingMs: 100_000', 'e2e/time-limits'],
     ['follow', 'stopping ? ServingStatus.NOT_SERVING :', '', 'rpc/health e2e/health'],
     ['builtIn', '{ ttlMs: ttlSeconds * 1000 + afterlifeMs }', "'forever'", 'e2e/store-lives'],
-    ['readBody', 'if (size > maxBytes) reject(bodyTooLarge()) else', '', 'e2e/bodies'],
+    ['readBody', 'if (size > maxBytes) reject(refusals.bodyTooLarge()) else', '', 'e2e/bodies'],
     ['decompressed', 'maxOutputLength: maxBodyBytes', '', 'e2e/bodies'],
     ['isCompressedEnvelope', 'length > maxBodyBytes', 'false', 'e2e/bodies'],
     ['constructor', 'limits && new RateLimiter', 'limits && false && new RateLimiter', 'e2e/rate-limits'],

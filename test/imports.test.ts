@@ -34,7 +34,8 @@ const rooms: Readonly<Record<string, Room>> = {
   rpc: {
     may: [...domain, ...protobuf, '@bufbuild/protovalidate', '@connectrpc/connect'],
   },
-  wire: { may: ['shared', 'rpc', '@bufbuild/protobuf', '@connectrpc/connect', 'node:'], types: ['base'] },
+  // A server of Connect, gRPC and gRPC-Web by itself: it is given the RPCs, as connect-node's adapter is given routes.
+  wire: { may: ['@bufbuild/protobuf', '@connectrpc/connect', 'node:'] },
   observe: {
     may: ['shared', 'base', 'limits', 'store', 'prom-client', 'node:'],
     types: ['rpc', 'core', '@opentelemetry/api'],

@@ -5,7 +5,7 @@ import { OriginPolicy } from '../core/origin-policy.ts'
 import { FetchBody } from '../http/fetch.ts'
 import { failureBody } from '../http/rest/serve.ts'
 import { toFailure } from '../rpc/errors.ts'
-import { maxBodyBytes } from '../wire/body.ts'
+import { maxBodyBytes } from '../wire/contract.ts'
 import type { WalletSettings } from './settings.ts'
 
 /**

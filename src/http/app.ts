@@ -8,12 +8,14 @@ import type { CallObserver, CallOutcome, Invoker } from '../rpc/invoke.ts'
 import { type AnyMethod, isBidi, isUnary } from '../rpc/methods.ts'
 import type { Settings } from '../service/config.ts'
 import { CountersignError } from '../shared/errors.ts'
+import type { WireMethod } from '../wire/contract.ts'
 import { type Output, ResponseOutput, StreamOutput } from '../wire/output.ts'
 import { serveRpc } from '../wire/serve-rpc.ts'
 import { wireOf } from '../wire/wire.ts'
 import { applyCors, letAnyPageRead } from './cors.ts'
 import {
   type Exchange,
+  HttpCall,
   nodeExchange,
   type RequestHandler,
   type Route,
@@ -28,6 +30,7 @@ import { documentPath, openApiRoutes } from './openapi.ts'
 import { createPages, pagePlaces } from './pages.ts'
 import { defaultTimeouts } from './port/limits.ts'
 import type { PortHandlers } from './port/port.ts'
+import { refusals } from './refusals.ts'
 import { type RestEndpoint, restEndpoints } from './rest/endpoints.ts'
 import { serveEvents } from './rest/events.ts'
 import { sendFailure, sendJson, serveRest } from './rest/serve.ts'
@@ -267,6 +270,7 @@ function createRouting(parts: AppParts): Routing {
 
 /** An RPC at its own path. */
 function rpcRoute(method: AnyMethod, { invoker, observe }: AppParts): Route {
+  const served = wireMethodOf(method, invoker)
   return (exchange) => {
     const { headers, authority, body, context, output } = exchange
     if (refuseHttpMethod(exchange, method.name, ['POST'], observe)) return
@@ -288,7 +292,34 @@ function rpcRoute(method: AnyMethod, { invoker, observe }: AppParts): Route {
       const failure = new CountersignError('INVALID_REQUEST', 'The Host header is malformed')
       return refuse(exchange, method.name, failure, observe)
     }
-    return serveRpc(method, { wire, headers, body, context, output }, invoker)
+    const callOf = (timeoutMs: number | undefined): HttpCall =>
+      new HttpCall({ protocol: wire.protocol, request: context, answering: output.answering, timeoutMs })
+    return serveRpc(served, { wire, headers, body, output, refusals, callOf })
+  }
+}
+
+/** An RPC as `wire` serves it: all its calls pass the invoker. */
+function wireMethodOf(method: AnyMethod, invoker: Invoker): WireMethod<HttpCall> {
+  const { name } = method
+  const schema = method.desc.input
+  if (isUnary(method)) {
+    return {
+      kind: 'unary',
+      desc: method.desc,
+      invoke: ({ call, read, write }) => invoker.unary({ name, schema, handler: method, call, readInput: read, write }),
+    }
+  }
+  if (isBidi(method)) {
+    return {
+      kind: 'bidi',
+      desc: method.desc,
+      invoke: ({ call, read, write }) => invoker.bidi({ name, schema, handler: method, call, readInputs: read, write }),
+    }
+  }
+  return {
+    kind: 'stream',
+    desc: method.desc,
+    invoke: ({ call, read, write }) => invoker.stream({ name, schema, handler: method, call, readInput: read, write }),
   }
 }
 

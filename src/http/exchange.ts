@@ -1,9 +1,11 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from 'node:http'
 import type { IncomingHttpHeaders as Http2Headers, Http2ServerRequest, ServerHttp2Stream } from 'node:http2'
 import { type RawHeaders, type RawRequest, type RequestContext, readRequest } from '../base/request.ts'
+import type { Call, Protocol, ResponseHeaders } from '../rpc/methods.ts'
 import { CountersignError } from '../shared/errors.ts'
 import { type RequestBody, StreamBody } from '../wire/body.ts'
-import type { NodeResponse, Output, StreamOutput } from '../wire/output.ts'
+import type { Answering, NodeResponse, Output, StreamOutput } from '../wire/output.ts'
+import { refusals } from './refusals.ts'
 
 /** A request as it arrived, of whatever server, and where its answer goes. */
 export interface Exchange {
@@ -82,7 +84,7 @@ export function nodeExchange(arrival: Arrival, output: Output): Exchange {
     query,
     authority: raw.authority,
     headers,
-    body: arrival.body ?? new StreamBody(request, headers),
+    body: arrival.body ?? new StreamBody({ stream: request, headers, refusals }),
     context: readRequest(raw, trustedProxies),
     output,
   }
@@ -97,7 +99,7 @@ export function streamExchange(headers: Http2Headers, trustedProxies: number, ou
     ...targetOf(headers[':path'] ?? '/'),
     authority: raw.authority,
     headers,
-    body: new StreamBody(stream, headers),
+    body: new StreamBody({ stream, headers, refusals }),
     context: readRequest(raw, trustedProxies),
     output,
   }
@@ -162,4 +164,52 @@ class NodeHeaders implements RawHeaders {
     }
     return made
   }
+}
+
+/** The parts of a {@link HttpCall}. */
+interface HttpCallParts extends Pick<Call, 'protocol' | 'request' | 'timeoutMs'> {
+  readonly answering: Answering
+}
+
+/** A call over HTTP. Its signal is made on first use: most calls end before their client could leave. */
+export class HttpCall implements Call {
+  readonly protocol: Protocol
+  readonly request: RequestContext
+  readonly timeoutMs: number | undefined
+  readonly #answering: Answering
+  #responseHeaders: ResponseHeaders | undefined
+  #signal: AbortSignal | undefined
+
+  constructor({ protocol, request, answering, timeoutMs }: HttpCallParts) {
+    this.protocol = protocol
+    this.request = request
+    this.timeoutMs = timeoutMs
+    this.#answering = answering
+  }
+
+  get responseHeaders(): ResponseHeaders {
+    this.#responseHeaders ??= {}
+    return this.#responseHeaders
+  }
+
+  /** The headers to send with the response; `undefined` if the call set none, as most do. */
+  get ownHeaders(): OutgoingHttpHeaders | undefined {
+    return this.#responseHeaders as OutgoingHttpHeaders | undefined
+  }
+
+  /**
+   * Aborts when the answer is closed: it is complete, or the client has gone. The two cannot be told apart: Node.js ends
+   * the streams of a lost connection as if they were complete.
+   */
+  get signal(): AbortSignal {
+    this.#signal ??= closingOf(this.#answering)
+    return this.#signal
+  }
+}
+
+function closingOf(answering: Answering): AbortSignal {
+  const controller = new AbortController()
+  if (answering.closed) controller.abort()
+  else answering.once('close', () => controller.abort())
+  return controller.signal
 }

@@ -2,11 +2,12 @@ import { EventEmitter } from 'node:events'
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import { isIP } from 'node:net'
 import { readRequest } from '../base/request.ts'
-import { alreadyRead, bodyTooLarge, endedEarly, type RequestBody } from '../wire/body.ts'
+import type { RequestBody } from '../wire/body.ts'
 import type { Answer, Answering, Output } from '../wire/output.ts'
 import type { Exchange } from './exchange.ts'
+import { alreadyRead, refusals } from './refusals.ts'
 
-/** What a `Request` of the Fetch standard does not say of the client. */
+/** The part of a client that a `Request` of the Fetch standard does not have. */
 export interface FetchClient {
   /**
    * IP address of the peer, as the server knows it. Limits count by it. Without it, the address is unknown unless a
@@ -18,7 +19,7 @@ export interface FetchClient {
 /** Serves a `Request` of the Fetch standard. Rejects with a `TypeError` if `remoteAddress` is not an IP address. */
 export type FetchHandler = (request: Request, client?: FetchClient) => Promise<Response>
 
-/** The address that the server has told of its client. Text from a header could be anything. */
+/** The client's address, as the server knows it. Checked, because it can be text from a header. */
 export function addressOf(client: FetchClient | undefined): string | undefined {
   const remoteAddress: unknown = client?.remoteAddress
   if (typeof remoteAddress !== 'string') return undefined
@@ -26,7 +27,7 @@ export function addressOf(client: FetchClient | undefined): string | undefined {
   return remoteAddress
 }
 
-/** Where a `Request` goes, and from whom it comes. */
+/** The target and the sender of a `Request`. */
 interface Arrival {
   readonly url: URL
   readonly remoteAddress: string | undefined
@@ -34,7 +35,7 @@ interface Arrival {
   readonly trustedProxies: number
 }
 
-/** What the routes see of a `Request`. */
+/** A `Request` as the routes get it. */
 export function fetchExchange(request: Request, arrival: Arrival, output: Output): Exchange {
   const { url, remoteAddress, trustedProxies } = arrival
   const { method, headers } = request
@@ -84,7 +85,7 @@ export class FetchBody implements RequestBody {
     if (body === null) return Buffer.alloc(0)
     if (Number(headers.get('content-length') ?? 0) > maxBytes) {
       this.drop()
-      throw bodyTooLarge()
+      throw refusals.bodyTooLarge()
     }
     return await readStream(body, maxBytes)
   }
@@ -98,14 +99,14 @@ async function readStream(body: ReadableStream<Uint8Array>, maxBytes: number): P
   let size = 0
   for (;;) {
     const { done, value } = await reader.read().catch((cause: unknown) => {
-      throw endedEarly(cause)
+      throw refusals.endedEarly(cause)
     })
     if (done) return Buffer.concat(chunks)
     size += value.byteLength
     if (size > maxBytes) {
       // Not cancelled: a server may then cut the connection before the client has read the answer.
       void dropRest(reader)
-      throw bodyTooLarge()
+      throw refusals.bodyTooLarge()
     }
     chunks.push(value)
   }
@@ -216,7 +217,7 @@ export class FetchOutput implements Output {
   }
 }
 
-/** Tells of an answer's end, and of its reader's being ready for more. */
+/** Emits the end of an answer, and that its reader is ready for more. */
 class FetchAnswering extends EventEmitter implements Answering {
   closed = false
 

@@ -1,8 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Logger } from '../base/log.ts'
-import { alreadyRead, bodyTooLarge, endedEarly, isJson, notJson, type RequestBody, StreamBody } from '../wire/body.ts'
+import { type RequestBody, StreamBody } from '../wire/body.ts'
 import { wireOf } from '../wire/wire.ts'
 import type { NodeRequest } from './exchange.ts'
+import { alreadyRead, isJson, notJson, refusals } from './refusals.ts'
 
 /** What Express, Connect and what is built like them add to a request. Behind a mount path, `url` lacks that path. */
 interface MountedRequest {
@@ -55,7 +56,8 @@ interface ParsedRequest {
 export function mountedBody(request: NodeRequest): RequestBody {
   // Parsers set `body` on requests that they leave unread as well, so what they set says nothing.
   const { readableDidRead, readableEnded, destroyed } = request
-  if (!readableDidRead && !readableEnded && !destroyed) return new StreamBody(request, request.headers)
+  if (!readableDidRead && !readableEnded && !destroyed)
+    return new StreamBody({ stream: request, headers: request.headers, refusals })
   return new ParsedBody(request)
 }
 
@@ -78,7 +80,7 @@ class ParsedBody implements RequestBody {
 
   async read(maxBytes: number): Promise<Buffer> {
     const bytes = this.#left()
-    if (bytes.length > maxBytes) throw bodyTooLarge()
+    if (bytes.length > maxBytes) throw refusals.bodyTooLarge()
     return bytes
   }
 
@@ -90,7 +92,7 @@ class ParsedBody implements RequestBody {
     if (isJson(headers) && body !== undefined) return Buffer.from(JSON.stringify(body))
     // A form is refused as it is if it is still unread.
     if (!isJson(headers) && wireOf(headers['content-type']) === undefined) throw notJson()
-    throw readableDidRead ? alreadyRead() : endedEarly()
+    throw readableDidRead ? alreadyRead() : refusals.endedEarly()
   }
 }
 

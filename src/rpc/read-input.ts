@@ -2,9 +2,7 @@ import {
   create,
   type DescField,
   type DescMessage,
-  fromBinary,
   fromJson,
-  fromJsonString,
   type JsonObject,
   type JsonValue,
   type Message,
@@ -15,52 +13,37 @@ import { isFieldError, pathToString } from '@bufbuild/protobuf/reflect'
 import { createValidator, type ValidationError, type Violation } from '@bufbuild/protovalidate'
 import { CountersignError } from '../shared/errors.ts'
 
-/** How a message is written on the wire. */
-export type Codec = 'json' | 'proto'
-
-// Leaves out a byte order mark, as JSON's and connect-node's readers do, and puts U+FFFD for what is not UTF-8.
 const utf8 = new TextDecoder()
-
-const jsonOptions = { ignoreUnknownFields: true } as const
-
-/**
- * Reads a request's message from bytes. INVALID_REQUEST if they are not one; the message says which field does not fit, and
- * quotes nothing, because the text can hold a token.
- */
-export function decodeInput<I extends DescMessage>(schema: I, codec: Codec, bytes: Uint8Array): MessageShape<I> {
-  try {
-    // Not JSON.parse and fromJson, which would take the last of two values that have one name.
-    return codec === 'json' ? fromJsonString(schema, utf8.decode(bytes), jsonOptions) : fromBinary(schema, bytes)
-  } catch (cause) {
-    if ((cause as Error).cause instanceof SyntaxError) throw notJson(cause)
-    throw undecodable(schema, cause)
-  }
-}
 
 /** Reads JSON text. INVALID_REQUEST if it is not JSON. */
 export function parseJson(bytes: Uint8Array): JsonValue {
   try {
     return JSON.parse(utf8.decode(bytes)) as JsonValue
   } catch (cause) {
-    throw notJson(cause)
+    throw invalidJson(cause)
   }
 }
 
-function notJson(cause: unknown): CountersignError {
+function invalidJson(cause: unknown): CountersignError {
   return new CountersignError('INVALID_REQUEST', 'The body is not valid JSON', { cause })
 }
 
 /** Reads a request's message from parsed JSON. Fields that the schema does not know are ignored. */
 export function inputFromJson<I extends DescMessage>(schema: I, json: JsonObject): MessageShape<I> {
   try {
-    return fromJson(schema, json, jsonOptions)
+    return fromJson(schema, json, { ignoreUnknownFields: true })
   } catch (cause) {
     throw undecodable(schema, cause)
   }
 }
 
-function undecodable({ typeName }: DescMessage, cause: unknown): CountersignError {
+/**
+ * The refusal of a request whose message does not decode. Names the field that does not fit and quotes no input, because
+ * that can contain a token.
+ */
+export function undecodable({ typeName }: DescMessage, cause: unknown): CountersignError {
   const inner = (cause as Error).cause
+  if (inner instanceof SyntaxError) return invalidJson(cause)
   const field = isFieldError(inner) ? inner.field() : undefined
   if (field === undefined || field.kind === 'oneof') {
     const metadata = { type: typeName }

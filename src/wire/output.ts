@@ -1,8 +1,6 @@
 import { type EventEmitter, once } from 'node:events'
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Http2ServerResponse, ServerHttp2Stream } from 'node:http2'
-import type { RequestContext } from '../base/request.ts'
-import type { Call, Protocol, ResponseHeaders } from '../rpc/methods.ts'
 
 /** A response of either HTTP version. */
 export type NodeResponse = ServerResponse | Http2ServerResponse
@@ -21,26 +19,26 @@ export interface Answer {
   readonly trailers?: OutgoingHttpHeaders | undefined
 }
 
-/** Where an answer goes. To write to a client that has gone does nothing. */
+/** Destination of an answer. After the client has gone, all methods do nothing. */
 export interface Output {
   readonly answering: Answering
-  /** Whether an answer can have trailers, without which gRPC cannot be spoken. */
+  /** Whether an answer can have trailers, which gRPC requires. */
   readonly takesTrailers: boolean
   /** Whether an answer was begun, or sent. */
   readonly begun: boolean
-  /** Sets headers of the answer, whatever that will be. What the answer itself says has precedence. */
+  /** Sets headers of the answer, before its body is known. Headers of the answer itself have precedence. */
   setHeaders(headers: PlainHeaders): void
   /** Sends a complete answer. */
   send(answer: Answer): void
   /** Begins an answer that is written in pieces. */
   begin(headers: OutgoingHttpHeaders): void
-  /** Whether to write on at once; if not, wait for 'drain'. */
+  /** `false`: wait for 'drain' before the next piece. */
   write(bytes: Uint8Array | string): boolean
   /** Ends an answer that was begun. */
   end(body?: string | Uint8Array, trailers?: OutgoingHttpHeaders): void
 }
 
-/** Writes to a response object: that of HTTP/1.1, or of the server in which the service is mounted. */
+/** Writes to a response object of HTTP/1.1, or of the server in which the service is mounted. */
 export class ResponseOutput implements Output {
   readonly takesTrailers = true
   readonly answering: Answering
@@ -49,7 +47,7 @@ export class ResponseOutput implements Output {
   #headers: PlainHeaders = {}
   readonly #keepAliveSeconds: number | undefined
 
-  /** With `keepAliveSeconds`, an answer of HTTP/1.1 says for how long its connection is kept for the next request. */
+  /** `keepAliveSeconds`: time for which a connection of HTTP/1.1 is kept, which its answers then announce. */
   constructor(response: NodeResponse, keepAliveSeconds?: number) {
     this.answering = answeringOf(response)
     this.#response = response as ServerResponse
@@ -149,15 +147,15 @@ export class StreamOutput implements Output {
     return this.answering.closed || this.answering.destroyed
   }
 
-  /** Whether no more of a body can be written. Node ends the body of an answer to HEAD before there is an answer. */
+  /** Whether the body has ended. Node.js ends the body of an answer to HEAD before the answer begins. */
   get #isOver(): boolean {
     return this.#isGone || this.answering.writableEnded
   }
 }
 
 /**
- * Writes what a stream yields as it comes, and no faster than the client reads. The answer begins with the first piece.
- * Rejects as the stream does, and if the client goes while it is waited for.
+ * Writes the pieces of a stream as they come, and no faster than the client reads. The answer begins with the first
+ * piece. Rejects with the stream's error, and if the client leaves during a wait for 'drain'.
  */
 export async function writeAll(
   pieces: AsyncIterable<Uint8Array | string>,
@@ -171,58 +169,12 @@ export async function writeAll(
   }
 }
 
-/** What an answer is written to, of either HTTP version. */
+/** The stream of an answer, of either HTTP version: it emits 'drain' and 'close'. */
 export interface Answering extends EventEmitter {
-  /** Whether it was closed, by whomever. */
+  /** Whether the answer has ended, or the connection is lost. */
   readonly closed: boolean
 }
 
-/** What the answer of a response object is written to. */
 function answeringOf(response: NodeResponse): Answering {
   return 'stream' in response ? response.stream : response
-}
-
-/**
- * A call over HTTP. Its signal is made once somebody asks for it, because most calls end before anybody could leave.
- */
-export class HttpCall implements Call {
-  readonly protocol: Protocol
-  readonly request: RequestContext
-  readonly timeoutMs: number | undefined
-  readonly #answering: Answering
-  #responseHeaders: ResponseHeaders | undefined
-  #signal: AbortSignal | undefined
-
-  constructor(protocol: Protocol, request: RequestContext, answering: Answering, timeoutMs?: number) {
-    this.protocol = protocol
-    this.request = request
-    this.timeoutMs = timeoutMs
-    this.#answering = answering
-  }
-
-  get responseHeaders(): ResponseHeaders {
-    this.#responseHeaders ??= {}
-    return this.#responseHeaders
-  }
-
-  /** The headers to send with the response; `undefined` if nobody asked for them to set one, as in most calls. */
-  get ownHeaders(): OutgoingHttpHeaders | undefined {
-    return this.#responseHeaders as OutgoingHttpHeaders | undefined
-  }
-
-  /**
-   * Aborts when the answer is closed: it is complete, or the client has gone. Which of the two it is cannot be told:
-   * node ends the streams of a connection that is lost as if they were complete.
-   */
-  get signal(): AbortSignal {
-    this.#signal ??= closingOf(this.#answering)
-    return this.#signal
-  }
-}
-
-function closingOf(answering: Answering): AbortSignal {
-  const controller = new AbortController()
-  if (answering.closed) controller.abort()
-  else answering.once('close', () => controller.abort())
-  return controller.signal
 }

@@ -1,66 +1,64 @@
-import type { IncomingHttpHeaders } from 'node:http'
 import {
   create,
   type DescMessage,
+  fromBinary,
+  fromJsonString,
   type MessageInitShape,
   type MessageShape,
   toBinary,
   toJsonString,
 } from '@bufbuild/protobuf'
 import { codeToHttpStatus, errorToJsonBytes } from '@connectrpc/connect/protocol-connect'
-import type { RequestContext } from '../base/request.ts'
-import { toConnectError } from '../rpc/errors.ts'
-import type { BidiInvocation, Invocation, Invoker, UnaryInvocation } from '../rpc/invoke.ts'
-import {
-  type AnyMethod,
-  type BidiMethod,
-  isBidi,
-  isUnary,
-  type Method,
-  type StreamMethod,
-  type UnaryMethod,
-} from '../rpc/methods.ts'
-import { type Codec, decodeInput } from '../rpc/read-input.ts'
-import type { RequestBody } from './body.ts'
-import { acceptedEncodings, compressed } from './compression.ts'
-import { type Answer, HttpCall, type Output, type PlainHeaders, writeAll } from './output.ts'
+import { compressed, supportedEncodings } from './compression.ts'
+import type {
+  BidiMethod,
+  Codec,
+  Invocation,
+  ReadOne,
+  StreamMethod,
+  UnaryMethod,
+  WireCall,
+  WireMethod,
+} from './contract.ts'
+import { type Answer, type Output, type PlainHeaders, writeAll } from './output.ts'
 import {
   contentTypeOf,
   type Deadline,
   endingOf,
   headersOf,
-  inputBytes,
-  inputStream,
-  maxBytesOnTheWire,
   messageEnvelope,
+  type RpcRequest,
   readDeadline,
+  readMessage,
+  readMessages,
   type Wire,
 } from './wire.ts'
 
-/** A call of an RPC as it arrived. */
-export interface RpcExchange {
-  readonly wire: Wire
-  readonly headers: IncomingHttpHeaders
-  readonly body: RequestBody
-  readonly context: RequestContext
+/** A call of an RPC as it arrived, and the output of its answer. */
+export interface RpcExchange<Call extends WireCall> extends RpcRequest {
   readonly output: Output
+  /** Makes the server's own representation of the call. */
+  readonly callOf: (timeoutMs: number | undefined) => Call
 }
 
 /**
- * Serves a call of one of our RPCs, over Connect, gRPC or gRPC-Web. It answers as connect-node does, at a fraction of
- * the work: see bench/README.md. Differential tests hold the two together.
+ * Serves a call over Connect, gRPC or gRPC-Web. Answers are those of connect-node at a fraction of its work: see the
+ * README of this folder. Differential tests compare both.
  */
-export function serveRpc(method: AnyMethod, exchange: RpcExchange, invoker: Invoker): Promise<void> {
-  if (!isUnary(method)) return serveStream(method, exchange, invoker)
-  return exchange.wire.enveloped ? serveUnary(method, exchange, invoker) : serveConnectUnary(method, exchange, invoker)
+export function serveRpc<Call extends WireCall>(method: WireMethod<Call>, exchange: RpcExchange<Call>): Promise<void> {
+  if (method.kind !== 'unary') return serveStream(method, exchange)
+  return exchange.wire.enveloped ? serveUnary(method, exchange) : serveConnectUnary(method, exchange)
 }
 
 /** A call of gRPC or gRPC-Web that answers once. */
-async function serveUnary(method: UnaryMethod, exchange: RpcExchange, invoker: Invoker): Promise<void> {
+async function serveUnary<Call extends WireCall>(
+  method: UnaryMethod<Call>,
+  exchange: RpcExchange<Call>,
+): Promise<void> {
   const { wire, output } = exchange
   const invocation = unaryInvocationOf(method, exchange)
   try {
-    const message = await invoker.unary(invocation)
+    const message = await method.invoke(invocation)
     const encoded = compressed(message, acceptedBy(exchange))
     const { bytes, encoding } = encoded instanceof Promise ? await encoded : encoded
     const { body, trailers } = endingOf(wire, undefined)
@@ -80,21 +78,24 @@ async function serveUnary(method: UnaryMethod, exchange: RpcExchange, invoker: I
 }
 
 /** A call of Connect that answers once: the message is the body, and a failure is an HTTP status. */
-async function serveConnectUnary(method: UnaryMethod, exchange: RpcExchange, invoker: Invoker): Promise<void> {
-  const { wire, output } = exchange
+async function serveConnectUnary<Call extends WireCall>(
+  method: UnaryMethod<Call>,
+  exchange: RpcExchange<Call>,
+): Promise<void> {
+  const { wire, output, refusals } = exchange
   const invocation = unaryInvocationOf(method, exchange)
   let answer: Answer
   let message: string | Uint8Array
   try {
-    message = await invoker.unary(invocation)
+    message = await method.invoke(invocation)
     answer = { status: 200, head: unaryHeads[wire.codec], headers: invocation.call.ownHeaders }
   } catch (thrown) {
-    const error = toConnectError(thrown)
+    const error = refusals.toConnectError(thrown)
     message = errorToJsonBytes(error, undefined)
     const headers = {
       'content-type': 'application/json',
       ...noStore,
-      ...acceptedEncodings(thrown, headersOf(wire).accept),
+      ...acceptedEncodings(exchange, thrown),
       ...Object.fromEntries(error.metadata),
     }
     answer = { status: codeToHttpStatus(error.code), headers }
@@ -108,123 +109,107 @@ async function serveConnectUnary(method: UnaryMethod, exchange: RpcExchange, inv
 }
 
 /** A call that answers with a stream. Its messages are small and are not compressed. */
-async function serveStream(method: StreamMethod | BidiMethod, exchange: RpcExchange, invoker: Invoker): Promise<void> {
-  const { wire, output } = exchange
+async function serveStream<Call extends WireCall>(
+  method: StreamMethod<Call> | BidiMethod<Call>,
+  exchange: RpcExchange<Call>,
+): Promise<void> {
+  const { wire, output, refusals } = exchange
   const written = writerOf(method.desc.output, wire.codec)
   const write = (reply: MessageInitShape<DescMessage>): Buffer => messageEnvelope(wire, written(reply), false)
-  const invocation = isBidi(method) ? bidiInvocationOf(method, exchange) : invocationOf(method, exchange)
+  const { deadline, call } = begun(exchange)
   try {
     const pieces =
-      'readInputs' in invocation ? invoker.bidi({ ...invocation, write }) : invoker.stream({ ...invocation, write })
-    await writeAll(pieces, output, streamHeadOf(wire), invocation.call.signal)
+      method.kind === 'bidi'
+        ? method.invoke({
+            call,
+            read: (signal) => readInputs(method.desc.input, { request: exchange, deadline, signal }),
+            write,
+          })
+        : method.invoke({ call, read: () => readInput(method.desc.input, exchange, deadline), write })
+    await writeAll(pieces, output, streamHeadOf(wire), call.signal)
     if (!output.begun) output.begin(streamHeadOf(wire))
     const { body, trailers } = endingOf(wire, undefined)
     output.end(body, trailers)
   } catch (thrown) {
     if (!output.begun) return refuse(exchange, thrown)
-    const { body, trailers } = endingOf(wire, toConnectError(thrown))
+    const { body, trailers } = endingOf(wire, refusals.toConnectError(thrown))
     output.end(body, trailers)
   }
 }
 
 /** Answers a failure of a call whose messages are in envelopes, before any message. */
-function refuse(exchange: RpcExchange, thrown: unknown): void {
-  const { wire, output } = exchange
-  const { body, trailers } = endingOf(wire, toConnectError(thrown))
-  // What the client goes on to send is read and dropped, so that the stream can end.
+function refuse<Call extends WireCall>(exchange: RpcExchange<Call>, thrown: unknown): void {
+  const { wire, output, refusals } = exchange
+  const { body, trailers } = endingOf(wire, refusals.toConnectError(thrown))
+  // The rest of the request is read and discarded, so that the stream can end.
   exchange.body.drop()
-  const headers = { ...headOf(wire), ...acceptedEncodings(thrown, headersOf(wire).accept) }
+  const headers = { ...headOf(wire), ...acceptedEncodings(exchange, thrown) }
   output.send({ status: 200, headers, body, trailers })
 }
 
-/** What the invoker needs to know of a call. */
-function invocationOf<M extends Method>(
-  method: M,
-  exchange: RpcExchange,
-): Invocation<M, DescMessage> & { readonly call: HttpCall } {
-  const { deadline, call } = callOf(exchange)
-  return {
-    name: method.name,
-    schema: method.desc.input,
-    handler: method,
-    call,
-    readInput: () => readInput(method.desc.input, exchange, deadline),
-  }
+/** The supported compressions, for a client whose compression was refused; each protocol requires them. */
+function acceptedEncodings({ wire, refusals }: RpcRequest, thrown: unknown): PlainHeaders {
+  return refusals.isUnknownEncoding(thrown) ? { [headersOf(wire).accept]: supportedEncodings } : {}
 }
 
-/** The same of a call that answers once. Made as one object, because there is one for nearly every call. */
-function unaryInvocationOf(
-  method: UnaryMethod,
-  exchange: RpcExchange,
-): UnaryInvocation<DescMessage, MessageInitShape<DescMessage>, string | Uint8Array> & { readonly call: HttpCall } {
-  const { input, output } = method.desc
-  const { deadline, call } = callOf(exchange)
-  return {
-    name: method.name,
-    schema: input,
-    handler: method,
-    call,
-    readInput: () => readInput(input, exchange, deadline),
-    write: writerOf(output, exchange.wire.codec),
-  }
+function unaryInvocationOf<Call extends WireCall>(
+  { desc: { input, output } }: UnaryMethod<Call>,
+  exchange: RpcExchange<Call>,
+): Invocation<Call, ReadOne, string | Uint8Array> {
+  const { deadline, call } = begun(exchange)
+  return { call, read: () => readInput(input, exchange, deadline), write: writerOf(output, exchange.wire.codec) }
 }
 
-/**
- * Longest time for which a bidirectional call is asked for its next request, from its beginning on, in milliseconds.
- * Then it ends as if the client had sent its last one. The port would cut the request off after 10 s, and other servers
- * would let it stay.
- */
-const maxInputsMs = 5_000
-
-/** The same of a bidirectional call. */
-function bidiInvocationOf(
-  method: BidiMethod,
-  exchange: RpcExchange,
-): Omit<BidiInvocation<DescMessage, DescMessage, unknown>, 'write'> {
-  const { deadline, call } = callOf(exchange)
-  return {
-    name: method.name,
-    schema: method.desc.input,
-    handler: method,
-    call,
-    readInputs: (signal) =>
-      readInputs(method.desc.input, exchange, deadline, AbortSignal.any([signal, AbortSignal.timeout(maxInputsMs)])),
-  }
-}
-
-async function* readInputs<I extends DescMessage>(
-  schema: I,
-  { wire, headers, body }: RpcExchange,
-  deadline: Deadline,
-  signal: AbortSignal,
-): AsyncGenerator<MessageShape<I>, void, undefined> {
-  if (deadline.malformed !== undefined) throw deadline.malformed
-  try {
-    for await (const bytes of inputStream(wire, headers, body, signal)) yield decodeInput(schema, wire.codec, bytes)
-  } finally {
-    body.drop()
-  }
-}
-
-function callOf({ wire, headers, context, output }: RpcExchange): {
-  readonly deadline: Deadline
-  readonly call: HttpCall
-} {
-  const deadline = readDeadline(wire, headers[headersOf(wire).timeout] as string | undefined)
-  return { deadline, call: new HttpCall(wire.protocol, context, output.answering, deadline.timeoutMs) }
+function begun<Call extends WireCall>(
+  exchange: RpcExchange<Call>,
+): { readonly deadline: Deadline; readonly call: Call } {
+  const deadline = readDeadline(exchange)
+  return { deadline, call: exchange.callOf(deadline.timeoutMs) }
 }
 
 async function readInput<I extends DescMessage>(
   schema: I,
-  { wire, headers, body }: RpcExchange,
-  deadline: Deadline,
+  request: RpcRequest,
+  { malformed }: Deadline,
 ): Promise<MessageShape<I>> {
-  if (deadline.malformed !== undefined) throw deadline.malformed
-  const received = await body.read(maxBytesOnTheWire(wire))
-  return decodeInput(schema, wire.codec, await inputBytes(wire, headers, received, body.decompressed))
+  if (malformed !== undefined) throw malformed
+  return decode(schema, request, await readMessage(request))
 }
 
-/** Writes an RPC's messages. */
+/**
+ * Longest time in ms from the beginning of a bidirectional call to its last request. Then the call ends as after the
+ * last request: the port cuts off a request after 10 s, and other servers have no limit.
+ */
+const maxInputsMs = 5_000
+
+async function* readInputs<I extends DescMessage>(
+  schema: I,
+  { request, deadline: { malformed }, signal }: { request: RpcRequest; deadline: Deadline; signal: AbortSignal },
+): AsyncGenerator<MessageShape<I>, void, undefined> {
+  if (malformed !== undefined) throw malformed
+  const end = AbortSignal.any([signal, AbortSignal.timeout(maxInputsMs)])
+  try {
+    for await (const bytes of readMessages(request, end)) yield decode(schema, request, bytes)
+  } finally {
+    request.body.drop()
+  }
+}
+
+// Leaves out a byte order mark, as connect-node's reader does, and replaces invalid UTF-8 by U+FFFD.
+const utf8 = new TextDecoder()
+
+function decode<I extends DescMessage>(schema: I, { wire, refusals }: RpcRequest, bytes: Uint8Array): MessageShape<I> {
+  try {
+    // Not JSON.parse and fromJson, which would take the last of two values that have one name.
+    return wire.codec === 'json'
+      ? fromJsonString(schema, utf8.decode(bytes), { ignoreUnknownFields: true })
+      : fromBinary(schema, bytes)
+  } catch (cause) {
+    throw refusals.undecodable(schema, cause)
+  }
+}
+
+/** A function that encodes replies. */
 function writerOf<O extends DescMessage>(schema: O, codec: Codec): (reply: MessageInitShape<O>) => string | Uint8Array {
   return (reply) => {
     const message = create(schema, reply)
@@ -245,13 +230,13 @@ function headOf(wire: Wire): PlainHeaders {
   return { 'content-type': contentTypeOf(wire), ...noStore }
 }
 
-/** The headers of a stream of messages. Without the last one, nginx buffers responses. */
+/** The headers of a stream of messages; `x-accel-buffering` turns off the buffering of nginx. */
 function streamHeadOf(wire: Wire): PlainHeaders {
   return { ...headOf(wire), 'x-accel-buffering': 'no' }
 }
 
-/** The compressions that the caller takes: those it names or, if it names none, its own. */
-function acceptedBy({ wire, headers }: RpcExchange): string | undefined {
+/** The compressions that the caller accepts: those it names, else the compression of its request. */
+function acceptedBy({ wire, headers }: RpcRequest): string | undefined {
   const names = headersOf(wire)
   return (headers[names.accept] || headers[names.encoding]) as string | undefined
 }

@@ -2,27 +2,33 @@ import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import type { ConnectError } from '@connectrpc/connect'
 import { endStreamToJson } from '@connectrpc/connect/protocol-connect'
 import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc'
-import type { Protocol } from '../rpc/methods.ts'
-import type { Codec } from '../rpc/read-input.ts'
-import { CountersignError } from '../shared/errors.ts'
-import { bodyTooLarge, malformedBody, maxBodyBytes, type RequestBody } from './body.ts'
+import type { RequestBody } from './body.ts'
 import { decompressed, encodingOf } from './compression.ts'
+import { type Codec, maxBodyBytes, type Refusals } from './contract.ts'
 
-/** How an RPC's content type says that its messages are written. */
+/** Form of an RPC's messages, as its content type names it. */
 export interface Wire {
-  readonly protocol: Extract<Protocol, 'connect' | 'grpc' | 'grpc-web'>
+  readonly protocol: 'connect' | 'grpc' | 'grpc-web'
   readonly codec: Codec
-  /** Whether each message has five bytes in front of it (flags, length); false for unary calls of Connect. */
+  /** Whether five bytes (flags, length) precede each message; false for unary calls of Connect. */
   readonly enveloped: boolean
   /** Whether the body is base64 (gRPC-Web's text form). */
   readonly base64: boolean
 }
 
-/** The content types that connect-node takes, and the text form of gRPC-Web. */
+/** A request whose messages are to be read. */
+export interface RpcRequest {
+  readonly wire: Wire
+  readonly headers: IncomingHttpHeaders
+  readonly body: RequestBody
+  readonly refusals: Refusals
+}
+
+/** The content types that connect-node accepts, and the text form of gRPC-Web. */
 const contentType =
   /^application\/(?:(connect\+)?(?:(json)(?:; ?charset=utf-?8)?|proto)|(grpc(?:-web(-text)?)?)(?:\+(?:(json)(?:; ?charset=utf-?8)?|proto))?)$/i
 
-/** Reads a content type; `undefined` if no RPC is spoken in it. */
+/** Reads a content type; `undefined` if it is none of an RPC's. */
 export function wireOf(header: string | undefined): Wire | undefined {
   const match = header === undefined ? null : contentType.exec(header)
   if (match === null) return undefined
@@ -43,7 +49,7 @@ export function wireOf(header: string | undefined): Wire | undefined {
   }
 }
 
-/** The names of the headers that a protocol has for the same things. */
+/** Each protocol's names of the same headers. */
 const headerNames = {
   connect: { timeout: 'connect-timeout-ms', encoding: 'content-encoding', accept: 'accept-encoding' },
   'connect stream': {
@@ -62,94 +68,97 @@ export function headersOf({ protocol, enveloped }: Wire): (typeof headerNames)[k
 
 const grpcUnitMs: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1000, m: 1, u: 1e-3, n: 1e-6 }
 
-/** A call's deadline as its header says it. */
+/** A call's deadline as its header has it. */
 export interface Deadline {
-  /** Time in milliseconds for which the caller waits; `undefined` if it set no deadline, or a malformed one. */
+  /** Time in ms for which the caller waits; `undefined` without a deadline, or for a malformed one. */
   readonly timeoutMs: number | undefined
-  /** The refusal of a malformed one, to be thrown as a part of the call and before anything is done. */
-  readonly malformed: CountersignError | undefined
+  /** The refusal of a malformed one, to be thrown as a part of the call and before any effect. */
+  readonly malformed: Error | undefined
 }
 
 const noDeadline: Deadline = { timeoutMs: undefined, malformed: undefined }
 
-/** Reads a call's deadline from the value of its Connect-Timeout-Ms or grpc-timeout header. */
-export function readDeadline(wire: Wire, header: string | undefined): Deadline {
+/** Reads a call's deadline from its Connect-Timeout-Ms or grpc-timeout header. */
+export function readDeadline({ wire, headers, refusals }: Omit<RpcRequest, 'body'>): Deadline {
+  const name = headersOf(wire).timeout
+  const header = headers[name] as string | undefined
   if (header === undefined) return noDeadline
   const [, digits, unit = 'm'] =
     (wire.protocol === 'connect' ? /^(\d{1,10})$/ : /^(\d{1,8})([HMSmun])$/).exec(header) ?? []
-  if (digits !== undefined) return { timeoutMs: Number(digits) * (grpcUnitMs[unit] as number), malformed: undefined }
-  const name = headersOf(wire).timeout
-  const malformed = new CountersignError('INVALID_REQUEST', `The header ${name} is malformed`, {
-    metadata: { header: name },
-  })
-  return { timeoutMs: undefined, malformed }
+  if (digits === undefined) return { timeoutMs: undefined, malformed: refusals.malformedHeader(name) }
+  return { timeoutMs: Number(digits) * (grpcUnitMs[unit] as number), malformed: undefined }
 }
 
 /**
- * The bytes of the one message in a request's body: out of its envelope and decompressed, of at most {@link
- * maxBodyBytes}. INVALID_REQUEST for a body that is cut off, broken or has more than one message. With
- * `isDecompressed`, the body as a whole is decompressed already; messages in envelopes are compressed one by one.
+ * Reads the one message in a request's body: out of its envelope and decompressed, of at most {@link maxBodyBytes}.
+ * Refuses a body that is cut off, broken or has more than one message. A body can be decompressed already as a whole;
+ * messages in envelopes are compressed one by one.
  */
-export function inputBytes(
-  wire: Wire,
-  headers: IncomingHttpHeaders,
-  body: Buffer,
-  isDecompressed: boolean,
-): Uint8Array | Promise<Uint8Array> {
-  const encoding = encodingOf(headers, headersOf(wire).encoding)
-  if (!wire.enveloped) return isDecompressed ? body : decompressed(encoding, body)
-  return messageIn(wire.base64 ? fromBase64(body) : body, encoding)
+export async function readMessage({ wire, headers, body, refusals }: RpcRequest): Promise<Uint8Array> {
+  const received = await body.read(maxBytesOnTheWire(wire))
+  const encoding = encodingOf(headers[headersOf(wire).encoding], refusals)
+  if (wire.enveloped) {
+    return messageIn({ bytes: wire.base64 ? fromBase64(received, refusals) : received, encoding, refusals })
+  }
+  return body.decompressed ? received : decompressed({ bytes: received, encoding, refusals })
 }
 
 /**
- * The bytes of each message in a request's body, as they come, all together of at most {@link maxBodyBytes}. Ends with
- * the body, and when the signal aborts. INVALID_REQUEST for a body that is broken. Base64 is read as a whole, because a
- * chunk of it can end anywhere.
+ * Reads each message in a request's body as it arrives, all together of at most {@link maxBodyBytes}. Ends with the
+ * body, and when the signal aborts. Refuses a broken body. Base64 is read as a whole, because a chunk of it can end
+ * anywhere.
  */
-export async function* inputStream(
-  wire: Wire,
-  headers: IncomingHttpHeaders,
-  body: RequestBody,
+export async function* readMessages(
+  { wire, headers, body, refusals }: RpcRequest,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  const encoding = encodingOf(headers, headersOf(wire).encoding)
+  const encoding = encodingOf(headers[headersOf(wire).encoding], refusals)
   const maxBytes = maxBytesOnTheWire(wire)
-  const chunks = wire.base64 ? [fromBase64(await body.read(maxBytes))] : body.chunks(maxBytes, signal)
+  const chunks = wire.base64 ? [fromBase64(await body.read(maxBytes), refusals)] : body.chunks(maxBytes, signal)
   let arrived: Buffer = Buffer.alloc(0)
   for await (const chunk of chunks) {
     arrived = Buffer.concat([arrived, chunk])
     for (let end = endOfEnvelope(arrived); end <= arrived.length; end = endOfEnvelope(arrived)) {
-      yield await messageIn(arrived.subarray(0, end), encoding)
+      yield await messageIn({ bytes: arrived.subarray(0, end), encoding, refusals })
       arrived = arrived.subarray(end)
     }
   }
-  if (arrived.length > 0 && !signal.aborted) throw malformedBody('ends before its message')
+  if (arrived.length > 0 && !signal.aborted) throw refusals.malformedBody('ends before its message')
 }
 
-/** Where the first envelope of several ends, bytes; infinite while that has not arrived. */
+/** End of the first of several envelopes, in bytes; infinite before its length has arrived. */
 function endOfEnvelope(bytes: Buffer): number {
   return bytes.length < envelopeBytes ? Number.POSITIVE_INFINITY : envelopeBytes + bytes.readUInt32BE(1)
 }
 
-/** The message in the one envelope that the bytes are, decompressed. */
-function messageIn(bytes: Buffer, encoding: ReturnType<typeof encodingOf>): Uint8Array | Promise<Uint8Array> {
-  const compressed = isCompressedEnvelope(bytes)
-  if (compressed && encoding === undefined)
-    throw malformedBody('is marked as compressed without naming the compression')
-  return decompressed(compressed ? encoding : undefined, bytes.subarray(envelopeBytes))
+/** An envelope, and the compression that its request names. */
+interface Envelope {
+  readonly bytes: Buffer
+  readonly encoding: ReturnType<typeof encodingOf>
+  readonly refusals: Refusals
 }
 
-/** Flags and length in front of a message. */
+/** The message in an envelope, decompressed. */
+function messageIn({ bytes, encoding, refusals }: Envelope): Uint8Array | Promise<Uint8Array> {
+  const isCompressed = isCompressedEnvelope(bytes, refusals)
+  if (isCompressed && encoding === undefined) {
+    throw refusals.malformedBody('is marked as compressed without naming the compression')
+  }
+  const message = bytes.subarray(envelopeBytes)
+  return isCompressed ? decompressed({ bytes: message, encoding, refusals }) : message
+}
+
+/** Size of the flags and the length before a message. */
 const envelopeBytes = 5
 
-/** Largest body that can hold a message of {@link maxBodyBytes}, bytes. */
-export function maxBytesOnTheWire({ enveloped, base64 }: Wire): number {
+/** Largest body that can hold a message of {@link maxBodyBytes}, in bytes. */
+function maxBytesOnTheWire({ enveloped, base64 }: Wire): number {
   const maxBytes = enveloped ? maxBodyBytes + envelopeBytes : maxBodyBytes
   // Padding may come after each of several pieces.
   return base64 ? Math.ceil((maxBytes * 4) / 3) + 64 : maxBytes
 }
 
-function isCompressedEnvelope(bytes: Buffer): boolean {
+function isCompressedEnvelope(bytes: Buffer, { malformedBody, bodyTooLarge }: Refusals): boolean {
   if (bytes.length === 0) throw malformedBody('has no message')
   if (bytes.length < envelopeBytes) throw malformedBody('ends before its message')
   const flag = bytes.readUInt8(0)
@@ -161,14 +170,14 @@ function isCompressedEnvelope(bytes: Buffer): boolean {
   return flag === flags.compressed
 }
 
-/** Base64 text, in which every chunk that a client encoded may have a padding of its own. */
-function fromBase64(body: Buffer): Buffer {
+/** Decodes base64 text; each chunk that a client encoded may have its own padding. */
+function fromBase64(body: Buffer, { malformedBody }: Refusals): Buffer {
   const text = body.toString('latin1')
   if (!/^(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)*$/.test(text)) throw malformedBody('is not base64')
   return Buffer.concat((text.match(/[A-Za-z0-9+/]+={0,2}/g) ?? []).map((part) => Buffer.from(part, 'base64')))
 }
 
-/** Flags of an envelope, by what is in it. */
+/** Flags of an envelope, by its content. */
 const flags = { message: 0, compressed: 1, endOfConnectStream: 2, trailers: 0x80 } as const
 
 /** The content type of an answer whose messages are in envelopes. */
@@ -176,21 +185,21 @@ export function contentTypeOf({ protocol, codec, base64 }: Wire): string {
   return `application/${protocol}${base64 ? '-text' : ''}+${codec}`
 }
 
-/** A message as it is sent. */
+/** A message in an envelope, as it is sent. */
 export function messageEnvelope(wire: Wire, message: string | Uint8Array, isCompressed: boolean): Buffer {
   const bytes = typeof message === 'string' ? Buffer.from(message) : message
   return written(wire, envelope(isCompressed ? flags.compressed : flags.message, bytes))
 }
 
-/** What follows the last message. */
+/** The part of an answer after its last message. */
 export interface Ending {
   readonly body?: Buffer
   readonly trailers?: OutgoingHttpHeaders
 }
 
 /**
- * How the end of a call is said: gRPC has trailers, gRPC-Web has them in a last envelope of the body, and Connect has
- * JSON there.
+ * The end of a call, with or without an error: gRPC has trailers, gRPC-Web has them in a last envelope of the body, and
+ * Connect has JSON there.
  *
  * Sources: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md,
  * https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-WEB.md, https://connectrpc.com/docs/protocol#error-end-stream

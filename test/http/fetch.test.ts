@@ -156,7 +156,7 @@ describe('a body', () => {
       expect(response.status).toBe(500)
       expect(await response.json()).toMatchObject({
         code: 'INTERNAL',
-        message: expect.stringContaining('Mount Countersign before whatever reads bodies'),
+        message: expect.stringContaining('Mount Countersign before any other reader of bodies'),
       })
     }
     expect(lines).toMatchObject([{ level: 'error' }, { level: 'error' }])

@@ -12,8 +12,8 @@ import type { Invoker } from '../../rpc/invoke.ts'
 import type { Call, CallLimit, StreamHandler, StreamMethod } from '../../rpc/methods.ts'
 import { CountersignError } from '../../shared/errors.ts'
 import { withoutOws } from '../../shared/header-text.ts'
-import { HttpCall, writeAll } from '../../wire/output.ts'
-import type { Exchange } from '../exchange.ts'
+import { writeAll } from '../../wire/output.ts'
+import { type Exchange, HttpCall } from '../exchange.ts'
 import { inputFromRest, queryOf, type ReadJson, restFromOutput } from './json.ts'
 import { sendFailure, sendJson } from './serve.ts'
 
@@ -41,7 +41,7 @@ async function serveLongPoll(
       name: watchOrder.name,
       schema: WatchOrderRequestSchema,
       handler: longPoll(watchOrder, queried('wait')),
-      call: new HttpCall('rest', context, output.answering),
+      call: new HttpCall({ protocol: 'rest', request: context, answering: output.answering }),
       readInput: async () =>
         inputFromRest(WatchOrderRequestSchema, withAfter((await input(exchange)) as JsonObject, queried('after'))),
       write: pollAnswer,
@@ -63,7 +63,7 @@ async function serveEventStream(
   invoker: Invoker,
 ): Promise<void> {
   const { context, output } = exchange
-  const call = new HttpCall('rest', context, output.answering)
+  const call = new HttpCall({ protocol: 'rest', request: context, answering: output.answering })
   const events = invoker.stream({
     name: watchOrder.name,
     schema: WatchOrderRequestSchema,

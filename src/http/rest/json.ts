@@ -12,9 +12,10 @@ import { bearerToken, headerOf } from '../../base/request.ts'
 import { inputFromJson, parseJson } from '../../rpc/read-input.ts'
 import { descEnumWords } from '../../shared/enum-words.ts'
 import { CountersignError } from '../../shared/errors.ts'
-import { isJson, maxBodyBytes, notJson } from '../../wire/body.ts'
 import { decompressed, encodingOf } from '../../wire/compression.ts'
+import { maxBodyBytes } from '../../wire/contract.ts'
 import type { Exchange } from '../exchange.ts'
+import { isJson, notJson, refusals } from '../refusals.ts'
 
 /**
  * REST's JSON: that of the protos, except that enum values are in lower case without their prefix ("login"), and times
@@ -83,7 +84,9 @@ export async function jsonBody({ body, headers }: Exchange): Promise<JsonValue> 
   const bytes = await body.read(maxBodyBytes)
   if (bytes.length === 0) return {}
   if (!isJson(headers)) throw notJson()
-  return parseJson(body.decompressed ? bytes : await decompressed(encodingOf(headers, 'content-encoding'), bytes))
+  if (body.decompressed) return parseJson(bytes)
+  const encoding = encodingOf(headers['content-encoding'], refusals)
+  return parseJson(await decompressed({ bytes, encoding, refusals }))
 }
 
 /** Input of a GET that has none. */

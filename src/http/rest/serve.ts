@@ -5,9 +5,10 @@ import { retryAfterSeconds, toFailure } from '../../rpc/errors.ts'
 import type { Invoker } from '../../rpc/invoke.ts'
 import type { UnaryMethod } from '../../rpc/methods.ts'
 import type { CountersignError } from '../../shared/errors.ts'
-import { acceptedEncodings } from '../../wire/compression.ts'
-import { HttpCall, type Output } from '../../wire/output.ts'
-import type { Exchange } from '../exchange.ts'
+import { supportedEncodings } from '../../wire/compression.ts'
+import type { Output } from '../../wire/output.ts'
+import { type Exchange, HttpCall } from '../exchange.ts'
+import { refusals } from '../refusals.ts'
 import { inputFromRest, type ReadJson, restFromOutput } from './json.ts'
 
 /** Serves a REST endpoint. */
@@ -19,7 +20,7 @@ export async function serveRest(
 ): Promise<void> {
   const { output, context } = exchange
   const { name, desc } = method
-  const call = new HttpCall('rest', context, output.answering)
+  const call = new HttpCall({ protocol: 'rest', request: context, answering: output.answering })
   try {
     const text = await invoker.unary({
       name,
@@ -39,7 +40,8 @@ export async function serveRest(
 export function sendFailure(output: Output, failure: CountersignError, status = failure.httpStatus): void {
   const { retryAfterMs } = failure
   const retry = retryAfterMs === undefined ? {} : { 'retry-after': retryAfterSeconds(retryAfterMs) }
-  const headers = { ...retry, ...acceptedEncodings(failure, 'accept-encoding') }
+  const accepted = refusals.isUnknownEncoding(failure) ? { 'accept-encoding': supportedEncodings } : {}
+  const headers = { ...retry, ...accepted }
   sendJson(output, status, headers, failureBody(failure))
 }
 
