@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 
 /**
- * Something that happened, told so that a break-in can be reconstructed: who did what, from where, to which order, session or
- * wallet. It has no token, nonce, code, signature or secret.
+ * Something that happened, told so that a break-in can be reconstructed: who did what, from where, to which order,
+ * session or wallet. It has no token, nonce, code, signature or secret.
  *
  * Fields that are absent do not apply or are unknown. Times are epoch milliseconds.
  */
@@ -45,7 +45,10 @@ export type AuditFacts =
       readonly userId: string
       readonly sessionId: string
       readonly orderId?: string | undefined
-      /** Whether the order was finalized by an earlier call: this one fetched the session's token again, within 60 seconds. */
+      /**
+       * Whether the order was finalized by an earlier call: this one fetched the session's token again, within 60
+       * seconds.
+       */
       readonly repeated?: boolean | undefined
     } & AuditWallet)
   /** A signature over a challenge was refused: at the sign-in, when a wallet was to be linked, or on the phone. */
@@ -72,7 +75,10 @@ export type AuditFacts =
   /** `by` is who ended the order: the phone's user, or three wrong codes. */
   | ({ readonly type: 'order.rejected'; readonly by: 'phone' | 'wrong codes' } & AuditOrder)
   | ({ readonly type: 'order.cancelled' } & AuditOrder)
-  /** The desktop got the result. Of a login, `sessionId` is the session that is made of it, unless its host does not tell before. */
+  /**
+   * The desktop got the result. Of a login, `sessionId` is the session that is made of it, unless its host does not
+   * tell before.
+   */
   | ({
       readonly type: 'order.finalized'
       readonly userId?: string | undefined
@@ -129,7 +135,9 @@ export interface AuditRefusal {
   readonly limit?: string | undefined
   /** Full name of the RPC, such as `countersign.v1.SignInService/VerifySignIn`. */
   readonly method: string
-  /** How many alike from the same address this event stands for, if it is more than one: at most one a second is told. */
+  /**
+   * How many alike from the same address this event stands for, if it is more than one: at most one a second is told.
+   */
   readonly repeated?: number | undefined
   /** What the call named. Nothing of it is proven. */
   readonly orderId?: string | undefined
@@ -140,10 +148,14 @@ export interface AuditRefusal {
 /** Every type of event. */
 export type AuditEventType = AuditFacts['type']
 
-/** Receives audit events as they happen. It must not throw; what it does takes the time of the call that it tells of. */
+/**
+ * Receives audit events as they happen. It must not throw; what it does takes the time of the call that it tells of.
+ */
 export type AuditSink = (event: AuditEvent) => void
 
-/** A function of the application that receives audit events. It is not waited for, and what it returns is not looked at. */
+/**
+ * A function of the application that receives audit events. It is not waited for, and what it returns is not looked at.
+ */
 export type AuditEventHook = (event: AuditEvent) => unknown
 
 /** Tells the sinks what happened. Without any, it does nothing. */

@@ -1,4 +1,7 @@
-/** Told of each thing of a kind, once it has happened. Must not throw, and should take microseconds: its caller waits for it. */
+/**
+ * Told of each thing of a kind, once it has happened. Must not throw, and should take microseconds: its caller waits
+ * for it.
+ */
 export type Observer<Report> = (report: Report) => void
 
 /** One observer that tells several in turn. A single one is returned as it is, so that it costs nothing more. */

@@ -27,7 +27,8 @@ export async function readCertificate(cert: PemFile): Promise<string> {
 }
 
 /**
- * Reads the files of a certificate and its key. Throws a `TypeError` of one line if that fails, or they cannot be used together.
+ * Reads the files of a certificate and its key. Throws a `TypeError` of one line if that fails, or they cannot be used
+ * together.
  */
 export async function readPair(cert: PemFile, key: PemFile): Promise<KeyPair> {
   const pair = { cert: await readCertificate(cert), key: await readText(key) }

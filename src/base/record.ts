@@ -38,8 +38,8 @@ export interface RecordOrigin {
 
 /**
  * Why a stored nonce or order must not be used here, for the log; `undefined` if it may be. Services that share a store
- * find each other's nonces and orders, and a signature over one of them was not meant for this service: it counts only if
- * the record has this service's application name and an origin that is trusted now.
+ * find each other's nonces and orders, and a signature over one of them was not meant for this service: it counts only
+ * if the record has this service's application name and an origin that is trusted now.
  */
 export function mismatchReason(
   record: RecordOrigin,

@@ -4,8 +4,8 @@ import { parseOrigin } from '../shared/origin.ts'
 import { withoutForbidden } from '../shared/plain-line.ts'
 
 /**
- * What the domain knows of a request, over whatever protocol it came. To change a part, use {@link withParts}: some may be
- * accessors, which a spread does not copy.
+ * What the domain knows of a request, over whatever protocol it came. To change a part, use {@link withParts}: some may
+ * be accessors, which a spread does not copy.
  */
 export interface RequestContext {
   /**
@@ -21,8 +21,8 @@ export interface RequestContext {
    */
   readonly ip: string | undefined
   /**
-   * Whether `ip` may be the address of a proxy: a header that proxies write came (X-Forwarded-For and the like), but `ip` was not
-   * read from it, because no proxy is trusted or because it has no address.
+   * Whether `ip` may be the address of a proxy: a header that proxies write came (X-Forwarded-For and the like), but
+   * `ip` was not read from it, because no proxy is trusted or because it has no address.
    */
   readonly behindUnknownProxy: boolean
   /** The client's user agent without control characters, cut to 256 characters. Empty if it sent none. */
@@ -81,8 +81,8 @@ interface ReadParts extends Pick<RequestContext, 'origin' | 'originSource' | 'ip
 }
 
 /**
- * A context that makes `Headers` of all headers, and looks for a proxy's, only for those who ask: most calls look at one header or
- * two.
+ * A context that makes `Headers` of all headers, and looks for a proxy's, only for those who ask: most calls look at
+ * one header or two.
  */
 class ReadContext implements RequestContext {
   readonly origin: string | undefined

@@ -58,8 +58,8 @@ export type TracedStep =
   | { readonly kind: 'webhook' }
 
 /**
- * Told of calls and of the steps that they take, to make traces of them. `openTelemetry()` of `countersign/opentelemetry` makes one.
- * None of its methods throws by itself.
+ * Told of calls and of the steps that they take, to make traces of them. `openTelemetry()` of
+ * `countersign/opentelemetry` makes one. None of its methods throws by itself.
  */
 export interface Tracing {
   /** A call begins. */
@@ -68,6 +68,9 @@ export interface Tracing {
   step<Result>(step: TracedStep, work: () => Result | Promise<Result>): Promise<Result>
   /** Does something that no call waits for, and that belongs to none. */
   background<Result>(step: TracedStep, work: () => Result | Promise<Result>): Promise<Result>
-  /** Headers for a request that is made in a step, so that its receiver can continue the trace. Nothing of them is the caller's. */
+  /**
+   * Headers for a request that is made in a step, so that its receiver can continue the trace. Nothing of them is the
+   * caller's.
+   */
   headers(): Readonly<Record<string, string>>
 }

@@ -49,9 +49,9 @@ type ProofBody = { readonly nonceId: string } & Proof
  * Better Auth's plugin for direct sign-in: a nonce challenge, a wallet's signature over it, a session of Better Auth.
  *
  * - `POST {endpointPrefix}/nonce` and `/verify`: as in the REST interface.
- * - `POST {endpointPrefix}/nonce` with `{"purpose": "link"}`, then `POST {endpointPrefix}/link` with the body of a verify: add
- *   a wallet to the signed-in user. Both need a session that is fresh by Better Auth's `session.freshAge` and that no order
- *   made. Signing in with a wallet never adds it to the user who happens to be signed in.
+ * - `POST {endpointPrefix}/nonce` with `{"purpose": "link"}`, then `POST {endpointPrefix}/link` with the body of a
+ *   verify: add a wallet to the signed-in user. Both need a session that is fresh by Better Auth's `session.freshAge`
+ *   and that no order made. Signing in with a wallet never adds it to the user who happens to be signed in.
  *
  * Users are Better Auth's own. A wallet is an account whose `providerId` is the adapter's id and whose `accountId` is
  * the wallet's subject (see `ProvenIdentity`): the public key for `nimiq`, `ed25519` and `solana`. Throws a `TypeError`

@@ -18,7 +18,10 @@ complete and checked, 1 if there is no copy, and 2 for wrong usage.
 /** Key of the secret, with the prefix that all keys of a service can have. */
 const secret = /^(?:[A-Za-z0-9._-]{1,64}:)?secret$/
 
-/** Runs the command `backup` with the arguments behind its name. Resolves with 0; rejects with an error of one line if it fails. */
+/**
+ * Runs the command `backup` with the arguments behind its name. Resolves with 0; rejects with an error of one line if
+ * it fails.
+ */
 export async function backupCommand(args: readonly string[], { stdout }: Streams): Promise<number> {
   const asked = readFileArguments(args, 'force')
   if (asked === 'help') stdout.write(helpText)

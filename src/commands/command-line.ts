@@ -52,8 +52,8 @@ interface Given {
 }
 
 /**
- * Reads the arguments of the command that starts the service. Throws a `UsageError` if one is unknown, lacks its value, has one that
- * does not fit, or contradicts another.
+ * Reads the arguments of the command that starts the service. Throws a `UsageError` if one is unknown, lacks its value,
+ * has one that does not fit, or contradicts another.
  */
 export function readCommandLine(args: readonly string[]): CommandLine {
   const switches = { help: false, version: false, lan: false }

@@ -72,8 +72,9 @@ usage, 78 for wrong settings, and 1 for other failures.
 const exitOnWrongSettings = 78
 
 /**
- * Runs the command `countersign`. Resolves with the exit code: 2 for arguments that are wrong, 78 for settings that are wrong, 1 for
- * other failures, each of which is one line on standard error. With 0, a service that it started goes on until a signal stops it.
+ * Runs the command `countersign`. Resolves with the exit code: 2 for arguments that are wrong, 78 for settings that are
+ * wrong, 1 for other failures, each of which is one line on standard error. With 0, a service that it started goes on
+ * until a signal stops it.
  */
 export async function runCommand(args: readonly string[], streams: Streams): Promise<number> {
   const { stdout, stderr } = streams

@@ -26,9 +26,9 @@ export function logLevel(text: string | undefined): LogLevel {
 }
 
 /**
- * Standard error, for a logger. Writes the lines of one turn of the event loop together, in one call of the system: under load, a call
- * for each line takes more time than all else about it. Lines that are not written yet are written when the process ends, also after an
- * uncaught error.
+ * Standard error, for a logger. Writes the lines of one turn of the event loop together, in one call of the system:
+ * under load, a call for each line takes more time than all else about it. Lines that are not written yet are written
+ * when the process ends, also after an uncaught error.
  *
  * One call writes at most `mostBytes`, unless a single line is longer. Default: no bound.
  */
@@ -57,8 +57,8 @@ export function logOutput(mostBytes: number = Number.POSITIVE_INFINITY): LogSink
 }
 
 /**
- * Makes a service of options. If `hosts` are given, which are this machine's in its local networks, the service is for these
- * networks.
+ * Makes a service of options. If `hosts` are given, which are this machine's in its local networks, the service is for
+ * these networks.
  */
 export async function madeService<Service>(
   make: (options: CountersignOptions, lan: { readonly host: string | undefined } | undefined) => Promise<Service>,

@@ -24,7 +24,10 @@ const begun = new RegExp(`${prefix.source}(?:nonce|link-nonce|order):`)
 /** Keys of sessions, of what is kept beside them, of their lists, and of known computers. */
 const remembered = new RegExp(`${prefix.source}(?:session|session-address|sessions|computers):`)
 
-/** Runs the command `restore` with the arguments behind its name. Resolves with 0; rejects with an error of one line if it fails. */
+/**
+ * Runs the command `restore` with the arguments behind its name. Resolves with 0; rejects with an error of one line if
+ * it fails.
+ */
 export async function restoreCommand(args: readonly string[], { stdout }: Streams): Promise<number> {
   const asked = readFileArguments(args, 'keep-sessions')
   if (asked === 'help') stdout.write(helpText)

@@ -15,8 +15,8 @@ import { type CommandLine, SettingsError } from './command-line.ts'
 import { logFormatOf, logLevel, logOutput, madeService, Reloads } from './process.ts'
 
 /**
- * Time in milliseconds within which a second SIGINT is the same one again: a terminal sends it to every process, and npm
- * passes on what it got itself.
+ * Time in milliseconds within which a second SIGINT is the same one again: a terminal sends it to every process, and
+ * npm passes on what it got itself.
  */
 const sameKeyPressMs = 500
 
@@ -24,8 +24,8 @@ const sameKeyPressMs = 500
 type Running = Pick<Countersign, 'publicUrl' | 'description' | 'drain' | 'close'>
 
 /**
- * Starts the service as arguments and environment variables say. Resolves once it is ready; it ends the process on a signal. Rejects
- * with an error of one line if it cannot start.
+ * Starts the service as arguments and environment variables say. Resolves once it is ready; it ends the process on a
+ * signal. Rejects with an error of one line if it cannot start.
  */
 export async function startService({ lan, options }: Pick<CommandLine, 'lan' | 'options'>): Promise<void> {
   const fromEnvironment = checked(() => optionsFromEnvironment(process.env))
@@ -103,8 +103,8 @@ async function readyWorkers(
 }
 
 /**
- * Stops a service on SIGTERM, after the drain, and on SIGINT, which comes from a person, without one. Another SIGTERM changes
- * nothing; SIGINT during a stop ends at once.
+ * Stops a service on SIGTERM, after the drain, and on SIGINT, which comes from a person, without one. Another SIGTERM
+ * changes nothing; SIGINT during a stop ends at once.
  */
 class Stopping {
   readonly #logger: Logger
@@ -149,7 +149,8 @@ class Stopping {
 }
 
 /**
- * SIGHUP reads files again. It also comes when the terminal is closed that the service was started in; then the service stops.
+ * SIGHUP reads files again. It also comes when the terminal is closed that the service was started in; then the service
+ * stops.
  */
 function listenForHangUps(reloads: Pick<Reloads, 'request'>, stopping: Stopping): void {
   const standardInput = 0

@@ -22,8 +22,8 @@ export interface FileArguments {
 }
 
 /**
- * Reads the arguments of a command that takes one FILE, `--store` and a switch of its own. Throws a `UsageError` if they are wrong, or
- * the store is not a file.
+ * Reads the arguments of a command that takes one FILE, `--store` and a switch of its own. Throws a `UsageError` if
+ * they are wrong, or the store is not a file.
  */
 export function readFileArguments(args: readonly string[], ownSwitch: string): FileArguments | 'help' {
   const { values, positionals } = parse(args, ownSwitch)

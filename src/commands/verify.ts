@@ -46,8 +46,8 @@ interface Asked {
 }
 
 /**
- * Runs the command `verify` with the arguments behind its name. Resolves with the exit code: 0 for a proof that holds, 1 for one that
- * does not, 2 for arguments that are wrong and files that cannot be read.
+ * Runs the command `verify` with the arguments behind its name. Resolves with the exit code: 0 for a proof that holds,
+ * 1 for one that does not, 2 for arguments that are wrong and files that cannot be read.
  */
 export async function verifyCommand(args: readonly string[], { stdin, stdout, stderr }: Streams): Promise<number> {
   try {

@@ -32,8 +32,8 @@ export class AccessTokens {
   }
 
   /**
-   * Issues a token of a live session for one audience. It expires with the session if that ends before its lifetime is over.
-   * Rejects with AUDIENCE_UNKNOWN if tokens are not issued for the audience.
+   * Issues a token of a live session for one audience. It expires with the session if that ends before its lifetime is
+   * over. Rejects with AUDIENCE_UNKNOWN if tokens are not issued for the audience.
    */
   async issue(session: Session, audience: string): Promise<AccessToken> {
     const { audiences, ttlSeconds, issuer, keys, store } = this.#parts
@@ -60,7 +60,10 @@ export class AccessTokens {
   }
 }
 
-/** A JWT's time (RFC 7519, NumericDate) of epoch milliseconds: whole seconds, rounded down, because some libraries take no other. */
+/**
+ * A JWT's time (RFC 7519, NumericDate) of epoch milliseconds: whole seconds, rounded down, because some libraries take
+ * no other.
+ */
 function inSeconds(epochMs: number): number {
   return Math.floor(epochMs / 1000)
 }
@@ -91,8 +94,8 @@ export interface SigningKeys {
 }
 
 /**
- * Derives the keys from the server's secrets, so that all instances with the same secrets have the same keys, and nothing has to
- * be stored.
+ * Derives the keys from the server's secrets, so that all instances with the same secrets have the same keys, and
+ * nothing has to be stored.
  */
 export async function deriveSigningKeys(keyring: Keyring): Promise<SigningKeys> {
   // Services that issue no access tokens do not load it.

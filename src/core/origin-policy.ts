@@ -38,16 +38,16 @@ export class OriginPolicy {
   }
 
   /**
-   * Whether a nonce or an order that was made for this origin may be used: the origin is one of the trusted ones now. If
-   * origins are not enforced, any is.
+   * Whether a nonce or an order that was made for this origin may be used: the origin is one of the trusted ones now.
+   * If origins are not enforced, any is.
    */
   accepts(origin: string): boolean {
     return !this.#rules.enforce || this.isTrusted(origin)
   }
 
   /**
-   * Whether a page of a foreign origin had its visitor's browser send a request. One without an Origin is told by Fetch Metadata: a
-   * page reads its own origin without one, and every other origin that is trusted with one.
+   * Whether a page of a foreign origin had its visitor's browser send a request. One without an Origin is told by Fetch
+   * Metadata: a page reads its own origin without one, and every other origin that is trusted with one.
    */
   isForeign(request: RequestContext): boolean {
     const { enforce, own } = this.#rules

@@ -198,8 +198,8 @@ export class HttpCall implements Call {
   }
 
   /**
-   * Aborts when the answer is closed: it is complete, or the client has gone. The two cannot be told apart: Node.js ends
-   * the streams of a lost connection as if they were complete.
+   * Aborts when the answer is closed: it is complete, or the client has gone. The two cannot be told apart: Node.js
+   * ends the streams of a lost connection as if they were complete.
    */
   get signal(): AbortSignal {
     this.#signal ??= closingOf(this.#answering)

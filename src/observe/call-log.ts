@@ -3,8 +3,8 @@ import type { CallObserver, CallReport } from '../rpc/invoke.ts'
 import { CallEnded, type CountersignError, reasons } from '../shared/errors.ts'
 
 /**
- * Logs failed calls: at level error if it is the server's or the application's fault, at level warn if the server is at its
- * limits, at level info if it is the caller's.
+ * Logs failed calls: at level error if it is the server's or the application's fault, at level warn if the server is at
+ * its limits, at level info if it is the caller's.
  *
  * Failures with a reference are all logged. Of the others, which a caller can cause at will, the first of each address
  * and reason is logged at once, and those that follow make at most one line each second: the newest, with their number
@@ -62,7 +62,10 @@ interface SampledPair {
   toldAt: number
 }
 
-/** Thins out refusals of the same address and reason, which a caller can cause at will. Without any, it holds no memory and no timer. */
+/**
+ * Thins out refusals of the same address and reason, which a caller can cause at will. Without any, it holds no memory
+ * and no timer.
+ */
 export class Sampler {
   readonly #pairs = new Map<string, SampledPair>()
   #timer: NodeJS.Timeout | undefined

@@ -11,8 +11,8 @@ const signedCalls: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Tells the audit trail of refused calls. Because a caller can cause them at will, the first of each address, kind and reason is told
- * at once, and those that follow as one event a second: the newest, with their number as `repeated`.
+ * Tells the audit trail of refused calls. Because a caller can cause them at will, the first of each address, kind and
+ * reason is told at once, and those that follow as one event a second: the newest, with their number as `repeated`.
  */
 export function refusedCalls(audit: AuditTrail): CallObserver {
   const sampler = new Sampler()

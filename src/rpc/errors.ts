@@ -6,9 +6,9 @@ import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/server/google/rpc/er
 import { CallEnded, CountersignError, type ErrorMetadata, internalError } from '../shared/errors.ts'
 
 /**
- * Makes anything that was thrown a failure with a reason. An unforeseen error becomes INTERNAL: the caller gets a reference, and
- * the cause stays with the error for the log. A call that took too long becomes STORE_UNAVAILABLE, for interfaces that have no
- * status of its own for that.
+ * Makes anything that was thrown a failure with a reason. An unforeseen error becomes INTERNAL: the caller gets a
+ * reference, and the cause stays with the error for the log. A call that took too long becomes STORE_UNAVAILABLE, for
+ * interfaces that have no status of its own for that.
  */
 export function toFailure(thrown: unknown): CountersignError {
   if (thrown instanceof CountersignError) return thrown

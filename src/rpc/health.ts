@@ -33,8 +33,8 @@ const stoppingStreamMs = 1_000
 
 /**
  * grpc.health.v1.Health, which gRPC's clients, load balancers and Kubernetes ask. It says what `/readyz` says: SERVING
- * while the store answers, NOT_SERVING while it does not and from the moment the server begins to stop. The empty service
- * name stands for the whole server.
+ * while the store answers, NOT_SERVING while it does not and from the moment the server begins to stop. The empty
+ * service name stands for the whole server.
  *
  * Check and List probe the store. Watch sends the status at once, then each change, at most about 5 s late, and repeats
  * an unchanged status every 30 s. An unknown service is NOT_FOUND for Check and SERVICE_UNKNOWN for Watch, whose stream

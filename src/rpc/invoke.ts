@@ -50,7 +50,9 @@ export interface Invocation<Handler, I extends DescMessage> {
   readonly readInput: () => MessageShape<I> | Promise<MessageShape<I>>
 }
 
-/** How replies are written: a part of the call, so that one that cannot be written is a failure of the call, in the log. */
+/**
+ * How replies are written: a part of the call, so that one that cannot be written is a failure of the call, in the log.
+ */
 interface Writing<Reply, Written> {
   readonly write: (reply: Reply) => Written
 }
@@ -79,12 +81,15 @@ interface AnyUnaryHandler<I extends DescMessage, Reply> {
   handle(input: MessageShape<I>, call: Call): Promise<Reply>
 }
 
-/** Longest deadline of a stream, in milliseconds: 15 minutes. A longer one is cut to it; streams end by themselves before. */
+/**
+ * Longest deadline of a stream, in milliseconds: 15 minutes. A longer one is cut to it; streams end by themselves
+ * before.
+ */
 const maxStreamMs: number = 15 * 60_000
 
 /**
- * The one place that every call of every protocol passes: limit, validation, handler, reply or failure, and the observer is
- * told. What a call rejects with is always a `CountersignError` or a `CallEnded`.
+ * The one place that every call of every protocol passes: limit, validation, handler, reply or failure, and the
+ * observer is told. What a call rejects with is always a `CountersignError` or a `CallEnded`.
  */
 export class Invoker {
   readonly #limiter: RateLimiter | undefined
@@ -125,7 +130,10 @@ export class Invoker {
     return write(await handler.handle(input, call))
   }
 
-  /** Carries out a call that answers with a stream. A caller that leaves early ends it with `return`, or aborts its signal. */
+  /**
+   * Carries out a call that answers with a stream. A caller that leaves early ends it with `return`, or aborts its
+   * signal.
+   */
   stream<I extends DescMessage, O extends DescMessage, Written>(
     invocation: StreamInvocation<I, O, Written>,
   ): AsyncGenerator<Written, void, undefined> {
@@ -198,9 +206,9 @@ export class Invoker {
   }
 
   /**
-   * Counts a failure that shows a wrong token or code, and returns RATE_LIMITED in its place if there were too many. Only then, so
-   * that nobody who has the right one is refused because others guess. The answer to a wrong code stays: the order counts it, and a
-   * client that repeats the call because it is told to wait would use up the order's tries.
+   * Counts a failure that shows a wrong token or code, and returns RATE_LIMITED in its place if there were too many.
+   * Only then, so that nobody who has the right one is refused because others guess. The answer to a wrong code stays:
+   * the order counts it, and a client that repeats the call because it is told to wait would use up the order's tries.
    */
   async #countWrongToken<Failure extends CountersignError | CallEnded>(
     failure: Failure,
@@ -277,7 +285,10 @@ function within<Result>(trace: CallTrace | undefined, work: () => Result): Resul
   return trace === undefined ? work() : trace.within(work)
 }
 
-/** Replies each of which is made as a part of the call's trace: a generator goes on in the surroundings of whoever asks it to. */
+/**
+ * Replies each of which is made as a part of the call's trace: a generator goes on in the surroundings of whoever asks
+ * it to.
+ */
 function traced<Reply>(replies: AsyncGenerator<Reply, void, undefined>, trace: CallTrace): AsyncIterable<Reply> {
   const next = async (): Promise<IteratorResult<Reply, void>> => {
     const result = await trace.within(() => replies.next())
@@ -298,8 +309,8 @@ function toOutcome(thrown: unknown, call: Call): CountersignError | CallEnded {
 }
 
 /**
- * Waits for a call's reply as long as the caller does, and no longer than {@link maxUnaryMs}. The work itself goes on: it
- * may take effect.
+ * Waits for a call's reply as long as the caller does, and no longer than {@link maxUnaryMs}. The work itself goes on:
+ * it may take effect.
  */
 async function withinDeadline<T>(work: Promise<T>, timeoutMs: number | undefined): Promise<T> {
   if (timeoutMs === undefined || timeoutMs >= maxUnaryMs) return await unaryTime.within(work, late)
@@ -316,7 +327,10 @@ function late(): CallEnded {
   return new CallEnded('deadline_exceeded')
 }
 
-/** Longest time for the reply of a call that answers once, in milliseconds, whatever its handler or the caller's deadline says. */
+/**
+ * Longest time for the reply of a call that answers once, in milliseconds, whatever its handler or the caller's
+ * deadline says.
+ */
 const maxUnaryMs = 30_000
 
 /** The time of all calls that answer once. They are ended up to a second late. */
@@ -349,8 +363,8 @@ class Deadline {
 }
 
 /**
- * Reads what a valid message names: its order, and the wallet of its proof. A caller can write anything there, even a token by
- * mistake: what does not look like such a name is left out.
+ * Reads what a valid message names: its order, and the wallet of its proof. A caller can write anything there, even a
+ * token by mistake: what does not look like such a name is left out.
  */
 function namedInCall(message: object): NamedInCall {
   const { orderId, adapterId, address, proof } = message as Fields
@@ -366,7 +380,10 @@ const orderIdForm = /^[A-Za-z0-9_-]{22}$/
 
 const adapterIdForm = /^[a-z][a-z0-9-]{0,31}$/
 
-/** Addresses of wallets, in groups or not, and of contracts (CAIP-10). Tokens, nonces, codes and signatures look otherwise. */
+/**
+ * Addresses of wallets, in groups or not, and of contracts (CAIP-10). Tokens, nonces, codes and signatures look
+ * otherwise.
+ */
 const addressForm =
   /^(NQ\d\d[ 0-9A-Z]{32,40}|(eip155:\d{1,20}:)?0x[0-9A-Fa-f]{40}|[1-9A-HJ-NP-Za-km-z]{32,42}|[1-9A-HJ-NP-Za-km-z]{44})$/
 

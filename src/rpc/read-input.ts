@@ -38,8 +38,8 @@ export function inputFromJson<I extends DescMessage>(schema: I, json: JsonObject
 }
 
 /**
- * The refusal of a request whose message does not decode. Names the field that does not fit and quotes no input, because
- * that can contain a token.
+ * The refusal of a request whose message does not decode. Names the field that does not fit and quotes no input,
+ * because that can contain a token.
  */
 export function undecodable({ typeName }: DescMessage, cause: unknown): CountersignError {
   const inner = (cause as Error).cause
@@ -113,8 +113,8 @@ function brokenRule({ field, ruleId, message }: Violation, input: Message): stri
 const orderTokens: ReadonlySet<string> = new Set(['claim_token', 'challenge_token', 'desktop_token'])
 
 /**
- * Refuses a message that breaks the schema's rules: INVALID_REQUEST, with the `ValidationError` as the cause, which says
- * every rule it breaks. ORDER_TOKEN_INVALID without the token that the call takes.
+ * Refuses a message that breaks the schema's rules: INVALID_REQUEST, with the `ValidationError` as the cause, which
+ * says every rule it breaks. ORDER_TOKEN_INVALID without the token that the call takes.
  */
 export function requireValid<I extends DescMessage>(schema: I, input: MessageShape<I>): void {
   requireWithinRules(schema, input)

@@ -19,13 +19,13 @@ import { type BidiMethod, bidiMethod } from './methods.ts'
 const maxRequests = 100
 
 /**
- * grpc.reflection.v1.ServerReflection and its older name v1alpha, from which tools such as grpcurl, grpcui and Postman learn the
- * calls. It tells of the given services, of gRPC's own, and of the details that errors carry, with everything that their files
- * import. Comments are not in it.
+ * grpc.reflection.v1.ServerReflection and its older name v1alpha, from which tools such as grpcurl, grpcui and Postman
+ * learn the calls. It tells of the given services, of gRPC's own, and of the details that errors carry, with everything
+ * that their files import. Comments are not in it.
  *
- * Each request is answered with one response, in order; what is not found is an error response, and the stream goes on. A file
- * that comes along as an import is sent once in a stream. After {@link maxRequests} requests the stream ends with
- * RESOURCE_EXHAUSTED.
+ * Each request is answered with one response, in order; what is not found is an error response, and the stream goes on.
+ * A file that comes along as an import is sent once in a stream. After {@link maxRequests} requests the stream ends
+ * with RESOURCE_EXHAUSTED.
  *
  * Source: https://github.com/grpc/grpc/blob/master/doc/server-reflection.md
  */

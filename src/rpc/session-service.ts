@@ -72,8 +72,8 @@ export function sessionHandlers(
         const own = await current(call)
         if (computers !== undefined) {
           const sessions = await host.listSessions(own.userId, call.request)
-          // First: if the call fails in between, a retry finds the session and ends it. The other way round, the retry would not
-          // find it, and the computer would stay known.
+          // First: if the call fails in between, a retry finds the session and ends it. The other way round, the retry
+          // would not find it, and the computer would stay known.
           await forgetComputerOf(
             sessions.find(({ id }) => id === sessionId),
             computers,
@@ -159,7 +159,10 @@ export async function forgetComputerOf(session: Session | undefined, computers: 
   else await computers.forget(wallet, session.computerId)
 }
 
-/** Forgets all computers of a user's wallets, and of those of the sessions, but the one that the user's own session came from. */
+/**
+ * Forgets all computers of a user's wallets, and of those of the sessions, but the one that the user's own session came
+ * from.
+ */
 async function forgetOtherComputers(
   own: Session,
   others: readonly Session[],

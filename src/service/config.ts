@@ -175,7 +175,8 @@ export function fileVariable(variable: string): string {
  * The value in a file that a variable names, without the line break at its end. If it is a list, each line can have an
  * entry, or several with commas between them; empty lines do not count.
  *
- * @throws TypeError of one line, which repeats nothing of the file, if it cannot be read, is empty, or has more than 64 KiB.
+ * @throws TypeError of one line, which repeats nothing of the file, if it cannot be read, is empty, or has more than 64
+ * KiB.
  */
 function readSecretFile(variable: string, file: string, isList: boolean): string {
   const text = readText(variable, file)

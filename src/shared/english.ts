@@ -1,6 +1,7 @@
 /**
- * The texts of the approval page and of the sign-in page in English. They are the list of all texts: every other language has the same keys, and in each
- * text the same placeholders. A text with a number, `{count}`, has a form for each plural category that its language needs.
+ * The texts of the approval page and of the sign-in page in English. They are the list of all texts: every other
+ * language has the same keys, and in each text the same placeholders. A text with a number, `{count}`, has a form for
+ * each plural category that its language needs.
  *
  * Other programs know the page by its buttons: those in English begin with "Review", "Approve" and "Decline".
  */

@@ -1,8 +1,9 @@
 import type { DescEnum } from '@bufbuild/protobuf'
 
 /**
- * The words that stand for an enum's values in REST's JSON, in the client's types and in the domain: the names of the protos
- * in lower case, without the enum's prefix. ORDER_STATUS_WAITING_USER is `waiting_user`. UNSPECIFIED is not a word.
+ * The words that stand for an enum's values in REST's JSON, in the client's types and in the domain: the names of the
+ * protos in lower case, without the enum's prefix. ORDER_STATUS_WAITING_USER is `waiting_user`. UNSPECIFIED is not a
+ * word.
  */
 export interface EnumWords {
   /** All words, in the order of the enum. */

@@ -233,8 +233,8 @@ export function internalError(cause: unknown): CountersignError {
 }
 
 /**
- * The failure of the application's own part: `resolveLogin` or the session host failed, answered with something unusable, or did
- * not answer in time. The caller gets a reference and nothing else; the log has the cause under it.
+ * The failure of the application's own part: `resolveLogin` or the session host failed, answered with something
+ * unusable, or did not answer in time. The caller gets a reference and nothing else; the log has the cause under it.
  */
 export function hostUnavailable(cause: unknown): CountersignError {
   const reference = crypto.randomUUID()
@@ -246,8 +246,8 @@ export function hostUnavailable(cause: unknown): CountersignError {
 }
 
 /**
- * The failure of a call whose nonce is used by then. HOST_UNAVAILABLE then says to sign again and no longer when to retry,
- * because the same call cannot succeed any more. Anything else that was thrown stays as it is.
+ * The failure of a call whose nonce is used by then. HOST_UNAVAILABLE then says to sign again and no longer when to
+ * retry, because the same call cannot succeed any more. Anything else that was thrown stays as it is.
  */
 export function afterNonceUsed(thrown: unknown): unknown {
   if (!(thrown instanceof CountersignError) || thrown.reason !== 'HOST_UNAVAILABLE') return thrown
@@ -279,8 +279,8 @@ const endings = {
 } as const
 
 /**
- * A call that ended without a reason: its deadline passed, its caller left, or a protocol that is not ours asks for a bare
- * code.
+ * A call that ended without a reason: its deadline passed, its caller left, or a protocol that is not ours asks for a
+ * bare code.
  */
 export class CallEnded extends Error {
   override readonly name = 'CallEnded'

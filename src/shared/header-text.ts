@@ -1,18 +1,21 @@
-/** How the values of headers are read, wherever they are read: in the service, its pages, guards of backends and clients. */
+/**
+ * How the values of headers are read, wherever they are read: in the service, its pages, guards of backends and
+ * clients.
+ */
 
 const plainCookieName = 'countersign_session'
 
 /**
- * Name of the cookie that holds the session's token. If people reach the service by https, the cookie is Secure and its name has
- * the prefix `__Host-` (RFC 6265bis, 4.1.3.2), so that no other host can set it.
+ * Name of the cookie that holds the session's token. If people reach the service by https, the cookie is Secure and its
+ * name has the prefix `__Host-` (RFC 6265bis, 4.1.3.2), so that no other host can set it.
  */
 export function sessionCookieName(secure: boolean): string {
   return secure ? `__Host-${plainCookieName}` : plainCookieName
 }
 
 /**
- * Text without the white space around it that HTTP allows: spaces and tabs (RFC 9110, 5.6.3). JavaScript's `trim` takes other
- * characters away too, such as the no-break space, which browsers keep in the name of a cookie.
+ * Text without the white space around it that HTTP allows: spaces and tabs (RFC 9110, 5.6.3). JavaScript's `trim` takes
+ * other characters away too, such as the no-break space, which browsers keep in the name of a cookie.
  */
 export function withoutOws(text: string): string {
   let start = 0
@@ -27,10 +30,11 @@ function isOws(character: string | undefined): boolean {
 }
 
 /**
- * The value of a cookie in a Cookie header, as it is written; `undefined` if there is none or it is empty. A name ends at the first
- * `=`, and nothing in it is skipped (RFC 6265, 4.2.1): a browser that keeps a neighbouring host from setting a cookie by the
- * prefix of its name has compared the same characters. With several cookies of the name, none counts: a browser does not say which
- * of them the service set, and the others can be from a neighbouring host or another path.
+ * The value of a cookie in a Cookie header, as it is written; `undefined` if there is none or it is empty. A name ends
+ * at the first `=`, and nothing in it is skipped (RFC 6265, 4.2.1): a browser that keeps a neighbouring host from
+ * setting a cookie by the prefix of its name has compared the same characters. With several cookies of the name, none
+ * counts: a browser does not say which of them the service set, and the others can be from a neighbouring host or
+ * another path.
  */
 export function cookieValue(header: string | undefined, name: string): string | undefined {
   const beginning = `${name}=`
@@ -42,7 +46,10 @@ export function cookieValue(header: string | undefined, name: string): string | 
   return others.length === 0 && value !== '' ? value : undefined
 }
 
-/** The token of an Authorization header of the scheme Bearer (RFC 6750, 2.1), which is visible ASCII; `undefined` for any other. */
+/**
+ * The token of an Authorization header of the scheme Bearer (RFC 6750, 2.1), which is visible ASCII; `undefined` for
+ * any other.
+ */
 export function bearerTokenOf(header: string | undefined): string | undefined {
   return /^Bearer +([!-~]+)[ \t]*$/i.exec(header ?? '')?.[1]
 }

@@ -1,6 +1,9 @@
 import type { english } from './english.ts'
 
-/** What the texts of a language are. Nothing here needs a browser, because the service checks the operator's texts with it. */
+/**
+ * What the texts of a language are. Nothing here needs a browser, because the service checks the operator's texts with
+ * it.
+ */
 
 /** A text with a number, in each plural category (see `Intl.PluralRules`) that its language needs. */
 export type PluralText = { readonly other: string } & {

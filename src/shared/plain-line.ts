@@ -1,14 +1,16 @@
 import { CountersignError } from './errors.ts'
 
 /**
- * What no line of a challenge has, because with it a value could forge a line, look like another value, or fill a wallet's screen:
+ * What no line of a challenge has, because with it a value could forge a line, look like another value, or fill a
+ * wallet's screen:
  *
  * - line breaks and other control characters (Cc, Zl, Zp) and lone surrogates (Cs);
- * - the default-ignorable characters (Unicode, DerivedCoreProperties): they show nothing, or change the direction of text (Unicode
- *   TR9);
- * - other characters that show nothing: the blank Braille pattern, the null notehead and the marks of interlinear annotations;
- * - of the default-ignorable ones, texts need the joiners U+200C and U+200D (Persian, Indic scripts, emoji) and the variation selectors
- *   U+FE0E and U+FE0F (emoji): they count behind a letter, mark, number or symbol;
+ * - the default-ignorable characters (Unicode, DerivedCoreProperties): they show nothing, or change the direction of
+ *   text (Unicode TR9);
+ * - other characters that show nothing: the blank Braille pattern, the null notehead and the marks of interlinear
+ *   annotations;
+ * - of the default-ignorable ones, texts need the joiners U+200C and U+200D (Persian, Indic scripts, emoji) and the
+ *   variation selectors U+FE0E and U+FE0F (emoji): they count behind a letter, mark, number or symbol;
  * - more than four combining marks in a row, which reach into the lines around.
  */
 const forbidden = new RegExp(

@@ -1,6 +1,9 @@
 /** Paths of the REST endpoints that the server and its clients have in common. */
 
-/** The computer's part of cross-device orders, under the base path. Apart from the phone's, which the element does not need. */
+/**
+ * The computer's part of cross-device orders, under the base path. Apart from the phone's, which the element does not
+ * need.
+ */
 export const desktopOrderPaths = {
   start: '/cross-device/start',
   cancel: '/cross-device/cancel',

@@ -2,15 +2,15 @@
 const maxLength = 2048
 
 /**
- * One leading slash, then no backslash and nothing that is not plain text on one line (control and text-direction characters, line
- * separators, lone surrogates): such a path always stays on the origin it is on.
+ * One leading slash, then no backslash and nothing that is not plain text on one line (control and text-direction
+ * characters, line separators, lone surrogates): such a path always stays on the origin it is on.
  */
 const plainPath = /^\/(?!\/)[^\\\p{Cc}\p{Zl}\p{Zp}\p{Cs}\p{Bidi_Control}]*$/u
 
 /**
- * Whether a text is a path that stays on its origin, whoever reads it: it has at most 2,048 characters, begins with one slash, and
- * has neither a backslash nor control characters, which URL parsers drop. The same holds when its dots are resolved and its
- * percent-encoding is undone, however often.
+ * Whether a text is a path that stays on its origin, whoever reads it: it has at most 2,048 characters, begins with one
+ * slash, and has neither a backslash nor control characters, which URL parsers drop. The same holds when its dots are
+ * resolved and its percent-encoding is undone, however often.
  */
 export function isReturnPath(text: string): boolean {
   return isShort(text) && readings(text).every(staysOnOrigin)
@@ -26,7 +26,10 @@ function staysOnOrigin(path: string): boolean {
   return plainPath.test(path) && !new URL(path, 'https://any.invalid').pathname.startsWith('//')
 }
 
-/** A path as it stands, then without query and fragment and with the percent-encoding of ASCII undone once, twice, until none is left. */
+/**
+ * A path as it stands, then without query and fragment and with the percent-encoding of ASCII undone once, twice, until
+ * none is left.
+ */
 function readings(text: string): string[] {
   const texts = [text]
   let path = text.replace(/[?#].*$/s, '')

@@ -32,7 +32,9 @@ function ttlMsOf(life: Life): number | undefined {
   return ttlMs
 }
 
-/** Does a step with a life in milliseconds, or rejects if the life is out of bounds: the methods of a store never throw. */
+/**
+ * Does a step with a life in milliseconds, or rejects if the life is out of bounds: the methods of a store never throw.
+ */
 export async function withTtl<T>(life: Life, step: (ttlMs: number | undefined) => Promise<T>): Promise<T> {
   return step(ttlMsOf(life))
 }

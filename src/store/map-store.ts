@@ -57,12 +57,15 @@ async function* withoutBeginning(found: AsyncIterable<ScannedValue>, beginning: 
   for await (const { key, value } of found) yield { key: key.slice(beginning.length), value }
 }
 
-/** The key prefix unless another is set. In a store whose handles do not share a name space, it adds nothing to the keys. */
+/**
+ * The key prefix unless another is set. In a store whose handles do not share a name space, it adds nothing to the
+ * keys.
+ */
 export const defaultKeyPrefix = 'countersign'
 
 /**
- * A key prefix. Without a colon, which ends it, no key under one prefix is also a key under another; without braces, which
- * place a key in a cluster, and with its bound, every key stays within the contract of a store.
+ * A key prefix. Without a colon, which ends it, no key under one prefix is also a key under another; without braces,
+ * which place a key in a cluster, and with its bound, every key stays within the contract of a store.
  */
 export const keyPrefixPattern = /^[A-Za-z0-9._-]{1,64}$/
 

@@ -12,11 +12,14 @@ export interface StoreOptions {
   readonly log?: Logger
   /**
    * Text that all keys begin with, so that several services can share the store without sharing what they keep: 1 to 64
-   * letters, digits, dots, underscores and hyphens. In Redis it begins the channels too. Default countersign; in SQLite, keys
-   * have no prefix by default.
+   * letters, digits, dots, underscores and hyphens. In Redis it begins the channels too. Default countersign; in
+   * SQLite, keys have no prefix by default.
    */
   readonly keyPrefix?: string
-  /** What TLS is to use with `rediss`: certificate authority, client certificate, server name. Default: what Node.js knows. */
+  /**
+   * What TLS is to use with `rediss`: certificate authority, client certificate, server name. Default: what Node.js
+   * knows.
+   */
   readonly redisTls?: RedisTls
 }
 
@@ -37,8 +40,9 @@ const forms =
  *
  * With `rediss` in place of `redis` the connections use TLS.
  *
- * @throws TypeError if Node.js is too old, the URL has none of these forms, the key prefix is malformed, `redisTls` is given without
- * `rediss`, or a file that it names cannot be used. The message does not repeat the URL, because it can contain a password.
+ * @throws TypeError if Node.js is too old, the URL has none of these forms, the key prefix is malformed, `redisTls` is
+ * given without `rediss`, or a file that it names cannot be used. The message does not repeat the URL, because it can
+ * contain a password.
  * @throws StoreOpenError if the store cannot be opened. The message is one line that says what to change.
  */
 export async function openStore(url: string, options: StoreOptions = {}): Promise<Store> {
@@ -54,7 +58,8 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
   // By the rules of URLs, file.db in sqlite://file.db is a host; as a path it would be in the root folder. Nobody means
   // either.
   if (scheme === 'sqlite' && rest !== '' && !/^\/\/(?!\/)/.test(rest)) {
-    // Loaded on demand: versions of Node.js without node:sqlite cannot link a module that imports it, and are refused above.
+    // Loaded on demand: versions of Node.js without node:sqlite cannot link a module that imports it, and are refused
+    // above.
     const { openSqliteStore } = await import('./sqlite.ts')
     return withKeyPrefix(await openSqliteStore(rest, { log }), keyPrefix)
   }

@@ -26,16 +26,17 @@ interface BatcherOptions {
 }
 
 /**
- * Does the steps of a SQLite store in batches: at the end of a turn of the event loop, all steps that were begun in it, in their order.
- * The writes of a batch are one transaction, and all promises settle after its commit.
+ * Does the steps of a SQLite store in batches: at the end of a turn of the event loop, all steps that were begun in it,
+ * in their order. The writes of a batch are one transaction, and all promises settle after its commit.
  *
  * A commit costs more than a small write: with 32 calls in flight, this takes four fifths off the time of each.
  *
- * Each step is atomic, as if it were alone. A transaction begins and ends within one turn. A batch ends after about 5 ms, so that
- * everything else that waits for the event loop has its turn.
+ * Each step is atomic, as if it were alone. A transaction begins and ends within one turn. A batch ends after about 5
+ * ms, so that everything else that waits for the event loop has its turn.
  *
- * node:sqlite blocks the event loop, so nothing here waits for a lock in SQLite. Writes that find the file locked wait for a second,
- * without blocking; then they fail, and so do later ones at once until the lock is gone. Reads need no lock and go on.
+ * node:sqlite blocks the event loop, so nothing here waits for a lock in SQLite. Writes that find the file locked wait
+ * for a second, without blocking; then they fail, and so do later ones at once until the lock is gone. Reads need no
+ * lock and go on.
  */
 export class Batcher {
   readonly #options: BatcherOptions

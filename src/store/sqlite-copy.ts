@@ -7,8 +7,8 @@ import { requireKnownFormat } from './sqlite-format.ts'
 const busyTimeoutMs = 1000
 
 /**
- * Copies a store to a new file of mode 0600, as it is at one moment, while other processes read and write it. They do not wait for
- * this. The copy is one file, compact, and on the disk when this returns. If it fails, there is no copy.
+ * Copies a store to a new file of mode 0600, as it is at one moment, while other processes read and write it. They do
+ * not wait for this. The copy is one file, compact, and on the disk when this returns. If it fails, there is no copy.
  *
  * @param from path of the store, or of another copy. It is not changed.
  * @param to path of the copy.
@@ -45,7 +45,10 @@ export function hasKey(path: string, matches: (key: string) => boolean): boolean
   })
 }
 
-/** Removes the values and sets whose keys match from a store that no other process has open, and leaves no trace of them. */
+/**
+ * Removes the values and sets whose keys match from a store that no other process has open, and leaves no trace of
+ * them.
+ */
 export function removeKeys(path: string, matches: (key: string) => boolean): void {
   withDatabase(path, {}, (database) => {
     database.function('matches', { deterministic: true }, (key) => (matches(String(key)) ? 1 : 0))
@@ -70,10 +73,11 @@ interface Replacement {
 }
 
 /**
- * Puts a file in the place of a store that no process has open, in one step: a crash leaves the one or the other. No process can open
- * the former one in the meantime. Returns whether there was one.
+ * Puts a file in the place of a store that no process has open, in one step: a crash leaves the one or the other. No
+ * process can open the former one in the meantime. Returns whether there was one.
  *
- * @throws Error that says what is wrong if the store is open, cannot be opened, or cannot be kept. Then nothing has changed.
+ * @throws Error that says what is wrong if the store is open, cannot be opened, or cannot be kept. Then nothing has
+ * changed.
  */
 export function replaceStore({ path, by, aside }: Replacement): boolean {
   if (!existsSync(path)) {

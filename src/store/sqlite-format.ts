@@ -1,6 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
 
-/** Newest version of the tables that this release reads, and the one that it writes; kept in the file as `user_version`. */
+/**
+ * Newest version of the tables that this release reads, and the one that it writes; kept in the file as `user_version`.
+ */
 const schemaVersion = 1
 
 /** "CSGN", kept in the file as `application_id`: tells a file of Countersign from other SQLite files. */
@@ -27,10 +29,11 @@ const schema = `
 `
 
 /**
- * Makes the tables of an empty database. It is one transaction, so a crash leaves the file as it was, and of two processes the second
- * one finds the work done.
+ * Makes the tables of an empty database. It is one transaction, so a crash leaves the file as it was, and of two
+ * processes the second one finds the work done.
  *
- * @throws Error that says what is wrong if the file is not a store of Countersign, or has a newer format. Then nothing was written.
+ * @throws Error that says what is wrong if the file is not a store of Countersign, or has a newer format. Then nothing
+ * was written.
  */
 export function prepareFormat(database: DatabaseSync): void {
   // Checked before anything is written, so that a wrong path does not change someone else's file.

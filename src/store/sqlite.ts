@@ -23,8 +23,8 @@ const maxMemoryBytes = 2 ** 31
 const openTimeoutMs = 1000
 
 /**
- * Size in bytes that the write-ahead log is cut to once it starts over. It is below 5 MB, unless something reads the file for long:
- * meanwhile it grows.
+ * Size in bytes that the write-ahead log is cut to once it starts over. It is below 5 MB, unless something reads the
+ * file for long: meanwhile it grows.
  */
 const maxIdleLogBytes = 8 * 2 ** 20
 
@@ -71,7 +71,8 @@ interface SqliteStoreOptions {
  *
  * A database in memory ends with the store. Writes fail while it is full.
  *
- * @param location path of the file, or `:memory:`. A missing file is created with mode 0600, because it contains secrets.
+ * @param location path of the file, or `:memory:`. A missing file is created with mode 0600, because it contains
+ * secrets.
  * @throws StoreOpenError if the file cannot be opened or written, is not a store of Countersign, or has a newer format.
  */
 export async function openSqliteStore(location: string, options: SqliteStoreOptions = {}): Promise<Store> {
@@ -113,8 +114,8 @@ function pageSizeOf(database: DatabaseSync): number {
 function ownFile(location: string): string {
   const path = resolve(location)
   try {
-    // SQLite would create it readable for everyone. The files that it puts beside it get the mode of this one.
-    // One that is there is not opened here: closing it would end the locks that other handles in this process have on it.
+    // SQLite would create it readable for everyone. The files that it puts beside it get the mode of this one. One that
+    // is there is not opened here: closing it would end the locks that other handles in this process have on it.
     if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
     // Says why it cannot be opened, which SQLite does not.
     else accessSync(path, constants.R_OK | constants.W_OK)
@@ -145,7 +146,9 @@ function describe(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause)
 }
 
-/** Tells whether the files that are open are still those at their paths. SQLite writes to deleted ones without an error. */
+/**
+ * Tells whether the files that are open are still those at their paths. SQLite writes to deleted ones without an error.
+ */
 class OpenFile {
   readonly #paths: readonly string[]
   #identities: readonly string[] | undefined

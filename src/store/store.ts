@@ -28,8 +28,8 @@ export interface Store {
   readonly description: string
 
   /**
-   * Kind of the database, a constant word as OpenTelemetry's `db.system.name` has it: `sqlite`, `redis`, `postgresql`. It names the
-   * store in traces. Default: other.
+   * Kind of the database, a constant word as OpenTelemetry's `db.system.name` has it: `sqlite`, `redis`, `postgresql`.
+   * It names the store in traces. Default: other.
    */
   readonly kind?: string
 
@@ -40,10 +40,10 @@ export interface Store {
   readonly shared: boolean
 
   /**
-   * The time on the clock that lives are counted on, in epoch milliseconds, as well as it is known without asking. Processes
-   * that share a store decide by it what has expired, so that they agree although their own clocks differ. A whole number.
-   * It is asked often, so it must be cheap. It may go back when it is corrected. Never throws. A store whose clock is that of
-   * its process returns `Date.now()`.
+   * The time on the clock that lives are counted on, in epoch milliseconds, as well as it is known without asking.
+   * Processes that share a store decide by it what has expired, so that they agree although their own clocks differ. A
+   * whole number. It is asked often, so it must be cheap. It may go back when it is corrected. Never throws. A store
+   * whose clock is that of its process returns `Date.now()`.
    */
   now(): number
 
@@ -91,11 +91,11 @@ export interface Store {
    * Adds a member to a set, or starts the life of one that is in it anew, shorter or longer. Each member has a life of
    * its own. A set needs no creation: one without members is the same as one that never existed.
    *
-   * `most`, a whole number from 1, bounds the set. If it now has more members than that, without expired ones, the method
-   * resolves with those beyond `most` that expire soonest: soonest first, 10 at most, and never the member that was just
-   * added. They stay in the set until they are removed, so that the caller can first end what they stand for. Beyond twice
-   * `most`, those that expire soonest leave the set in the same atomic step, whether the method resolves with them or not.
-   * Otherwise, and without `most`, it resolves with an empty list.
+   * `most`, a whole number from 1, bounds the set. If it now has more members than that, without expired ones, the
+   * method resolves with those beyond `most` that expire soonest: soonest first, 10 at most, and never the member that
+   * was just added. They stay in the set until they are removed, so that the caller can first end what they stand for.
+   * Beyond twice `most`, those that expire soonest leave the set in the same atomic step, whether the method resolves
+   * with them or not. Otherwise, and without `most`, it resolves with an empty list.
    */
   addMember(set: string, member: string, life: Life, most?: number): Promise<string[]>
 
@@ -106,17 +106,17 @@ export interface Store {
   members(set: string): Promise<string[]>
 
   /**
-   * Finds the values whose keys begin with this text, in any order, however many they are. A value that is there from the first
-   * step to the last is found, maybe twice; one that comes, changes or goes in the meantime may be missing or be found as it was.
-   * It reads the whole store, so no call of a client asks for it: it is for commands of operators. A store may lack it; those
-   * commands cannot search it then.
+   * Finds the values whose keys begin with this text, in any order, however many they are. A value that is there from
+   * the first step to the last is found, maybe twice; one that comes, changes or goes in the meantime may be missing or
+   * be found as it was. It reads the whole store, so no call of a client asks for it: it is for commands of operators.
+   * A store may lack it; those commands cannot search it then.
    */
   scan?(beginning: string): AsyncIterable<ScannedValue>
 
   /**
-   * Resolves if the store answers; rejects with STORE_UNAVAILABLE if it does not, or if what {@link now} returns may be wrong
-   * by more than a second. A store can be full and still answer, so after a call has failed it is best to resolve only once a
-   * write succeeds; not before, because this is asked often, and by anybody.
+   * Resolves if the store answers; rejects with STORE_UNAVAILABLE if it does not, or if what {@link now} returns may be
+   * wrong by more than a second. A store can be full and still answer, so after a call has failed it is best to resolve
+   * only once a write succeeds; not before, because this is asked often, and by anybody.
    */
   ping(): Promise<void>
 

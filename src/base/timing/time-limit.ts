@@ -1,11 +1,13 @@
 /**
- * One time limit for much work that hardly ever reaches it, on one timer of Node.js: a timer for each piece would be set and
- * cleared for nothing.
+ * One time limit for much work that hardly ever reaches it, on one timer of Node.js: a timer for each piece would be
+ * set and cleared for nothing.
  */
 export class TimeLimit {
   readonly #limitMs: number
   readonly #checkMs: number
-  /** The ends of a list of work, in the order of its beginning. A list, because a map costs more than most of the work. */
+  /**
+   * The ends of a list of work, in the order of its beginning. A list, because a map costs more than most of the work.
+   */
   #first: Limited | undefined
   #last: Limited | undefined
   #timer: NodeJS.Timeout | undefined
@@ -26,7 +28,10 @@ export class TimeLimit {
     return work
   }
 
-  /** Waits for work while it has time. After that rejects with what `late` makes; the work goes on, its result is dropped. */
+  /**
+   * Waits for work while it has time. After that rejects with what `late` makes; the work goes on, its result is
+   * dropped.
+   */
   async within<T>(work: Promise<T>, late: () => Error): Promise<T> {
     const { promise: over, reject } = Promise.withResolvers<never>()
     const limited = this.enter(() => reject(late()))
@@ -61,7 +66,9 @@ export class TimeLimit {
   }
 }
 
-/** Longest time in ms for one step of the application: a hook, or a method of its session host or of its nonce store. */
+/**
+ * Longest time in ms for one step of the application: a hook, or a method of its session host or of its nonce store.
+ */
 export const applicationStepMs = 5_000
 
 /** The time of all steps of the application. */

@@ -7,9 +7,9 @@ const tasksPerSlice = 100
 export type Task = () => void
 
 /**
- * Runs tasks in later turns of the event loop, in the order in which they were added. A slice ends after about 5 ms, and
- * then everything else that waits for the event loop has its turn. Telling ten thousand watchers of something at once
- * would block it for a second or more.
+ * Runs tasks in later turns of the event loop, in the order in which they were added. A slice ends after about 5 ms,
+ * and then everything else that waits for the event loop has its turn. Telling ten thousand watchers of something at
+ * once would block it for a second or more.
  *
  * The time of a task includes the promise reactions that it sets off: waking a watcher takes no time, but what the
  * watcher then does takes all of it.

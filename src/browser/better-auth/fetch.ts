@@ -17,8 +17,8 @@ export interface RefusalStatus {
 }
 
 /**
- * Makes calls through Better Auth's own fetch, so that its base address, options and plugins apply. `onRefusal` is told the status of
- * each answer that is not a success.
+ * Makes calls through Better Auth's own fetch, so that its base address, options and plugins apply. `onRefusal` is told
+ * the status of each answer that is not a success.
  */
 export function callerOf($fetch: BetterFetch, onRefusal: (status: RefusalStatus) => void = () => {}): RestCall {
   return async <T>(path: string, { body, query, headers, signal, keepalive }: RestCallInit = {}): Promise<T> => {
@@ -58,7 +58,10 @@ export function callerOf($fetch: BetterFetch, onRefusal: (status: RefusalStatus)
   }
 }
 
-/** Wait in seconds that Better Auth's rate limiter stands for if the browser does not show its header to a page elsewhere. */
+/**
+ * Wait in seconds that Better Auth's rate limiter stands for if the browser does not show its header to a page
+ * elsewhere.
+ */
 const usualLimiterWait = 10
 
 function clientError(refusal: Refusal, limiterAsks: string | null): CountersignClientError {
@@ -70,7 +73,9 @@ function clientError(refusal: Refusal, limiterAsks: string | null): CountersignC
   return refusalError(refusal)
 }
 
-/** Opens a stream through Better Auth's fetch. That would read the stream to its end, so the response is intercepted. */
+/**
+ * Opens a stream through Better Auth's fetch. That would read the stream to its end, so the response is intercepted.
+ */
 export async function openStream(
   $fetch: BetterFetch,
   options: BetterAuthClientOptions | undefined,
@@ -94,8 +99,8 @@ export async function openStream(
 }
 
 /**
- * Sends the stored token with Better Auth's requests, unless they have a token of their own. Removes it after signing out, and
- * if Better Auth has no session for it.
+ * Sends the stored token with Better Auth's requests, unless they have a token of their own. Removes it after signing
+ * out, and if Better Auth has no session for it.
  */
 export function bearerPlugin(tokens: TokenStore): BetterFetchPlugin {
   return {

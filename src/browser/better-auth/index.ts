@@ -35,25 +35,25 @@ export interface WalletSignInClientOptions
 }
 
 /**
- * Calls that {@link walletSignInClient} adds to Better Auth's client. They reject with a `CountersignClientError`, but for
- * `signIn.wallet`.
+ * Calls that {@link walletSignInClient} adds to Better Auth's client. They reject with a `CountersignClientError`, but
+ * for `signIn.wallet`.
  */
 export interface WalletSignInActions {
   readonly signIn: {
     /**
-     * Does the same as `signInWallet`, and answers as Better Auth's own calls do: it resolves with `{ data, error }`, of which one
-     * is `null`, whatever the wallet or the server did.
+     * Does the same as `signInWallet`, and answers as Better Auth's own calls do: it resolves with `{ data, error }`,
+     * of which one is `null`, whatever the wallet or the server did.
      */
     wallet(options?: SignInOptions): Promise<WalletSignInAnswer>
   }
   /**
-   * Signs in with a wallet on this device: nonce, wallet signature, verification. Call it in a user gesture, because the
-   * wallet may open a window. It does not retry: after NETWORK, call it again.
+   * Signs in with a wallet on this device: nonce, wallet signature, verification. Call it in a user gesture, because
+   * the wallet may open a window. It does not retry: after NETWORK, call it again.
    */
   signInWallet(options?: SignInOptions): Promise<SignInResult>
   /**
-   * Adds a wallet to the signed-in user, who can then sign in with it. Rejects with SESSION_NOT_FRESH unless the user has signed
-   * in recently and on this device (not with a phone), and with WALLET_TAKEN if another user has the wallet.
+   * Adds a wallet to the signed-in user, who can then sign in with it. Rejects with SESSION_NOT_FRESH unless the user
+   * has signed in recently and on this device (not with a phone), and with WALLET_TAKEN if another user has the wallet.
    */
   linkWallet(options?: ProofOptions): Promise<LinkedWallet>
   /** The stored session token, or `undefined` if there is none. */
@@ -63,8 +63,8 @@ export interface WalletSignInActions {
 }
 
 /**
- * The plugin for Better Auth's client that signs in directly. A stored token is sent as `Authorization: Bearer`, for which the
- * server needs Better Auth's bearer plugin. With `autoPersistToken: false` only the cookie is used.
+ * The plugin for Better Auth's client that signs in directly. A stored token is sent as `Authorization: Bearer`, for
+ * which the server needs Better Auth's bearer plugin. With `autoPersistToken: false` only the cookie is used.
  */
 export function walletSignInClient(options: WalletSignInClientOptions = {}) {
   const { endpointPrefix = '/wallet', appName, wallet, requestAddressBeforeVerify, autoPersistToken } = options
@@ -122,8 +122,9 @@ export interface CrossDeviceClientOptions
   extends TokenStoreOptions,
     Pick<SignInOptions, 'wallet' | 'requestAddressBeforeVerify' | 'autoPersistToken'> {
   /**
-   * Whether orders are started with a key of this computer, which the plugin makes and keeps in the browser's IndexedDB: the
-   * phone's user can then let the computer be remembered, so that its next orders need no return code. Default true.
+   * Whether orders are started with a key of this computer, which the plugin makes and keeps in the browser's
+   * IndexedDB: the phone's user can then let the computer be remembered, so that its next orders need no return code.
+   * Default true.
    */
   readonly knownComputer?: boolean | undefined
   /** Time limit of a call, in milliseconds. Default 15,000. */
@@ -134,15 +135,17 @@ export interface CrossDeviceClientOptions
 
 /** Calls that {@link crossDeviceClient} adds to Better Auth's client. All reject with a `CountersignClientError`. */
 export interface CrossDeviceActions extends OrderCalls {
-  /** The signed-in user's known computers, newest first. Rejects with NOT_ENABLED if the server's plugin has no store. */
+  /**
+   * The signed-in user's known computers, newest first. Rejects with NOT_ENABLED if the server's plugin has no store.
+   */
   listKnownComputers(options?: CallOptions): Promise<readonly KnownComputer[]>
   /** Forgets one of them. Rejects with COMPUTER_NOT_FOUND if the user has none with this identifier. */
   forgetKnownComputer(id: string, options?: CallOptions): Promise<void>
 }
 
 /**
- * The plugin for Better Auth's client for cross-device orders: the calls of the desktop and of the phone, and those for the user's
- * known computers.
+ * The plugin for Better Auth's client for cross-device orders: the calls of the desktop and of the phone, and those for
+ * the user's known computers.
  */
 export function crossDeviceClient(options: CrossDeviceClientOptions = {}) {
   const { wallet, requestAddressBeforeVerify, autoPersistToken = true, knownComputer = true } = options

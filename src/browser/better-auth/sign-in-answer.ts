@@ -22,8 +22,8 @@ export type WalletSignInAnswer =
   | { readonly data: null; readonly error: WalletSignInError }
 
 /**
- * Answers a sign-in, whose calls tell `onRefusal` the status of what refused them. Rejects only with what is no failure of the
- * sign-in, such as the `TypeError` of a call with wrong options.
+ * Answers a sign-in, whose calls tell `onRefusal` the status of what refused them. Rejects only with what is no failure
+ * of the sign-in, such as the `TypeError` of a call with wrong options.
  */
 export async function answerOf(
   signIn: (onRefusal: (status: RefusalStatus) => void) => Promise<SignInResult>,

@@ -23,8 +23,8 @@ import type {
 import type { WalletProof } from './wallet.ts'
 
 /**
- * The service's calls, over any protocol: requests and answers in the shape of REST's JSON. Each makes one request, and rejects
- * with a `CountersignClientError`, of ABORTED if the signal was aborted.
+ * The service's calls, over any protocol: requests and answers in the shape of REST's JSON. Each makes one request, and
+ * rejects with a `CountersignClientError`, of ABORTED if the signal was aborted.
  */
 
 /** Parts of a call that are not its request. */

@@ -20,8 +20,9 @@ export async function run<Answer>(
 }
 
 /**
- * Makes a call that only pages of trusted origins may make, with a time limit. A browser hides why it failed: if the service at
- * `baseUrl` answers what needs no permission, it was the page's origin. Rejects with a `CountersignClientError`.
+ * Makes a call that only pages of trusted origins may make, with a time limit. A browser hides why it failed: if the
+ * service at `baseUrl` answers what needs no permission, it was the page's origin. Rejects with a
+ * `CountersignClientError`.
  */
 export async function runTrusted<Answer>(
   call: (options: { readonly signal: AbortSignal }) => Promise<Answer>,
@@ -52,8 +53,8 @@ async function answersElsewhere(baseUrl: string, timeoutMs: number): Promise<boo
 }
 
 /**
- * The error of a call that was given a signal of its own: only the caller's signal makes it ABORTED. If the call was ended for
- * another reason, it had no answer.
+ * The error of a call that was given a signal of its own: only the caller's signal makes it ABORTED. If the call was
+ * ended for another reason, it had no answer.
  */
 export function callError(thrown: unknown, signal: AbortSignal | undefined): CountersignClientError {
   if (signal?.aborted) return aborted(signal)

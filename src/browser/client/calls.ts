@@ -24,13 +24,14 @@ export interface ClientCallsOptions extends Omit<SignInOptions, 'signal' | 'chal
   /** Time limit of a call, in milliseconds. Default 15,000. */
   readonly timeoutMs?: number | undefined
   /**
-   * Longest silence of an order's event stream before it is opened again, in milliseconds. Default 40,000; the service sends
-   * a heartbeat every 15,000.
+   * Longest silence of an order's event stream before it is opened again, in milliseconds. Default 40,000; the service
+   * sends a heartbeat every 15,000.
    */
   readonly heartbeatTimeoutMs?: number | undefined
   /**
-   * Whether orders are started with a key of this computer, which the client makes and keeps in the browser's IndexedDB: the
-   * phone's user can then let the computer be remembered, so that its next orders need no return code. Default true.
+   * Whether orders are started with a key of this computer, which the client makes and keeps in the browser's
+   * IndexedDB: the phone's user can then let the computer be remembered, so that its next orders need no return code.
+   * Default true.
    */
   readonly knownComputer?: boolean | undefined
 }
@@ -38,16 +39,16 @@ export interface ClientCallsOptions extends Omit<SignInOptions, 'signal' | 'chal
 /** The calls that all clients have. They reject with a `CountersignClientError`. */
 export interface ClientCalls extends SignInCalls, OrderCalls, SessionCalls, UserWalletCalls {
   /**
-   * Calls `listener` with the session after a sign-in, and with `undefined` when the session has ended: here, in another tab of
-   * the page's origin, or by another client in this one, if their `baseUrl` and `tokenStorageKey` are the same. For a change
-   * elsewhere, the client asks the service first. Not called for the session that exists already: see `getCurrentSession`. Returns
-   * a function that ends it.
+   * Calls `listener` with the session after a sign-in, and with `undefined` when the session has ended: here, in
+   * another tab of the page's origin, or by another client in this one, if their `baseUrl` and `tokenStorageKey` are
+   * the same. For a change elsewhere, the client asks the service first. Not called for the session that exists
+   * already: see `getCurrentSession`. Returns a function that ends it.
    */
   onSession(listener: SessionListener): () => void
   /**
-   * Calls `listener` with the account that the user switched to in the wallet, or `undefined` if none is left. Nobody is signed
-   * out by it: the page decides. It follows the wallet that signed in last, or until then the option `wallet`, if that can tell
-   * (`onAccountChange`). Returns a function that ends it.
+   * Calls `listener` with the account that the user switched to in the wallet, or `undefined` if none is left. Nobody
+   * is signed out by it: the page decides. It follows the wallet that signed in last, or until then the option
+   * `wallet`, if that can tell (`onAccountChange`). Returns a function that ends it.
    */
   onAccountChange(listener: AccountListener): () => void
   /** The stored session token, or `undefined` if there is none. */

@@ -10,13 +10,15 @@ export interface CountersignClientOptions extends ClientCallsOptions, RestOption
   /** Function that makes the requests. Default: the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch | undefined
   /**
-   * Path of the REST endpoints for direct sign-in. With it, `signInWallet` uses REST, for hosts that serve nothing else;
-   * without it, Connect, like all other calls.
+   * Path of the REST endpoints for direct sign-in. With it, `signInWallet` uses REST, for hosts that serve nothing
+   * else; without it, Connect, like all other calls.
    */
   readonly endpointPrefix?: string | undefined
 }
 
-/** A client of one service, for every environment that has `fetch`. All calls reject with a `CountersignClientError`. */
+/**
+ * A client of one service, for every environment that has `fetch`. All calls reject with a `CountersignClientError`.
+ */
 export interface CountersignClient extends ClientCalls, RevocationCalls {}
 
 /** Makes a client. Throws a `TypeError` if `baseUrl` is not an http or https address. */

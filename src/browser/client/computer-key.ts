@@ -1,6 +1,8 @@
 import type { DesktopOrder } from './types.ts'
 
-/** Longest wait for the browser's database, in milliseconds. Some browsers never answer, and an order can do without. */
+/**
+ * Longest wait for the browser's database, in milliseconds. Some browsers never answer, and an order can do without.
+ */
 const patienceMs = 1000
 
 const databaseName = 'countersign'
@@ -17,11 +19,12 @@ interface KeptKey {
 }
 
 /**
- * The key by which a service knows this computer again: a P-256 key pair in the browser's IndexedDB, one for each service. It is
- * made when it is first needed and lasts until the site's data is cleared. No script can read the private key.
+ * The key by which a service knows this computer again: a P-256 key pair in the browser's IndexedDB, one for each
+ * service. It is made when it is first needed and lasts until the site's data is cleared. No script can read the
+ * private key.
  *
- * There is none without WebCrypto (pages over plain http), without IndexedDB (outside of browsers, and in some private windows)
- * or if the browser takes too long.
+ * There is none without WebCrypto (pages over plain http), without IndexedDB (outside of browsers, and in some private
+ * windows) or if the browser takes too long.
  */
 export class ComputerKey {
   readonly #baseUrl: string
@@ -37,7 +40,10 @@ export class ComputerKey {
     return (await this.#key(true))?.publicKey
   }
 
-  /** Proof for FinalizeOrder that this computer has the private key: 64 bytes, base64url. `undefined` if there is no key. */
+  /**
+   * Proof for FinalizeOrder that this computer has the private key: 64 bytes, base64url. `undefined` if there is no
+   * key.
+   */
   async prove({ orderId, desktopToken }: DesktopOrder): Promise<string | undefined> {
     const key = await this.#key(false)
     if (key === undefined) return undefined

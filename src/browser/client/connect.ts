@@ -41,7 +41,8 @@ interface ServicesOptions {
 }
 
 /**
- * Makes the generated clients. All calls send the session cookie; those that a session authorises also send the bearer token.
+ * Makes the generated clients. All calls send the session cookie; those that a session authorises also send the bearer
+ * token.
  */
 export function connectServices({ baseUrl, fetch, token }: ServicesOptions): Services {
   const bearer: Interceptor = (next) => (request) => {
@@ -88,7 +89,8 @@ export function toClientError(thrown: unknown, signal: AbortSignal | undefined):
     const code = info.reason as ClientErrorCode
     return new CountersignClientError(code, error.rawMessage, { retryAfterMs, triesLeft, cause: error })
   }
-  // Connect gives a cause if fetch or reading the body failed, and only a code if it read an answer that is not the service's.
+  // Connect gives a cause if fetch or reading the body failed, and only a code if it read an answer that is not the
+  // service's.
   if (silent.has(error.code) || (error.code === Code.Unknown && error.cause !== undefined)) {
     return new CountersignClientError('NETWORK', 'The service did not answer', { cause: error.cause ?? error })
   }
@@ -108,7 +110,10 @@ interface ConnectApi {
   readonly wallet: WalletApi
 }
 
-/** The service's calls over its generated clients. `token` returns the session token, for calls that a session authorises. */
+/**
+ * The service's calls over its generated clients. `token` returns the session token, for calls that a session
+ * authorises.
+ */
 export function connectApi(services: Services, token: () => string | undefined): ConnectApi {
   const { signIn, order, session, wallet } = services
   return {

@@ -17,7 +17,10 @@ import type {
 
 /** Options of {@link DesktopCalls.startOrder} that are not part of the order. */
 export interface StartOrderCallOptions extends CallOptions {
-  /** Start key of the application's backend, if the service takes orders from there only. Secret: never give it to a page. */
+  /**
+   * Start key of the application's backend, if the service takes orders from there only. Secret: never give it to a
+   * page.
+   */
   readonly startKey?: string | undefined
 }
 
@@ -25,7 +28,10 @@ export interface StartOrderCallOptions extends CallOptions {
 export interface FinalizeOrderOptions extends CallOptions {
   /** The six digits that the phone shows, if the event `approved` has `returnCodeRequired`. */
   readonly returnCode?: string | undefined
-  /** Proof of possession of the order's computer key, if that is not the client's own. Default: made with the client's key. */
+  /**
+   * Proof of possession of the order's computer key, if that is not the client's own. Default: made with the client's
+   * key.
+   */
   readonly computerProof?: string | undefined
   /** Whether the token of a login order is stored. Default: the client's own option. */
   readonly autoPersistToken?: boolean | undefined
@@ -34,22 +40,22 @@ export interface FinalizeOrderOptions extends CallOptions {
 /** The desktop's calls for cross-device orders. Those that are retried get the same answer again. */
 export interface DesktopCalls {
   /**
-   * Desktop: the public key of this computer, for a backend that starts the order. `startOrder` adds it by itself. `undefined`
-   * without WebCrypto and IndexedDB, and if the option `knownComputer` is off. Never rejects.
+   * Desktop: the public key of this computer, for a backend that starts the order. `startOrder` adds it by itself.
+   * `undefined` without WebCrypto and IndexedDB, and if the option `knownComputer` is off. Never rejects.
    */
   computerKey(): Promise<string | undefined>
   /** Desktop, or the application's backend: starts an order. Not retried. */
   startOrder(options: StartOrderOptions & StartOrderCallOptions): Promise<StartedOrder>
   /**
-   * Desktop: yields each transition of the order once and ends after a terminal one. A lost stream is opened again. Rejects
-   * with ABORTED, and with errors that a retry cannot change, such as ORDER_TOKEN_INVALID.
+   * Desktop: yields each transition of the order once and ends after a terminal one. A lost stream is opened again.
+   * Rejects with ABORTED, and with errors that a retry cannot change, such as ORDER_TOKEN_INVALID.
    */
   watchOrder(order: DesktopOrder, options?: WatchOrderOptions): AsyncGenerator<OrderEvent, void, undefined>
   /**
-   * Desktop: turns an approved order into a session, whose token is stored, or a proof. Retried with the same return code if no
-   * answer arrives. Rejects with RETURN_CODE_WRONG, whose `triesLeft` says how many codes are left to try, and with ORDER_REJECTED
-   * if the phone stopped the order or took the sign-in back. After COMPUTER_PROOF_INVALID, start a new order: the browser has
-   * lost the key that the order was started with.
+   * Desktop: turns an approved order into a session, whose token is stored, or a proof. Retried with the same return
+   * code if no answer arrives. Rejects with RETURN_CODE_WRONG, whose `triesLeft` says how many codes are left to try,
+   * and with ORDER_REJECTED if the phone stopped the order or took the sign-in back. After COMPUTER_PROOF_INVALID,
+   * start a new order: the browser has lost the key that the order was started with.
    */
   finalizeOrder(order: DesktopOrder, options?: FinalizeOrderOptions): Promise<FinalizedOrder>
   /** Desktop: cancels an order. Retried if no answer arrives. */
@@ -74,8 +80,8 @@ export interface DesktopCallsOptions {
 }
 
 /**
- * Time for the retries of a finalize, in milliseconds. The service repeats its answer for 60 seconds. No answer can carry that
- * number: the retries begin because none arrived. The difference is for the last try to arrive.
+ * Time for the retries of a finalize, in milliseconds. The service repeats its answer for 60 seconds. No answer can
+ * carry that number: the retries begin because none arrived. The difference is for the last try to arrive.
  */
 const finalizeRetriesMs = 50_000
 

@@ -7,8 +7,8 @@ import type { ErrorReason, ReasonsOf } from '../../shared/errors.ts'
  * - WALLET_DECLINED: the user declined in the wallet.
  * - WALLET_CLOSED: the wallet's window closed without an answer, or could not be opened.
  * - WALLET_BUSY: the wallet already shows a request, which its user has to answer first.
- * - WALLET_WRONG_KEY: the wallet signed with another key or account than asked for, its user switched accounts in between, or
- *   its key is not an Ed25519 key.
+ * - WALLET_WRONG_KEY: the wallet signed with another key or account than asked for, its user switched accounts in
+ *   between, or its key is not an Ed25519 key.
  * - WALLET_FAILED: any other failure of the wallet.
  * - NETWORK: no answer arrived. The call may have taken effect nevertheless.
  * - UNEXPECTED_ANSWER: the answer is not the service's; check `baseUrl`.
@@ -71,8 +71,8 @@ const passing: ReadonlySet<ClientErrorCode> = new Set<'NETWORK' | ReasonsOf<'sam
 ])
 
 /**
- * Whether the same call can succeed later, unchanged. RATE_LIMITED is a limit on the calls in a time, and says how long it lasts;
- * without that, it is one on the calls for an order, which lasts as long as the order.
+ * Whether the same call can succeed later, unchanged. RATE_LIMITED is a limit on the calls in a time, and says how long
+ * it lasts; without that, it is one on the calls for an order, which lasts as long as the order.
  */
 export function isPassing({ code, retryAfterMs }: CountersignClientError): boolean {
   return passing.has(code) && (code !== 'RATE_LIMITED' || retryAfterMs !== undefined)

@@ -14,9 +14,10 @@ export interface ServerSentEvent {
 export const maxEventLength = 65_536
 
 /**
- * The events of a stream, by the rules of WHATWG HTML, section 9.2.6. `retry` fields are ignored: the client has waits of its
- * own. An event that the end of the stream cuts off is dropped. Rejects with UNEXPECTED_ANSWER if an event is longer than
- * {@link maxEventLength}, and with the stream's own error. Cancels the stream when the caller stops reading.
+ * The events of a stream, by the rules of WHATWG HTML, section 9.2.6. `retry` fields are ignored: the client has waits
+ * of its own. An event that the end of the stream cuts off is dropped. Rejects with UNEXPECTED_ANSWER if an event is
+ * longer than {@link maxEventLength}, and with the stream's own error. Cancels the stream when the caller stops
+ * reading.
  */
 export async function* readEventStream(
   body: ReadableStream<Uint8Array<ArrayBuffer>>,

@@ -19,8 +19,8 @@ export interface WatchOrderOptions {
 export const defaultHeartbeatTimeoutMs = 40_000
 
 /**
- * Time after which a hidden page lets its stream go, in milliseconds. Over HTTP/1.1, browsers have six connections to a host for all
- * tabs: six hidden pages would hold them all.
+ * Time after which a hidden page lets its stream go, in milliseconds. Over HTTP/1.1, browsers have six connections to a
+ * host for all tabs: six hidden pages would hold them all.
  */
 const hiddenMs = 5_000
 
@@ -41,9 +41,9 @@ export function isTerminal(status: OrderStatus): boolean {
 /**
  * Yields an order's transitions, each once and in order, and ends after a terminal one.
  *
- * A lost stream is opened again from the last sequence seen: after growing waits if it failed, and at once when the page
- * becomes visible or the network returns, because a stream can die unnoticed. A page that stays hidden has none. Rejects with ABORTED, and with errors that a
- * retry cannot change, such as ORDER_NOT_FOUND and ORDER_TOKEN_INVALID.
+ * A lost stream is opened again from the last sequence seen: after growing waits if it failed, and at once when the
+ * page becomes visible or the network returns, because a stream can die unnoticed. A page that stays hidden has none.
+ * Rejects with ABORTED, and with errors that a retry cannot change, such as ORDER_NOT_FOUND and ORDER_TOKEN_INVALID.
  */
 export async function* watchOrder(
   { open, heartbeatTimeoutMs }: WatchSource,
@@ -97,8 +97,8 @@ function toEvent(message: OrderEvent): OrderEvent {
 }
 
 /**
- * The connection of one stream. Ends it when the caller aborts, when it is silent for too long, when the page wakes up, and when the
- * page stays hidden.
+ * The connection of one stream. Ends it when the caller aborts, when it is silent for too long, when the page wakes up,
+ * and when the page stays hidden.
  */
 class Link {
   readonly #controller = new AbortController()
@@ -133,7 +133,9 @@ class Link {
     return this.#controller.signal
   }
 
-  /** Waits for the next message. The timer runs only during the wait, so that the consumer of the events may be slow. */
+  /**
+   * Waits for the next message. The timer runs only during the wait, so that the consumer of the events may be slow.
+   */
   async next<T>(stream: AsyncIterator<T>): Promise<IteratorResult<T>> {
     const timer = setTimeout(this.#end, this.#heartbeatTimeoutMs)
     try {

@@ -6,8 +6,8 @@ export function isHidden(): boolean {
 }
 
 /**
- * Calls `listener` when the page wakes up: it becomes visible, or the network returns. Returns a function that removes the
- * listener.
+ * Calls `listener` when the page wakes up: it becomes visible, or the network returns. Returns a function that removes
+ * the listener.
  */
 export function onWake(listener: () => void): () => void {
   const stopListening = onVisibility(() => isHidden() || listener())
@@ -53,9 +53,9 @@ function onVisibility(listener: () => void): () => void {
 }
 
 /**
- * Loads a script on demand. Firefox remembers a load that failed and never repeats it, so the second try is made at another address:
- * that of the script, which the browser's error names, with a query. An import map's `integrity` covers the exact address only, so
- * a page with such a map has no second try.
+ * Loads a script on demand. Firefox remembers a load that failed and never repeats it, so the second try is made at
+ * another address: that of the script, which the browser's error names, with a query. An import map's `integrity`
+ * covers the exact address only, so a page with such a map has no second try.
  */
 export async function loadOnDemand<Script>(load: () => Promise<Script>): Promise<Script> {
   try {
@@ -70,8 +70,8 @@ export async function loadOnDemand<Script>(load: () => Promise<Script>): Promise
 }
 
 /**
- * Whether this is a phone or a tablet: there, wallets are apps with a browser of their own, and windows cover the page. By the
- * user agent, which can be wrong; iPads call themselves Macs.
+ * Whether this is a phone or a tablet: there, wallets are apps with a browser of their own, and windows cover the page.
+ * By the user agent, which can be wrong; iPads call themselves Macs.
  */
 export function isPhone(): boolean {
   const { userAgent = '', maxTouchPoints = 0 } = globalThis.navigator ?? {}

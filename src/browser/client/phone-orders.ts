@@ -17,8 +17,8 @@ import { type ProofOptions, proveWithWallet } from './wallet.ts'
 /** Options of {@link PhoneCalls.claimOrder}. */
 export interface ClaimOrderOptions extends CallOptions {
   /**
-   * Secret of this phone (see `newClaimKey`). With the same one, a claim whose answer was lost can be repeated, even after
-   * the page was reloaded. Default: a new one.
+   * Secret of this phone (see `newClaimKey`). With the same one, a claim whose answer was lost can be repeated, even
+   * after the page was reloaded. Default: a new one.
    */
   readonly claimKey?: string | undefined
 }
@@ -32,12 +32,13 @@ export interface GetOrderChallengeOptions extends CallOptions {
 /** Options of {@link PhoneCalls.approveOrder}. */
 export interface ApproveOrderOptions extends ProofOptions {
   /**
-   * The answer of `getOrderChallenge`; the wallet signs its `message`. A wallet with `getAccount` is asked for its account, and
-   * signs the text that is then read for it.
+   * The answer of `getOrderChallenge`; the wallet signs its `message`. A wallet with `getAccount` is asked for its
+   * account, and signs the text that is then read for it.
    */
   readonly challenge: OrderChallenge
   /**
-   * Account that {@link challenge} was read for. With it, the wallet is not asked for its account, and signs that challenge's text.
+   * Account that {@link challenge} was read for. With it, the wallet is not asked for its account, and signs that
+   * challenge's text.
    */
   readonly account?: SigningAccount | undefined
   /** Digits on the desktop's screen, if `confirmationCodeRequired` of the challenge is true. */
@@ -55,18 +56,24 @@ export interface PhoneCalls {
   claimOrder(claim: string | URL | Claim, options?: ClaimOrderOptions): Promise<ClaimedOrder>
   /** Phone: reads the text to sign and the details to show to the user. Retried if no answer arrives. */
   getOrderChallenge(order: PhoneOrder, options?: GetOrderChallengeOptions): Promise<OrderChallenge>
-  /** Phone: asks the wallet to sign the challenge, then approves the order. Call it in a user gesture. Retried if no answer arrives. */
+  /**
+   * Phone: asks the wallet to sign the challenge, then approves the order. Call it in a user gesture. Retried if no
+   * answer arrives.
+   */
   approveOrder(order: PhoneOrder, options: ApproveOrderOptions): Promise<ApprovedOrder>
   /**
-   * Phone: rejects an order, also an approved one. Takes a finalized login order back: its session ends. Retried if no answer
-   * arrives.
+   * Phone: rejects an order, also an approved one. Takes a finalized login order back: its session ends. Retried if no
+   * answer arrives.
    */
   rejectOrder(order: PhoneOrder, options?: CallOptions): Promise<RejectedOrder>
-  /** Phone: makes a ticket that continues the order in another browser. A retry makes another one, which voids the first. */
+  /**
+   * Phone: makes a ticket that continues the order in another browser. A retry makes another one, which voids the
+   * first.
+   */
   handOverOrder(order: PhoneOrder, options?: CallOptions): Promise<HandOver>
   /**
-   * Phone: continues an order here by the ticket of another browser. Call it in a user gesture, never when a page is merely
-   * opened. Retried with the same claim key if no answer arrives.
+   * Phone: continues an order here by the ticket of another browser. Call it in a user gesture, never when a page is
+   * merely opened. Retried with the same claim key if no answer arrives.
    */
   redeemHandOver(ticket: string, options?: ClaimOrderOptions): Promise<Omit<ClaimedOrder, 'ok'>>
 }
@@ -134,8 +141,9 @@ export interface Claim {
 }
 
 /**
- * Reads a claim URL. The order's identifier is the last segment of its path, the claim token is `token` in its fragment.
- * Throws CLAIM_URL_INVALID for any other text. A service with another `claimUrlTemplate` needs its own reader.
+ * Reads a claim URL. The order's identifier is the last segment of its path, the claim token is `token` in its
+ * fragment. Throws CLAIM_URL_INVALID for any other text. A service with another `claimUrlTemplate` needs its own
+ * reader.
  */
 export function parseClaimUrl(url: string | URL): Claim {
   const text = String(url)

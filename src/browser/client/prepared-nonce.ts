@@ -8,8 +8,8 @@ const accountParts = ['adapterId', 'address', 'chainId'] as const
 const marginMs = 60_000
 
 /**
- * A nonce that is fetched in advance: a network call between a tap and the wallet breaks deep links on phones, and pop-ups
- * everywhere. It is replaced before it expires for as long as the page is visible.
+ * A nonce that is fetched in advance: a network call between a tap and the wallet breaks deep links on phones, and
+ * pop-ups everywhere. It is replaced before it expires for as long as the page is visible.
  */
 export class PreparedNonce {
   readonly #issue: (request: NonceRequest) => Promise<NonceChallenge>
@@ -23,8 +23,8 @@ export class PreparedNonce {
   }
 
   /**
-   * Fetches a nonce and keeps it fresh until {@link stop}, the next start, or `signal` aborts. Rejects if the first one cannot
-   * be fetched now; the next wake-up of the page tries again.
+   * Fetches a nonce and keeps it fresh until {@link stop}, the next start, or `signal` aborts. Rejects if the first one
+   * cannot be fetched now; the next wake-up of the page tries again.
    */
   async start(request: NonceRequest, signal: AbortSignal | undefined): Promise<void> {
     this.stop()

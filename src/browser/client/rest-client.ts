@@ -22,12 +22,14 @@ export interface RestClientOptions extends ClientCallsOptions, RestOptions {
   readonly fetch?: Fetcher | undefined
 }
 
-/** A client of one service over REST. It has no `revokeSession` and no `revokeOtherSessions`, which REST does not have. */
+/**
+ * A client of one service over REST. It has no `revokeSession` and no `revokeOtherSessions`, which REST does not have.
+ */
 export interface RestClient extends ClientCalls {}
 
 /**
- * Makes a client that uses REST and server-sent events: a third of the size of the one that uses Connect. If streams cannot be
- * read, it polls. Throws a `TypeError` if `baseUrl` is not an http or https address.
+ * Makes a client that uses REST and server-sent events: a third of the size of the one that uses Connect. If streams
+ * cannot be read, it polls. Throws a `TypeError` if `baseUrl` is not an http or https address.
  */
 export function createRestClient(options: RestClientOptions = {}): RestClient {
   const { baseUrl = '', endpointPrefix = defaultPrefix } = options
@@ -49,8 +51,8 @@ export function createRestClient(options: RestClientOptions = {}): RestClient {
 export interface SignInWithWalletOptions extends SignInOptions, TokenStoreOptions, RestOptions {}
 
 /**
- * Signs in over REST with the caller's own `fetch`: nonce, wallet signature, verification. Small, for pages that need nothing
- * else of the client. Call it in a user gesture, because the wallet may open a window.
+ * Signs in over REST with the caller's own `fetch`: nonce, wallet signature, verification. Small, for pages that need
+ * nothing else of the client. Call it in a user gesture, because the wallet may open a window.
  *
  * Rejects with a `CountersignClientError`.
  */

@@ -20,9 +20,10 @@ const longestPoll = 25
 const answerMs = 15_000
 
 /**
- * Watches orders over REST: by server-sent events, or by long polls if streams cannot be read. They cannot if responses have no
- * body to read from, as in React Native, or if the first event does not arrive within an eighth of the longest silence, as
- * behind a proxy that holds answers back until they are complete. Once a poll was answered, the next watches poll, too.
+ * Watches orders over REST: by server-sent events, or by long polls if streams cannot be read. They cannot if responses
+ * have no body to read from, as in React Native, or if the first event does not arrive within an eighth of the longest
+ * silence, as behind a proxy that holds answers back until they are complete. Once a poll was answered, the next
+ * watches poll, too.
  */
 export function restWatch({ open, call }: WatchWays): OrderApi['watchOrder'] {
   let isReadable = true

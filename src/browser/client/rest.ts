@@ -1,6 +1,6 @@
 /**
- * The public API of the client over REST: a small part of the client, without Connect. Everything that is not listed here is
- * private.
+ * The public API of the client over REST: a small part of the client, without Connect. Everything that is not listed
+ * here is private.
  */
 
 export type { ErrorReason } from '../../shared/errors.ts'

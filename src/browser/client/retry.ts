@@ -14,8 +14,8 @@ export function backoffMs(failures: number): number {
 }
 
 /**
- * Waits before the next try: until the page wakes up at the latest, but for the full `retryAfterMs` if the server asked for it.
- * Rejects with ABORTED.
+ * Waits before the next try: until the page wakes up at the latest, but for the full `retryAfterMs` if the server asked
+ * for it. Rejects with ABORTED.
  */
 export async function pause(failures: number, retryAfterMs: number | undefined, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted) throw aborted(signal)
@@ -40,8 +40,8 @@ export async function pause(failures: number, retryAfterMs: number | undefined, 
 }
 
 /**
- * Makes a call, and retries it if no answer arrives or the service is unavailable, for up to `forMs` milliseconds. Only for
- * calls whose retry gets the same answer.
+ * Makes a call, and retries it if no answer arrives or the service is unavailable, for up to `forMs` milliseconds. Only
+ * for calls whose retry gets the same answer.
  */
 export async function retrying<T>(call: () => Promise<T>, signal: AbortSignal | undefined, forMs = 30_000): Promise<T> {
   const startedAt = performance.now()

@@ -14,13 +14,17 @@ export interface SessionNewsOptions {
   readonly baseUrl: string
 }
 
-/** Time for which a phone can take back the sign-in that it approved, and between two looks at the session until then, in milliseconds. */
+/**
+ * Time for which a phone can take back the sign-in that it approved, and between two looks at the session until then,
+ * in milliseconds.
+ */
 const takeBack = { forMs: 600_000, everyMs: 5_000 } as const
 
 /**
- * News of the session between the tabs and clients of one page origin, for one service and one key of the token. The channel
- * carries the news that something changed, and nothing else: whoever hears it asks the service. It is a BroadcastChannel, or the
- * storage events of `localStorage` in browsers without one. Outside of pages, only this client is told.
+ * News of the session between the tabs and clients of one page origin, for one service and one key of the token. The
+ * channel carries the news that something changed, and nothing else: whoever hears it asks the service. It is a
+ * BroadcastChannel, or the storage events of `localStorage` in browsers without one. Outside of pages, only this client
+ * is told.
  */
 export class SessionNews {
   readonly #options: SessionNewsOptions
@@ -30,7 +34,10 @@ export class SessionNews {
   #stopHearing: (() => void) | undefined
   /** What was told last: the identifier of a session, or `undefined` for none. */
   #told: { readonly id: string | undefined } | undefined
-  /** Number of changes that were heard or made. An answer of the service counts only if there was none since the question. */
+  /**
+   * Number of changes that were heard or made. An answer of the service counts only if there was none since the
+   * question.
+   */
   #changes = 0
   #followed: string | undefined
   #stopFollowing = (): void => {}
@@ -55,8 +62,8 @@ export class SessionNews {
   }
 
   /**
-   * Looks again and again at a session that an order has made, for as long as its phone can take that back: while the page is visible,
-   * and at once when it is shown.
+   * Looks again and again at a session that an order has made, for as long as its phone can take that back: while the
+   * page is visible, and at once when it is shown.
    */
   follow(session: Session | undefined): void {
     if (globalThis.document === undefined || session?.id === this.#followed) return

@@ -30,13 +30,13 @@ export interface SessionCalls {
   /** The user's known computers, whose orders need no return code, newest first. */
   listKnownComputers(options?: CallOptions): Promise<readonly KnownComputer[]>
   /**
-   * Forgets one of the user's known computers: its next order needs a return code again. Its sessions go on. Rejects with
-   * COMPUTER_NOT_FOUND if the user has none with this identifier.
+   * Forgets one of the user's known computers: its next order needs a return code again. Its sessions go on. Rejects
+   * with COMPUTER_NOT_FOUND if the user has none with this identifier.
    */
   forgetKnownComputer(id: string, options?: CallOptions): Promise<void>
   /**
-   * Issues a token for a backend that verifies it without asking the service. Ask for a new one before it expires. Rejects with
-   * AUDIENCE_UNKNOWN if the service issues none for the audience.
+   * Issues a token for a backend that verifies it without asking the service. Ask for a new one before it expires.
+   * Rejects with AUDIENCE_UNKNOWN if the service issues none for the audience.
    */
   issueAccessToken(audience: string, options?: CallOptions): Promise<AccessToken>
 }
@@ -127,20 +127,21 @@ export interface LinkWalletOptions extends ProofOptions {
 }
 
 /**
- * Calls for the wallets of the signed-in user. They reject with NOT_ENABLED if the application keeps its users or sessions itself.
+ * Calls for the wallets of the signed-in user. They reject with NOT_ENABLED if the application keeps its users or
+ * sessions itself.
  */
 export interface UserWalletCalls {
   /** The user's wallets, the one linked first first. */
   listWallets(options?: CallOptions): Promise<readonly UserWallet[]>
   /**
-   * Adds a wallet to the signed-in user, who can then sign in with it. Call it in a user gesture, because the wallet may open a
-   * window. Rejects with SESSION_NOT_FRESH unless the user has signed in on this device in the last ten minutes (not with a
-   * phone), and with WALLET_TAKEN if the wallet is another user's. Not retried.
+   * Adds a wallet to the signed-in user, who can then sign in with it. Call it in a user gesture, because the wallet
+   * may open a window. Rejects with SESSION_NOT_FRESH unless the user has signed in on this device in the last ten
+   * minutes (not with a phone), and with WALLET_TAKEN if the wallet is another user's. Not retried.
    */
   linkWallet(options?: LinkWalletOptions): Promise<UserWallet>
   /**
-   * Takes a wallet from the signed-in user. Its sessions end; if it signs in again, it is a new user. Rejects with LAST_WALLET,
-   * WALLET_NOT_FOUND and, as `linkWallet` does, with SESSION_NOT_FRESH.
+   * Takes a wallet from the signed-in user. Its sessions end; if it signs in again, it is a new user. Rejects with
+   * LAST_WALLET, WALLET_NOT_FOUND and, as `linkWallet` does, with SESSION_NOT_FRESH.
    */
   unlinkWallet(wallet: Pick<UserWallet, 'adapterId' | 'address'>, options?: CallOptions): Promise<void>
 }

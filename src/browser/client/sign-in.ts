@@ -13,8 +13,8 @@ export interface SignInOptions extends ProofOptions {
    */
   readonly appName?: string | undefined
   /**
-   * Answer of `issueNonce` whose text the wallet signs. Default: it is fetched. For wallets at sites that take the place of the page:
-   * the page keeps the challenge, and passes it again with the signature that it came back with.
+   * Answer of `issueNonce` whose text the wallet signs. Default: it is fetched. For wallets at sites that take the
+   * place of the page: the page keeps the challenge, and passes it again with the signature that it came back with.
    */
   readonly challenge?: NonceChallenge | undefined
   /** Whether the session token is stored; if not, only the cookie keeps the user signed in. Default true. */
@@ -33,8 +33,8 @@ export interface SignInParts {
 }
 
 /**
- * Signs in: nonce, wallet signature, verification. With a prepared nonce that fits, the wallet is asked before anything is
- * awaited.
+ * Signs in: nonce, wallet signature, verification. With a prepared nonce that fits, the wallet is asked before anything
+ * is awaited.
  */
 export async function signIn(
   { api, baseUrl, tokens, timeoutMs, prepared }: SignInParts,
@@ -69,8 +69,8 @@ export async function signIn(
 /** Options of {@link SignInCalls.prepareSignIn}. */
 export interface PrepareSignInOptions extends Pick<SignInOptions, 'appName' | 'signal'> {
   /**
-   * Account that is going to sign, for wallets with `getAccount`. `signInWallet` uses the nonce only if the wallet then names the
-   * same one, and fetches another if not. Default: a nonce for wallets without `getAccount`.
+   * Account that is going to sign, for wallets with `getAccount`. `signInWallet` uses the nonce only if the wallet then
+   * names the same one, and fetches another if not. Default: a nonce for wallets without `getAccount`.
    */
   readonly account?: SigningAccount | undefined
 }
@@ -78,16 +78,19 @@ export interface PrepareSignInOptions extends Pick<SignInOptions, 'appName' | 's
 /** Calls for a direct sign-in. */
 export interface SignInCalls {
   /**
-   * Signs in with a wallet on this device: nonce, wallet signature, verification. Call it in a user gesture, because the
-   * wallet may open a window. It does not retry: after NETWORK, call it again.
+   * Signs in with a wallet on this device: nonce, wallet signature, verification. Call it in a user gesture, because
+   * the wallet may open a window. It does not retry: after NETWORK, call it again.
    */
   signInWallet(options?: SignInOptions): Promise<SignInResult>
   /**
-   * Fetches a nonce in advance, so that `signInWallet` makes no network call between the tap and the wallet. The nonce is
-   * replaced before it expires for as long as the page is visible, until the user has signed in or `signal` aborts.
+   * Fetches a nonce in advance, so that `signInWallet` makes no network call between the tap and the wallet. The nonce
+   * is replaced before it expires for as long as the page is visible, until the user has signed in or `signal` aborts.
    */
   prepareSignIn(options?: PrepareSignInOptions): Promise<void>
-  /** Fetches a nonce for `signInWallet`, which takes it as `challenge`. Most pages need no such call: `signInWallet` makes it. */
+  /**
+   * Fetches a nonce for `signInWallet`, which takes it as `challenge`. Most pages need no such call: `signInWallet`
+   * makes it.
+   */
   issueNonce(options?: PrepareSignInOptions): Promise<NonceChallenge>
 }
 

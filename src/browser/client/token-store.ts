@@ -17,8 +17,8 @@ export interface TokenStoreOptions {
 export const defaultTokenKey = 'countersign.token'
 
 /**
- * Stores the session token. If the storage is full, blocked or missing (private windows, a browser's privacy settings, a
- * server), the token stays in memory until the page is closed. Nothing here throws.
+ * Stores the session token. If the storage is full, blocked or missing (private windows, a browser's privacy settings,
+ * a server), the token stays in memory until the page is closed. Nothing here throws.
  */
 export class TokenStore {
   readonly #given: TokenStorage | undefined
@@ -57,8 +57,8 @@ export class TokenStore {
 
   #try<T>(use: (storage: TokenStorage) => T): T | undefined {
     try {
-      // If storage is blocked, already reading the property throws. Only in pages: Node has a `localStorage` too, which all
-      // users of a server would share.
+      // If storage is blocked, already reading the property throws. Only in pages: Node has a `localStorage` too, which
+      // all users of a server would share.
       const storage = this.#given ?? (globalThis.document === undefined ? undefined : globalThis.localStorage)
       return storage === undefined || storage === null ? undefined : use(storage)
     } catch {
@@ -67,7 +67,10 @@ export class TokenStore {
   }
 }
 
-/** Stores a new session's token. Without `autoPersistToken`, removes an older one, which would take precedence over the cookie. */
+/**
+ * Stores a new session's token. Without `autoPersistToken`, removes an older one, which would take precedence over the
+ * cookie.
+ */
 export function keepToken(tokens: TokenStore, token: string, autoPersistToken = true): void {
   if (autoPersistToken) tokens.save(token)
   else tokens.clear()

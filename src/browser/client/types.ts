@@ -1,6 +1,6 @@
 /**
- * The results of the client's calls: plain objects in the shape of REST's JSON. Enum values are in lower case, times are epoch
- * milliseconds on the server's clock, and optional fields are absent if they have no value.
+ * The results of the client's calls: plain objects in the shape of REST's JSON. Enum values are in lower case, times
+ * are epoch milliseconds on the server's clock, and optional fields are absent if they have no value.
  */
 
 /** Purpose of an order: a session or a signature. */
@@ -104,8 +104,8 @@ export interface StartOrderOptions {
   /** Hash of the content to be signed; the wallet signs it as part of the text. */
   readonly payloadHash?: string
   /**
-   * Content to be signed, kind sign only: I-JSON text (RFC 7493) of at most 8 KiB, which the phone's user reads as a table. The
-   * service computes the hash of its canonical form (RFC 8785). Not together with {@link payloadHash}.
+   * Content to be signed, kind sign only: I-JSON text (RFC 7493) of at most 8 KiB, which the phone's user reads as a
+   * table. The service computes the hash of its canonical form (RFC 8785). Not together with {@link payloadHash}.
    */
   readonly payload?: string
   /** Public key of the only wallet that can approve, hex, kind sign only. Needs {@link adapterId}. */
@@ -145,8 +145,8 @@ export interface StartedOrder extends DesktopOrder {
   readonly status: OrderStatus
   readonly expiresAt: number
   /**
-   * Digits that the desktop shows: two to compare, or six that the phone's user has to enter. Empty if the service uses return
-   * codes.
+   * Digits that the desktop shows: two to compare, or six that the phone's user has to enter. Empty if the service uses
+   * return codes.
    */
   readonly confirmationCode: string
 }
@@ -186,7 +186,9 @@ export interface ApprovedOrder extends OrderState {
 
 /** A rejected order, or a finalized one that was taken back. */
 export interface RejectedOrder extends OrderState {
-  /** Whether the order's session was still live. Only for a login order that was taken back; its status stays finalized. */
+  /**
+   * Whether the order's session was still live. Only for a login order that was taken back; its status stays finalized.
+   */
   readonly sessionEnded?: boolean
 }
 

@@ -2,9 +2,15 @@ import { type ClientErrorCode, CountersignClientError } from './errors.ts'
 
 /** A wallet's signature in the form of the service's requests. */
 export interface WalletSignature {
-  /** Lower-case hex: 32 bytes for nimiq, ed25519 and solana. Empty for wallets that have an address only, such as ethereum's. */
+  /**
+   * Lower-case hex: 32 bytes for nimiq, ed25519 and solana. Empty for wallets that have an address only, such as
+   * ethereum's.
+   */
   readonly publicKeyHex: string
-  /** Lower-case hex: 64 bytes for nimiq, ed25519 and solana, 64 or 65 for an ethereum key, any length for a contract wallet. */
+  /**
+   * Lower-case hex: 64 bytes for nimiq, ed25519 and solana, 64 or 65 for an ethereum key, any length for a contract
+   * wallet.
+   */
   readonly signatureHex: string
   /** Address of the signer, if the wallet's answer has it. */
   readonly address?: string
@@ -24,17 +30,17 @@ const ed25519Adapters: ReadonlySet<string | undefined> = new Set([undefined, 'ni
 const maxBytes = 16_384
 
 /**
- * Reads a wallet's answer to a request to sign: an object with the public key and the signature under one of their usual
- * names. Each may be hex, hex after 0x, base64, base64url, bytes in an array, a buffer or a view, or an object with a method
- * `toHex`.
+ * Reads a wallet's answer to a request to sign: an object with the public key and the signature under one of their
+ * usual names. Each may be hex, hex after 0x, base64, base64url, bytes in an array, a buffer or a view, or an object
+ * with a method `toHex`.
  *
- * `adapterId` is the service's adapter for the wallet. For those of Ed25519 (nimiq, ed25519, solana, and if none is named), the
- * key has 32 bytes and the signature 64. For all others the lengths are the adapter's to judge, the key may be missing, and the
- * answer may be the signature alone, as Ethereum's wallets give it. base64 is read in the lengths of Ed25519 only, because in
- * others it cannot be told from hex.
+ * `adapterId` is the service's adapter for the wallet. For those of Ed25519 (nimiq, ed25519, solana, and if none is
+ * named), the key has 32 bytes and the signature 64. For all others the lengths are the adapter's to judge, the key may
+ * be missing, and the answer may be the signature alone, as Ethereum's wallets give it. base64 is read in the lengths
+ * of Ed25519 only, because in others it cannot be told from hex.
  *
- * Throws WALLET_WRONG_KEY if a key of Ed25519 is missing or not 32 bytes long, WALLET_FAILED for any other answer that does not
- * fit, and the error of {@link walletFailure} for an answer that is an error.
+ * Throws WALLET_WRONG_KEY if a key of Ed25519 is missing or not 32 bytes long, WALLET_FAILED for any other answer that
+ * does not fit, and the error of {@link walletFailure} for an answer that is an error.
  */
 export function readWalletAnswer(answer: unknown, adapterId?: string): WalletSignature {
   try {
@@ -131,7 +137,9 @@ function hexOf(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-/** Codes of EIP-1193 and EIP-1474 that tell what words may not: in other languages, or in errors of the wallet's own. */
+/**
+ * Codes of EIP-1193 and EIP-1474 that tell what words may not: in other languages, or in errors of the wallet's own.
+ */
 const failuresByCode: Readonly<Record<number, readonly [code: ClientErrorCode, message: string]>> = {
   4001: ['WALLET_DECLINED', 'The request was declined in the wallet'],
   4100: ['WALLET_DECLINED', 'The wallet does not allow this page to use the account'],
@@ -141,8 +149,8 @@ const failuresByCode: Readonly<Record<number, readonly [code: ClientErrorCode, m
 }
 
 /**
- * The coded error for a wallet's own error. Wallets have no common codes, but EIP-1193's and similar words: the Nimiq Hub
- * says CANCELED or "Connection was closed", and Nimiq Pay's error has the type PermissionDenied.
+ * The coded error for a wallet's own error. Wallets have no common codes, but EIP-1193's and similar words: the Nimiq
+ * Hub says CANCELED or "Connection was closed", and Nimiq Pay's error has the type PermissionDenied.
  */
 export function walletFailure(cause: unknown): CountersignClientError {
   if (cause instanceof CountersignClientError) return cause

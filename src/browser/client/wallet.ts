@@ -8,26 +8,29 @@ export type AccountListener = (account: Omit<SigningAccount, 'adapterId'> | unde
 
 /** A wallet: any object that can sign a message. */
 export interface Wallet {
-  /** Identifier of the service's adapter for this wallet, such as "nimiq". Without it, the service tries nimiq and ed25519. */
+  /**
+   * Identifier of the service's adapter for this wallet, such as "nimiq". Without it, the service tries nimiq and
+   * ed25519.
+   */
   readonly adapterId?: string
   /** Returns the address that the wallet signs with. It may ask the user. */
   getAddress?(): Promise<string> | string
   /**
-   * Returns the account that the wallet is going to sign with, for adapters whose texts name it: ethereum and solana. It may ask
-   * the user. It is called first, then the text is fetched for that account and for {@link adapterId}, and then `sign` is called,
-   * which has to sign with that account or fail. A wallet that learns its address only when it signs returns an account without
-   * one, which solana's texts allow.
+   * Returns the account that the wallet is going to sign with, for adapters whose texts name it: ethereum and solana.
+   * It may ask the user. It is called first, then the text is fetched for that account and for {@link adapterId}, and
+   * then `sign` is called, which has to sign with that account or fail. A wallet that learns its address only when it
+   * signs returns an account without one, which solana's texts allow.
    */
   getAccount?(): Promise<Omit<SigningAccount, 'adapterId'>> | Omit<SigningAccount, 'adapterId'>
   /**
-   * Calls `listener` with the account that the user switched to in the wallet, and with `undefined` if none is left, because the
-   * wallet was locked or disconnected. Returns a function that ends it.
+   * Calls `listener` with the account that the user switched to in the wallet, and with `undefined` if none is left,
+   * because the wallet was locked or disconnected. Returns a function that ends it.
    */
   onAccountChange?(listener: AccountListener): () => void
   /**
    * Asks the user to sign a text. Returns, or resolves with, the public key and the signature in any form that
-   * `readWalletAnswer` reads. If the text is at hand it is called before anything is awaited, so that a wallet can open a
-   * pop-up window in the user gesture.
+   * `readWalletAnswer` reads. If the text is at hand it is called before anything is awaited, so that a wallet can open
+   * a pop-up window in the user gesture.
    */
   sign(message: string): unknown
 }
@@ -49,15 +52,15 @@ export interface ProofOptions {
 }
 
 /**
- * A text to sign, or a function that returns it for the account that is going to sign: the argument is absent for wallets
- * without `getAccount`.
+ * A text to sign, or a function that returns it for the account that is going to sign: the argument is absent for
+ * wallets without `getAccount`.
  */
 export type TextToSign = string | ((account: SigningAccount | undefined) => string | Promise<string>)
 
 /**
- * Asks a wallet to sign. If it has no `getAccount` and the text is at hand, it is asked before anything is awaited. `account` is
- * the one that the text is for, if that is known: then the wallet is not asked for it. Rejects with one of the WALLET codes, with
- * ABORTED, and with the error of `text`.
+ * Asks a wallet to sign. If it has no `getAccount` and the text is at hand, it is asked before anything is awaited.
+ * `account` is the one that the text is for, if that is known: then the wallet is not asked for it. Rejects with one of
+ * the WALLET codes, with ABORTED, and with the error of `text`.
  */
 export async function proveWithWallet(
   text: TextToSign,
@@ -114,8 +117,8 @@ function isTextOrAbsent(value: unknown): boolean {
 }
 
 /**
- * Waits for a wallet's answer until the caller aborts: a wallet may never answer. Rejects with one of the WALLET codes, or with
- * ABORTED.
+ * Waits for a wallet's answer until the caller aborts: a wallet may never answer. Rejects with one of the WALLET codes,
+ * or with ABORTED.
  */
 export async function asked<T>(ask: () => T, signal: AbortSignal | undefined): Promise<Awaited<T>> {
   if (signal?.aborted) throw aborted(signal)
@@ -140,8 +143,8 @@ export interface NimiqProvider {
 }
 
 /**
- * The wallet of Nimiq Pay, which provides itself as `window.nimiq` to the pages that it opens. `undefined` if there is no
- * provider.
+ * The wallet of Nimiq Pay, which provides itself as `window.nimiq` to the pages that it opens. `undefined` if there is
+ * no provider.
  */
 export function nimiqPay(
   provider: NimiqProvider | undefined = (globalThis as { nimiq?: NimiqProvider }).nimiq,

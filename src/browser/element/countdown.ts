@@ -1,8 +1,8 @@
 import { Stopwatch } from '../client/page.ts'
 
 /**
- * Shows how much of an order's lifetime is left, once a second. It is only for people to see: whether an order has expired,
- * only the service knows.
+ * Shows how much of an order's lifetime is left, once a second. It is only for people to see: whether an order has
+ * expired, only the service knows.
  */
 export class Countdown {
   readonly #show: (seconds: number | undefined) => void
@@ -11,15 +11,18 @@ export class Countdown {
   #since = new Stopwatch()
   #timer: ReturnType<typeof setInterval> | undefined
 
-  /** `show` gets the whole seconds that are left, or `undefined` to show none. `onEnd` is called once, when none is left. */
+  /**
+   * `show` gets the whole seconds that are left, or `undefined` to show none. `onEnd` is called once, when none is
+   * left.
+   */
   constructor(show: (seconds: number | undefined) => void, onEnd: () => void = () => {}) {
     this.#show = show
     this.#onEnd = onEnd
   }
 
   /**
-   * Counts down from `leftMs`, in milliseconds. While it is running a call can only shorten the time, because a report that
-   * arrives late states too much of it.
+   * Counts down from `leftMs`, in milliseconds. While it is running a call can only shorten the time, because a report
+   * that arrives late states too much of it.
    */
   start(leftMs: number): void {
     this.#leftMs = Math.min(this.#leftMs - this.#since.elapsedMs, leftMs)

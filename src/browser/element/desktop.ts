@@ -19,7 +19,10 @@ export interface ElementService {
   readonly tokenStorageKey: string | undefined
 }
 
-/** The calls that the element makes for orders, over REST. Throws a `TypeError` if `baseUrl` is not an http or https address. */
+/**
+ * The calls that the element makes for orders, over REST. Throws a `TypeError` if `baseUrl` is not an http or https
+ * address.
+ */
 export function desktopOf({ baseUrl, basePath, tokenStorageKey }: ElementService): DesktopCalls {
   requireHttp(baseUrl)
   const rest = restOf((url, init) => fetch(url, init), { baseUrl, basePath })

@@ -52,8 +52,8 @@ export interface DeviceSignInOptions {
 }
 
 /**
- * Signs in with a wallet on this device: lists those that are there, until it is stopped. The element imports it on demand, because
- * it brings all that finds wallets and speaks with them.
+ * Signs in with a wallet on this device: lists those that are there, until it is stopped. The element imports it on
+ * demand, because it brings all that finds wallets and speaks with them.
  */
 export class DeviceSignIn {
   readonly #options: DeviceSignInOptions
@@ -215,7 +215,9 @@ const failures: Readonly<Partial<Record<ClientErrorCode, DeviceTextName>>> = {
 
 type DeviceTextName = keyof typeof englishDeviceTexts
 
-/** The calls of a sign-in on this device, over REST. Throws a `TypeError` if `baseUrl` is not an http or https address. */
+/**
+ * The calls of a sign-in on this device, over REST. Throws a `TypeError` if `baseUrl` is not an http or https address.
+ */
 function deviceCallsOf(service: ElementService): SignInCalls {
   const { baseUrl, basePath, endpointPrefix = defaultPrefix, tokenStorageKey } = service
   requireHttp(baseUrl)

@@ -32,8 +32,8 @@ export interface CountersignSignInEvents {
 }
 
 /**
- * A function that has the page's own backend start an order, and resolves with it as the service answered it. The backend passes
- * `computerKey` on, if there is one, so that the computer can become known.
+ * A function that has the page's own backend start an order, and resolves with it as the service answered it. The
+ * backend passes `computerKey` on, if there is one, so that the computer can become known.
  */
 export type StartOrderOnBackend = (request: {
   readonly computerKey?: string
@@ -75,18 +75,18 @@ const orderAttributes = [
 const Base = (globalThis.HTMLElement ?? class {}) as typeof HTMLElement
 
 /**
- * `<countersign-sign-in>`: signs in with a wallet on a phone or on this device, or requests a signature from a phone. Shows the QR
- * code, the confirmation code, the status and the time left, and asks for the return code if the service uses them. A button
- * shows the wallets on this device; on phones they come first, and a button shows the QR code.
+ * `<countersign-sign-in>`: signs in with a wallet on a phone or on this device, or requests a signature from a phone.
+ * Shows the QR code, the confirmation code, the status and the time left, and asks for the return code if the service
+ * uses them. A button shows the wallets on this device; on phones they come first, and a button shows the QR code.
  *
  * Attributes: `base-url` (default: the page's own origin), `base-path` (of the REST endpoints, default /api/auth),
- * `endpoint-prefix` (of the direct sign-in under it, default /wallet), `kind` (login, the default, or sign), `adapter-id`,
- * `adapter-ids` (of the wallets on this device, separated by commas; default: all), `cross-device-only`,
- * `wallets-first` (the wallets on this device above the QR code), `return-to`,
- * `display-title`, `display-summary`, `payload`, `payload-hash`, `expected-address`, `expected-public-key-hex`,
- * `token-storage-key`, `no-token-storage`. A change starts a new order. With the property `startOrder`, the page's backend
- * decides what the order is: then wallets on this device are offered only if `kind` is set to login.
- * Events: {@link CountersignSignInEvents}. The page decides where the user goes next.
+ * `endpoint-prefix` (of the direct sign-in under it, default /wallet), `kind` (login, the default, or sign),
+ * `adapter-id`, `adapter-ids` (of the wallets on this device, separated by commas; default: all), `cross-device-only`,
+ * `wallets-first` (the wallets on this device above the QR code), `return-to`, `display-title`, `display-summary`,
+ * `payload`, `payload-hash`, `expected-address`, `expected-public-key-hex`, `token-storage-key`, `no-token-storage`. A
+ * change starts a new order. With the property `startOrder`, the page's backend decides what the order is: then wallets
+ * on this device are offered only if `kind` is set to login. Events: {@link CountersignSignInEvents}. The page decides
+ * where the user goes next.
  *
  * The only token in the DOM is the claim token, in the QR code.
  */
@@ -176,8 +176,8 @@ export class CountersignSignIn extends Base {
   }
 
   /**
-   * What wallet apps open, on phones: default, on a page at https, its own address without the fragment. Others get none, because
-   * no wallet opens them. Setting it starts a new order.
+   * What wallet apps open, on phones: default, on a page at https, its own address without the fragment. Others get
+   * none, because no wallet opens them. Setting it starts a new order.
    */
   set appAddress(address: AppAddress | undefined) {
     this.#appAddress = address
@@ -216,7 +216,10 @@ export class CountersignSignIn extends Base {
     this.#schedule()
   }
 
-  /** Starts anew: cancels the current order, if there is one, and starts another; on a phone, shows the wallets that are on it. */
+  /**
+   * Starts anew: cancels the current order, if there is one, and starts another; on a phone, shows the wallets that are
+   * on it.
+   */
   restart(): void {
     this.#renewals = 0
     this.#closeWallets()

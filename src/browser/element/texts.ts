@@ -45,11 +45,16 @@ export interface SignInTexts extends Record<OrderStatus, string> {
   readonly scanElsewhere: string
   /** The script with the list of wallets did not load. */
   readonly walletsFailed: string
-  /** Texts of the list of wallets. They are loaded with it: those that are left out are not in `texts`, and stay English. */
+  /**
+   * Texts of the list of wallets. They are loaded with it: those that are left out are not in `texts`, and stay
+   * English.
+   */
   readonly wallets?: Partial<DeviceTexts>
 }
 
-/** Texts of the sign-in with a wallet on this device: those of the list, and of what happens when a wallet is chosen. */
+/**
+ * Texts of the sign-in with a wallet on this device: those of the list, and of what happens when a wallet is chosen.
+ */
 export interface DeviceTexts extends ChooserTexts {
   /** While the wallet waits for its user. `{wallet}` stands for its name. */
   readonly asking: string

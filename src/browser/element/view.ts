@@ -225,7 +225,10 @@ export class SignInView {
   }
 }
 
-/** Whether the user is at a control of the page, which must not lose the focus. Headings have it for screen readers only. */
+/**
+ * Whether the user is at a control of the page, which must not lose the focus. Headings have it for screen readers
+ * only.
+ */
 function isControlFocused(): boolean {
   const focused = document.activeElement
   return focused instanceof HTMLElement && (focused.tabIndex >= 0 || focused.shadowRoot !== null)

@@ -1,4 +1,7 @@
-/** Colours made of the operator's accent colour, so that what is written in it and on it can be read. Each channel is 0 to 1. */
+/**
+ * Colours made of the operator's accent colour, so that what is written in it and on it can be read. Each channel is 0
+ * to 1.
+ */
 export type Colour = readonly [red: number, green: number, blue: number]
 
 /** The accent colour in one colour scheme. */
@@ -14,8 +17,8 @@ export interface Accent {
 }
 
 /**
- * Smallest contrast ratios to the page's surfaces. Text has that of WCAG 2.2, 1.4.3, with something to spare. An area only has to be
- * seen, because what is written on it has its own contrast to it.
+ * Smallest contrast ratios to the page's surfaces. Text has that of WCAG 2.2, 1.4.3, with something to spare. An area
+ * only has to be seen, because what is written on it has its own contrast to it.
  */
 const contrasts = { area: 1.5, text: 5 } as const
 
@@ -50,7 +53,9 @@ export function contrast(a: Colour, b: Colour): number {
   return (lighter + 0.05) / (darker + 0.05)
 }
 
-/** The accent colour for pages with these surfaces. The colour is changed only as far as it could not be seen otherwise. */
+/**
+ * The accent colour for pages with these surfaces. The colour is changed only as far as it could not be seen otherwise.
+ */
 export function accentOn(surfaces: readonly Colour[], colour: Colour): Accent {
   const area = seenOn(surfaces, colour, contrasts.area)
   const onArea = contrast(area, white) >= contrast(area, black) ? white : black

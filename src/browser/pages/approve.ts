@@ -26,9 +26,9 @@ import { type Choice, WalletPanel } from './wallet-panel.ts'
 /**
  * The approval page, which a claim URL opens on a phone, or the link of a hand-over in another of its browsers.
  *
- * It claims the order only when the user taps "Review the request", and redeems a hand-over only when the user taps "Continue
- * here". Link previews and mail scanners open URLs, and some of them run scripts: if the page did this on load, they would take
- * the order from the user.
+ * It claims the order only when the user taps "Review the request", and redeems a hand-over only when the user taps
+ * "Continue here". Link previews and mail scanners open URLs, and some of them run scripts: if the page did this on
+ * load, they would take the order from the user.
  */
 
 /** Codes after which the user has to sign again, possibly with another account. */
@@ -113,8 +113,8 @@ addEventListener('pageshow', ({ persisted }) => persisted && signing.isWaiting &
 /** The first screen: what this tab already knows, or the question whether to go on. */
 function open(): void {
   if (held === undefined) end(endings.linkIncomplete)
-  // An order that is already approved changes by nothing that is done here. One that a wallet at another site has signed was
-  // reviewed before.
+  // An order that is already approved changes by nothing that is done here. One that a wallet at another site has
+  // signed was reviewed before.
   else if (held.approved !== undefined) void tasks.run(review)
   else if (held.sent !== undefined && hubAnswer !== undefined) void tasks.run(review).then(() => tasks.run(resume))
   else show(continued ? 'continue' : 'start', words.say('page.title'))
@@ -163,7 +163,10 @@ async function use(found: FoundWallet, signal: AbortSignal): Promise<void> {
   walletPanel.choose(choice)
 }
 
-/** Follows the user to the account that they switched to in the wallet. What it has been asked to sign, it refuses by itself. */
+/**
+ * Follows the user to the account that they switched to in the wallet. What it has been asked to sign, it refuses by
+ * itself.
+ */
 function changeAccount(found: FoundWallet, isOpen: boolean): void {
   if (choice?.found !== found || tasks.busy) return
   forgetChoice()
@@ -224,7 +227,8 @@ async function approve(signal: AbortSignal): Promise<void> {
   } catch (thrown) {
     const code = thrown instanceof CountersignClientError ? thrown.code : undefined
     if (thrown instanceof CountersignClientError && !isPassing(thrown) && code !== 'ORDER_EXPIRED') {
-      // The service has judged what the wallet signed: the order no longer waits for that, neither here nor after a reload.
+      // The service has judged what the wallet signed: the order no longer waits for that, neither here nor after a
+      // reload.
       signing.end()
       know({ sent: undefined })
     }

@@ -6,8 +6,8 @@ const forms: Readonly<Record<string, string>> = {
 }
 
 /**
- * Reads a claim URL by the service's own template, which may differ from the form that `parseClaimUrl` reads. Ignores a query
- * that the template does not have, such as those that messengers add to links. `undefined` if a part is missing.
+ * Reads a claim URL by the service's own template, which may differ from the form that `parseClaimUrl` reads. Ignores a
+ * query that the template does not have, such as those that messengers add to links. `undefined` if a part is missing.
  */
 export function readClaimLink(template: string, url: Pick<URL, 'pathname' | 'search' | 'hash'>): Claim | undefined {
   const [head = '', fragment = ''] = template.replace('{origin}', '').split('#')

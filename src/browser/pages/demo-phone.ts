@@ -5,8 +5,8 @@ import { isSmallTouchScreen } from './device.ts'
 import { byId } from './dom.ts'
 
 /**
- * Replaces the content of `place` with a `<countersign-sign-in>` and notes on its code. One that was there cancels its order. The
- * session is in the cookie only.
+ * Replaces the content of `place` with a `<countersign-sign-in>` and notes on its code. One that was there cancels its
+ * order. The session is in the cookie only.
  */
 export function showOrder(place: HTMLElement, client: CountersignClient, order: StartOrderOptions): CountersignSignIn {
   const element = new CountersignSignIn()

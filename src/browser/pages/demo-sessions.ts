@@ -19,8 +19,8 @@ export function showSession(session: Session): void {
 export type Act = (work: () => Promise<void>) => Promise<void>
 
 /**
- * Lists the user's sessions, with a button to end each of the others, and the known computers, with a button to forget each. `act`
- * runs a button's action.
+ * Lists the user's sessions, with a button to end each of the others, and the known computers, with a button to forget
+ * each. `act` runs a button's action.
  */
 export async function showSessions(client: CountersignClient, act: Act): Promise<void> {
   const [sessions, computers] = await Promise.all([client.listSessions(), knownComputers(client)])

@@ -70,7 +70,10 @@ function verdictOn(artifact: ProofArtifact): string {
   return isValid(artifact) ? 'Verified in this page: the signature is valid.' : 'The signature is not valid.'
 }
 
-/** Verifies an artifact as anyone can: the signature over the text, the hash of the content in it, and the address of the key. */
+/**
+ * Verifies an artifact as anyone can: the signature over the text, the hash of the content in it, and the address of
+ * the key.
+ */
 function isValid({ adapterId, publicKeyHex, signatureHex, message, payload, address }: ProofArtifact): boolean {
   const adapter = checked.find(({ id }) => id === adapterId)
   const publicKey = hexToBytes(publicKeyHex)

@@ -9,8 +9,8 @@ import { tryStorage } from './storage.ts'
  * A wallet made in the page, for trying the service out: its key is unprotected in the browser's storage, and it signs
  * everything without asking. A page offers it only if the service says so (`readServiceFacts`).
  *
- * It signs in JavaScript, because browsers offer WebCrypto only on https and localhost, and a phone reaches a developer's
- * computer by its IP address.
+ * It signs in JavaScript, because browsers offer WebCrypto only on https and localhost, and a phone reaches a
+ * developer's computer by its IP address.
  */
 export interface DemoWallet extends Wallet {
   readonly publicKeyHex: string

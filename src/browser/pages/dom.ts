@@ -7,7 +7,10 @@ export function byId<E extends HTMLElement = HTMLElement>(id: string): E {
   return element as E
 }
 
-/** Writes a text into the slot with this `data-slot`. Hides an empty slot, and a row of facts if all of its slots are empty. */
+/**
+ * Writes a text into the slot with this `data-slot`. Hides an empty slot, and a row of facts if all of its slots are
+ * empty.
+ */
 export function fill(root: ParentNode, name: string, text: string | undefined): void {
   const slot = root.querySelector<HTMLElement>(`[data-slot="${name}"]`)
   if (slot === null) throw new Error(`the page has no slot ${name}`)

@@ -1,7 +1,10 @@
 import { element } from './dom.ts'
 import type { Words } from './texts/words.ts'
 
-/** Gives each long text in `root` that is cut off a button that shows all of it. Call it whenever texts or their width change. */
+/**
+ * Gives each long text in `root` that is cut off a button that shows all of it. Call it whenever texts or their width
+ * change.
+ */
 export function foldLongTexts(root: HTMLElement, words: Words): void {
   for (const text of root.querySelectorAll<HTMLElement>('.folding')) {
     const button = text.nextElementSibling

@@ -7,7 +7,10 @@ export interface HandOverLink {
   readonly pathAfter: string
 }
 
-/** Reads the ticket: a type prefix, 43 characters of base64url, and the order's identifier. `undefined` if there is none. */
+/**
+ * Reads the ticket: a type prefix, 43 characters of base64url, and the order's identifier. `undefined` if there is
+ * none.
+ */
 export function readHandOverLink(pathname: string): HandOverLink | undefined {
   const found = /^(.*\/cross-device\/continue\/)(csh_[A-Za-z0-9_-]{43}([A-Za-z0-9_-]{1,64}))$/.exec(pathname)
   if (found === null) return undefined

@@ -9,7 +9,10 @@ const openButton = byId('hand-over-button')
 const address = byId<HTMLInputElement>('hand-over-input')
 const appLinks = byId('hand-over-apps')
 
-/** Time before a link ends at which a new one takes its place, in milliseconds: enough for a slow app to open the last one. */
+/**
+ * Time before a link ends at which a new one takes its place, in milliseconds: enough for a slow app to open the last
+ * one.
+ */
 const renewBeforeMs = 20_000
 
 /** Options of {@link HandOverPanel}. */
@@ -25,8 +28,9 @@ export interface HandOverPanelOptions {
 }
 
 /**
- * The link that continues the order in another browser, for the minute in which it works, and links that open it in wallets' own
- * browsers. They are made before the user taps, because phones open apps only by links that are tapped themselves.
+ * The link that continues the order in another browser, for the minute in which it works, and links that open it in
+ * wallets' own browsers. They are made before the user taps, because phones open apps only by links that are tapped
+ * themselves.
  */
 export class HandOverPanel {
   readonly #words: Words

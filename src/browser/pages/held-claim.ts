@@ -4,8 +4,8 @@ import { readHandOverLink } from './hand-over-link.ts'
 import { tryStorage } from './storage.ts'
 
 /**
- * What this tab keeps of an order, to repeat a call whose answer is lost, and to go on after the page is reloaded. Without
- * storage, a reload loses it.
+ * What this tab keeps of an order, to repeat a call whose answer is lost, and to go on after the page is reloaded.
+ * Without storage, a reload loses it.
  */
 export interface HeldClaim {
   readonly orderId: string
@@ -15,9 +15,14 @@ export interface HeldClaim {
   readonly claimKey: string
   /** The phone's token, once the order is this tab's. */
   readonly challengeToken?: string
-  /** Present if this tab made a ticket, so that another browser may have taken the order over: a wallet's, if the user opened one. */
+  /**
+   * Present if this tab made a ticket, so that another browser may have taken the order over: a wallet's, if the user
+   * opened one.
+   */
   readonly handedOver?: 'browser' | 'wallet'
-  /** Present once a wallet at another site was asked to sign, which may take the place of the page: what the user chose. */
+  /**
+   * Present once a wallet at another site was asked to sign, which may take the place of the page: what the user chose.
+   */
   readonly sent?: SentApproval | undefined
   /** Present once the order is approved. */
   readonly approved?: HeldApproval
@@ -44,8 +49,9 @@ export interface HeldApproval {
 const storageKey = 'countersign.claim'
 
 /**
- * Reads the claim, or the ticket of a hand-over, and removes it from the address bar, so that it gets into no history, bookmark,
- * screenshot or copied link. The tab keeps it until the request is over, because phones reload pages at any time.
+ * Reads the claim, or the ticket of a hand-over, and removes it from the address bar, so that it gets into no history,
+ * bookmark, screenshot or copied link. The tab keeps it until the request is over, because phones reload pages at any
+ * time.
  */
 export function takeClaim(template: string): HeldClaim | undefined {
   const handOver = readHandOverLink(location.pathname)

@@ -30,12 +30,16 @@ export function hubFor(appName: string): HubOptions {
   return {
     load: () => loadOnDemand(() => import('@nimiq/hub-api')),
     appName,
-    // Back on a page without https, the browser would not say that it comes from the Hub, and the answer would not count.
+    // Back on a page without https, the browser would not say that it comes from the Hub, and the answer would not
+    // count.
     redirect: isPhone() && location.protocol === 'https:',
   }
 }
 
-/** What the page looks for: wallets for these adapters, the Nimiq Hub, and the demo wallet under this name if it is offered. */
+/**
+ * What the page looks for: wallets for these adapters, the Nimiq Hub, and the demo wallet under this name if it is
+ * offered.
+ */
 export function wantedWallets(
   facts: ServiceFacts,
   adapterIds: readonly string[],
@@ -57,7 +61,9 @@ export function appsFor(adapterIds: readonly string[]): readonly WalletApp[] {
   return walletApps.filter((app) => app.adapterIds.some((id) => adapterIds.includes(id)))
 }
 
-/** The wallet that needs no choice: Nimiq Pay inside its app, else the only one of this browser, else the demo wallet. */
+/**
+ * The wallet that needs no choice: Nimiq Pay inside its app, else the only one of this browser, else the demo wallet.
+ */
 export function obviousWallet(wallets: readonly FoundWallet[]): FoundWallet | undefined {
   const here = wallets.filter(({ kind }) => kind === 'page')
   const nimiqPay = here.find(({ id }) => id === 'nimiq-pay')

@@ -2,8 +2,8 @@ import { element } from './dom.ts'
 import type { Words } from './texts/words.ts'
 
 /**
- * A payload as people read it: every name and every value, as text. What stands in an object or a list is indented under its name,
- * so that no name can pass for another one's place.
+ * A payload as people read it: every name and every value, as text. What stands in an object or a list is indented
+ * under its name, so that no name can pass for another one's place.
  */
 export function payloadView(payload: string, words: Words): HTMLElement {
   return view(JSON.parse(payload) as unknown, words)

@@ -4,8 +4,8 @@ import { restCalls, restPhoneOrders } from '../client/rest-api.ts'
 import type { ServiceClock } from './service-clock.ts'
 
 /**
- * The phone's calls over REST, which every host of the approval page serves: the service itself, and Better Auth, which has no
- * RPCs. `basePath` is the path of the REST endpoints on the page's own origin. Each answer sets the clock.
+ * The phone's calls over REST, which every host of the approval page serves: the service itself, and Better Auth, which
+ * has no RPCs. `basePath` is the path of the REST endpoints on the page's own origin. Each answer sets the clock.
  */
 export function pagePhoneCalls(basePath: string, clock: ServiceClock): PhoneCalls {
   const fetchAndSetClock = async (url: string, init: RequestInit): Promise<Response> => {

@@ -1,8 +1,8 @@
 import { isReturnPath } from '../../shared/return-path.ts'
 
 /**
- * The address to which a sign-in page leads after the sign-in: its parameter `returnTo` if that is a path that stays on the page's
- * origin and is not the page's own, else the root.
+ * The address to which a sign-in page leads after the sign-in: its parameter `returnTo` if that is a path that stays on
+ * the page's origin and is not the page's own, else the root.
  */
 export function returnTarget(page: URL): URL {
   const root = new URL('/', page)

@@ -53,7 +53,9 @@ export class ReviewScreen {
     fill(root, 'message', message)
   }
 
-  /** Looks after what depends on the layout and on the time, once the screen is visible and each second from then on. */
+  /**
+   * Looks after what depends on the layout and on the time, once the screen is visible and each second from then on.
+   */
   refresh(secondsLeft: number | undefined, isWalletAwaited: boolean): void {
     const words = this.#words
     fill(root, 'ago', words.ago(Math.max(0, this.#clock.now() - this.#issuedAt)))
@@ -112,7 +114,10 @@ function siteName(origin: string): string {
   return protocol === 'https:' ? host : origin
 }
 
-/** A text of the requester, whose white space the service has collapsed; `undefined` if there is nothing to be seen in it. */
+/**
+ * A text of the requester, whose white space the service has collapsed; `undefined` if there is nothing to be seen in
+ * it.
+ */
 function visibleText(text = ''): string | undefined {
   const visible = /[^\s\p{Default_Ignorable_Code_Point}\u2800]/u
   return visible.test(text) ? text : undefined

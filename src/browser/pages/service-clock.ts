@@ -1,6 +1,9 @@
 import { Stopwatch } from '../client/page.ts'
 
-/** The service's time, which the header Date of its answers tells to the second. This device's own clock may be hours off. */
+/**
+ * The service's time, which the header Date of its answers tells to the second. This device's own clock may be hours
+ * off.
+ */
 export class ServiceClock {
   #told: { readonly at: number; readonly since: Stopwatch } | undefined
 

@@ -93,8 +93,8 @@ export class SignInWays {
 const never = new Promise<StartedOrder>(() => {})
 
 /**
- * Number of entries that the list of wallets will have at least, on phones, where it is there from the start: its place is kept
- * until it has loaded. A wallet app has a link on pages at https.
+ * Number of entries that the list of wallets will have at least, on phones, where it is there from the start: its place
+ * is kept until it has loaded. A wallet app has a link on pages at https.
  */
 function entriesAhead(adapterIds: readonly string[], extra: number): number {
   if (!isPhone()) return 0

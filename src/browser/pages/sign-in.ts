@@ -10,12 +10,12 @@ import { Tasks } from './tasks.ts'
 import { chooseWords, readOperatorTexts } from './texts/words.ts'
 
 /**
- * The sign-in page: a wallet on this device, or one on a phone. It leads to `returnTo`, which is all that it reads of its address.
- * The session is in the cookie only. Calls go by REST to paths under the base path, because a proxy in front of another application
- * passes on nothing else.
+ * The sign-in page: a wallet on this device, or one on a phone. It leads to `returnTo`, which is all that it reads of
+ * its address. The session is in the cookie only. Calls go by REST to paths under the base path, because a proxy in
+ * front of another application passes on nothing else.
  *
- * It leads on by itself after a sign-in only. Whoever comes signed in taps "Continue": where the application, or the proxy, refuses
- * that session and leads back here, the browser would go around for ever.
+ * It leads on by itself after a sign-in only. Whoever comes signed in taps "Continue": where the application, or the
+ * proxy, refuses that session and leads back here, the browser would go around for ever.
  */
 
 const facts = readServiceFacts()
@@ -104,7 +104,10 @@ function showSignedOut(): void {
   ways.open(byId('ways'))
 }
 
-/** Shows the session that another tab has signed in to, or that the session has ended: there, or on the phone that approved it. */
+/**
+ * Shows the session that another tab has signed in to, or that the session has ended: there, or on the phone that
+ * approved it.
+ */
 function follow(session: Session | undefined): void {
   if ((session === undefined) === views.in.hidden) return
   if (session === undefined) showSignedOut()

@@ -3,8 +3,8 @@ import { signingAs } from '../wallets/found-sign-in.ts'
 import type { Tasks } from './tasks.ts'
 
 /**
- * Follows a wallet while its user is asked to sign. That can take longer than an order lives: hardware wallets are unlocked, opened
- * and read first.
+ * Follows a wallet while its user is asked to sign. That can take longer than an order lives: hardware wallets are
+ * unlocked, opened and read first.
  */
 export class Signing {
   readonly #tasks: Tasks
@@ -30,7 +30,9 @@ export class Signing {
     this.#begun = false
   }
 
-  /** The wallet, followed while it signs for a task. `text` is shown meanwhile. It is not asked twice to sign the same. */
+  /**
+   * The wallet, followed while it signs for a task. `text` is shown meanwhile. It is not asked twice to sign the same.
+   */
   follow(wallet: Wallet, text: string, signal: AbortSignal): Wallet {
     return signingAs(wallet, (message) => this.#sign(() => wallet.sign(message), text, signal))
   }
@@ -58,8 +60,8 @@ export class Signing {
 }
 
 /**
- * A wallet that keeps its last signature, so that a retry after a lost answer does not ask the user again. `forget` makes it ask for
- * another: the service refused the one that is kept.
+ * A wallet that keeps its last signature, so that a retry after a lost answer does not ask the user again. `forget`
+ * makes it ask for another: the service refused the one that is kept.
  */
 export function remembering(wallet: Wallet): { readonly wallet: Wallet; readonly forget: () => void } {
   let signed: { readonly message: string; readonly answer: WalletSignature } | undefined

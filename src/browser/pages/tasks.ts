@@ -27,8 +27,8 @@ export interface Remedy {
 }
 
 /**
- * Runs the tasks that the user starts, one at a time. Shows their progress and their failures in the page's `#notice`, with a
- * button to try again after a failure, or to do what helps.
+ * Runs the tasks that the user starts, one at a time. Shows their progress and their failures in the page's `#notice`,
+ * with a button to try again after a failure, or to do what helps.
  */
 export class Tasks {
   readonly #notice = byId('notice')
@@ -76,8 +76,8 @@ export class Tasks {
   }
 
   /**
-   * Asks the user's wallet for the running task, whose signal it is, and shows `text` until it answers: it may take its time. Calls
-   * `ask` before anything is awaited, so that a wallet can open a window in the user gesture.
+   * Asks the user's wallet for the running task, whose signal it is, and shows `text` until it answers: it may take its
+   * time. Calls `ask` before anything is awaited, so that a wallet can open a window in the user gesture.
    */
   async askWallet<T>(text: string, signal: AbortSignal, ask: () => T): Promise<Awaited<T>> {
     clearTimeout(this.#slow)

@@ -55,8 +55,8 @@ export class WalletPanel {
   }
 
   /**
-   * Looks for wallets from now on: for the adapter that the order asks for, or else for all. Returns the one that needs neither a
-   * choice nor a tap; one that appears later is told to `onUse`.
+   * Looks for wallets from now on: for the adapter that the order asks for, or else for all. Returns the one that needs
+   * neither a choice nor a tap; one that appears later is told to `onUse`.
    */
   offer(adapterId: string | undefined): FoundWallet | undefined {
     const { words, facts, appName, onUse } = this.#options

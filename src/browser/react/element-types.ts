@@ -2,8 +2,8 @@ import type { CSSProperties, Key, ReactNode, Ref } from 'react'
 import type { CountersignSignIn } from '../element/element.ts'
 
 /**
- * Attributes of `<countersign-sign-in>` in JSX. Properties such as `client` are not among them, because React sets those only if the
- * element has been loaded: set them through `ref`, or use the component `SignIn`.
+ * Attributes of `<countersign-sign-in>` in JSX. Properties such as `client` are not among them, because React sets
+ * those only if the element has been loaded: set them through `ref`, or use the component `SignIn`.
  */
 export interface CountersignSignInAttributes {
   readonly 'base-url'?: string | undefined

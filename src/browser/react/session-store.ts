@@ -3,12 +3,15 @@ import { type CountersignClientError, failureOf, isPassing } from '../client/err
 import { isHidden, onWake } from '../client/page.ts'
 import type { Session } from '../client/types.ts'
 
-/** The calls of a client that {@link SessionStore} makes: every client of `countersign/client` and its subpaths has them. */
+/**
+ * The calls of a client that {@link SessionStore} makes: every client of `countersign/client` and its subpaths has
+ * them.
+ */
 export interface SessionClient extends Pick<ClientCalls, 'getCurrentSession' | 'signOut' | 'onSession'> {}
 
 /**
- * What is known of the session. `unavailable`: the service does not answer. Then `session` is what was known before: keep showing a
- * user who was signed in as signed in.
+ * What is known of the session. `unavailable`: the service does not answer. Then `session` is what was known before:
+ * keep showing a user who was signed in as signed in.
  */
 export type SessionState =
   | { readonly status: 'loading'; readonly session: undefined; readonly error: undefined }
@@ -23,8 +26,9 @@ export const loading: SessionState = { status: 'loading', session: undefined, er
 const retryMs = 10_000
 
 /**
- * The session of a client's user, for the components that show it. Asks the service while there are such components: when the first
- * appears, and after it was unavailable. Between these times it hears of changes from the client, other tabs included.
+ * The session of a client's user, for the components that show it. Asks the service while there are such components:
+ * when the first appears, and after it was unavailable. Between these times it hears of changes from the client, other
+ * tabs included.
  */
 export class SessionStore {
   readonly #client: SessionClient
@@ -99,8 +103,8 @@ export class SessionStore {
   }
 
   /**
-   * Follows news of the client, after whoever made the call has its answer: with the change of the state a component that signs in
-   * may go, and must have told its own before.
+   * Follows news of the client, after whoever made the call has its answer: with the change of the state a component
+   * that signs in may go, and must have told its own before.
    */
   #hear(session: Session | undefined): void {
     const turn = this.#next()

@@ -24,8 +24,8 @@ import type { AppAddress, FoundWallet } from '../wallets/found.ts'
 import type { HubOptions } from '../wallets/hub.ts'
 
 /**
- * Properties of {@link SignIn}. Those without a comment are attributes and properties of `<countersign-sign-in>`, which describes
- * them. A change starts a new order, but for `texts`, functions, and what the page looks like.
+ * Properties of {@link SignIn}. Those without a comment are attributes and properties of `<countersign-sign-in>`, which
+ * describes them. A change starts a new order, but for `texts`, functions, and what the page looks like.
  */
 export interface SignInProps {
   readonly baseUrl?: string | undefined
@@ -45,7 +45,10 @@ export interface SignInProps {
   readonly expectedPublicKeyHex?: string | undefined
   readonly tokenStorageKey?: string | undefined
   readonly noTokenStorage?: boolean | undefined
-  /** Client to use instead of one made from the properties. Make it outside of components: another one starts a new order. */
+  /**
+   * Client to use instead of one made from the properties. Make it outside of components: another one starts a new
+   * order.
+   */
   readonly client?: SignInClient | undefined
   /** Has the page's backend start the order. It can be another function at each rendering: the latest is called. */
   readonly startOrder?: StartOrderOnBackend | undefined
@@ -76,9 +79,9 @@ const useBrowserLayoutEffect = globalThis.document === undefined ? useEffect : u
 const noWallets: readonly FoundWallet[] = []
 
 /**
- * `<countersign-sign-in>` as a component: signs in with a wallet on a phone or on this device, or requests a signature from a phone.
- * On a server it renders the element with its attributes and without content; browsers load the element after the first rendering.
- * The `ref` is the element, with `restart()` and `cancel()` from then on.
+ * `<countersign-sign-in>` as a component: signs in with a wallet on a phone or on this device, or requests a signature
+ * from a phone. On a server it renders the element with its attributes and without content; browsers load the element
+ * after the first rendering. The `ref` is the element, with `restart()` and `cancel()` from then on.
  */
 export const SignIn: ForwardRefExoticComponent<SignInProps & RefAttributes<CountersignSignIn>> = forwardRef<
   CountersignSignIn,
@@ -202,7 +205,9 @@ function hubOf(
   return { ...given, load: () => (latest.current ?? given).load() }
 }
 
-/** Sets a property of the element unless it has this value already: effects that run again must not start a new order. */
+/**
+ * Sets a property of the element unless it has this value already: effects that run again must not start a new order.
+ */
 function setProperty<Name extends 'client' | 'startOrder' | 'hub' | 'extraWallets' | 'appAddress'>(
   element: CountersignSignIn | null,
   name: Name,

@@ -10,12 +10,12 @@ export type SessionHook = SessionState & {
 }
 
 /**
- * The session of a client's user. It follows sign-ins and sign-outs of this client, of `<SignIn/>` and of other tabs. While the service
- * is unavailable it is asked again every 10 seconds. On a server that renders pages, and until the service has answered, the status
- * is `loading`.
+ * The session of a client's user. It follows sign-ins and sign-outs of this client, of `<SignIn/>` and of other tabs.
+ * While the service is unavailable it is asked again every 10 seconds. On a server that renders pages, and until the
+ * service has answered, the status is `loading`.
  *
- * Make the client outside of components: each client has a session of its own here, and a component that makes a client as it
- * renders would ask the service at each rendering.
+ * Make the client outside of components: each client has a session of its own here, and a component that makes a client
+ * as it renders would ask the service at each rendering.
  */
 export function useSession(client: SessionClient): SessionHook {
   const { subscribe, getState, refresh, signOut } = storeOf(client)

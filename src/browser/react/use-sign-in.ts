@@ -4,7 +4,9 @@ import { type CountersignClientError, failureOf } from '../client/errors.ts'
 import type { PrepareSignInOptions, SignInOptions } from '../client/sign-in.ts'
 import type { SignInResult } from '../client/types.ts'
 
-/** The calls of a client that {@link useSignIn} makes: every client of `countersign/client` and its subpaths has them. */
+/**
+ * The calls of a client that {@link useSignIn} makes: every client of `countersign/client` and its subpaths has them.
+ */
 export interface WalletSignInClient extends Pick<ClientCalls, 'prepareSignIn' | 'signInWallet' | 'onSession'> {}
 
 /** Options of {@link useSignIn}. They are those of the client's `prepareSignIn`. */
@@ -23,9 +25,9 @@ export type SignInState =
 /** What {@link useSignIn} returns. When the session ends, `signed-in` becomes `idle`. */
 export type SignInHook = SignInState & {
   /**
-   * Signs in with a wallet on this device. Call it in a user gesture, because the wallet may open a window. It takes the place of
-   * a sign-in that still waits for its wallet. Resolves with the result, or with `undefined` if it failed or was left. Never rejects:
-   * `error` tells the failure.
+   * Signs in with a wallet on this device. Call it in a user gesture, because the wallet may open a window. It takes
+   * the place of a sign-in that still waits for its wallet. Resolves with the result, or with `undefined` if it failed
+   * or was left. Never rejects: `error` tells the failure.
    */
   readonly signIn: (options?: SignInOptions) => Promise<SignInResult | undefined>
   /** Leaves a sign-in that waits for its wallet, and forgets the result and the error of the last one. */
@@ -35,9 +37,9 @@ export type SignInHook = SignInState & {
 const idle: SignInState = { status: 'idle', result: undefined, error: undefined }
 
 /**
- * Signs in with a wallet on this device. While the component is there and nobody has signed in with it, a nonce is kept at hand, so
- * that a tap reaches the wallet without a network call in between. If the component goes, so does a sign-in that waits for its
- * wallet. Use the hook in one component for each client: the client keeps one nonce.
+ * Signs in with a wallet on this device. While the component is there and nobody has signed in with it, a nonce is kept
+ * at hand, so that a tap reaches the wallet without a network call in between. If the component goes, so does a sign-in
+ * that waits for its wallet. Use the hook in one component for each client: the client keeps one nonce.
  */
 export function useSignIn(client: WalletSignInClient, options: UseSignInOptions = {}): SignInHook {
   const { appName, account, prepare = true } = options

@@ -2,9 +2,9 @@ import type { ChooserTexts } from './chooser-texts.ts'
 import type { AppAddress, CountersignWalletsEvents, WalletApp } from './found.ts'
 
 /**
- * Wallets whose own browser a link can open, with the forms that are published. No publisher promises that a fragment arrives, so
- * link addresses without one, such as that of a hand-over. None of the links says whether the app is installed: those that
- * begin with https lead to a page of the wallet's maker if it is not, the others do nothing.
+ * Wallets whose own browser a link can open, with the forms that are published. No publisher promises that a fragment
+ * arrives, so link addresses without one, such as that of a hand-over. None of the links says whether the app is
+ * installed: those that begin with https lead to a page of the wallet's maker if it is not, the others do nothing.
  */
 export const walletApps: readonly WalletApp[] = [
   {
@@ -62,7 +62,10 @@ function encodedWithReferrer(url: string): string {
   return `${encodeURIComponent(href)}?ref=${encodeURIComponent(origin)}`
 }
 
-/** Throws a TypeError for anything but an absolute http or https address: a link must never open another scheme in a wallet. */
+/**
+ * Throws a TypeError for anything but an absolute http or https address: a link must never open another scheme in a
+ * wallet.
+ */
 function absolute(url: string): URL {
   const parsed = new URL(url)
   if (!/^https?:$/.test(parsed.protocol))
@@ -76,12 +79,15 @@ type Tell = <Name extends 'countersign:open-in' | 'countersign:link-error'>(
   detail: CountersignWalletsEvents[Name],
 ) => void
 
-/** How long an address that was made for one tap is offered for another, in milliseconds. A hand-over ticket lasts a minute. */
+/**
+ * How long an address that was made for one tap is offered for another, in milliseconds. A hand-over ticket lasts a
+ * minute.
+ */
 const addressLifeMs = 45_000
 
 /**
- * The entry of a wallet's app. With an address it is a link, because phones open apps by links that users tap. Without one it is a
- * button, which makes the address, goes there, and becomes a link for a second tap.
+ * The entry of a wallet's app. With an address it is a link, because phones open apps by links that users tap. Without
+ * one it is a button, which makes the address, goes there, and becomes a link for a second tap.
  */
 export class AppLink {
   readonly item = document.createElement('li')

@@ -8,11 +8,11 @@ import type { AppAddress, CountersignWalletsEvents, FoundWallet, WalletApp, Wall
 const Base = (globalThis.HTMLElement ?? class {}) as typeof HTMLElement
 
 /**
- * `<countersign-wallets>`: lets the user choose a wallet. Lists those that a finder has found, says while more may come, says what to
- * do if there is none, and on phones links to wallets with a browser of their own.
+ * `<countersign-wallets>`: lets the user choose a wallet. Lists those that a finder has found, says while more may
+ * come, says what to do if there is none, and on phones links to wallets with a browser of their own.
  *
- * {@link defineWalletChooser} registers it. Events: {@link CountersignWalletsEvents}. Parts to style: `status`, `hint`, `wallets`,
- * `wallet`, `icon`, `name`, `about`, `apps`, `apps-title`, `app`, `note`.
+ * {@link defineWalletChooser} registers it. Events: {@link CountersignWalletsEvents}. Parts to style: `status`, `hint`,
+ * `wallets`, `wallet`, `icon`, `name`, `about`, `apps`, `apps-title`, `app`, `note`.
  *
  * Names and icons are the wallets' own claims. They are shown as text and as images, and grant nothing.
  */
@@ -39,7 +39,10 @@ export class CountersignWallets extends Base {
     return this.#finder
   }
 
-  /** Texts of the chooser. Those that are left out are German if the page or a part of it around the chooser is, otherwise English. */
+  /**
+   * Texts of the chooser. Those that are left out are German if the page or a part of it around the chooser is,
+   * otherwise English.
+   */
   set texts(texts: Partial<ChooserTexts>) {
     this.#texts = texts
     this.#show()
@@ -50,7 +53,9 @@ export class CountersignWallets extends Base {
     return { ...(/^de\b/i.test(language) ? germanTexts : englishTexts), ...this.#texts }
   }
 
-  /** What wallet apps open. Without it, none are offered. A new address takes the place of the last one in all links. */
+  /**
+   * What wallet apps open. Without it, none are offered. A new address takes the place of the last one in all links.
+   */
   set appAddress(address: AppAddress | undefined) {
     this.#appAddress = address
     for (const link of this.#links.values()) link.reset()
@@ -71,7 +76,10 @@ export class CountersignWallets extends Base {
     return this.#apps
   }
 
-  /** Adapters that the service, or the order, takes: other apps are left out. Default: all. The finder has an option of its own. */
+  /**
+   * Adapters that the service, or the order, takes: other apps are left out. Default: all. The finder has an option of
+   * its own.
+   */
   set adapterIds(adapterIds: readonly string[] | undefined) {
     this.#adapterIds = adapterIds
     this.#show()
@@ -236,7 +244,10 @@ function say(place: HTMLElement, text: string): void {
   place.hidden = text === ''
 }
 
-/** Puts items into a list in their order, without moving those that are in place, because that would take the focus from them. */
+/**
+ * Puts items into a list in their order, without moving those that are in place, because that would take the focus from
+ * them.
+ */
 function arrange(list: HTMLElement, items: readonly HTMLElement[]): void {
   list.hidden = items.length === 0
   for (const child of [...list.children]) if (!items.includes(child as HTMLElement)) child.remove()

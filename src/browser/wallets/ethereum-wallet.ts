@@ -12,9 +12,9 @@ export interface EthereumProvider {
 }
 
 /**
- * The wallet behind a provider of EIP-1193, for the service's adapter `ethereum`. It signs with `personal_sign` (EIP-191), and only
- * with the account, on the chain, that `getAccount` last returned: if the user has switched since, it fails with
- * WALLET_WRONG_KEY.
+ * The wallet behind a provider of EIP-1193, for the service's adapter `ethereum`. It signs with `personal_sign`
+ * (EIP-191), and only with the account, on the chain, that `getAccount` last returned: if the user has switched since,
+ * it fails with WALLET_WRONG_KEY.
  */
 export function ethereumWallet(provider: EthereumProvider): SwitchingWallet {
   const ask = async (method: string, params?: readonly unknown[]): Promise<unknown> => {
@@ -84,8 +84,8 @@ function hexOfText(text: string): string {
 }
 
 /**
- * Finds wallets that announce themselves by EIP-6963. What an announcement says of the wallet is its own claim, the reverse
- * domain name included.
+ * Finds wallets that announce themselves by EIP-6963. What an announcement says of the wallet is its own claim, the
+ * reverse domain name included.
  *
  * mipd's store is not used: one announcement without `info` would keep it from taking any later one.
  */

@@ -7,7 +7,10 @@ import { searchSolana } from './solana-wallet.ts'
 
 /** Options of {@link findWallets}. */
 export interface FindWalletsOptions {
-  /** Adapters that the service is configured with, or the one that an order asks for: only their wallets are found. Default: all. */
+  /**
+   * Adapters that the service is configured with, or the one that an order asks for: only their wallets are found.
+   * Default: all.
+   */
   readonly adapterIds?: readonly string[]
   /** The Nimiq Hub. Default: it is not listed. */
   readonly hub?: HubOptions
@@ -19,8 +22,8 @@ export interface FindWalletsOptions {
 const usualMs = 1500
 
 /**
- * Looks for wallets in the page: Nimiq Pay's provider, wallets of Ethereum (EIP-6963) and of Solana (Wallet Standard). Asks no
- * wallet for anything before it is connected. Without a window, it finds none.
+ * Looks for wallets in the page: Nimiq Pay's provider, wallets of Ethereum (EIP-6963) and of Solana (Wallet Standard).
+ * Asks no wallet for anything before it is connected. Without a window, it finds none.
  */
 export function findWallets({ adapterIds, hub, extra = [] }: FindWalletsOptions = {}): WalletFinder {
   const list = new WalletList()

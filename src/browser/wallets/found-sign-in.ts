@@ -25,8 +25,9 @@ export interface FoundSignInOptions {
 }
 
 /**
- * Signs in with a wallet that was found. Call it in the user gesture. A wallet that takes the place of the page never answers: its
- * challenge is kept in the tab, for the page to go on with when it is loaded again. Rejects with a `CountersignClientError`.
+ * Signs in with a wallet that was found. Call it in the user gesture. A wallet that takes the place of the page never
+ * answers: its challenge is kept in the tab, for the page to go on with when it is loaded again. Rejects with a
+ * `CountersignClientError`.
  */
 export async function signInWithFound(found: FoundWallet, options: FoundSignInOptions): Promise<SignInResult> {
   const { client, hub, returned, ask, autoPersistToken, signal } = options

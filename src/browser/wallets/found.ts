@@ -8,13 +8,17 @@ export interface FoundWallet {
   readonly name: string
   /** Icon as a `data:` URI, for `<img>` only: it is the wallet's own. */
   readonly icon?: string
-  /** What else the wallet says of itself, such as `io.metamask`: it tells wallets of one name apart. Nobody has checked it. */
+  /**
+   * What else the wallet says of itself, such as `io.metamask`: it tells wallets of one name apart. Nobody has checked
+   * it.
+   */
   readonly detail?: string
   /** Adapter of the service that its signatures are for. */
   readonly adapterId: string
   /**
-   * Where it is: `page`, in this browser (an extension, or the app that opened the page); `window`, at a site of its own that opens
-   * in a window or takes the place of the page; `demo`, the demo wallet, which nobody must take for a real one.
+   * Where it is: `page`, in this browser (an extension, or the app that opened the page); `window`, at a site of its
+   * own that opens in a window or takes the place of the page; `demo`, the demo wallet, which nobody must take for a
+   * real one.
    */
   readonly kind: 'page' | 'window' | 'demo'
   /** Returns the wallet. It may ask its user; call it in a user gesture, before anything is awaited. */
@@ -26,8 +30,8 @@ export interface WalletFinder {
   /** Those found so far: those in the page first, in the order in which they appeared. */
   readonly wallets: readonly FoundWallet[]
   /**
-   * Whether more are likely to appear soon, so that a page says that it looks rather than that there are none. The search itself
-   * goes on until it is stopped.
+   * Whether more are likely to appear soon, so that a page says that it looks rather than that there are none. The
+   * search itself goes on until it is stopped.
    */
   readonly isLooking: boolean
   /** Calls `changed` whenever `wallets` or `isLooking` changed. Returns a function that ends it. */

@@ -4,7 +4,10 @@ import type { Wallet } from '../client/wallet.ts'
 import { readWalletAnswer, type WalletSignature, walletFailure } from '../client/wallet-answer.ts'
 import type { Search } from './list.ts'
 
-/** The part of the module @nimiq/hub-api that is used. Whether its class comes wrapped a second time depends on the bundler. */
+/**
+ * The part of the module @nimiq/hub-api that is used. Whether its class comes wrapped a second time depends on the
+ * bundler.
+ */
 export interface HubModule {
   readonly default: HubApiClass | { readonly default: HubApiClass }
 }
@@ -37,12 +40,14 @@ export interface HubOptions {
   /** Address of the Hub. Default `https://hub.nimiq.com`. */
   readonly url?: string
   /**
-   * Whether the Hub takes the place of the page, and leads back to it, rather than opening in a window. Default: on phones and
-   * tablets, where windows cover the page, if the page is at https: browsers do not tell other pages that they come from the Hub,
-   * and its library drops what it cannot place. After the way back, call {@link takeHubAnswer}.
+   * Whether the Hub takes the place of the page, and leads back to it, rather than opening in a window. Default: on
+   * phones and tablets, where windows cover the page, if the page is at https: browsers do not tell other pages that
+   * they come from the Hub, and its library drops what it cannot place. After the way back, call {@link takeHubAnswer}.
    */
   readonly redirect?: boolean
-  /** Address to lead back to, of the page's own origin, without a fragment. Default: the page's, without its fragment. */
+  /**
+   * Address to lead back to, of the page's own origin, without a fragment. Default: the page's, without its fragment.
+   */
   readonly returnUrl?: string
 }
 
@@ -97,8 +102,8 @@ async function loadedWallet(load: () => Promise<HubApiClass>, options: HubOption
 }
 
 /**
- * The wallet of the Nimiq Hub. With a window, call `sign` in a user gesture. With a redirect, `sign` leaves the page and never
- * resolves: the answer is there when the page loads again.
+ * The wallet of the Nimiq Hub. With a window, call `sign` in a user gesture. With a redirect, `sign` leaves the page
+ * and never resolves: the answer is there when the page loads again.
  */
 function hubWallet(Hub: HubApiClass, options: HubOptions): Wallet {
   const { appName, url = defaultUrl, returnUrl } = options
@@ -108,8 +113,8 @@ function hubWallet(Hub: HubApiClass, options: HubOptions): Wallet {
     async sign(message) {
       try {
         if (leavesPage(options)) return await leave(message)
-        // Called before anything is awaited, as a part of the user gesture. The library's overlay is made of markup in a string,
-        // which Trusted Types forbid.
+        // Called before anything is awaited, as a part of the user gesture. The library's overlay is made of markup in
+        // a string, which Trusted Types forbid.
         return await hub.signMessage({ appName, message }, new Hub.PopupRequestBehavior(features(), { overlay: false }))
       } catch (thrown) {
         throw walletFailure(thrown)
@@ -136,9 +141,9 @@ function features(): string {
 }
 
 /**
- * The Hub's answer to a request that left this page; `undefined` if the page did not come back from the Hub. Call it once, as the
- * page loads, before anything changes the page's address: the answer is in its fragment, and the call removes it. If the page is
- * loaded again, it gets the same answer again.
+ * The Hub's answer to a request that left this page; `undefined` if the page did not come back from the Hub. Call it
+ * once, as the page loads, before anything changes the page's address: the answer is in its fragment, and the call
+ * removes it. If the page is loaded again, it gets the same answer again.
  */
 export async function takeHubAnswer(options: HubOptions): Promise<HubAnswer | undefined> {
   if (!mayBeBack()) return undefined
@@ -209,7 +214,10 @@ function pageUrl(): string {
   return url.href
 }
 
-/** The Hub takes requests only from pages whose origin it sees, in the referrer, which pages with a strict policy do not send. */
+/**
+ * The Hub takes requests only from pages whose origin it sees, in the referrer, which pages with a strict policy do not
+ * send.
+ */
 function showReferrer(): void {
   const policy = document.createElement('meta')
   policy.name = 'referrer'

@@ -75,8 +75,8 @@ const maxName = 60
 const maxIcon = 300_000
 
 /**
- * Control and format characters, among them those that change the direction of text, line separators, and characters without a
- * meaning that fonts agree on.
+ * Control and format characters, among them those that change the direction of text, line separators, and characters
+ * without a meaning that fonts agree on.
  */
 const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Co}]/gu
 
@@ -93,7 +93,10 @@ export function cleanName(name: unknown, otherwise: string): string {
   return characters.length <= maxName ? characters.join('') : `${characters.slice(0, maxName - 1).join('')}…`
 }
 
-/** An icon, if it is a `data:` URI of an image and not oversized. In an `<img>`, no image runs scripts or loads anything. */
+/**
+ * An icon, if it is a `data:` URI of an image and not oversized. In an `<img>`, no image runs scripts or loads
+ * anything.
+ */
 export function cleanIcon(icon: unknown): { readonly icon?: string } {
   if (typeof icon !== 'string' || icon.length > maxIcon) return {}
   const uri = icon.trim()

@@ -63,10 +63,10 @@ export function isSolanaWallet({ chains, features }: StandardWallet): boolean {
 }
 
 /**
- * A wallet of Wallet Standard, for the service's adapter `solana`. Forms are signed with `solana:signIn`, if the wallet has it, so
- * that it can warn of a foreign domain, and everything else with `solana:signMessage` or, without that,
- * `solana:signOffchainMessage`, in the envelope that the service expects of hardware wallets. It signs only with the account that
- * `getAccount` last returned: if the user has switched since, it fails with WALLET_WRONG_KEY.
+ * A wallet of Wallet Standard, for the service's adapter `solana`. Forms are signed with `solana:signIn`, if the wallet
+ * has it, so that it can warn of a foreign domain, and everything else with `solana:signMessage` or, without that,
+ * `solana:signOffchainMessage`, in the envelope that the service expects of hardware wallets. It signs only with the
+ * account that `getAccount` last returned: if the user has switched since, it fails with WALLET_WRONG_KEY.
  */
 export function solanaWallet(wallet: StandardWallet): SwitchingWallet {
   const features = wallet.features as Features

@@ -84,7 +84,9 @@ export class AdminActions {
     return user
   }
 
-  /** The wallets that a text can name and of which something is known. Rejects with a `UsageError` if it can name none. */
+  /**
+   * The wallets that a text can name and of which something is known. Rejects with a `UsageError` if it can name none.
+   */
   async known(text: string): Promise<FoundWallet[]> {
     const { candidates, fits } = nameIn(text)
     const wallets = candidates.length === 0 ? await this.users.walletsThat(fits) : candidates

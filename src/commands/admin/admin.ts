@@ -189,8 +189,8 @@ interface Asked {
 }
 
 /**
- * Runs the command `admin` with the arguments behind its name. Resolves with the exit code: 0 if it was done, 1 if it could not be,
- * 2 for arguments that are wrong.
+ * Runs the command `admin` with the arguments behind its name. Resolves with the exit code: 0 if it was done, 1 if it
+ * could not be, 2 for arguments that are wrong.
  */
 export async function adminCommand(args: readonly string[], streams: Streams): Promise<number> {
   try {
@@ -243,7 +243,9 @@ function readArguments(args: readonly string[]): Asked | 'help' {
   return { command, args: given, store: values.store, json: values.json === true, yes: values.yes === true }
 }
 
-/** The id of a session (22 characters, base64url) that begins with a hyphen, as one in 64 does. No option has this form. */
+/**
+ * The id of a session (22 characters, base64url) that begins with a hyphen, as one in 64 does. No option has this form.
+ */
 const idWithHyphen = /^-[\w-]{21}$/
 
 function parse(args: readonly string[]) {

@@ -82,8 +82,8 @@ type Judgement =
   | { readonly kind: 'unclear'; readonly saw: string }
 
 /**
- * Requests a nonce of an application that does not exist. The service judges the origin first and refuses the request in any case,
- * so that nothing is stored.
+ * Requests a nonce of an application that does not exist. The service judges the origin first and refuses the request
+ * in any case, so that nothing is stored.
  */
 async function judgedOrigin(
   { settings }: Setup,
@@ -131,7 +131,10 @@ async function checkForwarding(setup: Setup, url: string, signal: AbortSignal): 
   return ok(`the service sees requests to ${url} as such, and does not believe forged headers`)
 }
 
-/** Whether the service trusts the origins that it should: its own pages', those of `--origin`, and those of the settings. */
+/**
+ * Whether the service trusts the origins that it should: its own pages', those of `--origin`, and those of the
+ * settings.
+ */
 export const origins: Check<Setup> = {
   name: 'origins',
   async run(setup, signal) {
@@ -157,7 +160,10 @@ function checkSettings(setup: Setup): Finding | readonly Finding[] {
   return skipped('because the service does not answer at its public address; the settings fit')
 }
 
-/** Whether the settings have an origin among the trusted ones. By default these are publicUrl and the loopback names beside it. */
+/**
+ * Whether the settings have an origin among the trusted ones. By default these are publicUrl and the loopback names
+ * beside it.
+ */
 function trusts({ settings, publicUrl }: Setup, origin: string): boolean {
   if (settings.trustedOrigins !== undefined) return settings.trustedOrigins.includes(origin)
   const [own, other] = [new URL(publicUrl), new URL(origin)]

@@ -18,7 +18,9 @@ export interface Answer {
   readonly headers: IncomingHttpHeaders
   /** The body if it is a JSON object, otherwise an empty one. */
   readonly json: Readonly<Record<string, unknown>>
-  /** Time in epoch milliseconds in the middle of the request and the beginning of the answer, on this machine's clock. */
+  /**
+   * Time in epoch milliseconds in the middle of the request and the beginning of the answer, on this machine's clock.
+   */
   readonly at: number
 }
 
@@ -39,7 +41,9 @@ export interface Question {
   readonly headers?: Readonly<Record<string, string>>
   /** Sent as JSON, by POST; without it, the request is a GET. */
   readonly body?: object
-  /** Whether any certificate will do, as on this machine, by an address that the certificate is not for. Default false. */
+  /**
+   * Whether any certificate will do, as on this machine, by an address that the certificate is not for. Default false.
+   */
   readonly anyCertificate?: boolean
 }
 
@@ -115,8 +119,8 @@ export function isCountersign({ kind }: Look): boolean {
 }
 
 /**
- * Requests the caller's session at an address. A Countersign refuses that with one of its reasons: a caller without a cookie has
- * none. The path is under the base path, because a proxy may pass on nothing else.
+ * Requests the caller's session at an address. A Countersign refuses that with one of its reasons: a caller without a
+ * cookie has none. The path is under the base path, because a proxy may pass on nothing else.
  */
 export async function lookAt(
   url: string,
@@ -133,8 +137,8 @@ export async function lookAt(
 }
 
 /**
- * What answers on a port of this machine, with or without TLS. `url` is an http address; over TLS any certificate will do, because
- * it is for the public address.
+ * What answers on a port of this machine, with or without TLS. `url` is an http address; over TLS any certificate will
+ * do, because it is for the public address.
  */
 export async function lookAtPort(
   url: string,

@@ -21,7 +21,9 @@ export interface Result extends Finding {
 export interface Check<Subject> {
   /** Its name in the report. Names stay as they are, because scripts look for them. */
   readonly name: string
-  /** Names of checks further up in the list. This one is skipped unless all of them could be made and found no problem. */
+  /**
+   * Names of checks further up in the list. This one is skipped unless all of them could be made and found no problem.
+   */
   readonly needs?: readonly string[]
   /** Whether there is something to check in this setup. Default: in every one. */
   readonly applies?: (subject: Subject) => boolean

@@ -29,8 +29,8 @@ interface Asked extends CommandLine, Pick<Sources, 'urls' | 'origins'> {
 }
 
 /**
- * Runs the command `doctor` with the arguments behind its name. Resolves with the exit code: 0 without problems, 1 with some. Rejects
- * with a `UsageError` for arguments that are wrong.
+ * Runs the command `doctor` with the arguments behind its name. Resolves with the exit code: 0 without problems, 1 with
+ * some. Rejects with a `UsageError` for arguments that are wrong.
  */
 export async function doctorCommand(args: readonly string[], { stdout }: Streams): Promise<number> {
   const asked = readArguments(args)
@@ -92,7 +92,9 @@ async function examine({ options: given, ...asked }: Asked): Promise<readonly Re
   }))
 }
 
-/** One line without control characters, and without the user and password of an address, wherever the text comes from. */
+/**
+ * One line without control characters, and without the user and password of an address, wherever the text comes from.
+ */
 function clean(text: string): string {
   return text
     .replaceAll(/[\s\p{Cc}]+/gu, ' ')

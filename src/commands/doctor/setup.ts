@@ -103,8 +103,8 @@ export class Setup {
 }
 
 /**
- * Checks the settings as the start of the service does, without its store and without a port. The setup is `undefined` if the
- * service would not start with them.
+ * Checks the settings as the start of the service does, without its store and without a port. The setup is `undefined`
+ * if the service would not start with them.
  */
 export async function readSetup(sources: Sources): Promise<{ findings: Finding[]; setup: Setup | undefined }> {
   const findings = unknownVariables(sources.environment).map(({ name, similar }) => {

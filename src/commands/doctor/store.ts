@@ -14,7 +14,9 @@ import type { Setup } from './setup.ts'
 const maxTrips = 40
 const timingMs = 1500
 
-/** Median time of a call in milliseconds beyond which sign-ins are felt to be slow: each makes several calls in a row. */
+/**
+ * Median time of a call in milliseconds beyond which sign-ins are felt to be slow: each makes several calls in a row.
+ */
 const slowMs = 50
 
 /** Life of what a check that breaks off leaves behind. */
@@ -39,8 +41,8 @@ export const store: Check<Setup> = {
 }
 
 /**
- * Tries a file beside the one that is missing, and removes it. The missing one is left to the service, because it would belong to
- * the user who runs this.
+ * Tries a file beside the one that is missing, and removes it. The missing one is left to the service, because it would
+ * belong to the user who runs this.
  */
 async function tryNewFile({ settings }: Setup, file: string): Promise<Finding> {
   const tried = `${file}.doctor-${randomUUID()}`

@@ -35,7 +35,9 @@ export const redisTls: Check<Setup> = {
   advice: 'Correct that file or that setting.',
 }
 
-/** Judges a file by its first certificate; one of authorities by that which ends last, because one that holds is enough. */
+/**
+ * Judges a file by its first certificate; one of authorities by that which ends last, because one that holds is enough.
+ */
 async function judgeFile(variable: string, file: string): Promise<Finding> {
   const text = await readFile(file, 'utf8')
   const blocks = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []

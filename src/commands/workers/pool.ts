@@ -22,13 +22,20 @@ export interface WorkersStart extends Omit<WorkerStart, 'number' | 'quiet'> {
 /** Time in ms that requests in progress have when a service closes, unless the caller says otherwise. */
 const graceMs = 10_000
 
-/** Time in ms beyond the drain and the requests in progress after which a worker that has not ended hangs, and is killed. */
+/**
+ * Time in ms beyond the drain and the requests in progress after which a worker that has not ended hangs, and is
+ * killed.
+ */
 const hangMs = 10_000
 
-/** Time in ms that a worker has to tell its metrics; then those count that it told before. Prometheus waits for 10 s. */
+/**
+ * Time in ms that a worker has to tell its metrics; then those count that it told before. Prometheus waits for 10 s.
+ */
 const metricsMs = 4_000
 
-/** Pause in ms before a worker is replaced that has crashed: the second and each further time in a row twice as long. */
+/**
+ * Pause in ms before a worker is replaced that has crashed: the second and each further time in a row twice as long.
+ */
 const pauses = { firstMs: 250, mostMs: 30_000 }
 
 /** A worker that has served for this time, in ms, has not crashed "in a row" with the one before it. */
@@ -38,8 +45,8 @@ const soundMs = 60_000
 const lastMessagesMs = 50
 
 /**
- * Number of processes that are to serve the port. Throws a `TypeError` if the store is for one process. With auto, that does not
- * depend on the machine: settings that start on one start on all.
+ * Number of processes that are to serve the port. Throws a `TypeError` if the store is for one process. With auto, that
+ * does not depend on the machine: settings that start on one start on all.
  */
 export function workerCount({ workers, store }: Settings): number {
   if (workers === 1) return 1
@@ -63,7 +70,10 @@ interface Slot {
   crashes: number
 }
 
-/** Several processes that serve one port together, and are one service to everything outside. This process serves nothing. */
+/**
+ * Several processes that serve one port together, and are one service to everything outside. This process serves
+ * nothing.
+ */
 export class WorkerPool implements Pick<Countersign, 'publicUrl' | 'description' | 'drain' | 'close'> {
   readonly #start: WorkersStart
   readonly #logger: Logger
@@ -89,8 +99,8 @@ export class WorkerPool implements Pick<Countersign, 'publicUrl' | 'description'
       crashes: 0,
     }))
     this.#metricsServer = new MetricsServer(oneAtATime(() => this.#metricsText()))
-    // Connections are handed to the workers in turn. If all of them accepted from one socket, few connections would be spread
-    // unevenly, and the port would not be free before the last worker had ended.
+    // Connections are handed to the workers in turn. If all of them accepted from one socket, few connections would be
+    // spread unevenly, and the port would not be free before the last worker had ended.
     cluster.schedulingPolicy = cluster.SCHED_RR
     cluster.setupPrimary({ exec: workerFile(), args: [] })
     // A second SIGINT ends this process at once, and what is in progress in the workers with it.
@@ -121,7 +131,10 @@ export class WorkerPool implements Pick<Countersign, 'publicUrl' | 'description'
     return [...this.#running].filter(({ readyAt }) => readyAt !== undefined)
   }
 
-  /** Starts the workers. Resolves with the port when all are ready. If one cannot start, none is left, and it rejects with why. */
+  /**
+   * Starts the workers. Resolves with the port when all are ready. If one cannot start, none is left, and it rejects
+   * with why.
+   */
   async listen(): Promise<number> {
     const { metricsPort, metricsHost } = this.#start.settings
     try {
@@ -151,8 +164,8 @@ export class WorkerPool implements Pick<Countersign, 'publicUrl' | 'description'
   }
 
   /**
-   * Replaces every worker, one after the other: the new one is ready before the old one leaves. While that is under way, another call
-   * has it done once more afterwards.
+   * Replaces every worker, one after the other: the new one is ready before the old one leaves. While that is under
+   * way, another call has it done once more afterwards.
    */
   restart(): void {
     this.#isRollAsked = true
@@ -310,13 +323,15 @@ class WorkerProcess {
         this.#onAnswer()
         if (message.kind !== 'closed') return
         cause = message.cause
-        // Arrives behind every connection that was handed to it before it stopped listening: it has given those back by then.
+        // Arrives behind every connection that was handed to it before it stopped listening: it has given those back by
+        // then.
         worker.disconnect()
       }
     })
     this.ended = new Promise((resolve) => {
       worker.once('exit', (code, signal) => {
-        // A connection that is on its way to a dead worker keeps the channel, and with it the worker's place in the cluster.
+        // A connection that is on its way to a dead worker keeps the channel, and with it the worker's place in the
+        // cluster.
         setTimeout(() => {
           if (worker.isConnected()) worker.process.disconnect()
         }, lastMessagesMs)

@@ -47,7 +47,10 @@ export type FromWorker =
   | { readonly kind: 'closed'; readonly metrics: MetricValues | undefined; readonly cause: string | undefined }
   | { readonly kind: 'metrics'; readonly metrics: MetricValues | undefined }
 
-/** All workers write to one pipe. What is longer is not written in one step there (PIPE_BUF), and lines would be mixed up. */
+/**
+ * All workers write to one pipe. What is longer is not written in one step there (PIPE_BUF), and lines would be mixed
+ * up.
+ */
 const atomicBytes = 4096
 
 /** Serves as the first process says. */

@@ -17,9 +17,10 @@ import type { OrderRecord } from './order.ts'
 import type { GivenRequester, OrderSettings, Requester } from './start.ts'
 
 /**
- * The desktop that an order is started for: the caller, or the one that a backend with a start key describes. Its origin must be
- * trusted (ORIGIN_NOT_TRUSTED). START_KEY_REQUIRED if there are start keys and the call has none of them. INVALID_REQUEST if a
- * backend does not say whom the order is for, or a caller without a start key describes somebody.
+ * The desktop that an order is started for: the caller, or the one that a backend with a start key describes. Its
+ * origin must be trusted (ORIGIN_NOT_TRUSTED). START_KEY_REQUIRED if there are start keys and the call has none of
+ * them. INVALID_REQUEST if a backend does not say whom the order is for, or a caller without a start key describes
+ * somebody.
  */
 export function requesterOf(
   given: GivenRequester | undefined,
@@ -98,8 +99,8 @@ export function matchesAny(token: string, hashes: Hashes): boolean {
 }
 
 /**
- * Whether a caller may do something with an order: it is an order of this service, and the caller holds the token that the call takes
- * and comes from a page that may use the order. Checked before anything of the order's state is told.
+ * Whether a caller may do something with an order: it is an order of this service, and the caller holds the token that
+ * the call takes and comes from a page that may use the order. Checked before anything of the order's state is told.
  *
  * Throws ORDER_NOT_FOUND, ORDER_TOKEN_INVALID (HANDOVER_INVALID for a ticket), ORIGIN_MISMATCH or NETWORK_MISMATCH.
  */
@@ -141,7 +142,10 @@ export class Admission {
     if (!matchesAny(token, hashes)) throw refused(refusal)
   }
 
-  /** Admits who holds the desktop's token. `prove` is what else they have to prove, before anything about the order is told. */
+  /**
+   * Admits who holds the desktop's token. `prove` is what else they have to prove, before anything about the order is
+   * told.
+   */
   ofDesktop(
     { desktopToken }: DesktopInput,
     request: RequestContext,
@@ -172,8 +176,9 @@ export class Admission {
 }
 
 /**
- * IPv4 addresses that are not public (RFC 6890): unrelated networks use the same ones, or none does. Those for documentation
- * (192.0.2.0/24 and the like) are left out: they occur on no real network, and tests use them as public ones.
+ * IPv4 addresses that are not public (RFC 6890): unrelated networks use the same ones, or none does. Those for
+ * documentation (192.0.2.0/24 and the like) are left out: they occur on no real network, and tests use them as public
+ * ones.
  */
 const specialIpv4 = new BlockList()
 for (const [network, prefix] of [
@@ -193,20 +198,24 @@ for (const [network, prefix] of [
 }
 
 /**
- * The IPv6 addresses that are given to networks (RFC 4291). Local ones and multicast are outside. Those for documentation
- * (2001:db8::/32) count, as in IPv4.
+ * The IPv6 addresses that are given to networks (RFC 4291). Local ones and multicast are outside. Those for
+ * documentation (2001:db8::/32) count, as in IPv4.
  */
 const globalIpv6 = new BlockList()
 globalIpv6.addSubnet('2000::', 3, 'ipv6')
 
-/** Those of {@link globalIpv6} that a protocol has for itself. In a tunnel's, the first 56 bits do not name the client's network. */
+/**
+ * Those of {@link globalIpv6} that a protocol has for itself. In a tunnel's, the first 56 bits do not name the client's
+ * network.
+ */
 const protocolIpv6 = new BlockList()
 protocolIpv6.addSubnet('2001::', 23, 'ipv6') // IETF protocols, Teredo among them
 protocolIpv6.addSubnet('2002::', 16, 'ipv6') // 6to4
 
 /**
- * The network that a request comes from, for comparing: the IPv4 /24 or the IPv6 /56 of its address. `undefined` if that cannot be
- * told: the address is unknown or not a public one, or may be a proxy's ({@link RequestContext.behindUnknownProxy}).
+ * The network that a request comes from, for comparing: the IPv4 /24 or the IPv6 /56 of its address. `undefined` if
+ * that cannot be told: the address is unknown or not a public one, or may be a proxy's
+ * ({@link RequestContext.behindUnknownProxy}).
  */
 export function networkOfRequest({ ip, behindUnknownProxy }: RequestContext): string | undefined {
   return ip === undefined || behindUnknownProxy ? undefined : networkOfAddress(ip)

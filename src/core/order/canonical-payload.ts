@@ -1,7 +1,9 @@
 import { CountersignError } from '../../shared/errors.ts'
 import { isPlainLine } from '../../shared/plain-line.ts'
 
-/** Most bytes (UTF-8) of a payload, both as it was sent and in canonical form, which is longer for numbers such as 1e15. */
+/**
+ * Most bytes (UTF-8) of a payload, both as it was sent and in canonical form, which is longer for numbers such as 1e15.
+ */
 const maxBytes = 8192
 
 /** Most arrays and objects inside each other. */
@@ -10,13 +12,14 @@ const maxDepth = 8
 const utf8 = new TextEncoder()
 
 /**
- * Brings a payload into its canonical form (RFC 8785), on servers and in browsers. Any JSON value can be one, not only an object.
+ * Brings a payload into its canonical form (RFC 8785), on servers and in browsers. Any JSON value can be one, not only
+ * an object.
  *
- * Throws INVALID_REQUEST if it is not I-JSON (RFC 7493): malformed, a name twice in an object, lone surrogates, noncharacters. Also if
- * it is larger than 8 KiB or deeper than 8 levels, has the name `__proto__`, or has characters with which a text could look like
- * another one ({@link isPlainLine}). The number in the canonical form is always the one that was sent, although it may be written
- * in another way (1.0, 1e2, -0). So numbers beyond 2^53-1 are refused, and those with more digits than a double keeps, which RFC
- * 7493 only advises against.
+ * Throws INVALID_REQUEST if it is not I-JSON (RFC 7493): malformed, a name twice in an object, lone surrogates,
+ * noncharacters. Also if it is larger than 8 KiB or deeper than 8 levels, has the name `__proto__`, or has characters
+ * with which a text could look like another one ({@link isPlainLine}). The number in the canonical form is always the
+ * one that was sent, although it may be written in another way (1.0, 1e2, -0). So numbers beyond 2^53-1 are refused,
+ * and those with more digits than a double keeps, which RFC 7493 only advises against.
  */
 export function canonicalPayload(text: string): string {
   if (isTooLarge(text)) throw refusal(`is larger than ${maxBytes} bytes`)
@@ -35,14 +38,16 @@ function refusal(what: string): CountersignError {
 }
 
 /**
- * White space, then a token: a sign, a string, or all that stands before the next of these, such as a number. The token is empty at
- * the end of the text, and at a string that does not end.
+ * White space, then a token: a sign, a string, or all that stands before the next of these, such as a number. The token
+ * is empty at the end of the text, and at a string that does not end.
  */
 const nextToken = /[\t\n\r ]*([[\]{}:,]|"(?:[^"\\]|\\.)*"|[^[\]{}:,"\t\n\r ]*)/suy
 
 const noncharacter = /\p{Noncharacter_Code_Point}/u
 
-/** Reads a JSON text from front to back, and writes its canonical form. Strings and numbers are read by `JSON.parse`. */
+/**
+ * Reads a JSON text from front to back, and writes its canonical form. Strings and numbers are read by `JSON.parse`.
+ */
 class Reader {
   readonly #text: string
   /** The token to read next, and where it begins. */

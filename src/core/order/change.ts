@@ -24,16 +24,16 @@ export type OrderChange = {
   | {
       readonly intent: OrderIntent | ((order: OrderRecord) => OrderIntent)
       /**
-       * Does the work for the command. Called only if the intent moves the order on, and again after a lost race. `undefined` if the
-       * work itself has changed the order: it is then read and decided anew.
+       * Does the work for the command. Called only if the intent moves the order on, and again after a lost race.
+       * `undefined` if the work itself has changed the order: it is then read and decided anew.
        */
       readonly complete: (order: OrderRecord) => Promise<OrderCommand | undefined>
     }
 )
 
 /**
- * Each lost race means one change of the order: four steps, five wrong codes, a take-back and what became of it, and a few
- * hand-overs. If more tries than that are lost, the storage does not keep its contract.
+ * Each lost race means one change of the order: four steps, five wrong codes, a take-back and what became of it, and a
+ * few hand-overs. If more tries than that are lost, the storage does not keep its contract.
  */
 const maxTries = 32
 

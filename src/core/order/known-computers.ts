@@ -51,8 +51,8 @@ const recordVersion = 1
 const knownMs = 90 * 24 * 60 * 60_000
 
 /**
- * Time in ms, from its return code, in which an order can make a computer known. An order is remembered, and can be taken back, for
- * ten minutes; calls in flight last another.
+ * Time in ms, from its return code, in which an order can make a computer known. An order is remembered, and can be
+ * taken back, for ten minutes; calls in flight last another.
  */
 const orderMs = 11 * 60_000
 
@@ -62,14 +62,16 @@ const maxComputers = 20
 /** Most orders that are remembered one by one for a wallet. Beyond that, those up to the oldest are all closed. */
 const maxOrders = 100
 
-/** Most characters of an IP address, and of a user agent, that are stored: a record of full lists stays below 64 KiB. */
+/**
+ * Most characters of an IP address, and of a user agent, that are stored: a record of full lists stays below 64 KiB.
+ */
 const maxLengths = { ip: 64, userAgent: 256 }
 
 /**
  * Keeps which computers are known for which wallets.
  *
- * A wallet has one record, and each change is a compare-and-set on it, decided anew if another instance was faster. So of calls at
- * the same time none undoes another's, and the bounds hold.
+ * A wallet has one record, and each change is a compare-and-set on it, decided anew if another instance was faster. So
+ * of calls at the same time none undoes another's, and the bounds hold.
  */
 export class KnownComputers {
   readonly #store: Store
@@ -82,9 +84,9 @@ export class KnownComputers {
   }
 
   /**
-   * The id of a computer for a wallet at a site, known or not, made of its public key. A computer that is known at one site is
-   * unknown at every other: services that share a store share these records, and an attacker's computer that a user let be
-   * remembered at one of them must not count at the others. Browsers have a key for each site anyway.
+   * The id of a computer for a wallet at a site, known or not, made of its public key. A computer that is known at one
+   * site is unknown at every other: services that share a store share these records, and an attacker's computer that a
+   * user let be remembered at one of them must not count at the others. Browsers have a key for each site anyway.
    */
   idOf({ adapterId, subject }: WalletIdentity, computerKey: string, { appName, origin }: ComputerSite): string {
     // Of another form than the record's key, so that neither hash can be taken for the other.
@@ -98,9 +100,9 @@ export class KnownComputers {
   }
 
   /**
-   * Makes a computer known for 90 days from `at`, the time of the return code. Once for each order: a repeated call, or one after
-   * the order was taken back ({@link forgetOfOrder}), changes nothing. Nor does a call more than eleven minutes after `at`, or one
-   * for an identity that a session does not lead to (see {@link walletOf}).
+   * Makes a computer known for 90 days from `at`, the time of the return code. Once for each order: a repeated call, or
+   * one after the order was taken back ({@link forgetOfOrder}), changes nothing. Nor does a call more than eleven
+   * minutes after `at`, or one for an identity that a session does not lead to (see {@link walletOf}).
    */
   async remember(
     identity: ProvenIdentity,
@@ -126,7 +128,10 @@ export class KnownComputers {
     return await this.#change(identity, change)
   }
 
-  /** Notes that a known computer finalized an order. Does nothing if it is not known any more. Does not extend its 90 days. */
+  /**
+   * Notes that a known computer finalized an order. Does nothing if it is not known any more. Does not extend its 90
+   * days.
+   */
   async noteUse(wallet: WalletIdentity, id: string, computer: FinalizingComputer): Promise<void> {
     const change = (record: ComputersRecord, lastUsedAt: number): ComputersRecord | undefined =>
       record.computers.some((one) => one.id === id)
@@ -177,8 +182,8 @@ export class KnownComputers {
   }
 
   /**
-   * Changes the record of a wallet. `change` gets what of it is not over yet, and the time; it returns `undefined` to change nothing,
-   * which this resolves with false for. Called again if another change was faster.
+   * Changes the record of a wallet. `change` gets what of it is not over yet, and the time; it returns `undefined` to
+   * change nothing, which this resolves with false for. Called again if another change was faster.
    */
   async #change(
     wallet: WalletIdentity,
@@ -324,8 +329,8 @@ export class OrderComputers {
 }
 
 /**
- * Refuses a finalize that does not prove possession of the order's computer key, with COMPUTER_PROOF_INVALID. Checked like a token:
- * before anything about the order's state is told.
+ * Refuses a finalize that does not prove possession of the order's computer key, with COMPUTER_PROOF_INVALID. Checked
+ * like a token: before anything about the order's state is told.
  */
 export function requireComputerProof(
   { orderId, computerKey }: OrderRecord,
@@ -341,8 +346,9 @@ export function requireComputerProof(
 }
 
 /**
- * How the SubjectPublicKeyInfo of an uncompressed P-256 key begins: everything but the coordinates. Compared byte by byte, so that
- * there is no other curve, no compressed point and no second encoding of the same key, under which it would be another computer.
+ * How the SubjectPublicKeyInfo of an uncompressed P-256 key begins: everything but the coordinates. Compared byte by
+ * byte, so that there is no other curve, no compressed point and no second encoding of the same key, under which it
+ * would be another computer.
  */
 const spkiBeginning = Buffer.from('3059301306072a8648ce3d020106082a8648ce3d03010703420004', 'hex')
 
@@ -353,8 +359,8 @@ const keyBytes = spkiBeginning.length + 64
 const proofBytes = 64
 
 /**
- * Checks the public key of a computer: P-256, the uncompressed SubjectPublicKeyInfo (RFC 5480) of 91 bytes in base64url, a point
- * on the curve. Throws INVALID_REQUEST if it is anything else.
+ * Checks the public key of a computer: P-256, the uncompressed SubjectPublicKeyInfo (RFC 5480) of 91 bytes in
+ * base64url, a point on the curve. Throws INVALID_REQUEST if it is anything else.
  */
 export function requireComputerKey(computerKey: string): void {
   if (readKey(computerKey) !== undefined) return
@@ -373,9 +379,9 @@ export interface ComputerProofSubject {
 }
 
 /**
- * Whether a proof shows possession of the private key, for this order and this desktop token: an ECDSA signature with SHA-256, r
- * and s of 32 bytes each, in base64url. False for anything malformed. Either of the two values of s counts, because WebCrypto makes
- * both; so a proof must never serve to tell one call from another.
+ * Whether a proof shows possession of the private key, for this order and this desktop token: an ECDSA signature with
+ * SHA-256, r and s of 32 bytes each, in base64url. False for anything malformed. Either of the two values of s counts,
+ * because WebCrypto makes both; so a proof must never serve to tell one call from another.
  */
 export function provesComputerKey(computerKey: string, computerProof: string, subject: ComputerProofSubject): boolean {
   const key = readKey(computerKey)

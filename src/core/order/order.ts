@@ -38,9 +38,9 @@ export const orderVersion = 2
 /** An order as it is stored, as JSON. Times are epoch milliseconds. Contains hashes of tokens, and no token. */
 export interface OrderRecord {
   /**
-   * 2 if the order was started with return codes or for one wallet only, or is approved over a text that names the account:
-   * releases before that would not check the former, and would return the wrong text for the latter. 1 for all other orders, so
-   * that both releases serve them during an upgrade.
+   * 2 if the order was started with return codes or for one wallet only, or is approved over a text that names the
+   * account: releases before that would not check the former, and would return the wrong text for the latter. 1 for all
+   * other orders, so that both releases serve them during an upgrade.
    */
   readonly v: 1 | 2
   readonly orderId: string
@@ -220,7 +220,10 @@ const maxFormerTokens = 8
 const finalizeRetryMs = 60_000
 /** Time in ms for which an order that is over is remembered. */
 const rememberedMs = 10 * 60_000
-/** Number of wrong codes that rejects an order. Confirmation codes and return codes are counted alike; an order has one kind. */
+/**
+ * Number of wrong codes that rejects an order. Confirmation codes and return codes are counted alike; an order has one
+ * kind.
+ */
 const maxWrongCodes = 3
 /** Most times that an RPC answers about contract wallets' proofs for one order. */
 const maxContractChecks = 3
@@ -257,8 +260,8 @@ export function identityOf(order: OrderRecord): ProvenIdentity {
 }
 
 /**
- * When a live order expires. An approved one keeps at least {@link approvedLifeMs} from its approval, {@link codeEntryMs} if it takes
- * a return code.
+ * When a live order expires. An approved one keeps at least {@link approvedLifeMs} from its approval,
+ * {@link codeEntryMs} if it takes a return code.
  */
 export function deadlineOf(order: OrderRecord): number {
   if (order.status !== 'approved') return order.expiresAt
@@ -366,18 +369,21 @@ const endings: Readonly<Record<TerminalStatus, OrderRefusal>> = {
  * 2. If a code is required: CONFIRMATION_CODE_REQUIRED without one; CONFIRMATION_CODE_WRONG for a wrong one, the third
  *    of which moves the order to rejected.
  * 3. `same` for the same proof: the desktop may finalize before the phone's retry arrives.
- * 4. `same` for {@link finalizeRetryMs} after it was finalized, with the rules of 7, and until a third wrong return code. REJECTED
- *    once a login order is taken back.
- * 5. A login order is taken back: it stays finalized, and its session is to be ended. `same` if it is taken back already.
+ * 4. `same` for {@link finalizeRetryMs} after it was finalized, with the rules of 7, and until a third wrong return
+ *    code. REJECTED once a login order is taken back.
+ * 5. A login order is taken back: it stays finalized, and its session is to be ended. `same` if it is taken back
+ *    already.
  * 6. Both making and redeeming a ticket. Before the status of the order counts, a ticket that is used or too old is
- *    HANDOVER_INVALID. `same` for {@link redeemRetryMs} for the browser that redeemed it and comes with the same claim key.
- * 7. If it takes a return code: RETURN_CODE_REQUIRED without one; RETURN_CODE_WRONG for a wrong one, the third of which moves the
- *    order to rejected.
+ *    HANDOVER_INVALID. `same` for {@link redeemRetryMs} for the browser that redeemed it and comes with the same claim
+ *    key.
+ * 7. If it takes a return code: RETURN_CODE_REQUIRED without one; RETURN_CODE_WRONG for a wrong one, the third of which
+ *    moves the order to rejected.
  *
- * A part of approve, with no column of its own: `beginContractCheck`, before an RPC is asked about a contract wallet's proof, answers
- * as an approve with a proof that is not stored, counts in waiting_user, and is RATE_LIMITED from {@link maxContractChecks} on.
- * `undoContractCheck`, after an RPC that did not answer, takes one off in waiting_user; nothing else changes, and nothing refuses it.
- * `settleTakeBack` has no column either: it changes an order whose take-back is not settled, and no other.
+ * A part of approve, with no column of its own: `beginContractCheck`, before an RPC is asked about a contract wallet's
+ * proof, answers as an approve with a proof that is not stored, counts in waiting_user, and is RATE_LIMITED from
+ * {@link maxContractChecks} on. `undoContractCheck`, after an RPC that did not answer, takes one off in waiting_user;
+ * nothing else changes, and nothing refuses it. `settleTakeBack` has no column either: it changes an order whose
+ * take-back is not settled, and no other.
  *
  * Before any of this, for every command: an order that is {@link forgottenAt | forgotten} is ORDER_NOT_FOUND, and a
  * live one past its {@link deadlineOf | deadline} moves to expired, with the deadline as its time. `expire` does only
@@ -479,7 +485,10 @@ function isOfPhone({ challengeTokenHash, formerTokenHashes = [] }: OrderRecord, 
   return hash === challengeTokenHash || formerTokenHashes.includes(hash)
 }
 
-/** Whether a proof is the one that was stored. What its sender left out cannot differ; a key that is not stored was checked. */
+/**
+ * Whether a proof is the one that was stored. What its sender left out cannot differ; a key that is not stored was
+ * checked.
+ */
 function isSameProof(stored: StoredProof, { publicKeyHex, signatureHex, adapterId }: Proof): boolean {
   return (
     stored.signatureHex === signatureHex.toLowerCase() &&

@@ -80,7 +80,8 @@ export interface StartedOrder {
   readonly status: OrderStatus
   readonly expiresAt: number
   /**
-   * Digits for the desktop to show: two to compare, or six if the phone's user has to enter them. Empty with return codes.
+   * Digits for the desktop to show: two to compare, or six if the phone's user has to enter them. Empty with return
+   * codes.
    */
   readonly confirmationCode: string
 }
@@ -164,8 +165,8 @@ export type FinalizedOrder = OrderState & { readonly redirectTo: string } & (
   )
 
 /**
- * A wallet's signature with everything needed to check it offline. To check whose it is, compare `adapterId` and `address` with
- * those of the owner, never the key alone.
+ * A wallet's signature with everything needed to check it offline. To check whose it is, compare `adapterId` and
+ * `address` with those of the owner, never the key alone.
  */
 export interface ProofArtifact extends Omit<StoredProof, 'subject' | 'message'> {
   /** The exact text that was signed. */
@@ -181,9 +182,10 @@ export interface ProofArtifact extends Omit<StoredProof, 'subject' | 'message'> 
  * Each method rejects with a `CountersignError`. For all but {@link start}, the checks are in this order:
  * ORDER_NOT_FOUND, also for an order of another service that shares the storage and for one whose origin is no longer
  * trusted; ORDER_TOKEN_INVALID for any token but the one that the method takes (HANDOVER_INVALID for a ticket);
- * COMPUTER_PROOF_INVALID; ORIGIN_MISMATCH for a request from neither the order's origin nor the service's own; NETWORK_MISMATCH,
- * if networks are compared, for a phone that is not on the desktop's; then the reasons of the order's status (see `applyCommand`).
- * STORE_UNAVAILABLE can come at any point. The call may or may not have taken effect then; a retry tells which.
+ * COMPUTER_PROOF_INVALID; ORIGIN_MISMATCH for a request from neither the order's origin nor the service's own;
+ * NETWORK_MISMATCH, if networks are compared, for a phone that is not on the desktop's; then the reasons of the order's
+ * status (see `applyCommand`). STORE_UNAVAILABLE can come at any point. The call may or may not have taken effect then;
+ * a retry tells which.
  */
 export class Orders {
   readonly #options: OrdersOptions
@@ -211,9 +213,9 @@ export class Orders {
   }
 
   /**
-   * Makes an order, for the desktop. The request, or the requester that a backend with a start key names, must come from a
-   * trusted origin (ORIGIN_NOT_TRUSTED); the adapter, if one is named, must be configured (ADAPTER_UNKNOWN). SERVER_BUSY if
-   * there are too many live orders, RATE_LIMITED if too many of the requester's network are open.
+   * Makes an order, for the desktop. The request, or the requester that a backend with a start key names, must come
+   * from a trusted origin (ORIGIN_NOT_TRUSTED); the adapter, if one is named, must be configured (ADAPTER_UNKNOWN).
+   * SERVER_BUSY if there are too many live orders, RATE_LIMITED if too many of the requester's network are open.
    */
   async start(input: StartOrder, request: RequestContext): Promise<StartedOrder> {
     const { settings, records, prover, origins, live } = this.#options
@@ -267,8 +269,8 @@ export class Orders {
   }
 
   /**
-   * Makes a ticket that continues the order in another browser, for the phone. It is good for 60 seconds and one use, and takes
-   * the place of the one before it.
+   * Makes a ticket that continues the order in another browser, for the phone. It is good for 60 seconds and one use,
+   * and takes the place of the one before it.
    */
   async handOver(input: PhoneInput, request: RequestContext): Promise<HandOver> {
     const { records, settings } = this.#options
@@ -283,8 +285,8 @@ export class Orders {
   }
 
   /**
-   * Exchanges a ticket for a challenge token, for the browser that takes over. The token before it can only reject the order
-   * and take it back from then on. The claim key is as for {@link claim}, for 60 seconds.
+   * Exchanges a ticket for a challenge token, for the browser that takes over. The token before it can only reject the
+   * order and take it back from then on. The claim key is as for {@link claim}, for 60 seconds.
    */
   async redeem(
     input: { readonly ticket: string; readonly claimKey?: string | undefined },
@@ -313,8 +315,8 @@ export class Orders {
   }
 
   /**
-   * Returns the text for the phone's wallet to sign, and what to show its user. Safe to retry, also once approved. The text is
-   * for the wallet that is named (ADAPTER_UNKNOWN, INVALID_REQUEST): the plain text if none is.
+   * Returns the text for the phone's wallet to sign, and what to show its user. Safe to retry, also once approved. The
+   * text is for the wallet that is named (ADAPTER_UNKNOWN, INVALID_REQUEST): the plain text if none is.
    */
   async readChallenge(input: PhoneInput & WalletNamed, request: RequestContext): Promise<OrderChallenge> {
     const { prover } = this.#options
@@ -353,10 +355,11 @@ export class Orders {
   }
 
   /**
-   * Checks the wallet's proof over the order's challenge, and the confirmation code if one is required, and
-   * approves the order, for the phone. A wrong proof (SIGNATURE_INVALID, ADDRESS_MISMATCH, ADAPTER_UNKNOWN), or one of another
-   * wallet than the order asks for (WRONG_WALLET), changes nothing, and the code is not looked at. An RPC is asked about three
-   * proofs of contract wallets (then RATE_LIMITED); one that does not answer (EVM_RPC_UNAVAILABLE) does not count.
+   * Checks the wallet's proof over the order's challenge, and the confirmation code if one is required, and approves
+   * the order, for the phone. A wrong proof (SIGNATURE_INVALID, ADDRESS_MISMATCH, ADAPTER_UNKNOWN), or one of another
+   * wallet than the order asks for (WRONG_WALLET), changes nothing, and the code is not looked at. An RPC is asked
+   * about three proofs of contract wallets (then RATE_LIMITED); one that does not answer (EVM_RPC_UNAVAILABLE) does not
+   * count.
    */
   async approve(
     input: PhoneInput & {
@@ -427,11 +430,12 @@ export class Orders {
 
   /**
    * Turns an approved order into its result, for the desktop: a session or a proof artifact. If the application does
-   * not allow the wallet to sign in, or the wallet is blocked (LOGIN_REFUSED), or it has signed in too often (RATE_LIMITED), the order
-   * stays approved.
+   * not allow the wallet to sign in, or the wallet is blocked (LOGIN_REFUSED), or it has signed in too often
+   * (RATE_LIMITED), the order stays approved.
    *
    * The order is finalized before the session is made, and the session's token is derived from the desktop's token. So
-   * a retry between the two steps, or after a crash there, makes or finds the same session. The computer becomes known last.
+   * a retry between the two steps, or after a crash there, makes or finds the same session. The computer becomes known
+   * last.
    */
   async finalize(
     input: DesktopInput & { readonly returnCode?: string | undefined; readonly computerProof?: string | undefined },
@@ -524,9 +528,9 @@ export class Orders {
   }
 
   /**
-   * Carries out a take-back that is stored: ends the session that the order has made or is about to make, and forgets the computer.
-   * A crash in between leaves it to the phone's retry; nobody gets the session anew in the meantime. Resolves with whether the
-   * session was still live.
+   * Carries out a take-back that is stored: ends the session that the order has made or is about to make, and forgets
+   * the computer. A crash in between leaves it to the phone's retry; nobody gets the session anew in the meantime.
+   * Resolves with whether the session was still live.
    */
   async #takeBack(order: OrderRecord, request: RequestContext): Promise<boolean> {
     const { orderId, login } = order
@@ -586,8 +590,8 @@ export class Orders {
   }
 
   /**
-   * The challenge token that the holder of a claim token or a ticket gets; then those that it would have got under the server's
-   * other secrets.
+   * The challenge token that the holder of a claim token or a ticket gets; then those that it would have got under the
+   * server's other secrets.
    */
   #challengeTokens(orderId: string, grant: string, claimKey: string | undefined): [string, ...string[]] {
     if (claimKey === undefined) return [newToken('challenge')]
@@ -626,8 +630,8 @@ function sixDigits(bytes: Uint8Array): string {
 }
 
 /**
- * Bytes of a stored order that count as one live order. An order with a usual title and summary has 1,200, and 2,000 once it is
- * finalized. The longest texts make 15,000, and must not make the ceiling mean ten times the memory.
+ * Bytes of a stored order that count as one live order. An order with a usual title and summary has 1,200, and 2,000
+ * once it is finalized. The longest texts make 15,000, and must not make the ceiling mean ten times the memory.
  */
 const bytesOfPlace = 2048
 

@@ -20,8 +20,8 @@ export interface OrderRecords {
   now(): number
 
   /**
-   * Stores a new order, version 1. Rejects with INTERNAL if its id is taken, which cannot happen with 128 random bits, and with
-   * RATE_LIMITED if too many orders are open; then it is not stored.
+   * Stores a new order, version 1. Rejects with INTERNAL if its id is taken, which cannot happen with 128 random bits,
+   * and with RATE_LIMITED if too many orders are open; then it is not stored.
    */
   create(order: OrderRecord): Promise<void>
 
@@ -50,8 +50,8 @@ export interface VersionedOrder {
 }
 
 /**
- * Keeps orders in a store. `open` limits those that are open; `create` rejects with RATE_LIMITED then, and stores nothing. `observe` is
- * told of each step.
+ * Keeps orders in a store. `open` limits those that are open; `create` rejects with RATE_LIMITED then, and stores
+ * nothing. `observe` is told of each step.
  */
 export function storedOrders(
   store: Store,

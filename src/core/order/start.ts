@@ -43,8 +43,8 @@ export interface OrderSettings {
   /** Lifetime of an order that is not approved, in seconds. */
   readonly orderTtlSeconds: number
   /**
-   * Whether the phone's user compares the confirmation code with the desktop's, or has to enter it, or the desktop's user has to
-   * enter the return code that the phone shows.
+   * Whether the phone's user compares the confirmation code with the desktop's, or has to enter it, or the desktop's
+   * user has to enter the return code that the phone shows.
    */
   readonly confirmationCode: 'compare' | 'required' | 'return'
   /** Whether known computers need no return code. */
@@ -80,8 +80,8 @@ export interface NewOrder {
 const codeDigits = { compare: 2, required: 6, return: 0 } as const
 
 /**
- * Makes a new order, issued at `issuedAt` in epoch milliseconds. Refuses with INVALID_REQUEST text that could forge a line of the
- * message, a malformed payload or computer key, and fields that do not go together.
+ * Makes a new order, issued at `issuedAt` in epoch milliseconds. Refuses with INVALID_REQUEST text that could forge a
+ * line of the message, a malformed payload or computer key, and fields that do not go together.
  */
 export function newOrder(
   input: StartOrder,

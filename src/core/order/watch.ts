@@ -74,8 +74,8 @@ export class OrderWatches {
   readonly #stirs = new Set<() => void>()
 
   /**
-   * `shutdown` aborts when the server begins to stop. Every stream then ends with `reconnect`, and one that begins later
-   * does so after a second.
+   * `shutdown` aborts when the server begins to stop. Every stream then ends with `reconnect`, and one that begins
+   * later does so after a second.
    */
   constructor(records: OrderRecords, shutdown: AbortSignal) {
     this.#records = records
@@ -104,7 +104,8 @@ export class OrderWatches {
    * event.
    */
   async *watch({ orderId, admit, afterSequence, signal }: OrderWatch): AsyncGenerator<OrderEvent, void, undefined> {
-    // Read before subscribing, so that a caller without the token does not cost a subscription, and an order that is over none either.
+    // Read before subscribing, so that a caller without the token does not cost a subscription, and an order that is
+    // over none either.
     const read = await this.#read(orderId, admit)
     if (isTerminal(read.status)) {
       for (const event of stepsAfter(read, cursorIn(read, afterSequence))) {
@@ -189,7 +190,10 @@ export class OrderWatches {
   }
 }
 
-/** The sequence after which a watcher is told of an order's transitions. Throws INVALID_REQUEST if the order has not reached it. */
+/**
+ * The sequence after which a watcher is told of an order's transitions. Throws INVALID_REQUEST if the order has not
+ * reached it.
+ */
 function cursorIn(order: OrderRecord, afterSequence: number | undefined): number {
   const { sequence: newest } = newestTransition(order)
   if (afterSequence === undefined) return newest - 1

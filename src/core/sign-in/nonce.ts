@@ -91,10 +91,10 @@ export class Nonces {
   }
 
   /**
-   * Makes and stores the challenge of a new nonce for an origin: for signing in or, with `link`, for adding a wallet to that
-   * user. The texts of `link` must be plain lines (see `isPlainLine`). SERVER_BUSY if there are too many live nonces; `ip` is
-   * the caller's, for the log. The returned message is what `make` makes of the challenge for the caller's wallet, by default the
-   * stored one; if it throws, nothing is stored.
+   * Makes and stores the challenge of a new nonce for an origin: for signing in or, with `link`, for adding a wallet to
+   * that user. The texts of `link` must be plain lines (see `isPlainLine`). SERVER_BUSY if there are too many live
+   * nonces; `ip` is the caller's, for the log. The returned message is what `make` makes of the challenge for the
+   * caller's wallet, by default the stored one; if it throws, nothing is stored.
    */
   async issue(
     origin: string,
@@ -135,15 +135,15 @@ export class Nonces {
   }
 
   /**
-   * Consumes a nonce and returns its record. NONCE_NOT_FOUND if there is none that this service made for an origin that is
-   * trusted now, NONCE_EXPIRED if it has expired, ORIGIN_MISMATCH if the request comes from another origin.
+   * Consumes a nonce and returns its record. NONCE_NOT_FOUND if there is none that this service made for an origin that
+   * is trusted now, NONCE_EXPIRED if it has expired, ORIGIN_MISMATCH if the request comes from another origin.
    *
    * All of that is checked first, and a nonce that is refused stays unused: a caller from a foreign origin cannot spend
    * another caller's nonce, nor a service one of another that shares the store. Then the nonce is taken, which makes it
    * single-use: of concurrent calls, one gets it. What is taken must be the record that was checked.
    *
-   * With `userId`, only a nonce for adding a wallet to that user is found; without it, only one for signing in. Any other is
-   * NONCE_NOT_FOUND and stays unused.
+   * With `userId`, only a nonce for adding a wallet to that user is found; without it, only one for signing in. Any
+   * other is NONCE_NOT_FOUND and stays unused.
    */
   async consume(
     nonceId: string,
@@ -250,8 +250,8 @@ export function withKeysBeginning(beginning: string, store: NonceStore): NonceSt
 }
 
 /**
- * Turns a step of the application's nonce store that fails, or takes too long, into STORE_UNAVAILABLE, with the cause for the
- * log.
+ * Turns a step of the application's nonce store that fails, or takes too long, into STORE_UNAVAILABLE, with the cause
+ * for the log.
  */
 function guarded<Args extends unknown[], Result>(
   call: (...args: Args) => Promise<Result>,

@@ -17,12 +17,12 @@ export interface WalletLinksParts<Linked = void> {
 }
 
 /**
- * Adds wallets to the signed-in user: a challenge of its own that names the user, and a signature over it. A signature for a
- * sign-in adds no wallet, and one for adding a wallet signs nobody in.
+ * Adds wallets to the signed-in user: a challenge of its own that names the user, and a signature over it. A signature
+ * for a sign-in adds no wallet, and one for adding a wallet signs nobody in.
  *
- * Both steps need a session that the host calls fresh and that no order made. Whoever relays an order gets a session of the
- * user who approved it; it must not be enough to add a wallet of one's own. `Linked` is what the host tells of a wallet that was
- * added.
+ * Both steps need a session that the host calls fresh and that no order made. Whoever relays an order gets a session of
+ * the user who approved it; it must not be enough to add a wallet of one's own. `Linked` is what the host tells of a
+ * wallet that was added.
  */
 export class WalletLinks<Linked = void> {
   readonly #parts: WalletLinksParts<Linked>
@@ -32,9 +32,9 @@ export class WalletLinks<Linked = void> {
   }
 
   /**
-   * Makes a challenge for the request's origin, which must be trusted, and for the request's user. `expectedAppName`, if
-   * given, must be the server's own. The message is the text for the wallet that is named. `cookies` are Set-Cookie header
-   * values.
+   * Makes a challenge for the request's origin, which must be trusted, and for the request's user. `expectedAppName`,
+   * if given, must be the server's own. The message is the text for the wallet that is named. `cookies` are Set-Cookie
+   * header values.
    */
   async issueNonce(
     expectedAppName: string | undefined,
@@ -54,9 +54,9 @@ export class WalletLinks<Linked = void> {
   }
 
   /**
-   * Consumes the nonce, checks the proof over its challenge, and adds the wallet to the request's user. The nonce must be
-   * that user's, and the request must come from the nonce's own origin. `session` is the request's, `linked` what the host
-   * tells, `cookies` are Set-Cookie header values.
+   * Consumes the nonce, checks the proof over its challenge, and adds the wallet to the request's user. The nonce must
+   * be that user's, and the request must come from the nonce's own origin. `session` is the request's, `linked` what
+   * the host tells, `cookies` are Set-Cookie header values.
    */
   async link(
     nonceId: string,
@@ -77,8 +77,8 @@ export class WalletLinks<Linked = void> {
   }
 
   /**
-   * The request's session. SESSION_NOT_FRESH if it is not enough to change the user's wallets. `cookies` are Set-Cookie header
-   * values.
+   * The request's session. SESSION_NOT_FRESH if it is not enough to change the user's wallets. `cookies` are Set-Cookie
+   * header values.
    */
   async freshSession(
     request: RequestContext,
@@ -97,8 +97,8 @@ export class WalletLinks<Linked = void> {
 }
 
 /**
- * A host's user ids can be any text. One that could forge a line is refused: it stands in the text as it is, so that whoever
- * reads the text can compare it.
+ * A host's user ids can be any text. One that could forge a line is refused: it stands in the text as it is, so that
+ * whoever reads the text can compare it.
  */
 function requirePlainUserId(userId: string): void {
   if (isPlainLine(userId)) return
@@ -158,8 +158,8 @@ export class UserWallets {
   }
 
   /**
-   * Takes a wallet from the request's user; `address` is in any form that the adapter reads. Rejects with SESSION_NOT_FRESH,
-   * WALLET_NOT_FOUND or LAST_WALLET.
+   * Takes a wallet from the request's user; `address` is in any form that the adapter reads. Rejects with
+   * SESSION_NOT_FRESH, WALLET_NOT_FOUND or LAST_WALLET.
    */
   async unlink(
     adapterId: string,

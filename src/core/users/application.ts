@@ -5,15 +5,18 @@ import type { ProvenIdentity, WalletIdentity } from '../wallet/wallet.ts'
 import type { CurrentSession, Host, HostUser, IssuedSession, Session } from './host.ts'
 import { loginRefused } from './refusals.ts'
 
-/** Reads an answer of the application and makes what the service goes on with. Throws a `TypeError` if it is unusable. */
+/**
+ * Reads an answer of the application and makes what the service goes on with. Throws a `TypeError` if it is unusable.
+ */
 type Read<Result> = (what: string, answer: unknown) => Result
 
 /**
  * Asks the application: a hook, or a method of a session host. `what` names the call for the log, such as
  * `resolveLogin()`.
  *
- * Rejects with HOST_UNAVAILABLE if it fails, takes longer than five seconds or answers with something that `read` refuses. What
- * it answers later is dropped. A `CountersignError` that it rejects with is meant for the caller, and stays as it is.
+ * Rejects with HOST_UNAVAILABLE if it fails, takes longer than five seconds or answers with something that `read`
+ * refuses. What it answers later is dropped. A `CountersignError` that it rejects with is meant for the caller, and
+ * stays as it is.
  */
 async function askApplication<Result>(what: string, ask: () => unknown, read: Read<Result>): Promise<Result> {
   try {
@@ -32,7 +35,10 @@ async function begin(ask: () => unknown): Promise<unknown> {
   return await ask()
 }
 
-/** Whether something thrown is a failure for the caller. A host in JavaScript can make one with a reason that does not exist. */
+/**
+ * Whether something thrown is a failure for the caller. A host in JavaScript can make one with a reason that does not
+ * exist.
+ */
 function isRefusal(thrown: unknown): boolean {
   try {
     return thrown instanceof CountersignError && Object.hasOwn(reasons, thrown.reason)
@@ -43,15 +49,15 @@ function isRefusal(thrown: unknown): boolean {
 }
 
 /**
- * Decides who can sign in: returns the application's user of a proven identity, or null to refuse. The id of a user is text of
- * 1 to 200 characters.
+ * Decides who can sign in: returns the application's user of a proven identity, or null to refuse. The id of a user is
+ * text of 1 to 200 characters.
  *
- * If it throws, returns anything else or takes longer than five seconds, the call fails with HOST_UNAVAILABLE, so that nobody
- * takes an outage for a refusal. A `CountersignError` that it throws reaches the caller as it is.
+ * If it throws, returns anything else or takes longer than five seconds, the call fails with HOST_UNAVAILABLE, so that
+ * nobody takes an outage for a refusal. A `CountersignError` that it throws reaches the caller as it is.
  *
- * Go by `adapterId` and `address` to recognise a wallet, or by `adapterId` and `subject`; never by the key or address alone. One
- * key can be a wallet of several adapters, and a signature that its holder made for something else can be a proof for one of
- * them: see `nimiq` in src/core/wallet/nimiq.ts.
+ * Go by `adapterId` and `address` to recognise a wallet, or by `adapterId` and `subject`; never by the key or address
+ * alone. One key can be a wallet of several adapters, and a signature that its holder made for something else can be a
+ * proof for one of them: see `nimiq` in src/core/wallet/nimiq.ts.
  */
 export type ResolveLogin = (identity: ProvenIdentity) => HostUser | null | Promise<HostUser | null>
 
@@ -73,8 +79,8 @@ export async function askResolveLogin(resolveLogin: ResolveLogin, identity: Prov
 }
 
 /**
- * A session host of the application's own for which the blocks of operators hold: a blocked wallet gets no user, and so no session.
- * `requireNotBlocked` rejects with LOGIN_REFUSED for such a wallet.
+ * A session host of the application's own for which the blocks of operators hold: a blocked wallet gets no user, and so
+ * no session. `requireNotBlocked` rejects with LOGIN_REFUSED for such a wallet.
  */
 export function blockingHost(host: Host, requireNotBlocked: (wallet: WalletIdentity) => Promise<void>): Host {
   return {
@@ -87,8 +93,9 @@ export function blockingHost(host: Host, requireNotBlocked: (wallet: WalletIdent
 }
 
 /**
- * A session host of the application's own, so that the service can rely on it: each step answers within five seconds with what
- * the contract says, or rejects with HOST_UNAVAILABLE, and the log has the cause. Without tracing, nothing is traced.
+ * A session host of the application's own, so that the service can rely on it: each step answers within five seconds
+ * with what the contract says, or rejects with HOST_UNAVAILABLE, and the log has the cause. Without tracing, nothing is
+ * traced.
  */
 export function guardedHost(host: Host, tracing?: Tracing): Host {
   const ask: typeof askApplication = (what, step, read) =>
@@ -118,8 +125,8 @@ export function guardedHost(host: Host, tracing?: Tracing): Host {
   }
 }
 
-// What the application answers is copied field by field, and each field is read once: an object can have getters or be a Proxy,
-// and must not be one thing when it is checked and another when it is used.
+// What the application answers is copied field by field, and each field is read once: an object can have getters or be
+// a Proxy, and must not be one thing when it is checked and another when it is used.
 
 /** Longest identifier of a user, a session, an order or a computer, in characters. */
 const maxIdLength = 200

@@ -68,10 +68,10 @@ export interface OrderSession {
  * If it fails because something it needs does not answer, it rejects with a `CountersignError` of reason
  * STORE_UNAVAILABLE, so that nobody takes an outage for a refusal. A `CountersignError` reaches the caller as it is.
  *
- * The service gives a host that it was passed five seconds for each method, and copies what it answers. If the host rejects with
- * any other error, takes longer, or answers with something that its type does not allow, the call fails with HOST_UNAVAILABLE.
- * Identifiers are text of 1 to 200 characters. Set-Cookie values have no line breaks or control characters. A token has
- * printable ASCII characters only, and no spaces.
+ * The service gives a host that it was passed five seconds for each method, and copies what it answers. If the host
+ * rejects with any other error, takes longer, or answers with something that its type does not allow, the call fails
+ * with HOST_UNAVAILABLE. Identifiers are text of 1 to 200 characters. Set-Cookie values have no line breaks or control
+ * characters. A token has printable ASCII characters only, and no spaces.
  */
 export interface Host {
   /**
@@ -92,18 +92,19 @@ export interface Host {
   ): Promise<IssuedSession>
 
   /**
-   * The name under which {@link endOrderSession} is told of the session that {@link createSession} makes for an order: 1 to 200
-   * characters, the same at each call with the same seed, on any instance. It is asked for before the session is made, and kept
-   * with the order, so it must not be secret. A host that finds sessions by their order returns the order's id.
+   * The name under which {@link endOrderSession} is told of the session that {@link createSession} makes for an order:
+   * 1 to 200 characters, the same at each call with the same seed, on any instance. It is asked for before the session
+   * is made, and kept with the order, so it must not be secret. A host that finds sessions by their order returns the
+   * order's id.
    */
   orderSessionId(order: OrderGrant): string | Promise<string>
 
   /**
-   * Ends the session of an order that is taken back, whether it exists yet or not: for the next ten minutes, longer than any
-   * retry of a finalize, {@link createSession} rejects for the order with ORDER_FINALIZED, on any instance, also if it had begun
-   * before. A call of {@link currentSession} in flight must not bring the session back either. Resolves with true if the
-   * session was live; with false if it was never made, has expired, or was ended in another way before. A repeated call within
-   * ten minutes resolves with the same. Ends no other session of the user.
+   * Ends the session of an order that is taken back, whether it exists yet or not: for the next ten minutes, longer
+   * than any retry of a finalize, {@link createSession} rejects for the order with ORDER_FINALIZED, on any instance,
+   * also if it had begun before. A call of {@link currentSession} in flight must not bring the session back either.
+   * Resolves with true if the session was live; with false if it was never made, has expired, or was ended in another
+   * way before. A repeated call within ten minutes resolves with the same. Ends no other session of the user.
    */
   endOrderSession(session: OrderSession): Promise<boolean>
 
@@ -130,15 +131,15 @@ export interface Host {
 /** A host whose users can have several wallets. `Linked` is what it tells of a wallet that was added. */
 export interface LinkingHost<Linked = void> extends Host {
   /**
-   * Refuses a session that is too old for changing the user's wallets, with SESSION_NOT_FRESH. Sessions that an order made are
-   * refused before this is asked.
+   * Refuses a session that is too old for changing the user's wallets, with SESSION_NOT_FRESH. Sessions that an order
+   * made are refused before this is asked.
    */
   requireFresh(session: Session): void
 
   /**
-   * Adds a proven wallet to the user of a session, who can sign in with it from then on. Rejects with WALLET_TAKEN if the wallet
-   * belongs to another user; of concurrent calls for two users, at most one succeeds. Does nothing if the wallet is the user's
-   * already.
+   * Adds a proven wallet to the user of a session, who can sign in with it from then on. Rejects with WALLET_TAKEN if
+   * the wallet belongs to another user; of concurrent calls for two users, at most one succeeds. Does nothing if the
+   * wallet is the user's already.
    */
   linkWallet(session: Session, identity: ProvenIdentity): Promise<Linked>
 }
@@ -155,9 +156,9 @@ export interface WalletHost extends LinkingHost<UserWallet> {
   listWallets(session: Session): Promise<UserWallet[]>
 
   /**
-   * Takes a wallet from the user of a session. Rejects with WALLET_NOT_FOUND if `pick` finds none among the user's, and with
-   * LAST_WALLET if the user has no other; of concurrent calls, none takes the last. Afterwards the wallet's sessions have ended,
-   * the computers that are known for it are forgotten, and if it signs in again, it is a new user.
+   * Takes a wallet from the user of a session. Rejects with WALLET_NOT_FOUND if `pick` finds none among the user's, and
+   * with LAST_WALLET if the user has no other; of concurrent calls, none takes the last. Afterwards the wallet's
+   * sessions have ended, the computers that are known for it are forgotten, and if it signs in again, it is a new user.
    */
   unlinkWallet(session: Session, pick: (wallets: readonly UserWallet[]) => UserWallet | undefined): Promise<void>
 }

@@ -71,9 +71,10 @@ interface FoundSession {
 /**
  * The sessions of users in a store, to be listed and ended. Knows no tokens, and so needs no secret.
  *
- * The list of a user's sessions is a set of their ids. A session is stored together with its id in the list, and the id is
- * taken off after the session has ended. So a crash can leave an id too many, never a session that is in use and not in the
- * list. Whoever finds the id of a session that is over takes it off, and the store bounds the list whatever happens.
+ * The list of a user's sessions is a set of their ids. A session is stored together with its id in the list, and the id
+ * is taken off after the session has ended. So a crash can leave an id too many, never a session that is in use and not
+ * in the list. Whoever finds the id of a session that is over takes it off, and the store bounds the list whatever
+ * happens.
  */
 export class StoredSessions {
   readonly #store: Store
@@ -158,9 +159,9 @@ export class StoredSessions {
   }
 
   /**
-   * Marks a session that is not in the store as ended. Resolves with false if there is a session or a mark. A session that
-   * the list names and the store does not have can be on its way, in a cluster, whose servers answer in any order. It must not
-   * arrive once it is off the list, because it would be in force and in no list.
+   * Marks a session that is not in the store as ended. Resolves with false if there is a session or a mark. A session
+   * that the list names and the store does not have can be on its way, in a cluster, whose servers answer in any order.
+   * It must not arrive once it is off the list, because it would be in force and in no list.
    */
   async #keepAway(id: string): Promise<boolean> {
     return await this.#store.create(keyOf(id), endedMark, { ttlMs: endedMs })
@@ -193,9 +194,9 @@ export class Sessions {
    * Creates a session. `secretPart` is the token's text before the dot, random by default. A second call with the same
    * one returns the session that the first made, or rejects with ORDER_FINALIZED if that has ended in the meantime.
    *
-   * `refusalOf` says why the user must not have it; `undefined` if the user may. It is asked after the session is stored, because
-   * whoever wants to end a user's sessions has to find this one or to be seen by it. A session that is refused is ended, and this
-   * rejects with the refusal.
+   * `refusalOf` says why the user must not have it; `undefined` if the user may. It is asked after the session is
+   * stored, because whoever wants to end a user's sessions has to find this one or to be seen by it. A session that is
+   * refused is ended, and this rejects with the refusal.
    */
   async create(
     details: SessionDetails,
@@ -287,8 +288,8 @@ export class Sessions {
   }
 
   /**
-   * Ends the session of an order that is taken back, or keeps it from being made. Resolves with true if it was live. A mark
-   * remembers the answer, so that a repeated call within ten minutes resolves with the same.
+   * Ends the session of an order that is taken back, or keeps it from being made. Resolves with true if it was live. A
+   * mark remembers the answer, so that a repeated call within ten minutes resolves with the same.
    */
   async takeBack(userId: string, id: string): Promise<boolean> {
     for (;;) {
@@ -428,12 +429,12 @@ const generationMs = 30_000
 
 /**
  * Cache of session tokens, two generations. Without it, a session check takes 1.5 to 1.8 times the CPU: most tokens are
- * used again and again, and a lookup here takes a small part of the time that the check of a token's signature, its hash
- * and the reading of its session take.
+ * used again and again, and a lookup here takes a small part of the time that the check of a token's signature, its
+ * hash and the reading of its session take.
  *
- * It holds SHA-256 hashes of tokens, and no token; a token without the server's signature is not held, so made-up tokens
- * fill no memory. Whether a session is live is not known here: the store is asked at every use. A token is forgotten
- * between 30 and 60 seconds after its last use, or sooner under load.
+ * It holds SHA-256 hashes of tokens, and no token; a token without the server's signature is not held, so made-up
+ * tokens fill no memory. Whether a session is live is not known here: the store is asked at every use. A token is
+ * forgotten between 30 and 60 seconds after its last use, or sooner under load.
  */
 export class RecentTokens {
   readonly #max: number

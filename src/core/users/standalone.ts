@@ -141,12 +141,12 @@ export class StandaloneHost implements WalletHost {
   }
 
   /**
-   * The session of a request that a proxy asks about before it passes it on, by its bearer token or, without one, by its cookie.
-   * Changes nothing, and extends nothing. `reads` is whether the proxy was asked for a GET or HEAD.
+   * The session of a request that a proxy asks about before it passes it on, by its bearer token or, without one, by
+   * its cookie. Changes nothing, and extends nothing. `reads` is whether the proxy was asked for a GET or HEAD.
    *
-   * A cookie counts if the Origin header names a trusted origin. Without that header it counts for GET and HEAD only: browsers send
-   * it with everything else. Rejects with ORIGIN_NOT_TRUSTED otherwise, with SESSION_REQUIRED if the request has neither token nor
-   * cookie, and with SESSION_INVALID if the session is unknown, expired or revoked.
+   * A cookie counts if the Origin header names a trusted origin. Without that header it counts for GET and HEAD only:
+   * browsers send it with everything else. Rejects with ORIGIN_NOT_TRUSTED otherwise, with SESSION_REQUIRED if the
+   * request has neither token nor cookie, and with SESSION_INVALID if the session is unknown, expired or revoked.
    */
   async peekSession(request: RequestContext, reads: boolean): Promise<Session> {
     const credential = this.#credential(request)

@@ -26,7 +26,9 @@ export interface UserAdministrationParts {
   readonly store: SearchableStore
   /** Forgets the computers that are known for a wallet. */
   readonly forgetComputers: (wallet: WalletIdentity) => Promise<void>
-  /** Ends and erases what else names a user who is deleted, or one of the user's wallets. Called again after a crash. */
+  /**
+   * Ends and erases what else names a user who is deleted, or one of the user's wallets. Called again after a crash.
+   */
   readonly eraseTraces: (userId: string, wallets: readonly ProvenIdentity[]) => Promise<void>
 }
 
@@ -51,14 +53,14 @@ export class AdministrationError extends Error {
 }
 
 /**
- * Time in ms for which the mark of a deleted user is kept. Longer than any request in flight can last, so that none stores the user
- * again.
+ * Time in ms for which the mark of a deleted user is kept. Longer than any request in flight can last, so that none
+ * stores the user again.
  */
 const deletedMs = 10 * 60_000
 
 /**
- * What operators do with users, their wallets and their sessions, directly in the store, beside running services. Each change can be
- * called again after a crash at any step, and goes on then. docs/admin.md says what each does.
+ * What operators do with users, their wallets and their sessions, directly in the store, beside running services. Each
+ * change can be called again after a crash at any step, and goes on then. docs/admin.md says what each does.
  */
 export class UserAdministration {
   readonly #parts: UserAdministrationParts
@@ -133,8 +135,8 @@ export class UserAdministration {
   }
 
   /**
-   * Blocks a wallet: it cannot sign in, be linked, or approve orders any more. Then ends its sessions and forgets its computers.
-   * Resolves with whether it was blocked before, and the number of sessions that ended.
+   * Blocks a wallet: it cannot sign in, be linked, or approve orders any more. Then ends its sessions and forgets its
+   * computers. Resolves with whether it was blocked before, and the number of sessions that ended.
    */
   async block(wallet: ProvenIdentity): Promise<{ readonly wasBlocked: boolean; readonly sessionsEnded: number }> {
     for (;;) {
@@ -152,10 +154,11 @@ export class UserAdministration {
   }
 
   /**
-   * Gives a wallet to another user, and ends what it left at the user before: its sessions and known computers. Resolves with that
-   * user, or with undefined if it was the user's already. A user who has no wallet left is kept.
+   * Gives a wallet to another user, and ends what it left at the user before: its sessions and known computers.
+   * Resolves with that user, or with undefined if it was the user's already. A user who has no wallet left is kept.
    *
-   * Rejects with an {@link AdministrationError} if the wallet or the user is unknown, or the user has as many as a user can have.
+   * Rejects with an {@link AdministrationError} if the wallet or the user is unknown, or the user has as many as a user
+   * can have.
    */
   async move(wallet: ProvenIdentity, userId: string): Promise<string | undefined> {
     for (;;) {
@@ -175,9 +178,9 @@ export class UserAdministration {
   }
 
   /**
-   * Deletes a user with all that is kept of the user, and ends the sessions. What is left are tombstones without any text of the user,
-   * and what expires within minutes. The next sign-in of one of the wallets makes a new user. Resolves with false if nothing is known
-   * of such a user.
+   * Deletes a user with all that is kept of the user, and ends the sessions. What is left are tombstones without any
+   * text of the user, and what expires within minutes. The next sign-in of one of the wallets makes a new user.
+   * Resolves with false if nothing is known of such a user.
    */
   async delete(userId: string): Promise<boolean> {
     const sessions = await this.#sessions.list(userId)
@@ -194,7 +197,10 @@ export class UserAdministration {
     return true
   }
 
-  /** Ends the sessions of a wallet. Those of one without a claim can be of any user, if the application keeps its users itself. */
+  /**
+   * Ends the sessions of a wallet. Those of one without a claim can be of any user, if the application keeps its users
+   * itself.
+   */
   async #endSessionsOf(wallet: ProvenIdentity, claim: Claim | undefined): Promise<number> {
     let ended = 0
     const end = async ({ userId, id }: Session): Promise<void> => {
@@ -242,7 +248,10 @@ export class UserAdministration {
     }
   }
 
-  /** Marks a user's record as being deleted, with the entries that hold as leaving. Resolves with the record, if there is one. */
+  /**
+   * Marks a user's record as being deleted, with the entries that hold as leaving. Resolves with the record, if there
+   * is one.
+   */
   async #mark(userId: string): Promise<StoredUser | undefined> {
     for (;;) {
       const stored = await this.#records.load(userId)

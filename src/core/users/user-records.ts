@@ -26,7 +26,10 @@ export interface WalletEntry extends UserWallet {
 /** What is stored of a user. */
 export interface UserRecord extends WalletUser, StoredRecord {
   readonly wallets: readonly WalletEntry[]
-  /** The user is being deleted, or was: all that is left is this mark, which keeps a call in flight from storing the user again. */
+  /**
+   * The user is being deleted, or was: all that is left is this mark, which keeps a call in flight from storing the
+   * user again.
+   */
   readonly deleting?: true
 }
 
@@ -68,8 +71,8 @@ export class UserRecords {
   }
 
   /**
-   * Puts the mark of a deleted user in place of a record, for `markMs` milliseconds. Resolves with false if the record has
-   * changed.
+   * Puts the mark of a deleted user in place of a record, for `markMs` milliseconds. Resolves with false if the record
+   * has changed.
    */
   async bury(stored: StoredUser, markMs: number): Promise<boolean> {
     const { id } = stored.record
@@ -128,7 +131,10 @@ interface WalletRecord extends StoredRecord {
   readonly blockedAt?: number
 }
 
-/** A wallet's claim: which user the wallet is for. Each claim has a random name, so none that is over is taken for a later one. */
+/**
+ * A wallet's claim: which user the wallet is for. Each claim has a random name, so none that is over is taken for a
+ * later one.
+ */
 export interface Claim extends WalletRecord {
   readonly userId: string
   readonly claim: string
@@ -151,12 +157,15 @@ export interface FoundClaim {
 }
 
 /**
- * Newest version of {@link Claim} and {@link Tombstone} that this release reads. It writes 2 for a wallet that is blocked, and else
- * 1: a release that knows no blocks must refuse that wallet.
+ * Newest version of {@link Claim} and {@link Tombstone} that this release reads. It writes 2 for a wallet that is
+ * blocked, and else 1: a release that knows no blocks must refuse that wallet.
  */
 const newestClaimVersion = 2
 
-/** The records that stand for wallets in the store: whose a wallet is, whether it was unlinked, and whether it is blocked. */
+/**
+ * The records that stand for wallets in the store: whose a wallet is, whether it was unlinked, and whether it is
+ * blocked.
+ */
 export class WalletClaims {
   readonly #store: Store
 
@@ -170,8 +179,8 @@ export class WalletClaims {
   }
 
   /**
-   * Claims a wallet for a user, in place of what was found. Resolves with undefined if another caller was faster. Rejects with
-   * LOGIN_REFUSED if the wallet is blocked.
+   * Claims a wallet for a user, in place of what was found. Resolves with undefined if another caller was faster.
+   * Rejects with LOGIN_REFUSED if the wallet is blocked.
    */
   async make(wallet: WalletIdentity, found: FoundClaim | undefined, userId: string): Promise<Claim | undefined> {
     if (found?.blockedAt !== undefined) throw loginRefused()
@@ -190,8 +199,8 @@ export class WalletClaims {
   }
 
   /**
-   * Blocks a wallet, in place of what was found. Resolves with false if another caller was faster. A wallet that never had a claim
-   * gets a tombstone, so that there is something to block.
+   * Blocks a wallet, in place of what was found. Resolves with false if another caller was faster. A wallet that never
+   * had a claim gets a tombstone, so that there is something to block.
    */
   async block(wallet: WalletIdentity, found: FoundClaim | undefined): Promise<boolean> {
     const now = this.#store.now()
@@ -210,8 +219,8 @@ export class WalletClaims {
   }
 
   /**
-   * Gives a claimed wallet to another user, in one step. Resolves with the new claim, which remembers the user before until
-   * {@link endMove}; with undefined if another caller was faster. A wallet that is blocked stays so.
+   * Gives a claimed wallet to another user, in one step. Resolves with the new claim, which remembers the user before
+   * until {@link endMove}; with undefined if another caller was faster. A wallet that is blocked stays so.
    */
   async move(
     wallet: WalletIdentity,
@@ -233,8 +242,8 @@ export class WalletClaims {
   }
 
   /**
-   * Puts tombstones in place of all claims that name a user, who is deleted, and forgets that wallets were moved away from that user.
-   * Reads what stands for every wallet.
+   * Puts tombstones in place of all claims that name a user, who is deleted, and forgets that wallets were moved away
+   * from that user. Reads what stands for every wallet.
    */
   async buryAllOf(userId: string, scan: NonNullable<Store['scan']>): Promise<void> {
     for await (const { key, value } of scan(walletKeys)) {

@@ -37,7 +37,8 @@ export interface UsersParts {
   /** What of a wallet that signs in is kept with its user. */
   readonly synced: (identity: ProvenIdentity) => Pick<WalletUser, 'address' | 'publicKeyHex'>
   /**
-   * Ends what a wallet that is being unlinked left at its user. Called again after a crash, and by several callers at once.
+   * Ends what a wallet that is being unlinked left at its user. Called again after a crash, and by several callers at
+   * once.
    */
   readonly unlinked: (userId: string, wallet: ProvenIdentity) => Promise<void>
 }
@@ -67,19 +68,22 @@ export function endingWith({ sessions, forgetComputers, ended }: EndedWithWallet
 /**
  * Keeps the users and their wallets.
  *
- * Two records say that a wallet is a user's: the wallet's claim, and an entry for that claim in the user's record. The wallet is
- * the user's only if both are there.
+ * Two records say that a wallet is a user's: the wallet's claim, and an entry for that claim in the user's record. The
+ * wallet is the user's only if both are there.
  *
- * - Whoever gives a wallet to a user makes the claim first: by `create`, or by `compareAndSet` over a tombstone. So of many callers
- *   one succeeds. The entry follows. After a crash in between, the next sign-in or link of the wallet writes it.
- * - Whoever unlinks a wallet first marks the entry as leaving, by `compareAndSet` on the user's record. So of two callers who
- *   unlink a user's last two wallets, one is refused. What the wallet left is ended next; then a tombstone takes the place of the
- *   claim; then the entry goes. After a crash in between, whoever finds the entry goes on.
+ * - Whoever gives a wallet to a user makes the claim first: by `create`, or by `compareAndSet` over a tombstone. So of
+ *   many callers one succeeds. The entry follows. After a crash in between, the next sign-in or link of the wallet
+ *   writes it.
+ * - Whoever unlinks a wallet first marks the entry as leaving, by `compareAndSet` on the user's record. So of two
+ *   callers who unlink a user's last two wallets, one is refused. What the wallet left is ended next; then a tombstone
+ *   takes the place of the claim; then the entry goes. After a crash in between, whoever finds the entry goes on.
  *
  * What operators do beside that is in `UserAdministration`:
  *
- * - A block is part of the record that stands for the wallet, a claim or a tombstone, which every sign-in and link reads anyway.
- * - Whoever moves a wallet puts a new claim in place of the old one. It names the user before until what was left there is ended.
+ * - A block is part of the record that stands for the wallet, a claim or a tombstone, which every sign-in and link
+ *   reads anyway.
+ * - Whoever moves a wallet puts a new claim in place of the old one. It names the user before until what was left there
+ *   is ended.
  * - Whoever deletes a user first marks the record, with all entries as leaving. From then on nothing is added to it.
  *
  * An entry whose claim is over says nothing. It can be left by a caller that was held up for long.
@@ -114,8 +118,8 @@ export class Users {
 
   /**
    * Why a user must not have a session by a wallet; `undefined` if the user may. Asked after a session of the wallet is
-   * stored: a call that unlinks, blocks or moves the wallet, or deletes the user, either finds that session, or has changed
-   * before what is read here.
+   * stored: a call that unlinks, blocks or moves the wallet, or deletes the user, either finds that session, or has
+   * changed before what is read here.
    */
   async refusalOf({ id }: HostUser, wallet: WalletIdentity): Promise<CountersignError | undefined> {
     const [found, stored] = await Promise.all([this.#claims.of(wallet), this.#records.load(id)])
@@ -191,9 +195,9 @@ export class Users {
   }
 
   /**
-   * The record of a session's user, and the entries in it that hold. The claims are read after the record, so if the record is
-   * replaced in the version that was read, they still held. Whatever a crash interrupted is done before. SESSION_INVALID if the user
-   * is being deleted.
+   * The record of a session's user, and the entries in it that hold. The claims are read after the record, so if the
+   * record is replaced in the version that was read, they still held. Whatever a crash interrupted is done before.
+   * SESSION_INVALID if the user is being deleted.
    */
   async #current(session: Session): Promise<{ stored: StoredUser | undefined; staying: readonly WalletEntry[] }> {
     const { userId } = session
@@ -208,8 +212,9 @@ export class Users {
   }
 
   /**
-   * Writes the entry of a claim if it is not there, and whatever else is to be kept with the user, whose record was read as `read`.
-   * Resolves with false if the wallet is being unlinked, or the user deleted; for the wallet that is done then.
+   * Writes the entry of a claim if it is not there, and whatever else is to be kept with the user, whose record was
+   * read as `read`. Resolves with false if the wallet is being unlinked, or the user deleted; for the wallet that is
+   * done then.
    */
   async settle(
     claim: Claim,

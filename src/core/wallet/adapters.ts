@@ -24,8 +24,9 @@ export interface AdapterOptions {
 const idForm = /^[a-z0-9][a-z0-9-]{0,31}$/
 
 /**
- * The configured wallet adapters, in the order given. An entry is the id of a built-in adapter (`nimiq`, `ed25519`, `ethereum`,
- * `solana`) or an adapter of the application's own. Without tracing, what adapters ask others is not traced.
+ * The configured wallet adapters, in the order given. An entry is the id of a built-in adapter (`nimiq`, `ed25519`,
+ * `ethereum`, `solana`) or an adapter of the application's own. Without tracing, what adapters ask others is not
+ * traced.
  *
  * Throws a TypeError for an unknown or malformed id, for an id that occurs twice, for an adapter without one of its
  * functions, and for an empty list, because nobody could sign in.
@@ -46,7 +47,9 @@ export function walletAdapters(
   return adapters
 }
 
-/** What to warn of at start if a wallet can sign in with two of these adapters, and so as two users; else `undefined`. */
+/**
+ * What to warn of at start if a wallet can sign in with two of these adapters, and so as two users; else `undefined`.
+ */
 export function sharedKeysWarning(ids: Iterable<string>): string | undefined {
   const configured = new Set(ids)
   if (!configured.has('ed25519') || !configured.has('solana')) return undefined
@@ -54,9 +57,10 @@ export function sharedKeysWarning(ids: Iterable<string>): string | undefined {
 }
 
 /**
- * Lets adapters check, before a service starts, what they need (see {@link WalletAdapter.checkAtStart}), all at the same time.
- * `adapters` are those that {@link walletAdapters} made of the settings. `warn` is told of what does not stop the start, among it
- * RPCs that no adapter asks, and of checks that take longer than 10 seconds, for which nobody waits any longer.
+ * Lets adapters check, before a service starts, what they need (see {@link WalletAdapter.checkAtStart}), all at the
+ * same time. `adapters` are those that {@link walletAdapters} made of the settings. `warn` is told of what does not
+ * stop the start, among it RPCs that no adapter asks, and of checks that take longer than 10 seconds, for which nobody
+ * waits any longer.
  *
  * Rejects with what a check rejects with.
  */
@@ -117,7 +121,10 @@ function checkAdapter(adapter: WalletAdapter): WalletAdapter {
 export interface WalletName {
   /** The wallets that it can be, one for each adapter, as far as the text alone tells. */
   readonly candidates: readonly ProvenIdentity[]
-  /** Whether it names a wallet that is known: for addresses that do not lead to the key, and adapters of an application's own. */
+  /**
+   * Whether it names a wallet that is known: for addresses that do not lead to the key, and adapters of an
+   * application's own.
+   */
   readonly fits: (wallet: ProvenIdentity) => boolean
 }
 
@@ -135,8 +142,8 @@ const readers: ReadonlyMap<
 type Wallet = Omit<ProvenIdentity, 'adapterId'>
 
 /**
- * Reads the name of a wallet: an address or a public key in hex, alone or behind the id of its adapter, as in `nimiq:NQ…`. Returns
- * `undefined` if no wallet can have this name.
+ * Reads the name of a wallet: an address or a public key in hex, alone or behind the id of its adapter, as in
+ * `nimiq:NQ…`. Returns `undefined` if no wallet can have this name.
  */
 export function readWalletName(text: string): WalletName | undefined {
   const [, prefix, rest] = /^([a-z0-9][a-z0-9-]{0,31}):(.+)$/.exec(text) ?? []

@@ -10,8 +10,8 @@ export interface SignatureVerifier {
   readonly kind: 'portable' | 'native'
 
   /**
-   * Whether `signature` (64 bytes) is a strict signature of `message` by `publicKey` (32 bytes). Never throws: whatever is
-   * malformed, non-canonical or of small order is false.
+   * Whether `signature` (64 bytes) is a strict signature of `message` by `publicKey` (32 bytes). Never throws: whatever
+   * is malformed, non-canonical or of small order is false.
    */
   verify(signature: Uint8Array, message: Uint8Array, publicKey: Uint8Array): boolean
 }
@@ -95,8 +95,8 @@ export interface Ed25519Framing {
 export type Ed25519Adapter = Ed25519Framing & WalletAdapter
 
 /**
- * Makes an adapter for wallets that sign with Ed25519: keys of 32 bytes, signatures of 64, checked strictly. The subject is the
- * public key in lower-case hex.
+ * Makes an adapter for wallets that sign with Ed25519: keys of 32 bytes, signatures of 64, checked strictly. The
+ * subject is the public key in lower-case hex.
  */
 export function ed25519Adapter(framing: Ed25519Framing): Ed25519Adapter {
   const verify: WalletAdapter['verify'] = (message, proof, verifier) => {
@@ -125,8 +125,8 @@ export function readHex(field: string, hex: string, length: number): Uint8Array 
 const encoder = new TextEncoder()
 
 /**
- * The UTF-8 bytes of a text. Where there is Node's Buffer, it makes them: it takes the memory of short texts from a pool, and
- * TextEncoder asks the system for each.
+ * The UTF-8 bytes of a text. Where there is Node's Buffer, it makes them: it takes the memory of short texts from a
+ * pool, and TextEncoder asks the system for each.
  */
 export const utf8Bytes: (text: string) => Uint8Array =
   typeof Buffer === 'undefined' ? (text) => encoder.encode(text) : (text) => Buffer.from(text)

@@ -13,8 +13,8 @@ export interface StoredChallenge extends Omit<Challenge, 'challengeId'> {
 }
 
 /**
- * The form of a sign-in, a link or a login order, for the page at `pageOrigin` that calls the wallet. It follows from what is
- * stored and the page's origin alone.
+ * The form of a sign-in, a link or a login order, for the page at `pageOrigin` that calls the wallet. It follows from
+ * what is stored and the page's origin alone.
  */
 export function signInForm(challenge: StoredChallenge, pageOrigin: string): SignInForm {
   const { message, nonce, origin, issuedAt, expiresAt } = challenge
@@ -45,8 +45,8 @@ export interface FormAccount {
 }
 
 /**
- * Writes a form in the layout that EIP-4361 and Sign-In With Solana share. `chain` is the name of the chain in the first line.
- * Sources: EIP-4361; phantom/sign-in-with-solana.
+ * Writes a form in the layout that EIP-4361 and Sign-In With Solana share. `chain` is the name of the chain in the
+ * first line. Sources: EIP-4361; phantom/sign-in-with-solana.
  */
 export function formText(chain: string, form: SignInForm, { address, chainId }: FormAccount): string {
   return [

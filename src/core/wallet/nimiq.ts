@@ -14,11 +14,11 @@ const messagePrefix = '\x16Nimiq Signed Message:\n'
  * the message. An address is the first 20 bytes of the key's BLAKE2b-256 in Nimiq's base32 behind `NQ` and two check
  * digits.
  *
- * What Ed25519 is given to sign is that digest and nothing else. So a raw Ed25519 signature over the 32 bytes of a digest, made
- * with whatever program, is a Nimiq wallet's signature over the message. That lies in Nimiq's scheme and cannot be told apart
- * here. Two things follow. An application compares the adapter and the address (or the subject), never the public key alone:
- * the key of an identity may be one that its holder uses elsewhere. And a service that lets its users sign raw 32-byte values
- * with an Ed25519 key lends out the Nimiq wallet of that key.
+ * What Ed25519 is given to sign is that digest and nothing else. So a raw Ed25519 signature over the 32 bytes of a
+ * digest, made with whatever program, is a Nimiq wallet's signature over the message. That lies in Nimiq's scheme and
+ * cannot be told apart here. Two things follow. An application compares the adapter and the address (or the subject),
+ * never the public key alone: the key of an identity may be one that its holder uses elsewhere. And a service that lets
+ * its users sign raw 32-byte values with an Ed25519 key lends out the Nimiq wallet of that key.
  *
  * Source: the Nimiq documentation on signed messages and addresses, and @nimiq/core, with which both agree.
  */
@@ -45,8 +45,8 @@ export const nimiq: Ed25519Adapter = ed25519Adapter({
 })
 
 /**
- * Wallets and tools that sign the message's UTF-8 bytes as they are (Ed25519 without context or pre-hash, RFC 8032 §5.1).
- * Addresses are those of {@link nimiq}: the two differ in their framing only.
+ * Wallets and tools that sign the message's UTF-8 bytes as they are (Ed25519 without context or pre-hash, RFC 8032
+ * §5.1). Addresses are those of {@link nimiq}: the two differ in their framing only.
  */
 export const ed25519: Ed25519Adapter = ed25519Adapter({
   id: 'ed25519',

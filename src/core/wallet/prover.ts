@@ -4,7 +4,9 @@ import type { SignatureVerifier } from './ed25519.ts'
 import { type StoredChallenge, signInForm } from './form.ts'
 import type { Proof, ProvenIdentity, RemoteChecks, WalletAccount, WalletAdapter } from './wallet.ts'
 
-/** Adapters that are tried for a proof that names none. Any other may be expensive to ask, so a proof has to name it. */
+/**
+ * Adapters that are tried for a proof that names none. Any other may be expensive to ask, so a proof has to name it.
+ */
 const triedUnnamed: ReadonlySet<string> = new Set(['nimiq', 'ed25519'])
 
 /** The wallet that is going to sign, as a caller names it. */
@@ -38,8 +40,8 @@ export class Prover {
   }
 
   /**
-   * Refuses an address that no wallet of an adapter can have, with INVALID_REQUEST; `field` is its name in the protos. Refuses an
-   * adapter that is not configured with ADAPTER_UNKNOWN.
+   * Refuses an address that no wallet of an adapter can have, with INVALID_REQUEST; `field` is its name in the protos.
+   * Refuses an adapter that is not configured with ADAPTER_UNKNOWN.
    */
   requireAddress(adapterId: string, address: string, field: string): void {
     this.requireConfigured(adapterId)
@@ -48,8 +50,8 @@ export class Prover {
   }
 
   /**
-   * Refuses a key of an adapter whose wallets are known by address only, with INVALID_REQUEST: no wallet could have it. `field` and
-   * ADAPTER_UNKNOWN are as for {@link requireAddress}.
+   * Refuses a key of an adapter whose wallets are known by address only, with INVALID_REQUEST: no wallet could have it.
+   * `field` and ADAPTER_UNKNOWN are as for {@link requireAddress}.
    */
   requireKeys(adapterId: string, field: string): void {
     this.requireConfigured(adapterId)
@@ -65,8 +67,8 @@ export class Prover {
   }
 
   /**
-   * The text that a wallet is asked to sign over a challenge, on a page of `pageOrigin`; the plain text if no adapter is named.
-   * ADAPTER_UNKNOWN, or INVALID_REQUEST for an account that no wallet of the adapter can have.
+   * The text that a wallet is asked to sign over a challenge, on a page of `pageOrigin`; the plain text if no adapter
+   * is named. ADAPTER_UNKNOWN, or INVALID_REQUEST for an account that no wallet of the adapter can have.
    */
   textFor(challenge: StoredChallenge, { adapterId, ...account }: WalletNamed, pageOrigin: string | undefined): string {
     if (adapterId === undefined) return challenge.message
@@ -75,15 +77,15 @@ export class Prover {
   }
 
   /**
-   * Checks that a proof over a challenge holds, and returns the identity it proves. The text is made from what the service
-   * stored, the origin of the page that called the wallet, and the account that the proof names, which the adapter then
-   * checks.
+   * Checks that a proof over a challenge holds, and returns the identity it proves. The text is made from what the
+   * service stored, the origin of the page that called the wallet, and the account that the proof names, which the
+   * adapter then checks.
    *
    * Rejects with a {@link CountersignError}: INVALID_REQUEST for a key, signature or address that is malformed,
    * ADAPTER_UNKNOWN if the adapter is not configured, or none is named and none can be tried, SIGNATURE_INVALID if the
    * signature holds under none of those tried, ADDRESS_MISMATCH if it holds and the address is another wallet's;
-   * CONTRACT_WALLET_NEEDS_RPC, EVM_RPC_UNAVAILABLE and, by `remote`, RATE_LIMITED for a contract wallet. A nonce is good for one
-   * proof, so it needs no `remote`.
+   * CONTRACT_WALLET_NEEDS_RPC, EVM_RPC_UNAVAILABLE and, by `remote`, RATE_LIMITED for a contract wallet. A nonce is
+   * good for one proof, so it needs no `remote`.
    */
   async prove(
     challenge: StoredChallenge,
@@ -98,7 +100,8 @@ export class Prover {
       const proven = await (this.#tracing === undefined ? verify() : this.#tracing.step(step, verify))
       if (proven === undefined) continue
       const { adapterId, subject, publicKeyHex, address } = proven
-      // An adapter speaks for its own wallets only. A copy of another one under a new id would make that one's identities.
+      // An adapter speaks for its own wallets only. A copy of another one under a new id would make that one's
+      // identities.
       if (adapterId !== adapter.id)
         throw new TypeError(`adapter "${adapter.id}" returned an identity of "${adapterId}"`)
       return { identity: { adapterId, subject, publicKeyHex, address }, text }

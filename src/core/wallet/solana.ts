@@ -12,7 +12,10 @@ const addressForm = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/
 /** What Sign-In With Solana allows as a chain id. */
 const chainIdForm = /^(?:(?:solana:)?(?:mainnet|testnet|devnet)|localnet)$/
 
-/** CAIP-2 references: the first 32 characters of the hash of a cluster's first block. A local cluster has none that lasts. */
+/**
+ * CAIP-2 references: the first 32 characters of the hash of a cluster's first block. A local cluster has none that
+ * lasts.
+ */
 const references: ReadonlyMap<string, string> = new Map([
   ['mainnet', '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp'],
   ['testnet', '4uhcVJyU9pJkvQyS88uRDiswHXSCkY3z'],
@@ -22,21 +25,25 @@ const references: ReadonlyMap<string, string> = new Map([
 /**
  * Solana wallets.
  *
- * A wallet signs the text's UTF-8 bytes (`solana:signIn`, `solana:signMessage`), or an off-chain message around them, because a
- * Ledger and other hardware wallets sign no bare text. Both count for sign-ins, which are over the text of Sign-In With Solana,
- * and for sign orders, which are over the service's plain text. The off-chain messages are made here from the text; none is taken
- * from the client.
+ * A wallet signs the text's UTF-8 bytes (`solana:signIn`, `solana:signMessage`), or an off-chain message around them,
+ * because a Ledger and other hardware wallets sign no bare text. Both count for sign-ins, which are over the text of
+ * Sign-In With Solana, and for sign orders, which are over the service's plain text. The off-chain messages are made
+ * here from the text; none is taken from the client.
  *
- * No such signature is one over a transaction. A text begins with a printable character or with the first byte of a longer one.
- * As the first byte of a transaction's message, the former is the number of signatures, of which there would be 32 or more and
- * fit no packet, and the latter is a version of 66 or more, which does not exist; version 127 is the 0xff of off-chain messages.
+ * No such signature is one over a transaction. A text begins with a printable character or with the first byte of a
+ * longer one. As the first byte of a transaction's message, the former is the number of signatures, of which there
+ * would be 32 or more and fit no packet, and the latter is a version of 66 or more, which does not exist; version 127
+ * is the 0xff of off-chain messages.
  *
- * The subject is the public key in lower-case hex; the address is the key in base58. Keys that are no point of the curve, such as
- * addresses that programs own, and those of small order, for which anyone can sign, are refused before anything else.
+ * The subject is the public key in lower-case hex; the address is the key in base58. Keys that are no point of the
+ * curve, such as addresses that programs own, and those of small order, for which anyone can sign, are refused before
+ * anything else.
  *
- * A signature over the plain text of a sign order is also one of the adapter `ed25519`, whose wallets sign the same bytes.
+ * A signature over the plain text of a sign order is also one of the adapter `ed25519`, whose wallets sign the same
+ * bytes.
  *
- * Sources: phantom/sign-in-with-solana; CAIP-10 and CAIP-2 with the namespace solana; see also {@link offChainMessages}.
+ * Sources: phantom/sign-in-with-solana; CAIP-10 and CAIP-2 with the namespace solana; see also
+ * {@link offChainMessages}.
  */
 export const solana: WalletAdapter = {
   id: 'solana',
@@ -74,7 +81,9 @@ export const solana: WalletAdapter = {
   sameAddress: (a, b) => a === b && isAddress(a),
 }
 
-/** The address as far as it is known: before there is a proof, a page can ask for the text without it and fill it in. */
+/**
+ * The address as far as it is known: before there is a proof, a page can ask for the text without it and fill it in.
+ */
 function addressOf(publicKeyHex: string | undefined): string {
   return publicKeyHex === undefined ? '' : base58.encode(readHex('public_key_hex', publicKeyHex, 32))
 }
@@ -119,14 +128,15 @@ const maxTextBytes = 0xffff
 const format = { ascii: 0, utf8: 1, longUtf8: 2 } as const
 
 /**
- * The off-chain messages around a text that one wallet signs in place of it: hardware wallets sign nothing else. The text
- * stands in each of them whole and last, so that a signature over one says what a signature over the text says.
+ * The off-chain messages around a text that one wallet signs in place of it: hardware wallets sign nothing else. The
+ * text stands in each of them whole and last, so that a signature over one says what a signature over the text says.
  *
- * The layouts are version 1; version 0 with an application domain of zeros; and the layout of the older solana-sdk crate and of
- * Ledger's Solana app before 1.8, which is also called version 0 and names no signer. No two texts have a message in common.
+ * The layouts are version 1; version 0 with an application domain of zeros; and the layout of the older solana-sdk
+ * crate and of Ledger's Solana app before 1.8, which is also called version 0 and names no signer. No two texts have a
+ * message in common.
  *
- * Sources: the proposal "off-chain message signing" of agave, and @solana/offchain-messages; for the formats that wallets
- * declare also solana-offchain-message (Rust) and Ledger's signer for Solana, which differ from each other.
+ * Sources: the proposal "off-chain message signing" of agave, and @solana/offchain-messages; for the formats that
+ * wallets declare also solana-offchain-message (Rust) and Ledger's signer for Solana, which differ from each other.
  */
 function offChainMessages(text: string, publicKey: Uint8Array): Uint8Array[] {
   const body = utf8.encode(text)
@@ -146,8 +156,8 @@ function offChainMessages(text: string, publicKey: Uint8Array): Uint8Array[] {
 }
 
 /**
- * The proposal knows no line feed in ASCII, Ledger does; and the proposal bounds the whole message in the first two formats,
- * others the text alone, and Ledger takes 15 KiB.
+ * The proposal knows no line feed in ASCII, Ledger does; and the proposal bounds the whole message in the first two
+ * formats, others the text alone, and Ledger takes 15 KiB.
  */
 function formatsInVersionZero(text: string, bytes: number): number[] {
   const header = signingDomain.length + 69

@@ -14,17 +14,19 @@ export interface Proof {
 }
 
 /**
- * A wallet whose control was proven. `adapterId` and `subject` are the identity: users, accounts and retries go by the two, and
- * the same key under another adapter is another identity. A proof says who holds the wallet, never what the holder may do.
+ * A wallet whose control was proven. `adapterId` and `subject` are the identity: users, accounts and retries go by the
+ * two, and the same key under another adapter is another identity. A proof says who holds the wallet, never what the
+ * holder may do.
  *
- * Compare `adapterId` and `address`, or `adapterId` and `subject`, with those of a wallet that you know; never the key alone.
+ * Compare `adapterId` and `address`, or `adapterId` and `subject`, with those of a wallet that you know; never the key
+ * alone.
  */
 export interface ProvenIdentity {
   readonly adapterId: string
   /**
-   * What the adapter goes by to tell one wallet from another, 1 to 200 characters, such as the public key in lower-case hex.
-   * An adapter never changes how it is made. Computers are remembered only for wallets whose subject is `publicKeyHex` or, if that
-   * is empty, the address in lower case, because a session names its wallet by these.
+   * What the adapter goes by to tell one wallet from another, 1 to 200 characters, such as the public key in lower-case
+   * hex. An adapter never changes how it is made. Computers are remembered only for wallets whose subject is
+   * `publicKeyHex` or, if that is empty, the address in lower case, because a session names its wallet by these.
    */
   readonly subject: string
   /** Lower-case hex. Empty if the adapter knows wallets by their address only. */
@@ -37,9 +39,9 @@ export interface ProvenIdentity {
 export type WalletIdentity = Pick<ProvenIdentity, 'adapterId' | 'subject'>
 
 /**
- * The wallet of a session, which does not keep the subject: with a public key, the subject is the key; without one, the address in
- * lower case. An adapter whose wallets have no key has to make its subjects alike. If an adapter makes them otherwise, no computer
- * is remembered for its wallets, because nobody could find it and forget it.
+ * The wallet of a session, which does not keep the subject: with a public key, the subject is the key; without one, the
+ * address in lower case. An adapter whose wallets have no key has to make its subjects alike. If an adapter makes them
+ * otherwise, no computer is remembered for its wallets, because nobody could find it and forget it.
  */
 export function walletOf(session: Pick<ProvenIdentity, 'adapterId' | 'publicKeyHex' | 'address'>): WalletIdentity {
   const { adapterId, publicKeyHex, address } = session
@@ -47,8 +49,8 @@ export function walletOf(session: Pick<ProvenIdentity, 'adapterId' | 'publicKeyH
 }
 
 /**
- * The account that a wallet signs with, as a caller names it. Every text may be an attacker's choice. The key is there only once
- * there is a proof.
+ * The account that a wallet signs with, as a caller names it. Every text may be an attacker's choice. The key is there
+ * only once there is a proof.
  */
 export interface WalletAccount extends Pick<Proof, 'address' | 'chainId'> {
   readonly publicKeyHex?: string | undefined
@@ -69,18 +71,20 @@ export interface SignInForm {
   readonly nonce: string
   readonly issuedAt: number
   readonly expiresAt: number
-  /** URIs. The first one binds the challenge's plain text, by its hash, and so everything that the form does not say. */
+  /**
+   * URIs. The first one binds the challenge's plain text, by its hash, and so everything that the form does not say.
+   */
   readonly resources: readonly string[]
 }
 
 /**
- * Bounds what an adapter asks of other servers. Whoever calls the service decides how often, so that each question has to go
- * through here.
+ * Bounds what an adapter asks of other servers. Whoever calls the service decides how often, so that each question has
+ * to go through here.
  */
 export interface RemoteChecks {
   /**
-   * Asks, and returns the answer. Rejects with RATE_LIMITED if too many were asked for this challenge. If `ask` rejects, nothing
-   * was answered, and it does not count.
+   * Asks, and returns the answer. Rejects with RATE_LIMITED if too many were asked for this challenge. If `ask`
+   * rejects, nothing was answered, and it does not count.
    */
   ask<Answer>(ask: () => Promise<Answer>): Promise<Answer>
 }
@@ -89,8 +93,8 @@ export interface RemoteChecks {
 export type StartWarning = (text: string, fields?: Readonly<Record<string, string>>) => void
 
 /**
- * What Countersign knows of a kind of wallet: how to check that a signature over a text proves control of it, and how to
- * compare its addresses. `ed25519Adapter` makes one for wallets that sign with Ed25519.
+ * What Countersign knows of a kind of wallet: how to check that a signature over a text proves control of it, and how
+ * to compare its addresses. `ed25519Adapter` makes one for wallets that sign with Ed25519.
  */
 export interface WalletAdapter {
   /** Short stable name, `[a-z0-9-]`, at most 32 characters. It is a part of every identity, so it can never change. */
@@ -99,32 +103,33 @@ export interface WalletAdapter {
   readonly displayName: string
 
   /**
-   * Whether wallets of this kind are known by their address only, so that no identity of theirs has a public key. Default: no. An
-   * order cannot ask for such a wallet by its key.
+   * Whether wallets of this kind are known by their address only, so that no identity of theirs has a public key.
+   * Default: no. An order cannot ask for such a wallet by its key.
    */
   readonly byAddressOnly?: boolean
 
   /**
-   * Checks, before a service starts, what the adapter needs: its configuration, and servers that it asks. Called once for each
-   * service and each of Better Auth's plugins that has the adapter, which wait for it for at most 10 seconds; after that
-   * they start with a warning.
+   * Checks, before a service starts, what the adapter needs: its configuration, and servers that it asks. Called once
+   * for each service and each of Better Auth's plugins that has the adapter, which wait for it for at most 10 seconds;
+   * after that they start with a warning.
    *
-   * Whatever it rejects with stops the start: a `TypeError` of one line that says what to change. A server that is away is no reason
-   * for that, because it can come back: `warn` tells of it. Default: there is nothing to check.
+   * Whatever it rejects with stops the start: a `TypeError` of one line that says what to change. A server that is away
+   * is no reason for that, because it can come back: `warn` tells of it. Default: there is nothing to check.
    */
   checkAtStart?(warn: StartWarning): Promise<void>
 
   /**
-   * Judges a whole proof: key, signature and address. Returns the identity it proves, with this adapter's id, or `undefined`
-   * if the signature does not hold.
+   * Judges a whole proof: key, signature and address. Returns the identity it proves, with this adapter's id, or
+   * `undefined` if the signature does not hold.
    *
-   * `message` is the exact text that the service stored and the wallet was asked to sign, never text that the caller sent.
-   * `ed25519` is the strict verifier that the service uses, for adapters that need one.
+   * `message` is the exact text that the service stored and the wallet was asked to sign, never text that the caller
+   * sent. `ed25519` is the strict verifier that the service uses, for adapters that need one.
    *
-   * `remote` is for adapters that ask other servers, such as an RPC of the wallet's chain. Without it, nothing bounds them.
+   * `remote` is for adapters that ask other servers, such as an RPC of the wallet's chain. Without it, nothing bounds
+   * them.
    *
-   * Throws or rejects with a `CountersignError`: INVALID_REQUEST for a key, signature or address that this kind of wallet
-   * cannot have, ADDRESS_MISMATCH if the signature holds and the address is another wallet's.
+   * Throws or rejects with a `CountersignError`: INVALID_REQUEST for a key, signature or address that this kind of
+   * wallet cannot have, ADDRESS_MISMATCH if the signature holds and the address is another wallet's.
    */
   verify(
     message: string,
@@ -134,24 +139,25 @@ export interface WalletAdapter {
   ): ProvenIdentity | undefined | Promise<ProvenIdentity | undefined>
 
   /**
-   * The text in which wallets of this kind sign in, if they have a form for that which names the page, so that they can warn
-   * of a foreign one. It has to contain everything in `form`. Sign-ins, login orders and links are then over this text only;
-   * without the function, they are over the service's plain text, as all sign orders are.
+   * The text in which wallets of this kind sign in, if they have a form for that which names the page, so that they can
+   * warn of a foreign one. It has to contain everything in `form`. Sign-ins, login orders and links are then over this
+   * text only; without the function, they are over the service's plain text, as all sign orders are.
    *
-   * The account is the proof's. Throws a `CountersignError` of INVALID_REQUEST for an account that no such wallet can have.
+   * The account is the proof's. Throws a `CountersignError` of INVALID_REQUEST for an account that no such wallet can
+   * have.
    */
   readonly signInText?: (form: SignInForm, account: WalletAccount) => string
 
   /**
-   * The CAIP-10 identifier of an account whose address and chain are both named: the last line of a sign order's text. Without
-   * the function, there is no such line. Throws a `CountersignError` of INVALID_REQUEST for an account that no such wallet can
-   * have.
+   * The CAIP-10 identifier of an account whose address and chain are both named: the last line of a sign order's text.
+   * Without the function, there is no such line. Throws a `CountersignError` of INVALID_REQUEST for an account that no
+   * such wallet can have.
    */
   readonly accountId?: (address: string, chainId: string) => string
 
   /**
-   * Whether two texts name one address, whatever their grouping and case. An address that is malformed or whose check digits
-   * are wrong equals nothing, itself included.
+   * Whether two texts name one address, whatever their grouping and case. An address that is malformed or whose check
+   * digits are wrong equals nothing, itself included.
    */
   sameAddress(a: string, b: string): boolean
 }

@@ -61,7 +61,8 @@ export interface AccessTokenClaims {
  *
  * - TOKEN_INVALID: it is not an access token of this issuer for this audience. Answer 401.
  * - TOKEN_EXPIRED: it was one. Answer 401; the client gets another one from the service while its session lasts.
- * - KEYS_UNAVAILABLE: the key set could not be fetched, so nothing is known about the token. It never means "signed out": answer 503.
+ * - KEYS_UNAVAILABLE: the key set could not be fetched, so nothing is known about the token. It never means "signed
+ *   out": answer 503.
  */
 export type AccessTokenErrorReason = 'TOKEN_INVALID' | 'TOKEN_EXPIRED' | 'KEYS_UNAVAILABLE'
 
@@ -134,7 +135,9 @@ function isCanonical(token: string): boolean {
   }
 }
 
-/** Refuses times that are missing or no date, such as the infinity that JSON's 1e400 becomes, and an `iat` ahead of now. */
+/**
+ * Refuses times that are missing or no date, such as the infinity that JSON's 1e400 becomes, and an `iat` ahead of now.
+ */
 function requireTimes({ iat, exp, nbf = 0 }: JWTPayload, clockToleranceSeconds: number): void {
   const isTime = (value: unknown): boolean =>
     typeof value === 'number' && !Number.isNaN(new Date(value * 1000).getTime())

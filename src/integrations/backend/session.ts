@@ -49,7 +49,8 @@ function isText(value: unknown): value is string {
 /**
  * Why a session could not be checked:
  *
- * - SERVICE_UNAVAILABLE: the service did not answer in time, could not be reached, or said that it cannot answer at the moment.
+ * - SERVICE_UNAVAILABLE: the service did not answer in time, could not be reached, or said that it cannot answer at the
+ *   moment.
  * - UNEXPECTED_ANSWER: what answered is not the service; check `url`.
  */
 export type SessionCheckErrorReason = 'SERVICE_UNAVAILABLE' | 'UNEXPECTED_ANSWER'

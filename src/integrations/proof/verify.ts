@@ -27,8 +27,8 @@ export interface VerifiedProof extends SignedText, ProvenIdentity {
  * The signature of a contract wallet is judged by its contract as it is now. Takes about 10 ms for an Ed25519
  * signature.
  *
- * @throws ProofError with a `reason` if the artifact does not hold. The signature comes first, so that what other reasons say of the
- * text is what was signed.
+ * @throws ProofError with a `reason` if the artifact does not hold. The signature comes first, so that what other
+ * reasons say of the text is what was signed.
  * @throws TypeError for options that are wrong.
  */
 export async function verifyProofArtifact(

@@ -2,8 +2,8 @@ import type { AuditEvent, AuditEventHook, AuditSink } from '../../base/audit.ts'
 import { causeText, type LogFields, type Logger } from '../../base/log.ts'
 
 /**
- * Writes events to the log, at level info, with the text `audit`. Refused calls and limits are left out: the service logs each
- * failed call anyway.
+ * Writes events to the log, at level info, with the text `audit`. Refused calls and limits are left out: the service
+ * logs each failed call anyway.
  */
 export function logSink(log: Logger): AuditSink {
   return (event) => {

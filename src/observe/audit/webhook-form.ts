@@ -8,8 +8,9 @@ export interface WebhookRequest {
 }
 
 /**
- * Makes the request for an event. `secrets` are the keys, each in the form that {@link isWebhookSecret} wants; each of them signs, so
- * that a receiver can change from one to the next. `at` is the time of the request in epoch milliseconds.
+ * Makes the request for an event. `secrets` are the keys, each in the form that {@link isWebhookSecret} wants; each of
+ * them signs, so that a receiver can change from one to the next. `at` is the time of the request in epoch
+ * milliseconds.
  */
 export function webhookRequest(event: AuditEvent, secrets: readonly string[], at: number): WebhookRequest {
   const { id, type, time, ...data } = event

@@ -34,11 +34,12 @@ const deliveryMs = 60_000
 const setKey = 'webhooks'
 
 /**
- * The events that are not delivered yet, in the store: they outlive a restart, and every instance delivers what another one left.
- * Rejects with STORE_UNAVAILABLE if the store does not answer.
+ * The events that are not delivered yet, in the store: they outlive a restart, and every instance delivers what another
+ * one left. Rejects with STORE_UNAVAILABLE if the store does not answer.
  *
- * The stored entry decides which instance delivers an event, and when. A member of the set says when, too, so that nobody reads the
- * entries that are not due; for a moment there can be two. The entry is stored before its member, and goes before it.
+ * The stored entry decides which instance delivers an event, and when. A member of the set says when, too, so that
+ * nobody reads the entries that are not due; for a moment there can be two. The entry is stored before its member, and
+ * goes before it.
  */
 export class WebhookQueue {
   readonly #store: Store
@@ -48,8 +49,8 @@ export class WebhookQueue {
   }
 
   /**
-   * Stores an event: for this instance to deliver now, or for whoever looks first. Resolves with that, and with the number of events
-   * that were dropped for it. May be repeated.
+   * Stores an event: for this instance to deliver now, or for whoever looks first. Resolves with that, and with the
+   * number of events that were dropped for it. May be repeated.
    */
   async add(event: AuditEvent, now: boolean): Promise<{ readonly delivery: Delivery; readonly dropped: number }> {
     const entry: Entry = { v: 1, event, refusals: 0, dueAt: this.#store.now() + (now ? deliveryMs : 0) }
@@ -91,7 +92,10 @@ export class WebhookQueue {
     await this.#change(member, version, { event, refusals: refusals + (refused ? 1 : 0) }, waitMs)
   }
 
-  /** Drops the events that wait and that tell of a user or of one of these wallets, or of an order that such an event names. */
+  /**
+   * Drops the events that wait and that tell of a user or of one of these wallets, or of an order that such an event
+   * names.
+   */
   async forget(party: { readonly userId: string; readonly wallets: readonly AuditWallet[] }): Promise<void> {
     const waiting: { readonly member: string; readonly event: AuditEvent }[] = []
     for (const member of await this.#store.members(setKey)) {
@@ -119,7 +123,10 @@ export class WebhookQueue {
     return { event: entry.event, refusals: entry.refusals, version: stored.version + 1, member: taken }
   }
 
-  /** Changes an entry, which becomes due in `waitMs`. Resolves with its new member; with undefined if another was faster. */
+  /**
+   * Changes an entry, which becomes due in `waitMs`. Resolves with its new member; with undefined if another was
+   * faster.
+   */
   async #change(
     member: string,
     version: number,

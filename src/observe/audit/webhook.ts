@@ -15,7 +15,9 @@ export interface WebhookTarget {
   readonly secrets: readonly string[]
 }
 
-/** Most events that wait in memory to be stored, because events come faster than the store takes them, or it is away. */
+/**
+ * Most events that wait in memory to be stored, because events come faster than the store takes them, or it is away.
+ */
 const maxUnstored = 10_000
 
 /** Events that are stored at a time. */
@@ -27,7 +29,10 @@ const maxReady = 1_000
 /** Most deliveries at a time, of new events and of those that are found in the store together. */
 const maxDeliveries = 8
 
-/** Events that are taken over at a time: they are delivered before another instance may take them, however slow the receiver is. */
+/**
+ * Events that are taken over at a time: they are delivered before another instance may take them, however slow the
+ * receiver is.
+ */
 const claimedAtOnce = 5 * maxDeliveries
 
 /** Time in ms that the receiver has to answer. */
@@ -36,10 +41,16 @@ const answerMs = 10_000
 /** Time in ms between two looks for events that are due. */
 const lookMs = 5_000
 
-/** Times in ms between the tries to deliver an event that the receiver refuses; then it is dropped. About three days in all. */
+/**
+ * Times in ms between the tries to deliver an event that the receiver refuses; then it is dropped. About three days in
+ * all.
+ */
 const retryMs = [5_000, 60_000, 300_000, 1_800_000, 7_200_000, 18_000_000, 36_000_000, 72_000_000, 100_000_000] as const
 
-/** Shortest and longest time in ms for which nothing is delivered after the receiver did not answer, or answered that it cannot. */
+/**
+ * Shortest and longest time in ms for which nothing is delivered after the receiver did not answer, or answered that it
+ * cannot.
+ */
 const awayMs = { min: 1_000, max: 60_000 }
 
 /** Time in ms between two log lines that say how many events were dropped. */
@@ -49,9 +60,10 @@ const droppedLineMs = 10_000
 const storeRetryMs = 1_000
 
 /**
- * Delivers audit events to a webhook, each at least once, in no fixed order. An event is stored first and then delivered, by whatever
- * instance comes to it, until the receiver answers 2xx, for up to three days. No call waits for it. What is lost: events that an
- * instance was told of in the moment before it was killed, and those beyond the bounds; the log has their number.
+ * Delivers audit events to a webhook, each at least once, in no fixed order. An event is stored first and then
+ * delivered, by whatever instance comes to it, until the receiver answers 2xx, for up to three days. No call waits for
+ * it. What is lost: events that an instance was told of in the moment before it was killed, and those beyond the
+ * bounds; the log has their number.
  */
 export class Webhook {
   readonly #target: WebhookTarget
@@ -61,7 +73,9 @@ export class Webhook {
   readonly #stopping = new AbortController()
   readonly #unstored: AuditEvent[] = []
   readonly #slots = new Slots(maxDeliveries)
-  /** Number of stored events that wait for a delivery to end. If this instance ends before, another one delivers them. */
+  /**
+   * Number of stored events that wait for a delivery to end. If this instance ends before, another one delivers them.
+   */
   #ready = 0
   #storing: Promise<void> | undefined
   /** Deliveries of new events. */
@@ -170,7 +184,10 @@ export class Webhook {
     await this.#queue.done(delivery)
   }
 
-  /** Sends an event. Resolves with the status of the answer if the receiver refuses it, and that may be because of the event. */
+  /**
+   * Sends an event. Resolves with the status of the answer if the receiver refuses it, and that may be because of the
+   * event.
+   */
   async #send(event: AuditEvent): Promise<'taken' | 'away' | number> {
     const { url, secrets } = this.#target
     const { headers, body } = webhookRequest(event, secrets, Date.now())
@@ -232,7 +249,8 @@ export class Webhook {
     try {
       let claimed: number
       do {
-        // Read once for all that is due: with a read for each few of them, a long line would be read over and over again.
+        // Read once for all that is due: with a read for each few of them, a long line would be read over and over
+        // again.
         const due = await this.#queue.due()
         claimed = 0
         while (due.length > 0 && !this.#isAway() && !this.#stopping.signal.aborted) {

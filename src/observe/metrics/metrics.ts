@@ -56,8 +56,8 @@ const storeBuckets = [
 ]
 
 /**
- * The metrics of a service. Labels have values from lists that the code or the operator's settings fix, so there are as many series
- * as they make, whatever callers send; none has anything of a user.
+ * The metrics of a service. Labels have values from lists that the code or the operator's settings fix, so there are as
+ * many series as they make, whatever callers send; none has anything of a user.
  *
  * What happens often is counted as it happens; what somebody else counts anyway is read when the metrics are asked for.
  */

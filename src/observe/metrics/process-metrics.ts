@@ -9,8 +9,9 @@ const quantiles = [0.5, 0.9, 0.99, 1] as const
 let shared: Registry | undefined
 
 /**
- * Metrics of the process: those that every Node.js process has under the names that dashboards expect (`process_*`, `nodejs_*`),
- * and the delay of its event loop. Their monitors cannot be stopped, so all services of a process share them.
+ * Metrics of the process: those that every Node.js process has under the names that dashboards expect (`process_*`,
+ * `nodejs_*`), and the delay of its event loop. Their monitors cannot be stopped, so all services of a process share
+ * them.
  */
 export function processMetrics(): Registry {
   if (shared !== undefined) return shared
@@ -22,8 +23,8 @@ export function processMetrics(): Registry {
 }
 
 /**
- * Takes out the library's own delay of the event loop: it contains the time between two looks, so that an idle process has 10 ms, and
- * without looks it is 292 years.
+ * Takes out the library's own delay of the event loop: it contains the time between two looks, so that an idle process
+ * has 10 ms, and without looks it is 292 years.
  */
 function withoutLag(registry: Registry): void {
   for (const { name } of registry.getMetricsAsArray()) {

@@ -10,9 +10,9 @@ const readyName = 'countersign_ready'
 const startName = 'process_start_time_seconds'
 
 /**
- * The metrics of several workers as those of one service: sums, and for some gauges the least or the greatest value, as each metric
- * says. What a worker had counted by its end stays in the sum, so no counter goes back when a worker is replaced: Prometheus would
- * take that for a restart of the service, and count everything twice.
+ * The metrics of several workers as those of one service: sums, and for some gauges the least or the greatest value, as
+ * each metric says. What a worker had counted by its end stays in the sum, so no counter goes back when a worker is
+ * replaced: Prometheus would take that for a restart of the service, and count everything twice.
  */
 export class SummedMetrics {
   /** What was last heard of each worker that runs. */
@@ -45,7 +45,9 @@ export class SummedMetrics {
   }
 }
 
-/** Whether values of a type only ever grow in a process. Names, because the library's enumeration is one of types only. */
+/**
+ * Whether values of a type only ever grow in a process. Names, because the library's enumeration is one of types only.
+ */
 function isCounting(type: unknown): boolean {
   return type === 'counter' || type === 'histogram'
 }

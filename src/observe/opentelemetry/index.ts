@@ -21,16 +21,17 @@ import { CountersignError, reasons } from '../../shared/errors.ts'
 /** Options of {@link openTelemetry}. */
 export interface OpenTelemetryOptions {
   /**
-   * What a call does if the caller's headers name a trace. `continue`: its span belongs to that trace, and is sampled if the caller's
-   * is, as far as the SDK's sampler goes by that. `link`: it begins a trace of its own that links to the caller's, so that callers who
-   * are not trusted cannot decide what is sampled. Default `continue`.
+   * What a call does if the caller's headers name a trace. `continue`: its span belongs to that trace, and is sampled
+   * if the caller's is, as far as the SDK's sampler goes by that. `link`: it begins a trace of its own that links to
+   * the caller's, so that callers who are not trusted cannot decide what is sampled. Default `continue`.
    */
   readonly callers?: 'continue' | 'link'
 }
 
 /**
- * Makes traces of calls for the option `tracing`, through the API of OpenTelemetry. What becomes of them is up to the SDK that the
- * process registers, before or after this; without one, nothing does. Throws a `TypeError` if an option does not fit.
+ * Makes traces of calls for the option `tracing`, through the API of OpenTelemetry. What becomes of them is up to the
+ * SDK that the process registers, before or after this; without one, nothing does. Throws a `TypeError` if an option
+ * does not fit.
  */
 export function openTelemetry({ callers = 'continue' }: OpenTelemetryOptions = {}): Tracing {
   if (callers !== 'continue' && callers !== 'link') throw new TypeError('callers must be continue or link')
@@ -54,7 +55,8 @@ class OpenTelemetry implements Tracing {
   }
 
   async step<Result>(step: TracedStep, work: () => Result | Promise<Result>): Promise<Result> {
-    // A span that has ended can still be the active one: of a call that nobody waits for, or of what started the process.
+    // A span that has ended can still be the active one: of a call that nobody waits for, or of what started the
+    // process.
     if (trace.getActiveSpan()?.isRecording() !== true) return await work()
     return await this.#spanOf(step, context.active(), work)
   }
@@ -92,8 +94,8 @@ class OpenTelemetry implements Tracing {
   #origin(request: RequestContext): Origin {
     const here = context.active()
     const active = trace.getSpan(here)
-    // Of the application, or of an instrumentation of HTTP, which has read the headers. One that has ended is a left-over of whatever
-    // the server was started in.
+    // Of the application, or of an instrumentation of HTTP, which has read the headers. One that has ended is a
+    // left-over of whatever the server was started in.
     if (active !== undefined && (active.isRecording() || !isSampled(active))) return { parent: here, links: [] }
     const root = trace.deleteSpan(here)
     const caller = trace.getSpanContext(propagation.extract(ROOT_CONTEXT, request, headerGetter))
@@ -170,7 +172,10 @@ const systems: Readonly<Record<TracedCall['protocol'], string>> = {
   'better-auth': 'better-auth',
 }
 
-/** Codes that are the server's fault: the conventions for RPC set the status of a server's span to an error for these only. */
+/**
+ * Codes that are the server's fault: the conventions for RPC set the status of a server's span to an error for these
+ * only.
+ */
 const serverFaults: ReadonlySet<string> = new Set([
   'unknown',
   'deadline_exceeded',
@@ -195,7 +200,9 @@ function grpcNameOf(code: string): string {
   return code === 'canceled' ? 'CANCELLED' : code.toUpperCase()
 }
 
-/** A reason of the protocol's list. Of anything else nothing is told: an application or a library can throw any text. */
+/**
+ * A reason of the protocol's list. Of anything else nothing is told: an application or a library can throw any text.
+ */
 function errorTypeOf(thrown: unknown): string {
   return thrown instanceof CountersignError && Object.hasOwn(reasons, thrown.reason) ? thrown.reason : '_OTHER'
 }

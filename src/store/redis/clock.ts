@@ -1,4 +1,5 @@
-// Every call of the store reads this clock, some of them three times. The global of this name is a getter, which costs more than the reading.
+// Every call of the store reads this clock, some of them three times. The global of this name is a getter, which costs
+// more than the reading.
 import { performance } from 'node:perf_hooks'
 import type { RedisClient } from './connection.ts'
 import type { Servers } from './servers.ts'
@@ -6,7 +7,9 @@ import type { Servers } from './servers.ts'
 /** Interval between two measurements, in milliseconds. */
 const intervalMs = 30_000
 
-/** Most times that the server is asked for one measurement, and time in milliseconds after which it is not asked again. */
+/**
+ * Most times that the server is asked for one measurement, and time in milliseconds after which it is not asked again.
+ */
 const maxSamples = 3
 const samplingMs = 500
 
@@ -17,14 +20,15 @@ const goodMs = 5
 const maxUncertaintyMs = 1000
 
 /**
- * Uncertainty that each millisecond adds to a measurement, in milliseconds. NTP slews a clock by at most 500 ppm, and two
- * clocks are compared.
+ * Uncertainty that each millisecond adds to a measurement, in milliseconds. NTP slews a clock by at most 500 ppm, and
+ * two clocks are compared.
  */
 const driftRate = 0.001
 
 /**
- * Difference by which the process's wall clock and its monotonic clock may part between two measurements, in milliseconds.
- * Beyond it the machine was suspended, which can stop the monotonic clock, or somebody has set the wall clock.
+ * Difference by which the process's wall clock and its monotonic clock may part between two measurements, in
+ * milliseconds. Beyond it the machine was suspended, which can stop the monotonic clock, or somebody has set the wall
+ * clock.
  */
 const jumpMs = 500
 
@@ -43,11 +47,11 @@ interface Measurement {
 /**
  * The clock of a Redis server, read without asking it: the process's monotonic clock and an offset that is measured.
  *
- * The server reads its clock at some moment of the round trip, so the middle of the trip is wrong by half of it at most. A
- * measurement takes the shortest of a few trips. It is made when the server is reached for the first time or again, when
- * the keys move to another server, every 30 s, and when the wall clock and the monotonic clock have parted, as after a
- * suspend. A step of the process's wall clock changes nothing. A good measurement is kept until one comes that is better
- * or contradicts it, because trips take long while the process is busy.
+ * The server reads its clock at some moment of the round trip, so the middle of the trip is wrong by half of it at
+ * most. A measurement takes the shortest of a few trips. It is made when the server is reached for the first time or
+ * again, when the keys move to another server, every 30 s, and when the wall clock and the monotonic clock have parted,
+ * as after a suspend. A step of the process's wall clock changes nothing. A good measurement is kept until one comes
+ * that is better or contradicts it, because trips take long while the process is busy.
  *
  * In a cluster the server is the owner of the slot of one key, so that all processes go by the same clock.
  */
@@ -72,8 +76,8 @@ export class RedisClock {
   }
 
   /**
-   * The server's time in epoch milliseconds. Goes back if a measurement corrects it: by a few milliseconds usually, by more
-   * if the server or its clock has changed.
+   * The server's time in epoch milliseconds. Goes back if a measurement corrects it: by a few milliseconds usually, by
+   * more if the server or its clock has changed.
    */
   now(): number {
     return Math.floor(performance.now() + this.#known.offsetMs)

@@ -9,12 +9,16 @@ import { type Address, formatAddress, type RedisTarget } from './url.ts'
 const slotCount = 16_384
 
 /**
- * Silence of a connection after which its answers need a confirmation, in milliseconds. The other servers need longer to elect
- * a new master if `cluster-node-timeout` is 500 ms or more: that timeout, and half a second before the election.
+ * Silence of a connection after which its answers need a confirmation, in milliseconds. The other servers need longer
+ * to elect a new master if `cluster-node-timeout` is 500 ms or more: that timeout, and half a second before the
+ * election.
  */
 const silenceMs = 1000
 
-/** Time between two questions that a server is asked only to hear of it, in milliseconds. Idle connections are not silent. */
+/**
+ * Time between two questions that a server is asked only to hear of it, in milliseconds. Idle connections are not
+ * silent.
+ */
 const signOfLifeMs = silenceMs / 2
 
 type Step<T> = (client: RedisClient) => Promise<T>
@@ -26,8 +30,8 @@ const maxRedirections = 5
  * The masters of a Redis cluster, with one connection to each.
  *
  * A step is repeated only if a server said that it did not run it (MOVED, ASK). Which server has which slot is asked
- * again after a MOVED and whenever a master cannot be reached, because a replica may have taken its place. If a master was
- * silent, the others are asked before its answers count.
+ * again after a MOVED and whenever a master cannot be reached, because a replica may have taken its place. If a master
+ * was silent, the others are asked before its answers count.
  */
 export class RedisCluster implements Servers {
   readonly opened: Promise<unknown>
@@ -117,8 +121,8 @@ export class RedisCluster implements Servers {
   }
 
   /**
-   * The name of a server that another one mentioned. An empty host means the host of the one that mentioned it. Undefined if
-   * that one does not know the host.
+   * The name of a server that another one mentioned. An empty host means the host of the one that mentioned it.
+   * Undefined if that one does not know the host.
    */
   #named(text: string, mentionedBy: string): string | undefined {
     const [, host, port] = /^(.*):(\d+)/.exec(text) ?? []
@@ -162,8 +166,8 @@ export class RedisCluster implements Servers {
   async #keepHeard(server: string, connection: Connection): Promise<void> {
     while (connection.client.isReady) {
       await pause(signOfLifeMs, undefined, { ref: false })
-      // Fails only if the connection is lost, if the server does not count any more, or if there is so much to send that
-      // there are signs enough.
+      // Fails only if the connection is lost, if the server does not count any more, or if there is so much to send
+      // that there are signs enough.
       await this.#send(server, connection, (client) => client.ping(), false).catch(() => undefined)
     }
   }
@@ -183,7 +187,10 @@ export class RedisCluster implements Servers {
     this.#adopt(await this.#slotsFrom(this.#links.keys()).catch(() => this.#slotsFromSeeds()))
   }
 
-  /** Asks the other masters whether a server is still a master. If it is the only one, nobody can replace it by election. */
+  /**
+   * Asks the other masters whether a server is still a master. If it is the only one, nobody can replace it by
+   * election.
+   */
   async #confirmMaster(server: string): Promise<void> {
     const others = [...this.#addresses.keys()].filter((other) => other !== server)
     if (others.length === 0) return
@@ -211,7 +218,10 @@ export class RedisCluster implements Servers {
     this.#events.onMoved()
   }
 
-  /** The first answer that has all slots: a node that does not know the whole cluster must not speak for it if others do. */
+  /**
+   * The first answer that has all slots: a node that does not know the whole cluster must not speak for it if others
+   * do.
+   */
   #slotsFrom(servers: Iterable<string>): Promise<SlotRange[]> {
     const answers = [...servers].map(async (server) => {
       const { client } = await this.#linkTo(server).connection
@@ -251,8 +261,8 @@ function requireAllSlots(ranges: SlotRange[]): SlotRange[] {
 const unknownHost = '?'
 
 /**
- * A node as CLUSTER SLOTS describes it. The endpoint is an address or host name, as the cluster prefers; null or empty means
- * the host that was asked. The details have the address if the endpoint does not.
+ * A node as CLUSTER SLOTS describes it. The endpoint is an address or host name, as the cluster prefers; null or empty
+ * means the host that was asked. The details have the address if the endpoint does not.
  */
 type SlotsNode = readonly [endpoint: string | null, port: number, id: string, details?: { readonly ip?: string }]
 
@@ -283,9 +293,9 @@ export function slotOf(key: string): number {
 }
 
 /**
- * Notices when a server answers again after a silence. It may have been frozen while the others elected a new master. When it
- * continues, it first carries out the calls that were sent to it in the meantime, because it does not know yet that it has been
- * replaced. It then discards their effects, so their answers must not count.
+ * Notices when a server answers again after a silence. It may have been frozen while the others elected a new master.
+ * When it continues, it first carries out the calls that were sent to it in the meantime, because it does not know yet
+ * that it has been replaced. It then discards their effects, so their answers must not count.
  */
 class Silence {
   /** When each connection was last heard, on the clock of `performance.now()`. */
@@ -298,9 +308,9 @@ class Silence {
   }
 
   /**
-   * To be called with each answer. Returns a promise if the answer needs a confirmation; it counts if the promise resolves.
-   * `confirm` is called with the first answer after a silence. All answers that arrive while it is in progress share its
-   * result; later ones need no confirmation, because the server was still master when it continued.
+   * To be called with each answer. Returns a promise if the answer needs a confirmation; it counts if the promise
+   * resolves. `confirm` is called with the first answer after a silence. All answers that arrive while it is in
+   * progress share its result; later ones need no confirmation, because the server was still master when it continued.
    */
   heard(client: RedisClient, confirm: () => Promise<void>): Promise<void> | undefined {
     const now = performance.now()

@@ -50,10 +50,10 @@ export class Connection {
   }
 
   /**
-   * To be called when a call has run out of time. A server that is busy answers late, and all calls in order: that call has
-   * failed, and the others need their connection. It is closed only if nothing comes on it until the silence limit. The
-   * timeout of the socket does not see that, because it counts what is written as well. `answer` is what the call still waits
-   * for: an answer that is late is still one, even an error.
+   * To be called when a call has run out of time. A server that is busy answers late, and all calls in order: that call
+   * has failed, and the others need their connection. It is closed only if nothing comes on it until the silence limit.
+   * The timeout of the socket does not see that, because it counts what is written as well. `answer` is what the call
+   * still waits for: an answer that is late is still one, even an error.
    */
   closeIfSilent(answer: Promise<unknown>): void {
     answer.then(this.heard, (cause) => {

@@ -23,8 +23,8 @@ export interface RedisFacts {
 export type ExaminedServer = RedisFacts | { readonly problem: string; readonly advice: string }
 
 /**
- * Asks each server that takes writes about itself, over connections of its own, and changes nothing. Rejects if none can be
- * reached.
+ * Asks each server that takes writes about itself, over connections of its own, and changes nothing. Rejects if none
+ * can be reached.
  */
 export async function examineRedis(url: string, tls: RedisTls): Promise<readonly ExaminedServer[]> {
   const target = parseRedisUrl(url, tls)
@@ -72,8 +72,8 @@ export async function evictionPolicyOf(client: RedisClient): Promise<string> {
 }
 
 /**
- * What to tell the operator about the policies of some servers, or undefined if all of them keep what they have. `volatile-*`
- * is no better than `allkeys-*`, because nearly everything is stored with a life.
+ * What to tell the operator about the policies of some servers, or undefined if all of them keep what they have.
+ * `volatile-*` is no better than `allkeys-*`, because nearly everything is stored with a life.
  */
 export function evictionWarning(policies: readonly string[]): string | undefined {
   const lossy = [...new Set(policies)].filter((policy) => policy !== 'noeviction')

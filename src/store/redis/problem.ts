@@ -156,8 +156,8 @@ export function explainProblem(cause: unknown, tls: boolean): { readonly problem
 }
 
 /**
- * The error that is kept as the cause of a failed call, and logged. Redis repeats the arguments of a command that it does
- * not know, keys and values among them; they are left out.
+ * The error that is kept as the cause of a failed call, and logged. Redis repeats the arguments of a command that it
+ * does not know, keys and values among them; they are left out.
  */
 export function withoutArguments(cause: unknown): unknown {
   if (!(cause instanceof Error) || !cause.message.includes(argumentsStart)) return cause

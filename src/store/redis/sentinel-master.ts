@@ -11,8 +11,8 @@ const askIntervalMs = 1000
 /**
  * The current master according to the sentinels.
  *
- * The sentinels are asked before a connection to it is made, again after its greeting, every second, and whenever one of them
- * tells of a failover. What is deposed is closed at once. {@link Lease} says when an answer counts.
+ * The sentinels are asked before a connection to it is made, again after its greeting, every second, and whenever one
+ * of them tells of a failover. What is deposed is closed at once. {@link Lease} says when an answer counts.
  */
 export class SentinelMaster implements Servers {
   readonly opened: Promise<unknown>
@@ -106,18 +106,24 @@ export class SentinelMaster implements Servers {
 }
 
 /**
- * Part of `down-after-milliseconds` for which an answer vouches. The rest covers the way of a sentinel's last PING before a
- * freeze, from which it counts the silence.
+ * Part of `down-after-milliseconds` for which an answer vouches. The rest covers the way of a sentinel's last PING
+ * before a freeze, from which it counts the silence.
  */
 const trustedPart = 0.8
 
-/** Part of that time after which another PING is sent. The more often, the longer a pause may be that nobody has to clear up. */
+/**
+ * Part of that time after which another PING is sent. The more often, the longer a pause may be that nobody has to
+ * clear up.
+ */
 const pingPart = 1 / 8
 
 /** Longest interval between two PINGs, in milliseconds. */
 const longestPingIntervalMs = 2000
 
-/** How long the sentinels are asked whether a server is still the master until the connection is given up, in milliseconds. */
+/**
+ * How long the sentinels are asked whether a server is still the master until the connection is given up, in
+ * milliseconds.
+ */
 const confirmLimitMs = 1500
 
 /** Pause until sentinels that did not answer are asked again, in milliseconds. */
@@ -126,12 +132,12 @@ const askAgainMs = 100
 /**
  * The trust in a connection to the master that sentinels named.
  *
- * A master that freezes is replaced, goes on when it thaws, and answers as a master until a sentinel makes it a replica some
- * ten seconds later. What it does in that time is lost. But sentinels replace it only after a silence of
- * `down-after-milliseconds`. So, if the server ran a step that was sent at some time, all its answers until four fifths of that
- * silence later are those of the master, and a PING every now and then extends that. An answer that comes later is kept back
- * until the sentinels, asked after it came, still name this server; if they do not, or cannot be asked, the connection is
- * closed.
+ * A master that freezes is replaced, goes on when it thaws, and answers as a master until a sentinel makes it a replica
+ * some ten seconds later. What it does in that time is lost. But sentinels replace it only after a silence of
+ * `down-after-milliseconds`. So, if the server ran a step that was sent at some time, all its answers until four fifths
+ * of that silence later are those of the master, and a PING every now and then extends that. An answer that comes later
+ * is kept back until the sentinels, asked after it came, still name this server; if they do not, or cannot be asked,
+ * the connection is closed.
  */
 export class Lease {
   readonly connection: Connection
@@ -157,7 +163,10 @@ export class Lease {
     return result
   }
 
-  /** Resolves once the sentinels, asked from now on, have named this server. Otherwise rejects, and closes the connection. */
+  /**
+   * Resolves once the sentinels, asked from now on, have named this server. Otherwise rejects, and closes the
+   * connection.
+   */
   confirm(): Promise<void> {
     // One that is in progress may have asked already. If it fails, the next one still has to be made.
     this.#confirmingNext ??= Promise.allSettled([this.#confirming]).then(() => {
@@ -175,8 +184,8 @@ export class Lease {
   }
 
   /**
-   * Closes the connection if it follows from the answers that the server is not the master any more. An older configuration
-   * means nothing as long as a sentinel is missing, which may be the one that knows better.
+   * Closes the connection if it follows from the answers that the server is not the master any more. An older
+   * configuration means nothing as long as a sentinel is missing, which may be the one that knows better.
    */
   closeIfDeposed(answers: Answers): void {
     const newest = newestConfiguration(answers)

@@ -2,19 +2,23 @@ import { TimeLimit } from '../../base/timing/time-limit.ts'
 import { type Connection, dial, Link } from './connection.ts'
 import { type Address, formatAddress, type RedisTarget } from './url.ts'
 
-/** Time limit of a question to one sentinel, in milliseconds. Up to a tenth of a second is added for the checks of it. */
+/**
+ * Time limit of a question to one sentinel, in milliseconds. Up to a tenth of a second is added for the checks of it.
+ */
 const askLimitMs = 900
 
 /** Longest wait for the sentinels that are late once half of them have answered, in milliseconds. */
 const lateMs = 250
 
 /**
- * What a sentinel says when it is about to promote a replica, when it has promoted one, and when it has heard of that. Each
- * reaches its subscribers before the sentinel names the new master to anybody.
+ * What a sentinel says when it is about to promote a replica, when it has promoted one, and when it has heard of that.
+ * Each reaches its subscribers before the sentinel names the new master to anybody.
  */
 const failoverChannels = ['+failover-state-send-slaveof-noone', '+promoted-slave', '+switch-master']
 
-/** States of a failover in which a sentinel has been elected to promote a replica and does not name the new master yet. */
+/**
+ * States of a failover in which a sentinel has been elected to promote a replica and does not name the new master yet.
+ */
 const promotingStates: readonly unknown[] = ['select_slave', 'send_slaveof_noone', 'wait_promotion']
 
 /** Which server is the master, as one sentinel says it. */
@@ -37,9 +41,9 @@ export interface Answers {
 }
 
 /**
- * The configuration that the answers agree on: the newest one. A failover takes the votes of more than half of the sentinels,
- * so at least half of them must have answered: then at least one that knows of the last failover, or will in a moment, is
- * among them, however old the answers of the others are.
+ * The configuration that the answers agree on: the newest one. A failover takes the votes of more than half of the
+ * sentinels, so at least half of them must have answered: then at least one that knows of the last failover, or will in
+ * a moment, is among them, however old the answers of the others are.
  *
  * @throws Error if fewer than half have answered, if a replica is being promoted, or if there are two newest ones.
  */
@@ -56,7 +60,10 @@ export function agreedConfiguration(answers: Answers): Configuration {
   return newest
 }
 
-/** The newest configuration in the answers: of two with the same number, the more frequent one. None if that is undecided. */
+/**
+ * The newest configuration in the answers: of two with the same number, the more frequent one. None if that is
+ * undecided.
+ */
 export function newestConfiguration({ configurations }: Answers): Configuration | undefined {
   const epoch = Math.max(...configurations.map((configuration) => configuration.epoch))
   const newest = configurations.filter((configuration) => configuration.epoch === epoch)

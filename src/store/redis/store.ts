@@ -27,13 +27,13 @@ const retryAfterMs = 1000
  * within 2.5 seconds; while there is no connection it fails at once. A call whose answer was lost is not repeated,
  * because a second `take` would find nothing.
  *
- * The names of all keys and channels begin with `keyPrefix` and a colon. Before the store is handed out, each kind of call is
- * made once, so that a server that is full or a user that lacks a permission shows at once. docs/operations.md lists the
- * permissions that a restricted user needs.
+ * The names of all keys and channels begin with `keyPrefix` and a colon. Before the store is handed out, each kind of
+ * call is made once, so that a server that is full or a user that lacks a permission shows at once. docs/operations.md
+ * lists the permissions that a restricted user needs.
  *
  * @throws TypeError if the URL is malformed, or a file of `tls` is missing or not what it should be.
- * @throws StoreOpenError if no suitable server answers in time, or none can be used. The message is one line that
- * says what to do, without credentials.
+ * @throws StoreOpenError if no suitable server answers in time, or none can be used. The message is one line that says
+ * what to do, without credentials.
  */
 export async function openRedisStore(url: string, options: RedisStoreOptions = {}): Promise<Store> {
   const { keyPrefix = defaultKeyPrefix, tls, log } = options
@@ -102,9 +102,9 @@ class RedisStore implements Store {
   }
 
   /**
-   * Resolves once the clock of the servers is known and they have done each kind of call. In a cluster the server that tells the
-   * time and one that has done them are enough, because the loss of one must not keep the others from being used; the log is told
-   * of those that failed.
+   * Resolves once the clock of the servers is known and they have done each kind of call. In a cluster the server that
+   * tells the time and one that has done them are enough, because the loss of one must not keep the others from being
+   * used; the log is told of those that failed.
    */
   async prove(log: Logger | undefined): Promise<void> {
     await withinTimeLimit(this.#servers.opened.then(() => this.#clock.measure()))
@@ -243,8 +243,8 @@ class RedisStore implements Store {
   async #run<Reply, T>(key: string, step: Step<Reply>, read: (reply: Reply) => T): Promise<T> {
     const name = this.#prefix + key
     const attempt: Attempt = {}
-    // What the caller decides by the clock afterwards must not rest on a doubtful one. A server that does not tell the time
-    // fails no call of another one, and `ping` tells of it.
+    // What the caller decides by the clock afterwards must not rest on a doubtful one. A server that does not tell the
+    // time fails no call of another one, and `ping` tells of it.
     const isCurrent = this.#clock.isCurrent
     const run = (): Promise<Reply> => this.#servers.run(name, (client) => step(client, name), attempt)
     const answering = isCurrent ? run() : this.#isMeasured().then(run)

@@ -2,7 +2,9 @@ import { type PemFile, readCertificate, readPair } from '../../base/pem.ts'
 
 /** What connections with TLS use. The files are in PEM format and are read anew for each connection. */
 export interface RedisTls {
-  /** File with the certificates of the authorities that servers are checked against. Default: those that Node.js knows. */
+  /**
+   * File with the certificates of the authorities that servers are checked against. Default: those that Node.js knows.
+   */
   readonly ca?: string | undefined
   /** File with the client certificate, for servers that ask for one; needs `key`. Default: none. */
   readonly cert?: string | undefined

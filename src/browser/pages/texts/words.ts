@@ -40,7 +40,8 @@ export class Words {
     return this.#form(this.#texts[key], filled.count).replace(/\{([^{}]*)\}/g, (placeholder, name: string) => {
       const value = filled[name]
       if (value === undefined) return placeholder
-      // Names of sites and times are written from left to right. Without isolation they would reorder a right-to-left sentence.
+      // Names of sites and times are written from left to right. Without isolation they would reorder a right-to-left
+      // sentence.
       return this.direction === 'rtl' ? `\u2068${value}\u2069` : String(value)
     })
   }
@@ -83,8 +84,8 @@ export function readOperatorTexts(json: string): OperatorTexts {
 export const englishWords = new Words('en', english)
 
 /**
- * The words for a user who reads these languages (BCP 47, the preferred one first). The operator's texts come before the built-in
- * ones, and English stands in for what a language lacks.
+ * The words for a user who reads these languages (BCP 47, the preferred one first). The operator's texts come before
+ * the built-in ones, and English stands in for what a language lacks.
  */
 export function chooseWords(languages: readonly string[], operators: OperatorTexts = {}): Words {
   const byTag = new Map(Object.entries(operators).map(([tag, texts]) => [tag.toLowerCase(), texts]))

@@ -6,8 +6,8 @@ const addressForm = /^0x([0-9a-f]{40}|[0-9A-F]{40}|[0-9a-fA-F]{40})$/
 const accountForm = /^eip155:([1-9][0-9]{0,15}):(0x[0-9a-fA-F]{40})$/
 
 /**
- * An address in lower case; `undefined` if the text is not `0x` and 40 hex digits, or is in mixed case that is not that of
- * EIP-55. A wrong checksum is never repaired, because it means that a letter was misread.
+ * An address in lower case; `undefined` if the text is not `0x` and 40 hex digits, or is in mixed case that is not that
+ * of EIP-55. A wrong checksum is never repaired, because it means that a letter was misread.
  */
 export function parseAddress(text: string): string | undefined {
   if (!addressForm.test(text)) return undefined
@@ -44,7 +44,10 @@ export interface ChainAccount {
   readonly address: string
 }
 
-/** What a CAIP-10 identifier of this namespace names; `undefined` if the text is none, or its chain or address is malformed. */
+/**
+ * What a CAIP-10 identifier of this namespace names; `undefined` if the text is none, or its chain or address is
+ * malformed.
+ */
 export function parseAccountId(text: string): ChainAccount | undefined {
   const [, chainId, address] = accountForm.exec(text) ?? []
   if (chainId === undefined || address === undefined || !isChainId(chainId)) return undefined
@@ -59,8 +62,8 @@ export function comparable(text: string): string | undefined {
 }
 
 /**
- * Whether an address is the zero address or in the range that chains keep for precompiled contracts, the first 65,536. Nobody has
- * its key, and what answers there was not deployed.
+ * Whether an address is the zero address or in the range that chains keep for precompiled contracts, the first 65,536.
+ * Nobody has its key, and what answers there was not deployed.
  */
 export function isReserved(address: string): boolean {
   return /^0x0{36}/.test(address)

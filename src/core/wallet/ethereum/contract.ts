@@ -2,8 +2,8 @@ import { bytesToHex } from '../../../shared/hex.ts'
 import { type RpcAnswer, type RpcCalls, RpcFailure, type RpcRequest, RpcTimeout, succeeded, type Viem } from './rpc.ts'
 
 /**
- * What an RPC said of a contract wallet's signature. `undecided`: the check takes more gas or time than the RPC, or this service,
- * allows.
+ * What an RPC said of a contract wallet's signature. `undecided`: the check takes more gas or time than the RPC, or
+ * this service, allows.
  */
 export type ContractAnswer = 'holds' | 'fails' | 'undecided'
 
@@ -30,22 +30,26 @@ const isValidSignature = {
 /** All that a contract returns for a signature that holds: the selector of the function, and zeros. */
 const magicWord = `0x1626ba7e${'0'.repeat(56)}`
 
-/** Gas for a whole check, 10 million: several times what it takes to deploy a wallet and to check a passkey in a contract. */
+/**
+ * Gas for a whole check, 10 million: several times what it takes to deploy a wallet and to check a passkey in a
+ * contract.
+ */
 const gasLimit = '0x989680'
 
 /**
- * Who asks: the last 20 bytes of the Keccak-256 of `countersign`, whose key nobody has. If no sender is named, it is the zero
- * address, and there are wallets that take this for a simulation and check nothing.
+ * Who asks: the last 20 bytes of the Keccak-256 of `countersign`, whose key nobody has. If no sender is named, it is
+ * the zero address, and there are wallets that take this for a simulation and check nothing.
  */
 const sender = '0x6bff378409eacb72149d72b294a03a08595461c2'
 
 /**
- * Init code that checks the signature of a wallet that is not deployed, in one call that changes nothing. It returns the byte 1 if
- * the wallet was deployed by the factory and answers with the magic word and nothing else, and the byte 0 otherwise; the call as a
- * whole does not revert. Written by hand, because the published validator of EIP-6492 calls the factory of a deployed wallet
- * too, and so lets a signature's author call whatever makes the signature valid.
+ * Init code that checks the signature of a wallet that is not deployed, in one call that changes nothing. It returns
+ * the byte 1 if the wallet was deployed by the factory and answers with the magic word and nothing else, and the byte 0
+ * otherwise; the call as a whole does not revert. Written by hand, because the published validator of EIP-6492 calls
+ * the factory of a deployed wallet too, and so lets a signature's author call whatever makes the signature valid.
  *
- * Behind it are four words (wallet, factory, length of the factory's call data, length of the wallet's) and the call data of both.
+ * Behind it are four words (wallet, factory, length of the factory's call data, length of the wallet's) and the call
+ * data of both.
  */
 const deployAndAsk = [
   '6061380360616000', //     codecopy(0, 0x61, codesize - 0x61): everything behind this code to memory.
@@ -68,9 +72,9 @@ const deployAndAsk = [
 ].join('')
 
 /**
- * Asks an RPC whether a contract wallet takes a signature for its own, as its chain stands now. A wallet that is deployed is asked
- * directly (ERC-1271), and no factory is called, whatever the signature says; one that is not needs a signature that names its
- * factory (EIP-6492). Rejects with an `RpcFailure` if the RPC does not answer.
+ * Asks an RPC whether a contract wallet takes a signature for its own, as its chain stands now. A wallet that is
+ * deployed is asked directly (ERC-1271), and no factory is called, whatever the signature says; one that is not needs a
+ * signature that names its factory (EIP-6492). Rejects with an `RpcFailure` if the RPC does not answer.
  */
 export async function askContract(claim: ContractClaim, { viem, request }: RpcCalls): Promise<ContractAnswer> {
   const { address, hash } = claim
@@ -98,7 +102,10 @@ interface Wrapped {
   readonly signature: Hex
 }
 
-/** A signature without what EIP-6492 puts around it; `undefined` if it has the mark of that at its end, and is malformed. */
+/**
+ * A signature without what EIP-6492 puts around it; `undefined` if it has the mark of that at its end, and is
+ * malformed.
+ */
 function unwrap(
   signature: Hex,
   viem: Viem,

@@ -15,14 +15,14 @@ const ethereumId = 'ethereum'
 /**
  * Wallets of Ethereum and of the chains that share its addresses.
  *
- * They sign texts as EIP-191 says, and sign in over the form of EIP-4361. The key is recovered from the signature and has to be
- * that of the address that the proof claims; a proof without an address proves the recovered one. The subject is the address in
- * lower case, on whatever chain, because a key is the same on all of them.
+ * They sign texts as EIP-191 says, and sign in over the form of EIP-4361. The key is recovered from the signature and
+ * has to be that of the address that the proof claims; a proof without an address proves the recovered one. The subject
+ * is the address in lower case, on whatever chain, because a key is the same on all of them.
  *
- * A contract wallet has no key: its chain's RPC is asked (ERC-1271, EIP-6492), if `evmRpc` has one for the chain id of the proof. It
- * is the identity of that chain and of no other, because another contract, or nobody's, can be at the address elsewhere: its
- * subject and address are the CAIP-10 identifier. An account with both, a key and code (EIP-7702), is the identity of the
- * one that answers; the key is tried first.
+ * A contract wallet has no key: its chain's RPC is asked (ERC-1271, EIP-6492), if `evmRpc` has one for the chain id of
+ * the proof. It is the identity of that chain and of no other, because another contract, or nobody's, can be at the
+ * address elsewhere: its subject and address are the CAIP-10 identifier. An account with both, a key and code
+ * (EIP-7702), is the identity of the one that answers; the key is tried first.
  *
  * Sources: EIP-55, EIP-191, EIP-2098, EIP-4361, EIP-6492, ERC-1271, CAIP-10.
  */
@@ -128,8 +128,8 @@ function malformed(field: string, message: string): CountersignError {
 }
 
 /**
- * The hash that wallets sign for a text (EIP-191, version 0x45). The byte 0x19 in front is not the beginning of any encoded
- * transaction.
+ * The hash that wallets sign for a text (EIP-191, version 0x45). The byte 0x19 in front is not the beginning of any
+ * encoded transaction.
  */
 function signedHash(text: string): Uint8Array {
   const bytes = utf8ToBytes(text)
@@ -142,11 +142,11 @@ function isKeyLength({ length }: Uint8Array): boolean {
 }
 
 /**
- * The uncompressed public key (65 bytes) of which a signature over a hash is; `undefined` if there is none. Any signature that is
- * well-formed has one, so the caller has to compare it.
+ * The uncompressed public key (65 bytes) of which a signature over a hash is; `undefined` if there is none. Any
+ * signature that is well-formed has one, so the caller has to compare it.
  *
- * Takes r‖s‖v with v 0, 1, 27 or 28, and the 64 bytes of EIP-2098. Refuses what would be a second signature beside the one that
- * was made: s in the upper half of the group's order (EIP-2), and v of transactions (35 and above, EIP-155).
+ * Takes r‖s‖v with v 0, 1, 27 or 28, and the 64 bytes of EIP-2098. Refuses what would be a second signature beside the
+ * one that was made: s in the upper half of the group's order (EIP-2), and v of transactions (35 and above, EIP-155).
  */
 function recoverKey(hash: Uint8Array, signature: Uint8Array): Uint8Array | undefined {
   const parts = split(signature)
@@ -196,8 +196,8 @@ function addressOf(publicKey: Uint8Array): string {
 }
 
 /**
- * Whether bytes are a public key in one of its forms: 33 bytes compressed, 65 uncompressed, or 64, which is the latter without
- * its first byte. `publicKey` has 65.
+ * Whether bytes are a public key in one of its forms: 33 bytes compressed, 65 uncompressed, or 64, which is the latter
+ * without its first byte. `publicKey` has 65.
  */
 function isFormOfKey(bytes: Uint8Array, publicKey: Uint8Array): boolean {
   const forms = [publicKey, publicKey.subarray(1), secp256k1.Point.fromBytes(publicKey).toBytes(true)]

@@ -63,8 +63,8 @@ export class EvmRpc {
   }
 
   /**
-   * Checks at the start that the RPC serves its chain. Rejects with a `TypeError` of one line if viem is missing or the chain is
-   * another one. An RPC that does not answer is a warning, and is checked before it is asked anything else.
+   * Checks at the start that the RPC serves its chain. Rejects with a `TypeError` of one line if viem is missing or the
+   * chain is another one. An RPC that does not answer is a warning, and is checked before it is asked anything else.
    */
   async checkAtStart(warn: StartWarning): Promise<void> {
     try {
@@ -77,8 +77,8 @@ export class EvmRpc {
   }
 
   /**
-   * Asks, with a limit of 5 s on everything together. Whatever fails, the RPC, its chain or viem, is EVM_RPC_UNAVAILABLE: it says
-   * nothing about a signature.
+   * Asks, with a limit of 5 s on everything together. Whatever fails, the RPC, its chain or viem, is
+   * EVM_RPC_UNAVAILABLE: it says nothing about a signature.
    */
   async ask<Answer>(ask: (calls: RpcCalls) => Promise<Answer>): Promise<Answer> {
     try {
@@ -122,7 +122,8 @@ export class EvmRpc {
       raw: true,
       retryCount: 0,
       timeout: timeLimitMs,
-      // A redirect is a failure: the operator has set the servers that are believed. 'error' is not known to every runtime.
+      // A redirect is a failure: the operator has set the servers that are believed. 'error' is not known to every
+      // runtime.
       fetchOptions: { redirect: 'manual' },
       ...(this.#tracing && { onFetchRequest: (_, init) => withHeaders(init, this.#tracing?.headers()) }),
     })
@@ -158,7 +159,9 @@ export function succeeded(method: string, answer: RpcAnswer): RpcAnswer {
   throw new RpcFailure(`${method}: JSON-RPC error ${Number(answer.error.code)}`)
 }
 
-/** What failed, without any text that may contain the RPC's address: the HTTP status, or the code of a network error. */
+/**
+ * What failed, without any text that may contain the RPC's address: the HTTP status, or the code of a network error.
+ */
 function kindOf(error: unknown): string {
   for (let one = error; one instanceof Error; one = one.cause) {
     if ('status' in one && typeof one.status === 'number') return `HTTP status ${one.status}`
