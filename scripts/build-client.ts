@@ -65,8 +65,8 @@ export async function bundleClient(source: ClientBundle['source']): Promise<Buil
 }
 
 /**
- * Makes a bundle of its own of what is imported dynamically, named by its content. esbuild's own splitting would put what both need
- * into a third file, which the first one would wait for.
+ * Makes a bundle of its own of what is imported dynamically, named by its content. esbuild's own splitting would put
+ * what both need into a third file, which the first one would wait for.
  */
 function bundlesOnDemand(bundles: Map<string, BuiltBundle>): Plugin {
   return {

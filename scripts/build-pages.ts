@@ -14,8 +14,8 @@ const folder = new URL('../dist/pages/', import.meta.url)
 const target = ['chrome111', 'firefox115', 'safari16.4']
 
 /**
- * What the HTML names. Each is bundled by itself: if the pages shared a file, a phone would download for the approval page what
- * only the demo uses.
+ * What the HTML names. Each is bundled by itself: if the pages shared a file, a phone would download for the approval
+ * page what only the demo uses.
  */
 const entries = ['approve.ts', 'demo.ts', 'sign-in.ts', 'style.css', 'icon.svg']
 
@@ -26,8 +26,8 @@ const htmlFiles = ['approve.html', 'demo.html', 'sign-in.html']
 const inputs = ['src/**/*.*', 'gen/client/**/*.ts', 'scripts/build-pages.ts', 'package-lock.json']
 
 /**
- * Builds the pages of the service: bundles scripts and styles, names each by its content, writes names and English texts into the
- * HTML, and puts all of it into dist/pages, from where the server reads it at its start.
+ * Builds the pages of the service: bundles scripts and styles, names each by its content, writes names and English
+ * texts into the HTML, and puts all of it into dist/pages, from where the server reads it at its start.
  */
 export async function buildPages(): Promise<void> {
   const names = new Map<string, string>()
@@ -88,8 +88,8 @@ async function bundle(entry: string) {
 }
 
 /**
- * Writes the English texts in place of their names, such as `<h1>[[start.title]]</h1>`. The element keeps the name as `data-text`,
- * for the page to put another language there.
+ * Writes the English texts in place of their names, such as `<h1>[[start.title]]</h1>`. The element keeps the name as
+ * `data-text`, for the page to put another language there.
  */
 function withTexts(html: string): string {
   const texts: Readonly<Record<string, unknown>> = english
@@ -119,8 +119,8 @@ async function modifiedAt(file: URL): Promise<number> {
 }
 
 /**
- * Builds the pages if they are missing or old. If this user cannot write them, the service starts with those that are there,
- * or without any; its log says so.
+ * Builds the pages if they are missing or old. If this user cannot write them, the service starts with those that are
+ * there, or without any; its log says so.
  */
 export async function buildOldPages(): Promise<void> {
   if (!(await areOld())) return

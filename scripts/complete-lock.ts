@@ -1,6 +1,7 @@
 /**
- * Puts back what `npm install` leaves out of package-lock.json when the registry it talks to lacks a package for another
- * platform: without the entry `npm ci` refuses the lock. Run it after every `npm install` that changes dependencies.
+ * Puts back what `npm install` leaves out of package-lock.json when the registry it talks to lacks a package for
+ * another platform: without the entry `npm ci` refuses the lock. Run it after every `npm install` that changes
+ * dependencies.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 

@@ -11,7 +11,9 @@ import { restParts } from './docs/rest.ts'
 import { firstSettings, settingsParts } from './docs/settings.ts'
 import { type ProtoComments, readProtoComments } from './proto-comments.ts'
 
-/** The documents that have such parts, by their paths in the repository, with what makes the parts: each by its name. */
+/**
+ * The documents that have such parts, by their paths in the repository, with what makes the parts: each by its name.
+ */
 const partsOf: Readonly<Record<string, (comments: ProtoComments) => Readonly<Record<string, string>>>> = {
   'README.md': firstSettings,
   'docs/cross-device-security.md': relayParts,
@@ -28,7 +30,9 @@ export interface WrittenDocument {
   readonly after: string
 }
 
-/** Reads the documents, and writes their parts anew without storing them. Rejects if a document has no place for a part. */
+/**
+ * Reads the documents, and writes their parts anew without storing them. Rejects if a document has no place for a part.
+ */
 export async function writtenDocuments(): Promise<WrittenDocument[]> {
   const comments = await readProtoComments()
   return await Promise.all(

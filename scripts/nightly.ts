@@ -1,8 +1,8 @@
 /**
  * Runs what takes too long for .ci/run, and the whole test suite on the oldest Node that package.json promises.
  *
- * `npm run nightly` runs every step; `npm run nightly -- bench` runs those whose name contains one of the words. A step that
- * fails does not stop the others. The exit code is 0 only if all of them passed.
+ * `npm run nightly` runs every step; `npm run nightly -- bench` runs those whose name contains one of the words. A step
+ * that fails does not stop the others. The exit code is 0 only if all of them passed.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,6 +1,7 @@
 /**
- * Writes gen/openapi.json: the OpenAPI document of the REST calls, made of the REST endpoints and of the protos with their comments
- * and validation rules. It has the default paths. The service serves it with its own (src/http/openapi.ts).
+ * Writes gen/openapi.json: the OpenAPI document of the REST calls, made of the REST endpoints and of the protos with
+ * their comments and validation rules. It has the default paths. The service serves it with its own
+ * (src/http/openapi.ts).
  */
 import { readFile, writeFile } from 'node:fs/promises'
 import type { DescField, DescMethod } from '@bufbuild/protobuf'

@@ -1,8 +1,9 @@
 /**
- * Packs the package: `npm run package` writes countersign-<version>.tgz into this folder, `npm publish <that file>` publishes it.
+ * Packs the package: `npm run package` writes countersign-<version>.tgz into this folder, `npm publish <that file>`
+ * publishes it.
  *
- * The package is built and packed in a copy of the working tree, which stays as it is. The copy's package.json has nothing that only
- * development needs, and its examples import the package by its name.
+ * The package is built and packed in a copy of the working tree, which stays as it is. The copy's package.json has
+ * nothing that only development needs, and its examples import the package by its name.
  */
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -29,8 +30,8 @@ interface Manifest {
 }
 
 /**
- * Packs the working tree, and returns the path of the tarball in node_modules/.cache, where it stays for a day at least. A tree that
- * is the same as one whose tarball is there is not packed again.
+ * Packs the working tree, and returns the path of the tarball in node_modules/.cache, where it stays for a day at
+ * least. A tree that is the same as one whose tarball is there is not packed again.
  */
 export async function packPackage(): Promise<string> {
   const files = filesOfWorkingTree().filter((file) => !/^(test|bench)\/.*\.tsx?$/.test(file))

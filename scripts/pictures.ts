@@ -1,6 +1,6 @@
 /**
- * Takes the picture of README.md from the real pages: the sign-in page on a computer, and beside it the approval page on a phone
- * that has scanned its code. Writes docs/images/sign-in.png. Needs Chromium: `node scripts/pictures.ts`.
+ * Takes the picture of README.md from the real pages: the sign-in page on a computer, and beside it the approval page
+ * on a phone that has scanned its code. Writes docs/images/sign-in.png. Needs Chromium: `node scripts/pictures.ts`.
  */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'

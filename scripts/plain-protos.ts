@@ -1,6 +1,6 @@
 /**
- * Writes gen/proto: the definitions of proto/countersign without validation rules. They import nothing of another project, so
- * protoc and its plugins generate code from them for any language, without the files of protovalidate.
+ * Writes gen/proto: the definitions of proto/countersign without validation rules. They import nothing of another
+ * project, so protoc and its plugins generate code from them for any language, without the files of protovalidate.
  */
 import { glob, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'

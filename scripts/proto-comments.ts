@@ -29,14 +29,17 @@ export type Commented = DescFile | DescMessage | DescField | DescMethod | DescSe
 /** The comments of proto/countersign. */
 export interface ProtoComments {
   /**
-   * The comment before a part, empty if it has none: lines as they are in the proto, without the space that follows the slashes
-   * and without white space at their ends; paragraphs are separated by an empty line. The part can come from gen/server or
-   * gen/client: it is found by its name.
+   * The comment before a part, empty if it has none: lines as they are in the proto, without the space that follows the
+   * slashes and without white space at their ends; paragraphs are separated by an empty line. The part can come from
+   * gen/server or gen/client: it is found by its name.
    */
   of(desc: Commented): string
 }
 
-/** Reads the comments of proto/countersign, which generated code does not have. Rejects if buf does not accept the protos. */
+/**
+ * Reads the comments of proto/countersign, which generated code does not have. Rejects if buf does not accept the
+ * protos.
+ */
 export async function readProtoComments(): Promise<ProtoComments> {
   const { stdout } = await run(
     fileURLToPath(new URL('../node_modules/.bin/buf', import.meta.url)),

@@ -1,6 +1,6 @@
 /**
- * The peer: Better Auth's own sign-in with Ethereum, on bare node:http. Signatures are verified by viem, as its documentation shows.
- * Users are in SQLite in memory, nonces and sessions in Redis.
+ * The peer: Better Auth's own sign-in with Ethereum, on bare node:http. Signatures are verified by viem, as its
+ * documentation shows. Users are in SQLite in memory, nonces and sessions in Redis.
  */
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'

@@ -1,6 +1,6 @@
 /**
- * The baseline of a sign-in: the same result as Countersign's, stored and answered, by the fewest commands to Redis: five in three
- * trips. bench/README.md says what it leaves out.
+ * The baseline of a sign-in: the same result as Countersign's, stored and answered, by the fewest commands to Redis:
+ * five in three trips. bench/README.md says what it leaves out.
  */
 import { createPublicKey, hash, randomBytes, verify } from 'node:crypto'
 import { createClient } from 'redis'

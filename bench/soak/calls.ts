@@ -121,7 +121,9 @@ export class Clients implements Disposable {
     }
   }
 
-  /** Watches an order until the server ends the stream or the caller's signal aborts. Rejects with {@link CallFailed}. */
+  /**
+   * Watches an order until the server ends the stream or the caller's signal aborts. Rejects with {@link CallFailed}.
+   */
   async *watch(
     protocol: Protocol,
     { orderId, desktopToken }: Holder,
@@ -268,7 +270,10 @@ function failureOf(error: unknown, signal?: AbortSignal): CallFailed {
   return new CallFailed(isCut ? 'cut' : `code ${Code[error.code]}`, error.rawMessage)
 }
 
-/** Codes of Node's network errors: ECONNRESET, ECONNREFUSED, EPIPE, ERR_STREAM_PREMATURE_CLOSE, ERR_HTTP2_STREAM_ERROR, ... */
+/**
+ * Codes of Node's network errors: ECONNRESET, ECONNREFUSED, EPIPE, ERR_STREAM_PREMATURE_CLOSE, ERR_HTTP2_STREAM_ERROR,
+ * ...
+ */
 function isNetwork(error: unknown): boolean {
   const code = (error as { code?: unknown } | undefined)?.code
   return typeof code === 'string' && /^(E[A-Z]+|ERR_HTTP2_.*|ERR_STREAM_.*)$/.test(code)

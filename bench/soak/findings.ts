@@ -34,15 +34,15 @@ export interface LogLine {
 }
 
 /**
- * How much a heap may grow in the second half of a run, bytes: what one long-lived part more is compiled to, and 2 %. One
- * leaked object of 100 bytes for each of 100 calls a second is more within two minutes.
+ * How much a heap may grow in the second half of a run, bytes: what one long-lived part more is compiled to, and 2 %.
+ * One leaked object of 100 bytes for each of 100 calls a second is more within two minutes.
  */
 const heapSlack = { bytes: 384 * 1024, share: 0.02 }
 /** Fewest samples of memory that say anything. */
 const fewestSamples = 8
 /**
- * How many objects of a kind an idle server may have more after the load than before it. What is made once, on demand, is
- * counted in tens; what is leaked by each call, in thousands.
+ * How many objects of a kind an idle server may have more after the load than before it. What is made once, on demand,
+ * is counted in tens; what is leaked by each call, in thousands.
  */
 const objectSlack: Readonly<Record<string, { readonly count: number; readonly share: number }>> = {
   timers: { count: 5, share: 0.1 },

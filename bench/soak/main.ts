@@ -1,8 +1,9 @@
 /**
- * Puts a mixed load on Countersign for a while, restarts parts of it in the middle, and then looks for what should not be left.
+ * Puts a mixed load on Countersign for a while, restarts parts of it in the middle, and then looks for what should not
+ * be left.
  *
- * `npm run soak -- --minutes 10` prints times, memory and what it found, a line for each. The exit code is 1 if it found anything.
- * `--out FILE` keeps everything that was measured, in JSON.
+ * `npm run soak -- --minutes 10` prints times, memory and what it found, a line for each. The exit code is 1 if it
+ * found anything. `--out FILE` keeps everything that was measured, in JSON.
  */
 import { writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'

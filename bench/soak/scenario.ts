@@ -85,7 +85,9 @@ const settings = {
   COUNTERSIGN_CONFIRMATION_CODE: 'required',
   COUNTERSIGN_DRAIN_SECONDS: '2',
 }
-/** Fewer than sign-ins in the life of a session, so that users have several; more than one wallet may make in a minute. */
+/**
+ * Fewer than sign-ins in the life of a session, so that users have several; more than one wallet may make in a minute.
+ */
 const walletCount = 128
 /** Most visits at a time: with more, the load would be the limit, and the visit is left out and counted. */
 const mostVisits = 500

@@ -7,8 +7,8 @@ export interface Sample {
 }
 
 /**
- * The slope of a line through samples, value for each ms: the median of the slopes between all pairs (Theil and Sen), which a
- * few samples in the middle of something do not move. 0 for fewer than two samples.
+ * The slope of a line through samples, value for each ms: the median of the slopes between all pairs (Theil and Sen),
+ * which a few samples in the middle of something do not move. 0 for fewer than two samples.
  */
 export function slopeOf(samples: readonly Sample[]): number {
   const slopes: number[] = []

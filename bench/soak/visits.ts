@@ -50,8 +50,8 @@ const eventMs = 20_000
 const comeBackMs = 300
 
 /**
- * Where people come from. So few that the limits, which remember up to 50,000 addresses, soon know all of them: what they remember
- * of new ones would be a heap that grows.
+ * Where people come from. So few that the limits, which remember up to 50,000 addresses, soon know all of them: what
+ * they remember of new ones would be a heap that grows.
  */
 const addresses = Array.from({ length: 256 }, (_, index) => `10.${randomInt(256)}.${randomInt(256)}.${index}`)
 
@@ -125,8 +125,8 @@ class Visit {
 }
 
 /**
- * Watches an order as a client does: comes back if the server asks for it or the stream breaks, at whichever instance is
- * in service.
+ * Watches an order as a client does: comes back if the server asks for it or the stream breaks, at whichever instance
+ * is in service.
  */
 class Watch {
   readonly #visit: Visit
@@ -145,7 +145,9 @@ class Watch {
     this.#ended = this.#follow()
   }
 
-  /** Resolves once the watcher knows of a status. `sinceMs`: when whoever changed it got the answer, if that is timed. */
+  /**
+   * Resolves once the watcher knows of a status. `sinceMs`: when whoever changed it got the answer, if that is timed.
+   */
   async saw(status: string, sinceMs?: number): Promise<void> {
     if (!this.#seen.has(status)) {
       const arrived = new Promise<void>((resolve) => this.#waiting.set(status, resolve))

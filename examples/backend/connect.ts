@@ -1,5 +1,5 @@
-// A Connect server that serves signed-in users only, over Connect, gRPC-Web and, over HTTP/2, gRPC. To be short it has no
-// protocol definition of its own, and answers a call of Countersign's.
+// A Connect server that serves signed-in users only, over Connect, gRPC-Web and, over HTTP/2, gRPC. To be short it has
+// no protocol definition of its own, and answers a call of Countersign's.
 //   COUNTERSIGN_URL=http://localhost:8080 PORT=3000 node examples/backend/connect.ts
 import { createServer } from 'node:http'
 import type { ConnectRouter } from '@connectrpc/connect'

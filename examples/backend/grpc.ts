@@ -1,4 +1,5 @@
-// A grpc-js server that serves signed-in users only. To be short it has no protocol definition of its own: its messages are JSON.
+// A grpc-js server that serves signed-in users only. To be short it has no protocol definition of its own: its messages
+// are JSON.
 //   COUNTERSIGN_URL=http://localhost:8080 PORT=3000 node examples/backend/grpc.ts
 import { Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData } from '@grpc/grpc-js'
 import { requireSession, sessionOf } from '../../src/integrations/backend/grpc.ts'

@@ -1,6 +1,6 @@
 // A backend on node:http that serves signed-in users only.
-//   COUNTERSIGN_URL=http://localhost:8080 PORT=3000 node examples/backend/main.ts
-// In a project of your own, import from 'countersign/backend'. Guards for Express, Fastify, Hono, Connect and gRPC are beside this.
+//   COUNTERSIGN_URL=http://localhost:8080 PORT=3000 node examples/backend/main.ts In a project of your own, import from
+//   'countersign/backend'. Guards for Express, Fastify, Hono, Connect and gRPC are beside this.
 import { createServer } from 'node:http'
 import { createSessionVerifier } from '../../src/integrations/backend/index.ts'
 import { sayWhere } from './listening.ts'

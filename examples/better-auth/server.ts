@@ -1,6 +1,6 @@
 /**
- * An application with Better Auth on SQLite and Countersign beside it: `node examples/better-auth/server.ts`, then open the
- * address that it prints. PORT and DATABASE (a file) are settings.
+ * An application with Better Auth on SQLite and Countersign beside it: `node examples/better-auth/server.ts`, then open
+ * the address that it prints. PORT and DATABASE (a file) are settings.
  */
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'

@@ -1,7 +1,7 @@
-// A wallet adapter of your own: here for wallets that sign with ECDSA on the curve P-256 (secp256r1), as secure elements and
-// WebCrypto do. Nothing in it is Ed25519.
-//   const service = await createCountersign({ adapters: ['nimiq', p256] })
-// p256.test.ts runs the contract suite over it.
+// A wallet adapter of your own: here for wallets that sign with ECDSA on the curve P-256 (secp256r1), as secure
+// elements and WebCrypto do. Nothing in it is Ed25519.
+//   const service = await createCountersign({ adapters: ['nimiq', p256] }) p256.test.ts runs the contract suite over
+//   it.
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { CountersignError, type WalletAdapter } from 'countersign'
 
@@ -15,8 +15,8 @@ const addressForm = /^p256:[0-9a-f]{40}$/
 const spkiPrefix = Buffer.from('3039301306072a8648ce3d020106082a8648ce3d030107032200', 'hex')
 
 /**
- * Wallets with a P-256 key. A wallet signs the SHA-256 of the message's UTF-8 bytes. Its address is `p256:` and the first 20
- * bytes of the SHA-256 of its compressed public key, in lower-case hex.
+ * Wallets with a P-256 key. A wallet signs the SHA-256 of the message's UTF-8 bytes. Its address is `p256:` and the
+ * first 20 bytes of the SHA-256 of its compressed public key, in lower-case hex.
  */
 export const p256: WalletAdapter = {
   id: 'p256',
@@ -28,7 +28,8 @@ export const p256: WalletAdapter = {
     if (publicKey.length !== keyBytes) throw malformed(`The public key must be ${keyBytes} bytes: a compressed point`)
     if (signature.length !== signatureBytes) throw malformed(`The signature must be ${signatureBytes} bytes: r and s`)
     const key = importKey(publicKey)
-    // Whoever has a signature can make a second one, with -s in place of s. That is no second sign-in: a nonce counts once.
+    // Whoever has a signature can make a second one, with -s in place of s. That is no second sign-in: a nonce counts
+    // once.
     if (!verify('sha256', Buffer.from(message), { key, dsaEncoding: 'ieee-p1363' }, signature)) return undefined
     const address = addressOf(publicKey)
     if (claimed !== undefined && !p256.sameAddress(claimed, address)) {

@@ -1,7 +1,8 @@
-// A store of your own, in place of SQLite and Redis: here a plain Map, which one process has to itself and which is gone when
-// that process ends. A store for a database of your own looks the same; its atomic steps are then the database's.
+// A store of your own, in place of SQLite and Redis: here a plain Map, which one process has to itself and which is
+// gone when that process ends. A store for a database of your own looks the same; its atomic steps are then the
+// database's.
 //   const service = await createCountersign({ store: new MapStore(), publicUrl: 'https://auth.example' })
-// map-store.test.ts runs the contract suite over it.
+//   map-store.test.ts runs the contract suite over it.
 import { CountersignError, type Life, type Store, type VersionedValue } from 'countersign'
 
 /** A value, or a set of members, each with the time when its life ends: epoch milliseconds, or Infinity. */
@@ -12,8 +13,8 @@ const maxTtlMs = 10 * 365 * 86_400_000
 const sweepEveryMs = 60_000
 
 /**
- * Keeps everything in memory. No method awaits anything between reading and writing, and JavaScript runs one of them at a time:
- * that makes each of them one atomic step.
+ * Keeps everything in memory. No method awaits anything between reading and writing, and JavaScript runs one of them at
+ * a time: that makes each of them one atomic step.
  */
 export class MapStore implements Store {
   readonly description = 'a Map in memory'

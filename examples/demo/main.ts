@@ -35,7 +35,9 @@ try {
   await withReturnCodes.close(1000)
 }
 
-/** Desktop and phone as two processes. What a QR code and the user carry from one to the other goes through this one. */
+/**
+ * Desktop and phone as two processes. What a QR code and the user carry from one to the other goes through this one.
+ */
 async function runOrder(url: string, kind: 'login' | 'sign'): Promise<void> {
   const desktop = start('desktop', [url, kind])
   const [{ claimUrl }] = (await once(desktop, 'message')) as [{ claimUrl: string }]

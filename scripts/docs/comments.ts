@@ -51,8 +51,8 @@ export function reasonsIn(text: string): ErrorReason[] {
 }
 
 /**
- * Text of a comment in Markdown: reasons and RPCs become links, names of fields code. `page` is the page that the text is for, `own`
- * the name that the text is about, which is not a link.
+ * Text of a comment in Markdown: reasons and RPCs become links, names of fields code. `page` is the page that the text
+ * is for, `own` the name that the text is about, which is not a link.
  */
 export function markdownOf(text: string, page: Page, own = ''): string {
   return text.replaceAll(codeOrName, (name) => {

@@ -6,7 +6,9 @@ import type { WalletService } from '../../gen/server/countersign/v1/wallet_servi
 
 /** What the document says of a call that its proto does not say in a form for programs. */
 export interface CallFacts {
-  /** Ways to authorize the call, by names of security schemes: one of them is needed. None: the call needs no header. */
+  /**
+   * Ways to authorize the call, by names of security schemes: one of them is needed. None: the call needs no header.
+   */
   readonly security: readonly Oas3SecurityRequirement[]
   /** Whether success is sent with the header Set-Auth-Token: always, or for some requests. */
   readonly authToken?: 'always' | 'sometimes'

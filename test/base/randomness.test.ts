@@ -23,7 +23,9 @@ const bitsOf: Readonly<Record<string, number>> = {
 
 const sampleCount = 200
 
-/** Samples of each, in base64url without a prefix, and for each everything else that its caller was told along with it. */
+/**
+ * Samples of each, in base64url without a prefix, and for each everything else that its caller was told along with it.
+ */
 const samples = new Map<string, { readonly text: string; readonly visible: readonly string[] }[]>()
 
 function sample(name: string, text: string, answer: Record<string, unknown>): void {

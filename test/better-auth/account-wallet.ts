@@ -6,9 +6,9 @@ import { CountersignError } from '../../src/shared/errors.ts'
 const addressForm = /^0x[0-9a-fA-F]{40}$/
 
 /**
- * An adapter for wallets that have a form to sign in over, a chain, and no key that anyone is told: an identity is a CAIP-10
- * identifier in lower case, as of Ethereum's contract wallets. A signature has the key in front of it, which is hashed to the
- * address.
+ * An adapter for wallets that have a form to sign in over, a chain, and no key that anyone is told: an identity is a
+ * CAIP-10 identifier in lower case, as of Ethereum's contract wallets. A signature has the key in front of it, which is
+ * hashed to the address.
  */
 export const accountAdapter: WalletAdapter = {
   id: 'account',

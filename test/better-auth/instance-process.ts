@@ -1,6 +1,6 @@
 /**
- * A Better Auth server with the plugins as a process of its own: `instance-process.ts <database file> <options as JSON>`. It
- * writes its port to standard output.
+ * A Better Auth server with the plugins as a process of its own: `instance-process.ts <database file> <options as
+ * JSON>`. It writes its port to standard output.
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

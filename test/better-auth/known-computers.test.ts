@@ -14,7 +14,9 @@ async function makeRemembering({ orders, ...options }: AuthServerOptions = {}): 
   return await makeAuth({ ...options, orders: { confirmationCode: 'return', store, ...orders } })
 }
 
-/** Signs in with a phone. Resolves with the answer to the desktop, and the return code that the phone showed, if any. */
+/**
+ * Signs in with a phone. Resolves with the answer to the desktop, and the return code that the phone showed, if any.
+ */
 async function signInFrom(
   auth: Auth,
   computer: TestComputer,

@@ -157,7 +157,9 @@ test('a user id that could forge a line is not put before a wallet, and the log 
 })
 
 describe('both steps need a session that is good enough', () => {
-  /** Codes of the nonce and of the link for a caller. The proof is that of a nonce which the user of `owner` asked for. */
+  /**
+   * Codes of the nonce and of the link for a caller. The proof is that of a nonce which the user of `owner` asked for.
+   */
   async function both(auth: Auth, owner: Answer, headers: Record<string, string>): Promise<unknown[]> {
     const proof = await linkProofOf(auth, new Signer(), bearerOf(owner))
     const answers = [await linkNonce(auth, headers), await call(auth, '/wallet/link', proof, headers)]

@@ -3,8 +3,8 @@ import { Signer } from '../core/order/support.ts'
 import { approvedOrder, bearerOf, call, countRows, proofOf, readOrder, signIn } from './calls.ts'
 import { authStorages, makeAuth } from './support.ts'
 
-// In one process and without sockets, which would put the calls one after the other: every step of one comes between two of
-// another. Between processes: instances.test.ts.
+// In one process and without sockets, which would put the calls one after the other: every step of one comes between
+// two of another. Between processes: instances.test.ts.
 describe.each(authStorages)('at once, on %s', (_name, storage) => {
   const times = 20
   const manyTimes = <T>(task: () => Promise<T>): Promise<T[]> => Promise.all(Array.from({ length: times }, task))

@@ -1,8 +1,8 @@
 import { beforeAll, expect, type RunnerTask } from 'vitest'
 
 /**
- * Tests that fail in Firefox, by file and full name, and why. Looked at with TEST_BROWSER=firefox. The list may only shrink: a
- * listed test that passes fails the run, as does a name that no test has.
+ * Tests that fail in Firefox, by file and full name, and why. Looked at with TEST_BROWSER=firefox. The list may only
+ * shrink: a listed test that passes fails the run, as does a name that no test has.
  */
 const cannot: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'test/browser/element-wallets.test.ts': {

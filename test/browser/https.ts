@@ -9,8 +9,8 @@ import { startService } from '../support/service.ts'
 import { listenAsProxy, passOn } from './forwarding.ts'
 
 /**
- * Starts a service behind a proxy that speaks https, with a certificate that nobody trusts, until the test ends. `local` is the
- * address behind the proxy. Needs openssl.
+ * Starts a service behind a proxy that speaks https, with a certificate that nobody trusts, until the test ends.
+ * `local` is the address behind the proxy. Needs openssl.
  */
 export async function startHttpsService(
   options: CountersignOptions,

@@ -16,7 +16,9 @@ export interface ApplicationWindow {
   readonly signedIn: string | undefined
 }
 
-/** A site of its own, on a port of its own; stopped when the test ends. Answers every path alike but for `/script.js`. */
+/**
+ * A site of its own, on a port of its own; stopped when the test ends. Answers every path alike but for `/script.js`.
+ */
 export async function serveSite(html: string, script = ''): Promise<{ readonly port: number; readonly url: string }> {
   const server = createServer(({ url }, response) => {
     const isScript = url === '/script.js'

@@ -16,8 +16,8 @@ export interface ProtectedHost {
 }
 
 /**
- * Starts a service, and an application on another origin whose proxy routes `/api/auth` to it and nothing else, until the test ends.
- * `delayMs` is how long the proxy holds back each request to the service.
+ * Starts a service, and an application on another origin whose proxy routes `/api/auth` to it and nothing else, until
+ * the test ends. `delayMs` is how long the proxy holds back each request to the service.
  */
 export async function startProtectedHost(options: CountersignOptions = {}, delayMs = 0): Promise<ProtectedHost> {
   let target = ''

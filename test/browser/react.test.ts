@@ -15,7 +15,10 @@ import { hasBrowser, scan, useBrowser } from './support.ts'
 
 const polling = { timeout: 20_000 }
 
-/** React's development build, in which StrictMode runs every effect twice. What is imported on demand is a file of its own. */
+/**
+ * React's development build, in which StrictMode runs every effect twice. What is imported on demand is a file of its
+ * own.
+ */
 async function bundle(): Promise<ReadonlyMap<string, Uint8Array>> {
   const contents = `
     import { createElement, StrictMode } from 'react'

@@ -13,7 +13,9 @@ export const hasBrowser: boolean = isBrowserInstalled()
 
 // Its types are those of an ES module, which it is not.
 const decodeQr = jsQR as unknown as typeof jsQR.default
-/** What Firefox says of two things that are not the page's: a style that playwright adds for screenshots, and the icon. */
+/**
+ * What Firefox says of two things that are not the page's: a style that playwright adds for screenshots, and the icon.
+ */
 const notThePages = [createHash('sha256').update('body {}').digest('base64'), '/favicon.ico']
 const screenshots = new URL('../../screenshots/', import.meta.url)
 

@@ -5,7 +5,10 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import type { BrowserContext, Page } from 'playwright-core'
 
-/** Address of the stand-in for the Nimiq Hub. Not at https, because the page is not: from there it would get no referrer. */
+/**
+ * Address of the stand-in for the Nimiq Hub. Not at https, because the page is not: from there it would get no
+ * referrer.
+ */
 export const hubOrigin = 'http://hub.example'
 
 /** The page: it does with the chooser what an application does, and keeps what happened in `seen`. */
@@ -84,7 +87,10 @@ const html = `<!doctype html><html lang="en"><meta name="viewport" content="widt
 /** The bare page with the chooser, served at an origin of its own. */
 export interface ChooserPage {
   readonly origin: string
-  /** Puts wallets into a context's pages: `script` runs before the page's own and can call \`announce\` and \`register\`. */
+  /**
+   * Puts wallets into a context's pages: `script` runs before the page's own and can call \`announce\` and
+   * \`register\`.
+   */
   inject(context: BrowserContext, script: string): Promise<void>
   /** Opens the page and starts the chooser with the properties that \`options\` evaluates to. */
   open(page: Page, options?: string): Promise<void>
@@ -132,8 +138,8 @@ const hubScript = `
 `
 
 /**
- * Answers a context's requests to the Nimiq Hub with a stand-in, which speaks by Nimiq's own library and signs with bytes of no
- * meaning. Returns what it is asked, with the origin that the browser tells it.
+ * Answers a context's requests to the Nimiq Hub with a stand-in, which speaks by Nimiq's own library and signs with
+ * bytes of no meaning. Returns what it is asked, with the origin that the browser tells it.
  */
 export async function serveHub(context: BrowserContext): Promise<readonly unknown[]> {
   const asked: unknown[] = []

@@ -89,7 +89,10 @@ function faults({ results }: Report): string[] {
     .map(({ check, status, saw, fix }) => `${status} of ${check}: ${saw} > ${fix}`)
 }
 
-/** Expects one problem, and no warning but the one that the start of a service has of its own origin if `ownOrigin` is left out. */
+/**
+ * Expects one problem, and no warning but the one that the start of a service has of its own origin if `ownOrigin` is
+ * left out.
+ */
 function expectOneProblem(report: Report, check: string, saw: RegExp, fix: RegExp, ownOrigin?: 'left out'): void {
   const known = ownOrigin === undefined ? [] : [expect.stringMatching(/^warning of configuration: trustedOrigins/)]
   expect(faults(report)).toEqual([...known, expect.stringMatching(/^problem of/)])

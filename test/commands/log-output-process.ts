@@ -1,7 +1,9 @@
 import { createLogger } from '../../src/base/log.ts'
 import { logOutput } from '../../src/commands/process.ts'
 
-/** Logs 500 lines in one turn of the event loop, some of them in what that turn sets off, and ends as the argument says. */
+/**
+ * Logs 500 lines in one turn of the event loop, some of them in what that turn sets off, and ends as the argument says.
+ */
 
 const [end] = process.argv.slice(2)
 let writes = 0

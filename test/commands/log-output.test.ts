@@ -9,7 +9,9 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 const program = fileURLToPath(new URL('./log-output-process.ts', import.meta.url))
 const lines = Array.from({ length: 500 }, (_, i) => `line ${i}`)
 
-/** The log of a process that writes {@link lines} in one turn and then ends. Node's own words about that are left out. */
+/**
+ * The log of a process that writes {@link lines} in one turn and then ends. Node's own words about that are left out.
+ */
 async function loggedBy(end: string, to: 'pipe' | 'file'): Promise<string[]> {
   const folder = mkdtempSync(join(tmpdir(), 'countersign-log-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))

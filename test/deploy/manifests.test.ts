@@ -19,7 +19,10 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const dockerfile = await readFile(join(root, 'Dockerfile'), 'utf8')
 const page = await readFile(join(root, 'docs/containers.md'), 'utf8')
 
-/** Time in seconds that a stop can take after its drain: requests in progress have ten, audit events on their way some more. */
+/**
+ * Time in seconds that a stop can take after its drain: requests in progress have ten, audit events on their way some
+ * more.
+ */
 const graceSeconds = 10
 const { drainSeconds: defaultDrainSeconds, port: defaultPort } = resolveSettings({})
 

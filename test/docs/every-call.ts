@@ -30,7 +30,10 @@ const blocked = makeTestWallet()
 
 const foreignPage: Headers = { origin: 'https://evil.example' }
 
-/** Makes every call of a service with these settings, in most states of an order and of a session, with right and wrong tokens, from right and wrong pages; and those that take a proof with one of a wallet that is blocked. */
+/**
+ * Makes every call of a service with these settings, in most states of an order and of a session, with right and wrong
+ * tokens, from right and wrong pages; and those that take a proof with one of a wallet that is blocked.
+ */
 export async function everyCall(settings: CountersignOptions): Promise<readonly Answer[]> {
   const store = await openStore('sqlite::memory:')
   const administration = administrationOn(withKeyPrefix(store, defaultKeyPrefix))

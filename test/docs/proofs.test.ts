@@ -76,8 +76,8 @@ interface Question {
 }
 
 /**
- * Every vector of the recipes' adapters, with what the package says of it. The recipes look at nothing of an artifact that they do
- * not need, so the package is not shown it either.
+ * Every vector of the recipes' adapters, with what the package says of it. The recipes look at nothing of an artifact
+ * that they do not need, so the package is not shown it either.
  */
 async function questions(): Promise<{ readonly question: Question; readonly holds: boolean }[]> {
   const asked = []

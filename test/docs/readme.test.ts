@@ -29,7 +29,9 @@ async function workFolder(): Promise<string> {
   return folder
 }
 
-/** Runs a TypeScript snippet as a program against a service; `before` stands for what a browser has and Node has not. */
+/**
+ * Runs a TypeScript snippet as a program against a service; `before` stands for what a browser has and Node has not.
+ */
 async function runTypeScript(code: string, url: string, before = ''): Promise<{ stdout: string; stderr: string }> {
   const program = `${before}\n${code
     .replaceAll('http://localhost:8080', url)

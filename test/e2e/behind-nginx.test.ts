@@ -94,8 +94,8 @@ class Watcher {
 describe.skipIf(!hasPart('nginx') || !hasPart('redis-server'))('behind nginx', () => {
   test(`two instances that are stopped and started in turn, ${restarts} times, fail no request and lose no event`, {
     timeout: 60_000 + restarts * 10_000,
-    // A connection that the system completes between the last look for arrivals and the end of listening is reset. On a virtual
-    // machine whose processor is away for a millisecond at a time, that was one stop in twenty.
+    // A connection that the system completes between the last look for arrivals and the end of listening is reset. On a
+    // virtual machine whose processor is away for a millisecond at a time, that was one stop in twenty.
     retry: 1,
   }, async () => {
     await using redis = await RedisServer.start()

@@ -176,7 +176,10 @@ test.each([
   }
 })
 
-/** Content types that a page of any origin can send without asking first (the Fetch standard's CORS-safelisted ones), and kin. */
+/**
+ * Content types that a page of any origin can send without asking first (the Fetch standard's CORS-safelisted ones),
+ * and kin.
+ */
 const simpleTypes = [
   'text/plain',
   'text/plain;charset=UTF-8',

@@ -317,8 +317,8 @@ withTls('nginx speaks HTTP/2 with browsers, so pages that wait do not take all c
 })
 
 /**
- * What comes back for a request that asks for an upgrade, followed by HTTP/2's preface and a request of stream 3 that a victim is
- * named in, until the connection is closed or that request is answered.
+ * What comes back for a request that asks for an upgrade, followed by HTTP/2's preface and a request of stream 3 that a
+ * victim is named in, until the connection is closed or that request is answered.
  */
 async function tunnel(port: number, headers: readonly string[]): Promise<string> {
   const socket = createConnection(port, '127.0.0.1')

@@ -38,7 +38,10 @@ async function* watch(url: string, order: { orderId: string; desktopToken: strin
   }
 }
 
-/** Watches an order on one process while another one moves it on, and checks what the watcher is told until it is approved. */
+/**
+ * Watches an order on one process while another one moves it on, and checks what the watcher is told until it is
+ * approved.
+ */
 async function watchWhileAnotherProcessApproves(watching: string, changing: string): Promise<void> {
   const call = async (path: string, body?: object, headers: Record<string, string> = {}) => {
     const { status, json } = await rest(changing, path, body, { ...origin, ...headers })
@@ -63,8 +66,9 @@ async function watchWhileAnotherProcessApproves(watching: string, changing: stri
     }
     if (event[1] === 'approved') break
   }
-  // When a heartbeat was due, the order was read again. Each step came in its place, as an event of its own and in order, and no
-  // heartbeat before that said what was no longer so. On a machine that is so slow, one may have come before the first step.
+  // When a heartbeat was due, the order was read again. Each step came in its place, as an event of its own and in
+  // order, and no heartbeat before that said what was no longer so. On a machine that is so slow, one may have come
+  // before the first step.
   const firstHeartbeatMs = 7_500
   expect(changingMs < firstHeartbeatMs ? told : told.filter(([name]) => name === '')).toEqual([
     ['', 'created', 1],

@@ -85,7 +85,9 @@ async function start(): Promise<{ url: string; transport: Transport }> {
 
 const from = (address: string) => ({ 'x-forwarded-for': address, 'x-forwarded-host': 'localhost' })
 
-/** Calls an RPC with an empty message, and resolves with its failure. A message that breaks the rules is counted too. */
+/**
+ * Calls an RPC with an empty message, and resolves with its failure. A message that breaks the rules is counted too.
+ */
 async function failureOf(transport: Transport, rpc: string, address: string): Promise<ConnectError | undefined> {
   const method = rpcs.get(rpc) as DescMethod
   const signal = AbortSignal.timeout(20_000)

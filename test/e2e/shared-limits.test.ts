@@ -24,7 +24,9 @@ async function startTwo(open: () => Promise<string>, options: CountersignOptions
   return [one.url, two.url]
 }
 
-/** Makes calls in turns at several services. Resolves with how many were refused for which limit, and with the others. */
+/**
+ * Makes calls in turns at several services. Resolves with how many were refused for which limit, and with the others.
+ */
 async function inTurns(
   urls: readonly string[],
   calls: number,

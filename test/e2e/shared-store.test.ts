@@ -234,7 +234,8 @@ describe('a nonce store of the application’s own', () => {
     const warning =
       /^nonceStore has no take, and .* is not shared: with more than one instance, .* give nonceStore an atomic take/
     expect(one.warnings).toEqual([expect.stringMatching(warning)])
-    // It is as the line says: both have read the nonce before either deletes it, and each marks it in a store of its own.
+    // It is as the line says: both have read the nonce before either deletes it, and each marks it in a store of its
+    // own.
     const { json: challenge } = await rest(one.url, '/wallet/nonce', {}, game)
     const proof = proofOf(wallet, challenge)
     const bothHaveRead = Promise.withResolvers<void>()

@@ -38,7 +38,9 @@ function serialAt(url: string): Promise<string> {
   })
 }
 
-/** Checks the session over and over, over kept and new connections of HTTP/1.1 and over HTTP/2, until it is told to end. */
+/**
+ * Checks the session over and over, over kept and new connections of HTTP/1.1 and over HTTP/2, until it is told to end.
+ */
 function checkSessions(url: string, token: string) {
   let isOver = false
   const results = { good: 0, failures: [] as string[] }

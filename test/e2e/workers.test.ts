@@ -64,7 +64,10 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** A call of the REST interface, over a connection of its own unless `agent` keeps some. Rejects if the connection fails. */
+/**
+ * A call of the REST interface, over a connection of its own unless `agent` keeps some. Rejects if the connection
+ * fails.
+ */
 async function call(
   url: string,
   path: string,
@@ -453,8 +456,8 @@ describe.skipIf(redisUrl === undefined)('a rolling restart', () => {
 
 /** Whether a service is ready, as those say who send requests to it. */
 /**
- * Calls, and calls again as long as the server has refused the request unread (RFC 9113, 8.7), because it was sent before the client
- * had read that it should leave. gRPC's own clients do so by themselves.
+ * Calls, and calls again as long as the server has refused the request unread (RFC 9113, 8.7), because it was sent
+ * before the client had read that it should leave. gRPC's own clients do so by themselves.
  */
 async function unlessRefused<Answer>(work: () => Promise<Answer>): Promise<Answer> {
   for (;;) {

@@ -36,8 +36,8 @@ interface Answer {
 type Ask = (backend: string, headers: Record<string, string>, method: 'GET' | 'POST') => Promise<Answer>
 
 /**
- * Asks over a connection of its own. One that is kept is closed by the backend after five seconds, of which a test that a busy
- * machine holds up learns only by the failure of its next question.
+ * Asks over a connection of its own. One that is kept is closed by the backend after five seconds, of which a test that
+ * a busy machine holds up learns only by the failure of its next question.
  */
 const askHttp: Ask = async (backend, headers, method) => {
   const sent = httpRequest(`${backend}/me`, { method, headers, agent: false }).end()

@@ -126,7 +126,10 @@ interface Exception {
   readonly when: (failure: RpcFailure) => boolean
 }
 
-/** Failures that look like the server's own and are not. The list may only shrink: the test fails at an entry that nothing needs. */
+/**
+ * Failures that look like the server's own and are not. The list may only shrink: the test fails at an entry that
+ * nothing needs.
+ */
 const exceptions: readonly Exception[] = [
   {
     why: 'The deadline is the caller\u2019s own. Connect\u2019s HTTP status for it is 504.',

@@ -280,7 +280,8 @@ describe('with a clock that the test sets', () => {
     for (const instance of instances) {
       await atOnce(instances, 4 * limit, ip)
       vi.setSystemTime(Date.now() + 75_000)
-      // Of calls at both at once, an instance may not have heard of the last ones of the other, and then names too short a time.
+      // Of calls at both at once, an instance may not have heard of the last ones of the other, and then names too
+      // short a time.
       expect((await inTurns([instance], 2 * limit, ip)).filter(Boolean)).toHaveLength(limit)
       const refusal = await Promise.resolve()
         .then(() => instance.limiter.spend('sign-in', from(ip)))

@@ -45,7 +45,10 @@ const generatedEntries = ['gen/sign_in_service_pb', 'gen/countersign/v1/sign_in_
 ])
 const clientEntries = ['', '/rest', '/element', '/wallets'].map((name) => `countersign/client${name}`)
 
-/** Prints what a version of TypeScript finds wrong with these entries of the package and all that their declarations need. */
+/**
+ * Prints what a version of TypeScript finds wrong with these entries of the package and all that their declarations
+ * need.
+ */
 async function typeErrors(
   { folder, run }: Project,
   compiler: string,

@@ -46,7 +46,10 @@ test('the documented way to find the files leads to those that the page names', 
   expect(documented.toSorted()).toEqual(names.toSorted())
 })
 
-/** Copies the files as documented and serves a page with the element. The files whose names match are altered on the way. */
+/**
+ * Copies the files as documented and serves a page with the element. The files whose names match are altered on the
+ * way.
+ */
 async function servePage(altered?: RegExp): Promise<string> {
   const folder = await install()
   await run('sh', ['-c', codeIn('sh')], { cwd: folder })

@@ -109,7 +109,8 @@ test('its types are those that TypeScript finds for each entry, wherever a curre
   const intended = [
     // The package is ESM only. From Node 22 on, `require` loads it all the same.
     'CJSResolvesToESM',
-    // `moduleResolution: node10` knows no `exports`. TypeScript 7 no longer has it, and older ones name the cure in the error.
+    // `moduleResolution: node10` knows no `exports`. TypeScript 7 no longer has it, and older ones name the cure in the
+    // error.
     'NoResolution node10',
   ]
   const problems = result.problems.map(({ kind, ...problem }) => ({

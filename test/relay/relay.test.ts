@@ -11,7 +11,10 @@ afterEach(() => void vi.useRealTimers())
 const columnIds = Object.keys(columns) as ColumnId[]
 const attackerIds = Object.keys(attackers) as AttackerId[]
 
-/** Runs an attack on a fresh service and a fresh victim. Resolves with how it ended, and whom the attacker is signed in as. */
+/**
+ * Runs an attack on a fresh service and a fresh victim. Resolves with how it ended, and whom the attacker is signed in
+ * as.
+ */
 async function attack(id: AttackerId, column: ColumnId, habits: Partial<Habits>): Promise<End & { isVictim: boolean }> {
   const scene = await Scene.open(column)
   const victim = new Victim(scene, habits)

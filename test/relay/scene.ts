@@ -74,8 +74,8 @@ export class Scene {
   }
 
   /**
-   * Calls the service as a page of its origin does, from some place. Anybody can: the Origin header is what the caller says.
-   * Rejects with {@link Refused}.
+   * Calls the service as a page of its origin does, from some place. Anybody can: the Origin header is what the caller
+   * says. Rejects with {@link Refused}.
    */
   async call(place: Place, path: string, body?: object, token?: string) {
     return await call(this.url, path, body, {

@@ -38,8 +38,8 @@ const usualHabits: Habits = {
 }
 
 /**
- * A person with a phone and a wallet, who does what the pages say: scans what they are shown, enters digits that the phone asks
- * for if they see any, declines if two digits differ, and approves.
+ * A person with a phone and a wallet, who does what the pages say: scans what they are shown, enters digits that the
+ * phone asks for if they see any, declines if two digits differ, and approves.
  */
 export class Victim {
   readonly wallet: TestWallet
@@ -54,7 +54,10 @@ export class Victim {
     this.phone = new Phone(scene, places.victimsPhone)
   }
 
-  /** Does what a screen asks for. Resolves with the code that they typed on it, or with what their phone was refused with. */
+  /**
+   * Does what a screen asks for. Resolves with the code that they typed on it, or with what their phone was refused
+   * with.
+   */
   async follow(screen: Screen): Promise<{ readonly typed?: string; readonly refusal?: string }> {
     let typed: string | undefined
     const refusal = await reasonOf(

@@ -16,8 +16,8 @@ beforeEach(() => void vi.useFakeTimers({ toFake: ['performance', 'setTimeout', '
 afterEach(() => void vi.useRealTimers())
 
 /**
- * Lets time pass, a second at a time, and what is due happen: the store answers, and watchers are woken, in later turns of the event
- * loop.
+ * Lets time pass, a second at a time, and what is due happen: the store answers, and watchers are woken, in later turns
+ * of the event loop.
  */
 async function pass(ms: number): Promise<void> {
   for (let left = ms; left > 0; left -= 1000) {

@@ -26,7 +26,9 @@ test('a run of white space within a value takes time in proportion to its length
   expect(withoutOws(long)).toBe(long)
 })
 
-/** A Cookie header with the token `v`, and what every reader makes of it: signed in or not (RFC 6265, 4.2.1 and 5.4). */
+/**
+ * A Cookie header with the token `v`, and what every reader makes of it: signed in or not (RFC 6265, 4.2.1 and 5.4).
+ */
 const cookies: readonly (readonly [what: string, header: (name: string, token: string) => string, counts: boolean])[] =
   [
     ['one cookie', (name, v) => `${name}=${v}`, true],

@@ -6,8 +6,8 @@ import type { Store } from '../../src/store/store.ts'
 import { storeCommands } from './model.ts'
 
 /**
- * Runs the published contract suite, and calls in any order against a model, over two handles of the same data (or one handle
- * twice, if there can be but one). All keys begin with the prefix; some values live forever.
+ * Runs the published contract suite, and calls in any order against a model, over two handles of the same data (or one
+ * handle twice, if there can be but one). All keys begin with the prefix; some values live forever.
  */
 export function describeStoreContract(
   name: string,

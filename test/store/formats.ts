@@ -1,7 +1,10 @@
 import { chmodSync, readFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 
-/** What a client of the service that wrote a file holds. Everything belongs to one wallet, and to the origin https://app.example. */
+/**
+ * What a client of the service that wrote a file holds. Everything belongs to one wallet, and to the origin
+ * https://app.example.
+ */
 export interface Holdings {
   /** Epoch milliseconds. The nonce and the orders live for minutes from then. */
   readonly madeAt: number

@@ -1,5 +1,5 @@
-// Another process with a store file open, for sqlite.test.ts and sqlite-batcher.test.ts: what to do, the file, and a key or a number of
-// keys.
+// Another process with a store file open, for sqlite.test.ts and sqlite-batcher.test.ts: what to do, the file, and a
+// key or a number of keys.
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'

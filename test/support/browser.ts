@@ -20,8 +20,8 @@ export function isBrowserInstalled(): boolean {
 }
 
 /**
- * Starts one browser for all files; a file's tests open contexts of their own in it, and close them. Of Firefox each file
- * starts its own: one that crashes would take the others' along.
+ * Starts one browser for all files; a file's tests open contexts of their own in it, and close them. Of Firefox each
+ * file starts its own: one that crashes would take the others' along.
  */
 export async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
   if (inFirefox || !isBrowserInstalled()) return undefined

@@ -1,6 +1,9 @@
 import { type RunningProxy, startProxy } from './proxy-process.ts'
 
-/** A Caddy with the sites of a Caddyfile, stopped when the test ends. One of them has to be `http://127.0.0.1:` and `port`. */
+/**
+ * A Caddy with the sites of a Caddyfile, stopped when the test ends. One of them has to be `http://127.0.0.1:` and
+ * `port`.
+ */
 export async function runCaddy(port: number, sites: string): Promise<RunningProxy> {
   return await startProxy({
     program: 'caddy',

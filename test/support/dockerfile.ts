@@ -35,9 +35,9 @@ export interface Container {
 const imagePath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
 /**
- * Builds the last stage of a Dockerfile with overlay file systems and chroot, into an empty folder. What stands in for the base image
- * is this machine's file system, with the Node.js that runs the tests and a user `node`. Needs root. Throws on instructions and
- * forms that it does not know.
+ * Builds the last stage of a Dockerfile with overlay file systems and chroot, into an empty folder. What stands in for
+ * the base image is this machine's file system, with the Node.js that runs the tests and a user `node`. Needs root.
+ * Throws on instructions and forms that it does not know.
  */
 export async function buildImage(context: string, folder: string): Promise<Image> {
   const isSent = sentToBuilder(await readFile(join(context, '.dockerignore'), 'utf8'))
@@ -63,8 +63,9 @@ export async function buildImage(context: string, folder: string): Promise<Image
 }
 
 /**
- * Runs a command as the first process of a container, as `docker run --read-only --cap-drop ALL --security-opt no-new-privileges`
- * does. `volumes` are folders by the path at which they are mounted. The network is this machine's own.
+ * Runs a command as the first process of a container, as `docker run --read-only --cap-drop ALL --security-opt
+ * no-new-privileges` does. `volumes` are folders by the path at which they are mounted. The network is this machine's
+ * own.
  */
 export async function runContainer(
   image: Image,
@@ -193,7 +194,10 @@ class Stage {
   }
 }
 
-/** This process's environment without what npm and the test runner have put there. Packages that are here need no network. */
+/**
+ * This process's environment without what npm and the test runner have put there. Packages that are here need no
+ * network.
+ */
 function environmentOfBuild(): NodeJS.ProcessEnv {
   const foreign = /^(npm_|NODE_ENV$|NODE_OPTIONS$|VITEST|INIT_CWD$)/
   const own = Object.entries(process.env).filter(([name]) => !foreign.test(name))

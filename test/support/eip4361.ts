@@ -50,8 +50,8 @@ const form = new RegExp(
 )
 
 /**
- * Reads a text by the grammar of EIP-4361; `undefined` if it is none. Written from the standard for the tests, and independent of
- * the code that writes such texts. The checksum of the address is not looked at.
+ * Reads a text by the grammar of EIP-4361; `undefined` if it is none. Written from the standard for the tests, and
+ * independent of the code that writes such texts. The checksum of the address is not looked at.
  */
 export function readEip4361(text: string): ReadForm | undefined {
   const groups = form.exec(text)?.groups

@@ -7,8 +7,8 @@ import { onTestFinished } from 'vitest'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
 /**
- * A copy of an example, in a folder of its own that is removed when the test ends, with the package's sources in place of the
- * package `countersign`, and a store that leaves no file behind.
+ * A copy of an example, in a folder of its own that is removed when the test ends, with the package's sources in place
+ * of the package `countersign`, and a store that leaves no file behind.
  */
 export async function copyExample(path: string): Promise<{ readonly folder: string; readonly file: string }> {
   const folder = await mkdtemp(join(tmpdir(), 'countersign-example-'))

@@ -37,7 +37,10 @@ export async function openApiPage(): Promise<{
   return { page, install, generate, programs }
 }
 
-/** A project with a client that was generated from a service's document as docs/openapi.md says. Removed when the test ends. */
+/**
+ * A project with a client that was generated from a service's document as docs/openapi.md says. Removed when the test
+ * ends.
+ */
 export class GeneratedProject {
   readonly folder: string
 

@@ -31,7 +31,10 @@ export class Scrape {
     this.families = parse(text)
   }
 
-  /** The value of the one sample of a counter or gauge that has these labels; the sum if there are several, 0 if there is none. */
+  /**
+   * The value of the one sample of a counter or gauge that has these labels; the sum if there are several, 0 if there
+   * is none.
+   */
   value(name: string, labels: Readonly<Record<string, string>> = {}): number {
     const samples = this.families.find((family) => family.name === name)?.metrics ?? []
     return samples

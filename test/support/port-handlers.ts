@@ -3,7 +3,9 @@ import type { NodeRequest } from '../../src/http/exchange.ts'
 import type { PortHandlers } from '../../src/http/port/port.ts'
 import type { NodeResponse } from '../../src/wire/output.ts'
 
-/** Serves both HTTP versions with one handler, by the request and response objects of node:http2's compatibility layer. */
+/**
+ * Serves both HTTP versions with one handler, by the request and response objects of node:http2's compatibility layer.
+ */
 export function portHandlers(handler: (request: NodeRequest, response: NodeResponse) => unknown): PortHandlers {
   return {
     request: (request, response) => void handler(request, response),

@@ -45,7 +45,9 @@ export class Prometheus {
   }
 }
 
-/** Starts Prometheus as deploy/prometheus has it, but with this target and twice a second. Stopped when the test ends. */
+/**
+ * Starts Prometheus as deploy/prometheus has it, but with this target and twice a second. Stopped when the test ends.
+ */
 export async function runPrometheus(metricsUrl: string): Promise<Prometheus> {
   const port = await freePort()
   const configuration = await readFile(`${prometheusFolder}/prometheus.yml`, 'utf8')

@@ -25,8 +25,8 @@ export interface RawAnswer {
 const timeoutMs = 10_000
 
 /**
- * Sends a request over a connection of its own, and hangs up once the answer has ended or contains `enough`. `undefined` if the
- * server hung up without an answer.
+ * Sends a request over a connection of its own, and hangs up once the answer has ended or contains `enough`.
+ * `undefined` if the server hung up without an answer.
  */
 export async function sendRaw(port: number, request: RawRequest, enough?: string): Promise<RawAnswer | undefined> {
   const received = await new Promise<Buffer>((resolve, reject) => {

@@ -49,7 +49,10 @@ export class SentinelSetup {
     return server
   }
 
-  /** Resolves once all sentinels name the same master, it has a replica that can take its place, and they know each other. */
+  /**
+   * Resolves once all sentinels name the same master, it has a replica that can take its place, and they know each
+   * other.
+   */
   async settled(): Promise<void> {
     while (!(await this.#isSettled())) await sleep(100)
   }

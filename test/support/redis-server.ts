@@ -139,7 +139,9 @@ export async function said(child: ChildProcess, text: string): Promise<void> {
   })
 }
 
-/** Finds a loopback port that is free now, together with the port 10,000 above it, which a cluster node takes as well. */
+/**
+ * Finds a loopback port that is free now, together with the port 10,000 above it, which a cluster node takes as well.
+ */
 export async function freePort(): Promise<number> {
   while (true) {
     // Both lie below the ports that the system gives to outgoing connections.

@@ -45,8 +45,8 @@ export interface SpawnOptions {
 const mainFile = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
 /**
- * Starts `src/main.ts`, or that of another release, with these environment variables and arguments, without a drain unless they say
- * otherwise; rejects with what it printed when it does not come up.
+ * Starts `src/main.ts`, or that of another release, with these environment variables and arguments, without a drain
+ * unless they say otherwise; rejects with what it printed when it does not come up.
  */
 export async function spawnService(
   environment: Record<string, string>,

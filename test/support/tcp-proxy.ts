@@ -12,8 +12,8 @@ export interface TcpProxy {
   /** Ends all connections; new ones are accepted again. */
   cut(): void
   /**
-   * From the first chunk on that a client sends with this text in it: that chunk still goes through, nothing after it, in
-   * either direction. Resolves when it has come.
+   * From the first chunk on that a client sends with this text in it: that chunk still goes through, nothing after it,
+   * in either direction. Resolves when it has come.
    */
   stallAfter(text: string): Promise<void>
 }

@@ -9,7 +9,9 @@ import { afterEach } from 'vitest'
 
 const exporter = new InMemorySpanExporter()
 
-/** Registers the SDK in this process, as an application does, with an exporter that keeps spans until the test is over. */
+/**
+ * Registers the SDK in this process, as an application does, with an exporter that keeps spans until the test is over.
+ */
 export function registerSdk(): void {
   new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }).register()
   afterEach(() => exporter.reset())
@@ -54,7 +56,10 @@ export function traceHeaders(active: Context = context.active()): Record<string,
   return headers
 }
 
-/** Everything that a span says, as text: what an exporter could send anywhere. Without ids and times, which are random digits. */
+/**
+ * Everything that a span says, as text: what an exporter could send anywhere. Without ids and times, which are random
+ * digits.
+ */
 export function textOf(span: ReadableSpan): string {
   const { name, attributes, status, resource, instrumentationScope } = span
   const events = span.events.map(({ name, attributes }) => ({ name, attributes }))

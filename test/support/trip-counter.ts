@@ -6,15 +6,15 @@ import { mapStore, type StoreOperation } from '../../src/store/map-store.ts'
 export interface TripCounter {
   readonly store: Store
   /**
-   * What was asked since it was last called: a text for each trip, such as "get + get". Steps that begin in one turn of the event loop
-   * are one trip; answers to nobody are waited for.
+   * What was asked since it was last called: a text for each trip, such as "get + get". Steps that begin in one turn of
+   * the event loop are one trip; answers to nobody are waited for.
    */
   readonly taken: () => Promise<string[]>
 }
 
 /**
- * Counts trips to a store. Each answer comes in a later turn of the event loop, as over a network, so that of steps that wait for one
- * another each is a trip.
+ * Counts trips to a store. Each answer comes in a later turn of the event loop, as over a network, so that of steps
+ * that wait for one another each is a trip.
  */
 export function countTrips(store: Store): TripCounter {
   let trips: StoreOperation[][] = []

@@ -14,8 +14,8 @@ export interface Reachable {
   /** The module's own exports. */
   readonly exported: readonly Declaration[]
   /**
-   * Every type that can be met by following types from the exports on, the exports included. Constants are followed, but are
-   * none: nobody has to name what a type was computed from.
+   * Every type that can be met by following types from the exports on, the exports included. Constants are followed,
+   * but are none: nobody has to name what a type was computed from.
    */
   readonly types: readonly Declaration[]
   /** Functions that are named by `typeof`. Their own types are not followed. */
@@ -40,8 +40,8 @@ interface Module {
 const wholeModule = '*'
 
 /**
- * Follows the types that a module's exports name. It reads what `tsc` emits, which is more regular than what people write: this
- * is no parser of TypeScript. Only names that begin with a capital are taken for types.
+ * Follows the types that a module's exports name. It reads what `tsc` emits, which is more regular than what people
+ * write: this is no parser of TypeScript. Only names that begin with a capital are taken for types.
  */
 export function reachableFrom(entry: string): Reachable {
   const exported = exportsOf(entry)

@@ -24,7 +24,9 @@ export interface Manifest {
   readonly peerDependencies: Readonly<Record<string, string>>
 }
 
-/** The packages whose types Better Auth's own declarations name, in endpoints above all. npm installs them beside it. */
+/**
+ * The packages whose types Better Auth's own declarations name, in endpoints above all. npm installs them beside it.
+ */
 export async function packagesOfBetterAuth(): Promise<string[]> {
   const manifests = await Promise.all(['better-auth', '@better-auth/core', 'better-call'].map(manifestOf))
   return [...new Set(manifests.flatMap(({ dependencies }) => Object.keys(dependencies)))]
@@ -41,8 +43,9 @@ export async function emit(outDir: string): Promise<void> {
 const frameworks = ['express', '@types/express', 'fastify', 'react-dom', '@types/react', '@types/react-dom']
 
 /**
- * Makes a project that has this package installed as its users have it: what package.json exports, with its dependencies and
- * peers, and none of the packages that only this project's own development needs. Removed when the test ends.
+ * Makes a project that has this package installed as its users have it: what package.json exports, with its
+ * dependencies and peers, and none of the packages that only this project's own development needs. Removed when the
+ * test ends.
  */
 export async function makeProject(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'countersign-user-'))

@@ -21,8 +21,8 @@ import type * as host from '../../src/core/users/host.ts'
 import type { EnumWord } from '../../src/shared/enum-words.ts'
 
 /**
- * The messages of the protos, the types of the client and those of the domain have the same fields. The assertions are that
- * this file compiles: if a field is added to one of them and not to the others, tsc fails here.
+ * The messages of the protos, the types of the client and those of the domain have the same fields. The assertions are
+ * that this file compiles: if a field is added to one of them and not to the others, tsc fails here.
  */
 
 type Kind = EnumWord<typeof order.OrderKind>

@@ -48,8 +48,9 @@ const { watchOrder } = OrderService.method
 const zstd = envelope(Buffer.from('zstd'), 1)
 
 /**
- * Clients try again without compression on this code only. Sources: https://connectrpc.com/docs/protocol (unary requests, streaming
- * requests), https://github.com/grpc/grpc/blob/master/doc/compression.md (section "Compression Method Asymmetry").
+ * Clients try again without compression on this code only. Sources: https://connectrpc.com/docs/protocol (unary
+ * requests, streaming requests), https://github.com/grpc/grpc/blob/master/doc/compression.md (section "Compression
+ * Method Asymmetry").
  */
 test.each([
   ['Connect', listSessions, 'application/json', Buffer.from('{}'), 'content-encoding', 'accept-encoding'],

@@ -39,8 +39,8 @@ interface Client {
 }
 
 /**
- * Client libraries make frames and headers by themselves, so nothing about those is odd. The origin is named, because each
- * server has an authority of its own, and only one of them is trusted.
+ * Client libraries make frames and headers by themselves, so nothing about those is odd. The origin is named, because
+ * each server has an authority of its own, and only one of them is trusted.
  */
 const wellFormed = (): Plan[] =>
   simplePlans()

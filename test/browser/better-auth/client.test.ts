@@ -27,7 +27,9 @@ async function openPage(url: string, options: { autoPersistToken?: boolean; orig
   return { client, storage, wallet }
 }
 
-/** `fetch` in a page. Better Auth's client reads its session anew by itself; a test does not end before that is over. */
+/**
+ * `fetch` in a page. Better Auth's client reads its session anew by itself; a test does not end before that is over.
+ */
 function trackedFetch(origin: string): never {
   const running = new Set<Promise<unknown>>()
   const fetch = fetchFrom(origin)

@@ -9,7 +9,10 @@ import { codeOf, fetchFrom, MapStorage, pageWallet } from './support.ts'
 
 const all = ['created', 'claimed', 'waiting_user', 'approved', 'cancelled']
 
-/** A desktop whose requests take this way, a phone that reaches the service directly, and what the desktop asked for events with. */
+/**
+ * A desktop whose requests take this way, a phone that reaches the service directly, and what the desktop asked for
+ * events with.
+ */
 async function setUp(way: typeof fetch | undefined, options: RestClientOptions = {}) {
   const { url } = await startService()
   const polls: string[] = []

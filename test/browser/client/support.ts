@@ -37,8 +37,8 @@ export function fetchFrom(origin: string): typeof fetch {
 }
 
 /**
- * Gives this process what a browser has and Node lacks: a document that can be hidden, and events of the window. Take it away
- * with `vi.unstubAllGlobals`.
+ * Gives this process what a browser has and Node lacks: a document that can be hidden, and events of the window. Take
+ * it away with `vi.unstubAllGlobals`.
  */
 export function stubPage(visibilityState: 'visible' | 'hidden'): {
   readonly show: (state: 'visible' | 'hidden') => void

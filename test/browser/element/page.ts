@@ -18,7 +18,9 @@ export interface ElementPage {
   readonly origin: string
   /** The element's files, by path. */
   readonly files: ReadonlyMap<string, Uint8Array>
-  /** Opens a page with this content, which may connect to this origin. `scripts` is the origin of the element's files. */
+  /**
+   * Opens a page with this content, which may connect to this origin. `scripts` is the origin of the element's files.
+   */
   show(page: Page, html: string, connect: string, scripts?: string): Promise<void>
 }
 

@@ -2,7 +2,9 @@ import { build } from 'esbuild'
 import type { BrowserContext, Page } from 'playwright-core'
 import { makeWallet, type TestWallet } from '../../support/wallet.ts'
 
-/** Address of the Nimiq Hub. No request of a test leaves this machine: the browser's requests to it are answered here. */
+/**
+ * Address of the Nimiq Hub. No request of a test leaves this machine: the browser's requests to it are answered here.
+ */
 export const hubOrigin = 'https://hub.nimiq.com'
 
 /** A stand-in for the Nimiq Hub. */
@@ -14,8 +16,9 @@ export interface HubStandIn {
 }
 
 /**
- * Serves a stand-in for the Nimiq Hub to the pages of a context: a site of another origin that speaks the Hub's protocol by Nimiq's
- * own library, has the buttons "Sign" and "Cancel", and signs with a wallet of Nimiq's own library. Its address is the Hub's own by default.
+ * Serves a stand-in for the Nimiq Hub to the pages of a context: a site of another origin that speaks the Hub's
+ * protocol by Nimiq's own library, has the buttons "Sign" and "Cancel", and signs with a wallet of Nimiq's own library.
+ * Its address is the Hub's own by default.
  */
 export async function serveHub(context: BrowserContext, origin: string = hubOrigin): Promise<HubStandIn> {
   const requests: { origin: string; appName: string; message: string }[] = []

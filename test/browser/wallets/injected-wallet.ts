@@ -44,7 +44,10 @@ export abstract class InjectedWallet {
   }
 }
 
-/** Answers a call of the page with what the wallet returns or throws, since bindings of the browser lose the fields of errors. */
+/**
+ * Answers a call of the page with what the wallet returns or throws, since bindings of the browser lose the fields of
+ * errors.
+ */
 export async function settled<T>(answer: Promise<T>): Promise<{ result: T } | { error: unknown }> {
   try {
     return { result: await answer }

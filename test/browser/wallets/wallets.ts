@@ -101,7 +101,9 @@ export interface SolanaOptions {
   readonly rewrite?: (input: SolanaSignInInput) => SolanaSignInInput
 }
 
-/** A wallet of Wallet Standard with two accounts of Solana: tweetnacl signs, and Solana's own library writes the forms. */
+/**
+ * A wallet of Wallet Standard with two accounts of Solana: tweetnacl signs, and Solana's own library writes the forms.
+ */
 export class TestSolana implements Wallet, User {
   readonly version = '1.0.0'
   readonly name: string

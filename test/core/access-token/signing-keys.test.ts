@@ -10,7 +10,8 @@ const derive = (...secrets: string[]) => deriveSigningKeys(new Keyring(secrets))
 test('instances with the same secret have the same key, and it stays the same from release to release', async () => {
   const { keySet } = await derive(one)
   expect((await derive(one)).keySet).toEqual(keySet)
-  // Made with other tools: HMAC-SHA-256 under the secret of "countersign:v1:access token key", as the seed of an Ed25519 key.
+  // Made with other tools: HMAC-SHA-256 under the secret of "countersign:v1:access token key", as the seed of an
+  // Ed25519 key.
   expect(keySet.keys.map(({ x }) => x)).toEqual(['cssxuipgx5Y7xafWtVM5_ME_1NL0EmuKK_MX46z4KtI'])
 })
 

@@ -72,8 +72,8 @@ interface RealOrder {
 }
 
 /**
- * A shared store drops orders by a clock of its own, which these tests cannot set. There they are kept longer, so that only
- * the domain says when one is forgotten.
+ * A shared store drops orders by a clock of its own, which these tests cannot set. There they are kept longer, so that
+ * only the domain says when one is forgotten.
  */
 function onOurClock(store: Store): OrderRecords {
   if (!store.shared) return storedOrders(store)
@@ -206,8 +206,8 @@ class Real {
   }
 
   /**
-   * Waits until the order's watcher has seen all that is stored, and nothing else. A watcher may itself be the one to store
-   * that the order's time is up, so both are read until they agree.
+   * Waits until the order's watcher has seen all that is stored, and nothing else. A watcher may itself be the one to
+   * store that the order's time is up, so both are read until they agree.
    */
   async checkWatcher(index: number): Promise<void> {
     const { seen } = this.orders[index] as RealOrder
@@ -220,7 +220,9 @@ class Real {
     }
   }
 
-  /** Ends all watches. None may have failed, but for those whose order the clock leapt over to where it is forgotten. */
+  /**
+   * Ends all watches. None may have failed, but for those whose order the clock leapt over to where it is forgotten.
+   */
   async close(): Promise<void> {
     for (const [index, { leave, watch }] of this.orders.entries()) {
       leave.abort()

@@ -10,8 +10,8 @@ export type Mode = 'compare' | 'required' | 'return'
 export type Sent = 'right' | 'wrong' | 'none'
 
 /**
- * One caller's call about one order. Phones, signers and computers are numbered; tokens and tickets have names, which the caller
- * that got them knows: `undefined` is one that nobody ever got.
+ * One caller's call about one order. Phones, signers and computers are numbered; tokens and tickets have names, which
+ * the caller that got them knows: `undefined` is one that nobody ever got.
  */
 export type Call =
   | { readonly type: 'claim'; readonly phone: number; readonly withKey: boolean }
@@ -80,7 +80,9 @@ export class ModelOrder {
   takesCode = false
   remembers = false
   takenBack = false
-  /** Whether a session was there when the order was taken back. Said by the caller, because calls at once can differ. */
+  /**
+   * Whether a session was there when the order was taken back. Said by the caller, because calls at once can differ.
+   */
   hadSession = true
 
   constructor(beginning: Beginning, now: number, ttlMs: number) {

@@ -21,7 +21,8 @@ function refusalOf(text: string): string | undefined {
 const canonical = (text: string) => readPayload(text).payload
 
 describe('the canonical form', () => {
-  // RFC 8785, 3.2.2 and 3.2.4, without its control characters, its 1E30, and the two last digits of its 333333333.33333329.
+  // RFC 8785, 3.2.2 and 3.2.4, without its control characters, its 1E30, and the two last digits of its
+  // 333333333.33333329.
   test('is that of the sample in RFC 8785', () => {
     const sample = String.raw`{
       "numbers": [333333333.3333333, 4.50, 2e-3, 0.000000000000000000000000001],
@@ -49,7 +50,8 @@ describe('the canonical form', () => {
     ])
   })
 
-  // The test data of the RFC's author, github.com/cyberphone/json-canonicalization, with a name x that is a line break there.
+  // The test data of the RFC's author, github.com/cyberphone/json-canonicalization, with a name x that is a line break
+  // there.
   test.each([
     [
       'structures',

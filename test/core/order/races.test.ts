@@ -19,7 +19,10 @@ import {
   untilWaiting,
 } from './support.ts'
 
-/** What a watcher is told, up to the end of the order. `onHeartbeat` is called for each heartbeat, first once the watch is in force. */
+/**
+ * What a watcher is told, up to the end of the order. `onHeartbeat` is called for each heartbeat, first once the watch
+ * is in force.
+ */
 async function statusesOf(
   { orders }: Instance,
   order: StartedOrder,

@@ -391,7 +391,9 @@ describe.each(places)('races of codes, take-backs and hand-overs on $name', ({ o
     expect(await reasonOf(forgetful.orders.finalize(order, desktop))).toBe('RETURN_CODE_WRONG')
   })
 
-  /** Lets the host's sessions go by another handle of the store, and be made after the steps of a take-back or before. */
+  /**
+   * Lets the host's sessions go by another handle of the store, and be made after the steps of a take-back or before.
+   */
   const onStore = (store: Store) => (host: StandaloneHost) => {
     const other = makeInstance(store).host
     host.createSession = async (...args) => {

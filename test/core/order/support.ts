@@ -225,8 +225,8 @@ export function issuedBy(finalized: FinalizedOrder): Extract<FinalizedOrder, { k
 }
 
 /**
- * Opens a store for tests that set the clock on. A shared store counts lives on a clock of its own, which no test can set;
- * this handle of it tells the time by the clock of this process.
+ * Opens a store for tests that set the clock on. A shared store counts lives on a clock of its own, which no test can
+ * set; this handle of it tells the time by the clock of this process.
  */
 export async function openOnOurClock(url: string): Promise<Store> {
   return Object.assign(await openStore(url), { now: () => Date.now() })

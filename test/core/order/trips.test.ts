@@ -20,8 +20,9 @@ import {
 } from './support.ts'
 
 /**
- * What each call of an order asks of the store. A line is a trip: steps that begin together. The call waits for the answers of one
- * before it goes on to the next, but not for removeMember, by which an order that is over is counted out.
+ * What each call of an order asks of the store. A line is a trip: steps that begin together. The call waits for the
+ * answers of one before it goes on to the next, but not for removeMember, by which an order that is over is counted
+ * out.
  */
 interface Row {
   readonly call: string

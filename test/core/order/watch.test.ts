@@ -291,7 +291,8 @@ describe.each(stores)('watching orders on $name', ({ open }) => {
     const acting = makeInstance(there)
     const orders: StartedOrder[] = []
     const readers: Reader[] = []
-    // Not all calls at once: the store has 2.5 s for each, and the machine may be busy. The watches are all open in the end.
+    // Not all calls at once: the store has 2.5 s for each, and the machine may be busy. The watches are all open in the
+    // end.
     const hundreds = Array.from({ length: 10 }, (_, hundred) => hundred * 100)
     for (const _ of hundreds) {
       const started = await Promise.all(

@@ -13,7 +13,10 @@ const policy = (rules: Partial<OriginRules> = {}) => new OriginPolicy({ enforce:
 /** Whoever asks may use it. */
 const unenforced = policy({ enforce: false })
 
-/** The application's own store, as simple as the contract allows: a map, every step slow enough for others to come between. */
+/**
+ * The application's own store, as simple as the contract allows: a map, every step slow enough for others to come
+ * between.
+ */
 function mapStore(): NonceStore & { readonly map: Map<string, string>; readonly ttls: number[] } {
   const map = new Map<string, string>()
   const ttls: number[] = []

@@ -4,8 +4,8 @@ import { startService } from '../../support/service.ts'
 import { countTrips } from '../../support/trip-counter.ts'
 import { makeWallet, proofOf, type TestWallet } from '../../support/wallet.ts'
 
-// What direct sign-in and session checks ask of the store. A line is a trip: steps that begin together. The call waits for the answers
-// of one before it goes on to the next.
+// What direct sign-in and session checks ask of the store. A line is a trip: steps that begin together. The call waits
+// for the answers of one before it goes on to the next.
 
 async function start() {
   const store = await openStore('sqlite::memory:')

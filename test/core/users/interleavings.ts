@@ -37,8 +37,8 @@ async function* scannedAtOnce(store: Store, beginning: string, gate: () => Promi
 }
 
 /**
- * Runs `run` once for each order in which the steps at the store can happen that its parts take at once. Resolves with how
- * many there are.
+ * Runs `run` once for each order in which the steps at the store can happen that its parts take at once. Resolves with
+ * how many there are.
  */
 export async function everyOrder(store: Store, run: (handle: Store) => Promise<void>): Promise<number> {
   const choices: number[] = []
@@ -93,10 +93,10 @@ interface Switching {
 }
 
 /**
- * Runs two parts once for each way to switch between them twice: one begins, the other begins, the one goes on to its end, and so
- * does the other. For parts with so many steps that {@link everyOrder} would take too long. `one` is the number of the part that
- * begins. Of the ways, only those after each `stride` steps are taken: that many on SQLite, and `sharedStride` on a shared store, whose
- * steps take longer.
+ * Runs two parts once for each way to switch between them twice: one begins, the other begins, the one goes on to its
+ * end, and so does the other. For parts with so many steps that {@link everyOrder} would take too long. `one` is the
+ * number of the part that begins. Of the ways, only those after each `stride` steps are taken: that many on SQLite, and
+ * `sharedStride` on a shared store, whose steps take longer.
  */
 export async function everyTwoSwitches(
   store: Store,
@@ -118,7 +118,10 @@ export async function everyTwoSwitches(
   }
 }
 
-/** Runs parts that each take a handle, in an order of their steps that `choose` makes up: it is asked for a number below another. */
+/**
+ * Runs parts that each take a handle, in an order of their steps that `choose` makes up: it is asked for a number below
+ * another.
+ */
 export async function inRandomOrder(
   store: Store,
   choose: (below: number) => number,

@@ -296,7 +296,8 @@ describe.each([
         store,
         new Keyring(['first '.repeat(6)]),
       )
-      // As in a cluster, whose servers answer in any order: its place in the list is there, and another sign-in comes first.
+      // As in a cluster, whose servers answer in any order: its place in the list is there, and another sign-in comes
+      // first.
       const create = store.create.bind(store)
       vi.spyOn(store, 'create').mockImplementationOnce(async (...args) => {
         await new Promise((resolve) => setImmediate(resolve))
@@ -412,7 +413,8 @@ describe.each([
 
     test('never misses a session that arrives in the store after its place in the list', async () => {
       const { sessions, store } = await make()
-      // As in a cluster, whose servers answer in any order: the list is read, and found to name a session that is not there.
+      // As in a cluster, whose servers answer in any order: the list is read, and found to name a session that is not
+      // there.
       const create = store.create.bind(store)
       const late = async (...args: Parameters<typeof create>) => {
         await new Promise((resolve) => setImmediate(resolve))

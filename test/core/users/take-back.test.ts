@@ -6,8 +6,8 @@ import type { Store } from '../../../src/store/store.ts'
 import { stores } from '../../support/stores.ts'
 import { endingAt, everyOrder } from './interleavings.ts'
 
-// What the session of an order can go through while the order is taken back: every order of the steps of both at the store,
-// and the end of the process before and after each step.
+// What the session of an order can go through while the order is taken back: every order of the steps of both at the
+// store, and the end of the process before and after each step.
 
 /** A user, and a session of an order that the user has or may get. */
 interface Subject {

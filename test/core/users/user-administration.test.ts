@@ -25,7 +25,10 @@ const remember = async (store: Store, wallet: ProvenIdentity): Promise<boolean> 
 const isLive = async (store: Store, { token }: SignedIn): Promise<boolean> =>
   (await hostOn(store).introspect(token)) !== undefined
 
-/** A user with two wallets and a session of each. The first wallet made the user, and has a known computer, as the second. */
+/**
+ * A user with two wallets and a session of each. The first wallet made the user, and has a known computer, as the
+ * second.
+ */
 async function twoWallets(store: Store) {
   const [wallet, second] = [newWallet(), newWallet()]
   const own = await signIn(hostOn(store), wallet)

@@ -11,8 +11,8 @@ import { from } from '../order/support.ts'
 import { atEveryEnd, endingAt, everyOrder, everyTwoSwitches, inRandomOrder, type Part } from './interleavings.ts'
 import { hostOn, newWallet, type SignedIn, signIn, subjectsOf, unlink } from './support.ts'
 
-// What the wallets of users go through: every order of the steps of two callers at the store, or of those that differ in where the
-// callers take turns, and the end of a process before and after each step.
+// What the wallets of users go through: every order of the steps of two callers at the store, or of those that differ
+// in where the callers take turns, and the end of a process before and after each step.
 
 /** The id of the user that a wallet is by itself, as every release made it. */
 function ownId({ adapterId, subject }: ProvenIdentity): string {
@@ -40,8 +40,8 @@ async function userWith(host: StandaloneHost, wallets: readonly [ProvenIdentity,
 }
 
 /**
- * That each wallet signs in as one user, who has it in the list, that no user lists another's, and that each session that was made is
- * over or its wallet's user's. Resolves with the users, in the order of the wallets.
+ * That each wallet signs in as one user, who has it in the list, that no user lists another's, and that each session
+ * that was made is over or its wallet's user's. Resolves with the users, in the order of the wallets.
  */
 async function expectAgreement(
   store: Store,

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 
 /**
- * Enough arithmetic on edwards25519 (RFC 8032 §5.1) to make signatures that no honest signer makes. Nothing here is fast,
- * or safe with secrets.
+ * Enough arithmetic on edwards25519 (RFC 8032 §5.1) to make signatures that no honest signer makes. Nothing here is
+ * fast, or safe with secrets.
  */
 export const p = 2n ** 255n - 19n
 /** The order of the base point. */
@@ -129,8 +129,8 @@ function same(a: Uint8Array, b: Uint8Array): boolean {
 }
 
 /**
- * The 14 encodings of the eight small-order points: five values of y, two of which are below 2^255 with p added too, and
- * either sign bit.
+ * The 14 encodings of the eight small-order points: five values of y, two of which are below 2^255 with p added too,
+ * and either sign bit.
  */
 export const smallOrderEncodings: readonly Uint8Array[] = [...new Set(torsion.map(({ y }) => y))]
   .flatMap((y) => [y, y + p])

@@ -16,7 +16,9 @@ function ring(checkAtStart: WalletAdapter['checkAtStart']): WalletAdapter {
   return { ...nimiq, id: 'ring', displayName: 'Ring', ...(checkAtStart === undefined ? {} : { checkAtStart }) }
 }
 
-/** Starts a service, or Better Auth with a plugin, with an adapter beside a built-in one. Resolves with what was logged. */
+/**
+ * Starts a service, or Better Auth with a plugin, with an adapter beside a built-in one. Resolves with what was logged.
+ */
 type Start = (adapter: WalletAdapter) => Promise<readonly unknown[]>
 
 const startService: Start = async (adapter) => {

@@ -4,8 +4,9 @@ import { rest } from '../../support/rest.ts'
 import { startService } from '../../support/service.ts'
 
 /**
- * What services with the adapters nimiq and ed25519 have stored and signed before there were others, written down then. A user
- * whose id changes has lost the account, and a text that changes is one that older clients and proofs do not know.
+ * What services with the adapters nimiq and ed25519 have stored and signed before there were others, written down then.
+ * A user whose id changes has lost the account, and a text that changes is one that older clients and proofs do not
+ * know.
  */
 const secretKey = Buffer.alloc(32, 7)
 const pkcs8 = Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), secretKey])

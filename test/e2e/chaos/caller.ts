@@ -19,7 +19,9 @@ export interface FullAnswer extends SessionAnswer {
   readonly json: any
 }
 
-/** How a stream of events ended: `ended` after the last event of the order, `interrupted` before, or why there was none. */
+/**
+ * How a stream of events ended: `ended` after the last event of the order, `interrupted` before, or why there was none.
+ */
 type StreamEnd = 'ended' | 'interrupted' | Answer
 
 const endsOfOrders: ReadonlySet<string> = new Set(['rejected', 'cancelled', 'finalized', 'expired'])
@@ -40,8 +42,8 @@ export class Caller {
   }
 
   /**
-   * Makes a call to an instance (an even number means the first one) until it is not told to come again. Notes each answer,
-   * together with `details`.
+   * Makes a call to an instance (an even number means the first one) until it is not told to come again. Notes each
+   * answer, together with `details`.
    */
   async call<Details extends object>(
     instance: number,

@@ -30,7 +30,9 @@ export interface Death {
 
 /** Violations that asynchronous replication explains, and all others. */
 export interface Verdict {
-  /** The write was acknowledged just before its master died, and the replica that took its place had not received it. */
+  /**
+   * The write was acknowledged just before its master died, and the replica that took its place had not received it.
+   */
   readonly notReplicated: Violation[]
   readonly unexplained: Violation[]
 }
@@ -43,7 +45,9 @@ export function isRetryable(outcome: string): boolean {
   return ambiguous.has(outcome) || outcome === 'SERVER_BUSY'
 }
 
-/** How long before the death of its master a write may have been acknowledged that was not replicated, in milliseconds. */
+/**
+ * How long before the death of its master a write may have been acknowledged that was not replicated, in milliseconds.
+ */
 const replicationLagMs = 1000
 
 /** Names each violation in a ledger, and says which of them the deaths of masters explain. */
@@ -57,8 +61,9 @@ export function judge(ledger: Ledger, deaths: readonly Death[]): Verdict {
 }
 
 /**
- * Whether an answer can be of a write that its master acknowledged just before it died: the call was made before that. An
- * answer that came after a frozen master continued is not excused: the service can know by then that it has been replaced.
+ * Whether an answer can be of a write that its master acknowledged just before it died: the call was made before that.
+ * An answer that came after a frozen master continued is not excused: the service can know by then that it has been
+ * replaced.
  */
 function explains(
   { at, resumedAt = Number.POSITIVE_INFINITY }: Death,
@@ -86,9 +91,9 @@ function judgeError(what: string, answer: Answer): Violation[] {
 }
 
 /**
- * A nonce is used once. Whoever else comes with it gets NONCE_NOT_FOUND, which is also the honest answer if nobody has a
- * session but one use ended in doubt: the nonce may have been taken before the answer was lost. If no other use can have
- * taken it, it was lost.
+ * A nonce is used once. Whoever else comes with it gets NONCE_NOT_FOUND, which is also the honest answer if nobody has
+ * a session but one use ended in doubt: the nonce may have been taken before the answer was lost. If no other use can
+ * have taken it, it was lost.
  */
 function judgeNonce({ nonceId, issued, uses }: NonceEntry): Violation[] {
   const sessions = uses.filter(({ outcome }) => outcome === 'OK')

@@ -70,8 +70,8 @@ export class Load {
   }
 
   /**
-   * Asks for everything that was promised: uses each nonce once more, and asks both instances for each session and for the
-   * history of each order.
+   * Asks for everything that was promised: uses each nonce once more, and asks both instances for each session and for
+   * the history of each order.
    */
   async audit(): Promise<void> {
     for (const [token, { known }] of this.#ledger.sessions) {

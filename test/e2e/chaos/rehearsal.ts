@@ -31,8 +31,8 @@ export interface Topology extends AsyncDisposable {
 }
 
 /**
- * Lets something happen to the servers while users use two services on them, until the servers agree again, and judges what
- * the users saw.
+ * Lets something happen to the servers while users use two services on them, until the servers agree again, and judges
+ * what the users saw.
  */
 export async function rehearse(topology: Topology, disturb: () => Promise<Death[]>): Promise<Outcome> {
   await topology.settled()

@@ -54,7 +54,10 @@ class Sentinel {
     return Number(port)
   }
 
-  /** What the sentinel knows of the master, by the names of its fields, and the number of replicas that it finds healthy. */
+  /**
+   * What the sentinel knows of the master, by the names of its fields, and the number of replicas that it finds
+   * healthy.
+   */
   async view(): Promise<{ master: Map<string, string>; replicas: number }> {
     const lines = (await this.cli('SENTINEL', 'MASTER', masterName)).split('\n')
     const master = new Map<string, string>()
@@ -122,8 +125,8 @@ export class ChaosSentinels {
   }
 
   /**
-   * Freezes the master until a replica was promoted, and then lets it continue. The sentinels still name it at that moment, and
-   * it answers as a master until one of them makes it a replica.
+   * Freezes the master until a replica was promoted, and then lets it continue. The sentinels still name it at that
+   * moment, and it answers as a master until one of them makes it a replica.
    */
   async freezeMaster(): Promise<Death[]> {
     const master = await this.#master()
@@ -142,7 +145,8 @@ export class ChaosSentinels {
     let askedAt = Number.NEGATIVE_INFINITY
     await until('the sentinels have another master', async () => {
       if (await this.#isReplaced(master)) return true
-      // Again after a while: a sentinel gives up if it has not heard of the replicas for some seconds, as on a busy machine.
+      // Again after a while: a sentinel gives up if it has not heard of the replicas for some seconds, as on a busy
+      // machine.
       if (performance.now() > askedAt + 15_000 && (await first.masterPort()) === master.port) {
         askedAt = performance.now()
         await first.cli('SENTINEL', 'FAILOVER', masterName)
@@ -161,8 +165,8 @@ export class ChaosSentinels {
   }
 
   /**
-   * Has the sentinels choose another master, while the third one is cut off from the servers and from the other sentinels.
-   * The services can still reach it, and it still names the old master.
+   * Has the sentinels choose another master, while the third one is cut off from the servers and from the other
+   * sentinels. The services can still reach it, and it still names the old master.
    */
   async switchMasterBehindAStaleSentinel(): Promise<Death[]> {
     const third = this.#sentinels[2]!

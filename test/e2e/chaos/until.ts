@@ -1,6 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** Waits until a condition holds, looking every 50 ms; rejects, naming it, after a minute. A failed look counts as no. */
+/**
+ * Waits until a condition holds, looking every 50 ms; rejects, naming it, after a minute. A failed look counts as no.
+ */
 export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
   const startedAt = performance.now()
   let cause: unknown

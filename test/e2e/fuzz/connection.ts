@@ -7,8 +7,8 @@ const hangMs = 20_000
 const quietMs = 40
 
 /**
- * Sends bytes over a connection of their own. Once the server has been quiet for a moment, the client ends its side, and waits for
- * the server to end the other. Resolves with what came. Rejects if the server lets the connection hang.
+ * Sends bytes over a connection of their own. Once the server has been quiet for a moment, the client ends its side,
+ * and waits for the server to end the other. Resolves with what came. Rejects if the server lets the connection hang.
  */
 export async function exchange(port: number, bytes: Buffer): Promise<Buffer> {
   return await new Promise((resolve, reject) => {
@@ -39,12 +39,18 @@ export async function exchange(port: number, bytes: Buffer): Promise<Buffer> {
   })
 }
 
-/** Statuses with which a server says that it is at fault. 501 is for a compression that it does not know, 503 is for what is away or full, 504 for the caller's own deadline. */
+/**
+ * Statuses with which a server says that it is at fault. 501 is for a compression that it does not know, 503 is for
+ * what is away or full, 504 for the caller's own deadline.
+ */
 export function isFault(status: number): boolean {
   return status >= 500 && ![501, 503, 504, 505].includes(status)
 }
 
-/** The HPACK indexes of the statuses that have one (RFC 7541, appendix A). They are at the beginning of a HEADERS frame's block. */
+/**
+ * The HPACK indexes of the statuses that have one (RFC 7541, appendix A). They are at the beginning of a HEADERS
+ * frame's block.
+ */
 const indexed: ReadonlyMap<number, number> = new Map([
   [0x88, 200],
   [0x89, 204],

@@ -25,7 +25,10 @@ export interface Ingredients {
   readonly methods: readonly DescMethod[]
 }
 
-/** Makes an input: a call of an RPC or a REST endpoint, a request for a page or for nothing that there is, or no HTTP at all. */
+/**
+ * Makes an input: a call of an RPC or a REST endpoint, a request for a page or for nothing that there is, or no HTTP at
+ * all.
+ */
 export function inputOf(ingredients: Ingredients): Input {
   const choice = ingredients.random.share()
   if (choice < 0.75) return rpcInput(ingredients)

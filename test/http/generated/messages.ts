@@ -2,8 +2,8 @@ import { type DescField, type DescMessage, type JsonObject, type JsonValue, Scal
 import type { Random } from './random.ts'
 
 /**
- * Values that belong together, such as an order and its tokens, by the names of the fields that take them. `null` leaves a field
- * out.
+ * Values that belong together, such as an order and its tokens, by the names of the fields that take them. `null`
+ * leaves a field out.
  */
 export type Known = Readonly<Record<string, JsonValue>>
 
@@ -132,7 +132,10 @@ function hostileValue(random: Random): string {
   return random.pick(deep)(random.pick([10, 200, 5000]))
 }
 
-/** The message with some of its texts replaced. Half surrogates, which binary messages cannot have, are replaced as well. */
+/**
+ * The message with some of its texts replaced. Half surrogates, which binary messages cannot have, are replaced as
+ * well.
+ */
 export function withHostileTexts(object: JsonObject, random: Random): JsonObject {
   return Object.fromEntries(
     Object.entries(object).map(([name, value]) => {

@@ -19,7 +19,10 @@ import { spawnService } from '../../support/service.ts'
 const heapMiB = 256
 /** How long a flood stands after its last connection has come, in milliseconds. */
 const floodMs = 1500
-/** Most lines in the log after a flood. The same refusals of one address make one line a second, and here are 40 addresses. */
+/**
+ * Most lines in the log after a flood. The same refusals of one address make one line a second, and here are 40
+ * addresses.
+ */
 const maxLogLines = 2000
 
 /** Time from the first answer to a connection that comes back over and over to its end, in milliseconds. */
@@ -257,8 +260,8 @@ async function politeCall(port: number, servicePid: number): Promise<PoliteAnswe
 }
 
 /**
- * Time for which the main threads of the service and of this process have waited for a processor, in milliseconds: what else runs
- * on the machine must not count as slowness of the service. 0 on systems that do not tell.
+ * Time for which the main threads of the service and of this process have waited for a processor, in milliseconds: what
+ * else runs on the machine must not count as slowness of the service. 0 on systems that do not tell.
  */
 function waitedMs(servicePid: number): number {
   const waits = [servicePid, process.pid].map((pid) => {
@@ -291,7 +294,10 @@ class Attacker {
     else this.#socket = this.#connect()
   }
 
-  /** Comes back once the server has had to do with it, so that no more waits to be served than so many connections can send. */
+  /**
+   * Comes back once the server has had to do with it, so that no more waits to be served than so many connections can
+   * send.
+   */
   async #comeAndGo(): Promise<void> {
     for (let visit = 0; !this.#hasLeft; visit++) {
       const socket = this.#connect()

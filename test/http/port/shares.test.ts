@@ -40,7 +40,9 @@ interface Attack {
   readonly spread?: boolean
 }
 
-/** HTTP/2 connections of the attacker that never read an answer, and open streams one after the other while they last. */
+/**
+ * HTTP/2 connections of the attacker that never read an answer, and open streams one after the other while they last.
+ */
 async function attack(
   url: string,
   { connections, streams, spread = false }: Attack,

@@ -12,7 +12,10 @@ import { RedisServer } from '../../support/redis-server.ts'
 import { rest } from '../../support/rest.ts'
 import { makeWallet } from '../../support/wallet.ts'
 
-/** Scrapes until it shows what is waited for. What a call does after its answer may not have happened when the answer arrives. */
+/**
+ * Scrapes until it shows what is waited for. What a call does after its answer may not have happened when the answer
+ * arrives.
+ */
 async function shows(service: MeasuredService, look: (scrape: Scrape) => unknown, expected: unknown): Promise<void> {
   await expect.poll(async () => look(await service.scrape())).toEqual(expected)
 }

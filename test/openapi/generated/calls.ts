@@ -1,4 +1,5 @@
-// Copied beside the types that openapi-typescript generates, checked there, and run: see test/openapi/generated-client.test.ts.
+// Copied beside the types that openapi-typescript generates, checked there, and run: see
+// test/openapi/generated-client.test.ts.
 import createClient, { type ClientOptions } from 'openapi-fetch'
 import type { components, paths } from './countersign.ts'
 

@@ -57,7 +57,10 @@ function debianArchive(): string {
   throw new Error('this machine has no archive of Debian in its sources')
 }
 
-/** Unpacks the packages into a folder. Nothing is installed, and apt keeps what it knows of the release in a folder of its own. */
+/**
+ * Unpacks the packages into a folder. Nothing is installed, and apt keeps what it knows of the release in a folder of
+ * its own.
+ */
 async function unpack(): Promise<void> {
   const [state, cache, packed] = [join(folder, 'state'), join(folder, 'cache'), join(folder, 'packed')]
   for (const path of [join(state, 'lists/partial'), join(cache, 'archives/partial'), packed, root]) {

@@ -18,7 +18,8 @@ const hasServer = hasPart('redis-server') && hasPart('redis-cli')
 
 afterAll(killServers)
 
-// In this order: each test leaves another server as the master, and the one that it deposed needs ten seconds to follow it.
+// In this order: each test leaves another server as the master, and the one that it deposed needs ten seconds to follow
+// it.
 describe.skipIf(!hasServer)('a Redis store whose master is replaced by sentinels', { timeout: 60_000 }, () => {
   let setup: SentinelSetup
 
@@ -39,8 +40,8 @@ describe.skipIf(!hasServer)('a Redis store whose master is replaced by sentinels
 
     deposed.freeze()
     await stopped()
-    // These are on their way to the master while it is frozen. The others are sent when it goes on, by a process that called
-    // nothing meanwhile.
+    // These are on their way to the master while it is frozen. The others are sent when it goes on, by a process that
+    // called nothing meanwhile.
     const taking = takeAll(old, nonces.slice(0, 100), taken)
     await setup.replaced(deposed)
     const writing = write(old, sessions, working.signal)
@@ -74,7 +75,8 @@ describe.skipIf(!hasServer)('a Redis store whose master is replaced by sentinels
     await expect.poll(() => sessions.length, { timeout: 20_000 }).toBeGreaterThan(before + 50)
     working.abort()
     await writing
-    // A replica that has no processor may be behind when it is promoted. A store that is told too late loses a second's work.
+    // A replica that has no processor may be behind when it is promoted. A store that is told too late loses a second's
+    // work.
     expect((await missing(store, sessions)).length).toBeLessThan(5)
   })
 
@@ -116,7 +118,8 @@ describe.skipIf(!hasServer)('a Redis store whose master is replaced by sentinels
     const dialling = servers.dial().catch((error: unknown) => error)
     // The greeting is on its way by then.
     await sleep(500)
-    // The store hears nothing of the failover, as a process that was suspended: nothing else runs until the end of this block.
+    // The store hears nothing of the failover, as a process that was suspended: nothing else runs until the end of this
+    // block.
     for (const { port } of setup.sentinels) cliNow(port, 'CLIENT', 'KILL', 'TYPE', 'pubsub')
     const { port } = setup.sentinels[0]!
     cliNow(port, 'SENTINEL', 'FAILOVER', 'main')

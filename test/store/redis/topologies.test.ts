@@ -101,7 +101,8 @@ describe.skipIf(!hasServer)('a Redis store in a cluster', () => {
     const target = masters.find((node) => node !== owner)!
     for (const node of masters) await node.cli('CONFIG', 'RESETSTAT')
     const stores = await Promise.all(masters.map((node) => openRedisStore(`redis+cluster://${address(node)}`)))
-    // As it is opened, each of the three stores also tries the three scripts of sets, which ask for the time, on each node.
+    // As it is opened, each of the three stores also tries the three scripts of sets, which ask for the time, on each
+    // node.
     expect(await asked(9)).toEqual([owner])
 
     // A slot that has keys of earlier tests cannot be given away in one step.

@@ -17,8 +17,8 @@ const ignoredHeaders: ReadonlySet<string> = new Set([
 ])
 
 /**
- * The fields of an answer: status, failure, messages and every header but the few above. `undefined` stands for a server that
- * hung up.
+ * The fields of an answer: status, failure, messages and every header but the few above. `undefined` stands for a
+ * server that hung up.
  */
 export function fieldsOf(answer: RpcAnswer | undefined): Fields {
   if (answer === undefined) return { answered: false }

@@ -22,8 +22,8 @@ export interface Difference {
 const failure = ['status', 'header grpc-status', 'code', 'message', 'reason', 'metadata'] as const
 
 /**
- * All differences between the service and connect-node's own adapter over the same handlers. The list may only shrink: the
- * test fails at a difference that is not listed, and at an entry that no difference needs.
+ * All differences between the service and connect-node's own adapter over the same handlers. The list may only shrink:
+ * the test fails at a difference that is not listed, and at an entry that no difference needs.
  */
 export const differences: readonly Difference[] = [
   {

@@ -1,7 +1,10 @@
 import { differencesOf } from './compare.ts'
 import type { Difference, Pair } from './differences.ts'
 
-/** Compares two answers with each other, except for the differences that are listed, and notes which of those are needed. */
+/**
+ * Compares two answers with each other, except for the differences that are listed, and notes which of those are
+ * needed.
+ */
 export class Judge {
   readonly #listed: readonly Difference[]
   readonly #used = new Set<string>()
@@ -10,7 +13,10 @@ export class Judge {
     this.#listed = listed
   }
 
-  /** The fields in which the answers differ for no reason that is listed, with both values; `undefined` if there are none. */
+  /**
+   * The fields in which the answers differ for no reason that is listed, with both values; `undefined` if there are
+   * none.
+   */
   unexplained(pair: Pair): object | undefined {
     const { plan, ours, theirs } = pair
     let left = differencesOf(ours, theirs)

@@ -204,7 +204,8 @@ describe('a wallet that is not deployed', () => {
   })
 
   test('has to exist after the call: a factory that only claims to make it is not enough', async () => {
-    // An account without code answers every call with success and nothing; the magic word in its address changes nothing.
+    // An account without code answers every call with success and nothing; the magic word in its address changes
+    // nothing.
     const idle = await chain.deploy('0x00')
     const magic = '0x1626ba7e00000000000000000000000000000000'
     for (const target of [`0x${'cd'.repeat(20)}` as Hex, idle]) {
