@@ -126,8 +126,7 @@ export class Invoker {
     running: Running,
   ): Promise<Written> {
     const { handler, call, write } = invocation
-    const input = accepted(invocation, await this.#read(invocation), running)
-    return write(await handler.handle(input, call))
+    return write(await handler.handle(await this.#read(invocation, running), call))
   }
 
   /**
@@ -139,7 +138,7 @@ export class Invoker {
   ): AsyncGenerator<Written, void, undefined> {
     const { handler } = invocation
     return this.#streamed<O, Written>(invocation, async (call, running) =>
-      handler.handle(accepted(invocation, await this.#read(invocation), running), call),
+      handler.handle(await this.#read(invocation, running), call),
     )
   }
 
@@ -180,14 +179,17 @@ export class Invoker {
     }
   }
 
-  async #spend({ handler, call }: Pick<Invocation<Limited, DescMessage>, 'handler' | 'call'>): Promise<void> {
-    if (handler.limit !== 'unlimited') await this.#limiter?.spend(handler.limit, call.request)
+  #spend({ handler, call }: Pick<Invocation<Limited, DescMessage>, 'handler' | 'call'>): Promise<void> | undefined {
+    return handler.limit === 'unlimited' ? undefined : this.#limiter?.spend(handler.limit, call.request)
   }
 
-  /** The message of a call that the limit lets through. */
-  async #read<I extends DescMessage>(invocation: Invocation<Limited, I>): Promise<MessageShape<I>> {
+  /** Reads the message of a call that the limit lets through, and checks it. */
+  async #read<I extends DescMessage>(invocation: Invocation<Limited, I>, running: Running): Promise<MessageShape<I>> {
     await this.#spend(invocation)
-    return await invocation.readInput()
+    const input = await invocation.readInput()
+    requireValid(invocation.schema, input)
+    running.input = input
+    return input
   }
 
   async #failed(
@@ -239,17 +241,6 @@ export class Invoker {
     const named = outcome === 'ok' || input === undefined ? undefined : namedInCall(input)
     this.#observe({ method: name, protocol, request, outcome, named, durationMs: performance.now() - startedAt })
   }
-}
-
-/** A call's message, if it is valid. */
-function accepted<I extends DescMessage>(
-  { schema }: Pick<Invocation<unknown, I>, 'schema'>,
-  input: MessageShape<I>,
-  running: Running,
-): MessageShape<I> {
-  requireValid(schema, input)
-  running.input = input
-  return input
 }
 
 /** Checks messages as they come. */
@@ -312,15 +303,14 @@ function toOutcome(thrown: unknown, call: Call): CountersignError | CallEnded {
  * Waits for a call's reply as long as the caller does, and no longer than {@link maxUnaryMs}. The work itself goes on:
  * it may take effect.
  */
-async function withinDeadline<T>(work: Promise<T>, timeoutMs: number | undefined): Promise<T> {
-  if (timeoutMs === undefined || timeoutMs >= maxUnaryMs) return await unaryTime.within(work, late)
-  const { promise: over, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(late()), timeoutMs)
-  try {
-    return await Promise.race([work, over])
-  } finally {
-    clearTimeout(timer)
-  }
+function withinDeadline<T>(work: Promise<T>, timeoutMs: number | undefined): Promise<T> {
+  if (timeoutMs === undefined || timeoutMs >= maxUnaryMs) return unaryTime.within(work, late)
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(late()), timeoutMs)
+    const settle = (): void => clearTimeout(timer)
+    work.then(settle, settle)
+    work.then(resolve, reject)
+  })
 }
 
 function late(): CallEnded {

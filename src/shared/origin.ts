@@ -9,7 +9,7 @@ export function parseOrigin(text: string): string | undefined {
   const scheme = originShape.exec(text)?.[1]
   if (scheme === undefined) return undefined
   if (!/^https?$/i.test(scheme)) return text.toLowerCase()
-  return URL.canParse(text) ? new URL(text).origin : undefined
+  return URL.parse(text)?.origin
 }
 
 /** Whether a host, as URLs spell it, is one that only the machine itself can reach. */

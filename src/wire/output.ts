@@ -44,7 +44,7 @@ export class ResponseOutput implements Output {
   readonly answering: Answering
   // The two classes' methods differ in their other parameters, which TypeScript cannot call through a union.
   readonly #response: ServerResponse
-  #headers: PlainHeaders = {}
+  readonly #headers: Record<string, string> = {}
   readonly #keepAliveSeconds: number | undefined
 
   /** `keepAliveSeconds`: time for which a connection of HTTP/1.1 is kept, which its answers then announce. */
@@ -59,7 +59,7 @@ export class ResponseOutput implements Output {
   }
 
   setHeaders(headers: PlainHeaders): void {
-    this.#headers = { ...this.#headers, ...headers }
+    Object.assign(this.#headers, headers)
   }
 
   send({ status, head, headers, body, trailers }: Answer): void {
@@ -99,7 +99,7 @@ export class ResponseOutput implements Output {
 export class StreamOutput implements Output {
   readonly takesTrailers = true
   readonly answering: ServerHttp2Stream
-  #headers: PlainHeaders = {}
+  readonly #headers: Record<string, string> = {}
 
   constructor(stream: ServerHttp2Stream) {
     this.answering = stream
@@ -110,7 +110,7 @@ export class StreamOutput implements Output {
   }
 
   setHeaders(headers: PlainHeaders): void {
-    this.#headers = { ...this.#headers, ...headers }
+    Object.assign(this.#headers, headers)
   }
 
   /** An answer without a body is one HEADERS frame, its trailers included ("Trailers-Only" in gRPC). */

@@ -32,14 +32,13 @@ export class TimeLimit {
    * Waits for work while it has time. After that rejects with what `late` makes; the work goes on, its result is
    * dropped.
    */
-  async within<T>(work: Promise<T>, late: () => Error): Promise<T> {
-    const { promise: over, reject } = Promise.withResolvers<never>()
-    const limited = this.enter(() => reject(late()))
-    try {
-      return await Promise.race([work, over])
-    } finally {
-      this.leave(limited)
-    }
+  within<T>(work: Promise<T>, late: () => Error): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const limited = this.enter(() => reject(late()))
+      const settle = (): void => this.leave(limited)
+      work.then(settle, settle)
+      work.then(resolve, reject)
+    })
   }
 
   /** Forgets work. May be called more than once, and after its time. */
