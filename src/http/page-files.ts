@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { extname } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { withoutOws } from '../shared/header-text.ts'
-import { takesGzip } from '../wire/compression.ts'
+import { takesGzip } from '../wire/body.ts'
 
 /** Text of a page if the pages have not been built. */
 export const notBuilt = 'The pages of this service are not built. Run: npm run build, then start it again.\n'

@@ -1,6 +1,7 @@
+import type { AuditTrail } from '../base/audit.ts'
 import { causeText, type LogFields, type Logger } from '../base/log.ts'
 import type { CallObserver, CallReport } from '../rpc/invoke.ts'
-import { CallEnded, type CountersignError, reasons } from '../shared/errors.ts'
+import { CallEnded, type CountersignError, type ErrorReason, reasons } from '../shared/errors.ts'
 
 /**
  * Logs failed calls: at level error if it is the server's or the application's fault, at level warn if the server is at
@@ -66,7 +67,7 @@ interface SampledPair {
  * Thins out refusals of the same address and reason, which a caller can cause at will. Without any, it holds no memory
  * and no timer.
  */
-export class Sampler {
+class Sampler {
   readonly #pairs = new Map<string, SampledPair>()
   #timer: NodeJS.Timeout | undefined
 
@@ -100,4 +101,38 @@ export class Sampler {
     clearInterval(this.#timer)
     this.#timer = undefined
   }
+}
+
+/** The calls that bring a signature over a challenge. */
+const signedCalls: ReadonlySet<string> = new Set([
+  'countersign.v1.SignInService/VerifySignIn',
+  'countersign.v1.WalletService/LinkWallet',
+  'countersign.v1.OrderService/ApproveOrder',
+])
+
+/**
+ * Tells the audit trail of refused calls. Because a caller can cause them at will, the first of each address, kind and
+ * reason is told at once, and those that follow as one event a second: the newest, with their number as `repeated`.
+ */
+export function refusedCalls(audit: AuditTrail): CallObserver {
+  const sampler = new Sampler()
+  return ({ method, outcome, request, named }) => {
+    if (outcome === 'ok' || outcome instanceof CallEnded) return
+    const { reason, metadata } = outcome
+    const type = typeOf(reason, method)
+    if (type === undefined) return
+    // Read now: the request is not kept for the second that it may take.
+    const { ip, origin, userAgent } = request
+    const { limit } = metadata
+    sampler.add(ip ?? '', `${type} ${reason} ${limit}`, (repeated) =>
+      audit.tell({ type, reason, limit, method, repeated, ...named }, { ip, origin, userAgent }),
+    )
+  }
+}
+
+function typeOf(reason: ErrorReason, method: string): 'challenge.refused' | 'limit.hit' | 'call.refused' | undefined {
+  const { audit } = reasons[reason]
+  if (audit === 'limit') return 'limit.hit'
+  if (audit.startsWith('signature') && signedCalls.has(method)) return 'challenge.refused'
+  return audit.endsWith('call') ? 'call.refused' : undefined
 }

@@ -8,7 +8,9 @@ import type {
   MessageInitShape,
   MessageShape,
 } from '@bufbuild/protobuf'
+import type { SessionSchema } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import type { RequestContext } from '../base/request.ts'
+import type { Session } from '../core/users/host.ts'
 import type { RateLimitGroup } from '../limits/limits.ts'
 
 /** The protocol over which a call came. */
@@ -42,6 +44,12 @@ export function setCookies(call: Call, cookies: readonly string[]): void {
 export function setSession(call: Call, issued: { readonly token: string; readonly cookies: readonly string[] }): void {
   setCookies(call, issued.cookies)
   call.responseHeaders['set-auth-token'] = issued.token
+}
+
+/** A session as the API shows it. */
+export function sessionFields(session: Session, current: boolean): MessageInitShape<typeof SessionSchema> {
+  const { createdAt, expiresAt, computerId: _computerId, ...rest } = session
+  return { ...rest, createdAt: BigInt(createdAt), expiresAt: BigInt(expiresAt), current }
 }
 
 /** The allowance that a call counts on, which it shares with others; or none. There is no default: each RPC decides. */

@@ -11,8 +11,7 @@ import type { OrderEvent } from '../core/order/watch.ts'
 import type { Proof } from '../core/wallet/wallet.ts'
 import { enumWords } from '../shared/enum-words.ts'
 import { CountersignError } from '../shared/errors.ts'
-import { type ServiceHandlers, setSession } from './methods.ts'
-import { sessionFields } from './session-service.ts'
+import { type ServiceHandlers, sessionFields, setSession } from './methods.ts'
 
 const kinds = enumWords(OrderKind)
 const statuses = enumWords(OrderStatus)

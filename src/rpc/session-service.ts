@@ -1,16 +1,12 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
-import type {
-  KnownComputerSchema,
-  SessionSchema,
-  SessionService,
-} from '../../gen/server/countersign/v1/session_service_pb.ts'
+import type { KnownComputerSchema, SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { type AuditTrail, noAudit } from '../base/audit.ts'
 import type { AccessTokens } from '../core/access-tokens.ts'
 import type { KnownComputer, KnownComputers } from '../core/order/known-computers.ts'
 import type { CurrentSession, Host, Session } from '../core/users/host.ts'
 import { type WalletIdentity, walletOf } from '../core/wallet/wallet.ts'
 import { CountersignError } from '../shared/errors.ts'
-import { type Call, type ServiceHandlers, setCookies } from './methods.ts'
+import { type Call, type ServiceHandlers, sessionFields, setCookies } from './methods.ts'
 
 /** What {@link sessionHandlers} have in addition to a host. */
 export interface SessionParts {
@@ -190,10 +186,4 @@ function computerFields(computer: KnownComputer, own: Session): MessageInitShape
 function taken(call: Call, { session, cookies }: CurrentSession): Session {
   setCookies(call, cookies)
   return session
-}
-
-/** A session as the API shows it. */
-export function sessionFields(session: Session, current: boolean): MessageInitShape<typeof SessionSchema> {
-  const { createdAt, expiresAt, computerId: _computerId, ...rest } = session
-  return { ...rest, createdAt: BigInt(createdAt), expiresAt: BigInt(expiresAt), current }
 }

@@ -4,8 +4,7 @@ import type { SignIn } from '../core/sign-in/sign-in.ts'
 import type { WalletLinks } from '../core/sign-in/user-wallets.ts'
 import type { WalletNamed } from '../core/wallet/prover.ts'
 import { CountersignError } from '../shared/errors.ts'
-import { type Call, type ServiceHandlers, setCookies, setSession } from './methods.ts'
-import { sessionFields } from './session-service.ts'
+import { type Call, type ServiceHandlers, sessionFields, setCookies, setSession } from './methods.ts'
 
 /** SignInService on the domain. Without `links`, nonces for adding a wallet are NOT_ENABLED. */
 export function signInHandlers(

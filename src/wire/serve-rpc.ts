@@ -9,7 +9,7 @@ import {
   toJsonString,
 } from '@bufbuild/protobuf'
 import { codeToHttpStatus, errorToJsonBytes } from '@connectrpc/connect/protocol-connect'
-import { compressed, supportedEncodings } from './compression.ts'
+import { compressed, supportedEncodings } from './body.ts'
 import type {
   BidiMethod,
   Codec,

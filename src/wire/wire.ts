@@ -2,8 +2,7 @@ import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import type { ConnectError } from '@connectrpc/connect'
 import { endStreamToJson } from '@connectrpc/connect/protocol-connect'
 import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc'
-import type { RequestBody } from './body.ts'
-import { decompressed, encodingOf } from './compression.ts'
+import { decompressed, encodingOf, type RequestBody } from './body.ts'
 import { type Codec, maxBodyBytes, type Refusals } from './contract.ts'
 
 /** Form of an RPC's messages, as its content type names it. */

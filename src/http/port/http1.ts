@@ -3,8 +3,16 @@ import type { Socket } from 'node:net'
 import { retryAfterSeconds } from '../../rpc/errors.ts'
 import { type ErrorReason, serverBusy } from '../../shared/errors.ts'
 import type { RequestHandler } from '../exchange.ts'
-import { Arrival, type Ceilings, type Client } from './ceilings.ts'
-import { type ConnectionTimeouts, destroyLater, maxConcurrentRequests, maxHeaderBytes, Unread } from './limits.ts'
+import {
+  Arrival,
+  type Ceilings,
+  type Client,
+  type ConnectionTimeouts,
+  destroyLater,
+  maxConcurrentRequests,
+  maxHeaderBytes,
+  Unread,
+} from './limits.ts'
 import { errorCode } from './listen.ts'
 
 /** An answer that is given without the handler. */

@@ -7,8 +7,16 @@ import http2, {
 import type { Socket } from 'node:net'
 import { TimeLimit } from '../../base/timing/time-limit.ts'
 import type { StreamHandler } from '../exchange.ts'
-import { Arrival, type Ceilings, type Client } from './ceilings.ts'
-import { type ConnectionTimeouts, destroyLater, maxConcurrentRequests, maxHeaderBytes, Unread } from './limits.ts'
+import {
+  Arrival,
+  type Ceilings,
+  type Client,
+  type ConnectionTimeouts,
+  destroyLater,
+  maxConcurrentRequests,
+  maxHeaderBytes,
+  Unread,
+} from './limits.ts'
 
 /**
  * The first bytes of every HTTP/2 connection and of no HTTP/1.1 request: the client preface's method (RFC 9113, 3.4).

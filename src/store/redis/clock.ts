@@ -1,8 +1,7 @@
 // Every call of the store reads this clock, some of them three times. The global of this name is a getter, which costs
 // more than the reading.
 import { performance } from 'node:perf_hooks'
-import type { RedisClient } from './connection.ts'
-import type { Servers } from './servers.ts'
+import type { RedisClient, Servers } from './connection.ts'
 
 /** Interval between two measurements, in milliseconds. */
 const intervalMs = 30_000

@@ -1,8 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { ErrorReply } from 'redis'
-import { type Connection, dialMaster, firstAnswer, Link, type RedisClient } from './connection.ts'
+import {
+  type Attempt,
+  type Connection,
+  dialMaster,
+  firstAnswer,
+  Link,
+  type RedisClient,
+  type Servers,
+  type ServersEvents,
+} from './connection.ts'
 import { scripts } from './scripts.ts'
-import type { Attempt, Servers, ServersEvents } from './servers.ts'
 import { type Address, formatAddress, type RedisTarget } from './url.ts'
 
 /** Number of slots in a Redis cluster. */

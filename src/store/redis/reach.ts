@@ -1,6 +1,6 @@
 import { RedisCluster } from './cluster.ts'
+import { OneServer, type Servers, type ServersEvents } from './connection.ts'
 import { SentinelMaster } from './sentinel-master.ts'
-import { OneServer, type Servers, type ServersEvents } from './servers.ts'
 import type { RedisTarget } from './url.ts'
 
 /** How many keys are tried to find one for each server of a cluster. */

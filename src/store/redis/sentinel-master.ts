@@ -1,8 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { ErrorReply } from 'redis'
-import { type Connection, dialMaster, Link, type RedisClient } from './connection.ts'
+import {
+  type Attempt,
+  type Connection,
+  dialMaster,
+  Link,
+  type RedisClient,
+  type Servers,
+  type ServersEvents,
+} from './connection.ts'
 import { type Answers, agreedConfiguration, type Configuration, newestConfiguration, Sentinels } from './sentinels.ts'
-import type { Attempt, Servers, ServersEvents } from './servers.ts'
 import { formatAddress, type RedisTarget } from './url.ts'
 
 /** Interval between two questions to the sentinels, in milliseconds, beside what they tell of themselves. */

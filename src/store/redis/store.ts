@@ -7,11 +7,17 @@ import { exerciseStore, StoreOpenError, withTtl } from '../implementation.ts'
 import { defaultKeyPrefix } from '../map-store.ts'
 import type { Life, ScannedValue, Store, VersionedValue } from '../store.ts'
 import { RedisClock } from './clock.ts'
-import { type RedisClient, TimeLimitError, withinTimeLimit } from './connection.ts'
+import {
+  type Attempt,
+  type RedisClient,
+  type Servers,
+  type ServersEvents,
+  TimeLimitError,
+  withinTimeLimit,
+} from './connection.ts'
 import { evictionPolicyOf, evictionWarning } from './examine.ts'
 import { explainProblem, withoutArguments } from './problem.ts'
 import { connectTo, keyOfEachServer } from './reach.ts'
-import type { Attempt, Servers, ServersEvents } from './servers.ts'
 import { type RedisTls, readTls } from './tls.ts'
 import { describeTarget, parseRedisUrl, type RedisTarget } from './url.ts'
 import { RedisWatches } from './watches.ts'

@@ -1,6 +1,5 @@
 import { Watchers } from '../watchers.ts'
-import { type Connection, Link, pauseAfter, TimeLimitError, withinTimeLimit } from './connection.ts'
-import type { Servers } from './servers.ts'
+import { type Connection, Link, pauseAfter, type Servers, TimeLimitError, withinTimeLimit } from './connection.ts'
 
 /** A key that is watched, or was until a moment ago, and its subscription. */
 interface Channel {
