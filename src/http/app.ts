@@ -35,36 +35,36 @@ import { type RestEndpoint, restEndpoints } from './rest/endpoints.ts'
 import { serveEvents } from './rest/events.ts'
 import { sendFailure, sendJson, serveRest } from './rest/serve.ts'
 
-/** What the request handler is made of. */
+/** Parts of the application. */
 export interface AppParts {
   readonly settings: Settings
   /** Every RPC with its handler, those of gRPC's own services included. */
   readonly methods: readonly AnyMethod[]
   readonly invoker: Invoker
-  /** Told of every request that no RPC takes: `/healthz`, pages, and refusals before an RPC is known. */
+  /** Receives the report of every request without an RPC: `/healthz`, pages, and refusals before an RPC is known. */
   readonly observe: CallObserver
   readonly origins: OriginPolicy
-  /** The session of a request that a proxy asks about; `undefined` if the application keeps the sessions itself. */
+  /** Finds the session of a proxied request; `undefined` if the application keeps the sessions itself. */
   readonly peekSession: PeekSession | undefined
-  /** What has the key set of access tokens; absent if none are issued. */
+  /** Holder of the key set of access tokens; absent if none are issued. */
   readonly signingKeys?: KeySetHolder | undefined
-  /** Resolves if the store answers. */
+  /** Resolves when the store answers. */
   readonly ready: () => Promise<void>
   readonly shutdownSignal: AbortSignal
   readonly log: Logger
 }
 
-/** The ways in which requests reach the service. */
+/** Entries of the service for requests. */
 export interface App {
   /** Serves the service's own port. */
   readonly port: PortHandlers
-  /** Serves the requests of a foreign server, and leaves to `next` those that are not for the service. */
+  /** Serves requests of another server, and passes those that are not the service's to `next`. */
   readonly handler: RequestHandler
   /** Serves a `Request`. */
   readonly fetch: FetchHandler
 }
 
-/** Makes the application out of its parts. */
+/** Makes the application from its parts. */
 export function createApp(parts: AppParts): App {
   const routing = createRouting(parts)
   const notice = forwardedNotice(parts.settings, parts.log)
@@ -76,13 +76,13 @@ export function createApp(parts: AppParts): App {
   }
 }
 
-/** Serves a request by its route. `read` reads the request; what it throws is answered, too. */
+/** Serves a request by its route. `read` reads the request; its errors are answered too. */
 type ServeExchange = (output: Output, read: () => Exchange, find: (path: string) => Route) => void
 
-/** Looks at each request for what an operator should know. */
+/** Checks each request for signs of a wrong setting. */
 type Notice = (request: RequestContext) => void
 
-/** Says to browsers that an answer is what its content type says. */
+/** Makes browsers take the content type as it is. */
 const noGuesses = { 'x-content-type-options': 'nosniff' } as const
 
 function exchangeServer({ settings, origins, log }: AppParts, notice: Notice): ServeExchange {
@@ -93,7 +93,7 @@ function exchangeServer({ settings, origins, log }: AppParts, notice: Notice): S
     const exchange = read()
     notice(exchange.context)
     output.setHeaders(noGuesses)
-    // A proxy can pass its client's preflight on as it is, and takes any 2xx for permission.
+    // A proxy can pass on its client's preflight unchanged, and takes any 2xx for permission.
     if (exchange.path !== askedByProxies) {
       const cors = applyCors(exchange, isTrusted)
       if (cors === 'refused') noticeRefused(exchange.context.origin)
@@ -116,12 +116,11 @@ function exchangeServer({ settings, origins, log }: AppParts, notice: Notice): S
   }
 }
 
-/** Most origins that are logged as refused: anyone can send one. */
+/** Most origins that are logged as refused: any client can send one. */
 const maxRefusedOrigins = 100
 
 /**
- * Says once for each origin that its pages cannot call the service. Browsers send nothing after a preflight that is
- * refused.
+ * Warns once for each origin that its pages cannot call the service. Browsers send nothing after a refused preflight.
  */
 function refusedPageNotice(log: Logger): (origin: string | undefined) => void {
   const said = new Set<string>()
@@ -135,7 +134,7 @@ function refusedPageNotice(log: Logger): (origin: string | undefined) => void {
   }
 }
 
-/** What clients of the service's own port are told. */
+/** Keep-alive time that the service's own port announces. */
 const keepAliveSeconds = defaultTimeouts.keepAliveMs / 1000
 
 function portHandlers({ find, notFound }: Routing, serve: ServeExchange, { settings }: AppParts): PortHandlers {
@@ -192,27 +191,25 @@ function fetchHandler(routing: Routing, serve: ServeExchange, { settings, log }:
   }
 }
 
-/**
- * Paths at which an application has things of its own: its page at the root, and the OpenAPI document of its own API.
- */
+/** Paths that belong to the application: its page at the root, and the OpenAPI document of its own API. */
 const applicationPaths: ReadonlySet<string> = new Set(['/', documentPath])
 
 function findMounted({ find }: Routing, path: string): Route | undefined {
   return applicationPaths.has(path) ? undefined : find(path)
 }
 
-/** The paths of the service, and what is at each. */
+/** Paths and routes of the service. */
 interface Routing {
-  /** The route of a path that is the service's own; `undefined` for any other. */
+  /** The route of one of the service's own paths; `undefined` for any other. */
   readonly find: (path: string) => Route | undefined
-  /** Refuses a request for a path at which there is nothing. */
+  /** Refuses a request for an unknown path. */
   readonly notFound: Route
-  /** The service's own paths when it is mounted, with `*` at the end for whatever follows. */
+  /** The service's own paths when it is mounted; `*` at the end stands for any continuation. */
   readonly places: readonly string[]
 }
 
 /**
- * Makes the routing table. All paths but those of pages are in it. What is under basePath is the service's own, too.
+ * Makes the routing table, which has all paths but those of pages. All paths under basePath are the service's own, too.
  */
 function createRouting(parts: AppParts): Routing {
   const { settings, methods, observe } = parts
@@ -327,7 +324,7 @@ const grpcTypes = 'application/grpc, application/grpc+proto, application/grpc-we
 const unaryTypes = `application/json, application/proto, ${grpcTypes}`
 const streamTypes = `application/connect+json, application/connect+proto, ${grpcTypes}`
 
-/** Whether a Host header is a host and perhaps a port, and nothing else (RFC 9110, 7.2). */
+/** Whether a Host header is just a host with an optional port (RFC 9110, 7.2). */
 function isAuthority(text: string): boolean {
   return !/[\s/\\?#@]/.test(text) && URL.canParse(`http://${text}`)
 }
@@ -341,7 +338,7 @@ function restRoute(path: string, endpoints: readonly RestEndpoint[], { methods, 
       const serve: Route = isUnary(method)
         ? (exchange) => serveRest(method, input, exchange, invoker)
         : (exchange) => serveEvents(method, input, exchange, invoker)
-      // HEAD is for whatever GET is for (RFC 9110, 9.3.2), but a stream would go on unread.
+      // HEAD is allowed where GET is (RFC 9110, 9.3.2), except for streams, which would continue unread.
       const isRead = endpoint.httpMethod === 'GET' && isUnary(method)
       return [endpoint.httpMethod, ...(isRead ? ['HEAD'] : [])].map((httpMethod) => [httpMethod, serve])
     }),
@@ -360,8 +357,7 @@ async function serveReadiness({ ready, shutdownSignal }: AppParts, output: Outpu
 }
 
 /**
- * A route that no RPC stands behind: its failures are answered here, and the observer is told when the response is
- * over.
+ * A route without an RPC: its failures are answered here, and the observer gets its report when the response is over.
  */
 function observed(name: string, observe: CallObserver, serve: Route): Route {
   return async (exchange) => {
@@ -388,17 +384,17 @@ function observed(name: string, observe: CallObserver, serve: Route): Route {
   }
 }
 
-/** The HTTP method for the log. HTTP/2 clients can send any text as their method. */
+/** The HTTP method for the log; HTTP/2 clients can send any text. */
 function httpMethodOf(method: string): string {
   return METHODS.includes(method) ? method : 'other'
 }
 
-/** The HTTP status of a refusal: 501 for a method that is none at all (RFC 9110, 15.6.2). */
+/** The HTTP status of a refusal: 501 for an unknown method (RFC 9110, 15.6.2). */
 function statusOf(failure: CountersignError, method: string): number {
   return failure.reason === 'METHOD_NOT_ALLOWED' && !METHODS.includes(method) ? 501 : failure.httpStatus
 }
 
-/** Refuses a call before an RPC takes it. Its path is one of the service's own. */
+/** Refuses a call before its RPC begins. Its path is one of the service's own. */
 function refuse(
   { method, path, context, output }: Exchange,
   name: string,
@@ -427,17 +423,15 @@ function refuseHttpMethod(
   }
 }
 
-/**
- * Least time in ms from one warning to the next: anyone can send the headers, and no client may fill the log with them.
- */
+/** Shortest time between two warnings, in ms: any client can send the headers, and none may fill the log with them. */
 const forwardedNoticeEveryMs = 3_600_000
 
 /**
- * Says at most once an hour that a request's forwarded headers do not fit `trustProxy`: a proxy seems to be in front of
- * which the service does not know, or the proxies do not send what is expected of them. No value of a header is logged.
+ * Warns at most once an hour that a request's forwarded headers do not fit `trustProxy`: there seems to be an
+ * undeclared proxy in front, or the proxies do not send the expected headers. No value of a header is logged.
  *
- * A request without any of these headers is in order even if a proxy is trusted: backends and health checks go around
- * the proxy.
+ * A request without any of these headers is in order behind trusted proxies, too: backends and health checks go around
+ * them.
  */
 function forwardedNotice({ trustProxy }: Pick<Settings, 'trustProxy'>, log: Logger): (request: RequestContext) => void {
   let quietUntil: number | undefined
@@ -465,17 +459,17 @@ function missingAddress(request: RequestContext, trustProxy: number): string | u
   return `a request came with fewer addresses in X-Forwarded-For than trustProxy (COUNTERSIGN_TRUST_PROXY) says that there are proxies (${trustProxy}), so clients could make up their own: set it to the number of proxies that every request passes`
 }
 
-/** What has the key set, which changes if the secrets are replaced. */
+/** Holder of the key set, which changes with the secrets. */
 interface KeySetHolder {
   readonly keySet: KeySet
 }
 
-/** The path of key sets that other services use too, under the root and under the base path. */
+/** The usual path of key sets, served at the root and under the base path. */
 const wellKnownPath = '/.well-known/jwks.json'
 
 /**
- * Routes of the key set that access tokens are verified with, by path. None if the service issues no access tokens, so
- * that an application that it is mounted in can have a key set of its own.
+ * Routes of the key set for access tokens, by path. None if the service issues no access tokens: an application that
+ * mounts it can have a key set of its own.
  */
 function keySetRoutes(keys: KeySetHolder | undefined, basePath: string): (readonly [path: string, Route])[] {
   if (keys === undefined) return []
@@ -491,7 +485,7 @@ function keySetRoutes(keys: KeySetHolder | undefined, basePath: string): (readon
 }
 
 /**
- * Time in seconds for which the key set may be cached. So long a new secret has to be in the list of every instance
- * before the first token is signed with it.
+ * Time for which the key set may be cached, in seconds. A new secret must be in the list of every instance for this
+ * long before the first token is signed with it.
  */
 const keySetMaxAgeSeconds = 300

@@ -9,14 +9,13 @@ const allowedHeaders = [...cors.allowedHeaders, 'Authorization', 'Last-Event-ID'
 const exposedHeaders = [...cors.exposedHeaders, 'Set-Auth-Token', 'Retry-After'].join(', ')
 
 /**
- * Lets pages of any origin read the answer. Those of trusted origins may send cookies too, which excludes a `*`. For
- * what is public anyway.
+ * Lets pages of any origin read a public answer. Pages of trusted origins may also send cookies, which excludes a `*`.
  */
 export function letAnyPageRead({ headers, output }: Pick<Exchange, 'headers' | 'output'>): void {
   output.setHeaders({ 'access-control-allow-origin': headers.origin ?? '*' })
 }
 
-/** What every answer says, so that no cache gives one origin's answer to another. */
+/** In every answer, so that no cache gives one origin's answer to another. */
 const forEveryone = { vary: 'Origin' } as const
 
 const preflightAnswer = {
@@ -31,12 +30,12 @@ function permitting(origin: string): Record<string, string> {
 
 /**
  * Lets the pages of trusted origins call the service, with cookies, and read its answers (the Fetch standard's CORS
- * protocol). Call it before anything else writes to the output.
+ * protocol). Call it before any other writer to the output.
  *
- * `isTrusted` is called with the Origin header in its canonical form. A missing or malformed one is not trusted.
- * Returns `'permitted'` or `'refused'` if the request was a preflight, which has then been answered: 204, without
- * permissions if the origin is not trusted. Serve any other request, whatever its origin: browsers do not show the
- * answer to a page without permission, and calls that change something check the origin themselves.
+ * `isTrusted` gets the Origin header in its canonical form. A missing or malformed one is not trusted. Returns
+ * `'permitted'` or `'refused'` for a preflight, which has then been answered: 204, without permissions if the origin is
+ * not trusted. Serve any other request, from every origin: browsers hide the answer from a page without permission, and
+ * calls that change something check the origin themselves.
  */
 export function applyCors(
   { method, headers, context, output }: Pick<Exchange, 'method' | 'headers' | 'context' | 'output'>,

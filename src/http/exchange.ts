@@ -7,7 +7,7 @@ import { type RequestBody, StreamBody } from '../wire/body.ts'
 import type { Answering, NodeResponse, Output, StreamOutput } from '../wire/output.ts'
 import { refusals } from './refusals.ts'
 
-/** A request as it arrived, of whatever server, and where its answer goes. */
+/** A request of any server, and the output for its answer. */
 export interface Exchange {
   /** The HTTP method. Clients of HTTP/2 can send any text. */
   readonly method: string
@@ -27,10 +27,7 @@ export interface Exchange {
 /** Serves the requests for one path. */
 export type Route = (exchange: Exchange) => void | Promise<void>
 
-/**
- * Refuses a request of another HTTP method than those given with METHOD_NOT_ALLOWED and the header Allow (RFC 9110,
- * 15.5.6).
- */
+/** Refuses any other HTTP method: METHOD_NOT_ALLOWED, with the header Allow (RFC 9110, 15.5.6). */
 export function requireHttpMethod(
   { method, path, output }: Pick<Exchange, 'method' | 'path' | 'output'>,
   allowed: readonly string[],
@@ -51,7 +48,7 @@ interface Target {
   readonly authority?: string | undefined
 }
 
-/** Cuts a target, in whichever form, at the question mark. A `#` is a part of it: no client sends one. */
+/** Splits a target, in any of its forms, at the question mark. A `#` is a part of it: no client sends one. */
 export function targetOf(target: string): Target {
   const [, authority, tail] = /^https?:\/\/([^/?]*)(.*)$/is.exec(target) ?? []
   const origin = tail ?? target
@@ -60,7 +57,7 @@ export function targetOf(target: string): Target {
   return { path: path === '' ? '/' : path, query: end === -1 ? '' : origin.slice(end + 1), authority }
 }
 
-/** A request of node's servers. */
+/** A request of node:http or node:http2. */
 interface Arrival {
   readonly request: NodeRequest
   /** Its target, if that is not the request's `url`. */
@@ -71,7 +68,7 @@ interface Arrival {
   readonly trustedProxies: number
 }
 
-/** What the routes see of a request of node's servers. */
+/** A request of node:http or node:http2 as the routes get it. */
 export function nodeExchange(arrival: Arrival, output: Output): Exchange {
   const { request, trustedProxies } = arrival
   const { path, query, authority } = targetOf(arrival.target ?? request.url ?? '/')
@@ -90,7 +87,7 @@ export function nodeExchange(arrival: Arrival, output: Output): Exchange {
   }
 }
 
-/** The same of a stream of HTTP/2. */
+/** A stream of HTTP/2 as the routes get it. */
 export function streamExchange(headers: Http2Headers, trustedProxies: number, output: StreamOutput): Exchange {
   const stream = output.answering
   const raw = rawStream(stream, headers)
@@ -109,12 +106,12 @@ export function streamExchange(headers: Http2Headers, trustedProxies: number, ou
 export type NodeRequest = IncomingMessage | Http2ServerRequest
 
 /**
- * Serves one request of a node:http or node:http2 server. `next` is called for a request that the handler leaves to
- * others, as in Express; without it, such a request is answered with 404.
+ * Serves one request of a node:http or node:http2 server. Calls `next` for a request that is not the service's, as in
+ * Express; without `next`, such a request is answered with 404.
  */
 export type RequestHandler = (request: NodeRequest, response: NodeResponse, next?: () => void) => void
 
-/** Serves a stream of a node:http2 server, whose errors are listened to already. */
+/** Serves a stream of a node:http2 server. The caller listens to its errors. */
 export type StreamHandler = (stream: ServerHttp2Stream, headers: Http2Headers) => void
 
 /** The Host header, or the `:authority` of HTTP/2; empty if there is neither. */
@@ -123,7 +120,7 @@ function authorityOf(request: NodeRequest): string {
   return authority ?? request.headers.host ?? ''
 }
 
-/** What the domain's request context is read from. */
+/** The source of a request's context. */
 function rawRequest(request: NodeRequest): RawRequest {
   return {
     headers: new NodeHeaders(request.headers),
@@ -133,7 +130,7 @@ function rawRequest(request: NodeRequest): RawRequest {
   }
 }
 
-/** The same of a stream of HTTP/2. */
+/** The same for a stream of HTTP/2. */
 function rawStream(stream: ServerHttp2Stream, headers: Http2Headers): RawRequest {
   const socket = stream.session?.socket
   return {
@@ -144,7 +141,7 @@ function rawStream(stream: ServerHttp2Stream, headers: Http2Headers): RawRequest
   }
 }
 
-/** Headers as node:http and node:http2 have them, made into `Headers` only for those who ask. */
+/** Headers of node:http and node:http2, converted to `Headers` on demand. */
 class NodeHeaders implements RawHeaders {
   readonly #headers: IncomingHttpHeaders
 

@@ -10,8 +10,8 @@ import { alreadyRead, refusals } from './refusals.ts'
 /** The part of a client that a `Request` of the Fetch standard does not have. */
 export interface FetchClient {
   /**
-   * IP address of the peer, as the server knows it. Limits count by it. Without it, the address is unknown unless a
-   * trusted proxy wrote it (`trustProxy`), and no limit counts.
+   * IP address of the peer, as the server knows it, for limits. Without it, the address is unknown unless a trusted
+   * proxy wrote it (`trustProxy`), and no limit counts.
    */
   readonly remoteAddress?: string | undefined
 }
@@ -39,10 +39,10 @@ interface Arrival {
 export function fetchExchange(request: Request, arrival: Arrival, output: Output): Exchange {
   const { url, remoteAddress, trustedProxies } = arrival
   const { method, headers } = request
-  // Some frameworks make the URL of an address of their own, such as http://localhost:3000.
+  // Some frameworks use an address of their own in the URL, such as http://localhost:3000.
   const authority = headers.get('host') ?? url.host
   const raw = {
-    // Not every server's headers are an instance of this realm's class.
+    // The headers of some servers are no instance of this realm's class.
     headers: { get: (name: string) => headers.get(name), toHeaders: () => new Headers(headers) },
     scheme: url.protocol === 'https:' ? 'https' : 'http',
     authority,
@@ -120,12 +120,10 @@ async function dropRest(reader: Reader): Promise<void> {
   }
 }
 
-/** Bytes of a stream that are made before they are read: as many as node's own streams hold. */
+/** Bytes of a stream that are made before they are read: the same as in node's own streams. */
 const highWaterMark = 64 * 1024
 
-/**
- * HTTP status of the answer to a client that has gone, which is not read: "client closed request", as nginx logs it.
- */
+/** HTTP status of the unread answer to a client that has gone: "client closed request", as nginx logs it. */
 const clientGone = 499
 
 /** Writes a `Response` of the Fetch standard. */

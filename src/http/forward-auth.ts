@@ -6,10 +6,10 @@ import { type Route, requireHttpMethod } from './exchange.ts'
 import { signInPath } from './pages.ts'
 import { queryOf } from './rest/json.ts'
 
-/** Path, under the base path, that a proxy asks before it passes a request on. */
+/** Path under the base path, for the question of a proxy whether a request may pass. */
 export const forwardAuthPath = '/forward-auth'
 
-/** What the application behind the proxy is told of a session. */
+/** The session as the application behind the proxy gets it. */
 interface ProxiedSession {
   readonly id: string
   readonly userId: string
@@ -18,7 +18,7 @@ interface ProxiedSession {
 }
 
 /**
- * The session of a proxied request. `reads` is whether that is a GET or HEAD. Rejects with SESSION_REQUIRED,
+ * The session of a proxied request. `reads`: whether that is a GET or HEAD. Rejects with SESSION_REQUIRED,
  * SESSION_INVALID or ORIGIN_NOT_TRUSTED if the request may not pass.
  */
 export type PeekSession = (request: RequestContext, reads: boolean) => Promise<ProxiedSession>
@@ -55,7 +55,7 @@ export function forwardAuth(
 const uncached = { 'cache-control': 'no-store' }
 
 /**
- * Whether the proxied request is a GET or HEAD, by every header that tells its method. A proxy writes one of them; the
+ * Whether the proxied request is a GET or HEAD, by every header that names its method. A proxy writes one of them; the
  * other may be the client's own.
  */
 function isReading(context: RequestContext): boolean {
@@ -65,18 +65,14 @@ function isReading(context: RequestContext): boolean {
   return told.length > 0 && told.every((method) => method === 'GET' || method === 'HEAD')
 }
 
-/**
- * The path and query of the proxied request, to return to after signing in; "/" if they are not told or not fit for it.
- */
+/** Path and query of the proxied request, for the return after signing in; "/" if they are missing or unfit. */
 function returnTo(context: RequestContext): string {
   const told = headerOf(context, 'x-forwarded-uri') ?? headerOf(context, 'x-original-uri') ?? '/'
-  // A request's target is ASCII (RFC 9112, 3.2). Other characters are bytes of an encoding that is not known.
+  // A request's target is ASCII (RFC 9112, 3.2). Other characters are bytes in an unknown encoding.
   return /^[!-~]+$/.test(told) && isReturnPath(told) ? told : '/'
 }
 
-/**
- * Never less than these four: some proxies leave a header of the client's in place if the answer has none of that name.
- */
+/** Always all four: some proxies keep the client's header if the answer has none of that name. */
 function sessionHeaders({ id, userId, adapterId, address }: ProxiedSession): Record<string, string> {
   return {
     // An application's own user ids can have any characters.
@@ -87,7 +83,7 @@ function sessionHeaders({ id, userId, adapterId, address }: ProxiedSession): Rec
   }
 }
 
-/** An address as a header can carry it without a change. Adapters of the application's own can have any. */
+/** An address in a form that headers can carry. Adapters of the application can have any text. */
 function headerText(address: string, adapterId: string): string {
   if (/^[!-~]([ -~]*[!-~])?$/.test(address)) return address
   throw internalError(
@@ -104,6 +100,6 @@ function keepsNoSessions(): CountersignError {
 function trustsNoProxy(): CountersignError {
   return new CountersignError(
     'NOT_ENABLED',
-    'Forward auth goes by headers that a proxy writes; set trustProxy (COUNTERSIGN_TRUST_PROXY), and let nobody reach the service around the proxy',
+    'Forward auth goes by headers that a proxy writes: set trustProxy (COUNTERSIGN_TRUST_PROXY), and make the service reachable through the proxy only',
   )
 }

@@ -12,7 +12,7 @@ const maxConnections = 32
 /** Prometheus' text format. */
 const contentType = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** Serves metrics on a port of their own: `GET /metrics`, and nothing else. */
+/** Serves metrics on a port of their own: `GET /metrics` only. */
 export class MetricsServer {
   readonly #text: () => Promise<string>
   readonly #servers: Server[] = []
@@ -37,7 +37,7 @@ export class MetricsServer {
     return portOf(servers[0])
   }
 
-  /** Stops listening and closes all connections, also those of scrapers that wait. */
+  /** Stops listening and closes all connections, those of waiting scrapers included. */
   async close(): Promise<void> {
     const stopped = this.#servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve())))
     for (const server of this.#servers) server.closeAllConnections()
@@ -59,8 +59,8 @@ export class MetricsServer {
   }
 
   async #serve({ method, url }: IncomingMessage, response: ServerResponse): Promise<void> {
-    // Of a body, nothing is read.
-    if (url?.split('?', 1)[0] !== '/metrics') return answer(response, 404, 'There is nothing here but /metrics\n')
+    // Bodies are not read.
+    if (url?.split('?', 1)[0] !== '/metrics') return answer(response, 404, 'Not found. Metrics are at /metrics\n')
     if (method !== 'GET' && method !== 'HEAD') {
       response.setHeader('allow', 'GET, HEAD')
       return answer(response, 405, 'Only GET and HEAD are answered here\n')

@@ -5,13 +5,13 @@ import { wireOf } from '../wire/wire.ts'
 import type { NodeRequest } from './exchange.ts'
 import { alreadyRead, isJson, notJson, refusals } from './refusals.ts'
 
-/** What Express, Connect and what is built like them add to a request. Behind a mount path, `url` lacks that path. */
+/** Fields that Express, Connect and similar frameworks add to a request. Behind a mount path, `url` lacks that path. */
 interface MountedRequest {
   readonly originalUrl?: unknown
   readonly baseUrl?: unknown
 }
 
-/** The target of a request as the client sent it, whatever path the handler is mounted at. */
+/** The target of a request as the client sent it, with the mount path. */
 export function originalTarget(request: NodeRequest & MountedRequest): string {
   const { originalUrl, url = '/' } = request
   return typeof originalUrl === 'string' ? originalUrl : url
@@ -26,9 +26,9 @@ function mountPathOf(request: NodeRequest & MountedRequest): string {
 }
 
 /**
- * Says once, of the first request that comes by way of a mount path, which of the service's paths are outside of it.
- * They cannot be reached unless the handler is mounted at the root as well. `places` are all paths of the service, with
- * `*` at the end for whatever follows.
+ * Warns once, at the first request through a mount path, of the service's paths outside of it. They are unreachable
+ * unless the handler is also mounted at the root. `places` are all paths of the service; `*` at the end stands for any
+ * continuation.
  */
 export function mountNotice(places: readonly string[], log: Logger): (request: NodeRequest) => void {
   let isSaid = false
@@ -46,22 +46,22 @@ export function mountNotice(places: readonly string[], log: Logger): (request: N
   }
 }
 
-/** Where body parsers of Express, Connect, Next.js and cloud functions leave what they have read. */
+/** Fields in which body parsers of Express, Connect, Next.js and cloud functions leave a body. */
 interface ParsedRequest {
   readonly body?: unknown
   readonly rawBody?: unknown
 }
 
-/** The body of a request that was handed over by a framework, which may have read it. */
+/** The body of a request from a framework, which may have read it. */
 export function mountedBody(request: NodeRequest): RequestBody {
-  // Parsers set `body` on requests that they leave unread as well, so what they set says nothing.
+  // Parsers also set `body` on requests that they leave unread, so it shows nothing.
   const { readableDidRead, readableEnded, destroyed } = request
   if (!readableDidRead && !readableEnded && !destroyed)
     return new StreamBody({ stream: request, headers: request.headers, refusals })
   return new ParsedBody(request)
 }
 
-/** A body that was read before, made again from what was left of it. */
+/** A body that other code has read, restored from what it left. */
 class ParsedBody implements RequestBody {
   readonly decompressed = true
   readonly #request: NodeRequest & ParsedRequest
@@ -90,19 +90,19 @@ class ParsedBody implements RequestBody {
     const left = bytesOf(rawBody, headers) ?? bytesOf(body, headers)
     if (left !== undefined) return left
     if (isJson(headers) && body !== undefined) return Buffer.from(JSON.stringify(body))
-    // A form is refused as it is if it is still unread.
+    // An unread form has the same refusal.
     if (!isJson(headers) && wireOf(headers['content-type']) === undefined) throw notJson()
     throw readableDidRead ? alreadyRead() : refusals.endedEarly()
   }
 }
 
-/** The bytes of what a parser left, if it left bytes, or text that stands for them. */
+/** The bytes that a parser left, as bytes or as text that stands for them. */
 function bytesOf(left: unknown, headers: IncomingHttpHeaders): Buffer | undefined {
   if (left instanceof Uint8Array) return Buffer.from(left.buffer, left.byteOffset, left.byteLength)
   return typeof left === 'string' && isText(headers) ? Buffer.from(left) : undefined
 }
 
-/** Whether a body is text, by its content type. Bytes that are none are changed by being read as text. */
+/** Whether a body is text, by its content type. Reading other bytes as text changes them. */
 function isText(headers: IncomingHttpHeaders): boolean {
   return isJson(headers) || wireOf(headers['content-type'])?.base64 === true
 }

@@ -7,13 +7,13 @@ import type { Store } from '../store/store.ts'
 import { type Limits, mostInstances, networkShares, rateLimited } from './limits.ts'
 
 /**
- * The most that clients can hold at a time of this process or, through it, of the store, by the names of the settings.
+ * Ceilings on what clients hold at a time in this process or, through it, in the store, by the names of the settings.
  * `undefined` is no ceiling.
  */
 export interface CeilingLimits {
   /** Connections of all clients. */
   readonly maxConnections?: number | undefined
-  /** Connections of one client address. Without effect behind a proxy, which has one address for all its clients. */
+  /** Connections of one client address. Without effect behind a proxy, whose one address is that of all its clients. */
   readonly maxConnectionsPerAddress?: number | undefined
   /** Requests in progress of all clients, open streams included. */
   readonly maxRequests?: number | undefined
@@ -27,29 +27,29 @@ export interface CeilingLimits {
   readonly maxNonces?: number | undefined
   /** Orders that this process has started and that are still in the store. */
   readonly maxOrders?: number | undefined
-  /** Part of each of these that one network may hold, up to 1. Default: 1. */
+  /** Share of each of these that one network may hold, up to 1. Default: 1. */
   readonly networkShare?: number | undefined
 }
 
-/** Name of a ceiling, which is that of its setting if it has one. */
+/** Name of a ceiling: the name of its setting, if it has one. */
 export type CeilingName = Exclude<keyof CeilingLimits, 'networkShare'>
 
 /**
  * Heap for each connection and for each request in progress, in bytes. An idle connection takes 6 KiB of the heap, a
- * watch 20 KiB at most, and a call that carries 64 KiB more: as many of all as these allow leave a quarter of the heap
- * free.
+ * watch at most 20 KiB, a call with the largest body 64 KiB more: at all ceilings a quarter of the heap stays free.
  */
 const heapPerConnection = 64 * 1024
 const heapPerRequest = 96 * 1024
 
-/** Part of a ceiling that one network may hold, an IPv6 /48 at most, so that its flood turns no other network away. */
+/**
+ * Share of a ceiling that one network, at most an IPv6 /48, may hold: the flood of one network turns no other one away.
+ */
 const networkShare = 1 / 4
 
 /**
- * The ceilings of the settings; those that the settings leave open follow from the size of the heap. Streams can take
- * three quarters of the requests that fit into it, and calls that wait for the store a quarter: neither a flood of
- * watchers nor a store that hangs leaves no request for everything else. Without limits on what clients do, a network
- * may hold all.
+ * The ceilings of the settings; those left open follow from the size of the heap. Streams can take three quarters of
+ * the requests that fit into it, and calls that wait for the store a quarter: a flood of watchers, or a store that
+ * hangs, leaves room for all other requests. Without rate limits, one network may hold all.
  */
 export function ceilingsFor(settings: CeilingLimits & { readonly rateLimit: boolean }): CeilingLimits {
   const { heap_size_limit: heapBytes } = getHeapStatistics()
@@ -69,7 +69,7 @@ export function ceilingsFor(settings: CeilingLimits & { readonly rateLimit: bool
   }
 }
 
-/** What the log calls each ceiling, and the environment variable that sets it. */
+/** Name of each ceiling in the log, and its environment variable. */
 const named: Readonly<Record<CeilingName, { readonly ceiling: string; readonly setting: string }>> = {
   maxConnections: { ceiling: 'connections', setting: 'COUNTERSIGN_MAX_CONNECTIONS' },
   maxConnectionsPerAddress: {
@@ -88,18 +88,18 @@ const named: Readonly<Record<CeilingName, { readonly ceiling: string; readonly s
   maxOrders: { ceiling: 'live orders', setting: 'COUNTERSIGN_MAX_ORDERS' },
 }
 
-/** What a ceiling is at. */
+/** Present use of a ceiling. */
 export interface CeilingUse {
   readonly option: CeilingName
-  /** What clients hold at the moment. Absent if it is counted for each client apart. */
+  /** Number held by all clients. Absent if each client is counted by itself. */
   readonly held?: number
-  /** `Infinity` if there is no ceiling. */
+  /** `Infinity` without a ceiling. */
   readonly most: number
-  /** How many were turned away since the start of the process. */
+  /** Number of refusals since the start of the process. */
   readonly refusals: number
 }
 
-/** How many slots each network holds. One that holds none takes no memory. */
+/** Slots that each network holds. A network without any takes no memory. */
 class Held {
   readonly #slots = new Map<string, number>()
 
@@ -114,20 +114,20 @@ class Held {
   }
 }
 
-/** How slots are taken. */
+/** Options of {@link Concurrency.take}. */
 interface SlotOptions {
-  /** How many. Default: 1. */
+  /** Number of slots. Default: 1. */
   readonly slots?: number
-  /** How many beyond the ceiling can be taken, too. Default: none. */
+  /** Number of slots beyond the ceiling that may be taken too. Default: none. */
   readonly reserve?: number
 }
 
-/** Time between two log lines of one ceiling, in milliseconds. */
+/** Time between two log lines of one ceiling, in ms. */
 const logIntervalMs = 1000
 
 /**
- * Slots for what is in progress at a time: as many as a ceiling says, and for each network a share of them. The log is
- * told who was turned away: of the first at once, of those of the second after it in one line.
+ * A semaphore: slots up to a ceiling, and for each network a share of them. The first refusal is logged at once, those
+ * of the second after it in one line.
  */
 export class Concurrency {
   readonly #option: CeilingName
@@ -137,7 +137,7 @@ export class Concurrency {
   readonly #held = new Held()
   #taken = 0
   #refusals = 0
-  /** Refusals that no log line stands for yet. */
+  /** Refusals since the last log line. */
   #unlogged = 0
   #lastRefused: string | undefined
   #silence: NodeJS.Timeout | undefined
@@ -151,7 +151,7 @@ export class Concurrency {
     this.#log = log
   }
 
-  /** Takes slots as {@link tryTake} does, and tells the log if there are none. */
+  /** Takes slots as {@link tryTake} does, and logs a refusal. */
   take(network: string | undefined, options: SlotOptions = {}): boolean {
     const taken = this.tryTake(network, options)
     if (!taken) this.refused(network)
@@ -159,8 +159,8 @@ export class Concurrency {
   }
 
   /**
-   * Takes slots for a network; `undefined` is an unknown one, or one without a share. False if the ceiling or the
-   * network's share of it is reached.
+   * Takes slots for a network; `undefined` is an unknown one, or one without a share. `false` at the ceiling, or at the
+   * network's share of it.
    */
   tryTake(network: string | undefined, { slots = 1, reserve = 0 }: SlotOptions = {}): boolean {
     if (this.#taken + slots > this.#most + reserve) return false
@@ -169,7 +169,7 @@ export class Concurrency {
     return true
   }
 
-  /** Gives slots back that the network took. */
+  /** Gives back slots of a network. */
   leave(network: string | undefined, slots = 1): void {
     this.#add(network, -slots)
   }
@@ -185,7 +185,7 @@ export class Concurrency {
     if (network !== undefined) this.#held.add(network, slots)
   }
 
-  /** Tells the log that a network was turned away. */
+  /** Logs that a network was turned away. */
   refused(network: string | undefined): void {
     this.#unlogged++
     this.#refusals++
@@ -194,7 +194,7 @@ export class Concurrency {
   }
 
   #tell(): void {
-    // The share of one network, unless there is no slot left for any.
+    // The network's share was the reason, unless all slots are taken.
     const most = this.#taken < this.#most ? this.#mostOfNetwork : this.#most
     const lastRefused = this.#lastRefused
     this.#log.warn('ceiling reached', { ...named[this.#option], most, refused: this.#unlogged, lastRefused })
@@ -206,10 +206,10 @@ export class Concurrency {
   }
 }
 
-/** What a watcher is told to wait, in milliseconds: until another one leaves, which cannot be foretold. */
+/** Time after which a refused watcher may retry, in ms. When another one leaves cannot be known. */
 const watcherRetryMs = 5_000
 
-/** Limits the streams of an address and the networks around it that are open in this process. */
+/** Limits open streams of an address and of the networks around it, in this process. */
 export class Watchers {
   readonly #perAddress: number
   readonly #held = new Held()
@@ -219,8 +219,8 @@ export class Watchers {
   }
 
   /**
-   * Takes a slot in each network of an address. Returns what gives them back, once. Throws
-   * RATE_LIMITED if one has none left. An unknown address is not counted.
+   * Takes a slot in each network of an address. Returns the function that gives them back, once. Throws RATE_LIMITED if
+   * one network has no slot left. An unknown address is not counted.
    */
   enter(ip: string | undefined): () => void {
     const networks = ip === undefined ? [] : networksOf(ip)
@@ -234,27 +234,25 @@ export class Watchers {
   }
 }
 
-/**
- * Most pairs of a network and a second that {@link LiveCount} keeps apart. Records beyond them count for no network.
- */
+/** Most pairs of a network and a second in {@link LiveCount}. Further records count for no network. */
 const maxPairs = 50_000
 
-/** The network of records whose own one is not counted. */
+/** Stands for the network of records that count for none. */
 const noNetwork = ''
 
 /**
- * Counts the records that this process has stored and whose life in the store is not over, so that callers, however
- * many they are, cannot fill the store. What other processes stored is counted by them.
+ * Count of the records that this process has stored and that are still alive in the store, so that no number of callers
+ * can fill the store. Each process counts its own.
  *
- * Counts are kept for each second in which lives end, and in it for each network, not for each record, so the memory is
- * bounded. Times are epoch milliseconds.
+ * Counts are kept by the second in which lives end, and within it by network, not by record, so the memory is bounded.
+ * Times are epoch milliseconds.
  */
 export class LiveCount {
   readonly #slots: Concurrency
-  /** By second: how many records of each network end in it. */
+  /** By second: the number of records of each network that end in it. */
   readonly #ending = new Map<number, Map<string, number>>()
   #pairs = 0
-  /** The second in which the lives that are over were last looked for. */
+  /** The second of the last search for lives that are over. */
   #lookedAt: number | undefined
 
   constructor(slots: Concurrency) {
@@ -262,10 +260,10 @@ export class LiveCount {
   }
 
   /**
-   * Counts a record that is about to be stored until `endsAt`, as `slots` records if it is a large one. SERVER_BUSY if
-   * there is no room for it; then nothing is counted.
+   * Counts a record, before it is stored, until `endsAt`; a large one counts as `slots` records. SERVER_BUSY without
+   * room for it; then nothing is counted.
    *
-   * A record stays counted if storing it fails: a store that does not answer in time may have stored it all the same.
+   * A record stays counted if storing it fails: a store that does not answer in time may have stored it.
    */
   add(endsAt: number, now: number, ip: string | undefined, slots = 1): void {
     this.#forgetEnded(now)
@@ -279,16 +277,16 @@ export class LiveCount {
     counts.set(network, (count ?? 0) + slots)
   }
 
-  /** What the ceiling is at, `now`. */
+  /** Use of the ceiling at `now`. */
   use(now: number): CeilingUse {
     this.#forgetEnded(now)
     return this.#slots.use()
   }
 
   /**
-   * Counts a record out that was removed before its end, or was not stored after all, by a caller at `ip`. One that
-   * another network or process stored is counted out in place of another one that ends in the same second here, if
-   * there is one: over all processes the number is right.
+   * Takes a record out of the count that was removed before its end, or never stored, by a caller at `ip`. A record of
+   * another network or process is taken out in place of one that ends in the same second here, if there is one: the sum
+   * over all processes is right.
    */
   remove(endsAt: number, ip: string | undefined, slots = 1): void {
     const counts = this.#ending.get(secondOf(endsAt))
@@ -306,7 +304,7 @@ export class LiveCount {
     if (counts.size === 0) this.#ending.delete(secondOf(endsAt))
   }
 
-  /** Looks at every second, because a clock that was set has mixed up their order; they are a few thousand at most. */
+  /** Looks at every second (a few thousand at most), because their order is not sorted after the clock was set. */
   #forgetEnded(now: number): void {
     const current = Math.floor(now / 1000)
     if (current === this.#lookedAt) return
@@ -320,37 +318,37 @@ export class LiveCount {
   }
 }
 
-/** The first full second at which a life is over. */
+/** The first full second after a life. */
 function secondOf(endsAt: number): number {
   return Math.ceil(endsAt / 1000)
 }
 
-/** What a caller is told to wait, in milliseconds, if others of its network are being let in. */
+/** Time after which a refused caller may retry, in ms, while other orders of its network are being added. */
 const retryAfterMs = 1_000
 
-/** What is known of an order here. Times are epoch milliseconds by the store's clock. */
+/** The part of an order that counts here. Times are epoch milliseconds by the store's clock. */
 export interface OpenOrder {
   readonly orderId: string
   readonly expiresAt: number
-  /** The desktop's. `ip` is empty if it is unknown; then nothing is counted. */
+  /** The desktop. An empty `ip` is unknown and not counted. */
   readonly requester: { readonly ip: string }
 }
 
-/** The open orders of one network. */
+/** The set of a network's open orders, and its limit. */
 interface OrdersOfNetwork {
   readonly set: string
   readonly most: number
 }
 
 /**
- * Limits the orders that are open at a time for the address of the requester and the networks around it, over all
- * instances that share a store. They are a set in the store, which an order is added to while it is stored and leaves
- * when it is over; the store itself lets it go at the end of its life.
+ * Limits open orders for the address of the requester and the networks around it, over all instances that share a
+ * store. They are sets in the store: an order is added while it is stored, and removed when it is over; the store
+ * itself drops it at the end of its life.
  */
 export class OpenOrders {
   readonly #limits: Limits
   readonly #store: Store
-  /** How many orders of each set are being added here. */
+  /** Number of orders of each set that are being added by this process. */
   readonly #entering = new Map<string, number>()
 
   constructor(limits: Limits, store: Store) {
@@ -359,8 +357,8 @@ export class OpenOrders {
   }
 
   /**
-   * Adds an order. Rejects with RATE_LIMITED, and the time until the first of its network ends, if that has too many;
-   * then the order is not counted. If the store does not answer, nothing is counted.
+   * Adds an order. If its network has too many, the order is not counted, and the promise rejects with RATE_LIMITED and
+   * the time until the first of them ends. If the store does not answer, nothing is counted.
    */
   async add(order: OpenOrder): Promise<void> {
     const member = memberOf(order)
@@ -374,9 +372,7 @@ export class OpenOrders {
     throw rateLimited('open-orders', Math.max(1, ...ends))
   }
 
-  /**
-   * Counts an order out that is over. It is not waited for: at the end of its life the order counts no longer anyway.
-   */
+  /** Removes an order that is over. Not awaited: at the end of its life the order leaves the set anyway. */
   remove(order: OpenOrder): void {
     const member = memberOf(order)
     for (const { set } of networksOfOrder(order, this.#limits)) {
@@ -385,9 +381,8 @@ export class OpenOrders {
   }
 
   /**
-   * Adds to several sets at once; resolves with the first surplus of each that has one. Few enough at a time that no
-   * set grows to twice its bound: the store would drop orders that are open, to make room for those that are about to
-   * be refused.
+   * Adds to several sets at once; resolves with the first surplus of each set that has one. Few orders enter at a time,
+   * so that no set grows to twice its bound: the store would then drop open orders to make room for refused ones.
    */
   async #entered(
     networks: readonly OrdersOfNetwork[],
@@ -419,7 +414,7 @@ function networksOfOrder({ requester: { ip } }: OpenOrder, limits: Limits): Orde
   }))
 }
 
-/** Begins with the end, so that those who have to wait for it can be told. */
+/** Begins with the end of the order, which is the retry time of a refusal. */
 function memberOf({ orderId, expiresAt }: OpenOrder): string {
   return `${expiresAt}.${orderId}`
 }

@@ -1,23 +1,23 @@
 import { CountersignError } from '../shared/errors.ts'
 
-/** A group of calls that share an allowance. Each client address has its own. */
+/** Group of calls with one limit in common, for each client address. */
 export type RateLimitGroup = 'sign-in' | 'start-order' | 'order' | 'session' | 'reflection'
 
-/** What is counted a minute: calls, wrong tokens and codes, sign-ins of a wallet. It comes back over a minute. */
+/** Limit of a rate, in a window of a minute: calls, wrong tokens and codes, sign-ins of a wallet. */
 export type RateLimit = RateLimitGroup | 'wrong-token' | 'order-wrong-token' | 'wallet-sign-in'
 
-/** What is counted while it lasts. */
+/** Limit of a number at a time. */
 export type PlaceLimit = 'open-orders' | 'watchers'
 
 /** Name of a limit, as in the setting and in the metadata of RATE_LIMITED. */
 export type LimitName = RateLimit | PlaceLimit
 
-/** The number of each limit. All but that of watchers hold over the instances that share a store. */
+/** Number of each limit. All except `watchers` hold over the instances that share a store. */
 export type Limits = Readonly<Record<LimitName, number>>
 
 /**
  * Generous, because many people can share an address: the limits keep one client from filling the store or overloading
- * the verifier. They do not protect secrets, which have 256 bits.
+ * the verifier. Secrets need none: they have 256 bits.
  */
 export const defaultLimits: Limits = {
   'sign-in': 240,
@@ -32,25 +32,21 @@ export const defaultLimits: Limits = {
   'wallet-sign-in': 60,
 }
 
-/**
- * Most instances of one store for which the limits hold as they say. Each may have a sixteenth that the others do not
- * know of.
- */
+/** Most instances of one store for which the limits hold. Each may have a sixteenth that is unreported. */
 export const mostInstances = 16
 
 /** Smallest and largest number that a limit can have. */
 export const limitRange = { min: 1, max: 100_000 } as const
 
 /**
- * How many times the number of a client address the networks around it have, in the order of `networksOf`: an IPv4
- * address or an IPv6 /64 once, a /56 4 times, a /48 16 times. A /56 and a /48 are what one subscriber at home or one
- * company has, but a mobile network has 65,000 phones in a /48: 16 times 240 calls are 32 sign-ins a second for them.
- * Nothing is counted beyond an IPv4 address, because each costs its holder something, and thousands of people can share
- * one.
+ * Multiples of an address's limit for the networks around it, in the order of `networksOf`: an IPv4 address or an IPv6
+ * /64 once, a /56 4 times, a /48 16 times. One subscriber at home or one company has a /56 or a /48, but a mobile
+ * network has 65,000 phones in a /48: 16 times 240 calls are 32 sign-ins a second for them. An IPv4 address is in no
+ * wider network: each costs its holder something, and thousands of people can share one.
  */
 export const networkShares: readonly number[] = [1, 4, 16]
 
-/** The messages of the limits that are not on the calls of an address. */
+/** Messages of the limits other than those on calls of an address. */
 const messages: Partial<Readonly<Record<LimitName, string>>> = {
   'wrong-token': 'Too many wrong tokens came from this address or its network; try again later',
   'order-wrong-token': 'Too many wrong tokens were tried for this order; try again later',
@@ -59,9 +55,7 @@ const messages: Partial<Readonly<Record<LimitName, string>>> = {
   'wallet-sign-in': 'This wallet signs in too often; sign again later',
 }
 
-/**
- * The refusal of what is beyond a limit. `retryAfterMs` is the time in milliseconds after which a retry can succeed.
- */
+/** The refusal at a limit. `retryAfterMs`: time in ms after which a retry can succeed. */
 export function rateLimited(limit: LimitName, retryAfterMs: number, cause?: unknown): CountersignError {
   const message = messages[limit] ?? 'Too many requests from this address or its network; try again later'
   return new CountersignError('RATE_LIMITED', message, { retryAfterMs, metadata: { limit }, cause })

@@ -11,12 +11,12 @@ import {
   rateLimited,
 } from './limits.ts'
 
-/** The window of every rate in whole microseconds, so that adding up intervals makes no error. */
+/** Window of every rate in whole microseconds, so that sums of intervals are exact. */
 const windowUs = 60_000_000
 
 /**
- * Latest end of a window, counted from now: instances that are full let as much through again at most. A later one is a
- * clock's error.
+ * Latest end of a window from now: at their limit, instances let at most as much through again. A later one is an error
+ * of the clock.
  */
 const longestUs = 2 * windowUs
 
@@ -24,49 +24,47 @@ const longestUs = 2 * windowUs
 const afterlifeMs = windowUs / 1000
 
 /**
- * Most keys of a kind to remember. One that is forgotten has its full limit again in this process; that happens at the
- * earliest after half as many others were seen.
+ * Most rates of a kind in memory. A forgotten one starts again at its full limit in this process, at the earliest after
+ * half as many others were seen.
  */
 const maxRemembered = 50_000
 
-/** Most reports to the store at a time; the others wait in line. */
+/** Most reports to the store at a time; further ones wait in line. */
 const mostReports = 64
 
 /**
- * Most tries of a report. A lost race means that another instance reported; after as many, the store breaks its
+ * Most tries of a report. Each lost race means that another instance reported; after this many, the store breaks its
  * contract.
  */
 const maxTries = 256
 
-/** Time in ms for which nothing is reported after the store failed to answer. */
+/** Time without reports after a failure of the store, in ms. */
 const awayMs = 1_000
 
-/** What {@link RateLimiter} counts with. */
+/** Parts of {@link RateLimiter}. */
 export interface RateParts {
-  /** Where the instances of a service add up. Without it, this process counts for itself. */
+  /** Store in which the instances of a service add up. Without it, this process counts alone. */
   readonly store?: Store | undefined
-  /** Whether a request was caused by a foreign page in its visitor's browser. By default none is. */
+  /** Whether a foreign page caused a request in its visitor's browser. Default: no request. */
   readonly isForeign?: ((request: RequestContext) => boolean) | undefined
 }
 
 /**
- * The limits on what happens in a minute, counted in the process. A call is let through at once while no more than a
- * sixteenth of the limit is unreported; else the store is told first, and tells what other instances reported. So up to
- * 16 instances let at most twice a limit through, and a client with few calls costs no trip to the store. While the
- * store is away, the instance counts for itself.
+ * Limits of rates, counted in the process. A call passes at once while less than a sixteenth of the limit is
+ * unreported; otherwise the rate is reported to the store first, which answers with the reports of other instances. So
+ * up to 16 instances let at most twice a limit through, and a client with few calls costs no trip to the store. While
+ * the store is away, the instance counts alone.
  *
- * Methods return `undefined` if the call is let through at once; otherwise it has to wait. They throw, or reject with,
+ * Methods return `undefined` for a call that passes at once, else a promise to wait for. They throw, or reject with,
  * RATE_LIMITED and the time to wait.
  */
 export class RateLimiter {
   readonly #limits: Limits
   readonly #store: Store | undefined
   readonly #isForeign: (request: RequestContext) => boolean
-  /**
-   * Apart for each width, so that a flood from many narrow networks does not push out the wide ones that they are in.
-   */
+  /** One for each width: a flood from many narrow networks does not push out the wide ones around them. */
   readonly #networks = networkShares.map(() => new RecentRates())
-  /** Apart from them, because anybody can make any number of wallets. */
+  /** Apart from networks, because one person can make any number of wallets. */
   readonly #wallets = new RecentRates()
   readonly #orders = new RecentRates()
   readonly #reports = new Slots(mostReports)
@@ -79,9 +77,9 @@ export class RateLimiter {
   }
 
   /**
-   * Counts a call for its address and the networks around it. If one of them has none left, it counts for none of them.
-   * If the address is unknown, nothing is counted: with one limit for all such clients, one could lock out the others.
-   * What a foreign page sends through its visitor's browser counts apart, so that it takes nothing from the visitor's
+   * Counts a call for its address and the networks around it. At the limit of one of them, it counts for none. An
+   * unknown address is not counted: with one limit for all such clients, one could lock out the others. Requests of a
+   * foreign page through its visitor's browser are counted by themselves, so that they take nothing from the visitor's
    * own network.
    */
   spend(group: RateLimitGroup, request: RequestContext): Promise<void> | undefined {
@@ -93,7 +91,7 @@ export class RateLimiter {
     return this.#spendOfNetworks('wrong-token', request)
   }
 
-  /** Counts a wrong token that was tried for an order. */
+  /** Counts a wrong token for an order. */
   countWrongTokenOf(orderId: string): Promise<void> | undefined {
     return this.#spendOne('order-wrong-token', orderId, this.#orders)
   }
@@ -141,8 +139,8 @@ export class RateLimiter {
   }
 
   /**
-   * Reports a rate, once at a time. Resolves also if the store does not answer: no call fails because of a limit's own
-   * trip.
+   * Reports a rate; one report of it at a time. Also resolves without an answer of the store: no call fails for a
+   * report.
    */
   #reported(rate: Rate): Promise<void> {
     rate.reporting ??= this.#reports
@@ -184,30 +182,29 @@ export class RateLimiter {
   }
 }
 
-/** What an instance tells the store: when the limit is full again, and how many calls that includes. */
+/** A report to the store: when the limit is full again, and the number of calls that this includes. */
 interface Report {
   readonly fullAt: number
   readonly calls: number
 }
 
 /**
- * A number of calls that can come all at once and come back over a window, by the generic cell rate algorithm: all that
- * it keeps is the time at which it will be full again, which each call puts off by the same interval.
+ * A number of calls that can come all at once and come back over a window, by the generic cell rate algorithm. Its only
+ * state is the time at which the limit will be full again; each call puts it off by the same interval.
  *
- * It is what one instance knows: that time as the store last had it, put off by the calls since then. So it can let too
- * much through, by what the others have not reported, and never refuses too early.
+ * One instance's view: the time as the store last had it, put off by the calls since then. It can let too much through,
+ * by the unreported calls of the others, and never refuses too early.
  */
 class Rate {
-  /** Names it in the store. */
+  /** Key in the store. */
   readonly key: string
-  /** The report that is under way. */
+  /** The report in progress. */
   reporting: Promise<void> | undefined
   readonly #intervalUs: number
   readonly #mostUnreported: number
   #fullAt = 0
   /**
-   * Calls since the last report. -1 after a report that counted the call which made it necessary, until that call is
-   * taken.
+   * Calls since the last report. -1 after a report that included the call that required it, until that call is taken.
    */
   #unreported = 0
   #takenAt = 0
@@ -220,20 +217,20 @@ class Rate {
     this.#mostUnreported = Math.floor(perWindow / mostInstances)
   }
 
-  /** Whether the store has to be told before another call is taken. */
+  /** Whether the next call has to wait for a report. */
   get mustReport(): boolean {
     return this.#unreported >= this.#mostUnreported
   }
 
-  /** Time in microseconds after which there is a call left; 0 if there is one now. */
+  /** Time in microseconds until the next call; 0 if one is left. */
   waitAt(now: number): number {
-    // A report would charge what came back meanwhile once more. An instance hides a sixteenth of the limit so.
+    // A report would charge calls again that have come back meanwhile. So an instance hides a sixteenth of the limit.
     if (now - this.#takenAt > windowUs) this.#unreported = Math.min(this.#unreported, 0)
     this.#fullAt = Math.min(this.#fullAt, now + longestUs)
     return Math.max(0, this.#fullAt + this.#intervalUs - now - windowUs)
   }
 
-  /** Has it found again by its key. */
+  /** Keeps it in memory. */
   keep(): void {
     this.#recent.keep(this)
   }
@@ -246,8 +243,7 @@ class Rate {
   }
 
   /**
-   * What to tell a store that has `stored`, 0 if it has nothing: the calls so far, and one that is to come if it is let
-   * through.
+   * The report to a store that has `stored`, 0 if it has nothing: the calls so far, and the waiting one if it passes.
    */
   reportAt(now: number, stored: number): Report {
     const calls = this.#unreported
@@ -256,7 +252,7 @@ class Rate {
     return next <= now + windowUs ? { fullAt: next, calls: calls + 1 } : { fullAt, calls }
   }
 
-  /** Notes that the store has been told. Calls that were taken in the meantime are still to be reported. */
+  /** Subtracts a report that was stored. Calls taken in the meantime are still unreported. */
   reported({ fullAt, calls }: Report): void {
     this.#unreported -= calls
     this.#fullAt = Math.max(fullAt + this.#unreported * this.#intervalUs, this.#fullAt)
@@ -264,15 +260,15 @@ class Rate {
 }
 
 /**
- * Rates by key, in two generations: what was seen since the younger one began, and what was seen before. A map in the
- * order of use, from which the first entry is deleted for each new one, takes a tenth of a millisecond for each call of
- * a flood from many networks, because its iterator has to pass over all that was deleted.
+ * Rates by key, in two generations: those seen since the younger one began, and those seen before. A map in the order
+ * of use, whose first entry is deleted for each new one, takes a tenth of a millisecond for each call of a flood from
+ * many networks: its iterator has to pass all deleted entries.
  */
 class RecentRates {
   #younger = new Map<string, Rate>()
   #older = new Map<string, Rate>()
 
-  /** Finds a rate. One of which nothing was taken is not kept: refused calls push out nothing. */
+  /** Finds a rate, or makes one. It is kept in memory only once a call is taken: refused calls push out nothing. */
   find(key: string, perWindow: number): Rate {
     const known = this.#younger.get(key)
     if (known !== undefined) return known

@@ -13,27 +13,27 @@ import {
   type UnaryMethod,
 } from './methods.ts'
 
-/** RPCs with ceilings on what is in progress. */
+/** RPCs with ceilings on calls and streams in progress. */
 export interface AdmittedMethods {
   readonly methods: readonly AnyMethod[]
-  /** What the ceilings are at. */
+  /** Present use of each ceiling. */
   readonly ceilingUses: () => readonly CeilingUse[]
 }
 
 /**
- * The same RPCs with ceilings on what is in progress: calls that wait for the store, and streams. Beyond them a call is
- * refused with SERVER_BUSY at once, before it has asked the store for anything.
+ * The same RPCs with ceilings on calls that wait for the store, and on streams. A call beyond a ceiling is refused with
+ * SERVER_BUSY at once, before its first step in the store.
  *
- * Whole calls are counted, not single steps of the store: a refusal between two steps would leave a nonce consumed
- * without a session, or an order finalized without one, although SERVER_BUSY promises that nothing was done. All RPCs
- * need the store, and do next to nothing else that takes time, unless a hook of the application does, which can hang in
- * the same way, but for five seconds in each step only. A call that was given up at its deadline counts until its
- * handler ends, because its step still waits in the store's queue.
+ * Whole calls are counted, not single steps: a refusal between two steps would leave a nonce consumed without a
+ * session, or an order finalized without one, although SERVER_BUSY promises that nothing was done. All RPCs need the
+ * store, and spend nearly all their time on it; a hook of the application can also hang, for at most five seconds in
+ * each step. A call that ended at its deadline counts until its handler ends, because its step still waits in the
+ * store's queue.
  *
- * A stream counts as a call until its first event. Later it reads its order again only if that was changed, and every
- * 15 s; there are as many such reads as streams at most, and to refuse one would end a stream that works. A
- * bidirectional stream, which is gRPC's reflection, asks the store for nothing. One network has a share of each
- * ceiling. `limits` has the number of watchers of each client address; without it, they are not limited.
+ * A stream counts as a call until its first event. Later it reads its order only after a change, and every 15 s: at
+ * most as many reads as there are streams, and a refusal would end a working stream. A bidirectional stream, which is
+ * gRPC's reflection, makes no call to the store. One network has a share of each ceiling. `limits` has the number of
+ * watchers of each client address; without it, they are unlimited.
  */
 export function withAdmission(
   methods: readonly AnyMethod[],
@@ -107,7 +107,9 @@ function admittedBidi(method: BidiMethod, streams: Concurrency): BidiMethod {
   }
 }
 
-/** Takes a slot for a call. Returns what gives it back, once. Throws SERVER_BUSY if there is none. */
+/**
+ * Takes a slot for a call, and returns the function that gives it back, once. Throws SERVER_BUSY without a free slot.
+ */
 function enter(slots: Concurrency, { request: { ip } }: Call): () => void {
   const network = ip === undefined ? undefined : siteOf(ip)
   if (!slots.take(network)) throw serverBusy()

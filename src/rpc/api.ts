@@ -21,13 +21,13 @@ export interface Domain {
   readonly signIn: SignIn
   readonly orders: Orders
   readonly host: Host
-  /** Absent if there is no store to keep them in. */
+  /** Absent without a store of the service's own. */
   readonly computers?: KnownComputers | undefined
   /** Absent if the application keeps users or sessions itself. */
   readonly wallets?: UserWallets | undefined
   /** Absent if the service has no audiences. */
   readonly accessTokens?: AccessTokens | undefined
-  /** Told what happens to sessions and computers. Without it, nobody is. */
+  /** Audit trail of sessions and computers. Without it, none is kept. */
   readonly audit?: AuditTrail | undefined
 }
 

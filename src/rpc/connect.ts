@@ -4,7 +4,7 @@ import { toConnectError } from './errors.ts'
 import type { Invoker } from './invoke.ts'
 import { type Call, isUnary, type Method, type Protocol, type ResponseHeaders } from './methods.ts'
 
-/** Registers RPCs with the Connect router of an application. Each call then goes through the invoker. */
+/** Registers RPCs with an application's Connect router. All calls pass the invoker. */
 export function registerMethods(router: ConnectRouter, methods: readonly Method[], invoker: Invoker): void {
   for (const method of methods) {
     const { name } = method
@@ -29,7 +29,7 @@ export function registerMethods(router: ConnectRouter, methods: readonly Method[
         try {
           const invocation = { name, schema, handler: method, call, readInput: () => input }
           for await (const reply of invoker.stream({ ...invocation, write: (reply) => reply })) {
-            // Without it, nginx buffers responses. A failure before the first message is small and may be buffered.
+            // Turns off the buffering of nginx. A failure before the first message is small and may be buffered.
             context.responseHeader.set('x-accel-buffering', 'no')
             yield reply
           }

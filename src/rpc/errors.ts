@@ -6,9 +6,9 @@ import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/server/google/rpc/er
 import { CallEnded, CountersignError, type ErrorMetadata, internalError } from '../shared/errors.ts'
 
 /**
- * Makes anything that was thrown a failure with a reason. An unforeseen error becomes INTERNAL: the caller gets a
- * reference, and the cause stays with the error for the log. A call that took too long becomes STORE_UNAVAILABLE, for
- * interfaces that have no status of its own for that.
+ * The failure, with a reason, of any thrown error. An unforeseen error becomes INTERNAL: the caller gets a reference,
+ * and the cause stays with the error for the log. A call that took too long becomes STORE_UNAVAILABLE, for protocols
+ * without a status of their own for that.
  */
 export function toFailure(thrown: unknown): CountersignError {
   if (thrown instanceof CountersignError) return thrown
@@ -18,8 +18,8 @@ export function toFailure(thrown: unknown): CountersignError {
 }
 
 /**
- * The Connect error of a call's failure: its code and message, ErrorInfo, the rules of the schema that the message
- * breaks, and RetryInfo if a retry can help. Connect's own errors stay as they are.
+ * Connect's error for a failed call: code and message, ErrorInfo, the rules of the schema that the message breaks, and
+ * RetryInfo if a retry can help. Connect's own errors stay as they are.
  */
 export function toConnectError(thrown: unknown): ConnectError {
   if (thrown instanceof ConnectError) return thrown
@@ -37,11 +37,11 @@ export function toConnectError(thrown: unknown): ConnectError {
     details.push({ desc, value })
   }
   const headers = retryAfterMs === undefined ? undefined : { 'retry-after': retryAfterSeconds(retryAfterMs) }
-  // A message with half of a surrogate pair cannot be written as a trailer.
+  // Trailers cannot carry half of a surrogate pair.
   return new ConnectError(message.toWellFormed(), codeOf(code), headers, details, failure)
 }
 
-/** Protobuf refuses text with half of a surrogate pair. */
+/** Protobuf rejects half of a surrogate pair. */
 function wellFormed(metadata: ErrorMetadata): Record<string, string> {
   return Object.fromEntries(Object.entries(metadata).map(([key, value]) => [key, value.toWellFormed()]))
 }

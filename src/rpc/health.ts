@@ -6,9 +6,9 @@ import { turns } from '../base/timing/turns.ts'
 import { CallEnded } from '../shared/errors.ts'
 import { type Method, methodsOf } from './methods.ts'
 
-/** What the health service reports on. */
+/** Source of the health service's answers. */
 export interface HealthSource {
-  /** Full names of the services, such as `countersign.v1.SignInService`. All of them have the status of the process. */
+  /** Full names of the services, such as `countersign.v1.SignInService`. Each has the status of the process. */
   readonly services: readonly string[]
   /** Resolves when the store answers. Settles within the store's time limit. May be called often. */
   readonly ready: () => Promise<void>
@@ -20,21 +20,21 @@ export interface HealthSource {
 const probeIntervalMs = 2_000
 
 /**
- * Time after which an unchanged status is sent again, in ms. gRPC's clients ignore the repetition, but proxies, and
- * this server's own port, cut a stream that stays silent: common limits begin at 60 s.
+ * Time after which an unchanged status is sent again, in ms. gRPC clients ignore the repetition; proxies, and the port
+ * of this server, cut silent streams, with limits from 60 s.
  */
 const repeatIntervalMs = 30_000
 
 /**
- * Life of a stream that begins while the server stops, in ms. A client that has had a message may open the next stream
- * as soon as one ends, without a pause (gRPC's C core does), and would do so again and again.
+ * Life of a stream that begins while the server stops, in ms. Some clients (gRPC's C core) open the next stream without
+ * a pause as soon as one ends, and would do so again and again.
  */
 const stoppingStreamMs = 1_000
 
 /**
- * grpc.health.v1.Health, which gRPC's clients, load balancers and Kubernetes ask. It says what `/readyz` says: SERVING
- * while the store answers, NOT_SERVING while it does not and from the moment the server begins to stop. The empty
- * service name stands for the whole server.
+ * grpc.health.v1.Health, for gRPC clients, load balancers and Kubernetes. Its status is that of `/readyz`: SERVING
+ * while the store answers, NOT_SERVING while it does not and from the beginning of a stop. The empty service name
+ * stands for the whole server.
  *
  * Check and List probe the store. Watch sends the status at once, then each change, at most about 5 s late, and repeats
  * an unchanged status every 30 s. An unknown service is NOT_FOUND for Check and SERVICE_UNKNOWN for Watch, whose stream
@@ -45,7 +45,7 @@ const stoppingStreamMs = 1_000
 export function healthMethods(source: HealthSource): readonly Method[] {
   const health = new ServerHealth(source)
   const isKnown = (service: string): boolean => service === '' || source.services.includes(service)
-  // Load balancers ask often. However many ask, the store is asked once at a time.
+  // Load balancers call this often. One probe of the store at a time serves all of them.
   const limit = 'unlimited'
   return methodsOf(Health, {
     check: {
@@ -71,11 +71,11 @@ export function healthMethods(source: HealthSource): readonly Method[] {
   })
 }
 
-/** The health of this process. However many watch it, one poll asks for all of them. */
+/** The health of this process. One poll serves all watchers. */
 class ServerHealth {
   readonly #ready: () => Promise<void>
   readonly #shutdown: AbortSignal
-  /** Wakes each watcher, which then looks at the status again. */
+  /** Wakes each watcher, which then reads the status again. */
   readonly #watchers = new Set<() => void>()
   /** The newest result while there are watchers; `undefined` before the first. */
   #status: ServingStatus | undefined
@@ -101,8 +101,8 @@ class ServerHealth {
   }
 
   /**
-   * Yields the status of a service that is known here, or SERVICE_UNKNOWN; then each change. A watcher that reads
-   * slowly gets the newest status, not every one in between. Ends when the server stops or the signal aborts.
+   * Yields the status of a known service, or SERVICE_UNKNOWN; then each change. A slow reader gets the newest status,
+   * not each one in between. Ends when the server stops or the signal aborts.
    */
   async *watch(known: boolean, signal: AbortSignal): AsyncGenerator<ServingStatus, void, undefined> {
     const sleep = new Sleep()
@@ -158,7 +158,7 @@ class ServerHealth {
   #stopPolling(): void {
     const polling = this.#polling
     this.#polling = undefined
-    // The next watcher must not be told an old status.
+    // The next watcher must not get an old status.
     this.#status = undefined
     polling?.end()
   }

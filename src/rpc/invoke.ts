@@ -8,50 +8,50 @@ import { toFailure } from './errors.ts'
 import type { BidiHandler, Call, CallLimit, Protocol, StreamHandler } from './methods.ts'
 import { requireValid } from './read-input.ts'
 
-/** How a call ended: well, with a failure that has a reason, or early. */
+/** End of a call: success, a failure with a reason, or an early end. */
 export type CallOutcome = 'ok' | CountersignError | CallEnded
 
-/** What the message of a call names, whether it exists or not. */
+/** Names in a call's message. None of them has to exist. */
 export interface NamedInCall {
   readonly orderId?: string | undefined
   readonly adapterId?: string | undefined
   readonly address?: string | undefined
 }
 
-/** What the observer is told of each call, once, when it is over. */
+/** Report of one call, made once, at its end. */
 export interface CallReport {
-  /** Full name of the RPC, such as `countersign.v1.SignInService/IssueNonce`, or what else was asked for. */
+  /** Full name of the RPC, such as `countersign.v1.SignInService/IssueNonce`, or of another route. */
   readonly method: string
   readonly protocol: Protocol | 'http'
-  /** HTTP method, such as GET, of what no RPC took. */
+  /** HTTP method, such as GET, of a request without an RPC. */
   readonly httpMethod?: string
-  /** Path of what no RPC took, if it is one of the service's own. Any other path could contain a secret. */
+  /** Path of a request without an RPC, if it is one of the service's own. Any other path could contain a secret. */
   readonly path?: string
-  /** Who called. */
+  /** The request, with its caller's address. */
   readonly request: RequestContext
   readonly outcome: CallOutcome
-  /** What a call that failed named, if its message was read and valid. Nothing of it is proven. */
+  /** Names in the message of a failed call, if that was read and valid. They are claims of the caller. */
   readonly named?: NamedInCall | undefined
-  /** Time from the call's arrival to its end, milliseconds. A stream ends when its last message was taken. */
+  /** Time from arrival to end, in ms. A stream ends when its last message was taken. */
   readonly durationMs: number
 }
 
-/** Told of every call. Must not throw. */
+/** Receives the report of every call. Must not throw. */
 export type CallObserver = (report: CallReport) => void
 
-/** A call to be carried out: how it is handled, who makes it, and how to read what it says. */
+/** A call to carry out: its handler, its caller, and a function that reads its message. */
 export interface Invocation<Handler, I extends DescMessage> {
   /** See {@link CallReport.method}. */
   readonly name: string
   readonly schema: I
   readonly handler: Handler
   readonly call: Call
-  /** Reads the request's message, which is work, and is done only for calls that the limit lets through. */
+  /** Reads the request's message. Called only after the limit has let the call through. */
   readonly readInput: () => MessageShape<I> | Promise<MessageShape<I>>
 }
 
 /**
- * How replies are written: a part of the call, so that one that cannot be written is a failure of the call, in the log.
+ * Encoding of replies. It is a part of the call: a reply that cannot be encoded is a failure of the call, in the log.
  */
 interface Writing<Reply, Written> {
   readonly write: (reply: Reply) => Written
@@ -71,25 +71,22 @@ export interface StreamInvocation<I extends DescMessage, O extends DescMessage, 
 export interface BidiInvocation<I extends DescMessage, O extends DescMessage, Written>
   extends Omit<Invocation<BidiHandler<I, O>, I>, 'readInput'>,
     Writing<MessageInitShape<O>, Written> {
-  /** Reads the messages as they come, until all have come or the signal aborts. */
+  /** Reads messages as they arrive, until the request ends or the signal aborts. */
   readonly readInputs: (signal: AbortSignal) => AsyncIterable<MessageShape<I>>
 }
 
-/** A handler of calls that answer once, with whatever reply. */
+/** A handler of calls that answer once. `Reply` is any type. */
 interface AnyUnaryHandler<I extends DescMessage, Reply> {
   readonly limit: CallLimit
   handle(input: MessageShape<I>, call: Call): Promise<Reply>
 }
 
-/**
- * Longest deadline of a stream, in milliseconds: 15 minutes. A longer one is cut to it; streams end by themselves
- * before.
- */
+/** Longest deadline of a stream, in ms: 15 minutes. Longer ones are cut to it; streams end before. */
 const maxStreamMs: number = 15 * 60_000
 
 /**
- * The one place that every call of every protocol passes: limit, validation, handler, reply or failure, and the
- * observer is told. What a call rejects with is always a `CountersignError` or a `CallEnded`.
+ * Carries out every call of every protocol: limit, validation, handler, reply or failure, report to the observer. All
+ * errors of a call are a `CountersignError` or a `CallEnded`.
  */
 export class Invoker {
   readonly #limiter: RateLimiter | undefined
@@ -103,14 +100,14 @@ export class Invoker {
     this.#tracing = tracing
   }
 
-  /** Carries out a call that answers once. Resolves with the reply as it was written. */
+  /** Carries out a call that answers once. Resolves with the encoded reply. */
   async unary<I extends DescMessage, Reply, Written>(invocation: UnaryInvocation<I, Reply, Written>): Promise<Written> {
     const startedAt = performance.now()
     const running = this.#begun(invocation)
     const { timeoutMs } = invocation.call
     let written: Written
     try {
-      // Nothing of a call without time left takes effect.
+      // A call without time left has no effect.
       if (timeoutMs !== undefined && timeoutMs <= 0) throw late()
       const work = within(running.trace, () => this.#run(invocation, running))
       written = await withinDeadline(work, timeoutMs)
@@ -199,7 +196,7 @@ export class Invoker {
     running: Running,
   ): Promise<CountersignError | CallEnded> {
     const { call } = invocation
-    // Nothing of a call that failed is handed out, cookies above all.
+    // A failed call hands out nothing, cookies above all.
     delete call.responseHeaders['set-cookie']
     delete call.responseHeaders['set-auth-token']
     const outcome = await this.#countWrongToken(toOutcome(thrown, call), call, running)
@@ -208,9 +205,9 @@ export class Invoker {
   }
 
   /**
-   * Counts a failure that shows a wrong token or code, and returns RATE_LIMITED in its place if there were too many.
-   * Only then, so that nobody who has the right one is refused because others guess. The answer to a wrong code stays:
-   * the order counts it, and a client that repeats the call because it is told to wait would use up the order's tries.
+   * Counts a failure that shows a wrong token or code. After too many, returns RATE_LIMITED in its place; a caller with
+   * the right token is never refused for the guesses of others. The answer to a wrong code stays as it is: the order
+   * counts the tries, and a client that waits and repeats the call would use them up.
    */
   async #countWrongToken<Failure extends CountersignError | CallEnded>(
     failure: Failure,
@@ -243,7 +240,7 @@ export class Invoker {
   }
 }
 
-/** Checks messages as they come. */
+/** Checks messages as they arrive. */
 async function* validated<I extends DescMessage>(
   schema: I,
   inputs: AsyncIterable<MessageShape<I>>,
@@ -254,7 +251,7 @@ async function* validated<I extends DescMessage>(
   }
 }
 
-/** The parts are named, because those of a call can be accessors of its class, which a spread does not copy. */
+/** Not a spread, which leaves out accessors of a class. */
 function withSignal({ protocol, request, responseHeaders, timeoutMs }: Call, signal: AbortSignal): Call {
   return { protocol, request, responseHeaders, timeoutMs, signal }
 }
@@ -263,22 +260,21 @@ interface Limited {
   readonly limit: CallLimit
 }
 
-/** What is known of a call while it runs. */
+/** State of a call in progress. */
 interface Running {
-  /** Absent if nothing is traced. */
+  /** Absent without tracing. */
   readonly trace: CallTrace | undefined
   /** The call's message, once it is read and valid. */
   input?: object
 }
 
-/** Does a part of a call's work, as a part of its trace. */
+/** Runs a part of a call within its trace. */
 function within<Result>(trace: CallTrace | undefined, work: () => Result): Result {
   return trace === undefined ? work() : trace.within(work)
 }
 
 /**
- * Replies each of which is made as a part of the call's trace: a generator goes on in the surroundings of whoever asks
- * it to.
+ * Replies that are made within the call's trace: a generator otherwise continues in the async context of its consumer.
  */
 function traced<Reply>(replies: AsyncGenerator<Reply, void, undefined>, trace: CallTrace): AsyncIterable<Reply> {
   const next = async (): Promise<IteratorResult<Reply, void>> => {
@@ -295,13 +291,13 @@ type AnyInvocation = Pick<Invocation<unknown, DescMessage>, 'name' | 'call'>
 function toOutcome(thrown: unknown, call: Call): CountersignError | CallEnded {
   if (thrown instanceof CallEnded) return thrown
   const failure = toFailure(thrown)
-  // What breaks because the caller has gone, such as a body that ends in the middle, is nobody's failure.
+  // Errors after the caller has left, such as a body that ends in the middle, are not failures of the server.
   return call.signal.aborted && failure.reason === 'INTERNAL' ? new CallEnded('canceled') : failure
 }
 
 /**
- * Waits for a call's reply as long as the caller does, and no longer than {@link maxUnaryMs}. The work itself goes on:
- * it may take effect.
+ * Waits for a call's reply until the caller's deadline, and {@link maxUnaryMs} at most. The work itself continues and
+ * may take effect.
  */
 function withinDeadline<T>(work: Promise<T>, timeoutMs: number | undefined): Promise<T> {
   if (timeoutMs === undefined || timeoutMs >= maxUnaryMs) return unaryTime.within(work, late)
@@ -317,16 +313,13 @@ function late(): CallEnded {
   return new CallEnded('deadline_exceeded')
 }
 
-/**
- * Longest time for the reply of a call that answers once, in milliseconds, whatever its handler or the caller's
- * deadline says.
- */
+/** Longest time for the reply of a call that answers once, in ms. Handlers and deadlines cannot extend it. */
 const maxUnaryMs = 30_000
 
-/** The time of all calls that answer once. They are ended up to a second late. */
+/** The time limit of all calls that answer once. They end up to a second late. */
 const unaryTime = new TimeLimit(maxUnaryMs, 1000)
 
-/** The end of a stream's time: the caller's own signal, or the caller's deadline. */
+/** End of a stream: its signal aborts with the caller's own, or at the caller's deadline. */
 class Deadline {
   readonly signal: AbortSignal
   passed = false
@@ -353,8 +346,8 @@ class Deadline {
 }
 
 /**
- * Reads what a valid message names: its order, and the wallet of its proof. A caller can write anything there, even a
- * token by mistake: what does not look like such a name is left out.
+ * Reads the names in a valid message: its order, and the wallet of its proof. A caller can send any text, even a token
+ * by mistake: text of another form is left out.
  */
 function namedInCall(message: object): NamedInCall {
   const { orderId, adapterId, address, proof } = message as Fields
@@ -371,8 +364,8 @@ const orderIdForm = /^[A-Za-z0-9_-]{22}$/
 const adapterIdForm = /^[a-z][a-z0-9-]{0,31}$/
 
 /**
- * Addresses of wallets, in groups or not, and of contracts (CAIP-10). Tokens, nonces, codes and signatures look
- * otherwise.
+ * Addresses of wallets, in groups or not, and of contracts (CAIP-10). Tokens, nonces, codes and signatures have other
+ * forms.
  */
 const addressForm =
   /^(NQ\d\d[ 0-9A-Z]{32,40}|(eip155:\d{1,20}:)?0x[0-9A-Fa-f]{40}|[1-9A-HJ-NP-Za-km-z]{32,42}|[1-9A-HJ-NP-Za-km-z]{44})$/
@@ -381,7 +374,7 @@ function matching(form: RegExp, text: string | undefined): string | undefined {
   return text !== undefined && form.test(text) ? text : undefined
 }
 
-/** The fields of the API's messages that name something. Their types are the same in all messages. */
+/** Fields with names in the API's messages. Their types are the same in all messages. */
 interface Fields extends NamedInCall {
   readonly proof?: NamedInCall
 }

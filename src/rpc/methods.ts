@@ -13,24 +13,24 @@ import type { RequestContext } from '../base/request.ts'
 import type { Session } from '../core/users/host.ts'
 import type { RateLimitGroup } from '../limits/limits.ts'
 
-/** The protocol over which a call came. */
+/** Protocol of a call. */
 export type Protocol = 'connect' | 'grpc' | 'grpc-web' | 'rest' | 'better-auth'
 
-/** The headers that a handler can send with its response. */
+/** Headers that a handler can send with its response. */
 export interface ResponseHeaders {
   'set-cookie'?: string[]
   'set-auth-token'?: string
 }
 
-/** What a handler gets in addition to the request's message, over whatever protocol it came. */
+/** A call, apart from its message. The same for every protocol. */
 export interface Call {
   readonly protocol: Protocol
   readonly request: RequestContext
-  /** Headers to send with the response if the call succeeds. None of them is sent if it fails. */
+  /** Headers of the response if the call succeeds. A failed call sends none of them. */
   readonly responseHeaders: ResponseHeaders
-  /** Aborts if the caller leaves, or once the call is over. */
+  /** Aborts when the caller leaves, and when the call is over. */
   readonly signal: AbortSignal
-  /** Time in ms for which the caller waits for the answer. Absent if the caller set no deadline. */
+  /** Time in ms for which the caller waits. Absent without a deadline. */
   readonly timeoutMs?: number | undefined
 }
 
@@ -52,7 +52,7 @@ export function sessionFields(session: Session, current: boolean): MessageInitSh
   return { ...rest, createdAt: BigInt(createdAt), expiresAt: BigInt(expiresAt), current }
 }
 
-/** The allowance that a call counts on, which it shares with others; or none. There is no default: each RPC decides. */
+/** Limit that a call counts towards, shared with other calls, or none. Required: each RPC has to choose. */
 export type CallLimit = RateLimitGroup | 'unlimited'
 
 /** A call that answers once: the request's message in, the fields of the response's message out. */
@@ -70,7 +70,7 @@ export interface StreamHandler<I extends DescMessage = DescMessage, O extends De
 /** A call that answers a stream of messages with another one. */
 export interface BidiHandler<I extends DescMessage = DescMessage, O extends DescMessage = DescMessage> {
   readonly limit: CallLimit
-  /** `inputs` ends when the caller has sent all, or after the time for which a transport waits for more. */
+  /** `inputs` ends with the request, or after the time for which the transport waits for more. */
   handle(inputs: AsyncIterable<MessageShape<I>>, call: Call): AsyncGenerator<MessageInitShape<O>, void, undefined>
 }
 
@@ -81,12 +81,12 @@ type HandlerOf<M extends DescMethod> =
       ? StreamHandler<I, O>
       : never
 
-/** A handler and a limit for every RPC of a service: one that is left out is a compile error. */
+/** Handler and limit of every RPC of a service. A missing one is a compile error. */
 export type ServiceHandlers<Service extends DescService> = {
   readonly [Name in keyof Service['method']]: HandlerOf<Service['method'][Name]>
 }
 
-/** A unary RPC with its handler. {@link ServiceHandlers} has checked that the two fit; here their types are erased. */
+/** A unary RPC with its handler. {@link ServiceHandlers} has checked that both fit; here the types are erased. */
 export interface UnaryMethod extends UnaryHandler {
   readonly name: string
   readonly desc: DescMethodUnary
@@ -107,7 +107,7 @@ export interface BidiMethod extends BidiHandler {
   readonly desc: DescMethodBiDiStreaming
 }
 
-/** An RPC of any kind. Those of package countersign.v1 are all a {@link Method}, which every transport can carry. */
+/** An RPC of any kind. All of package countersign.v1 are {@link Method}s, which every transport can carry. */
 export type AnyMethod = Method | BidiMethod
 
 /** Joins the RPCs of a service with their handlers. */

@@ -49,7 +49,7 @@ export function orderHandlers(orders: Orders): ServiceHandlers<typeof OrderServi
     approveOrder: {
       limit: 'order',
       async handle({ proof, ...input }, call) {
-        // The validation requires it.
+        // Required by the schema.
         const approval = { ...input, proof: proof as Proof }
         const { finishBy, ...approved } = await orders.approve(approval, call.request)
         return { ok: true, ...statusOf(approved), ...finishByField(finishBy) }

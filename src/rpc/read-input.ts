@@ -56,9 +56,9 @@ export function undecodable({ typeName }: DescMessage, cause: unknown): Counters
   })
 }
 
-/** What JSON a field takes, in words. */
+/** Accepted JSON of a field, in words. */
 function typeOf(field: DescField): string {
-  // The only string that callers tend to send as what is in it.
+  // Callers tend to send the object itself in place of its text.
   if (field.name === 'payload') return 'a string with JSON in it'
   if (field.fieldKind === 'list') return 'a list'
   if (field.fieldKind === 'enum') return 'one of its words'
@@ -68,7 +68,7 @@ function typeOf(field: DescField): string {
 }
 
 /**
- * Checks messages against the rules in the schema. The patterns there are plain enough for the platform's own regular
+ * Checks messages against the rules of the schema. Its patterns are plain enough for the platform's regular
  * expressions, which take a tenth of the time of the default, an RE2 in JavaScript.
  */
 const validator = createValidator({ regexMatch: matchPattern })
@@ -81,7 +81,7 @@ function matchPattern(pattern: string, text: string): boolean {
   return known.test(text)
 }
 
-/** What each pattern of the schema asks for. */
+/** Meaning of each pattern in the schema. */
 export const patternWords: Readonly<Record<string, string>> = {
   '^[!-~]{1,200}$': '1 to 200 printable ASCII characters without spaces',
   '^[0-9]{1,12}$': '1 to 12 digits',
@@ -96,7 +96,7 @@ export const patternWords: Readonly<Record<string, string>> = {
   '^([0-9a-fA-F]{2})*$': 'hex',
 }
 
-/** The rules that a message breaks, in words. */
+/** The broken rules of a message, in words. */
 function brokenRules({ violations }: ValidationError, input: Message): string {
   return violations.map((violation) => `${pathToString(violation.field)} ${brokenRule(violation, input)}`).join('; ')
 }
@@ -113,8 +113,8 @@ function brokenRule({ field, ruleId, message }: Violation, input: Message): stri
 const orderTokens: ReadonlySet<string> = new Set(['claim_token', 'challenge_token', 'desktop_token'])
 
 /**
- * Refuses a message that breaks the schema's rules: INVALID_REQUEST, with the `ValidationError` as the cause, which
- * says every rule it breaks. ORDER_TOKEN_INVALID without the token that the call takes.
+ * Refuses a message that breaks the rules of the schema: INVALID_REQUEST, whose cause is the `ValidationError` with all
+ * broken rules. ORDER_TOKEN_INVALID without the token that the call takes.
  */
 export function requireValid<I extends DescMessage>(schema: I, input: MessageShape<I>): void {
   requireWithinRules(schema, input)
@@ -128,7 +128,7 @@ export function requireValid<I extends DescMessage>(schema: I, input: MessageSha
 function requireWithinRules<I extends DescMessage>(schema: I, input: MessageShape<I>): void {
   const result = validator.validate(schema, input)
   if (result.kind === 'valid') return
-  // The other kind is a rule that does not compile or fails to run: not the caller's fault.
+  // The other kind: a rule does not compile or fails to run, which is the server's fault.
   if (result.kind === 'error') throw result.error
   throw new CountersignError('INVALID_REQUEST', brokenRules(result.error, input), {
     metadata: { field: fieldsOf(result.error) },
@@ -141,7 +141,7 @@ function fieldsOf({ violations }: ValidationError): string {
   return [...new Set(names)].filter((name) => name !== undefined).join(', ')
 }
 
-/** Compiles the rules of a message, which takes a moment, before a caller has to wait for it. */
+/** Compiles the rules of a message at start, so that the first caller does not wait for it. */
 export function warmUp(schema: DescMessage): void {
   validator.validate(schema, create(schema))
 }

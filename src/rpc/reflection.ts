@@ -15,17 +15,16 @@ import {
 import { CallEnded } from '../shared/errors.ts'
 import { type BidiMethod, bidiMethod } from './methods.ts'
 
-/** Most requests of one stream. A tool that asks for every file by its name needs about 20. */
+/** Most requests of one stream. A tool that requests every file by its name needs about 20. */
 const maxRequests = 100
 
 /**
- * grpc.reflection.v1.ServerReflection and its older name v1alpha, from which tools such as grpcurl, grpcui and Postman
- * learn the calls. It tells of the given services, of gRPC's own, and of the details that errors carry, with everything
- * that their files import. Comments are not in it.
+ * grpc.reflection.v1.ServerReflection and its older name v1alpha, from which grpcurl, grpcui and Postman learn the
+ * calls. Covers the given services, gRPC's own, and the details of errors, with all imports of their files. Comments
+ * are left out.
  *
- * Each request is answered with one response, in order; what is not found is an error response, and the stream goes on.
- * A file that comes along as an import is sent once in a stream. After {@link maxRequests} requests the stream ends
- * with RESOURCE_EXHAUSTED.
+ * Each request has one response, in order; a name that is not found has an error response, and the stream continues. An
+ * imported file is sent once in a stream. After {@link maxRequests} requests the stream ends with RESOURCE_EXHAUSTED.
  *
  * Source: https://github.com/grpc/grpc/blob/master/doc/server-reflection.md
  */
@@ -41,7 +40,7 @@ export function reflectionMethods(services: readonly DescService[]): readonly Bi
 
 type AnyRequest = ServerReflectionRequest | V1AlphaRequest
 
-/** What a response says: the fields are the same in both versions. */
+/** Content of a response; both versions have the same fields. */
 type Answer =
   | { case: 'fileDescriptorResponse'; value: { fileDescriptorProto: Uint8Array[] } }
   | { case: 'allExtensionNumbersResponse'; value: { baseTypeName: string; extensionNumber: number[] } }
@@ -86,7 +85,7 @@ function answerTo(request: AnyRequest['messageRequest'], schema: Schema, sent: S
       return { case: 'allExtensionNumbersResponse', value: { baseTypeName: request.value, extensionNumber } }
     }
     case undefined:
-      return failure(Code.InvalidArgument, 'The request asks for nothing that this server knows')
+      return failure(Code.InvalidArgument, 'The request is of a kind that this server does not support')
   }
 }
 
@@ -94,9 +93,9 @@ function failure(errorCode: Code, errorMessage: string): Answer {
   return { case: 'errorResponse', value: { errorCode, errorMessage } }
 }
 
-const notFound = failure(Code.NotFound, 'There is nothing of this name here')
+const notFound = failure(Code.NotFound, 'No file or symbol has this name')
 
-/** A file, and what it imports, directly or not, as far as the stream has not had it. */
+/** A file and all its imports, without those that the stream has already sent. */
 function withImports(file: DescFile | undefined, sent: Set<DescFile>): Answer {
   if (file === undefined) return notFound
   const files = [file, ...importsOf(file)].filter((each) => each === file || !sent.has(each))
@@ -115,14 +114,14 @@ function importsOf(file: DescFile, found: Set<DescFile> = new Set()): Set<DescFi
 
 const written = new WeakMap<DescFile, Uint8Array>()
 
-/** A file as the protocol carries it. Written when somebody first asks for it. */
+/** A file in binary form, made on first use. */
 function bytesOf(file: DescFile): Uint8Array {
   const bytes = written.get(file) ?? toBinary(FileDescriptorProtoSchema, file.proto)
   written.set(file, bytes)
   return bytes
 }
 
-/** The files behind some services, by what is in them. */
+/** Files of services, by the names in them. */
 class Schema {
   /** Full names of the services. */
   readonly services: readonly string[]
@@ -154,7 +153,7 @@ class Schema {
   }
 }
 
-/** The full names of all that a file declares. */
+/** Full names of all declarations in a file. */
 function symbolsOf(file: DescFile): string[] {
   return [...nestedTypes(file)].flatMap((type) => {
     const { typeName } = type

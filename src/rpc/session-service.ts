@@ -8,15 +8,15 @@ import { type WalletIdentity, walletOf } from '../core/wallet/wallet.ts'
 import { CountersignError } from '../shared/errors.ts'
 import { type Call, type ServiceHandlers, sessionFields, setCookies } from './methods.ts'
 
-/** What {@link sessionHandlers} have in addition to a host. */
+/** Parts of {@link sessionHandlers} beside the host. */
 export interface SessionParts {
   /** Without them, the calls for known computers are NOT_ENABLED, and ending a session forgets none. */
   readonly computers?: KnownComputers | undefined
-  /** Says whose computers the user of a session sees. By default those of the session's own wallet. */
+  /** Wallets whose computers the user of a session sees. Default: the session's own wallet. */
   readonly walletsOf?: ((session: Session) => Promise<readonly WalletIdentity[]>) | undefined
   /** Without them, the call for an access token is NOT_ENABLED. */
   readonly accessTokens?: AccessTokens | undefined
-  /** Told which sessions users end from another one, and which computers they forget. Without it, nobody is. */
+  /** Audit trail of sessions that users end from another one, and of forgotten computers. Without it, none is kept. */
   readonly audit?: AuditTrail | undefined
 }
 
@@ -25,7 +25,7 @@ export function sessionHandlers(
   host: Host,
   { computers, walletsOf = async (session) => [walletOf(session)], accessTokens, audit = noAudit }: SessionParts,
 ): ServiceHandlers<typeof SessionService> {
-  /** Ends another session of the user of a session. Resolves with whether it was live. */
+  /** Ends another session of the same user. Resolves with whether it was live. */
   const revoke = async (own: Session, sessionId: string, { request }: Call): Promise<boolean> => {
     const { userId, id: bySessionId } = own
     const revoked = await host.revokeSession(userId, sessionId, request)
@@ -41,7 +41,7 @@ export function sessionHandlers(
         try {
           return { session: sessionFields(await current(call), true) }
         } catch (thrown) {
-          // Not for SESSION_INVALID: wrong tokens are counted.
+          // SESSION_INVALID still fails: wrong tokens are counted.
           if (allowSignedOut && thrown instanceof CountersignError && thrown.reason === 'SESSION_REQUIRED') return {}
           throw thrown
         }
@@ -86,7 +86,8 @@ export function sessionHandlers(
       async handle(_input, call) {
         const own = await current(call)
         const others = (await host.listSessions(own.userId, call.request)).filter(({ id }) => id !== own.id)
-        // First, as above; and after the list, so that no order whose session is in it makes its computer known later.
+        // First, as above; and after the list was read, so that no order of a listed session makes its computer known
+        // later.
         if (computers !== undefined) await forgetOtherComputers(own, others, await walletsOf(own), computers)
         const revoked = await Promise.all(others.map(({ id }) => revoke(own, id, call)))
         if (computers !== undefined) {
@@ -96,8 +97,8 @@ export function sessionHandlers(
       },
     },
     introspectSession: {
-      // Backends ask for all their users from one address, so a limit for each address does not fit. None is needed: a
-      // token has 256 bits, and its signature is checked before the store is asked.
+      // Backends check the sessions of all their users from one address, so a limit for each address does not fit. None
+      // is needed: a token has 256 bits, and its signature is checked before the store is read.
       limit: 'unlimited',
       async handle({ token }) {
         const session = await host.introspect(token)
@@ -150,14 +151,14 @@ function enabled(computers: KnownComputers | undefined): KnownComputers {
 export async function forgetComputerOf(session: Session | undefined, computers: KnownComputers): Promise<void> {
   if (session?.computerId === undefined) return
   const wallet = walletOf(session)
-  // The order may just be making the computer known.
+  // The order may be making the computer known at this moment.
   if (session.orderId !== undefined) await computers.forgetOfOrder(wallet, session.computerId, session.orderId)
   else await computers.forget(wallet, session.computerId)
 }
 
 /**
- * Forgets all computers of a user's wallets, and of those of the sessions, but the one that the user's own session came
- * from.
+ * Forgets all computers of a user's wallets and of the wallets of the sessions, except the computer of the user's own
+ * session.
  */
 async function forgetOtherComputers(
   own: Session,
@@ -182,7 +183,7 @@ function computerFields(computer: KnownComputer, own: Session): MessageInitShape
   }
 }
 
-/** The session that a host found for a call. If its life was extended, the new cookie goes out with the response. */
+/** The session that a host found for a call. The cookie of an extended session is sent with the response. */
 function taken(call: Call, { session, cookies }: CurrentSession): Session {
   setCookies(call, cookies)
   return session

@@ -9,7 +9,7 @@ import { type ServiceHandlers, setCookies } from './methods.ts'
 export function walletHandlers(wallets?: UserWallets): ServiceHandlers<typeof WalletService> {
   const enabled = (): UserWallets => {
     if (wallets !== undefined) return wallets
-    throw new CountersignError('NOT_ENABLED', 'The application keeps its users itself, and which wallets they have')
+    throw new CountersignError('NOT_ENABLED', 'The application keeps its users and their wallets itself')
   }
   return {
     listWallets: {
@@ -23,7 +23,7 @@ export function walletHandlers(wallets?: UserWallets): ServiceHandlers<typeof Wa
     linkWallet: {
       limit: 'sign-in',
       async handle({ nonceId, proof }, call) {
-        // The validation requires it.
+        // Required by the schema.
         const { wallet, cookies } = await enabled().link(nonceId, proof as Proof, call.request)
         setCookies(call, cookies)
         return { wallet: walletFields(wallet) }

@@ -23,9 +23,10 @@ export interface RpcRequest {
   readonly refusals: Refusals
 }
 
+const codec = '(?:(json)(?:; ?charset=utf-?8)?|proto)'
+
 /** The content types that connect-node accepts, and the text form of gRPC-Web. */
-const contentType =
-  /^application\/(?:(connect\+)?(?:(json)(?:; ?charset=utf-?8)?|proto)|(grpc(?:-web(-text)?)?)(?:\+(?:(json)(?:; ?charset=utf-?8)?|proto))?)$/i
+const contentType = new RegExp(`^application/(?:(connect\\+)?${codec}|(grpc(?:-web(-text)?)?)(?:\\+${codec})?)$`, 'i')
 
 /** Reads a content type; `undefined` if it is none of an RPC's. */
 export function wireOf(header: string | undefined): Wire | undefined {

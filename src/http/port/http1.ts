@@ -15,7 +15,7 @@ import {
 } from './limits.ts'
 import { errorCode } from './listen.ts'
 
-/** An answer that is given without the handler. */
+/** An answer without the handler. */
 interface Refusal {
   readonly status: number
   readonly reason: ErrorReason
@@ -27,50 +27,47 @@ function malformed(status: number, message: string): Refusal {
   return { status, reason: 'INVALID_REQUEST', message }
 }
 
-/** The answers to node's error codes. */
+/** Answers by node's error codes. */
 const refusals: Readonly<Record<string, Refusal>> = {
   HPE_HEADER_OVERFLOW: malformed(431, `The headers are larger than ${maxHeaderBytes} bytes`),
   ERR_HTTP_REQUEST_TIMEOUT: malformed(408, 'The request did not arrive in time'),
 }
 
-/** The answer to every other error. */
+/** Answer to any other error. */
 const notHttp = malformed(400, 'The bytes received are not an HTTP/1.1 request')
 
-/** The answer to a client that speaks HTTP, or anything else, to a port that takes TLS. */
+/** Answer to bytes without TLS on a port that accepts TLS only. */
 const cleartext = malformed(400, 'This port takes TLS only: call it by https')
 
-/** The answer beyond a ceiling. */
+/** Answer beyond a ceiling. */
 const { httpStatus: status, reason, message, retryAfterMs = 0 } = serverBusy()
 const busy: Refusal = { status, reason, message, retryAfterMs }
 
-/** What is known of one connection. */
+/** State of one connection. */
 interface Http1Connection {
   readonly client: Client
-  /**
-   * Responses that are not finished, in the order of their requests. One or none, but for clients that send requests
-   * ahead.
-   */
+  /** Unfinished responses in the order of their requests: one or none, more for clients that pipeline. */
   readonly unanswered: ServerResponse[]
-  /** Closes after its last response; a request that arrives now is not served. */
+  /** Closes after its last response; a later request is not served. */
   ending: boolean
-  /** Bytes received when its last response was complete. While no more have arrived, the connection is idle. */
+  /** Bytes received at the end of its last response. The connection is idle until more arrive. */
   bytesReadAtRest: number | undefined
-  /** What `bytesReadAtRest` was at the last look, and since when, by performance.now. */
+  /** `bytesReadAtRest` at the last check, and the time of its last change, by performance.now. */
   seenAtRest: number | undefined
   seenSince: number
-  /** What its client has not read of its answers. */
+  /** Tracks answers that the client does not read. */
   readonly unread: Unread
 }
 
-/** Serves HTTP/1.1 on sockets that it is handed. */
+/** Serves HTTP/1.1 on given sockets. */
 export class Http1Connections {
   readonly #timeouts: ConnectionTimeouts
   readonly #handler: RequestHandler
   readonly #ceilings: Ceilings
-  /** It never listens: it is handed connections by its 'connection' event. */
+  /** Never listens: connections are handed to it by its 'connection' event. */
   readonly server: http.Server
   readonly #connections = new Map<Socket, Http1Connection>()
-  /** Whether to let connections go: since `drain` or `end`. */
+  /** Whether connections are to end, after `drain` or `end`. */
   #leaving = false
   #reaper: NodeJS.Timeout | undefined
 
@@ -84,10 +81,10 @@ export class Http1Connections {
       headersTimeout: headersMs,
       requestTimeout: requestMs,
       connectionsCheckingInterval: Math.ceil(headersMs / 3),
-      // Node would set a timer for each pause between two requests; see `startReaping`.
+      // Node would set a timer in each pause between requests; see `startReaping`.
       keepAliveTimeout: 0,
     })
-    // There is no option for it. Unlike the two timeouts above, it also ends a connection on which nothing is sent.
+    // No option sets it. Unlike the two timeouts above, it also ends a silent connection.
     this.server.timeout = idleMs
     this.server.on('request', (request, response) => this.#serve(request, response))
     this.server.on('clientError', (error, socket) => this.#refuse(error, socket as Socket))
@@ -101,10 +98,10 @@ export class Http1Connections {
   }
 
   /**
-   * From now on every answer whose headers are not sent yet says `connection: close`, and its connection ends with it.
+   * From now on every answer whose headers are unsent has `connection: close`, and its connection ends with it.
    *
    * A connection whose answer has begun, such as a stream of events, stays for one more request. If it ended without
-   * that header, a proxy could send a request over it before it sees the end, and that request would be lost.
+   * that header, a proxy could send a request before it sees the end, and that request would be lost.
    */
   drain(): void {
     this.#leaving = true
@@ -114,8 +111,8 @@ export class Http1Connections {
   }
 
   /**
-   * Closes each connection after the answers that it is still owed. A request that is arriving is answered too.
-   * Connections that are idle end with `closeIdle`.
+   * Closes each connection after its outstanding answers. A request that is arriving is answered too. Idle connections
+   * end with `closeIdle`.
    */
   end(): void {
     this.#leaving = true
@@ -142,7 +139,7 @@ export class Http1Connections {
   #serve(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request
     const connection = this.#connections.get(socket)
-    // With `ending` or an ended socket, the client has been told, or is about to be, that nothing more is served here.
+    // With `ending` or an ended socket, the client has read, or is about to read, that the connection ends.
     if (connection === undefined || connection.ending || socket.writableEnded) return
     const { unanswered } = connection
     unanswered.push(response)
@@ -151,7 +148,7 @@ export class Http1Connections {
       return
     }
     const arrival = new Http1Arrival(connection, request)
-    // Not once(), which makes two more objects: a response closes only once.
+    // Not once(), which allocates two more objects: a response closes only once.
     response.on('close', () => {
       this.#ceilings.leave(arrival)
       unanswered.splice(unanswered.indexOf(response), 1)
@@ -170,7 +167,7 @@ export class Http1Connections {
     const { req: request } = response
     const { socket } = request
     if (!socket.writable) return
-    // Without a reader, the rest of the body would stop the client from sending, and so from reading the answer.
+    // An unread body would stop the client from sending, and so from reading the answer.
     request.resume()
     connection.ending = true
     if (connection.unanswered.length === 1) {
@@ -182,14 +179,14 @@ export class Http1Connections {
     response.writeHead(status, headers).end(body)
   }
 
-  /** Closes the connections on which nothing is asked. For after the port has stopped listening. */
+  /** Closes idle connections, after the port has stopped listening. */
   closeIdle(): void {
     for (const [socket, connection] of this.#connections) if (isAtRest(socket, connection)) socket.destroy()
   }
 
   /**
-   * Starts to look for answers that are not read, and for connections on which nothing has been asked for
-   * `keepAliveMs`, which are closed up to an eighth later.
+   * Starts the checks for unread answers, and for connections that are idle for `keepAliveMs`, which are closed up to
+   * an eighth later.
    */
   startReaping(): void {
     const { keepAliveMs, unreadMs } = this.#timeouts
@@ -202,7 +199,7 @@ export class Http1Connections {
 
   #reap(): void {
     const now = performance.now()
-    // A little more than clients are told, so that a request that is sent in the last moment arrives.
+    // A little more than the announced time, for a request that is sent in the last moment.
     const mostMs = this.#timeouts.keepAliveMs * 1.02
     for (const [socket, connection] of this.#connections) {
       if (connection.seenAtRest !== connection.bytesReadAtRest) {
@@ -222,7 +219,7 @@ export class Http1Connections {
     if (last?.headersSent === false) last.setHeader('connection', 'close')
   }
 
-  /** Answers bytes that node cannot parse as a request, or a request that does not arrive in time. */
+  /** Answers bytes that node cannot parse as a request, and requests that do not arrive in time. */
   #refuse(error: Error, socket: Socket): void {
     const connection = this.#connections.get(socket)
     if (connection === undefined || !socket.writable) return
@@ -232,17 +229,17 @@ export class Http1Connections {
       this.#endWhenAnswered(connection)
       return
     }
-    // An answer now would be taken for, or land in the middle of, another.
+    // An answer now would be taken for another one, or land in the middle of it.
     if (unanswered.length > 1 || last?.headersSent === true) {
       socket.destroy()
       return
     }
     this.#answerAndEnd(socket, refusals[errorCode(error) ?? ''] ?? notHttp)
-    // The handler is waiting for the rest of the body; the end of the socket tells it that there is none.
+    // The handler waits for the rest of the body; the end of the socket ends that wait.
     if (last !== undefined) socket.destroySoon()
   }
 
-  /** Answers a client that does not speak TLS to a port that takes nothing else. */
+  /** Answers a client without TLS on a port that accepts TLS only. */
   refuseCleartext(socket: Socket): void {
     this.#answerAndEnd(socket, cleartext)
   }
@@ -256,8 +253,8 @@ export class Http1Connections {
   }
 
   /**
-   * Answers without a request and a handler. A socket that is closed with unread bytes is reset, and the client might
-   * not get the answer, so what it goes on to send is read and dropped for as long as it has to read that.
+   * Answers without a request and a handler. Closing a socket with unread bytes would reset it, perhaps before the
+   * client has the answer, so further bytes are read and discarded for `lingerMs`.
    */
   #answerAndEnd(socket: Socket, refusal: Refusal): void {
     const { status, headers, body } = written(refusal)
@@ -268,7 +265,7 @@ export class Http1Connections {
   }
 }
 
-/** Whether nothing is asked on a connection, and nothing has begun to arrive. */
+/** Whether a connection has no request, nor the beginning of one. */
 function isAtRest(socket: Socket, { unanswered, bytesReadAtRest }: Http1Connection): boolean {
   // More bytes than at rest are the beginning of a request.
   return unanswered.length === 0 && bytesReadAtRest === socket.bytesRead

@@ -24,15 +24,15 @@ import {
 export const http2Start: Buffer = Buffer.from('PRI')
 
 /**
- * Faults of each kind that one connection may make before it is closed. A client that closes all of its streams at
- * once, or opens more than are allowed before it has read how many are, makes no more than these.
+ * Faults of each kind after which a connection is closed. A client that closes all of its streams at once, or opens
+ * more than are allowed before it has read the limit, makes no more than these.
  */
 const maxFaults = 4 * maxConcurrentRequests
 
 /**
- * What one connection may do wrong before it is closed. Streams that the client resets (CVE-2023-44487, "rapid reset")
- * cost work that the limit of concurrent streams does not count: all of them twice, and 50 a second. nghttp2 itself
- * limits unread answers to PING and SETTINGS to 1000.
+ * Tolerated faults of one connection. Streams that the client resets (CVE-2023-44487, "rapid reset") cost work that the
+ * limit of concurrent streams does not count: allowed are all of them twice, and 50 a second. nghttp2 itself limits
+ * unread answers to PING and SETTINGS to 1000.
  */
 const tolerance = {
   streamResetBurst: 2 * maxConcurrentRequests,
@@ -41,10 +41,7 @@ const tolerance = {
   maxSessionRejectedStreams: maxFaults,
 }
 
-/**
- * Largest value of these options: the connection of a proxy carries many clients, and is not closed for the faults of
- * some.
- */
+/** Largest value of these options, for proxies: their connections carry many clients, and stay open for the others. */
 const unlimited = 2 ** 32 - 1
 const toleranceOfProxies: typeof tolerance = {
   streamResetBurst: unlimited,
@@ -53,35 +50,35 @@ const toleranceOfProxies: typeof tolerance = {
   maxSessionRejectedStreams: unlimited,
 }
 
-/** Bytes that a field counts beyond its name and its value (RFC 9113, 6.5.2). */
+/** Bytes that each field counts beyond its name and value (RFC 9113, 6.5.2). */
 const fieldOverhead = 32
 
-/** What is known of one connection. */
+/** State of one connection. */
 interface Http2Connection {
   readonly socket: Socket
   readonly session: ServerHttp2Session
   readonly client: Client
-  /** Streams that are open, and what their clients have not read of their answers. */
+  /** Open streams, each with the track of what its client does not read. */
   readonly streams: Map<ServerHttp2Stream, Unread>
-  /** Streams that were refused. */
+  /** Number of refused streams. */
   refusedStreams: number
-  /** Bytes that had moved, in both directions, at the last look. */
+  /** Bytes moved in both directions at the last check. */
   bytesMoved: number
-  /** When a look last found that more had moved, by performance.now. */
+  /** Time of the last check with new bytes, by performance.now. */
   movedAt: number
 }
 
-/** Serves HTTP/2 on sockets that it is handed. */
+/** Serves HTTP/2 on given sockets. */
 export class Http2Connections {
   readonly #handler: StreamHandler
   readonly #timeouts: ConnectionTimeouts
   readonly #ceilings: Ceilings
-  /** It never listens: it is handed connections by its 'connection' event. */
+  /** Never listens: connections are handed to it by its 'connection' event. */
   readonly #server: http2.Http2Server
   readonly #connections = new Map<Http2Session, Http2Connection>()
   #ending = false
   #reaper: NodeJS.Timeout | undefined
-  /** node:http2 has no time limit for the body of a request. */
+  /** Time limit for bodies, which node:http2 lacks. */
   readonly #bodyTime: TimeLimit
 
   constructor(handler: StreamHandler, timeouts: ConnectionTimeouts, ceilings: Ceilings) {
@@ -92,7 +89,7 @@ export class Http2Connections {
     this.#server = http2.createServer({
       ...(ceilings.behindProxy ? toleranceOfProxies : tolerance),
       settings: { maxConcurrentStreams: maxConcurrentRequests, maxHeaderListSize: maxHeaderBytes },
-      // Browsers send each cookie in a field of its own. No more fields than these fit into the bytes.
+      // Browsers send each cookie in a field of its own. The bytes have room for no more fields than these.
       maxHeaderListPairs: maxHeaderBytes / fieldOverhead,
     })
     this.#server.on('stream', (stream: ServerHttp2Stream, headers) => this.#admit(stream, headers))
@@ -103,7 +100,7 @@ export class Http2Connections {
    * preface.
    */
   serve(socket: Socket, client: Client, onOpened: () => void): void {
-    // The session event comes before emit() returns, so it is this connection's.
+    // The session event comes during emit(), so it is this connection's.
     this.#server.once('session', (session) => {
       this.#connections.set(session, {
         socket,
@@ -125,23 +122,23 @@ export class Http2Connections {
   }
 
   /**
-   * Sends clients a GOAWAY: at once where requests are in progress, which finish, and else with the next request, which
-   * may be on its way, or by `endIdle`.
+   * Sends clients a GOAWAY: at once on connections with requests, which finish; else with the next request, which may
+   * be on its way, or by `endIdle`.
    */
   end(): void {
     this.#ending = true
     for (const { session, streams } of this.#connections.values()) if (streams.size > 0) session.close()
   }
 
-  /** Sends a GOAWAY on the connections on which nothing has come since `end`, and closes them. */
+  /** Sends a GOAWAY on the connections without a request since `end`, and closes them. */
   endIdle(): void {
     for (const { session } of this.#connections.values()) session.close()
   }
 
   /**
-   * Starts to look for answers that are not read, for connections that are idle, and for those that outlive their
-   * session: a session that was destroyed ends its own side and waits for the client's, and some clients never end
-   * theirs. No event tells of it (a session's 'close' waits for the socket's).
+   * Starts the checks for unread answers, for idle connections, and for sockets that outlive their session: a destroyed
+   * session ends its own side and waits for the client's, which some clients never end. No event shows that (a
+   * session's 'close' waits for the socket's).
    */
   startReaping(): void {
     const { lingerMs, idleMs, unreadMs } = this.#timeouts
@@ -163,13 +160,13 @@ export class Http2Connections {
         // After close(), destroy() ends the server's side of the socket and leaves the rest to the client. Alone, it
         // would destroy the socket, perhaps before the client has read the GOAWAY.
         session.close()
-        // close() waits for open streams, but those have not moved either.
+        // close() waits for open streams, which are idle as well.
         session.destroy()
       } else this.#resetUnread(connection)
     }
   }
 
-  /** Not by the session's own timer, which would keep the session in memory after its end, until it goes off. */
+  /** The session's own timer would keep an ended session in memory until it goes off. */
   #isIdle(connection: Http2Connection, now: number): boolean {
     const { socket } = connection
     const bytesMoved = socket.bytesRead + socket.bytesWritten
@@ -181,25 +178,25 @@ export class Http2Connections {
   }
 
   /**
-   * A client that grants no window keeps its streams open for as long as the connection lives, which a PING now and
-   * then sees to.
+   * Resets streams whose client grants no window. They would stay open as long as the connection, which a PING now and
+   * then keeps alive.
    */
   #resetUnread({ streams }: Http2Connection): void {
     for (const [stream, unread] of streams) {
       const isOwed = stream.writableEnded || stream.writableLength > 0
       if (!unread.isOverdue(isOwed ? stream.writableLength : undefined, this.#timeouts)) continue
       stream.close(http2.constants.NGHTTP2_CANCEL)
-      // The reset itself may wait behind what the client does not read.
+      // The reset itself may wait behind unread bytes.
       stream.destroy()
     }
   }
 
   #admit(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
-    // An error event without a listener would end the process, and a refused stream has no other.
+    // An error event without a listener would end the process, and refused streams have no other listener.
     stream.on('error', () => {})
     const connection = stream.session && this.#connections.get(stream.session)
     if (connection === undefined) return
-    // Not before the streams that came with this one: a GOAWAY names the last one that is served.
+    // After the streams that came with this one: a GOAWAY names the last served stream.
     if (this.#ending) setImmediate(() => connection.session.close())
     const unread = new Unread()
     connection.streams.set(stream, unread)
@@ -231,8 +228,9 @@ export class Http2Connections {
   }
 
   /**
-   * To refuse a stream costs the server more than to open it costs the client, so a client that goes on and on can open
-   * no further one. Those in progress finish. A proxy's connection carries the calls of many clients, and stays.
+   * Refuses a stream. That costs the server more than opening it costs the client, so a client with too many refusals
+   * can open no further stream. Those in progress finish. A proxy's connection carries the calls of many clients, and
+   * stays.
    */
   #refuse(stream: ServerHttp2Stream, connection: Http2Connection): void {
     const { session } = connection
@@ -242,7 +240,7 @@ export class Http2Connections {
   }
 }
 
-/** Ends a stream whose body took too long. One that has arrived waits for its handler. */
+/** Ends a stream whose body took too long. One with a complete body waits for its handler. */
 function cutOff(stream: ServerHttp2Stream): void {
   if (!hasArrived(stream)) stream.close(http2.constants.NGHTTP2_CANCEL)
 }
@@ -271,7 +269,7 @@ class Http2Arrival extends Arrival {
   }
 
   bodyArrived(): boolean {
-    // Most bodies have been read by then, and to ask nghttp2 costs more.
+    // Most bodies have been read by then, and asking nghttp2 costs more.
     return this.#stream.readableEnded || hasArrived(this.#stream)
   }
 
@@ -280,7 +278,7 @@ class Http2Arrival extends Arrival {
   }
 }
 
-/** nghttp2's own view of whether the whole body has arrived; the handler may not have read it yet. */
+/** Whether the whole body has arrived, by nghttp2; the handler may not have read it yet. */
 function hasArrived(stream: ServerHttp2Stream): boolean {
   return stream.state.remoteClose === 1
 }

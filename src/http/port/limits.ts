@@ -7,30 +7,29 @@ import { type CeilingLimits, type CeilingUse, Concurrency } from '../../limits/c
 /** Time limits of a connection, in milliseconds. */
 export interface ConnectionTimeouts {
   /**
-   * From the connection's start to the bytes that tell its protocol; with HTTP/2, to the end of the client's preface.
+   * From the start of a connection to the bytes that show its protocol; over HTTP/2, to the end of the client's
+   * preface.
    */
   readonly openingMs: number
-  /** For the headers of an HTTP/1.1 request; at most `requestMs`. Answered with 408, up to a third later. */
+  /** Headers of an HTTP/1.1 request; at most `requestMs`. Answered with 408, up to a third later. */
   readonly headersMs: number
-  /** For a whole request, including its body. HTTP/1.1 answers with 408, HTTP/2 cancels the stream. */
+  /** A whole request, including its body. HTTP/1.1 answers with 408, HTTP/2 cancels the stream. */
   readonly requestMs: number
-  /** Between two requests of an HTTP/1.1 connection. Longer than the 60 s after which common load balancers let go. */
+  /** Pause between two requests of an HTTP/1.1 connection. Longer than the 60 s of common load balancers. */
   readonly keepAliveMs: number
   /**
-   * While nothing moves in either direction: an HTTP/2 connection without requests, or a client that does not read its
-   * answer. A server stream stays open if it sends something more often than this, such as a heartbeat every 15 s.
+   * Silence in both directions: an HTTP/2 connection without requests, or a client that does not read its answer. A
+   * stream stays open if it sends more often than this, such as a heartbeat every 15 s.
    */
   readonly idleMs: number
   /**
-   * For an answer of which its client reads nothing, from the last time that it read. The answer then loses its stream
-   * or, over HTTP/1.1, its connection.
+   * Time in which a client reads nothing of its answer. The answer then loses its stream or, over HTTP/1.1, its
+   * connection.
    */
   readonly unreadMs: number
-  /** Added to `unreadMs` for each KiB that waits to be read. */
+  /** Added to `unreadMs` for each unread KiB. */
   readonly unreadMsPerKiB: number
-  /**
-   * From the last bytes sent to a client that was turned away, so that it can read them, to the end of its connection.
-   */
+  /** From the last bytes to a refused client, which it may still have to read, to the end of its connection. */
   readonly lingerMs: number
 }
 
@@ -58,19 +57,19 @@ export const maxHeaderBytes: number = 16 * 1024
  */
 export const maxConcurrentRequests: number = 250
 
-/** How long a client has read nothing of what waits for it. */
+/** Time for which a client has read nothing of its answer. */
 export class Unread {
   #bytes: number | undefined
   #since = 0
 
-  /** The client has read something. */
+  /** Call it when the client has read something. */
   restart(): void {
     this.#bytes = undefined
   }
 
   /**
-   * Whether the client has had its time. `bytes` is what waits for it, 0 if only the end of its answer does;
-   * `undefined` if nothing does. Call it again and again.
+   * Whether the client's time is over. `bytes`: unread bytes, 0 if only the end of the answer is unread, `undefined` if
+   * nothing is. Call it at intervals.
    */
   isOverdue(bytes: number | undefined, { unreadMs, unreadMsPerKiB }: ConnectionTimeouts): boolean {
     const now = performance.now()
@@ -86,21 +85,21 @@ export function destroyLater(socket: Socket, delayMs: number): void {
   socket.once('close', () => clearTimeout(timer))
 }
 
-/** What {@link Ceilings} are made of. */
+/** Parts of {@link Ceilings}. */
 export interface CeilingParts {
   readonly limits: CeilingLimits
   /** Number of proxies in front that append to X-Forwarded-For. */
   readonly trustedProxies: number
-  /** Told, at most once a second for each ceiling, that one was reached. */
+  /** Has at most one line a second for each ceiling that is reached. */
   readonly log: Logger
 }
 
-/** One client, and the networks that its address counts in; `undefined` if the address is unknown. */
+/** A client and the networks of its address; `undefined` for an unknown address. */
 export class Client {
   readonly address: string | undefined
-  /** What counts as one client: an IPv4 address or an IPv6 /64. */
+  /** The unit that counts as one client: an IPv4 address or an IPv6 /64. */
   readonly network: string | undefined
-  /** What has a share of each ceiling: an IPv4 address or an IPv6 /48. */
+  /** The unit that has a share of each ceiling: an IPv4 address or an IPv6 /48. */
   readonly site: string | undefined
 
   constructor(address: string | undefined) {
@@ -111,10 +110,10 @@ export class Client {
   }
 }
 
-/** A client that has no share: it counts only for all clients together. */
+/** A client without a share: it counts only for all clients together. */
 const unknown = new Client(undefined)
 
-/** A request for the ceilings to decide on, of either HTTP version, and what they have counted of it. */
+/** A request of either HTTP version, for the ceilings to decide on, and what they have counted of it. */
 export abstract class Arrival {
   /** The client for which it counts as in progress. For {@link Ceilings} only. */
   countedFor: Client | undefined = undefined
@@ -129,23 +128,20 @@ export abstract class Arrival {
   }
 
   abstract headers(): IncomingHttpHeaders
-  /**
-   * What it asks for (a path, perhaps with a query), if nothing holds its answer up: neither a body nor earlier
-   * requests.
-   */
+  /** Its target (a path, perhaps with a query) if its answer waits neither for a body nor for earlier requests. */
   abstract unhinderedTarget(): string | undefined
   /** Whether the headers announce a body. */
   abstract hasBody(): boolean
   /** Whether all of the body has arrived, read or not. */
   abstract bodyArrived(): boolean
-  /** Registers what to call once the body has been read. */
+  /** Registers a listener for the end of the body. */
   abstract onBodyEnd(listener: () => void): void
 }
 
 /**
  * Requests beyond maxRequests in which a probe is still answered, by its path. An orchestrator ends a process whose
- * liveness probe fails, and a busy one must live. A probe of readiness waits for the store: these cannot take the room
- * of the others.
+ * liveness probe fails, and a busy process must live. Probes of readiness wait for the store, so they cannot take the
+ * room of the others.
  */
 const probeReserve: ReadonlyMap<string, number> = new Map([
   ['/healthz', 16],
@@ -153,7 +149,7 @@ const probeReserve: ReadonlyMap<string, number> = new Map([
 ])
 
 /**
- * Counts what clients hold, and decides who gets more. Of each ceiling one network has a share. Behind a proxy, a
+ * Counts what clients hold, and admits or refuses more. One network has a share of each ceiling. Behind a proxy, a
  * request counts for the client that the proxy names, and connections, which carry the requests of many clients, for no
  * network.
  */
@@ -174,21 +170,19 @@ export class Ceilings {
     this.#pendingBodies = new Concurrency('maxPendingBodies', limits, log)
   }
 
-  /** Whether connections come from a proxy, and each is that of many clients. */
+  /** Whether each connection comes from a proxy and carries many clients. */
   get behindProxy(): boolean {
     return this.#trustedProxies > 0
   }
 
-  /** What each of the ceilings is at. */
+  /** Present use of each ceiling. */
   uses(): readonly CeilingUse[] {
     return [this.#connections, this.#connectionsOfAddresses, this.#requests, this.#pendingBodies].map((each) =>
       each.use(),
     )
   }
 
-  /**
-   * Counts a connection and returns its client; `undefined` if there is one too many. End it with {@link disconnect}.
-   */
+  /** Counts a connection and returns its client; `undefined` beyond a ceiling. End it with {@link disconnect}. */
   connect(remoteAddress: string | undefined): Client | undefined {
     const client = new Client(remoteAddress && readAddress(remoteAddress))
     const { network, site } = this.#holderOf(client)
@@ -198,7 +192,7 @@ export class Ceilings {
     return undefined
   }
 
-  /** A connection is over. */
+  /** Ends a connection. */
   disconnect(client: Client): void {
     const { network, site } = this.#holderOf(client)
     this.#connections.leave(site)
@@ -206,8 +200,8 @@ export class Ceilings {
   }
 
   /**
-   * Decides whether a request is served, at once or in the next turn. A request whose body is there with its headers is
-   * not held up by others whose body is not. Call {@link leave} once it is over, which may be before it is decided on.
+   * Decides whether a request is served, at once or in the next turn. A request that came with its whole body is not
+   * held up by those whose body has not arrived. Call {@link leave} at its end, which may come before the decision.
    */
   admit(arrival: Arrival, decide: (served: boolean) => void): void {
     const sender = this.#senderOf(arrival)
@@ -225,7 +219,7 @@ export class Ceilings {
       decide(true)
       return
     }
-    // Headers are told of before the bytes behind them have been looked at. By the next turn, they have been.
+    // Headers are reported before the bytes behind them are parsed. By the next turn, they are.
     setImmediate(() => {
       const served = arrival.bodyArrived()
       if (!served) this.#pendingBodies.refused(sender.site)
@@ -233,7 +227,7 @@ export class Ceilings {
     })
   }
 
-  /** A request is over. Does nothing for one that was not admitted. */
+  /** Ends a request. Without effect on one that was refused. */
   leave(arrival: Arrival): void {
     const { countedFor } = arrival
     if (countedFor === undefined) return
@@ -244,14 +238,14 @@ export class Ceilings {
 
   #takeRequest(arrival: Arrival, sender: Client): boolean {
     const reserve = probeReserve.get(arrival.unhinderedTarget()?.split('?', 1)[0] ?? '')
-    // A probe counts for no network, so that it is answered whoever else shares its address.
+    // A probe counts for no network, so other clients at its address cannot keep it from its answer.
     const client = reserve === undefined ? sender : unknown
     if (!this.#requests.take(client.site, reserve === undefined ? {} : { reserve })) return false
     arrival.countedFor = client
     return true
   }
 
-  /** Nearly all bodies come along with their headers. Only the others need a listener that tells of their end. */
+  /** Nearly all bodies come with their headers. Only the others need a listener for their end. */
   #releaseArrived(): void {
     const arrivals = this.#newlyPending
     this.#newlyPending = []
@@ -269,12 +263,12 @@ export class Ceilings {
     this.#pendingBodies.leave(pendingFor.site)
   }
 
-  /** For whom a connection counts. */
+  /** The client for which a connection counts. */
   #holderOf(connected: Client): Client {
     return this.behindProxy ? unknown : connected
   }
 
-  /** Who sent a request: without a proxy, all requests of a connection come from one client. */
+  /** The sender of a request. Without a proxy, all requests of a connection are those of one client. */
   #senderOf(arrival: Arrival): Client {
     const { connected } = arrival
     if (!this.behindProxy) return connected
@@ -284,7 +278,7 @@ export class Ceilings {
       return value === undefined ? null : String(value)
     }
     const address = clientAddress({ get }, undefined, this.#trustedProxies)
-    // Without a header, it is the proxy itself.
+    // Without the header, the proxy itself is the sender.
     return address === undefined ? connected : new Client(address)
   }
 }

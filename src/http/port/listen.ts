@@ -1,15 +1,15 @@
 import type { AddressInfo, Server } from 'node:net'
 
-/** Connections that may wait to be accepted, as far as the system allows. */
+/** Connections that may wait for accept(); the system may allow fewer. */
 const backlog = 4096
 
-/** How often a free port is tried until one is free on both loopback addresses. */
+/** Most attempts to find a port that is free on both loopback addresses. */
 const maxPortAttempts = 10
 
-/** The host cannot be listened on. The message is one line for the operator: what is wrong and what to change. */
+/** Listening on the host failed. The message is one line for the operator: the problem and what to change. */
 export class ListenError extends Error {
   override readonly name = 'ListenError'
-  /** What is wrong. */
+  /** The problem. */
   readonly problem: string
   /** What to change, as a sentence; `undefined` if `problem` says it. */
   readonly advice: string | undefined
@@ -21,7 +21,7 @@ export class ListenError extends Error {
   }
 }
 
-/** Where to listen, and with what. */
+/** Options of {@link listenOn}. */
 export interface Listening<S extends Server> {
   /** 0 takes a free port. */
   readonly port: number
@@ -78,8 +78,8 @@ function listenOnAddress<S extends Server>(port: number, host: string, createSer
     server.once('error', reject)
     server.listen({ port, host, backlog }, () => {
       server.off('error', reject)
-      // From here on it tells of connections that the system could not accept, for lack of memory for example. Without
-      // a listener that would end the process.
+      // Later errors are connections that the system could not accept, for lack of memory for example. Without a
+      // listener they would end the process.
       server.on('error', () => {})
       resolve(server)
     })

@@ -11,7 +11,7 @@ import { Ceilings, type ConnectionTimeouts, defaultTimeouts } from './limits.ts'
 import { ListenError, listenOn, portOf } from './listen.ts'
 import { Handshakes, tlsStart } from './tls.ts'
 
-/** What serves the requests of a {@link OnePortServer}. */
+/** Request handlers of a {@link OnePortServer}. */
 export interface PortHandlers {
   /** Serves a request of HTTP/1.1. */
   readonly request: RequestHandler
@@ -21,44 +21,44 @@ export interface PortHandlers {
 
 /** Options of a {@link OnePortServer}. */
 export interface OnePortOptions {
-  /** Certificate and key of the port, which then takes TLS only. Default: none, and it takes no TLS. */
+  /** Certificate and key of the port, which then accepts TLS only. Default: none, and no TLS. */
   readonly tls?: KeyPair | undefined
   /** Time limits other than the default ones. */
   readonly timeouts?: Partial<ConnectionTimeouts>
-  /** The most that clients can hold. Default: no ceilings. */
+  /** Ceilings on what clients hold. Default: none. */
   readonly ceilings?: CeilingLimits
   /** Number of proxies in front that append to X-Forwarded-For. Default 0. */
   readonly trustedProxies?: number
-  /** Told of ceilings that are reached. Default: nobody. */
+  /** Has a line for each ceiling that is reached. Default: none. */
   readonly log?: Logger
 }
 
 /**
- * Time for the first bytes of connections that have sent nothing when the server closes, and for the next request of
- * HTTP/2 connections, in milliseconds: it may be on its way.
+ * Time during a close, in ms, for the first bytes of silent connections and for the next request of HTTP/2 connections:
+ * both may be on their way.
  */
 const closingOpeningMs = 250
 
-/** Idle time before the first TCP keep-alive probe, in milliseconds: it finds peers that vanished without a word. */
+/** Idle time before the first TCP keep-alive probe, in ms. Probes find peers that vanished without closing. */
 const tcpKeepAliveDelayMs = 60_000
 
 /** Longest time for {@link rehearseEnd}, in milliseconds. */
 const rehearsalMs = 100
 
-/** Longest wait for a moment in which no connection is arriving, in milliseconds. */
+/** Longest wait for a moment without arriving connections, in ms. */
 const maxArrivalsMs = 1_000
 
-/** A turn of the event loop that is shorter than this, in milliseconds, had next to nothing to do. */
+/** Length of a turn of the event loop, in ms, below which it had almost nothing to do. */
 const quietTurnMs = 0.05
 
 /**
- * One port for HTTP/1.1 and HTTP/2. Without TLS, each connection's first bytes decide which of the two it is; clients
- * speak HTTP/2 with prior knowledge. With TLS, client and server agree on it (ALPN); a client that does not take part
- * in that gets HTTP/1.1.
+ * One port for HTTP/1.1 and HTTP/2. Without TLS, the first bytes of a connection decide which of the two it is; clients
+ * use HTTP/2 with prior knowledge. With TLS, client and server negotiate it (ALPN); a client without ALPN gets
+ * HTTP/1.1.
  *
- * It limits what clients can hold: time, headers, connections, requests in progress. The size of bodies is the
- * handler's to limit. Beyond a ceiling, a connection is closed, and a request is refused with a 503 (SERVER_BUSY) or,
- * over HTTP/2, REFUSED_STREAM, which says that it can be sent again.
+ * It limits what clients can hold: time, headers, connections, requests in progress. The handler limits the size of
+ * bodies. Beyond a ceiling, a connection is closed, and a request is refused with a 503 (SERVER_BUSY) or, over HTTP/2,
+ * with REFUSED_STREAM, which allows a retry.
  *
  * Bytes that are not HTTP are answered with 400 if the protocol allows it, and the connection is closed. The handlers
  * must not throw.
@@ -74,10 +74,10 @@ export class OnePortServer {
   readonly #handshakes: Handshakes | undefined
   readonly #http1: Http1Connections
   readonly #http2: Http2Connections
-  /** One for each address. All connections, HTTP/2 or not, are accepted by one of them. */
+  /** One server for each address. They accept all connections, of either HTTP version. */
   readonly #servers: Server[] = []
   readonly #sockets = new Set<Socket>()
-  /** Connections whose first bytes, behind a handshake if there is one, have not arrived yet. */
+  /** Connections before their first bytes (with TLS, after the handshake). */
   readonly #undecided = new Set<Socket>()
   #accepted = 0
   #closed: Promise<void> | undefined
@@ -93,7 +93,7 @@ export class OnePortServer {
     this.#http2 = new Http2Connections(handlers.stream, this.#timeouts, this.#ceilings)
   }
 
-  /** What the ceilings of connections, requests and bodies are at. */
+  /** Present use of the ceilings on connections, requests and bodies. */
   ceilingUses(): readonly CeilingUse[] {
     return this.#ceilings.uses()
   }
@@ -119,33 +119,28 @@ export class OnePortServer {
   }
 
   #createServer(): Server {
-    // A client may end its side behind its request, and is answered.
+    // A client may end its side after its request, and still gets its answer.
     const options = { allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: tcpKeepAliveDelayMs }
     return createServer(options, (socket) => this.#accept(socket))
   }
 
-  /**
-   * Uses another certificate and key for the connections that come from now on. Those that there are go on.
-   *
-   * @throws TypeError if the server was made without TLS.
-   */
+  /** Uses another certificate and key for new connections. Existing ones continue. */
   replaceTls(pair: KeyPair): void {
     if (this.#handshakes === undefined) throw new TypeError('the server was made without TLS')
     this.#handshakes.replace(pair)
   }
 
   /**
-   * Asks clients of HTTP/1.1 to leave, by `connection: close` in each answer, and goes on serving, new connections
-   * included, until `close`. Clients of HTTP/2 are sent nothing: after a GOAWAY, calls that are on their way would
-   * fail.
+   * Asks clients of HTTP/1.1 to leave, by `connection: close` in each answer, and serves on, new connections included,
+   * until `close`. HTTP/2 connections get nothing: a GOAWAY would fail the calls that are on their way.
    */
   drain(): void {
     this.#http1.drain()
   }
 
   /**
-   * Takes no further connections, and serves those that there are until `close`: other processes listen on the same
-   * port. A worker of a cluster gives connections that are on their way to it back, so that another takes them.
+   * Accepts no further connections, and serves the existing ones until `close`: other processes listen on the same
+   * port. A worker of a cluster gives arriving connections back, for another worker to accept.
    */
   stopListening(): void {
     for (const server of this.#servers) server.close()
@@ -165,7 +160,7 @@ export class OnePortServer {
     this.#http1.end()
     if (this.#servers.length > 0) await rehearseEnd()
     await this.#noArrivals(Math.min(maxArrivalsMs, graceMs))
-    // Each waits for every connection that it accepted.
+    // Each server waits for all connections that it accepted.
     const stopped = this.#servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve())))
     const opening = setTimeout(
       () => {
@@ -184,17 +179,17 @@ export class OnePortServer {
     clearTimeout(cutOff)
     this.#http1.stopReaping()
     this.#http2.stopReaping()
-    // Ends the check of its timeouts.
+    // Also ends the check of its timeouts.
     this.#http1.server.close()
   }
 
   /**
-   * Waits until no connection is arriving, at most `maxMs` milliseconds. The system completes connections before
-   * anybody accepts them, and resets those that still wait when the server stops listening, although their clients may
-   * have sent a request. node:net accepts one in each turn of the event loop.
+   * Waits until no connection is arriving, at most `maxMs` ms. The system completes connections before they are
+   * accepted, and resets the waiting ones when the server stops listening, although their clients may have sent a
+   * request. node:net accepts one in each turn of the event loop.
    */
   async #noArrivals(maxMs: number): Promise<void> {
-    // From here on, there is a look at the sockets between one await and the next.
+    // From here on, the sockets are polled between two awaits.
     await nextTurn()
     const startedAt = performance.now()
     for (let turnAt = startedAt; turnAt - startedAt < maxMs; ) {
@@ -206,9 +201,9 @@ export class OnePortServer {
     }
   }
 
-  /** Counts a connection, finds out what it speaks, and hands it to its protocol. */
+  /** Counts a connection, detects its protocol, and hands it on. */
   #accept(socket: Socket): void {
-    // An error event without a listener would end the process, and there are moments in which no protocol listens.
+    // An error event without a listener would end the process, and at some moments no protocol listens.
     socket.on('error', () => {})
     const client = this.#ceilings.connect(socket.remoteAddress)
     if (client === undefined) {
@@ -238,7 +233,9 @@ export class OnePortServer {
     else this.#shakeHands(this.#handshakes, socket, serve)
   }
 
-  /** Makes a TLS connection of one, waits for its first bytes, and has it served as the handshake decided. */
+  /**
+   * Does the TLS handshake of a connection, waits for its first bytes, and has it served by the negotiated protocol.
+   */
   #shakeHands(handshakes: Handshakes, socket: Socket, serve: (secured: Socket, isHttp2: boolean) => void): void {
     lookAtStart(socket, (start) => {
       if (start[0] !== tlsStart) {
@@ -256,8 +253,8 @@ export class OnePortServer {
 }
 
 /**
- * Looks at a connection's first bytes and puts them back: as many as it takes to see whether they begin HTTP/2.
- * Destroys a connection that ends before.
+ * Reads the first bytes of a connection, enough to recognise HTTP/2, and puts them back. Destroys a connection that
+ * ends before.
  */
 function lookAtStart(socket: Socket, decide: (start: Buffer) => void): void {
   let head = Buffer.alloc(0)
@@ -276,31 +273,31 @@ function lookAtStart(socket: Socket, decide: (start: Buffer) => void): void {
   const giveUp = (): void => {
     socket.destroy()
   }
-  // 'data' would set the socket flowing, and bytes could pass before the protocol's own listeners are in place.
+  // 'data' would make the socket flow, and bytes could pass before the protocol's own listeners are in place.
   socket.on('readable', look)
   socket.on('end', giveUp)
 }
 
 const noBun =
-  'Bun cannot serve the port of its own (its node:http and node:http2 do not take connections from each other): use Node.js, or serve with `handler` or `fetch` in Bun'
+  'Bun cannot serve the port itself, because its node:http and node:http2 cannot hand connections to each other: use Node.js, or serve with `handler` or `fetch` in Bun'
 
 /**
- * Starts the check of headersTimeout and requestTimeout. An http.Server does so on its own 'listening' event, and never
- * on one that is handed its connections.
+ * Starts the check of headersTimeout and requestTimeout. An http.Server starts it on its own 'listening' event, which
+ * never comes to a server that is handed its connections.
  */
 function startTimeouts(server: http.Server): void {
   server.emit('listening')
 }
 
 /**
- * Warms up the shutdown path with a server of its own. The first end of a process takes half a millisecond, ten times
+ * Warms up the shutdown path with a server of its own. The first end in a process takes half a millisecond, ten times
  * as long as the next, because its code is not compiled yet, and the system resets connections that arrive in that
- * time. In a worker of a cluster it must be the worker's own, which is what `exclusive` says.
+ * time. In a worker of a cluster the server must be the worker's own: `exclusive`.
  */
 async function rehearseEnd(): Promise<void> {
   const server = createServer()
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
-  // Without a port to be had in time, the end just takes longer.
+  // Without a free port in time, the real end just takes longer.
   const late = setTimeout(end, rehearsalMs)
   server.once('error', () => end())
   server.unref().listen({ port: 0, host: '127.0.0.1', exclusive: true }, () => server.close(() => end()))

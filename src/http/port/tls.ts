@@ -8,8 +8,8 @@ import { type KeyPair, type PemFile, readPair } from '../../base/pem.ts'
 export const tlsStart = 0x16
 
 /**
- * Cipher suites: authenticated encryption with forward secrecy only (RFC 9325, 4.2). Every other one of TLS 1.2 is one
- * that HTTP/2 clients may refuse (RFC 9113, 9.2.2 and appendix A).
+ * Cipher suites: authenticated encryption with forward secrecy only (RFC 9325, 4.2). HTTP/2 clients may refuse all
+ * others of TLS 1.2 (RFC 9113, 9.2.2 and appendix A).
  */
 const ciphers = [
   'TLS_AES_128_GCM_SHA256',
@@ -24,38 +24,38 @@ const ciphers = [
 ].join(':')
 
 /**
- * Whatever NODE_OPTIONS says: at least TLS 1.2, and the suites above. A client has no reason to ask for a second
- * handshake on the same connection, which costs the server more than the client.
+ * At least TLS 1.2 and the suites above, also against NODE_OPTIONS. Renegotiation is off: it costs the server more than
+ * the client, and clients need none.
  */
 const rules = { minVersion: 'TLSv1.2', ciphers, secureOptions: constants.SSL_OP_NO_RENEGOTIATION } as const
 
-/** Makes TLS connections of accepted ones. HTTP/2 and HTTP/1.1 are offered by ALPN, in this order. */
+/** Does TLS handshakes on accepted connections. HTTP/2 and HTTP/1.1 are offered by ALPN, in this order. */
 export class Handshakes {
-  /** It never listens: it is handed the connections that others accepted. */
+  /** Never listens: accepted connections are handed to it. */
   readonly #server: Server
-  /** What to do with each connection once its handshake is over, by its two ends. */
+  /** Callback of each connection in its handshake, by its two ends. */
   readonly #waiting = new Map<string, (secured: TLSSocket) => void>()
 
   constructor(pair: KeyPair) {
     this.#server = createServer({ ...pair, ...rules, ALPNProtocols: ['h2', 'http/1.1'] })
     this.#server.on('secureConnection', (secured) => {
       const done = this.#waiting.get(endsOf(secured))
-      // The client has gone already.
+      // The client has left.
       if (done === undefined) secured.destroy()
       else done(secured)
     })
-    // Bytes that are no handshake get no answer.
+    // Other bytes than a handshake get no answer.
     this.#server.on('tlsClientError', (_, secured) => secured.destroy())
   }
 
-  /** Uses another pair for the connections that come from now on. */
+  /** Uses another pair for new connections. */
   replace(pair: KeyPair): void {
     this.#server.setSecureContext({ ...pair, ...rules })
   }
 
   /**
-   * Begins the handshake of a connection, whose first bytes may have been read if they were put back. If it fails, the
-   * connection is closed. It has no time limit of its own.
+   * Begins the handshake of a connection; bytes that were read from it must be put back. A failed handshake closes the
+   * connection. There is no time limit here.
    */
   begin(socket: Socket, done: (secured: TLSSocket) => void): void {
     const ends = endsOf(socket)
@@ -65,37 +65,34 @@ export class Handshakes {
   }
 }
 
-/**
- * No two live connections have the same. The server tells of the TLS connection only, not of the one that it was made
- * of.
- */
+/** Unique among live connections. The server's event names the TLS connection only, without the accepted one. */
 function endsOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
   return [remoteAddress, remotePort, localAddress, localPort].join(' ')
 }
 
-/** Time between two looks at the files, in milliseconds. */
+/** Interval of the checks of the files, in ms. */
 const pollMs = 10_000
 
-/** Where the certificate and the key of the port are. */
+/** Files of the port's certificate and key. */
 export interface KeyFilesParts {
   readonly cert: PemFile
   readonly key: PemFile
-  /** Told of a pair that replaces another, that does not fit, or whose time is not now. */
+  /** Has a line for each new pair, and for a pair that does not fit or is out of its time. */
   readonly log: Logger
 }
 
 /**
- * The files of the port's certificate and key. They are read again and again, because no event tells reliably of every
- * way of replacing them: renaming, writing in place, or switching a link to their folder, as Kubernetes does.
+ * The files of the port's certificate and key. They are read at intervals, because no event covers all ways of
+ * replacing them: renaming, writing in place, or switching a link to their folder, as Kubernetes does.
  */
 export class KeyFiles {
   readonly #parts: KeyFilesParts
   #pair: KeyPair
   #onReplaced: (pair: KeyPair) => void = () => {}
   #poll: NodeJS.Timeout | undefined
-  /** Each look waits for the one before, so that none takes what it read for newer than what another one did. */
+  /** Each check waits for the previous one, so that none takes an older pair for a newer one. */
   #looking: Promise<unknown> = Promise.resolve()
-  /** What was wrong with the files at the last look, and whether the log has it. */
+  /** The problem of the last check, and whether it is logged. */
   #problem: { readonly cause: string; readonly told: boolean } | undefined
 
   private constructor(parts: KeyFilesParts, pair: KeyPair) {
@@ -115,20 +112,20 @@ export class KeyFiles {
     return this.#pair
   }
 
-  /** Calls `onReplaced` with each new pair from now on, and looks for one every `everyMs` milliseconds. */
+  /** Calls `onReplaced` with each new pair, and checks for one every `everyMs` ms. */
   watch(onReplaced: (pair: KeyPair) => void, everyMs: number = pollMs): void {
     this.#onReplaced = onReplaced
     this.#poll ??= setInterval(() => void this.#look(), everyMs).unref()
   }
 
-  /** Ends the looking. */
+  /** Ends the checks. */
   stop(): void {
     clearInterval(this.#poll)
   }
 
   /**
    * Reads the files now. Resolves with whether they have a new pair. Rejects with a `TypeError` of one line if they do
-   * not fit; the pair before stays in use.
+   * not fit; the previous pair stays in use.
    */
   reload(): Promise<boolean> {
     const reloaded = this.#looking.then(() => this.#reload())
@@ -156,9 +153,7 @@ export class KeyFiles {
     }
   }
 
-  /**
-   * Files are replaced one after the other. So only what is still wrong at the second look is logged, and that once.
-   */
+  /** Files are replaced one after the other: a problem is logged at its second check, once. */
   #note(cause: string): void {
     const isSecond = this.#problem?.cause === cause
     if (isSecond && this.#problem?.told !== true) {
@@ -168,8 +163,8 @@ export class KeyFiles {
   }
 
   /**
-   * Clients refuse such a certificate, but a service that did not start would serve none of them, even after its
-   * renewal.
+   * Only a warning: clients refuse such a certificate, but a service that does not start serves none of them, even
+   * after its renewal.
    */
   #warnOfTime(): void {
     const { cert, log } = this.#parts

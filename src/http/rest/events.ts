@@ -17,7 +17,7 @@ import { type Exchange, HttpCall } from '../exchange.ts'
 import { inputFromRest, queryOf, type ReadJson, restFromOutput } from './json.ts'
 import { sendFailure, sendJson } from './serve.ts'
 
-/** Serves an order's events: to a long poll as JSON, to everyone else as server-sent events. */
+/** Serves an order's events: to a long poll as JSON, else as server-sent events. */
 export async function serveEvents(
   watchOrder: StreamMethod,
   input: ReadJson,
@@ -79,7 +79,7 @@ async function serveEventStream(
     else output.send({ status: 204, headers: { 'cache-control': 'no-store' } })
   } catch (thrown) {
     if (!output.begun) sendFailure(output, toFailure(thrown))
-    // The headers are sent, so the stream just ends. The client comes back with Last-Event-ID and gets the error then.
+    // The headers are sent, so the stream ends. The client comes back with Last-Event-ID and then gets the error.
     else output.end()
   }
 }
@@ -88,7 +88,7 @@ async function serveEventStream(
 export const eventStreamHeaders: Readonly<Record<'content-type' | 'cache-control' | 'x-accel-buffering', string>> = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-store, no-transform',
-  // Without it, nginx buffers responses.
+  // Turns off the buffering of nginx.
   'x-accel-buffering': 'no',
 }
 
@@ -110,12 +110,12 @@ type WatchOrder = typeof OrderService.method.watchOrder
 type WatchHandler = StreamHandler<WatchOrder['input'], WatchOrder['output']>
 type WatchEvent = MessageInitShape<WatchOrder['output']>
 
-/** Longest time in seconds for which a poll waits for an event, and the time for which it waits if it names none. */
+/** Longest wait of a poll for an event, in seconds, and the default. */
 const maxWaitSeconds = 25
 
 /**
- * Whether a request for an order's events is a long poll, for clients that cannot read streams, and for proxies that
- * hold them back: its Accept header names `application/json`, and not `text/event-stream`. Every other request gets the
+ * Whether a request for an order's events is a long poll, for clients that cannot read streams and for proxies that
+ * hold them back: its Accept header names `application/json`, and not `text/event-stream`. Any other request gets the
  * stream; wildcards name neither.
  */
 export function isLongPoll(accept: string | undefined): boolean {
@@ -123,7 +123,9 @@ export function isLongPoll(accept: string | undefined): boolean {
   return types.includes('application/json') && !types.includes('text/event-stream')
 }
 
-/** The input of a poll that goes on after an event: `?after=` is its sequence. INVALID_REQUEST if it is not one. */
+/**
+ * The input of a poll that continues after an event, with its sequence in `?after=`. INVALID_REQUEST for other text.
+ */
 export function withAfter(order: JsonObject, after: string | undefined): JsonObject {
   if (after === undefined) return order
   if (/^\d{1,10}$/.test(after)) return { ...order, afterSequence: Number(after) }
@@ -131,12 +133,12 @@ export function withAfter(order: JsonObject, after: string | undefined): JsonObj
 }
 
 /**
- * Answers a long poll out of a watch of the order: with what the watch sends at once, or else with the first that it
- * sends within `wait` seconds (0 to 25, without it 25), or with nothing. The watch has the same cursor as the stream's,
- * and counts as a stream.
+ * Answers a long poll from a watch of the order: with the events that the watch has at once, else with the first one
+ * within `wait` seconds (0 to 25, default 25), else with none. The watch has the same cursor as the stream's, and
+ * counts as a stream.
  *
- * Ends early, with nothing, if the watch says that the server stops, if the order is over, and if the caller leaves.
- * Rejects with INVALID_REQUEST if `wait` is out of bounds.
+ * Ends early, without an event, when the server stops, when the order is over, and when the caller leaves. Rejects with
+ * INVALID_REQUEST if `wait` is out of bounds.
  */
 export function longPoll(watchOrder: WatchHandler, wait: string | undefined): LongPollHandler {
   return {
@@ -151,7 +153,7 @@ export function longPoll(watchOrder: WatchHandler, wait: string | undefined): Lo
         return await take(events, over)
       } finally {
         answered.abort()
-        // Not waited for: it ends after the step that it is at, and the store may not answer that.
+        // Not awaited: the watch ends after its present step, which a store that hangs holds up.
         events.return().catch(() => {})
       }
     },
@@ -164,21 +166,21 @@ interface LongPollHandler {
   handle(input: WatchOrderRequest, call: Call): Promise<WatchEvent[]>
 }
 
-/** A poll's answer: the events as the stream's data has them. */
+/** A poll's answer: events in the form of the stream's data. */
 export function pollAnswer(events: readonly WatchEvent[]): JsonObject {
   return { events: events.map((event) => restFromOutput(WatchOrderResponseSchema, event)) }
 }
 
 async function take(events: AsyncGenerator<WatchEvent, void>, over: Promise<undefined>): Promise<WatchEvent[]> {
   const taken: WatchEvent[] = []
-  // The first is that of a read of the order, which is waited for even if `wait` is 0: a transition, or a heartbeat if
-  // there is none to tell.
+  // The first event comes from a read of the order, which is awaited even if `wait` is 0: a transition, else a
+  // heartbeat.
   let result: IteratorResult<WatchEvent, void> | undefined = await events.next()
   while (result !== undefined && !result.done && !result.value.reconnect) {
     if (!result.value.heartbeat) taken.push(result.value)
     const next = events.next()
     next.catch(() => {})
-    // What one read has found comes without anything else in between.
+    // The events of one read come without a pause between them.
     result = await Promise.race([next, taken.length > 0 ? setImmediate(undefined) : over])
   }
   return taken

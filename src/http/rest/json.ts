@@ -18,11 +18,11 @@ import type { Exchange } from '../exchange.ts'
 import { isJson, notJson, refusals } from '../refusals.ts'
 
 /**
- * REST's JSON: that of the protos, except that enum values are in lower case without their prefix ("login"), and times
- * are numbers. Input may use the protos' own spelling too.
+ * REST's JSON is that of the protos, except that enum values are in lower case without their prefix ("login"), and
+ * times are numbers. Input may also use the spelling of the protos.
  */
 
-/** Reads a request's message. INVALID_REQUEST if the JSON is not one. */
+/** Reads a request's message. INVALID_REQUEST for other JSON. */
 export function inputFromRest<I extends DescMessage>(schema: I, json: JsonValue): MessageShape<I> {
   if (json === null || typeof json !== 'object' || Array.isArray(json)) {
     throw new CountersignError('INVALID_REQUEST', 'The body must be a JSON object')
@@ -70,7 +70,7 @@ function protoEnumName(field: string, desc: DescEnum, text: string): string {
   const { words, numberOf } = descEnumWords(desc)
   const known = desc.values.find(({ number, name }) => name === text || number === numberOf(text))
   if (known !== undefined) return known.name
-  // Left as it is, it would count as an unknown value, which is ignored, and be called missing.
+  // Unchanged, it would count as an unknown value, which is ignored, and be reported as missing.
   throw new CountersignError('INVALID_REQUEST', `${field}: must be ${words.join(' or ')}`, {
     metadata: { field, allowed: words.join(', ') },
   })
@@ -89,7 +89,7 @@ export async function jsonBody({ body, headers }: Exchange): Promise<JsonValue> 
   return parseJson(await decompressed({ bytes, encoding, refusals }))
 }
 
-/** Input of a GET that has none. */
+/** Input of a GET without parameters. */
 export function noInput(): JsonValue {
   return {}
 }
@@ -101,8 +101,8 @@ export function sessionQuery(exchange: Exchange): JsonValue {
 
 /**
  * Input of a GET for one order: `?orderId=`, and the token as `Authorization: Bearer`. A phone that cannot set headers
- * can send the challenge token in the query, beside the wallet that is going to sign. The desktop's token can make a
- * session, so it is never accepted in a URL.
+ * can send the challenge token in the query, beside the wallet that is to sign. The desktop's token can make a session,
+ * so it is never accepted in a URL.
  */
 export function orderQuery(tokenField: 'challengeToken' | 'desktopToken'): ReadJson {
   return (exchange) => {
@@ -118,7 +118,7 @@ export function queryOf({ query }: Pick<Exchange, 'query'>): (name: string) => s
   return (name) => parameters.get(name) ?? undefined
 }
 
-/** The same from a bearer token and a query, however they are read. */
+/** Input for one order from its token and parameters. */
 export function orderInput(
   tokenField: 'challengeToken' | 'desktopToken',
   bearer: string | undefined,
@@ -130,10 +130,10 @@ export function orderInput(
   return { orderId, challengeToken: bearer ?? queried('challengeToken') ?? '', ...Object.fromEntries(wallet) }
 }
 
-/** The wallet that is going to sign, in the query of a challenge. */
+/** Parameters of a challenge that name the wallet that is to sign. */
 const walletFields = ['adapterId', 'address', 'chainId'] as const
 
-/** The input of a watch that resumes after the last event that a client has seen. */
+/** The input of a watch that resumes after the client's last event. */
 export function withLastEventId(order: JsonObject, lastEventId: string | undefined): JsonObject {
   return lastEventId === undefined || lastEventId === '' ? order : { ...order, afterSequence: lastEventId }
 }

@@ -36,7 +36,7 @@ export async function serveRest(
   }
 }
 
-/** Answers a failure: {@link failureBody} and the HTTP status of its reason, or another one that fits better. */
+/** Sends {@link failureBody}, with the HTTP status of the reason or a more fitting one. */
 export function sendFailure(output: Output, failure: CountersignError, status = failure.httpStatus): void {
   const { retryAfterMs } = failure
   const retry = retryAfterMs === undefined ? {} : { 'retry-after': retryAfterSeconds(retryAfterMs) }
@@ -46,8 +46,8 @@ export function sendFailure(output: Output, failure: CountersignError, status = 
 }
 
 /**
- * A failure in REST's JSON: `{"code", "message"}`, in which fields have REST's names; `metadata` if it has any, its
- * keys in lowerCamelCase; and for a wrong code `triesLeft`, the number of further ones that can be tried.
+ * A failure in REST's JSON: `{"code", "message"}`, in which fields have REST's names; `metadata`, if any, with keys in
+ * lowerCamelCase; and for a wrong code `triesLeft`, the number of remaining tries.
  */
 export function failureBody({
   reason,
@@ -70,7 +70,7 @@ export function failureBody({
   }
 }
 
-/** Sends JSON that no cache may keep. */
+/** Sends JSON with `cache-control: no-store`. */
 export function sendJson(output: Output, status: number, headers: OutgoingHttpHeaders, json: JsonObject): void {
   sendJsonText(output, status, headers, JSON.stringify(json))
 }
