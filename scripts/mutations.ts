@@ -72,17 +72,19 @@ const rows: Readonly<
   4: [
     [
       'currentSession',
-      'if (credential.fromCookie) this.#origins.requireTrusted(request)',
+      "if (credential.form === 'cookie') this.#origins.requireTrusted(request)",
       '',
       'e2e/sessions core/users/contract',
     ],
+    ['tokenOf', '`${form} ${token}`', 'token', 'e2e/sessions'],
+    ['purposes', "'session cookie'", "'session token'", 'e2e/sessions'],
     ['cookie', 'HttpOnly;', '', 'e2e/sessions'],
     ['cookie', "secure ? ' Secure;' : ''", "''", 'e2e/sessions'],
     ['sessionCookieName', 'secure ? `__Host-${plainCookieName}` :', '', 'e2e/sessions'],
     ['applyCors', '&& isTrusted(origin)', '', 'e2e/origins'],
     ['headersOf', `"script-src 'self'",`, '', 'http/pages/headers'],
     ['escapeHtml', `[&<>"']`, '[&]', 'http/pages/serve better-auth/pages'],
-    ['signOut', '|| this.#cookieToken(request) === credential.token', '', 'e2e/sessions'],
+    ['signOut', '|| this.#hasCookieOf(credential.text, request)', '', 'e2e/sessions'],
     ['jsonBody', '!isJson(headers)', '!isJson(headers) && bytes.length > 1e6', 'e2e/bodies'],
   ],
   5: [
@@ -135,7 +137,7 @@ const rows: Readonly<
   ],
   10: [
     ['hashToken', "hash('sha256', token, 'base64url')", 'token', 'base/token core/users/sessions'],
-    ['signed', "!this.#keyring.verify('session token', secretPart, signature)", 'false', 'core/users/sessions'],
+    ['signed', '!this.#keyring.verify(purposes[form], secretPart, signature)', 'false', 'core/users/sessions'],
     ['isSameText', '=== value && last.version === version', '!== undefined', 'core/users/sessions'],
     ['ownFile', '0o600', '0o644', 'store/sqlite'],
     [
@@ -315,13 +317,19 @@ const rows: Readonly<
     ['deriveSigningKeys', "'access token key'", "'finalize seed'", 'core/access-token/signing-keys'],
   ],
   30: [
-    ['peekSession', 'if (credential.fromCookie) this.#requireProxiedOrigin(request, reads)', '', 'http/forward-auth'],
+    [
+      'peekSession',
+      "if (credential.form === 'cookie') this.#requireProxiedOrigin(request, reads)",
+      '',
+      'http/forward-auth',
+    ],
     ['requireProxiedOrigin', 'else if (!reads) throw proxiedOriginRequired()', '', 'http/forward-auth'],
     ['isReading', 'told.every(', 'told.some(', 'http/forward-auth'],
     ['returnTo', '&& isReturnPath(told)', '', 'http/forward-auth'],
     ['docs/forward-auth.md', 'proxy_set_header X-Countersign-User $countersign_user;', '', 'e2e/forward-auth'],
   ],
   31: [
+    ['check', '`${credential.form} ${credential.text}`', 'credential.text', 'integrations/backend/session-verifier'],
     ['refusalOf', 'trusts(origin, ownOrigin)', 'true', 'integrations/backend/session-verifier'],
     ['refusalOf', "method === 'GET' || method === 'HEAD'", 'true', 'integrations/backend/session-verifier'],
     ['cookieValue', 'others.length === 0 &&', '', 'integrations/backend/session-verifier'],

@@ -15,6 +15,7 @@ export type { RequestContext } from './base/request.ts'
 export type { CallTrace, TracedCall, TracedFailure, TracedStep, Tracing } from './base/tracing.ts'
 export type { NonceStore } from './core/sign-in/nonce.ts'
 export type {
+  CredentialForm,
   CurrentSession,
   Host,
   HostUser,

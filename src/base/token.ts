@@ -57,6 +57,7 @@ export function equalInConstantTime(a: string, b: string): boolean {
 /** Purpose of a key made from the server's secret. The output for one purpose reveals nothing about another's. */
 export type KeyPurpose =
   | 'session token'
+  | 'session cookie'
   | 'challenge token'
   | 'finalize seed'
   | 'return code'

@@ -100,8 +100,8 @@ export function sessionHandlers(
       // Backends check the sessions of all their users from one address, so a limit for each address does not fit. None
       // is needed: a token has 256 bits, and its signature is checked before the store is read.
       limit: 'unlimited',
-      async handle({ token }) {
-        const session = await host.introspect(token)
+      async handle({ token, cookie }) {
+        const session = cookie === '' ? await host.introspect(token) : await host.introspect(cookie, 'cookie')
         return session === undefined ? { active: false } : { active: true, session: sessionFields(session, false) }
       },
     },

@@ -17,7 +17,7 @@ import { Nonces, withKeysBeginning } from '../core/sign-in/nonce.ts'
 import { SignIn } from '../core/sign-in/sign-in.ts'
 import { UserWallets } from '../core/sign-in/user-wallets.ts'
 import { blockingHost, guardedHost, tracedLogin } from '../core/users/application.ts'
-import type { Host, Session } from '../core/users/host.ts'
+import type { CredentialForm, Host, Session } from '../core/users/host.ts'
 import { Sessions } from '../core/users/sessions.ts'
 import { StandaloneHost, type WalletUser } from '../core/users/standalone.ts'
 import { checkAdapters, sharedKeysWarning, walletAdapters } from '../core/wallet/adapters.ts'
@@ -83,8 +83,11 @@ export interface Countersign {
   readonly fetch: FetchHandler
   /** Registers the services with a Connect router of your own. */
   readonly routes: (router: ConnectRouter) => void
-  /** The live session of a token that a user's client presented, or `undefined`. Does not extend the session. */
-  introspect(token: string): Promise<Session | undefined>
+  /**
+   * The live session of a token that a user's client presented, or `undefined`. Does not extend the session. `form` is
+   * `cookie` for the value of the session's cookie, which counts as that only.
+   */
+  introspect(token: string, form?: 'token' | 'cookie'): Promise<Session | undefined>
   /**
    * The user that the service keeps under this id; `undefined` if there is none, or if `resolveLogin` or `sessionHost`
    * is set.
@@ -476,8 +479,8 @@ class Service implements WorkerService {
     }
   }
 
-  async introspect(token: string): Promise<Session | undefined> {
-    return await this.#host.introspect(token)
+  async introspect(token: string, form: CredentialForm = 'token'): Promise<Session | undefined> {
+    return await this.#host.introspect(token, form)
   }
 
   async findUser(userId: string): Promise<WalletUser | undefined> {

@@ -1,8 +1,9 @@
-import { createClient } from '@connectrpc/connect'
+import { ConnectError, createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
 import { createConnectTransport, createGrpcWebTransport } from '@connectrpc/connect-web'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { GetCurrentSessionResponseSchema, SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
+import { ErrorInfoSchema } from '../../gen/server/google/rpc/error_details_pb.ts'
 import { restFromOutput } from '../../src/http/rest/json.ts'
 import type { ProvenIdentity } from '../../src/index.ts'
 import { openStore } from '../../src/store/open.ts'
@@ -139,6 +140,53 @@ describe('the cookie', () => {
     // The name without the prefix could have been planted by a neighbouring host.
     const planted = { ...proxied, cookie: cookie.split(';')[0]!.replace('__Host-', '') }
     expect((await rest(url, '/session', undefined, planted)).json.code).toBe('SESSION_REQUIRED')
+  })
+
+  test('is no bearer token, nor is a token its value, over every protocol', async () => {
+    const { url, service } = await startService()
+    const signedIn = await signIn(url)
+    const { token } = signedIn.json
+    const [name, value] = signedIn.headers.getSetCookie()[0]!.split(';')[0]!.split('=') as [string, string]
+    // One random part under two signatures.
+    expect([value.split('.')[0], value]).toEqual([token.split('.')[0], expect.not.stringContaining(token)])
+    const transports = [
+      createConnectTransport({ baseUrl: url }),
+      createGrpcWebTransport({ baseUrl: url }),
+      createGrpcTransport({ baseUrl: url }),
+    ]
+    const clients = transports.map((transport) => createClient(SessionService, transport))
+    const told = async (headers: Record<string, string>): Promise<unknown[]> => [
+      (await rest(url, '/session', undefined, headers)).json.code,
+      ...(await Promise.all(
+        clients.map((client) =>
+          client.getCurrentSession({}, { headers }).then(
+            () => undefined,
+            (thrown) => ConnectError.from(thrown).findDetails(ErrorInfoSchema)[0]?.reason,
+          ),
+        ),
+      )),
+    ]
+    const each = (code: string | undefined): unknown[] => Array(4).fill(code)
+    const [client] = clients as [(typeof clients)[number]]
+    // Twice, because what was found good is remembered.
+    for (let time = 0; time < 2; time++) {
+      expect(await told(bearer(token))).toEqual(each(undefined))
+      expect(await told({ cookie: `${name}=${value}` })).toEqual(each(undefined))
+      expect(await told(bearer(value))).toEqual(each('SESSION_INVALID'))
+      expect(await told({ cookie: `${name}=${token}` })).toEqual(each('SESSION_INVALID'))
+      expect((await client.introspectSession({ cookie: value })).session?.id).toBe(signedIn.json.session.id)
+      expect(await client.introspectSession({ cookie: token })).toMatchObject({ active: false })
+      expect(await client.introspectSession({ token: value })).toMatchObject({ active: false })
+      expect((await service.introspect(value, 'cookie'))?.id).toBe(signedIn.json.session.id)
+      expect(await service.introspect(value)).toBeUndefined()
+      expect(await service.introspect(token, 'cookie')).toBeUndefined()
+    }
+    for (const request of [{}, { token, cookie: value }]) {
+      await expect(client.introspectSession(request)).rejects.toThrow(/token, cookie/)
+    }
+    // Signing out by the token clears the cookie of the same session.
+    const out = await rest(url, '/sign-out', {}, { cookie: `${name}=${value}`, ...bearer(token) })
+    expect(out.headers.getSetCookie()).toEqual([expect.stringMatching(/^countersign_session=; Max-Age=0;/)])
   })
 
   test('from a page that is not trusted is refused, also to sign out', async () => {

@@ -382,10 +382,14 @@ test('the same over RPCs, by a cookie', async () => {
   const [signIn, wallets] = [createClient(SignInService, transport), createClient(WalletService, transport)]
   const [first, second] = [makeWallet(), makeWallet()]
   const origin = { origin: url }
-  const { token } = await signIn.verifySignIn(proofOf(first, await signIn.issueNonce({}, { headers: origin })), {
+  let cookie = ''
+  await signIn.verifySignIn(proofOf(first, await signIn.issueNonce({}, { headers: origin })), {
     headers: origin,
+    onHeader: (headers) => {
+      cookie = headers.getSetCookie()[0]?.split(';')[0] ?? ''
+    },
   })
-  const options = { headers: { ...origin, cookie: `countersign_session=${token}` } }
+  const options = { headers: { ...origin, cookie } }
   const { nonceId, ...proof } = proofOf(second, await signIn.issueNonce({ purpose: 2 }, options))
   const { wallet } = await wallets.linkWallet({ nonceId, proof }, options)
   expect(wallet).toMatchObject({ adapterId: 'nimiq', address: second.address, current: false })

@@ -35,6 +35,16 @@ const identityOf = (headers: Headers) =>
   ['user', 'address', 'adapter', 'session'].map((name) => headers.get(`x-countersign-${name}`))
 
 describe('a request with a session passes', () => {
+  test('by the cookie or the token, each where it belongs', async () => {
+    const { url, cookie, bearer } = await signedIn()
+    const [name, value] = cookie.split('=') as [string, string]
+    const token = bearer.authorization.replace('Bearer ', '')
+    const status = async (headers: Record<string, string>) => (await ask(url, { ...get, ...headers })).status
+    expect([await status({ cookie }), await status(bearer)]).toEqual([200, 200])
+    expect(await status({ authorization: `Bearer ${value}` })).toBe(401)
+    expect(await status({ cookie: `${name}=${token}` })).toBe(401)
+  })
+
   test('and the proxy is told whose it is, by cookie and by token, and no cache keeps it', async () => {
     const { url, cookie, bearer, session } = await signedIn()
     for (const sent of [{ cookie }, bearer]) {

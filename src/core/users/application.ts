@@ -121,7 +121,7 @@ export function guardedHost(host: Host, tracing?: Tracing): Host {
       ask('sessionHost.listSessions()', () => host.listSessions(userId, request), answers.sessions),
     revokeSession: (userId, sessionId, request) =>
       ask('sessionHost.revokeSession()', () => host.revokeSession(userId, sessionId, request), answers.yesOrNo),
-    introspect: (token) => ask('sessionHost.introspect()', () => host.introspect(token), answers.session),
+    introspect: (token, form) => ask('sessionHost.introspect()', () => host.introspect(token, form), answers.session),
   }
 }
 

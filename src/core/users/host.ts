@@ -21,6 +21,12 @@ export interface Session {
   readonly computerId?: string
 }
 
+/**
+ * Form of a session's credential: the token of a header or a message, or the value of the cookie. In the built-in
+ * host each counts only where it belongs.
+ */
+export type CredentialForm = 'token' | 'cookie'
+
 /** A new session and what the caller needs to use it. */
 export interface IssuedSession {
   /** The bearer token. Secret. */
@@ -124,8 +130,11 @@ export interface Host {
   /** Ends a session of the user by its id. Resolves with false if the user has no such session. */
   revokeSession(userId: string, sessionId: string, request: RequestContext): Promise<boolean>
 
-  /** The session of a token, or `undefined` if the token is not valid. Does not extend the session. */
-  introspect(token: string): Promise<Session | undefined>
+  /**
+   * The session of a token, or `undefined` if the token is not valid. Does not extend the session. `form` is `cookie`
+   * if a backend read the text from the cookie; a host whose cookie holds the token can ignore it.
+   */
+  introspect(token: string, form?: CredentialForm): Promise<Session | undefined>
 }
 
 /** A host whose users can have several wallets. `Linked` is what it tells of a wallet that was added. */

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 import { parseRecord, type StoredRecord } from '../../base/record.ts'
-import { equalInConstantTime, hashToken, type Keyring, newToken } from '../../base/token.ts'
+import { equalInConstantTime, hashToken, type KeyPurpose, type Keyring, newToken } from '../../base/token.ts'
 import type { CountersignError } from '../../shared/errors.ts'
 import type { Store, VersionedValue } from '../../store/store.ts'
 import type { ProvenIdentity } from '../wallet/wallet.ts'
-import type { Session } from './host.ts'
+import type { CredentialForm, Session } from './host.ts'
 import { orderSessionEnded } from './refusals.ts'
 
 /** What a new session is made of. */
@@ -37,6 +37,20 @@ interface EndedRecord extends StoredRecord {
 
 /** What is stored: the session and the hash of its token, or a mark that it has ended. */
 type SessionRecord = LiveRecord | EndedRecord
+
+/** A session with both of its credentials, which hold the same random part under signatures of two purposes. */
+interface MadeSession {
+  readonly token: string
+  /** The cookie's value. */
+  readonly cookie: string
+  readonly session: Session
+}
+
+/** What each form of a credential is signed for. */
+const purposes = { token: 'session token', cookie: 'session cookie' } as const satisfies Record<
+  CredentialForm,
+  KeyPurpose
+>
 
 /** Newest version of {@link SessionRecord} that this release reads, and the one that it writes. */
 const sessionVersion = 1
@@ -171,8 +185,10 @@ export class StoredSessions {
 /**
  * Sessions kept in a store.
  *
- * A token is `<random>.<HMAC>`. One that this server did not sign never reaches the store. A session's id is made from
- * a hash of the random part, so that one read finds the session of a token, and a session can be ended by its id.
+ * A token is `<random>.<HMAC>`, and so is the cookie's value, with an HMAC of another purpose: a script with the token
+ * cannot plant it as a cookie, and a stolen cookie is no token. What this server did not sign never reaches the store.
+ * A session's id is made from a hash of the random part, so that one read finds the session of a token, and a session
+ * can be ended by its id.
  */
 export class Sessions {
   readonly #settings: SessionSettings
@@ -198,11 +214,7 @@ export class Sessions {
    * stored, because whoever wants to end a user's sessions has to find this one or to be seen by it. A session that is
    * refused is ended, and this rejects with the refusal.
    */
-  async create(
-    details: SessionDetails,
-    secretPart?: string,
-    refusalOf: AskRefusal = mayHaveIt,
-  ): Promise<{ token: string; session: Session }> {
+  async create(details: SessionDetails, secretPart?: string, refusalOf: AskRefusal = mayHaveIt): Promise<MadeSession> {
     for (;;) {
       const made = await this.#make(details, secretPart ?? newToken('session'), refusalOf)
       if (made !== undefined) return made
@@ -211,13 +223,8 @@ export class Sessions {
   }
 
   /** Makes or finds the session of a secret part. Resolves with undefined if it has ended. */
-  async #make(
-    details: SessionDetails,
-    secretPart: string,
-    refusalOf: AskRefusal,
-  ): Promise<{ token: string; session: Session } | undefined> {
+  async #make(details: SessionDetails, secretPart: string, refusalOf: AskRefusal): Promise<MadeSession | undefined> {
     const id = sessionIdOf(secretPart)
-    const token = `${secretPart}.${this.#keyring.sign('session token', secretPart)}`
     const createdAt = this.#store.now()
     const expiresAt = createdAt + Math.min(this.#settings.ttlSeconds, this.#settings.absoluteTtlSeconds) * 1000
     const session: Session = { id, ...details, createdAt, expiresAt }
@@ -246,18 +253,27 @@ export class Sessions {
     if (created && surplus.length > 0) {
       await Promise.allSettled(surplus.map((each) => this.#stored.endListed(session.userId, each)))
     }
-    return { token, session: made }
+    const signed = (form: CredentialForm): string => `${secretPart}.${this.#keyring.sign(purposes[form], secretPart)}`
+    return { token: signed('token'), cookie: signed('cookie'), session: made }
   }
 
-  /** The live session of a token, or `undefined`. Changes nothing. */
-  async find(token: string): Promise<Session | undefined> {
-    const signed = this.#tokenOf(token)
+  /** The live session of a token or cookie, or `undefined`. Changes nothing. */
+  async find(token: string, form: CredentialForm = 'token'): Promise<Session | undefined> {
+    const signed = this.#tokenOf(token, form)
     return signed && this.#sessionIn(signed, await this.#store.get(keyOf(signed.sessionId)))?.session
   }
 
-  /** The live session of a token, extended if due, or `undefined`. */
-  async use(token: string): Promise<{ session: Session; extended: boolean } | undefined> {
-    const signed = this.#tokenOf(token)
+  /** The id of the session of a token or cookie, which may have ended; `undefined` if this server did not sign it. */
+  idOf(token: string, form: CredentialForm): string | undefined {
+    return this.#tokenOf(token, form)?.sessionId
+  }
+
+  /** The live session of a token or cookie, extended if due, or `undefined`. */
+  async use(
+    token: string,
+    form: CredentialForm = 'token',
+  ): Promise<{ session: Session; extended: boolean } | undefined> {
+    const signed = this.#tokenOf(token, form)
     const stored = signed && (await this.#store.get(keyOf(signed.sessionId)))
     const now = this.#store.now()
     const found = signed && this.#sessionIn(signed, stored, now)
@@ -271,7 +287,7 @@ export class Sessions {
     const replaced = await this.#store.compareAndSet(keyOf(extended.id), found.version, JSON.stringify(record), life)
     if (replaced) return { session: extended, extended: true }
     // Another request was faster, and extended the session or ended it.
-    const fresh = await this.find(token)
+    const fresh = await this.find(token, form)
     if (fresh !== undefined) return { session: fresh, extended: false }
     await this.#store.removeMember(indexOf(extended.userId), extended.id)
     return undefined
@@ -334,9 +350,10 @@ export class Sessions {
     return expiresAt > session.expiresAt ? { ...session, expiresAt } : undefined
   }
 
-  /** What is made of a token; `undefined` if this server did not sign it. */
-  #tokenOf(token: string): SignedToken | undefined {
-    return this.#recent.of(token, () => this.#signed(token))
+  /** What is made of a token or cookie; `undefined` if this server did not sign it for that. */
+  #tokenOf(token: string, form: CredentialForm): SignedToken | undefined {
+    // The form is a part of the key: what was found good as the one must not pass as the other.
+    return this.#recent.of(`${form} ${token}`, () => this.#signed(token, form))
   }
 
   /** The live session of a token in what is stored under its id, or `undefined`. */
@@ -351,10 +368,10 @@ export class Sessions {
     return { session: last.session, tokenHash, version: last.version }
   }
 
-  #signed(token: string): SignedToken | undefined {
+  #signed(token: string, form: CredentialForm): SignedToken | undefined {
     const [secretPart, signature, ...rest] = token.split('.')
     if (secretPart === undefined || signature === undefined || rest.length > 0) return undefined
-    if (!this.#keyring.verify('session token', secretPart, signature)) return undefined
+    if (!this.#keyring.verify(purposes[form], secretPart, signature)) return undefined
     return { sessionId: sessionIdOf(secretPart), tokenHash: hashToken(secretPart) }
   }
 }

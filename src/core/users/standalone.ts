@@ -7,6 +7,7 @@ import type { Store } from '../../store/store.ts'
 import type { ProvenIdentity, WalletIdentity } from '../wallet/wallet.ts'
 import { askResolveLogin, type ResolveLogin } from './application.ts'
 import type {
+  CredentialForm,
   CurrentSession,
   HostUser,
   IssuedSession,
@@ -100,7 +101,7 @@ export class StandaloneHost implements WalletHost {
     request: RequestContext,
     order?: OrderGrant,
   ): Promise<IssuedSession> {
-    const { token, session } = await this.#sessions.create(
+    const { token, cookie, session } = await this.#sessions.create(
       {
         userId: user.id,
         adapterId: identity.adapterId,
@@ -114,7 +115,7 @@ export class StandaloneHost implements WalletHost {
       order === undefined ? undefined : secretPartFor(order),
       () => this.#refusalOf(user, identity),
     )
-    return { token, session, cookies: [this.#cookie(token, session.expiresAt)] }
+    return { token, session, cookies: [this.#cookie(cookie, session.expiresAt)] }
   }
 
   orderSessionId(order: OrderGrant): string {
@@ -130,13 +131,13 @@ export class StandaloneHost implements WalletHost {
     if (credential === undefined) {
       throw sessionRequired()
     }
-    if (credential.fromCookie) this.#origins.requireTrusted(request)
-    const used = await this.#sessions.use(credential.token)
+    if (credential.form === 'cookie') this.#origins.requireTrusted(request)
+    const used = await this.#sessions.use(credential.text, credential.form)
     if (used === undefined) {
       throw sessionInvalid()
     }
     const { session, extended } = used
-    const cookies = extended && credential.fromCookie ? [this.#cookie(credential.token, session.expiresAt)] : []
+    const cookies = extended && credential.form === 'cookie' ? [this.#cookie(credential.text, session.expiresAt)] : []
     return { session, cookies }
   }
 
@@ -151,8 +152,8 @@ export class StandaloneHost implements WalletHost {
   async peekSession(request: RequestContext, reads: boolean): Promise<Session> {
     const credential = this.#credential(request)
     if (credential === undefined) throw sessionRequired()
-    if (credential.fromCookie) this.#requireProxiedOrigin(request, reads)
-    const session = await this.#sessions.find(credential.token)
+    if (credential.form === 'cookie') this.#requireProxiedOrigin(request, reads)
+    const session = await this.#sessions.find(credential.text, credential.form)
     if (session === undefined) throw sessionInvalid()
     return session
   }
@@ -160,15 +161,15 @@ export class StandaloneHost implements WalletHost {
   async signOut(request: RequestContext): Promise<readonly string[]> {
     const credential = this.#credential(request)
     if (credential === undefined) return []
-    if (credential.fromCookie) this.#origins.requireTrusted(request)
-    const session = await this.#sessions.find(credential.token)
+    if (credential.form === 'cookie') this.#origins.requireTrusted(request)
+    const session = await this.#sessions.find(credential.text, credential.form)
     if (session !== undefined && (await this.#sessions.end(session.userId, session.id))) {
       const ended = { userId: session.userId, sessionId: session.id }
       this.#audit.tell({ type: 'session.ended', by: 'sign-out', ...ended }, request)
     }
     // A bearer token names the session to end. The browser's cookie, which may belong to another session, is left
     // alone.
-    return credential.fromCookie || this.#cookieToken(request) === credential.token ? [this.#cookie('', 0)] : []
+    return credential.form === 'cookie' || this.#hasCookieOf(credential.text, request) ? [this.#cookie('', 0)] : []
   }
 
   async listSessions(userId: string): Promise<Session[]> {
@@ -179,8 +180,8 @@ export class StandaloneHost implements WalletHost {
     return await this.#sessions.end(userId, sessionId)
   }
 
-  async introspect(token: string): Promise<Session | undefined> {
-    return await this.#sessions.find(token)
+  async introspect(token: string, form: CredentialForm = 'token'): Promise<Session | undefined> {
+    return await this.#sessions.find(token, form)
   }
 
   /**
@@ -227,23 +228,30 @@ export class StandaloneHost implements WalletHost {
     else if (!reads) throw proxiedOriginRequired()
   }
 
-  #credential(request: RequestContext): { token: string; fromCookie: boolean } | undefined {
+  #credential(request: RequestContext): { text: string; form: CredentialForm } | undefined {
     const bearer = bearerToken(request)
-    if (bearer !== undefined) return { token: bearer, fromCookie: false }
-    const token = this.#cookieToken(request)
-    return token === undefined ? undefined : { token, fromCookie: true }
+    if (bearer !== undefined) return { text: bearer, form: 'token' }
+    const cookie = this.#cookieIn(request)
+    return cookie === undefined ? undefined : { text: cookie, form: 'cookie' }
   }
 
-  #cookieToken(request: RequestContext): string | undefined {
+  /** Whether a request's cookie is of the session of a token. */
+  #hasCookieOf(token: string, request: RequestContext): boolean {
+    const cookie = this.#cookieIn(request)
+    const sessionId = cookie === undefined ? undefined : this.#sessions.idOf(cookie, 'cookie')
+    return sessionId !== undefined && sessionId === this.#sessions.idOf(token, 'token')
+  }
+
+  #cookieIn(request: RequestContext): string | undefined {
     return cookieValue(headerOf(request, 'cookie'), sessionCookieName(this.#parts.secureCookie()))
   }
 
-  /** The Set-Cookie header of a token, or of none. */
-  #cookie(token: string, expiresAt: number): string {
+  /** The Set-Cookie header of a value, or of none. */
+  #cookie(value: string, expiresAt: number): string {
     const secure = this.#parts.secureCookie()
     const maxAge = Math.max(0, Math.floor((expiresAt - this.#store.now()) / 1000))
     const attributes = `Max-Age=${maxAge}; Path=/; HttpOnly;${secure ? ' Secure;' : ''} SameSite=Lax`
-    return `${sessionCookieName(secure)}=${token}; ${attributes}`
+    return `${sessionCookieName(secure)}=${value}; ${attributes}`
   }
 }
 

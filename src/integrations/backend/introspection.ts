@@ -7,14 +7,21 @@ export interface LiveSession {
   readonly now: number
 }
 
+/** A token or, of form `cookie`, the value of the session's cookie. */
+export interface SessionText {
+  readonly text: string
+  readonly form: 'token' | 'cookie'
+}
+
 /**
- * Asks the service about a token. Resolves with `undefined` if the token is not valid, and rejects if nobody can tell.
+ * Asks the service about a token or cookie. Resolves with `undefined` if it is not valid, and rejects if the service
+ * cannot tell.
  */
-export type Introspect = (token: string, signal: AbortSignal) => Promise<LiveSession | undefined>
+export type Introspect = (credential: SessionText, signal: AbortSignal) => Promise<LiveSession | undefined>
 
 /** A service in this process, as `createCountersign` makes it. */
 export interface SessionSource {
-  introspect(token: string): Promise<Session | undefined>
+  introspect(token: string, form?: 'token' | 'cookie'): Promise<Session | undefined>
   /** Address that people reach the service by. */
   readonly publicUrl: string
 }
@@ -34,10 +41,10 @@ const maxCalls = 100
 
 /** Asks a service in this process. */
 export function localIntrospection(service: SessionSource): Introspect {
-  return async (token) => {
+  return async ({ text, form }) => {
     let found: Session | undefined
     try {
-      found = await service.introspect(token)
+      found = await service.introspect(text, form)
     } catch (cause) {
       throw unavailable('The session cannot be checked at the moment', { cause, retryAfterMs: retryAfterOf(cause) })
     }
@@ -49,25 +56,25 @@ export function localIntrospection(service: SessionSource): Introspect {
 export function remoteIntrospection(url: string, fetcher: Fetcher): Introspect {
   const endpoint = url.replace(/\/+$/, '') + path
   const slots = new Slots(maxCalls)
-  return (token, signal) =>
+  return ({ text, form }, signal) =>
     slots.run(async () => {
       let response: Response
-      let text: string
+      let answer: string
       try {
         response = await fetcher(endpoint, {
           method: 'POST',
           headers: { 'content-type': 'application/json', 'connect-protocol-version': '1' },
-          body: JSON.stringify({ token }),
+          body: JSON.stringify({ [form]: text }),
           // A token goes to no other address, and frameworks that keep answers of fetch keep none of these.
           redirect: 'manual',
           ...uncached,
           signal,
         })
-        text = await response.text()
+        answer = await response.text()
       } catch (cause) {
         throw unavailable('The service did not answer', { cause })
       }
-      return read(response, text)
+      return read(response, answer)
     }, signal)
 }
 

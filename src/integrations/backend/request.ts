@@ -1,5 +1,6 @@
 import { bearerTokenOf, cookieValue } from '../../shared/header-text.ts'
 import { parseOrigin } from '../../shared/origin.ts'
+import type { SessionText } from './introspection.ts'
 
 /** A request as the Fetch API has it: a `Request`, or an object that has the same three properties. */
 export interface FetchRequest {
@@ -76,11 +77,11 @@ export interface CookieRules {
 }
 
 /**
- * The token that a request presents, or why its cookie does not count: a sentence for the developer. Both are absent
- * without either.
+ * The token or cookie that a request presents, or why its cookie does not count: a sentence for the developer. Both are
+ * absent without either.
  */
 export interface Credential {
-  readonly token?: string | undefined
+  readonly presented?: SessionText | undefined
   readonly refusal?: string | undefined
 }
 
@@ -99,11 +100,11 @@ export function isToken(text: string): boolean {
  */
 export function credentialOf(request: RequestFacts, rules: CookieRules): Credential {
   const bearer = bearerTokenOf(request.header('authorization'))
-  if (bearer !== undefined) return { token: bearer }
-  const token = cookieValue(request.header('cookie'), rules.cookieName)
-  if (token === undefined) return {}
+  if (bearer !== undefined) return { presented: { text: bearer, form: 'token' } }
+  const cookie = cookieValue(request.header('cookie'), rules.cookieName)
+  if (cookie === undefined) return {}
   const refusal = refusalOf(request, rules)
-  return refusal === undefined ? { token } : { refusal }
+  return refusal === undefined ? { presented: { text: cookie, form: 'cookie' } } : { refusal }
 }
 
 function refusalOf({ header, method, ownOrigin }: RequestFacts, { trusts }: CookieRules): string | undefined {

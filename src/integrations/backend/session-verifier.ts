@@ -8,6 +8,7 @@ import {
   localIntrospection,
   remoteIntrospection,
   type SessionSource,
+  type SessionText,
 } from './introspection.ts'
 import { type Credential, credentialOf, isToken, type RequestInput, readRequest } from './request.ts'
 import { type Session, SessionCheckError } from './session.ts'
@@ -113,13 +114,17 @@ export function createSessionVerifier(options: SessionVerifierOptions): SessionV
   }
   return {
     async verify(input) {
-      const { token, refusal } = typeof input === 'string' ? { token: input } : read(input)
+      const { presented, refusal } = typeof input === 'string' ? bearer(input) : read(input)
       if (refusal !== undefined) warnOnce(refusal)
       // What cannot be a token is not sent anywhere.
-      return token !== undefined && isToken(token) ? await checks.check(token) : undefined
+      return presented !== undefined && isToken(presented.text) ? await checks.check(presented) : undefined
     },
     cookieRefusal: (input) => read(input).refusal,
   }
+}
+
+function bearer(text: string): Credential {
+  return { presented: { text, form: 'token' } }
 }
 
 function toConsole(line: string): void {
@@ -210,11 +215,11 @@ class SessionChecks {
   }
 
   /**
-   * The live session of a token; `undefined` if there is none. Rejects with a {@link SessionCheckError} if nobody can
-   * tell.
+   * The live session of a token or cookie; `undefined` if there is none. Rejects with a {@link SessionCheckError} if the
+   * service cannot tell.
    */
-  check(token: string): Promise<Session | undefined> {
-    const key = bytesToHex(sha256(utf8ToBytes(token)))
+  check(credential: SessionText): Promise<Session | undefined> {
+    const key = bytesToHex(sha256(utf8ToBytes(`${credential.form} ${credential.text}`)))
     const now = performance.now()
     const kept = this.#kept.get(key)
     if (kept !== undefined && now < kept.until) return Promise.resolve(kept.session)
@@ -222,16 +227,16 @@ class SessionChecks {
     if (run !== undefined && (run.startedAt === undefined || now < run.startedAt + this.#settings.cacheMs)) {
       return run.answer
     }
-    return this.#begin(key, token, run?.answer)
+    return this.#begin(key, credential, run?.answer)
   }
 
   /** Begins a call once the one in front is over. If that one fails, this one fails with it, and nothing is sent. */
-  #begin(key: string, token: string, front: Promise<unknown> | undefined): Promise<Session | undefined> {
+  #begin(key: string, credential: SessionText, front: Promise<unknown> | undefined): Promise<Session | undefined> {
     const answered = async (): Promise<Session | undefined> => {
       try {
         await front
         run.startedAt = performance.now()
-        return await this.#ask(key, token, run.startedAt)
+        return await this.#ask(key, credential, run.startedAt)
       } finally {
         if (this.#runs.get(key) === run) this.#runs.delete(key)
       }
@@ -241,11 +246,11 @@ class SessionChecks {
     return run.answer
   }
 
-  async #ask(key: string, token: string, startedAt: number): Promise<Session | undefined> {
+  async #ask(key: string, credential: SessionText, startedAt: number): Promise<Session | undefined> {
     const { introspect, timeoutMs, cacheMs } = this.#settings
     const late = (): Error =>
       new SessionCheckError('SERVICE_UNAVAILABLE', `The service did not answer within ${timeoutMs} ms`)
-    const found = await withinTime(timeoutMs, late, (signal) => introspect(token, signal))
+    const found = await withinTime(timeoutMs, late, (signal) => introspect(credential, signal))
     this.#kept.delete(key)
     if (found === undefined) return undefined
     const { session, now } = found

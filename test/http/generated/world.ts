@@ -52,12 +52,15 @@ export async function makeWorld(url: string): Promise<World> {
   const { ticket } = await okay('/cross-device/hand-over', { orderId, challengeToken })
   const computer = await makeComputer()
   const remembered = await startApproved({ computerKey: computer.key })
-  const { token } = await okay('/cross-device/finalize', {
+  const finalized = await rest(url, '/cross-device/finalize', {
     orderId: remembered.orderId,
     desktopToken: remembered.desktopToken,
     returnCode: remembered.returnCode,
     computerProof: await computer.prove(remembered),
   })
+  expect(finalized.status).toBe(200)
+  const { token } = finalized.json
+  const [cookie = ''] = finalized.headers.getSetCookie()[0]?.split(';') ?? []
   const { computers } = await okay('/computers', undefined, { authorization: `Bearer ${token}` })
   const session = await okay('/session', undefined, { authorization: `Bearer ${revoking.sessionToken}` })
   const { orderId: liveId, desktopToken, claimToken } = await start()
@@ -72,7 +75,7 @@ export async function makeWorld(url: string): Promise<World> {
     fixture,
     revoking,
     signingOut,
-    remembering: { ...fixture, sessionToken: token, cookie: `countersign_session=${token}` },
+    remembering: { ...fixture, sessionToken: token, cookie },
     known: [
       {},
       { kind: 1, requester: null, computerKey: null, payload: null, expectedPublicKeyHex: null, expectedAddress: null },

@@ -139,7 +139,7 @@ describe('a cookie', () => {
   async function startHttps() {
     const { url } = await startService({ publicUrl: page })
     const { cookie, token } = await signIn(url, { origin: page })
-    expect(cookie).toBe(`__Host-countersign_session=${token}`)
+    expect(cookie).toMatch(/^__Host-countersign_session=/)
     return { cookie, token, url, verifier: createSessionVerifier({ url, publicUrl: page }) }
   }
   const get = (verifier: SessionVerifier, cookie: string) => verifier.verify(new Request(page, { headers: { cookie } }))
@@ -149,17 +149,42 @@ describe('a cookie', () => {
     )
 
   test('counts under the name that the service sets, and under no other', async () => {
-    const { cookie, token, verifier, url } = await startHttps()
+    const { cookie, verifier, url } = await startHttps()
     expect(await get(verifier, cookie)).toBeDefined()
     expect(await get(verifier, `a=1; ${cookie}; b=2`)).toBeDefined()
-    const plain = `countersign_session=${token}`
-    for (const fake of [plain, `session=${token}`, `x${cookie}`, cookie.toLowerCase(), cookie.replace('=', ' =')]) {
+    const plain = cookie.replace('__Host-', '')
+    for (const fake of [
+      plain,
+      cookie.replace('__Host-countersign_', ''),
+      `x${cookie}`,
+      cookie.toLowerCase(),
+      cookie.replace('=', ' ='),
+    ]) {
       expect(await get(verifier, fake), fake).toBeUndefined()
     }
     // A service by http: the other way round.
     const http = createSessionVerifier({ url })
     expect(await get(http, plain)).toBeDefined()
     expect(await get(http, cookie)).toBeUndefined()
+  })
+
+  test('is no bearer token, nor is a token its value, also if both were just checked where they belong', async () => {
+    const { service, url } = await startService({ publicUrl: page })
+    const { cookie, token } = await signIn(url, { origin: page })
+    const [name, value] = cookie.split('=') as [string, string]
+    expect(value).not.toBe(token)
+    for (const verifier of [
+      createSessionVerifier({ url, publicUrl: page }),
+      createSessionVerifier({ countersign: service }),
+    ]) {
+      for (let time = 0; time < 2; time++) {
+        expect(await verifier.verify(token)).toBeDefined()
+        expect(await get(verifier, cookie)).toEqual(await verifier.verify(token))
+        expect(await verifier.verify(value)).toBeUndefined()
+        expect(await verifier.verify(new Headers({ authorization: `Bearer ${value}` }))).toBeUndefined()
+        expect(await get(verifier, `${name}=${token}`)).toBeUndefined()
+      }
+    }
   })
 
   test('counts only if there is one of its name', async () => {
