@@ -1,5 +1,5 @@
-// A kind of wallet that Countersign does not know: accounts with names, such as alice.ring, whose Ed25519 keys are kept
-// in a directory and can change. docs/custom-wallet.md explains it; ring.test.ts signs in with it.
+// A kind of wallet that Countersign does not know: accounts with names, such as alice.ring, whose Ed25519 keys are kept in a
+// directory and can change. docs/custom-wallet.md explains it; ring.test.ts signs in with it.
 import { CountersignError, type SignInForm, type WalletAccount, type WalletAdapter } from 'countersign'
 
 const nameForm = /^[a-z][a-z0-9-]{1,30}\.ring$/

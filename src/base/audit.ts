@@ -169,7 +169,7 @@ export class AuditTrail {
     this.#sinks = sinks
   }
 
-  /** Whether anybody listens. */
+  /** Whether there is a listener. */
   get heard(): boolean {
     return this.#sinks.length > 0
   }
@@ -182,7 +182,7 @@ export class AuditTrail {
   }
 }
 
-/** A trail that nobody listens to. */
+/** A trail without listeners. */
 export const noAudit: AuditTrail = new AuditTrail(Date.now, [])
 
 /** A session, as far as events say it. */

@@ -14,7 +14,7 @@ export interface Logger {
 
 const ranks: Record<LogLevel, number> = { debug: 0, info: 1, warn: 2, error: 3 }
 
-/** Where lines go: `process.stderr`, or whatever has the same `write`. */
+/** Where lines go: `process.stderr`, or an object with the same `write`. */
 export interface LogSink {
   readonly isTTY?: boolean | undefined
   write(text: string): unknown

@@ -4,7 +4,7 @@ import { parseOrigin } from '../shared/origin.ts'
 import { withoutForbidden } from '../shared/plain-line.ts'
 
 /**
- * What the domain knows of a request, over whatever protocol it came. To change a part, use {@link withParts}: some may
+ * What the domain knows of a request, over any protocol. To change a part, use {@link withParts}: some may
  * be accessors, which a spread does not copy.
  */
 export interface RequestContext {
@@ -190,7 +190,7 @@ const embeddings: ReadonlySet<string> = new Set([
 ])
 
 /**
- * An address as it is compared, counted, kept and shown: one text for one host, whatever its spelling. IPv4 within IPv6
+ * An address as it is compared, counted, kept and shown: one text for one host, in any spelling. IPv4 within IPv6
  * is the IPv4 address; any other IPv6 address has its canonical text (RFC 5952), without a zone. `undefined` if it is
  * not an address.
  */

@@ -31,8 +31,8 @@ export function apiError(thrown: unknown): APIError {
 
 /**
  * Runs a step of Better Auth or its database. If a hook of the application refuses, the failure is LOGIN_REFUSED with
- * the hook's own words; if the database does not answer, it is STORE_UNAVAILABLE, so that nobody takes an outage for a
- * wrong proof.
+ * the hook's own words; if the database does not answer, it is STORE_UNAVAILABLE, so that an outage does not look like
+ * a wrong proof.
  */
 export async function guarded<T>(step: () => Promise<T>): Promise<T> {
   try {

@@ -22,7 +22,7 @@ interface OrderRow {
 
 /**
  * Keeps orders in Better Auth's database. A change is one `incrementOne` with the row's version in its condition, so
- * that of concurrent changes, on whatever instances, one wins.
+ * that of concurrent changes, on any instances, one wins.
  *
  * A watcher sees a change by another process up to two seconds late. If that is too late, give the plugin a store.
  */

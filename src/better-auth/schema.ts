@@ -80,5 +80,5 @@ export function orderSchema(modelName: string): {
   return { crossDeviceOrder: { modelName, fields: orderFields } }
 }
 
-/** Better Auth's key of the model of the orders, whatever its table is called. */
+/** Better Auth's key of the model of the orders, which does not depend on the name of its table. */
 export const orderModel = 'crossDeviceOrder'

@@ -147,9 +147,9 @@ function keyOf({ adapterId, subject }: ProvenIdentity): string {
 
 /**
  * A placeholder for the email address that every user of Better Auth has, under a domain that can never exist
- * (`.invalid`, RFC 6761 §6.4). It is never used to sign in. It follows from Better Auth's secret: whoever could work it
- * out from a wallet could ask sign-up endpoints whether the wallet has an account, or take the address first. The user
- * of a wallet is found by its account, so a change of the secret changes the addresses of new users only.
+ * (`.invalid`, RFC 6761 §6.4). It is never used to sign in. It follows from Better Auth's secret: anyone who could work
+ * it out from a wallet could ask sign-up endpoints whether the wallet has an account, or take the address first. The
+ * user of a wallet is found by its account, so a change of the secret changes the addresses of new users only.
  */
 function placeholderEmail(context: AuthContext, identity: ProvenIdentity, salt = ''): string {
   const { adapterId, subject } = identity

@@ -8,7 +8,7 @@ const maxLength = 2048
 const plainPath = /^\/(?!\/)[^\\\p{Cc}\p{Zl}\p{Zp}\p{Cs}\p{Bidi_Control}]*$/u
 
 /**
- * Whether a text is a path that stays on its origin, whoever reads it: it has at most 2,048 characters, begins with one
+ * Whether a text is a path that stays on its origin, for every parser: it has at most 2,048 characters, begins with one
  * slash, and has neither a backslash nor control characters, which URL parsers drop. The same holds when its dots are
  * resolved and its percent-encoding is undone, however often.
  */

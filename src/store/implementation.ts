@@ -47,9 +47,9 @@ const exerciseValue = 'x'.repeat(2000)
 
 /**
  * Makes each kind of call once, so that a store which is full, read-only or forbids some of them shows it. Rejects as
- * the first call that fails. Wakes nobody and leaves nothing behind.
+ * the first call that fails. Wakes no watcher and leaves nothing behind.
  *
- * @param name a key that nobody else uses, with room for a few more characters.
+ * @param name a key that is not used otherwise, with room for a few more characters.
  */
 export async function exerciseStore(store: Store, name: string): Promise<void> {
   const set = `${name}:set`

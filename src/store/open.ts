@@ -55,8 +55,8 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
       'redisTlsCa, redisTlsCert, redisTlsKey and redisTlsServerName (COUNTERSIGN_REDIS_TLS_*) need a store whose address begins with rediss, for TLS',
     )
   }
-  // By the rules of URLs, file.db in sqlite://file.db is a host; as a path it would be in the root folder. Nobody means
-  // either.
+  // By the rules of URLs, file.db in sqlite://file.db is a host; as a path it would be in the root folder. Neither is
+  // meant.
   if (scheme === 'sqlite' && rest !== '' && !/^\/\/(?!\/)/.test(rest)) {
     // Loaded on demand: versions of Node.js without node:sqlite cannot link a module that imports it, and are refused
     // above.

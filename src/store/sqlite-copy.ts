@@ -98,7 +98,7 @@ export function replaceStore({ path, by, aside }: Replacement): boolean {
 
 /** Locks a database for everyone else, with all that it has in its one file. */
 function takeAlone(database: DatabaseSync): void {
-  const isOpen = new Error('it is open: stop the service, and whatever else uses it')
+  const isOpen = new Error('it is open: stop the service, and all else that uses it')
   try {
     // Refused while others have it open, and they would open it in the other mode.
     database.exec('PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE')

@@ -333,7 +333,7 @@ class SqliteStore implements Store {
   }
 
   async *scan(beginning: string): AsyncGenerator<ScannedValue> {
-    // Keys are ASCII, so DEL comes after whatever a key can have there.
+    // Keys are ASCII, so DEL comes after every character that a key can have there.
     const end = `${beginning}\x7f`
     for (let last = beginning; ; ) {
       const after = last

@@ -1,6 +1,6 @@
 /**
- * The contract of a store: a few atomic operations on short-lived text values and on sets of text. It is what somebody
- * implements who wants to keep Countersign's state elsewhere; a store knows nothing of nonces, orders or sessions.
+ * The contract of a store: a few atomic operations on short-lived text values and on sets of text. Implement it to keep
+ * Countersign's state elsewhere; a store has no notion of nonces, orders or sessions.
  *
  * **Atomicity.** Each method is one atomic step, also between processes that share the store. Once its promise has
  * resolved, every later call by any of them sees its effect. There is deliberately no way to read a value and delete it
@@ -64,9 +64,9 @@ export interface Store {
   take(key: string): Promise<string | undefined>
 
   /**
-   * Replaces a value if its version is still `version`, adds 1 to the version, and starts the new life now, whatever
-   * was left of the old one. Resolves with false and changes nothing if the key is absent or has another version. Of
-   * any number of concurrent calls with the same version, exactly one resolves with true.
+   * Replaces a value if its version is still `version`, adds 1 to the version, and starts the new life now, in place of
+   * the old one. Resolves with false and changes nothing if the key is absent or has another version. Of any number of
+   * concurrent calls with the same version, exactly one resolves with true.
    *
    * With `wake`, the same atomic step wakes everyone who watches the key, in every process that shares the store: there
    * must be no moment in which the value has changed and the wake-up can still be lost.
@@ -116,7 +116,7 @@ export interface Store {
   /**
    * Resolves if the store answers; rejects with STORE_UNAVAILABLE if it does not, or if what {@link now} returns may be
    * wrong by more than a second. A store can be full and still answer, so after a call has failed it is best to resolve
-   * only once a write succeeds; not before, because this is asked often, and by anybody.
+   * only once a write succeeds; not before, because this is asked often, and by any client.
    */
   ping(): Promise<void>
 

@@ -292,7 +292,7 @@ describe('a restore is refused, and changes nothing,', () => {
     expect(await run(['restore', copy])).toEqual({
       code: 1,
       stdout: '',
-      stderr: `countersign: Cannot replace ${store}: it is open: stop the service, and whatever else uses it\n`,
+      stderr: `countersign: Cannot replace ${store}: it is open: stop the service, and all else that uses it\n`,
     })
     await okay(service.url, '/session', undefined, bearer(token))
     await signIn(service.url, makeWallet())

@@ -22,7 +22,7 @@ export class Slots {
   }
 }
 
-/** The same work, but whoever asks while it is running waits for that and starts no other. */
+/** The same work, one run at a time: a call while it is running gets the result of that run. */
 export function oneAtATime<T>(work: () => Promise<T>): () => Promise<T> {
   let running: Promise<T> | undefined
   return () => {

@@ -19,8 +19,7 @@ import type { GivenRequester, OrderSettings, Requester } from './start.ts'
 /**
  * The desktop that an order is started for: the caller, or the one that a backend with a start key describes. Its
  * origin must be trusted (ORIGIN_NOT_TRUSTED). START_KEY_REQUIRED if there are start keys and the call has none of
- * them. INVALID_REQUEST if a backend does not say whom the order is for, or a caller without a start key describes
- * somebody.
+ * them. INVALID_REQUEST if a backend does not describe the desktop, or a caller without a start key does.
  */
 export function requesterOf(
   given: GivenRequester | undefined,
@@ -221,7 +220,10 @@ export function networkOfRequest({ ip, behindUnknownProxy }: RequestContext): st
   return ip === undefined || behindUnknownProxy ? undefined : networkOfAddress(ip)
 }
 
-/** As {@link networkOfRequest}, for an address that somebody else saw. `undefined` also if it is not an address. */
+/**
+ * As {@link networkOfRequest}, for an address that the application's backend names. `undefined` also if it is not an
+ * address.
+ */
 export function networkOfAddress(ip: string): string | undefined {
   const address = readAddress(ip)
   if (address === undefined) return undefined

@@ -62,7 +62,7 @@ const messages: Readonly<Record<OrderRefusal, string>> = {
  * Changes an order and returns the new one, or throws the reason for which it cannot be changed. If another caller is
  * faster, the change is decided again on what that one stored.
  *
- * Everything that is returned or thrown was stored first, so no two callers, on whatever instances, learn different
+ * Everything that is returned or thrown was stored first, so no two callers, on any instances, learn different
  * things.
  */
 export async function changeOrder(records: OrderRecords, orderId: string, change: OrderChange): Promise<OrderRecord> {

@@ -60,7 +60,7 @@ function statusFacts(order: OrderRecord, byWrongCodes: boolean): AuditFacts | un
       return { type: 'order.finalized', ...named, ...walletOf(order), ...loginOf(order) }
     case 'created':
     case 'expired':
-      // Starting is told by who starts it; that time passes is nobody's doing.
+      // `StartOrder` reports the start itself; an expiry is no caller's act.
       return undefined
   }
 }

@@ -289,7 +289,7 @@ export function forgottenAt(order: OrderRecord): number {
   return (isTerminal(order.status) ? newestTransition(order).at : deadlineOf(order)) + rememberedMs
 }
 
-/** Nobody has a ticket of an order that is not claimed. */
+/** An order that is not claimed has no ticket. */
 const handedOver = {
   created: 'ORDER_CHALLENGE_NOT_READ',
   claimed: 'moves',
@@ -439,7 +439,7 @@ function isUnsettled({ takenBack }: OrderRecord): boolean {
   return takenBack !== undefined && takenBack.sessionEnded === undefined
 }
 
-/** Whether the order has made a session, or is about to, and nobody has taken that back. */
+/** Whether the order has made a session, or is about to, and is not taken back. */
 function canBeTakenBack({ status, login, takenBack }: OrderRecord): boolean {
   return status === 'finalized' && login !== undefined && takenBack === undefined
 }

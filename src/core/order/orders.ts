@@ -62,7 +62,7 @@ export interface OrdersOptions {
   readonly live?: LiveCount | undefined
   /** Limits the sign-ins of each wallet. Without it, there is no such limit. */
   readonly limiter?: RateLimiter | undefined
-  /** Told what happens to orders. Without it, nobody is. */
+  /** Receives audit events of orders. Default: none. */
   readonly audit?: AuditTrail | undefined
   /** Aborts when the server begins to stop. All watches then end with `reconnect`. */
   readonly shutdown: AbortSignal
@@ -529,8 +529,8 @@ export class Orders {
 
   /**
    * Carries out a take-back that is stored: ends the session that the order has made or is about to make, and forgets
-   * the computer. A crash in between leaves it to the phone's retry; nobody gets the session anew in the meantime.
-   * Resolves with whether the session was still live.
+   * the computer. A crash in between leaves it to the phone's retry; the session cannot be fetched again in the
+   * meantime. Resolves with whether the session was still live.
    */
   async #takeBack(order: OrderRecord, request: RequestContext): Promise<boolean> {
     const { orderId, login } = order

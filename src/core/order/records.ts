@@ -75,7 +75,7 @@ export function storedOrders(
         open?.add(order),
       ])
       if (counted.status === 'rejected') {
-        // Nobody has been told of it.
+        // No caller has seen it.
         await store.take(key)
         throw counted.reason
       }

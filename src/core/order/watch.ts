@@ -224,7 +224,7 @@ function eventOf(order: OrderRecord, status: OrderStatus): Omit<OrderEvent, 'seq
   }
 }
 
-/** Wakes one waiter. If it rings while nobody waits, that is remembered. */
+/** Wakes one waiter; without one, the next wait ends at once. */
 class Bell {
   readonly #wheel: TimerWheel
   #rung = false

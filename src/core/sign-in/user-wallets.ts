@@ -18,11 +18,11 @@ export interface WalletLinksParts<Linked = void> {
 
 /**
  * Adds wallets to the signed-in user: a challenge of its own that names the user, and a signature over it. A signature
- * for a sign-in adds no wallet, and one for adding a wallet signs nobody in.
+ * for a sign-in adds no wallet, and one for adding a wallet makes no session.
  *
- * Both steps need a session that the host calls fresh and that no order made. Whoever relays an order gets a session of
- * the user who approved it; it must not be enough to add a wallet of one's own. `Linked` is what the host tells of a
- * wallet that was added.
+ * Both steps need a session that the host calls fresh and that no order made. An attacker who relays an order gets a
+ * session of the user who approved it; that must not be enough to add the attacker's wallet. `Linked` is what the host
+ * returns for a wallet that was added.
  */
 export class WalletLinks<Linked = void> {
   readonly #parts: WalletLinksParts<Linked>
@@ -97,8 +97,8 @@ export class WalletLinks<Linked = void> {
 }
 
 /**
- * A host's user ids can be any text. One that could forge a line is refused: it stands in the text as it is, so that
- * whoever reads the text can compare it.
+ * A host's user ids can be any text. One that could forge a line is refused: it stands in the text as it is, so that a
+ * reader can compare it.
  */
 function requirePlainUserId(userId: string): void {
   if (isPlainLine(userId)) return
@@ -118,7 +118,7 @@ export interface ListedWallet extends UserWallet {
 /** Parts of {@link UserWallets}. */
 export interface UserWalletsParts extends WalletLinksParts<UserWallet> {
   readonly host: WalletHost
-  /** Told which wallets are linked and unlinked. Without it, nobody is. */
+  /** Receives audit events of linked and unlinked wallets. Default: none. */
   readonly audit?: AuditTrail | undefined
 }
 

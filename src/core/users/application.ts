@@ -30,7 +30,9 @@ async function askApplication<Result>(what: string, ask: () => unknown, read: Re
   }
 }
 
-/** A promise, whatever the application returns or throws: a value, or something that only looks like a promise. */
+/**
+ * A promise of what the application returns or throws, also of a value or of an object that only looks like a promise.
+ */
 async function begin(ask: () => unknown): Promise<unknown> {
   return await ask()
 }
@@ -53,7 +55,7 @@ function isRefusal(thrown: unknown): boolean {
  * text of 1 to 200 characters.
  *
  * If it throws, returns anything else or takes longer than five seconds, the call fails with HOST_UNAVAILABLE, so that
- * nobody takes an outage for a refusal. A `CountersignError` that it throws reaches the caller as it is.
+ * an outage does not look like a refusal. A `CountersignError` that it throws reaches the caller as it is.
  *
  * Go by `adapterId` and `address` to recognise a wallet, or by `adapterId` and `subject`; never by the key or address
  * alone. One key can be a wallet of several adapters, and a signature that its holder made for something else can be a

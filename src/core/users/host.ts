@@ -72,7 +72,7 @@ export interface OrderSession {
  * gets identities that are proven, and returns its own users, tokens and cookies.
  *
  * If it fails because something it needs does not answer, it rejects with a `CountersignError` of reason
- * STORE_UNAVAILABLE, so that nobody takes an outage for a refusal. A `CountersignError` reaches the caller as it is.
+ * STORE_UNAVAILABLE, so that an outage does not look like a refusal. A `CountersignError` reaches the caller as it is.
  *
  * The service gives a host that it was passed five seconds for each method, and copies what it answers. If the host
  * rejects with any other error, takes longer, or answers with something that its type does not allow, the call fails

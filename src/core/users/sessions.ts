@@ -87,8 +87,8 @@ interface FoundSession {
  *
  * The list of a user's sessions is a set of their ids. A session is stored together with its id in the list, and the id
  * is taken off after the session has ended. So a crash can leave an id too many, never a session that is in use and not
- * in the list. Whoever finds the id of a session that is over takes it off, and the store bounds the list whatever
- * happens.
+ * in the list. An id of a session that is over is taken off where it is found, and the store bounds the list in any
+ * case.
  */
 export class StoredSessions {
   readonly #store: Store
@@ -210,9 +210,9 @@ export class Sessions {
    * Creates a session. `secretPart` is the token's text before the dot, random by default. A second call with the same
    * one returns the session that the first made, or rejects with ORDER_FINALIZED if that has ended in the meantime.
    *
-   * `refusalOf` says why the user must not have it; `undefined` if the user may. It is asked after the session is
-   * stored, because whoever wants to end a user's sessions has to find this one or to be seen by it. A session that is
-   * refused is ended, and this rejects with the refusal.
+   * `refusalOf` resolves with the reason why the user must not have it, or `undefined`. It is checked after the write:
+   * a concurrent "end all sessions" either sees this session or is seen by the check. A refused session is ended, and
+   * this rejects with the refusal.
    */
   async create(details: SessionDetails, secretPart?: string, refusalOf: AskRefusal = mayHaveIt): Promise<MadeSession> {
     for (;;) {

@@ -93,7 +93,7 @@ export class UserAdministration {
     return { id: userId, ...(record === undefined ? {} : { user: userIn(record) }), wallets, sessions }
   }
 
-  /** Whose a wallet is, and when it was blocked; each is `undefined` if it is nobody's, or not blocked. */
+  /** Whose a wallet is, and when it was blocked; each is `undefined` if the wallet has no user, or is not blocked. */
   async ownerOf(wallet: WalletIdentity): Promise<{ readonly userId?: string; readonly blockedAt?: number }> {
     const found = await this.#claims.of(wallet)
     const userId = found?.claim?.userId

@@ -48,7 +48,7 @@ interface EndedWithWallet {
   readonly sessions: Pick<StoredSessions, 'list' | 'end'>
   /** Forgets the computers that are known for a wallet. */
   readonly forgetComputers: (wallet: WalletIdentity) => Promise<void>
-  /** Told of each session that it ended. Default: nobody. */
+  /** Called for each session that it ended. Default: none. */
   readonly ended?: (userId: string, sessionId: string) => void
 }
 
@@ -71,22 +71,23 @@ export function endingWith({ sessions, forgetComputers, ended }: EndedWithWallet
  * Two records say that a wallet is a user's: the wallet's claim, and an entry for that claim in the user's record. The
  * wallet is the user's only if both are there.
  *
- * - Whoever gives a wallet to a user makes the claim first: by `create`, or by `compareAndSet` over a tombstone. So of
- *   many callers one succeeds. The entry follows. After a crash in between, the next sign-in or link of the wallet
- *   writes it.
- * - Whoever unlinks a wallet first marks the entry as leaving, by `compareAndSet` on the user's record. So of two
+ * - Giving a wallet to a user begins with the claim: by `create`, or by `compareAndSet` over a tombstone. So of many
+ *   callers one succeeds. The entry follows. After a crash in between, the next sign-in or link of the wallet writes
+ *   it.
+ * - Unlinking a wallet begins with marking the entry as leaving, by `compareAndSet` on the user's record. So of two
  *   callers who unlink a user's last two wallets, one is refused. What the wallet left is ended next; then a tombstone
- *   takes the place of the claim; then the entry goes. After a crash in between, whoever finds the entry goes on.
+ *   takes the place of the claim; then the entry goes. After a crash in between, the next call that finds the entry
+ *   goes on.
  *
  * What operators do beside that is in `UserAdministration`:
  *
  * - A block is part of the record that stands for the wallet, a claim or a tombstone, which every sign-in and link
  *   reads anyway.
- * - Whoever moves a wallet puts a new claim in place of the old one. It names the user before until what was left there
- *   is ended.
- * - Whoever deletes a user first marks the record, with all entries as leaving. From then on nothing is added to it.
+ * - Moving a wallet puts a new claim in place of the old one. It names the former user until that user's sessions of
+ *   the wallet are ended.
+ * - Deleting a user begins with marking the record, with all entries as leaving. From then on nothing is added to it.
  *
- * An entry whose claim is over says nothing. It can be left by a caller that was held up for long.
+ * An entry with an expired claim is ignored; a slow writer may leave one.
  */
 export class Users {
   readonly #store: Store
@@ -196,7 +197,7 @@ export class Users {
 
   /**
    * The record of a session's user, and the entries in it that hold. The claims are read after the record, so if the
-   * record is replaced in the version that was read, they still held. Whatever a crash interrupted is done before.
+   * record is replaced in the version that was read, they still held. What a crash interrupted is done before.
    * SESSION_INVALID if the user is being deleted.
    */
   async #current(session: Session): Promise<{ stored: StoredUser | undefined; staying: readonly WalletEntry[] }> {
@@ -212,7 +213,7 @@ export class Users {
   }
 
   /**
-   * Writes the entry of a claim if it is not there, and whatever else is to be kept with the user, whose record was
+   * Writes the entry of a claim if it is not there, and the other fields to be kept with the user, whose record was
    * read as `read`. Resolves with false if the wallet is being unlinked, or the user deleted; for the wallet that is
    * done then.
    */

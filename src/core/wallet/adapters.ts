@@ -29,7 +29,7 @@ const idForm = /^[a-z0-9][a-z0-9-]{0,31}$/
  * traced.
  *
  * Throws a TypeError for an unknown or malformed id, for an id that occurs twice, for an adapter without one of its
- * functions, and for an empty list, because nobody could sign in.
+ * functions, and for an empty list, because no wallet could sign in.
  */
 export function walletAdapters(
   entries: readonly (string | WalletAdapter)[],
@@ -58,9 +58,8 @@ export function sharedKeysWarning(ids: Iterable<string>): string | undefined {
 
 /**
  * Lets adapters check, before a service starts, what they need (see {@link WalletAdapter.checkAtStart}), all at the
- * same time. `adapters` are those that {@link walletAdapters} made of the settings. `warn` is told of what does not
- * stop the start, among it RPCs that no adapter asks, and of checks that take longer than 10 seconds, for which nobody
- * waits any longer.
+ * same time. `adapters` are those that {@link walletAdapters} made of the settings. `warn` receives what does not stop
+ * the start: RPCs that no adapter asks, and checks that take longer than 10 seconds, which the start does not wait for.
  *
  * Rejects with what a check rejects with.
  */

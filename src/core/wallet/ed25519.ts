@@ -10,8 +10,8 @@ export interface SignatureVerifier {
   readonly kind: 'portable' | 'native'
 
   /**
-   * Whether `signature` (64 bytes) is a strict signature of `message` by `publicKey` (32 bytes). Never throws: whatever
-   * is malformed, non-canonical or of small order is false.
+   * Whether `signature` (64 bytes) is a strict signature of `message` by `publicKey` (32 bytes). Never throws: what is
+   * malformed, non-canonical or of small order is false.
    */
   verify(signature: Uint8Array, message: Uint8Array, publicKey: Uint8Array): boolean
 }
@@ -39,7 +39,7 @@ const smallOrderYs = [
  * group order, A (the key) and R each canonically encoded (y below the field's prime) and not of small order.
  *
  * RFC 8032 §5.1.7 requires all of this but the last, and verifiers differ in what they accept. A key of small order
- * belongs to nobody: anyone can make signatures for it, and one signature by the identity fits every message. S + L is
+ * has no owner: anyone can make signatures for it, and one signature by the identity fits every message. S + L is
  * a second signature that can be made without the secret. Every {@link SignatureVerifier} calls this first, so that all
  * give the same answer.
  *

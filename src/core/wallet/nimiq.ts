@@ -15,7 +15,7 @@ const messagePrefix = '\x16Nimiq Signed Message:\n'
  * digits.
  *
  * What Ed25519 is given to sign is that digest and nothing else. So a raw Ed25519 signature over the 32 bytes of a
- * digest, made with whatever program, is a Nimiq wallet's signature over the message. That lies in Nimiq's scheme and
+ * digest, made with any program, is a Nimiq wallet's signature over the message. That lies in Nimiq's scheme and
  * cannot be told apart here. Two things follow. An application compares the adapter and the address (or the subject),
  * never the public key alone: the key of an identity may be one that its holder uses elsewhere. And a service that lets
  * its users sign raw 32-byte values with an Ed25519 key lends out the Nimiq wallet of that key.

@@ -41,7 +41,7 @@ export type WalletIdentity = Pick<ProvenIdentity, 'adapterId' | 'subject'>
 /**
  * The wallet of a session, which does not keep the subject: with a public key, the subject is the key; without one, the
  * address in lower case. An adapter whose wallets have no key has to make its subjects alike. If an adapter makes them
- * otherwise, no computer is remembered for its wallets, because nobody could find it and forget it.
+ * otherwise, no computer is remembered for its wallets, because its user could not find and forget it.
  */
 export function walletOf(session: Pick<ProvenIdentity, 'adapterId' | 'publicKeyHex' | 'address'>): WalletIdentity {
   const { adapterId, publicKeyHex, address } = session
@@ -78,8 +78,8 @@ export interface SignInForm {
 }
 
 /**
- * Bounds what an adapter asks of other servers. Whoever calls the service decides how often, so that each question has
- * to go through here.
+ * Bounds what an adapter asks of other servers. Callers of the service decide how often, so each question has to go
+ * through here.
  */
 export interface RemoteChecks {
   /**
@@ -113,7 +113,7 @@ export interface WalletAdapter {
    * for each service and each of Better Auth's plugins that has the adapter, which wait for it for at most 10 seconds;
    * after that they start with a warning.
    *
-   * Whatever it rejects with stops the start: a `TypeError` of one line that says what to change. A server that is away
+   * A rejection stops the start: a `TypeError` of one line that says what to change. A server that is away
    * is no reason for that, because it can come back: `warn` tells of it. Default: there is nothing to check.
    */
   checkAtStart?(warn: StartWarning): Promise<void>
@@ -156,7 +156,7 @@ export interface WalletAdapter {
   readonly accountId?: (address: string, chainId: string) => string
 
   /**
-   * Whether two texts name one address, whatever their grouping and case. An address that is malformed or whose check
+   * Whether two texts name one address, in any grouping and case. An address that is malformed or whose check
    * digits are wrong equals nothing, itself included.
    */
   sameAddress(a: string, b: string): boolean

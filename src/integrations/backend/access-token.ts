@@ -80,8 +80,8 @@ export class AccessTokenError extends Error {
 /**
  * Verifies an access token without asking the service about it: its spelling, type (`at+jwt`), algorithm (EdDSA, which
  * RFC 9864 calls Ed25519), signature, issuer, audience, time of issue and expiry. Keys come from the service's key set
- * only, whatever the token's header names (`jku`, `jwk`, `x5u`). A session that has ended is not noticed; ask the
- * service (IntrospectSession) if it must be.
+ * only; keys that the token's header names (`jku`, `jwk`, `x5u`) are ignored. A session that has ended is not noticed;
+ * ask the service (IntrospectSession) if it must be.
  *
  * The key set is fetched at the first token and every five minutes, and for a token of an unknown key if the last
  * answer is more than 30 seconds old. After a fetch that failed, there is none for five seconds.

@@ -19,7 +19,7 @@ export interface Refusal {
 }
 
 /**
- * The session of a request, or what to answer without one. Rejects with whatever is neither: that is a mistake in the
+ * The session of a request, or what to answer without one. Rejects with any other error: that is a mistake in the
  * program.
  */
 export async function admit(

@@ -64,8 +64,8 @@ export interface SessionCheckErrorOptions {
 }
 
 /**
- * The error that a check of a session rejects with if nobody can say at the moment whether the token is valid. It never
- * means "signed out": answer with HTTP 503, because a client that reads 401 throws its token away.
+ * The error that a check of a session rejects with if the validity of the token cannot be decided at the moment. It
+ * never means "signed out": answer with HTTP 503, because a client that reads 401 throws its token away.
  */
 export class SessionCheckError extends Error {
   override readonly name = 'SessionCheckError'

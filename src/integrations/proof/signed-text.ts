@@ -12,7 +12,7 @@ export interface SignedText {
   readonly challengeId: string
   readonly nonce: string
   readonly issuedAt: number
-  /** End of the order's life if nobody had approved it. The proof itself has no end. */
+  /** End of the order's life if it had not been approved. The proof itself has no end. */
   readonly expiresAt: number
   /** Two digits that the signer compared. */
   readonly confirmationCode?: string

@@ -122,7 +122,7 @@ function needsRpc(): ProofError {
 
 /**
  * Refuses a text that names another account than the one that signed. A contract wallet's text has to name it: the
- * signature of whoever controls two of them could be presented for either.
+ * signature of an owner of two of them could be presented for either.
  */
 function requireAccount({ account }: SignedText, { address }: ProvenIdentity, adapter: WalletAdapter): void {
   const isContract = adapter.id === 'ethereum' && parseAccountId(address) !== undefined

@@ -118,8 +118,8 @@ export function describeAdapterContract({ describe, test }: TestRunner, options:
   }
 
   /**
-   * Asserts that a claim does not prove the wallet with this subject. Whoever recovers the key from the signature may
-   * find another wallet if nothing in the claim says which one it has to be.
+   * Asserts that a claim does not prove the wallet with this subject. An adapter that recovers the key from the
+   * signature may find another wallet if nothing in the claim says which one it has to be.
    */
   const assertNotProven = async (claim: Claim, subject: string, what: string): Promise<void> => {
     await assertRefused(claim, what)
@@ -155,7 +155,7 @@ export function describeAdapterContract({ describe, test }: TestRunner, options:
       }
     })
 
-    test('a wallet has one subject, whatever it signs, and no other wallet has the same', async () => {
+    test('a wallet has one subject for all texts that it signs, and no other wallet has the same', async () => {
       const [wallet, other] = [await makeWallet(), await makeWallet()]
       const { subject } = await proven(await claimOf(wallet))
       for (const text of [message, `${message}\nTitle: grüße 你好 😀`, 'x'.repeat(8192), 'a']) {
@@ -241,7 +241,7 @@ export function describeAdapterContract({ describe, test }: TestRunner, options:
       const [wallet, other] = [await makeWallet(), await makeWallet()]
       const claim = await claimOf(wallet)
       const { refused } = await judge({ ...claim, address: other.address })
-      // Whoever knows wallets by their address only cannot tell a wrong address from a wrong signature.
+      // With addresses only, a wrong address looks like a wrong signature.
       const mayBeInvalid = claim.publicKey.length === 0 && refused === 'SIGNATURE_INVALID'
       if (!mayBeInvalid) assert.equal(refused, 'ADDRESS_MISMATCH')
     })
@@ -398,7 +398,7 @@ const changedForms: readonly (readonly [what: string, form: SignInForm])[] = [
   ['number of resources', { ...form, resources: form.resources.slice(0, 1) }],
 ]
 
-/** What nobody's address or chain is, and what would add a line to a text. */
+/** What is no address or chain, and what would add a line to a text. */
 const forged = '\nURI: https://evil.example'
 
 /** Declares tests of an adapter's own texts, as far as it has any: the sign-in form and the account of a sign order. */

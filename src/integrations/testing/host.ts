@@ -473,7 +473,7 @@ export function describeHostContract({ describe, test }: TestRunner, options: Ho
     })
 
     describe('listSessions', () => {
-      check('lists the live sessions of the user, newest first, and nobody else’s', async (host, other) => {
+      check('lists the live sessions of the user, newest first, and no other user’s', async (host, other) => {
         const one = await signIn(host)
         await sleep(nextMillisecondMs)
         const two = await signIn(other, one.identity)

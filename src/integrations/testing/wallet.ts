@@ -3,7 +3,7 @@ import type { Ed25519Framing } from '../../core/wallet/ed25519.ts'
 import { ed25519, nimiq } from '../../core/wallet/nimiq.ts'
 import { bytesToHex } from '../../shared/hex.ts'
 
-/** A wallet that signs whatever it is asked to sign. For tests only: a real wallet asks its owner. */
+/** A wallet that signs every text. For tests only: a real wallet asks its owner. */
 export interface TestWallet {
   /** The id of the adapter that its proofs are for. */
   readonly adapterId: string

@@ -7,7 +7,9 @@ interface Entry {
   readonly event: AuditEvent
   /** How often the receiver has refused it. */
   readonly refusals: number
-  /** From then on whoever changes the entry first may deliver it, in epoch milliseconds by the store's clock. */
+  /**
+   * Epoch milliseconds by the store's clock. From then on, the instance that changes the entry first may deliver it.
+   */
   readonly dueAt: number
 }
 
@@ -38,8 +40,8 @@ const setKey = 'webhooks'
  * one left. Rejects with STORE_UNAVAILABLE if the store does not answer.
  *
  * The stored entry decides which instance delivers an event, and when. A member of the set says when, too, so that
- * nobody reads the entries that are not due; for a moment there can be two. The entry is stored before its member, and
- * goes before it.
+ * entries that are not due are not read; for a moment there can be two. The entry is stored before its member, and goes
+ * before it.
  */
 export class WebhookQueue {
   readonly #store: Store
@@ -49,7 +51,7 @@ export class WebhookQueue {
   }
 
   /**
-   * Stores an event: for this instance to deliver now, or for whoever looks first. Resolves with that, and with the
+   * Stores an event: for this instance to deliver now, or for the first that looks. Resolves with that, and with the
    * number of events that were dropped for it. May be repeated.
    */
   async add(event: AuditEvent, now: boolean): Promise<{ readonly delivery: Delivery; readonly dropped: number }> {
@@ -67,7 +69,7 @@ export class WebhookQueue {
     return (await this.#store.members(setKey)).filter((member) => dueAtOf(member) <= now).sort()
   }
 
-  /** Takes those of these events over that nobody else has taken by then, for this instance to deliver now. */
+  /** Takes over those of these events that no other instance has taken by then, to deliver them now. */
   async claim(members: readonly string[]): Promise<Delivery[]> {
     const claimed: Delivery[] = []
     for (const member of members) {
@@ -82,7 +84,7 @@ export class WebhookQueue {
     return this.#store.now() + forMs <= dueAtOf(member)
   }
 
-  /** Forgets an event that is delivered, or that nobody wants. */
+  /** Forgets an event that is delivered or refused for good. */
   async done({ member }: Delivery): Promise<void> {
     await this.#remove(member)
   }

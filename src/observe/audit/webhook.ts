@@ -61,7 +61,7 @@ const storeRetryMs = 1_000
 
 /**
  * Delivers audit events to a webhook, each at least once, in no fixed order. An event is stored first and then
- * delivered, by whatever instance comes to it, until the receiver answers 2xx, for up to three days. No call waits for
+ * delivered, by any instance, until the receiver answers 2xx, for up to three days. No call waits for
  * it. What is lost: events that an instance was told of in the moment before it was killed, and those beyond the
  * bounds; the log has their number.
  */
@@ -160,7 +160,7 @@ export class Webhook {
 
   /** Delivers an event, and notes in the store how that went. */
   async #deliver(delivery: Delivery): Promise<void> {
-    // It has waited for so long that another instance could deliver it, too. Whoever looks next finds it.
+    // It has waited for so long that another instance could deliver it, too. The next look finds it.
     if (!this.#queue.isHeld(delivery, answerMs)) return
     const answer = this.#isAway() ? 'away' : await this.#send(delivery.event)
     try {

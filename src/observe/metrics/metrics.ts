@@ -13,7 +13,7 @@ import { type StoreReport, storeOperations } from '../../store/map-store.ts'
 import { processMetrics } from './process-metrics.ts'
 import type { MetricValues } from './summed-metrics.ts'
 
-/** What is looked at when somebody asks for the metrics. */
+/** What is read when the metrics are asked for. */
 export interface MetricsSources {
   /** The RPCs that are served: their full names, and whether they answer once. */
   readonly methods: readonly { readonly name: string; readonly answersOnce: boolean }[]
@@ -41,7 +41,7 @@ const orderStatuses = Object.keys({
   expired: 1,
 } satisfies Record<OrderStatus, 1>)
 
-/** Label of whatever is not on a list: what callers choose must not become a label. */
+/** Label of all that is not on a list: what callers choose must not become a label. */
 const other = 'other'
 
 /** A store of the application's own may never answer. Prometheus waits for 10 s. */
@@ -57,9 +57,9 @@ const storeBuckets = [
 
 /**
  * The metrics of a service. Labels have values from lists that the code or the operator's settings fix, so there are as
- * many series as they make, whatever callers send; none has anything of a user.
+ * many series as they make, for all that callers send; none has anything of a user.
  *
- * What happens often is counted as it happens; what somebody else counts anyway is read when the metrics are asked for.
+ * What happens often is counted as it happens; what is counted elsewhere anyway is read when the metrics are asked for.
  */
 export class Metrics {
   readonly #registry = new Registry()
@@ -123,7 +123,7 @@ export class Metrics {
     this.#signIns.inc({ adapter, way: event.orderId === undefined ? 'direct' : 'order' })
   }
 
-  /** Says where to look when somebody asks for the metrics. Called once, before the first call. */
+  /** Sets what is read when the metrics are asked for. Called once, before the first call. */
   attach({ methods, adapters, ceilingUses, watchers, isReady }: MetricsSources): void {
     for (const adapter of adapters) {
       this.#adapters.add(adapter)
@@ -153,7 +153,7 @@ export class Metrics {
     })
   }
 
-  /** All metrics in Prometheus' text format, version 0.0.4. Whoever asks while they are collected gets the same. */
+  /** All metrics in Prometheus' text format, version 0.0.4. Calls while they are collected get the same. */
   async text(): Promise<string> {
     return await this.#text()
   }

@@ -48,7 +48,7 @@ function addEventLoopDelay(registry: Registry): void {
   })
 }
 
-/** Without looks, as right after another scrape, there was no delay that anybody saw. */
+/** Without samples, as right after another scrape, no delay was measured. */
 function delaySeconds(monitor: ELDHistogram, quantile: number): number {
   if (monitor.count === 0) return 0
   const measuredMs = (quantile === 1 ? monitor.max : monitor.percentile(quantile * 100)) / 1e6

@@ -56,7 +56,7 @@ function sum(all: readonly MetricValues[]): Registry {
   return AggregatorRegistry.aggregate(all.map((one) => [...one]))
 }
 
-/** Without a worker that serves, nobody else says that the service is not ready. */
+/** Without a worker that serves, no other metric says that the service is not ready. */
 function ownGauges(serving: number): MetricValues {
   const gauge = (name: string, help: string, value: number, aggregator: 'sum' | 'min') =>
     ({ name, help, type: 'gauge', aggregator, values: [{ value, labels: {} }] }) as unknown as MetricValues[number]

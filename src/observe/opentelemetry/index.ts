@@ -55,7 +55,7 @@ class OpenTelemetry implements Tracing {
   }
 
   async step<Result>(step: TracedStep, work: () => Result | Promise<Result>): Promise<Result> {
-    // A span that has ended can still be the active one: of a call that nobody waits for, or of what started the
+    // A span that has ended can still be the active one: of a call that is not awaited, or of what started the
     // process.
     if (trace.getActiveSpan()?.isRecording() !== true) return await work()
     return await this.#spanOf(step, context.active(), work)
@@ -69,7 +69,7 @@ class OpenTelemetry implements Tracing {
     const headers: Record<string, string> = {}
     const active = trace.getActiveSpan()?.spanContext()
     if (active === undefined) return headers
-    // Without the trace state and the baggage: callers wrote them, and the receiver may be anybody's.
+    // Without the trace state and the baggage: callers wrote them, and the receiver may belong to someone else.
     const { traceId, spanId, traceFlags } = active
     propagation.inject(trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags }), headers)
     return headers
@@ -95,7 +95,7 @@ class OpenTelemetry implements Tracing {
     const here = context.active()
     const active = trace.getSpan(here)
     // Of the application, or of an instrumentation of HTTP, which has read the headers. One that has ended is a
-    // left-over of whatever the server was started in.
+    // left-over of the context that the server was started in.
     if (active !== undefined && (active.isRecording() || !isSampled(active))) return { parent: here, links: [] }
     const root = trace.deleteSpan(here)
     const caller = trace.getSpanContext(propagation.extract(ROOT_CONTEXT, request, headerGetter))

@@ -1,8 +1,8 @@
 import type { Tracing } from '../../base/tracing.ts'
 
 /**
- * The tracing that a setting asks for, loaded on demand, because most services make no traces. `warn` is told if there
- * is nobody to make any. Rejects with a `TypeError` of one line if the package for it is not installed.
+ * The tracing that a setting asks for, loaded on demand, because most services make no traces. `warn` receives a line
+ * if no tracer is registered. Rejects with a `TypeError` of one line if the package for it is not installed.
  */
 export async function loadTracing(
   setting: 'off' | 'on' | 'link' | Tracing,

@@ -26,8 +26,7 @@ const driftRate = 0.001
 
 /**
  * Difference by which the process's wall clock and its monotonic clock may part between two measurements, in
- * milliseconds. Beyond it the machine was suspended, which can stop the monotonic clock, or somebody has set the wall
- * clock.
+ * milliseconds. Beyond it the machine was suspended, which can stop the monotonic clock, or the wall clock was set.
  */
 const jumpMs = 500
 

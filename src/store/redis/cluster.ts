@@ -170,7 +170,7 @@ export class RedisCluster implements Servers {
     return connection
   }
 
-  /** Asks a server for signs of life, so that it is silent only if it hangs, and not if nobody needs it. */
+  /** Asks a server for signs of life, so that it is silent only if it hangs, and not if it is idle. */
   async #keepHeard(server: string, connection: Connection): Promise<void> {
     while (connection.client.isReady) {
       await pause(signOfLifeMs, undefined, { ref: false })
@@ -196,7 +196,7 @@ export class RedisCluster implements Servers {
   }
 
   /**
-   * Asks the other masters whether a server is still a master. If it is the only one, nobody can replace it by
+   * Asks the other masters whether a server is still a master. If it is the only one, no server can replace it by
    * election.
    */
   async #confirmMaster(server: string): Promise<void> {

@@ -119,8 +119,8 @@ export class SentinelMaster implements Servers {
 const trustedPart = 0.8
 
 /**
- * Part of that time after which another PING is sent. The more often, the longer a pause may be that nobody has to
- * clear up.
+ * Part of that time after which another PING is sent. The more often, the longer a pause may be that needs no clearing
+ * up.
  */
 const pingPart = 1 / 8
 
@@ -156,7 +156,7 @@ export class Lease {
   #confirming: Promise<void> | undefined
   #confirmingNext: Promise<void> | undefined
 
-  /** A lease on a connection that nobody has confirmed yet. */
+  /** A lease on a connection that is not confirmed yet. */
   constructor(connection: Connection, sentinels: Sentinels, configuration: Configuration) {
     this.connection = connection
     this.#sentinels = sentinels

@@ -12,7 +12,7 @@ const lateMs = 250
 
 /**
  * What a sentinel says when it is about to promote a replica, when it has promoted one, and when it has heard of that.
- * Each reaches its subscribers before the sentinel names the new master to anybody.
+ * Each reaches its subscribers before the sentinel names the new master to any client.
  */
 const failoverChannels = ['+failover-state-send-slaveof-noone', '+promoted-slave', '+switch-master']
 

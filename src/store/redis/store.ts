@@ -63,7 +63,7 @@ export interface RedisStoreOptions {
   readonly keyPrefix?: string
   /** What TLS is to use. */
   readonly tls?: RedisTls | undefined
-  /** Told of what the operator should know and what does not stop the start. Default: nobody. */
+  /** Receives warnings for the operator that do not stop the start. Default: none. */
   readonly log?: Logger | undefined
 }
 

@@ -63,7 +63,7 @@ export function comparable(text: string): string | undefined {
 
 /**
  * Whether an address is the zero address or in the range that chains keep for precompiled contracts, the first 65,536.
- * Nobody has its key, and what answers there was not deployed.
+ * Its key is unknown, and what answers there was not deployed.
  */
 export function isReserved(address: string): boolean {
   return /^0x0{36}/.test(address)

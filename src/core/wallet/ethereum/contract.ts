@@ -37,7 +37,7 @@ const magicWord = `0x1626ba7e${'0'.repeat(56)}`
 const gasLimit = '0x989680'
 
 /**
- * Who asks: the last 20 bytes of the Keccak-256 of `countersign`, whose key nobody has. If no sender is named, it is
+ * Who asks: the last 20 bytes of the Keccak-256 of `countersign`, whose key is unknown. If no sender is named, it is
  * the zero address, and there are wallets that take this for a simulation and check nothing.
  */
 const sender = '0x6bff378409eacb72149d72b294a03a08595461c2'
@@ -46,7 +46,8 @@ const sender = '0x6bff378409eacb72149d72b294a03a08595461c2'
  * Init code that checks the signature of a wallet that is not deployed, in one call that changes nothing. It returns
  * the byte 1 if the wallet was deployed by the factory and answers with the magic word and nothing else, and the byte 0
  * otherwise; the call as a whole does not revert. Written by hand, because the published validator of EIP-6492 calls
- * the factory of a deployed wallet too, and so lets a signature's author call whatever makes the signature valid.
+ * the factory of a deployed wallet too, and so lets a signature's author call any contract that makes the signature
+ * valid.
  *
  * Behind it are four words (wallet, factory, length of the factory's call data, length of the wallet's) and the call
  * data of both.
@@ -73,8 +74,8 @@ const deployAndAsk = [
 
 /**
  * Asks an RPC whether a contract wallet takes a signature for its own, as its chain stands now. A wallet that is
- * deployed is asked directly (ERC-1271), and no factory is called, whatever the signature says; one that is not needs a
- * signature that names its factory (EIP-6492). Rejects with an `RpcFailure` if the RPC does not answer.
+ * deployed is asked directly (ERC-1271), and no factory is called, even if the signature names one; one that is not
+ * needs a signature that names its factory (EIP-6492). Rejects with an `RpcFailure` if the RPC does not answer.
  */
 export async function askContract(claim: ContractClaim, { viem, request }: RpcCalls): Promise<ContractAnswer> {
   const { address, hash } = claim

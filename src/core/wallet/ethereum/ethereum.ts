@@ -17,10 +17,10 @@ const ethereumId = 'ethereum'
  *
  * They sign texts as EIP-191 says, and sign in over the form of EIP-4361. The key is recovered from the signature and
  * has to be that of the address that the proof claims; a proof without an address proves the recovered one. The subject
- * is the address in lower case, on whatever chain, because a key is the same on all of them.
+ * is the address in lower case, on any chain, because a key is the same on all of them.
  *
  * A contract wallet has no key: its chain's RPC is asked (ERC-1271, EIP-6492), if `evmRpc` has one for the chain id of
- * the proof. It is the identity of that chain and of no other, because another contract, or nobody's, can be at the
+ * the proof. It is the identity of that chain and of no other, because another contract, or none, can be at the
  * address elsewhere: its subject and address are the CAIP-10 identifier. An account with both, a key and code
  * (EIP-7702), is the identity of the one that answers; the key is tried first.
  *

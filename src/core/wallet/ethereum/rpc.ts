@@ -77,8 +77,8 @@ export class EvmRpc {
   }
 
   /**
-   * Asks, with a limit of 5 s on everything together. Whatever fails, the RPC, its chain or viem, is
-   * EVM_RPC_UNAVAILABLE: it says nothing about a signature.
+   * Asks, with a limit of 5 s on everything together. A failure of the RPC, its chain or viem is EVM_RPC_UNAVAILABLE:
+   * it says nothing about a signature.
    */
   async ask<Answer>(ask: (calls: RpcCalls) => Promise<Answer>): Promise<Answer> {
     try {
