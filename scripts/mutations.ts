@@ -33,7 +33,7 @@ const rows: Readonly<
     ['derivedUserId', '`${adapterId}:${subject}`', 'subject || adapterId', 'contract/standalone e2e/sessions'],
   ],
   2: [
-    ['requireLive', 'this.#now() < expiresAt', 'this.#now() < expiresAt + 30_000', 'core/sign-in/nonce'],
+    ['requireLive', 'now < expiresAt', 'now < expiresAt + 30_000', 'core/sign-in/nonce'],
     ['readNonce', 'record.nonceId !== nonceId ||', '', 'core/sign-in/nonce'],
     [
       'consume',
@@ -55,7 +55,7 @@ const rows: Readonly<
     ],
     ['trusted', 'if (performance.now() >= this.#trustedUntil) await this.confirm()', '', 'store/redis/sentinel'],
     ['heard', 'if (silent) this.#confirm(client, confirm)', '', 'e2e/chaos'],
-    ['issue', 'randomText(32)', "randomText(4).padEnd(43, 'A')", 'base/randomness'],
+    ['makeChallenge', 'crypto.getRandomValues(new Uint8Array(32))', 'crypto.getRandomValues(new Uint8Array(32)).fill(0, 4)', 'base/randomness'],
   ],
   3: [
     [

@@ -83,6 +83,8 @@ const rooms: Readonly<Record<string, Room>> = {
     types: ['base', 'service', 'node:'],
     except: { 'introspection.ts': ['base'] },
   },
+  // No store, and nothing of Node.js: it runs where WebCrypto does.
+  'integrations/core': { may: ['shared', 'core'] },
   'integrations/proof': { may: ['shared', 'core', '@noble/hashes', '@scure/base'] },
   'integrations/testing': { may: ['shared', 'core', 'node:'], types: ['base', 'store'] },
   'index.ts': { may: server.concat('service') },

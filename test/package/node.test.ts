@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -35,6 +35,7 @@ const serverEntries = [
   'countersign/backend/connect',
   'countersign/backend/express',
   'countersign/backend/fastify',
+  'countersign/core',
   'countersign/proof',
   'countersign/testing',
 ]
@@ -100,6 +101,12 @@ describe.runIf(hasPart('npm registry')).each(installed)(
       const verify = ['verify', 'proof.json', ...about]
       expect((await project.run([...manager.run, 'countersign', ...verify])).stdout).toMatch(/^valid: NQ/m)
       expect((await project.run([...manager.run, 'countersign', '--version'])).stdout).toContain(version)
+    })
+
+    test('signs in with the headless core in a program of twenty lines', async () => {
+      const program = await readFile(join(programs, 'headless.ts'), 'utf8')
+      expect(program.split('\n').filter((line) => line !== '').length).toBeLessThanOrEqual(20)
+      expect((await project.run(['node', 'headless.ts'])).stdout).toMatch(/^nimiq NQ/)
     })
 
     test('imports every entry, or is told in one line which package is missing', async () => {

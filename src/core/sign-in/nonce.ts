@@ -1,20 +1,19 @@
 import { mismatchReason, parseRecord, type StoredRecord } from '../../base/record.ts'
 import type { RequestContext } from '../../base/request.ts'
 import { applicationStepMs, applicationSteps } from '../../base/timing/time-limit.ts'
-import { newId, randomText } from '../../base/token.ts'
+import { newId } from '../../base/token.ts'
 import type { LiveCount } from '../../limits/concurrency.ts'
 import { CountersignError, internalError } from '../../shared/errors.ts'
 import type { Store } from '../../store/store.ts'
-import { type Challenge, challengeMessage, type LinkLines } from '../challenge.ts'
+import type { LinkLines } from '../challenge.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
+import { makeChallenge, type PlainChallenge, requireLive } from './sign-in-challenge.ts'
 
 /** A stored nonce: the challenge and the exact text for the wallet to sign. */
-export interface NonceRecord extends Challenge, StoredRecord {
-  readonly appName: string
+export interface NonceRecord extends PlainChallenge, StoredRecord {
   readonly nonceId: string
   /** The user that it is good for, if it is for adding a wallet. Absent from a nonce for signing in. */
   readonly userId?: string
-  readonly message: string
 }
 
 /**
@@ -108,25 +107,13 @@ export class Nonces {
       readonly make?: (challenge: NonceRecord) => string
     } = {},
   ): Promise<NonceRecord> {
-    const appName = this.#appName
     const ttlSeconds = this.#ttlSeconds
     const issuedAt = this.#now()
-    const challenge: Challenge = {
-      ...(link === undefined
-        ? { action: 'auth.login', challengeId: 'login' }
-        : { action: 'auth.link', challengeId: 'link' }),
-      nonce: randomText(32),
-      origin,
-      issuedAt,
-      expiresAt: issuedAt + ttlSeconds * 1000,
-    }
     const record: NonceRecord = {
       v: nonceVersion,
-      appName,
       ...(link === undefined ? {} : { userId: link.userId }),
       nonceId: newId(),
-      ...challenge,
-      message: challengeMessage(appName, challenge, link),
+      ...makeChallenge({ appName: this.#appName, origin, ttlSeconds, now: issuedAt, link }),
     }
     const message = make(record)
     this.#live?.add(endOf(record), issuedAt, ip)
@@ -159,18 +146,13 @@ export class Nonces {
     const record = readNonce(found, nonceId, userId)
     const mismatch = mismatchReason(record, this.#appName, origins)
     if (mismatch !== undefined) throw nonceNotFound(mismatch)
-    this.#requireLive(record)
+    requireLive(record, this.#now())
     origins.requireSame(request, record.origin, 'nonce')
     if ((await this.#store.take(key)) !== found) throw nonceNotFound()
     // The store may have taken seconds to answer.
-    this.#requireLive(record)
+    requireLive(record, this.#now())
     this.#live?.remove(endOf(record), request.ip)
     return record
-  }
-
-  #requireLive({ expiresAt }: NonceRecord): void {
-    if (this.#now() < expiresAt) return
-    throw new CountersignError('NONCE_EXPIRED', 'The challenge has expired; ask for a new one')
   }
 }
 
