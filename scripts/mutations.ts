@@ -55,7 +55,12 @@ const rows: Readonly<
     ],
     ['trusted', 'if (performance.now() >= this.#trustedUntil) await this.confirm()', '', 'store/redis/sentinel'],
     ['heard', 'if (silent) this.#confirm(client, confirm)', '', 'e2e/chaos'],
-    ['makeChallenge', 'crypto.getRandomValues(new Uint8Array(32))', 'crypto.getRandomValues(new Uint8Array(32)).fill(0, 4)', 'base/randomness'],
+    [
+      'makeChallenge',
+      'crypto.getRandomValues(new Uint8Array(32))',
+      'crypto.getRandomValues(new Uint8Array(32)).fill(0, 4)',
+      'base/randomness',
+    ],
   ],
   3: [
     [
