@@ -10,10 +10,11 @@ import { ComputerKey } from '../client/computer-key.ts'
 import { defaultHeartbeatTimeoutMs } from '../client/order-watch.ts'
 import { type RestCall, restOrders, restSignIn } from '../client/rest-api.ts'
 import { restWatch } from '../client/rest-watch.ts'
+import { proveForLink } from '../client/sessions.ts'
 import { type SignInOptions, signIn } from '../client/sign-in.ts'
 import { TokenStore, type TokenStoreOptions } from '../client/token-store.ts'
-import type { KnownComputer, NonceChallenge, SignInResult, SigningAccount } from '../client/types.ts'
-import { type ProofOptions, proveWithWallet } from '../client/wallet.ts'
+import type { KnownComputer, SignInResult } from '../client/types.ts'
+import type { ProofOptions } from '../client/wallet.ts'
 import { bearerPlugin, callerOf, openStream } from './fetch.ts'
 import { answerOf, type WalletSignInAnswer } from './sign-in-answer.ts'
 
@@ -100,15 +101,11 @@ export function walletSignInClient(options: WalletSignInClientOptions = {}) {
         signInWallet: (callOptions = {}) => signInOver(call, callOptions),
         async linkWallet(callOptions = {}) {
           const { signal } = callOptions
-          const asked: { nonceId?: string } = {}
-          const issueLinkNonce = async (account: SigningAccount | undefined): Promise<string> => {
-            const body = { purpose: 'link', ...given({ appName }), ...account }
-            const { nonceId, message } = await call<NonceChallenge>(nonce, { body, signal })
-            asked.nonceId = nonceId
-            return message
-          }
-          const proof = await proveWithWallet(issueLinkNonce, { ...defaults, ...given(callOptions) })
-          return await call(link, { body: { ...proof, ...asked }, signal })
+          const { nonceId, proof } = await proveForLink(
+            (account) => call(nonce, { body: { purpose: 'link', ...given({ appName }), ...account }, signal }),
+            { ...defaults, ...given(callOptions) },
+          )
+          return await call(link, { body: { ...proof, nonceId }, signal })
         },
         readStoredToken: () => tokens.read(),
         clearStoredToken: () => tokens.clear(),

@@ -2,8 +2,8 @@ import type { ApiCall, RevocationApi, SessionApi, WalletApi } from './api.ts'
 import { type CallOptions, given, run } from './call.ts'
 import { CountersignClientError } from './errors.ts'
 import type { TokenStore } from './token-store.ts'
-import type { AccessToken, KnownComputer, Session, UserWallet } from './types.ts'
-import { type ProofOptions, proveWithWallet } from './wallet.ts'
+import type { AccessToken, KnownComputer, NonceChallenge, Session, SigningAccount, UserWallet } from './types.ts'
+import { type ProofOptions, proveWithWallet, type WalletProof } from './wallet.ts'
 
 /** Calls for ending the signed-in user's other sessions. */
 export interface RevocationCalls {
@@ -160,21 +160,29 @@ export function userWalletCalls(api: WalletApi, { authorised, defaults }: UserWa
     },
     async linkWallet(options = {}) {
       const { appName, signal, ...proving } = { ...defaults, ...given(options) }
-      const issued = { nonceId: '' }
-      const proof = await proveWithWallet(
-        async (account) => {
-          const request = { ...given({ appName }), ...account }
-          const { nonceId, message } = await authorised((call) => api.issueLinkNonce(request, call), { signal })
-          issued.nonceId = nonceId
-          return message
-        },
+      const request = await proveForLink(
+        (account) => authorised((call) => api.issueLinkNonce({ ...given({ appName }), ...account }, call), { signal }),
         { ...proving, signal },
       )
-      const { wallet } = await authorised((call) => api.linkWallet({ ...issued, proof }, call), { signal })
+      const { wallet } = await authorised((call) => api.linkWallet(request, call), { signal })
       return wallet
     },
     async unlinkWallet({ adapterId, address }, options) {
       await authorised((call) => api.unlinkWallet({ adapterId, address }, call), options)
     },
   }
+}
+
+/** Has a wallet sign the text of the nonce that `issue` fetches for the account that is going to sign. */
+export async function proveForLink(
+  issue: (account: SigningAccount | undefined) => Promise<NonceChallenge>,
+  options: ProofOptions,
+): Promise<{ readonly nonceId: string; readonly proof: WalletProof }> {
+  let nonceId = ''
+  const proof = await proveWithWallet(async (account) => {
+    const issued = await issue(account)
+    nonceId = issued.nonceId
+    return issued.message
+  }, options)
+  return { nonceId, proof }
 }

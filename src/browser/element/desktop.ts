@@ -20,20 +20,29 @@ export interface ElementService {
 }
 
 /**
- * The calls that the element makes for orders, over REST. Throws a `TypeError` if `baseUrl` is not an http or https
- * address.
+ * What the element's calls are made of, over REST. Throws a `TypeError` if `baseUrl` is not an http or https address.
  */
-export function desktopOf({ baseUrl, basePath, tokenStorageKey }: ElementService): DesktopCalls {
+export function partsOf({ baseUrl, basePath, tokenStorageKey }: ElementService) {
   requireHttp(baseUrl)
-  const rest = restOf((url, init) => fetch(url, init), { baseUrl, basePath })
+  return {
+    rest: restOf((url, init) => fetch(url, init), { baseUrl, basePath }),
+    parts: {
+      baseUrl,
+      tokens: new TokenStore({ tokenStorageKey }),
+      timeoutMs: defaultTimeoutMs,
+      onSession: () => announceSession({ tokenStorageKey, baseUrl }),
+    },
+  }
+}
+
+/** The calls that the element makes for orders. */
+export function desktopOf(service: ElementService): DesktopCalls {
+  const { rest, parts } = partsOf(service)
   return desktopCalls({
+    ...parts,
     service: { ...restDesktopOrders(rest.call), watchOrder: restWatch(rest) },
-    baseUrl,
-    computer: new ComputerKey(baseUrl),
-    tokens: new TokenStore({ tokenStorageKey }),
+    computer: new ComputerKey(parts.baseUrl),
     autoPersistToken: true,
-    timeoutMs: defaultTimeoutMs,
     heartbeatTimeoutMs: defaultHeartbeatTimeoutMs,
-    onSession: () => announceSession({ tokenStorageKey, baseUrl }),
   })
 }

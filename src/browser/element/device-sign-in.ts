@@ -1,12 +1,9 @@
 import type { ErrorReason, ReasonsOf } from '../../shared/errors.ts'
 import { isReturnPath } from '../../shared/return-path.ts'
-import { defaultTimeoutMs, requireHttp } from '../client/call.ts'
 import { type ClientErrorCode, type CountersignClientError, failureOf, isPassing } from '../client/errors.ts'
-import { defaultPrefix, restOf, restSignIn } from '../client/rest-api.ts'
+import { defaultPrefix, restSignIn } from '../client/rest-api.ts'
 import { forgetSentSignIn, readSentSignIn } from '../client/sent-sign-in.ts'
-import { announceSession } from '../client/session-news.ts'
 import { type SignInCalls, signInCalls } from '../client/sign-in.ts'
-import { TokenStore } from '../client/token-store.ts'
 import type { Session } from '../client/types.ts'
 import { type CountersignWallets, defineWalletChooser } from '../wallets/chooser.ts'
 import type { ChooserTexts } from '../wallets/chooser-texts.ts'
@@ -14,7 +11,7 @@ import { findWallets } from '../wallets/find.ts'
 import type { AppAddress, FoundWallet, WalletFinder } from '../wallets/found.ts'
 import { type ReturnedSignIn, signInWithFound } from '../wallets/found-sign-in.ts'
 import { type HubOptions, takeHubAnswer } from '../wallets/hub.ts'
-import type { ElementService } from './desktop.ts'
+import { type ElementService, partsOf } from './desktop.ts'
 import { type DeviceTexts, errorText, type SignInTexts } from './texts.ts'
 
 /** Result of a sign-in with a wallet on this device. There is no order. */
@@ -215,20 +212,13 @@ const failures: Readonly<Partial<Record<ClientErrorCode, DeviceTextName>>> = {
 
 type DeviceTextName = keyof typeof englishDeviceTexts
 
-/**
- * The calls of a sign-in on this device, over REST. Throws a `TypeError` if `baseUrl` is not an http or https address.
- */
+/** The calls of a sign-in on this device. */
 function deviceCallsOf(service: ElementService): SignInCalls {
-  const { baseUrl, basePath, endpointPrefix = defaultPrefix, tokenStorageKey } = service
-  requireHttp(baseUrl)
-  const rest = restOf((url, init) => fetch(url, init), { baseUrl, basePath })
+  const { rest, parts } = partsOf(service)
   return signInCalls({
-    service: restSignIn(rest.call, endpointPrefix),
-    baseUrl,
-    tokens: new TokenStore({ tokenStorageKey }),
+    ...parts,
+    service: restSignIn(rest.call, service.endpointPrefix ?? defaultPrefix),
     defaults: {},
-    timeoutMs: defaultTimeoutMs,
-    onSession: () => announceSession({ tokenStorageKey, baseUrl }),
   })
 }
 
