@@ -39,8 +39,19 @@ export type {
 export type { NodeRequest, RequestHandler } from './http/exchange.ts'
 export type { FetchClient, FetchHandler } from './http/fetch.ts'
 export type { LimitName, Limits, PlaceLimit, RateLimit, RateLimitGroup } from './limits/limits.ts'
-export { type CountersignOptions, type Environment, optionsFromEnvironment } from './service/config.ts'
-export { type Countersign, createCountersign } from './service/countersign.ts'
+export {
+  type AccessTokenOptions,
+  type CountersignOptions,
+  type Environment,
+  type LimitOptions,
+  type MetricsOptions,
+  optionsFromEnvironment,
+  type PageOptions,
+  type RedisOptions,
+  type TlsOptions,
+  type WebhookOptions,
+} from './service/config.ts'
+export { type Countersign, createCountersign, type ReloadedOption } from './service/countersign.ts'
 export type { ReplaceableOptions } from './service/live-secrets.ts'
 export {
   type CodeName,

@@ -1,4 +1,4 @@
-import { type Option, optionRows, type Row } from '../../src/service/config/options.ts'
+import { nameInCode, type Option, optionRows, type Row } from '../../src/service/config/options.ts'
 import { fileVariable } from '../../src/service/config.ts'
 import { code, markdownTable } from './markdown.ts'
 
@@ -111,7 +111,7 @@ function settingsTable(options: readonly Option[]): string {
     const row = byOption.get(option) as Row
     return [
       variables(row),
-      code(option),
+      code(nameInCode(option)),
       [defaultOf(row), bounds(row)].filter((part) => part !== '').join(' '),
       row.about,
     ]

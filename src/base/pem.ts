@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createSecureContext } from 'node:tls'
 
-/** A file in PEM format, and the setting that names it, as messages call it: `tlsCert (COUNTERSIGN_TLS_CERT)`. */
+/** A file in PEM format, and the setting that names it, as messages call it: `tls.cert (COUNTERSIGN_TLS_CERT)`. */
 export interface PemFile {
   readonly setting: string
   readonly file: string

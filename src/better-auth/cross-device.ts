@@ -30,7 +30,7 @@ import { orderInput } from '../http/rest/json.ts'
 import type { ServiceHandlers } from '../rpc/methods.ts'
 import { orderHandlers } from '../rpc/order-service.ts'
 import { sessionHandlers } from '../rpc/session-service.ts'
-import type { CountersignOptions } from '../service/config.ts'
+import type { CountersignOptions, PageOptions } from '../service/config.ts'
 import { CountersignError } from '../shared/errors.ts'
 import { computerPaths, desktopOrderPaths, phoneOrderPaths } from '../shared/rest-paths.ts'
 import { withKeyPrefix } from '../store/map-store.ts'
@@ -81,11 +81,9 @@ export interface CrossDeviceOptions
       | 'knownComputers'
       | 'proximity'
       | 'orderStartKeys'
-      | 'logoUrl'
-      | 'accentColor'
-      | 'textsFile'
       | 'keyPrefix'
-    > {
+    >,
+    Pick<PageOptions, 'logoUrl' | 'accentColor' | 'textsFile'> {
   /** Name of the model in which Better Auth's database keeps orders. Default crossDeviceOrder. */
   orderModelName?: string
   /**

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream'
 import { parseArgs } from 'node:util'
-import { type CountersignOptions, optionRows } from '../service/config/options.ts'
+import { type FlatOptions, optionRows } from '../service/config/options.ts'
 
 /** Where a command reads and writes: those of `process`. */
 export interface Streams {
@@ -30,7 +30,7 @@ export interface CommandLine {
   /** Serve the local network. */
   readonly lan: boolean
   /** The settings among them. They take precedence over environment variables. */
-  readonly options: Pick<CountersignOptions, 'port' | 'host' | 'store' | 'workers'>
+  readonly options: Pick<FlatOptions, 'port' | 'host' | 'store' | 'workers'>
 }
 
 /** The arguments: switches, and settings that are named as the options in code. */

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { LogFormat, Logger, LogLevel, LogSink } from '../base/log.ts'
 import {
-  type CountersignOptions,
   type Environment,
-  optionsFromEnvironment,
+  type FlatOptions,
+  flatFromEnvironment,
   optionsInFiles,
   resolveSettings,
 } from '../service/config.ts'
@@ -14,7 +14,7 @@ import type { ReplaceableOptions } from '../service/live-secrets.ts'
 // What each process has that serves: a service that runs alone, and each worker.
 
 /** The form of the log, which is needed before all settings are checked. */
-export function logFormatOf({ logFormat }: CountersignOptions): LogFormat {
+export function logFormatOf({ logFormat }: FlatOptions): LogFormat {
   return resolveSettings(logFormat === undefined ? {} : { logFormat }).logFormat
 }
 
@@ -61,8 +61,8 @@ export function logOutput(mostBytes: number = Number.POSITIVE_INFINITY): LogSink
  * these networks.
  */
 export async function madeService<Service>(
-  make: (options: CountersignOptions, lan: { readonly host: string | undefined } | undefined) => Promise<Service>,
-  options: CountersignOptions,
+  make: (options: FlatOptions, lan: { readonly host: string | undefined } | undefined) => Promise<Service>,
+  options: FlatOptions,
   hosts: readonly string[] | undefined,
 ): Promise<Service> {
   if (hosts === undefined) return await make(options, undefined)
@@ -76,7 +76,7 @@ export async function madeService<Service>(
 export interface Started {
   readonly environment: Environment
   /** What the environment said at the start. */
-  readonly options: CountersignOptions
+  readonly options: FlatOptions
   readonly logger: Logger
 }
 
@@ -109,7 +109,7 @@ export class Reloads {
   async #reload(service: Pick<Countersign, 'reload'>): Promise<void> {
     const { environment, options, logger } = this.#started
     try {
-      const now = optionsFromEnvironment(environment)
+      const now = flatFromEnvironment(environment)
       const inFiles = optionsInFiles(environment)
       const isIn = (option: keyof ReplaceableOptions): boolean => inFiles.includes(option)
       const changed = await service.reload({

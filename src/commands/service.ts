@@ -1,14 +1,8 @@
 import { isatty } from 'node:tty'
 import { createLogger, type Logger } from '../base/log.ts'
 import { version } from '../base/version.ts'
-import {
-  type CountersignOptions,
-  optionsFromEnvironment,
-  resolveSettings,
-  type Settings,
-  unknownVariables,
-} from '../service/config.ts'
-import { type Countersign, createCountersign, createOnLan } from '../service/countersign.ts'
+import { flatFromEnvironment, resolveSettings, type Settings, unknownVariables } from '../service/config.ts'
+import { type Countersign, createAlone } from '../service/countersign.ts'
 import { lanHosts, optionsOnLan } from '../service/lan.ts'
 import { isLoopbackHost } from '../shared/origin.ts'
 import { type CommandLine, SettingsError } from './command-line.ts'
@@ -28,7 +22,7 @@ type Running = Pick<Countersign, 'publicUrl' | 'description' | 'drain' | 'close'
  * signal. Rejects with an error of one line if it cannot start.
  */
 export async function startService({ lan, options }: Pick<CommandLine, 'lan' | 'options'>): Promise<void> {
-  const fromEnvironment = checked(() => optionsFromEnvironment(process.env))
+  const fromEnvironment = checked(() => flatFromEnvironment(process.env))
   const logFormat = logFormatOf(fromEnvironment)
   const logger = createLogger(logOutput(), logLevel(process.env.LOG_LEVEL), logFormat)
   const given = { ...fromEnvironment, ...options, logger }
@@ -46,7 +40,7 @@ export async function startService({ lan, options }: Pick<CommandLine, 'lan' | '
   let service: Running
   let port: number
   if (workers === undefined) {
-    const alone = await madeService(makeAlone, given, lanHostsInUse)
+    const alone = await madeService(createAlone, given, lanHostsInUse)
     port = await listenOrClose(alone)
     service = alone
     // Before "ready" is logged: a reader of that line may send a signal at once.
@@ -66,9 +60,6 @@ export async function startService({ lan, options }: Pick<CommandLine, 'lan' | '
     logger.info('ready', { url: service.publicUrl, port, version, store, workers: workers?.count })
   }
 }
-
-const makeAlone = (options: CountersignOptions, onLan: { host: string | undefined } | undefined) =>
-  onLan === undefined ? createCountersign(options) : createOnLan(options, onLan.host)
 
 async function listenOrClose(service: Countersign): Promise<number> {
   try {

@@ -40,7 +40,7 @@ export class AccessTokens {
     if (!audiences.includes(audience)) {
       throw new CountersignError(
         'AUDIENCE_UNKNOWN',
-        'No access tokens are issued for this audience; to change that, add it to accessTokenAudiences (COUNTERSIGN_ACCESS_TOKEN_AUDIENCES)',
+        'No access tokens are issued for this audience; to change that, add it to accessTokens.audiences (COUNTERSIGN_ACCESS_TOKEN_AUDIENCES)',
         { metadata: { setting: 'COUNTERSIGN_ACCESS_TOKEN_AUDIENCES' } },
       )
     }

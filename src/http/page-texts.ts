@@ -5,7 +5,7 @@ import { placeholdersOf, pluralCategories, type Text } from '../shared/page-text
 /** Largest file of texts, in bytes. All texts of a language are about 10 KiB. */
 const maxFileBytes = 1024 * 1024
 
-const setting = 'textsFile (COUNTERSIGN_TEXTS_FILE)'
+const setting = 'pages.textsFile (COUNTERSIGN_TEXTS_FILE)'
 
 /**
  * Reads the operator's texts for the approval page: a JSON file with an object of texts for each language. Returns them

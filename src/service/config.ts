@@ -1,22 +1,49 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import { requireSuitableNode } from '../base/node-version.js'
 import { isLoopbackHost } from '../shared/origin.ts'
-import { type CountersignOptions, type Option, optionRows, type Row, type Settings } from './config/options.ts'
+import {
+  type CountersignOptions,
+  type FlatOptions,
+  grouped,
+  nameInCode,
+  type Option,
+  optionRows,
+  type Row,
+  type Settings,
+  ungrouped,
+} from './config/options.ts'
 
-export type { CountersignOptions, Settings } from './config/options.ts'
+export type {
+  AccessTokenOptions,
+  CountersignOptions,
+  FlatOptions,
+  LimitOptions,
+  MetricsOptions,
+  PageOptions,
+  RedisOptions,
+  Settings,
+  TlsOptions,
+  WebhookOptions,
+} from './config/options.ts'
+
+/** As {@link resolveSettings}, for the options of an application. */
+export function resolveOptions(options: CountersignOptions): Settings {
+  return resolveSettings(ungrouped(options))
+}
 
 /**
  * Checks options and fills in the defaults. Throws a `TypeError` of one line if one does not fit, or if Node.js is too
- * old.
+ * old. `nameOf` returns the names of options in messages.
  */
-export function resolveSettings(options: CountersignOptions = {}): Settings {
+export function resolveSettings(options: FlatOptions = {}, nameOf: (option: Option) => string = nameInCode): Settings {
   requireSuitableNode()
   const known = new Set<string>(optionRows.map(([option]) => option))
   for (const name of Object.keys(options)) {
     if (!known.has(name)) throw new TypeError(`${name} is not an option of Countersign`)
   }
   const settings: Partial<Record<Option, unknown>> = {}
-  for (const [option, row] of optionRows) settings[option] = resolve(option, row, options[option], settings)
+  for (const [option, row] of optionRows)
+    settings[option] = resolve({ name: nameOf(option), row, given: options[option], resolved: settings })
   // Each value was returned by its own row's check.
   return withoutContradiction(settings as Settings)
 }
@@ -26,22 +53,22 @@ function withoutContradiction(settings: Settings): Settings {
   const { demoWallet, publicUrl, port, metrics, metricsPort, tlsCert } = settings
   if (tlsCert !== undefined && publicUrl?.startsWith('http:')) {
     throw new TypeError(
-      `publicUrl (COUNTERSIGN_PUBLIC_URL) must be https if tlsCert (COUNTERSIGN_TLS_CERT) is set, not ${publicUrl}: the port then takes TLS only`,
+      `publicUrl (COUNTERSIGN_PUBLIC_URL) must be https if tls.cert (COUNTERSIGN_TLS_CERT) is set, not ${publicUrl}: the port then takes TLS only`,
     )
   }
   if (demoWallet && isHttps(settings)) {
     throw new TypeError(
-      `demoWallet (COUNTERSIGN_DEMO_WALLET) must be off if publicUrl is https, as ${publicUrl ?? 'that of a port with TLS'} is: people would sign in with keys that lie unprotected in their browsers`,
+      `pages.demoWallet (COUNTERSIGN_DEMO_WALLET) must be off if publicUrl is https, as ${publicUrl ?? 'that of a port with TLS'} is: people would sign in with keys that lie unprotected in their browsers`,
     )
   }
   if (metricsPort !== undefined && metricsPort !== 0 && metricsPort === port) {
     throw new TypeError(
-      `metricsPort (COUNTERSIGN_METRICS_PORT) must be another port than port (PORT), not ${port} too: metrics are not for the public`,
+      `metrics.port (COUNTERSIGN_METRICS_PORT) must be another port than port (PORT), not ${port} too: metrics are not for the public`,
     )
   }
   if (metrics === false && metricsPort !== undefined) {
     throw new TypeError(
-      'metrics must not be false if metricsPort (COUNTERSIGN_METRICS_PORT) is set; leave one of the two out',
+      'metrics.collect must not be false if metrics.port (COUNTERSIGN_METRICS_PORT) is set; leave one of the two out',
     )
   }
   return settings
@@ -69,11 +96,21 @@ export function isLoopbackHttp(address: string): boolean {
   return url?.protocol === 'http:' && isLoopbackHost(url.hostname)
 }
 
-/** The value of one option; `resolved` holds those further up in the table. */
-function resolve(option: Option, row: Row, given: unknown, resolved: Partial<Record<Option, unknown>>): unknown {
+/** An option that is resolved. */
+interface Resolving {
+  /** Its name, as messages call it. */
+  readonly name: string
+  readonly row: Row
+  readonly given: unknown
+  /** The options further up in the table. */
+  readonly resolved: Readonly<Partial<Record<Option, unknown>>>
+}
+
+/** The value of one option. */
+function resolve({ name, row, given, resolved }: Resolving): unknown {
   const { variable, kind, notBelow } = row
   const refuse = (expected: string, got: unknown): never => {
-    const names = variable === undefined ? option : `${option} (${variable})`
+    const names = variable === undefined ? name : `${name} (${variable})`
     throw new TypeError(`${names} must be ${expected}${got === undefined ? '' : `, not ${shown(got)}`}`)
   }
   const floor = notBelow === undefined ? undefined : Number(resolved[notBelow])
@@ -101,13 +138,18 @@ export type Environment = Readonly<Record<string, string | undefined>>
  * @throws TypeError of one line if such a file cannot be read, or the variable is set beside it.
  */
 export function optionsFromEnvironment(environment: Environment): CountersignOptions {
+  return grouped(flatFromEnvironment(environment))
+}
+
+/** As {@link optionsFromEnvironment}, without groups. */
+export function flatFromEnvironment(environment: Environment): FlatOptions {
   const options: Partial<Record<Option, unknown>> = {}
   for (const [option, row] of optionRows) {
     const text = textOf(row, environment)
     if (text !== undefined) options[option] = row.kind.read === undefined ? text : row.kind.read(text)
   }
   // Text that a reader could not make sense of is passed on: the check of its option refuses it.
-  return options as CountersignOptions
+  return options as FlatOptions
 }
 
 /** The text of an option's variable, or of the file that a variable names instead; `undefined` if neither is set. */

@@ -50,19 +50,23 @@ import { reflectionMethods } from '../rpc/reflection.ts'
 import { isLoopbackHost } from '../shared/origin.ts'
 import { keyBeginning, observedStore, tracedStore } from '../store/map-store.ts'
 import type { Store } from '../store/store.ts'
-import { type CountersignOptions, collectsMetrics, resolveSettings, type Settings } from './config.ts'
+import { ungrouped } from './config/options.ts'
+import { type CountersignOptions, collectsMetrics, type FlatOptions, resolveSettings, type Settings } from './config.ts'
 import { LiveSecrets, type ReplaceableOptions } from './live-secrets.ts'
 import { openServiceStore } from './service-store.ts'
 
 /** Time in ms that a stop waits for audit events to be stored. */
 const webhookGraceMs = 5_000
 
+/** What a reload replaced. */
+export type ReloadedOption = keyof ReplaceableOptions | 'tls'
+
 /** A running service, with or without a port of its own. */
 export interface Countersign {
-  /** Starts to listen, also on metricsPort if that is set. Resolves with the service's own port. */
+  /** Starts to listen, also on metrics.port if that is set. Resolves with the service's own port. */
   listen(): Promise<number>
   /**
-   * The address that people reach the service by: the option publicUrl, or `http://localhost:` (with tlsCert
+   * The address that people reach the service by: the option publicUrl, or `http://localhost:` (with tls.cert
    * `https://localhost:`) and the listening port.
    */
   readonly publicUrl: string
@@ -95,7 +99,7 @@ export interface Countersign {
   findUser(userId: string): Promise<WalletUser | undefined>
   /**
    * The metrics in Prometheus' text format, version 0.0.4, for an application that serves them itself. Rejects if
-   * neither of the options `metrics` and `metricsPort` is set. Everybody who reads them learns how much the service is
+   * the option `metrics` is not set. Everybody who reads them learns how much the service is
    * used, and by what wallets.
    */
   metrics(): Promise<string>
@@ -107,12 +111,12 @@ export interface Countersign {
    */
   drain(): Promise<void>
   /**
-   * Reads tlsCert and tlsKey again, and goes by other secrets or start keys from now on if they are given: all of it,
+   * Reads tls.cert and tls.key again, and goes by other secrets or start keys from now on if they are given: all of it,
    * or nothing. Sessions whose secret is no longer among the secrets end, so a new one is added to the list first.
    * Resolves with the options that changed. Rejects with a `TypeError` of one line if something does not fit; then all
    * stays as it was. The command calls it on SIGHUP.
    */
-  reload(options?: ReplaceableOptions): Promise<readonly (keyof CountersignOptions)[]>
+  reload(options?: ReplaceableOptions): Promise<readonly ReloadedOption[]>
   /**
    * Stops listening, waits at most `graceMs` milliseconds (default 10,000) for requests in progress, and closes the
    * store unless it was passed in opened.
@@ -125,16 +129,17 @@ export interface Countersign {
  * what to change if the store cannot be opened.
  */
 export async function createCountersign(options: CountersignOptions = {}): Promise<Countersign> {
-  return await create(options, undefined)
+  return await create(ungrouped(options), undefined)
 }
 
 /**
- * As {@link createCountersign}, for `--lan`: if publicUrl is not set, it is `http://{host}:` (with tlsCert
- * `https://{host}:`) and the listening port; and the loopback names on that port are trusted beside it, whatever it is,
- * unless trustedOrigins is set. `host` is one of this machine's as URLs spell it; `undefined` only if publicUrl is set.
+ * As {@link createCountersign}, for the command, with options without groups. With `lan`, for `--lan`: if publicUrl is
+ * not set, it is `http://{host}:` (with tls.cert `https://{host}:`) and the listening port; and the loopback names on
+ * that port are trusted beside it, unless trustedOrigins is set. `lan.host` is one of this machine's as URLs spell it;
+ * `undefined` only if publicUrl is set.
  */
-export async function createOnLan(options: CountersignOptions, host: string | undefined): Promise<Countersign> {
-  return await create(options, { host })
+export async function createAlone(options: FlatOptions, lan: Lan | undefined): Promise<Countersign> {
+  return await create(options, lan)
 }
 
 /** A service in one of several processes that serve a port together. */
@@ -148,9 +153,9 @@ export interface WorkerService extends Countersign {
   metricValues(): Promise<MetricValues | undefined>
 }
 
-/** As {@link createCountersign} and, with `lan`, {@link createOnLan}, for one worker of the command. */
+/** As {@link createAlone}, for one worker of the command. */
 export async function createWorker(
-  { workers: _, ...options }: CountersignOptions,
+  { workers: _, ...options }: FlatOptions,
   lan: Lan | undefined,
 ): Promise<WorkerService> {
   return await create(options, lan)
@@ -161,7 +166,7 @@ interface Lan {
   readonly host: string | undefined
 }
 
-async function create(options: CountersignOptions, lan: Lan | undefined): Promise<WorkerService> {
+async function create(options: FlatOptions, lan: Lan | undefined): Promise<WorkerService> {
   const settings = resolveSettings(options)
   if (settings.workers !== 1) {
     throw new TypeError(
@@ -513,10 +518,10 @@ class Service implements WorkerService {
     await sleep(this.#settings.drainSeconds * 1000, undefined, { signal: this.#closing.signal }).catch(() => {})
   }
 
-  async reload(options: ReplaceableOptions = {}): Promise<readonly (keyof CountersignOptions)[]> {
+  async reload(options: ReplaceableOptions = {}): Promise<readonly ReloadedOption[]> {
     const replace = await this.#secrets.prepare(options)
     const hasNewPair = await this.#keyFiles?.reload()
-    return [...(hasNewPair === true ? (['tlsCert', 'tlsKey'] as const) : []), ...replace()]
+    return [...(hasNewPair === true ? (['tls'] as const) : []), ...replace()]
   }
 
   async close(graceMs = 10_000): Promise<void> {
@@ -537,7 +542,7 @@ function webhookTarget({ webhookUrl, webhookSecret }: Settings): WebhookTarget |
   if (webhookUrl !== undefined && webhookSecret !== undefined) return { url: webhookUrl, secrets: webhookSecret }
   if (webhookUrl === undefined && webhookSecret === undefined) return undefined
   throw new TypeError(
-    'webhookUrl (COUNTERSIGN_WEBHOOK_URL) and webhookSecret (COUNTERSIGN_WEBHOOK_SECRET) need each other: set both, or neither',
+    'webhook.url (COUNTERSIGN_WEBHOOK_URL) and webhook.secret (COUNTERSIGN_WEBHOOK_SECRET) need each other: set both, or neither',
   )
 }
 
@@ -593,8 +598,8 @@ function loopbackOrigins(scheme: 'http' | 'https', port: number): string[] {
 
 /** The files of the port's certificate and key, read; `undefined` if it takes no TLS. */
 async function openKeyFiles({ tlsCert, tlsKey }: Settings, log: Logger): Promise<KeyFiles | undefined> {
-  const cert = 'tlsCert (COUNTERSIGN_TLS_CERT)'
-  const key = 'tlsKey (COUNTERSIGN_TLS_KEY)'
+  const cert = 'tls.cert (COUNTERSIGN_TLS_CERT)'
+  const key = 'tls.key (COUNTERSIGN_TLS_KEY)'
   if (tlsCert === undefined && tlsKey === undefined) return undefined
   if (tlsCert === undefined || tlsKey === undefined) throw new TypeError(`${cert} and ${key} must be set together`)
   return await KeyFiles.open({ cert: { setting: cert, file: tlsCert }, key: { setting: key, file: tlsKey }, log })

@@ -52,7 +52,7 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
   const [, scheme, rest = ''] = /^(sqlite|rediss?(?:\+\w+)?):(.*)$/s.exec(url) ?? []
   if (redisTls !== undefined && isTlsGiven(redisTls) && !scheme?.startsWith('rediss')) {
     throw new TypeError(
-      'redisTlsCa, redisTlsCert, redisTlsKey and redisTlsServerName (COUNTERSIGN_REDIS_TLS_*) need a store whose address begins with rediss, for TLS',
+      'redis.tlsCa, tlsCert, tlsKey and tlsServerName (COUNTERSIGN_REDIS_TLS_*) need a store whose address begins with rediss, for TLS',
     )
   }
   // By the rules of URLs, file.db in sqlite://file.db is a host; as a path it would be in the root folder. Neither is

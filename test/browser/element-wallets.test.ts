@@ -1,6 +1,6 @@
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
-import type { CountersignOptions } from '../../src/index.ts'
+import type { FlatOptions } from '../../src/service/config.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
 import { phoneClient } from './client/phone.ts'
@@ -54,9 +54,9 @@ const errorCodes = (page: Page): Promise<string[]> =>
 describe.skipIf(!hasBrowser)('<countersign-sign-in> with a wallet on this device', () => {
   const browser = useBrowser()
 
-  async function setUp(options: CountersignOptions = {}, screen?: BrowserContextOptions) {
+  async function setUp(options: FlatOptions = {}, screen?: BrowserContextOptions) {
     const site = await servePage()
-    const settings: CountersignOptions = { adapters: ['nimiq', 'ethereum', 'solana'], ...options }
+    const settings: FlatOptions = { adapters: ['nimiq', 'ethereum', 'solana'], ...options }
     const { url } = await startService({ trustedOrigins: [site.origin], ...settings })
     const { page, trail } = await browser.open(screen)
     const loaded = (): string[] =>

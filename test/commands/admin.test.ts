@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { adminCommand, adminCommands } from '../../src/commands/admin/admin.ts'
-import type { CountersignOptions } from '../../src/index.ts'
+import type { FlatOptions } from '../../src/service/config.ts'
 import { makeComputer } from '../support/computer.ts'
 import { hasPart } from '../support/optional.ts'
 import { freePort, RedisServer } from '../support/redis-server.ts'
@@ -131,7 +131,7 @@ const stores: [name: string, open: () => Promise<string>][] = [
 
 describe.each(stores)('operators on %s', (_name, open) => {
   /** Two running instances of a service, and the command beside them. */
-  async function start(more: CountersignOptions = {}) {
+  async function start(more: FlatOptions = {}) {
     const store = await open()
     const settings = { store, secret, confirmationCode: 'return', publicUrl: 'http://localhost:8080', ...more } as const
     const [one, two] = [await startService(settings), await startService(settings)]

@@ -14,7 +14,7 @@ import { UsageError } from '../../src/commands/command-line.ts'
 import { type Check, ok, problem, type Result, runChecks, warning } from '../../src/commands/doctor/check.ts'
 import { checks } from '../../src/commands/doctor/checks.ts'
 import { doctorCommand } from '../../src/commands/doctor/doctor.ts'
-import type { CountersignOptions } from '../../src/index.ts'
+import type { FlatOptions } from '../../src/service/config.ts'
 import { lanHosts } from '../../src/service/lan.ts'
 import { Signer } from '../core/order/support.ts'
 import { Authority } from '../support/certificates.ts'
@@ -468,8 +468,8 @@ describe.skipIf(!hasPart('openssl'))('files for TLS to Redis', () => {
     ['are good', 60, 'own', []],
     ['end soon', 2, 'own', [/^warning of redis tls: .*\(COUNTERSIGN_REDIS_TLS_CERT\) is good until .* > Renew it/]],
     ['have ended', -1, 'own', [/^problem of redis tls: .*expired on .* > Renew it/]],
-    ['do not fit', 60, 'foreign', [/^problem of redis tls: redisTlsKey \(COUNTERSIGN_REDIS_TLS_KEY\) must be/]],
-    ['are missing', 60, 'missing', [/^problem of redis tls: redisTlsKey .*ENOENT/]],
+    ['do not fit', 60, 'foreign', [/^problem of redis tls: redis\.tlsKey \(COUNTERSIGN_REDIS_TLS_KEY\) must be/]],
+    ['are missing', 60, 'missing', [/^problem of redis tls: redis\.tlsKey .*ENOENT/]],
   ])('that %s', async (_, days, whose, expected) => {
     const authority = await Authority.create(folder, `redis-${crypto.randomUUID()}`)
     const [own, foreign] = await Promise.all([authority.issue('client', days), authority.issue('client')])
@@ -641,7 +641,7 @@ describe.skipIf(!hasPart('redis-server') || !hasPart('nginx') || !hasPart('opens
   }
 
   /** A service with Redis, behind nginx in all those ways, and the environment of both it and the command. */
-  async function startAll(options: CountersignOptions = {}) {
+  async function startAll(options: FlatOptions = {}) {
     const redis = await RedisServer.start('--appendonly', 'yes')
     onTestFinished(() => redis[Symbol.asyncDispose]())
     const authority = await Authority.create(folder, `authority-${crypto.randomUUID()}`)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { withParts } from '../../scripts/docs/markdown.ts'
 import { writtenDocuments } from '../../scripts/docs.ts'
-import { optionRows } from '../../src/service/config/options.ts'
+import { nameInCode, optionRows } from '../../src/service/config/options.ts'
 
 const documents = await writtenDocuments()
 
@@ -17,9 +17,9 @@ test('a part without its place is an error, not forgotten', () => {
 
 test('every setting has one row in docs/settings.md', () => {
   const page = documents.find(({ path }) => path === 'docs/settings.md')?.after ?? ''
-  const listed = [...page.matchAll(/^\| (?:`(\w+)`(?:, `\1_FILE`)?|code only) \| `(\w+)` \|/gm)].map(
+  const listed = [...page.matchAll(/^\| (?:`(\w+)`(?:, `\1_FILE`)?|code only) \| `([\w.]+)` \|/gm)].map(
     ([, variable, option]) => [option, variable],
   )
-  const all = optionRows.map(([option, { variable }]) => [option, variable])
+  const all = optionRows.map(([option, { variable }]) => [nameInCode(option), variable])
   expect(listed.sort()).toEqual(all.sort())
 })

@@ -5,8 +5,8 @@ import { createLocalJWKSet, jwtVerify } from 'jose'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { betterAuthHost } from '../../src/better-auth/index.ts'
-import type { CountersignOptions } from '../../src/index.ts'
 import { verifyAccessToken } from '../../src/integrations/backend/index.ts'
+import type { FlatOptions } from '../../src/service/config.ts'
 import { openStore } from '../../src/store/open.ts'
 import { startAuth } from '../better-auth/support.ts'
 import { decoded, isSignedBy, thumbprintOf } from '../integrations/backend/forge.ts'
@@ -259,7 +259,7 @@ describe('while the secret is rotated', () => {
   async function startAll() {
     const store = await openStore('sqlite::memory:')
     onTestFinished(() => store.close())
-    const rules: CountersignOptions = { ...options, store, publicUrl: issuer, accessTokenTtlSeconds: 3600 }
+    const rules: FlatOptions = { ...options, store, publicUrl: issuer, accessTokenTtlSeconds: 3600 }
     const start = async (secret: readonly string[]) => await startService({ ...rules, secret })
     const instances = [await start([old]), await start([old])]
     const any = (): string => instances[Math.floor(Math.random() * instances.length)]!.url

@@ -1,7 +1,7 @@
 import { Code, ConnectError } from '@connectrpc/connect'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/server/google/rpc/error_details_pb.ts'
-import type { CountersignOptions } from '../../src/index.ts'
+import type { FlatOptions } from '../../src/service/config.ts'
 import { openStore } from '../../src/store/open.ts'
 import { passTime } from '../core/order/support.ts'
 import { signInClients } from '../support/clients.ts'
@@ -230,7 +230,7 @@ test('a flood from the networks of one IPv6 /56 is stopped behind a proxy, and o
 
 describe('live nonces and orders', () => {
   /** A service, and how often something was stored in it. */
-  async function startCounting(options: CountersignOptions) {
+  async function startCounting(options: FlatOptions) {
     const store = await openStore('sqlite::memory:')
     onTestFinished(() => store.close())
     const create = vi.spyOn(store, 'create')

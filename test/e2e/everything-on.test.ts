@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createLogger } from '../../src/base/log.ts'
-import type { AuditEvent, CountersignOptions } from '../../src/index.ts'
+import type { AuditEvent } from '../../src/index.ts'
+import type { FlatOptions } from '../../src/service/config.ts'
 import { signInClients } from '../support/clients.ts'
 import { makeComputer } from '../support/computer.ts'
 import { orderClients } from '../support/orders.ts'
@@ -25,7 +26,7 @@ interface Told {
   outputs(): Promise<Readonly<Record<string, string>>>
 }
 
-async function startTelling(options: CountersignOptions): Promise<Told> {
+async function startTelling(options: FlatOptions): Promise<Told> {
   const [log, events, delivered]: [string[], AuditEvent[], string[]] = [[], [], []]
   const receiver = createServer(async (request, response) => {
     delivered.push(JSON.stringify(request.headers), await text(request))

@@ -3,7 +3,7 @@ import { createConnectTransport } from '@connectrpc/connect-node'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import type { Host } from '../../src/core/users/host.ts'
-import type { CountersignOptions } from '../../src/index.ts'
+import type { FlatOptions } from '../../src/service/config.ts'
 import { openStore } from '../../src/store/open.ts'
 import { startAuth } from '../better-auth/support.ts'
 import { makeInstance } from '../core/order/support.ts'
@@ -16,7 +16,7 @@ import { makeWallet, proofOf } from '../support/wallet.ts'
 type Troubles = Partial<Record<keyof Host, () => Promise<never>>>
 
 /** A service with a session host of the application's own, and what the host's methods do instead of their work. */
-async function startWithHost(options: CountersignOptions = {}) {
+async function startWithHost(options: FlatOptions = {}) {
   const store = await openStore('sqlite::memory:')
   onTestFinished(() => store.close())
   const { host } = makeInstance(store)

@@ -7,7 +7,7 @@ import { createConnectTransport } from '@connectrpc/connect-web'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { IntrospectSessionResponseSchema, SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { ErrorInfoSchema } from '../../gen/server/google/rpc/error_details_pb.ts'
-import type { CountersignOptions } from '../../src/index.ts'
+import type { FlatOptions } from '../../src/service/config.ts'
 import { openOnOurClock } from '../core/order/support.ts'
 import { makeComputer, type TestComputer } from '../support/computer.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
@@ -39,7 +39,7 @@ const places: Place[] = [
 ]
 
 /** Starts an instance, and resolves with its address. */
-async function startOn(storeUrl: string, options: CountersignOptions = {}): Promise<string> {
+async function startOn(storeUrl: string, options: FlatOptions = {}): Promise<string> {
   const store = await openOnOurClock(storeUrl)
   onTestFinished(() => store.close())
   const { url } = await startService({
@@ -154,7 +154,7 @@ afterEach(() => {
 })
 
 describe.each(places)('on $name, over two instances', ({ open }) => {
-  const startTwo = async (options?: CountersignOptions): Promise<readonly [string, string]> => {
+  const startTwo = async (options?: FlatOptions): Promise<readonly [string, string]> => {
     const address = await open()
     return [await startOn(address, options), await startOn(address, options)]
   }

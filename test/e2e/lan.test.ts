@@ -79,6 +79,6 @@ test('an argument that the command does not know ends it with one line', async (
 test('a demo wallet on https ends it with one line', async () => {
   const environment = { COUNTERSIGN_DEMO_WALLET: 'on', COUNTERSIGN_PUBLIC_URL: 'https://wallet.example' }
   await expect(spawnService({ ...store, ...environment })).rejects.toThrow(
-    /^countersign: demoWallet \(COUNTERSIGN_DEMO_WALLET\) must be off[^\n]*\n$/,
+    /^countersign: pages\.demoWallet \(COUNTERSIGN_DEMO_WALLET\) must be off[^\n]*\n$/,
   )
 })

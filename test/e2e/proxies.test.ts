@@ -11,7 +11,8 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { OrderKind, OrderService } from '../../gen/server/countersign/v1/order_service_pb.ts'
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
-import type { Countersign, CountersignOptions } from '../../src/index.ts'
+import type { Countersign } from '../../src/index.ts'
+import type { FlatOptions } from '../../src/service/config.ts'
 import { optionsFromEnvironment, unknownVariables } from '../../src/service/config.ts'
 import { signInClients } from '../support/clients.ts'
 import { deployedProxies, proxyPorts, startDeployed } from '../support/deployed-proxies.ts'
@@ -39,7 +40,7 @@ test('the settings of docs/proxies.md are some, for the names in deploy/', () =>
 const authority = hasPart('openssl') ? await trustedAuthority() : undefined
 
 /** One instance behind a proxy. The other one is not there, as during its restart. */
-async function start(name: string, options: CountersignOptions = {}) {
+async function start(name: string, options: FlatOptions = {}) {
   const ports = await proxyPorts()
   const { logger, lines } = keptLog()
   const publicUrl = `https://localhost:${ports.port}`

@@ -8,8 +8,9 @@ import { SessionService } from '../../gen/server/countersign/v1/session_service_
 import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
 import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/server/google/rpc/error_details_pb.ts'
 import type { WalletAdapter } from '../../src/core/wallet/wallet.ts'
-import type { AuditEvent, AuditEventType, CountersignOptions } from '../../src/index.ts'
+import type { AuditEvent, AuditEventType } from '../../src/index.ts'
 import { patternWords } from '../../src/rpc/read-input.ts'
+import type { FlatOptions } from '../../src/service/config.ts'
 import { CountersignError, type ErrorReason, reasons } from '../../src/shared/errors.ts'
 import { keptLog } from '../support/log-lines.ts'
 import { rest } from '../support/rest.ts'
@@ -86,7 +87,7 @@ const callers: [string, (url: string) => Caller][] = [
 interface Case {
   readonly reason: ErrorReason
   readonly when: string
-  readonly options?: CountersignOptions
+  readonly options?: FlatOptions
   act(caller: Caller, wallet: TestWallet, url: string): Promise<unknown>
 }
 
@@ -240,7 +241,7 @@ const cases: Case[] = [
 ]
 
 /** A nonce store in which every nonce is a day old. */
-function expiredNonces(): NonNullable<CountersignOptions['nonceStore']> {
+function expiredNonces(): NonNullable<FlatOptions['nonceStore']> {
   const map = new Map<string, string>()
   return {
     get: async (key) => map.get(key),

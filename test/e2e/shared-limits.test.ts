@@ -1,7 +1,8 @@
 import { createClient } from 'redis'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { newToken } from '../../src/base/token.ts'
-import type { AuditEvent, CountersignOptions } from '../../src/index.ts'
+import type { AuditEvent } from '../../src/index.ts'
+import type { FlatOptions } from '../../src/service/config.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
 import { spawnService, startService } from '../support/service.ts'
 import { redisUrl, sharedStores } from '../support/stores.ts'
@@ -16,7 +17,7 @@ const from = (ip: string) => ({ ...app, 'x-forwarded-for': ip })
 let prefixes = 0
 
 /** Addresses of two services on one store, whose keys are those of no other test. */
-async function startTwo(open: () => Promise<string>, options: CountersignOptions): Promise<readonly [string, string]> {
+async function startTwo(open: () => Promise<string>, options: FlatOptions): Promise<readonly [string, string]> {
   const keyPrefix = `limits-${process.pid}-${prefixes++}`
   const store = await open()
   const common = { store, keyPrefix, secret, rateLimit: true, trustedOrigins: [app.origin], ...options }

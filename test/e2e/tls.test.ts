@@ -6,8 +6,8 @@ import { createConnectTransport } from '@connectrpc/connect-node'
 import { describe, expect, test } from 'vitest'
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { silentLogger } from '../../src/base/log.ts'
-import { createCountersign } from '../../src/index.ts'
 import { signInClients } from '../support/clients.ts'
+import { createCountersign } from '../support/countersign.ts'
 import { completeOrder, signInWith } from '../support/flows.ts'
 import { hasPart } from '../support/optional.ts'
 import { orderClients } from '../support/orders.ts'
@@ -115,7 +115,7 @@ describe.skipIf(!withOpenssl)('on a port with TLS', () => {
 
   test('one of the two files alone stops the start', async () => {
     const { tlsCert, tlsKey } = await tlsOptions()
-    const message = 'tlsCert (COUNTERSIGN_TLS_CERT) and tlsKey (COUNTERSIGN_TLS_KEY) must be set together'
+    const message = 'tls.cert (COUNTERSIGN_TLS_CERT) and tls.key (COUNTERSIGN_TLS_KEY) must be set together'
     const options = { store: 'sqlite::memory:', logger: silentLogger }
     await expect(createCountersign({ ...options, tlsCert })).rejects.toThrow(new TypeError(message))
     await expect(createCountersign({ ...options, tlsKey })).rejects.toThrow(new TypeError(message))

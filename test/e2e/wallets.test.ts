@@ -3,7 +3,8 @@ import { createConnectTransport } from '@connectrpc/connect-node'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
 import { WalletService } from '../../gen/server/countersign/v1/wallet_service_pb.ts'
-import type { CountersignOptions, Host } from '../../src/index.ts'
+import type { Host } from '../../src/index.ts'
+import type { FlatOptions } from '../../src/service/config.ts'
 import { openOnOurClock, passTime } from '../core/order/support.ts'
 import { makeComputer } from '../support/computer.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
@@ -93,7 +94,7 @@ class Users {
 }
 
 describe.each(stores)('the wallets of a user, on $name', ({ open }) => {
-  async function start(options: CountersignOptions = {}): Promise<Users> {
+  async function start(options: FlatOptions = {}): Promise<Users> {
     const { store: url, ...rest } = await open()
     const store = await openOnOurClock(String(url))
     onTestFinished(() => store.close())
@@ -429,7 +430,7 @@ describe('if the application keeps users or sessions itself, there are no wallet
     throw new Error('not reached')
   }
   const host = Object.fromEntries(methods.map((name) => [name, notReached])) as unknown as Host
-  test.each<[name: string, options: CountersignOptions]>([
+  test.each<[name: string, options: FlatOptions]>([
     ['resolveLogin', { resolveLogin: ({ subject }) => ({ id: subject }) }],
     ['sessionHost', { sessionHost: host }],
   ])('%s', async (_name, options) => {

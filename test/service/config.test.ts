@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { silentLogger } from '../../src/base/log.ts'
 import { defaultLimits } from '../../src/limits/limits.ts'
-import { type Option, optionRows, type Row } from '../../src/service/config/options.ts'
+import { nameInCode, type Option, optionRows, type Row } from '../../src/service/config/options.ts'
 import {
-  type CountersignOptions,
+  type FlatOptions,
+  flatFromEnvironment,
   offersDemoWallet,
-  optionsFromEnvironment,
   resolveSettings,
   unknownVariables,
 } from '../../src/service/config.ts'
@@ -190,11 +190,11 @@ const withVariable = options.flatMap(({ row, ...rest }) =>
 )
 
 function resolve(option: Option, value: unknown): unknown {
-  return resolveSettings({ [option]: value } as CountersignOptions)[option]
+  return resolveSettings({ [option]: value } as FlatOptions)[option]
 }
 
 function fromEnvironment(environment: Record<string, string>) {
-  return resolveSettings(optionsFromEnvironment(environment))
+  return resolveSettings(flatFromEnvironment(environment))
 }
 
 /** The message of the refusal. */
@@ -289,7 +289,7 @@ describe.each(options)('$option', ({ option, row, sample }) => {
   test('refuses what just does not fit, in one line that names it', () => {
     for (const value of [...sample.refused, ...outside(row)]) {
       const message = refusal(() => resolve(option, value))
-      expect(message).toMatch(new RegExp(`^${option}( \\(${row.variable}\\))? must be .`))
+      expect(message).toMatch(new RegExp(`^${nameInCode(option)}( \\(${row.variable}\\))? must be .`))
       expect(message).not.toMatch(/[\n\r\u2028\u2029]/)
     }
   })
@@ -318,21 +318,21 @@ describe('variables', () => {
   test.each(withVariable)('$variable sets $option', ({ option, variable, sample }) => {
     expect(sample.text).toBeDefined()
     expect(fromEnvironment({ [variable]: ` ${sample.text} ` })).toEqual(
-      resolveSettings({ [option]: sample.given } as CountersignOptions),
+      resolveSettings({ [option]: sample.given } as FlatOptions),
     )
   })
 
   test('each sets one option only', () => {
     const variables = withVariable.map(({ variable }) => variable)
     expect(new Set(variables).size).toBe(variables.length)
-    expect(optionsFromEnvironment(Object.fromEntries(variables.map((name) => [name, 'x'])))).toEqual(
+    expect(flatFromEnvironment(Object.fromEntries(variables.map((name) => [name, 'x'])))).toEqual(
       Object.fromEntries(withVariable.map(({ option }) => [option, expect.anything()])),
     )
   })
 
   test.each(withVariable)('an empty $variable counts as unset', ({ variable }) => {
-    expect(optionsFromEnvironment({ [variable]: '' })).toEqual({})
-    expect(optionsFromEnvironment({ [variable]: ' \t' })).toEqual({})
+    expect(flatFromEnvironment({ [variable]: '' })).toEqual({})
+    expect(flatFromEnvironment({ [variable]: ' \t' })).toEqual({})
   })
 
   const flags = withVariable.filter(({ row }) => typeof row.default === 'boolean')
@@ -407,7 +407,7 @@ describe('variables that name a file', () => {
     for (const ending of ['', '\n', '\r\n']) {
       const file = await fileWith(`${sample.text}${ending}`)
       expect(fromEnvironment({ [`${variable}_FILE`]: file })).toEqual(
-        resolveSettings({ [option]: sample.given } as CountersignOptions),
+        resolveSettings({ [option]: sample.given } as FlatOptions),
       )
     }
   })
@@ -428,10 +428,10 @@ describe('variables that name a file', () => {
 
   test.each(inFiles)('$variable and the variable of its file exclude each other', async ({ variable, sample }) => {
     const file = await fileWith(`${sample.text}`)
-    expect(refusal(() => optionsFromEnvironment({ [variable]: sample.text, [`${variable}_FILE`]: file }))).toBe(
+    expect(refusal(() => flatFromEnvironment({ [variable]: sample.text, [`${variable}_FILE`]: file }))).toBe(
       `${variable} and ${variable}_FILE must not both be set`,
     )
-    expect(optionsFromEnvironment({ [variable]: sample.text, [`${variable}_FILE`]: ' ' })).not.toEqual({})
+    expect(flatFromEnvironment({ [variable]: sample.text, [`${variable}_FILE`]: ' ' })).not.toEqual({})
   })
 
   test('what cannot be used is refused in one line with the variable and the path, never the content', async () => {
@@ -455,7 +455,7 @@ describe('variables that name a file', () => {
 })
 
 test('sessionAbsoluteTtlSeconds is not below sessionTtlSeconds, and defaults to it if it is longer', () => {
-  const resolved = (options: CountersignOptions) => resolveSettings(options).sessionAbsoluteTtlSeconds
+  const resolved = (options: FlatOptions) => resolveSettings(options).sessionAbsoluteTtlSeconds
   expect(resolved({ sessionTtlSeconds: 3_000_000 })).toBe(3_000_000)
   expect(resolved({ sessionTtlSeconds: 60, sessionAbsoluteTtlSeconds: 60 })).toBe(60)
   expect(refusal(() => resolved({ sessionTtlSeconds: 60, sessionAbsoluteTtlSeconds: 59 }))).toBe(
@@ -464,12 +464,12 @@ test('sessionAbsoluteTtlSeconds is not below sessionTtlSeconds, and defaults to 
 })
 
 test('metrics have a port that is not that of the service, and are not off if they have one', () => {
-  const refused = (options: CountersignOptions) => refusal(() => resolveSettings(options))
+  const refused = (options: FlatOptions) => refusal(() => resolveSettings(options))
   expect(refused({ port: 9464, metricsPort: 9464 })).toBe(
-    'metricsPort (COUNTERSIGN_METRICS_PORT) must be another port than port (PORT), not 9464 too: metrics are not for the public',
+    'metrics.port (COUNTERSIGN_METRICS_PORT) must be another port than port (PORT), not 9464 too: metrics are not for the public',
   )
   expect(refused({ metricsPort: 8080 })).toMatch(/must be another port/)
-  expect(refused({ metrics: false, metricsPort: 9464 })).toMatch(/^metrics must not be false if metricsPort/)
+  expect(refused({ metrics: false, metricsPort: 9464 })).toMatch(/^metrics\.collect must not be false if metrics\.port/)
   expect(resolveSettings({ port: 0, metricsPort: 0 })).toMatchObject({ port: 0, metricsPort: 0 })
 })
 
@@ -516,15 +516,27 @@ async function openedStore() {
 
 describe('the documentation comments of the options', async () => {
   const source = await readFile(new URL('../../src/service/config/options.ts', import.meta.url), 'utf8')
+  const interfaces: Readonly<Record<string, string>> = {
+    TlsOptions: 'tls.',
+    RedisOptions: 'redis.',
+    AccessTokenOptions: 'accessTokens.',
+    PageOptions: 'pages.',
+    LimitOptions: 'limits.',
+    MetricsOptions: 'metrics.',
+    WebhookOptions: 'webhook.',
+    CountersignOptions: '',
+  }
   const comments = new Map(
-    [...source.matchAll(/\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\n {2}(\w+)\?:/g)].map(([, comment = '', option]) => [
-      option,
-      comment.replace(/\s*\n\s*\*?\s*/g, ' '),
-    ]),
+    [...source.matchAll(/^export interface (\w+) \{\n([\s\S]*?)\n\}/gm)].flatMap(([, name = '', body = '']) =>
+      [...body.matchAll(/\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\n {2}(\w+)\?:/g)].map(
+        ([, comment = '', option]) =>
+          [`${interfaces[name]}${option}`, comment.replace(/\s*\n\s*\*?\s*/g, ' ')] as const,
+      ),
+    ),
   )
 
   test.each(options)('$option: variable, default and range are those of the table', ({ option, row }) => {
-    const comment = comments.get(option)
+    const comment = comments.get(nameInCode(option))
     expect(comment).toContain(row.variable === undefined ? 'Code only.' : `Variable: ${row.variable}`)
     const { range } = row.kind
     if (range !== undefined) expect(comment).toContain(`${row.notBelow ?? range.min} to ${range.max}`)
@@ -557,13 +569,13 @@ test('with TLS on the port, the pages offer no demo wallet, and to ask for it is
   const tls = { tlsCert: 'cert.pem', tlsKey: 'key.pem' }
   expect(offersDemoWallet(resolveSettings(tls))).toBe(false)
   expect(refusal(() => resolveSettings({ ...tls, demoWallet: true }))).toMatch(
-    /^demoWallet \(COUNTERSIGN_DEMO_WALLET\) must be off if publicUrl is https, as that of a port with TLS is: .*$/,
+    /^pages\.demoWallet \(COUNTERSIGN_DEMO_WALLET\) must be off if publicUrl is https, as that of a port with TLS is: .*$/,
   )
 })
 
 test('publicUrl is https with TLS on the port', () => {
   expect(refusal(() => resolveSettings({ tlsCert: 'x', tlsKey: 'x', publicUrl: 'http://auth.example' }))).toBe(
-    'publicUrl (COUNTERSIGN_PUBLIC_URL) must be https if tlsCert (COUNTERSIGN_TLS_CERT) is set, not http://auth.example: the port then takes TLS only',
+    'publicUrl (COUNTERSIGN_PUBLIC_URL) must be https if tls.cert (COUNTERSIGN_TLS_CERT) is set, not http://auth.example: the port then takes TLS only',
   )
   const { publicUrl } = resolveSettings({ tlsCert: 'x', tlsKey: 'x', publicUrl: 'https://auth.example' })
   expect(publicUrl).toBe('https://auth.example')
@@ -572,6 +584,6 @@ test('publicUrl is https with TLS on the port', () => {
 test('demoWallet stops the start on https, in one line', () => {
   for (const publicUrl of ['https://wallet.example', 'https://localhost:8443']) {
     const message = refusal(() => resolveSettings({ demoWallet: true, publicUrl }))
-    expect(message).toMatch(/^demoWallet \(COUNTERSIGN_DEMO_WALLET\) must be off if publicUrl is https[^\n]*$/)
+    expect(message).toMatch(/^pages\.demoWallet \(COUNTERSIGN_DEMO_WALLET\) must be off if publicUrl is https[^\n]*$/)
   }
 })

@@ -2,12 +2,14 @@ import { once } from 'node:events'
 import type { AddressInfo, Server } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { silentLogger } from '../../src/base/log.ts'
-import { type Countersign, type CountersignOptions, createCountersign } from '../../src/index.ts'
+import type { Countersign } from '../../src/index.ts'
+import type { FlatOptions } from '../../src/service/config.ts'
+import { createCountersign } from './countersign.ts'
 
 /** A service without a port of its own, at the address of a server that the test makes around it. */
 export async function mountService<S extends Server>(
   makeServer: (service: () => Countersign) => S | Promise<S>,
-  options: CountersignOptions = {},
+  options: FlatOptions = {},
 ): Promise<{ readonly url: string; readonly service: Countersign; readonly server: S }> {
   let service: Countersign | undefined
   const server = await makeServer(() => {

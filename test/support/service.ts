@@ -4,11 +4,13 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { silentLogger } from '../../src/base/log.ts'
-import { type Countersign, type CountersignOptions, createCountersign } from '../../src/index.ts'
+import type { Countersign } from '../../src/index.ts'
+import type { FlatOptions } from '../../src/service/config.ts'
+import { createCountersign } from './countersign.ts'
 
 /** A service in this process on a free port, stopped when the test ends. */
 export async function startService(
-  options: CountersignOptions = {},
+  options: FlatOptions = {},
 ): Promise<{ readonly url: string; readonly service: Countersign }> {
   const service = await createCountersign({
     store: 'sqlite::memory:',

@@ -8,7 +8,7 @@ import type { Session } from '../../core/users/host.ts'
 import { type AdministeredUser, AdministrationError } from '../../core/users/user-administration.ts'
 import type { ProvenIdentity } from '../../core/wallet/wallet.ts'
 import { WebhookQueue } from '../../observe/audit/webhook-queue.ts'
-import { optionsFromEnvironment, resolveSettings, type Settings } from '../../service/config.ts'
+import { flatFromEnvironment, resolveSettings, type Settings } from '../../service/config.ts'
 import { openServiceStore } from '../../service/service-store.ts'
 import type { Store } from '../../store/store.ts'
 import { oneLine, type Streams, UsageError } from '../command-line.ts'
@@ -266,7 +266,7 @@ function usageOf({ name, takes }: Command): string {
 /** The settings of the service, with the store of the arguments. Refuses a store in which nothing can be found. */
 function settingsOf({ store }: Asked): Settings {
   const settings = resolveSettings({
-    ...optionsFromEnvironment(process.env),
+    ...flatFromEnvironment(process.env),
     ...(store === undefined ? {} : { store }),
   })
   const file = typeof settings.store === 'string' ? /^sqlite:(.*)$/s.exec(settings.store)?.[1] : undefined

@@ -1,6 +1,6 @@
 import { type Logger, silentLogger } from '../../base/log.ts'
-import { type CountersignOptions, resolveSettings, type Settings, unknownVariables } from '../../service/config.ts'
-import { createCountersign, createOnLan } from '../../service/countersign.ts'
+import { type FlatOptions, resolveSettings, type Settings, unknownVariables } from '../../service/config.ts'
+import { createAlone } from '../../service/countersign.ts'
 import { hostOnLan, lanHosts, optionsOnLan } from '../../service/lan.ts'
 import { openServiceStore, type ServiceStore } from '../../service/service-store.ts'
 import { isLoopbackHost } from '../../shared/origin.ts'
@@ -15,7 +15,7 @@ import { type Finding, ok, problem, warning } from './check.ts'
 export interface Sources {
   readonly environment: NodeJS.ProcessEnv
   /** Those of the environment, under those of the arguments. */
-  readonly options: CountersignOptions
+  readonly options: FlatOptions
   readonly lan: boolean
   /** Further addresses at which people reach the service. */
   readonly urls: readonly string[]
@@ -135,7 +135,7 @@ async function tryOut(sources: Sources): Promise<{ setup: Setup; warnings: reado
   const logger: Logger = { ...silentLogger, warn, error: warn }
   const { redisTlsCa, redisTlsCert, redisTlsKey, redisTlsServerName, evmRpc, workers, ...others } = options
   const tried = { ...others, store: 'sqlite::memory:', logger }
-  const service = lan ? await createOnLan(tried, hostOnLan(options, lanHosts())) : await createCountersign(tried)
+  const service = await createAlone(tried, lan ? { host: hostOnLan(options, lanHosts()) } : undefined)
   const { publicUrl } = service
   await service.close(0)
   return { setup: new Setup(settings, publicUrl, sources), warnings }

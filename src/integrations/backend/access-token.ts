@@ -16,7 +16,7 @@ import type { Fetcher } from './introspection.ts'
 export interface VerifyAccessTokenOptions {
   /** The service's publicUrl, such as `https://auth.example`: an http or https origin, without a slash at the end. */
   readonly issuer: string
-  /** This backend's name: the one of the service's accessTokenAudiences that stands for it. */
+  /** This backend's name: the one of the service's `accessTokens.audiences` that stands for it. */
   readonly audience: string
   /** Address of the service's key set. Default: `/.well-known/jwks.json` at the issuer. */
   readonly jwksUrl?: string | undefined
@@ -153,7 +153,7 @@ function requireOptions(issuer: string, audience: string, clockToleranceSeconds:
     throw new TypeError('issuer must be the publicUrl of the service, an origin such as https://auth.example')
   }
   if (typeof audience !== 'string' || audience === '') {
-    throw new TypeError('audience must be one of the accessTokenAudiences of the service')
+    throw new TypeError('audience must be one of the accessTokens.audiences of the service')
   }
   if (!(clockToleranceSeconds >= 0 && clockToleranceSeconds <= 60)) {
     throw new TypeError('clockToleranceSeconds must be a number from 0 to 60')

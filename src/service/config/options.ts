@@ -38,12 +38,174 @@ import {
   wholeOr,
 } from './kinds.ts'
 
+/** TLS of the port. */
+export interface TlsOptions {
+  /**
+   * File with the certificate of the port, in PEM format, followed by those that lead to its authority; needs tls.key.
+   * The port then takes TLS only, 1.2 or later, with HTTP/2 and HTTP/1.1 by ALPN. Both files are read again when they
+   * change, every ten seconds. Default: none; the port takes no TLS. Variable: COUNTERSIGN_TLS_CERT.
+   */
+  cert?: string
+  /**
+   * File with the private key of tls.cert, in PEM format, without a passphrase. Default: none. Variable:
+   * COUNTERSIGN_TLS_KEY.
+   */
+  key?: string
+}
+
+/** Connections to Redis with TLS. */
+export interface RedisOptions {
+  /**
+   * File with the certificates, in PEM format, of the authorities that Redis servers and sentinels are checked against
+   * with `rediss`. A store that is passed in opened has its own: see `openStore`. Default: the authorities that Node.js
+   * trusts. Variable: COUNTERSIGN_REDIS_TLS_CA.
+   */
+  tlsCa?: string
+  /**
+   * File with the client certificate, in PEM format, for Redis servers and sentinels that ask for one; needs
+   * redis.tlsKey. It is read anew for each connection, as the other files are. Default: none. Variable:
+   * COUNTERSIGN_REDIS_TLS_CERT.
+   */
+  tlsCert?: string
+  /**
+   * File with the private key of redis.tlsCert, in PEM format, without a passphrase. Default: none. Variable:
+   * COUNTERSIGN_REDIS_TLS_KEY.
+   */
+  tlsKey?: string
+  /**
+   * Host name that the certificates of all Redis servers and sentinels must have, for servers that are reached by an
+   * address or by another name. Default: the host that is connected to. Variable: COUNTERSIGN_REDIS_TLS_SERVER_NAME.
+   */
+  tlsServerName?: string
+}
+
+/** Access tokens for backends. */
+export interface AccessTokenOptions {
+  /**
+   * Backends for which access tokens are issued, as the tokens' `aud`: addresses or names, each of 1 to 200 characters
+   * without spaces or commas. Default: none, and no access tokens are issued. Variable:
+   * COUNTERSIGN_ACCESS_TOKEN_AUDIENCES (comma-separated).
+   */
+  audiences?: readonly string[]
+  /**
+   * Lifetime of an access token in seconds, 30 to 3600, during which it stays valid even if its session is revoked.
+   * Default 300. Variable: COUNTERSIGN_ACCESS_TOKEN_TTL_SECONDS.
+   */
+  ttlSeconds?: number
+}
+
+/** The service's own pages. */
+export interface PageOptions {
+  /**
+   * Whether the pages offer a demo wallet, whose key is stored unprotected in the browser; with an https publicUrl,
+   * true stops the start. Default: true while publicUrl is a loopback address and http, else false. Variable:
+   * COUNTERSIGN_DEMO_WALLET (on, off).
+   */
+  demoWallet?: boolean
+  /**
+   * Address of the operator's logo for the approval and sign-in pages: an https address, or a path on the service's own
+   * origin. Default: none. Variable: COUNTERSIGN_LOGO_URL.
+   */
+  logoUrl?: string
+  /**
+   * Colour of buttons and accents on the approval and sign-in pages, such as #1f6feb. Default: Countersign's. Variable:
+   * COUNTERSIGN_ACCENT_COLOR.
+   */
+  accentColor?: string
+  /**
+   * JSON file with texts of the pages in further languages, or in place of the English and German ones; see
+   * docs/texts.md. Default: none. Variable: COUNTERSIGN_TEXTS_FILE.
+   */
+  textsFile?: string
+}
+
+/** Limits and ceilings. */
+export interface LimitOptions {
+  /**
+   * Numbers of the limits by name, 1 to 100000 each, over all instances that share the store: sign-in, start-order,
+   * order, session, reflection and wrong-token a minute for each client address, order-wrong-token a minute for each
+   * order, wallet-sign-in a minute for each wallet, and open-orders and watchers at a time for each client address.
+   * Those left out keep their default; see docs/operations.md. Without effect if rateLimit is false. Variable:
+   * COUNTERSIGN_RATE_LIMITS (such as sign-in=240,order=1200).
+   */
+  rates?: Partial<Limits>
+  /**
+   * Connections at a time, 1 to 1000000; more are closed as they are accepted. Default: one for each 64 KiB of the
+   * heap. Variable: COUNTERSIGN_MAX_CONNECTIONS.
+   */
+  connections?: number
+  /**
+   * Connections of one client address (IPv6: /64) at a time, 1 to 1000000. Without effect if trustProxy is set, because
+   * a proxy has one address for all its clients. Default 2000. Variable: COUNTERSIGN_MAX_CONNECTIONS_PER_ADDRESS.
+   */
+  connectionsPerAddress?: number
+  /**
+   * Requests in progress at a time, open streams included, 1 to 1000000; more are refused with SERVER_BUSY. Default:
+   * one for each 96 KiB of the heap. Variable: COUNTERSIGN_MAX_REQUESTS.
+   */
+  requests?: number
+  /**
+   * Requests at a time whose body has not arrived, 1 to 1000000; more are refused with SERVER_BUSY. Default 1000.
+   * Variable: COUNTERSIGN_MAX_PENDING_BODIES.
+   */
+  pendingBodies?: number
+  /**
+   * Open streams of events at a time, over all protocols, 1 to 1000000; more are refused with SERVER_BUSY. Default: one
+   * for each 128 KiB of the heap. Variable: COUNTERSIGN_MAX_STREAMS.
+   */
+  streams?: number
+  /**
+   * Nonces that one process has issued and that are still in the store, 1 to 100000000; more are refused with
+   * SERVER_BUSY. An unused nonce is in the store for nonceTtlSeconds and a minute. Default 1000000, about 700 MB in
+   * Redis. Variable: COUNTERSIGN_MAX_NONCES.
+   */
+  nonces?: number
+  /**
+   * Orders that one process has started and that are still in the store, 1 to 100000000; more are refused with
+   * SERVER_BUSY. An order counts for orderTtlSeconds and ten minutes, and once for each 2 KiB that it takes. Default
+   * 1000000, about 1.4 GB in Redis and at most 2.5 GB. Variable: COUNTERSIGN_MAX_ORDERS.
+   */
+  orders?: number
+}
+
+/** Metrics for Prometheus. */
+export interface MetricsOptions {
+  /**
+   * Port for Prometheus, 0 to 65535, on which `listen()` serves `/metrics` and nothing else; 0 picks a free one, which
+   * the log names. Anyone who reaches it can read it. Default: none. Variable: COUNTERSIGN_METRICS_PORT.
+   */
+  port?: number
+  /**
+   * Host name or address on which metrics.port is listened on. Default 127.0.0.1. Variable: COUNTERSIGN_METRICS_HOST.
+   */
+  host?: string
+  /**
+   * Collection of metrics, for `metrics()`, in applications that serve them themselves. Default: on if metrics.port is
+   * set. Code only.
+   */
+  collect?: boolean
+}
+
+/** Delivery of audit events. */
+export interface WebhookOptions {
+  /**
+   * Address that audit events are delivered to by POST, signed as in Standard Webhooks: https, or http on this machine.
+   * Needs webhook.secret. Default: none. Variable: COUNTERSIGN_WEBHOOK_URL.
+   */
+  url?: string
+  /**
+   * Secret that signs what is delivered to webhook.url: `whsec_` and 24 to 64 bytes in base64. Of several, each signs.
+   * Default: none. Variable: COUNTERSIGN_WEBHOOK_SECRET (comma-separated), or COUNTERSIGN_WEBHOOK_SECRET_FILE.
+   */
+  secret?: string | readonly string[]
+}
+
 /**
  * Everything that can be set, in code or, except for the options marked "code only", by an environment variable. A
  * value that does not fit stops the start with a `TypeError` of one line that says what to change.
  *
- * To add an option: declare it here, add its row to `table` below and its name to a group in
- * scripts/docs/settings.ts, and run `npm run docs`.
+ * To add an option: declare it here, add its row to `table` below, its place to `places` if it stands in a group, and
+ * its name to a section in scripts/docs/settings.ts, and run `npm run docs`.
  */
 export interface CountersignOptions {
   /** Port to listen on, 0 to 65535; 0 picks a free one. Default 8080. Variable: PORT. */
@@ -52,21 +214,12 @@ export interface CountersignOptions {
   host?: string
   /**
    * Address where people reach the service: an http or https origin, without a path. With https, cookies are Secure;
-   * with tlsCert it must be https. Default `http://localhost:{port}`, or `https://localhost:{port}` with tlsCert.
+   * with tls.cert it must be https. Default `http://localhost:{port}`, or `https://localhost:{port}` with tls.cert.
    * Variable: COUNTERSIGN_PUBLIC_URL.
    */
   publicUrl?: string
-  /**
-   * File with the certificate of the port, in PEM format, followed by those that lead to its authority; needs tlsKey.
-   * The port then takes TLS only, 1.2 or later, with HTTP/2 and HTTP/1.1 by ALPN. Both files are read again when they
-   * change, every ten seconds. Default: none; the port takes no TLS. Variable: COUNTERSIGN_TLS_CERT.
-   */
-  tlsCert?: string
-  /**
-   * File with the private key of tlsCert, in PEM format, without a passphrase. Default: none. Variable:
-   * COUNTERSIGN_TLS_KEY.
-   */
-  tlsKey?: string
+  /** TLS of the port. Default: none; the port takes no TLS. */
+  tls?: TlsOptions
   /**
    * Place where state is kept: `sqlite:{file}`, `sqlite::memory:`, `redis://`, `rediss://`, `redis+cluster://h1,h2` or
    * `redis+sentinel://h1,h2/name`; or, in code, a store that is already open, which the service does not close. Default
@@ -80,28 +233,8 @@ export interface CountersignOptions {
    * Variable: COUNTERSIGN_KEY_PREFIX.
    */
   keyPrefix?: string
-  /**
-   * File with the certificates, in PEM format, of the authorities that Redis servers and sentinels are checked against
-   * with `rediss`. A store that is passed in opened has its own: see `openStore`. Default: the authorities that Node.js
-   * trusts. Variable: COUNTERSIGN_REDIS_TLS_CA.
-   */
-  redisTlsCa?: string
-  /**
-   * File with the client certificate, in PEM format, for Redis servers and sentinels that ask for one; needs
-   * redisTlsKey. It is read anew for each connection, as the other files are. Default: none. Variable:
-   * COUNTERSIGN_REDIS_TLS_CERT.
-   */
-  redisTlsCert?: string
-  /**
-   * File with the private key of redisTlsCert, in PEM format, without a passphrase. Default: none. Variable:
-   * COUNTERSIGN_REDIS_TLS_KEY.
-   */
-  redisTlsKey?: string
-  /**
-   * Host name that the certificates of all Redis servers and sentinels must have, for servers that are reached by an
-   * address or by another name. Default: the host that is connected to. Variable: COUNTERSIGN_REDIS_TLS_SERVER_NAME.
-   */
-  redisTlsServerName?: string
+  /** TLS of connections to Redis, with an address that begins with `rediss`. */
+  redis?: RedisOptions
   /**
    * Secret that session tokens are signed with: text of 32 characters or more, from a secure random source. Of several,
    * the first signs and all verify. Default: made at the first start and kept in the store; a store that several
@@ -153,17 +286,8 @@ export interface CountersignOptions {
    * session and the computer. Variable: COUNTERSIGN_ADDRESS_TTL_SECONDS.
    */
   addressTtlSeconds?: number
-  /**
-   * Backends for which access tokens are issued, as the tokens' `aud`: addresses or names, each of 1 to 200 characters
-   * without spaces or commas. Default: none, and no access tokens are issued. Variable:
-   * COUNTERSIGN_ACCESS_TOKEN_AUDIENCES (comma-separated).
-   */
-  accessTokenAudiences?: readonly string[]
-  /**
-   * Lifetime of an access token in seconds, 30 to 3600, during which it stays valid even if its session is revoked.
-   * Default 300. Variable: COUNTERSIGN_ACCESS_TOKEN_TTL_SECONDS.
-   */
-  accessTokenTtlSeconds?: number
+  /** Access tokens for backends, which are issued if `audiences` is set. */
+  accessTokens?: AccessTokenOptions
   /**
    * Store of your own for nonces. Without an atomic `take`, a nonce is used once only if the store of all other state
    * is shared or there is one instance. Default: the store of all other state. Code only.
@@ -181,12 +305,6 @@ export interface CountersignOptions {
    * (such as 1=https://rpc.example,8453=https://base.example), or COUNTERSIGN_EVM_RPC_FILE.
    */
   evmRpc?: Readonly<Record<string, string>>
-  /**
-   * Whether the pages offer a demo wallet, whose key is stored unprotected in the browser; with an https publicUrl,
-   * true stops the start. Default: true while publicUrl is a loopback address and http, else false. Variable:
-   * COUNTERSIGN_DEMO_WALLET (on, off).
-   */
-  demoWallet?: boolean
   /**
    * Ed25519 verifier: native (node:crypto), portable (tweetnacl), or auto, the native one if it passes a self-test. All
    * give the same answers. Default auto. Variable: COUNTERSIGN_VERIFIER.
@@ -242,68 +360,10 @@ export interface CountersignOptions {
    * COUNTERSIGN_ORDER_START_KEYS (comma-separated), or COUNTERSIGN_ORDER_START_KEYS_FILE.
    */
   orderStartKeys?: readonly string[]
-  /**
-   * Address of the operator's logo for the approval and sign-in pages: an https address, or a path on the service's own
-   * origin. Default: none. Variable: COUNTERSIGN_LOGO_URL.
-   */
-  logoUrl?: string
-  /**
-   * Colour of buttons and accents on the approval and sign-in pages, such as #1f6feb. Default: Countersign's. Variable:
-   * COUNTERSIGN_ACCENT_COLOR.
-   */
-  accentColor?: string
-  /**
-   * JSON file with texts of the pages in further languages, or in place of the English and German ones; see
-   * docs/texts.md. Default: none. Variable: COUNTERSIGN_TEXTS_FILE.
-   */
-  textsFile?: string
   /** Limit on the calls of each client address. Default true. Variable: COUNTERSIGN_RATE_LIMIT (on, off). */
   rateLimit?: boolean
-  /**
-   * Numbers of the limits by name, 1 to 100000 each, over all instances that share the store: sign-in, start-order,
-   * order, session, reflection and wrong-token a minute for each client address, order-wrong-token a minute for each
-   * order, wallet-sign-in a minute for each wallet, and open-orders and watchers at a time for each client address.
-   * Those left out keep their default; see docs/operations.md. Without effect if rateLimit is false. Variable:
-   * COUNTERSIGN_RATE_LIMITS (such as sign-in=240,order=1200).
-   */
-  rateLimits?: Partial<Limits>
-  /**
-   * Connections at a time, 1 to 1000000; more are closed as they are accepted. Default: one for each 64 KiB of the
-   * heap. Variable: COUNTERSIGN_MAX_CONNECTIONS.
-   */
-  maxConnections?: number
-  /**
-   * Connections of one client address (IPv6: /64) at a time, 1 to 1000000. Without effect if trustProxy is set, because
-   * a proxy has one address for all its clients. Default 2000. Variable: COUNTERSIGN_MAX_CONNECTIONS_PER_ADDRESS.
-   */
-  maxConnectionsPerAddress?: number
-  /**
-   * Requests in progress at a time, open streams included, 1 to 1000000; more are refused with SERVER_BUSY. Default:
-   * one for each 96 KiB of the heap. Variable: COUNTERSIGN_MAX_REQUESTS.
-   */
-  maxRequests?: number
-  /**
-   * Requests at a time whose body has not arrived, 1 to 1000000; more are refused with SERVER_BUSY. Default 1000.
-   * Variable: COUNTERSIGN_MAX_PENDING_BODIES.
-   */
-  maxPendingBodies?: number
-  /**
-   * Open streams of events at a time, over all protocols, 1 to 1000000; more are refused with SERVER_BUSY. Default: one
-   * for each 128 KiB of the heap. Variable: COUNTERSIGN_MAX_STREAMS.
-   */
-  maxStreams?: number
-  /**
-   * Nonces that one process has issued and that are still in the store, 1 to 100000000; more are refused with
-   * SERVER_BUSY. An unused nonce is in the store for nonceTtlSeconds and a minute. Default 1000000, about 700 MB in
-   * Redis. Variable: COUNTERSIGN_MAX_NONCES.
-   */
-  maxNonces?: number
-  /**
-   * Orders that one process has started and that are still in the store, 1 to 100000000; more are refused with
-   * SERVER_BUSY. An order counts for orderTtlSeconds and ten minutes, and once for each 2 KiB that it takes. Default
-   * 1000000, about 1.4 GB in Redis and at most 2.5 GB. Variable: COUNTERSIGN_MAX_ORDERS.
-   */
-  maxOrders?: number
+  /** Numbers of the limits, and ceilings on what clients hold at a time. */
+  limits?: LimitOptions
   /**
    * Template of the claim URL that the QR code shows. `{origin}`, `{orderId}` and `{claimToken}` are filled in; the
    * token must be in the fragment, which browsers do not send. Default
@@ -311,10 +371,10 @@ export interface CountersignOptions {
    */
   claimUrlTemplate?: string
   /**
-   * Serving of the service's own pages (demo, approval and sign-in). Default true. Variable: COUNTERSIGN_PAGES (on,
-   * off).
+   * Serving of the service's own pages (demo, approval and sign-in). In place of true also their options. Default true.
+   * Variable: COUNTERSIGN_PAGES (on, off).
    */
-  pages?: boolean
+  pages?: boolean | PageOptions
   /**
    * gRPC's server reflection (v1 and v1alpha): tools such as grpcurl then need no protos. It says what the protos of
    * this package say. Default true. Variable: COUNTERSIGN_REFLECTION (on, off).
@@ -332,20 +392,8 @@ export interface CountersignOptions {
    * COUNTERSIGN_WORKERS.
    */
   workers?: number | 'auto'
-  /**
-   * Port for Prometheus, 0 to 65535, on which `listen()` serves `/metrics` and nothing else; 0 picks a free one, which
-   * the log names. Anyone who reaches it can read it. Default: none. Variable: COUNTERSIGN_METRICS_PORT.
-   */
-  metricsPort?: number
-  /**
-   * Host name or address on which metricsPort is listened on. Default 127.0.0.1. Variable: COUNTERSIGN_METRICS_HOST.
-   */
-  metricsHost?: string
-  /**
-   * Collection of metrics, for `metrics()`, in applications that serve them themselves. Default: on if metricsPort is
-   * set. Code only.
-   */
-  metrics?: boolean
+  /** Collection of metrics: true for `metrics()` only, or their port and host. Default: off. Code only. */
+  metrics?: boolean | MetricsOptions
   /**
    * Traces of calls, through the OpenTelemetry SDK that the process registers; needs the package @opentelemetry/api.
    * on: a call continues its caller's trace. link: it begins one of its own that links to it. In code also what
@@ -357,16 +405,8 @@ export interface CountersignOptions {
    * pretty on a terminal, else json. Default auto. Variable: COUNTERSIGN_LOG_FORMAT.
    */
   logFormat?: LogFormat
-  /**
-   * Address that audit events are delivered to by POST, signed as in Standard Webhooks: https, or http on this machine.
-   * Needs webhookSecret. Default: none. Variable: COUNTERSIGN_WEBHOOK_URL.
-   */
-  webhookUrl?: string
-  /**
-   * Secret that signs what is delivered to webhookUrl: `whsec_` and 24 to 64 bytes in base64. Of several, each signs.
-   * Default: none. Variable: COUNTERSIGN_WEBHOOK_SECRET (comma-separated), or COUNTERSIGN_WEBHOOK_SECRET_FILE.
-   */
-  webhookSecret?: string | readonly string[]
+  /** Delivery of audit events by POST. */
+  webhook?: WebhookOptions
   /**
    * Function that is called with each audit event: sign-ins, changes of orders, sessions and wallets, refusals. Its
    * result is * not awaited. Default: none; the log has the events. Code only.
@@ -376,8 +416,104 @@ export interface CountersignOptions {
   logger?: Logger
 }
 
-/** Name of an option. */
-export type Option = keyof CountersignOptions
+/** Options that stand in a group, by the name under which they are resolved, with group and name in it. */
+const places = {
+  tlsCert: ['tls', 'cert'],
+  tlsKey: ['tls', 'key'],
+  redisTlsCa: ['redis', 'tlsCa'],
+  redisTlsCert: ['redis', 'tlsCert'],
+  redisTlsKey: ['redis', 'tlsKey'],
+  redisTlsServerName: ['redis', 'tlsServerName'],
+  accessTokenAudiences: ['accessTokens', 'audiences'],
+  accessTokenTtlSeconds: ['accessTokens', 'ttlSeconds'],
+  demoWallet: ['pages', 'demoWallet'],
+  logoUrl: ['pages', 'logoUrl'],
+  accentColor: ['pages', 'accentColor'],
+  textsFile: ['pages', 'textsFile'],
+  rateLimits: ['limits', 'rates'],
+  maxConnections: ['limits', 'connections'],
+  maxConnectionsPerAddress: ['limits', 'connectionsPerAddress'],
+  maxRequests: ['limits', 'requests'],
+  maxPendingBodies: ['limits', 'pendingBodies'],
+  maxStreams: ['limits', 'streams'],
+  maxNonces: ['limits', 'nonces'],
+  maxOrders: ['limits', 'orders'],
+  metricsPort: ['metrics', 'port'],
+  metricsHost: ['metrics', 'host'],
+  webhookUrl: ['webhook', 'url'],
+  webhookSecret: ['webhook', 'secret'],
+  metrics: ['metrics', 'collect'],
+} as const satisfies Readonly<Record<string, readonly [group: keyof CountersignOptions, name: string]>>
+
+type Places = typeof places
+type Group = Places[keyof Places][0]
+type GroupOptions<Name extends Group> = Extract<NonNullable<CountersignOptions[Name]>, object>
+type ValueAt<Place extends readonly [Group, string]> = Place[1] extends keyof GroupOptions<Place[0]>
+  ? GroupOptions<Place[0]>[Place[1]]
+  : never
+
+/** The options, each under one name: those of a group begin with its word, as their variables do. */
+export type FlatOptions = Omit<CountersignOptions, Group> & {
+  [Name in keyof Places]?: Exclude<ValueAt<Places[Name]>, undefined>
+} & { pages?: boolean }
+
+/** Name of an option, as in {@link FlatOptions}. */
+export type Option = keyof FlatOptions
+
+/** The name of an option in code, such as `tls.cert`. */
+export function nameInCode(option: Option): string {
+  return isPlaced(option) && option !== 'metrics' ? places[option].join('.') : option
+}
+
+function isPlaced(name: string): name is keyof Places {
+  return Object.hasOwn(places, name)
+}
+
+/** Groups that can also be a boolean, with the option that this sets. */
+const switches: ReadonlySet<string> = new Set<Group | 'pages'>(['metrics', 'pages'])
+
+/**
+ * Takes options out of their groups. Throws a `TypeError` of one line for a group that is no object, and for a name
+ * that is in no group.
+ */
+export function ungrouped(options: CountersignOptions): FlatOptions {
+  const flat: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(options)) {
+    const inGroup = Object.entries(places).filter(([, [group]]) => group === name)
+    if (inGroup.length === 0 || (switches.has(name) && typeof value === 'boolean')) {
+      if (isPlaced(name) && !switches.has(name)) throw new TypeError(`${name} is now ${nameInCode(name)}`)
+      flat[name] = value
+      continue
+    }
+    if (value === undefined) continue
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+      const names = inGroup.map(([, [, inner]]) => inner).join(', ')
+      throw new TypeError(`${name} must be an object with ${names}${switches.has(name) ? ', or true or false' : ''}`)
+    }
+    for (const [inner, given] of Object.entries(value)) {
+      const [option] = inGroup.find(([, place]) => place[1] === inner) ?? []
+      if (option === undefined) throw new TypeError(`${name}.${inner} is not an option of Countersign`)
+      flat[option] = given
+    }
+  }
+  return flat
+}
+
+/** Puts options into their groups. */
+export function grouped(flat: FlatOptions): CountersignOptions {
+  const options: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(flat)) {
+    if (!isPlaced(name)) {
+      if (name !== 'pages' || value === false) options[name] = value
+      continue
+    }
+    const [group, inner] = places[name]
+    if (flat.pages === false && group === 'pages') continue
+    options[group] = { ...(options[group] as object), [inner]: value }
+  }
+  if (flat.pages !== undefined) options.pages ??= flat.pages
+  return options
+}
 
 /** All there is to know about an option. */
 export interface Row {
@@ -816,7 +952,7 @@ const table = {
     kind: webhookSecrets,
     default: undefined,
     defaultText: 'none',
-    about: 'signs what is delivered to webhookUrl: `whsec_` and 24 to 64 bytes in base64; of several, each signs',
+    about: 'signs what is delivered to `webhook.url`: `whsec_` and 24 to 64 bytes in base64; of several, each signs',
   },
   nonceStore: {
     variable: undefined,
@@ -870,7 +1006,7 @@ const table = {
     defaultText: 'warnings and errors to standard error',
     about: 'receiver of log lines',
   },
-} satisfies { readonly [Name in Option]-?: RowOf<Required<CountersignOptions>[Name]> }
+} satisfies { readonly [Name in Option]-?: RowOf<Required<FlatOptions>[Name]> }
 
 /** The options, checked and completed. What depends on the listening port, the store or the size
  * of the heap stays `undefined`. */

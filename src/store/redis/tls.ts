@@ -24,9 +24,9 @@ export interface TlsMaterial {
 
 /** How to name each file to the operator. */
 const settings = {
-  ca: 'redisTlsCa (COUNTERSIGN_REDIS_TLS_CA)',
-  cert: 'redisTlsCert (COUNTERSIGN_REDIS_TLS_CERT)',
-  key: 'redisTlsKey (COUNTERSIGN_REDIS_TLS_KEY)',
+  ca: 'redis.tlsCa (COUNTERSIGN_REDIS_TLS_CA)',
+  cert: 'redis.tlsCert (COUNTERSIGN_REDIS_TLS_CERT)',
+  key: 'redis.tlsKey (COUNTERSIGN_REDIS_TLS_KEY)',
 } as const
 
 /** Whether anything is set. */

@@ -10,8 +10,8 @@ import { german } from '../../../src/browser/pages/texts/german.ts'
 import { chooseWords, englishWords } from '../../../src/browser/pages/texts/words.ts'
 import { englishTexts as chooserTexts } from '../../../src/browser/wallets/chooser-texts.ts'
 import { readPageTexts } from '../../../src/http/page-texts.ts'
-import { createCountersign } from '../../../src/index.ts'
 import { english } from '../../../src/shared/english.ts'
+import { createCountersign } from '../../support/countersign.ts'
 
 /** A file with this content, removed when the test ends. */
 function fileWith(content: string): string {
@@ -126,11 +126,11 @@ test.each([
   )
   expect(error).toBeInstanceOf(TypeError)
   expect((error as TypeError).message).toMatch(line)
-  expect((error as TypeError).message).toMatch(/^textsFile \(COUNTERSIGN_TEXTS_FILE\): .*$/)
+  expect((error as TypeError).message).toMatch(/^pages\.textsFile \(COUNTERSIGN_TEXTS_FILE\): .*$/)
 })
 
 test('nor does it start without the file', () => {
   expect(() => readPageTexts('/no/such/file.json')).toThrow(
-    /^textsFile \(COUNTERSIGN_TEXTS_FILE\): \/no\/such\/file\.json cannot be read \(ENOENT\)$/,
+    /^pages\.textsFile \(COUNTERSIGN_TEXTS_FILE\): \/no\/such\/file\.json cannot be read \(ENOENT\)$/,
   )
 })

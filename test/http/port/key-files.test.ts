@@ -16,7 +16,7 @@ function issue(days = 2) {
   return authority!.issue('localhost', days)
 }
 
-const settings = { cert: 'tlsCert (COUNTERSIGN_TLS_CERT)', key: 'tlsKey (COUNTERSIGN_TLS_KEY)' }
+const settings = { cert: 'tls.cert (COUNTERSIGN_TLS_CERT)', key: 'tls.key (COUNTERSIGN_TLS_KEY)' }
 
 async function open(cert: string, key: string) {
   const { logger, lines } = keptLog()
@@ -78,7 +78,7 @@ describe.skipIf(!withOpenssl)('the files of the certificate and its key', () => 
     await expect.poll(() => problems().length).toBe(1)
     expect(problems()[0]).toEqual([
       'TLS certificate not replaced: the one before stays in use',
-      `tlsKey (COUNTERSIGN_TLS_KEY) must be a file with the private key of ${settings.cert} in PEM format, without a passphrase, and ${key} is not`,
+      `tls.key (COUNTERSIGN_TLS_KEY) must be a file with the private key of ${settings.cert} in PEM format, without a passphrase, and ${key} is not`,
     ])
     await writeFile(cert, 'not a certificate')
     await expect.poll(() => problems().length).toBe(2)
@@ -103,8 +103,8 @@ describe.skipIf(!withOpenssl)('the files of the certificate and its key', () => 
     const noKey = (file: string) =>
       `${settings.key} must be a file with the private key of ${settings.cert} in PEM format, without a passphrase, and ${file} is not`
     expect(refusals).toEqual([
-      expect.stringMatching(/^tlsCert \(COUNTERSIGN_TLS_CERT\) must be a file that can be read: ENOENT.*$/),
-      expect.stringMatching(/^tlsKey \(COUNTERSIGN_TLS_KEY\) must be a file that can be read: ENOENT.*$/),
+      expect.stringMatching(/^tls\.cert \(COUNTERSIGN_TLS_CERT\) must be a file that can be read: ENOENT.*$/),
+      expect.stringMatching(/^tls\.key \(COUNTERSIGN_TLS_KEY\) must be a file that can be read: ENOENT.*$/),
       `${settings.cert} must be a file with a certificate in PEM format, and ${key} is not`,
       noKey(cert),
       noKey(pairs[1]!.key),
@@ -117,7 +117,7 @@ describe.skipIf(!withOpenssl)('the files of the certificate and its key', () => 
     expect(lines.map(({ level, text }) => [level, text])).toEqual([
       [
         'warn',
-        expect.stringMatching(/^the certificate of tlsCert \(COUNTERSIGN_TLS_CERT\) expired at 20\S+Z; renew it$/),
+        expect.stringMatching(/^the certificate of tls\.cert \(COUNTERSIGN_TLS_CERT\) expired at 20\S+Z; renew it$/),
       ],
     ])
   })

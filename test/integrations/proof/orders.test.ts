@@ -7,13 +7,14 @@ import { getAddress, type Hex } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { describe, expect, test } from 'vitest'
 import { FinalizeOrderResponseSchema, OrderService } from '../../../gen/server/countersign/v1/order_service_pb.ts'
-import { type CountersignOptions, ed25519Adapter } from '../../../src/index.ts'
+import { ed25519Adapter } from '../../../src/index.ts'
 import {
   type ProofArtifact,
   ProofError,
   type ProofOptions,
   verifyProofArtifact,
 } from '../../../src/integrations/proof/index.ts'
+import type { FlatOptions } from '../../../src/service/config.ts'
 import { rpcKey, sendJson, startChain } from '../../support/evm.ts'
 import { rest } from '../../support/rest.ts'
 import { startService } from '../../support/service.ts'
@@ -76,7 +77,7 @@ async function artifactOf(url: string, signer: Signer, details?: object): Promis
   return answerOf(await rest(url, '/cross-device/finalize', holder)).proofArtifact
 }
 
-async function serve(options: CountersignOptions = {}): Promise<{ url: string; options: ProofOptions }> {
+async function serve(options: FlatOptions = {}): Promise<{ url: string; options: ProofOptions }> {
   const { url } = await startService({
     appName: 'Example',
     adapters: ['nimiq', 'ed25519', 'ethereum', 'solana'],

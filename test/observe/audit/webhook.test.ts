@@ -7,11 +7,13 @@ import { Webhook } from 'standardwebhooks'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { AuditEvent } from '../../../src/base/audit.ts'
 import { createLogger, silentLogger } from '../../../src/base/log.ts'
-import { type CountersignOptions, createCountersign, openStore } from '../../../src/index.ts'
+import { openStore } from '../../../src/index.ts'
 import { Webhook as Deliverer } from '../../../src/observe/audit/webhook.ts'
 import { maxWaiting, WebhookQueue } from '../../../src/observe/audit/webhook-queue.ts'
+import type { FlatOptions } from '../../../src/service/config.ts'
 import { mapStore, type StoreOperation } from '../../../src/store/map-store.ts'
 import type { Store } from '../../../src/store/store.ts'
+import { createCountersign } from '../../support/countersign.ts'
 import { rest } from '../../support/rest.ts'
 import { startService } from '../../support/service.ts'
 import { redisUrl } from '../../support/stores.ts'
@@ -106,7 +108,7 @@ async function signIn(url: string): Promise<string> {
 const patience = { timeout: 30_000, interval: 20 }
 
 describe.each(places)('a webhook, with the service on $name', ({ open }) => {
-  const options = async (more: CountersignOptions): Promise<CountersignOptions> => ({
+  const options = async (more: FlatOptions): Promise<FlatOptions> => ({
     store: await open(),
     // The tests share a Redis, and each has its own events.
     keyPrefix: `webhook-${randomUUID()}`,
@@ -320,7 +322,7 @@ test('both secrets of a list sign, so that a receiver can change from one to the
 
 test('an address without a secret, or a secret without an address, stops the start', async () => {
   const both =
-    /^webhookUrl \(COUNTERSIGN_WEBHOOK_URL\) and webhookSecret \(COUNTERSIGN_WEBHOOK_SECRET\) need each other/
+    /^webhook\.url \(COUNTERSIGN_WEBHOOK_URL\) and webhook\.secret \(COUNTERSIGN_WEBHOOK_SECRET\) need each other/
   await expect(startService({ webhookUrl: 'https://hooks.example/' })).rejects.toThrow(both)
   await expect(startService({ webhookSecret: secret })).rejects.toThrow(both)
 })

@@ -5,7 +5,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import { silentLogger } from '../../../src/base/log.ts'
-import { createCountersign } from '../../../src/index.ts'
+import { createCountersign } from '../../support/countersign.ts'
 import { startMeasured } from '../../support/metrics.ts'
 import { spawnService } from '../../support/service.ts'
 

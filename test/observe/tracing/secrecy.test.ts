@@ -1,7 +1,8 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { CountersignError, type CountersignOptions } from '../../../src/index.ts'
+import { CountersignError } from '../../../src/index.ts'
+import type { FlatOptions } from '../../../src/service/config.ts'
 import { rpcKey, startChain } from '../../support/evm.ts'
 import { keptLog } from '../../support/log-lines.ts'
 import { isPublic, recorder } from '../../support/recorder.ts'
@@ -40,7 +41,7 @@ async function startReceiver(): Promise<{ readonly webhookUrl: string; readonly 
 }
 
 /** A service with an RPC and a webhook, and what it sent to both. */
-async function startAll(options: CountersignOptions) {
+async function startAll(options: FlatOptions) {
   const chain = await startChain()
   const asked: IncomingHttpHeaders[] = []
   chain.trouble((_, { req }) => {

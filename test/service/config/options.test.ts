@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { defaultLimits } from '../../../src/limits/limits.ts'
 import { type Option, optionRows, type Row } from '../../../src/service/config/options.ts'
-import { type CountersignOptions, optionsFromEnvironment, resolveSettings } from '../../../src/service/config.ts'
+import { type FlatOptions, flatFromEnvironment, resolveSettings } from '../../../src/service/config.ts'
 
 /** What an option promises. It is written down a second time here, so that no number changes by mistake. */
 interface Promised {
@@ -226,10 +226,10 @@ const promised: Record<Option, Promised> = {
 const rows = optionRows.map(([option, row]) => ({ option, row, ...promised[option] }))
 
 const resolved = (option: Option, value: unknown): unknown =>
-  resolveSettings({ [option]: value } as CountersignOptions)[option]
+  resolveSettings({ [option]: value } as FlatOptions)[option]
 
 const fromVariable = (variable: string, text: string, option: Option): unknown =>
-  resolveSettings(optionsFromEnvironment({ [variable]: text }))[option]
+  resolveSettings(flatFromEnvironment({ [variable]: text }))[option]
 
 /** Values of every type of JavaScript that are no value of most options. */
 const ofWrongType = [Symbol('x'), 1n, Number.NaN, new Date(0), /x/]
@@ -300,7 +300,7 @@ test('limits are named in a list, and a bad name or number is told in one line',
     '__proto__=1',
   ]) {
     expect(() => limits(text), text).toThrow(
-      /^rateLimits \(COUNTERSIGN_RATE_LIMITS\) must be whole numbers from 1 to 100000 by name, .*, not "[^"\n]*"$/,
+      /^limits\.rates \(COUNTERSIGN_RATE_LIMITS\) must be whole numbers from 1 to 100000 by name, .*, not "[^"\n]*"$/,
     )
   }
 })

@@ -5,13 +5,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Countersign, CountersignError, createCountersign } from '../../../src/index.ts'
+import { type Countersign, CountersignError } from '../../../src/index.ts'
 import { StoreOpenError } from '../../../src/store/implementation.ts'
 import { openStore, type StoreOptions } from '../../../src/store/open.ts'
 import { slotOf } from '../../../src/store/redis/cluster.ts'
 import type { RedisTls } from '../../../src/store/redis/tls.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { Authority, type Certificate } from '../../support/certificates.ts'
+import { createCountersign } from '../../support/countersign.ts'
 import { keptLog } from '../../support/log-lines.ts'
 import { hasPart } from '../../support/optional.ts'
 import { freePort, killServers, RedisServer, redisCli, said, spawnRedis } from '../../support/redis-server.ts'
@@ -530,7 +531,7 @@ describe.skipIf(!hasServer || !hasOpenssl)('Redis with TLS', () => {
     [
       'a file that is missing',
       () => ({ ca: join(folder, 'missing') }),
-      /^redisTlsCa \(COUNTERSIGN_REDIS_TLS_CA\).*no such file/,
+      /^redis\.tlsCa \(COUNTERSIGN_REDIS_TLS_CA\).*no such file/,
     ],
     ['a folder', () => ({ ca: folder }), /^redisTlsCa .* must be a file that can be read/],
     ['an authority that is not a certificate', () => ({ ca: client.key }), /^redisTlsCa .*certificate in PEM format/],
