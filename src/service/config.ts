@@ -10,7 +10,6 @@ import {
   optionRows,
   type Row,
   type Settings,
-  ungrouped,
 } from './config/options.ts'
 
 export type {
@@ -25,11 +24,6 @@ export type {
   TlsOptions,
   WebhookOptions,
 } from './config/options.ts'
-
-/** As {@link resolveSettings}, for the options of an application. */
-export function resolveOptions(options: CountersignOptions): Settings {
-  return resolveSettings(ungrouped(options))
-}
 
 /**
  * Checks options and fills in the defaults. Throws a `TypeError` of one line if one does not fit, or if Node.js is too
