@@ -373,6 +373,17 @@ const rows: Readonly<
       'observe/tracing/secrecy',
     ],
   ],
+  42: [
+    ['consume', 'found.record.usedAt === undefined', 'true', 'oidc/security'],
+    ['consume', 'if (grantId !== undefined) await grants.remove(grantId)', '', 'oidc/adapter'],
+    ['give', 'if (await this.#parts.isLive(session)) return id', 'return id', 'oidc/adapter'],
+    ['isIssuedTo', 'token.clientId === client.clientId', 'true', 'oidc/security'],
+  ],
+  43: [
+    ['inputOf', 'headers.origin !== own', 'false', 'oidc/security'],
+    ['find', '|| found.record.browser !== browserHash()', '', 'oidc/security'],
+    ['decide', '|| session.id !== sessionId', '', 'oidc/security'],
+  ],
 }
 
 /** Every defence that SECURITY.md names. */

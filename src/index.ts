@@ -39,12 +39,14 @@ export type {
 export type { NodeRequest, RequestHandler } from './http/exchange.ts'
 export type { FetchClient, FetchHandler } from './http/fetch.ts'
 export type { LimitName, Limits, PlaceLimit, RateLimit, RateLimitGroup } from './limits/limits.ts'
+export type { ClaimsSubject, ClaimsWallet, OwnClaims } from './oidc/claims.ts'
 export {
   type AccessTokenOptions,
   type CountersignOptions,
   type Environment,
   type LimitOptions,
   type MetricsOptions,
+  type OidcOptions,
   optionsFromEnvironment,
   type PageOptions,
   type RedisOptions,

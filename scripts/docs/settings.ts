@@ -50,6 +50,7 @@ const groups: readonly Group[] = [
       'syncPublicKeyToUser',
     ],
   },
+  { title: 'OpenID Connect', options: ['oidcClients', 'oidcEmail', 'oidcClaims'] },
   { title: 'Wallets', options: ['adapters', 'evmRpc', 'verifier', 'nonceTtlSeconds'] },
   { title: 'Pages', options: ['pages', 'demoWallet', 'logoUrl', 'accentColor', 'textsFile'] },
   {

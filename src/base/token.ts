@@ -58,6 +58,10 @@ export function equalInConstantTime(a: string, b: string): boolean {
 export type KeyPurpose =
   | 'session token'
   | 'session cookie'
+  | 'oidc record'
+  | 'oidc signing key'
+  | 'oidc cookie'
+  | 'oidc ticket'
   | 'challenge token'
   | 'finalize seed'
   | 'return code'

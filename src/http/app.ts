@@ -1,7 +1,6 @@
 import { METHODS } from 'node:http'
 import type { Logger } from '../base/log.ts'
 import { headerOf, proxyHeaderOf, type RequestContext } from '../base/request.ts'
-import type { KeySet } from '../core/access-tokens.ts'
 import type { OriginPolicy } from '../core/origin-policy.ts'
 import { toFailure } from '../rpc/errors.ts'
 import type { CallObserver, CallOutcome, Invoker } from '../rpc/invoke.ts'
@@ -48,10 +47,20 @@ export interface AppParts {
   readonly peekSession: PeekSession | undefined
   /** Holder of the key set of access tokens; absent if none are issued. */
   readonly signingKeys?: KeySetHolder | undefined
+  /** The OpenID Connect issuer; absent if there is none. */
+  readonly issuer?: IssuerRoutes | undefined
   /** Resolves when the store answers. */
   readonly ready: () => Promise<void>
   readonly shutdownSignal: AbortSignal
   readonly log: Logger
+}
+
+/** The routes of the OpenID Connect issuer, which has its own rules for foreign pages. */
+export interface IssuerRoutes {
+  /** The route of a path that is the issuer's; `undefined` for any other. */
+  find(path: string): Route | undefined
+  /** Its paths that are not under the base path. */
+  readonly places: readonly string[]
 }
 
 /** Entries of the service for requests. */
@@ -85,7 +94,7 @@ type Notice = (request: RequestContext) => void
 /** Makes browsers take the content type as it is. */
 const noGuesses = { 'x-content-type-options': 'nosniff' } as const
 
-function exchangeServer({ settings, origins, log }: AppParts, notice: Notice): ServeExchange {
+function exchangeServer({ settings, origins, issuer, log }: AppParts, notice: Notice): ServeExchange {
   const askedByProxies = settings.basePath + forwardAuthPath
   const isTrusted = (origin: string): boolean => origins.isTrusted(origin)
   const noticeRefused = refusedPageNotice(log)
@@ -94,7 +103,7 @@ function exchangeServer({ settings, origins, log }: AppParts, notice: Notice): S
     notice(exchange.context)
     output.setHeaders(noGuesses)
     // A proxy can pass on its client's preflight unchanged, and takes any 2xx for permission.
-    if (exchange.path !== askedByProxies) {
+    if (exchange.path !== askedByProxies && issuer?.find(exchange.path) === undefined) {
       const cors = applyCors(exchange, isTrusted)
       if (cors === 'refused') noticeRefused(exchange.context.origin)
       if (cors !== 'continue') return
@@ -253,6 +262,8 @@ function createRouting(parts: AppParts): Routing {
   const find = (path: string): Route | undefined => {
     const route = table.get(path)
     if (route !== undefined) return route
+    const issued = parts.issuer?.find(path)
+    if (issued !== undefined) return observed('oidc', observe, issued)
     const page = pageOf(path)
     if (page !== undefined) return observed('page', observe, page)
     return isUnderBase(path) ? notFound : undefined
@@ -262,7 +273,11 @@ function createRouting(parts: AppParts): Routing {
     (path) => !isUnderBase(path) && !applicationPaths.has(path) && !methods.some(({ name }) => path === `/${name}`),
   )
   const base = basePath === '' ? [] : [`${basePath}/*`]
-  return { find, notFound, places: [...services, ...base, ...others, ...pagePlaces(settings)] }
+  return {
+    find,
+    notFound,
+    places: [...services, ...base, ...others, ...(parts.issuer?.places ?? []), ...pagePlaces(settings)],
+  }
 }
 
 /** An RPC at its own path. */
@@ -461,7 +476,7 @@ function missingAddress(request: RequestContext, trustProxy: number): string | u
 
 /** Holder of the key set, which changes with the secrets. */
 interface KeySetHolder {
-  readonly keySet: KeySet
+  readonly keySet: { readonly keys: readonly object[] }
 }
 
 /** The usual path of key sets, served at the root and under the base path. */

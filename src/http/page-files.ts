@@ -53,6 +53,8 @@ export interface PageValues {
   readonly texts?: string | undefined
   /** Whether the browser may be signed in already, so that the page asks. Of the sign-in page only. */
   readonly maybeSignedIn?: boolean
+  /** What the page shows, as JSON. Of the issuer's page only. */
+  readonly content?: string
   /** Whether pages can start orders. Of the sign-in page only. */
   readonly startsOrders?: boolean
 }

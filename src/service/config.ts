@@ -18,6 +18,7 @@ export type {
   FlatOptions,
   LimitOptions,
   MetricsOptions,
+  OidcOptions,
   PageOptions,
   RedisOptions,
   Settings,

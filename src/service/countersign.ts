@@ -52,6 +52,7 @@ import { keyBeginning, observedStore, tracedStore } from '../store/map-store.ts'
 import type { Store } from '../store/store.ts'
 import { ungrouped } from './config/options.ts'
 import { type CountersignOptions, collectsMetrics, type FlatOptions, resolveSettings, type Settings } from './config.ts'
+import { issuerFor, type LiveIssuer } from './live-issuer.ts'
 import { LiveSecrets, type ReplaceableOptions } from './live-secrets.ts'
 import { openServiceStore } from './service-store.ts'
 
@@ -194,7 +195,7 @@ async function create(options: FlatOptions, lan: Lan | undefined): Promise<Worke
     if (warning !== undefined) log.warn(warning)
     const signingKeys = settings.accessTokenAudiences && new LiveSigningKeys(await deriveSigningKeys(keyring))
     const metrics = collectsMetrics(settings) ? await newMetrics() : undefined
-    return new Service({
+    const service = new Service({
       settings,
       lan,
       log,
@@ -209,6 +210,8 @@ async function create(options: FlatOptions, lan: Lan | undefined): Promise<Worke
       metrics,
       tracing,
     })
+    await service.openIssuer()
+    return service
   } catch (error) {
     await closeStore()
     throw error
@@ -253,6 +256,7 @@ class Service implements WorkerService {
   readonly #closeStore: () => Promise<void>
   readonly #keyFiles: KeyFiles | undefined
   readonly #secrets: LiveSecrets
+  readonly #issuer: LiveIssuer | undefined
   readonly #host: Host
   /** The built-in host, which is in use unless `sessionHost` is set. */
   readonly #standalone: StandaloneHost
@@ -395,6 +399,25 @@ class Service implements WorkerService {
       registerMethods(router, methods, invoker)
     }
     const served = [...admitted.methods, ...healthMethods(health)]
+    const issuer = issuerFor(settings, {
+      publicUrl: () => this.publicUrl,
+      store,
+      keyring,
+      host: this.#standalone,
+      async spend(request, lifeMs) {
+        await limiter?.spend('sign-in', request)
+        // An interaction takes as much of the store as a nonce.
+        liveNonces.add(store.now() + lifeMs, store.now(), request.ip)
+      },
+      countWrong: (request) => limiter?.countWrongToken(request),
+      log,
+    })
+    this.#issuer = issuer
+    const keyHolder = {
+      get keySet() {
+        return { keys: [...(signingKeys?.keySet.keys ?? []), ...(issuer?.keys ?? [])] }
+      },
+    }
     const app = createApp({
       settings,
       methods: served,
@@ -405,7 +428,8 @@ class Service implements WorkerService {
         settings.sessionHost === undefined
           ? (request, reads) => this.#standalone.peekSession(request, reads)
           : undefined,
-      signingKeys,
+      signingKeys: signingKeys === undefined && issuer === undefined ? undefined : keyHolder,
+      issuer,
       ready,
       shutdownSignal: this.#shutdown.signal,
       log,
@@ -430,6 +454,11 @@ class Service implements WorkerService {
       watchers: () => orders.watchers,
       isReady: () => this.#isReady(ready),
     })
+  }
+
+  /** Loads the OpenID Connect issuer, if there is one. */
+  async openIssuer(): Promise<void> {
+    await this.#issuer?.open()
   }
 
   get publicUrl(): string {
@@ -521,7 +550,12 @@ class Service implements WorkerService {
   async reload(options: ReplaceableOptions = {}): Promise<readonly ReloadedOption[]> {
     const replace = await this.#secrets.prepare(options)
     const hasNewPair = await this.#keyFiles?.reload()
-    return [...(hasNewPair === true ? (['tls'] as const) : []), ...replace()]
+    const replaceClients = await this.#issuer?.prepare()
+    const changed = replace()
+    replaceClients?.()
+    // The keys of ES256 follow from the secrets.
+    if (changed.includes('secret')) (await this.#issuer?.prepare())?.()
+    return [...(hasNewPair === true ? (['tls'] as const) : []), ...changed]
   }
 
   async close(graceMs = 10_000): Promise<void> {

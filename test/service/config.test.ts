@@ -122,6 +122,13 @@ const samples: Record<Option, Sample> = {
     refused: ['http://a.example/x.png', '//a.example/x', 'logo.png', 'data:image/png,x', "https://a.example/';x", 1],
   },
   accentColor: { given: '#1F6feb', text: '#1F6feb', refused: ['blue', '#12', '#12345g', '#fff;', 1] },
+  oidcClients: { given: './clients.json', text: './clients.json', refused: notAFile },
+  oidcEmail: {
+    given: '{user_id}@users.example',
+    text: '{user_id}@users.example',
+    refused: ['', 'x@users.example', '{user_id}', '{user_id}@a b', '{name}{user_id}@a', 1],
+  },
+  oidcClaims: { given: async () => ({}), refused: [{}, 'x'] },
   textsFile: { given: './texts.json', text: './texts.json', refused: notAFile },
   rateLimit: { given: false, text: 'off', refused: notAFlag },
   rateLimits: {
@@ -247,6 +254,9 @@ test('the defaults', () => {
     demoWallet: undefined,
     logoUrl: undefined,
     accentColor: undefined,
+    oidcClients: undefined,
+    oidcEmail: undefined,
+    oidcClaims: undefined,
     textsFile: undefined,
     rateLimit: true,
     rateLimits: undefined,
@@ -524,6 +534,7 @@ describe('the documentation comments of the options', async () => {
     LimitOptions: 'limits.',
     MetricsOptions: 'metrics.',
     WebhookOptions: 'webhook.',
+    OidcOptions: 'oidc.',
     CountersignOptions: '',
   }
   const comments = new Map(

@@ -57,8 +57,9 @@ otherWalletButton.addEventListener('click', () => void tasks.run(signOut))
 addEventListener('pageshow', ({ persisted }) => persisted && location.reload())
 // After the page's own sign-in and sign-out, which show themselves.
 client.onSession((session) => setTimeout(() => follow(session)))
-// Without the cookie, asking is of no use.
-if (metaContent('countersign-maybe-signed-in') === 'yes') void tasks.run(lookForSession)
+// Without the cookie, asking is of no use. With `again`, whoever led here wants a sign-in of now.
+if (metaContent('countersign-maybe-signed-in') === 'yes' && new URL(location.href).searchParams.get('again') !== '1')
+  void tasks.run(lookForSession)
 else showSignedOut()
 
 async function lookForSession(signal: AbortSignal): Promise<void> {

@@ -293,6 +293,11 @@ export class Sessions {
     return undefined
   }
 
+  /** The live session with this id, or `undefined`. Changes nothing. */
+  async read(id: string): Promise<Session | undefined> {
+    return (await this.#stored.read(id))?.session
+  }
+
   /** The live sessions of a user, newest first. */
   async list(userId: string): Promise<Session[]> {
     return await this.#stored.list(userId)

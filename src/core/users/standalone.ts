@@ -158,6 +158,40 @@ export class StandaloneHost implements WalletHost {
     return session
   }
 
+  /**
+   * The live session of a request's cookie, extended if due, or `undefined`. For addresses to which applications send
+   * their users' browsers: a bearer token does not count, and no origin is asked, because a navigation has none.
+   */
+  async browserSession(request: RequestContext): Promise<CurrentSession | undefined> {
+    const cookie = this.#cookieIn(request)
+    const used = cookie === undefined ? undefined : await this.#sessions.use(cookie, 'cookie')
+    if (cookie === undefined || used === undefined) return undefined
+    const { session, extended } = used
+    return { session, cookies: extended ? [this.#cookie(cookie, session.expiresAt)] : [] }
+  }
+
+  /** The live session with this id, or `undefined`. Changes nothing. */
+  async findSession(id: string): Promise<Session | undefined> {
+    return await this.#sessions.read(id)
+  }
+
+  /** Ends a session that an application's sign-out ends. */
+  async endSession(userId: string, sessionId: string): Promise<void> {
+    if (!(await this.#sessions.end(userId, sessionId))) return
+    this.#audit.tell({ type: 'session.ended', by: 'sign-out', userId, sessionId }, {})
+  }
+
+  /** Set-Cookie value that clears the session's cookie. */
+  get clearedCookie(): string {
+    return this.#cookie('', 0)
+  }
+
+  /** The wallets of a user, the one linked first first. Empty with `resolveLogin`, and for a user who was deleted. */
+  async walletsOf(userId: string): Promise<UserWallet[]> {
+    if (this.#parts.resolveLogin !== undefined || (await this.#users.find(userId)) === undefined) return []
+    return await this.#users.list({ userId })
+  }
+
   async signOut(request: RequestContext): Promise<readonly string[]> {
     const credential = this.#credential(request)
     if (credential === undefined) return []

@@ -142,7 +142,7 @@ export class Users {
   }
 
   /** The wallets of a session's user, the one linked first first. */
-  async list(session: Session): Promise<UserWallet[]> {
+  async list(session: Pick<Session, 'userId'>): Promise<UserWallet[]> {
     const { staying } = await this.#current(session)
     return staying.map(walletIn).sort((a, b) => a.linkedAt - b.linkedAt)
   }
@@ -200,7 +200,9 @@ export class Users {
    * record is replaced in the version that was read, they still held. What a crash interrupted is done before.
    * SESSION_INVALID if the user is being deleted.
    */
-  async #current(session: Session): Promise<{ stored: StoredUser | undefined; staying: readonly WalletEntry[] }> {
+  async #current(
+    session: Pick<Session, 'userId'>,
+  ): Promise<{ stored: StoredUser | undefined; staying: readonly WalletEntry[] }> {
     const { userId } = session
     for (;;) {
       const stored = await this.#records.load(userId)

@@ -6,6 +6,7 @@ import type { ResolveLogin } from '../../core/users/application.ts'
 import type { Host } from '../../core/users/host.ts'
 import type { WalletAdapter } from '../../core/wallet/wallet.ts'
 import type { Limits } from '../../limits/limits.ts'
+import type { OwnClaims } from '../../oidc/claims.ts'
 import { defaultKeyPrefix, keyPrefixForm, keyPrefixPattern, storeOperations } from '../../store/map-store.ts'
 import type { Store } from '../../store/store.ts'
 import {
@@ -198,6 +199,24 @@ export interface WebhookOptions {
    * Default: none. Variable: COUNTERSIGN_WEBHOOK_SECRET (comma-separated), or COUNTERSIGN_WEBHOOK_SECRET_FILE.
    */
   secret?: string | readonly string[]
+}
+
+/** The OpenID Connect issuer. */
+export interface OidcOptions {
+  /**
+   * JSON file with the clients of the OpenID Connect issuer, which it switches on; needs the package oidc-provider. Not
+   * with sessionHost. Default: none. Variable: COUNTERSIGN_OIDC_CLIENTS.
+   */
+  clients?: string
+  /**
+   * Template of the e-mail address that clients of the issuer are told, never verified, with `{user_id}`. Default: none,
+   * and users have no e-mail address. Variable: COUNTERSIGN_OIDC_EMAIL.
+   */
+  email?: string
+  /**
+   * Function that returns further claims of a user for a client of the issuer, such as groups. Default: none. Code only.
+   */
+  claims?: OwnClaims
 }
 
 /**
@@ -412,6 +431,8 @@ export interface CountersignOptions {
    * result is * not awaited. Default: none; the log has the events. Code only.
    */
   onAuditEvent?: AuditEventHook
+  /** The OpenID Connect issuer. Default: none. */
+  oidc?: OidcOptions
   /** Receiver of log lines. Default: warnings and errors go to standard error. Code only. */
   logger?: Logger
 }
@@ -443,6 +464,9 @@ const places = {
   webhookUrl: ['webhook', 'url'],
   webhookSecret: ['webhook', 'secret'],
   metrics: ['metrics', 'collect'],
+  oidcClients: ['oidc', 'clients'],
+  oidcEmail: ['oidc', 'email'],
+  oidcClaims: ['oidc', 'claims'],
 } as const satisfies Readonly<Record<string, readonly [group: keyof CountersignOptions, name: string]>>
 
 type Places = typeof places
@@ -988,6 +1012,27 @@ const table = {
     defaultText: 'one user for each wallet',
     about:
       'function that decides who signs in: `(identity) => {id}`, or `null` to refuse; compare `adapterId` and `address`, never the key alone',
+  },
+  oidcClients: {
+    variable: 'COUNTERSIGN_OIDC_CLIENTS',
+    kind: file,
+    default: undefined,
+    defaultText: 'none: no issuer',
+    about: 'JSON file with the clients of the OpenID Connect issuer, which it switches on',
+  },
+  oidcEmail: {
+    variable: 'COUNTERSIGN_OIDC_EMAIL',
+    kind: text(/^[^\s@{}]*\{user_id\}[^\s@{}]*@[^\s@{}]+$/, 'a template such as {user_id}@users.example'),
+    default: undefined,
+    defaultText: 'none',
+    about: 'template of the e-mail address that clients of the issuer are told, never verified',
+  },
+  oidcClaims: {
+    variable: undefined,
+    kind: hook<OwnClaims>(),
+    default: undefined,
+    defaultText: 'none',
+    about: 'function that returns further claims of a user for a client of the issuer',
   },
   onAuditEvent: {
     variable: undefined,

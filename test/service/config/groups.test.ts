@@ -35,6 +35,9 @@ test('the groups and their names', () => {
     maxOrders: 'limits.orders',
     metricsPort: 'metrics.port',
     metricsHost: 'metrics.host',
+    oidcClients: 'oidc.clients',
+    oidcEmail: 'oidc.email',
+    oidcClaims: 'oidc.claims',
     webhookUrl: 'webhook.url',
     webhookSecret: 'webhook.secret',
   })

@@ -144,6 +144,13 @@ const promised: Record<Option, Promised> = {
     inside: ['#abc', '#A1b2C3'],
     outside: ['', '#ab', '#abcd', '#abcdeg', 'red', '#abc;'],
   },
+  oidcClients: { variable: 'COUNTERSIGN_OIDC_CLIENTS', inside: ['x'], outside: ['', ' x', 'x\n'] },
+  oidcEmail: {
+    variable: 'COUNTERSIGN_OIDC_EMAIL',
+    inside: ['{user_id}@users.example'],
+    outside: ['', '{user_id}', 'x@users.example', '{user_id}@a b'],
+  },
+  oidcClaims: { outside: [{}, 'x'] },
   textsFile: { variable: 'COUNTERSIGN_TEXTS_FILE', inside: ['x'], outside: ['', ' x', 'x\n'] },
   rateLimit: { variable: 'COUNTERSIGN_RATE_LIMIT', default: true, flag: true },
   rateLimits: {

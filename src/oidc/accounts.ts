@@ -1,0 +1,91 @@
+import type { Account, FindAccount } from 'oidc-provider'
+import { applicationStepMs, applicationSteps } from '../base/timing/time-limit.ts'
+import type { Session } from '../core/users/host.ts'
+import { hostUnavailable } from '../shared/errors.ts'
+import { type ClaimsSubject, type ClaimsWallet, type OwnClaims, reservedClaims } from './claims.ts'
+import type { Grants } from './grants.ts'
+import { requestState } from './request-state.ts'
+
+/** What accounts are made of. */
+export interface AccountParts {
+  readonly grants: Grants
+  readonly findSession: (id: string) => Promise<Session | undefined>
+  readonly walletsOf: (userId: string) => Promise<readonly ClaimsWallet[]>
+  /** Template of the e-mail address, with `{user_id}`. Absent: there is none. */
+  readonly email: string | undefined
+  /** The application's own claims. Default: none. */
+  readonly claims: OwnClaims | undefined
+}
+
+/** Finds the account of a token or of the browser: that of a session, which is read at each use. */
+export function accountsOf(parts: AccountParts): FindAccount {
+  const { grants, findSession } = parts
+  return async (ctx, sub, token) => {
+    const clientId = ctx.oidc.client?.clientId ?? ''
+    if (token === undefined) {
+      const session = requestState.getStore()?.session
+      return session?.userId === sub ? accountOf(parts, session, clientId) : undefined
+    }
+    const { grantId } = token as { grantId?: string }
+    const grant = grantId === undefined ? undefined : await grants.read(grantId)
+    const session = grant === undefined ? undefined : await findSession(grant.sessionId)
+    return session?.userId === sub ? accountOf(parts, session, clientId) : undefined
+  }
+}
+
+function accountOf(parts: AccountParts, session: Session, clientId: string): Account {
+  const { userId, adapterId, address, publicKeyHex } = session
+  const own: ClaimsWallet = { adapterId, address, publicKeyHex }
+  return {
+    accountId: userId,
+    async claims() {
+      const others = (await parts.walletsOf(userId)).filter((each) => !isSame(each, own))
+      const name = addressName(own)
+      const given = await askClaims(parts.claims, { userId, wallet: own, clientId })
+      const extra = Object.entries(given).filter(([claim]) => !reservedClaims.has(claim))
+      return {
+        preferred_username: name,
+        name,
+        nickname: name.slice(0, 8),
+        ...(parts.email === undefined
+          ? {}
+          : { email: parts.email.replace('{user_id}', emailPart(userId)), email_verified: false }),
+        ...Object.fromEntries(extra),
+        wallets: [own, ...others].map((each) => ({
+          adapter_id: each.adapterId,
+          address: each.address,
+          public_key_hex: each.publicKeyHex,
+        })),
+        sub: userId,
+      }
+    },
+  }
+}
+
+/** Asks the application for its claims. HOST_UNAVAILABLE if it fails, or takes longer than an application may. */
+async function askClaims(claims: OwnClaims | undefined, subject: ClaimsSubject): Promise<object> {
+  if (claims === undefined) return {}
+  const late = (): Error => new Error(`oidc.claims() did not answer within ${applicationStepMs / 1000} seconds`)
+  try {
+    const given: unknown = await applicationSteps.within((async () => await claims(subject))(), late)
+    if (typeof given !== 'object' || given === null) throw new TypeError('oidc.claims() must return an object')
+    return given
+  } catch (cause) {
+    throw hostUnavailable(cause)
+  }
+}
+
+function isSame(one: ClaimsWallet, other: ClaimsWallet): boolean {
+  return one.adapterId === other.adapterId && one.address === other.address
+}
+
+/** An address without spaces; a contract wallet's CAIP-10 `eip155:{chain}:{address}` as `{address}-{chain}`. */
+function addressName({ address }: ClaimsWallet): string {
+  const [, chain, contract] = /^eip155:(\d+):(0x[0-9a-fA-F]{40})$/.exec(address) ?? []
+  return chain === undefined ? address.replaceAll(' ', '') : `${contract}-${chain}`
+}
+
+/** A user's id as the local part of an address. An application's own ids can have any characters. */
+function emailPart(userId: string): string {
+  return encodeURIComponent(userId).replaceAll('%', '=').replaceAll('!', '=21').replaceAll("'", '=27')
+}

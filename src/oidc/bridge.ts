@@ -1,0 +1,126 @@
+import { EventEmitter } from 'node:events'
+import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import type { Exchange } from '../http/exchange.ts'
+
+/** Largest body of a request to the issuer, in bytes. */
+const maxBodyBytes = 16 * 1024
+
+/** An answer of the library. */
+export interface LibraryAnswer {
+  readonly status: number
+  readonly headers: OutgoingHttpHeaders
+  readonly body: string | Buffer
+}
+
+/** What of a request is replaced before the library sees it. */
+export interface BridgedRequest {
+  /** The issuer's address: the host and scheme that the library sees, whatever the request says. */
+  readonly issuer: string
+  /** The Cookie header that it sees. */
+  readonly cookie: string | undefined
+  /** Headers that its answer may change. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** A request handler as Koa makes it. */
+export type Callback = (request: IncomingMessage, response: ServerResponse) => Promise<void>
+
+/**
+ * Headers that do not reach the library: those of one connection, of the sender's cookies, and all that could say for
+ * which host the request is. The library writes its own addresses from what it is told, into documents that are cached.
+ */
+const withheld =
+  /^(:.*|connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|host|cookie|content-length|forwarded|x-forwarded-.*|x-real-ip)$/
+
+/**
+ * Has the library answer a request that it gets in memory: it sees no socket of ours, and one path serves HTTP/1.1,
+ * HTTP/2, `handler` and `fetch`.
+ */
+export async function askLibrary(
+  callback: Callback,
+  exchange: Exchange,
+  { issuer, cookie, headers }: BridgedRequest,
+): Promise<LibraryAnswer> {
+  const body = await exchange.body.read(maxBodyBytes)
+  const response = new MemoryResponse(headers)
+  await callback(requestOf(exchange, { issuer, cookie, body }), response as unknown as ServerResponse)
+  return response.answer
+}
+
+function requestOf(
+  { method, path, query, headers, context }: Exchange,
+  { issuer, cookie, body }: { issuer: string; cookie: string | undefined; body: Buffer },
+): IncomingMessage {
+  const { host, protocol } = new URL(issuer)
+  const kept: IncomingHttpHeaders = Object.fromEntries(Object.entries(headers).filter(([name]) => !withheld.test(name)))
+  const length = body.length === 0 ? {} : { 'content-length': String(body.length) }
+  return Object.assign(Readable.from(body.length === 0 ? [] : [body], { objectMode: false }), {
+    method,
+    url: query === '' ? path : `${path}?${query}`,
+    headers: { ...kept, ...length, host, ...(cookie === undefined ? {} : { cookie }) },
+    httpVersion: '1.1',
+    httpVersionMajor: 1,
+    httpVersionMinor: 1,
+    // The library goes by our own context; what it asks of a socket is this.
+    socket: { encrypted: protocol === 'https:', remoteAddress: context.ip },
+  }) as unknown as IncomingMessage
+}
+
+/** The part of a `ServerResponse` that Koa writes to. */
+class MemoryResponse extends EventEmitter {
+  statusCode = 200
+  statusMessage = ''
+  headersSent = false
+  finished = false
+  readonly #headers = new Map<string, OutgoingHttpHeaders[string]>()
+  #body: string | Buffer = ''
+
+  constructor(headers: Readonly<Record<string, string>>) {
+    super()
+    for (const [name, value] of Object.entries(headers)) this.setHeader(name, value)
+  }
+
+  get writableEnded(): boolean {
+    return this.finished
+  }
+
+  get answer(): LibraryAnswer {
+    if (!this.finished) throw new Error('the library has not answered')
+    return { status: this.statusCode, headers: Object.fromEntries(this.#headers), body: this.#body }
+  }
+
+  setHeader(name: string, value: OutgoingHttpHeaders[string]): this {
+    this.#headers.set(name.toLowerCase(), value)
+    return this
+  }
+
+  getHeader(name: string): OutgoingHttpHeaders[string] {
+    return this.#headers.get(name.toLowerCase())
+  }
+
+  getHeaders(): OutgoingHttpHeaders {
+    return Object.fromEntries(this.#headers)
+  }
+
+  getHeaderNames(): string[] {
+    return [...this.#headers.keys()]
+  }
+
+  hasHeader(name: string): boolean {
+    return this.#headers.has(name.toLowerCase())
+  }
+
+  removeHeader(name: string): void {
+    this.#headers.delete(name.toLowerCase())
+  }
+
+  end(body: string | Buffer = ''): this {
+    if (this.finished) return this
+    this.#body = body
+    this.headersSent = true
+    this.finished = true
+    this.emit('finish')
+    return this
+  }
+}

@@ -1,0 +1,160 @@
+import { hash } from 'node:crypto'
+import { randomText } from '../base/token.ts'
+import type { Session } from '../core/users/host.ts'
+import type { Store } from '../store/store.ts'
+import type { SealedRecords } from './sealed-records.ts'
+
+/** A grant as the library reads it, with the session that it belongs to. */
+export interface GrantRecord {
+  readonly kind: 'Grant'
+  readonly accountId: string
+  readonly clientId: string
+  readonly sessionId: string
+  readonly iat: number
+  readonly exp: number
+  readonly openid: { readonly scope: string }
+}
+
+/** What takes the place of a grant that was taken away. */
+interface RemovedGrant {
+  readonly removed: true
+}
+
+/** What is stored of a session: its grants, by client. */
+interface SessionGrants {
+  readonly grants: Readonly<Record<string, string>>
+}
+
+const sessionKind = 'session-grants'
+const grantKind = 'Grant'
+
+/** What {@link Grants} stand on. */
+export interface GrantParts {
+  readonly records: SealedRecords
+  readonly store: Pick<Store, 'now'>
+  /** Reads whether a session is live now. */
+  readonly isLive: (session: Session) => Promise<boolean>
+  /** Longest life of a session in seconds, for which its grants are kept. */
+  readonly sessionSeconds: number
+}
+
+/** A grant and its id. */
+export interface FoundGrant {
+  readonly id: string
+  readonly record: GrantRecord
+}
+
+/**
+ * The grants of sessions: one for each session and client, so that two tabs of a client share it. Its random id stands
+ * in the session's list, which changes by compare-and-set, before the grant is stored. Whatever is issued under a grant
+ * counts only while the grant is there, so taking it away ends codes, refresh tokens and opaque access tokens in one
+ * step. A mark takes its place: the next grant has another id, and nothing in flight brings the old one back.
+ */
+export class Grants {
+  readonly #parts: GrantParts
+  readonly #records: SealedRecords
+  readonly #life: { readonly ttlMs: number }
+
+  constructor(parts: GrantParts) {
+    this.#parts = parts
+    this.#records = parts.records
+    this.#life = { ttlMs: parts.sessionSeconds * 1000 }
+  }
+
+  /** The grant of a session for a client, or `undefined`. */
+  async of(session: Session, clientId: string): Promise<FoundGrant | undefined> {
+    const id = await this.idOf(session.id, clientId)
+    const found = id === undefined ? undefined : await this.read(id)
+    return found?.clientId === clientId && found.sessionId === session.id
+      ? { id: id as string, record: found }
+      : undefined
+  }
+
+  /** The id that a session's list has for a client. The grant itself may be gone. */
+  async idOf(sessionId: string, clientId: string): Promise<string | undefined> {
+    const { grants } = (await this.#records.find<SessionGrants>(sessionKind, sessionId))?.record ?? noGrants
+    return Object.hasOwn(grants, clientId) ? grants[clientId] : undefined
+  }
+
+  /** All ids that a session's list has, by client. */
+  async idsOf(sessionId: string): Promise<Readonly<Record<string, string>>> {
+    return ((await this.#records.find<SessionGrants>(sessionKind, sessionId))?.record ?? noGrants).grants
+  }
+
+  async read(id: string): Promise<GrantRecord | undefined> {
+    const record = (await this.#records.find<GrantRecord | RemovedGrant>(grantKind, id))?.record
+    return record === undefined || 'removed' in record || record.exp * 1000 <= this.#parts.store.now()
+      ? undefined
+      : record
+  }
+
+  /**
+   * Adds scopes to the grant of a session for a client, which is made if there is none. Resolves with its id, or with
+   * `undefined` if the session ended meanwhile: then the grant is gone, too.
+   */
+  async give(session: Session, clientId: string, scopes: ReadonlySet<string>): Promise<string | undefined> {
+    for (;;) {
+      const id = await this.#idFor(session, clientId)
+      const found = await this.#records.find<GrantRecord | RemovedGrant>(grantKind, id)
+      if (found !== undefined && 'removed' in found.record) continue
+      const given = found === undefined || 'removed' in found.record ? '' : found.record.openid.scope
+      const all = new Set([...given.split(' ').filter(Boolean), ...scopes])
+      const record = this.#recordOf(session, clientId, [...all].join(' '))
+      const stored =
+        record.openid.scope === given ||
+        (await this.#records.put({ kind: grantKind, id, found, record, life: this.#life }))
+      // Otherwise another tab was faster, or the grant was taken away.
+      if (!stored) continue
+      // After the grant is stored: who ends the session finds the grant in its list, or is seen here.
+      if (await this.#parts.isLive(session)) return id
+      await this.remove(id)
+      return undefined
+    }
+  }
+
+  /** Takes a grant away, with all that was issued under it. Resolves with whether there was one. */
+  async remove(id: string): Promise<boolean> {
+    const mark: RemovedGrant = { removed: true }
+    for (;;) {
+      const found = await this.#records.find<GrantRecord | RemovedGrant>(grantKind, id)
+      if (found !== undefined && 'removed' in found.record) return false
+      const marked = await this.#records.put({ kind: grantKind, id, found, record: mark, life: this.#life })
+      if (marked) return found !== undefined
+    }
+  }
+
+  /**
+   * The id of the grant of a session for a client, which stands in the session's list from then on: that of the list,
+   * unless its grant was taken away. An id without a grant is of another tab, which is about to store it.
+   */
+  async #idFor({ id: sessionId }: Session, clientId: string): Promise<string> {
+    for (;;) {
+      const found = await this.#records.find<SessionGrants>(sessionKind, sessionId)
+      const grants = found?.record.grants ?? {}
+      const known = Object.hasOwn(grants, clientId) ? grants[clientId] : undefined
+      if (known !== undefined && !(await this.#wasRemoved(known))) return known
+      const id = randomText(32)
+      const record: SessionGrants = { grants: { ...grants, [clientId]: id } }
+      const stored = await this.#records.put({ kind: sessionKind, id: sessionId, found, record, life: this.#life })
+      if (stored) return id
+    }
+  }
+
+  async #wasRemoved(id: string): Promise<boolean> {
+    const found = await this.#records.find<GrantRecord | RemovedGrant>(grantKind, id)
+    return found !== undefined && 'removed' in found.record
+  }
+
+  #recordOf({ id: sessionId, userId: accountId }: Session, clientId: string, scope: string): GrantRecord {
+    const now = Math.floor(this.#parts.store.now() / 1000)
+    const exp = now + this.#parts.sessionSeconds
+    return { kind: 'Grant', accountId, clientId, sessionId, iat: now, exp, openid: { scope } }
+  }
+}
+
+const noGrants: SessionGrants = { grants: {} }
+
+/** The `sid` of a session for a client: the same at each use, and no client learns another's. */
+export function sidOf(sessionId: string, clientId: string): string {
+  return hash('sha256', `oidc sid\n${sessionId}\n${clientId}`, 'base64url').slice(0, 22)
+}

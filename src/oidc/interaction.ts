@@ -1,0 +1,189 @@
+import type { AdapterPayload } from 'oidc-provider'
+import { equalInConstantTime, type Keyring } from '../base/token.ts'
+import type { Session } from '../core/users/host.ts'
+import { CountersignError } from '../shared/errors.ts'
+import type { Store } from '../store/store.ts'
+import { browserHash, type StoredInteraction } from './adapter.ts'
+import type { LibraryAnswer } from './bridge.ts'
+import { type FileClients, isWeb } from './clients.ts'
+import type { Grants } from './grants.ts'
+import type { ShowPage } from './pages.ts'
+import type { OwnResult } from './policy.ts'
+import type { ReadRecord, SealedRecords } from './sealed-records.ts'
+
+/** What interactions stand on. */
+export interface InteractionParts {
+  readonly records: SealedRecords
+  readonly grants: Grants
+  readonly clients: () => FileClients
+  readonly keyring: Keyring
+  readonly store: Pick<Store, 'now'>
+  readonly page: ShowPage
+  /** Path of the sign-in page. */
+  readonly signInPath: string
+  readonly endSession: (session: Session) => Promise<void>
+}
+
+/** What a step goes by. */
+export interface StepRequest {
+  readonly uid: string
+  /** Path of the interaction. */
+  readonly path: string
+  /** Whether the user has just come back from the sign-in page. */
+  readonly isBack: boolean
+  readonly session: Session | undefined
+}
+
+/** A prompt as the library stores it. */
+interface Prompt {
+  readonly name: string
+  readonly reasons: readonly string[]
+}
+
+/**
+ * Serves the browser that began an interaction: it goes to the sign-in page, or to the page of consent, and then back
+ * into the library.
+ */
+export class Interactions {
+  readonly #parts: InteractionParts
+
+  constructor(parts: InteractionParts) {
+    this.#parts = parts
+  }
+
+  /** Shows what the user has to do next, or goes on. */
+  async show({ uid, path, isBack, session }: StepRequest): Promise<LibraryAnswer> {
+    const found = await this.#read(uid)
+    if (found === undefined) return this.#gone()
+    const { payload, startedAt } = found.record
+    const { name } = promptOf(payload)
+    if (session === undefined) return this.#toSignIn(path, false)
+    if (name === 'consent') return this.#askConsent(payload, session)
+    const before = payload.session?.uid
+    const isFresh = session.id !== before && session.createdAt >= startedAt
+    const confirmed = { sessionId: session.id, isFresh }
+    if (!isFresh && (needsFresh(payload) || (before !== undefined && !isBack))) return this.#toSignIn(path, true)
+    const result: OwnResult = { ...resultOf(payload), confirmed }
+    return redirect(await this.#finish(uid, found, result))
+  }
+
+  /** Takes the user's answer to the page of consent. Resolves with the address to go to. */
+  async decide(uid: string, { session, input }: { session: Session | undefined; input: unknown }): Promise<string> {
+    const { allow, sessionId } = input as { allow?: unknown; sessionId?: unknown }
+    const found = await this.#read(uid)
+    if (found === undefined || promptOf(found.record.payload).name !== 'consent') throw gone()
+    if (session === undefined || session.id !== sessionId) throw changed()
+    const { payload } = found.record
+    if (allow !== true) {
+      const result = { error: 'access_denied', error_description: 'the user declined' }
+      return await this.#finish(uid, found, result)
+    }
+    const client = this.#parts.clients().get(String(payload.params?.client_id))
+    if (client === undefined) throw gone()
+    const grantId = await this.#parts.grants.give(session, client.metadata.client_id, scopesOf(payload))
+    if (grantId === undefined) throw changed()
+    return await this.#finish(uid, found, { ...resultOf(payload), consent: { grantId } })
+  }
+
+  /** The page that asks whether to sign out, after the library has checked where it leads then. */
+  askLogout(session: Session | undefined, redirectTo: string | undefined): LibraryAnswer {
+    if (session === undefined) {
+      return redirectTo === undefined ? this.#parts.page(200, { kind: 'signed-out' }) : redirect(redirectTo)
+    }
+    const text = JSON.stringify({ sessionId: session.id, redirectTo, until: this.#parts.store.now() + ticketMs })
+    const ticket = `${Buffer.from(text).toString('base64url')}.${this.#parts.keyring.sign('oidc ticket', text)}`
+    return this.#parts.page(200, { kind: 'logout', ticket })
+  }
+
+  /** Ends the session that the page of {@link askLogout} was for. Resolves with the address to go to, if any. */
+  async logOut(session: Session | undefined, input: unknown): Promise<string | undefined> {
+    const { ticket } = input as { ticket?: unknown }
+    const [body = '', signature = ''] = String(ticket).split('.')
+    const text = Buffer.from(body, 'base64url').toString()
+    if (!this.#parts.keyring.verify('oidc ticket', text, signature)) throw gone()
+    const { sessionId, redirectTo, until } = JSON.parse(text)
+    if (this.#parts.store.now() >= until) throw gone()
+    if (session !== undefined && session.id !== sessionId) throw changed()
+    if (session !== undefined) await this.#parts.endSession(session)
+    return redirectTo
+  }
+
+  async #read(uid: string): Promise<ReadRecord<StoredInteraction> | undefined> {
+    const found = await this.#parts.records.find<StoredInteraction>('Interaction', uid)
+    const browser = browserHash()
+    const isOwn = found !== undefined && browser !== undefined && equalInConstantTime(found.record.browser, browser)
+    return isOwn && (found.record.payload.exp ?? 0) * 1000 > this.#parts.store.now() ? found : undefined
+  }
+
+  /** Stores a result, with which the library goes on at the address that this resolves with. */
+  async #finish(uid: string, found: ReadRecord<StoredInteraction>, result: OwnResult): Promise<string> {
+    const { payload } = found.record
+    // The library compares the session with that at the start, which is another if the user signed in meanwhile. Who is
+    // signed in is decided by the policy, by the live session.
+    const { session: _session, ...rest } = payload
+    const record: StoredInteraction = { ...found.record, payload: { ...rest, result } }
+    const life = { ttlMs: Math.max(1, (payload.exp ?? 0) * 1000 - this.#parts.store.now()) }
+    if (!(await this.#parts.records.replace('Interaction', uid, found, record, life))) throw changed()
+    return String(payload.returnTo)
+  }
+
+  #askConsent(payload: AdapterPayload, session: Session): LibraryAnswer {
+    const client = this.#parts.clients().get(String(payload.params?.client_id))
+    if (client === undefined) return this.#gone()
+    const { metadata } = client
+    const isOnDevice = !isWeb(metadata.redirect_uris)
+    return this.#parts.page(200, {
+      kind: 'consent',
+      client: String(metadata.client_name ?? metadata.client_id),
+      host: isOnDevice ? undefined : URL.parse(String(payload.params?.redirect_uri))?.host,
+      scopes: [...scopesOf(payload)],
+      wallet: session.address,
+      sessionId: session.id,
+    })
+  }
+
+  #toSignIn(path: string, isAgain: boolean): LibraryAnswer {
+    const query = new URLSearchParams({ returnTo: `${path}?back=1`, ...(isAgain ? { again: '1' } : {}) })
+    return redirect(`${this.#parts.signInPath}?${query}`)
+  }
+
+  #gone(): LibraryAnswer {
+    return this.#parts.page(400, { kind: 'error', error: 'invalid_request', description: gone().message })
+  }
+}
+
+/** Life of the ticket of a logout page, in ms. */
+const ticketMs = 10 * 60_000
+
+function promptOf(payload: AdapterPayload): Prompt {
+  return (payload as { prompt?: Prompt }).prompt ?? { name: '', reasons: [] }
+}
+
+function resultOf(payload: AdapterPayload): OwnResult {
+  return ((payload as { lastSubmission?: OwnResult }).lastSubmission ?? {}) as OwnResult
+}
+
+function needsFresh(payload: AdapterPayload): boolean {
+  return promptOf(payload).reasons.includes('stale_session')
+}
+
+/** The scopes that were asked for and that the issuer knows, which the library has filtered. */
+function scopesOf(payload: AdapterPayload): Set<string> {
+  return new Set(
+    String(payload.params?.scope ?? '')
+      .split(' ')
+      .filter(Boolean),
+  )
+}
+
+function redirect(location: string): LibraryAnswer {
+  return { status: 303, headers: { location, 'cache-control': 'no-store' }, body: '' }
+}
+
+function gone(): CountersignError {
+  return new CountersignError('INVALID_REQUEST', 'This sign-in is over, or began in another browser; start again')
+}
+
+function changed(): CountersignError {
+  return new CountersignError('INVALID_REQUEST', 'The sign-in has changed meanwhile; load the page again')
+}

@@ -1,0 +1,528 @@
+import type { Configuration, KoaContextWithOIDC, Provider } from 'oidc-provider'
+import type { Logger } from '../base/log.ts'
+import type { RequestContext } from '../base/request.ts'
+import { equalInConstantTime, type Keyring, randomText } from '../base/token.ts'
+import type { StandaloneHost } from '../core/users/standalone.ts'
+import { type Exchange, type Route, requireHttpMethod } from '../http/exchange.ts'
+import { CountersignError } from '../shared/errors.ts'
+import { cookieValue } from '../shared/header-text.ts'
+import type { Store } from '../store/store.ts'
+import { accountsOf } from './accounts.ts'
+import { adaptersOver } from './adapter.ts'
+import { askLibrary, type Callback, type LibraryAnswer } from './bridge.ts'
+import { claimsOfScopes, type OwnClaims } from './claims.ts'
+import { type FileClients, isWeb, readClientsFile } from './clients.ts'
+import { Grants, sidOf } from './grants.ts'
+import { Interactions } from './interaction.ts'
+import { publicKeys, type SigningJwk, signingKeys } from './keys.ts'
+import { issuerPage, type PageLooks, type ShowPage } from './pages.ts'
+import { policyOf } from './policy.ts'
+import { requestState } from './request-state.ts'
+import { SealedRecords } from './sealed-records.ts'
+
+/** Settings of the issuer. */
+export interface IssuerSettings extends PageLooks {
+  /** File with the clients. */
+  readonly clientsFile: string
+  /** Template of users' e-mail addresses, with `{user_id}`. Absent: no user has one. */
+  readonly email?: string | undefined
+  readonly claims?: OwnClaims | undefined
+  /** Longest life of a session in seconds. */
+  readonly sessionSeconds: number
+  /** Audiences of the service's own access tokens, which no client may have as its id. */
+  readonly audiences: readonly string[]
+}
+
+/** What the issuer stands on. */
+export interface IssuerParts {
+  readonly settings: IssuerSettings
+  /** The service's public URL, which is the issuer. */
+  readonly publicUrl: () => string
+  readonly store: Store
+  readonly keyring: Keyring
+  readonly host: StandaloneHost
+  /**
+   * Counts, for its network, a request of a sender that need not be known, and whose record lives for so many
+   * milliseconds. Rejects with RATE_LIMITED or SERVER_BUSY beyond a limit.
+   */
+  readonly spend: (request: RequestContext, lifeMs: number) => Promise<void>
+  /** Counts a wrong secret or token of a network. Rejects with RATE_LIMITED beyond its limit. */
+  readonly countWrong: (request: RequestContext) => Promise<void> | undefined
+  readonly log: Logger
+}
+
+/** The issuer, as the service serves it. */
+export interface Issuer {
+  /** The route of a path that is the issuer's; `undefined` for any other. */
+  find(path: string): Route | undefined
+  /** Paths outside the base path. */
+  readonly places: readonly string[]
+  /** Public keys for the service's key set. */
+  readonly keySet: { readonly keys: readonly object[] }
+  /** Reads the clients file and the keys again. Resolves with what puts them in force. */
+  prepare(): Promise<() => void>
+}
+
+type Library = typeof import('oidc-provider')
+
+/** The library for the clients and keys of now. It keeps no state, so that another can take its place. */
+interface Loaded {
+  readonly clients: FileClients
+  readonly keys: readonly SigningJwk[]
+}
+
+/** Name of the library's session cookie, which exists inside the process only. */
+const sessionCookie = 'countersign_oidc_session'
+const interactionCookie = 'countersign_oidc_interaction'
+const resumeCookie = 'countersign_oidc_resume'
+/** Name of the cookie with the browser's own secret. */
+const browserCookie = 'countersign_oidc_browser'
+
+const discoveryPaths = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server']
+
+const codeSeconds = 60
+const tokenSeconds = 15 * 60
+const interactionSeconds = 10 * 60
+const refreshSeconds = 14 * 86_400
+
+/** Makes the issuer. Rejects with a `TypeError` of one line if the clients file or a client does not fit. */
+export async function createIssuer(parts: IssuerParts): Promise<Issuer> {
+  const library = await loadLibrary()
+  const issuer = new LibraryIssuer(parts, library)
+  const apply = await issuer.prepare()
+  apply()
+  return issuer
+}
+
+/** Loads the library, which says on the console that it does not expect this release of Node.js. */
+async function loadLibrary(): Promise<Library> {
+  const { warn, info } = console
+  const without =
+    (write: typeof warn) =>
+    (text?: unknown, ...rest: unknown[]) => {
+      if (!String(text).includes('oidc-provider')) write.call(console, text, ...rest)
+    }
+  console.warn = without(warn)
+  console.info = without(info)
+  try {
+    return await import('oidc-provider')
+  } catch (cause) {
+    throw new TypeError(
+      'oidc.clients (COUNTERSIGN_OIDC_CLIENTS) is set, which needs the package oidc-provider: npm install oidc-provider@9.13.3',
+      { cause },
+    )
+  } finally {
+    Object.assign(console, { warn, info })
+  }
+}
+
+class LibraryIssuer implements Issuer {
+  readonly #parts: IssuerParts
+  readonly #library: Library
+  readonly #records: SealedRecords
+  readonly #grants: Grants
+  readonly #interactions: Interactions
+  readonly #page: ShowPage
+  readonly #routes: ReadonlyMap<string, Route>
+  readonly #base: string
+  #loaded: Loaded = { clients: new Map(), keys: [] }
+  /** Made for a public URL, which follows from the port if it is not set. */
+  #made: { readonly issuer: string; readonly callback: Callback } | undefined
+
+  constructor(parts: IssuerParts, library: Library) {
+    this.#parts = parts
+    this.#library = library
+    const { settings, store, keyring, host } = parts
+    const findSession = (id: string) => host.findSession(id)
+    this.#base = `${settings.basePath}/oidc`
+    this.#records = new SealedRecords(store, keyring)
+    this.#grants = new Grants({
+      records: this.#records,
+      store,
+      isLive: async ({ id }) => (await findSession(id)) !== undefined,
+      sessionSeconds: settings.sessionSeconds,
+    })
+    this.#page = issuerPage(settings)
+    this.#interactions = new Interactions({
+      records: this.#records,
+      grants: this.#grants,
+      clients: () => this.#loaded.clients,
+      keyring,
+      store,
+      page: this.#page,
+      signInPath: `${settings.basePath}/sign-in`,
+      endSession: async ({ userId, id }) => void (await host.endSession(userId, id)),
+    })
+    const routes: [path: string, methods: readonly string[], browser: 'browser' | 'backend'][] = [
+      ['/authorize', ['GET'], 'browser'],
+      ['/token', ['POST', 'OPTIONS'], 'backend'],
+      ['/userinfo', ['GET', 'POST', 'OPTIONS'], 'backend'],
+      ['/introspect', ['POST', 'OPTIONS'], 'backend'],
+      ['/revoke', ['POST', 'OPTIONS'], 'backend'],
+      ['/par', ['POST', 'OPTIONS'], 'backend'],
+    ]
+    this.#routes = new Map<string, Route>([
+      ...routes.map(([path, methods, kind]): [string, Route] => [
+        this.#base + path,
+        (exchange) => this.#serveLibrary(exchange, methods, kind),
+      ]),
+      ...discoveryPaths.map((path): [string, Route] => [
+        path,
+        (exchange) => this.#serveLibrary(exchange, ['GET', 'HEAD', 'OPTIONS'], 'backend'),
+      ]),
+      [`${this.#base}/logout`, (exchange) => this.#serveLogout(exchange)],
+    ])
+  }
+
+  get places(): readonly string[] {
+    return discoveryPaths
+  }
+
+  get keySet(): { readonly keys: readonly object[] } {
+    return { keys: publicKeys(this.#loaded.keys) }
+  }
+
+  find(path: string): Route | undefined {
+    const route = this.#routes.get(path)
+    if (route !== undefined) return route
+    const [, kind, uid] = /^\/(authorize|interaction)\/([\w-]{1,64})$/.exec(path.slice(this.#base.length)) ?? []
+    if (!path.startsWith(`${this.#base}/`) || uid === undefined) return undefined
+    return kind === 'authorize'
+      ? (exchange) => this.#serveLibrary(exchange, ['GET'], 'browser')
+      : (exchange) => this.#serveInteraction(exchange, uid)
+  }
+
+  async prepare(): Promise<() => void> {
+    const { settings, keyring, publicUrl } = this.#parts
+    const loaded: Loaded = {
+      clients: await readClientsFile(settings.clientsFile),
+      keys: await signingKeys(this.#records, keyring),
+    }
+    // The library checks a client when it is used first: here, so that a mistake stops the start.
+    const provider = this.#provider(publicUrl(), loaded)
+    for (const clientId of loaded.clients.keys()) {
+      if (settings.audiences.includes(clientId)) {
+        throw new TypeError(
+          `oidc.clients (COUNTERSIGN_OIDC_CLIENTS), client ${clientId}: its id is one of accessTokens.audiences (COUNTERSIGN_ACCESS_TOKEN_AUDIENCES); a token for the one would be for the other`,
+        )
+      }
+      await provider.Client.find(clientId).catch((cause: Error & { error_description?: string }) => {
+        const why = cause.error_description ?? cause.message
+        throw new TypeError(`oidc.clients (COUNTERSIGN_OIDC_CLIENTS), client ${clientId}: ${why}`, { cause })
+      })
+    }
+    return () => {
+      this.#loaded = loaded
+      this.#made = undefined
+    }
+  }
+
+  get #callback(): Callback {
+    const issuer = this.#parts.publicUrl()
+    if (this.#made?.issuer !== issuer) {
+      const callback = this.#provider(issuer, this.#loaded).callback() as unknown as Callback
+      this.#made = { issuer, callback }
+    }
+    return this.#made.callback
+  }
+
+  async #serveLibrary(exchange: Exchange, methods: readonly string[], kind: 'browser' | 'backend'): Promise<void> {
+    requireHttpMethod(exchange, methods)
+    // What stores something for a sender that need not be known.
+    if (/\/(authorize|par)$/.test(exchange.path)) await this.#parts.spend(exchange.context, interactionSeconds * 1000)
+    const isBrowser = kind === 'browser'
+    const current = isBrowser ? await this.#parts.host.browserSession(exchange.context) : undefined
+    const browser = isBrowser ? this.#browserOf(exchange) : undefined
+    const state = { session: current?.session, browser: browser?.secret }
+    const answer = await requestState.run(state, () => this.#ask(exchange))
+    if (answer.status === 404) throw notFound(exchange.path)
+    if (answer.status === 401) await this.#parts.countWrong(exchange.context)
+    this.#send(exchange, answer, [...(current?.cookies ?? []), ...(browser?.cookies ?? [])])
+  }
+
+  async #serveInteraction(exchange: Exchange, uid: string): Promise<void> {
+    requireHttpMethod(exchange, ['GET', 'POST'])
+    const current = await this.#parts.host.browserSession(exchange.context)
+    const session = current?.session
+    const state = { session, browser: this.#secretIn(exchange) }
+    if (exchange.method === 'POST') {
+      const input = await this.#inputOf(exchange)
+      const redirectTo = await requestState.run(state, () => this.#interactions.decide(uid, { session, input }))
+      return this.#sendJson(exchange, { redirectTo }, [])
+    }
+    const isBack = new URLSearchParams(exchange.query).get('back') === '1'
+    const step = { uid, path: exchange.path, isBack, session }
+    const answer = await requestState.run(state, () => this.#interactions.show(step))
+    this.#send(exchange, answer, current?.cookies ?? [])
+  }
+
+  async #serveLogout(exchange: Exchange): Promise<void> {
+    requireHttpMethod(exchange, ['GET', 'POST'])
+    const session = (await this.#parts.host.browserSession(exchange.context))?.session
+    if (exchange.method === 'POST') {
+      const input = await this.#inputOf(exchange)
+      const redirectTo = await this.#interactions.logOut(session, input)
+      return this.#sendJson(exchange, { redirectTo: redirectTo ?? '' }, [this.#parts.host.clearedCookie])
+    }
+    const answer = await requestState.run({ session, browser: undefined }, () => this.#ask(exchange))
+    this.#send(exchange, answer, [])
+  }
+
+  /** Has the library answer a request, of which it sees the cookies that are its own and no others. */
+  async #ask(exchange: Exchange): Promise<LibraryAnswer> {
+    const own = (exchange.headers.cookie ?? '')
+      .split(';')
+      .map((pair) => pair.trim())
+      .filter((pair) => [interactionCookie, resumeCookie].some((name) => pair.startsWith(name)))
+    const sessionId = requestState.getStore()?.session?.id
+    const session = sessionId === undefined ? [] : this.#signedCookie(sessionCookie, sessionId)
+    const cookies = [...own, ...session]
+    return await askLibrary(this.#callback, exchange, {
+      issuer: this.#parts.publicUrl(),
+      cookie: cookies.length === 0 ? undefined : cookies.join('; '),
+      headers: libraryHeaders,
+    })
+  }
+
+  #signedCookie(name: string, value: string): string[] {
+    const pair = `${name}=${value}`
+    return [pair, `${name}.sig=${this.#parts.keyring.sign('oidc cookie', pair)}`]
+  }
+
+  /** Sends an answer. The library's session cookie stays here. */
+  #send({ output }: Exchange, { status, headers, body }: LibraryAnswer, cookies: readonly string[]): void {
+    const { 'set-cookie': set, 'content-length': _length, 'transfer-encoding': _encoding, ...others } = headers
+    const kept = [set ?? []].flat().filter((cookie) => !String(cookie).startsWith(sessionCookie))
+    const all = [...kept.map(String), ...cookies]
+    output.send({ status, headers: { ...others, ...(all.length === 0 ? {} : { 'set-cookie': all }) }, body })
+  }
+
+  #sendJson({ output }: Exchange, json: object, cookies: readonly string[]): void {
+    const headers = {
+      'content-type': 'application/json',
+      'cache-control': 'no-store',
+      ...(cookies.length === 0 ? {} : { 'set-cookie': [...cookies] }),
+    }
+    output.send({ status: 200, headers, body: JSON.stringify(json) })
+  }
+
+  /** The JSON of a page of the issuer's own, whatever else is trusted. */
+  async #inputOf({ headers, body }: Exchange): Promise<unknown> {
+    const own = new URL(this.#parts.publicUrl()).origin
+    if (headers.origin !== own) {
+      throw new CountersignError('ORIGIN_NOT_TRUSTED', `This is for pages of ${own} only`, {
+        metadata: { origin: String(headers.origin ?? ''), origin_source: 'Origin header' },
+      })
+    }
+    if (!/^application\/json\b/i.test(headers['content-type'] ?? '')) throw notJson()
+    try {
+      const json: unknown = JSON.parse((await body.read(16 * 1024)).toString())
+      if (typeof json === 'object' && json !== null) return json
+    } catch (cause) {
+      if (cause instanceof CountersignError) throw cause
+    }
+    throw notJson()
+  }
+
+  get #browserCookie(): string {
+    return this.#parts.publicUrl().startsWith('https:') ? `__Host-${browserCookie}` : browserCookie
+  }
+
+  #secretIn({ headers }: Exchange): string | undefined {
+    return cookieValue(headers.cookie, this.#browserCookie)
+  }
+
+  /** The browser's secret, made if it has none. */
+  #browserOf(exchange: Exchange): { secret: string; cookies: readonly string[] } {
+    const known = this.#secretIn(exchange)
+    if (known !== undefined) return { secret: known, cookies: [] }
+    const secret = randomText(32)
+    const isSecure = this.#parts.publicUrl().startsWith('https:')
+    const attributes = `Path=/; HttpOnly;${isSecure ? ' Secure;' : ''} SameSite=Lax`
+    return { secret, cookies: [`${this.#browserCookie}=${secret}; ${attributes}`] }
+  }
+
+  /** The library, configured. Every function of its that prints or fetches by default is set. */
+  #provider(issuer: string, { clients, keys }: Loaded): Provider {
+    const { store, keyring, host, settings, log } = this.#parts
+    const { Provider, errors, interactionPolicy } = this.#library
+    const findSession = (id: string) => host.findSession(id)
+    const parts = { records: this.#records, grants: this.#grants, store, findSession, errors }
+    const off = { enabled: false } as const
+    const isIssuedTo = (_ctx: unknown, client: { clientId: string }, token: { clientId?: string }): boolean =>
+      token.clientId === client.clientId
+    const configuration: Configuration = {
+      adapter: adaptersOver(parts),
+      clients: [...clients.values()].map(({ metadata }) => ({ ...metadata }) as never),
+      jwks: { keys: keys as never },
+      routes: {
+        authorization: `${this.#base}/authorize`,
+        token: `${this.#base}/token`,
+        userinfo: `${this.#base}/userinfo`,
+        introspection: `${this.#base}/introspect`,
+        revocation: `${this.#base}/revoke`,
+        pushed_authorization_request: `${this.#base}/par`,
+        end_session: `${this.#base}/logout`,
+        jwks: '/.well-known/jwks.json',
+      },
+      responseTypes: ['code'],
+      scopes: ['openid', 'profile', 'wallet', 'groups', ...(settings.email === undefined ? [] : ['email'])],
+      claims: { ...claimsOfScopes, acr: null, sid: null, iss: null } as never,
+      conformIdTokenClaims: false,
+      clockTolerance: 5,
+      allowOmittingSingleRegisteredRedirectUri: false,
+      clientBasedCORS: (_ctx, origin, client) =>
+        // That of a page without an origin, and of a URI of an application's own scheme.
+        origin !== 'null' && (client.redirectUris ?? []).some((uri) => URL.parse(uri)?.origin === origin),
+      cookies: {
+        names: { session: sessionCookie, interaction: interactionCookie, resume: resumeCookie },
+        keys: cookieKeys(keyring) as never,
+        long: { httpOnly: true, sameSite: 'lax' },
+        short: { httpOnly: true, sameSite: 'lax' },
+      },
+      enabledJWA: { idTokenSigningAlgValues: ['RS256', 'ES256'] },
+      // Whatever is issued ends with the session that it was issued in.
+      expiresWithSession: async () => true,
+      extraTokenClaims: async () => undefined,
+      features: {
+        devInteractions: off,
+        introspection: { enabled: true, allowedPolicy: isIssuedTo as never },
+        revocation: { enabled: true, allowedPolicy: isIssuedTo as never },
+        resourceIndicators: off,
+        rpInitiatedLogout: {
+          enabled: true,
+          // Rendered by the middleware below, for which this is never seen.
+          logoutSource: leaveEmpty,
+          postLogoutSuccessSource: leaveEmpty,
+        },
+      },
+      fetch: async () => {
+        throw new TypeError('the issuer makes no requests')
+      },
+      findAccount: accountsOf({
+        grants: this.#grants,
+        findSession,
+        walletsOf: (userId) => host.walletsOf(userId),
+        email: settings.email,
+        claims: settings.claims,
+      }),
+      interactions: {
+        policy: policyOf(interactionPolicy),
+        url: (_ctx, { uid }) => `${this.#base}/interaction/${uid}`,
+      },
+      issueRefreshToken: async (_ctx, client) => client.grantTypeAllowed('refresh_token'),
+      loadExistingGrant: (ctx) => this.#grantFor(ctx, clients) as never,
+      pairwiseIdentifier: async () => {
+        throw new TypeError('subjects are public')
+      },
+      pkce: { required: (_ctx, client) => clients.get(client.clientId)?.requiresPkce !== false },
+      renderError: async (ctx, { error, error_description: description = '' }) => {
+        show(ctx, this.#page(ctx.status, { kind: 'error', error, description }))
+      },
+      revokeGrantPolicy: () => true,
+      rotateRefreshToken: true,
+      ttl: {
+        AccessToken: () => tokenSeconds,
+        AuthorizationCode: () => codeSeconds,
+        Grant: () => settings.sessionSeconds,
+        IdToken: () => tokenSeconds,
+        Interaction: () => interactionSeconds,
+        RefreshToken: () => refreshSeconds,
+        Session: () => refreshSeconds,
+      },
+    }
+    const provider = new Provider(issuer, configuration)
+    provider.use(async (ctx, next) => {
+      await next()
+      const { oidc, status } = ctx as unknown as KoaContextWithOIDC
+      // The library has checked the client and where it leads; the page and what it does are ours.
+      if (ctx.path !== `${this.#base}/logout` || status !== 200) return
+      const { post_logout_redirect_uri: uri, state: given } = oidc.params ?? {}
+      const target = typeof uri === 'string' ? new URL(uri) : undefined
+      if (typeof given === 'string') target?.searchParams.set('state', given)
+      show(ctx, this.#interactions.askLogout(requestState.getStore()?.session, target?.href))
+    })
+    // Koa prints errors that no one listens to.
+    provider.silent = true
+    provider.on('server_error', (ctx, error) => {
+      log.error('the OpenID Connect issuer failed', { path: ctx.path, cause: String(error) })
+      if (!(error instanceof CountersignError) || error.httpStatus !== 503) return
+      ctx.status = 503
+      ctx.set('retry-after', '1')
+    })
+    return provider
+  }
+
+  /**
+   * The grant of a request: the one that the user has just given, or one that needs no question. The session that gives
+   * it is the live one, whatever an interaction says.
+   */
+  async #grantFor(ctx: KoaContextWithOIDC, clients: FileClients): Promise<object | undefined> {
+    const { oidc } = ctx
+    const session = requestState.getStore()?.session
+    const client = oidc.client && clients.get(oidc.client.clientId)
+    if (session === undefined || client === undefined || session.userId !== oidc.account?.accountId) return undefined
+    const { client_id: clientId, redirect_uris: redirectUris } = client.metadata
+    const grantId = await this.#answeredGrant(ctx, clientId, session.id)
+    if (grantId === undefined) {
+      // Another application on the device can take such an address, so the user is asked each time.
+      if (!isWeb(redirectUris) || oidc.prompts.has('consent')) return undefined
+      if (
+        client.isFirstParty &&
+        (await this.#grants.give(session, clientId, oidc.requestParamOIDCScopes)) === undefined
+      ) {
+        return undefined
+      }
+    }
+    const found = await this.#grants.of(session, clientId)
+    if (found === undefined) return undefined
+    oidc.session?.sidFor(clientId, sidOf(session.id, clientId))
+    return await oidc.provider.Grant.find(found.id)
+  }
+
+  /** The grant that the user gave in this interaction, if it is that of this session and client. */
+  async #answeredGrant({ oidc }: KoaContextWithOIDC, clientId: string, sessionId: string): Promise<string | undefined> {
+    const given = oidc.result?.consent?.grantId
+    const current = await this.#grants.idOf(sessionId, clientId)
+    return given !== undefined && current !== undefined && equalInConstantTime(given, current) ? given : undefined
+  }
+}
+
+/** Headers that every answer of the library has. It adds the hash of its one script to the policy. */
+const libraryHeaders: Readonly<Record<string, string>> = {
+  'content-security-policy': "default-src 'none'; script-src 'self'; base-uri 'none'; frame-ancestors 'none'",
+  'referrer-policy': 'no-referrer',
+  'x-frame-options': 'DENY',
+}
+
+/** Puts an answer of our own in place of the library's. */
+function show(
+  ctx: Pick<KoaContextWithOIDC, 'status' | 'body' | 'set'>,
+  { status, headers, body }: LibraryAnswer,
+): void {
+  ctx.status = status
+  for (const [name, value] of Object.entries(headers)) ctx.set(name, String(value))
+  ctx.body = body
+}
+
+/** Signs the library's cookies with HMAC-SHA-256 under the first secret; all secrets verify. */
+function cookieKeys(keyring: Keyring) {
+  return {
+    sign: (text: string) => keyring.sign('oidc cookie', text),
+    verify: (text: string, signature: string) => keyring.verify('oidc cookie', text, signature),
+    // 0 keeps a cookie as it is: it lives for minutes.
+    index: (text: string, signature: string) => (keyring.verify('oidc cookie', text, signature) ? 0 : -1),
+  }
+}
+
+async function leaveEmpty(ctx: { body?: unknown }): Promise<void> {
+  ctx.body = ''
+}
+
+function notFound(path: string): CountersignError {
+  return new CountersignError('ROUTE_NOT_FOUND', `There is nothing at ${path}`, { metadata: { path } })
+}
+
+function notJson(): CountersignError {
+  return new CountersignError('INVALID_REQUEST', 'Send JSON, with the header content-type: application/json')
+}

@@ -1,0 +1,85 @@
+import { generateKeyPair, hkdfSync, type webcrypto } from 'node:crypto'
+import { promisify } from 'node:util'
+import { p256 } from '@noble/curves/nist.js'
+import { calculateJwkThumbprint } from 'jose'
+import type { Keyring } from '../base/token.ts'
+import { type SealedRecords, UnknownSecretError } from './sealed-records.ts'
+
+/** A private key as a JWK (RFC 7517), with what the public half says of itself. */
+export interface SigningJwk extends webcrypto.JsonWebKey {
+  readonly kty: 'RSA' | 'EC'
+  readonly kid: string
+  readonly alg: 'RS256' | 'ES256'
+  readonly use: 'sig'
+}
+
+/** What is stored of RSA keys: the one that signs, first, and those before it. */
+interface StoredKeys {
+  readonly keys: readonly SigningJwk[]
+}
+
+const kind = 'signing-keys'
+const id = 'rsa'
+
+const rsaBits = 2048
+
+/**
+ * The keys that sign: RSA for RS256, made once and kept in the store under the secret, one for all instances; P-256
+ * for ES256, one derived from each secret. The first of each algorithm signs.
+ *
+ * @throws TypeError of one line if the stored key opens with none of the secrets.
+ */
+export async function signingKeys(records: SealedRecords, keyring: Keyring): Promise<readonly SigningJwk[]> {
+  const derived = await Promise.all(keyring.derive('oidc signing key', []).map(derivedKey))
+  const all = [...(await rsaKeys(records)), ...derived]
+  // Each once, although a list of secrets may have one twice.
+  return [...new Map(all.map((key) => [key.kid, key])).values()]
+}
+
+/** The public halves. */
+export function publicKeys(keys: readonly SigningJwk[]): readonly object[] {
+  return keys.map(({ kty, kid, alg, use, n, e, crv, x, y }) =>
+    kty === 'RSA' ? { kty, kid, alg, use, n, e } : { kty, kid, alg, use, crv, x, y },
+  )
+}
+
+async function rsaKeys(records: SealedRecords): Promise<readonly SigningJwk[]> {
+  for (;;) {
+    const found = await records.read<StoredKeys>(kind, id).catch((cause: unknown) => {
+      if (!(cause instanceof UnknownSecretError)) throw cause
+      throw new TypeError(
+        'the RSA key of the OpenID Connect issuer was stored under another secret (COUNTERSIGN_SECRET): put that back at the end of the list',
+        { cause },
+      )
+    })
+    // Of several instances at once, one stores its key, and the others read that.
+    if (found === undefined)
+      await records.create(kind, id, { keys: [await newRsaKey()] } satisfies StoredKeys, 'forever')
+    else if (!found.isOld || (await records.replace(kind, id, found, { keys: found.record.keys }, 'forever'))) {
+      return found.record.keys
+    }
+  }
+}
+
+async function newRsaKey(): Promise<SigningJwk> {
+  const { privateKey } = await promisify(generateKeyPair)('rsa', { modulusLength: rsaBits })
+  return await named({ ...privateKey.export({ format: 'jwk' }), kty: 'RSA', alg: 'RS256', use: 'sig' })
+}
+
+async function derivedKey(secret: Uint8Array): Promise<SigningJwk> {
+  // 48 bytes, so that the remainder by the order of the curve is as good as even (FIPS 186-5, A.2.1).
+  const seed = new Uint8Array(hkdfSync('sha256', secret, '', 'countersign oidc ES256', 48))
+  const d = p256.utils.randomSecretKey(seed)
+  const point = p256.getPublicKey(d, false)
+  const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64url')
+  const [x, y] = [text(point.subarray(1, 33)), text(point.subarray(33))]
+  const key = { kty: 'EC', crv: 'P-256', x, y, d: text(d) } as const
+  return await named({ ...key, alg: 'ES256', use: 'sig' })
+}
+
+async function named(key: Omit<SigningJwk, 'kid'>): Promise<SigningJwk> {
+  return {
+    ...key,
+    kid: await calculateJwkThumbprint(key as Parameters<typeof calculateJwkThumbprint>[0]),
+  } as SigningJwk
+}

@@ -1,0 +1,74 @@
+import type { IssuerRoutes } from '../http/app.ts'
+import type { Route } from '../http/exchange.ts'
+import type { Issuer, IssuerParts } from '../oidc/issuer.ts'
+import type { Settings } from './config.ts'
+
+/** The settings that make the issuer. */
+type OidcSettings = Pick<
+  Settings,
+  | 'oidcClients'
+  | 'oidcEmail'
+  | 'oidcClaims'
+  | 'sessionHost'
+  | 'sessionAbsoluteTtlSeconds'
+  | 'appName'
+  | 'basePath'
+  | 'logoUrl'
+  | 'accentColor'
+  | 'textsFile'
+  | 'accessTokenAudiences'
+>
+
+/** The OpenID Connect issuer of a service, which is loaded only if there is a clients file. */
+export class LiveIssuer implements IssuerRoutes {
+  readonly places = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server'] as const
+  readonly #parts: IssuerParts
+  #issuer: Issuer | undefined
+
+  constructor(parts: IssuerParts) {
+    this.#parts = parts
+  }
+
+  /** Loads it. Rejects with a `TypeError` of one line if the clients file does not fit. */
+  async open(): Promise<void> {
+    const { createIssuer } = await import('../oidc/issuer.ts')
+    this.#issuer = await createIssuer(this.#parts)
+  }
+
+  find(path: string): Route | undefined {
+    return this.#issuer?.find(path)
+  }
+
+  get keys(): readonly object[] {
+    return this.#issuer?.keySet.keys ?? []
+  }
+
+  /** Reads clients and keys again. Resolves with what puts them in force. */
+  async prepare(): Promise<() => void> {
+    return (await this.#issuer?.prepare()) ?? (() => {})
+  }
+}
+
+/** The issuer of a service with these settings, not loaded yet; `undefined` without a clients file. */
+export function issuerFor(settings: OidcSettings, parts: Omit<IssuerParts, 'settings'>): LiveIssuer | undefined {
+  const { oidcClients, oidcEmail, oidcClaims, sessionHost, appName, basePath, logoUrl, accentColor, textsFile } =
+    settings
+  if (oidcClients === undefined) return undefined
+  if (sessionHost !== undefined) {
+    throw new TypeError(
+      'oidc.clients (COUNTERSIGN_OIDC_CLIENTS) cannot be set with sessionHost: the issuer needs the sessions of the service itself',
+    )
+  }
+  const looks = { appName, basePath, logoUrl, accentColor, textsFile }
+  return new LiveIssuer({
+    ...parts,
+    settings: {
+      ...looks,
+      clientsFile: oidcClients,
+      email: oidcEmail,
+      claims: oidcClaims,
+      audiences: settings.accessTokenAudiences ?? [],
+      sessionSeconds: settings.sessionAbsoluteTtlSeconds,
+    },
+  })
+}

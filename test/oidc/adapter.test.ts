@@ -1,0 +1,95 @@
+import { errors } from 'oidc-provider'
+import { expect, onTestFinished, test } from 'vitest'
+import { Keyring } from '../../src/base/token.ts'
+import { adaptersOver } from '../../src/oidc/adapter.ts'
+import { Grants } from '../../src/oidc/grants.ts'
+import { SealedRecords } from '../../src/oidc/sealed-records.ts'
+import { openStore } from '../../src/store/open.ts'
+
+const session = {
+  id: 'a session',
+  userId: 'usr_1',
+  adapterId: 'nimiq',
+  publicKeyHex: 'aa',
+  address: 'NQ07',
+  createdAt: 1,
+  expiresAt: Date.now() + 60_000,
+  ip: '',
+  userAgent: '',
+}
+
+/** Adapters of an instance, which knows these secrets. `isLive` is whether the session is. */
+async function open(secrets = ['one '.repeat(10)], store = openStore('sqlite::memory:'), isLive = async () => true) {
+  const opened = await store
+  onTestFinished(() => opened.close())
+  const records = new SealedRecords(opened, new Keyring(secrets))
+  const grants = new Grants({ records, store: opened, isLive, sessionSeconds: 60 })
+  const adapters = adaptersOver({ records, grants, store: opened, findSession: async () => session, errors })
+  return { store, opened, records, grants, adapters }
+}
+
+const exp = Math.floor(Date.now() / 1000) + 60
+
+test.each(['AuthorizationCode', 'RefreshToken'])(
+  'of two uses of a %s at once one succeeds, and the grant is gone',
+  async (kind) => {
+    const { adapters, grants } = await open()
+    const grantId = await grants.give(session, 'shop', new Set(['openid']))
+    await adapters(kind).upsert('secret', { kind, grantId: grantId!, exp } as never, 60)
+    const uses = await Promise.allSettled([adapters(kind).consume('secret'), adapters(kind).consume('secret')])
+    expect(uses.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+    expect(uses.find(({ status }) => status === 'rejected')).toMatchObject({ reason: expect.any(errors.InvalidGrant) })
+    expect(await grants.read(grantId!)).toBeUndefined()
+    expect(await adapters(kind).find('secret')).toMatchObject({ consumed: expect.any(Number), grantId })
+  },
+)
+
+test('a proof counts once, also if it comes twice at once', async () => {
+  const { adapters } = await open()
+  const mark = () => adapters('ReplayDetection').upsert('a proof', { kind: 'ReplayDetection', exp }, 60)
+  const both = await Promise.allSettled([mark(), mark()])
+  expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+})
+
+test('tabs that ask at once share a grant, and a grant that was taken away has a successor of another id', async () => {
+  const { grants } = await open()
+  const give = (...scopes: string[]) => grants.give(session, 'shop', new Set(scopes))
+  const ids = await Promise.all([give('openid'), give('openid', 'profile'), give('wallet')])
+  expect(new Set(ids).size).toBe(1)
+  const scopes = (await grants.read(ids[0]!))?.openid.scope.split(' ').sort()
+  expect(scopes).toEqual(['openid', 'profile', 'wallet'])
+  expect([await grants.remove(ids[0]!), await grants.remove(ids[0]!)]).toEqual([true, false])
+  const next = await give('openid')
+  expect(next).not.toBe(ids[0])
+  expect((await grants.read(next!))?.openid.scope).toBe('openid')
+  // Taken away before it was stored.
+  expect(await grants.remove('an id to come')).toBe(false)
+  expect(await grants.read('an id to come')).toBeUndefined()
+})
+
+test('a session that ends while it gives a grant keeps none', async () => {
+  const { grants } = await open(undefined, undefined, async () => false)
+  expect(await grants.give(session, 'shop', new Set(['openid']))).toBeUndefined()
+  expect(await grants.of(session, 'shop')).toBeUndefined()
+})
+
+test('a record opens with any of the secrets, under its own id and kind alone', async () => {
+  const [one, two] = ['one '.repeat(10), 'two '.repeat(10)]
+  const { store, opened, records } = await open([one])
+  await records.create('AccessToken', 'id', { payload: 'x' }, { ttlMs: 60_000 })
+  const rotated = await open([two, one], store)
+  expect(await rotated.records.read('AccessToken', 'id')).toMatchObject({ record: { payload: 'x' }, isOld: true })
+  await expect((await open([two], store)).records.read('AccessToken', 'id')).rejects.toThrow(/none of the secrets/)
+  const longLived = { ...session, id: 'of the old secret' }
+  const old = await (await open([one], store)).grants.give(longLived, 'shop', new Set(['openid']))
+  const { grants } = await open([two], store)
+  expect(await grants.read(old!)).toBeUndefined()
+  const next = await grants.give(longLived, 'shop', new Set(['openid']))
+  expect((await grants.of(longLived, 'shop'))?.id).toBe(next)
+  // Put in the place of another.
+  const keys: string[] = []
+  for await (const { key, value } of opened.scan!('oidc:AccessToken:')) keys.push(key, value)
+  const { hash } = await import('node:crypto')
+  await opened.create(`oidc:AccessToken:${hash('sha256', 'other', 'base64url')}`, keys[1]!, { ttlMs: 60_000 })
+  await expect(records.read('AccessToken', 'other')).rejects.toThrow(/none of the secrets/)
+})

@@ -1,0 +1,381 @@
+import { createClient } from '@connectrpc/connect'
+import { createConnectTransport } from '@connectrpc/connect-web'
+import * as client from 'openid-client'
+import { describe, expect, test, vi } from 'vitest'
+import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
+import { openStore } from '../../src/store/open.ts'
+import { rest } from '../support/rest.ts'
+import { startService } from '../support/service.ts'
+import { stores } from '../support/stores.ts'
+import {
+  Browser,
+  clientsFile,
+  connect,
+  contentOf,
+  decide,
+  discover,
+  redirectUri,
+  refusalOf,
+  request,
+  shop,
+  startIssuer,
+} from './support.ts'
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+
+describe.each(stores)('on $name', ({ open }) => {
+  test('of 50 redemptions of a code one succeeds, and what it got is dead afterwards', async () => {
+    const { url } = await startIssuer([shop], await open())
+    const [browser, config] = [new Browser(url), await discover(url)]
+    const { session } = await browser.signIn()
+    const { address, redeem } = await request(config)
+    const answer = await decide(browser, await browser.open(address))
+    const all = await Promise.allSettled(Array.from({ length: 50 }, () => redeem(new URL(answer))))
+    const won = all.filter((each) => each.status === 'fulfilled').map(({ value }) => value)
+    expect(won.length).toBeLessThanOrEqual(1)
+    for (const tokens of won) {
+      expect(await refusalOf(client.refreshTokenGrant(config, tokens.refresh_token ?? ''))).toBe('invalid_grant')
+      expect(await refusalOf(client.fetchUserInfo(config, tokens.access_token, session.userId))).toBe(401)
+      expect(await client.tokenIntrospection(config, tokens.access_token)).toEqual({ active: false })
+    }
+    // The user allows it once more, and all is well.
+    const next = await request(config)
+    const again = await next.redeem(await decide(browser, await browser.open(next.address)))
+    expect(again.claims()?.sub).toBe(session.userId)
+  })
+
+  test('a code that is redeemed a second time takes with it what the first redemption gave', async () => {
+    const { url } = await startIssuer([shop], await open())
+    const [browser, config] = [new Browser(url), await discover(url)]
+    const { session } = await browser.signIn()
+    const { address, redeem } = await request(config)
+    const answer = await decide(browser, await browser.open(address))
+    const tokens = await redeem(new URL(answer))
+    expect(await client.fetchUserInfo(config, tokens.access_token, session.userId)).toMatchObject({
+      sub: session.userId,
+    })
+    expect(await refusalOf(redeem(new URL(answer)))).toBe('invalid_grant')
+    expect(await refusalOf(client.fetchUserInfo(config, tokens.access_token, session.userId))).toBe(401)
+    expect(await refusalOf(client.refreshTokenGrant(config, tokens.refresh_token ?? ''))).toBe('invalid_grant')
+  })
+
+  test('of 50 uses of a refresh token one succeeds, and the grant is dead afterwards', async () => {
+    const { url } = await startIssuer([shop], await open())
+    const { config, tokens } = await connect(url)
+    const refresh = () => client.refreshTokenGrant(config, tokens.refresh_token ?? '')
+    const all = await Promise.allSettled(Array.from({ length: 50 }, refresh))
+    const won = all.filter((each) => each.status === 'fulfilled').map(({ value }) => value)
+    expect(won.length).toBeLessThanOrEqual(1)
+    for (const { refresh_token: next = '' } of won) {
+      expect(await refusalOf(client.refreshTokenGrant(config, next))).toBe('invalid_grant')
+    }
+  })
+
+  test('of 10 uses of a pushed request one gets a code', async () => {
+    const { url } = await startIssuer([shop], await open())
+    const { browser, config } = await connect(url)
+    const { address } = await request(config)
+    const pushed = await client.buildAuthorizationUrlWithPAR(config, new URL(address).searchParams)
+    const all = await Promise.all(Array.from({ length: 10 }, () => browser.open(pushed.href)))
+    expect(all.filter((each) => each.address.searchParams.has('code'))).toHaveLength(1)
+  })
+
+  test('20 clients in one session at once, and two tabs of one client: no code is dead', async () => {
+    const many = Array.from({ length: 20 }, (_unused, index) => ({
+      ...shop,
+      first_party: true,
+      metadata: { ...shop.metadata, client_id: `client-${index}` },
+    }))
+    const { url } = await startIssuer(many, await open())
+    const browser = new Browser(url)
+    await browser.signIn()
+    const configs = await Promise.all(many.map(({ metadata }) => discover(url, metadata)))
+    const tabs = await Promise.all([...configs, ...configs].map((config) => request(config)))
+    const answers = await Promise.all(tabs.map(({ address }) => browser.open(address)))
+    const results = await Promise.all(tabs.map(({ redeem }, index) => redeem(answers[index]!.address)))
+    expect(results.every((tokens) => tokens.claims() !== undefined)).toBe(true)
+  })
+})
+
+describe('what is bound to a session', () => {
+  test.each([
+    ['signed out', async (url: string, token: string) => void (await rest(url, '/sign-out', {}, bearer(token)))],
+    [
+      'ended from another one',
+      async (url: string, _token: string, other: Browser, id: string) => {
+        const sessions = createClient(SessionService, createConnectTransport({ baseUrl: url }))
+        const headers = { cookie: other.cookie('/'), origin: new URL(url).origin }
+        await sessions.revokeSession({ sessionId: id }, { headers })
+      },
+    ],
+  ])('is dead once it is %s', async (_, end) => {
+    const { url } = await startIssuer()
+    const { browser, config, tokens, session, wallet, token } = await connect(url)
+    const other = new Browser(url)
+    await other.signIn(wallet)
+    const { address, redeem } = await request(config)
+    const code = (await browser.open(address)).address
+    await end(url, token, other, session.id)
+    expect(await refusalOf(client.fetchUserInfo(config, tokens.access_token, session.userId))).toBe(401)
+    expect(await client.tokenIntrospection(config, tokens.access_token)).toEqual({ active: false })
+    expect(await refusalOf(client.refreshTokenGrant(config, tokens.refresh_token ?? ''))).toBe('invalid_grant')
+    expect(await refusalOf(redeem(code))).toBe('invalid_grant')
+  })
+
+  test('lives as long as that', async () => {
+    const { url } = await startIssuer([shop], { sessionTtlSeconds: 600 })
+    const { config, tokens, session } = await connect(url)
+    vi.useFakeTimers({ toFake: ['Date'], now: session.expiresAt + 1 })
+    try {
+      expect(await refusalOf(client.refreshTokenGrant(config, tokens.refresh_token ?? ''))).toBe('invalid_grant')
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+})
+
+describe('an interaction', () => {
+  test('ends only in the browser that began it', async () => {
+    const { url } = await startIssuer()
+    const [attacker, victim, config] = [new Browser(url), new Browser(url), await discover(url)]
+    await victim.signIn()
+    const { address } = await request(config)
+    const began = (await attacker.open(address)).address.searchParams.get('returnTo') ?? ''
+    const path = began.split('?')[0] ?? ''
+    expect(contentOf((await victim.open(path)).text)).toMatchObject({ kind: 'error' })
+    // With the library's own cookies planted, too.
+    for (const [name, cookie] of attacker.cookies) {
+      if (!name.endsWith('browser')) victim.cookies.set(name, cookie)
+    }
+    expect(contentOf((await victim.open(path)).text)).toMatchObject({ kind: 'error' })
+  })
+
+  test('is not taken up by another browser with its cookies', async () => {
+    const { url } = await startIssuer([{ ...shop, first_party: true }])
+    const [attacker, victim, config] = [new Browser(url), new Browser(url), await discover(url)]
+    await victim.signIn()
+    await attacker.open((await request(config)).address)
+    const resume = attacker.cookies.get('countersign_oidc_resume')
+    for (const [name, cookie] of attacker.cookies) {
+      if (name !== 'countersign_oidc_browser') victim.cookies.set(name, cookie)
+    }
+    const { address, text } = await victim.open(resume?.path ?? '')
+    expect(address.origin).toBe(url)
+    expect(contentOf(text)).toMatchObject({ kind: 'error' })
+  })
+
+  test('takes an answer from pages of the service alone, whatever is trusted', async () => {
+    const other = 'https://other.example'
+    const { url } = await startIssuer([shop], { enforceOrigin: false, trustedOrigins: [other] })
+    const browser = new Browser(url)
+    const { session } = await browser.signIn()
+    const { address } = await request(await discover(url))
+    const page = await browser.open(address)
+    const input = { allow: true, sessionId: session.id }
+    for (const origin of [other, 'null', 'https://evil.example']) {
+      const { status, json } = await browser.post(page.address.pathname, input, origin)
+      expect([status, json.code], origin).toEqual([403, 'ORIGIN_NOT_TRUSTED'])
+    }
+    expect((await decide(browser, page)).searchParams.has('code')).toBe(true)
+  })
+
+  test('takes no answer that was given in another session', async () => {
+    const { url } = await startIssuer()
+    const browser = new Browser(url)
+    await browser.signIn()
+    const { address } = await request(await discover(url))
+    const page = await browser.open(address)
+    await browser.signIn()
+    await expect(decide(browser, page)).rejects.toThrow(/load the page again/)
+  })
+
+  test('that the user declines tells the client so', async () => {
+    const { url } = await startIssuer()
+    const browser = new Browser(url)
+    await browser.signIn()
+    const { address } = await request(await discover(url))
+    const answer = await decide(browser, await browser.open(address), false)
+    expect(answer.searchParams.get('error')).toBe('access_denied')
+  })
+})
+
+describe('who is signed in', () => {
+  test('is not said by a bearer token, in whatever place, nor by the library’s own cookie', async () => {
+    const { url } = await startIssuer([{ ...shop, first_party: true }])
+    const { token, session } = await new Browser(url).signIn()
+    const { address } = await request(await discover(url), { prompt: 'none' })
+    for (const headers of [
+      bearer(token),
+      { cookie: `countersign_session=${token}` },
+      { cookie: `countersign_oidc_session=${session.id}` },
+    ]) {
+      const response = await fetch(address, { headers: headers as Record<string, string>, redirect: 'manual' })
+      expect(new URL(response.headers.get('location') ?? '').searchParams.get('error')).toBe('login_required')
+    }
+  })
+
+  test('prompt=none without a consent is consent_required', async () => {
+    const { url } = await startIssuer()
+    const browser = new Browser(url)
+    await browser.signIn()
+    const { address } = await request(await discover(url), { prompt: 'none' })
+    expect((await browser.open(address)).address.searchParams.get('error')).toBe('consent_required')
+  })
+
+  test.each([[{ prompt: 'login' }], [{ max_age: '0' }]])('%o needs a sign-in after the request', async (parameters) => {
+    const { url } = await startIssuer([{ ...shop, first_party: true }])
+    const [browser, config] = [new Browser(url), await discover(url)]
+    const { wallet } = await browser.signIn()
+    const { address, redeem } = await request(config, parameters)
+    const page = await browser.open(address)
+    expect(page.address.pathname).toBe('/api/auth/sign-in')
+    expect(page.address.searchParams.get('again')).toBe('1')
+    const back = page.address.searchParams.get('returnTo') ?? ''
+    expect((await browser.open(back)).address.pathname).toBe('/api/auth/sign-in')
+    const { session } = await browser.signIn(wallet)
+    const tokens = await redeem((await browser.open(back)).address)
+    expect(tokens.claims()?.sub).toBe(session.userId)
+  })
+})
+
+describe('consent', () => {
+  test('for an application on the device is asked for each time, first_party or not', async () => {
+    const native = {
+      metadata: {
+        client_id: 'native',
+        redirect_uris: ['http://127.0.0.1/callback'],
+        application_type: 'native',
+        token_endpoint_auth_method: 'none',
+      },
+    }
+    const { url } = await startIssuer([native])
+    const browser = new Browser(url)
+    await browser.signIn()
+    const config = await client.discovery(new URL(url), 'native', undefined, client.None(), {
+      execute: [client.allowInsecureRequests],
+    })
+    for (let time = 0; time < 2; time++) {
+      const { address } = await request(config, { redirect_uri: 'http://127.0.0.1:1234/callback' })
+      const page = await browser.open(address)
+      expect(contentOf(page.text)).toMatchObject({ kind: 'consent' })
+      expect(contentOf(page.text).host).toBeUndefined()
+      expect((await decide(browser, page)).searchParams.has('code')).toBe(true)
+    }
+    const { address } = await request(config, { redirect_uri: 'http://127.0.0.1:1234/callback', prompt: 'none' })
+    expect((await browser.open(address)).address.searchParams.get('error')).toMatch(/(consent|interaction)_required/)
+    await expect(startIssuer([{ ...native, first_party: true }])).rejects.toThrow(/first_party needs https/)
+  })
+
+  test('to another scope is asked for', async () => {
+    const { url } = await startIssuer()
+    const { browser, config } = await connect(url, { scope: 'openid' })
+    const { address } = await request(config, { scope: 'openid groups' })
+    expect(contentOf((await browser.open(address)).text)).toMatchObject({ kind: 'consent' })
+  })
+})
+
+test('a token is looked up and revoked by the client that it was issued to, and by no other', async () => {
+  const other = { ...shop, metadata: { ...shop.metadata, client_id: 'other' } }
+  const { url } = await startIssuer([shop, other])
+  const { config, tokens, session } = await connect(url)
+  const foreign = await discover(url, other.metadata)
+  for (const token of [tokens.access_token, tokens.refresh_token ?? '']) {
+    expect(await client.tokenIntrospection(foreign, token)).toEqual({ active: false })
+    await client.tokenRevocation(foreign, token).catch(() => {})
+    expect(await client.tokenIntrospection(config, token)).toMatchObject({ active: true })
+  }
+  expect(await refusalOf(client.refreshTokenGrant(foreign, tokens.refresh_token ?? ''))).toBe('invalid_grant')
+  await client.tokenRevocation(config, tokens.refresh_token ?? '')
+  expect(await refusalOf(client.fetchUserInfo(config, tokens.access_token, session.userId))).toBe(401)
+})
+
+test('no header of a request changes an address in what the issuer says', async () => {
+  const { url } = await startIssuer()
+  const plain = await (await fetch(`${url}/.well-known/openid-configuration`)).text()
+  expect(JSON.parse(plain).issuer).toBe(url)
+  for (const headers of [
+    { 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'https' },
+    { forwarded: 'host=evil.example' },
+    { 'x-original-host': 'evil.example' },
+  ]) {
+    expect(await (await fetch(`${url}/.well-known/openid-configuration`, { headers })).text()).toBe(plain)
+  }
+  for (const path of ['//evil.example/authorize', '/api/auth/oidc/AUTHORIZE', '/api/auth/oidc/authorize/']) {
+    const { status } = await fetch(url + path, { redirect: 'manual' })
+    expect(status, path).toBe(404)
+  }
+})
+
+test('nothing in the store is a code, a token or a secret of a browser', async () => {
+  const store = await openStore('sqlite::memory:')
+  const written: string[] = []
+  for (const step of ['create', 'compareAndSet'] as const) {
+    const own = store[step].bind(store) as (...args: unknown[]) => Promise<boolean>
+    vi.spyOn(store, step).mockImplementation((...args: unknown[]) => {
+      written.push(JSON.stringify(args))
+      return own(...args)
+    })
+  }
+  const { url } = await startIssuer([shop], { store })
+  const [browser, config] = [new Browser(url), await discover(url)]
+  await browser.signIn()
+  const { address, redeem } = await request(config)
+  const answer = await decide(browser, await browser.open(address))
+  const tokens = await redeem(answer)
+  const all = written.join('\n')
+  expect(all).toContain('oidc:')
+  const secrets = [answer.searchParams.get('code'), tokens.access_token, tokens.refresh_token, redirectUri]
+  for (const secret of [...secrets, ...[...browser.cookies.values()].map(({ value }) => value)]) {
+    expect(all).not.toContain(secret)
+  }
+})
+
+test('a new secret in front of the old one leaves refresh tokens, keys and interactions in force', async () => {
+  const store = await openStore('sqlite::memory:')
+  const [one, two] = ['one '.repeat(10), 'two '.repeat(10)]
+  const { url, service } = await startIssuer([shop], { store, secret: one })
+  const { config, tokens } = await connect(url)
+  const kids = async () =>
+    (await (await fetch(`${url}/.well-known/jwks.json`)).json()).keys
+      .filter(({ alg }: { alg: string }) => alg === 'RS256')
+      .map(({ kid }: { kid: string }) => kid)
+  const before = await kids()
+  await service.reload({ secret: [two, one] })
+  const next = await client.refreshTokenGrant(config, tokens.refresh_token ?? '')
+  expect(await kids()).toEqual(before)
+  await service.reload({ secret: [two] })
+  expect(await kids()).toEqual(before)
+  // The session's grant went with the secret.
+  expect(await refusalOf(client.refreshTokenGrant(config, next.refresh_token ?? ''))).toBe('invalid_grant')
+  const unknown = startIssuer([shop], { store, secret: 'three '.repeat(10) })
+  await expect(unknown).rejects.toThrow(/^the RSA key [^\n]+$/)
+})
+
+test('instances that start at once agree on one key', async () => {
+  const store = await openStore('sqlite::memory:')
+  const file = clientsFile(shop)
+  const options = { store, secret: 'one '.repeat(10), oidcClients: file }
+  const all = await Promise.all(Array.from({ length: 8 }, () => startService(options)))
+  const sets = await Promise.all(all.map(async ({ url }) => await (await fetch(`${url}/.well-known/jwks.json`)).text()))
+  expect(new Set(sets).size).toBe(1)
+})
+
+test('an application signs its user out: a page asks, the session ends, and the way leads back', async () => {
+  const { url } = await startIssuer()
+  const { browser, config, tokens, session } = await connect(url)
+  const address = client.buildEndSessionUrl(config, {
+    id_token_hint: tokens.id_token ?? '',
+    post_logout_redirect_uri: 'https://shop.example/bye',
+    state: 'x y',
+  }).href
+  const page = await browser.open(address)
+  const { kind, ticket } = contentOf(page.text)
+  expect(kind).toBe('logout')
+  const evil = await browser.post(page.address.pathname, { ticket }, 'https://evil.example')
+  expect(evil.status).toBe(403)
+  const { json } = await browser.post(page.address.pathname, { ticket })
+  expect(json.redirectTo).toBe('https://shop.example/bye?state=x+y')
+  expect(await refusalOf(client.fetchUserInfo(config, tokens.access_token, session.userId))).toBe(401)
+  const foreign = `${url}/api/auth/oidc/logout?post_logout_redirect_uri=https://evil.example/&client_id=shop`
+  expect(contentOf((await browser.open(foreign)).text)).toMatchObject({ kind: 'error' })
+})

@@ -1,0 +1,244 @@
+import { execFile } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import * as client from 'openid-client'
+import { describe, expect, test } from 'vitest'
+import { AccessTokenError, createSessionVerifier, verifyAccessToken } from '../../src/integrations/backend/index.ts'
+import { rest } from '../support/rest.ts'
+import { spawnService, startService } from '../support/service.ts'
+import {
+  Browser,
+  clientsFile,
+  connect,
+  contentOf,
+  decide,
+  discover,
+  redirectUri,
+  refusalOf,
+  request,
+  shop,
+  startIssuer,
+} from './support.ts'
+
+const { metadata } = shop
+
+describe('a clients file stops the start with one line if it', () => {
+  test.each([
+    ['has a name of no setting', [{ ...shop, privat_network: true }], /client 1: may have/],
+    ['has no redirect URI', [{ metadata: { ...metadata, redirect_uris: [] } }], /redirect_uris/],
+    ['has one client twice', [shop, shop], /client 2: client_id is that of another/],
+    [
+      'has another grant',
+      [{ metadata: { ...metadata, grant_types: ['client_credentials'] } }],
+      /grant_types may contain/,
+    ],
+    [
+      'has another response',
+      [{ metadata: { ...metadata, response_types: ['id_token'] } }],
+      /response_types may contain/,
+    ],
+    ['has a short secret', [{ metadata: { ...metadata, client_secret: 'short' } }], /32 characters/],
+    ['asks for keys from elsewhere', [{ metadata: { ...metadata, jwks_uri: 'https://shop.example/' } }], /jwks_uri/],
+    [
+      'has a scheme of its own for a web client',
+      [{ metadata: { ...metadata, redirect_uris: ['shop:/callback'] } }],
+      /client shop: redirect_uris/,
+    ],
+    [
+      'has a client without a secret that needs no PKCE',
+      [{ metadata: { ...metadata, token_endpoint_auth_method: 'none' }, pkce: 'optional' }],
+      /pkce must be "required"/,
+    ],
+    [
+      'has a typo that only the library sees',
+      [{ metadata: { ...metadata, subject_type: 'x' } }],
+      /client shop: subject_type/,
+    ],
+  ])('%s', async (_, clients, message) => {
+    const refusal = startIssuer(clients)
+    await expect(refusal).rejects.toThrow(TypeError)
+    await expect(refusal).rejects.toThrow(message)
+    await expect(refusal).rejects.toThrow(/^oidc[^\n]*$/)
+  })
+})
+
+test('is not for applications that keep the sessions themselves', async () => {
+  await expect(startIssuer([shop], { sessionHost: {} as never })).rejects.toThrow(TypeError)
+})
+
+test('no client has an audience as its id, and neither kind of token passes as the other', async () => {
+  await expect(startIssuer([shop], { accessTokenAudiences: ['shop'] })).rejects.toThrow(/accessTokens.audiences/)
+  const { url } = await startIssuer([shop], { accessTokenAudiences: ['api'] })
+  const { config, tokens, token, session } = await connect(url)
+  const { json } = await rest(url, '/access-token', { audience: 'api' }, { authorization: `Bearer ${token}` })
+  const verify = (text: string, audience: string) => verifyAccessToken(text, { issuer: url, audience })
+  expect(await verify(json.accessToken, 'api')).toMatchObject({ userId: session.userId })
+  for (const text of [tokens.id_token ?? '', tokens.access_token, tokens.refresh_token ?? '']) {
+    await expect(verify(text, 'shop')).rejects.toThrow(AccessTokenError)
+    expect(await createSessionVerifier({ url }).verify(text)).toBeUndefined()
+  }
+  expect(await refusalOf(client.fetchUserInfo(config, json.accessToken, session.userId))).toBe(401)
+  expect(await client.tokenIntrospection(config, json.accessToken).catch(() => ({ active: false }))).toEqual({
+    active: false,
+  })
+})
+
+test('a clients file that is changed counts after a reload, all of it or nothing', async () => {
+  const file = clientsFile(shop)
+  const { url, service } = await startService({ oidcClients: file })
+  const status = async (id: string) => {
+    const query = new URLSearchParams({
+      client_id: id,
+      redirect_uri: redirectUri,
+      response_type: 'code',
+      scope: 'openid',
+    })
+    return (await fetch(`${url}/api/auth/oidc/authorize?${query}`, { redirect: 'manual' })).status
+  }
+  const other = { metadata: { ...metadata, client_id: 'other' } }
+  writeFileSync(file, JSON.stringify({ clients: [other, { metadata: {} }] }))
+  await expect(service.reload()).rejects.toThrow(/client 2/)
+  expect([await status('shop'), await status('other')]).toEqual([303, 400])
+  writeFileSync(file, JSON.stringify({ clients: [other] }))
+  await service.reload()
+  expect([await status('shop'), await status('other')]).toEqual([400, 303])
+})
+
+test('without a clients file nothing of the issuer is loaded, and its addresses are nowhere', async () => {
+  const source = `
+    import { registerHooks } from 'node:module'
+    registerHooks({ load(url, context, next) { console.log(url); return next(url, context) } })
+    const { createCountersign } = await import('./src/index.ts')
+    const service = await createCountersign({ store: 'sqlite::memory:', port: 0, host: '127.0.0.1' })
+    await service.listen()
+    await service.close()
+  `
+  const cwd = fileURLToPath(new URL('../..', import.meta.url))
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', source], { cwd })
+  expect(stdout).toContain('/src/service/countersign.ts')
+  expect(stdout.split('\n').filter((url) => /\/(src\/oidc|oidc-provider|koa)\//.test(url))).toEqual([])
+  const { url } = await startService()
+  for (const path of ['/.well-known/openid-configuration', '/api/auth/oidc/authorize', '/.well-known/jwks.json']) {
+    expect((await fetch(url + path)).status, path).toBe(404)
+  }
+})
+
+test('the library writes nothing to the standard streams', async () => {
+  const service = await spawnService({
+    COUNTERSIGN_OIDC_CLIENTS: clientsFile(shop),
+    COUNTERSIGN_STORE: 'sqlite::memory:',
+  })
+  await connect(service.url)
+  await fetch(`${service.url}/api/auth/oidc/authorize?client_id=unknown`, { headers: { accept: 'text/html' } })
+  await fetch(`${service.url}/api/auth/oidc/token`, { method: 'POST', body: new URLSearchParams({ grant_type: 'x' }) })
+  await service.stop()
+  const lines = service.log().split('\n').filter(Boolean)
+  for (const line of lines) expect(() => JSON.parse(line), line).not.toThrow()
+  expect(service.log()).not.toContain('oidc-provider')
+})
+
+test('an address that is not registered gets nothing: the mistake is shown here', async () => {
+  const { url } = await startIssuer()
+  const browser = new Browser(url)
+  for (const [id, uri] of [
+    ['shop', 'https://evil.example/callback'],
+    ['shop', `${redirectUri}/x`],
+    ['shop', ''],
+    ['unknown', redirectUri],
+    ['<script>', redirectUri],
+  ]) {
+    const query = new URLSearchParams({ client_id: id!, redirect_uri: uri!, response_type: 'code', scope: 'openid' })
+    const { response, text } = await browser.open(`/api/auth/oidc/authorize?${query}`)
+    expect(response.status).toBe(400)
+    expect(contentOf(text)).toMatchObject({ kind: 'error' })
+    expect(text).not.toContain('<script>"')
+  }
+})
+
+test('a client that takes its answer by a form gets it, under a policy that lets no other script run', async () => {
+  const { url } = await startIssuer([{ ...shop, first_party: true }])
+  const [browser, config] = [new Browser(url), await discover(url)]
+  await browser.signIn()
+  const { address } = await request(config, { response_mode: 'form_post' })
+  const { response, text } = await browser.open(address)
+  expect(text).toContain(`action="${redirectUri}"`)
+  expect(response.headers.get('content-security-policy')).toMatch(
+    /^default-src 'none';script-src 'self' 'sha256-[^']+'/,
+  )
+  expect(response.headers.get('cache-control')).toMatch(/no-store/)
+})
+
+test('requests of one network that store something are limited, and so are wrong secrets', async () => {
+  const { url } = await startIssuer([shop], { rateLimit: true, rateLimits: { 'sign-in': 3, 'wrong-token': 3 } })
+  const query = new URLSearchParams({
+    client_id: 'shop',
+    redirect_uri: redirectUri,
+    response_type: 'code',
+    scope: 'openid',
+  })
+  const challenge = { code_challenge: 'A'.repeat(43), code_challenge_method: 'S256' }
+  const authorize = async () => {
+    const address = `${url}/api/auth/oidc/authorize?${query}&${new URLSearchParams(challenge)}`
+    return (await fetch(address, { redirect: 'manual' })).status
+  }
+  const wrong = async () => {
+    const body = new URLSearchParams({ grant_type: 'refresh_token', client_id: 'shop', client_secret: 'wrong' })
+    return (await fetch(`${url}/api/auth/oidc/token`, { method: 'POST', body })).status
+  }
+  const both: [number[], number[]] = [[], []]
+  for (let time = 0; time < 5; time++) {
+    both[0].push(await authorize())
+    both[1].push(await wrong())
+  }
+  expect(both[0]).toEqual([303, 303, 303, 429, 429])
+  expect(both[1]).toEqual([401, 401, 401, 429, 429])
+})
+
+test('a client without PKCE is refused, unless the file says that it needs none', async () => {
+  const { url } = await startIssuer([shop, { pkce: 'optional', metadata: { ...metadata, client_id: 'old' } }])
+  const browser = new Browser(url)
+  await browser.signIn()
+  const open = (id: string) => {
+    const query = new URLSearchParams({
+      client_id: id,
+      redirect_uri: redirectUri,
+      response_type: 'code',
+      scope: 'openid',
+    })
+    return browser.open(`/api/auth/oidc/authorize?${query}`)
+  }
+  expect((await open('shop')).address.searchParams.get('error')).toBe('invalid_request')
+  expect((await decide(browser, await open('old'))).searchParams.has('code')).toBe(true)
+})
+
+test('claims are an e-mail address by a template and the application’s own, none of the protocol’s', async () => {
+  const { url } = await startIssuer([shop], {
+    oidcEmail: '{user_id}@users.example',
+    oidcClaims: async ({ clientId }) => ({ groups: [clientId], sub: 'admin', aud: 'other', wallets: [], amr: ['pwd'] }),
+  })
+  const { session, tokens } = await connect(url, { scope: 'openid email groups wallet' })
+  const claims = tokens.claims()
+  expect(claims).toMatchObject({
+    sub: session.userId,
+    aud: 'shop',
+    email: `${session.userId}@users.example`,
+    email_verified: false,
+    groups: ['shop'],
+    amr: ['swk'],
+  })
+  expect(claims?.wallets).toHaveLength(1)
+})
+
+test('claims that the application fails to tell are an outage, not an account without them', async () => {
+  let isAway = false
+  const { url } = await startIssuer([shop], {
+    oidcClaims: async () => {
+      if (isAway) throw new Error('the directory is away')
+      return {}
+    },
+  })
+  const { config, tokens, session } = await connect(url)
+  isAway = true
+  expect(await refusalOf(client.fetchUserInfo(config, tokens.access_token, session.userId))).toBe(503)
+})

@@ -1,0 +1,181 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as client from 'openid-client'
+import { onTestFinished } from 'vitest'
+import type { Countersign } from '../../src/index.ts'
+import type { FlatOptions } from '../../src/service/config.ts'
+import { rest } from '../support/rest.ts'
+import { startService } from '../support/service.ts'
+import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
+
+/** Where the clients of tests take their answers. Nothing is there. */
+export const redirectUri = 'https://shop.example/callback'
+
+/** A client that users are asked about. */
+export const shop = {
+  metadata: {
+    client_id: 'shop',
+    client_secret: 'a secret of the shop, long enough',
+    client_name: 'Tulip Shop',
+    redirect_uris: [redirectUri],
+    post_logout_redirect_uris: ['https://shop.example/bye'],
+    grant_types: ['authorization_code', 'refresh_token'],
+  },
+}
+
+/** Writes a clients file. It is removed when the test ends. */
+export function clientsFile(...clients: readonly object[]): string {
+  const folder = mkdtempSync(join(tmpdir(), 'countersign-clients-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const file = join(folder, 'clients.json')
+  writeFileSync(file, JSON.stringify({ clients }))
+  return file
+}
+
+/** Starts a service with an issuer. */
+export async function startIssuer(
+  clients: readonly object[] = [shop],
+  options: FlatOptions = {},
+): Promise<{ readonly url: string; readonly service: Countersign }> {
+  return await startService({ oidcClients: clientsFile(...clients), ...options })
+}
+
+/** A browser, as far as an issuer needs one: cookies by path, and redirects one by one. */
+export class Browser {
+  readonly url: string
+  readonly cookies = new Map<string, { readonly value: string; readonly path: string }>()
+
+  constructor(url: string) {
+    this.url = url
+  }
+
+  /** The Cookie header for a path. */
+  cookie(path: string): string {
+    return [...this.cookies]
+      .filter(([, { path: own }]) => path === own || path.startsWith(own === '/' ? '/' : `${own}/`))
+      .map(([name, { value }]) => `${name}=${value}`)
+      .join('; ')
+  }
+
+  async fetch(address: string, init: RequestInit = {}): Promise<Response> {
+    const target = new URL(address, this.url)
+    const headers = { cookie: this.cookie(target.pathname), accept: 'text/html', ...init.headers }
+    const response = await fetch(target, { ...init, headers, redirect: 'manual' })
+    for (const cookie of response.headers.getSetCookie()) this.#keep(cookie)
+    return response
+  }
+
+  /** Opens an address and follows redirects on this service, as far as they lead. */
+  async open(address: string): Promise<{ readonly response: Response; readonly address: URL; readonly text: string }> {
+    let next = new URL(address, this.url)
+    for (let hop = 0; hop < 10; hop++) {
+      if (next.origin !== new URL(this.url).origin) return { response: new Response(), address: next, text: '' }
+      const response = await this.fetch(next.href)
+      const location = response.headers.get('location')
+      if (location === null) return { response, address: next, text: await response.text() }
+      next = new URL(location, next)
+    }
+    throw new Error('too many redirects')
+  }
+
+  /** Posts JSON as a page of an origin would, by default the service's own. */
+  async post(address: string, input: object, origin: string = new URL(this.url).origin) {
+    const response = await this.fetch(address, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', origin },
+      body: JSON.stringify(input),
+    })
+    return { status: response.status, json: await response.json() }
+  }
+
+  /** Signs a wallet in. Resolves with the session and the bearer token. */
+  async signIn(wallet: TestWallet = makeWallet()) {
+    const { json: challenge } = await rest(this.url, '/wallet/nonce', {})
+    const { json, headers } = await rest(this.url, '/wallet/verify', proofOf(wallet, challenge))
+    for (const cookie of headers.getSetCookie()) this.#keep(cookie)
+    return { wallet, token: json.token as string, session: json.session }
+  }
+
+  #keep(header: string): void {
+    const [pair = '', ...attributes] = header.split(';').map((part) => part.trim())
+    const [name = '', value = ''] = [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]
+    const path = attributes.find((each) => /^path=/i.test(each))?.slice(5) ?? '/'
+    const isOver = value === '' || attributes.some((each) => /^expires=thu, 01 jan 1970/i.test(each))
+    if (isOver) this.cookies.delete(name)
+    else this.cookies.set(name, { value, path })
+  }
+}
+
+/** What the issuer's page shows. */
+export function contentOf(html: string): Record<string, unknown> & { readonly kind?: string } {
+  const content = /name="countersign-content" content="([^"]*)"/.exec(html)?.[1]
+  if (content === undefined) return {}
+  return JSON.parse(content.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code))))
+}
+
+/** A page that a browser has opened. */
+type Opened = Awaited<ReturnType<Browser['open']>>
+
+/** Allows, or declines, what a page of consent asks. Resolves with where that leads. */
+export async function decide(browser: Browser, { text, address }: Opened, allow = true): Promise<URL> {
+  const { kind, sessionId } = contentOf(text)
+  if (kind !== 'consent') throw new Error(`no page of consent at ${address}: ${text.slice(0, 500)}`)
+  const { status, json } = await browser.post(address.pathname, { allow, sessionId })
+  if (status !== 200) throw new Error(JSON.stringify(json))
+  return (await browser.open(json.redirectTo)).address
+}
+
+/** A browser that is signed in, a client, and the tokens that it got by consent. */
+export async function connect(url: string, parameters: Record<string, string> = {}, of = shop.metadata) {
+  const [browser, config] = [new Browser(url), await discover(url, of)]
+  const signedIn = await browser.signIn()
+  const { address, redeem } = await request(config, parameters)
+  const answer = await decide(browser, await browser.open(address))
+  return { browser, config, ...signedIn, tokens: await redeem(answer) }
+}
+
+/** How a call of a client is refused: the OAuth error, or the status. */
+export async function refusalOf(call: Promise<unknown>): Promise<unknown> {
+  return await call.then(
+    () => undefined,
+    (thrown) => thrown.error ?? thrown.cause?.status ?? thrown.status ?? thrown,
+  )
+}
+
+/** A client that nobody here wrote. */
+export async function discover(
+  url: string,
+  { client_id, client_secret }: Record<string, unknown> = shop.metadata,
+): Promise<client.Configuration> {
+  return await client.discovery(
+    new URL(url),
+    String(client_id),
+    undefined,
+    client.ClientSecretBasic(String(client_secret)),
+    { execute: [client.allowInsecureRequests] },
+  )
+}
+
+/** An authorization request with PKCE, and what redeems its answer. */
+export async function request(
+  config: client.Configuration,
+  parameters: Record<string, string> = {},
+): Promise<{
+  readonly address: string
+  redeem(answer: URL): Promise<client.TokenEndpointResponse & client.TokenEndpointResponseHelpers>
+}> {
+  const pkceCodeVerifier = client.randomPKCECodeVerifier()
+  const [state, nonce] = [client.randomState(), client.randomNonce()]
+  const address = client.buildAuthorizationUrl(config, {
+    redirect_uri: redirectUri,
+    scope: 'openid profile wallet',
+    code_challenge: await client.calculatePKCECodeChallenge(pkceCodeVerifier),
+    code_challenge_method: 'S256',
+    state,
+    nonce,
+    ...parameters,
+  }).href
+  const checks = { pkceCodeVerifier, expectedState: state, expectedNonce: nonce }
+  return { address, redeem: (answer: URL) => client.authorizationCodeGrant(config, answer, checks) }
+}
