@@ -38,7 +38,7 @@ async function approve(page: Page): Promise<void> {
 
 /** The six digits on the phone's screen. */
 async function returnCode(page: Page): Promise<string> {
-  await page.getByRole('heading', { name: /^Type this code at/ }).waitFor()
+  await page.getByRole('heading', { name: /^Enter this code only at/ }).waitFor()
   return (await page.locator('#return-code > [aria-hidden]').textContent()) ?? ''
 }
 
@@ -79,10 +79,10 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
         { headers: { 'user-agent': windows } },
       )
       await expectHeading(page, /^Sign in to localhost:\d+ on another computer\?$/)
-      await page.getByText('Whoever sits at that computer will be signed in as you.').waitFor()
+      await page.getByText('Anyone using that computer will be signed in as you.').waitFor()
       const text = await seen(page)
       expect(text).toMatch(
-        /^Sign in.*That computer says it is http:\/\/localhost:\d+ Chrome on Windows · just now.*That computer says: Claim your 100 NIM reward Countersign says: tap Approve/,
+        /^Sign in.*Requested by \(not verified\) http:\/\/localhost:\d+ Chrome on Windows · just now.*Message from the site: Claim your 100 NIM reward Countersign says: tap Approve/,
       )
       expect(await page.locator('.says-title').textContent()).toBe('Claim your 100 NIM reward')
       const quotes = await page
@@ -106,9 +106,9 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       )
       await expectHeading(page, 'Sign in to app.example on another computer?')
       const text = await seen(page)
-      expect(text).toMatch(/Asked by app\.example Chrome on Windows/)
-      expect(text).toContain('app.example says:')
-      expect(text).not.toContain('That computer says')
+      expect(text).toMatch(/Requested by app\.example Chrome on Windows/)
+      expect(text).toContain('Message from app.example:')
+      expect(text).not.toContain('not verified')
     })
 
     test.each([
@@ -320,22 +320,22 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
   describe('the return code:', () => {
     test('the phone shows it after the approval, says what the computer did, and can end the session', async () => {
       const { url, desktop, page } = await reviewing({ confirmationCode: 'return' })
-      await page.getByText('Nobody else may ask you for it').waitFor()
+      await page.getByText('Don’t share it with anyone').waitFor()
       expect(await page.locator('.code-box').filter({ visible: true }).count()).toBe(0)
       await approve(page)
       const code = await returnCode(page)
       expect(code).toMatch(/^\d{6}$/)
-      await expectHeading(page, `Type this code at ${url}, nowhere else`)
+      await expectHeading(page, `Enter this code only at ${url}`)
       expect(await page.locator('#return-code .spoken').textContent()).toBe([...code].join(' '))
-      await page.getByText(/^Good for (3:00|2:[345]\d)$/).waitFor()
+      await page.getByText(/^Expires in (3:00|2:[345]\d)$/).waitFor()
       expect((await desktop.finalize()).json.code).toBe('RETURN_CODE_REQUIRED')
       expect((await desktop.finalize(wrongOf(code))).json.code).toBe('RETURN_CODE_WRONG')
       const { token } = (await desktop.finalize(code)).json
       await expectHeading(page, signedIn)
       expect(await page.locator('#return-code').textContent()).toBe('')
       expect(await desktop.isSignedIn(token)).toBe(true)
-      await page.getByRole('button', { name: 'This wasn’t me: end that session' }).click()
-      await expectHeading(page, 'That session is ended')
+      await page.getByRole('button', { name: 'Not you? Sign that computer out' }).click()
+      await expectHeading(page, 'Signed out')
       expect(await desktop.isSignedIn(token)).toBe(false)
       expect((await desktop.finalize(code)).json.code).toBe('ORDER_REJECTED')
     })
@@ -345,7 +345,7 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       await approve(page)
       const wrong = wrongOf(await returnCode(page))
       for (let times = 0; times < 3; times++) await desktop.finalize(wrong)
-      await expectHeading(page, 'Three wrong codes were typed')
+      await expectHeading(page, 'Three wrong codes were entered')
     })
 
     test('a code that is not typed in time is good for nothing', async () => {
@@ -353,8 +353,8 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       await approve(page)
       const code = await returnCode(page)
       vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 185_000 })
-      await expectHeading(page, 'The code was not typed in time')
-      await page.getByText('Nothing was signed in').waitFor()
+      await expectHeading(page, 'The code was not entered in time')
+      await page.getByText('No one is signed in').waitFor()
       expect((await desktop.finalize(code)).json.code).toBe('ORDER_EXPIRED')
     })
 
@@ -362,8 +362,8 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       const first = await reviewing({ confirmationCode: 'return' })
       await approve(first.page)
       const code = await returnCode(first.page)
-      await first.page.getByRole('button', { name: 'Stop it' }).click()
-      await expectHeading(first.page, 'Stopped')
+      await first.page.getByRole('button', { name: 'Cancel' }).click()
+      await expectHeading(first.page, 'Cancelled')
       expect((await first.desktop.finalize(code)).json.code).toBe('ORDER_REJECTED')
 
       const second = await reviewing({ confirmationCode: 'return' })
@@ -379,12 +379,12 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       const code = await returnCode(page)
       await page.reload()
       expect(await returnCode(page)).toBe(code)
-      await page.getByText(/^Good for (3:00|2:\d\d)$/).waitFor()
+      await page.getByText(/^Expires in (3:00|2:\d\d)$/).waitFor()
       const { token } = (await desktop.finalize(code)).json
       await page.reload()
       await expectHeading(page, signedIn)
-      await page.getByRole('button', { name: 'This wasn’t me' }).click()
-      await expectHeading(page, 'That session is ended')
+      await page.getByRole('button', { name: 'Not you?' }).click()
+      await expectHeading(page, 'Signed out')
       expect(await desktop.isSignedIn(token)).toBe(false)
       // What the tab kept for this is gone.
       expect(await page.evaluate(() => sessionStorage.length)).toBe(0)
@@ -401,7 +401,7 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
         expect(await box.isChecked()).toBe(false)
         if (remember) await page.getByText('Remember this computer').click()
         await approve(page)
-        await page.getByRole('heading', { name: /^(Type this code|Approved)/ }).waitFor()
+        await page.getByRole('heading', { name: /^(Enter this code|Approved)/ }).waitFor()
         const code = (await page.locator('#return-code > [aria-hidden]').textContent()) ?? undefined
         expect((await desktop.finalize(code || undefined)).status).toBe(200)
         await expectHeading(page, signedIn)
@@ -429,15 +429,15 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       await expectHeading(page, signedIn)
       const headers = { authorization: `Bearer ${token}` }
       await fetch(`${url}/api/auth/sign-out`, { method: 'POST', headers })
-      await page.getByRole('button', { name: 'This wasn’t me: end that session' }).click()
+      await page.getByRole('button', { name: 'Not you? Sign that computer out' }).click()
       await expectHeading(page, 'That session had already ended')
     })
 
     test('works before the computer has finished', async () => {
       const { desktop, page } = await reviewing({})
       await approve(page)
-      await page.getByRole('button', { name: 'This wasn’t me: stop it' }).click()
-      await expectHeading(page, 'Stopped')
+      await page.getByRole('button', { name: 'Not you? Cancel it' }).click()
+      await expectHeading(page, 'Cancelled')
       expect((await desktop.finalize()).json.code).toBe('ORDER_REJECTED')
     })
 
@@ -448,8 +448,8 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       await desktop.finalize()
       await expectHeading(page, signedIn)
       vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 20 * 60_000 })
-      await page.getByRole('button', { name: 'This wasn’t me: end that session' }).click()
-      await expectHeading(page, 'It is too late to do this here')
+      await page.getByRole('button', { name: 'Not you? Sign that computer out' }).click()
+      await expectHeading(page, 'You can’t undo this here anymore')
     })
 
     test('is not offered for a signature, which the computer keeps', async () => {
@@ -458,8 +458,8 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       await expectHeading(page, 'Approved')
       await desktop.finalize()
       // The tap comes before the page has heard of it.
-      await page.getByRole('button', { name: 'This wasn’t me: stop it' }).click()
-      await expectHeading(page, 'It is too late to stop it')
+      await page.getByRole('button', { name: 'Not you? Cancel it' }).click()
+      await expectHeading(page, 'It is too late to cancel')
     })
   })
 
@@ -491,8 +491,8 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       const code = await returnCode(other.page)
       const { token } = (await desktop.finalize(code)).json
       await expectHeading(other.page, signedIn)
-      await page.getByRole('button', { name: 'Stop it' }).click()
-      await expectHeading(page, 'That session is ended')
+      await page.getByRole('button', { name: 'Cancel' }).click()
+      await expectHeading(page, 'Signed out')
       expect(await desktop.isSignedIn(token)).toBe(false)
     })
 
@@ -506,7 +506,7 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       await taker.page.getByRole('button', { name: 'Approve' }).waitFor()
       await late.page.goto(link)
       await late.page.getByRole('button', { name: 'Continue here' }).click()
-      await expectHeading(late.page, 'This link is used up')
+      await expectHeading(late.page, 'This link has already been used')
     })
   })
 
@@ -522,10 +522,10 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       expect(await page.locator('#review').textContent()).toMatch(/Chrome auf Windows · gerade eben/)
       await screenshot(page, 'approve-german')
       await page.getByRole('button', { name: 'Bestätigen' }).click()
-      await expectHeading(page, /^Tippe diesen Code bei .* ein, nirgends sonst$/)
+      await expectHeading(page, /^Gib diesen Code nur auf .* ein$/)
       await screenshot(page, 'approve-german-code')
-      await page.getByRole('button', { name: 'Stoppen' }).click()
-      await expectHeading(page, 'Gestoppt')
+      await page.getByRole('button', { name: 'Abbrechen' }).click()
+      await expectHeading(page, 'Abgebrochen')
     })
 
     test('one that the operator’s file adds, from right to left', async () => {
@@ -542,7 +542,7 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       ])
       expect(await page.getByRole('heading').textContent()).toContain('\u2068localhost:')
       // A text that the file lacks is there in English.
-      await page.getByText('Whoever sits at that computer').waitFor()
+      await page.getByText('Anyone using that computer').waitFor()
       await screenshot(page, 'approve-arabic')
       await page.setViewportSize({ width: 320, height: 640 })
       await expectNoSidewaysScroll(page, 'Arabic')

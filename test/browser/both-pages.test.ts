@@ -8,7 +8,7 @@ const phoneSize = { width: 390, height: 664 }
 
 /** The digits that the phone shows for the computer. */
 async function codeOnPhone(phone: Page): Promise<string> {
-  await phone.getByRole('heading', { name: /^Type this code at / }).waitFor()
+  await phone.getByRole('heading', { name: /^Enter this code only at / }).waitFor()
   return (await phone.locator('#return-code .spoken').textContent())!.replaceAll(' ', '')
 }
 
@@ -35,8 +35,8 @@ describe.skipIf(!hasBrowser)('with return codes, a person with both pages in fro
     await expectSignedIn(desktop)
     await expectHeading(phone, 'Your computer is signed in')
 
-    await phone.getByRole('button', { name: 'This wasn’t me: end that session' }).click()
-    await expectHeading(phone, 'That session is ended')
+    await phone.getByRole('button', { name: 'Not you? Sign that computer out' }).click()
+    await expectHeading(phone, 'Signed out')
     expect(await desktop.evaluate(async () => (await fetch('/api/auth/session')).status)).toBe(401)
     await desktop.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
     await desktop.getByText('You are signed out: this session was ended on the phone').waitFor()

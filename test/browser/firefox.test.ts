@@ -40,8 +40,8 @@ describe.skipIf(!hasPart('firefox-esr'))('in Firefox', () => {
     await phone.getByRole('button', { name: 'Approve' }).click()
     await phone.getByRole('heading', { name: approvedHeading }).waitFor()
     await expectSignedIn(desktop)
-    await phone.getByRole('button', { name: 'end that session' }).click()
-    await expectHeading(phone, 'That session is ended')
+    await phone.getByRole('button', { name: 'Sign that computer out' }).click()
+    await expectHeading(phone, 'Signed out')
     await desktop.getByText('Not signed in').waitFor()
   })
 
@@ -76,7 +76,7 @@ describe.skipIf(!hasPart('firefox-esr'))('in Firefox', () => {
     const away = await CuttableProxy.start(url)
     void away.refuse()
     await show(page, `<countersign-sign-in base-url="${away.url}"></countersign-sign-in>`, away.url)
-    await page.getByText('The service does not answer.').waitFor()
+    await page.getByText('Can’t reach the sign-in service.').waitFor()
   })
 
   test('a list of wallets whose load failed once is loaded at the next tap', async () => {

@@ -30,7 +30,7 @@ if (lanHost === undefined) console.warn('NOT TESTED: the first scan over a netwo
 /** A phone, as far as a page can tell. */
 const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true, deviceScaleFactor: 2 }
 
-const noWallet = 'No wallet was found in this browser.'
+const noWallet = 'No wallet found in this browser.'
 const thisComputerOnly = 'This code works on this computer only'
 
 async function startOnLan(): Promise<{ here: string; lan: string; service: ServiceProcess }> {
@@ -61,7 +61,7 @@ describe.skipIf(!hasBrowser)('a new user', { timeout: 60_000 }, () => {
     const desktop = await open()
     const device = await open(phone)
     const code = await openForPhone(desktop.page, lan)
-    const link = phoneCard(desktop.page).getByLabel('The code’s link, to copy')
+    const link = phoneCard(desktop.page).getByLabel('Link of the code, to copy')
     expect(await link.inputValue()).toBe(await scan(code))
     expect(await phoneCard(desktop.page).getByRole('button', { name: /copy/i }).count()).toBe(0)
     await link.focus()

@@ -63,7 +63,7 @@ describe.skipIf(!hasBrowser)('a desktop that takes return codes', () => {
     for (const left of [2, 1]) {
       // The field has the focus.
       await page.keyboard.type(wrong(returnCode!))
-      await card.getByText(`Tries left: ${left}.`).waitFor()
+      await card.getByText(`Attempts left: ${left}.`).waitFor()
     }
     await look(page, 'demo-return-code-wrong')
     await field(card).fill(returnCode!)
@@ -78,7 +78,7 @@ describe.skipIf(!hasBrowser)('a desktop that takes return codes', () => {
     const { page } = await browser.open({ viewport: desktopSize })
     const card = phoneCard(page)
     const { phone, returnCode } = await approve(url, wallet, await openForPhone(page, url))
-    for (const said of ['Tries left: 2.', 'Tries left: 1.', 'Three wrong codes: the request was stopped.']) {
+    for (const said of ['Attempts left: 2.', 'Attempts left: 1.', 'Three wrong codes: the request was cancelled.']) {
       await field(card).fill(wrong(returnCode!))
       await card.getByText(said).waitFor()
     }

@@ -250,7 +250,7 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
     await codeOf(page).waitFor()
     await page.getByRole('button', { name: 'wallet on this device' }).click()
     await page.getByRole('button', { name: 'Test Fox' }).click()
-    await page.getByText('You declined in the wallet').waitFor()
+    await page.getByText('You declined in your wallet').waitFor()
     fox.signs = 'sign'
     await page.getByRole('button', { name: 'Test Fox' }).click()
     await page.getByRole('heading', { name: 'The application' }).waitFor()
@@ -274,14 +274,14 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
         localStorage.setItem('countersign.token', 'css_of.another-session')
     })
     await page.goto(host.signInUrl('/welcome'))
-    await page.getByText('Scanne den Code mit deinem Telefon').waitFor()
+    await page.getByText('Scanne den Code mit deinem Handy').waitFor()
     const press = async (name: string): Promise<void> => {
       const button = page.getByRole('button', { name })
       for (let times = 0; times < 12 && !(await isFocused(button)); times++) await page.keyboard.press('Tab')
       expect(await isFocused(button), name).toBe(true)
       await page.keyboard.press('Enter')
     }
-    await press('Eine Wallet auf diesem Gerät nehmen')
+    await press('Wallet auf diesem Gerät verwenden')
     await page.getByRole('button', { name: 'Demo-Wallet' }).waitFor()
     await press('Demo-Wallet')
     await page.getByRole('heading', { name: 'The application' }).waitFor()
@@ -304,7 +304,7 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
     await field.waitFor()
     const code = (await phone.page.locator('#return-code > [aria-hidden]').textContent()) ?? ''
     await field.fill(code === '000000' ? '000001' : '000000')
-    await page.getByText('Tries left: 2').waitFor()
+    await page.getByText('Attempts left: 2').waitFor()
     await expectAccessible(page, 'wrong code')
     await field.fill(code)
     await page.getByRole('heading', { name: 'The application' }).waitFor()
@@ -370,7 +370,7 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
     const shifts = await watchShifts(page)
     await serveLogo(page)
     await page.goto(host.signInUrl('/welcome'))
-    await page.getByText('No wallet was found in this browser').waitFor()
+    await page.getByText('No wallet found in this browser').waitFor()
     await page.locator('img.logo').waitFor()
     expect(await shifts()).toEqual([])
     expect(await codeOf(page).count()).toBe(0)

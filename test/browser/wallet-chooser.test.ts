@@ -96,7 +96,7 @@ describe.runIf(hasBrowser)('<countersign-wallets> in Chromium', () => {
     await status(page).filter({ hasText: 'Looking for wallets …' }).waitFor()
     expect(await hint(page).isVisible()).toBe(false)
     await page.clock.fastForward(2000)
-    await status(page).filter({ hasText: 'No wallet was found in this browser.' }).waitFor()
+    await status(page).filter({ hasText: 'No wallet found in this browser.' }).waitFor()
     await hint(page).filter({ hasText: 'Install one for this browser' }).waitFor()
 
     await page.evaluate('register()')
@@ -134,7 +134,7 @@ describe.runIf(hasBrowser)('<countersign-wallets> in Chromium', () => {
     await site.inject(page.context(), 'globalThis.nimiqPay = {}')
     await site.open(page)
     await page.clock.fastForward(11_000)
-    await status(page).filter({ hasText: 'No wallet was found' }).waitFor()
+    await status(page).filter({ hasText: 'No wallet found' }).waitFor()
     await hint(page).filter({ hasText: 'Open this page in the browser of your wallet’s app.' }).waitFor()
   })
 
@@ -189,7 +189,7 @@ describe.runIf(hasBrowser)('<countersign-wallets> in Chromium', () => {
       "{ id: 'demo', name: 'Demo wallet', adapterId: 'nimiq', kind: 'demo', connect: () => ({ sign: () => ({}) }) }"
     const { page } = await open('', `{ finder: { extra: [${demo}] } }`)
     await page.keyboard.press('Tab')
-    const focused = wallet(page, 'Demo wallet For trials only. Not a real wallet.')
+    const focused = wallet(page, 'Demo wallet For trying this out, not a real one')
     expect(await focused.evaluate((button) => button.matches(':focus-visible'))).toBe(true)
     await page.evaluate(`announce(${fox}); register()`)
     await expect.poll(() => names(page)).toEqual(['Fox', 'Test Solana', 'Demo wallet'])
@@ -259,7 +259,7 @@ describe.runIf(hasBrowser)('<countersign-wallets> in Chromium', () => {
       const { page } = await open('', "{ address: () => Promise.reject(new Error('gone')) }", phone)
       await page.getByRole('button', { name: 'Open in Trust Wallet' }).tap()
       expect(await kept(page, 'failed')).toEqual({ failed: 'trust' })
-      await page.getByText('That did not work. Try again.').waitFor()
+      await page.getByText('Something went wrong. Try again.').waitFor()
     })
 
     test('has no links without an address; on a computer there are none either', async () => {

@@ -44,7 +44,7 @@ describe.runIf(hasBrowser)('the Nimiq Hub, at another origin', () => {
   }
 
   const choose = (page: Page): Promise<void> =>
-    page.getByRole('button', { name: 'Nimiq Hub Nimiq · on a page of its own' }).click()
+    page.getByRole('button', { name: 'Nimiq Hub Nimiq · opens its own site' }).click()
 
   test('signs in a window of its own', async () => {
     const { page, trail, asked } = await open(false)

@@ -75,7 +75,7 @@ describe.skipIf(!hasBrowser)(
       await page.getByText(/^Deine Wallet hat noch/).waitFor()
       await screenshot(page, 'wallet-german-awaited')
       vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 125_000 })
-      await expectHeading(page, 'Die Anfrage lief ab, während deine Wallet unterschrieb')
+      await expectHeading(page, 'Die Anfrage lief ab, während deine Wallet signierte')
       await look(page, 'wallet-german-late')
     })
 

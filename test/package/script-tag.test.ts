@@ -88,7 +88,7 @@ describe.runIf(hasBrowser)('a page without a bundler', () => {
     await page.goto(await servePage())
     await page.getByRole('img', { name: 'QR code for your phone' }).waitFor()
     await page.getByRole('button', { name: 'Use a wallet on this device' }).click()
-    await page.getByText('No wallet was found in this browser.').waitFor()
+    await page.getByText('No wallet found in this browser.').waitFor()
   })
 
   test('runs no file that differs from the one whose integrity the package names', async () => {

@@ -226,9 +226,9 @@ function deviceCallsOf(service: ElementService): SignInCalls {
 export const englishDeviceTexts: Omit<DeviceTexts, keyof ChooserTexts> = {
   asking: 'Confirm in {wallet}.',
   verifying: 'One moment.',
-  declined: 'You declined in the wallet. To try again, choose it again.',
-  closed: 'The wallet was closed without an answer. To try again, choose it again.',
-  answerFirst: 'The wallet already shows a request. Answer that one first, then choose the wallet again.',
+  declined: 'You declined in your wallet. Choose it to try again.',
+  closed: 'The wallet was closed without an answer. Choose it to try again.',
+  answerFirst: 'Your wallet already shows a request. Answer it first, then choose the wallet again.',
   switched: 'The account or network in the wallet has changed. Choose the wallet again to sign in with the new one.',
   walletFailed: 'The wallet did not sign. Check that it is unlocked, then choose it again.',
   notAccepted: 'This site does not accept that kind of wallet. Choose another one.',

@@ -76,7 +76,7 @@ export class DirectSignIn {
 
   async #signIn(found: FoundWallet, returned: ReturnedSignIn | undefined, signal: AbortSignal): Promise<void> {
     const { client, appName, tasks, onSession } = this.#options
-    const text = `Look at ${found.name}: it asks you to confirm.`
+    const text = `Confirm in ${found.name}.`
     const { session } = await signInWithFound(found, {
       client,
       hub: hubFor(appName),

@@ -205,11 +205,11 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
     await show(page, `<countersign-sign-in base-url="${proxy.url}"></countersign-sign-in>`, proxy.url)
     await expect.poll(() => seen(page), polling).toHaveLength(1)
     await proxy.refuse()
-    await status(page).filter({ hasText: 'The connection was lost. Trying again.' }).waitFor()
+    await status(page).filter({ hasText: 'Connection lost. Trying again …' }).waitFor()
     await screenshot(page, 'element-reconnecting')
 
     await page.locator('countersign-sign-in').evaluate((element) => element.setAttribute('display-title', 'another'))
-    await status(page).filter({ hasText: 'The service does not answer.' }).waitFor()
+    await status(page).filter({ hasText: 'Can’t reach the sign-in service.' }).waitFor()
     const { error } = await page.evaluate(() => {
       const { detail } = Reflect.get(globalThis, 'seen').at(-1)
       return { error: { code: detail.error.code, name: detail.error.name } }
@@ -275,7 +275,7 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
       await code(page).waitFor()
       const claim = await phone.claimOrder(await scan(code(page)))
       const challenge = await phone.getOrderChallenge(claim)
-      await status(page).filter({ hasText: 'Answer on the phone.' }).waitFor()
+      await status(page).filter({ hasText: 'Continue on your phone.' }).waitFor()
       const { returnCode } = await phone.approveOrder(claim, { challenge })
       await field(page).waitFor()
       return { claim, returnCode: returnCode! }
@@ -297,7 +297,7 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
 
       // The page has no other control in use, so the digits need no click.
       await page.keyboard.type(wrong(returnCode))
-      await status(page).filter({ hasText: 'Tries left: 2.' }).waitFor()
+      await status(page).filter({ hasText: 'Attempts left: 2.' }).waitFor()
       expect(await field(page).inputValue()).toBe('')
       expect(await field(page).getAttribute('aria-invalid')).toBe('true')
       await expectAccessible(page, 'wrong return code')
@@ -321,11 +321,11 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
       for (const left of [2, 1]) {
         await page.keyboard.type(wrong(returnCode))
         await status(page)
-          .filter({ hasText: `Tries left: ${left}.` })
+          .filter({ hasText: `Attempts left: ${left}.` })
           .waitFor()
       }
       await page.keyboard.type(wrong(returnCode))
-      await status(page).filter({ hasText: 'Three wrong codes: the request was stopped. Start again.' }).waitFor()
+      await status(page).filter({ hasText: 'Three wrong codes: the request was cancelled. Start again.' }).waitFor()
       await expectAccessible(page, 'codes used up in the dark')
       await screenshot(page, 'element-codes-used-up-dark')
       const statuses = (await seen(page)).map(({ detail }) => detail.status)
@@ -343,7 +343,7 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
       const { claim } = await approved(page, phone)
       await field(page).pressSequentially('123')
       await phone.rejectOrder(claim)
-      await status(page).filter({ hasText: 'Stopped on the phone.' }).waitFor()
+      await status(page).filter({ hasText: 'Cancelled on the phone.' }).waitFor()
       expect(await field(page).isVisible()).toBe(false)
       await renew(page).click()
 
@@ -388,7 +388,7 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
       const { returnCode } = await approved(page, phone)
       await proxy.refuse()
       await field(page).fill(returnCode)
-      await status(page).filter({ hasText: 'The connection was lost. Trying again.' }).waitFor()
+      await status(page).filter({ hasText: 'Connection lost. Trying again …' }).waitFor()
       expect(await field(page).inputValue()).toBe(returnCode)
       proxy.forward()
       await detailOf(page, 'countersign:signed-in')
@@ -473,7 +473,7 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
         }
         document.querySelector('main')?.append(element)
       }, url)
-      await status(page).filter({ hasText: 'That did not work.' }).waitFor()
+      await status(page).filter({ hasText: 'Something went wrong.' }).waitFor()
       expect(await renew(page).isVisible()).toBe(true)
     })
   })

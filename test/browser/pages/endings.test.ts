@@ -28,5 +28,5 @@ test('what passes is no ending', () => {
 })
 
 test('an unforeseen code is named, without the words that are for the operator', () => {
-  expect(englishWords.notice('START_KEY_REQUIRED')).toBe('That did not work (START_KEY_REQUIRED).')
+  expect(englishWords.notice('START_KEY_REQUIRED')).toBe('Something went wrong (START_KEY_REQUIRED).')
 })

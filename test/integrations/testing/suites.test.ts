@@ -548,7 +548,7 @@ describeDefects<Host>('hosts', hostSuite, [
   ],
   [
     'a list in no order',
-    'listSessions lists the live sessions of the user, newest first, and nobody else’s',
+    'listSessions lists the live sessions of the user, newest first, and no other user’s',
     (host) => ({ listSessions: async (userId, request) => (await host.listSessions(userId, request)).reverse() }),
   ],
   [
@@ -716,7 +716,7 @@ describeDefects<WalletAdapter>('wallet adapters', adapterSuite, [
   ],
   [
     'a subject that changes',
-    'a wallet has one subject, whatever it signs, and no other wallet has the same',
+    'a wallet has one subject for all texts that it signs, and no other wallet has the same',
     (adapter) => ({
       async verify(...claim) {
         const proven = await adapter.verify(...claim)
@@ -726,7 +726,7 @@ describeDefects<WalletAdapter>('wallet adapters', adapterSuite, [
   ],
   [
     'a subject that many share',
-    'a wallet has one subject, whatever it signs, and no other wallet has the same',
+    'a wallet has one subject for all texts that it signs, and no other wallet has the same',
     (adapter) => ({
       async verify(...claim) {
         const proven = await adapter.verify(...claim)

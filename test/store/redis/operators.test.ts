@@ -533,24 +533,28 @@ describe.skipIf(!hasServer || !hasOpenssl)('Redis with TLS', () => {
       () => ({ ca: join(folder, 'missing') }),
       /^redis\.tlsCa \(COUNTERSIGN_REDIS_TLS_CA\).*no such file/,
     ],
-    ['a folder', () => ({ ca: folder }), /^redisTlsCa .* must be a file that can be read/],
-    ['an authority that is not a certificate', () => ({ ca: client.key }), /^redisTlsCa .*certificate in PEM format/],
+    ['a folder', () => ({ ca: folder }), /^redis\.tlsCa .* must be a file that can be read/],
+    ['an authority that is not a certificate', () => ({ ca: client.key }), /^redis\.tlsCa .*certificate in PEM format/],
     [
       'a certificate without its key',
       () => ({ cert: client.cert }),
-      /^redisTlsCert .* and redisTlsKey .* set together/,
+      /^redis\.tlsCert .* and redis\.tlsKey .* set together/,
     ],
-    ['a key without its certificate', () => ({ key: client.key }), /^redisTlsCert .* and redisTlsKey .* set together/],
+    [
+      'a key without its certificate',
+      () => ({ key: client.key }),
+      /^redis\.tlsCert .* and redis\.tlsKey .* set together/,
+    ],
     [
       'a certificate that is a key',
       () => ({ cert: client.key, key: client.key }),
-      /^redisTlsCert .*certificate in PEM/,
+      /^redis\.tlsCert .*certificate in PEM/,
     ],
-    ['a key that is a certificate', () => ({ cert: client.cert, key: client.cert }), /^redisTlsKey .*private key of/],
+    ['a key that is a certificate', () => ({ cert: client.cert, key: client.cert }), /^redis\.tlsKey .*private key of/],
     [
       'the key of another',
       () => ({ cert: client.cert, key: stranger.key }),
-      /^redisTlsKey .*private key of redisTlsCert/,
+      /^redis\.tlsKey .*private key of redis\.tlsCert/,
     ],
   ])('does not begin with %s', async (_, redisTls: () => RedisTls, problem) => {
     const failure: unknown = await openStore(url, { redisTls: redisTls() }).catch((error: unknown) => error)
