@@ -55,7 +55,7 @@ function servedDocument(body: Buffer, encoding: Readonly<Record<string, string>>
 
 /** The document with the service's own paths, cookie and address. With the default settings it is gen/openapi.json. */
 async function documentText({ publicUrl, ...place }: OpenApiSettings): Promise<string> {
-  // Loaded only if somebody asks for it.
+  // Loaded on the first request.
   const { default: template } = await import('../../gen/openapi.json', { with: { type: 'json' } })
   const { servers, paths, components } = template
   const { sessionCookie } = components.securitySchemes

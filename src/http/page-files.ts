@@ -186,7 +186,7 @@ const otherHeaders: Readonly<Record<string, string>> = {
   'referrer-policy': 'no-referrer',
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'DENY',
-  // A wallet in a window of its own answers to the page that opened it; nobody who opens the page gets hold of it.
+  // A wallet in a window of its own answers to the page that opened it; a page that opens this one gets no hold of it.
   'cross-origin-opener-policy': 'same-origin-allow-popups',
   'cross-origin-resource-policy': 'same-origin',
   'permissions-policy': 'camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()',

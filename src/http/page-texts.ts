@@ -89,7 +89,7 @@ function isLanguage(tag: string): boolean {
   }
 }
 
-/** One line, however long and of whatever characters a name in the file is. */
+/** A name of the file in one line of at most 80 characters. */
 function shorten(text: string): string {
   return JSON.stringify(text.slice(0, 80)).slice(1, -1)
 }

@@ -59,7 +59,7 @@ export const signInPath = '/sign-in'
 /**
  * The service's own pages: the demo at `/`, the approval page at the paths of claim URLs and of hand-overs, and the
  * sign-in page under the base path. They are files that are read once, at the start. Opening a page, however often and
- * by whatever (a phone, a link preview, a crawler), reads and changes no order.
+ * by any client (a phone, a link preview, a crawler), reads and changes no order.
  *
  * If the pages have not been built, their paths answer 503 and say so.
  */
@@ -97,7 +97,7 @@ export function createPages(settings: PageSettings, log: Logger, { folders, peek
   return (path) => routes.get(path) ?? (isClaimPath(path) || isContinuePath(path) ? approvalRoute : undefined)
 }
 
-/** The paths of the pages and of what they are made of, with `*` at the end for whatever follows. */
+/** The paths of the pages and of what they are made of, with `*` at the end for what follows. */
 export function pagePlaces({
   pages,
   claimUrlTemplate,
@@ -117,8 +117,9 @@ const unavailable: ServedFile = {
 }
 
 /**
- * Whether a browser may be signed in. Whoever has no session's cookie, or one of a session that has ended, is not, and
- * the page need not ask, which would fail. If nobody can tell, it may: the page asks, and says what is wrong.
+ * Whether a browser may be signed in. A browser without a session's cookie, or with one of a session that has ended, is
+ * not, and the page need not ask, which would fail. If that cannot be decided, it may: the page asks, and says what is
+ * wrong.
  */
 async function mayBeSignedIn(exchange: Exchange, peekSession: PageParts['peekSession']): Promise<boolean> {
   if (!hasSessionCookie(exchange)) return false

@@ -15,7 +15,7 @@ export interface LibraryAnswer {
 
 /** What of a request is replaced before the library sees it. */
 export interface BridgedRequest {
-  /** The issuer's address: the host and scheme that the library sees, whatever the request says. */
+  /** The issuer's address: the host and scheme that the library sees, in place of the request's. */
   readonly issuer: string
   /** The Cookie header that it sees. */
   readonly cookie: string | undefined

@@ -5,7 +5,7 @@ import { isLoopbackHost } from '../shared/origin.ts'
 export interface FileClient {
   /** Its metadata by the names of RFC 7591, which the library checks. */
   readonly metadata: ClientMetadata
-  /** Whether it is the operator's own, so that nobody is asked for consent. */
+  /** Whether it is the operator's own, which needs no consent. */
   readonly isFirstParty: boolean
   /** Whether it must use PKCE. */
   readonly requiresPkce: boolean

@@ -46,7 +46,7 @@ export interface FoundGrant {
 
 /**
  * The grants of sessions: one for each session and client, so that two tabs of a client share it. Its random id stands
- * in the session's list, which changes by compare-and-set, before the grant is stored. Whatever is issued under a grant
+ * in the session's list, which changes by compare-and-set, before the grant is stored. All that is issued under a grant
  * counts only while the grant is there, so taking it away ends codes, refresh tokens and opaque access tokens in one
  * step. A mark takes its place: the next grant has another id, and nothing in flight brings the old one back.
  */

@@ -306,7 +306,7 @@ class LibraryIssuer implements Issuer {
     output.send({ status: 200, headers, body: JSON.stringify(json) })
   }
 
-  /** The JSON of a page of the issuer's own, whatever else is trusted. */
+  /** The JSON of a page of the issuer's own origin; other trusted origins are refused. */
   async #inputOf({ headers, body }: Exchange): Promise<unknown> {
     const own = new URL(this.#parts.publicUrl()).origin
     if (headers.origin !== own) {
@@ -381,7 +381,7 @@ class LibraryIssuer implements Issuer {
         short: { httpOnly: true, sameSite: 'lax' },
       },
       enabledJWA: { idTokenSigningAlgValues: ['RS256', 'ES256'] },
-      // Whatever is issued ends with the session that it was issued in.
+      // All that is issued ends with the session that it was issued in.
       expiresWithSession: async () => true,
       extraTokenClaims: async () => undefined,
       features: {
@@ -455,7 +455,7 @@ class LibraryIssuer implements Issuer {
 
   /**
    * The grant of a request: the one that the user has just given, or one that needs no question. The session that gives
-   * it is the live one, whatever an interaction says.
+   * it is the live one, even if an interaction names another.
    */
   async #grantFor(ctx: KoaContextWithOIDC, clients: FileClients): Promise<object | undefined> {
     const { oidc } = ctx

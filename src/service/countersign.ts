@@ -565,7 +565,7 @@ class Service implements WorkerService {
     this.#keyFiles?.stop()
     await this.#server.close(graceMs)
     await this.#webhook?.close(webhookGraceMs)
-    // Last, so that requests in progress are still counted where somebody looks.
+    // Last, so that requests in progress are still counted in a scrape.
     await this.#metricsServer.close()
     await this.#closeStore()
   }
@@ -600,8 +600,7 @@ function warnOfNonceStore({ nonceStore }: Settings, store: Store, log: Logger): 
 }
 
 /**
- * The secret that the store keeps, made at the first start. A shared store keeps none: whoever can read it could sign
- * tokens.
+ * The secret that the store keeps, made at the first start. A shared store keeps none: its readers could sign tokens.
  */
 async function keptSecrets(store: Store): Promise<string[]> {
   // Not `if (store.shared)`: a store written in JavaScript may lack the property.

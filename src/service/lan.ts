@@ -55,7 +55,7 @@ export function optionsOnLan(options: FlatOptions): FlatOptions {
   return { ...options, host: everyInterface(), demoWallet: options.demoWallet ?? !isHttps(options) }
 }
 
-/** The first of the hosts. Throws if there is none and publicUrl is not set: then nobody could reach the service. */
+/** The first of the hosts. Throws if there is none and publicUrl is not set: then the service could not be reached. */
 export function hostOnLan({ publicUrl }: FlatOptions, [host]: readonly string[]): string | undefined {
   if (host === undefined && publicUrl === undefined) {
     throw new TypeError('--lan needs a network, and this machine is in none; connect it to one, or start without --lan')

@@ -59,7 +59,7 @@ export class LiveSecrets {
   }
 }
 
-/** Not in constant time: whoever gives the one list may know the other. */
+/** Not in constant time: both lists come from the operator. */
 function isSame(one: readonly string[], other: readonly string[] | undefined): boolean {
   return one.length === other?.length && one.every((entry, index) => entry === other[index])
 }

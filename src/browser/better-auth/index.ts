@@ -43,7 +43,7 @@ export interface WalletSignInActions {
   readonly signIn: {
     /**
      * Does the same as `signInWallet`, and answers as Better Auth's own calls do: it resolves with `{ data, error }`,
-     * of which one is `null`, whatever the wallet or the server did.
+     * of which one is `null`, also if the wallet or the server failed.
      */
     wallet(options?: SignInOptions): Promise<WalletSignInAnswer>
   }

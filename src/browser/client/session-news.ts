@@ -3,7 +3,7 @@ import { retrying } from './retry.ts'
 import { defaultTokenKey } from './token-store.ts'
 import type { Session } from './types.ts'
 
-/** A function that is told of the session: `undefined` if nobody is signed in any more. */
+/** Receives the session; `undefined` once the user is signed out. */
 export type SessionListener = (session: Session | undefined) => void
 
 /** Options of {@link SessionNews}. */
@@ -22,7 +22,7 @@ const takeBack = { forMs: 600_000, everyMs: 5_000 } as const
 
 /**
  * News of the session between the tabs and clients of one page origin, for one service and one key of the token. The
- * channel carries the news that something changed, and nothing else: whoever hears it asks the service. It is a
+ * channel carries the news that something changed, and nothing else: its listeners ask the service. It is a
  * BroadcastChannel, or the storage events of `localStorage` in browsers without one. Outside of pages, only this client
  * is told.
  */

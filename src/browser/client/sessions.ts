@@ -16,8 +16,8 @@ export interface RevocationCalls {
 /** Calls for the signed-in user's sessions and known computers. */
 export interface SessionCalls {
   /**
-   * The caller's session, or `undefined` if nobody is signed in. Rejects if neither is certain, because the service is
-   * unavailable or did not answer: then keep showing the user as signed in.
+   * The caller's session, or `undefined` if the user is signed out. Rejects if neither is certain, because the service
+   * is unavailable or did not answer: then keep showing the user as signed in.
    */
   getCurrentSession(options?: CallOptions): Promise<Session | undefined>
   /**

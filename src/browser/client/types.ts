@@ -137,7 +137,7 @@ export interface DesktopOrder {
 
 /** A started order. */
 export interface StartedOrder extends DesktopOrder {
-  /** Address for the QR code. Whoever has it can claim the order. */
+  /** Address for the QR code. It is enough to claim the order. */
   readonly claimUrl: string
   /** Secret. {@link claimUrl} contains it. */
   readonly claimToken: string

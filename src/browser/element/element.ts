@@ -266,7 +266,10 @@ export class CountersignSignIn extends Base {
     void this.#run(stop.signal)
   }
 
-  /** Leaves the current order, and cancels it if that is possible: nobody should approve for a page that is gone. */
+  /**
+   * Leaves the current order, and cancels it if that is possible: an approval would be of no use to a page that is
+   * gone.
+   */
   #end(): void {
     this.#stop?.abort()
     this.#stop = undefined
@@ -285,7 +288,7 @@ export class CountersignSignIn extends Base {
       const client = this.#client()
       const order = await this.#started(client, signal)
       if (signal.aborted) {
-        // A backend may start an order although nobody waits for it any more.
+        // A backend may start an order although the element has left it.
         client.cancelOrder(order).catch(ignore)
         return
       }

@@ -254,7 +254,7 @@ async function stop(signal: AbortSignal): Promise<void> {
   await reject(endings.stopped, signal)
 }
 
-/** Rejects the order, whatever it has come to. A finalized sign-in is taken back by it. */
+/** Rejects the order in any status. A finalized sign-in is taken back by it. */
 async function reject(rejected: Ending, signal: AbortSignal): Promise<void> {
   const order = held && orderOf(held)
   if (order === undefined) return

@@ -6,7 +6,7 @@ export interface ServiceFacts {
   /** Ids of the wallet adapters that the service accepts. */
   readonly adapters: readonly string[]
   /**
-   * Whether the page may offer the demo wallet. Never over https, whatever the service says: it may not know that a
+   * Whether the page may offer the demo wallet. Never over https, even if the service says so: it may not know that a
    * proxy in front of it has a name and a certificate.
    */
   readonly demoWallet: boolean

@@ -14,8 +14,8 @@ import { chooseWords, readOperatorTexts } from './texts/words.ts'
  * its address. The session is in the cookie only. Calls go by REST to paths under the base path, because a proxy in
  * front of another application passes on nothing else.
  *
- * It leads on by itself after a sign-in only. Whoever comes signed in taps "Continue": where the application, or the
- * proxy, refuses that session and leads back here, the browser would go around for ever.
+ * It leads on by itself after a sign-in only. Users who are signed in already tap "Continue": where the application, or
+ * the proxy, refuses that session and leads back here, the browser would go around for ever.
  */
 
 const facts = readServiceFacts()
@@ -57,7 +57,7 @@ otherWalletButton.addEventListener('click', () => void tasks.run(signOut))
 addEventListener('pageshow', ({ persisted }) => persisted && location.reload())
 // After the page's own sign-in and sign-out, which show themselves.
 client.onSession((session) => setTimeout(() => follow(session)))
-// Without the cookie, asking is of no use. With `again`, whoever led here wants a sign-in of now.
+// Without the cookie, asking is of no use. With `again`, a new sign-in is wanted.
 if (metaContent('countersign-maybe-signed-in') === 'yes' && new URL(location.href).searchParams.get('again') !== '1')
   void tasks.run(lookForSession)
 else showSignedOut()

@@ -37,9 +37,9 @@ export type SignInHook = SignInState & {
 const idle: SignInState = { status: 'idle', result: undefined, error: undefined }
 
 /**
- * Signs in with a wallet on this device. While the component is there and nobody has signed in with it, a nonce is kept
- * at hand, so that a tap reaches the wallet without a network call in between. If the component goes, so does a sign-in
- * that waits for its wallet. Use the hook in one component for each client: the client keeps one nonce.
+ * Signs in with a wallet on this device. While the component is mounted and the user has not signed in with it, a nonce
+ * is kept at hand, so that a tap reaches the wallet without a network call in between. If the component goes, so does a
+ * sign-in that waits for its wallet. Use the hook in one component for each client: the client keeps one nonce.
  */
 export function useSignIn(client: WalletSignInClient, options: UseSignInOptions = {}): SignInHook {
   const { appName, account, prepare = true } = options

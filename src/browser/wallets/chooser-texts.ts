@@ -13,7 +13,7 @@ export interface ChooserTexts {
   readonly list: string
   /** For a wallet at a site of its own. */
   readonly elsewhere: string
-  /** For a wallet that nobody must take for a real one. */
+  /** For a wallet that must not look like a real one. */
   readonly demo: string
   /** Heading of the links to wallet apps. */
   readonly apps: string

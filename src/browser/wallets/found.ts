@@ -9,7 +9,7 @@ export interface FoundWallet {
   /** Icon as a `data:` URI, for `<img>` only: it is the wallet's own. */
   readonly icon?: string
   /**
-   * What else the wallet says of itself, such as `io.metamask`: it tells wallets of one name apart. Nobody has checked
+   * What else the wallet says of itself, such as `io.metamask`: it tells wallets of one name apart. It is not checked
    * it.
    */
   readonly detail?: string
@@ -17,7 +17,7 @@ export interface FoundWallet {
   readonly adapterId: string
   /**
    * Where it is: `page`, in this browser (an extension, or the app that opened the page); `window`, at a site of its
-   * own that opens in a window or takes the place of the page; `demo`, the demo wallet, which nobody must take for a
+   * own that opens in a window or takes the place of the page; `demo`, the demo wallet, which must not look like a
    * real one.
    */
   readonly kind: 'page' | 'window' | 'demo'

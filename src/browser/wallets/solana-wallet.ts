@@ -95,7 +95,7 @@ export function solanaWallet(wallet: StandardWallet): SwitchingWallet {
   }
 
   const signForm = async (text: string, input: SolanaSignInInput): Promise<unknown> => {
-    // Before the wallet shows anything: it may sign in with whatever account is selected.
+    // Before the wallet shows anything: it may sign in with any account that is selected.
     if (watch.asked !== undefined) await askedAccount()
     const [output] = (await features['solana:signIn']?.signIn(input)) ?? []
     if (output === undefined) return undefined

@@ -62,7 +62,7 @@ export function runWorker(): void {
     if (message.kind === 'start') worker ??= new Worker(message.start)
     else worker?.obey(message)
   })
-  // Otherwise node:cluster ends the process as soon as the first one has died, whatever is in progress.
+  // Otherwise node:cluster ends the process as soon as the first one has died, with calls in progress.
   if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true
   process.once('disconnect', () => {
     if (worker === undefined) process.exit(1)

@@ -200,8 +200,8 @@ const maxKept = 10_000
  * that has ended is seen as ended by everyone who asks `cacheMs` or more after that. With `cacheMs` 0, no answer counts
  * that was asked for earlier.
  *
- * Keeps SHA-256 hashes of tokens, and no token once its call is over. "Inactive" is not kept, so that whoever sends
- * made-up tokens fills no memory.
+ * Keeps SHA-256 hashes of tokens, and no token once its call is over. "Inactive" is not kept, so that
+ * made-up tokens fill no memory.
  */
 class SessionChecks {
   readonly #settings: SessionCheckSettings
@@ -215,8 +215,8 @@ class SessionChecks {
   }
 
   /**
-   * The live session of a token or cookie; `undefined` if there is none. Rejects with a {@link SessionCheckError} if the
-   * service cannot tell.
+   * The live session of a token or cookie; `undefined` if there is none. Rejects with a {@link SessionCheckError} if
+   * the service cannot tell.
    */
   check(credential: SessionText): Promise<Session | undefined> {
     const key = bytesToHex(sha256(utf8ToBytes(`${credential.form} ${credential.text}`)))

@@ -1,5 +1,6 @@
 /**
- * `countersign/core`: wallet sign-in without the service, for applications that keep challenges and sessions themselves.
+ * `countersign/core`: wallet sign-in without the service, for applications that keep challenges and sessions
+ * themselves.
  */
 
 export type { SignatureVerifier } from '../../core/wallet/ed25519.ts'

@@ -13,8 +13,8 @@ export interface SignInAdapterOptions {
   /** Names (nimiq, ed25519, ethereum, solana), or adapters of your own. Default: nimiq, ed25519. */
   readonly adapters?: readonly (string | WalletAdapter)[]
   /**
-   * JSON-RPC servers of EVM chains by chain id, for contract wallets of ethereum (EIP-1271, EIP-6492). Needs the package
-   * viem. Default: none; contract wallets cannot sign in.
+   * JSON-RPC servers of EVM chains by chain id, for contract wallets of ethereum (EIP-1271, EIP-6492). Needs the
+   * package viem. Default: none; contract wallets cannot sign in.
    */
   readonly evmRpc?: Readonly<Record<string, string>>
 }
@@ -26,8 +26,8 @@ export interface SignInChallengeOptions extends SignInAdapterOptions {
   /** Origin of the page that signs in, such as https://app.example. Take it from your configuration. */
   readonly origin: string
   /**
-   * The adapter that is going to sign. Wallets of ethereum and solana sign a form of their own, which `message` then is;
-   * without it, `message` is the plain text, which wallets of nimiq and ed25519 sign.
+   * The adapter that is going to sign. Wallets of ethereum and solana sign a form of their own, which `message` then
+   * is; without it, `message` is the plain text, which wallets of nimiq and ed25519 sign.
    */
   readonly adapterId?: string | undefined
   /** Address of the wallet that is going to sign; required by the form of ethereum and solana. */
@@ -87,8 +87,8 @@ export function createSignInChallenge(options: SignInChallengeOptions): SignInCh
 
 /**
  * Checks a proof over a challenge, and resolves with the wallet that it proves. Use each challenge once: take it out of
- * where it is kept, in one atomic step, before this call. The text is made again from the challenge and the account that
- * the proof names; no text of the client counts.
+ * where it is kept, in one atomic step, before this call. The text is made again from the challenge and the account
+ * that the proof names; no text of the client counts.
  *
  * @throws CountersignError NONCE_EXPIRED, ORIGIN_MISMATCH, SIGNATURE_INVALID, ADDRESS_MISMATCH, ADAPTER_UNKNOWN,
  * INVALID_REQUEST for a malformed key, signature or address; for contract wallets CONTRACT_WALLET_NEEDS_RPC and

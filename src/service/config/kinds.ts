@@ -115,7 +115,7 @@ export const path: Kind<string> = text(
   'a path such as /api/auth, without a slash at the end',
 )
 
-/** The path of a file. Whoever uses it reads it. */
+/** The path of a file, which is read where it is used. */
 export const file: Kind<string> = text(/^[^\s\0](.*[^\s\0])?$/, 'the path of a file')
 
 /** An http or https origin, in its canonical form. */

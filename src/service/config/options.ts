@@ -209,12 +209,13 @@ export interface OidcOptions {
    */
   clients?: string
   /**
-   * Template of the e-mail address that clients of the issuer are told, never verified, with `{user_id}`. Default: none,
-   * and users have no e-mail address. Variable: COUNTERSIGN_OIDC_EMAIL.
+   * Template of the e-mail address that clients of the issuer are told, never verified, with `{user_id}`. Default:
+   * none, and users have no e-mail address. Variable: COUNTERSIGN_OIDC_EMAIL.
    */
   email?: string
   /**
-   * Function that returns further claims of a user for a client of the issuer, such as groups. Default: none. Code only.
+   * Function that returns further claims of a user for a client of the issuer, such as groups. Default: none. Code
+   * only.
    */
   claims?: OwnClaims
 }
