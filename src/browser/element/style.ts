@@ -27,9 +27,8 @@ svg {
 [part='status'] { font-weight: 600; min-height: 1.5em; text-wrap: balance; }
 [part='code'] {
   margin: 0;
-  font: 700 2rem/1.2 ui-monospace, monospace;
-  letter-spacing: 0.15em;
-  padding-inline-start: 0.15em;
+  font: 700 2rem/1.2 system-ui, sans-serif;
+  font-variant-numeric: tabular-nums;
 }
 .spoken {
   position: absolute;
