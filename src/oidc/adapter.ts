@@ -93,7 +93,8 @@ class RecordAdapter extends BaseAdapter {
   /** Each is stored once, under an id of its own. */
   async upsert(id: string, { jti: _jti, ...payload }: AdapterPayload, expiresIn: number): Promise<undefined> {
     const record: StoredPayload = { payload }
-    if (await this.#parts.records.create(this.#name, id, record, { ttlMs: Math.max(1, expiresIn) * 1000 })) return
+    const life = { ttlMs: Math.max(1, expiresIn) * 1000 }
+    if (await this.#parts.records.create({ kind: this.#name, id, record, life })) return
     // Of ids that the library makes, none comes twice: this is a proof or an assertion, sent by two requests at once.
     throw new this.#parts.errors.InvalidRequest('the proof was already used')
   }
@@ -115,7 +116,7 @@ class RecordAdapter extends BaseAdapter {
       const leftMs = (payload.exp ?? 0) * 1000 - now
       const used: StoredPayload = { payload: usedUp(payload), usedAt: Math.floor(now / 1000) }
       const life = { ttlMs: Math.max(1, Math.min(leftMs, maxUsedMs)) }
-      if (await records.replace(this.#name, id, found, used, life)) return
+      if (await records.replace(found, { kind: this.#name, id, record: used, life })) return
     }
     if (this.#name === 'PushedAuthorizationRequest') {
       throw new errors.InvalidRequestUri('request_uri is invalid, expired, or was already used')
@@ -222,10 +223,11 @@ class InteractionAdapter extends BaseAdapter {
     const found = await records.find<StoredInteraction>('Interaction', id)
     const startedAt = found?.record.startedAt ?? store.now()
     const record: StoredInteraction = { payload, browser, startedAt }
+    const next = { kind: 'Interaction', id, record, life }
     const stored =
       found === undefined
-        ? await records.create('Interaction', id, record, life)
-        : found.record.browser === browser && (await records.replace('Interaction', id, found, record, life))
+        ? await records.create(next)
+        : found.record.browser === browser && (await records.replace(found, next))
     if (!stored) throw new this.#parts.errors.InvalidRequest('the interaction has changed meanwhile')
   }
 

@@ -102,7 +102,7 @@ export class Grants {
       const record = this.#recordOf(session, clientId, [...all].join(' '))
       const stored =
         record.openid.scope === given ||
-        (await this.#records.put({ kind: grantKind, id, found, record, life: this.#life }))
+        (await this.#records.put(found, { kind: grantKind, id, record, life: this.#life }))
       // Otherwise another tab was faster, or the grant was taken away.
       if (!stored) continue
       // After the grant is stored: who ends the session finds the grant in its list, or is seen here.
@@ -118,7 +118,7 @@ export class Grants {
     for (;;) {
       const found = await this.#records.find<GrantRecord | RemovedGrant>(grantKind, id)
       if (found !== undefined && 'removed' in found.record) return false
-      const marked = await this.#records.put({ kind: grantKind, id, found, record: mark, life: this.#life })
+      const marked = await this.#records.put(found, { kind: grantKind, id, record: mark, life: this.#life })
       if (marked) return found !== undefined
     }
   }
@@ -135,7 +135,7 @@ export class Grants {
       if (known !== undefined && !(await this.#wasRemoved(known))) return known
       const id = randomText(32)
       const record: SessionGrants = { grants: { ...grants, [clientId]: id } }
-      const stored = await this.#records.put({ kind: sessionKind, id: sessionId, found, record, life: this.#life })
+      const stored = await this.#records.put(found, { kind: sessionKind, id: sessionId, record, life: this.#life })
       if (stored) return id
     }
   }

@@ -123,7 +123,7 @@ export class Interactions {
     const { session: _session, ...rest } = payload
     const record: StoredInteraction = { ...found.record, payload: { ...rest, result } }
     const life = { ttlMs: Math.max(1, (payload.exp ?? 0) * 1000 - this.#parts.store.now()) }
-    if (!(await this.#parts.records.replace('Interaction', uid, found, record, life))) throw changed()
+    if (!(await this.#parts.records.replace(found, { kind: 'Interaction', id: uid, record, life }))) throw changed()
     return String(payload.returnTo)
   }
 

@@ -4,6 +4,7 @@ import type { RequestContext } from '../base/request.ts'
 import { equalInConstantTime, type Keyring, randomText } from '../base/token.ts'
 import type { StandaloneHost } from '../core/users/standalone.ts'
 import { type Exchange, type Route, requireHttpMethod } from '../http/exchange.ts'
+import { isJson, notJson } from '../http/refusals.ts'
 import { CountersignError } from '../shared/errors.ts'
 import { cookieValue } from '../shared/header-text.ts'
 import type { Store } from '../store/store.ts'
@@ -36,6 +37,8 @@ export interface IssuerSettings extends PageLooks {
 /** What the issuer stands on. */
 export interface IssuerParts {
   readonly settings: IssuerSettings
+  /** Paths of the issuer's metadata, outside the base path. */
+  readonly discoveryPaths: readonly string[]
   /** The service's public URL, which is the issuer. */
   readonly publicUrl: () => string
   readonly store: Store
@@ -55,8 +58,6 @@ export interface IssuerParts {
 export interface Issuer {
   /** The route of a path that is the issuer's; `undefined` for any other. */
   find(path: string): Route | undefined
-  /** Paths outside the base path. */
-  readonly places: readonly string[]
   /** Public keys for the service's key set. */
   readonly keySet: { readonly keys: readonly object[] }
   /** Reads the clients file and the keys again. Resolves with what puts them in force. */
@@ -77,8 +78,6 @@ const interactionCookie = 'countersign_oidc_interaction'
 const resumeCookie = 'countersign_oidc_resume'
 /** Name of the cookie with the browser's own secret. */
 const browserCookie = 'countersign_oidc_browser'
-
-const discoveryPaths = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server']
 
 const codeSeconds = 60
 const tokenSeconds = 15 * 60
@@ -166,16 +165,12 @@ class LibraryIssuer implements Issuer {
         this.#base + path,
         (exchange) => this.#serveLibrary(exchange, methods, kind),
       ]),
-      ...discoveryPaths.map((path): [string, Route] => [
+      ...parts.discoveryPaths.map((path): [string, Route] => [
         path,
         (exchange) => this.#serveLibrary(exchange, ['GET', 'HEAD', 'OPTIONS'], 'backend'),
       ]),
       [`${this.#base}/logout`, (exchange) => this.#serveLogout(exchange)],
     ])
-  }
-
-  get places(): readonly string[] {
-    return discoveryPaths
   }
 
   get keySet(): { readonly keys: readonly object[] } {
@@ -270,10 +265,12 @@ class LibraryIssuer implements Issuer {
 
   /** Has the library answer a request, of which it sees the cookies that are its own and no others. */
   async #ask(exchange: Exchange): Promise<LibraryAnswer> {
-    const own = (exchange.headers.cookie ?? '')
-      .split(';')
-      .map((pair) => pair.trim())
-      .filter((pair) => [interactionCookie, resumeCookie].some((name) => pair.startsWith(name)))
+    const own = [interactionCookie, resumeCookie]
+      .flatMap((name) => [name, `${name}.sig`])
+      .flatMap((name) => {
+        const value = cookieValue(exchange.headers.cookie, name)
+        return value === undefined ? [] : [`${name}=${value}`]
+      })
     const sessionId = requestState.getStore()?.session?.id
     const session = sessionId === undefined ? [] : this.#signedCookie(sessionCookie, sessionId)
     const cookies = [...own, ...session]
@@ -314,7 +311,7 @@ class LibraryIssuer implements Issuer {
         metadata: { origin: String(headers.origin ?? ''), origin_source: 'Origin header' },
       })
     }
-    if (!/^application\/json\b/i.test(headers['content-type'] ?? '')) throw notJson()
+    if (!isJson(headers)) throw notJson()
     try {
       const json: unknown = JSON.parse((await body.read(16 * 1024)).toString())
       if (typeof json === 'object' && json !== null) return json
@@ -521,8 +518,4 @@ async function leaveEmpty(ctx: { body?: unknown }): Promise<void> {
 
 function notFound(path: string): CountersignError {
   return new CountersignError('ROUTE_NOT_FOUND', `There is nothing at ${path}`, { metadata: { path } })
-}
-
-function notJson(): CountersignError {
-  return new CountersignError('INVALID_REQUEST', 'Send JSON, with the header content-type: application/json')
 }

@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import { p256 } from '@noble/curves/nist.js'
 import { calculateJwkThumbprint } from 'jose'
 import type { Keyring } from '../base/token.ts'
-import { type SealedRecords, UnknownSecretError } from './sealed-records.ts'
+import { type RecordToStore, type SealedRecords, UnknownSecretError } from './sealed-records.ts'
 
 /** A private key as a JWK (RFC 7517), with what the public half says of itself. */
 export interface SigningJwk extends webcrypto.JsonWebKey {
@@ -53,12 +53,15 @@ async function rsaKeys(records: SealedRecords): Promise<readonly SigningJwk[]> {
       )
     })
     // Of several instances at once, one stores its key, and the others read that.
-    if (found === undefined)
-      await records.create(kind, id, { keys: [await newRsaKey()] } satisfies StoredKeys, 'forever')
-    else if (!found.isOld || (await records.replace(kind, id, found, { keys: found.record.keys }, 'forever'))) {
+    if (found === undefined) await records.create(keep({ keys: [await newRsaKey()] }))
+    else if (!found.isOld || (await records.replace(found, keep({ keys: found.record.keys })))) {
       return found.record.keys
     }
   }
+}
+
+function keep(record: StoredKeys): RecordToStore {
+  return { kind, id, record, life: 'forever' }
 }
 
 async function newRsaKey(): Promise<SigningJwk> {

@@ -12,12 +12,10 @@ export interface ReadRecord<T> {
   readonly isOld: boolean
 }
 
-/** What is put in the place of what. */
-export interface RecordToPut {
+/** A record to store, and for how long. */
+export interface RecordToStore {
   readonly kind: string
   readonly id: string
-  /** What was found there. */
-  readonly found: { readonly version: number } | undefined
   readonly record: object
   readonly life: Life
 }
@@ -73,26 +71,24 @@ export class SealedRecords {
    * Puts a record in the place of what was found, or of one that no secret opens. Resolves with false, without a
    * change, if another came or went meanwhile.
    */
-  async put({ kind, id, found, record, life }: RecordToPut): Promise<boolean> {
-    if (found !== undefined) return await this.replace(kind, id, found, record, life)
-    if (await this.create(kind, id, record, life)) return true
+  async put(found: { readonly version: number } | undefined, next: RecordToStore): Promise<boolean> {
+    if (found !== undefined) return await this.replace(found, next)
+    if (await this.create(next)) return true
+    const { kind, id } = next
     const stored = await this.#store.get(keyOf(kind, id))
     if (stored === undefined || (await this.find(kind, id)) !== undefined) return false
-    return await this.replace(kind, id, stored, record, life)
+    return await this.replace(stored, next)
   }
 
   /** Stores a new record. Resolves with false, without a change, if there is one of this kind and id. */
-  async create(kind: string, id: string, record: object, life: Life): Promise<boolean> {
+  async create({ kind, id, record, life }: RecordToStore): Promise<boolean> {
     return await this.#store.create(keyOf(kind, id), this.#seal(kind, id, record), life)
   }
 
   /** Replaces a record that was read. Resolves with false, without a change, if it has changed or is gone. */
   async replace(
-    kind: string,
-    id: string,
-    { version }: { version: number },
-    record: object,
-    life: Life,
+    { version }: { readonly version: number },
+    { kind, id, record, life }: RecordToStore,
   ): Promise<boolean> {
     return await this.#store.compareAndSet(keyOf(kind, id), version, this.#seal(kind, id, record), life)
   }

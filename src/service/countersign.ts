@@ -99,9 +99,8 @@ export interface Countersign {
    */
   findUser(userId: string): Promise<WalletUser | undefined>
   /**
-   * The metrics in Prometheus' text format, version 0.0.4, for an application that serves them itself. Rejects if
-   * the option `metrics` is not set. Everybody who reads them learns how much the service is
-   * used, and by what wallets.
+   * The metrics in Prometheus' text format, version 0.0.4, for an application that serves them itself. Rejects if the
+   * option `metrics` is not set. They show how much the service is used, and by what kinds of wallets.
    */
   metrics(): Promise<string>
   /**
@@ -580,7 +579,6 @@ function webhookTarget({ webhookUrl, webhookSecret }: Settings): WebhookTarget |
   )
 }
 
-/** Says loudly if nonces are single-use in one instance only. The contract of a nonce store allows that. */
 /** Without the service's own origin among them, its own pages can sign in no user, and approve no order's sign-in. */
 function warnOfOwnOrigin({ enforceOrigin, publicUrl, trustedOrigins, pages }: Settings, log: Logger): void {
   if (!enforceOrigin || !pages || publicUrl === undefined || trustedOrigins === undefined) return
@@ -592,6 +590,7 @@ function warnOfOwnOrigin({ enforceOrigin, publicUrl, trustedOrigins, pages }: Se
   }
 }
 
+/** Warns if nonces are single-use in one instance only, which the contract of a nonce store allows. */
 function warnOfNonceStore({ nonceStore }: Settings, store: Store, log: Logger): void {
   if (nonceStore === undefined || nonceStore.take !== undefined || store.shared === true) return
   log.warn(

@@ -19,9 +19,12 @@ type OidcSettings = Pick<
   | 'accessTokenAudiences'
 >
 
+/** Paths of the issuer's metadata (OpenID Connect Discovery 1.0, 4; RFC 8414, 3). */
+const discoveryPaths = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server']
+
 /** The OpenID Connect issuer of a service, which is loaded only if there is a clients file. */
 export class LiveIssuer implements IssuerRoutes {
-  readonly places = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server'] as const
+  readonly places: readonly string[] = discoveryPaths
   readonly #parts: IssuerParts
   #issuer: Issuer | undefined
 
@@ -50,7 +53,10 @@ export class LiveIssuer implements IssuerRoutes {
 }
 
 /** The issuer of a service with these settings, not loaded yet; `undefined` without a clients file. */
-export function issuerFor(settings: OidcSettings, parts: Omit<IssuerParts, 'settings'>): LiveIssuer | undefined {
+export function issuerFor(
+  settings: OidcSettings,
+  parts: Omit<IssuerParts, 'settings' | 'discoveryPaths'>,
+): LiveIssuer | undefined {
   const { oidcClients, oidcEmail, oidcClaims, sessionHost, appName, basePath, logoUrl, accentColor, textsFile } =
     settings
   if (oidcClients === undefined) return undefined
@@ -62,6 +68,7 @@ export function issuerFor(settings: OidcSettings, parts: Omit<IssuerParts, 'sett
   const looks = { appName, basePath, logoUrl, accentColor, textsFile }
   return new LiveIssuer({
     ...parts,
+    discoveryPaths,
     settings: {
       ...looks,
       clientsFile: oidcClients,

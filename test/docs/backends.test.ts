@@ -73,13 +73,16 @@ test('the curl command answers as the page says', async () => {
 
 test.skipIf(!hasPart('python3-grpcio'))('the Python function tells a session, none, and an outage', async () => {
   const { url, service } = await startService()
-  const { token, session } = await signIn(url)
+  const { token, cookie, session } = await signIn(url)
   const [code = ''] = blocksAfter('In Python', 'python')
-  const ask = async (with_: string): Promise<string> => {
-    const main = `import sys\nfound = session_of(sys.argv[1], sys.argv[2])\nprint(found["userId"] if found else found)`
-    return (await run(systemPython, ['-c', `${code}\n${main}`, with_, url])).stdout.trim()
+  const ask = async (...given: string[]): Promise<string> => {
+    const main = `import sys\nfound = session_of(*sys.argv[2:], url=sys.argv[1])\nprint(found["userId"] if found else found)`
+    return (await run(systemPython, ['-c', `${code}\n${main}`, url, ...given])).stdout.trim()
   }
   expect(await ask(token)).toBe(session.userId)
+  const [, value = ''] = cookie.split('=')
+  expect(await ask(value, 'cookie')).toBe(session.userId)
+  expect(await ask(value)).toBe('None')
   expect(await ask('wrong')).toBe('None')
   await service.close(0)
   await expect(ask(token)).rejects.toThrow('URLError')

@@ -76,7 +76,7 @@ test('a session that ends while it gives a grant keeps none', async () => {
 test('a record opens with any of the secrets, under its own id and kind alone', async () => {
   const [one, two] = ['one '.repeat(10), 'two '.repeat(10)]
   const { store, opened, records } = await open([one])
-  await records.create('AccessToken', 'id', { payload: 'x' }, { ttlMs: 60_000 })
+  await records.create({ kind: 'AccessToken', id: 'id', record: { payload: 'x' }, life: { ttlMs: 60_000 } })
   const rotated = await open([two, one], store)
   expect(await rotated.records.read('AccessToken', 'id')).toMatchObject({ record: { payload: 'x' }, isOld: true })
   await expect((await open([two], store)).records.read('AccessToken', 'id')).rejects.toThrow(/none of the secrets/)

@@ -24,7 +24,7 @@ import {
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
 describe.each(stores)('on $name', ({ open }) => {
-  test('of 50 redemptions of a code one succeeds, and what it got is dead afterwards', async () => {
+  test('of 50 redemptions of a code at most one succeeds, and what it got is dead afterwards', async () => {
     const { url } = await startIssuer([shop], await open())
     const [browser, config] = [new Browser(url), await discover(url)]
     const { session } = await browser.signIn()
@@ -59,7 +59,7 @@ describe.each(stores)('on $name', ({ open }) => {
     expect(await refusalOf(client.refreshTokenGrant(config, tokens.refresh_token ?? ''))).toBe('invalid_grant')
   })
 
-  test('of 50 uses of a refresh token one succeeds, and the grant is dead afterwards', async () => {
+  test('of 50 uses of a refresh token at most one succeeds, and the grant is dead afterwards', async () => {
     const { url } = await startIssuer([shop], await open())
     const { config, tokens } = await connect(url)
     const refresh = () => client.refreshTokenGrant(config, tokens.refresh_token ?? '')

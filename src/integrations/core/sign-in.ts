@@ -115,10 +115,8 @@ function proverOf({ adapters = defaultAdapters, evmRpc }: SignInAdapterOptions):
 /** The challenge with its plain text. A challenge without one of its fields is a mistake in the caller's code. */
 function storedChallenge(challenge: SignInChallenge) {
   const { appName, origin, nonce, issuedAt, expiresAt } = challenge
-  if ([appName, origin, nonce].some((text) => typeof text !== 'string') || parseOrigin(origin) !== origin) {
-    throw new TypeError('challenge must be what createSignInChallenge returned')
-  }
-  if (!Number.isSafeInteger(issuedAt) || !Number.isSafeInteger(expiresAt)) {
+  const hasTexts = [appName, origin, nonce].every((text) => typeof text === 'string') && parseOrigin(origin) === origin
+  if (!hasTexts || ![issuedAt, expiresAt].every(Number.isSafeInteger)) {
     throw new TypeError('challenge must be what createSignInChallenge returned')
   }
   const lines = { action: 'auth.login', challengeId: 'login', nonce, origin, issuedAt, expiresAt } as const

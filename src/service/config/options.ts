@@ -269,7 +269,7 @@ export interface CountersignOptions {
   appName?: string
   /**
    * Origins of the web pages that may ask for nonces, start orders and use the session cookie. Nonces and orders of an
-   * * origin that is removed from the list are no longer found. Default: the origin of publicUrl; while that is unset
+   * origin that is removed from the list are no longer found. Default: the origin of publicUrl; while that is unset
    * or a loopback address itself, also localhost, 127.0.0.1 and [::1] on the listening port. Variable:
    * COUNTERSIGN_TRUSTED_ORIGINS (comma-separated).
    */
@@ -402,7 +402,7 @@ export interface CountersignOptions {
   reflection?: boolean
   /**
    * Time in seconds, 0 to 300, for which `drain()`, and so the command after SIGTERM, goes on serving while proxies,
-   * clients * and watchers are asked to leave. It must be long enough for proxies to notice. Default 2. Variable:
+   * clients and watchers are asked to leave. It must be long enough for proxies to notice. Default 2. Variable:
    * COUNTERSIGN_DRAIN_SECONDS.
    */
   drainSeconds?: number
@@ -429,7 +429,7 @@ export interface CountersignOptions {
   webhook?: WebhookOptions
   /**
    * Function that is called with each audit event: sign-ins, changes of orders, sessions and wallets, refusals. Its
-   * result is * not awaited. Default: none; the log has the events. Code only.
+   * result is not awaited. Default: none; the log has the events. Code only.
    */
   onAuditEvent?: AuditEventHook
   /** The OpenID Connect issuer. Default: none. */
