@@ -3,7 +3,7 @@ import type { Logger } from '../base/log.ts'
 import { headerOf, proxyHeaderOf, type RequestContext } from '../base/request.ts'
 import type { OriginPolicy } from '../core/origin-policy.ts'
 import { toFailure } from '../rpc/errors.ts'
-import type { CallObserver, CallOutcome, Invoker } from '../rpc/invoke.ts'
+import type { CallObserver, CallOutcome, Invoker, RouteName } from '../rpc/invoke.ts'
 import { type AnyMethod, isBidi, isUnary } from '../rpc/methods.ts'
 import type { Settings } from '../service/config.ts'
 import { CountersignError } from '../shared/errors.ts'
@@ -374,7 +374,7 @@ async function serveReadiness({ ready, shutdownSignal }: AppParts, output: Outpu
 /**
  * A route without an RPC: its failures are answered here, and the observer gets its report when the response is over.
  */
-function observed(name: string, observe: CallObserver, serve: Route): Route {
+function observed(name: RouteName, observe: CallObserver, serve: Route): Route {
   return async (exchange) => {
     const { method, context, output } = exchange
     const startedAt = performance.now()

@@ -20,6 +20,14 @@ export interface AdmittedMethods {
   readonly ceilingUses: () => readonly CeilingUse[]
 }
 
+/** What calls in progress are held to. */
+export interface AdmissionParts {
+  readonly ceilings: CeilingLimits
+  /** Number of watchers of each client address; without it, they are unlimited. */
+  readonly limits: Pick<Limits, 'watchers'> | undefined
+  readonly log: Logger
+}
+
 /**
  * The same RPCs with ceilings on calls that wait for the store, and on streams. A call beyond a ceiling is refused with
  * SERVER_BUSY at once, before its first step in the store.
@@ -32,14 +40,11 @@ export interface AdmittedMethods {
  *
  * A stream counts as a call until its first event. Later it reads its order only after a change, and every 15 s: at
  * most as many reads as there are streams, and a refusal would end a working stream. A bidirectional stream, which is
- * gRPC's reflection, makes no call to the store. One network has a share of each ceiling. `limits` has the number of
- * watchers of each client address; without it, they are unlimited.
+ * gRPC's reflection, makes no call to the store. One network has a share of each ceiling.
  */
 export function withAdmission(
   methods: readonly AnyMethod[],
-  ceilings: CeilingLimits,
-  log: Logger,
-  limits?: Pick<Limits, 'watchers'>,
+  { ceilings, limits, log }: AdmissionParts,
 ): AdmittedMethods {
   const calls = new Concurrency('maxStoreCalls', ceilings, log)
   const streams = new Concurrency('maxStreams', ceilings, log)

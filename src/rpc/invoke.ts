@@ -18,9 +18,15 @@ export interface NamedInCall {
   readonly address?: string | undefined
 }
 
+/** What requests without an RPC are for, as reports name them. `unknown` is a path that leads nowhere. */
+export const routeNames = ['health', 'forward-auth', 'key set', 'openapi', 'oidc', 'page', 'unknown'] as const
+
+/** One of {@link routeNames}. */
+export type RouteName = (typeof routeNames)[number]
+
 /** Report of one call, made once, at its end. */
 export interface CallReport {
-  /** Full name of the RPC, such as `countersign.v1.SignInService/IssueNonce`, or of another route. */
+  /** Full name of the RPC, such as `countersign.v1.SignInService/IssueNonce`, or a {@link RouteName}. */
   readonly method: string
   readonly protocol: Protocol | 'http'
   /** HTTP method, such as GET, of a request without an RPC. */

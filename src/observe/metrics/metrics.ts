@@ -7,7 +7,7 @@ import { version } from '../../base/version.ts'
 import type { OrderRecord, OrderStatus } from '../../core/order/order.ts'
 import type { CeilingUse } from '../../limits/concurrency.ts'
 import { defaultLimits } from '../../limits/limits.ts'
-import type { CallObserver, CallOutcome } from '../../rpc/invoke.ts'
+import { type CallObserver, type CallOutcome, routeNames } from '../../rpc/invoke.ts'
 import { CountersignError, reasons } from '../../shared/errors.ts'
 import { type StoreReport, storeOperations } from '../../store/map-store.ts'
 import { processMetrics } from './process-metrics.ts'
@@ -26,9 +26,6 @@ export interface MetricsSources {
   /** Whether the service is ready. One that cannot tell within 3 s is not. */
   readonly isReady: () => Promise<boolean>
 }
-
-/** What requests that no RPC took are for, as the app calls them. */
-const otherRequests: readonly string[] = ['health', 'forward-auth', 'key set', 'openapi', 'page']
 
 const orderStatuses = Object.keys({
   created: 1,
@@ -129,7 +126,7 @@ export class Metrics {
       this.#adapters.add(adapter)
       for (const way of ['direct', 'order']) this.#signIns.inc({ adapter, way }, 0)
     }
-    for (const name of otherRequests) this.#callees.set(name, true)
+    for (const name of routeNames) if (name !== 'unknown') this.#callees.set(name, true)
     for (const { name, answersOnce } of methods) this.#callees.set(name, answersOnce)
     this.#gauge('watchers', 'Open watches of orders.', [], { collect: (gauge) => gauge.set(watchers()) })
     this.#gauge('ready', '1 if the service is ready, as /readyz says; else 0.', [], {

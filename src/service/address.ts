@@ -1,0 +1,54 @@
+import type { OriginRules } from '../core/origin-policy.ts'
+import { isLoopbackHost } from '../shared/origin.ts'
+import type { Settings } from './config.ts'
+
+/** How the service is reached in the local network, with `--lan`. */
+export interface Lan {
+  readonly host: string | undefined
+}
+
+/** The address of a service, which follows from its port unless publicUrl is set. */
+export class ServiceAddress {
+  /** The port that the service listens on; before it listens, that of the settings. */
+  port: number
+  readonly #settings: AddressSettings
+  readonly #lan: Lan | undefined
+
+  constructor(settings: AddressSettings, lan: Lan | undefined) {
+    this.#settings = settings
+    this.#lan = lan
+    this.port = settings.port
+  }
+
+  /** The origin that people reach the service by. */
+  get publicUrl(): string {
+    // Without the port if it is the scheme's own, as browsers write it.
+    const { publicUrl } = this.#settings
+    return publicUrl ?? new URL(`${this.#scheme}://${this.#lan?.host ?? 'localhost'}:${this.port}`).origin
+  }
+
+  /** Whether browsers send cookies marked as secure. */
+  get isSecure(): boolean {
+    return this.publicUrl.startsWith('https:')
+  }
+
+  /** The origins that are trusted: those of the settings, or else the service's own and, locally, its loopback names. */
+  get originRules(): OriginRules {
+    const { enforceOrigin, trustedOrigins } = this.#settings
+    const { publicUrl } = this
+    const trustsLoopback = this.#lan !== undefined || isLoopbackHost(new URL(publicUrl).hostname)
+    const trusted = trustedOrigins ?? [publicUrl, ...(trustsLoopback ? this.#loopbackOrigins() : [])]
+    return { enforce: enforceOrigin, own: publicUrl, trusted }
+  }
+
+  /** What the port itself speaks. A proxy in front may speak another. */
+  get #scheme(): 'http' | 'https' {
+    return this.#settings.tlsCert === undefined ? 'http' : 'https'
+  }
+
+  #loopbackOrigins(): string[] {
+    return ['localhost', '127.0.0.1', '[::1]'].map((name) => new URL(`${this.#scheme}://${name}:${this.port}`).origin)
+  }
+}
+
+type AddressSettings = Pick<Settings, 'publicUrl' | 'port' | 'tlsCert' | 'enforceOrigin' | 'trustedOrigins'>

@@ -1,0 +1,166 @@
+import { type AuditSink, AuditTrail } from '../base/audit.ts'
+import type { Logger } from '../base/log.ts'
+import type { Observer } from '../base/observer.ts'
+import type { Keyring } from '../base/token.ts'
+import type { Tracing } from '../base/tracing.ts'
+import { AccessTokens, type SigningKeys } from '../core/access-tokens.ts'
+import { KnownComputers } from '../core/order/known-computers.ts'
+import type { OrderRecord } from '../core/order/order.ts'
+import { Orders } from '../core/order/orders.ts'
+import { storedOrders } from '../core/order/records.ts'
+import { OriginPolicy } from '../core/origin-policy.ts'
+import { Nonces, withKeysBeginning } from '../core/sign-in/nonce.ts'
+import { SignIn } from '../core/sign-in/sign-in.ts'
+import { UserWallets } from '../core/sign-in/user-wallets.ts'
+import { blockingHost, guardedHost, tracedLogin } from '../core/users/application.ts'
+import { Sessions } from '../core/users/sessions.ts'
+import { StandaloneHost } from '../core/users/standalone.ts'
+import type { SignatureVerifier } from '../core/wallet/ed25519.ts'
+import { Prover } from '../core/wallet/prover.ts'
+import type { WalletAdapter, WalletIdentity } from '../core/wallet/wallet.ts'
+import { continuePath } from '../http/page-files.ts'
+import { type CeilingLimits, Concurrency, ceilingsFor, LiveCount, OpenOrders } from '../limits/concurrency.ts'
+import { defaultLimits, type Limits } from '../limits/limits.ts'
+import { RateLimiter } from '../limits/rate.ts'
+import type { Domain } from '../rpc/api.ts'
+import { keyBeginning } from '../store/map-store.ts'
+import type { Store } from '../store/store.ts'
+import type { ServiceAddress } from './address.ts'
+import type { Settings } from './config.ts'
+
+/** What the domain of a service needs beside settings and store. */
+export interface DomainParts {
+  readonly address: ServiceAddress
+  readonly keyring: Keyring
+  /** Keys of access tokens; absent if none are issued. */
+  readonly signingKeys: SigningKeys | undefined
+  /** Keys that backends start orders with, read for each order; `undefined` if pages start them. */
+  readonly orderStartKeys: () => readonly string[] | undefined
+  readonly adapters: readonly WalletAdapter[]
+  readonly verifier: SignatureVerifier
+  /** Receive each audit event. */
+  readonly auditSinks: readonly AuditSink[]
+  /** Receives each order that has reached another status. */
+  readonly observeOrder: Observer<OrderRecord> | undefined
+  /** Absent if no traces are made. */
+  readonly tracing: Tracing | undefined
+  /** Aborts when this process asks watchers to go elsewhere. */
+  readonly leaving: AbortSignal
+  readonly log: Logger
+}
+
+/** The domain of a service, with what its server asks beside the RPCs. */
+export interface ServiceDomain extends Domain {
+  readonly audit: AuditTrail
+  readonly origins: OriginPolicy
+  /** The built-in host, which is in use unless `sessionHost` is set. */
+  readonly standalone: StandaloneHost
+  /** Numbers of the rate limits; absent if they are off. */
+  readonly limits: Limits | undefined
+  /** Absent if the rate limits are off. */
+  readonly limiter: RateLimiter | undefined
+  readonly ceilings: CeilingLimits
+  /** Counts of what is stored for callers who need not be known. */
+  readonly live: { readonly nonces: LiveCount; readonly orders: LiveCount }
+}
+
+/** Makes all that the RPCs stand on, without a server. */
+export function makeDomain(settings: Settings, store: Store, parts: DomainParts): ServiceDomain {
+  const { address, keyring, signingKeys, tracing, log } = parts
+  const audit = new AuditTrail(() => store.now(), parts.auditSinks)
+  const origins = new OriginPolicy(address.originRules)
+  const ceilings = ceilingsFor(settings)
+  const limits = settings.rateLimit ? (settings.rateLimits ?? defaultLimits) : undefined
+  const limiter = limits && new RateLimiter(limits, { store, isForeign: (request) => origins.isForeign(request) })
+  const live = {
+    nonces: new LiveCount(new Concurrency('maxNonces', ceilings, log)),
+    orders: new LiveCount(new Concurrency('maxOrders', ceilings, log)),
+  }
+  const { addressTtlSeconds } = settings
+  const sessions = new Sessions(
+    {
+      ttlSeconds: settings.sessionTtlSeconds,
+      absoluteTtlSeconds: settings.sessionAbsoluteTtlSeconds,
+      addressTtlSeconds,
+    },
+    store,
+    keyring,
+  )
+  const computers = new KnownComputers(store, { addressTtlSeconds })
+  const { resolveLogin, sessionHost } = settings
+  const standalone = new StandaloneHost({
+    syncAddressToUser: settings.syncAddressToUser,
+    syncPublicKeyToUser: settings.syncPublicKeyToUser,
+    resolveLogin: tracing && resolveLogin ? tracedLogin(resolveLogin, tracing) : resolveLogin,
+    secureCookie: () => address.isSecure,
+    store,
+    sessions,
+    origins,
+    forgetComputers: (wallet) => computers.forgetOthers(wallet, undefined),
+    audit,
+  })
+  const requireNotBlocked = (wallet: WalletIdentity): Promise<void> => standalone.requireNotBlocked(wallet)
+  const host =
+    sessionHost === undefined ? standalone : blockingHost(guardedHost(sessionHost, tracing), requireNotBlocked)
+  const nonces = new Nonces({
+    appName: settings.appName,
+    ttlSeconds: settings.nonceTtlSeconds,
+    store,
+    custom: settings.nonceStore && withKeysBeginning(keyBeginning(settings.keyPrefix), settings.nonceStore),
+    live: live.nonces,
+  })
+  const prover = new Prover(parts.adapters, parts.verifier, tracing)
+  const signIn = new SignIn({ nonces, prover, origins, host, audit, limiter })
+  const keepsUsers = resolveLogin === undefined && sessionHost === undefined
+  const wallets = keepsUsers ? new UserWallets({ nonces, prover, origins, host: standalone, audit }) : undefined
+  const orders = new Orders({
+    settings: {
+      appName: settings.appName,
+      orderTtlSeconds: settings.orderTtlSeconds,
+      confirmationCode: settings.confirmationCode,
+      knownComputers: settings.knownComputers,
+      proximity: settings.proximity,
+      get orderStartKeys() {
+        return parts.orderStartKeys()
+      },
+      claimUrlTemplate: settings.claimUrlTemplate,
+      publicOrigin: () => address.publicUrl,
+      handOverUrl: (ticket) => `${address.publicUrl}${continuePath}/${ticket}`,
+    },
+    records: storedOrders(store, { observe: parts.observeOrder, open: limits && new OpenOrders(limits, store) }),
+    keyring,
+    prover,
+    origins,
+    host,
+    computers,
+    requireNotBlocked,
+    live: live.orders,
+    limiter,
+    audit,
+    shutdown: parts.leaving,
+  })
+  const accessTokens =
+    signingKeys &&
+    new AccessTokens({
+      audiences: settings.accessTokenAudiences ?? [],
+      ttlSeconds: settings.accessTokenTtlSeconds,
+      issuer: () => address.publicUrl,
+      keys: signingKeys,
+      store,
+    })
+  return {
+    signIn,
+    orders,
+    host,
+    computers,
+    wallets,
+    accessTokens,
+    audit,
+    origins,
+    standalone,
+    limits,
+    limiter,
+    ceilings,
+    live,
+  }
+}

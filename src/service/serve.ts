@@ -1,0 +1,113 @@
+import type { ConnectRouter } from '@connectrpc/connect'
+import type { Logger } from '../base/log.ts'
+import { observers } from '../base/observer.ts'
+import type { KeyPair } from '../base/pem.ts'
+import { oneAtATime } from '../base/timing/slots.ts'
+import type { Tracing } from '../base/tracing.ts'
+import { type App, createApp } from '../http/app.ts'
+import { OnePortServer } from '../http/port/port.ts'
+import { callLog, refusedCalls } from '../observe/call-log.ts'
+import type { Metrics } from '../observe/metrics/metrics.ts'
+import { withAdmission } from '../rpc/admission.ts'
+import { createApi } from '../rpc/api.ts'
+import { registerMethods } from '../rpc/connect.ts'
+import { healthMethods } from '../rpc/health.ts'
+import { Invoker } from '../rpc/invoke.ts'
+import { isBidi, isUnary, type Method } from '../rpc/methods.ts'
+import { reflectionMethods } from '../rpc/reflection.ts'
+import type { Store } from '../store/store.ts'
+import type { Settings } from './config.ts'
+import type { ServiceDomain } from './domain.ts'
+import type { LiveIssuer } from './live-issuer.ts'
+
+/** What the server needs beside domain and settings. */
+export interface ServerParts {
+  readonly store: Store
+  /** Ids of the wallet adapters. */
+  readonly adapterIds: readonly string[]
+  /** Certificate and key of the port; absent if it takes no TLS. */
+  readonly tls: KeyPair | undefined
+  /** Public keys of access tokens; absent if none are issued. */
+  readonly signingKeys: { readonly keySet: { readonly keys: readonly object[] } } | undefined
+  /** Absent without OpenID Connect. */
+  readonly issuer: LiveIssuer | undefined
+  /** Absent if none are collected. */
+  readonly metrics: Metrics | undefined
+  /** Absent if no traces are made. */
+  readonly tracing: Tracing | undefined
+  /** Aborts when the service begins to stop. */
+  readonly shutdown: AbortSignal
+  readonly log: Logger
+}
+
+/** The entries of a service: its port, and what an application mounts. */
+export interface Served extends Pick<App, 'handler' | 'fetch'> {
+  readonly server: OnePortServer
+  readonly routes: (router: ConnectRouter) => void
+}
+
+/** Makes the server of a domain. It does not listen yet. */
+export function serve(domain: ServiceDomain, settings: Settings, parts: ServerParts): Served {
+  const { store, adapterIds, signingKeys, issuer, metrics, tracing, shutdown, log } = parts
+  const { audit, ceilings, limiter, limits, live, orders, origins, standalone } = domain
+  const api = createApi(domain)
+  const reflection = settings.reflection ? reflectionMethods(api.map(({ desc }) => desc.parent)) : []
+  const admitted = withAdmission([...api, ...reflection], { ceilings, limits, log })
+  const methods = admitted.methods.filter((method): method is Method => !isBidi(method))
+  const observe = observers(callLog(log), refusedCalls(audit), metrics?.observeCall)
+  const invoker = new Invoker(limiter, observe, tracing)
+  // However many ask, the store is asked once at a time.
+  const ready = oneAtATime(() => store.ping())
+  const services = [...new Set(methods.map(({ desc }) => desc.parent.typeName))]
+  const served = [...admitted.methods, ...healthMethods({ services, ready, shutdown })]
+  const keyHolder = {
+    get keySet() {
+      return { keys: [...(signingKeys?.keySet.keys ?? []), ...(issuer?.keys ?? [])] }
+    },
+  }
+  const app = createApp({
+    settings,
+    methods: served,
+    invoker,
+    observe,
+    origins,
+    peekSession:
+      settings.sessionHost === undefined ? (request, reads) => standalone.peekSession(request, reads) : undefined,
+    signingKeys: signingKeys === undefined && issuer === undefined ? undefined : keyHolder,
+    issuer,
+    ready,
+    shutdownSignal: shutdown,
+    log,
+  })
+  const server = new OnePortServer(app.port, {
+    tls: parts.tls,
+    ceilings,
+    trustedProxies: settings.trustProxy,
+    log,
+  })
+  metrics?.attach({
+    methods: served.map((method) => ({ name: method.name, answersOnce: isUnary(method) })),
+    adapters: adapterIds,
+    ceilingUses: () => [
+      ...server.ceilingUses(),
+      ...admitted.ceilingUses(),
+      live.nonces.use(store.now()),
+      live.orders.use(store.now()),
+    ],
+    watchers: () => orders.watchers,
+    async isReady() {
+      if (shutdown.aborted) return false
+      await ready()
+      return true
+    },
+  })
+  const routes = (router: ConnectRouter): void => {
+    if (limiter !== undefined) {
+      log.warn(
+        'countersign.routes does not know the address of its clients, so no rate limit counts; mount countersign.handler in its place, or limit requests in front',
+      )
+    }
+    registerMethods(router, methods, invoker)
+  }
+  return { server, handler: app.handler, fetch: app.fetch, routes }
+}
