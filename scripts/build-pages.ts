@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import type { OutputFile } from 'esbuild'
 import { english } from '../src/shared/english.ts'
+import { pageNames } from '../src/shared/page-names.ts'
 
 /** The repository. */
 const root = new URL('../', import.meta.url)
@@ -17,10 +18,10 @@ const target = ['chrome111', 'firefox115', 'safari16.4']
  * What the HTML names. Each is bundled by itself: if the pages shared a file, a phone would download for the approval
  * page what only the demo uses.
  */
-const entries = ['approve.ts', 'demo.ts', 'sign-in.ts', 'issuer.ts', 'style.css', 'icon.svg']
+const entries = [...pageNames.map((name) => `${name}.ts`), 'style.css', 'icon.svg']
 
 /** The files that are written last, so that their age is that of the whole. */
-const htmlFiles = ['approve.html', 'demo.html', 'sign-in.html', 'issuer.html']
+const htmlFiles = pageNames.map((name) => `${name}.html`)
 
 /** What the pages are made of, relative to the repository. */
 const inputs = ['src/**/*.*', 'gen/client/**/*.ts', 'scripts/build-pages.ts', 'package-lock.json']

@@ -53,7 +53,7 @@ export class ApprovalPage {
   /** Answers a request for the page. NOT_ENABLED if the pages are not built. */
   page(ctx: GenericEndpointContext, appName: string): Response {
     const basePath = basePathOf(ctx.context)
-    const page = this.#read()?.page('approve.html', {
+    const page = this.#read()?.page('approve', {
       appName,
       claimUrlTemplate: ownClaimUrlTemplate(ctx),
       basePath,

@@ -26,7 +26,7 @@ import { addressOf, type FetchHandler, FetchOutput, fetchExchange } from './fetc
 import { forwardAuth, forwardAuthPath, type PeekSession } from './forward-auth.ts'
 import { mountedBody, mountNotice, originalTarget } from './mount.ts'
 import { documentPath, openApiRoutes } from './openapi.ts'
-import { createPages, pagePlaces } from './pages.ts'
+import { createPages } from './pages.ts'
 import { defaultTimeouts } from './port/limits.ts'
 import type { PortHandlers } from './port/port.ts'
 import { refusals } from './refusals.ts'
@@ -249,7 +249,7 @@ function createRouting(parts: AppParts): Routing {
     add(path, observed('key set', observe, route))
   for (const [path, route] of openApiRoutes(settings)) add(path, observed('openapi', observe, route))
   const { peekSession } = parts
-  const pageOf = createPages(settings, parts.log, {
+  const pages = createPages(settings, parts.log, {
     peekSession: peekSession && ((request) => peekSession(request, true)),
   })
   const notFound = observed('unknown', observe, ({ path }) => {
@@ -264,20 +264,16 @@ function createRouting(parts: AppParts): Routing {
     if (route !== undefined) return route
     const issued = parts.issuer?.find(path)
     if (issued !== undefined) return observed('oidc', observe, issued)
-    const page = pageOf(path)
+    const page = pages.find(path)
     if (page !== undefined) return observed('page', observe, page)
     return isUnderBase(path) ? notFound : undefined
   }
   const services = new Set(methods.map(({ desc }) => `/${desc.parent.typeName}/*`))
-  const others = [...table.keys()].filter(
+  const others = [...table.keys(), ...(parts.issuer?.places ?? []), ...pages.places].filter(
     (path) => !isUnderBase(path) && !applicationPaths.has(path) && !methods.some(({ name }) => path === `/${name}`),
   )
   const base = basePath === '' ? [] : [`${basePath}/*`]
-  return {
-    find,
-    notFound,
-    places: [...services, ...base, ...others, ...(parts.issuer?.places ?? []), ...pagePlaces(settings)],
-  }
+  return { find, notFound, places: [...services, ...base, ...others] }
 }
 
 /** An RPC at its own path. */

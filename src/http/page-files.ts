@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { extname } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { withoutOws } from '../shared/header-text.ts'
+import type { PageName } from '../shared/page-names.ts'
 import { takesGzip } from '../wire/body.ts'
 
 /** Text of a page if the pages have not been built. */
@@ -62,10 +63,10 @@ export interface PageValues {
 /** The built pages. */
 export interface PageFiles {
   /**
-   * A page under its name, such as approve.html. It is not cached, because it names the assets of one build.
+   * A page by its name. It is not cached, because it names the assets of one build.
    * `undefined` if there is none: pages are written last, and a build may be running.
    */
-  page(name: string, values: PageValues): ServedFile | undefined
+  page(name: PageName, values: PageValues): ServedFile | undefined
   /** Scripts, styles and icons by name. A name changes with the content. */
   readonly assets: ReadonlyMap<string, ServedFile>
 }
@@ -84,7 +85,7 @@ export function readPageFiles(folders: readonly URL[] = buildFolders): PageFiles
   }
   return {
     page(name, values) {
-      const html = files.get(name)?.toString('utf8')
+      const html = files.get(`${name}.html`)?.toString('utf8')
       return html === undefined ? undefined : servedPage(fillIn(html, values), values.logoUrl)
     },
     assets,

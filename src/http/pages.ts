@@ -3,6 +3,7 @@ import type { RequestContext } from '../base/request.ts'
 import { toFailure } from '../rpc/errors.ts'
 import { offersDemoWallet, type Settings } from '../service/config.ts'
 import { cookieValue, sessionCookieName } from '../shared/header-text.ts'
+import type { PageName } from '../shared/page-names.ts'
 import { type Exchange, type Route, requireHttpMethod } from './exchange.ts'
 import {
   answerWithFile,
@@ -18,8 +19,13 @@ import {
 } from './page-files.ts'
 import { readPageTexts } from './page-texts.ts'
 
-/** The route of a page, or of a file that a page is made of; `undefined` for any other path. */
-export type PageRoutes = (path: string) => Route | undefined
+/** The pages of a service. */
+export interface Pages {
+  /** The route of a page, or of a file that a page is made of; `undefined` for any other path. */
+  find(path: string): Route | undefined
+  /** Their paths; `*` at the end stands for any continuation. */
+  readonly places: readonly string[]
+}
 
 /** The settings that make the pages. */
 export type PageSettings = Pick<
@@ -56,6 +62,19 @@ const assetsPath = '/pages'
  */
 export const signInPath = '/sign-in'
 
+/** Where a page is. */
+interface Place {
+  /** As people read it, with `*` at the end for what follows. */
+  readonly path: string
+  readonly matches: (path: string) => boolean
+}
+
+/** A page that the service serves by itself. */
+interface PageRow {
+  readonly places: readonly Place[]
+  readonly route: Route
+}
+
 /**
  * The service's own pages: the demo at `/`, the approval page at the paths of claim URLs and of hand-overs, and the
  * sign-in page under the base path. They are files that are read once, at the start. Opening a page, however often and
@@ -63,8 +82,8 @@ export const signInPath = '/sign-in'
  *
  * If the pages have not been built, their paths answer 503 and say so.
  */
-export function createPages(settings: PageSettings, log: Logger, { folders, peekSession }: PageParts = {}): PageRoutes {
-  if (!settings.pages) return () => undefined
+export function createPages(settings: PageSettings, log: Logger, { folders, peekSession }: PageParts = {}): Pages {
+  if (!settings.pages) return { find: () => undefined, places: [] }
   const files = readPageFiles(folders)
   if (files === undefined) log.warn(notBuilt.trim())
   const { appName, claimUrlTemplate, basePath, endpointPrefix, logoUrl, accentColor } = settings
@@ -73,41 +92,46 @@ export function createPages(settings: PageSettings, log: Logger, { folders, peek
   const demoWallet = offersDemoWallet(settings)
   const looks = { logoUrl, accentColor, texts }
   const values = { appName, claimUrlTemplate, basePath, assetsPath, adapterIds, demoWallet, ...looks }
-  const page = (name: string, own?: Partial<PageValues>): ServedFile =>
+  const page = (name: PageName, own?: Partial<PageValues>): ServedFile =>
     files?.page(name, { ...values, ...own }) ?? unavailable
-  const demo = page('demo.html')
-  const approval = page('approve.html')
+  const signInAssets = basePath + signInPath
   const startsOrders = settings.orderStartKeys === undefined
-  const signIn = { endpointPrefix, startsOrders, assetsPath: basePath + signInPath }
-  const signedOut = page('sign-in.html', { ...signIn, maybeSignedIn: false })
-  const maybeSignedIn = page('sign-in.html', { ...signIn, maybeSignedIn: true })
-  const isClaimPath = claimPath(claimUrlTemplate)
+  const signIn = { endpointPrefix, startsOrders, assetsPath: signInAssets }
+  const signedOut = page('sign-in', { ...signIn, maybeSignedIn: false })
+  const maybeSignedIn = page('sign-in', { ...signIn, maybeSignedIn: true })
 
-  const routes = new Map<string, Route>([
-    ['/', fileRoute(demo)],
-    [
-      basePath + signInPath,
-      fileRoute(async (exchange) => ((await mayBeSignedIn(exchange, peekSession)) ? maybeSignedIn : signedOut)),
-    ],
-  ])
+  const rows = {
+    demo: { places: [at('/')], route: fileRoute(page('demo')) },
+    approve: {
+      places: [...claimPlaces(claimUrlTemplate), { path: `${continuePath}/*`, matches: isContinuePath }],
+      route: fileRoute(page('approve')),
+    },
+    'sign-in': {
+      places: [at(basePath + signInPath)],
+      route: fileRoute(async (exchange) => ((await mayBeSignedIn(exchange, peekSession)) ? maybeSignedIn : signedOut)),
+    },
+  } satisfies Record<Exclude<PageName, 'issuer'>, PageRow>
+
+  const pages: readonly PageRow[] = Object.values(rows)
+  const assetRoutes = new Map<string, Route>()
   for (const [name, file] of files?.assets ?? []) {
-    for (const path of [assetsPath, signIn.assetsPath]) routes.set(`${path}/${name}`, fileRoute(file))
+    for (const folder of [assetsPath, signInAssets]) assetRoutes.set(`${folder}/${name}`, fileRoute(file))
   }
-  const approvalRoute = fileRoute(approval)
-  return (path) => routes.get(path) ?? (isClaimPath(path) || isContinuePath(path) ? approvalRoute : undefined)
+  return {
+    find: (path) =>
+      assetRoutes.get(path) ?? pages.find(({ places }) => places.some(({ matches }) => matches(path)))?.route,
+    places: [...pages.flatMap(({ places }) => places.map(({ path }) => path)), `${assetsPath}/*`, `${signInAssets}/*`],
+  }
 }
 
-/** The paths of the pages and of what they are made of, with `*` at the end for what follows. */
-export function pagePlaces({
-  pages,
-  claimUrlTemplate,
-  basePath,
-}: Pick<Settings, 'pages' | 'claimUrlTemplate' | 'basePath'>): string[] {
-  if (!pages) return []
-  const claim = claimPathTemplate(claimUrlTemplate)?.replace(/\{orderId\}.*/, '*')
-  // What is under a base path is the service's own anyway.
-  const signIn = basePath === '' ? [signInPath, `${signInPath}/*`] : []
-  return [`${assetsPath}/*`, `${continuePath}/*`, ...signIn, ...(claim === undefined ? [] : [claim])]
+function at(path: string): Place {
+  return { path, matches: (asked) => asked === path }
+}
+
+/** Where claim URLs lead on the service's own origin, if they do. */
+function claimPlaces(template: string): readonly Place[] {
+  const path = claimPathTemplate(template)?.replace(/\{orderId\}.*/, '*')
+  return path === undefined ? [] : [{ path, matches: claimPath(template) }]
 }
 
 const unavailable: ServedFile = {

@@ -36,7 +36,7 @@ const assets = '/sign-in'
 export function issuerPage(looks: PageLooks, files: PageFiles | undefined = readPageFiles()): ShowPage {
   const texts = readPageTexts(looks.textsFile)
   return (status, content) => {
-    const page = files?.page('issuer.html', {
+    const page = files?.page('issuer', {
       appName: looks.appName,
       claimUrlTemplate: '',
       basePath: looks.basePath,

@@ -18,11 +18,8 @@ export interface NamedInCall {
   readonly address?: string | undefined
 }
 
-/** What requests without an RPC are for, as reports name them. `unknown` is a path that leads nowhere. */
-export const routeNames = ['health', 'forward-auth', 'key set', 'openapi', 'oidc', 'page', 'unknown'] as const
-
-/** One of {@link routeNames}. */
-export type RouteName = (typeof routeNames)[number]
+/** What a request without an RPC is for, as reports name it. `unknown` is a path that leads nowhere. */
+export type RouteName = 'health' | 'forward-auth' | 'key set' | 'openapi' | 'oidc' | 'page' | 'unknown'
 
 /** Report of one call, made once, at its end. */
 export interface CallReport {

@@ -7,7 +7,7 @@ import { version } from '../../base/version.ts'
 import type { OrderRecord, OrderStatus } from '../../core/order/order.ts'
 import type { CeilingUse } from '../../limits/concurrency.ts'
 import { defaultLimits } from '../../limits/limits.ts'
-import { type CallObserver, type CallOutcome, routeNames } from '../../rpc/invoke.ts'
+import type { CallObserver, CallOutcome, RouteName } from '../../rpc/invoke.ts'
 import { CountersignError, reasons } from '../../shared/errors.ts'
 import { type StoreReport, storeOperations } from '../../store/map-store.ts'
 import { processMetrics } from './process-metrics.ts'
@@ -26,6 +26,16 @@ export interface MetricsSources {
   /** Whether the service is ready. One that cannot tell within 3 s is not. */
   readonly isReady: () => Promise<boolean>
 }
+
+/** What requests without an RPC are for. Those for an unknown path count as {@link other}. */
+const routeNames = Object.keys({
+  health: 1,
+  'forward-auth': 1,
+  'key set': 1,
+  openapi: 1,
+  oidc: 1,
+  page: 1,
+} satisfies Record<Exclude<RouteName, 'unknown'>, 1>)
 
 const orderStatuses = Object.keys({
   created: 1,
@@ -126,7 +136,7 @@ export class Metrics {
       this.#adapters.add(adapter)
       for (const way of ['direct', 'order']) this.#signIns.inc({ adapter, way }, 0)
     }
-    for (const name of routeNames) if (name !== 'unknown') this.#callees.set(name, true)
+    for (const name of routeNames) this.#callees.set(name, true)
     for (const { name, answersOnce } of methods) this.#callees.set(name, answersOnce)
     this.#gauge('watchers', 'Open watches of orders.', [], { collect: (gauge) => gauge.set(watchers()) })
     this.#gauge('ready', '1 if the service is ready, as /readyz says; else 0.', [], {

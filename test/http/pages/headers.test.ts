@@ -74,7 +74,9 @@ test('so has the approval page of Better Auth’s plugin', async () => {
 
 test('and the answer of a service whose pages are not built', async () => {
   const settings = resolveSettings()
-  const route = createPages(settings, silentLogger, { folders: [new URL('./no-such-folder/', import.meta.url)] })('/')
+  const route = createPages(settings, silentLogger, { folders: [new URL('./no-such-folder/', import.meta.url)] }).find(
+    '/',
+  )
   const server = createServer((request, response) => {
     void route?.(nodeExchange({ request, trustedProxies: 0 }, new ResponseOutput(response)))
   })

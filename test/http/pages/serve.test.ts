@@ -237,9 +237,9 @@ test('a service whose pages were never built says what to run, and starts', () =
   // A build that is running has written no page yet.
   const unfinished = mkdtempSync(join(tmpdir(), 'countersign-pages-'))
   onTestFinished(() => rmSync(unfinished, { recursive: true }))
-  expect(createPages(settings, log, { folders: [pathToFileURL(`${unfinished}/`)] })('/claim/x')).toBeDefined()
+  expect(createPages(settings, log, { folders: [pathToFileURL(`${unfinished}/`)] }).find('/claim/x')).toBeDefined()
   expect(warnings).toEqual([])
-  const routeOf = createPages(settings, log, { folders: [pathToFileURL('/nowhere/at/all/')] })
+  const { find: routeOf } = createPages(settings, log, { folders: [pathToFileURL('/nowhere/at/all/')] })
   expect(warnings).toEqual([expect.stringContaining('npm run build')])
   let answer: Answer | undefined
   const output = { send: (sent: Answer) => (answer = sent) }
