@@ -71,7 +71,7 @@ const rooms: Readonly<Record<string, Room>> = {
     may: ['shared', 'gen/client', '@bufbuild/protobuf', '@connectrpc/connect', '@connectrpc/connect-web'],
   },
   'browser/wallets': {
-    may: ['browser/client'],
+    may: ['shared', 'browser/client'],
     except: {
       'ethereum-wallet.ts': ['mipd'],
       'solana-wallet.ts': ['@wallet-standard/app'],

@@ -1,3 +1,4 @@
+import { builtInAdapters, isBuiltIn } from '../../shared/adapters.ts'
 import { type ClientErrorCode, CountersignClientError } from './errors.ts'
 
 /** A wallet's signature in the form of the service's requests. */
@@ -23,8 +24,10 @@ const names = {
   address: ['address', 'signer'],
 } as const
 
-/** Adapters whose keys and signatures have the lengths of Ed25519. A wallet that names none is nimiq's or ed25519's. */
-const ed25519Adapters: ReadonlySet<string | undefined> = new Set([undefined, 'nimiq', 'ed25519', 'solana'])
+/** Whether keys and signatures have the lengths of Ed25519. A wallet that names no adapter is nimiq's or ed25519's. */
+function signsEd25519(adapterId: string | undefined): boolean {
+  return adapterId === undefined || (isBuiltIn(adapterId) && builtInAdapters[adapterId].signsEd25519)
+}
 
 /** Longest signature that the service takes, in bytes. */
 const maxBytes = 16_384
@@ -44,7 +47,7 @@ const maxBytes = 16_384
  */
 export function readWalletAnswer(answer: unknown, adapterId?: string): WalletSignature {
   try {
-    return ed25519Adapters.has(adapterId) ? readEd25519(answer) : readAny(answer)
+    return signsEd25519(adapterId) ? readEd25519(answer) : readAny(answer)
   } catch (thrown) {
     // Getters and toHex are the wallet's own code.
     throw walletFailure(thrown)

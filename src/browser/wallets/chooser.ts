@@ -1,3 +1,4 @@
+import { builtInAdapters, isBuiltIn } from '../../shared/adapters.ts'
 import { isPhone } from '../client/page.ts'
 import { AppLink, setFlag, walletApps } from './apps.ts'
 import { chooserStyle } from './chooser-style.ts'
@@ -273,9 +274,6 @@ declare global {
   interface HTMLElementEventMap extends EventMap {}
 }
 
-/** Names of the service's adapters. */
-const adapterNames: Readonly<Record<string, string>> = { nimiq: 'Nimiq', ethereum: 'Ethereum', solana: 'Solana' }
-
 /** How a wallet's entry looks. */
 export interface RowState {
   /** Whether another wallet of the same kind has the same name. */
@@ -336,7 +334,7 @@ export class WalletRow {
 
 function aboutOf({ kind, adapterId, detail, id }: FoundWallet, texts: ChooserTexts, isNameTaken: boolean): string {
   if (kind === 'demo') return texts.demo
-  const words = [adapterNames[adapterId] ?? adapterId]
+  const words = [isBuiltIn(adapterId) ? builtInAdapters[adapterId].name : adapterId]
   if (kind === 'window') words.push(texts.elsewhere)
   // The number that tells equal ids apart.
   if (isNameTaken) words.push(detail ?? /#\d+$/.exec(id)?.[0] ?? '#1')

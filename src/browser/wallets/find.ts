@@ -1,3 +1,4 @@
+import { type AdapterId, adapterIds as builtInIds } from '../../shared/adapters.ts'
 import { type NimiqProvider, nimiqPay } from '../client/wallet.ts'
 import { searchEthereum } from './ethereum-wallet.ts'
 import type { FoundWallet, WalletFinder } from './found.ts'
@@ -28,15 +29,17 @@ const usualMs = 1500
 export function findWallets({ adapterIds, hub, extra = [] }: FindWalletsOptions = {}): WalletFinder {
   const list = new WalletList()
   const wants = (adapterId: string): boolean => adapterIds === undefined || adapterIds.includes(adapterId)
-  const searches: readonly (readonly [adapterId: string, Search])[] = [
-    ['nimiq', searchNimiqPay],
-    ['ethereum', searchEthereum],
-    ['solana', searchSolana],
-    ...(hub === undefined ? [] : [['nimiq', searchHub(hub)] as const]),
-  ]
+  const searches = {
+    nimiq: [searchNimiqPay, ...(hub === undefined ? [] : [searchHub(hub)])],
+    // Tools sign for it, and no wallet of a browser.
+    ed25519: [],
+    ethereum: [searchEthereum],
+    solana: [searchSolana],
+  } satisfies Record<AdapterId, readonly Search[]>
   const stopLooking = list.look()
   const timer = setTimeout(stopLooking, usualMs)
-  const stops = searches.filter(([adapterId]) => wants(adapterId)).map(([, search]) => search(list))
+  const wanted = builtInIds.filter(wants).flatMap((id): readonly Search[] => searches[id])
+  const stops = wanted.map((search) => search(list))
   for (const wallet of extra) if (wants(wallet.adapterId)) list.add(wallet)
   return {
     get wallets() {

@@ -9,8 +9,7 @@ export interface FoundWallet {
   /** Icon as a `data:` URI, for `<img>` only: it is the wallet's own. */
   readonly icon?: string
   /**
-   * What else the wallet says of itself, such as `io.metamask`: it tells wallets of one name apart. It is not checked
-   * it.
+   * What else the wallet says of itself, such as `io.metamask`: it tells wallets of one name apart. It is not checked.
    */
   readonly detail?: string
   /** Adapter of the service that its signatures are for. */

@@ -1,5 +1,6 @@
 import { base58 } from '@scure/base'
 import type { Tracing } from '../../base/tracing.ts'
+import { type AdapterId, adapterIds, isBuiltIn } from '../../shared/adapters.ts'
 import { bytesToHex, hexToBytes } from '../../shared/hex.ts'
 import { accountIdOf, checksummed, parseAccountId, parseAddress } from './ethereum/address.ts'
 import { ethereum } from './ethereum/ethereum.ts'
@@ -7,12 +8,20 @@ import { ed25519, nimiq } from './nimiq.ts'
 import { solana } from './solana.ts'
 import type { ProvenIdentity, StartWarning, WalletAdapter } from './wallet.ts'
 
-/** The built-in adapters by their ids. */
-const builtIn: Readonly<Record<string, (options: AdapterOptions, tracing?: Tracing) => WalletAdapter>> = {
-  nimiq: () => nimiq,
-  ed25519: () => ed25519,
-  ethereum: ({ evmRpc }, tracing) => ethereum(evmRpc, tracing),
-  solana: () => solana,
+/** A built-in adapter. */
+interface AdapterRow {
+  readonly make: (options: AdapterOptions, tracing?: Tracing) => WalletAdapter
+  /** The wallet that an address or a public key in hex leads to; `undefined` if it does not tell. */
+  readonly read: (text: string) => Wallet | undefined
+}
+
+type Wallet = Omit<ProvenIdentity, 'adapterId'>
+
+const builtIn: Readonly<Record<AdapterId, AdapterRow>> = {
+  nimiq: { make: () => nimiq, read: (text) => ofKey(text, nimiq.deriveAddress) },
+  ed25519: { make: () => ed25519, read: (text) => ofKey(text, ed25519.deriveAddress) },
+  ethereum: { make: ({ evmRpc }, tracing) => ethereum(evmRpc, tracing), read: ofAccount },
+  solana: { make: () => solana, read: (text) => ofKey(hexOfBase58(text) ?? text, (key) => base58.encode(key)) },
 }
 
 /** Settings of the built-in adapters. */
@@ -37,7 +46,7 @@ export function walletAdapters(
   tracing?: Tracing,
 ): readonly WalletAdapter[] {
   if (entries.length === 0)
-    throw new TypeError(`adapters (COUNTERSIGN_ADAPTERS) must not be empty; known adapters: ${knownIds()}`)
+    throw new TypeError(`adapters (COUNTERSIGN_ADAPTERS) must not be empty; known adapters: ${adapterIds.join(', ')}`)
   const adapters: WalletAdapter[] = []
   for (const entry of entries) {
     const adapter = typeof entry === 'string' ? findBuiltIn(entry, options, tracing) : checkAdapter(entry)
@@ -93,14 +102,11 @@ async function checkWithin(adapter: WalletAdapter, warn: StartWarning): Promise<
   }
 }
 
-function knownIds(): string {
-  return Object.keys(builtIn).join(', ')
-}
-
 function findBuiltIn(id: string, options: AdapterOptions, tracing: Tracing | undefined): WalletAdapter {
-  const make = Object.hasOwn(builtIn, id) ? builtIn[id] : undefined
-  if (make === undefined) throw new TypeError(`unknown adapter ${JSON.stringify(id)}; known adapters: ${knownIds()}`)
-  return make(options, tracing)
+  if (!isBuiltIn(id)) {
+    throw new TypeError(`unknown adapter ${JSON.stringify(id)}; known adapters: ${adapterIds.join(', ')}`)
+  }
+  return builtIn[id].make(options, tracing)
 }
 
 function checkAdapter(adapter: WalletAdapter): WalletAdapter {
@@ -127,19 +133,6 @@ export interface WalletName {
   readonly fits: (wallet: ProvenIdentity) => boolean
 }
 
-/** The built-in adapters, with what turns an address or key into an identity, if that can be. */
-const readers: ReadonlyMap<
-  string,
-  { readonly adapter: WalletAdapter; readonly read: (text: string) => Wallet | undefined }
-> = new Map([
-  [nimiq.id, { adapter: nimiq, read: (text) => ofKey(text, nimiq.deriveAddress) }],
-  [ed25519.id, { adapter: ed25519, read: (text) => ofKey(text, ed25519.deriveAddress) }],
-  ['ethereum', { adapter: ethereum(), read: ofAccount }],
-  [solana.id, { adapter: solana, read: (text) => ofKey(hexOfBase58(text) ?? text, (key) => base58.encode(key)) }],
-])
-
-type Wallet = Omit<ProvenIdentity, 'adapterId'>
-
 /**
  * Reads the name of a wallet: an address or a public key in hex, alone or behind the id of its adapter, as in
  * `nimiq:NQ…`. Returns `undefined` if no wallet can have this name.
@@ -148,19 +141,19 @@ export function readWalletName(text: string): WalletName | undefined {
   const [, prefix, rest] = /^([a-z0-9][a-z0-9-]{0,31}):(.+)$/.exec(text) ?? []
   const isNamed = prefix !== undefined && prefix !== 'eip155'
   const name = (isNamed ? rest : text)?.trim() ?? ''
-  const adapterIds = isNamed ? [prefix] : [...readers.keys()]
+  const ids = isNamed ? [prefix] : adapterIds
+  const isOf = (id: string, address: string): boolean | undefined =>
+    isBuiltIn(id) ? builtIn[id].make({}).sameAddress(address, name) : undefined
   const fits = ({ adapterId, address, publicKeyHex }: ProvenIdentity): boolean =>
     (!isNamed || adapterId === prefix) &&
     (address === name ||
       (publicKeyHex !== '' && publicKeyHex === name.toLowerCase()) ||
-      readers.get(adapterId)?.adapter.sameAddress(address, name) === true)
-  const candidates = adapterIds.flatMap((adapterId) => {
-    const known = readers.get(adapterId)
-    const wallet = known === undefined ? ofKey(name, () => '') : known.read(name)
+      isOf(adapterId, address) === true)
+  const candidates = ids.flatMap((adapterId) => {
+    const wallet = isBuiltIn(adapterId) ? builtIn[adapterId].read(name) : ofKey(name, () => '')
     return wallet === undefined ? [] : [{ adapterId, ...wallet }]
   })
-  const isName = (id: string): boolean => readers.get(id)?.adapter.sameAddress(name, name) ?? true
-  return candidates.length > 0 || adapterIds.some(isName) ? { candidates, fits } : undefined
+  return candidates.length > 0 || ids.some((id) => isOf(id, name) ?? true) ? { candidates, fits } : undefined
 }
 
 function ofKey(hex: string, addressOf: (key: Uint8Array) => string): Wallet | undefined {

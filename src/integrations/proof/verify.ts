@@ -6,6 +6,7 @@ import { portableVerifier } from '../../core/wallet/ed25519.ts'
 import { isChainId, parseAccountId } from '../../core/wallet/ethereum/address.ts'
 import { RpcFailure } from '../../core/wallet/ethereum/rpc.ts'
 import type { Proof, ProvenIdentity, WalletAdapter } from '../../core/wallet/wallet.ts'
+import { adapterIds } from '../../shared/adapters.ts'
 import { CountersignError } from '../../shared/errors.ts'
 import { parseOrigin } from '../../shared/origin.ts'
 import { type ProofArtifact, type ProofArtifactFields, ProofError, readArtifact } from './artifact.ts'
@@ -270,7 +271,7 @@ const optionNames = {
   evmRpc: true,
 } as const satisfies Record<keyof ProofOptions, true>
 
-const defaultAdapters = ['nimiq', 'ed25519', 'ethereum', 'solana']
+const defaultAdapters = adapterIds
 
 /** Checks the options. Throws a `TypeError` of one line that names the one that is wrong. */
 function checkOptions(options: ProofOptions): CheckedOptions {

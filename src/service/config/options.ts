@@ -7,6 +7,7 @@ import type { Host } from '../../core/users/host.ts'
 import type { WalletAdapter } from '../../core/wallet/wallet.ts'
 import type { Limits } from '../../limits/limits.ts'
 import type { OwnClaims } from '../../oidc/claims.ts'
+import { adapterIds } from '../../shared/adapters.ts'
 import { defaultKeyPrefix, keyPrefixForm, keyPrefixPattern, storeOperations } from '../../store/map-store.ts'
 import type { Store } from '../../store/store.ts'
 import {
@@ -739,8 +740,7 @@ const table = {
     variable: 'COUNTERSIGN_ADAPTERS',
     kind: list<string | WalletAdapter>('a list of wallet adapters such as nimiq,ed25519'),
     default: ['nimiq', 'ed25519'],
-    about:
-      'wallet adapters, comma-separated, of `nimiq`, `ed25519`, `ethereum` and `solana`; in code also adapters of your own. A proof that names none is tried with the first two, in the order given',
+    about: `wallet adapters, comma-separated, of ${adapterIds.map((id) => `\`${id}\``).join(', ')}; in code also adapters of your own. A proof that names none is tried with \`nimiq\` and \`ed25519\`, in the order given`,
   },
   evmRpc: {
     variable: 'COUNTERSIGN_EVM_RPC',
