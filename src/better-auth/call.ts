@@ -2,13 +2,14 @@ import type { GenericEndpointContext } from '@better-auth/core'
 import type { DescMessage, DescMethod, DescMethodUnary, JsonObject, JsonValue, MessageShape } from '@bufbuild/protobuf'
 import type { StandardSchemaV1 } from 'better-auth'
 import { OrderService } from '../../gen/server/countersign/v1/order_service_pb.ts'
-import { headerOf, type RequestContext } from '../base/request.ts'
+import { headerOf } from '../base/request.ts'
 import { encodeEvent, eventStreamHeaders, isLongPoll, longPoll, pollAnswer, withAfter } from '../http/rest/events.ts'
 import { inputFromRest, restFromOutput, withLastEventId } from '../http/rest/json.ts'
 import { type Invocation, Invoker } from '../rpc/invoke.ts'
 import type { Call, CallLimit, StreamHandler, UnaryHandler } from '../rpc/methods.ts'
 import { CallEnded, reasons } from '../shared/errors.ts'
 import { apiError } from './failures.ts'
+import { requestOf } from './request.ts'
 
 /**
  * The type of a body, for Better Auth and its client. It checks nothing: the rules in the RPC's schema are checked when
@@ -27,16 +28,20 @@ export function bodyOf<Body>(): StandardSchemaV1<Flat<Body>> {
 /** The same without interfaces, whose fields Better Auth's client would not see. */
 type Flat<T> = T extends object ? { [Field in keyof T]: T[Field] } : T
 
+/** A call of an RPC, with the body of the endpoint's request. */
+interface RpcCall<I extends DescMessage, O extends DescMessage> {
+  readonly rpc: DescMethodUnary<I, O>
+  readonly handler: UnaryHandler<I, O>
+  readonly body: unknown
+}
+
 /** Serves an RPC as an endpoint of Better Auth. `Answer` is the shape that its output has as JSON. */
 export async function answer<I extends DescMessage, O extends DescMessage, Answer>(
   ctx: GenericEndpointContext,
-  request: RequestContext,
-  rpc: DescMethodUnary<I, O>,
-  handler: UnaryHandler<I, O>,
-  body: unknown,
+  { rpc, handler, body }: RpcCall<I, O>,
 ): Promise<Answer> {
-  const call = callOf(ctx, request)
-  const reply = await invoked(ctx, call, { name: fullName(rpc), schema: rpc.input, handler }, body)
+  const call = callOf(ctx)
+  const reply = await invoked(ctx, call, { name: fullName(rpc), schema: rpc.input, handler, body })
   const token = call.responseHeaders['set-auth-token']
   if (token !== undefined) exposeToken(ctx, token)
   return restFromOutput(rpc.output, reply) as Answer
@@ -49,11 +54,13 @@ export async function answer<I extends DescMessage, O extends DescMessage, Answe
 export async function invoked<I extends DescMessage, Reply>(
   ctx: GenericEndpointContext,
   call: Call,
-  method: Pick<
+  {
+    body,
+    ...method
+  }: Pick<
     Invocation<{ readonly limit: CallLimit; handle(input: MessageShape<I>, call: Call): Promise<Reply> }, I>,
     'name' | 'schema' | 'handler'
-  >,
-  body: unknown,
+  > & { readonly body: unknown },
 ): Promise<Reply> {
   try {
     return await invokerOf(ctx).unary({
@@ -89,9 +96,9 @@ function readInput<I extends DescMessage>(schema: I, body: unknown): MessageShap
 }
 
 /** The call as a handler of an RPC gets it. */
-export function callOf(ctx: GenericEndpointContext, request: RequestContext): Call {
+export function callOf(ctx: GenericEndpointContext): Call {
   const signal = ctx.request?.signal ?? new AbortController().signal
-  return { protocol: 'better-auth', request, responseHeaders: {}, signal }
+  return { protocol: 'better-auth', request: requestOf(ctx), responseHeaders: {}, signal }
 }
 
 /** Sets the token's header as Better Auth's bearer plugin does, also if the server does not have that plugin. */
@@ -105,28 +112,32 @@ const { 'cache-control': cacheControl } = eventStreamHeaders
 type WatchOrder = typeof OrderService.method.watchOrder
 type WatchHandler = StreamHandler<WatchOrder['input'], WatchOrder['output']>
 
-/**
- * An order's events as the REST interface sends them: to a long poll as JSON, to everyone else as server-sent events.
- * `queried` reads the request's query.
- */
+/** A watch of an order. */
+interface WatchCall {
+  readonly watchOrder: WatchHandler
+  readonly order: JsonObject
+  /** Reads the request's query. */
+  readonly queried: (name: string) => string | undefined
+}
+
+/** An order's events as the REST interface sends them: to a long poll as JSON, else as server-sent events. */
 export async function eventsResponse(
   ctx: GenericEndpointContext,
-  request: RequestContext,
-  watchOrder: WatchHandler,
-  order: JsonObject,
-  queried: (name: string) => string | undefined,
+  { watchOrder, order, queried }: WatchCall,
 ): Promise<Response> {
+  const call = callOf(ctx)
+  const { request } = call
   // For answers other than the stream. The endpoint's `noStore` would overwrite `no-transform` on the stream.
   ctx.setHeader('cache-control', cacheControl)
   const resumed = withLastEventId(order, headerOf(request, 'last-event-id'))
-  if (!isLongPoll(headerOf(request, 'accept'))) return await streamResponse(ctx, request, watchOrder, resumed)
+  if (!isLongPoll(headerOf(request, 'accept'))) return await streamResponse(ctx, call, { watchOrder, order: resumed })
   const rpc = OrderService.method.watchOrder
   try {
     const answer = await invokerOf(ctx).unary({
       name: fullName(rpc),
       schema: rpc.input,
       handler: longPoll(watchOrder, queried('wait')),
-      call: callOf(ctx, request),
+      call,
       readInput: () => readInput(rpc.input, withAfter(resumed, queried('after'))),
       write: pollAnswer,
     })
@@ -139,12 +150,10 @@ export async function eventsResponse(
 /** A failure before the first event is an HTTP error. A client that comes back after the terminal event gets 204. */
 async function streamResponse(
   ctx: GenericEndpointContext,
-  request: RequestContext,
-  watchOrder: WatchHandler,
-  order: JsonObject,
+  call: Call,
+  { watchOrder, order }: Pick<WatchCall, 'watchOrder' | 'order'>,
 ): Promise<Response> {
   const left = new AbortController()
-  const call = callOf(ctx, request)
   const signal = AbortSignal.any([left.signal, call.signal])
   const rpc = OrderService.method.watchOrder
   const encoder = new TextEncoder()

@@ -172,10 +172,10 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
     name: Exclude<keyof OrderHandlers, 'watchOrder'>,
     input: unknown,
   ): Promise<Answer> => {
-    const request = requestOf(ctx)
     const handlers = handlersOf(ctx)
     // The name pairs an RPC with its handler; TypeScript cannot see it.
-    return await answer(ctx, request, OrderService.method[name] as DescMethodUnary, handlers[name] as never, input)
+    const rpc = OrderService.method[name] as DescMethodUnary
+    return await answer(ctx, { rpc, handler: handlers[name] as never, body: input })
   }
 
   /** Answers an endpoint for known computers by the RPC of this name. */
@@ -184,11 +184,11 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
     name: 'listKnownComputers' | 'forgetKnownComputer',
     input: unknown,
   ): Promise<Answer> => {
-    const request = requestOf(ctx)
     const walletsOf = (session: Session) => walletsOfUser(ctx.context, settings, session)
     const handlers = sessionHandlers(new EndpointHost(ctx, settings), { computers, walletsOf })
     // As above.
-    return await answer(ctx, request, SessionService.method[name] as DescMethodUnary, handlers[name] as never, input)
+    const rpc = SessionService.method[name] as DescMethodUnary
+    return await answer(ctx, { rpc, handler: handlers[name] as never, body: input })
   }
 
   return {
@@ -296,9 +296,12 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
         desktopOrderPaths.events,
         { method: 'GET', query: bodyOf<OrderQuery>() },
         async (ctx): Promise<Response> => {
-          const request = requestOf(ctx)
           const { watchOrder } = handlersOf(ctx)
-          return await eventsResponse(ctx, request, watchOrder, orderQuery(ctx, 'desktopToken'), queryOf(ctx))
+          return await eventsResponse(ctx, {
+            watchOrder,
+            order: orderQuery(ctx, 'desktopToken'),
+            queried: queryOf(ctx),
+          })
         },
       ),
     },

@@ -83,18 +83,16 @@ export function walletSignIn(options: WalletSignInOptions = {}) {
         `${endpointPrefix}${signInPaths.nonce}` as '/wallet/nonce',
         { method: 'POST', body: bodyOf<NonceBody | undefined>(), metadata: { noStore: true } },
         async (ctx): Promise<NonceChallenge> => {
-          const request = requestOf(ctx)
           const { issueNonce } = handlersOf(ctx)
-          return await answer(ctx, request, SignInService.method.issueNonce, issueNonce, ctx.body)
+          return await answer(ctx, { rpc: SignInService.method.issueNonce, handler: issueNonce, body: ctx.body })
         },
       ),
       verifyWalletSignIn: createAuthEndpoint(
         `${endpointPrefix}${signInPaths.verify}` as '/wallet/verify',
         { method: 'POST', body: bodyOf<ProofBody>(), metadata: { noStore: true } },
         async (ctx): Promise<SignInResult> => {
-          const request = requestOf(ctx)
           const { verifySignIn } = handlersOf(ctx)
-          return await answer(ctx, request, SignInService.method.verifySignIn, verifySignIn, ctx.body)
+          return await answer(ctx, { rpc: SignInService.method.verifySignIn, handler: verifySignIn, body: ctx.body })
         },
       ),
       linkWallet: createAuthEndpoint(
@@ -112,8 +110,9 @@ export function walletSignIn(options: WalletSignInOptions = {}) {
             name: 'better-auth/linkWallet',
             schema: VerifySignInRequestSchema,
             handler: { limit: 'unlimited', handle } as const,
+            body: ctx.body,
           }
-          return await invoked(ctx, callOf(ctx, request), link, ctx.body)
+          return await invoked(ctx, callOf(ctx), link)
         },
       ),
       /**

@@ -278,15 +278,16 @@ function createRouting(parts: AppParts): Routing {
 
 /** An RPC at its own path. */
 function rpcRoute(method: AnyMethod, { invoker, observe }: AppParts): Route {
+  const { name } = method
   const served = wireMethodOf(method, invoker)
   return (exchange) => {
     const { headers, authority, body, context, output } = exchange
-    if (refuseHttpMethod(exchange, method.name, ['POST'], observe)) return
+    if (refuseHttpMethod(exchange, ['POST'], { name, observe })) return
     const wire = wireOf(headers['content-type'])
     if (wire === undefined || (wire.protocol === 'connect' && wire.enveloped === isUnary(method))) {
       output.setHeaders({ 'accept-post': isUnary(method) ? unaryTypes : streamTypes })
       const failure = new CountersignError('INVALID_REQUEST', 'No call of this RPC has this content type')
-      return refuse(exchange, method.name, failure, observe, 415)
+      return refuse(exchange, { name, failure, observe, status: 415 })
     }
     if (wire.protocol === 'grpc' && !output.takesTrailers) {
       output.setHeaders({ 'accept-post': 'application/json, application/proto, application/grpc-web' })
@@ -294,11 +295,11 @@ function rpcRoute(method: AnyMethod, { invoker, observe }: AppParts): Route {
         'INVALID_REQUEST',
         'gRPC needs trailers, which this server cannot send: use Connect or gRPC-Web here',
       )
-      return refuse(exchange, method.name, failure, observe, 415)
+      return refuse(exchange, { name, failure, observe, status: 415 })
     }
     if (!isAuthority(authority)) {
       const failure = new CountersignError('INVALID_REQUEST', 'The Host header is malformed')
-      return refuse(exchange, method.name, failure, observe)
+      return refuse(exchange, { name, failure, observe })
     }
     const callOf = (timeoutMs: number | undefined): HttpCall =>
       new HttpCall({ protocol: wire.protocol, request: context, answering: output.answering, timeoutMs })
@@ -347,8 +348,8 @@ function restRoute(path: string, endpoints: readonly RestEndpoint[], { methods, 
       if (method === undefined || isBidi(method)) throw new TypeError(`${endpoint.rpc.name} has no handler for REST`)
       const { input } = endpoint
       const serve: Route = isUnary(method)
-        ? (exchange) => serveRest(method, input, exchange, invoker)
-        : (exchange) => serveEvents(method, input, exchange, invoker)
+        ? (exchange) => serveRest(method, { input, exchange, invoker })
+        : (exchange) => serveEvents(method, { input, exchange, invoker })
       // HEAD is allowed where GET is (RFC 9110, 9.3.2), except for streams, which would continue unread.
       const isRead = endpoint.httpMethod === 'GET' && isUnary(method)
       return [endpoint.httpMethod, ...(isRead ? ['HEAD'] : [])].map((httpMethod) => [httpMethod, serve])
@@ -357,7 +358,7 @@ function restRoute(path: string, endpoints: readonly RestEndpoint[], { methods, 
   return (exchange) => {
     const serve = byHttpMethod.get(exchange.method)
     if (serve !== undefined) return serve(exchange)
-    refuseHttpMethod(exchange, path, [...byHttpMethod.keys()], observe)
+    refuseHttpMethod(exchange, [...byHttpMethod.keys()], { name: path, observe })
   }
 }
 
@@ -405,14 +406,17 @@ function statusOf(failure: CountersignError, method: string): number {
   return failure.reason === 'METHOD_NOT_ALLOWED' && !METHODS.includes(method) ? 501 : failure.httpStatus
 }
 
+/** Why a call does not begin, and how that is told. */
+interface Refusal {
+  readonly name: string
+  readonly failure: CountersignError
+  readonly observe: CallObserver
+  /** Default: that of the reason. */
+  readonly status?: number
+}
+
 /** Refuses a call before its RPC begins. Its path is one of the service's own. */
-function refuse(
-  { method, path, context, output }: Exchange,
-  name: string,
-  failure: CountersignError,
-  observe: CallObserver,
-  status?: number,
-): void {
+function refuse({ method, path, context, output }: Exchange, { name, failure, observe, status }: Refusal): void {
   const httpMethod = httpMethodOf(method)
   observe({ method: name, protocol: 'http', httpMethod, path, request: context, outcome: failure, durationMs: 0 })
   sendFailure(output, failure, status)
@@ -420,16 +424,15 @@ function refuse(
 
 function refuseHttpMethod(
   exchange: Exchange,
-  name: string,
   allowed: readonly string[],
-  observe: CallObserver,
+  { name, observe }: Pick<Refusal, 'name' | 'observe'>,
 ): boolean {
   try {
     requireHttpMethod(exchange, allowed)
     return false
   } catch (thrown) {
     const failure = toFailure(thrown)
-    refuse(exchange, name, failure, observe, statusOf(failure, exchange.method))
+    refuse(exchange, { name, failure, observe, status: statusOf(failure, exchange.method) })
     return true
   }
 }

@@ -153,7 +153,7 @@ async function create(options: FlatOptions, lan: Lan | undefined): Promise<Worke
     const measured = metrics === undefined ? opened : observedStore(opened, metrics.observeStore)
     const store = tracing === undefined ? measured : tracedStore(measured, tracing)
     const address = new ServiceAddress(settings, lan)
-    const webhook = target && new Webhook(target, measured, log, tracing)
+    const webhook = target && new Webhook(target, { store: measured, log, tracing })
     const hook = settings.onAuditEvent
     const sinks = [logSink(log), hook && hookSink(hook, log), webhook?.sink, metrics?.observeAudit]
     const ends = new Ends()

@@ -16,6 +16,12 @@ import { refused } from './change.ts'
 import type { OrderRecord } from './order.ts'
 import type { GivenRequester, OrderSettings, Requester } from './start.ts'
 
+/** What decides who may be an order's desktop. */
+interface RequesterRules {
+  readonly settings: Pick<OrderSettings, 'orderStartKeys' | 'proximity'>
+  readonly origins: OriginPolicy
+}
+
 /**
  * The desktop that an order is started for: the caller, or the one that a backend with a start key describes. Its
  * origin must be trusted (ORIGIN_NOT_TRUSTED). START_KEY_REQUIRED if there are start keys and the call has none of
@@ -24,8 +30,7 @@ import type { GivenRequester, OrderSettings, Requester } from './start.ts'
 export function requesterOf(
   given: GivenRequester | undefined,
   request: RequestContext,
-  { orderStartKeys, proximity }: Pick<OrderSettings, 'orderStartKeys' | 'proximity'>,
-  origins: OriginPolicy,
+  { settings: { orderStartKeys, proximity }, origins }: RequesterRules,
 ): Requester {
   if (orderStartKeys === undefined) {
     if (given !== undefined)
@@ -97,6 +102,14 @@ export function matchesAny(token: string, hashes: Hashes): boolean {
   return hashes.some((hash) => hash !== undefined && tokenMatches(token, hash))
 }
 
+/** A token that a caller shows, and the hashes of those that the call takes. */
+interface ShownToken {
+  readonly token: string
+  readonly hashes: Hashes
+  /** The reason if it is none of them. Default: ORDER_TOKEN_INVALID. */
+  readonly refusal?: 'ORDER_TOKEN_INVALID' | 'HANDOVER_INVALID'
+}
+
 /**
  * Whether a caller may do something with an order: it is an order of this service, and the caller holds the token that
  * the call takes and comes from a page that may use the order. Checked before anything of the order's state is told.
@@ -114,28 +127,17 @@ export class Admission {
 
   /** Admits who holds the order's challenge token. */
   ofPhone({ challengeToken }: PhoneInput, request: RequestContext): (order: OrderRecord) => void {
-    return (order) => this.fromPage(order, challengeToken, [order.challengeTokenHash], request)
+    return (order) => this.fromPage(order, request, { token: challengeToken, hashes: [order.challengeTokenHash] })
   }
 
   /** Admits who holds a token with one of these hashes. */
-  fromPage(
-    order: OrderRecord,
-    token: string,
-    hashes: Hashes,
-    request: RequestContext,
-    refusal?: 'HANDOVER_INVALID',
-  ): void {
-    this.#requireHolder(order, token, hashes, refusal)
+  fromPage(order: OrderRecord, request: RequestContext, shown: ShownToken): void {
+    this.#requireHolder(order, shown)
     this.#requireOrigin(order, request)
   }
 
   /** Checked before anything about the order's origin is told. */
-  #requireHolder(
-    order: OrderRecord,
-    token: string,
-    hashes: Hashes,
-    refusal: 'ORDER_TOKEN_INVALID' | 'HANDOVER_INVALID' = 'ORDER_TOKEN_INVALID',
-  ): void {
+  #requireHolder(order: OrderRecord, { token, hashes, refusal = 'ORDER_TOKEN_INVALID' }: ShownToken): void {
     const mismatch = mismatchReason(order, this.#settings.appName, this.#origins)
     if (mismatch !== undefined) throw refused('ORDER_NOT_FOUND', mismatch)
     if (!matchesAny(token, hashes)) throw refused(refusal)
@@ -151,7 +153,7 @@ export class Admission {
     prove: (order: OrderRecord) => void = () => {},
   ): (order: OrderRecord) => void {
     return (order) => {
-      this.#requireHolder(order, desktopToken, [order.desktopTokenHash])
+      this.#requireHolder(order, { token: desktopToken, hashes: [order.desktopTokenHash] })
       prove(order)
       // Only browsers send their origin. An application's backend may call the service by another name than its pages
       // do.

@@ -8,8 +8,8 @@ import type { ChallengeAction } from '../challenge.ts'
 import type { OriginPolicy } from '../origin-policy.ts'
 import type { Host, IssuedSession, OrderSession } from '../users/host.ts'
 import type { StoredChallenge } from '../wallet/form.ts'
-import type { Proven, Prover, WalletNamed } from '../wallet/prover.ts'
-import type { Proof, RemoteChecks, WalletIdentity } from '../wallet/wallet.ts'
+import type { Proven, ProveOptions, Prover, WalletNamed } from '../wallet/prover.ts'
+import type { Proof, WalletIdentity } from '../wallet/wallet.ts'
 import {
   Admission,
   type DesktopInput,
@@ -219,7 +219,7 @@ export class Orders {
    */
   async start(input: StartOrder, request: RequestContext): Promise<StartedOrder> {
     const { settings, records, prover, origins, live } = this.#options
-    const requester = requesterOf(input.requester, request, settings, origins)
+    const requester = requesterOf(input.requester, request, { settings, origins })
     const { adapterId, expectedAddress, expectedPublicKeyHex } = input
     if (adapterId !== undefined) prover.requireConfigured(adapterId)
     const { order, claimToken, desktopToken } = newOrder(input, requester, settings, records.now())
@@ -258,7 +258,7 @@ export class Orders {
     const [newest, ...older] = tokens
     const order = await changeOrder(this.#options.records, orderId, {
       admit: (order) => {
-        this.#admission.fromPage(order, claimToken, [order.claimTokenHash], request)
+        this.#admission.fromPage(order, request, { token: claimToken, hashes: [order.claimTokenHash] })
         this.#admission.requireNearby(order, request)
       },
       command: { type: 'claim', challengeTokenHashes: [hashToken(newest), ...older.map(hashToken)] },
@@ -299,7 +299,11 @@ export class Orders {
     const [newest, ...older] = tokens
     const order = await changeOrder(this.#options.records, orderId, {
       admit: (order) => {
-        this.#admission.fromPage(order, ticket, [order.handOver?.ticketHash], request, 'HANDOVER_INVALID')
+        this.#admission.fromPage(order, request, {
+          token: ticket,
+          hashes: [order.handOver?.ticketHash],
+          refusal: 'HANDOVER_INVALID',
+        })
         this.#admission.requireNearby(order, request)
       },
       command: { type: 'redeem', challengeTokenHashes: [hashToken(newest), ...older.map(hashToken)] },
@@ -385,7 +389,7 @@ export class Orders {
         // Once, also after a lost race: nothing that it depends on changes.
         if (proven === undefined) {
           const checks = contractChecks(records, orderId)
-          proven = await this.#prove(order, proof, request, checks)
+          proven = await this.#prove(order, proof, { pageOrigin: request.origin, remote: checks })
           if (checks.counted) return undefined
         }
         const { identity, text } = proven
@@ -409,7 +413,7 @@ export class Orders {
   async reject(input: PhoneInput, request: RequestContext): Promise<RejectedOrder> {
     const { challengeToken, orderId } = input
     const order = await changeOrder(this.#options.records, orderId, {
-      admit: (order) => this.#admission.fromPage(order, challengeToken, phoneHashes(order), request),
+      admit: (order) => this.#admission.fromPage(order, request, { token: challengeToken, hashes: phoneHashes(order) }),
       command: { type: 'reject' },
       stored: this.#teller(request),
     })
@@ -599,7 +603,7 @@ export class Orders {
     return [tokenFromBytes('challenge', newest), ...older.map((bytes) => tokenFromBytes('challenge', bytes))]
   }
 
-  async #prove(order: OrderRecord, proof: Proof, request: RequestContext, checks: RemoteChecks): Promise<Proven> {
+  async #prove(order: OrderRecord, proof: Proof, options: ProveOptions): Promise<Proven> {
     if (order.adapterId !== undefined && (proof.adapterId ?? order.adapterId) !== order.adapterId) {
       throw new CountersignError('INVALID_REQUEST', `proof.adapter_id must be ${order.adapterId}, as the order asks`, {
         metadata: { field: 'adapter_id', expected: order.adapterId },
@@ -607,7 +611,7 @@ export class Orders {
     }
     const { prover } = this.#options
     const named = { ...proof, adapterId: order.adapterId ?? proof.adapterId }
-    const proven = await prover.prove(storedChallengeOf(order), named, request.origin, checks)
+    const proven = await prover.prove(storedChallengeOf(order), named, options)
     const { identity } = proven
     const { expectedPublicKeyHex, expectedAddress } = order
     const hasKey = expectedPublicKeyHex === undefined || expectedPublicKeyHex === identity.publicKeyHex

@@ -52,7 +52,7 @@ export class SignIn {
   async verify(nonceId: string, proof: Proof, request: RequestContext): Promise<IssuedSession> {
     const { nonces, prover, origins, host, audit = noAudit, limiter } = this.#parts
     const nonce = await nonces.consume(nonceId, { request, origins })
-    const { identity } = await prover.prove(nonce, proof, request.origin)
+    const { identity } = await prover.prove(nonce, proof, { pageOrigin: request.origin })
     await limiter?.countSignIn(identity)
     try {
       const user = await host.resolveUser(identity, request)

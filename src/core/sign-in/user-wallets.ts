@@ -71,7 +71,7 @@ export class WalletLinks<Linked = void> {
     const { nonces, prover, origins, host } = this.#parts
     const { session, cookies } = await this.freshSession(request)
     const nonce = await nonces.consume(nonceId, { request, origins, userId: session.userId })
-    const { identity } = await prover.prove(nonce, proof, request.origin)
+    const { identity } = await prover.prove(nonce, proof, { pageOrigin: request.origin })
     const linked = await host.linkWallet(session, identity)
     return { identity, linked, session, cookies }
   }

@@ -229,7 +229,7 @@ export class UserAdministration {
   /** Does what is left to do of a move: ends what the wallet left, writes its new entry, and takes the old one away. */
   async #endMove(wallet: ProvenIdentity, claim: Claim, from: string): Promise<void> {
     await this.#endWallet(from, wallet)
-    const isThere = await this.#users.settle(claim, wallet, await this.#records.load(claim.userId))
+    const isThere = await this.#users.settle(claim, wallet, { read: await this.#records.load(claim.userId) })
     await this.#dropEntries(wallet, from)
     await this.#claims.endMove(wallet, claim)
     if (!isThere) throw new AdministrationError('the wallet was unlinked, or its new user deleted, in the meantime')

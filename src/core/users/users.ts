@@ -65,6 +65,12 @@ export function endingWith({ sessions, forgetComputers, ended }: EndedWithWallet
   }
 }
 
+/** A user as it was read, with what is to be kept beside the entry. */
+interface UserAsRead {
+  readonly read: StoredUser | undefined
+  readonly synced?: Pick<WalletUser, 'address' | 'publicKeyHex'>
+}
+
 /**
  * Keeps the users and their wallets.
  *
@@ -113,7 +119,8 @@ export class Users {
       const claim = found?.claim ?? (await this.#claims.make(identity, found, userId))
       if (claim === undefined) continue
       const stored = await this.#records.load(claim.userId)
-      if (await this.settle(claim, identity, stored, this.#synced(identity))) return { id: claim.userId }
+      if (await this.settle(claim, identity, { read: stored, synced: this.#synced(identity) }))
+        return { id: claim.userId }
     }
   }
 
@@ -171,7 +178,7 @@ export class Users {
         throw sessionInvalid()
       } else if (entry !== undefined) return walletIn(entry)
       // Then it is read again: the claim may have ended before its entry was there.
-      else await this.settle(claim, identity, stored)
+      else await this.settle(claim, identity, { read: stored })
     }
   }
 
@@ -219,12 +226,7 @@ export class Users {
    * read as `read`. Resolves with false if the wallet is being unlinked, or the user deleted; for the wallet that is
    * done then.
    */
-  async settle(
-    claim: Claim,
-    identity: ProvenIdentity,
-    read: StoredUser | undefined,
-    synced: Pick<WalletUser, 'address' | 'publicKeyHex'> = {},
-  ): Promise<boolean> {
+  async settle(claim: Claim, identity: ProvenIdentity, { read, synced = {} }: UserAsRead): Promise<boolean> {
     for (let stored = read; ; stored = await this.#records.load(claim.userId)) {
       const entry = entryOf(stored?.record, claim)
       if (entry?.leaving) {

@@ -21,6 +21,14 @@ export interface Proven {
   readonly text: string
 }
 
+/** Of a call of {@link Prover.prove}. */
+export interface ProveOptions {
+  /** Origin of the page that called the wallet. */
+  readonly pageOrigin: string | undefined
+  /** Counts checks that ask a server of a chain. */
+  readonly remote?: RemoteChecks | undefined
+}
+
 /** Checks wallets' proofs with the configured adapters: for direct sign-in, for orders and for linking alike. */
 export class Prover {
   readonly #adapters: readonly WalletAdapter[]
@@ -73,7 +81,7 @@ export class Prover {
   textFor(challenge: StoredChallenge, { adapterId, ...account }: WalletNamed, pageOrigin: string | undefined): string {
     if (adapterId === undefined) return challenge.message
     this.requireConfigured(adapterId)
-    return textOf(this.#adapter(adapterId) as WalletAdapter, challenge, account, pageOrigin)
+    return textOf(this.#adapter(adapterId) as WalletAdapter, challenge, { account, pageOrigin })
   }
 
   /**
@@ -87,14 +95,9 @@ export class Prover {
    * CONTRACT_WALLET_NEEDS_RPC, EVM_RPC_UNAVAILABLE and, by `remote`, RATE_LIMITED for a contract wallet. A nonce is
    * good for one proof, so it needs no `remote`.
    */
-  async prove(
-    challenge: StoredChallenge,
-    proof: Proof,
-    pageOrigin: string | undefined,
-    remote?: RemoteChecks,
-  ): Promise<Proven> {
+  async prove(challenge: StoredChallenge, proof: Proof, { pageOrigin, remote }: ProveOptions): Promise<Proven> {
     for (const adapter of this.#candidates(proof.adapterId)) {
-      const text = textOf(adapter, challenge, proof, pageOrigin)
+      const text = textOf(adapter, challenge, { account: proof, pageOrigin })
       const verify = () => adapter.verify(text, proof, this.#verifier, remote)
       const step = { kind: 'verification', adapterId: adapter.id } as const
       const proven = await (this.#tracing === undefined ? verify() : this.#tracing.step(step, verify))
@@ -134,9 +137,9 @@ export class Prover {
 function textOf(
   { signInText, accountId }: WalletAdapter,
   challenge: StoredChallenge,
-  { address, chainId, publicKeyHex }: WalletAccount,
-  pageOrigin: string | undefined,
+  { account, pageOrigin }: { readonly account: WalletAccount; readonly pageOrigin: string | undefined },
 ): string {
+  const { address, chainId, publicKeyHex } = account
   const { action, message, origin } = challenge
   if (action !== 'order.approve') {
     return signInText === undefined

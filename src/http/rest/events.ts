@@ -8,32 +8,21 @@ import {
 } from '../../../gen/server/countersign/v1/order_service_pb.ts'
 import { headerOf } from '../../base/request.ts'
 import { toFailure } from '../../rpc/errors.ts'
-import type { Invoker } from '../../rpc/invoke.ts'
 import type { Call, CallLimit, StreamHandler, StreamMethod } from '../../rpc/methods.ts'
 import { CountersignError } from '../../shared/errors.ts'
 import { withoutOws } from '../../shared/header-text.ts'
 import { writeAll } from '../../wire/output.ts'
-import { type Exchange, HttpCall } from '../exchange.ts'
-import { inputFromRest, queryOf, type ReadJson, restFromOutput } from './json.ts'
-import { sendFailure, sendJson } from './serve.ts'
+import { HttpCall } from '../exchange.ts'
+import { inputFromRest, queryOf, restFromOutput } from './json.ts'
+import { type RestCall, sendFailure, sendJson } from './serve.ts'
 
 /** Serves an order's events: to a long poll as JSON, else as server-sent events. */
-export async function serveEvents(
-  watchOrder: StreamMethod,
-  input: ReadJson,
-  exchange: Exchange,
-  invoker: Invoker,
-): Promise<void> {
-  const serve = isLongPoll(headerOf(exchange.context, 'accept')) ? serveLongPoll : serveEventStream
-  await serve(watchOrder, input, exchange, invoker)
+export async function serveEvents(watchOrder: StreamMethod, call: RestCall): Promise<void> {
+  const serve = isLongPoll(headerOf(call.exchange.context, 'accept')) ? serveLongPoll : serveEventStream
+  await serve(watchOrder, call)
 }
 
-async function serveLongPoll(
-  watchOrder: StreamMethod,
-  input: ReadJson,
-  exchange: Exchange,
-  invoker: Invoker,
-): Promise<void> {
+async function serveLongPoll(watchOrder: StreamMethod, { input, exchange, invoker }: RestCall): Promise<void> {
   const { context, output } = exchange
   const queried = queryOf(exchange)
   try {
@@ -56,12 +45,7 @@ async function serveLongPoll(
  * Serves an order's events as server-sent events: see `encodeEvent`. A client that comes back after the terminal event
  * gets 204, which makes an EventSource stop.
  */
-async function serveEventStream(
-  watchOrder: StreamMethod,
-  input: ReadJson,
-  exchange: Exchange,
-  invoker: Invoker,
-): Promise<void> {
+async function serveEventStream(watchOrder: StreamMethod, { input, exchange, invoker }: RestCall): Promise<void> {
   const { context, output } = exchange
   const call = new HttpCall({ protocol: 'rest', request: context, answering: output.answering })
   const events = invoker.stream({

@@ -11,13 +11,16 @@ import { type Exchange, HttpCall } from '../exchange.ts'
 import { refusals } from '../refusals.ts'
 import { inputFromRest, type ReadJson, restFromOutput } from './json.ts'
 
+/** A request to a REST endpoint. */
+export interface RestCall {
+  /** Reads the message of the RPC behind the endpoint. */
+  readonly input: ReadJson
+  readonly exchange: Exchange
+  readonly invoker: Invoker
+}
+
 /** Serves a REST endpoint. */
-export async function serveRest(
-  method: UnaryMethod,
-  input: ReadJson,
-  exchange: Exchange,
-  invoker: Invoker,
-): Promise<void> {
+export async function serveRest(method: UnaryMethod, { input, exchange, invoker }: RestCall): Promise<void> {
   const { output, context } = exchange
   const { name, desc } = method
   const call = new HttpCall({ protocol: 'rest', request: context, answering: output.answering })

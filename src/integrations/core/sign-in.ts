@@ -104,7 +104,7 @@ export async function verifySignIn(options: VerifySignInOptions): Promise<Proven
       metadata: { expected: stored.origin, bound_to: 'nonce' },
     })
   }
-  const { identity } = await proverOf(options).prove(stored, proofOf(proof), stored.origin)
+  const { identity } = await proverOf(options).prove(stored, proofOf(proof), { pageOrigin: stored.origin })
   return identity
 }
 

@@ -59,6 +59,14 @@ const droppedLineMs = 10_000
 /** Time in ms after which a step of the store is tried again. */
 const storeRetryMs = 1_000
 
+/** What a {@link Webhook} works with. */
+interface WebhookParts {
+  readonly store: Store
+  readonly log: Logger
+  /** Absent if no traces are made. */
+  readonly tracing: Tracing | undefined
+}
+
 /**
  * Delivers audit events to a webhook, each at least once, in no fixed order. An event is stored first and then
  * delivered, by any instance, until the receiver answers 2xx, for up to three days. No call waits for
@@ -88,8 +96,7 @@ export class Webhook {
   #dropped = 0
   #droppedTimer: NodeJS.Timeout | undefined
 
-  /** Without tracing, nothing is traced. */
-  constructor(target: WebhookTarget, store: Store, log: Logger, tracing?: Tracing) {
+  constructor(target: WebhookTarget, { store, log, tracing }: WebhookParts) {
     this.#tracing = tracing
     this.#target = target
     this.#queue = new WebhookQueue(store)

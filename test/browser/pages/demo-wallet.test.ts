@@ -28,7 +28,7 @@ test.each(['nimiq', 'ed25519'])('a demo %s wallet proves itself to the service',
   const { publicKeyHex, signatureHex } = readWalletAnswer(wallet.sign(message))
   const prover = new Prover(walletAdapters(['nimiq', 'ed25519']), nativeVerifier)
   const proof = { publicKeyHex, signatureHex, address: wallet.address }
-  const { identity } = await prover.prove(challengeOf(message), proof, undefined)
+  const { identity } = await prover.prove(challengeOf(message), proof, { pageOrigin: undefined })
   expect(identity).toMatchObject({ adapterId, publicKeyHex: wallet.publicKeyHex, address: wallet.address })
 })
 

@@ -54,7 +54,7 @@ interface Claim extends Proof {
 async function prove(claim: Partial<Claim>) {
   const { adapters = [nimiq, ed25519], verifier = nativeVerifier, message: signed = message, ...proof } = claim
   const whole = { publicKeyHex: '', signatureHex: '', ...proof }
-  return (await new Prover(adapters, verifier).prove(challengeOf(signed), whole, undefined)).identity
+  return (await new Prover(adapters, verifier).prove(challengeOf(signed), whole, { pageOrigin: undefined })).identity
 }
 
 async function reasonOf(claim: Partial<Claim>): Promise<ErrorReason | undefined> {

@@ -103,7 +103,7 @@ describe('the text that a wallet signs', () => {
 
   test('is made of the proof’s own account when the proof is checked', async () => {
     const proof = { ...account, publicKeyHex: '', signatureHex: '00' }
-    const { identity, text } = await prover.prove(nonce, proof, 'https://app.example')
+    const { identity, text } = await prover.prove(nonce, proof, { pageOrigin: 'https://app.example' })
     expect(identity.address).toBe('alice')
     expect(text).toBe(prover.textFor(nonce, account, 'https://app.example'))
   })

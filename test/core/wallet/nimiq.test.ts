@@ -62,7 +62,8 @@ test('a raw Ed25519 signature over the digest of a message is a Nimiq proof over
   const publicKeyHex = publicKey.export({ format: 'der', type: 'spki' }).subarray(-32).toString('hex')
   const proof = { publicKeyHex, signatureHex: sign(null, frame(message), privateKey).toString('hex') }
   const prover = new Prover(walletAdapters(['ed25519', 'nimiq']), nativeVerifier)
-  const prove = async (one: Proof) => (await prover.prove(challengeOf(message), one, undefined)).identity
+  const prove = async (one: Proof) =>
+    (await prover.prove(challengeOf(message), one, { pageOrigin: undefined })).identity
   expect(await prove(proof)).toEqual({
     adapterId: 'nimiq',
     subject: publicKeyHex,

@@ -40,7 +40,7 @@ const proofBy = ({ publicKeyHex, address }: SolanaWallet, signatureHex: string):
 
 async function outcome(proof: Proof, challenge = signIn, pageOrigin = page): Promise<ErrorReason | 'proven'> {
   try {
-    await prover.prove(challenge, proof, pageOrigin)
+    await prover.prove(challenge, proof, { pageOrigin })
     return 'proven'
   } catch (error) {
     if (error instanceof CountersignError) return error.reason
@@ -126,7 +126,7 @@ describe('a signature over it', () => {
     const { identity, text: proven } = await prover.prove(
       signIn,
       { ...proofBy(wallet, signatureHex), chainId: 'mainnet' },
-      page,
+      { pageOrigin: page },
     )
     const { publicKeyHex, publicKey, address } = wallet
     expect(identity).toEqual({ adapterId: 'solana', subject: publicKeyHex, publicKeyHex, address })

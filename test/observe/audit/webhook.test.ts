@@ -229,7 +229,7 @@ async function openMemory(): Promise<Store> {
 }
 
 function startDelivering(store: Store, { url }: Receiver): Deliverer {
-  const deliverer = new Deliverer({ url, secrets: [secret] }, store, silentLogger)
+  const deliverer = new Deliverer({ url, secrets: [secret] }, { store, log: silentLogger, tracing: undefined })
   onTestFinished(() => deliverer.close(1_000))
   return deliverer
 }
