@@ -187,7 +187,7 @@ const rows: Readonly<
     ['readBody', 'if (size > maxBytes) reject(refusals.bodyTooLarge()) else', '', 'e2e/bodies'],
     ['decompressed', 'maxOutputLength: maxBodyBytes', '', 'e2e/bodies'],
     ['isCompressedEnvelope', 'length > maxBodyBytes', 'false', 'e2e/bodies'],
-    ['constructor', 'limits && new RateLimiter', 'limits && false && new RateLimiter', 'e2e/rate-limits'],
+    ['makeDomain', 'limits && new RateLimiter', 'limits && false && new RateLimiter', 'e2e/rate-limits'],
     ['answersOf', 'maxRequests', '-1', 'e2e/reflection'],
     ['limitBodies', 'maxBodyBytes', '1e9', 'better-auth/body-limit'],
     ['countWrongToken', 'isToken && limited instanceof CountersignError ? limited :', '', 'e2e/shared-limits'],
@@ -223,7 +223,7 @@ const rows: Readonly<
     ['originsOf', 'context.isTrustedOrigin(origin)', 'true', 'better-auth/shared-store'],
   ],
   17: [
-    ['constructor', 'guardedHost(settings.sessionHost, tracing)', 'settings.sessionHost', 'e2e/hooks'],
+    ['makeDomain', 'guardedHost(sessionHost, tracing)', 'settings.sessionHost', 'e2e/hooks'],
     ['verify', 'afterNonceUsed(thrown)', 'thrown', 'e2e/hooks'],
   ],
   18: [
