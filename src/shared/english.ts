@@ -45,13 +45,14 @@ export const english = {
   'review.expires.signing': 'Your wallet has {time} left',
 
   'wallet.choose': 'Choose a wallet',
+  'wallet.apps': 'Continue in your wallet',
   'wallet.use': 'Continue with {wallet}',
   'wallet.other': 'Change',
   'wallet.another': 'Choose another wallet',
   'wallet.looking': 'Looking for wallets …',
   'wallet.none': 'No wallet found in this browser.',
   'wallet.none.kind': 'No wallet of the requested kind ({kind}) found in this browser.',
-  'wallet.none.phone': 'Continue in the browser of your wallet’s app: tap “Open in another browser or wallet”.',
+  'wallet.none.phone': 'Continue in the browser of your wallet’s app: tap “Open in another browser”.',
   'wallet.none.computer': 'Use a browser that has a wallet, or scan the code with a phone that has one.',
   'wallet.list': 'Wallets',
   'wallet.elsewhere': 'opens its own site',
@@ -186,8 +187,7 @@ export const english = {
   'remember.label': 'Remember this computer',
   'remember.hint': 'Skip the code here for 90 days. Only on your own computer.',
 
-  'hand-over.button': 'Open in another browser or wallet',
-  'hand-over.apps': 'Open in the browser of a wallet',
+  'hand-over.button': 'Open in another browser',
   'hand-over.label': 'Open this link in the other browser',
   'hand-over.hint':
     'This link works once and expires in a minute. Don’t share it: anyone who opens it can approve for you.',

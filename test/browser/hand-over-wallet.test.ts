@@ -1,4 +1,4 @@
-import type { BrowserContextOptions, Page } from 'playwright-core'
+import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { walletApps } from '../../src/browser/wallets/index.ts'
 import type { FlatOptions } from '../../src/service/config.ts'
@@ -18,37 +18,138 @@ const phone: BrowserContextOptions = {
     'Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Mobile Safari/537.36',
 }
 
-async function openPanel(page: Page, { order }: Desktop): Promise<void> {
+async function openReview(page: Page, { order }: Desktop): Promise<void> {
   await page.goto(order.claimUrl)
   await page.getByRole('button', { name: 'Review the request' }).click()
-  await page.getByRole('button', { name: 'Open in another browser or wallet' }).click()
+}
+
+async function openPanel(page: Page, desktop: Desktop): Promise<void> {
+  await openReview(page, desktop)
+  await page.getByRole('button', { name: 'Open in another browser' }).click()
   await page.getByLabel('Open this link').waitFor()
+}
+
+/** The rows of wallets' apps, once they are links. */
+const appRows = (page: Page): Locator => page.getByRole('link', { name: /^Open in / })
+
+/** The names of the rows, once there are that many. */
+async function appNames(page: Page, count: number): Promise<string[]> {
+  await expect.poll(() => appRows(page).count()).toBe(count)
+  return (await appRows(page).allTextContents()).map((text) => text.slice('Open in '.length))
 }
 
 describe.skipIf(!hasBrowser)('from the camera’s browser to that of a wallet', () => {
   const browser = useBrowser()
 
-  test('the links of the apps are those that their makers publish, to an address without a fragment', async () => {
+  test('the rows of the apps are links that their makers publish, to an address without a fragment, before any tap', async () => {
     const { url } = await startService(settings)
     const { page } = await browser.open(phone)
-    await openPanel(page, await Desktop.start(url))
+    await openReview(page, await Desktop.start(url))
+    await page.getByRole('heading', { name: 'Continue in your wallet' }).waitFor()
+    const names = ['Nimiq Pay', 'MetaMask', 'Coinbase Wallet', 'Trust Wallet', 'Phantom', 'Solflare']
+    expect(await appNames(page, walletApps.length)).toEqual(names)
+    await page.getByRole('button', { name: 'Open in another browser' }).click()
+    await expect.poll(() => page.getByLabel('Open this link').inputValue()).not.toBe('')
     const address = await page.getByLabel('Open this link').inputValue()
     expect(address).not.toContain('#')
-    const links = await page
-      .locator('#hand-over-apps a')
-      .evaluateAll((all) => all.map((a) => (a as HTMLAnchorElement).href))
-    expect(links).toEqual(walletApps.map((app) => app.linkTo(address)))
-    expect(await page.locator('#hand-over-apps a').allTextContents()).toEqual(walletApps.map(({ name }) => name))
+    const links = await appRows(page).evaluateAll((all) => all.map((a) => (a as HTMLAnchorElement).href))
+    expect(links).toEqual(names.map((name) => walletApps.find((app) => app.name === name)?.linkTo(address)))
+  })
+
+  test('each row is as wide as the page lets it be, has its wallet’s mark, and is high enough for a finger', async () => {
+    const { url } = await startService(settings)
+    const { page } = await browser.open(phone)
+    await openReview(page, await Desktop.start(url))
+    await appNames(page, walletApps.length)
+    const wanted = (await page.locator('#wallet-list').boundingBox())!.width
+    for (const row of await appRows(page).all()) {
+      const box = (await row.boundingBox())!
+      expect(box.width).toBeCloseTo(wanted, 0)
+      expect(box.height).toBeGreaterThanOrEqual(48)
+      const icon = row.locator('.icon')
+      expect(await icon.evaluate((tile) => getComputedStyle(tile).backgroundImage)).toMatch(/\.svg"\)$/)
+      expect((await icon.boundingBox())!.x - box.x).toBeLessThan(20)
+    }
+  })
+
+  test('the button of the bar leads to the rows, and is gone where they are seen', async () => {
+    const { url } = await startService(settings)
+    const { page } = await browser.open({ ...phone, viewport: { width: 320, height: 480 } })
+    await openReview(page, await Desktop.start(url))
+    // Not `click()`, which may scroll first.
+    await page.getByRole('button', { name: 'Choose a wallet' }).evaluate((button) => (button as HTMLElement).click())
+    await page.getByRole('button', { name: 'Choose a wallet' }).waitFor({ state: 'hidden' })
+    const row = (await appRows(page).first().boundingBox())!
+    expect(row.y + row.height).toBeLessThan((await page.locator('.bottom').boundingBox())!.y)
+    expect(await page.getByRole('button', { name: 'Decline' }).isVisible()).toBe(true)
   })
 
   test('an order that asks for a kind of wallet is offered to its apps only; a computer is offered none', async () => {
     const { url } = await startService(settings)
     const { page } = await browser.open(phone)
-    await openPanel(page, await Desktop.start(url, { kind: 'login', adapterId: 'solana' }))
-    expect(await page.locator('#hand-over-apps a').allTextContents()).toEqual(['Phantom', 'Solflare'])
+    await openReview(page, await Desktop.start(url, { kind: 'login', adapterId: 'solana' }))
+    expect(await appNames(page, 2)).toEqual(['Phantom', 'Solflare'])
     const computer = await browser.open()
     await openPanel(computer.page, await Desktop.start(url))
-    expect(await computer.page.locator('#hand-over-apps a').count()).toBe(0)
+    expect(await appRows(computer.page).count()).toBe(0)
+    // Without apps there is no link before it is asked for.
+    const asked = computer.trail.requests.filter(({ url }) => url.endsWith('/hand-over'))
+    expect(asked).toHaveLength(1)
+  })
+
+  test('a tap before the link is there opens the app as soon as it is; one that fails is tried again', async () => {
+    const { url } = await startService(settings)
+    const { page } = await browser.open(phone)
+    await page.route('**/cross-device/hand-over', (route) =>
+      route.fulfill({ status: 400, json: { code: 'INVALID_REQUEST', message: 'broken' } }),
+    )
+    await openReview(page, await Desktop.start(url))
+    const row = page.getByRole('button', { name: 'Open in Trust Wallet' })
+    await row.click()
+    await page.getByText('Something went wrong. Try again.').waitFor()
+    await page.unroute('**/cross-device/hand-over')
+    const opened = page.waitForRequest('https://link.trustwallet.com/**')
+    await page.route('https://link.trustwallet.com/**', (route) => route.fulfill({ status: 204 }))
+    await row.click()
+    expect((await opened).url()).toContain(encodeURIComponent(`${url}/cross-device/continue/csh_`))
+    await page.getByText('If the app did not open, tap again.').waitFor()
+  })
+
+  test('from scan to approved: two taps with a wallet in the browser, four with a wallet’s app', async () => {
+    const { url } = await startService(settings)
+    const here = await browser.open(phone)
+    await injectEthereum(here.page.context(), { name: 'MetaMask', rdns: 'io.metamask' })
+    await here.page.goto((await Desktop.start(url)).order.claimUrl)
+    await here.page.getByRole('button', { name: 'Review the request' }).click()
+    await here.page.getByRole('button', { name: 'Approve' }).click()
+    await expectHeading(here.page, 'Approved')
+
+    const camera = await browser.open(phone)
+    const app = await browser.open(phone)
+    await injectEthereum(app.page.context(), { name: 'MetaMask', rdns: 'io.metamask' })
+    const opened = camera.page.waitForRequest('https://link.metamask.io/**')
+    await camera.page.route('https://link.metamask.io/**', (route) => route.fulfill({ status: 204 }))
+    await camera.page.goto((await Desktop.start(url)).order.claimUrl)
+    await camera.page.getByRole('button', { name: 'Review the request' }).click()
+    await camera.page.getByRole('link', { name: 'Open in MetaMask' }).click()
+    await app.page.goto(`http://${(await opened).url().slice('https://link.metamask.io/dapp/'.length)}`)
+    await app.page.getByRole('button', { name: 'Continue here' }).click()
+    await app.page.getByRole('button', { name: 'Approve' }).click()
+    await expectHeading(app.page, 'Approved')
+  })
+
+  test('a wallet that asks which account it is to be stands before the request; declined, it waits for a tap', async () => {
+    const { url } = await startService(settings)
+    const { page } = await browser.open(phone)
+    const fox = await injectEthereum(page.context())
+    fox.connects = 'decline'
+    await openReview(page, await Desktop.start(url))
+    await page.getByText('You declined in your wallet').waitFor()
+    await page.getByRole('heading', { name: /^Sign in to localhost/ }).waitFor()
+    expect(await page.getByRole('button', { name: 'Approve' }).isVisible()).toBe(false)
+    fox.connects = 'sign'
+    await page.getByRole('button', { name: 'Continue with Test Fox' }).click()
+    await page.getByRole('button', { name: 'Approve' }).waitFor()
   })
 
   test('a tap opens the app’s link in the same tab; the wallet’s browser approves, and the first one says where it went on', async () => {
@@ -63,15 +164,14 @@ describe.skipIf(!hasBrowser)('from the camera’s browser to that of a wallet', 
       return route.fulfill({ status: 204 })
     })
     const desktop = await Desktop.start(url)
-    await openPanel(camera.page, desktop)
-    await camera.page.getByRole('link', { name: 'MetaMask' }).click()
+    await openReview(camera.page, desktop)
+    await camera.page.getByRole('link', { name: 'Open in MetaMask' }).click()
     await expect.poll(() => opened.length).toBe(1)
     // The wallet opens what the link names.
     await wallet.page.goto(`http://${opened[0]!.slice('https://link.metamask.io/dapp/'.length)}`)
     await wallet.page.getByRole('button', { name: 'Continue here' }).click()
     await wallet.page.getByText('Continued from another browser').waitFor()
     await expectHeading(camera.page, 'Continued in your wallet')
-    await wallet.page.getByRole('button', { name: 'Continue with MetaMask' }).click()
     await wallet.page.getByRole('button', { name: 'Approve' }).click()
     await expectHeading(wallet.page, 'Approved')
     expect((await desktop.finalize()).json.session.address).toBe(fox.address)
@@ -90,9 +190,7 @@ describe.skipIf(!hasBrowser)('from the camera’s browser to that of a wallet', 
     await expect.poll(() => link.inputValue()).not.toBe(first)
     const second = await link.inputValue()
     expect(second).toContain('/cross-device/continue/csh_')
-    expect(await camera.page.locator('#hand-over-apps a').first().getAttribute('href')).toContain(
-      encodeURIComponent(second),
-    )
+    expect(await appRows(camera.page).first().getAttribute('href')).toContain(encodeURIComponent(second))
     await other.page.goto(second)
     await other.page.getByRole('button', { name: 'Continue here' }).click()
     await other.page.getByText('Continued from another browser').waitFor()
@@ -106,7 +204,7 @@ describe.skipIf(!hasBrowser)('from the camera’s browser to that of a wallet', 
     await camera.page.route('https://link.metamask.io/**', (route) => route.fulfill({ status: 204 }))
     await openPanel(camera.page, await Desktop.start(url))
     const first = await camera.page.getByLabel('Open this link').inputValue()
-    await camera.page.getByRole('link', { name: 'MetaMask' }).click()
+    await camera.page.getByRole('link', { name: 'Open in MetaMask' }).click()
     await camera.page.clock.runFor(45_000)
     expect(await camera.page.getByLabel('Open this link').inputValue()).toBe(first)
     expect(camera.trail.requests.filter(({ url }) => url.endsWith('/hand-over'))).toHaveLength(1)
@@ -126,7 +224,6 @@ describe.skipIf(!hasBrowser)('from the camera’s browser to that of a wallet', 
     expect(wallet.trail.requests.filter(({ url }) => url.includes('/api/'))).toEqual([])
     await wallet.page.goto(desktop.order.claimUrl)
     await wallet.page.getByRole('button', { name: 'Review the request' }).click()
-    await wallet.page.getByRole('button', { name: 'Continue with Test Fox' }).click()
     await wallet.page.getByRole('button', { name: 'Approve' }).click()
     await expectHeading(wallet.page, 'Approved')
   })

@@ -19,7 +19,7 @@ const phone: BrowserContextOptions = {
 async function review(page: Page, { order }: Desktop, button = 'Review the request'): Promise<void> {
   await page.goto(order.claimUrl)
   await page.getByRole('button', { name: button }).click()
-  await page.locator('#use-button').waitFor()
+  await page.locator('#decline-button').waitFor()
 }
 
 describe.skipIf(!hasBrowser)(
@@ -43,7 +43,7 @@ describe.skipIf(!hasBrowser)(
       await look(page, 'wallet-chosen')
       fox.signs = 'wait'
       await page.getByRole('button', { name: 'Approve' }).click()
-      await page.getByText('it asks you to confirm').waitFor()
+      await page.getByText(/^Confirm in Fox/).waitFor()
       await look(page, 'wallet-awaited')
       await page.getByRole('button', { name: 'Decline' }).click()
       await expectHeading(page, 'Declined')
@@ -53,11 +53,11 @@ describe.skipIf(!hasBrowser)(
       const { url } = await startService(settings)
       const { page } = await browser.open(phone)
       await review(page, await Desktop.start(url))
-      await page.getByText('No wallet was found in this browser').waitFor()
-      await look(page, 'wallet-none')
-      await page.getByRole('button', { name: 'Open in another browser or wallet' }).click()
-      await page.getByLabel('Open this link').waitFor()
+      await page.getByRole('link', { name: 'Open in MetaMask' }).waitFor()
       await look(page, 'wallet-apps')
+      await page.getByRole('button', { name: 'Open in another browser' }).click()
+      await page.getByLabel('Open this link').waitFor()
+      await look(page, 'wallet-link')
       await page.getByRole('button', { name: 'Nimiq Hub' }).click()
       await page.getByText('Nimiq Hub opens when you approve').waitFor()
       await look(page, 'wallet-hub')
@@ -69,7 +69,6 @@ describe.skipIf(!hasBrowser)(
       const fox = await injectEthereum(page.context())
       await review(page, await Desktop.start(url), 'Anfrage prüfen')
       await screenshot(page, 'wallet-german')
-      await page.getByRole('button', { name: 'Weiter mit Test Fox' }).click()
       fox.signs = 'wait'
       await page.getByRole('button', { name: 'Bestätigen' }).click()
       await page.getByText(/^Deine Wallet hat noch/).waitFor()

@@ -12,7 +12,7 @@ import { HandOverPanel } from './hand-over-panel.ts'
 import { forgetClaim, type HeldClaim, hold, takeClaim } from './held-claim.ts'
 import { readHubAnswer } from './hub-return.ts'
 import { OutcomeScreen } from './outcome-screen.ts'
-import { appsFor, keepNoUnofferedWallet } from './page-wallet.ts'
+import { asksFirst, keepNoUnofferedWallet } from './page-wallet.ts'
 import { pagePhoneCalls } from './phone-calls.ts'
 import { Poll } from './poll.ts'
 import { ReviewScreen } from './review-screen.ts'
@@ -78,13 +78,18 @@ const walletPanel = new WalletPanel({
   facts,
   appName,
   onUse: (found) => void tasks.runInstead((signal) => use(found, signal)),
+  onApps: (areShown) => handOverPanel.keepReady(areShown),
+  onOpenApp: () => {
+    handOverPanel.take()
+    know({ handedOver: 'wallet' })
+  },
 })
 const handOverPanel = new HandOverPanel({
   words,
   clock,
   onOpen: () => void tasks.run(handOver),
-  renew: makeTicket,
-  onApp: () => know({ handedOver: 'wallet' }),
+  make: makeTicket,
+  onAddress: (address) => walletPanel.linkApps(address),
 })
 const countdown = new Countdown(
   (seconds) => reviewScreen.refresh(seconds, signing.isWaiting),
@@ -127,16 +132,17 @@ async function review(signal: AbortSignal): Promise<void> {
   challenge = await client.getOrderChallenge(order, { signal })
   if (challenge.status === 'approved') return follow(challenge, challenge.returnCode)
   const title = reviewScreen.fill(challenge)
-  const adapterIds = challenge.adapterId === undefined ? facts.adapters : [challenge.adapterId]
-  handOverPanel.offer(appsFor(adapterIds))
   const unasked = walletPanel.offer(challenge.adapterId)
-  if (unasked !== undefined) await use(unasked, signal)
+  // A wallet that asks its user stands before what it is for.
+  const asks = unasked !== undefined && asksFirst(unasked)
+  if (unasked !== undefined && !asks) await use(unasked, signal)
   byId('continued').hidden = !continued
   countdown.stop()
   countdown.start(Math.min(challenge.expiresAt - clock.now(), challenge.expiresAt - challenge.issuedAt))
   show('review', title)
   reviewScreen.fold()
   poll.start(pollMs.review)
+  if (asks) await use(unasked, signal)
 }
 
 /** Makes a wallet ready to sign: it may ask its user which account it is to be. */
@@ -289,7 +295,7 @@ async function look(): Promise<void> {
   const order = held && orderOf(held)
   const isAnyoneWaiting = challenge !== undefined || held?.approved !== undefined
   // A task asks the service itself, except while it waits for the wallet.
-  const isFree = (): boolean => !tasks.busy || signing.isWaiting
+  const isFree = (): boolean => !tasks.busy || tasks.isAskingWallet
   if (order === undefined || !isAnyoneWaiting || !isFree()) return
   try {
     const seen = await client.getOrderChallenge(order)
@@ -370,8 +376,8 @@ function show(id: string, title: string): void {
   document.title = pageTitle(title)
   byId('choice').hidden = id !== 'review'
   if (id !== 'review') {
-    // What the wallet may still sign is of no use.
-    if (signing.isWaiting) tasks.abort()
+    // What the wallet may still answer is of no use.
+    if (tasks.isAskingWallet) tasks.abort()
     countdown.stop()
     handOverPanel.hide()
   }

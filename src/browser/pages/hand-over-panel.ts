@@ -1,13 +1,12 @@
 import type { HandOver } from '../client/index.ts'
-import type { WalletApp } from '../wallets/index.ts'
-import { byId, element } from './dom.ts'
+import type { AppAddress } from '../wallets/index.ts'
+import { byId } from './dom.ts'
 import type { ServiceClock } from './service-clock.ts'
 import type { Words } from './texts/words.ts'
 
 const panel = byId('hand-over')
 const openButton = byId('hand-over-button')
 const address = byId<HTMLInputElement>('hand-over-input')
-const appLinks = byId('hand-over-apps')
 
 /**
  * Time before a link ends at which a new one takes its place, in milliseconds: enough for a slow app to open the last
@@ -21,45 +20,45 @@ export interface HandOverPanelOptions {
   readonly clock: ServiceClock
   /** Called when the user asks for a link, which {@link HandOverPanel.show} then shows. */
   readonly onOpen: () => void
-  /** Makes a new link without being asked. Rejects if that fails. */
-  readonly renew: () => Promise<HandOver>
-  /** Called when the user opens the link in a wallet's app. */
-  readonly onApp: (app: WalletApp) => void
+  /** Makes a new link. Rejects if that fails. */
+  readonly make: () => Promise<HandOver>
+  /** Called with what wallets' apps open from now on. */
+  readonly onAddress: (address: AppAddress) => void
 }
 
 /**
- * The link that continues the order in another browser, for the minute in which it works, and links that open it in
- * wallets' own browsers. They are made before the user taps, because phones open apps only by links that are tapped
- * themselves.
+ * The link that continues the order in another browser, for the minute in which it works: for wallets' apps, made
+ * before the user taps, because phones open apps only by links that are tapped themselves; and for any other browser,
+ * shown when the user asks for it. A new link voids the last, so there is one for both.
  */
 export class HandOverPanel {
-  readonly #words: Words
-  readonly #clock: ServiceClock
-  readonly #renew: () => Promise<HandOver>
-  readonly #onApp: (app: WalletApp) => void
-  #apps: readonly WalletApp[] = []
+  readonly #options: HandOverPanelOptions
   #timers: ReturnType<typeof setTimeout>[] = []
+  /** Whether apps are offered, so that a link has to be ready. */
+  #isForApps = false
+  #making: Promise<HandOver> | undefined
   /** Whether the user took the link, which a new one would void. */
   #isTaken = false
 
-  constructor({ words, clock, onOpen, renew, onApp }: HandOverPanelOptions) {
-    this.#words = words
-    this.#clock = clock
-    this.#renew = renew
-    this.#onApp = onApp
-    openButton.addEventListener('click', onOpen)
+  constructor(options: HandOverPanelOptions) {
+    this.#options = options
+    const { words, onOpen } = options
+    openButton.addEventListener('click', () => {
+      if (this.#timers.length > 0) this.#open()
+      else onOpen()
+    })
     const shareButton = byId('share-button')
     shareButton.hidden = !('share' in navigator)
     // Rejects if the user closes the sheet, which is no failure: the link is still there.
     shareButton.addEventListener('click', () => {
-      this.#isTaken = true
+      this.take()
       void navigator.share({ url: address.value }).catch(() => {})
     })
     const copyButton = byId('copy-button')
     // Browsers offer the clipboard on https and localhost only; elsewhere the link can be selected.
     copyButton.hidden = !('clipboard' in navigator)
     copyButton.addEventListener('click', async () => {
-      this.#isTaken = true
+      this.take()
       address.select()
       await navigator.clipboard.writeText(address.value).then(
         () => {
@@ -69,75 +68,89 @@ export class HandOverPanel {
       )
     })
     address.addEventListener('focus', () => address.select())
-    address.addEventListener('copy', () => {
-      this.#isTaken = true
-    })
+    address.addEventListener('copy', () => this.take())
+    document.addEventListener('visibilitychange', () => void this.#prepare())
   }
 
-  /** Says which apps can open the order; none if wallets here are no apps. */
-  offer(apps: readonly WalletApp[]): void {
-    this.#apps = apps
-    byId('hand-over-apps-label').hidden = apps.length === 0
+  /** Keeps a link ready for wallets' apps from now on, or no longer. */
+  keepReady(isForApps: boolean): void {
+    if (this.#isForApps === isForApps) return
+    this.#isForApps = isForApps
+    void this.#prepare()
+  }
+
+  /** The link is in use: no new one takes its place while it works. */
+  take(): void {
+    this.#isTaken = true
   }
 
   /** Opens the panel with a link. */
   show(made: HandOver): void {
     this.#fill(made)
+    this.#open()
+  }
+
+  /** Hides the link, which has a secret in it, and makes none from now on. */
+  hide(): void {
+    this.#isForApps = false
+    this.#drop()
+  }
+
+  #open(): void {
     panel.hidden = false
     openButton.hidden = true
     panel.scrollIntoView({ block: 'nearest' })
-    if (this.#apps.length === 0) address.focus()
-    else appLinks.querySelector('a')?.focus()
+    address.focus()
   }
 
-  /** Hides the link, which has a secret in it, and offers a new one. */
-  hide(): void {
-    this.#stop()
-    address.value = ''
-    appLinks.replaceChildren()
-    panel.hidden = true
-    openButton.hidden = false
+  /** Makes a link for apps, if there is none. If that fails, the user's tap makes it. */
+  async #prepare(): Promise<void> {
+    if (!this.#isForApps || this.#timers.length > 0 || document.visibilityState === 'hidden') return
+    this.#options.onAddress(this.#makeForApp)
+    await this.#make().catch(() => {})
+  }
+
+  /** What a tap on an app does before there is a link. */
+  readonly #makeForApp = async (): Promise<string> => (await this.#make()).handoverUrl
+
+  async #make(): Promise<HandOver> {
+    this.#making ??= this.#options.make().finally(() => {
+      this.#making = undefined
+    })
+    const made = await this.#making
+    if (this.#isForApps || !panel.hidden) this.#fill(made)
+    return made
   }
 
   #fill({ handoverUrl, expiresAt }: HandOver): void {
+    const { words, clock, onAddress } = this.#options
     this.#stop()
     this.#isTaken = false
     address.value = handoverUrl
-    byId('copy-button').textContent = this.#words.say('hand-over.copy')
-    this.#fillApps(handoverUrl)
-    const leftMs = expiresAt - this.#clock.now()
-    this.#timers = [
-      setTimeout(() => void this.#replace(), leftMs - renewBeforeMs),
-      setTimeout(() => this.hide(), leftMs),
-    ]
+    byId('copy-button').textContent = words.say('hand-over.copy')
+    onAddress(handoverUrl)
+    const leftMs = expiresAt - clock.now()
+    this.#timers = [setTimeout(() => void this.#renew(), leftMs - renewBeforeMs), setTimeout(() => this.#end(), leftMs)]
   }
 
-  /** Gives each app's link the new address. Links that are there stay, so that the focus does. */
-  #fillApps(handoverUrl: string): void {
-    if (appLinks.childElementCount === 0) appLinks.append(...this.#apps.map((app) => this.#appLink(app)))
-    for (const [index, link] of appLinks.querySelectorAll('a').entries()) {
-      link.href = this.#apps[index]?.linkTo(handoverUrl) ?? ''
-    }
-  }
-
-  #appLink(app: WalletApp): HTMLAnchorElement {
-    const link = element('a', 'button plain', app.name)
-    link.rel = 'noreferrer'
-    link.addEventListener('click', () => {
-      this.#isTaken = true
-      this.#onApp(app)
-    })
-    return link
-  }
-
-  async #replace(): Promise<void> {
+  async #renew(): Promise<void> {
     if (this.#isTaken || document.visibilityState === 'hidden') return
-    try {
-      const made = await this.#renew()
-      if (!panel.hidden && !this.#isTaken) this.#fill(made)
-    } catch {
-      // The link that is there goes on to its end.
-    }
+    // Otherwise the link that is there goes on to its end.
+    await this.#make().catch(() => {})
+  }
+
+  /** The link has ended: it leaves the page. Apps that the user still looks at get another one. */
+  #end(): void {
+    this.#drop()
+    void this.#prepare()
+  }
+
+  #drop(): void {
+    this.#stop()
+    address.value = ''
+    this.#options.onAddress(this.#makeForApp)
+    panel.hidden = true
+    openButton.hidden = false
   }
 
   #stop(): void {

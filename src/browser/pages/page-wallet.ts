@@ -55,10 +55,15 @@ export function wantedWallets(
   return { adapterIds, hub: hubFor(names.app), extra }
 }
 
-/** Apps that can open a page in a browser of their own and have wallets for these adapters. None but on phones. */
+/**
+ * Apps that can open a page in a browser of their own and have wallets for these adapters, those for the first adapter
+ * first. None but on phones.
+ */
 export function appsFor(adapterIds: readonly string[]): readonly WalletApp[] {
   if (!isPhone()) return []
-  return walletApps.filter((app) => app.adapterIds.some((id) => adapterIds.includes(id)))
+  const rank = (app: WalletApp): number =>
+    adapterIds.indexOf(app.adapterIds.find((id) => adapterIds.includes(id)) ?? '')
+  return walletApps.filter((app) => rank(app) >= 0).sort((a, b) => rank(a) - rank(b))
 }
 
 /**

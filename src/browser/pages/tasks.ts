@@ -38,6 +38,8 @@ export class Tasks {
   #running: { readonly controller: AbortController; readonly done: Promise<void> } | undefined
   #remedy: Remedy | undefined
   #slow: ReturnType<typeof setTimeout> | undefined
+  /** Signal of the task that waits for a wallet. */
+  #asking: AbortSignal | undefined
 
   constructor({ words = englishWords, isHandled = () => false, remedyOf = () => undefined }: TasksOptions = {}) {
     this.#words = words
@@ -49,6 +51,11 @@ export class Tasks {
 
   get busy(): boolean {
     return this.#running !== undefined
+  }
+
+  /** Whether the running task waits for a wallet, whose user may take any time. */
+  get isAskingWallet(): boolean {
+    return this.#asking?.aborted === false
   }
 
   /** Runs a task, unless another one is running. Never rejects. */
@@ -82,9 +89,11 @@ export class Tasks {
   async askWallet<T>(text: string, signal: AbortSignal, ask: () => T): Promise<Awaited<T>> {
     clearTimeout(this.#slow)
     this.#say(text)
+    this.#asking = signal
     try {
       return await ask()
     } finally {
+      if (this.#asking === signal) this.#asking = undefined
       // Else another task may have the notice by now.
       if (!signal.aborted) this.#awaitService()
     }

@@ -1,4 +1,10 @@
-import { type CountersignWallets, defineWalletChooser, type FoundWallet, type WalletFinder } from '../wallets/index.ts'
+import {
+  type CountersignWallets,
+  defineWalletChooser,
+  type FoundWallet,
+  type WalletApp,
+  type WalletFinder,
+} from '../wallets/index.ts'
 import type { Words } from './texts/words.ts'
 
 /** Options of {@link walletList}. */
@@ -8,24 +14,34 @@ export interface WalletListOptions {
   readonly words?: Words
   /** Adapter of the only wallets that are listed, if there is one. */
   readonly adapterId?: string | undefined
+  /** Apps to open the order in. Default: none. */
+  readonly apps?: readonly WalletApp[]
   /** Called in the user's tap on a wallet. */
   readonly onChoose: (found: FoundWallet) => void
 }
 
 /** The list of the wallets that a finder finds. */
-export function walletList({ finder, words, adapterId, onChoose }: WalletListOptions): CountersignWallets {
+export function walletList({ finder, words, adapterId, apps = [], onChoose }: WalletListOptions): CountersignWallets {
   defineWalletChooser()
   const list = document.createElement('countersign-wallets')
   list.addEventListener('countersign:wallet', ({ detail }) => onChoose(detail.wallet))
   list.finder = finder
+  list.apps = apps
   if (words === undefined) return list
+  const none = adapterId === undefined ? words.say('wallet.none') : words.say('wallet.none.kind', { kind: adapterId })
+  const hasApps = apps.length > 0
   list.texts = {
-    looking: words.say('wallet.looking'),
-    // The heading above says it.
+    // The heading above, and the apps, say what to do.
     choose: '',
-    none: adapterId === undefined ? words.say('wallet.none') : words.say('wallet.none.kind', { kind: adapterId }),
+    apps: '',
+    looking: hasApps ? '' : words.say('wallet.looking'),
+    none: hasApps ? '' : none,
     noneOnComputer: words.say('wallet.none.computer'),
-    noneOnPhone: words.say('wallet.none.phone'),
+    noneOnPhone: hasApps ? '' : words.say('wallet.none.phone'),
+    openIn: words.text('sign-in.wallet.openIn'),
+    opening: words.say('sign-in.wallet.opening'),
+    openAgain: words.say('sign-in.wallet.openAgain'),
+    openFailed: words.say('sign-in.wallet.openFailed'),
     list: words.say('wallet.list'),
     elsewhere: words.say('wallet.elsewhere'),
     demo: words.say('wallet.demo.about'),

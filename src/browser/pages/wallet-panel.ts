@@ -1,8 +1,15 @@
 import type { Wallet } from '../client/index.ts'
 import type { SigningAccount } from '../client/types.ts'
-import { type CountersignWallets, type FoundWallet, findWallets, type WalletFinder } from '../wallets/index.ts'
+import {
+  type AppAddress,
+  type CountersignWallets,
+  type FoundWallet,
+  findWallets,
+  isPhone,
+  type WalletFinder,
+} from '../wallets/index.ts'
 import { byId, fill } from './dom.ts'
-import { asksFirst, obviousWallet, wantedWallets } from './page-wallet.ts'
+import { appsFor, asksFirst, obviousWallet, wantedWallets } from './page-wallet.ts'
 import type { ServiceFacts } from './service-facts.ts'
 import type { Words } from './texts/words.ts'
 import { walletList } from './wallet-list.ts'
@@ -26,10 +33,15 @@ export interface WalletPanelOptions {
   readonly appName: string
   /** Called with the wallet to use: in the user's tap, or if it needs neither a choice nor a tap. */
   readonly onUse: (found: FoundWallet) => void
+  /** Called when wallets' apps are shown, or no longer: they need an address. */
+  readonly onApps: (areShown: boolean) => void
+  /** Called when the user opens a wallet's app. */
+  readonly onOpenApp: () => void
 }
 
 const root = byId('review')
 const chooser = byId('wallets')
+const chooserTitle = byId('wallets-title')
 const useButton = byId('use-button')
 
 /** The part of the review screen where the user chooses the wallet that signs. */
@@ -40,6 +52,10 @@ export class WalletPanel {
   #choice: Choice | undefined
   /** Whether the user looks through the wallets. */
   #isOpen = false
+  /** Whether the user has had the list of wallets on the screen. */
+  #isSeen = false
+  /** The wallets that were used without a tap: each once, because its user may have declined. */
+  readonly #unaskedIds = new Set<string>()
 
   constructor(options: WalletPanelOptions) {
     this.#options = options
@@ -52,6 +68,20 @@ export class WalletPanel {
       if (this.#isOpen) this.#close()
       else this.open()
     })
+    // With the first entry above the bar at the bottom.
+    const margin = { rootMargin: '0px 0px -190px' }
+    const watcher = new IntersectionObserver((entries) => {
+      if (!entries.some(({ isIntersecting }) => isIntersecting)) return
+      watcher.disconnect()
+      this.#isSeen = true
+      this.#render()
+    }, margin)
+    watcher.observe(chooserTitle)
+  }
+
+  /** Says what wallets' apps open. */
+  linkApps(address: AppAddress): void {
+    if (this.#list !== undefined) this.#list.appAddress = address
   }
 
   /**
@@ -59,18 +89,20 @@ export class WalletPanel {
    * neither a choice nor a tap; one that appears later is told to `onUse`.
    */
   offer(adapterId: string | undefined): FoundWallet | undefined {
-    const { words, facts, appName, onUse } = this.#options
+    const { words, facts, appName, onUse, onOpenApp } = this.#options
     if (this.#finder === undefined) {
       const names = { app: appName, demo: words.say('wallet.demo') }
       const adapterIds = adapterId === undefined ? facts.adapters : [adapterId]
       const finder = findWallets(wantedWallets(facts, adapterIds, names))
       this.#finder = finder
-      this.#list = walletList({ finder, words, adapterId, onChoose: onUse })
+      this.#list = walletList({ finder, words, adapterId, apps: appsFor(adapterIds), onChoose: onUse })
+      this.#list.addEventListener('countersign:open-in', onOpenApp)
       byId('wallet-list').replaceChildren(this.#list)
       finder.subscribe(() => this.#change())
     }
+    this.#unaskedIds.clear()
     this.#render()
-    return this.#unasked
+    return this.#takeUnasked()
   }
 
   /** The wallet with this id, if it is there. */
@@ -85,7 +117,7 @@ export class WalletPanel {
   }
 
   #change(): void {
-    const found = this.#choice === undefined && !this.#isOpen ? this.#unasked : undefined
+    const found = this.#choice === undefined && !this.#isOpen ? this.#takeUnasked() : undefined
     if (found !== undefined) this.#options.onUse(found)
     this.#render()
   }
@@ -95,10 +127,15 @@ export class WalletPanel {
     return obviousWallet(this.#finder?.wallets ?? [])
   }
 
-  /** The wallet that needs neither a choice nor a tap. */
-  get #unasked(): FoundWallet | undefined {
+  /**
+   * The wallet that needs neither a choice nor a tap. On a phone, the browser that has a wallet is the wallet's own: it
+   * asks its user which account it is to be as soon as the request is there.
+   */
+  #takeUnasked(): FoundWallet | undefined {
     const found = this.#obvious
-    return found !== undefined && !asksFirst(found) ? found : undefined
+    if (found === undefined || this.#unaskedIds.has(found.id) || (asksFirst(found) && !isPhone())) return undefined
+    this.#unaskedIds.add(found.id)
+    return found
   }
 
   /** The wallet that the button in the bar is for. */
@@ -109,9 +146,10 @@ export class WalletPanel {
   /** Shows the list of wallets. */
   open(): void {
     this.#isOpen = true
+    this.#isSeen = true
     this.#render()
-    byId('wallets-title').focus({ preventScroll: true })
-    chooser.scrollIntoView({ block: 'center' })
+    chooserTitle.focus({ preventScroll: true })
+    chooserTitle.scrollIntoView({ block: 'start' })
   }
 
   #close(): void {
@@ -129,6 +167,10 @@ export class WalletPanel {
     byId('signer').hidden = shown === undefined
     byId('signer-icon').replaceChildren(...(shown?.icon === undefined ? [] : [image(shown.icon)]))
     chooser.hidden = shown !== undefined && !this.#isOpen
+    const hasApps = (this.#list?.apps.length ?? 0) > 0
+    const hasOwn = this.#finder?.wallets.some(({ kind }) => kind === 'page') === true
+    chooserTitle.textContent = words.say(hasApps && !hasOwn ? 'wallet.apps' : 'wallet.choose')
+    this.#options.onApps(hasApps && !chooser.hidden)
     byId('other-wallet-button').ariaExpanded = String(!chooser.hidden)
     if (this.#list !== undefined) this.#list.selected = this.#choice?.found.id
     fill(root, 'address', this.#choice?.address)
@@ -139,7 +181,8 @@ export class WalletPanel {
     )
     byId('demo-note').hidden = this.#choice?.found.kind !== 'demo'
     byId('approve-button').hidden = !isChosen
-    useButton.hidden = isChosen
+    // It leads to the list, which needs no button where it is seen.
+    useButton.hidden = isChosen || (next === undefined && this.#isSeen)
     useButton.textContent =
       next === undefined ? words.say('wallet.choose') : words.say('wallet.use', { wallet: next.name })
   }

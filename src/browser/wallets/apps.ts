@@ -92,6 +92,7 @@ const addressLifeMs = 45_000
 export class AppLink {
   readonly item = document.createElement('li')
   readonly #tell: Tell
+  readonly #icon = document.createElement('span')
   readonly #note = document.createElement('p')
   #control: HTMLAnchorElement | HTMLButtonElement | undefined
   #made: string | undefined
@@ -100,6 +101,9 @@ export class AppLink {
 
   constructor(tell: Tell) {
     this.#tell = tell
+    this.#icon.className = 'icon'
+    // The name follows.
+    setFlag(this.#icon, 'aria-hidden', true)
     this.#note.setAttribute('part', 'note')
     this.#note.setAttribute('role', 'status')
     this.item.append(this.#note)
@@ -109,7 +113,12 @@ export class AppLink {
     this.#show = () => this.show(app, address, texts, isDisabled)
     const url = typeof address === 'string' ? address : this.#made
     const control = this.#use(url === undefined || isDisabled ? 'button' : 'a')
-    control.textContent = texts.openIn.replace('{name}', () => app.name)
+    this.#icon.setAttribute('part', `icon ${app.id}`)
+    this.#icon.dataset.letter = app.name.charAt(0)
+    control.replaceChildren(
+      this.#icon,
+      texts.openIn.replace('{name}', () => app.name),
+    )
     if (control instanceof HTMLAnchorElement) {
       control.href = app.linkTo(url as string)
       control.onclick = () => this.#opened(app, texts)

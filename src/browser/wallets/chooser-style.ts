@@ -50,8 +50,10 @@ button[aria-disabled] { cursor: default; opacity: 0.7; }
   font-weight: 600;
   background: color-mix(in srgb, currentcolor 10%, transparent);
 }
+.icon::before { content: attr(data-letter); }
 .icon img { width: 100%; height: 100%; object-fit: contain; }
 .names { min-width: 0; display: grid; overflow: hidden; }
 .names > * { overflow: hidden; overflow-wrap: anywhere; }
-[part='name'] { font-weight: 600; max-height: 2.8em; }
+[part='name'], [part='app'] { font-weight: 600; }
+[part='name'] { max-height: 2.8em; }
 `

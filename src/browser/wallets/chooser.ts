@@ -13,7 +13,8 @@ const Base = (globalThis.HTMLElement ?? class {}) as typeof HTMLElement
  * come, says what to do if there is none, and on phones links to wallets with a browser of their own.
  *
  * {@link defineWalletChooser} registers it. Events: {@link CountersignWalletsEvents}. Parts to style: `status`, `hint`,
- * `wallets`, `wallet`, `icon`, `name`, `about`, `apps`, `apps-title`, `app`, `note`.
+ * `wallets`, `wallet`, `icon`, `name`, `about`, `apps`, `apps-title`, `app`, `note`; of an app's icon also the app's id,
+ * such as `metamask`.
  *
  * Names and icons are the wallets' own claims. They are shown as text and as images, and grant nothing.
  */
@@ -141,6 +142,7 @@ export class CountersignWallets extends Base {
     view.wallets.setAttribute('aria-label', texts.list)
     this.#showWallets(view, wallets, texts)
     this.#showApps(view, this.#appsFor(wallets), texts)
+    arrangeApps(view, !hasOwn)
   }
 
   #showWallets(view: View, wallets: readonly FoundWallet[], texts: ChooserTexts): void {
@@ -159,6 +161,7 @@ export class CountersignWallets extends Base {
 
   #showApps(view: View, apps: readonly WalletApp[], texts: ChooserTexts): void {
     view.appsTitle.textContent = texts.apps
+    view.appsTitle.hidden = texts.apps === ''
     view.apps.hidden = apps.length === 0
     const links = apps.map((app) => {
       const link = this.#links.get(app.id) ?? new AppLink((name, detail) => this.#tell(name, detail))
@@ -256,6 +259,19 @@ function arrange(list: HTMLElement, items: readonly HTMLElement[]): void {
     const place = list.children[index]
     if (place !== item) list.insertBefore(item, place ?? null)
   }
+}
+
+/**
+ * Puts the apps before the wallets, or after them: a phone whose browser has no wallet has one in an app. Moves the one
+ * without the focus, which would be lost.
+ */
+function arrangeApps({ wallets, apps }: View, areFirst: boolean): void {
+  const isFirst = apps.nextElementSibling === wallets
+  if (apps.hidden || isFirst === areFirst) return
+  const hasFocus = (wallets.getRootNode() as ShadowRoot).activeElement?.closest('[part=wallets]') === wallets
+  const [moved, other] = hasFocus ? [apps, wallets] : [wallets, apps]
+  if (areFirst === (moved === apps)) other.before(moved)
+  else other.after(moved)
 }
 
 /** Registers `<countersign-wallets>`, unless it is registered already. */

@@ -42,13 +42,14 @@ export const german: Texts = {
   'review.expires.signing': 'Deine Wallet hat noch {time}',
 
   'wallet.choose': 'Wallet wählen',
+  'wallet.apps': 'In deiner Wallet fortsetzen',
   'wallet.use': 'Weiter mit {wallet}',
   'wallet.other': 'Ändern',
   'wallet.another': 'Andere Wallet wählen',
   'wallet.looking': 'Suche nach Wallets …',
   'wallet.none': 'In diesem Browser wurde keine Wallet gefunden.',
   'wallet.none.kind': 'In diesem Browser wurde keine Wallet der verlangten Art {kind} gefunden.',
-  'wallet.none.phone': 'Mach im Browser deiner Wallet-App weiter: Tippe auf „In anderem Browser oder Wallet öffnen“.',
+  'wallet.none.phone': 'Mach im Browser deiner Wallet-App weiter: Tippe auf „In anderem Browser öffnen“.',
   'wallet.none.computer': 'Verwende einen Browser mit Wallet, oder scanne den Code mit einem Handy, auf dem eine ist.',
   'wallet.list': 'Liste der Wallets',
   'wallet.elsewhere': 'öffnet ihre eigene Website',
@@ -188,8 +189,7 @@ export const german: Texts = {
   'remember.label': 'Diesen Computer merken',
   'remember.hint': '90 Tage lang ohne Code. Nur auf deinem eigenen Computer.',
 
-  'hand-over.button': 'In anderem Browser oder Wallet öffnen',
-  'hand-over.apps': 'Im Browser einer Wallet öffnen',
+  'hand-over.button': 'In anderem Browser öffnen',
   'hand-over.label': 'Öffne diesen Link im anderen Browser',
   'hand-over.hint':
     'Der Link gilt einmal und nur eine Minute. Gib ihn nicht weiter: Wer ihn öffnet, kann für dich bestätigen.',
