@@ -1,3 +1,5 @@
+import type { Language } from '../../shared/languages.ts'
+
 /** Texts of the chooser. Set its property `texts` to change or translate them. */
 export interface ChooserTexts {
   /** While wallets may still appear, and none is there. */
@@ -56,4 +58,11 @@ export const germanTexts: ChooserTexts = {
   opening: 'Einen Moment …',
   openAgain: 'Wenn sich die App nicht geöffnet hat, tippe noch einmal. Vielleicht ist sie nicht installiert.',
   openFailed: 'Das hat nicht geklappt. Versuche es noch einmal.',
+}
+
+/** The texts in the language of a tag (BCP 47); English if there are none. */
+export function textsIn(tag: string): ChooserTexts {
+  const texts = { en: englishTexts, de: germanTexts } satisfies Record<Language, ChooserTexts>
+  const [language = ''] = tag.toLowerCase().split('-')
+  return Object.hasOwn(texts, language) ? texts[language as Language] : englishTexts
 }

@@ -2,7 +2,7 @@ import { builtInAdapters, isBuiltIn } from '../../shared/adapters.ts'
 import { isPhone } from '../client/page.ts'
 import { AppLink, setFlag, walletApps } from './apps.ts'
 import { chooserStyle } from './chooser-style.ts'
-import { type ChooserTexts, englishTexts, germanTexts } from './chooser-texts.ts'
+import { type ChooserTexts, textsIn } from './chooser-texts.ts'
 import type { AppAddress, CountersignWalletsEvents, FoundWallet, WalletApp, WalletFinder } from './found.ts'
 
 /** Without a DOM the module still loads, for servers that render pages. */
@@ -52,7 +52,7 @@ export class CountersignWallets extends Base {
 
   get texts(): ChooserTexts {
     const language = this.closest('[lang]')?.getAttribute('lang') ?? ''
-    return { ...(/^de\b/i.test(language) ? germanTexts : englishTexts), ...this.#texts }
+    return { ...textsIn(language), ...this.#texts }
   }
 
   /**

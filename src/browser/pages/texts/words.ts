@@ -1,11 +1,12 @@
 import { english } from '../../../shared/english.ts'
+import type { Language } from '../../../shared/languages.ts'
 import type { PluralText, Text, TextKey, Texts, ValuesFor } from '../../../shared/page-texts.ts'
 import { german } from './german.ts'
 
 /** Texts of some languages, as an operator's file has them: not all of each. */
 export type OperatorTexts = Readonly<Record<string, Partial<Texts>>>
 
-const builtIn: Readonly<Record<string, Texts>> = { en: english, de: german }
+const builtIn: Readonly<Record<string, Texts>> = { en: english, de: german } satisfies Record<Language, Texts>
 
 type NoticeKey = Extract<TextKey, `notice.${string}`>
 

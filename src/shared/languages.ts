@@ -1,0 +1,5 @@
+/** Languages that pages and wallet list speak by themselves (BCP 47). English is what the others fall back to. */
+export const languages = ['en', 'de'] as const
+
+/** One of {@link languages}. */
+export type Language = (typeof languages)[number]
