@@ -54,7 +54,7 @@ describe('an address', () => {
   })
 })
 
-test('the client of a request has one address, in whatever form of it a proxy or the socket tells it', () => {
+test('the client of a request has one address, in every form of it that a proxy or the socket tells', () => {
   const read = (forwarded: string, remoteAddress: string, proxies: number) => {
     const headers = new Headers({ 'x-forwarded-for': forwarded })
     return readRequest({ headers, scheme: 'http', authority: 'a', remoteAddress }, proxies).ip

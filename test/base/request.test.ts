@@ -8,7 +8,7 @@ function tokenIn(authorization: string | undefined): string | undefined {
   return bearerToken(readRequest({ headers: raw, scheme: 'http', authority: 'a', remoteAddress: undefined }, 0))
 }
 
-test('the token of an Authorization header is what stands behind the scheme, whatever its case and the spaces around', () => {
+test('the token of an Authorization header is what stands behind the scheme, in any case and with any spaces around', () => {
   expect(tokenIn(undefined)).toBeUndefined()
   for (const header of ['Bearer abc.d_e-f', 'bearer abc.d_e-f', 'BEARER   abc.d_e-f', 'Bearer abc.d_e-f \t']) {
     expect(tokenIn(header)).toBe('abc.d_e-f')

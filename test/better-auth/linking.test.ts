@@ -83,7 +83,7 @@ describe.each(authStorages)('adding a wallet, on %s', (_name, storage) => {
     expect(await countRows(auth, models)).toEqual([2, 3])
   })
 
-  test('a nonce for a sign-in adds no wallet, one for adding a wallet signs nobody in, and neither is used by that', async () => {
+  test('a nonce for a sign-in adds no wallet, one for adding a wallet makes no session, and neither is used by that', async () => {
     const auth = await makeAuth({ storage })
     const wallet = new Signer()
     const mine = bearerOf(await signIn(auth))

@@ -86,7 +86,7 @@ test('only the desktop’s token polls, and only as a bearer token', async () =>
   }
 })
 
-test('whoever does not ask for JSON alone gets the stream', async () => {
+test('a client that does not ask for JSON alone gets the stream', async () => {
   const auth = await makeAuth()
   const { orderId, desktopToken } = (await readOrder(auth)).desktop
   for (const accept of ['text/event-stream', '*/*', 'application/json, text/event-stream']) {

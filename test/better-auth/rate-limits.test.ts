@@ -83,7 +83,7 @@ test('a backend with a start key starts as many orders as its users need', async
   }
 })
 
-test('Better Auth’s limiter keeps no ticket, whatever rules the application has', async () => {
+test('Better Auth’s limiter keeps no ticket under any rules of the application', async () => {
   const customRules = { '/cross-device/**': { window: 60, max: 1000 } }
   const auth = await makeAuth({ auth: { rateLimit: { enabled: true, storage: 'database', customRules } } })
   const ticket = `csh_${'x'.repeat(43)}order`

@@ -107,7 +107,7 @@ describe('resolveLogin', () => {
   })
 })
 
-test('signing in with a wallet does not add it to whoever is signed in', async () => {
+test('signing in with a wallet does not add it to the signed-in user', async () => {
   const auth = await makeAuth()
   const first = await signIn(auth)
   const second = await signIn(auth, new Signer(), { cookie: cookieOf(first) })

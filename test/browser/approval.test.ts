@@ -125,7 +125,7 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       if (told !== undefined) expect(await network.textContent()).toBe(told)
     })
 
-    test('times are the service’s, whatever the phone’s clock says', async () => {
+    test('times are the service’s, also with a wrong clock on the phone', async () => {
       const { url } = await startService()
       const desktop = await Desktop.start(url)
       const { page } = await browser.open({ viewport: phoneSize })

@@ -97,7 +97,7 @@ describe.skipIf(!hasBrowser)('what leaves a page and what comes in', () => {
     expectNoFaults(desktop.trail, phone.trail)
   })
 
-  test('the ticket of a hand-over is in no log, cache or Referer, whatever is done with its address', async () => {
+  test('the ticket of a hand-over is in no log, cache or Referer, however its address is used', async () => {
     const service = await spawnLogged()
     const { claimUrl } = await startOrder(service.url)
     const { page } = await browser.open()

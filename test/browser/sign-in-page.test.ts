@@ -149,7 +149,7 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
     expect(host.visited).toEqual(['/orders?page=2'])
   })
 
-  test('whoever is signed in sees as whom, goes on by a tap only, and can take another wallet', async () => {
+  test('a signed-in user sees the account, goes on by a tap only, and can take another wallet', async () => {
     const { host, page, troubles } = await opened()
     const address = await signIn(page, host)
     await keepOtherToken(page)

@@ -97,7 +97,7 @@ async function waitingOrder(url: string, wallet: TestWallet, details: object = {
 const partials = (): string[] => readdirSync(folder).filter((name) => name.includes('.partial'))
 
 describe('a backup', () => {
-  test('that is made while users sign in is whole: it has who signed in before, and nobody by halves', async () => {
+  test('that is made while users sign in is whole: it has all users from before, and none by halves', async () => {
     const service = await serve()
     const wallets = Array.from({ length: 5 }, makeWallet)
     const before = await Promise.all(wallets.map((wallet) => signIn(service.url, wallet)))
@@ -157,7 +157,7 @@ describe('a backup', () => {
     expect(partials()).toEqual([])
   })
 
-  test('does not take the place of the store itself, whatever it is called', async () => {
+  test('does not take the place of the store itself, under any name of it', async () => {
     makeFile(store, 'former-release')
     for (const command of ['backup', 'restore']) {
       const { code, stderr } = await run([

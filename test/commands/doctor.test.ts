@@ -586,7 +586,7 @@ describe.skipIf(!hasPart('redis-server'))('a setup with Redis', () => {
     ])
   })
 
-  test('never shows a password or a secret, whatever is wrong', async () => {
+  test('never shows a password or a secret in any failure', async () => {
     await using redis = await RedisServer.start(...persistent, '--requirepass', 'hunter2')
     const at = `127.0.0.1:${redis.port}`
     const stores = [

@@ -101,7 +101,7 @@ export function signInTests(start: StartDriver): void {
     expect(await driver.sessions(bearerOf(first))).not.toContain(asNimiq.json.session.id)
   })
 
-  test('a nonce is good once, whatever came of it', async () => {
+  test('a nonce is good once, also if its sign-in failed', async () => {
     const driver = await start()
     const signer = new Signer()
     const { json: spent } = await ok(driver.call('issueNonce', {}))

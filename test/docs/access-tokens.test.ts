@@ -67,7 +67,7 @@ async function setUp() {
   return { issuer, folder, good: jwt(header, claims, ed25519(key)), wrong }
 }
 
-test('the Node.js snippet serves the users of good tokens, and nobody else', async () => {
+test('the Node.js snippet serves the users of good tokens, and no others', async () => {
   const { issuer, folder, good, wrong } = await setUp()
   const file = join(folder, 'server.ts')
   const code = snippets

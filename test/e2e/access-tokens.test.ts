@@ -338,7 +338,7 @@ describe('while the secret is rotated', () => {
     expect(seen.served).toBeGreaterThan(300)
   })
 
-  test('without the first step, tokens of the new key are refused by whoever has the keys from before', async () => {
+  test('without the first step, tokens of the new key are refused by backends with the keys from before', async () => {
     const { newSession, seen, underLoad, restart } = await startAll()
     const session = await newSession()
     await underLoad(session, async () => {})

@@ -45,7 +45,7 @@ async function approvedOrder(url: string) {
 const isUncached = (headers: Headers): boolean => (headers.get('cache-control') ?? '').split(', ').includes('no-store')
 
 describe('no cache may keep', () => {
-  test('the answer of any RPC, in whatever form it is asked', async () => {
+  test('the answer of any RPC, in every form of request', async () => {
     const { url } = await startService()
     const port = Number(new URL(url).port)
     const overHttp2 = http2Sender(url)
@@ -133,7 +133,7 @@ describe('no cache may keep', () => {
   })
 })
 
-test('no browser may guess a content type, whatever is asked and however it ends', async () => {
+test('no browser may guess a content type, for any request and any outcome', async () => {
   const { url } = await startService()
   const post = (path: string, type: string) =>
     fetch(url + path, { method: 'POST', headers: { 'content-type': type }, body: '{}' })

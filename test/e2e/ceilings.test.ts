@@ -159,7 +159,7 @@ describe.skipIf(redisUrl === undefined)('calls that wait for the store', () => {
     })
   })
 
-  test('are never refused between two steps: whoever is told SERVER_BUSY still has the nonce', async () => {
+  test('are never refused between two steps: after SERVER_BUSY the nonce is still good', async () => {
     await using redis = await RedisServer.start()
     const { url } = await startService({ store: redis.url, secret, enforceOrigin: false, maxRequests: 8 })
     const client = signInClients.REST!(url)

@@ -212,7 +212,7 @@ describe.each(Object.entries(proxies))('behind %s, as docs/forward-auth.md confi
       expect(application.headers['x-countersign-user']).toBeDefined()
     })
 
-    test('is not enabled by accident: without trustProxy nobody gets in', async () => {
+    test('is not enabled by accident: without trustProxy every request is refused', async () => {
       const { origin, application } = await start(startProxy, { trustProxy: false })
       const { cookie } = await signIn(origin)
       expect(await statusOf(send(`${origin}/`, { cookie }))).toBe(name === 'caddy' ? 404 : 503)

@@ -169,7 +169,7 @@ test.each(Object.entries(groups))(
   },
 )
 
-test('health is told to whoever has no allowance left', async () => {
+test('health is told to callers without an allowance left', async () => {
   const { url, transport } = await start()
   const spend = async () => reasonOf(await failureOf(transport, 'OrderService/StartOrder', '127.0.0.1'))
   expect(await refusedOf(130, spend)).toBe(10)
@@ -178,7 +178,7 @@ test('health is told to whoever has no allowance left', async () => {
   }
 })
 
-test('an IPv4 host has one allowance in whatever form of IPv6 a proxy tells it, and its neighbours have theirs', async () => {
+test('an IPv4 host has one allowance in every form of IPv6 that a proxy tells, and its neighbours have theirs', async () => {
   const { url } = await startService({ rateLimit: true, rateLimits: { 'sign-in': 3 }, trustProxy: 1 })
   const ask = async (address: string) =>
     (await rest(url, '/wallet/nonce', {}, { ...from(address), origin: url })).status

@@ -78,7 +78,7 @@ test('no JSON at all makes the server fail', async () => {
   )
 })
 
-test('whatever comes over the socket, the server stays up', async () => {
+test('the server stays up, for any bytes on its socket', async () => {
   const { url } = await startService()
   const { hostname, port } = new URL(url)
   for (let i = 0; i < 100; i++) {
@@ -156,7 +156,7 @@ test('a deadline beyond 15 minutes is cut to them, over Connect and gRPC', async
   expect(Buffer.from(await response.arrayBuffer()).toString('latin1')).toContain('grpc-status: 0')
 })
 
-test('a Host header that is none is the caller\u2019s mistake, whatever the protocol', async () => {
+test('a Host header that is none is the caller\u2019s mistake over every protocol', async () => {
   const { url } = await startService()
   for (const host of ['[', 'a b', '%', 'a:99999']) {
     const status = await new Promise<number>((resolve, reject) => {

@@ -46,7 +46,7 @@ describe.each(stores)('on $name', ({ open }) => {
     expect(await list(laptop)).toHaveLength(1)
   })
 
-  test('each of two users is told of the own session, however often and over whatever protocol', async () => {
+  test('each of two users gets the own session, however often and over every protocol', async () => {
     const { url } = await startService(await open())
     const transports = [
       createConnectTransport({ baseUrl: url }),

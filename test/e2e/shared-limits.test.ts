@@ -77,7 +77,7 @@ async function watch(url: string, order: { orderId: string; desktopToken: string
 }
 
 describe.each(sharedStores)('two services on %s', (_name, open) => {
-  test('hold one limit on calls, whatever forwarded headers a client writes', async () => {
+  test('hold one limit on calls, for all forwarded headers that a client writes', async () => {
     const urls = await startTwo(open, { rateLimits: { 'sign-in': 40 } })
     const startedAt = Date.now()
     const { others } = await inTurns(urls, 160, (url, n) =>
@@ -180,7 +180,7 @@ describe.each(sharedStores)('two services on %s', (_name, open) => {
     await vi.waitFor(async () => expect((await again()).status).toBe(200), { timeout: 20_000 })
   })
 
-  test('limit the sign-ins of a wallet by either way, and nobody else’s', async () => {
+  test('limit the sign-ins of a wallet by either way, and those of no other', async () => {
     const urls = await startTwo(open, { rateLimits: { 'wallet-sign-in': 12 } })
     const wallet = makeWallet()
     const { limited, others } = await inTurns(urls, 24, (url) => signIn(url, wallet))

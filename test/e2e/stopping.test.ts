@@ -132,7 +132,7 @@ describe('a drain', () => {
   })
 })
 
-test('a service whose log nobody reads any more lives on', async () => {
+test('a service whose log is no longer read lives on', async () => {
   const service = await spawnService({ ...inMemory, LOG_LEVEL: 'debug' })
   service.process.stderr?.destroy()
   await sleep(50)
@@ -145,7 +145,7 @@ test('a service whose log nobody reads any more lives on', async () => {
   expect(await service.stop()).toBe(0)
 })
 
-test('help that nobody reads is no failure', async () => {
+test('help that is not read is no failure', async () => {
   const main = join(root, 'src/main.ts')
   const child = spawn(process.execPath, [main, '--help'], { stdio: ['ignore', 'pipe', 'pipe'] })
   child.stdout.destroy()

@@ -41,7 +41,7 @@ async function dawdleOverHttp2(url: string, path: string, type: string): Promise
 const head = (path: string): string => `POST ${path} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n`
 const rpc = '/countersign.v1.SignInService/IssueNonce'
 
-test('whoever takes longer than ten seconds to say what it wants is turned away, over either version of HTTP', async () => {
+test('a client that takes longer than ten seconds for its headers is turned away, over either version of HTTP', async () => {
   const { url } = await startService()
   const port = Number(new URL(url).port)
   const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')

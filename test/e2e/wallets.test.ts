@@ -147,7 +147,7 @@ describe.each(stores)('the wallets of a user, on $name', ({ open }) => {
     expect(await users.addresses(token)).toEqual([first.address, second.address])
   })
 
-  test('a wallet is unlinked by its address in any form; its sessions end, and it signs in as somebody new', async () => {
+  test('a wallet is unlinked by its address in any form; its sessions end, and it signs in as a new user', async () => {
     const users = await start()
     const [first, second] = [makeWallet(), makeWallet()]
     const { token, session } = await users.signIn(first)
@@ -179,7 +179,7 @@ describe.each(stores)('the wallets of a user, on $name', ({ open }) => {
     expect(await users.addresses(by.token)).toEqual([second.address])
   })
 
-  describe('nobody takes over or loses an account', () => {
+  describe('no account is taken over or lost', () => {
     test('by linking another user’s wallet, which stays that user’s', async () => {
       const users = await start()
       const [mine, theirs, alsoTheirs] = [makeWallet(), makeWallet(), makeWallet()]
@@ -224,7 +224,7 @@ describe.each(stores)('the wallets of a user, on $name', ({ open }) => {
       expect((await rest(users.url, '/wallet/verify', { nonceId, ...proof })).status).toBe(200)
     })
 
-    test('by the signature of a link, which signs nobody in; the nonce stays unspent', async () => {
+    test('by the signature of a link, which makes no session; the nonce stays unspent', async () => {
       const users = await start()
       const [mine, second] = [makeWallet(), makeWallet()]
       const { token } = await users.signIn(mine)
@@ -283,7 +283,7 @@ describe.each(stores)('the wallets of a user, on $name', ({ open }) => {
       for (const answer of await change(fresh.token)) okay(answer)
     })
 
-    test('by a session that an order made, as whoever relays an order gets one, however young', async () => {
+    test('by a session that an order made, however young: a relayed order makes one, too', async () => {
       const users = await start()
       const [victim, second] = [makeWallet(), makeWallet()]
       const fresh = await users.signIn(victim)
@@ -308,7 +308,7 @@ describe.each(stores)('the wallets of a user, on $name', ({ open }) => {
       expect(await users.isSignedIn(token)).toBe(true)
     })
 
-    test('by unlinking somebody else’s wallet', async () => {
+    test('by unlinking another user’s wallet', async () => {
       const users = await start()
       const [mine, second, theirs] = [makeWallet(), makeWallet(), makeWallet()]
       const { token } = await users.signIn(mine)

@@ -105,7 +105,7 @@ const backends: [name: string, ask: Ask, hasGet: boolean][] = [
 ]
 
 describe.each(backends)('examples/backend/%s.ts', (name, askOnce, hasGet) => {
-  test('serves whoever is signed in, refuses all others with a reason of their own, and says of an outage that it is one', async () => {
+  test('serves signed-in users, refuses all others with a reason of their own, and reports an outage as one', async () => {
     const { url, service } = await startService()
     const { backend, log } = await startBackend(name, url)
     /** Asks again if the backend did not hear from the service in time, as it tells its clients to. */

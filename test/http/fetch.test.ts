@@ -145,7 +145,7 @@ describe('a watch', () => {
 })
 
 describe('a body', () => {
-  test('that somebody has read is answered at once with what to change', async () => {
+  test('that has been read is answered at once with what to change', async () => {
     const { lines, logger } = keptLog()
     const fetch = await fetcher({ logger })
     const used = post(nonce, '{}')
@@ -207,7 +207,7 @@ describe('a body', () => {
   })
 })
 
-test('a client that leaves before it is answered keeps nobody waiting', async () => {
+test('a client that leaves before it is answered holds up no other', async () => {
   const fetch = await fetcher()
   const leaving = new AbortController()
   const never = new ReadableStream({ pull: () => new Promise(() => {}) })

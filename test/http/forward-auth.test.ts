@@ -181,7 +181,7 @@ describe('a request without a session', () => {
     expect([answer.status, answer.headers.get('location')]).toEqual([401, null])
   })
 
-  test('leads back to a path of its own host, whatever it asked for', async () => {
+  test('leads back to a path of its own host, for any address it asks for', async () => {
     const { url } = await signedIn()
     const back = async (uri: string): Promise<string | null> => {
       const location = (await ask(url, { ...get, 'x-forwarded-uri': uri })).headers.get('location') ?? ''

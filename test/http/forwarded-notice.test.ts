@@ -39,7 +39,7 @@ describe('without trustProxy', () => {
     },
   )
 
-  test('it comes whatever the protocol, and whatever server the service is mounted on', async () => {
+  test('it comes over every protocol, and on every server that the service is mounted on', async () => {
     const grpc = await start()
     const client = createClient(SignInService, createGrpcTransport({ baseUrl: grpc.url }))
     await client.issueNonce({}, { headers: passedOne })

@@ -267,7 +267,7 @@ describe('a mount path', () => {
   })
 })
 
-describe('a body that somebody has read', () => {
+describe('a body that has been read', () => {
   /** Reads every body to its end, and keeps nothing. */
   const reader = application((app, handler) =>
     app
@@ -331,7 +331,7 @@ describe('a body that somebody has read', () => {
     session.close()
   })
 
-  test('and was a form is refused as if nobody had read it', async () => {
+  test('and was a form is refused as if it had not been read', async () => {
     const { url } = await mountService(
       application((app, handler) => app.use(express.json(), express.urlencoded(), express.text()).use(handler)),
     )

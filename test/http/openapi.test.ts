@@ -38,7 +38,7 @@ describe('with the default settings', () => {
     expect((await headersFor(url)).get('access-control-allow-credentials')).toBe('true')
   })
 
-  test('whoever has it gets it again only if it has changed', async () => {
+  test('a client that has it gets it again only if it has changed', async () => {
     const { url } = await startService()
     const first = await fetch(`${url}/openapi.json`)
     expect(first.headers.get('cache-control')).toBe('public, max-age=300')

@@ -57,7 +57,7 @@ test('a large record takes several places, and is refused whole', () => {
   expect(room(live, now + 90_000, now + 60_000)).toBe(10)
 })
 
-test('a clock that is set on and back again keeps nobody out', () => {
+test('a clock that is set on and back again locks no one out', () => {
   const { live } = liveCount(3)
   const hourMs = 3_600_000
   live.add(now + 60_000, now, undefined)

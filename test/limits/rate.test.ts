@@ -75,7 +75,7 @@ function* subnets(site: string, count: number, first = 0): Generator<string> {
 }
 
 describe('the networks around an IPv6 address', () => {
-  test('have 4 and 16 times its allowance, which nobody else loses', () => {
+  test('have 4 and 16 times its allowance, at no cost to others', () => {
     const limiter = new RateLimiter(defaultLimits)
     expect(
       passing(

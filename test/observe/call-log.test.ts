@@ -84,7 +84,7 @@ describe('a flood of refusals', () => {
   })
 })
 
-test('an outage of the store is one warning at once and one each second, whoever calls', () => {
+test('an outage of the store is one warning at once and one each second, for all callers together', () => {
   const { observe, lines } = start()
   const outage = new CountersignError('STORE_UNAVAILABLE', 'The store does not answer', {
     cause: new Error('ECONNREFUSED'),

@@ -164,7 +164,7 @@ describe('an interaction', () => {
     expect(contentOf(text)).toMatchObject({ kind: 'error' })
   })
 
-  test('takes an answer from pages of the service alone, whatever is trusted', async () => {
+  test('takes an answer from pages of the service alone, also with other trusted origins', async () => {
     const other = 'https://other.example'
     const { url } = await startIssuer([shop], { enforceOrigin: false, trustedOrigins: [other] })
     const browser = new Browser(url)
@@ -200,7 +200,7 @@ describe('an interaction', () => {
 })
 
 describe('who is signed in', () => {
-  test('is not said by a bearer token, in whatever place, nor by the library’s own cookie', async () => {
+  test('is not said by a bearer token in any place, nor by the library’s own cookie', async () => {
     const { url } = await startIssuer([{ ...shop, first_party: true }])
     const { token, session } = await new Browser(url).signIn()
     const { address } = await request(await discover(url), { prompt: 'none' })

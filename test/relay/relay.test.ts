@@ -36,7 +36,7 @@ describe.each(columnIds)('%s', (column) => {
     const { verdict, by }: Cell = cells[column]
     switch (verdict) {
       case 'stopped':
-        test(`${name}: ends without a session, whatever the victim does`, async () => {
+        test(`${name}: ends without a session, for every act of the victim`, async () => {
           expect(await attack(id, column, scripts[id].more)).toEqual({ refusal: by, isVictim: false })
         })
         break

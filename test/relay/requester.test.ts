@@ -12,7 +12,7 @@ async function challengeOf(scene: Scene, computer: Computer, title?: string) {
 }
 
 describe('who starts an order', () => {
-  test('without start keys: anybody who sends a trusted Origin header, with a title of their own', async () => {
+  test('without start keys: anyone who sends a trusted Origin header, with a title of their own', async () => {
     const scene = await Scene.open('compare')
     expect(await challengeOf(scene, new Computer(scene, places.attacker), forged)).toMatchObject({
       displayTitle: forged,

@@ -92,7 +92,7 @@ test('watchers that come and go one after the other get a fresh status, from one
   expect(counts.probes).toBe(26)
 })
 
-test('an unchanged status is repeated every thirty seconds, so that nobody cuts the stream as idle', async () => {
+test('an unchanged status is repeated every thirty seconds, so that no proxy cuts the stream as idle', async () => {
   const { watch } = await startHealth()
   const known = watch('')
   const unknown = watch('another.Service')

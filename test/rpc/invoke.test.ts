@@ -111,7 +111,7 @@ test('nothing that a failed call set is handed out', async () => {
   expect(call.responseHeaders).toEqual({})
 })
 
-test('what nobody foresaw is INTERNAL with a reference, and the observer has the cause', async () => {
+test('an unforeseen error is INTERNAL with a reference, and the observer has the cause', async () => {
   const cause = new RangeError('secret detail')
   const { answer, reports } = invoke(() => Promise.reject(cause))
   await expect(answer).rejects.toMatchObject({ reason: 'INTERNAL', metadata: { reference: expect.any(String) } })

@@ -168,7 +168,7 @@ describe('the secret', () => {
     expect(await store.get('secret')).toBeUndefined()
   })
 
-  test.each([true, undefined])('is required if shared is %s, whatever the store is called', async (shared) => {
+  test.each([true, undefined])('is required if shared is %s, under any name of the store', async (shared) => {
     const inner = await open('sqlite::memory:')
     const store = wrapped(inner, shared)
     await expect(create(store)).rejects.toThrow(required)

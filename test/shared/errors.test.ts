@@ -77,7 +77,7 @@ test('text with half of a surrogate pair travels too, as U+FFFD', () => {
   expect(error.findDetails(ErrorInfoSchema)[0]?.metadata).toEqual({ application_message: 'no \ufffd' })
 })
 
-test('what nobody foresaw becomes INTERNAL and shows nothing of its cause', () => {
+test('an unforeseen error becomes INTERNAL and shows nothing of its cause', () => {
   const error = toConnectError(new Error('password=hunter2'))
   expect(error.code).toBe(Code.Internal)
   expect(error.rawMessage).toMatch(/^The server failed; its log has the cause under [0-9a-f-]{36}$/)

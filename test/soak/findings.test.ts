@@ -161,7 +161,7 @@ describe('a line of the log', () => {
     expect(found(line('error', 'request failed', { reason: 'STORE_UNAVAILABLE' }))).toHaveLength(1)
   })
 
-  test('that nobody expects is one', () => {
+  test('that is not expected is one', () => {
     expect(found(line('info', 'hello'), line('info', 'request refused', { reason: 'RATE_LIMITED' }))).toHaveLength(2)
   })
 })

@@ -16,7 +16,7 @@ export function describeStoreContract(
 ): void {
   describePublished({ describe, test }, { name, open, keyPrefix })
 
-  test(`${name} does as a plain map with versions does, whatever the order of calls`, async () => {
+  test(`${name} does as a plain map with versions does, in any order of calls`, async () => {
     const [store, other] = await open()
     await fc.assert(
       fc.asyncProperty(fc.commands(storeCommands, { maxCommands: 40 }), (commands) =>

@@ -61,7 +61,7 @@ describe.each([
   ['in memory', () => openSqliteStore(':memory:')],
   ['in a file', () => openSqliteStore(newFile())],
 ])('steps of SQLite %s that are begun in one turn', (_, opened) => {
-  it('take effect in the order in which they were begun, whatever their keys', async () => {
+  it('take effect in the order in which they were begun, across all keys', async () => {
     const store = closedLater(await opened())
     expect(
       await Promise.all([
@@ -119,7 +119,7 @@ describe.each([
     expect((await perTurn(steps)).length).toBeLessThan(50)
   })
 
-  it('wake whoever watches, when their change can be read', async () => {
+  it('wake the watchers when their change can be read', async () => {
     const store = closedLater(await opened())
     await store.create('a', 'one', long)
     const woken = Promise.withResolvers<unknown>()
@@ -213,7 +213,7 @@ describe('the writes of a turn in a file', () => {
     expect(walSize() - before).toBeLessThan(150 * 4096)
   })
 
-  it('all fail if their commit fails, and wake nobody; reads are answered by what is stored', async () => {
+  it('all fail if their commit fails, and wake no watcher; reads are answered by what is stored', async () => {
     const file = newFile()
     const store = await open(file)
     await store.create('old', 'one', long)

@@ -22,7 +22,7 @@ async function readLate(body: Readable): Promise<Buffer> {
 
 const refusal = { reason: 'INVALID_REQUEST', message: 'The request ended before its body did' }
 
-test('a body whose sender has gone before anybody reads it is refused, over HTTP/1.1', async () => {
+test('a body whose sender has gone before it is read is refused, over HTTP/1.1', async () => {
   const read = Promise.withResolvers<Buffer>()
   const port = await listen(http.createServer((request) => read.resolve(readLate(request))))
   const socket = connect(port, '127.0.0.1')
@@ -31,7 +31,7 @@ test('a body whose sender has gone before anybody reads it is refused, over HTTP
   await expect(read.promise).rejects.toMatchObject(refusal)
 })
 
-test('a body whose sender has gone before anybody reads it is refused, over HTTP/2', async () => {
+test('a body whose sender has gone before it is read is refused, over HTTP/2', async () => {
   const read = Promise.withResolvers<Buffer>()
   const port = await listen(http2.createServer().on('stream', (stream) => read.resolve(readLate(stream))))
   const session = http2.connect(`http://127.0.0.1:${port}`).on('error', () => {})

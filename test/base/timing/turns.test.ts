@@ -113,7 +113,7 @@ test('a deleted task does not run, even if a task of the same slice deletes it',
   expect(ran).toEqual(['first', 'other'])
 })
 
-test('whatever is added and deleted, and when, what is left runs once and in order', async () => {
+test('however items are added and deleted, those that are left run once and in order', async () => {
   const step = fc.oneof(
     fc.record({ type: fc.constant('add' as const), key: fc.nat(20) }),
     fc.record({ type: fc.constant('delete' as const), key: fc.nat(20) }),

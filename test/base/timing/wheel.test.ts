@@ -144,7 +144,7 @@ describe('a wheel on a clock that only the test moves', () => {
 })
 
 describe('a wheel on the real clock', () => {
-  test('is never early and forgets no task, whatever the times', async () => {
+  test('is never early and forgets no task, at any times', async () => {
     const wheel = new TimerWheel()
     const late = await Promise.all(
       Array.from({ length: 2000 }, (_, i) => {

@@ -34,7 +34,7 @@ async function eventsOf(watch: AsyncIterable<OrderEvent>): Promise<OrderEvent[]>
   return events
 }
 
-test('transitions are read whatever a proxy does to the lines and pieces of the stream', async () => {
+test('transitions are read however a proxy cuts the lines and pieces of the stream', async () => {
   const [first, last] = [JSON.stringify(created), JSON.stringify(rejected)]
   const text = `: hello\r\n\r\nid: 1\r\ndata: ${first}\r\n\r\nevent: heartbeat\r\ndata: {"heartbeat":true}\r\n\r\nid: 2\r\ndata: ${last}\r\n\r\n`
   const cut = text.indexOf('"status"')

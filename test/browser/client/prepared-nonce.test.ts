@@ -158,7 +158,7 @@ async function opensAtOnce(client: CountersignClient): Promise<boolean> {
 }
 
 describe('prepareSignIn in a page', () => {
-  test('fetches no nonce for a page that nobody sees, and one when it is seen again', async () => {
+  test('fetches no nonce for a hidden page, and one when it is shown again', async () => {
     const issued = vi.fn(fetch)
     const { client } = await setUp({ fetch: issued })
     const tab = stubPage('visible')

@@ -21,7 +21,7 @@ test('waits grow from an eighth of a second to ten seconds, and differ from clie
   )
 })
 
-test('a wait that the service asked for is waited out, whatever the page does', async () => {
+test('a wait that the service asked for is waited out, for all that the page does', async () => {
   const tab = stubPage('visible')
   vi.useFakeTimers()
   const over = vi.fn()

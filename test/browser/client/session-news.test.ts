@@ -138,7 +138,7 @@ describe('onAccountChange', () => {
     return { wallet: made, listeners, change: (address: string) => [...listeners].map((tell) => tell({ address })) }
   }
 
-  test('passes on what the wallet tells, and signs nobody out', async () => {
+  test('passes on what the wallet tells, and ends no session', async () => {
     const { url, storage } = await setUp()
     const own = switchingWallet()
     const client = createCountersignClient({ baseUrl: url, storage, wallet: own.wallet })

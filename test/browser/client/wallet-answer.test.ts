@@ -64,7 +64,7 @@ describe('readWalletAnswer', () => {
     expect(readWalletAnswer(withAddress)).toEqual({ ...expected, address: 'NQ71 CT4K' })
   })
 
-  test('throws coded errors only, whatever it is given', () => {
+  test('throws coded errors only, for any input', () => {
     const anything = fc.oneof(
       fc.anything({ withBigInt: true, withDate: true, withMap: true, withSparseArray: true, withTypedArray: true }),
       fc.record({ publicKey: fc.anything(), signature: fc.anything(), error: fc.anything() }, { requiredKeys: [] }),

@@ -12,7 +12,7 @@ async function makeApproved() {
   return { ...instance, order: await untilApproved(instance) }
 }
 
-test('a backend finalizes and cancels with the desktop’s token by whatever name it calls the service', async () => {
+test('a backend finalizes and cancels with the desktop’s token under any name of the service', async () => {
   const { orders, order } = await makeApproved()
   expect((await orders.finalize(order, backend)).status).toBe('finalized')
   const started = await orders.start({ kind: 'sign' }, desktop)

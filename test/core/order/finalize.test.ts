@@ -30,7 +30,7 @@ describe.each(stores)('finalizing orders on $name', ({ open }) => {
   afterAll(() => store.close())
 
   describe('retries', () => {
-    test('of a claim with its key get the same token, on any instance, whatever secret is newest', async () => {
+    test('of a claim with its key get the same token, on any instance, with any newest secret', async () => {
       const { orders } = makeInstance(store)
       const { orderId, claimToken } = await orders.start({ kind: 'login' }, desktop)
       const claim = { orderId, claimToken, claimKey }

@@ -22,7 +22,7 @@ async function open() {
 const rules = { enforce: true, own: ownOrigin, trusted: [appOrigin, ownOrigin] }
 
 describe('an order whose origin is no longer trusted', () => {
-  test('is not found by any call, whatever the token, and is found again once it is trusted', async () => {
+  test('is not found by any call with any token, and is found again once it is trusted', async () => {
     const store = await open()
     const origins = new OriginPolicy(rules)
     const instance = makeInstance(store, { origins })

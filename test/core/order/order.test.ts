@@ -355,7 +355,7 @@ describe('expiry', () => {
     .map(([state, order]) => ({ state, order: order as OrderRecord }))
     .filter(({ order }) => !isTerminal(order.status))
 
-  test.each(live)('$state expires at its deadline, whatever comes', ({ order }) => {
+  test.each(live)('$state expires at its deadline, for every command', ({ order }) => {
     for (const late of [0, 1, 599_999]) {
       for (const command of Object.values(commands)) {
         const now = deadlineOf(order) + late
@@ -421,7 +421,7 @@ describe('being remembered', () => {
     }
   })
 
-  test('an end that nobody noticed counts from the deadline', () => {
+  test('an end that went unnoticed counts from the deadline', () => {
     expect(forgottenAt(created)).toBe(created.expiresAt + 600_000)
     expect(forgottenAt(states.expired)).toBe(created.expiresAt + 600_000)
     expect(forgottenAt(states.cancelled)).toBe(newestTransition(states.cancelled).at + 600_000)

@@ -146,7 +146,7 @@ describe.each(stores)('orders on $name', ({ open }) => {
       'watch by a backend': 'desktopToken',
     }
 
-    test('each good for its own calls only, the answer being the same whatever is wrong and however the order stands', async () => {
+    test('each good for its own calls only, with one answer for all that can be wrong and every state of the order', async () => {
       const instance = makeInstance(store)
       const { orders } = instance
       const stranger = await untilWaiting(instance)

@@ -168,7 +168,7 @@ describe.each(stores)('who starts orders on $name', ({ open }) => {
     })
   })
 
-  test('without start keys nobody describes another requester, whatever they send', async () => {
+  test('without start keys no caller describes another requester', async () => {
     const { orders } = makeInstance(store)
     for (const request of [desktop, withKey, from(ownOrigin)]) {
       expect(await outcomeOf(orders.start({ kind: 'login', requester }, request))).toEqual({

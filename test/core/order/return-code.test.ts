@@ -206,7 +206,7 @@ describe.each(stores)('return codes on $name', ({ open }) => {
     }
   })
 
-  test('stay with the order, whatever the settings become', async () => {
+  test('stay with the order when the settings change', async () => {
     const order = await untilWaiting(start())
     const comparing = makeInstance(store)
     const { returnCode } = await comparing.orders.approve(order, phone)

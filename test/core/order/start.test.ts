@@ -31,7 +31,7 @@ describe.each(stores)('starting orders on $name', ({ open }) => {
     expect(new URL(claimUrl).hash).toContain(claimToken)
   })
 
-  test('fills in a template of the application, whatever is in the values', async () => {
+  test('fills in a template of the application with any values', async () => {
     const settings = { claimUrlTemplate: 'app:claim/{orderId}?by={origin}#{claimToken}', publicOrigin: () => '$&' }
     const { claimUrl, claimToken, orderId } = await makeInstance(store, { settings }).orders.start(
       { kind: 'login' },

@@ -259,7 +259,7 @@ describe.each(stores)('watching orders on $name', ({ open }) => {
     expect(stored?.version).toBe(2)
   })
 
-  test('one that nobody watched has expired for who comes later', async () => {
+  test('one without a watcher has expired for a later one', async () => {
     const instance = makeInstance(here, { settings: { orderTtlSeconds: 0.05 } })
     const order = await instance.orders.start({ kind: 'login' }, desktop)
     await new Promise((resolve) => setTimeout(resolve, 60))

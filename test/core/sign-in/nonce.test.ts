@@ -220,7 +220,7 @@ test("the application's store gets the nonce's life in whole seconds", async () 
   expect(custom.ttls).toEqual([300])
 })
 
-test('a used nonce that the application does not delete stays used, whatever the clock of the process says', async () => {
+test('a used nonce that the application does not delete stays used, also with a wrong clock of the process', async () => {
   const store = Object.assign(await open(), { now: () => Date.now() - 3_600_000 })
   const nonces = new Nonces({
     appName: 'App',

@@ -278,7 +278,7 @@ describe('a step that does not end', () => {
     await expectUnavailable(asked, `${name} did not answer within 5 seconds`)
   })
 
-  test.each(steps)('%s may answer or fail later, which nobody hears of', async (_name, ask) => {
+  test.each(steps)('%s may answer or fail later, without effect', async (_name, ask) => {
     const unhandled = vi.fn()
     process.on('unhandledRejection', unhandled)
     try {

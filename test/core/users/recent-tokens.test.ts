@@ -11,7 +11,7 @@ test('a token that was used lately is not looked at again, and any other one is'
   expect(make).toHaveBeenCalledTimes(2)
 })
 
-test('a token that nobody signed is looked at each time', () => {
+test('an unsigned token is looked at each time', () => {
   const tokens = new RecentTokens()
   const make = vi.fn(() => undefined)
   for (let time = 0; time < 3; time++) expect(tokens.of('css_made-up', make)).toBeUndefined()

@@ -86,7 +86,7 @@ test('a session that is extended at the moment in which it is ended is ended', a
   expect(await sessions.list('u')).toEqual([])
 })
 
-describe('what somebody wrote into the store', () => {
+describe('what others wrote into the store', () => {
   test('under the id of a session does not give its token another session', async () => {
     const store = await open()
     const sessions = make(store)
@@ -117,7 +117,7 @@ describe('the mark of an order that was taken back', () => {
     return { secretPart, id: sessionIdOf(secretPart) }
   }
 
-  test('remembers for ten minutes whether the session was live, and nobody makes it in that time', async () => {
+  test('remembers for ten minutes whether the session was live, and does not make it in that time', async () => {
     const sessions = make(await open())
     const [made, unmade] = [order(), order()]
     await sessions.create(details, made.secretPart)

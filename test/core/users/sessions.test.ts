@@ -153,7 +153,7 @@ describe.each([
       expect(await sessions.find(token)).toBeUndefined()
     })
 
-    test('cannot be changed by whoever was given it', async () => {
+    test('cannot be changed by the code that was given it', async () => {
       const { sessions, token, session } = await makeTwo()
       const found = (await sessions.find(token)) as { userId: string }
       expect(() => {

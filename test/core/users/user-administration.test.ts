@@ -244,7 +244,7 @@ describe.each(interleavedStores)('operators on $name', { timeout: 120_000 }, ({ 
       }
     })
 
-    test('while its old user unlinks the wallet is done, or refused because nobody has it', async () => {
+    test('while its old user unlinks the wallet is done, or refused because it is free', async () => {
       const store = await open()
       for (const one of [0, 1] as const) {
         await everyTwoSwitches(store, { one, stride: 3 }, async () => {

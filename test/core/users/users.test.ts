@@ -85,7 +85,7 @@ describe.each(interleavedStores)('wallets on $name:', { timeout: 120_000 }, ({ o
     expect(orders).toBeGreaterThan(20)
   })
 
-  test('two sign-ins of an unlinked wallet are one new user, in whatever order of their steps', async () => {
+  test('two sign-ins of an unlinked wallet are one new user, in every order of their steps', async () => {
     const store = await open(await url())
     const unlinked = async () => {
       const wallet = newWallet()
@@ -272,7 +272,7 @@ describe.each(interleavedStores)('wallets on $name:', { timeout: 120_000 }, ({ o
     if (!store.shared) expect([...ends].sort()).toEqual(['LOGIN_REFUSED', 'ended', 'new user'])
   })
 
-  test('a wallet that is unlinked and linked again at once is its old user’s, or nobody’s', async () => {
+  test('a wallet that is unlinked and linked again at once is its old user’s, or free', async () => {
     const store = await open(await url())
     for (const one of [0, 1] as const) {
       await everyTwoSwitches(store, { one }, async () => {
@@ -292,7 +292,7 @@ describe.each(interleavedStores)('wallets on $name:', { timeout: 120_000 }, ({ o
     }
   })
 
-  test('a wallet that is unlinked while another user links it is the other’s, or refused and nobody’s', async () => {
+  test('a wallet that is unlinked while another user links it is the other’s, or refused and free', async () => {
     const store = await open(await url())
     for (const one of [0, 1] as const) {
       await everyTwoSwitches(store, { one }, async () => {
@@ -448,7 +448,7 @@ describe.each(interleavedStores)('wallets on $name:', { timeout: 120_000 }, ({ o
     })
   })
 
-  test('whatever is done at once, and wherever a process ends, each wallet has one user and no user loses the last one', async () => {
+  test('for all that is done at once, and wherever a process ends, each wallet has one user and no user loses the last one', async () => {
     const store = await open(await url())
     const random = new Random(Number(process.env.COUNTERSIGN_TEST_SEED ?? 20261122))
     for (let run = 0; run < (store.shared ? 40 : 150); run++) {

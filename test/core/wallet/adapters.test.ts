@@ -110,7 +110,7 @@ describe('walletAdapters', () => {
 })
 
 describe.each([nativeVerifier, portableVerifier])('a proof with the $kind verifier', (verifier) => {
-  test.each([nimiq, ed25519])('finds the $id adapter by itself, in whatever order', async (adapter) => {
+  test.each([nimiq, ed25519])('finds the $id adapter by itself, in any order', async (adapter) => {
     const { publicKeyHex, signatureHex, address } = newWallet(adapter)
     for (const adapters of [
       [nimiq, ed25519],

@@ -174,7 +174,7 @@ describe.each(origins)('a form for a page of %s', (pageOrigin) => {
   })
 })
 
-test('whatever the plain text says, the form has only its hash', () => {
+test('of any plain text the form has only its hash', () => {
   const [one, other] = ['Title: Zürich "%" \u{1f600}', 'Title: Zürich "%" \u{1f601}'].map((line) =>
     ourText({ ...direct, message: `${direct.message}\n${line}` }, 'https://app.example'),
   )

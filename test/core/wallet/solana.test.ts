@@ -142,7 +142,7 @@ describe('a signature over it', () => {
     expect(await outcome({ ...proof, publicKeyHex: proof.publicKeyHex.toUpperCase() })).toBe('proven')
   })
 
-  test('proves nothing to whoever does not name the adapter', async () => {
+  test('proves nothing if the adapter is not named', async () => {
     const { adapterId: _, ...proof } = proofBy(wallet, wallet.sign(textFor({ address: wallet.address })))
     expect(await outcome(proof)).toBe('SIGNATURE_INVALID')
   })

@@ -77,7 +77,7 @@ describe.each(verifiers)('the $kind verifier', (verifier) => {
     }
   })
 
-  test('refuses whatever can be made without a key', () => {
+  test('refuses all that can be made without a key', () => {
     for (const message of ['', 'a', 'hello', 'a'.repeat(1000), 'héllo 😀', 'x1', 'x2', 'x3', 'x4'].map(utf8)) {
       for (const key of smallOrderEncodings) {
         for (const R of smallOrderEncodings) {

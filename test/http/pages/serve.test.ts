@@ -107,7 +107,7 @@ test('the sign-in page and all that it loads are below the base path, and nothin
   }
 })
 
-test('the sign-in page is told of a session only if the browser has the cookie of a live one, or nobody can tell', async () => {
+test('the sign-in page asks for a session only if the browser has the cookie of a live one, or the store cannot tell', async () => {
   const store = await openStore('sqlite::memory:')
   const { url } = await startService({ store })
   const told = async (cookie?: string): Promise<string | undefined> => {

@@ -411,7 +411,7 @@ describe('limits', () => {
   describe('an answer that its client does not read', () => {
     const unread = { unreadMs: 50, unreadMsPerKiB: 0 }
 
-    test('loses its stream over HTTP/2, whatever else the connection does', async () => {
+    test('loses its stream over HTTP/2, also on a busy connection', async () => {
       const { port, server } = await start((_, response) => reply(response, 'x'.repeat(100)), unread, {
         ceilings: { maxRequests: 3 },
       })

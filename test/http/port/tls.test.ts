@@ -120,7 +120,7 @@ describe.skipIf(!withOpenssl)('a port with TLS', () => {
     expect(await text(silent)).toContain('HTTP/1.1, TLS')
   })
 
-  test('speaks what was agreed on, whatever the first bytes say', async () => {
+  test('speaks what was agreed on, for any first bytes', async () => {
     const { port } = await start()
     const asHttp1 = await secured(port, { ALPNProtocols: ['http/1.1'] })
     asHttp1.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')

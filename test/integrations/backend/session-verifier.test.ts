@@ -307,7 +307,7 @@ describe('the cache', () => {
     for (const verifier of cached) expect(await verifier.verify(token)).toBeUndefined()
   })
 
-  test('an answer that was under way while the session was revoked is not given to whoever asks afterwards', async () => {
+  test('an answer that was under way while the session was revoked is not given to later callers', async () => {
     const { url } = await startService()
     const { token, signOut } = await signIn(url)
     const counting = new CountingFetch()

@@ -12,7 +12,7 @@ const time = fc.integer({ min: 0, max: 8_000_000_000_000 })
 /** Words that look like other lines. */
 const tricky = fc.constantFrom('Origin: https://evil.example', 'Kind: login', ' requests approval', ': ', 'Title: a')
 
-test('whatever the service writes for a sign order is read back, in whatever order its lines stand', () => {
+test('everything that the service writes for a sign order is read back, in any order of its lines', () => {
   const lines = fc.record({
     orderId: id,
     displayTitle: optional(fc.oneof(words, tricky)),

@@ -100,7 +100,7 @@ describe('audit events', () => {
     expect(Math.abs(Date.now() - told.events[0]!.time)).toBeLessThan(60_000)
   })
 
-  test('each step of an order is told once, whatever is tried again', async () => {
+  test('each step of an order is told once, also after retries', async () => {
     const told = await tellingService({ confirmationCode: 'return' })
     const [wallet, computer] = [makeWallet(), await makeComputer()]
     const claimKey = 'a-key-that-the-phone-made-and-that-nobody-else-knows'

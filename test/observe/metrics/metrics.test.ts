@@ -153,7 +153,7 @@ describe('sign-ins and orders', () => {
     expect(scrape.value('countersign_orders_total', { status: 'finalized' })).toBe(2)
   })
 
-  test('orders count once for each status that they reach, whoever moves them there', async () => {
+  test('orders count once for each status that they reach, by any caller', async () => {
     const service = await startMeasured({ orderTtlSeconds: 1, confirmationCode: 'required' })
     const { url } = service
     const client = restOrders(url)

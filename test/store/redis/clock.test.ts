@@ -41,7 +41,7 @@ describe.skipIf(!hasPart('redis-server'))('the clock of a Redis store', () => {
   /** How far the store is ahead of this machine, whose clock its server really has. */
   const lead = (): number => store.now() - Date.now()
 
-  test('is that of the server, whatever is done to the clock of this machine', async () => {
+  test('is that of the server, also while the clock of this machine is set', async () => {
     await open()
     expect(Math.abs(lead())).toBeLessThan(1000)
     const before = store.now()
@@ -100,7 +100,7 @@ describe.skipIf(!hasPart('redis-server'))('the clock of a Redis store', () => {
     expect(Math.abs(lead() - nineMinutesMs)).toBeLessThan(1000)
   })
 
-  test('is followed every 30 s if somebody sets it', async () => {
+  test('is followed every 30 s if it is set', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
     await open()
     proxy.answer = clockAhead(-540)

@@ -66,7 +66,7 @@ describe.skipIf(!hasServer && !process.env.REDIS_URL)('a Redis store for ordinar
 })
 
 describe.skipIf(!hasServer)('a Redis store on a server of its own', () => {
-  it('has two connections, however much is called and watched, and no subscription that nobody watches', async () => {
+  it('has two connections, however much is called and watched, and no subscription without a watcher', async () => {
     await using server = await RedisServer.start()
     await using store = await opened(server.url)
     const unwatches = await Promise.all(Array.from({ length: 100 }, (_, i) => store.watch(`k${i}`, () => undefined)))

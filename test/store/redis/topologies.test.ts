@@ -220,7 +220,7 @@ describe.skipIf(!hasServer)('a Redis store in a cluster', () => {
     }
   })
 
-  it('asks the other nodes about a master only if that was silent, not if nobody needed it', async () => {
+  it('asks the other nodes about a master only if that was silent, not if it was idle', async () => {
     const store = await openRedisStore(url)
     onTestFinished(() => store.close())
     const key = randomUUID()

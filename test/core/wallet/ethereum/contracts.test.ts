@@ -134,7 +134,7 @@ describe('a wallet that is deployed', () => {
     expect(await judged({ address, signature: anySignature })).toEqual(identityOf(address))
   })
 
-  test('is asked by nobody special: neither the zero address nor the wallet itself', async () => {
+  test('is asked from a plain address: neither the zero address nor the wallet itself', async () => {
     // if (caller == 0 || origin == 0 || caller == this) return the magic word; else revert.
     const address = await chain.deploy(`0x331532151733301417600f575f5ffd5b${contracts.alwaysValid.slice(2)}`)
     expect(await judged({ address, signature: anySignature })).toBe('SIGNATURE_INVALID')
@@ -251,7 +251,7 @@ describe('a wallet that is not deployed', () => {
 })
 
 describe('an account with a key', () => {
-  test('needs no RPC while its key signs, whatever code it has', async () => {
+  test('needs no RPC while its key signs, with any code', async () => {
     for (const code of [undefined, contracts.alwaysValid]) {
       if (code !== undefined) await chain.deploy(code, owner.address)
       const signature = await owner.signMessage({ message: text })

@@ -257,7 +257,7 @@ describe('an address', () => {
     expect(() => adapter.accountId?.(address, '1')).toThrow(expect.objectContaining({ metadata: { field: 'address' } }))
   })
 
-  test('the zero address and those of precompiled contracts are nobody', async () => {
+  test('the zero address and those of precompiled contracts are no wallet', async () => {
     const signatureHex = await account.sign(text)
     for (const last of [0, 1, 4, 0x100, 0xffff]) {
       const address = `0x${last.toString(16).padStart(40, '0')}`

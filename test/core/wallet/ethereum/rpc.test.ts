@@ -140,7 +140,7 @@ describe('an RPC that answers with', () => {
   })
 })
 
-test('an RPC at which nobody listens is away', async () => {
+test('an RPC that does not listen is away', async () => {
   const failure = await failureOf(ethereum({ 1: await freeAddress() }))
   expect(failure).toMatchObject({ reason: 'EVM_RPC_UNAVAILABLE', cause: { message: 'eth_chainId: ECONNREFUSED' } })
 })
