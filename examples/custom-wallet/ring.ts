@@ -5,7 +5,7 @@ import { CountersignError, type SignInForm, type WalletAccount, type WalletAdapt
 const nameForm = /^[a-z][a-z0-9-]{1,30}\.ring$/
 const chains: ReadonlySet<string> = new Set(['main', 'test'])
 
-/** What a Ring wallet signs for a text. The first line keeps it apart from whatever else the key may sign. */
+/** What a Ring wallet signs for a text. The first line keeps it apart from all else that the key may sign. */
 export function signedBytes(text: string): Uint8Array {
   return new TextEncoder().encode(`Ring wallet signs:\n${text}`)
 }
