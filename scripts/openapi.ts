@@ -199,6 +199,7 @@ const securitySchemes: Record<string, Oas3SecurityScheme> = {
     name: sessionCookieName(false),
     description: 'The session cookie. It counts from trusted origins only.',
   },
+  claimToken: bearer('The token of the claim URL, from its fragment.'),
   challengeToken: bearer('The phone’s token of the order, from `claimOrder` or `redeemHandOver`.'),
   challengeTokenInUrl: {
     type: 'apiKey',

@@ -42,6 +42,7 @@ export const calls: Calls<typeof SignInService> &
   linkWallet: { security: session, cookie: extended },
   unlinkWallet: { security: session, cookie: extended },
   startOrder: { security: [{}, { startKey: [] }] },
+  previewOrder: { security: [{ claimToken: [] }] },
   claimOrder: { security: [] },
   getOrderChallenge: { security: [{ challengeToken: [] }, { challengeTokenInUrl: [] }] },
   approveOrder: { security: [] },

@@ -118,6 +118,8 @@ export class Operations {
     switch (rpc.localName) {
       case 'getOrderChallenge':
         return ofChallenge.map((name) => this.#queryField(rpc, name))
+      case 'previewOrder':
+        return [this.#queryField(rpc, 'order_id')]
       case 'watchOrder':
         return [this.#queryField(rpc, 'order_id'), ...watchParameters]
       case 'getCurrentSession':

@@ -13,6 +13,7 @@ import type {
   HandOver,
   KnownComputer,
   OrderChallenge,
+  OrderPreview,
   OrderState,
   PhoneOrder,
   RejectedOrder,
@@ -26,7 +27,7 @@ import type { Session } from '../core/users/host.ts'
 import type { Proof } from '../core/wallet/wallet.ts'
 import { continuePath } from '../http/page-files.ts'
 import { readPageTexts } from '../http/page-texts.ts'
-import { orderInput } from '../http/rest/json.ts'
+import { type OrderTokenField, orderInput } from '../http/rest/json.ts'
 import type { ServiceHandlers } from '../rpc/methods.ts'
 import { orderHandlers } from '../rpc/order-service.ts'
 import { sessionHandlers } from '../rpc/session-service.ts'
@@ -226,6 +227,11 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
         { method: 'POST', body: bodyOf<StartOrderOptions>(), metadata: { noStore: true } },
         async (ctx): Promise<StartedOrder> => await served(ctx, 'startOrder', ctx.body),
       ),
+      previewOrder: createAuthEndpoint(
+        phoneOrderPaths.preview,
+        { method: 'GET', query: bodyOf<OrderQuery>(), metadata: { noStore: true } },
+        async (ctx): Promise<OrderPreview> => await served(ctx, 'previewOrder', orderQuery(ctx, 'claimToken')),
+      ),
       claimOrder: createAuthEndpoint(
         phoneOrderPaths.claim,
         { method: 'POST', body: bodyOf<ClaimBody>(), metadata: { noStore: true } },
@@ -332,7 +338,7 @@ function servedPages(pages: ApprovalPage | undefined): ApprovalPage {
 }
 
 /** Names an order for a GET, as REST does. */
-function orderQuery(ctx: GenericEndpointContext, tokenField: 'challengeToken' | 'desktopToken'): JsonObject {
+function orderQuery(ctx: GenericEndpointContext, tokenField: OrderTokenField): JsonObject {
   return orderInput(tokenField, bearerToken(requestOf(ctx)), queryOf(ctx))
 }
 

@@ -27,6 +27,13 @@ export function orderHandlers(orders: Orders): ServiceHandlers<typeof OrderServi
         return { ...statusOf(started), kind, expiresAt: BigInt(started.expiresAt) }
       },
     },
+    previewOrder: {
+      limit: 'order',
+      async handle(input, call) {
+        const { kind, expiresAt, ...preview } = await orders.preview(input, call.request)
+        return { ...preview, kind: kinds.numberOf(kind), expiresAt: BigInt(expiresAt) }
+      },
+    },
     claimOrder: {
       limit: 'order',
       async handle(input, call) {

@@ -13,6 +13,7 @@ export const desktopOrderPaths = {
 
 /** The phone's part of cross-device orders, under the base path. */
 export const phoneOrderPaths = {
+  preview: '/cross-device/preview',
   claim: '/cross-device/claim',
   challenge: '/cross-device/challenge',
   approve: '/cross-device/approve',

@@ -9,6 +9,7 @@ const perMinute: Readonly<Record<string, number>> = {
   '/wallet/verify': 240,
   '/wallet/link': 240,
   '/cross-device/start': 120,
+  '/cross-device/preview': 1200,
   '/cross-device/claim': 1200,
   '/cross-device/challenge': 1200,
   '/cross-device/approve': 1200,

@@ -5,6 +5,7 @@ export type CallName =
   | 'issueNonce'
   | 'verifySignIn'
   | 'startOrder'
+  | 'previewOrder'
   | 'claimOrder'
   | 'getOrderChallenge'
   | 'approveOrder'

@@ -27,6 +27,9 @@ export function orderTests(start: StartDriver): void {
       confirmationCode: expect.stringMatching(/^\d\d$/),
     })
     const { orderId, claimToken, desktopToken, confirmationCode } = started
+    const { json: preview } = await ok(driver.call('previewOrder', { orderId, claimToken }))
+    expect(preview).toMatchObject({ kind: 'login', origin: appOrigin, confirmationCode, startedWithKey: false })
+    expect(preview.expiresAt).toBe(started.expiresAt)
     const { json: claimed } = await ok(driver.call('claimOrder', { orderId, claimToken }))
     expect(claimed).toEqual({
       ok: true,

@@ -12,6 +12,7 @@ const paths: Record<CallName, string> = {
   issueNonce: '/wallet/nonce',
   verifySignIn: '/wallet/verify',
   startOrder: '/cross-device/start',
+  previewOrder: '/cross-device/preview',
   claimOrder: '/cross-device/claim',
   getOrderChallenge: '/cross-device/challenge',
   approveOrder: '/cross-device/approve',
@@ -26,12 +27,12 @@ export function restCalls(url: string): Pick<ContractDriver, 'ownOrigin' | 'call
   return {
     ownOrigin: url,
     async call(name, input, origin = appOrigin): Promise<Outcome> {
-      if (name === 'getOrderChallenge') {
-        const { orderId, challengeToken } = input as { orderId: string; challengeToken: string }
+      if (name === 'getOrderChallenge' || name === 'previewOrder') {
+        const { orderId, ...tokens } = input as { orderId: string; challengeToken?: string; claimToken?: string }
         const query = new URLSearchParams({ orderId })
         return await outcome(
           await fetch(`${root}${paths[name]}?${query}`, {
-            headers: { origin, authorization: `Bearer ${challengeToken}` },
+            headers: { origin, authorization: `Bearer ${tokens.challengeToken ?? tokens.claimToken}` },
           }),
         )
       }

@@ -148,7 +148,12 @@ class Caller {
   }
 
   async #get(path: string, fields: Fields, headers: Headers): Promise<Response> {
-    const token = path.endsWith('/events') ? fields.desktopToken : fields.challengeToken
+    const field = path.endsWith('/events')
+      ? 'desktopToken'
+      : path.endsWith('/preview')
+        ? 'claimToken'
+        : 'challengeToken'
+    const token = fields[field]
     const bearer: Headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
     const query = new URLSearchParams({ orderId: String(fields.orderId ?? ''), wait: '0' })
     return await fetch(`${this.#url}${path}?${query}`, {

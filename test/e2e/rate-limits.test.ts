@@ -30,6 +30,7 @@ const groups: Readonly<Record<string, { readonly perMinute: number; readonly rpc
   order: {
     perMinute: 1200,
     rpcs: [
+      'OrderService/PreviewOrder',
       'OrderService/ClaimOrder',
       'OrderService/GetOrderChallenge',
       'OrderService/ApproveOrder',

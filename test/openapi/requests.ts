@@ -165,6 +165,10 @@ export const goodRequests: Readonly<Record<string, (call: Call) => Promise<Sendi
     return { headers, body: { adapterId: wallet.adapterId, address: wallet.address } }
   },
   startOrder: async () => ({ body: signOrder }),
+  async previewOrder(call) {
+    const { orderId, claimToken } = await started(call, signOrder)
+    return { query: { orderId }, headers: bearer(claimToken) }
+  },
   async claimOrder(call) {
     const { orderId, claimToken } = await started(call)
     return { body: { orderId, claimToken, claimKey: 'k'.repeat(43) } }

@@ -69,6 +69,7 @@ describe('what the client’s calls resolve with has the fields of the responses
 
   test('orders', () => {
     expectTypeOf<Flat<client.StartedOrder>>().toEqualTypeOf<Json<order.StartOrderResponse>>()
+    expectTypeOf<client.OrderPreview>().toEqualTypeOf<Json<order.PreviewOrderResponse>>()
     expectTypeOf<Flat<client.ClaimedOrder>>().toEqualTypeOf<Json<order.ClaimOrderResponse>>()
     expectTypeOf<client.OrderRequester>().toEqualTypeOf<Json<order.OrderRequester>>()
     expectTypeOf<client.OrderChallenge>().toEqualTypeOf<Always<Json<order.GetOrderChallengeResponse>, 'requester'>>()

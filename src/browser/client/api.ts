@@ -10,6 +10,7 @@ import type {
   NonceRequest,
   OrderChallenge,
   OrderEvent,
+  OrderPreview,
   OrderState,
   PhoneOrder,
   RejectedOrder,
@@ -59,6 +60,7 @@ export interface PhoneOrderApi {
     { readonly orderId: string; readonly claimToken: string; readonly claimKey: string },
     ClaimedOrder
   >
+  readonly previewOrder: ApiMethod<{ readonly orderId: string; readonly claimToken: string }, OrderPreview>
   readonly getOrderChallenge: ApiMethod<PhoneOrder & Partial<SigningAccount>, OrderChallenge>
   readonly approveOrder: ApiMethod<
     PhoneOrder & {

@@ -136,6 +136,7 @@ export function connectApi(services: Services, token: () => string | undefined):
       },
       finalizeOrder: plainly(order.finalizeOrder),
       cancelOrder: plainly(order.cancelOrder),
+      previewOrder: plainly(order.previewOrder),
       claimOrder: plainly(order.claimOrder),
       getOrderChallenge: plainly(order.getOrderChallenge),
       approveOrder: plainly(order.approveOrder),

@@ -34,6 +34,7 @@ export type {
   OrderChallenge,
   OrderEvent,
   OrderKind,
+  OrderPreview,
   OrderRequester,
   OrderState,
   OrderStatus,

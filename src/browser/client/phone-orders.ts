@@ -8,6 +8,7 @@ import type {
   ClaimedOrder,
   HandOver,
   OrderChallenge,
+  OrderPreview,
   PhoneOrder,
   RejectedOrder,
   SigningAccount,
@@ -52,6 +53,11 @@ export interface ApproveOrderOptions extends ProofOptions {
 
 /** The phone's calls for cross-device orders. Those that are retried get the same answer again. */
 export interface PhoneCalls {
+  /**
+   * Phone: reads who asks, before the order is claimed. Changes nothing, so a page can call it as it opens. Retried if
+   * no answer arrives.
+   */
+  previewOrder(claim: string | URL | Claim, options?: CallOptions): Promise<OrderPreview>
   /** Phone: claims an order by its claim URL. Retried with the same claim key if no answer arrives. */
   claimOrder(claim: string | URL | Claim, options?: ClaimOrderOptions): Promise<ClaimedOrder>
   /** Phone: reads the text to sign and the details to show to the user. Retried if no answer arrives. */
@@ -95,8 +101,12 @@ export function phoneCalls({ service, proofDefaults, timeoutMs }: PhoneCallsOpti
     signal: AbortSignal | undefined,
   ): Promise<OrderChallenge> => again((call) => service.getOrderChallenge({ ...order, ...account }, call), signal)
   return {
+    async previewOrder(claim, { signal } = {}) {
+      const { orderId, claimToken } = claimOf(claim)
+      return await again((call) => service.previewOrder({ orderId, claimToken }, call), signal)
+    },
     async claimOrder(claim, { signal, claimKey = newClaimKey() } = {}) {
-      const { orderId, claimToken } = typeof claim === 'string' || claim instanceof URL ? parseClaimUrl(claim) : claim
+      const { orderId, claimToken } = claimOf(claim)
       return await again((call) => service.claimOrder({ orderId, claimToken, claimKey }, call), signal)
     },
     getOrderChallenge: ({ orderId, challengeToken }, { signal, account } = {}) =>
@@ -126,6 +136,10 @@ export function phoneCalls({ service, proofDefaults, timeoutMs }: PhoneCallsOpti
     redeemHandOver: (ticket, { signal, claimKey = newClaimKey() } = {}) =>
       again((call) => service.redeemHandOver({ ticket, claimKey }, call), signal),
   }
+}
+
+function claimOf(claim: string | URL | Claim): Claim {
+  return typeof claim === 'string' || claim instanceof URL ? parseClaimUrl(claim) : claim
 }
 
 /** A new secret for `claimKey`: 256 random bits in base64url. */

@@ -165,6 +165,8 @@ export function restDesktopOrders(call: RestCall): Omit<DesktopOrderApi, 'watchO
 /** The phone's calls for orders, over REST. */
 export function restPhoneOrders(call: RestCall): PhoneOrderApi {
   return {
+    previewOrder: ({ claimToken, ...query }, { signal }) =>
+      call(phoneOrderPaths.preview, { query, headers: { authorization: bearer(claimToken) }, signal }),
     claimOrder: post(call, phoneOrderPaths.claim),
     getOrderChallenge: ({ challengeToken, ...query }, { signal }) =>
       call(phoneOrderPaths.challenge, { query, headers: { authorization: bearer(challengeToken) }, signal }),

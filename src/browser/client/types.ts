@@ -251,6 +251,21 @@ export interface OrderChallenge {
   readonly requester: OrderRequester
 }
 
+/** Who asks, as `previewOrder` tells it before an order is claimed. */
+export interface OrderPreview {
+  readonly kind: OrderKind
+  readonly origin: string
+  /** User agent; empty if unknown. */
+  readonly userAgent: string
+  /** Whether the desktop and this phone share a network; absent if the server cannot tell. */
+  readonly sameNetwork?: boolean
+  /** As in {@link OrderRequester}. */
+  readonly startedWithKey: boolean
+  /** Digits to compare with those on the desktop; absent if the user has to enter them, and with return codes. */
+  readonly confirmationCode?: string
+  readonly expiresAt: number
+}
+
 /** The desktop that started an order, as the server saw it; or as a backend described it ({@link startedWithKey}). */
 export interface OrderRequester {
   readonly origin: string

@@ -155,6 +155,7 @@ export type OrderIntent =
        */
       readonly challengeTokenHashes: readonly [string, ...string[]]
     }
+  | { readonly type: 'preview' }
   | { readonly type: 'readChallenge' }
   | { readonly type: 'approve'; readonly proof: Proof }
   /** Before and after an RPC is asked about a contract wallet's proof; after it only if it did not answer. */
@@ -310,6 +311,12 @@ const answers: Readonly<
     waiting_user: 'ORDER_ALREADY_CLAIMED',
     approved: 'ORDER_ALREADY_CLAIMED',
   },
+  preview: {
+    created: 'same',
+    claimed: 'ORDER_ALREADY_CLAIMED',
+    waiting_user: 'ORDER_ALREADY_CLAIMED',
+    approved: 'ORDER_ALREADY_CLAIMED',
+  },
   readChallenge: { created: 'ORDER_CHALLENGE_NOT_READ', claimed: 'moves', waiting_user: 'same', approved: 'same' },
   approve: {
     created: 'ORDER_CHALLENGE_NOT_READ',
@@ -378,6 +385,9 @@ const endings: Readonly<Record<TerminalStatus, OrderRefusal>> = {
  *    key.
  * 7. If it takes a return code: RETURN_CODE_REQUIRED without one; RETURN_CODE_WRONG for a wrong one, the third of which
  *    moves the order to rejected.
+ *
+ * `preview` has no column: it answers for a created order, changes nothing, and refuses as claim does, also the phone
+ * that claimed it.
  *
  * A part of approve, with no column of its own: `beginContractCheck`, before an RPC is asked about a contract wallet's
  * proof, answers as an approve with a proof that is not stored, counts in waiting_user, and is RATE_LIMITED from
@@ -470,6 +480,7 @@ function isRetry(order: OrderRecord, intent: OrderIntent, now: number): boolean 
       return order.status === 'cancelled'
     case 'finalize':
       return isFinalizeRetry(order, now)
+    case 'preview':
     case 'readChallenge':
     case 'beginContractCheck':
     case 'undoContractCheck':
@@ -545,6 +556,7 @@ function advance(order: OrderRecord, command: OrderCommand, now: number): Outcom
       const finalized = move(order, 'finalized', now)
       return { order: command.login === undefined ? finalized : { ...finalized, login: command.login } }
     }
+    case 'preview':
     case 'expire':
       return { order }
   }

@@ -92,6 +92,18 @@ export interface OrderState {
   readonly status: OrderStatus
 }
 
+/** Who asks, as it is told before an order is claimed. */
+export interface OrderPreview {
+  readonly kind: OrderKind
+  readonly origin: string
+  readonly userAgent: string
+  readonly sameNetwork?: boolean
+  readonly startedWithKey: boolean
+  readonly confirmationCode?: string
+  /** Epoch milliseconds. */
+  readonly expiresAt: number
+}
+
 /** A claimed order. */
 export interface ClaimedOrder extends OrderState {
   /** Secret, for the phone only. */
@@ -245,6 +257,21 @@ export class Orders {
     return { orderId, claimUrl: url, claimToken, desktopToken, kind, status, expiresAt, confirmationCode }
   }
 
+  /** Returns who asks, for the page of a claim URL, as long as no phone has claimed the order. Changes nothing. */
+  async preview(
+    input: { readonly orderId: string; readonly claimToken: string },
+    request: RequestContext,
+  ): Promise<OrderPreview> {
+    const { orderId, claimToken } = input
+    const order = await changeOrder(this.#options.records, orderId, {
+      admit: (order) => this.#admission.fromPage(order, request, { token: claimToken, hashes: [order.claimTokenHash] }),
+      command: { type: 'preview' },
+      stored: this.#teller(request),
+    })
+    const { ip: _ip, ...requester } = this.#shownRequester(order, request)
+    return { kind: order.kind, expiresAt: order.expiresAt, ...requester, ...comparedCode(order) }
+  }
+
   /**
    * Assigns the order to one phone. With a `claimKey`, a secret of the phone, the challenge token is derived, so that a
    * retry gets the same. Without one it is random, and a lost answer cannot be recovered.
@@ -330,7 +357,7 @@ export class Orders {
       command: { type: 'readChallenge' },
       stored: this.#teller(request),
     })
-    const { adapterId, displayTitle, displaySummary, payloadHash, payload, confirmationCode } = order
+    const { adapterId, displayTitle, displaySummary, payloadHash, payload } = order
     const { expectedPublicKeyHex, expectedAddress } = order
     return {
       action: actionOf(order.kind),
@@ -349,7 +376,7 @@ export class Orders {
       ...(payload === undefined ? {} : { payload }),
       ...(expectedPublicKeyHex === undefined ? {} : { expectedPublicKeyHex }),
       ...(expectedAddress === undefined ? {} : { expectedAddress }),
-      ...(order.codeRequired || order.returnCodes ? {} : { confirmationCode }),
+      ...comparedCode(order),
       confirmationCodeRequired: order.codeRequired,
       canRememberComputer: this.#computers.canRemember(order),
       ...this.#shownReturnCode(order),
@@ -659,4 +686,9 @@ function artifactOf(order: OrderRecord): ProofArtifact {
 
 function hashSeed(seed: Uint8Array): string {
   return hashToken(Buffer.from(seed).toString('base64url'))
+}
+
+/** The digits that the user compares, unless they enter them, or a return code. */
+function comparedCode({ codeRequired, returnCodes, confirmationCode }: OrderRecord) {
+  return codeRequired || returnCodes ? {} : { confirmationCode }
 }

@@ -51,6 +51,7 @@ export function restEndpoints({
     post(endpointPrefix + walletPaths.link, wallet.linkWallet),
     post(endpointPrefix + walletPaths.unlink, wallet.unlinkWallet),
     post(desktopOrderPaths.start, order.startOrder),
+    get(phoneOrderPaths.preview, order.previewOrder, orderQuery('claimToken')),
     post(phoneOrderPaths.claim, order.claimOrder),
     get(phoneOrderPaths.challenge, order.getOrderChallenge, orderQuery('challengeToken')),
     post(phoneOrderPaths.approve, order.approveOrder),

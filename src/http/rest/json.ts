@@ -102,9 +102,9 @@ export function sessionQuery(exchange: Exchange): JsonValue {
 /**
  * Input of a GET for one order: `?orderId=`, and the token as `Authorization: Bearer`. A phone that cannot set headers
  * can send the challenge token in the query, beside the wallet that is to sign. The desktop's token can make a session,
- * so it is never accepted in a URL.
+ * and the claim token takes the order, so they are never accepted in a URL.
  */
-export function orderQuery(tokenField: 'challengeToken' | 'desktopToken'): ReadJson {
+export function orderQuery(tokenField: OrderTokenField): ReadJson {
   return (exchange) => {
     const { context } = exchange
     const order = orderInput(tokenField, bearerToken(context), queryOf(exchange))
@@ -118,14 +118,17 @@ export function queryOf({ query }: Pick<Exchange, 'query'>): (name: string) => s
   return (name) => parameters.get(name) ?? undefined
 }
 
+/** The tokens of an order that a GET takes. */
+export type OrderTokenField = 'claimToken' | 'challengeToken' | 'desktopToken'
+
 /** Input for one order from its token and parameters. */
 export function orderInput(
-  tokenField: 'challengeToken' | 'desktopToken',
+  tokenField: OrderTokenField,
   bearer: string | undefined,
   queried: (name: string) => string | undefined,
 ): JsonObject {
   const orderId = queried('orderId') ?? ''
-  if (tokenField === 'desktopToken') return { orderId, desktopToken: bearer ?? '' }
+  if (tokenField !== 'challengeToken') return { orderId, [tokenField]: bearer ?? '' }
   const wallet = walletFields.map((name) => [name, queried(name)] as const).filter(([, value]) => value !== undefined)
   return { orderId, challengeToken: bearer ?? queried('challengeToken') ?? '', ...Object.fromEntries(wallet) }
 }

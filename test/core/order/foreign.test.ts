@@ -31,6 +31,7 @@ describe('an order whose origin is no longer trusted', () => {
     origins.replaceRules({ ...rules, trusted: [ownOrigin] })
     const { signal } = new AbortController()
     const calls = (tokens: typeof order, request = phone) => [
+      orders.preview(tokens, request),
       orders.claim(tokens, request),
       orders.readChallenge(tokens, request),
       orders.approve(tokens, request),

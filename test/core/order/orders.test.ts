@@ -118,6 +118,7 @@ describe.each(stores)('orders on $name', ({ open }) => {
       const proof = new Signer().prove('anything')
       const own = new AbortController()
       return {
+        preview: () => orders.preview({ orderId, claimToken: token }, phone),
         claim: () => orders.claim({ orderId, claimToken: token }, phone),
         'claim with a key': () => orders.claim({ orderId, claimToken: token, claimKey }, phone),
         challenge: () => orders.readChallenge({ orderId, challengeToken: token }, phone),
@@ -133,6 +134,7 @@ describe.each(stores)('orders on $name', ({ open }) => {
       }
     }
     const holders: Record<string, string> = {
+      preview: 'claimToken',
       claim: 'claimToken',
       'claim with a key': 'claimToken',
       challenge: 'challengeToken',
@@ -227,6 +229,7 @@ describe.each(stores)('orders on $name', ({ open }) => {
     const { signal } = new AbortController()
     for (const elsewhere of [from('https://evil.example'), from(undefined)]) {
       const refusals = [
+        orders.preview(order, elsewhere),
         orders.claim(order, elsewhere),
         orders.readChallenge(order, elsewhere),
         orders.approve(order, elsewhere),
@@ -246,6 +249,32 @@ describe.each(stores)('orders on $name', ({ open }) => {
     const { orders } = makeInstance(store)
     const order = await orders.start({ kind: 'login' }, from(ownOrigin))
     expect(await reasonOf(orders.claim(order, from(appOrigin)))).toBe('ORIGIN_MISMATCH')
+  })
+
+  test('a preview says who asks as often as it is asked, without a claim, an address or the desktop’s texts', async () => {
+    const { orders } = makeInstance(store)
+    const order = await orders.start({ kind: 'login', displayTitle: 'Sign in' }, desktop)
+    const { kind, expiresAt, confirmationCode } = order
+    const seen = {
+      kind,
+      origin: appOrigin,
+      userAgent: desktop.userAgent,
+      expiresAt,
+      sameNetwork: true,
+      startedWithKey: false,
+    }
+    for (let times = 0; times < 2; times++) {
+      expect(await orders.preview(order, phone)).toEqual({ ...seen, confirmationCode })
+    }
+    await orders.claim(order, phone)
+    expect(await reasonOf(orders.preview(order, phone))).toBe('ORDER_ALREADY_CLAIMED')
+  })
+
+  test.each(['required', 'return'] as const)('with %s, a preview has no digits', async (confirmationCode) => {
+    const { orders } = makeInstance(store, { settings: { confirmationCode } })
+    expect(await orders.preview(await orders.start({ kind: 'login' }, desktop), phone)).not.toHaveProperty(
+      'confirmationCode',
+    )
   })
 
   test('an expiry that is told is stored, so that an instance whose clock is behind tells it, too', async () => {

@@ -65,6 +65,14 @@ const rows: readonly Row[] = [
     trips: ['addMember + create'],
   },
   {
+    call: 'PreviewOrder',
+    async prepare({ instance: { orders } }) {
+      const order = await orders.start({ kind: 'login' }, desktop)
+      return () => orders.preview(order, phone)
+    },
+    trips: ['get'],
+  },
+  {
     call: 'ClaimOrder',
     async prepare({ instance: { orders } }) {
       const order = await orders.start({ kind: 'login' }, desktop)

@@ -50,6 +50,14 @@ const rpcs: Record<string, { readonly method: DescMethod; readonly messages: (fi
       { kind: 2, adapterId: 'unheard-of' },
     ],
   },
+  previewOrder: {
+    method: OrderService.method.previewOrder,
+    messages: (fixture) => [
+      { orderId: unknownOrder, claimToken: 'wrong' },
+      { orderId: fixture.waiting.orderId, claimToken: 'wrong' },
+      { orderId: '', claimToken: 'x'.repeat(513) },
+    ],
+  },
   claimOrder: {
     method: OrderService.method.claimOrder,
     messages: (fixture) => [

@@ -12,7 +12,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file countersign/v1/order_service.proto.
  */
 export const file_countersign_v1_order_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJjb3VudGVyc2lnbi92MS9vcmRlcl9zZXJ2aWNlLnByb3RvEg5jb3VudGVyc2lnbi52MSKSBAoRU3RhcnRPcmRlclJlcXVlc3QSJwoEa2luZBgBIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZBIXCgphZGFwdGVyX2lkGAIgASgJSACIAQESFgoJcmV0dXJuX3RvGAMgASgJSAGIAQESGgoNZGlzcGxheV90aXRsZRgEIAEoCUgCiAEBEhwKD2Rpc3BsYXlfc3VtbWFyeRgFIAEoCUgDiAEBEhkKDHBheWxvYWRfaGFzaBgGIAEoCUgEiAEBEhkKDGNvbXB1dGVyX2tleRgHIAEoCUgFiAEBEhQKB3BheWxvYWQYCCABKAlIBogBARIkChdleHBlY3RlZF9wdWJsaWNfa2V5X2hleBgJIAEoCUgHiAEBEh0KEGV4cGVjdGVkX2FkZHJlc3MYCiABKAlICIgBARI2CglyZXF1ZXN0ZXIYCyABKAsyIy5jb3VudGVyc2lnbi52MS5TdGFydE9yZGVyUmVxdWVzdGVyQg0KC19hZGFwdGVyX2lkQgwKCl9yZXR1cm5fdG9CEAoOX2Rpc3BsYXlfdGl0bGVCEgoQX2Rpc3BsYXlfc3VtbWFyeUIPCg1fcGF5bG9hZF9oYXNoQg8KDV9jb21wdXRlcl9rZXlCCgoIX3BheWxvYWRCGgoYX2V4cGVjdGVkX3B1YmxpY19rZXlfaGV4QhMKEV9leHBlY3RlZF9hZGRyZXNzImUKE1N0YXJ0T3JkZXJSZXF1ZXN0ZXISDgoGb3JpZ2luGAEgASgJEg8KAmlwGAIgASgJSACIAQESFwoKdXNlcl9hZ2VudBgDIAEoCUgBiAEBQgUKA19pcEINCgtfdXNlcl9hZ2VudCLqAQoSU3RhcnRPcmRlclJlc3BvbnNlEhAKCG9yZGVyX2lkGAEgASgJEhEKCWNsYWltX3VybBgCIAEoCRITCgtjbGFpbV90b2tlbhgDIAEoCRIVCg1kZXNrdG9wX3Rva2VuGAQgASgJEicKBGtpbmQYBSABKA4yGS5jb3VudGVyc2lnbi52MS5PcmRlcktpbmQSKwoGc3RhdHVzGAYgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSEgoKZXhwaXJlc19hdBgHIAEoAxIZChFjb25maXJtYXRpb25fY29kZRgIIAEoCSJgChFDbGFpbU9yZGVyUmVxdWVzdBIQCghvcmRlcl9pZBgBIAEoCRITCgtjbGFpbV90b2tlbhgCIAEoCRIWCgljbGFpbV9rZXkYAyABKAlIAIgBAUIMCgpfY2xhaW1fa2V5IngKEkNsYWltT3JkZXJSZXNwb25zZRIKCgJvaxgBIAEoCBIQCghvcmRlcl9pZBgCIAEoCRIrCgZzdGF0dXMYAyABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cxIXCg9jaGFsbGVuZ2VfdG9rZW4YBCABKAkiswEKGEdldE9yZGVyQ2hhbGxlbmdlUmVxdWVzdBIQCghvcmRlcl9pZBgBIAEoCRIXCg9jaGFsbGVuZ2VfdG9rZW4YAiABKAkSFwoKYWRhcHRlcl9pZBgDIAEoCUgAiAEBEhQKB2FkZHJlc3MYBCABKAlIAYgBARIVCghjaGFpbl9pZBgFIAEoCUgCiAEBQg0KC19hZGFwdGVyX2lkQgoKCF9hZGRyZXNzQgsKCV9jaGFpbl9pZCLeBgoZR2V0T3JkZXJDaGFsbGVuZ2VSZXNwb25zZRIOCgZhY3Rpb24YASABKAkSFAoMY2hhbGxlbmdlX2lkGAIgASgJEg0KBW5vbmNlGAMgASgJEg4KBm9yaWdpbhgEIAEoCRIRCglpc3N1ZWRfYXQYBSABKAMSEgoKZXhwaXJlc19hdBgGIAEoAxIPCgdtZXNzYWdlGAcgASgJEicKBGtpbmQYCCABKA4yGS5jb3VudGVyc2lnbi52MS5PcmRlcktpbmQSKwoGc3RhdHVzGAkgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSFwoKYWRhcHRlcl9pZBgKIAEoCUgAiAEBEhoKDWRpc3BsYXlfdGl0bGUYCyABKAlIAYgBARIcCg9kaXNwbGF5X3N1bW1hcnkYDCABKAlIAogBARIZCgxwYXlsb2FkX2hhc2gYDSABKAlIA4gBARIeChFjb25maXJtYXRpb25fY29kZRgOIAEoCUgEiAEBEjEKCXJlcXVlc3RlchgPIAEoCzIeLmNvdW50ZXJzaWduLnYxLk9yZGVyUmVxdWVzdGVyEiIKGmNvbmZpcm1hdGlvbl9jb2RlX3JlcXVpcmVkGBAgASgIEhQKB3BheWxvYWQYESABKAlIBYgBARIkChdleHBlY3RlZF9wdWJsaWNfa2V5X2hleBgSIAEoCUgGiAEBEh0KEGV4cGVjdGVkX2FkZHJlc3MYEyABKAlIB4gBARIdChVjYW5fcmVtZW1iZXJfY29tcHV0ZXIYFCABKAgSGAoLcmV0dXJuX2NvZGUYFSABKAlICIgBARIWCglmaW5pc2hfYnkYFiABKANICYgBARIXCgp0cmllc19sZWZ0GBcgASgNSAqIAQFCDQoLX2FkYXB0ZXJfaWRCEAoOX2Rpc3BsYXlfdGl0bGVCEgoQX2Rpc3BsYXlfc3VtbWFyeUIPCg1fcGF5bG9hZF9oYXNoQhQKEl9jb25maXJtYXRpb25fY29kZUIKCghfcGF5bG9hZEIaChhfZXhwZWN0ZWRfcHVibGljX2tleV9oZXhCEwoRX2V4cGVjdGVkX2FkZHJlc3NCDgoMX3JldHVybl9jb2RlQgwKCl9maW5pc2hfYnlCDQoLX3RyaWVzX2xlZnQihgEKDk9yZGVyUmVxdWVzdGVyEg4KBm9yaWdpbhgBIAEoCRIKCgJpcBgCIAEoCRISCgp1c2VyX2FnZW50GAMgASgJEhkKDHNhbWVfbmV0d29yaxgEIAEoCEgAiAEBEhgKEHN0YXJ0ZWRfd2l0aF9rZXkYBSABKAhCDwoNX3NhbWVfbmV0d29yayKpAQoKT3JkZXJQcm9vZhIWCg5wdWJsaWNfa2V5X2hleBgBIAEoCRIVCg1zaWduYXR1cmVfaGV4GAIgASgJEhQKB2FkZHJlc3MYAyABKAlIAIgBARIXCgphZGFwdGVyX2lkGAQgASgJSAGIAQESFQoIY2hhaW5faWQYBSABKAlIAogBAUIKCghfYWRkcmVzc0INCgtfYWRhcHRlcl9pZEILCglfY2hhaW5faWQi1wEKE0FwcHJvdmVPcmRlclJlcXVlc3QSEAoIb3JkZXJfaWQYASABKAkSFwoPY2hhbGxlbmdlX3Rva2VuGAIgASgJEikKBXByb29mGAMgASgLMhouY291bnRlcnNpZ24udjEuT3JkZXJQcm9vZhIeChFjb25maXJtYXRpb25fY29kZRgEIAEoCUgAiAEBEh4KEXJlbWVtYmVyX2NvbXB1dGVyGAUgASgISAGIAQFCFAoSX2NvbmZpcm1hdGlvbl9jb2RlQhQKEl9yZW1lbWJlcl9jb21wdXRlciKxAQoUQXBwcm92ZU9yZGVyUmVzcG9uc2USCgoCb2sYASABKAgSEAoIb3JkZXJfaWQYAiABKAkSKwoGc3RhdHVzGAMgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSGAoLcmV0dXJuX2NvZGUYBCABKAlIAIgBARIWCglmaW5pc2hfYnkYBSABKANIAYgBAUIOCgxfcmV0dXJuX2NvZGVCDAoKX2ZpbmlzaF9ieSI/ChJSZWplY3RPcmRlclJlcXVlc3QSEAoIb3JkZXJfaWQYASABKAkSFwoPY2hhbGxlbmdlX3Rva2VuGAIgASgJIo4BChNSZWplY3RPcmRlclJlc3BvbnNlEgoKAm9rGAEgASgIEhAKCG9yZGVyX2lkGAIgASgJEisKBnN0YXR1cxgDIAEoDjIbLmNvdW50ZXJzaWduLnYxLk9yZGVyU3RhdHVzEhoKDXNlc3Npb25fZW5kZWQYBCABKAhIAIgBAUIQCg5fc2Vzc2lvbl9lbmRlZCI9ChJDYW5jZWxPcmRlclJlcXVlc3QSEAoIb3JkZXJfaWQYASABKAkSFQoNZGVza3RvcF90b2tlbhgCIAEoCSJgChNDYW5jZWxPcmRlclJlc3BvbnNlEgoKAm9rGAEgASgIEhAKCG9yZGVyX2lkGAIgASgJEisKBnN0YXR1cxgDIAEoDjIbLmNvdW50ZXJzaWduLnYxLk9yZGVyU3RhdHVzIpkBChRGaW5hbGl6ZU9yZGVyUmVxdWVzdBIQCghvcmRlcl9pZBgBIAEoCRIVCg1kZXNrdG9wX3Rva2VuGAIgASgJEhgKC3JldHVybl9jb2RlGAMgASgJSACIAQESGwoOY29tcHV0ZXJfcHJvb2YYBCABKAlIAYgBAUIOCgxfcmV0dXJuX2NvZGVCEQoPX2NvbXB1dGVyX3Byb29mIp8CChVGaW5hbGl6ZU9yZGVyUmVzcG9uc2USCgoCb2sYASABKAgSEAoIb3JkZXJfaWQYAiABKAkSKwoGc3RhdHVzGAMgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSJwoEa2luZBgEIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZBITCgtyZWRpcmVjdF90bxgFIAEoCRISCgV0b2tlbhgGIAEoCUgAiAEBEigKB3Nlc3Npb24YByABKAsyFy5jb3VudGVyc2lnbi52MS5TZXNzaW9uEjUKDnByb29mX2FydGlmYWN0GAggASgLMh0uY291bnRlcnNpZ24udjEuUHJvb2ZBcnRpZmFjdEIICgZfdG9rZW4iwgEKDVByb29mQXJ0aWZhY3QSFgoOcHVibGljX2tleV9oZXgYASABKAkSFQoNc2lnbmF0dXJlX2hleBgCIAEoCRIPCgdhZGRyZXNzGAMgASgJEg8KB21lc3NhZ2UYBCABKAkSGQoMcGF5bG9hZF9oYXNoGAUgASgJSACIAQESEgoKYWRhcHRlcl9pZBgGIAEoCRIUCgdwYXlsb2FkGAcgASgJSAGIAQFCDwoNX3BheWxvYWRfaGFzaEIKCghfcGF5bG9hZCJsChFXYXRjaE9yZGVyUmVxdWVzdBIQCghvcmRlcl9pZBgBIAEoCRIVCg1kZXNrdG9wX3Rva2VuGAIgASgJEhsKDmFmdGVyX3NlcXVlbmNlGAMgASgNSACIAQFCEQoPX2FmdGVyX3NlcXVlbmNlIsQCChJXYXRjaE9yZGVyUmVzcG9uc2USEAoIc2VxdWVuY2UYASABKA0SKwoGc3RhdHVzGAIgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSJwoEa2luZBgDIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZBIKCgJhdBgEIAEoAxIYCgtyZWRpcmVjdF90bxgFIAEoCUgAiAEBEhEKCWhlYXJ0YmVhdBgGIAEoCBIRCglyZWNvbm5lY3QYByABKAgSHAoUcmV0dXJuX2NvZGVfcmVxdWlyZWQYCCABKAgSFgoJZmluaXNoX2J5GAkgASgDSAGIAQESFwoKdHJpZXNfbGVmdBgKIAEoDUgCiAEBQg4KDF9yZWRpcmVjdF90b0IMCgpfZmluaXNoX2J5Qg0KC190cmllc19sZWZ0IkEKFEhhbmRPdmVyT3JkZXJSZXF1ZXN0EhAKCG9yZGVyX2lkGAEgASgJEhcKD2NoYWxsZW5nZV90b2tlbhgCIAEoCSJRChVIYW5kT3Zlck9yZGVyUmVzcG9uc2USDgoGdGlja2V0GAEgASgJEhQKDGhhbmRvdmVyX3VybBgCIAEoCRISCgpleHBpcmVzX2F0GAMgASgDIk0KFVJlZGVlbUhhbmRPdmVyUmVxdWVzdBIOCgZ0aWNrZXQYASABKAkSFgoJY2xhaW1fa2V5GAIgASgJSACIAQFCDAoKX2NsYWltX2tleSJwChZSZWRlZW1IYW5kT3ZlclJlc3BvbnNlEhAKCG9yZGVyX2lkGAEgASgJEhcKD2NoYWxsZW5nZV90b2tlbhgCIAEoCRIrCgZzdGF0dXMYAyABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cypSCglPcmRlcktpbmQSGgoWT1JERVJfS0lORF9VTlNQRUNJRklFRBAAEhQKEE9SREVSX0tJTkRfTE9HSU4QARITCg9PUkRFUl9LSU5EX1NJR04QAiqGAgoLT3JkZXJTdGF0dXMSHAoYT1JERVJfU1RBVFVTX1VOU1BFQ0lGSUVEEAASGAoUT1JERVJfU1RBVFVTX0NSRUFURUQQARIYChRPUkRFUl9TVEFUVVNfQ0xBSU1FRBACEh0KGU9SREVSX1NUQVRVU19XQUlUSU5HX1VTRVIQAxIZChVPUkRFUl9TVEFUVVNfQVBQUk9WRUQQBBIaChZPUkRFUl9TVEFUVVNfRklOQUxJWkVEEAUSGQoVT1JERVJfU1RBVFVTX1JFSkVDVEVEEAYSGgoWT1JERVJfU1RBVFVTX0NBTkNFTExFRBAHEhgKFE9SREVSX1NUQVRVU19FWFBJUkVEEAgyvwcKDE9yZGVyU2VydmljZRJTCgpTdGFydE9yZGVyEiEuY291bnRlcnNpZ24udjEuU3RhcnRPcmRlclJlcXVlc3QaIi5jb3VudGVyc2lnbi52MS5TdGFydE9yZGVyUmVzcG9uc2USUwoKQ2xhaW1PcmRlchIhLmNvdW50ZXJzaWduLnYxLkNsYWltT3JkZXJSZXF1ZXN0GiIuY291bnRlcnNpZ24udjEuQ2xhaW1PcmRlclJlc3BvbnNlEm0KEUdldE9yZGVyQ2hhbGxlbmdlEiguY291bnRlcnNpZ24udjEuR2V0T3JkZXJDaGFsbGVuZ2VSZXF1ZXN0GikuY291bnRlcnNpZ24udjEuR2V0T3JkZXJDaGFsbGVuZ2VSZXNwb25zZSIDkAICEl4KDEFwcHJvdmVPcmRlchIjLmNvdW50ZXJzaWduLnYxLkFwcHJvdmVPcmRlclJlcXVlc3QaJC5jb3VudGVyc2lnbi52MS5BcHByb3ZlT3JkZXJSZXNwb25zZSIDkAICElsKC1JlamVjdE9yZGVyEiIuY291bnRlcnNpZ24udjEuUmVqZWN0T3JkZXJSZXF1ZXN0GiMuY291bnRlcnNpZ24udjEuUmVqZWN0T3JkZXJSZXNwb25zZSIDkAICElsKC0NhbmNlbE9yZGVyEiIuY291bnRlcnNpZ24udjEuQ2FuY2VsT3JkZXJSZXF1ZXN0GiMuY291bnRlcnNpZ24udjEuQ2FuY2VsT3JkZXJSZXNwb25zZSIDkAICEmEKDUZpbmFsaXplT3JkZXISJC5jb3VudGVyc2lnbi52MS5GaW5hbGl6ZU9yZGVyUmVxdWVzdBolLmNvdW50ZXJzaWduLnYxLkZpbmFsaXplT3JkZXJSZXNwb25zZSIDkAICEloKCldhdGNoT3JkZXISIS5jb3VudGVyc2lnbi52MS5XYXRjaE9yZGVyUmVxdWVzdBoiLmNvdW50ZXJzaWduLnYxLldhdGNoT3JkZXJSZXNwb25zZSIDkAICMAESXAoNSGFuZE92ZXJPcmRlchIkLmNvdW50ZXJzaWduLnYxLkhhbmRPdmVyT3JkZXJSZXF1ZXN0GiUuY291bnRlcnNpZ24udjEuSGFuZE92ZXJPcmRlclJlc3BvbnNlEl8KDlJlZGVlbUhhbmRPdmVyEiUuY291bnRlcnNpZ24udjEuUmVkZWVtSGFuZE92ZXJSZXF1ZXN0GiYuY291bnRlcnNpZ24udjEuUmVkZWVtSGFuZE92ZXJSZXNwb25zZUI0ChJjb20uY291bnRlcnNpZ24udjFQAVocY291bnRlcnNpZ24vdjE7Y291bnRlcnNpZ252MWIGcHJvdG8z", [file_countersign_v1_session_service]);
+  fileDesc("CiJjb3VudGVyc2lnbi92MS9vcmRlcl9zZXJ2aWNlLnByb3RvEg5jb3VudGVyc2lnbi52MSKSBAoRU3RhcnRPcmRlclJlcXVlc3QSJwoEa2luZBgBIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZBIXCgphZGFwdGVyX2lkGAIgASgJSACIAQESFgoJcmV0dXJuX3RvGAMgASgJSAGIAQESGgoNZGlzcGxheV90aXRsZRgEIAEoCUgCiAEBEhwKD2Rpc3BsYXlfc3VtbWFyeRgFIAEoCUgDiAEBEhkKDHBheWxvYWRfaGFzaBgGIAEoCUgEiAEBEhkKDGNvbXB1dGVyX2tleRgHIAEoCUgFiAEBEhQKB3BheWxvYWQYCCABKAlIBogBARIkChdleHBlY3RlZF9wdWJsaWNfa2V5X2hleBgJIAEoCUgHiAEBEh0KEGV4cGVjdGVkX2FkZHJlc3MYCiABKAlICIgBARI2CglyZXF1ZXN0ZXIYCyABKAsyIy5jb3VudGVyc2lnbi52MS5TdGFydE9yZGVyUmVxdWVzdGVyQg0KC19hZGFwdGVyX2lkQgwKCl9yZXR1cm5fdG9CEAoOX2Rpc3BsYXlfdGl0bGVCEgoQX2Rpc3BsYXlfc3VtbWFyeUIPCg1fcGF5bG9hZF9oYXNoQg8KDV9jb21wdXRlcl9rZXlCCgoIX3BheWxvYWRCGgoYX2V4cGVjdGVkX3B1YmxpY19rZXlfaGV4QhMKEV9leHBlY3RlZF9hZGRyZXNzImUKE1N0YXJ0T3JkZXJSZXF1ZXN0ZXISDgoGb3JpZ2luGAEgASgJEg8KAmlwGAIgASgJSACIAQESFwoKdXNlcl9hZ2VudBgDIAEoCUgBiAEBQgUKA19pcEINCgtfdXNlcl9hZ2VudCLqAQoSU3RhcnRPcmRlclJlc3BvbnNlEhAKCG9yZGVyX2lkGAEgASgJEhEKCWNsYWltX3VybBgCIAEoCRITCgtjbGFpbV90b2tlbhgDIAEoCRIVCg1kZXNrdG9wX3Rva2VuGAQgASgJEicKBGtpbmQYBSABKA4yGS5jb3VudGVyc2lnbi52MS5PcmRlcktpbmQSKwoGc3RhdHVzGAYgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSEgoKZXhwaXJlc19hdBgHIAEoAxIZChFjb25maXJtYXRpb25fY29kZRgIIAEoCSJgChFDbGFpbU9yZGVyUmVxdWVzdBIQCghvcmRlcl9pZBgBIAEoCRITCgtjbGFpbV90b2tlbhgCIAEoCRIWCgljbGFpbV9rZXkYAyABKAlIAIgBAUIMCgpfY2xhaW1fa2V5IngKEkNsYWltT3JkZXJSZXNwb25zZRIKCgJvaxgBIAEoCBIQCghvcmRlcl9pZBgCIAEoCRIrCgZzdGF0dXMYAyABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cxIXCg9jaGFsbGVuZ2VfdG9rZW4YBCABKAkiPAoTUHJldmlld09yZGVyUmVxdWVzdBIQCghvcmRlcl9pZBgBIAEoCRITCgtjbGFpbV90b2tlbhgCIAEoCSLzAQoUUHJldmlld09yZGVyUmVzcG9uc2USJwoEa2luZBgBIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZBIOCgZvcmlnaW4YAiABKAkSEgoKdXNlcl9hZ2VudBgDIAEoCRIZCgxzYW1lX25ldHdvcmsYBCABKAhIAIgBARIYChBzdGFydGVkX3dpdGhfa2V5GAUgASgIEh4KEWNvbmZpcm1hdGlvbl9jb2RlGAYgASgJSAGIAQESEgoKZXhwaXJlc19hdBgHIAEoA0IPCg1fc2FtZV9uZXR3b3JrQhQKEl9jb25maXJtYXRpb25fY29kZSKzAQoYR2V0T3JkZXJDaGFsbGVuZ2VSZXF1ZXN0EhAKCG9yZGVyX2lkGAEgASgJEhcKD2NoYWxsZW5nZV90b2tlbhgCIAEoCRIXCgphZGFwdGVyX2lkGAMgASgJSACIAQESFAoHYWRkcmVzcxgEIAEoCUgBiAEBEhUKCGNoYWluX2lkGAUgASgJSAKIAQFCDQoLX2FkYXB0ZXJfaWRCCgoIX2FkZHJlc3NCCwoJX2NoYWluX2lkIt4GChlHZXRPcmRlckNoYWxsZW5nZVJlc3BvbnNlEg4KBmFjdGlvbhgBIAEoCRIUCgxjaGFsbGVuZ2VfaWQYAiABKAkSDQoFbm9uY2UYAyABKAkSDgoGb3JpZ2luGAQgASgJEhEKCWlzc3VlZF9hdBgFIAEoAxISCgpleHBpcmVzX2F0GAYgASgDEg8KB21lc3NhZ2UYByABKAkSJwoEa2luZBgIIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZBIrCgZzdGF0dXMYCSABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cxIXCgphZGFwdGVyX2lkGAogASgJSACIAQESGgoNZGlzcGxheV90aXRsZRgLIAEoCUgBiAEBEhwKD2Rpc3BsYXlfc3VtbWFyeRgMIAEoCUgCiAEBEhkKDHBheWxvYWRfaGFzaBgNIAEoCUgDiAEBEh4KEWNvbmZpcm1hdGlvbl9jb2RlGA4gASgJSASIAQESMQoJcmVxdWVzdGVyGA8gASgLMh4uY291bnRlcnNpZ24udjEuT3JkZXJSZXF1ZXN0ZXISIgoaY29uZmlybWF0aW9uX2NvZGVfcmVxdWlyZWQYECABKAgSFAoHcGF5bG9hZBgRIAEoCUgFiAEBEiQKF2V4cGVjdGVkX3B1YmxpY19rZXlfaGV4GBIgASgJSAaIAQESHQoQZXhwZWN0ZWRfYWRkcmVzcxgTIAEoCUgHiAEBEh0KFWNhbl9yZW1lbWJlcl9jb21wdXRlchgUIAEoCBIYCgtyZXR1cm5fY29kZRgVIAEoCUgIiAEBEhYKCWZpbmlzaF9ieRgWIAEoA0gJiAEBEhcKCnRyaWVzX2xlZnQYFyABKA1ICogBAUINCgtfYWRhcHRlcl9pZEIQCg5fZGlzcGxheV90aXRsZUISChBfZGlzcGxheV9zdW1tYXJ5Qg8KDV9wYXlsb2FkX2hhc2hCFAoSX2NvbmZpcm1hdGlvbl9jb2RlQgoKCF9wYXlsb2FkQhoKGF9leHBlY3RlZF9wdWJsaWNfa2V5X2hleEITChFfZXhwZWN0ZWRfYWRkcmVzc0IOCgxfcmV0dXJuX2NvZGVCDAoKX2ZpbmlzaF9ieUINCgtfdHJpZXNfbGVmdCKGAQoOT3JkZXJSZXF1ZXN0ZXISDgoGb3JpZ2luGAEgASgJEgoKAmlwGAIgASgJEhIKCnVzZXJfYWdlbnQYAyABKAkSGQoMc2FtZV9uZXR3b3JrGAQgASgISACIAQESGAoQc3RhcnRlZF93aXRoX2tleRgFIAEoCEIPCg1fc2FtZV9uZXR3b3JrIqkBCgpPcmRlclByb29mEhYKDnB1YmxpY19rZXlfaGV4GAEgASgJEhUKDXNpZ25hdHVyZV9oZXgYAiABKAkSFAoHYWRkcmVzcxgDIAEoCUgAiAEBEhcKCmFkYXB0ZXJfaWQYBCABKAlIAYgBARIVCghjaGFpbl9pZBgFIAEoCUgCiAEBQgoKCF9hZGRyZXNzQg0KC19hZGFwdGVyX2lkQgsKCV9jaGFpbl9pZCLXAQoTQXBwcm92ZU9yZGVyUmVxdWVzdBIQCghvcmRlcl9pZBgBIAEoCRIXCg9jaGFsbGVuZ2VfdG9rZW4YAiABKAkSKQoFcHJvb2YYAyABKAsyGi5jb3VudGVyc2lnbi52MS5PcmRlclByb29mEh4KEWNvbmZpcm1hdGlvbl9jb2RlGAQgASgJSACIAQESHgoRcmVtZW1iZXJfY29tcHV0ZXIYBSABKAhIAYgBAUIUChJfY29uZmlybWF0aW9uX2NvZGVCFAoSX3JlbWVtYmVyX2NvbXB1dGVyIrEBChRBcHByb3ZlT3JkZXJSZXNwb25zZRIKCgJvaxgBIAEoCBIQCghvcmRlcl9pZBgCIAEoCRIrCgZzdGF0dXMYAyABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cxIYCgtyZXR1cm5fY29kZRgEIAEoCUgAiAEBEhYKCWZpbmlzaF9ieRgFIAEoA0gBiAEBQg4KDF9yZXR1cm5fY29kZUIMCgpfZmluaXNoX2J5Ij8KElJlamVjdE9yZGVyUmVxdWVzdBIQCghvcmRlcl9pZBgBIAEoCRIXCg9jaGFsbGVuZ2VfdG9rZW4YAiABKAkijgEKE1JlamVjdE9yZGVyUmVzcG9uc2USCgoCb2sYASABKAgSEAoIb3JkZXJfaWQYAiABKAkSKwoGc3RhdHVzGAMgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSGgoNc2Vzc2lvbl9lbmRlZBgEIAEoCEgAiAEBQhAKDl9zZXNzaW9uX2VuZGVkIj0KEkNhbmNlbE9yZGVyUmVxdWVzdBIQCghvcmRlcl9pZBgBIAEoCRIVCg1kZXNrdG9wX3Rva2VuGAIgASgJImAKE0NhbmNlbE9yZGVyUmVzcG9uc2USCgoCb2sYASABKAgSEAoIb3JkZXJfaWQYAiABKAkSKwoGc3RhdHVzGAMgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMimQEKFEZpbmFsaXplT3JkZXJSZXF1ZXN0EhAKCG9yZGVyX2lkGAEgASgJEhUKDWRlc2t0b3BfdG9rZW4YAiABKAkSGAoLcmV0dXJuX2NvZGUYAyABKAlIAIgBARIbCg5jb21wdXRlcl9wcm9vZhgEIAEoCUgBiAEBQg4KDF9yZXR1cm5fY29kZUIRCg9fY29tcHV0ZXJfcHJvb2YinwIKFUZpbmFsaXplT3JkZXJSZXNwb25zZRIKCgJvaxgBIAEoCBIQCghvcmRlcl9pZBgCIAEoCRIrCgZzdGF0dXMYAyABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cxInCgRraW5kGAQgASgOMhkuY291bnRlcnNpZ24udjEuT3JkZXJLaW5kEhMKC3JlZGlyZWN0X3RvGAUgASgJEhIKBXRva2VuGAYgASgJSACIAQESKAoHc2Vzc2lvbhgHIAEoCzIXLmNvdW50ZXJzaWduLnYxLlNlc3Npb24SNQoOcHJvb2ZfYXJ0aWZhY3QYCCABKAsyHS5jb3VudGVyc2lnbi52MS5Qcm9vZkFydGlmYWN0QggKBl90b2tlbiLCAQoNUHJvb2ZBcnRpZmFjdBIWCg5wdWJsaWNfa2V5X2hleBgBIAEoCRIVCg1zaWduYXR1cmVfaGV4GAIgASgJEg8KB2FkZHJlc3MYAyABKAkSDwoHbWVzc2FnZRgEIAEoCRIZCgxwYXlsb2FkX2hhc2gYBSABKAlIAIgBARISCgphZGFwdGVyX2lkGAYgASgJEhQKB3BheWxvYWQYByABKAlIAYgBAUIPCg1fcGF5bG9hZF9oYXNoQgoKCF9wYXlsb2FkImwKEVdhdGNoT3JkZXJSZXF1ZXN0EhAKCG9yZGVyX2lkGAEgASgJEhUKDWRlc2t0b3BfdG9rZW4YAiABKAkSGwoOYWZ0ZXJfc2VxdWVuY2UYAyABKA1IAIgBAUIRCg9fYWZ0ZXJfc2VxdWVuY2UixAIKEldhdGNoT3JkZXJSZXNwb25zZRIQCghzZXF1ZW5jZRgBIAEoDRIrCgZzdGF0dXMYAiABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cxInCgRraW5kGAMgASgOMhkuY291bnRlcnNpZ24udjEuT3JkZXJLaW5kEgoKAmF0GAQgASgDEhgKC3JlZGlyZWN0X3RvGAUgASgJSACIAQESEQoJaGVhcnRiZWF0GAYgASgIEhEKCXJlY29ubmVjdBgHIAEoCBIcChRyZXR1cm5fY29kZV9yZXF1aXJlZBgIIAEoCBIWCglmaW5pc2hfYnkYCSABKANIAYgBARIXCgp0cmllc19sZWZ0GAogASgNSAKIAQFCDgoMX3JlZGlyZWN0X3RvQgwKCl9maW5pc2hfYnlCDQoLX3RyaWVzX2xlZnQiQQoUSGFuZE92ZXJPcmRlclJlcXVlc3QSEAoIb3JkZXJfaWQYASABKAkSFwoPY2hhbGxlbmdlX3Rva2VuGAIgASgJIlEKFUhhbmRPdmVyT3JkZXJSZXNwb25zZRIOCgZ0aWNrZXQYASABKAkSFAoMaGFuZG92ZXJfdXJsGAIgASgJEhIKCmV4cGlyZXNfYXQYAyABKAMiTQoVUmVkZWVtSGFuZE92ZXJSZXF1ZXN0Eg4KBnRpY2tldBgBIAEoCRIWCgljbGFpbV9rZXkYAiABKAlIAIgBAUIMCgpfY2xhaW1fa2V5InAKFlJlZGVlbUhhbmRPdmVyUmVzcG9uc2USEAoIb3JkZXJfaWQYASABKAkSFwoPY2hhbGxlbmdlX3Rva2VuGAIgASgJEisKBnN0YXR1cxgDIAEoDjIbLmNvdW50ZXJzaWduLnYxLk9yZGVyU3RhdHVzKlIKCU9yZGVyS2luZBIaChZPUkRFUl9LSU5EX1VOU1BFQ0lGSUVEEAASFAoQT1JERVJfS0lORF9MT0dJThABEhMKD09SREVSX0tJTkRfU0lHThACKoYCCgtPcmRlclN0YXR1cxIcChhPUkRFUl9TVEFUVVNfVU5TUEVDSUZJRUQQABIYChRPUkRFUl9TVEFUVVNfQ1JFQVRFRBABEhgKFE9SREVSX1NUQVRVU19DTEFJTUVEEAISHQoZT1JERVJfU1RBVFVTX1dBSVRJTkdfVVNFUhADEhkKFU9SREVSX1NUQVRVU19BUFBST1ZFRBAEEhoKFk9SREVSX1NUQVRVU19GSU5BTElaRUQQBRIZChVPUkRFUl9TVEFUVVNfUkVKRUNURUQQBhIaChZPUkRFUl9TVEFUVVNfQ0FOQ0VMTEVEEAcSGAoUT1JERVJfU1RBVFVTX0VYUElSRUQQCDKfCAoMT3JkZXJTZXJ2aWNlElMKClN0YXJ0T3JkZXISIS5jb3VudGVyc2lnbi52MS5TdGFydE9yZGVyUmVxdWVzdBoiLmNvdW50ZXJzaWduLnYxLlN0YXJ0T3JkZXJSZXNwb25zZRJeCgxQcmV2aWV3T3JkZXISIy5jb3VudGVyc2lnbi52MS5QcmV2aWV3T3JkZXJSZXF1ZXN0GiQuY291bnRlcnNpZ24udjEuUHJldmlld09yZGVyUmVzcG9uc2UiA5ACAhJTCgpDbGFpbU9yZGVyEiEuY291bnRlcnNpZ24udjEuQ2xhaW1PcmRlclJlcXVlc3QaIi5jb3VudGVyc2lnbi52MS5DbGFpbU9yZGVyUmVzcG9uc2USbQoRR2V0T3JkZXJDaGFsbGVuZ2USKC5jb3VudGVyc2lnbi52MS5HZXRPcmRlckNoYWxsZW5nZVJlcXVlc3QaKS5jb3VudGVyc2lnbi52MS5HZXRPcmRlckNoYWxsZW5nZVJlc3BvbnNlIgOQAgISXgoMQXBwcm92ZU9yZGVyEiMuY291bnRlcnNpZ24udjEuQXBwcm92ZU9yZGVyUmVxdWVzdBokLmNvdW50ZXJzaWduLnYxLkFwcHJvdmVPcmRlclJlc3BvbnNlIgOQAgISWwoLUmVqZWN0T3JkZXISIi5jb3VudGVyc2lnbi52MS5SZWplY3RPcmRlclJlcXVlc3QaIy5jb3VudGVyc2lnbi52MS5SZWplY3RPcmRlclJlc3BvbnNlIgOQAgISWwoLQ2FuY2VsT3JkZXISIi5jb3VudGVyc2lnbi52MS5DYW5jZWxPcmRlclJlcXVlc3QaIy5jb3VudGVyc2lnbi52MS5DYW5jZWxPcmRlclJlc3BvbnNlIgOQAgISYQoNRmluYWxpemVPcmRlchIkLmNvdW50ZXJzaWduLnYxLkZpbmFsaXplT3JkZXJSZXF1ZXN0GiUuY291bnRlcnNpZ24udjEuRmluYWxpemVPcmRlclJlc3BvbnNlIgOQAgISWgoKV2F0Y2hPcmRlchIhLmNvdW50ZXJzaWduLnYxLldhdGNoT3JkZXJSZXF1ZXN0GiIuY291bnRlcnNpZ24udjEuV2F0Y2hPcmRlclJlc3BvbnNlIgOQAgIwARJcCg1IYW5kT3Zlck9yZGVyEiQuY291bnRlcnNpZ24udjEuSGFuZE92ZXJPcmRlclJlcXVlc3QaJS5jb3VudGVyc2lnbi52MS5IYW5kT3Zlck9yZGVyUmVzcG9uc2USXwoOUmVkZWVtSGFuZE92ZXISJS5jb3VudGVyc2lnbi52MS5SZWRlZW1IYW5kT3ZlclJlcXVlc3QaJi5jb3VudGVyc2lnbi52MS5SZWRlZW1IYW5kT3ZlclJlc3BvbnNlQjQKEmNvbS5jb3VudGVyc2lnbi52MVABWhxjb3VudGVyc2lnbi92MTtjb3VudGVyc2lnbnYxYgZwcm90bzM", [file_countersign_v1_session_service]);
 
 /**
  * StartOrderRequest describes the order.
@@ -298,6 +298,99 @@ export const ClaimOrderResponseSchema: GenMessage<ClaimOrderResponse> = /*@__PUR
   messageDesc(file_countersign_v1_order_service, 4);
 
 /**
+ * PreviewOrderRequest carries the token from the claim URL.
+ *
+ * @generated from message countersign.v1.PreviewOrderRequest
+ */
+export type PreviewOrderRequest = Message<"countersign.v1.PreviewOrderRequest"> & {
+  /**
+   * Identifier of the order.
+   *
+   * @generated from field: string order_id = 1;
+   */
+  orderId: string;
+
+  /**
+   * The claim token.
+   *
+   * @generated from field: string claim_token = 2;
+   */
+  claimToken: string;
+};
+
+/**
+ * Describes the message countersign.v1.PreviewOrderRequest.
+ * Use `create(PreviewOrderRequestSchema)` to create a new message.
+ */
+export const PreviewOrderRequestSchema: GenMessage<PreviewOrderRequest> = /*@__PURE__*/
+  messageDesc(file_countersign_v1_order_service, 5);
+
+/**
+ * PreviewOrderResponse is who asks, without the desktop's IP address and its texts.
+ *
+ * @generated from message countersign.v1.PreviewOrderResponse
+ */
+export type PreviewOrderResponse = Message<"countersign.v1.PreviewOrderResponse"> & {
+  /**
+   * Kind of the order.
+   *
+   * @generated from field: countersign.v1.OrderKind kind = 1;
+   */
+  kind: OrderKind;
+
+  /**
+   * Origin that started the order.
+   *
+   * @generated from field: string origin = 2;
+   */
+  origin: string;
+
+  /**
+   * The desktop's user agent, cut to 256 characters. Empty if it sent none.
+   *
+   * @generated from field: string user_agent = 3;
+   */
+  userAgent: string;
+
+  /**
+   * Whether the desktop and the phone that asks share an address prefix, as in OrderRequester.
+   *
+   * @generated from field: optional bool same_network = 4;
+   */
+  sameNetwork?: boolean | undefined;
+
+  /**
+   * Whether the application's backend started the order with a start key. Otherwise the user agent is what the desktop
+   * says of itself.
+   *
+   * @generated from field: bool started_with_key = 5;
+   */
+  startedWithKey: boolean;
+
+  /**
+   * Digits for the user to compare with those on the desktop. Absent if the server requires the user to enter them, or
+   * uses return codes.
+   *
+   * @generated from field: optional string confirmation_code = 6;
+   */
+  confirmationCode?: string | undefined;
+
+  /**
+   * Time at which the order expires unless it is approved before, epoch milliseconds.
+   *
+   * @generated from field: int64 expires_at = 7;
+   */
+  expiresAt: bigint;
+};
+
+/**
+ * Describes the message countersign.v1.PreviewOrderResponse.
+ * Use `create(PreviewOrderResponseSchema)` to create a new message.
+ */
+export const PreviewOrderResponseSchema: GenMessage<PreviewOrderResponse> = /*@__PURE__*/
+  messageDesc(file_countersign_v1_order_service, 6);
+
+/**
  * GetOrderChallengeRequest names the order, and the wallet that will sign.
  *
  * @generated from message countersign.v1.GetOrderChallengeRequest
@@ -348,7 +441,7 @@ export type GetOrderChallengeRequest = Message<"countersign.v1.GetOrderChallenge
  * Use `create(GetOrderChallengeRequestSchema)` to create a new message.
  */
 export const GetOrderChallengeRequestSchema: GenMessage<GetOrderChallengeRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 5);
+  messageDesc(file_countersign_v1_order_service, 7);
 
 /**
  * GetOrderChallengeResponse is the text for the wallet to sign, and what to show its user.
@@ -527,7 +620,7 @@ export type GetOrderChallengeResponse = Message<"countersign.v1.GetOrderChalleng
  * Use `create(GetOrderChallengeResponseSchema)` to create a new message.
  */
 export const GetOrderChallengeResponseSchema: GenMessage<GetOrderChallengeResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 6);
+  messageDesc(file_countersign_v1_order_service, 8);
 
 /**
  * OrderRequester is the desktop as the server saw it when the order was started; or, if started_with_key is set, as the
@@ -580,7 +673,7 @@ export type OrderRequester = Message<"countersign.v1.OrderRequester"> & {
  * Use `create(OrderRequesterSchema)` to create a new message.
  */
 export const OrderRequesterSchema: GenMessage<OrderRequester> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 7);
+  messageDesc(file_countersign_v1_order_service, 9);
 
 /**
  * OrderProof is the wallet's proof over the order's message.
@@ -634,7 +727,7 @@ export type OrderProof = Message<"countersign.v1.OrderProof"> & {
  * Use `create(OrderProofSchema)` to create a new message.
  */
 export const OrderProofSchema: GenMessage<OrderProof> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 8);
+  messageDesc(file_countersign_v1_order_service, 10);
 
 /**
  * ApproveOrderRequest carries the wallet's proof.
@@ -685,7 +778,7 @@ export type ApproveOrderRequest = Message<"countersign.v1.ApproveOrderRequest"> 
  * Use `create(ApproveOrderRequestSchema)` to create a new message.
  */
 export const ApproveOrderRequestSchema: GenMessage<ApproveOrderRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 9);
+  messageDesc(file_countersign_v1_order_service, 11);
 
 /**
  * ApproveOrderResponse says that the order is approved.
@@ -735,7 +828,7 @@ export type ApproveOrderResponse = Message<"countersign.v1.ApproveOrderResponse"
  * Use `create(ApproveOrderResponseSchema)` to create a new message.
  */
 export const ApproveOrderResponseSchema: GenMessage<ApproveOrderResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 10);
+  messageDesc(file_countersign_v1_order_service, 12);
 
 /**
  * RejectOrderRequest names the order to reject.
@@ -763,7 +856,7 @@ export type RejectOrderRequest = Message<"countersign.v1.RejectOrderRequest"> & 
  * Use `create(RejectOrderRequestSchema)` to create a new message.
  */
 export const RejectOrderRequestSchema: GenMessage<RejectOrderRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 11);
+  messageDesc(file_countersign_v1_order_service, 13);
 
 /**
  * RejectOrderResponse says that the order is rejected, or taken back.
@@ -805,7 +898,7 @@ export type RejectOrderResponse = Message<"countersign.v1.RejectOrderResponse"> 
  * Use `create(RejectOrderResponseSchema)` to create a new message.
  */
 export const RejectOrderResponseSchema: GenMessage<RejectOrderResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 12);
+  messageDesc(file_countersign_v1_order_service, 14);
 
 /**
  * CancelOrderRequest names the order to cancel.
@@ -833,7 +926,7 @@ export type CancelOrderRequest = Message<"countersign.v1.CancelOrderRequest"> & 
  * Use `create(CancelOrderRequestSchema)` to create a new message.
  */
 export const CancelOrderRequestSchema: GenMessage<CancelOrderRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 13);
+  messageDesc(file_countersign_v1_order_service, 15);
 
 /**
  * CancelOrderResponse says that the order is cancelled.
@@ -868,7 +961,7 @@ export type CancelOrderResponse = Message<"countersign.v1.CancelOrderResponse"> 
  * Use `create(CancelOrderResponseSchema)` to create a new message.
  */
 export const CancelOrderResponseSchema: GenMessage<CancelOrderResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 14);
+  messageDesc(file_countersign_v1_order_service, 16);
 
 /**
  * FinalizeOrderRequest names the order to finalize.
@@ -912,7 +1005,7 @@ export type FinalizeOrderRequest = Message<"countersign.v1.FinalizeOrderRequest"
  * Use `create(FinalizeOrderRequestSchema)` to create a new message.
  */
 export const FinalizeOrderRequestSchema: GenMessage<FinalizeOrderRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 15);
+  messageDesc(file_countersign_v1_order_service, 17);
 
 /**
  * FinalizeOrderResponse is the order's result.
@@ -982,7 +1075,7 @@ export type FinalizeOrderResponse = Message<"countersign.v1.FinalizeOrderRespons
  * Use `create(FinalizeOrderResponseSchema)` to create a new message.
  */
 export const FinalizeOrderResponseSchema: GenMessage<FinalizeOrderResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 16);
+  messageDesc(file_countersign_v1_order_service, 18);
 
 /**
  * ProofArtifact is a wallet's signature with everything needed to check it offline.
@@ -1045,7 +1138,7 @@ export type ProofArtifact = Message<"countersign.v1.ProofArtifact"> & {
  * Use `create(ProofArtifactSchema)` to create a new message.
  */
 export const ProofArtifactSchema: GenMessage<ProofArtifact> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 17);
+  messageDesc(file_countersign_v1_order_service, 19);
 
 /**
  * WatchOrderRequest names the order to watch.
@@ -1081,7 +1174,7 @@ export type WatchOrderRequest = Message<"countersign.v1.WatchOrderRequest"> & {
  * Use `create(WatchOrderRequestSchema)` to create a new message.
  */
 export const WatchOrderRequestSchema: GenMessage<WatchOrderRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 18);
+  messageDesc(file_countersign_v1_order_service, 20);
 
 /**
  * WatchOrderResponse is one event: a transition, a heartbeat or a request to reconnect.
@@ -1166,7 +1259,7 @@ export type WatchOrderResponse = Message<"countersign.v1.WatchOrderResponse"> & 
  * Use `create(WatchOrderResponseSchema)` to create a new message.
  */
 export const WatchOrderResponseSchema: GenMessage<WatchOrderResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 19);
+  messageDesc(file_countersign_v1_order_service, 21);
 
 /**
  * HandOverOrderRequest names the order to hand over.
@@ -1194,7 +1287,7 @@ export type HandOverOrderRequest = Message<"countersign.v1.HandOverOrderRequest"
  * Use `create(HandOverOrderRequestSchema)` to create a new message.
  */
 export const HandOverOrderRequestSchema: GenMessage<HandOverOrderRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 20);
+  messageDesc(file_countersign_v1_order_service, 22);
 
 /**
  * HandOverOrderResponse is the ticket.
@@ -1229,7 +1322,7 @@ export type HandOverOrderResponse = Message<"countersign.v1.HandOverOrderRespons
  * Use `create(HandOverOrderResponseSchema)` to create a new message.
  */
 export const HandOverOrderResponseSchema: GenMessage<HandOverOrderResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 21);
+  messageDesc(file_countersign_v1_order_service, 23);
 
 /**
  * RedeemHandOverRequest carries the ticket.
@@ -1258,7 +1351,7 @@ export type RedeemHandOverRequest = Message<"countersign.v1.RedeemHandOverReques
  * Use `create(RedeemHandOverRequestSchema)` to create a new message.
  */
 export const RedeemHandOverRequestSchema: GenMessage<RedeemHandOverRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 22);
+  messageDesc(file_countersign_v1_order_service, 24);
 
 /**
  * RedeemHandOverResponse is the order that was handed over.
@@ -1293,7 +1386,7 @@ export type RedeemHandOverResponse = Message<"countersign.v1.RedeemHandOverRespo
  * Use `create(RedeemHandOverResponseSchema)` to create a new message.
  */
 export const RedeemHandOverResponseSchema: GenMessage<RedeemHandOverResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 23);
+  messageDesc(file_countersign_v1_order_service, 25);
 
 /**
  * OrderKind is what an order is for.
@@ -1447,6 +1540,23 @@ export const OrderService: GenService<{
     methodKind: "unary";
     input: typeof StartOrderRequestSchema;
     output: typeof StartOrderResponseSchema;
+  },
+  /**
+   * PreviewOrder returns what the page of a claim URL shows before its user has decided to go on: who asks, and the
+   * digits to compare. Called by the phone.
+   *
+   * For orders that no phone has claimed: it claims nothing and changes nothing, so a retry gets the same response, and
+   * programs that preview links take nothing from the user.
+   *
+   * Errors: ORDER_NOT_FOUND, ORDER_TOKEN_INVALID, ORIGIN_MISMATCH, ORDER_ALREADY_CLAIMED, ORDER_FINALIZED,
+   * ORDER_REJECTED, ORDER_CANCELLED, ORDER_EXPIRED.
+   *
+   * @generated from rpc countersign.v1.OrderService.PreviewOrder
+   */
+  previewOrder: {
+    methodKind: "unary";
+    input: typeof PreviewOrderRequestSchema;
+    output: typeof PreviewOrderResponseSchema;
   },
   /**
    * ClaimOrder assigns the order to one phone and returns its challenge token: created becomes claimed. Called by the

@@ -13,7 +13,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file countersign/v1/order_service.proto.
  */
 export const file_countersign_v1_order_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJjb3VudGVyc2lnbi92MS9vcmRlcl9zZXJ2aWNlLnByb3RvEg5jb3VudGVyc2lnbi52MSLcBQoRU3RhcnRPcmRlclJlcXVlc3QSNAoEa2luZBgBIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZEILukgIyAEBggECEAESOQoKYWRhcHRlcl9pZBgCIAEoCUIgukgdchsyGV5bYS16MC05XVthLXowLTktXXswLDMxfSRIAIgBARIiCglyZXR1cm5fdG8YAyABKAlCCrpIB3IFEAEYgBBIAYgBARIlCg1kaXNwbGF5X3RpdGxlGAQgASgJQgm6SAZyBBABGHhIAogBARIoCg9kaXNwbGF5X3N1bW1hcnkYBSABKAlCCrpIB3IFEAEY9ANIA4gBARI9CgxwYXlsb2FkX2hhc2gYBiABKAlCIrpIH3IdMhteW0EtWmEtejAtOSsvPV86Li1dezEsMjAwfSRIBIgBARI2Cgxjb21wdXRlcl9rZXkYByABKAlCG7pIGHIWMhReW0EtWmEtejAtOV8tXXsxMjJ9JEgFiAEBEh4KB3BheWxvYWQYCCABKAlCCLpIBXIDKIBASAaIAQESRQoXZXhwZWN0ZWRfcHVibGljX2tleV9oZXgYCSABKAlCH7pIHHIaEAIYgAQyE14oWzAtOWEtZkEtRl17Mn0pKiRIB4gBARIpChBleHBlY3RlZF9hZGRyZXNzGAogASgJQgq6SAdyBRABGIABSAiIAQESNgoJcmVxdWVzdGVyGAsgASgLMiMuY291bnRlcnNpZ24udjEuU3RhcnRPcmRlclJlcXVlc3RlckINCgtfYWRhcHRlcl9pZEIMCgpfcmV0dXJuX3RvQhAKDl9kaXNwbGF5X3RpdGxlQhIKEF9kaXNwbGF5X3N1bW1hcnlCDwoNX3BheWxvYWRfaGFzaEIPCg1fY29tcHV0ZXJfa2V5QgoKCF9wYXlsb2FkQhoKGF9leHBlY3RlZF9wdWJsaWNfa2V5X2hleEITChFfZXhwZWN0ZWRfYWRkcmVzcyKKAQoTU3RhcnRPcmRlclJlcXVlc3RlchIaCgZvcmlnaW4YASABKAlCCrpIB3IFEAEYrAISHgoCaXAYAiABKAlCDbpICnIIGC26AQElcAFIAIgBARIhCgp1c2VyX2FnZW50GAMgASgJQgi6SAVyAxiACEgBiAEBQgUKA19pcEINCgtfdXNlcl9hZ2VudCLqAQoSU3RhcnRPcmRlclJlc3BvbnNlEhAKCG9yZGVyX2lkGAEgASgJEhEKCWNsYWltX3VybBgCIAEoCRITCgtjbGFpbV90b2tlbhgDIAEoCRIVCg1kZXNrdG9wX3Rva2VuGAQgASgJEicKBGtpbmQYBSABKA4yGS5jb3VudGVyc2lnbi52MS5PcmRlcktpbmQSKwoGc3RhdHVzGAYgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSEgoKZXhwaXJlc19hdBgHIAEoAxIZChFjb25maXJtYXRpb25fY29kZRgIIAEoCSKoAQoRQ2xhaW1PcmRlclJlcXVlc3QSLgoIb3JkZXJfaWQYASABKAlCHLpIGXIXMhVeW0EtWmEtejAtOV8tXXsxLDY0fSQSHQoLY2xhaW1fdG9rZW4YAiABKAlCCLpIBXIDGIAEEjYKCWNsYWltX2tleRgDIAEoCUIeukgbchkyF15bQS1aYS16MC05Xy1dezIyLDEyOH0kSACIAQFCDAoKX2NsYWltX2tleSJ4ChJDbGFpbU9yZGVyUmVzcG9uc2USCgoCb2sYASABKAgSEAoIb3JkZXJfaWQYAiABKAkSKwoGc3RhdHVzGAMgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSFwoPY2hhbGxlbmdlX3Rva2VuGAQgASgJIqgCChhHZXRPcmRlckNoYWxsZW5nZVJlcXVlc3QSLgoIb3JkZXJfaWQYASABKAlCHLpIGXIXMhVeW0EtWmEtejAtOV8tXXsxLDY0fSQSIQoPY2hhbGxlbmdlX3Rva2VuGAIgASgJQgi6SAVyAxiABBI5CgphZGFwdGVyX2lkGAMgASgJQiC6SB1yGzIZXlthLXowLTldW2EtejAtOS1dezAsMzF9JEgAiAEBEiAKB2FkZHJlc3MYBCABKAlCCrpIB3IFEAEYgAFIAYgBARI0CghjaGFpbl9pZBgFIAEoCUIdukgachgyFl5bQS1aYS16MC05Ol8tXXsxLDY0fSRIAogBAUINCgtfYWRhcHRlcl9pZEIKCghfYWRkcmVzc0ILCglfY2hhaW5faWQi3gYKGUdldE9yZGVyQ2hhbGxlbmdlUmVzcG9uc2USDgoGYWN0aW9uGAEgASgJEhQKDGNoYWxsZW5nZV9pZBgCIAEoCRINCgVub25jZRgDIAEoCRIOCgZvcmlnaW4YBCABKAkSEQoJaXNzdWVkX2F0GAUgASgDEhIKCmV4cGlyZXNfYXQYBiABKAMSDwoHbWVzc2FnZRgHIAEoCRInCgRraW5kGAggASgOMhkuY291bnRlcnNpZ24udjEuT3JkZXJLaW5kEisKBnN0YXR1cxgJIAEoDjIbLmNvdW50ZXJzaWduLnYxLk9yZGVyU3RhdHVzEhcKCmFkYXB0ZXJfaWQYCiABKAlIAIgBARIaCg1kaXNwbGF5X3RpdGxlGAsgASgJSAGIAQESHAoPZGlzcGxheV9zdW1tYXJ5GAwgASgJSAKIAQESGQoMcGF5bG9hZF9oYXNoGA0gASgJSAOIAQESHgoRY29uZmlybWF0aW9uX2NvZGUYDiABKAlIBIgBARIxCglyZXF1ZXN0ZXIYDyABKAsyHi5jb3VudGVyc2lnbi52MS5PcmRlclJlcXVlc3RlchIiChpjb25maXJtYXRpb25fY29kZV9yZXF1aXJlZBgQIAEoCBIUCgdwYXlsb2FkGBEgASgJSAWIAQESJAoXZXhwZWN0ZWRfcHVibGljX2tleV9oZXgYEiABKAlIBogBARIdChBleHBlY3RlZF9hZGRyZXNzGBMgASgJSAeIAQESHQoVY2FuX3JlbWVtYmVyX2NvbXB1dGVyGBQgASgIEhgKC3JldHVybl9jb2RlGBUgASgJSAiIAQESFgoJZmluaXNoX2J5GBYgASgDSAmIAQESFwoKdHJpZXNfbGVmdBgXIAEoDUgKiAEBQg0KC19hZGFwdGVyX2lkQhAKDl9kaXNwbGF5X3RpdGxlQhIKEF9kaXNwbGF5X3N1bW1hcnlCDwoNX3BheWxvYWRfaGFzaEIUChJfY29uZmlybWF0aW9uX2NvZGVCCgoIX3BheWxvYWRCGgoYX2V4cGVjdGVkX3B1YmxpY19rZXlfaGV4QhMKEV9leHBlY3RlZF9hZGRyZXNzQg4KDF9yZXR1cm5fY29kZUIMCgpfZmluaXNoX2J5Qg0KC190cmllc19sZWZ0IoYBCg5PcmRlclJlcXVlc3RlchIOCgZvcmlnaW4YASABKAkSCgoCaXAYAiABKAkSEgoKdXNlcl9hZ2VudBgDIAEoCRIZCgxzYW1lX25ldHdvcmsYBCABKAhIAIgBARIYChBzdGFydGVkX3dpdGhfa2V5GAUgASgIQg8KDV9zYW1lX25ldHdvcmsitQIKCk9yZGVyUHJvb2YSNQoOcHVibGljX2tleV9oZXgYASABKAlCHbpIGnIYGIAEMhNeKFswLTlhLWZBLUZdezJ9KSokEjUKDXNpZ25hdHVyZV9oZXgYAiABKAlCHrpIG3IZGICAAjITXihbMC05YS1mQS1GXXsyfSkqJBIgCgdhZGRyZXNzGAMgASgJQgq6SAdyBRABGIABSACIAQESOQoKYWRhcHRlcl9pZBgEIAEoCUIgukgdchsyGV5bYS16MC05XVthLXowLTktXXswLDMxfSRIAYgBARI0CghjaGFpbl9pZBgFIAEoCUIdukgachgyFl5bQS1aYS16MC05Ol8tXXsxLDY0fSRIAogBAUIKCghfYWRkcmVzc0INCgtfYWRhcHRlcl9pZEILCglfY2hhaW5faWQinQIKE0FwcHJvdmVPcmRlclJlcXVlc3QSLgoIb3JkZXJfaWQYASABKAlCHLpIGXIXMhVeW0EtWmEtejAtOV8tXXsxLDY0fSQSIQoPY2hhbGxlbmdlX3Rva2VuGAIgASgJQgi6SAVyAxiABBIxCgVwcm9vZhgDIAEoCzIaLmNvdW50ZXJzaWduLnYxLk9yZGVyUHJvb2ZCBrpIA8gBARI0ChFjb25maXJtYXRpb25fY29kZRgEIAEoCUIUukgRcg8yDV5bMC05XXsxLDEyfSRIAIgBARIeChFyZW1lbWJlcl9jb21wdXRlchgFIAEoCEgBiAEBQhQKEl9jb25maXJtYXRpb25fY29kZUIUChJfcmVtZW1iZXJfY29tcHV0ZXIisQEKFEFwcHJvdmVPcmRlclJlc3BvbnNlEgoKAm9rGAEgASgIEhAKCG9yZGVyX2lkGAIgASgJEisKBnN0YXR1cxgDIAEoDjIbLmNvdW50ZXJzaWduLnYxLk9yZGVyU3RhdHVzEhgKC3JldHVybl9jb2RlGAQgASgJSACIAQESFgoJZmluaXNoX2J5GAUgASgDSAGIAQFCDgoMX3JldHVybl9jb2RlQgwKCl9maW5pc2hfYnkiZwoSUmVqZWN0T3JkZXJSZXF1ZXN0Ei4KCG9yZGVyX2lkGAEgASgJQhy6SBlyFzIVXltBLVphLXowLTlfLV17MSw2NH0kEiEKD2NoYWxsZW5nZV90b2tlbhgCIAEoCUIIukgFcgMYgAQijgEKE1JlamVjdE9yZGVyUmVzcG9uc2USCgoCb2sYASABKAgSEAoIb3JkZXJfaWQYAiABKAkSKwoGc3RhdHVzGAMgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSGgoNc2Vzc2lvbl9lbmRlZBgEIAEoCEgAiAEBQhAKDl9zZXNzaW9uX2VuZGVkImUKEkNhbmNlbE9yZGVyUmVxdWVzdBIuCghvcmRlcl9pZBgBIAEoCUIcukgZchcyFV5bQS1aYS16MC05Xy1dezEsNjR9JBIfCg1kZXNrdG9wX3Rva2VuGAIgASgJQgi6SAVyAxiABCJgChNDYW5jZWxPcmRlclJlc3BvbnNlEgoKAm9rGAEgASgIEhAKCG9yZGVyX2lkGAIgASgJEisKBnN0YXR1cxgDIAEoDjIbLmNvdW50ZXJzaWduLnYxLk9yZGVyU3RhdHVzIvABChRGaW5hbGl6ZU9yZGVyUmVxdWVzdBIuCghvcmRlcl9pZBgBIAEoCUIcukgZchcyFV5bQS1aYS16MC05Xy1dezEsNjR9JBIfCg1kZXNrdG9wX3Rva2VuGAIgASgJQgi6SAVyAxiABBIrCgtyZXR1cm5fY29kZRgDIAEoCUIRukgOcgwyCl5bMC05XXs2fSRIAIgBARI3Cg5jb21wdXRlcl9wcm9vZhgEIAEoCUIaukgXchUyE15bQS1aYS16MC05Xy1dezg2fSRIAYgBAUIOCgxfcmV0dXJuX2NvZGVCEQoPX2NvbXB1dGVyX3Byb29mIp8CChVGaW5hbGl6ZU9yZGVyUmVzcG9uc2USCgoCb2sYASABKAgSEAoIb3JkZXJfaWQYAiABKAkSKwoGc3RhdHVzGAMgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSJwoEa2luZBgEIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZBITCgtyZWRpcmVjdF90bxgFIAEoCRISCgV0b2tlbhgGIAEoCUgAiAEBEigKB3Nlc3Npb24YByABKAsyFy5jb3VudGVyc2lnbi52MS5TZXNzaW9uEjUKDnByb29mX2FydGlmYWN0GAggASgLMh0uY291bnRlcnNpZ24udjEuUHJvb2ZBcnRpZmFjdEIICgZfdG9rZW4iwgEKDVByb29mQXJ0aWZhY3QSFgoOcHVibGljX2tleV9oZXgYASABKAkSFQoNc2lnbmF0dXJlX2hleBgCIAEoCRIPCgdhZGRyZXNzGAMgASgJEg8KB21lc3NhZ2UYBCABKAkSGQoMcGF5bG9hZF9oYXNoGAUgASgJSACIAQESEgoKYWRhcHRlcl9pZBgGIAEoCRIUCgdwYXlsb2FkGAcgASgJSAGIAQFCDwoNX3BheWxvYWRfaGFzaEIKCghfcGF5bG9hZCKUAQoRV2F0Y2hPcmRlclJlcXVlc3QSLgoIb3JkZXJfaWQYASABKAlCHLpIGXIXMhVeW0EtWmEtejAtOV8tXXsxLDY0fSQSHwoNZGVza3RvcF90b2tlbhgCIAEoCUIIukgFcgMYgAQSGwoOYWZ0ZXJfc2VxdWVuY2UYAyABKA1IAIgBAUIRCg9fYWZ0ZXJfc2VxdWVuY2UixAIKEldhdGNoT3JkZXJSZXNwb25zZRIQCghzZXF1ZW5jZRgBIAEoDRIrCgZzdGF0dXMYAiABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cxInCgRraW5kGAMgASgOMhkuY291bnRlcnNpZ24udjEuT3JkZXJLaW5kEgoKAmF0GAQgASgDEhgKC3JlZGlyZWN0X3RvGAUgASgJSACIAQESEQoJaGVhcnRiZWF0GAYgASgIEhEKCXJlY29ubmVjdBgHIAEoCBIcChRyZXR1cm5fY29kZV9yZXF1aXJlZBgIIAEoCBIWCglmaW5pc2hfYnkYCSABKANIAYgBARIXCgp0cmllc19sZWZ0GAogASgNSAKIAQFCDgoMX3JlZGlyZWN0X3RvQgwKCl9maW5pc2hfYnlCDQoLX3RyaWVzX2xlZnQiaQoUSGFuZE92ZXJPcmRlclJlcXVlc3QSLgoIb3JkZXJfaWQYASABKAlCHLpIGXIXMhVeW0EtWmEtejAtOV8tXXsxLDY0fSQSIQoPY2hhbGxlbmdlX3Rva2VuGAIgASgJQgi6SAVyAxiABCJRChVIYW5kT3Zlck9yZGVyUmVzcG9uc2USDgoGdGlja2V0GAEgASgJEhQKDGhhbmRvdmVyX3VybBgCIAEoCRISCgpleHBpcmVzX2F0GAMgASgDIncKFVJlZGVlbUhhbmRPdmVyUmVxdWVzdBIYCgZ0aWNrZXQYASABKAlCCLpIBXIDGIAEEjYKCWNsYWltX2tleRgCIAEoCUIeukgbchkyF15bQS1aYS16MC05Xy1dezIyLDEyOH0kSACIAQFCDAoKX2NsYWltX2tleSJwChZSZWRlZW1IYW5kT3ZlclJlc3BvbnNlEhAKCG9yZGVyX2lkGAEgASgJEhcKD2NoYWxsZW5nZV90b2tlbhgCIAEoCRIrCgZzdGF0dXMYAyABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cypSCglPcmRlcktpbmQSGgoWT1JERVJfS0lORF9VTlNQRUNJRklFRBAAEhQKEE9SREVSX0tJTkRfTE9HSU4QARITCg9PUkRFUl9LSU5EX1NJR04QAiqGAgoLT3JkZXJTdGF0dXMSHAoYT1JERVJfU1RBVFVTX1VOU1BFQ0lGSUVEEAASGAoUT1JERVJfU1RBVFVTX0NSRUFURUQQARIYChRPUkRFUl9TVEFUVVNfQ0xBSU1FRBACEh0KGU9SREVSX1NUQVRVU19XQUlUSU5HX1VTRVIQAxIZChVPUkRFUl9TVEFUVVNfQVBQUk9WRUQQBBIaChZPUkRFUl9TVEFUVVNfRklOQUxJWkVEEAUSGQoVT1JERVJfU1RBVFVTX1JFSkVDVEVEEAYSGgoWT1JERVJfU1RBVFVTX0NBTkNFTExFRBAHEhgKFE9SREVSX1NUQVRVU19FWFBJUkVEEAgyvwcKDE9yZGVyU2VydmljZRJTCgpTdGFydE9yZGVyEiEuY291bnRlcnNpZ24udjEuU3RhcnRPcmRlclJlcXVlc3QaIi5jb3VudGVyc2lnbi52MS5TdGFydE9yZGVyUmVzcG9uc2USUwoKQ2xhaW1PcmRlchIhLmNvdW50ZXJzaWduLnYxLkNsYWltT3JkZXJSZXF1ZXN0GiIuY291bnRlcnNpZ24udjEuQ2xhaW1PcmRlclJlc3BvbnNlEm0KEUdldE9yZGVyQ2hhbGxlbmdlEiguY291bnRlcnNpZ24udjEuR2V0T3JkZXJDaGFsbGVuZ2VSZXF1ZXN0GikuY291bnRlcnNpZ24udjEuR2V0T3JkZXJDaGFsbGVuZ2VSZXNwb25zZSIDkAICEl4KDEFwcHJvdmVPcmRlchIjLmNvdW50ZXJzaWduLnYxLkFwcHJvdmVPcmRlclJlcXVlc3QaJC5jb3VudGVyc2lnbi52MS5BcHByb3ZlT3JkZXJSZXNwb25zZSIDkAICElsKC1JlamVjdE9yZGVyEiIuY291bnRlcnNpZ24udjEuUmVqZWN0T3JkZXJSZXF1ZXN0GiMuY291bnRlcnNpZ24udjEuUmVqZWN0T3JkZXJSZXNwb25zZSIDkAICElsKC0NhbmNlbE9yZGVyEiIuY291bnRlcnNpZ24udjEuQ2FuY2VsT3JkZXJSZXF1ZXN0GiMuY291bnRlcnNpZ24udjEuQ2FuY2VsT3JkZXJSZXNwb25zZSIDkAICEmEKDUZpbmFsaXplT3JkZXISJC5jb3VudGVyc2lnbi52MS5GaW5hbGl6ZU9yZGVyUmVxdWVzdBolLmNvdW50ZXJzaWduLnYxLkZpbmFsaXplT3JkZXJSZXNwb25zZSIDkAICEloKCldhdGNoT3JkZXISIS5jb3VudGVyc2lnbi52MS5XYXRjaE9yZGVyUmVxdWVzdBoiLmNvdW50ZXJzaWduLnYxLldhdGNoT3JkZXJSZXNwb25zZSIDkAICMAESXAoNSGFuZE92ZXJPcmRlchIkLmNvdW50ZXJzaWduLnYxLkhhbmRPdmVyT3JkZXJSZXF1ZXN0GiUuY291bnRlcnNpZ24udjEuSGFuZE92ZXJPcmRlclJlc3BvbnNlEl8KDlJlZGVlbUhhbmRPdmVyEiUuY291bnRlcnNpZ24udjEuUmVkZWVtSGFuZE92ZXJSZXF1ZXN0GiYuY291bnRlcnNpZ24udjEuUmVkZWVtSGFuZE92ZXJSZXNwb25zZUI0ChJjb20uY291bnRlcnNpZ24udjFQAVocY291bnRlcnNpZ24vdjE7Y291bnRlcnNpZ252MWIGcHJvdG8z", [file_buf_validate_validate, file_countersign_v1_session_service]);
+  fileDesc("CiJjb3VudGVyc2lnbi92MS9vcmRlcl9zZXJ2aWNlLnByb3RvEg5jb3VudGVyc2lnbi52MSLcBQoRU3RhcnRPcmRlclJlcXVlc3QSNAoEa2luZBgBIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZEILukgIyAEBggECEAESOQoKYWRhcHRlcl9pZBgCIAEoCUIgukgdchsyGV5bYS16MC05XVthLXowLTktXXswLDMxfSRIAIgBARIiCglyZXR1cm5fdG8YAyABKAlCCrpIB3IFEAEYgBBIAYgBARIlCg1kaXNwbGF5X3RpdGxlGAQgASgJQgm6SAZyBBABGHhIAogBARIoCg9kaXNwbGF5X3N1bW1hcnkYBSABKAlCCrpIB3IFEAEY9ANIA4gBARI9CgxwYXlsb2FkX2hhc2gYBiABKAlCIrpIH3IdMhteW0EtWmEtejAtOSsvPV86Li1dezEsMjAwfSRIBIgBARI2Cgxjb21wdXRlcl9rZXkYByABKAlCG7pIGHIWMhReW0EtWmEtejAtOV8tXXsxMjJ9JEgFiAEBEh4KB3BheWxvYWQYCCABKAlCCLpIBXIDKIBASAaIAQESRQoXZXhwZWN0ZWRfcHVibGljX2tleV9oZXgYCSABKAlCH7pIHHIaEAIYgAQyE14oWzAtOWEtZkEtRl17Mn0pKiRIB4gBARIpChBleHBlY3RlZF9hZGRyZXNzGAogASgJQgq6SAdyBRABGIABSAiIAQESNgoJcmVxdWVzdGVyGAsgASgLMiMuY291bnRlcnNpZ24udjEuU3RhcnRPcmRlclJlcXVlc3RlckINCgtfYWRhcHRlcl9pZEIMCgpfcmV0dXJuX3RvQhAKDl9kaXNwbGF5X3RpdGxlQhIKEF9kaXNwbGF5X3N1bW1hcnlCDwoNX3BheWxvYWRfaGFzaEIPCg1fY29tcHV0ZXJfa2V5QgoKCF9wYXlsb2FkQhoKGF9leHBlY3RlZF9wdWJsaWNfa2V5X2hleEITChFfZXhwZWN0ZWRfYWRkcmVzcyKKAQoTU3RhcnRPcmRlclJlcXVlc3RlchIaCgZvcmlnaW4YASABKAlCCrpIB3IFEAEYrAISHgoCaXAYAiABKAlCDbpICnIIGC26AQElcAFIAIgBARIhCgp1c2VyX2FnZW50GAMgASgJQgi6SAVyAxiACEgBiAEBQgUKA19pcEINCgtfdXNlcl9hZ2VudCLqAQoSU3RhcnRPcmRlclJlc3BvbnNlEhAKCG9yZGVyX2lkGAEgASgJEhEKCWNsYWltX3VybBgCIAEoCRITCgtjbGFpbV90b2tlbhgDIAEoCRIVCg1kZXNrdG9wX3Rva2VuGAQgASgJEicKBGtpbmQYBSABKA4yGS5jb3VudGVyc2lnbi52MS5PcmRlcktpbmQSKwoGc3RhdHVzGAYgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSEgoKZXhwaXJlc19hdBgHIAEoAxIZChFjb25maXJtYXRpb25fY29kZRgIIAEoCSKoAQoRQ2xhaW1PcmRlclJlcXVlc3QSLgoIb3JkZXJfaWQYASABKAlCHLpIGXIXMhVeW0EtWmEtejAtOV8tXXsxLDY0fSQSHQoLY2xhaW1fdG9rZW4YAiABKAlCCLpIBXIDGIAEEjYKCWNsYWltX2tleRgDIAEoCUIeukgbchkyF15bQS1aYS16MC05Xy1dezIyLDEyOH0kSACIAQFCDAoKX2NsYWltX2tleSJ4ChJDbGFpbU9yZGVyUmVzcG9uc2USCgoCb2sYASABKAgSEAoIb3JkZXJfaWQYAiABKAkSKwoGc3RhdHVzGAMgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSFwoPY2hhbGxlbmdlX3Rva2VuGAQgASgJImQKE1ByZXZpZXdPcmRlclJlcXVlc3QSLgoIb3JkZXJfaWQYASABKAlCHLpIGXIXMhVeW0EtWmEtejAtOV8tXXsxLDY0fSQSHQoLY2xhaW1fdG9rZW4YAiABKAlCCLpIBXIDGIAEIvMBChRQcmV2aWV3T3JkZXJSZXNwb25zZRInCgRraW5kGAEgASgOMhkuY291bnRlcnNpZ24udjEuT3JkZXJLaW5kEg4KBm9yaWdpbhgCIAEoCRISCgp1c2VyX2FnZW50GAMgASgJEhkKDHNhbWVfbmV0d29yaxgEIAEoCEgAiAEBEhgKEHN0YXJ0ZWRfd2l0aF9rZXkYBSABKAgSHgoRY29uZmlybWF0aW9uX2NvZGUYBiABKAlIAYgBARISCgpleHBpcmVzX2F0GAcgASgDQg8KDV9zYW1lX25ldHdvcmtCFAoSX2NvbmZpcm1hdGlvbl9jb2RlIqgCChhHZXRPcmRlckNoYWxsZW5nZVJlcXVlc3QSLgoIb3JkZXJfaWQYASABKAlCHLpIGXIXMhVeW0EtWmEtejAtOV8tXXsxLDY0fSQSIQoPY2hhbGxlbmdlX3Rva2VuGAIgASgJQgi6SAVyAxiABBI5CgphZGFwdGVyX2lkGAMgASgJQiC6SB1yGzIZXlthLXowLTldW2EtejAtOS1dezAsMzF9JEgAiAEBEiAKB2FkZHJlc3MYBCABKAlCCrpIB3IFEAEYgAFIAYgBARI0CghjaGFpbl9pZBgFIAEoCUIdukgachgyFl5bQS1aYS16MC05Ol8tXXsxLDY0fSRIAogBAUINCgtfYWRhcHRlcl9pZEIKCghfYWRkcmVzc0ILCglfY2hhaW5faWQi3gYKGUdldE9yZGVyQ2hhbGxlbmdlUmVzcG9uc2USDgoGYWN0aW9uGAEgASgJEhQKDGNoYWxsZW5nZV9pZBgCIAEoCRINCgVub25jZRgDIAEoCRIOCgZvcmlnaW4YBCABKAkSEQoJaXNzdWVkX2F0GAUgASgDEhIKCmV4cGlyZXNfYXQYBiABKAMSDwoHbWVzc2FnZRgHIAEoCRInCgRraW5kGAggASgOMhkuY291bnRlcnNpZ24udjEuT3JkZXJLaW5kEisKBnN0YXR1cxgJIAEoDjIbLmNvdW50ZXJzaWduLnYxLk9yZGVyU3RhdHVzEhcKCmFkYXB0ZXJfaWQYCiABKAlIAIgBARIaCg1kaXNwbGF5X3RpdGxlGAsgASgJSAGIAQESHAoPZGlzcGxheV9zdW1tYXJ5GAwgASgJSAKIAQESGQoMcGF5bG9hZF9oYXNoGA0gASgJSAOIAQESHgoRY29uZmlybWF0aW9uX2NvZGUYDiABKAlIBIgBARIxCglyZXF1ZXN0ZXIYDyABKAsyHi5jb3VudGVyc2lnbi52MS5PcmRlclJlcXVlc3RlchIiChpjb25maXJtYXRpb25fY29kZV9yZXF1aXJlZBgQIAEoCBIUCgdwYXlsb2FkGBEgASgJSAWIAQESJAoXZXhwZWN0ZWRfcHVibGljX2tleV9oZXgYEiABKAlIBogBARIdChBleHBlY3RlZF9hZGRyZXNzGBMgASgJSAeIAQESHQoVY2FuX3JlbWVtYmVyX2NvbXB1dGVyGBQgASgIEhgKC3JldHVybl9jb2RlGBUgASgJSAiIAQESFgoJZmluaXNoX2J5GBYgASgDSAmIAQESFwoKdHJpZXNfbGVmdBgXIAEoDUgKiAEBQg0KC19hZGFwdGVyX2lkQhAKDl9kaXNwbGF5X3RpdGxlQhIKEF9kaXNwbGF5X3N1bW1hcnlCDwoNX3BheWxvYWRfaGFzaEIUChJfY29uZmlybWF0aW9uX2NvZGVCCgoIX3BheWxvYWRCGgoYX2V4cGVjdGVkX3B1YmxpY19rZXlfaGV4QhMKEV9leHBlY3RlZF9hZGRyZXNzQg4KDF9yZXR1cm5fY29kZUIMCgpfZmluaXNoX2J5Qg0KC190cmllc19sZWZ0IoYBCg5PcmRlclJlcXVlc3RlchIOCgZvcmlnaW4YASABKAkSCgoCaXAYAiABKAkSEgoKdXNlcl9hZ2VudBgDIAEoCRIZCgxzYW1lX25ldHdvcmsYBCABKAhIAIgBARIYChBzdGFydGVkX3dpdGhfa2V5GAUgASgIQg8KDV9zYW1lX25ldHdvcmsitQIKCk9yZGVyUHJvb2YSNQoOcHVibGljX2tleV9oZXgYASABKAlCHbpIGnIYGIAEMhNeKFswLTlhLWZBLUZdezJ9KSokEjUKDXNpZ25hdHVyZV9oZXgYAiABKAlCHrpIG3IZGICAAjITXihbMC05YS1mQS1GXXsyfSkqJBIgCgdhZGRyZXNzGAMgASgJQgq6SAdyBRABGIABSACIAQESOQoKYWRhcHRlcl9pZBgEIAEoCUIgukgdchsyGV5bYS16MC05XVthLXowLTktXXswLDMxfSRIAYgBARI0CghjaGFpbl9pZBgFIAEoCUIdukgachgyFl5bQS1aYS16MC05Ol8tXXsxLDY0fSRIAogBAUIKCghfYWRkcmVzc0INCgtfYWRhcHRlcl9pZEILCglfY2hhaW5faWQinQIKE0FwcHJvdmVPcmRlclJlcXVlc3QSLgoIb3JkZXJfaWQYASABKAlCHLpIGXIXMhVeW0EtWmEtejAtOV8tXXsxLDY0fSQSIQoPY2hhbGxlbmdlX3Rva2VuGAIgASgJQgi6SAVyAxiABBIxCgVwcm9vZhgDIAEoCzIaLmNvdW50ZXJzaWduLnYxLk9yZGVyUHJvb2ZCBrpIA8gBARI0ChFjb25maXJtYXRpb25fY29kZRgEIAEoCUIUukgRcg8yDV5bMC05XXsxLDEyfSRIAIgBARIeChFyZW1lbWJlcl9jb21wdXRlchgFIAEoCEgBiAEBQhQKEl9jb25maXJtYXRpb25fY29kZUIUChJfcmVtZW1iZXJfY29tcHV0ZXIisQEKFEFwcHJvdmVPcmRlclJlc3BvbnNlEgoKAm9rGAEgASgIEhAKCG9yZGVyX2lkGAIgASgJEisKBnN0YXR1cxgDIAEoDjIbLmNvdW50ZXJzaWduLnYxLk9yZGVyU3RhdHVzEhgKC3JldHVybl9jb2RlGAQgASgJSACIAQESFgoJZmluaXNoX2J5GAUgASgDSAGIAQFCDgoMX3JldHVybl9jb2RlQgwKCl9maW5pc2hfYnkiZwoSUmVqZWN0T3JkZXJSZXF1ZXN0Ei4KCG9yZGVyX2lkGAEgASgJQhy6SBlyFzIVXltBLVphLXowLTlfLV17MSw2NH0kEiEKD2NoYWxsZW5nZV90b2tlbhgCIAEoCUIIukgFcgMYgAQijgEKE1JlamVjdE9yZGVyUmVzcG9uc2USCgoCb2sYASABKAgSEAoIb3JkZXJfaWQYAiABKAkSKwoGc3RhdHVzGAMgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSGgoNc2Vzc2lvbl9lbmRlZBgEIAEoCEgAiAEBQhAKDl9zZXNzaW9uX2VuZGVkImUKEkNhbmNlbE9yZGVyUmVxdWVzdBIuCghvcmRlcl9pZBgBIAEoCUIcukgZchcyFV5bQS1aYS16MC05Xy1dezEsNjR9JBIfCg1kZXNrdG9wX3Rva2VuGAIgASgJQgi6SAVyAxiABCJgChNDYW5jZWxPcmRlclJlc3BvbnNlEgoKAm9rGAEgASgIEhAKCG9yZGVyX2lkGAIgASgJEisKBnN0YXR1cxgDIAEoDjIbLmNvdW50ZXJzaWduLnYxLk9yZGVyU3RhdHVzIvABChRGaW5hbGl6ZU9yZGVyUmVxdWVzdBIuCghvcmRlcl9pZBgBIAEoCUIcukgZchcyFV5bQS1aYS16MC05Xy1dezEsNjR9JBIfCg1kZXNrdG9wX3Rva2VuGAIgASgJQgi6SAVyAxiABBIrCgtyZXR1cm5fY29kZRgDIAEoCUIRukgOcgwyCl5bMC05XXs2fSRIAIgBARI3Cg5jb21wdXRlcl9wcm9vZhgEIAEoCUIaukgXchUyE15bQS1aYS16MC05Xy1dezg2fSRIAYgBAUIOCgxfcmV0dXJuX2NvZGVCEQoPX2NvbXB1dGVyX3Byb29mIp8CChVGaW5hbGl6ZU9yZGVyUmVzcG9uc2USCgoCb2sYASABKAgSEAoIb3JkZXJfaWQYAiABKAkSKwoGc3RhdHVzGAMgASgOMhsuY291bnRlcnNpZ24udjEuT3JkZXJTdGF0dXMSJwoEa2luZBgEIAEoDjIZLmNvdW50ZXJzaWduLnYxLk9yZGVyS2luZBITCgtyZWRpcmVjdF90bxgFIAEoCRISCgV0b2tlbhgGIAEoCUgAiAEBEigKB3Nlc3Npb24YByABKAsyFy5jb3VudGVyc2lnbi52MS5TZXNzaW9uEjUKDnByb29mX2FydGlmYWN0GAggASgLMh0uY291bnRlcnNpZ24udjEuUHJvb2ZBcnRpZmFjdEIICgZfdG9rZW4iwgEKDVByb29mQXJ0aWZhY3QSFgoOcHVibGljX2tleV9oZXgYASABKAkSFQoNc2lnbmF0dXJlX2hleBgCIAEoCRIPCgdhZGRyZXNzGAMgASgJEg8KB21lc3NhZ2UYBCABKAkSGQoMcGF5bG9hZF9oYXNoGAUgASgJSACIAQESEgoKYWRhcHRlcl9pZBgGIAEoCRIUCgdwYXlsb2FkGAcgASgJSAGIAQFCDwoNX3BheWxvYWRfaGFzaEIKCghfcGF5bG9hZCKUAQoRV2F0Y2hPcmRlclJlcXVlc3QSLgoIb3JkZXJfaWQYASABKAlCHLpIGXIXMhVeW0EtWmEtejAtOV8tXXsxLDY0fSQSHwoNZGVza3RvcF90b2tlbhgCIAEoCUIIukgFcgMYgAQSGwoOYWZ0ZXJfc2VxdWVuY2UYAyABKA1IAIgBAUIRCg9fYWZ0ZXJfc2VxdWVuY2UixAIKEldhdGNoT3JkZXJSZXNwb25zZRIQCghzZXF1ZW5jZRgBIAEoDRIrCgZzdGF0dXMYAiABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cxInCgRraW5kGAMgASgOMhkuY291bnRlcnNpZ24udjEuT3JkZXJLaW5kEgoKAmF0GAQgASgDEhgKC3JlZGlyZWN0X3RvGAUgASgJSACIAQESEQoJaGVhcnRiZWF0GAYgASgIEhEKCXJlY29ubmVjdBgHIAEoCBIcChRyZXR1cm5fY29kZV9yZXF1aXJlZBgIIAEoCBIWCglmaW5pc2hfYnkYCSABKANIAYgBARIXCgp0cmllc19sZWZ0GAogASgNSAKIAQFCDgoMX3JlZGlyZWN0X3RvQgwKCl9maW5pc2hfYnlCDQoLX3RyaWVzX2xlZnQiaQoUSGFuZE92ZXJPcmRlclJlcXVlc3QSLgoIb3JkZXJfaWQYASABKAlCHLpIGXIXMhVeW0EtWmEtejAtOV8tXXsxLDY0fSQSIQoPY2hhbGxlbmdlX3Rva2VuGAIgASgJQgi6SAVyAxiABCJRChVIYW5kT3Zlck9yZGVyUmVzcG9uc2USDgoGdGlja2V0GAEgASgJEhQKDGhhbmRvdmVyX3VybBgCIAEoCRISCgpleHBpcmVzX2F0GAMgASgDIncKFVJlZGVlbUhhbmRPdmVyUmVxdWVzdBIYCgZ0aWNrZXQYASABKAlCCLpIBXIDGIAEEjYKCWNsYWltX2tleRgCIAEoCUIeukgbchkyF15bQS1aYS16MC05Xy1dezIyLDEyOH0kSACIAQFCDAoKX2NsYWltX2tleSJwChZSZWRlZW1IYW5kT3ZlclJlc3BvbnNlEhAKCG9yZGVyX2lkGAEgASgJEhcKD2NoYWxsZW5nZV90b2tlbhgCIAEoCRIrCgZzdGF0dXMYAyABKA4yGy5jb3VudGVyc2lnbi52MS5PcmRlclN0YXR1cypSCglPcmRlcktpbmQSGgoWT1JERVJfS0lORF9VTlNQRUNJRklFRBAAEhQKEE9SREVSX0tJTkRfTE9HSU4QARITCg9PUkRFUl9LSU5EX1NJR04QAiqGAgoLT3JkZXJTdGF0dXMSHAoYT1JERVJfU1RBVFVTX1VOU1BFQ0lGSUVEEAASGAoUT1JERVJfU1RBVFVTX0NSRUFURUQQARIYChRPUkRFUl9TVEFUVVNfQ0xBSU1FRBACEh0KGU9SREVSX1NUQVRVU19XQUlUSU5HX1VTRVIQAxIZChVPUkRFUl9TVEFUVVNfQVBQUk9WRUQQBBIaChZPUkRFUl9TVEFUVVNfRklOQUxJWkVEEAUSGQoVT1JERVJfU1RBVFVTX1JFSkVDVEVEEAYSGgoWT1JERVJfU1RBVFVTX0NBTkNFTExFRBAHEhgKFE9SREVSX1NUQVRVU19FWFBJUkVEEAgynwgKDE9yZGVyU2VydmljZRJTCgpTdGFydE9yZGVyEiEuY291bnRlcnNpZ24udjEuU3RhcnRPcmRlclJlcXVlc3QaIi5jb3VudGVyc2lnbi52MS5TdGFydE9yZGVyUmVzcG9uc2USXgoMUHJldmlld09yZGVyEiMuY291bnRlcnNpZ24udjEuUHJldmlld09yZGVyUmVxdWVzdBokLmNvdW50ZXJzaWduLnYxLlByZXZpZXdPcmRlclJlc3BvbnNlIgOQAgISUwoKQ2xhaW1PcmRlchIhLmNvdW50ZXJzaWduLnYxLkNsYWltT3JkZXJSZXF1ZXN0GiIuY291bnRlcnNpZ24udjEuQ2xhaW1PcmRlclJlc3BvbnNlEm0KEUdldE9yZGVyQ2hhbGxlbmdlEiguY291bnRlcnNpZ24udjEuR2V0T3JkZXJDaGFsbGVuZ2VSZXF1ZXN0GikuY291bnRlcnNpZ24udjEuR2V0T3JkZXJDaGFsbGVuZ2VSZXNwb25zZSIDkAICEl4KDEFwcHJvdmVPcmRlchIjLmNvdW50ZXJzaWduLnYxLkFwcHJvdmVPcmRlclJlcXVlc3QaJC5jb3VudGVyc2lnbi52MS5BcHByb3ZlT3JkZXJSZXNwb25zZSIDkAICElsKC1JlamVjdE9yZGVyEiIuY291bnRlcnNpZ24udjEuUmVqZWN0T3JkZXJSZXF1ZXN0GiMuY291bnRlcnNpZ24udjEuUmVqZWN0T3JkZXJSZXNwb25zZSIDkAICElsKC0NhbmNlbE9yZGVyEiIuY291bnRlcnNpZ24udjEuQ2FuY2VsT3JkZXJSZXF1ZXN0GiMuY291bnRlcnNpZ24udjEuQ2FuY2VsT3JkZXJSZXNwb25zZSIDkAICEmEKDUZpbmFsaXplT3JkZXISJC5jb3VudGVyc2lnbi52MS5GaW5hbGl6ZU9yZGVyUmVxdWVzdBolLmNvdW50ZXJzaWduLnYxLkZpbmFsaXplT3JkZXJSZXNwb25zZSIDkAICEloKCldhdGNoT3JkZXISIS5jb3VudGVyc2lnbi52MS5XYXRjaE9yZGVyUmVxdWVzdBoiLmNvdW50ZXJzaWduLnYxLldhdGNoT3JkZXJSZXNwb25zZSIDkAICMAESXAoNSGFuZE92ZXJPcmRlchIkLmNvdW50ZXJzaWduLnYxLkhhbmRPdmVyT3JkZXJSZXF1ZXN0GiUuY291bnRlcnNpZ24udjEuSGFuZE92ZXJPcmRlclJlc3BvbnNlEl8KDlJlZGVlbUhhbmRPdmVyEiUuY291bnRlcnNpZ24udjEuUmVkZWVtSGFuZE92ZXJSZXF1ZXN0GiYuY291bnRlcnNpZ24udjEuUmVkZWVtSGFuZE92ZXJSZXNwb25zZUI0ChJjb20uY291bnRlcnNpZ24udjFQAVocY291bnRlcnNpZ24vdjE7Y291bnRlcnNpZ252MWIGcHJvdG8z", [file_buf_validate_validate, file_countersign_v1_session_service]);
 
 /**
  * StartOrderRequest describes the order.
@@ -299,6 +299,99 @@ export const ClaimOrderResponseSchema: GenMessage<ClaimOrderResponse> = /*@__PUR
   messageDesc(file_countersign_v1_order_service, 4);
 
 /**
+ * PreviewOrderRequest carries the token from the claim URL.
+ *
+ * @generated from message countersign.v1.PreviewOrderRequest
+ */
+export type PreviewOrderRequest = Message<"countersign.v1.PreviewOrderRequest"> & {
+  /**
+   * Identifier of the order.
+   *
+   * @generated from field: string order_id = 1;
+   */
+  orderId: string;
+
+  /**
+   * The claim token.
+   *
+   * @generated from field: string claim_token = 2;
+   */
+  claimToken: string;
+};
+
+/**
+ * Describes the message countersign.v1.PreviewOrderRequest.
+ * Use `create(PreviewOrderRequestSchema)` to create a new message.
+ */
+export const PreviewOrderRequestSchema: GenMessage<PreviewOrderRequest> = /*@__PURE__*/
+  messageDesc(file_countersign_v1_order_service, 5);
+
+/**
+ * PreviewOrderResponse is who asks, without the desktop's IP address and its texts.
+ *
+ * @generated from message countersign.v1.PreviewOrderResponse
+ */
+export type PreviewOrderResponse = Message<"countersign.v1.PreviewOrderResponse"> & {
+  /**
+   * Kind of the order.
+   *
+   * @generated from field: countersign.v1.OrderKind kind = 1;
+   */
+  kind: OrderKind;
+
+  /**
+   * Origin that started the order.
+   *
+   * @generated from field: string origin = 2;
+   */
+  origin: string;
+
+  /**
+   * The desktop's user agent, cut to 256 characters. Empty if it sent none.
+   *
+   * @generated from field: string user_agent = 3;
+   */
+  userAgent: string;
+
+  /**
+   * Whether the desktop and the phone that asks share an address prefix, as in OrderRequester.
+   *
+   * @generated from field: optional bool same_network = 4;
+   */
+  sameNetwork?: boolean | undefined;
+
+  /**
+   * Whether the application's backend started the order with a start key. Otherwise the user agent is what the desktop
+   * says of itself.
+   *
+   * @generated from field: bool started_with_key = 5;
+   */
+  startedWithKey: boolean;
+
+  /**
+   * Digits for the user to compare with those on the desktop. Absent if the server requires the user to enter them, or
+   * uses return codes.
+   *
+   * @generated from field: optional string confirmation_code = 6;
+   */
+  confirmationCode?: string | undefined;
+
+  /**
+   * Time at which the order expires unless it is approved before, epoch milliseconds.
+   *
+   * @generated from field: int64 expires_at = 7;
+   */
+  expiresAt: bigint;
+};
+
+/**
+ * Describes the message countersign.v1.PreviewOrderResponse.
+ * Use `create(PreviewOrderResponseSchema)` to create a new message.
+ */
+export const PreviewOrderResponseSchema: GenMessage<PreviewOrderResponse> = /*@__PURE__*/
+  messageDesc(file_countersign_v1_order_service, 6);
+
+/**
  * GetOrderChallengeRequest names the order, and the wallet that will sign.
  *
  * @generated from message countersign.v1.GetOrderChallengeRequest
@@ -349,7 +442,7 @@ export type GetOrderChallengeRequest = Message<"countersign.v1.GetOrderChallenge
  * Use `create(GetOrderChallengeRequestSchema)` to create a new message.
  */
 export const GetOrderChallengeRequestSchema: GenMessage<GetOrderChallengeRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 5);
+  messageDesc(file_countersign_v1_order_service, 7);
 
 /**
  * GetOrderChallengeResponse is the text for the wallet to sign, and what to show its user.
@@ -528,7 +621,7 @@ export type GetOrderChallengeResponse = Message<"countersign.v1.GetOrderChalleng
  * Use `create(GetOrderChallengeResponseSchema)` to create a new message.
  */
 export const GetOrderChallengeResponseSchema: GenMessage<GetOrderChallengeResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 6);
+  messageDesc(file_countersign_v1_order_service, 8);
 
 /**
  * OrderRequester is the desktop as the server saw it when the order was started; or, if started_with_key is set, as the
@@ -581,7 +674,7 @@ export type OrderRequester = Message<"countersign.v1.OrderRequester"> & {
  * Use `create(OrderRequesterSchema)` to create a new message.
  */
 export const OrderRequesterSchema: GenMessage<OrderRequester> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 7);
+  messageDesc(file_countersign_v1_order_service, 9);
 
 /**
  * OrderProof is the wallet's proof over the order's message.
@@ -635,7 +728,7 @@ export type OrderProof = Message<"countersign.v1.OrderProof"> & {
  * Use `create(OrderProofSchema)` to create a new message.
  */
 export const OrderProofSchema: GenMessage<OrderProof> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 8);
+  messageDesc(file_countersign_v1_order_service, 10);
 
 /**
  * ApproveOrderRequest carries the wallet's proof.
@@ -686,7 +779,7 @@ export type ApproveOrderRequest = Message<"countersign.v1.ApproveOrderRequest"> 
  * Use `create(ApproveOrderRequestSchema)` to create a new message.
  */
 export const ApproveOrderRequestSchema: GenMessage<ApproveOrderRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 9);
+  messageDesc(file_countersign_v1_order_service, 11);
 
 /**
  * ApproveOrderResponse says that the order is approved.
@@ -736,7 +829,7 @@ export type ApproveOrderResponse = Message<"countersign.v1.ApproveOrderResponse"
  * Use `create(ApproveOrderResponseSchema)` to create a new message.
  */
 export const ApproveOrderResponseSchema: GenMessage<ApproveOrderResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 10);
+  messageDesc(file_countersign_v1_order_service, 12);
 
 /**
  * RejectOrderRequest names the order to reject.
@@ -764,7 +857,7 @@ export type RejectOrderRequest = Message<"countersign.v1.RejectOrderRequest"> & 
  * Use `create(RejectOrderRequestSchema)` to create a new message.
  */
 export const RejectOrderRequestSchema: GenMessage<RejectOrderRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 11);
+  messageDesc(file_countersign_v1_order_service, 13);
 
 /**
  * RejectOrderResponse says that the order is rejected, or taken back.
@@ -806,7 +899,7 @@ export type RejectOrderResponse = Message<"countersign.v1.RejectOrderResponse"> 
  * Use `create(RejectOrderResponseSchema)` to create a new message.
  */
 export const RejectOrderResponseSchema: GenMessage<RejectOrderResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 12);
+  messageDesc(file_countersign_v1_order_service, 14);
 
 /**
  * CancelOrderRequest names the order to cancel.
@@ -834,7 +927,7 @@ export type CancelOrderRequest = Message<"countersign.v1.CancelOrderRequest"> & 
  * Use `create(CancelOrderRequestSchema)` to create a new message.
  */
 export const CancelOrderRequestSchema: GenMessage<CancelOrderRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 13);
+  messageDesc(file_countersign_v1_order_service, 15);
 
 /**
  * CancelOrderResponse says that the order is cancelled.
@@ -869,7 +962,7 @@ export type CancelOrderResponse = Message<"countersign.v1.CancelOrderResponse"> 
  * Use `create(CancelOrderResponseSchema)` to create a new message.
  */
 export const CancelOrderResponseSchema: GenMessage<CancelOrderResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 14);
+  messageDesc(file_countersign_v1_order_service, 16);
 
 /**
  * FinalizeOrderRequest names the order to finalize.
@@ -913,7 +1006,7 @@ export type FinalizeOrderRequest = Message<"countersign.v1.FinalizeOrderRequest"
  * Use `create(FinalizeOrderRequestSchema)` to create a new message.
  */
 export const FinalizeOrderRequestSchema: GenMessage<FinalizeOrderRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 15);
+  messageDesc(file_countersign_v1_order_service, 17);
 
 /**
  * FinalizeOrderResponse is the order's result.
@@ -983,7 +1076,7 @@ export type FinalizeOrderResponse = Message<"countersign.v1.FinalizeOrderRespons
  * Use `create(FinalizeOrderResponseSchema)` to create a new message.
  */
 export const FinalizeOrderResponseSchema: GenMessage<FinalizeOrderResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 16);
+  messageDesc(file_countersign_v1_order_service, 18);
 
 /**
  * ProofArtifact is a wallet's signature with everything needed to check it offline.
@@ -1046,7 +1139,7 @@ export type ProofArtifact = Message<"countersign.v1.ProofArtifact"> & {
  * Use `create(ProofArtifactSchema)` to create a new message.
  */
 export const ProofArtifactSchema: GenMessage<ProofArtifact> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 17);
+  messageDesc(file_countersign_v1_order_service, 19);
 
 /**
  * WatchOrderRequest names the order to watch.
@@ -1082,7 +1175,7 @@ export type WatchOrderRequest = Message<"countersign.v1.WatchOrderRequest"> & {
  * Use `create(WatchOrderRequestSchema)` to create a new message.
  */
 export const WatchOrderRequestSchema: GenMessage<WatchOrderRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 18);
+  messageDesc(file_countersign_v1_order_service, 20);
 
 /**
  * WatchOrderResponse is one event: a transition, a heartbeat or a request to reconnect.
@@ -1167,7 +1260,7 @@ export type WatchOrderResponse = Message<"countersign.v1.WatchOrderResponse"> & 
  * Use `create(WatchOrderResponseSchema)` to create a new message.
  */
 export const WatchOrderResponseSchema: GenMessage<WatchOrderResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 19);
+  messageDesc(file_countersign_v1_order_service, 21);
 
 /**
  * HandOverOrderRequest names the order to hand over.
@@ -1195,7 +1288,7 @@ export type HandOverOrderRequest = Message<"countersign.v1.HandOverOrderRequest"
  * Use `create(HandOverOrderRequestSchema)` to create a new message.
  */
 export const HandOverOrderRequestSchema: GenMessage<HandOverOrderRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 20);
+  messageDesc(file_countersign_v1_order_service, 22);
 
 /**
  * HandOverOrderResponse is the ticket.
@@ -1230,7 +1323,7 @@ export type HandOverOrderResponse = Message<"countersign.v1.HandOverOrderRespons
  * Use `create(HandOverOrderResponseSchema)` to create a new message.
  */
 export const HandOverOrderResponseSchema: GenMessage<HandOverOrderResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 21);
+  messageDesc(file_countersign_v1_order_service, 23);
 
 /**
  * RedeemHandOverRequest carries the ticket.
@@ -1259,7 +1352,7 @@ export type RedeemHandOverRequest = Message<"countersign.v1.RedeemHandOverReques
  * Use `create(RedeemHandOverRequestSchema)` to create a new message.
  */
 export const RedeemHandOverRequestSchema: GenMessage<RedeemHandOverRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 22);
+  messageDesc(file_countersign_v1_order_service, 24);
 
 /**
  * RedeemHandOverResponse is the order that was handed over.
@@ -1294,7 +1387,7 @@ export type RedeemHandOverResponse = Message<"countersign.v1.RedeemHandOverRespo
  * Use `create(RedeemHandOverResponseSchema)` to create a new message.
  */
 export const RedeemHandOverResponseSchema: GenMessage<RedeemHandOverResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_order_service, 23);
+  messageDesc(file_countersign_v1_order_service, 25);
 
 /**
  * OrderKind is what an order is for.
@@ -1448,6 +1541,23 @@ export const OrderService: GenService<{
     methodKind: "unary";
     input: typeof StartOrderRequestSchema;
     output: typeof StartOrderResponseSchema;
+  },
+  /**
+   * PreviewOrder returns what the page of a claim URL shows before its user has decided to go on: who asks, and the
+   * digits to compare. Called by the phone.
+   *
+   * For orders that no phone has claimed: it claims nothing and changes nothing, so a retry gets the same response, and
+   * programs that preview links take nothing from the user.
+   *
+   * Errors: ORDER_NOT_FOUND, ORDER_TOKEN_INVALID, ORIGIN_MISMATCH, ORDER_ALREADY_CLAIMED, ORDER_FINALIZED,
+   * ORDER_REJECTED, ORDER_CANCELLED, ORDER_EXPIRED.
+   *
+   * @generated from rpc countersign.v1.OrderService.PreviewOrder
+   */
+  previewOrder: {
+    methodKind: "unary";
+    input: typeof PreviewOrderRequestSchema;
+    output: typeof PreviewOrderResponseSchema;
   },
   /**
    * ClaimOrder assigns the order to one phone and returns its challenge token: created becomes claimed. Called by the
