@@ -10,6 +10,7 @@ import { ErrorReasonSchema } from '../gen/server/countersign/v1/error_reason_pb.
 import { templatePaths } from '../src/http/openapi.ts'
 import { type RestEndpoint, restEndpoints } from '../src/http/rest/endpoints.ts'
 import { sessionCookieName } from '../src/shared/header-text.ts'
+import { serviceOptionsPath } from '../src/shared/service-options.ts'
 import { calls } from './openapi/calls.ts'
 import { failures, Operations, tagOf } from './openapi/operations.ts'
 import { Prosaist } from './openapi/prose.ts'
@@ -113,6 +114,7 @@ function servicePaths(schemas: Schemas): Record<string, PathItem> {
   const ready = schemas.add('Ready', status('ready', 'The service takes calls.'))
   const stopping = schemas.add('Stopping', status('stopping', 'The service stops, and takes no more calls soon.'))
   const keySet = schemas.add('KeySet', keySetSchema)
+  const serviceOptions = schemas.add('ServiceOptions', serviceOptionsSchema)
   const get = (operation: Omit<NonNullable<PathItem['get']>, 'tags' | 'security'>): PathItem => ({
     get: { tags: ['Service'], security: [], ...operation } as NonNullable<PathItem['get']>,
   })
@@ -139,6 +141,15 @@ function servicePaths(schemas: Schemas): Record<string, PathItem> {
         },
       },
     }),
+    [templatePaths.basePath + serviceOptionsPath]: get({
+      operationId: 'getOptions',
+      summary: 'Returns what a page has to know before it offers a sign-in',
+      description: 'Public, for pages of any origin. It may be cached for as long as Cache-Control says.',
+      responses: {
+        '200': { description: 'The options.', content: json(serviceOptions) },
+        ...failures(['METHOD_NOT_ALLOWED']),
+      },
+    }),
     '/.well-known/jwks.json': get({
       operationId: 'getKeySet',
       summary: 'Returns the public keys of access tokens',
@@ -153,6 +164,22 @@ function servicePaths(schemas: Schemas): Record<string, PathItem> {
 }
 
 const text: Oas3_1Schema = { type: 'string' }
+
+const texts = (description: string): Oas3_1Schema => ({ type: 'array', items: text, description })
+
+const serviceOptionsSchema: Oas3_1Schema = {
+  type: 'object',
+  description: 'What the settings of the service offer.',
+  required: ['adapters', 'demoWallet', 'languages', 'parts'],
+  properties: {
+    adapters: texts('Ids of the configured wallet adapters.'),
+    demoWallet: { type: 'boolean', description: 'Whether the demo wallet is offered, for trying the service out.' },
+    languages: texts('Languages that the pages speak (BCP 47).'),
+    parts: texts(
+      'Parts of the service that are on: `pages`, `account` (the account page), `wallets` (several wallets for a user), `open-orders` (pages start orders without a start key), `access-tokens`, `oidc`. Later releases can add more.',
+    ),
+  },
+}
 
 const keySetSchema: Oas3_1Schema = {
   type: 'object',

@@ -48,7 +48,7 @@ const rooms: Readonly<Record<string, Room>> = {
   http: {
     may: [...domain, ...protobuf, 'rpc', 'wire', '@connectrpc/connect', 'gen/openapi.json', 'node:'],
     types: ['service'],
-    except: { 'pages.ts': ['service'] },
+    except: { 'pages.ts': ['service'], 'options.ts': ['service'] },
   },
   // The issuer stands beside the service's own routes. Only its own folder names the library, and nothing imports that
   // folder but by `import()`, once there is a clients file.

@@ -26,6 +26,7 @@ import { addressOf, type FetchHandler, FetchOutput, fetchExchange } from './fetc
 import { forwardAuth, forwardAuthPath, type PeekSession } from './forward-auth.ts'
 import { mountedBody, mountNotice, originalTarget } from './mount.ts'
 import { documentPath, openApiRoutes } from './openapi.ts'
+import { optionsRoutes } from './options.ts'
 import { createPages } from './pages.ts'
 import { defaultTimeouts } from './port/limits.ts'
 import type { PortHandlers } from './port/port.ts'
@@ -248,6 +249,7 @@ function createRouting(parts: AppParts): Routing {
   for (const [path, route] of keySetRoutes(parts.signingKeys, settings.basePath))
     add(path, observed('key set', observe, route))
   for (const [path, route] of openApiRoutes(settings)) add(path, observed('openapi', observe, route))
+  for (const [path, route] of optionsRoutes(settings)) add(path, observed('options', observe, route))
   const { peekSession } = parts
   const pages = createPages(settings, parts.log, {
     peekSession: peekSession && ((request) => peekSession(request, true)),

@@ -19,7 +19,7 @@ export interface NamedInCall {
 }
 
 /** What a request without an RPC is for, as reports name it. `unknown` is a path that leads nowhere. */
-export type RouteName = 'health' | 'forward-auth' | 'key set' | 'openapi' | 'oidc' | 'page' | 'unknown'
+export type RouteName = 'health' | 'forward-auth' | 'key set' | 'openapi' | 'options' | 'oidc' | 'page' | 'unknown'
 
 /** Report of one call, made once, at its end. */
 export interface CallReport {

@@ -1,4 +1,4 @@
-/** The pages. Each has an HTML file and a script of its name in `src/browser/pages/`, and a row in `src/http/pages.ts`. */
+/** The pages. Each has an HTML file and a script of its name in `src/browser/pages/`, and a row in `http/pages.ts`. */
 export const pageNames = ['approve', 'demo', 'sign-in', 'issuer'] as const
 
 /** One of {@link pageNames}. */

@@ -35,12 +35,12 @@ describe('Redocly’s recommended rules find nothing', () => {
   })
 })
 
-test('it has an operation for every REST endpoint, and nothing of theirs beside them', () => {
+test('it has an operation for every REST endpoint, and one for the options beside them', () => {
   const { basePath, endpointPrefix } = resolveSettings()
   const endpoints = restEndpoints({ basePath, endpointPrefix })
   const operations = contract.operations.filter(({ path }) => path.startsWith(basePath))
   expect(operations.map(({ httpMethod, path }) => `${httpMethod} ${path}`).sort()).toEqual(
-    endpoints.map(({ httpMethod, path }) => `${httpMethod} ${path}`).sort(),
+    [...endpoints.map(({ httpMethod, path }) => `${httpMethod} ${path}`), `GET ${basePath}/options`].sort(),
   )
 })
 

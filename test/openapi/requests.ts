@@ -217,6 +217,7 @@ export const goodRequests: Readonly<Record<string, (call: Call) => Promise<Sendi
     return { headers, body: { id: computers[0].id } }
   },
   issueAccessToken: async (call) => ({ headers: await signedIn(call), body: { audience: 'api' } }),
+  getOptions: async () => ({}),
   getHealth: async () => ({}),
   getReadiness: async () => ({}),
   getKeySet: async () => ({}),

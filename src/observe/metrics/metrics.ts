@@ -33,6 +33,7 @@ const routeNames = Object.keys({
   'forward-auth': 1,
   'key set': 1,
   openapi: 1,
+  options: 1,
   oidc: 1,
   page: 1,
 } satisfies Record<Exclude<RouteName, 'unknown'>, 1>)

@@ -1,0 +1,67 @@
+import { offersDemoWallet, type Settings } from '../service/config.ts'
+import { languages } from '../shared/languages.ts'
+import { type ServiceOptions, type ServicePart, serviceOptionsPath } from '../shared/service-options.ts'
+import { type Route, requireHttpMethod } from './exchange.ts'
+import { readPageTexts } from './page-texts.ts'
+
+/** The settings that the options tell. */
+export type OptionsSettings = Pick<
+  Settings,
+  | 'adapters'
+  | 'demoWallet'
+  | 'publicUrl'
+  | 'tlsCert'
+  | 'textsFile'
+  | 'pages'
+  | 'orderStartKeys'
+  | 'sessionHost'
+  | 'resolveLogin'
+  | 'accessTokenAudiences'
+  | 'oidcClients'
+>
+
+/** Time in seconds for which the options may be cached. */
+const maxAgeSeconds = 300
+
+/** Routes of the service's options: what a page has to know before it offers a sign-in. They are public. */
+export function optionsRoutes(
+  settings: OptionsSettings & Pick<Settings, 'basePath'>,
+): (readonly [path: string, Route])[] {
+  const options: ServiceOptions = {
+    adapters: settings.adapters.map((adapter) => (typeof adapter === 'string' ? adapter : adapter.id)),
+    demoWallet: offersDemoWallet(settings),
+    languages: spokenLanguages(settings),
+    parts: partsOf(settings),
+  }
+  const body = JSON.stringify(options)
+  const headers = {
+    'content-type': 'application/json',
+    'cache-control': `public, max-age=${maxAgeSeconds}`,
+    // The same for pages of all origins, so that a cache keeps one answer.
+    'access-control-allow-origin': '*',
+  }
+  const route: Route = (exchange) => {
+    requireHttpMethod(exchange, ['GET', 'HEAD'])
+    exchange.output.send({ status: 200, headers, body })
+  }
+  return [[settings.basePath + serviceOptionsPath, route]]
+}
+
+function spokenLanguages({ pages, textsFile }: OptionsSettings): readonly string[] {
+  const texts = readPageTexts(pages ? textsFile : undefined)
+  return [...new Set([...languages, ...(texts === '' ? [] : Object.keys(JSON.parse(texts) as object))])]
+}
+
+function partsOf(settings: OptionsSettings): readonly ServicePart[] {
+  const { pages, sessionHost, resolveLogin } = settings
+  const isStandalone = sessionHost === undefined && resolveLogin === undefined
+  const has: Readonly<Record<ServicePart, boolean>> = {
+    pages,
+    account: pages && isStandalone,
+    wallets: isStandalone,
+    'open-orders': settings.orderStartKeys === undefined,
+    'access-tokens': settings.accessTokenAudiences !== undefined,
+    oidc: settings.oidcClients !== undefined,
+  }
+  return (Object.keys(has) as ServicePart[]).filter((part) => has[part])
+}

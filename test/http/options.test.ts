@@ -1,0 +1,58 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import type { ServiceOptions } from '../../src/shared/service-options.ts'
+import { startService } from '../support/service.ts'
+
+async function optionsOf(settings: Parameters<typeof startService>[0], basePath = '/api/auth') {
+  const { url } = await startService(settings)
+  const answer = await fetch(`${url}${basePath}/options`)
+  expect(answer.status).toBe(200)
+  return (await answer.json()) as ServiceOptions
+}
+
+test('the options say what the default settings offer', async () => {
+  expect(await optionsOf({ publicUrl: 'http://localhost:8080' })).toEqual({
+    adapters: ['nimiq', 'ed25519'],
+    demoWallet: true,
+    languages: ['en', 'de'],
+    parts: ['pages', 'account', 'wallets', 'open-orders'],
+  })
+})
+
+test('the options follow the settings', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-options-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const textsFile = join(folder, 'texts.json')
+  await writeFile(textsFile, JSON.stringify({ fr: { 'start.title': 'Bonjour' } }))
+  const found = await optionsOf(
+    {
+      publicUrl: 'https://auth.example',
+      adapters: ['solana'],
+      textsFile,
+      orderStartKeys: ['a-key-of-thirty-two-characters-or-more'],
+      accessTokenAudiences: ['https://api.example'],
+      resolveLogin: () => null,
+      basePath: '/auth',
+    },
+    '/auth',
+  )
+  expect(found).toEqual({
+    adapters: ['solana'],
+    demoWallet: false,
+    languages: ['en', 'de', 'fr'],
+    parts: ['pages', 'access-tokens'],
+  })
+})
+
+test('pages of any origin read one answer, which may be cached for five minutes', async () => {
+  const { url } = await startService()
+  for (const origin of [undefined, url, 'https://foreign.example']) {
+    const { headers } = await fetch(`${url}/api/auth/options`, { headers: origin === undefined ? {} : { origin } })
+    expect(headers.get('access-control-allow-origin')).toBe('*')
+    expect(headers.get('cache-control')).toBe('public, max-age=300')
+  }
+  const post = await fetch(`${url}/api/auth/options`, { method: 'POST' })
+  expect([post.status, post.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
+})
