@@ -20,7 +20,7 @@ export interface ClientBundle {
 export const clientEntries: readonly ClientBundle[] = [
   { name: 'countersign-client', source: { entryPoints: ['src/browser/client/index.ts'] } },
   { name: 'countersign-rest', source: { entryPoints: ['src/browser/client/rest.ts'] } },
-  { name: 'countersign-sign-in', source: { entryPoints: ['src/browser/element/element.ts'] }, maxGzip: 15_000 },
+  { name: 'countersign-sign-in', source: { entryPoints: ['src/browser/element/element.ts'] }, maxGzip: 18_000 },
 ]
 
 /** What any page pays that calls one generated service with Connect, to measure the client against. */

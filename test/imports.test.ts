@@ -73,6 +73,7 @@ const rooms: Readonly<Record<string, Room>> = {
   'browser/wallets': {
     may: ['shared', 'browser/client'],
     except: {
+      'demo-wallet.ts': ['core', 'tweetnacl', '@noble/hashes'],
       'ethereum-wallet.ts': ['mipd'],
       'solana-wallet.ts': ['@wallet-standard/app'],
     },
@@ -82,7 +83,6 @@ const rooms: Readonly<Record<string, Room>> = {
     may: ['shared', 'browser/client', 'browser/wallets', 'browser/element', '@nimiq/hub-api'],
     except: {
       'demo-sign.ts': ['core', 'tweetnacl', '@noble/hashes'],
-      'demo-wallet.ts': ['core', 'tweetnacl', '@noble/hashes'],
     },
   },
   'browser/react': { may: ['browser/client', 'browser/element', 'react'], types: ['browser/wallets'] },

@@ -56,7 +56,11 @@ describe.skipIf(!hasBrowser)('<countersign-sign-in> with a wallet on this device
 
   async function setUp(options: FlatOptions = {}, screen?: BrowserContextOptions) {
     const site = await servePage()
-    const settings: FlatOptions = { adapters: ['nimiq', 'ethereum', 'solana'], ...options }
+    const settings: FlatOptions = {
+      adapters: ['nimiq', 'ethereum', 'solana'],
+      demoWallet: false,
+      ...options,
+    }
     const { url } = await startService({ trustedOrigins: [site.origin], ...settings })
     const { page, trail } = await browser.open(screen)
     const loaded = (): string[] =>
@@ -213,6 +217,69 @@ describe.skipIf(!hasBrowser)('<countersign-sign-in> with a wallet on this device
     await button(page, 'Test Fox').click()
     await says(page, 'Geht nicht.')
     await button(page, 'Hier').waitFor()
+  })
+
+  describe('the demo wallet, for developers', () => {
+    const demo = (page: Page): Locator => button(page, 'Demo wallet')
+    const asked = (trail: { requests: readonly { url: string }[] }): string[] =>
+      trail.requests.map(({ url }) => url).filter((url) => /\/options$|demo-wallet/.test(url))
+
+    test('signs in if the service offers it, and page and service are on this computer', async () => {
+      const { page, trail, show } = await setUp({ demoWallet: true })
+      await show()
+      await thisDevice(page).click()
+      await demo(page).waitFor()
+      await page.getByText('For trying this out, not a real one').waitFor()
+      expect(asked(trail).map((url) => new URL(url).pathname.replace(/-[0-9a-f]{8}\./, '.'))).toEqual([
+        '/api/auth/options',
+        '/countersign-demo-wallet.js',
+      ])
+      await expectAccessible(page, 'demo wallet')
+      await screenshot(page, 'element-demo-wallet')
+      await demo(page).click()
+      expect(await detailOf(page, 'signed-in')).toMatchObject({ session: { adapterId: 'nimiq' } })
+      expectNoFaults(trail)
+    })
+
+    test('is not offered if the service has none, or none for the wallets that the page lists', async () => {
+      for (const [options, attributes] of [
+        [{ demoWallet: false }, ''],
+        [{ demoWallet: true }, 'adapter-ids="ethereum"'],
+      ] as const) {
+        const { page, show } = await setUp(options)
+        await show(attributes)
+        await thisDevice(page).click()
+        await page.getByText('No wallet found in this browser.').waitFor()
+        expect(await demo(page).count()).toBe(0)
+      }
+    })
+
+    test('is not offered to a page behind a tunnel, nor by a service behind one: neither is asked', async () => {
+      const pageHost = 'http://tally.tunnel.example'
+      const serviceHost = 'http://auth.tunnel.example'
+      const { site, url, page, trail, context } = await setUp({ demoWallet: true })
+      const forward = async (host: string, to: string): Promise<void> => {
+        await context.route(`${host}/**`, async (route) => {
+          const asked = route.request().url()
+          // A stream would not end before the test.
+          if (asked.includes('/events')) await route.abort()
+          else await route.fulfill({ response: await route.fetch({ url: asked.replace(host, to) }) })
+        })
+      }
+      await forward(pageHost, site.origin)
+      await forward(serviceHost, url)
+      for (const [at, service] of [
+        [pageHost, url],
+        [site.origin, serviceHost],
+      ] as const) {
+        await site.show(page, `<countersign-sign-in base-url="${service}"></countersign-sign-in>`, service)
+        if (at === pageHost) await page.goto(page.url().replace(site.origin, pageHost))
+        await thisDevice(page).click()
+        await page.getByText('No wallet found in this browser.').waitFor()
+        expect(await demo(page).count(), at).toBe(0)
+      }
+      expect(asked(trail)).toEqual([])
+    })
   })
 
   test('is not offered for a signature, for orders of a backend that may be one, by a client that cannot, and if switched off', async () => {

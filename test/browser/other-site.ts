@@ -43,7 +43,7 @@ export async function applicationScript(): Promise<string> {
       contents: `
         import { createCountersignClient } from './browser/client/index.ts'
         import { CountersignSignIn } from './browser/element/element.ts'
-        import { openDemoWallet } from './browser/pages/demo-wallet.ts'
+        import { openDemoWallet } from './browser/wallets/demo-wallet.ts'
         const baseUrl = new URLSearchParams(location.search).get('service')
         window.createClient = createCountersignClient
         window.client = createCountersignClient({ baseUrl })

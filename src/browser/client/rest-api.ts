@@ -25,6 +25,9 @@ export interface RestOptions {
   readonly timeoutMs?: number | undefined
 }
 
+/** Path of the REST endpoints, unless the options say otherwise. */
+export const defaultBasePath = '/api/auth'
+
 /** Path of the direct sign-in endpoints, unless the options say otherwise. */
 export const defaultPrefix = '/wallet'
 
@@ -59,7 +62,7 @@ export function restCalls(fetcher: Fetcher, options: Omit<RestOptions, 'endpoint
 
 /** The REST endpoints of a service. */
 export function restOf(fetcher: Fetcher, options: Omit<RestOptions, 'endpointPrefix'>): Rest {
-  const { baseUrl = '', basePath = '/api/auth', timeoutMs: usualMs = defaultTimeoutMs } = options
+  const { baseUrl = '', basePath = defaultBasePath, timeoutMs: usualMs = defaultTimeoutMs } = options
   const root = baseUrl.replace(/\/+$/, '') + basePath
 
   /** Makes a request and reads the answer, of which a failure leaves nothing to read. */

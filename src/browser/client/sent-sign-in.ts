@@ -1,3 +1,4 @@
+import { tryStorage } from './storage.ts'
 import type { NonceChallenge } from './types.ts'
 
 /** A sign-in that a wallet at another site, which takes the place of the page, is asked to sign. */
@@ -10,27 +11,19 @@ const storageKey = 'countersign.sign-in'
 
 /** Keeps a sign-in in the tab until the way back. If the storage is blocked, the user starts again then. */
 export function keepSentSignIn(sent: SentSignIn): void {
-  tryStorage((storage) => storage.setItem(storageKey, JSON.stringify(sent)))
+  tryStorage('sessionStorage', (storage) => storage.setItem(storageKey, JSON.stringify(sent)))
 }
 
 /** The sign-in that was sent from this tab, if its wallet has not answered yet. */
 export function readSentSignIn(): SentSignIn | undefined {
-  return tryStorage((storage) => JSON.parse(storage.getItem(storageKey) ?? 'null') ?? undefined)
+  return tryStorage('sessionStorage', (storage) => JSON.parse(storage.getItem(storageKey) ?? 'null') ?? undefined)
 }
 
 /** Whether a sign-in was sent from this tab. */
 export function isSignInSent(): boolean {
-  return typeof tryStorage((storage) => storage.getItem(storageKey)) === 'string'
+  return typeof tryStorage('sessionStorage', (storage) => storage.getItem(storageKey)) === 'string'
 }
 
 export function forgetSentSignIn(): void {
-  tryStorage((storage) => storage.removeItem(storageKey))
-}
-
-function tryStorage<T>(use: (storage: Storage) => T): T | undefined {
-  try {
-    return use(sessionStorage)
-  } catch {
-    return undefined
-  }
+  tryStorage('sessionStorage', (storage) => storage.removeItem(storageKey))
 }

@@ -27,6 +27,8 @@ export interface DeviceSignInResult {
   readonly session: Session
 }
 
+export { offeredDemoWallet } from './offered-demo-wallet.ts'
+
 /** Options of {@link DeviceSignIn}. */
 export interface DeviceSignInOptions {
   /** The page's own client, or the service to make calls to. */
@@ -236,4 +238,5 @@ export const englishDeviceTexts: Omit<DeviceTexts, keyof ChooserTexts> = {
   wrongNetwork:
     'This site does not accept contract wallets on that network. Change the network or choose another wallet.',
   late: 'That took too long. Choose the wallet again.',
+  demoWallet: 'Demo wallet',
 }

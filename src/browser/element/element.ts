@@ -434,16 +434,23 @@ export class CountersignSignIn extends Base {
     const place = view.openWallets()
     view.sayOfWallet(this.#texts.starting)
     try {
-      const { DeviceSignIn } = await loadOnDemand(() => import('./device-sign-in.ts')).catch((cause) => {
+      const { DeviceSignIn, offeredDemoWallet, englishDeviceTexts } = await loadOnDemand(
+        () => import('./device-sign-in.ts'),
+      ).catch((cause) => {
         throw new CountersignClientError('NETWORK', 'The list of wallets could not be loaded', { cause })
       })
+      const listed = this.getAttribute('adapter-id') ?? this.getAttribute('adapter-ids')
+      const adapterIds = listed?.split(',').map((id) => id.trim())
+      // A client of the page's own does not say where its service is.
+      const name = this.#texts.wallets?.demoWallet ?? englishDeviceTexts.demoWallet
+      const demo =
+        this.#given === undefined ? await offeredDemoWallet(this.#service(), { adapterIds, name }) : undefined
       if (this.#device !== opened) return
-      const adapterIds = this.getAttribute('adapter-id') ?? this.getAttribute('adapter-ids')
       opened.signIn = new DeviceSignIn(place, {
         client: this.#given !== undefined && hasSignIn(this.#given) ? this.#given : this.#service(),
-        adapterIds: adapterIds?.split(',').map((id) => id.trim()),
+        adapterIds,
         hub: this.#hub,
-        extra: this.#extraWallets,
+        extra: demo === undefined ? this.#extraWallets : [...this.#extraWallets, demo],
         appAddress: this.#appAddress ?? ownAddress(),
         autoPersistToken: this.#autoPersistToken(),
         returnTo: this.getAttribute('return-to') ?? undefined,

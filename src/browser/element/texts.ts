@@ -75,6 +75,8 @@ export interface DeviceTexts extends ChooserTexts {
   readonly wrongNetwork: string
   /** The signature came after the end of the text's life. */
   readonly late: string
+  /** Name of the demo wallet, which is offered to developers only. */
+  readonly demoWallet: string
 }
 
 /** Names of the texts that are loaded with the element. */

@@ -1,7 +1,7 @@
 import { newClaimKey, type OrderKind } from '../client/index.ts'
+import { tryStorage } from '../client/storage.ts'
 import { readClaimLink } from './claim-link.ts'
 import { readHandOverLink } from './hand-over-link.ts'
-import { tryStorage } from './storage.ts'
 
 /**
  * What this tab keeps of an order, to repeat a call whose answer is lost, and to go on after the page is reloaded.

@@ -1,4 +1,5 @@
 import { loadOnDemand } from '../client/page.ts'
+import { type DemoWallet, forgetDemoWallet, openDemoWallet } from '../wallets/demo-wallet.ts'
 import {
   type FindWalletsOptions,
   type FoundWallet,
@@ -7,7 +8,6 @@ import {
   type WalletApp,
   walletApps,
 } from '../wallets/index.ts'
-import { type DemoWallet, forgetDemoWallet, openDemoWallet } from './demo-wallet.ts'
 import type { ServiceFacts } from './service-facts.ts'
 
 /** The demo wallet, for the first of these adapters that it supports; `undefined` if the service does not offer it. */

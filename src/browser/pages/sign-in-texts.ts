@@ -11,6 +11,7 @@ export function signInTexts(words: Words): Partial<SignInTexts> {
     list: words.say('wallet.list'),
     elsewhere: words.say('wallet.elsewhere'),
     demo: words.say('wallet.demo.about'),
+    demoWallet: words.say('wallet.demo'),
   }
   return { ...textsUnder('sign-in.order.', words), wallets }
 }

@@ -30,9 +30,11 @@ describe.each(clientEntries)('$name', ({ source }) => {
 
   test('imports nothing that a browser does not have', async () => {
     const { code, metafile, onDemand } = await bundleClient(source)
-    const imports = Object.values(metafile.outputs).flatMap((output) => output.imports)
-    const beside = [...onDemand.keys()].map((name) => ({ path: `./${name}`, kind: 'dynamic-import', external: true }))
-    expect(imports).toEqual(beside)
+    // What it imports on demand can import more on demand.
+    const files = [metafile, ...[...onDemand.values()].map((bundle) => bundle.metafile)]
+    const imports = files.flatMap(({ outputs }) => Object.values(outputs).flatMap((output) => output.imports))
+    expect(new Set(imports.map(({ path }) => path))).toEqual(new Set([...onDemand.keys()].map((name) => `./${name}`)))
+    expect(imports.filter(({ kind, external }) => kind !== 'dynamic-import' || !external)).toEqual([])
     const builtins = [...builtinModules, ...builtinModules.map((name) => `node:${name}`)]
     const specifiers = [...new TextDecoder().decode(code).matchAll(/(?:from|import\(|require\()\s*["']([^"']+)["']/g)]
     expect(specifiers.map(([, name]) => name).filter((name) => builtins.includes(name as string))).toEqual([])
@@ -57,12 +59,17 @@ test('the element loads the list of wallets on demand, as one file that needs no
   const { code, metafile, onDemand } = await bundleClient(source)
   expect(liveInputs(metafile).filter((path) => walletParts.test(path))).toEqual([])
   expect(new TextDecoder().decode(code)).not.toMatch(/eip6963|wallet-standard|personal_sign/)
-  const [[name, part] = []] = onDemand
-  expect(name).toMatch(/^countersign-device-sign-in-[0-9a-f]{8}\.js$/)
-  expect([...onDemand]).toHaveLength(1)
+  const named = (name: string) => [...onDemand].filter(([file]) => file.startsWith(`countersign-${name}-`))
+  const [[, part] = []] = named('device-sign-in')
   expect(part && liveInputs(part.metafile)).toContain('src/browser/wallets/chooser.ts')
-  expect(part && Object.values(part.metafile.outputs).flatMap(({ imports }) => imports)).toEqual([])
-  expect(part && sizeOf(part.code).gzip).toBeLessThan(16_000)
+  // The demo wallet is loaded only where it is offered.
+  const [[demoFile, demo] = []] = named('demo-wallet')
+  expect([...onDemand]).toHaveLength(2)
+  const imported = [part, demo].map(
+    (one) => one && Object.values(one.metafile.outputs).flatMap(({ imports }) => imports),
+  )
+  expect(imported).toEqual([[{ path: `./${demoFile}`, kind: 'dynamic-import', external: true }], []])
+  expect(part && sizeOf(part.code).gzip).toBeLessThan(16_500)
 })
 
 test('a bundler that splits leaves the list of wallets out of what it loads with the element', async () => {
@@ -89,9 +96,9 @@ test('a bundler that splits leaves the list of wallets out of what it loads with
   expect(Object.keys(metafile.inputs)).toContain('src/browser/wallets/chooser.ts')
 })
 
-test('the build stops for an element of more than 15,000 bytes', async () => {
+test('the build stops for an element of more than 18,000 bytes', async () => {
   const element = clientEntries.find(({ name }) => name === 'countersign-sign-in')!
-  expect(element.maxGzip).toBe(15_000)
+  expect(element.maxGzip).toBe(18_000)
   const { code } = await bundleClient(element.source)
   const { gzip } = sizeOf(code)
   expect(() => checkSize(element, code)).not.toThrow()

@@ -2,8 +2,8 @@ import nacl from 'tweetnacl'
 import type { Ed25519Adapter } from '../../core/wallet/ed25519.ts'
 import { ed25519, nimiq } from '../../core/wallet/nimiq.ts'
 import { bytesToHex, hexToBytes } from '../../shared/hex.ts'
-import type { Wallet } from '../client/index.ts'
-import { tryStorage } from './storage.ts'
+import { tryStorage } from '../client/storage.ts'
+import type { Wallet } from '../client/wallet.ts'
 
 /**
  * A wallet made in the page, for trying the service out: its key is unprotected in the browser's storage, and it signs
@@ -13,6 +13,7 @@ import { tryStorage } from './storage.ts'
  * developer's computer by its IP address.
  */
 export interface DemoWallet extends Wallet {
+  readonly adapterId: string
   readonly publicKeyHex: string
   /** Address of the key, in its grouped form. */
   readonly address: string

@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { readWalletAnswer } from '../../../src/browser/client/wallet-answer.ts'
-import { forgetDemoWallet, openDemoWallet } from '../../../src/browser/pages/demo-wallet.ts'
+import { forgetDemoWallet, openDemoWallet } from '../../../src/browser/wallets/demo-wallet.ts'
 import { walletAdapters } from '../../../src/core/wallet/adapters.ts'
 import { nativeVerifier } from '../../../src/core/wallet/native.ts'
 import { Prover } from '../../../src/core/wallet/prover.ts'
