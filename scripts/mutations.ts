@@ -102,8 +102,8 @@ const rows: Readonly<
     ['claim', "claimed: 'ORDER_ALREADY_CLAIMED'", "claimed: 'moves'", 'core/order/order'],
     ['maxWrongCodes', '3', '30', 'core/order/order'],
     [
-      'readChallenge',
-      '(order.codeRequired || order.returnCodes ? {} : { confirmationCode })',
+      'comparedCode',
+      'codeRequired || returnCodes ? {} : { confirmationCode }',
       '{ confirmationCode }',
       'core/order/approve core/order/orders',
     ],
@@ -130,7 +130,7 @@ const rows: Readonly<
   9: [
     ['requireHolder', '!matchesAny(token, hashes)', 'false', 'core/order/orders'],
     ['requireOrigin', "this.#origins.requireSameOrOwn(request, order.origin, 'order')", '', 'core/order/orders'],
-    ['orderInput', "desktopToken: bearer ?? ''", "desktopToken: bearer ?? queried('desktopToken') ?? ''", 'e2e/orders'],
+    ['orderInput', "[tokenField]: bearer ?? ''", "[tokenField]: bearer ?? queried(tokenField) ?? ''", 'e2e/orders'],
     [
       'prove',
       'order.adapterId !== undefined && (proof.adapterId ?? order.adapterId) !== order.adapterId',
@@ -383,6 +383,12 @@ const rows: Readonly<
     ['inputOf', 'headers.origin !== own', 'false', 'oidc/security'],
     ['find', '|| found.record.browser !== browserHash()', '', 'oidc/security'],
     ['decide', '|| session.id !== sessionId', '', 'oidc/security'],
+  ],
+  44: [
+    ['read', 'app?.connection === record.connection', 'true', 'oidc/offline'],
+    ['find', 'isFree && (await this.#parts.findOffline(sessionUid)) === undefined', 'false', 'oidc/offline'],
+    ['sessionHandlers', 'await offline?.endThose(own.userId, ({ id }) => id !== own.id)', '', 'oidc/offline'],
+    ['sessionHandlers', 'apps?.requireOwnOrigin(call.request)', '', 'oidc/offline'],
   ],
 }
 

@@ -65,5 +65,7 @@ export const calls: Calls<typeof SignInService> &
   listSessions: { security: session, cookie: extended },
   listKnownComputers: { security: session, cookie: extended },
   forgetKnownComputer: { security: session, cookie: extended },
+  listConnectedApps: { security: session, cookie: extended },
+  disconnectApp: { security: session, cookie: extended },
   issueAccessToken: { security: session, cookie: extended },
 }

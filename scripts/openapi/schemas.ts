@@ -81,6 +81,9 @@ export class Schemas {
       case 'message':
         return this.message(desc.message, direction)
       case 'list':
+        if (desc.listKind === 'scalar' && desc.scalar === ScalarType.STRING) {
+          return { type: 'array', items: { type: 'string' } }
+        }
         if (desc.listKind !== 'message') throw new Error(`${desc} is a list of a kind that REST has no schema for yet`)
         return { type: 'array', items: this.message(desc.message, direction) }
       case 'map':

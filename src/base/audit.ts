@@ -116,6 +116,22 @@ export type AuditFacts =
       readonly sessionId: string
     }
 
+  /** A user let an application act for the user by OpenID Connect. */
+  | {
+      readonly type: 'app.connected'
+      readonly userId: string
+      readonly sessionId: string
+      readonly clientId: string
+      /** What the user allowed, with spaces between. */
+      readonly scope: string
+    }
+  /** A user disconnected an application: all that it held is dead. */
+  | {
+      readonly type: 'app.disconnected'
+      readonly userId: string
+      readonly sessionId: string
+      readonly clientId: string
+    }
   /** An operator changed something with `countersign admin`. Of a deletion, the user is not named. */
   | {
       readonly type: 'operator.acted'

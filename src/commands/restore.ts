@@ -18,8 +18,13 @@ wrong usage.
 /** The prefix that all keys of a service can have. */
 const prefix = /^(?:[A-Za-z0-9._-]{1,64}:)?/
 
-/** Keys of nonces and orders: they may have been used, or refused, since the copy was made. */
-const begun = new RegExp(`${prefix.source}(?:nonce|link-nonce|order):`)
+/**
+ * Keys of nonces and orders, of all that applications hold by OpenID Connect, and of offline access: they may have been
+ * used, refused or ended since the copy was made. What users have allowed and the key that signs stay.
+ */
+const begun = new RegExp(
+  `${prefix.source}(?:nonce|link-nonce|order|offline|offline-of|oidc:(?!signing-keys:)[A-Za-z-]+):`,
+)
 
 /** Keys of sessions, of what is kept beside them, of their lists, and of known computers. */
 const remembered = new RegExp(`${prefix.source}(?:session|session-address|sessions|computers):`)

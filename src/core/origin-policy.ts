@@ -71,6 +71,18 @@ export class OriginPolicy {
     )
   }
 
+  /**
+   * Refuses a request from any other origin than the service's own with ORIGIN_NOT_TRUSTED, also if it is trusted, and
+   * also if origins are not enforced.
+   */
+  requireOwn(request: RequestContext): void {
+    const { own } = this.#rules
+    if (request.origin === own) return
+    throw new CountersignError('ORIGIN_NOT_TRUSTED', `${seen(request)} is not ${own}, which alone may do this`, {
+      metadata: metadataOf(request),
+    })
+  }
+
   /** Refuses a request from any other origin than `expected` with ORIGIN_MISMATCH. `what` is bound to that origin. */
   requireSame(request: RequestContext, expected: string, what: 'nonce' | 'order'): void {
     this.#requireOneOf(request, [expected], what)

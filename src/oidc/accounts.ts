@@ -10,6 +10,8 @@ import { requestState } from './request-state.ts'
 export interface AccountParts {
   readonly grants: Grants
   readonly findSession: (id: string) => Promise<Session | undefined>
+  /** The session with offline access that has this id, if its user may still act with its wallet. */
+  readonly findOffline: (id: string) => Promise<AccountSession | undefined>
   readonly walletsOf: (userId: string) => Promise<readonly ClaimsWallet[]>
   /** Template of the e-mail address, with `{user_id}`. Absent: there is none. */
   readonly email: string | undefined
@@ -19,21 +21,27 @@ export interface AccountParts {
 
 /** Finds the account of a token or of the browser: that of a session, which is read at each use. */
 export function accountsOf(parts: AccountParts): FindAccount {
-  const { grants, findSession } = parts
+  const { grants, findSession, findOffline } = parts
   return async (ctx, sub, token) => {
     const clientId = ctx.oidc.client?.clientId ?? ''
     if (token === undefined) {
       const session = requestState.getStore()?.session
       return session?.userId === sub ? accountOf(parts, session, clientId) : undefined
     }
-    const { grantId } = token as { grantId?: string }
-    const grant = grantId === undefined ? undefined : await grants.read(grantId)
-    const session = grant === undefined ? undefined : await findSession(grant.sessionId)
+    const { grantId, expiresWithSession } = token as { grantId?: string; expiresWithSession?: boolean }
+    const usedUp = requestState.getStore()?.usedUp
+    const grant = usedUp?.grantId === grantId ? usedUp?.grant : grantId && (await grants.read(grantId))
+    if (!grant) return undefined
+    const session =
+      expiresWithSession === true ? await findSession(grant.sessionId) : await findOffline(grant.sessionId)
     return session?.userId === sub ? accountOf(parts, session, clientId) : undefined
   }
 }
 
-function accountOf(parts: AccountParts, session: Session, clientId: string): Account {
+/** Who an account is of: a session, or what is left of one. */
+type AccountSession = Pick<Session, 'userId' | 'adapterId' | 'address' | 'publicKeyHex'>
+
+function accountOf(parts: AccountParts, session: AccountSession, clientId: string): Account {
   const { userId, adapterId, address, publicKeyHex } = session
   const own: ClaimsWallet = { adapterId, address, publicKeyHex }
   return {

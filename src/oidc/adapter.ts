@@ -13,6 +13,8 @@ export interface AdapterParts {
   readonly store: Pick<Store, 'now'>
   /** The live session with this id, or `undefined`. Read at each call. */
   readonly findSession: (id: string) => Promise<Session | undefined>
+  /** The session with offline access that has this id, or `undefined`. Read at each call. */
+  readonly findOffline: (id: string) => Promise<object | undefined>
   /** The library's own errors, which it answers as OAuth says. */
   readonly errors: Pick<typeof errors, 'InvalidGrant' | 'InvalidRequestUri' | 'InvalidRequest'>
 }
@@ -87,6 +89,10 @@ class RecordAdapter extends BaseAdapter {
     const found = await this.#parts.records.find<StoredPayload>(this.#name, id)
     if (found === undefined) return undefined
     const { payload, usedAt } = found.record
+    const { sessionUid, expiresWithSession } = payload
+    // What is bound to a session is checked by the library. The rest counts while the session has offline access.
+    const isFree = sessionUid !== undefined && expiresWithSession !== true
+    if (isFree && (await this.#parts.findOffline(sessionUid)) === undefined) return undefined
     return { ...payload, jti: id, ...(usedAt === undefined ? {} : { consumed: usedAt }) }
   }
 
@@ -104,8 +110,8 @@ class RecordAdapter extends BaseAdapter {
   }
 
   /**
-   * Marks it as used. Of any number of callers one succeeds. The others are a sign of theft, or of a client that cannot
-   * tell what it has sent: the grant ends, and with it all that the first caller got.
+   * Marks it as used. Of any number of callers exactly one succeeds. The others are a sign of theft, or of a client that
+   * cannot tell what it has sent: the grant ends, and with it all that the first caller got.
    */
   override async consume(id: string): Promise<undefined> {
     const { records, grants, store, errors } = this.#parts
@@ -113,6 +119,9 @@ class RecordAdapter extends BaseAdapter {
     if (found !== undefined && found.record.usedAt === undefined) {
       const now = store.now()
       const { payload } = found.record
+      const grant = payload.grantId === undefined ? undefined : await grants.read(payload.grantId)
+      const state = requestState.getStore()
+      if (state !== undefined && grant !== undefined) state.usedUp = { grantId: String(payload.grantId), grant }
       const leftMs = (payload.exp ?? 0) * 1000 - now
       const used: StoredPayload = { payload: usedUp(payload), usedAt: Math.floor(now / 1000) }
       const life = { ttlMs: Math.max(1, Math.min(leftMs, maxUsedMs)) }
@@ -187,7 +196,7 @@ class GrantView extends BaseAdapter {
   async find(id: string): Promise<AdapterPayload | undefined> {
     const found = await this.#parts.grants.read(id)
     if (found === undefined) return undefined
-    const { sessionId: _sessionId, ...grant } = found
+    const { sessionId: _sessionId, connection: _connection, ...grant } = found
     return { ...grant, jti: id }
   }
 

@@ -1,6 +1,8 @@
 import { hash } from 'node:crypto'
 import { randomText } from '../base/token.ts'
+import type { ConnectedApp, ConnectedApps } from '../core/users/connected-apps.ts'
 import type { Session } from '../core/users/host.ts'
+import type { OfflineAccess } from '../core/users/offline-access.ts'
 import type { Store } from '../store/store.ts'
 import type { SealedRecords } from './sealed-records.ts'
 
@@ -13,6 +15,8 @@ export interface GrantRecord {
   readonly iat: number
   readonly exp: number
   readonly openid: { readonly scope: string }
+  /** The user's connection of the application under which it was given: see {@link ConnectedApps}. */
+  readonly connection: string
 }
 
 /** What takes the place of a grant that was taken away. */
@@ -32,6 +36,9 @@ const grantKind = 'Grant'
 export interface GrantParts {
   readonly records: SealedRecords
   readonly store: Pick<Store, 'now'>
+  readonly apps: ConnectedApps
+  /** Sessions whose grants outlive them. */
+  readonly offline: OfflineAccess
   /** Reads whether a session is live now. */
   readonly isLive: (session: Session) => Promise<boolean>
   /** Longest life of a session in seconds, for which its grants are kept. */
@@ -54,11 +61,13 @@ export class Grants {
   readonly #parts: GrantParts
   readonly #records: SealedRecords
   readonly #life: { readonly ttlMs: number }
+  readonly #offlineLife: { readonly ttlMs: number }
 
   constructor(parts: GrantParts) {
     this.#parts = parts
     this.#records = parts.records
     this.#life = { ttlMs: parts.sessionSeconds * 1000 }
+    this.#offlineLife = { ttlMs: parts.offline.lifeMs }
   }
 
   /** The grant of a session for a client, or `undefined`. */
@@ -83,31 +92,36 @@ export class Grants {
 
   async read(id: string): Promise<GrantRecord | undefined> {
     const record = (await this.#records.find<GrantRecord | RemovedGrant>(grantKind, id))?.record
-    return record === undefined || 'removed' in record || record.exp * 1000 <= this.#parts.store.now()
-      ? undefined
-      : record
+    if (record === undefined || 'removed' in record || record.exp * 1000 <= this.#parts.store.now()) return undefined
+    const app = await this.#parts.apps.find(record.accountId, record.clientId)
+    return app?.connection === record.connection ? record : undefined
   }
 
   /**
-   * Adds scopes to the grant of a session for a client, which is made if there is none. Resolves with its id, or with
-   * `undefined` if the session ended meanwhile: then the grant is gone, too.
+   * Adds scopes to the grant of a session for a client, which is made if there is none, and connects the application.
+   * Resolves with its id, or with `undefined` if the session ended meanwhile: then the grant is gone, too.
    */
   async give(session: Session, clientId: string, scopes: ReadonlySet<string>): Promise<string | undefined> {
+    const { apps, offline } = this.#parts
     for (;;) {
+      const app = await apps.connect(session.userId, clientId, scopes)
       const id = await this.#idFor(session, clientId)
       const found = await this.#records.find<GrantRecord | RemovedGrant>(grantKind, id)
       if (found !== undefined && 'removed' in found.record) continue
-      const given = found === undefined || 'removed' in found.record ? '' : found.record.openid.scope
-      const all = new Set([...given.split(' ').filter(Boolean), ...scopes])
-      const record = this.#recordOf(session, clientId, [...all].join(' '))
-      const stored =
-        record.openid.scope === given ||
-        (await this.#records.put(found, { kind: grantKind, id, record, life: this.#life }))
+      const before = found?.record as GrantRecord | undefined
+      // What was given under a connection that has ended counts no more.
+      const former = before?.connection === app.connection ? before.openid.scope.split(' ') : []
+      const all = new Set([...former, ...scopes])
+      const record = this.#recordOf(session, clientId, app, [...all].join(' '))
+      const isSame = all.size === former.length
+      const life = this.#lifeOf(record)
       // Otherwise another tab was faster, or the grant was taken away.
-      if (!stored) continue
+      if (!isSame && !(await this.#records.put(found, { kind: grantKind, id, record, life }))) continue
+      if (isOffline(record)) await offline.keep(session)
       // After the grant is stored: who ends the session finds the grant in its list, or is seen here.
       if (await this.#parts.isLive(session)) return id
       await this.remove(id)
+      await offline.end(session.userId, session.id)
       return undefined
     }
   }
@@ -118,7 +132,7 @@ export class Grants {
     for (;;) {
       const found = await this.#records.find<GrantRecord | RemovedGrant>(grantKind, id)
       if (found !== undefined && 'removed' in found.record) return false
-      const marked = await this.#records.put(found, { kind: grantKind, id, record: mark, life: this.#life })
+      const marked = await this.#records.put(found, { kind: grantKind, id, record: mark, life: this.#offlineLife })
       if (marked) return found !== undefined
     }
   }
@@ -135,7 +149,12 @@ export class Grants {
       if (known !== undefined && !(await this.#wasRemoved(known))) return known
       const id = randomText(32)
       const record: SessionGrants = { grants: { ...grants, [clientId]: id } }
-      const stored = await this.#records.put(found, { kind: sessionKind, id: sessionId, record, life: this.#life })
+      const stored = await this.#records.put(found, {
+        kind: sessionKind,
+        id: sessionId,
+        record,
+        life: this.#offlineLife,
+      })
       if (stored) return id
     }
   }
@@ -145,11 +164,25 @@ export class Grants {
     return found !== undefined && 'removed' in found.record
   }
 
-  #recordOf({ id: sessionId, userId: accountId }: Session, clientId: string, scope: string): GrantRecord {
+  #recordOf(
+    { id: sessionId, userId: accountId }: Session,
+    clientId: string,
+    { connection }: ConnectedApp,
+    scope: string,
+  ): GrantRecord {
     const now = Math.floor(this.#parts.store.now() / 1000)
-    const exp = now + this.#parts.sessionSeconds
-    return { kind: 'Grant', accountId, clientId, sessionId, iat: now, exp, openid: { scope } }
+    const record = { kind: 'Grant', accountId, clientId, sessionId, iat: now, openid: { scope }, connection } as const
+    return { ...record, exp: now + this.#lifeOf(record).ttlMs / 1000 }
   }
+
+  #lifeOf(record: Pick<GrantRecord, 'openid'>): { readonly ttlMs: number } {
+    return isOffline(record) ? this.#offlineLife : this.#life
+  }
+}
+
+/** Whether a grant outlives its session. */
+function isOffline({ openid }: Pick<GrantRecord, 'openid'>): boolean {
+  return openid.scope.split(' ').includes('offline_access')
 }
 
 const noGrants: SessionGrants = { grants: {} }

@@ -1,4 +1,6 @@
 import type { AdapterPayload } from 'oidc-provider'
+import type { AuditTrail } from '../base/audit.ts'
+import type { RequestContext } from '../base/request.ts'
 import { equalInConstantTime, type Keyring } from '../base/token.ts'
 import type { Session } from '../core/users/host.ts'
 import { CountersignError } from '../shared/errors.ts'
@@ -22,6 +24,7 @@ export interface InteractionParts {
   /** Path of the sign-in page. */
   readonly signInPath: string
   readonly endSession: (session: Session) => Promise<void>
+  readonly audit: AuditTrail
 }
 
 /** What a step goes by. */
@@ -32,6 +35,13 @@ export interface StepRequest {
   /** Whether the user has just come back from the sign-in page. */
   readonly isBack: boolean
   readonly session: Session | undefined
+}
+
+/** A user's answer to the page of consent, which has not been checked. */
+interface Decision {
+  readonly session: Session | undefined
+  readonly input: unknown
+  readonly request: RequestContext
 }
 
 /** A prompt as the library stores it. */
@@ -68,7 +78,7 @@ export class Interactions {
   }
 
   /** Takes the user's answer to the page of consent. Resolves with the address to go to. */
-  async decide(uid: string, { session, input }: { session: Session | undefined; input: unknown }): Promise<string> {
+  async decide(uid: string, { session, input, request }: Decision): Promise<string> {
     const { allow, sessionId } = input as { allow?: unknown; sessionId?: unknown }
     const found = await this.#read(uid)
     if (found === undefined || promptOf(found.record.payload).name !== 'consent') throw gone()
@@ -82,6 +92,10 @@ export class Interactions {
     if (client === undefined) throw gone()
     const grantId = await this.#parts.grants.give(session, client.metadata.client_id, scopesOf(payload))
     if (grantId === undefined) throw changed()
+    const { userId, id } = session
+    const { client_id: clientId } = client.metadata
+    const scope = [...scopesOf(payload)].join(' ')
+    this.#parts.audit.tell({ type: 'app.connected', userId, sessionId: id, clientId, scope }, request)
     return await this.#finish(uid, found, { ...resultOf(payload), consent: { grantId } })
   }
 

@@ -1,7 +1,9 @@
 import type { Configuration, KoaContextWithOIDC, Provider } from 'oidc-provider'
+import type { AuditTrail } from '../base/audit.ts'
 import type { Logger } from '../base/log.ts'
 import type { RequestContext } from '../base/request.ts'
 import { equalInConstantTime, type Keyring, randomText } from '../base/token.ts'
+import type { ConnectedApps, ListedApp } from '../core/users/connected-apps.ts'
 import type { StandaloneHost } from '../core/users/standalone.ts'
 import { type Exchange, type Route, requireHttpMethod } from '../http/exchange.ts'
 import { isJson, notJson } from '../http/refusals.ts'
@@ -44,6 +46,8 @@ export interface IssuerParts {
   readonly store: Store
   readonly keyring: Keyring
   readonly host: StandaloneHost
+  readonly apps: ConnectedApps
+  readonly audit: AuditTrail
   /**
    * Counts, for its network, a request of a sender that need not be known, and whose record lives for so many
    * milliseconds. Rejects with RATE_LIMITED or SERVER_BUSY beyond a limit.
@@ -60,6 +64,8 @@ export interface Issuer {
   find(path: string): Route | undefined
   /** Public keys for the service's key set. */
   readonly keySet: { readonly keys: readonly object[] }
+  /** The applications that a user has connected, those used last first. */
+  listApps(userId: string): Promise<ListedApp[]>
   /** Reads the clients file and the keys again. Resolves with what puts them in force. */
   prepare(): Promise<() => void>
 }
@@ -138,6 +144,8 @@ class LibraryIssuer implements Issuer {
     this.#grants = new Grants({
       records: this.#records,
       store,
+      apps: parts.apps,
+      offline: host.offline,
       isLive: async ({ id }) => (await findSession(id)) !== undefined,
       sessionSeconds: settings.sessionSeconds,
     })
@@ -150,6 +158,7 @@ class LibraryIssuer implements Issuer {
       store,
       page: this.#page,
       signInPath: `${settings.basePath}/sign-in`,
+      audit: parts.audit,
       endSession: async ({ userId, id }) => void (await host.endSession(userId, id)),
     })
     const routes: [path: string, methods: readonly string[], browser: 'browser' | 'backend'][] = [
@@ -185,6 +194,22 @@ class LibraryIssuer implements Issuer {
     return kind === 'authorize'
       ? (exchange) => this.#serveLibrary(exchange, ['GET'], 'browser')
       : (exchange) => this.#serveInteraction(exchange, uid)
+  }
+
+  async listApps(userId: string): Promise<ListedApp[]> {
+    const apps = [...(await this.#parts.apps.of(userId))].sort(([, a], [, b]) => b.lastUsedAt - a.lastUsedAt)
+    return apps.map(([clientId, { scopes, connectedAt, lastUsedAt }]) => {
+      const metadata = this.#loaded.clients.get(clientId)?.metadata
+      const [redirectUri] = metadata?.redirect_uris ?? []
+      return {
+        clientId,
+        name: String(metadata?.client_name ?? clientId),
+        host: metadata !== undefined && isWeb(metadata.redirect_uris) ? new URL(String(redirectUri)).host : '',
+        scopes,
+        connectedAt,
+        lastUsedAt,
+      }
+    })
   }
 
   async prepare(): Promise<() => void> {
@@ -242,7 +267,9 @@ class LibraryIssuer implements Issuer {
     const state = { session, browser: this.#secretIn(exchange) }
     if (exchange.method === 'POST') {
       const input = await this.#inputOf(exchange)
-      const redirectTo = await requestState.run(state, () => this.#interactions.decide(uid, { session, input }))
+      const redirectTo = await requestState.run(state, () =>
+        this.#interactions.decide(uid, { session, input, request: exchange.context }),
+      )
       return this.#sendJson(exchange, { redirectTo }, [])
     }
     const isBack = new URLSearchParams(exchange.query).get('back') === '1'
@@ -344,7 +371,8 @@ class LibraryIssuer implements Issuer {
     const { store, keyring, host, settings, log } = this.#parts
     const { Provider, errors, interactionPolicy } = this.#library
     const findSession = (id: string) => host.findSession(id)
-    const parts = { records: this.#records, grants: this.#grants, store, findSession, errors }
+    const findOffline = (id: string) => host.offline.find(id)
+    const parts = { records: this.#records, grants: this.#grants, store, findSession, findOffline, errors }
     const off = { enabled: false } as const
     const isIssuedTo = (_ctx: unknown, client: { clientId: string }, token: { clientId?: string }): boolean =>
       token.clientId === client.clientId
@@ -363,7 +391,14 @@ class LibraryIssuer implements Issuer {
         jwks: '/.well-known/jwks.json',
       },
       responseTypes: ['code'],
-      scopes: ['openid', 'profile', 'wallet', 'groups', ...(settings.email === undefined ? [] : ['email'])],
+      scopes: [
+        'openid',
+        'offline_access',
+        'profile',
+        'wallet',
+        'groups',
+        ...(settings.email === undefined ? [] : ['email']),
+      ],
       claims: { ...claimsOfScopes, acr: null, sid: null, iss: null } as never,
       conformIdTokenClaims: false,
       clockTolerance: 5,
@@ -378,8 +413,8 @@ class LibraryIssuer implements Issuer {
         short: { httpOnly: true, sameSite: 'lax' },
       },
       enabledJWA: { idTokenSigningAlgValues: ['RS256', 'ES256'] },
-      // All that is issued ends with the session that it was issued in.
-      expiresWithSession: async () => true,
+      // All that is issued ends with the session that it was issued in, but for offline access.
+      expiresWithSession: async (_ctx, { scopes }) => !scopes.has('offline_access'),
       extraTokenClaims: async () => undefined,
       features: {
         devInteractions: off,
@@ -399,6 +434,10 @@ class LibraryIssuer implements Issuer {
       findAccount: accountsOf({
         grants: this.#grants,
         findSession,
+        findOffline: async (id) => {
+          const session = await host.offline.find(id)
+          return session !== undefined && (await host.holdsWallet(session.userId, session)) ? session : undefined
+        },
         walletsOf: (userId) => host.walletsOf(userId),
         email: settings.email,
         claims: settings.claims,
@@ -421,10 +460,15 @@ class LibraryIssuer implements Issuer {
       ttl: {
         AccessToken: () => tokenSeconds,
         AuthorizationCode: () => codeSeconds,
-        Grant: () => settings.sessionSeconds,
+        Grant: () => host.offline.lifeMs / 1000,
         IdToken: () => tokenSeconds,
         Interaction: () => interactionSeconds,
-        RefreshToken: () => refreshSeconds,
+        // With offline access 90 days from the first, else as long as the session at most.
+        RefreshToken: (_ctx, { expiresWithSession, iiat }) => {
+          if (expiresWithSession) return refreshSeconds
+          const now = Math.floor(store.now() / 1000)
+          return Math.max(1, Math.min(refreshSeconds, (iiat ?? now) + host.offline.lifeMs / 1000 - now))
+        },
         Session: () => refreshSeconds,
       },
     }
@@ -451,8 +495,9 @@ class LibraryIssuer implements Issuer {
   }
 
   /**
-   * The grant of a request: the one that the user has just given, or one that needs no question. The session that gives
-   * it is the live one, even if an interaction names another.
+   * The grant of a request: the one that the user has just given, or one that needs no question, because the user has
+   * allowed as much before or the client is the operator's own. The session that gives it is the live one, even if an
+   * interaction names another.
    */
   async #grantFor(ctx: KoaContextWithOIDC, clients: FileClients): Promise<object | undefined> {
     const { oidc } = ctx
@@ -464,12 +509,10 @@ class LibraryIssuer implements Issuer {
     if (grantId === undefined) {
       // Another application on the device can take such an address, so the user is asked each time.
       if (!isWeb(redirectUris) || oidc.prompts.has('consent')) return undefined
-      if (
-        client.isFirstParty &&
-        (await this.#grants.give(session, clientId, oidc.requestParamOIDCScopes)) === undefined
-      ) {
-        return undefined
-      }
+      const asked = oidc.requestParamOIDCScopes
+      const allowed = (await this.#parts.apps.find(session.userId, clientId))?.scopes ?? []
+      const isAllowed = client.isFirstParty || [...asked].every((scope) => allowed.includes(scope))
+      if (isAllowed && (await this.#grants.give(session, clientId, asked)) === undefined) return undefined
     }
     const found = await this.#grants.of(session, clientId)
     if (found === undefined) return undefined

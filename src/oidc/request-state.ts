@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Session } from '../core/users/host.ts'
+import type { GrantRecord } from './grants.ts'
 
 /** What is known of the request that the library is serving. */
 export interface RequestState {
@@ -7,6 +8,11 @@ export interface RequestState {
   readonly session: Session | undefined
   /** The browser's own secret, by which an interaction recognises the browser that began it. */
   readonly browser: string | undefined
+  /**
+   * The grant of the code that this request has used up. The answer goes by it, also if another request with the same
+   * code ends the grant meanwhile; then what was answered is dead when it arrives.
+   */
+  usedUp?: { readonly grantId: string; readonly grant: GrantRecord } | undefined
 }
 
 /** State of the request in progress, for what the library calls without a context of ours. */

@@ -9,10 +9,11 @@ import type { Orders } from '../core/order/orders.ts'
 import type { SignIn } from '../core/sign-in/sign-in.ts'
 import type { UserWallets } from '../core/sign-in/user-wallets.ts'
 import type { Host, Session } from '../core/users/host.ts'
+import type { OfflineAccess } from '../core/users/offline-access.ts'
 import { type Method, methodsOf } from './methods.ts'
 import { orderHandlers } from './order-service.ts'
 import { warmUp } from './read-input.ts'
-import { sessionHandlers } from './session-service.ts'
+import { type SessionApps, sessionHandlers } from './session-service.ts'
 import { signInHandlers } from './sign-in-service.ts'
 import { walletHandlers } from './wallet-service.ts'
 
@@ -27,6 +28,10 @@ export interface Domain {
   readonly wallets?: UserWallets | undefined
   /** Absent if the service has no audiences. */
   readonly accessTokens?: AccessTokens | undefined
+  /** Absent without OpenID Connect. */
+  readonly apps?: SessionApps | undefined
+  /** Absent without OpenID Connect. */
+  readonly offline?: OfflineAccess | undefined
   /** Audit trail of sessions and computers. Without it, none is kept. */
   readonly audit?: AuditTrail | undefined
 }
@@ -39,13 +44,15 @@ export function createApi({
   computers,
   wallets,
   accessTokens,
+  apps,
+  offline,
   audit,
 }: Domain): readonly Method[] {
   const walletsOf = wallets && ((session: Session) => wallets.of(session))
   const methods = [
     ...methodsOf(SignInService, signInHandlers(signIn, wallets?.links)),
     ...methodsOf(OrderService, orderHandlers(orders)),
-    ...methodsOf(SessionService, sessionHandlers(host, { computers, walletsOf, accessTokens, audit })),
+    ...methodsOf(SessionService, sessionHandlers(host, { computers, walletsOf, accessTokens, apps, offline, audit })),
     ...methodsOf(WalletService, walletHandlers(wallets)),
   ]
   for (const { desc } of methods) warmUp(desc.input)

@@ -1,9 +1,16 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
-import type { KnownComputerSchema, SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
+import type {
+  ConnectedAppSchema,
+  KnownComputerSchema,
+  SessionService,
+} from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { type AuditTrail, noAudit } from '../base/audit.ts'
+import type { RequestContext } from '../base/request.ts'
 import type { AccessTokens } from '../core/access-tokens.ts'
 import type { KnownComputer, KnownComputers } from '../core/order/known-computers.ts'
+import type { ListedApp } from '../core/users/connected-apps.ts'
 import type { CurrentSession, Host, Session } from '../core/users/host.ts'
+import type { OfflineAccess } from '../core/users/offline-access.ts'
 import { type WalletIdentity, walletOf } from '../core/wallet/wallet.ts'
 import { CountersignError } from '../shared/errors.ts'
 import { type Call, type ServiceHandlers, sessionFields, setCookies } from './methods.ts'
@@ -16,15 +23,27 @@ export interface SessionParts {
   readonly walletsOf?: ((session: Session) => Promise<readonly WalletIdentity[]>) | undefined
   /** Without them, the call for an access token is NOT_ENABLED. */
   readonly accessTokens?: AccessTokens | undefined
+  /** Without it, no application is connected, and none can be disconnected. */
+  readonly apps?: SessionApps | undefined
+  /** What applications may do for users whose sessions have ended; ended with all other sessions. Default: nothing. */
+  readonly offline?: Pick<OfflineAccess, 'endThose'> | undefined
   /** Audit trail of sessions that users end from another one, and of forgotten computers. Without it, none is kept. */
   readonly audit?: AuditTrail | undefined
 }
 
+/** Applications that users have connected. */
+export interface SessionApps {
+  list(userId: string): Promise<readonly ListedApp[]>
+  /** Resolves with whether the application was connected. */
+  disconnect(userId: string, clientId: string): Promise<boolean>
+  /** Refuses a request from any other origin than the service's own. */
+  requireOwnOrigin(request: RequestContext): void
+}
+
 /** SessionService on a host. */
-export function sessionHandlers(
-  host: Host,
-  { computers, walletsOf = async (session) => [walletOf(session)], accessTokens, audit = noAudit }: SessionParts,
-): ServiceHandlers<typeof SessionService> {
+export function sessionHandlers(host: Host, parts: SessionParts): ServiceHandlers<typeof SessionService> {
+  const { computers, walletsOf = async (session) => [walletOf(session)] } = parts
+  const { accessTokens, apps, offline, audit = noAudit } = parts
   /** Ends another session of the same user. Resolves with whether it was live. */
   const revoke = async (own: Session, sessionId: string, { request }: Call): Promise<boolean> => {
     const { userId, id: bySessionId } = own
@@ -90,6 +109,7 @@ export function sessionHandlers(
         // later.
         if (computers !== undefined) await forgetOtherComputers(own, others, await walletsOf(own), computers)
         const revoked = await Promise.all(others.map(({ id }) => revoke(own, id, call)))
+        await offline?.endThose(own.userId, ({ id }) => id !== own.id)
         if (computers !== undefined) {
           audit.tell({ type: 'computer.forgotten', userId: own.userId, sessionId: own.id }, call.request)
         }
@@ -126,6 +146,24 @@ export function sessionHandlers(
         }
         const { userId, id: sessionId } = own
         audit.tell({ type: 'computer.forgotten', computerId: id, userId, sessionId }, call.request)
+        return { ok: true }
+      },
+    },
+    listConnectedApps: {
+      limit: 'session',
+      async handle(_input, call) {
+        const { userId } = await current(call)
+        return { apps: ((await apps?.list(userId)) ?? []).map(appFields) }
+      },
+    },
+    disconnectApp: {
+      limit: 'session',
+      async handle({ clientId }, call) {
+        apps?.requireOwnOrigin(call.request)
+        const { userId, id: sessionId } = await current(call)
+        if (await apps?.disconnect(userId, clientId)) {
+          audit.tell({ type: 'app.disconnected', userId, sessionId, clientId }, call.request)
+        }
         return { ok: true }
       },
     },
@@ -181,6 +219,15 @@ function computerFields(computer: KnownComputer, own: Session): MessageInitShape
     userAgent,
     current: id === own.computerId,
   }
+}
+
+function appFields({
+  connectedAt,
+  lastUsedAt,
+  scopes,
+  ...app
+}: ListedApp): MessageInitShape<typeof ConnectedAppSchema> {
+  return { ...app, scopes: [...scopes], connectedAt: BigInt(connectedAt), lastUsedAt: BigInt(lastUsedAt) }
 }
 
 /** The session that a host found for a call. The cookie of an extended session is sent with the response. */

@@ -175,6 +175,8 @@ async function create(options: FlatOptions, lan: Lan | undefined): Promise<Worke
       store,
       keyring,
       host: domain.standalone,
+      apps: domain.connectedApps,
+      audit: domain.audit,
       async spend(request, lifeMs) {
         await domain.limiter?.spend('sign-in', request)
         // An interaction takes as much of the store as a nonce.

@@ -13,6 +13,7 @@ import { Nonces, withKeysBeginning } from '../core/sign-in/nonce.ts'
 import { SignIn } from '../core/sign-in/sign-in.ts'
 import { UserWallets } from '../core/sign-in/user-wallets.ts'
 import { blockingHost, guardedHost, tracedLogin } from '../core/users/application.ts'
+import { ConnectedApps } from '../core/users/connected-apps.ts'
 import { Sessions } from '../core/users/sessions.ts'
 import { StandaloneHost } from '../core/users/standalone.ts'
 import type { SignatureVerifier } from '../core/wallet/ed25519.ts'
@@ -60,6 +61,8 @@ export interface ServiceDomain extends Domain {
   /** Absent if the rate limits are off. */
   readonly limiter: RateLimiter | undefined
   readonly ceilings: CeilingLimits
+  /** Applications that users have connected. */
+  readonly connectedApps: ConnectedApps
   /** Counts of what is stored for callers who need not be known. */
   readonly live: { readonly nonces: LiveCount; readonly orders: LiveCount }
 }
@@ -161,6 +164,8 @@ export function makeDomain(settings: Settings, store: Store, parts: DomainParts)
     limits,
     limiter,
     ceilings,
+    connectedApps: new ConnectedApps(store),
+    offline: standalone.offline,
     live,
   }
 }

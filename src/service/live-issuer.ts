@@ -1,3 +1,4 @@
+import type { ListedApp } from '../core/users/connected-apps.ts'
 import type { IssuerRoutes } from '../http/app.ts'
 import type { Route } from '../http/exchange.ts'
 import type { Issuer, IssuerParts } from '../oidc/issuer.ts'
@@ -44,6 +45,11 @@ export class LiveIssuer implements IssuerRoutes {
 
   get keys(): readonly object[] {
     return this.#issuer?.keySet.keys ?? []
+  }
+
+  /** The applications that a user has connected, those used last first. */
+  async listApps(userId: string): Promise<ListedApp[]> {
+    return (await this.#issuer?.listApps(userId)) ?? []
   }
 
   /** Reads clients and keys again. Resolves with what puts them in force. */

@@ -50,7 +50,14 @@ export interface Served extends Pick<App, 'handler' | 'fetch'> {
 export function serve(domain: ServiceDomain, settings: Settings, parts: ServerParts): Served {
   const { store, adapterIds, signingKeys, issuer, metrics, tracing, shutdown, log } = parts
   const { audit, ceilings, limiter, limits, live, orders, origins, standalone } = domain
-  const api = createApi(domain)
+  const api = createApi({
+    ...domain,
+    apps: issuer && {
+      list: (userId) => issuer.listApps(userId),
+      disconnect: (userId, clientId) => domain.connectedApps.disconnect(userId, clientId),
+      requireOwnOrigin: (request) => origins.requireOwn(request),
+    },
+  })
   const reflection = settings.reflection ? reflectionMethods(api.map(({ desc }) => desc.parent)) : []
   const admitted = withAdmission([...api, ...reflection], { ceilings, limits, log })
   const methods = admitted.methods.filter((method): method is Method => !isBidi(method))

@@ -68,6 +68,7 @@ export const english = {
   'issuer.allow': 'Allow',
   'issuer.decline': 'Decline',
   'issuer.scope.openid': 'Recognise you when you come back',
+  'issuer.scope.offline_access': 'Act for you for 90 days, also after you sign out',
   'issuer.scope.profile': 'See your wallet’s address',
   'issuer.scope.wallet': 'See all your wallets',
   'issuer.scope.email': 'Get an email address for you',

@@ -36,6 +36,12 @@ export const computerPaths = {
   forget: '/computers/forget',
 } as const
 
+/** Applications that the user has connected by OpenID Connect, under the base path. */
+export const appPaths = {
+  list: '/apps',
+  disconnect: '/apps/disconnect',
+} as const
+
 /** Direct sign-in, under the base path and the endpoint prefix. */
 export const signInPaths = {
   nonce: '/nonce',

@@ -224,7 +224,7 @@ async function signInsAndSessions(caller: Caller): Promise<void> {
   for (const rpc of SessionService.methods.filter(({ name }) => name !== 'SignOut')) {
     const { session } = await caller.call(SessionService.method.getCurrentSession, {}, await signIn())
     const { id } = session as { id: string }
-    await caller.call(rpc, { id, sessionId: id, audience }, user)
+    await caller.call(rpc, { id, sessionId: id, audience, clientId: 'shop' }, user)
     await caller.call(rpc, unknown, user)
     const cookie = { cookie: user.authorization?.replace('Bearer ', 'countersign_session=') ?? '' }
     await caller.call(rpc, {}, { ...cookie, ...foreignPage })

@@ -52,6 +52,8 @@ const groups: Readonly<Record<string, { readonly perMinute: number; readonly rpc
       'SessionService/RevokeOtherSessions',
       'SessionService/ListKnownComputers',
       'SessionService/ForgetKnownComputer',
+      'SessionService/ListConnectedApps',
+      'SessionService/DisconnectApp',
       'SessionService/IssueAccessToken',
       'WalletService/ListWallets',
     ],

@@ -1,6 +1,8 @@
 import { errors } from 'oidc-provider'
 import { expect, onTestFinished, test } from 'vitest'
 import { Keyring } from '../../src/base/token.ts'
+import { ConnectedApps } from '../../src/core/users/connected-apps.ts'
+import { OfflineAccess } from '../../src/core/users/offline-access.ts'
 import { adaptersOver } from '../../src/oidc/adapter.ts'
 import { Grants } from '../../src/oidc/grants.ts'
 import { SealedRecords } from '../../src/oidc/sealed-records.ts'
@@ -23,8 +25,16 @@ async function open(secrets = ['one '.repeat(10)], store = openStore('sqlite::me
   const opened = await store
   onTestFinished(() => opened.close())
   const records = new SealedRecords(opened, new Keyring(secrets))
-  const grants = new Grants({ records, store: opened, isLive, sessionSeconds: 60 })
-  const adapters = adaptersOver({ records, grants, store: opened, findSession: async () => session, errors })
+  const [apps, offline] = [new ConnectedApps(opened), new OfflineAccess(opened)]
+  const grants = new Grants({ records, store: opened, apps, offline, isLive, sessionSeconds: 60 })
+  const adapters = adaptersOver({
+    records,
+    grants,
+    store: opened,
+    findSession: async () => session,
+    findOffline: async () => session,
+    errors,
+  })
   return { store, opened, records, grants, adapters }
 }
 

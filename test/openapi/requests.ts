@@ -216,6 +216,8 @@ export const goodRequests: Readonly<Record<string, (call: Call) => Promise<Sendi
     const { computers } = await done(call, 'listKnownComputers', { headers })
     return { headers, body: { id: computers[0].id } }
   },
+  listConnectedApps: async (call) => ({ headers: await signedIn(call) }),
+  disconnectApp: async (call) => ({ headers: await signedIn(call), body: { clientId: 'shop' } }),
   issueAccessToken: async (call) => ({ headers: await signedIn(call), body: { audience: 'api' } }),
   getOptions: async () => ({}),
   getHealth: async () => ({}),

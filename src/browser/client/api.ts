@@ -2,6 +2,7 @@ import type {
   AccessToken,
   ApprovedOrder,
   ClaimedOrder,
+  ConnectedApp,
   DesktopOrder,
   FinalizedOrder,
   HandOver,
@@ -104,6 +105,8 @@ export interface SessionApi {
   readonly signOut: ApiMethod<object, unknown>
   readonly listSessions: ApiMethod<object, { readonly sessions: readonly Session[] }>
   readonly listKnownComputers: ApiMethod<object, { readonly computers: readonly KnownComputer[] }>
+  readonly listConnectedApps: ApiMethod<object, { readonly apps: readonly ConnectedApp[] }>
+  readonly disconnectApp: ApiMethod<{ readonly clientId: string }, unknown>
   readonly forgetKnownComputer: ApiMethod<{ readonly id: string }, unknown>
   readonly issueAccessToken: ApiMethod<{ readonly audience: string }, AccessToken>
 }

@@ -150,6 +150,8 @@ export function connectApi(services: Services, token: () => string | undefined):
       listSessions: plainly(session.listSessions),
       revokeSession: plainly(session.revokeSession),
       revokeOtherSessions: plainly(session.revokeOtherSessions),
+      listConnectedApps: plainly(session.listConnectedApps),
+      disconnectApp: plainly(session.disconnectApp),
       listKnownComputers: plainly(session.listKnownComputers),
       forgetKnownComputer: plainly(session.forgetKnownComputer),
       issueAccessToken: plainly(session.issueAccessToken),

@@ -26,6 +26,7 @@ export type {
   AccessToken,
   ApprovedOrder,
   ClaimedOrder,
+  ConnectedApp,
   DesktopOrder,
   FinalizedOrder,
   HandOver,

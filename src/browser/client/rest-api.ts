@@ -1,4 +1,5 @@
 import {
+  appPaths,
   computerPaths,
   desktopOrderPaths,
   phoneOrderPaths,
@@ -196,6 +197,8 @@ export function restSessions(call: RestCall, token: () => string | undefined): S
     getCurrentSession: get(`${sessionPaths.current}?allowSignedOut=true`),
     listSessions: get(sessionPaths.list),
     signOut: post(sessionPaths.signOut, true),
+    listConnectedApps: get(appPaths.list),
+    disconnectApp: post(appPaths.disconnect),
     listKnownComputers: get(computerPaths.list),
     forgetKnownComputer: post(computerPaths.forget),
     issueAccessToken: post(sessionPaths.accessToken),

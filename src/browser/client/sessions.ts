@@ -2,7 +2,15 @@ import type { ApiCall, RevocationApi, SessionApi, WalletApi } from './api.ts'
 import { type CallOptions, given, run } from './call.ts'
 import { CountersignClientError } from './errors.ts'
 import type { TokenStore } from './token-store.ts'
-import type { AccessToken, KnownComputer, NonceChallenge, Session, SigningAccount, UserWallet } from './types.ts'
+import type {
+  AccessToken,
+  ConnectedApp,
+  KnownComputer,
+  NonceChallenge,
+  Session,
+  SigningAccount,
+  UserWallet,
+} from './types.ts'
 import { type ProofOptions, proveWithWallet, type WalletProof } from './wallet.ts'
 
 /** Calls for ending the signed-in user's other sessions. */
@@ -34,6 +42,13 @@ export interface SessionCalls {
    * with COMPUTER_NOT_FOUND if the user has none with this identifier.
    */
   forgetKnownComputer(id: string, options?: CallOptions): Promise<void>
+  /** The applications that the user has connected by OpenID Connect, those used last first. */
+  listConnectedApps(options?: CallOptions): Promise<readonly ConnectedApp[]>
+  /**
+   * Disconnects an application: all that it holds of the user is dead. For pages of the service's own origin; others
+   * are refused with ORIGIN_NOT_TRUSTED.
+   */
+  disconnectApp(clientId: string, options?: CallOptions): Promise<void>
   /**
    * Issues a token for a backend that verifies it without asking the service. Ask for a new one before it expires.
    * Rejects with AUDIENCE_UNKNOWN if the service issues none for the audience.
@@ -97,6 +112,12 @@ export function sessionCalls(api: SessionApi, authorised: Authorised, tokens: To
     },
     async forgetKnownComputer(id, options) {
       await authorised((call) => api.forgetKnownComputer({ id }, call), options)
+    },
+    async listConnectedApps(options) {
+      return (await authorised((call) => api.listConnectedApps({}, call), options)).apps
+    },
+    async disconnectApp(clientId, options) {
+      await authorised((call) => api.disconnectApp({ clientId }, call), options)
     },
     async issueAccessToken(audience, options) {
       return await authorised((call) => api.issueAccessToken({ audience }, call), options)

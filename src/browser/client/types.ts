@@ -293,6 +293,20 @@ export interface KnownComputer {
   readonly current: boolean
 }
 
+/** An application that the user has connected by OpenID Connect. Times are epoch milliseconds. */
+export interface ConnectedApp {
+  readonly clientId: string
+  /** Name, as the service's operator wrote it. */
+  readonly name: string
+  /** Host that it is reached at; empty for an application on the user's device. */
+  readonly host: string
+  /** What the user has allowed. */
+  readonly scopes: readonly string[]
+  readonly connectedAt: number
+  /** To the hour. */
+  readonly lastUsedAt: number
+}
+
 /** A token for a backend that verifies it without asking the service. */
 export interface AccessToken {
   /** For `Authorization: Bearer` at the backend. Secret. */

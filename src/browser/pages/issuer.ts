@@ -27,7 +27,7 @@ const section = byId(content.kind)
 const notice = byId('notice')
 
 /** Scopes that have words of their own. Any other is shown as it is. */
-const known = ['openid', 'profile', 'wallet', 'email', 'groups'] as const
+const known = ['openid', 'offline_access', 'profile', 'wallet', 'email', 'groups'] as const
 
 document.documentElement.lang = words.language
 document.documentElement.dir = words.direction

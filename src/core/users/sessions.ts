@@ -5,6 +5,7 @@ import type { CountersignError } from '../../shared/errors.ts'
 import type { Store, VersionedValue } from '../../store/store.ts'
 import type { ProvenIdentity } from '../wallet/wallet.ts'
 import type { CredentialForm, Session } from './host.ts'
+import { OfflineAccess } from './offline-access.ts'
 import { orderSessionEnded } from './refusals.ts'
 
 /** What a new session is made of. */
@@ -92,9 +93,12 @@ interface FoundSession {
  */
 export class StoredSessions {
   readonly #store: Store
+  /** What applications may still do for users after sessions have ended. */
+  readonly offline: OfflineAccess
 
   constructor(store: Store) {
     this.#store = store
+    this.offline = new OfflineAccess(store)
   }
 
   /** The live sessions of a user, newest first. */
@@ -127,6 +131,19 @@ export class StoredSessions {
       await this.#store.removeMember(indexOf(userId), id)
       return true
     }
+  }
+
+  /**
+   * Takes a session away from its user: ends it, with the offline access that began in it. Resolves with false if the
+   * user has no live session with this id.
+   */
+  async revoke(userId: string, id: string): Promise<boolean> {
+    // Before, so that a call that fails in between leaves a session, which a retry finds; and after, because offline
+    // access can begin while the session is live.
+    await this.offline.end(userId, id)
+    const ended = await this.end(userId, id)
+    await this.offline.end(userId, id)
+    return ended
   }
 
   /** Forgets the address of a session that is kept apart from it. */
@@ -308,11 +325,28 @@ export class Sessions {
     return await this.#stored.end(userId, id)
   }
 
+  /** Ends a session of a user, with the offline access that began in it: see {@link StoredSessions.revoke}. */
+  async revoke(userId: string, id: string): Promise<boolean> {
+    return await this.#stored.revoke(userId, id)
+  }
+
+  /** What applications may still do for users after sessions have ended. */
+  get offline(): OfflineAccess {
+    return this.#stored.offline
+  }
+
   /**
    * Ends the session of an order that is taken back, or keeps it from being made. Resolves with true if it was live. A
    * mark remembers the answer, so that a repeated call within ten minutes resolves with the same.
    */
   async takeBack(userId: string, id: string): Promise<boolean> {
+    const wasLive = await this.#takeBack(userId, id)
+    // After it: no more can begin.
+    await this.offline.end(userId, id)
+    return wasLive
+  }
+
+  async #takeBack(userId: string, id: string): Promise<boolean> {
     for (;;) {
       const stored = await this.#store.get(keyOf(id))
       const record = stored === undefined ? undefined : readSession(stored.value)
@@ -421,7 +455,10 @@ function indexOf(userId: string): string {
 }
 
 /** Whether a session is of a wallet. It does not keep the subject; an address or a key in common is enough. */
-export function isOfWallet(session: Session, wallet: Omit<ProvenIdentity, 'subject'>): boolean {
+export function isOfWallet(
+  session: Pick<Session, 'adapterId' | 'address' | 'publicKeyHex'>,
+  wallet: Omit<ProvenIdentity, 'subject'>,
+): boolean {
   const { adapterId, publicKeyHex, address } = wallet
   if (session.adapterId !== adapterId) return false
   return session.address === address || (publicKeyHex !== '' && session.publicKeyHex === publicKeyHex)

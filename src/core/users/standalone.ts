@@ -4,7 +4,7 @@ import { tokenFromBytes } from '../../base/token.ts'
 import type { CountersignError } from '../../shared/errors.ts'
 import { cookieValue, sessionCookieName } from '../../shared/header-text.ts'
 import type { Store } from '../../store/store.ts'
-import type { ProvenIdentity, WalletIdentity } from '../wallet/wallet.ts'
+import { type ProvenIdentity, type WalletIdentity, walletOf } from '../wallet/wallet.ts'
 import { askResolveLogin, type ResolveLogin } from './application.ts'
 import type {
   CredentialForm,
@@ -17,8 +17,9 @@ import type {
   UserWallet,
   WalletHost,
 } from './host.ts'
+import type { OfflineAccess } from './offline-access.ts'
 import { loginRefused, proxiedOriginRequired, sessionInvalid, sessionNotFresh, sessionRequired } from './refusals.ts'
-import { type Sessions, sessionIdOf } from './sessions.ts'
+import { isOfWallet, type Sessions, sessionIdOf } from './sessions.ts'
 import type { WalletUser } from './user-records.ts'
 import { endingWith, Users } from './users.ts'
 
@@ -175,6 +176,18 @@ export class StandaloneHost implements WalletHost {
     return await this.#sessions.read(id)
   }
 
+  /** What applications may still do for users after sessions have ended. */
+  get offline(): OfflineAccess {
+    return this.#sessions.offline
+  }
+
+  /** Whether a wallet still belongs to a user, and no operator has blocked it. */
+  async holdsWallet(userId: string, wallet: Pick<Session, 'adapterId' | 'publicKeyHex' | 'address'>): Promise<boolean> {
+    if (await this.#users.isBlocked(walletOf(wallet))) return false
+    if (this.#parts.resolveLogin !== undefined) return true
+    return (await this.walletsOf(userId)).some((each) => isOfWallet(each, wallet))
+  }
+
   /** Ends a session that an application's sign-out ends. */
   async endSession(userId: string, sessionId: string): Promise<void> {
     if (!(await this.#sessions.end(userId, sessionId))) return
@@ -211,7 +224,7 @@ export class StandaloneHost implements WalletHost {
   }
 
   async revokeSession(userId: string, sessionId: string): Promise<boolean> {
-    return await this.#sessions.end(userId, sessionId)
+    return await this.#sessions.revoke(userId, sessionId)
   }
 
   async introspect(token: string, form: CredentialForm = 'token'): Promise<Session | undefined> {

@@ -1,5 +1,6 @@
 import type { Store } from '../../store/store.ts'
 import { type ProvenIdentity, type WalletIdentity, walletOf } from '../wallet/wallet.ts'
+import { ConnectedApps } from './connected-apps.ts'
 import type { Session, UserWallet } from './host.ts'
 import { isOfWallet, StoredSessions } from './sessions.ts'
 import {
@@ -67,6 +68,7 @@ export class UserAdministration {
   readonly #claims: WalletClaims
   readonly #records: UserRecords
   readonly #sessions: StoredSessions
+  readonly #apps: ConnectedApps
   readonly #users: Users
   readonly #endWallet: UsersParts['unlinked']
   readonly #scan: SearchableStore['scan']
@@ -78,6 +80,7 @@ export class UserAdministration {
     this.#claims = new WalletClaims(store)
     this.#records = new UserRecords(store)
     this.#sessions = new StoredSessions(store)
+    this.#apps = new ConnectedApps(store)
     this.#endWallet = endingWith({ sessions: this.#sessions, forgetComputers })
     this.#users = new Users({ store, synced: () => ({}), unlinked: this.#endWallet })
   }
@@ -121,7 +124,7 @@ export class UserAdministration {
 
   /** Ends a session of a user. Resolves with false if the user has no live session with this id. */
   async endSession(userId: string, sessionId: string): Promise<boolean> {
-    return await this.#sessions.end(userId, sessionId)
+    return await this.#sessions.revoke(userId, sessionId)
   }
 
   /** Ends all sessions of a user. Resolves with their number. */
@@ -129,9 +132,11 @@ export class UserAdministration {
     let ended = 0
     for (;;) {
       const sessions = await this.#sessions.list(userId)
-      if (sessions.length === 0) return ended
-      for (const { id } of sessions) if (await this.#sessions.end(userId, id)) ended++
+      if (sessions.length === 0) break
+      for (const { id } of sessions) if (await this.#sessions.revoke(userId, id)) ended++
     }
+    await this.#sessions.offline.endThose(userId)
+    return ended
   }
 
   /**
@@ -189,6 +194,7 @@ export class UserAdministration {
     const wallets = await this.#leftBy(userId, [...(marked?.record.wallets ?? []), ...sessions.map(identityOfSession)])
     for (const wallet of wallets) await this.#parts.forgetComputers(wallet)
     await this.endSessions(userId)
+    await this.#apps.disconnectAll(userId)
     await this.#parts.eraseTraces(userId, wallets)
     await this.#claims.buryAllOf(userId, this.#scan)
     for (let stored = marked; stored !== undefined; stored = await this.#records.load(userId)) {
@@ -204,16 +210,21 @@ export class UserAdministration {
   async #endSessionsOf(wallet: ProvenIdentity, claim: Claim | undefined): Promise<number> {
     let ended = 0
     const end = async ({ userId, id }: Session): Promise<void> => {
-      if (await this.#sessions.end(userId, id)) ended++
+      if (await this.#sessions.revoke(userId, id)) ended++
     }
+    const { offline } = this.#sessions
     if (claim === undefined) {
       for await (const session of this.#sessions.all(this.#scan)) {
         if (isOfWallet(session, wallet)) await end(session)
+      }
+      for await (const session of offline.all(this.#scan)) {
+        if (isOfWallet(session, wallet)) await offline.end(session.userId, session.id)
       }
       return ended
     }
     for (const userId of new Set([claim.userId, claim.movedFrom ?? claim.userId])) {
       for (const session of await this.#sessions.list(userId)) if (isOfWallet(session, wallet)) await end(session)
+      await offline.endThose(userId, (session) => isOfWallet(session, wallet))
     }
     return ended
   }

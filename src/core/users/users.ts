@@ -45,7 +45,7 @@ export interface UsersParts {
 
 /** What {@link endingWith} ends. */
 interface EndedWithWallet {
-  readonly sessions: Pick<StoredSessions, 'list' | 'end'>
+  readonly sessions: Pick<StoredSessions, 'list' | 'revoke' | 'offline'>
   /** Forgets the computers that are known for a wallet. */
   readonly forgetComputers: (wallet: WalletIdentity) => Promise<void>
   /** Called for each session that it ended. Default: none. */
@@ -59,9 +59,10 @@ export function endingWith({ sessions, forgetComputers, ended }: EndedWithWallet
     const ofWallet = (await sessions.list(userId)).filter((session) => isOfWallet(session, wallet))
     await Promise.all(
       ofWallet.map(async ({ id }) => {
-        if (await sessions.end(userId, id)) ended?.(userId, id)
+        if (await sessions.revoke(userId, id)) ended?.(userId, id)
       }),
     )
+    await sessions.offline.endThose(userId, (session) => isOfWallet(session, wallet))
   }
 }
 

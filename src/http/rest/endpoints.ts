@@ -5,6 +5,7 @@ import { SignInService } from '../../../gen/server/countersign/v1/sign_in_servic
 import { WalletService } from '../../../gen/server/countersign/v1/wallet_service_pb.ts'
 import type { Settings } from '../../service/config.ts'
 import {
+  appPaths,
   computerPaths,
   desktopOrderPaths,
   phoneOrderPaths,
@@ -67,5 +68,7 @@ export function restEndpoints({
     post(sessionPaths.accessToken, session.issueAccessToken),
     get(computerPaths.list, session.listKnownComputers, noInput),
     post(computerPaths.forget, session.forgetKnownComputer),
+    get(appPaths.list, session.listConnectedApps, noInput),
+    post(appPaths.disconnect, session.disconnectApp),
   ]
 }

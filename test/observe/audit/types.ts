@@ -22,5 +22,7 @@ export const allTypes: Record<AuditEventType, true> = {
   'wallet.unlinked': true,
   'computer.remembered': true,
   'computer.forgotten': true,
+  'app.connected': true,
+  'app.disconnected': true,
   'operator.acted': true,
 }

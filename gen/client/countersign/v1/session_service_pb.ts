@@ -10,7 +10,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file countersign/v1/session_service.proto.
  */
 export const file_countersign_v1_session_service: GenFile = /*@__PURE__*/
-  fileDesc("CiRjb3VudGVyc2lnbi92MS9zZXNzaW9uX3NlcnZpY2UucHJvdG8SDmNvdW50ZXJzaWduLnYxIuABCgdTZXNzaW9uEgoKAmlkGAEgASgJEg8KB3VzZXJfaWQYAiABKAkSEgoKYWRhcHRlcl9pZBgDIAEoCRIWCg5wdWJsaWNfa2V5X2hleBgEIAEoCRIPCgdhZGRyZXNzGAUgASgJEhIKCmNyZWF0ZWRfYXQYBiABKAMSEgoKZXhwaXJlc19hdBgHIAEoAxIVCghvcmRlcl9pZBgIIAEoCUgAiAEBEgoKAmlwGAkgASgJEhIKCnVzZXJfYWdlbnQYCiABKAkSDwoHY3VycmVudBgLIAEoCEILCglfb3JkZXJfaWQiTgoYR2V0Q3VycmVudFNlc3Npb25SZXF1ZXN0Eh0KEGFsbG93X3NpZ25lZF9vdXQYASABKAhIAIgBAUITChFfYWxsb3dfc2lnbmVkX291dCJFChlHZXRDdXJyZW50U2Vzc2lvblJlc3BvbnNlEigKB3Nlc3Npb24YASABKAsyFy5jb3VudGVyc2lnbi52MS5TZXNzaW9uIhAKDlNpZ25PdXRSZXF1ZXN0Ih0KD1NpZ25PdXRSZXNwb25zZRIKCgJvaxgBIAEoCCIVChNMaXN0U2Vzc2lvbnNSZXF1ZXN0IkEKFExpc3RTZXNzaW9uc1Jlc3BvbnNlEikKCHNlc3Npb25zGAEgAygLMhcuY291bnRlcnNpZ24udjEuU2Vzc2lvbiIqChRSZXZva2VTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIiMKFVJldm9rZVNlc3Npb25SZXNwb25zZRIKCgJvaxgBIAEoCCIcChpSZXZva2VPdGhlclNlc3Npb25zUmVxdWVzdCJAChtSZXZva2VPdGhlclNlc3Npb25zUmVzcG9uc2USCgoCb2sYASABKAgSFQoNcmV2b2tlZF9jb3VudBgCIAEoDSI5ChhJbnRyb3NwZWN0U2Vzc2lvblJlcXVlc3QSDQoFdG9rZW4YASABKAkSDgoGY29va2llGAIgASgJIlUKGUludHJvc3BlY3RTZXNzaW9uUmVzcG9uc2USDgoGYWN0aXZlGAEgASgIEigKB3Nlc3Npb24YAiABKAsyFy5jb3VudGVyc2lnbi52MS5TZXNzaW9uIhsKGUxpc3RLbm93bkNvbXB1dGVyc1JlcXVlc3QiTgoaTGlzdEtub3duQ29tcHV0ZXJzUmVzcG9uc2USMAoJY29tcHV0ZXJzGAEgAygLMh0uY291bnRlcnNpZ24udjEuS25vd25Db21wdXRlciJ2Cg1Lbm93bkNvbXB1dGVyEgoKAmlkGAEgASgJEhIKCmNyZWF0ZWRfYXQYAiABKAMSFAoMbGFzdF91c2VkX2F0GAMgASgDEgoKAmlwGAQgASgJEhIKCnVzZXJfYWdlbnQYBSABKAkSDwoHY3VycmVudBgGIAEoCCIoChpGb3JnZXRLbm93bkNvbXB1dGVyUmVxdWVzdBIKCgJpZBgBIAEoCSIpChtGb3JnZXRLbm93bkNvbXB1dGVyUmVzcG9uc2USCgoCb2sYASABKAgiKwoXSXNzdWVBY2Nlc3NUb2tlblJlcXVlc3QSEAoIYXVkaWVuY2UYASABKAkiRAoYSXNzdWVBY2Nlc3NUb2tlblJlc3BvbnNlEhQKDGFjY2Vzc190b2tlbhgBIAEoCRISCgpleHBpcmVzX2F0GAIgASgDMrsHCg5TZXNzaW9uU2VydmljZRJtChFHZXRDdXJyZW50U2Vzc2lvbhIoLmNvdW50ZXJzaWduLnYxLkdldEN1cnJlbnRTZXNzaW9uUmVxdWVzdBopLmNvdW50ZXJzaWduLnYxLkdldEN1cnJlbnRTZXNzaW9uUmVzcG9uc2UiA5ACAhJPCgdTaWduT3V0Eh4uY291bnRlcnNpZ24udjEuU2lnbk91dFJlcXVlc3QaHy5jb3VudGVyc2lnbi52MS5TaWduT3V0UmVzcG9uc2UiA5ACAhJeCgxMaXN0U2Vzc2lvbnMSIy5jb3VudGVyc2lnbi52MS5MaXN0U2Vzc2lvbnNSZXF1ZXN0GiQuY291bnRlcnNpZ24udjEuTGlzdFNlc3Npb25zUmVzcG9uc2UiA5ACAhJcCg1SZXZva2VTZXNzaW9uEiQuY291bnRlcnNpZ24udjEuUmV2b2tlU2Vzc2lvblJlcXVlc3QaJS5jb3VudGVyc2lnbi52MS5SZXZva2VTZXNzaW9uUmVzcG9uc2UScwoTUmV2b2tlT3RoZXJTZXNzaW9ucxIqLmNvdW50ZXJzaWduLnYxLlJldm9rZU90aGVyU2Vzc2lvbnNSZXF1ZXN0GisuY291bnRlcnNpZ24udjEuUmV2b2tlT3RoZXJTZXNzaW9uc1Jlc3BvbnNlIgOQAgISbQoRSW50cm9zcGVjdFNlc3Npb24SKC5jb3VudGVyc2lnbi52MS5JbnRyb3NwZWN0U2Vzc2lvblJlcXVlc3QaKS5jb3VudGVyc2lnbi52MS5JbnRyb3NwZWN0U2Vzc2lvblJlc3BvbnNlIgOQAgIScAoSTGlzdEtub3duQ29tcHV0ZXJzEikuY291bnRlcnNpZ24udjEuTGlzdEtub3duQ29tcHV0ZXJzUmVxdWVzdBoqLmNvdW50ZXJzaWduLnYxLkxpc3RLbm93bkNvbXB1dGVyc1Jlc3BvbnNlIgOQAgISbgoTRm9yZ2V0S25vd25Db21wdXRlchIqLmNvdW50ZXJzaWduLnYxLkZvcmdldEtub3duQ29tcHV0ZXJSZXF1ZXN0GisuY291bnRlcnNpZ24udjEuRm9yZ2V0S25vd25Db21wdXRlclJlc3BvbnNlEmUKEElzc3VlQWNjZXNzVG9rZW4SJy5jb3VudGVyc2lnbi52MS5Jc3N1ZUFjY2Vzc1Rva2VuUmVxdWVzdBooLmNvdW50ZXJzaWduLnYxLklzc3VlQWNjZXNzVG9rZW5SZXNwb25zZUI0ChJjb20uY291bnRlcnNpZ24udjFQAVocY291bnRlcnNpZ24vdjE7Y291bnRlcnNpZ252MWIGcHJvdG8z");
+  fileDesc("CiRjb3VudGVyc2lnbi92MS9zZXNzaW9uX3NlcnZpY2UucHJvdG8SDmNvdW50ZXJzaWduLnYxIuABCgdTZXNzaW9uEgoKAmlkGAEgASgJEg8KB3VzZXJfaWQYAiABKAkSEgoKYWRhcHRlcl9pZBgDIAEoCRIWCg5wdWJsaWNfa2V5X2hleBgEIAEoCRIPCgdhZGRyZXNzGAUgASgJEhIKCmNyZWF0ZWRfYXQYBiABKAMSEgoKZXhwaXJlc19hdBgHIAEoAxIVCghvcmRlcl9pZBgIIAEoCUgAiAEBEgoKAmlwGAkgASgJEhIKCnVzZXJfYWdlbnQYCiABKAkSDwoHY3VycmVudBgLIAEoCEILCglfb3JkZXJfaWQiTgoYR2V0Q3VycmVudFNlc3Npb25SZXF1ZXN0Eh0KEGFsbG93X3NpZ25lZF9vdXQYASABKAhIAIgBAUITChFfYWxsb3dfc2lnbmVkX291dCJFChlHZXRDdXJyZW50U2Vzc2lvblJlc3BvbnNlEigKB3Nlc3Npb24YASABKAsyFy5jb3VudGVyc2lnbi52MS5TZXNzaW9uIhAKDlNpZ25PdXRSZXF1ZXN0Ih0KD1NpZ25PdXRSZXNwb25zZRIKCgJvaxgBIAEoCCIVChNMaXN0U2Vzc2lvbnNSZXF1ZXN0IkEKFExpc3RTZXNzaW9uc1Jlc3BvbnNlEikKCHNlc3Npb25zGAEgAygLMhcuY291bnRlcnNpZ24udjEuU2Vzc2lvbiIqChRSZXZva2VTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIiMKFVJldm9rZVNlc3Npb25SZXNwb25zZRIKCgJvaxgBIAEoCCIcChpSZXZva2VPdGhlclNlc3Npb25zUmVxdWVzdCJAChtSZXZva2VPdGhlclNlc3Npb25zUmVzcG9uc2USCgoCb2sYASABKAgSFQoNcmV2b2tlZF9jb3VudBgCIAEoDSI5ChhJbnRyb3NwZWN0U2Vzc2lvblJlcXVlc3QSDQoFdG9rZW4YASABKAkSDgoGY29va2llGAIgASgJIlUKGUludHJvc3BlY3RTZXNzaW9uUmVzcG9uc2USDgoGYWN0aXZlGAEgASgIEigKB3Nlc3Npb24YAiABKAsyFy5jb3VudGVyc2lnbi52MS5TZXNzaW9uIhsKGUxpc3RLbm93bkNvbXB1dGVyc1JlcXVlc3QiTgoaTGlzdEtub3duQ29tcHV0ZXJzUmVzcG9uc2USMAoJY29tcHV0ZXJzGAEgAygLMh0uY291bnRlcnNpZ24udjEuS25vd25Db21wdXRlciJ2Cg1Lbm93bkNvbXB1dGVyEgoKAmlkGAEgASgJEhIKCmNyZWF0ZWRfYXQYAiABKAMSFAoMbGFzdF91c2VkX2F0GAMgASgDEgoKAmlwGAQgASgJEhIKCnVzZXJfYWdlbnQYBSABKAkSDwoHY3VycmVudBgGIAEoCCIoChpGb3JnZXRLbm93bkNvbXB1dGVyUmVxdWVzdBIKCgJpZBgBIAEoCSIpChtGb3JnZXRLbm93bkNvbXB1dGVyUmVzcG9uc2USCgoCb2sYASABKAgiGgoYTGlzdENvbm5lY3RlZEFwcHNSZXF1ZXN0IkcKGUxpc3RDb25uZWN0ZWRBcHBzUmVzcG9uc2USKgoEYXBwcxgBIAMoCzIcLmNvdW50ZXJzaWduLnYxLkNvbm5lY3RlZEFwcCJ5CgxDb25uZWN0ZWRBcHASEQoJY2xpZW50X2lkGAEgASgJEgwKBG5hbWUYAiABKAkSDAoEaG9zdBgDIAEoCRIOCgZzY29wZXMYBCADKAkSFAoMY29ubmVjdGVkX2F0GAUgASgDEhQKDGxhc3RfdXNlZF9hdBgGIAEoAyIpChREaXNjb25uZWN0QXBwUmVxdWVzdBIRCgljbGllbnRfaWQYASABKAkiIwoVRGlzY29ubmVjdEFwcFJlc3BvbnNlEgoKAm9rGAEgASgIIisKF0lzc3VlQWNjZXNzVG9rZW5SZXF1ZXN0EhAKCGF1ZGllbmNlGAEgASgJIkQKGElzc3VlQWNjZXNzVG9rZW5SZXNwb25zZRIUCgxhY2Nlc3NfdG9rZW4YASABKAkSEgoKZXhwaXJlc19hdBgCIAEoAzKICQoOU2Vzc2lvblNlcnZpY2USbQoRR2V0Q3VycmVudFNlc3Npb24SKC5jb3VudGVyc2lnbi52MS5HZXRDdXJyZW50U2Vzc2lvblJlcXVlc3QaKS5jb3VudGVyc2lnbi52MS5HZXRDdXJyZW50U2Vzc2lvblJlc3BvbnNlIgOQAgISTwoHU2lnbk91dBIeLmNvdW50ZXJzaWduLnYxLlNpZ25PdXRSZXF1ZXN0Gh8uY291bnRlcnNpZ24udjEuU2lnbk91dFJlc3BvbnNlIgOQAgISXgoMTGlzdFNlc3Npb25zEiMuY291bnRlcnNpZ24udjEuTGlzdFNlc3Npb25zUmVxdWVzdBokLmNvdW50ZXJzaWduLnYxLkxpc3RTZXNzaW9uc1Jlc3BvbnNlIgOQAgISXAoNUmV2b2tlU2Vzc2lvbhIkLmNvdW50ZXJzaWduLnYxLlJldm9rZVNlc3Npb25SZXF1ZXN0GiUuY291bnRlcnNpZ24udjEuUmV2b2tlU2Vzc2lvblJlc3BvbnNlEnMKE1Jldm9rZU90aGVyU2Vzc2lvbnMSKi5jb3VudGVyc2lnbi52MS5SZXZva2VPdGhlclNlc3Npb25zUmVxdWVzdBorLmNvdW50ZXJzaWduLnYxLlJldm9rZU90aGVyU2Vzc2lvbnNSZXNwb25zZSIDkAICEm0KEUludHJvc3BlY3RTZXNzaW9uEiguY291bnRlcnNpZ24udjEuSW50cm9zcGVjdFNlc3Npb25SZXF1ZXN0GikuY291bnRlcnNpZ24udjEuSW50cm9zcGVjdFNlc3Npb25SZXNwb25zZSIDkAICEnAKEkxpc3RLbm93bkNvbXB1dGVycxIpLmNvdW50ZXJzaWduLnYxLkxpc3RLbm93bkNvbXB1dGVyc1JlcXVlc3QaKi5jb3VudGVyc2lnbi52MS5MaXN0S25vd25Db21wdXRlcnNSZXNwb25zZSIDkAICEm4KE0ZvcmdldEtub3duQ29tcHV0ZXISKi5jb3VudGVyc2lnbi52MS5Gb3JnZXRLbm93bkNvbXB1dGVyUmVxdWVzdBorLmNvdW50ZXJzaWduLnYxLkZvcmdldEtub3duQ29tcHV0ZXJSZXNwb25zZRJtChFMaXN0Q29ubmVjdGVkQXBwcxIoLmNvdW50ZXJzaWduLnYxLkxpc3RDb25uZWN0ZWRBcHBzUmVxdWVzdBopLmNvdW50ZXJzaWduLnYxLkxpc3RDb25uZWN0ZWRBcHBzUmVzcG9uc2UiA5ACAhJcCg1EaXNjb25uZWN0QXBwEiQuY291bnRlcnNpZ24udjEuRGlzY29ubmVjdEFwcFJlcXVlc3QaJS5jb3VudGVyc2lnbi52MS5EaXNjb25uZWN0QXBwUmVzcG9uc2USZQoQSXNzdWVBY2Nlc3NUb2tlbhInLmNvdW50ZXJzaWduLnYxLklzc3VlQWNjZXNzVG9rZW5SZXF1ZXN0GiguY291bnRlcnNpZ24udjEuSXNzdWVBY2Nlc3NUb2tlblJlc3BvbnNlQjQKEmNvbS5jb3VudGVyc2lnbi52MVABWhxjb3VudGVyc2lnbi92MTtjb3VudGVyc2lnbnYxYgZwcm90bzM");
 
 /**
  * Session is the session of a signed-in wallet.
@@ -496,6 +496,141 @@ export const ForgetKnownComputerResponseSchema: GenMessage<ForgetKnownComputerRe
   messageDesc(file_countersign_v1_session_service, 17);
 
 /**
+ * ListConnectedAppsRequest has no fields: the call's session says whose applications.
+ *
+ * @generated from message countersign.v1.ListConnectedAppsRequest
+ */
+export type ListConnectedAppsRequest = Message<"countersign.v1.ListConnectedAppsRequest"> & {
+};
+
+/**
+ * Describes the message countersign.v1.ListConnectedAppsRequest.
+ * Use `create(ListConnectedAppsRequestSchema)` to create a new message.
+ */
+export const ListConnectedAppsRequestSchema: GenMessage<ListConnectedAppsRequest> = /*@__PURE__*/
+  messageDesc(file_countersign_v1_session_service, 18);
+
+/**
+ * ListConnectedAppsResponse lists the applications of the caller's user.
+ *
+ * @generated from message countersign.v1.ListConnectedAppsResponse
+ */
+export type ListConnectedAppsResponse = Message<"countersign.v1.ListConnectedAppsResponse"> & {
+  /**
+   * Those used last first.
+   *
+   * @generated from field: repeated countersign.v1.ConnectedApp apps = 1;
+   */
+  apps: ConnectedApp[];
+};
+
+/**
+ * Describes the message countersign.v1.ListConnectedAppsResponse.
+ * Use `create(ListConnectedAppsResponseSchema)` to create a new message.
+ */
+export const ListConnectedAppsResponseSchema: GenMessage<ListConnectedAppsResponse> = /*@__PURE__*/
+  messageDesc(file_countersign_v1_session_service, 19);
+
+/**
+ * ConnectedApp is an application that a user has connected by OpenID Connect.
+ *
+ * @generated from message countersign.v1.ConnectedApp
+ */
+export type ConnectedApp = Message<"countersign.v1.ConnectedApp"> & {
+  /**
+   * Identifier of the client.
+   *
+   * @generated from field: string client_id = 1;
+   */
+  clientId: string;
+
+  /**
+   * Name of the application, as the operator wrote it.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * Host that the application is reached at. Empty for an application on the user's device, and for one that is no
+   * longer a client of the service.
+   *
+   * @generated from field: string host = 3;
+   */
+  host: string;
+
+  /**
+   * Scopes that the user has allowed.
+   *
+   * @generated from field: repeated string scopes = 4;
+   */
+  scopes: string[];
+
+  /**
+   * Time at which the user connected it, epoch milliseconds.
+   *
+   * @generated from field: int64 connected_at = 5;
+   */
+  connectedAt: bigint;
+
+  /**
+   * Time of its last use, to the hour, epoch milliseconds.
+   *
+   * @generated from field: int64 last_used_at = 6;
+   */
+  lastUsedAt: bigint;
+};
+
+/**
+ * Describes the message countersign.v1.ConnectedApp.
+ * Use `create(ConnectedAppSchema)` to create a new message.
+ */
+export const ConnectedAppSchema: GenMessage<ConnectedApp> = /*@__PURE__*/
+  messageDesc(file_countersign_v1_session_service, 20);
+
+/**
+ * DisconnectAppRequest names the application to disconnect.
+ *
+ * @generated from message countersign.v1.DisconnectAppRequest
+ */
+export type DisconnectAppRequest = Message<"countersign.v1.DisconnectAppRequest"> & {
+  /**
+   * Identifier of its client.
+   *
+   * @generated from field: string client_id = 1;
+   */
+  clientId: string;
+};
+
+/**
+ * Describes the message countersign.v1.DisconnectAppRequest.
+ * Use `create(DisconnectAppRequestSchema)` to create a new message.
+ */
+export const DisconnectAppRequestSchema: GenMessage<DisconnectAppRequest> = /*@__PURE__*/
+  messageDesc(file_countersign_v1_session_service, 21);
+
+/**
+ * DisconnectAppResponse says that the application is not connected.
+ *
+ * @generated from message countersign.v1.DisconnectAppResponse
+ */
+export type DisconnectAppResponse = Message<"countersign.v1.DisconnectAppResponse"> & {
+  /**
+   * Always true: a failure is an error.
+   *
+   * @generated from field: bool ok = 1;
+   */
+  ok: boolean;
+};
+
+/**
+ * Describes the message countersign.v1.DisconnectAppResponse.
+ * Use `create(DisconnectAppResponseSchema)` to create a new message.
+ */
+export const DisconnectAppResponseSchema: GenMessage<DisconnectAppResponse> = /*@__PURE__*/
+  messageDesc(file_countersign_v1_session_service, 22);
+
+/**
  * IssueAccessTokenRequest names the backend that the token is for.
  *
  * @generated from message countersign.v1.IssueAccessTokenRequest
@@ -514,7 +649,7 @@ export type IssueAccessTokenRequest = Message<"countersign.v1.IssueAccessTokenRe
  * Use `create(IssueAccessTokenRequestSchema)` to create a new message.
  */
 export const IssueAccessTokenRequestSchema: GenMessage<IssueAccessTokenRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_session_service, 18);
+  messageDesc(file_countersign_v1_session_service, 23);
 
 /**
  * IssueAccessTokenResponse is an access token.
@@ -542,7 +677,7 @@ export type IssueAccessTokenResponse = Message<"countersign.v1.IssueAccessTokenR
  * Use `create(IssueAccessTokenResponseSchema)` to create a new message.
  */
 export const IssueAccessTokenResponseSchema: GenMessage<IssueAccessTokenResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_session_service, 19);
+  messageDesc(file_countersign_v1_session_service, 24);
 
 /**
  * SessionService reads and ends sessions.
@@ -675,6 +810,37 @@ export const SessionService: GenService<{
     methodKind: "unary";
     input: typeof ForgetKnownComputerRequestSchema;
     output: typeof ForgetKnownComputerResponseSchema;
+  },
+  /**
+   * ListConnectedApps returns the applications that the caller's user has connected by OpenID Connect, those used last
+   * first; without an issuer, none. Called by the signed-in user.
+   *
+   * Extends the caller's own session as GetCurrentSession does, and changes nothing else. Safe to retry.
+   *
+   * Errors: SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, HOST_UNAVAILABLE.
+   *
+   * @generated from rpc countersign.v1.SessionService.ListConnectedApps
+   */
+  listConnectedApps: {
+    methodKind: "unary";
+    input: typeof ListConnectedAppsRequestSchema;
+    output: typeof ListConnectedAppsResponseSchema;
+  },
+  /**
+   * DisconnectApp ends all that an application holds of the caller's user: the consent, and every code, refresh token
+   * and opaque access token, those for offline access too, in one step. Called by the signed-in user, from a page of the
+   * service's own origin: other trusted origins are refused.
+   *
+   * The application can ask for consent again. Succeeds if the application is not connected. Safe to retry.
+   *
+   * Errors: SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, HOST_UNAVAILABLE.
+   *
+   * @generated from rpc countersign.v1.SessionService.DisconnectApp
+   */
+  disconnectApp: {
+    methodKind: "unary";
+    input: typeof DisconnectAppRequestSchema;
+    output: typeof DisconnectAppResponseSchema;
   },
   /**
    * IssueAccessToken issues a short-lived token that a backend can verify without asking this service. Called by the

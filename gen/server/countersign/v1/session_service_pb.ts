@@ -11,7 +11,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file countersign/v1/session_service.proto.
  */
 export const file_countersign_v1_session_service: GenFile = /*@__PURE__*/
-  fileDesc("CiRjb3VudGVyc2lnbi92MS9zZXNzaW9uX3NlcnZpY2UucHJvdG8SDmNvdW50ZXJzaWduLnYxIuABCgdTZXNzaW9uEgoKAmlkGAEgASgJEg8KB3VzZXJfaWQYAiABKAkSEgoKYWRhcHRlcl9pZBgDIAEoCRIWCg5wdWJsaWNfa2V5X2hleBgEIAEoCRIPCgdhZGRyZXNzGAUgASgJEhIKCmNyZWF0ZWRfYXQYBiABKAMSEgoKZXhwaXJlc19hdBgHIAEoAxIVCghvcmRlcl9pZBgIIAEoCUgAiAEBEgoKAmlwGAkgASgJEhIKCnVzZXJfYWdlbnQYCiABKAkSDwoHY3VycmVudBgLIAEoCEILCglfb3JkZXJfaWQiTgoYR2V0Q3VycmVudFNlc3Npb25SZXF1ZXN0Eh0KEGFsbG93X3NpZ25lZF9vdXQYASABKAhIAIgBAUITChFfYWxsb3dfc2lnbmVkX291dCJFChlHZXRDdXJyZW50U2Vzc2lvblJlc3BvbnNlEigKB3Nlc3Npb24YASABKAsyFy5jb3VudGVyc2lnbi52MS5TZXNzaW9uIhAKDlNpZ25PdXRSZXF1ZXN0Ih0KD1NpZ25PdXRSZXNwb25zZRIKCgJvaxgBIAEoCCIVChNMaXN0U2Vzc2lvbnNSZXF1ZXN0IkEKFExpc3RTZXNzaW9uc1Jlc3BvbnNlEikKCHNlc3Npb25zGAEgAygLMhcuY291bnRlcnNpZ24udjEuU2Vzc2lvbiJIChRSZXZva2VTZXNzaW9uUmVxdWVzdBIwCgpzZXNzaW9uX2lkGAEgASgJQhy6SBlyFzIVXltBLVphLXowLTlfLV17MSw2NH0kIiMKFVJldm9rZVNlc3Npb25SZXNwb25zZRIKCgJvaxgBIAEoCCIcChpSZXZva2VPdGhlclNlc3Npb25zUmVxdWVzdCJAChtSZXZva2VPdGhlclNlc3Npb25zUmVzcG9uc2USCgoCb2sYASABKAgSFQoNcmV2b2tlZF9jb3VudBgCIAEoDSJpChhJbnRyb3NwZWN0U2Vzc2lvblJlcXVlc3QSGQoFdG9rZW4YASABKAlCCrpIB3IFEAEYgAQSGgoGY29va2llGAIgASgJQgq6SAdyBRABGIAEOha6SBMiEQoFdG9rZW4KBmNvb2tpZRABIlUKGUludHJvc3BlY3RTZXNzaW9uUmVzcG9uc2USDgoGYWN0aXZlGAEgASgIEigKB3Nlc3Npb24YAiABKAsyFy5jb3VudGVyc2lnbi52MS5TZXNzaW9uIhsKGUxpc3RLbm93bkNvbXB1dGVyc1JlcXVlc3QiTgoaTGlzdEtub3duQ29tcHV0ZXJzUmVzcG9uc2USMAoJY29tcHV0ZXJzGAEgAygLMh0uY291bnRlcnNpZ24udjEuS25vd25Db21wdXRlciJ2Cg1Lbm93bkNvbXB1dGVyEgoKAmlkGAEgASgJEhIKCmNyZWF0ZWRfYXQYAiABKAMSFAoMbGFzdF91c2VkX2F0GAMgASgDEgoKAmlwGAQgASgJEhIKCnVzZXJfYWdlbnQYBSABKAkSDwoHY3VycmVudBgGIAEoCCJGChpGb3JnZXRLbm93bkNvbXB1dGVyUmVxdWVzdBIoCgJpZBgBIAEoCUIcukgZchcyFV5bQS1aYS16MC05Xy1dezEsNjR9JCIpChtGb3JnZXRLbm93bkNvbXB1dGVyUmVzcG9uc2USCgoCb2sYASABKAgiQgoXSXNzdWVBY2Nlc3NUb2tlblJlcXVlc3QSJwoIYXVkaWVuY2UYASABKAlCFbpIEnIQMg5eWyEtfl17MSwyMDB9JCJEChhJc3N1ZUFjY2Vzc1Rva2VuUmVzcG9uc2USFAoMYWNjZXNzX3Rva2VuGAEgASgJEhIKCmV4cGlyZXNfYXQYAiABKAMyuwcKDlNlc3Npb25TZXJ2aWNlEm0KEUdldEN1cnJlbnRTZXNzaW9uEiguY291bnRlcnNpZ24udjEuR2V0Q3VycmVudFNlc3Npb25SZXF1ZXN0GikuY291bnRlcnNpZ24udjEuR2V0Q3VycmVudFNlc3Npb25SZXNwb25zZSIDkAICEk8KB1NpZ25PdXQSHi5jb3VudGVyc2lnbi52MS5TaWduT3V0UmVxdWVzdBofLmNvdW50ZXJzaWduLnYxLlNpZ25PdXRSZXNwb25zZSIDkAICEl4KDExpc3RTZXNzaW9ucxIjLmNvdW50ZXJzaWduLnYxLkxpc3RTZXNzaW9uc1JlcXVlc3QaJC5jb3VudGVyc2lnbi52MS5MaXN0U2Vzc2lvbnNSZXNwb25zZSIDkAICElwKDVJldm9rZVNlc3Npb24SJC5jb3VudGVyc2lnbi52MS5SZXZva2VTZXNzaW9uUmVxdWVzdBolLmNvdW50ZXJzaWduLnYxLlJldm9rZVNlc3Npb25SZXNwb25zZRJzChNSZXZva2VPdGhlclNlc3Npb25zEiouY291bnRlcnNpZ24udjEuUmV2b2tlT3RoZXJTZXNzaW9uc1JlcXVlc3QaKy5jb3VudGVyc2lnbi52MS5SZXZva2VPdGhlclNlc3Npb25zUmVzcG9uc2UiA5ACAhJtChFJbnRyb3NwZWN0U2Vzc2lvbhIoLmNvdW50ZXJzaWduLnYxLkludHJvc3BlY3RTZXNzaW9uUmVxdWVzdBopLmNvdW50ZXJzaWduLnYxLkludHJvc3BlY3RTZXNzaW9uUmVzcG9uc2UiA5ACAhJwChJMaXN0S25vd25Db21wdXRlcnMSKS5jb3VudGVyc2lnbi52MS5MaXN0S25vd25Db21wdXRlcnNSZXF1ZXN0GiouY291bnRlcnNpZ24udjEuTGlzdEtub3duQ29tcHV0ZXJzUmVzcG9uc2UiA5ACAhJuChNGb3JnZXRLbm93bkNvbXB1dGVyEiouY291bnRlcnNpZ24udjEuRm9yZ2V0S25vd25Db21wdXRlclJlcXVlc3QaKy5jb3VudGVyc2lnbi52MS5Gb3JnZXRLbm93bkNvbXB1dGVyUmVzcG9uc2USZQoQSXNzdWVBY2Nlc3NUb2tlbhInLmNvdW50ZXJzaWduLnYxLklzc3VlQWNjZXNzVG9rZW5SZXF1ZXN0GiguY291bnRlcnNpZ24udjEuSXNzdWVBY2Nlc3NUb2tlblJlc3BvbnNlQjQKEmNvbS5jb3VudGVyc2lnbi52MVABWhxjb3VudGVyc2lnbi92MTtjb3VudGVyc2lnbnYxYgZwcm90bzM", [file_buf_validate_validate]);
+  fileDesc("CiRjb3VudGVyc2lnbi92MS9zZXNzaW9uX3NlcnZpY2UucHJvdG8SDmNvdW50ZXJzaWduLnYxIuABCgdTZXNzaW9uEgoKAmlkGAEgASgJEg8KB3VzZXJfaWQYAiABKAkSEgoKYWRhcHRlcl9pZBgDIAEoCRIWCg5wdWJsaWNfa2V5X2hleBgEIAEoCRIPCgdhZGRyZXNzGAUgASgJEhIKCmNyZWF0ZWRfYXQYBiABKAMSEgoKZXhwaXJlc19hdBgHIAEoAxIVCghvcmRlcl9pZBgIIAEoCUgAiAEBEgoKAmlwGAkgASgJEhIKCnVzZXJfYWdlbnQYCiABKAkSDwoHY3VycmVudBgLIAEoCEILCglfb3JkZXJfaWQiTgoYR2V0Q3VycmVudFNlc3Npb25SZXF1ZXN0Eh0KEGFsbG93X3NpZ25lZF9vdXQYASABKAhIAIgBAUITChFfYWxsb3dfc2lnbmVkX291dCJFChlHZXRDdXJyZW50U2Vzc2lvblJlc3BvbnNlEigKB3Nlc3Npb24YASABKAsyFy5jb3VudGVyc2lnbi52MS5TZXNzaW9uIhAKDlNpZ25PdXRSZXF1ZXN0Ih0KD1NpZ25PdXRSZXNwb25zZRIKCgJvaxgBIAEoCCIVChNMaXN0U2Vzc2lvbnNSZXF1ZXN0IkEKFExpc3RTZXNzaW9uc1Jlc3BvbnNlEikKCHNlc3Npb25zGAEgAygLMhcuY291bnRlcnNpZ24udjEuU2Vzc2lvbiJIChRSZXZva2VTZXNzaW9uUmVxdWVzdBIwCgpzZXNzaW9uX2lkGAEgASgJQhy6SBlyFzIVXltBLVphLXowLTlfLV17MSw2NH0kIiMKFVJldm9rZVNlc3Npb25SZXNwb25zZRIKCgJvaxgBIAEoCCIcChpSZXZva2VPdGhlclNlc3Npb25zUmVxdWVzdCJAChtSZXZva2VPdGhlclNlc3Npb25zUmVzcG9uc2USCgoCb2sYASABKAgSFQoNcmV2b2tlZF9jb3VudBgCIAEoDSJpChhJbnRyb3NwZWN0U2Vzc2lvblJlcXVlc3QSGQoFdG9rZW4YASABKAlCCrpIB3IFEAEYgAQSGgoGY29va2llGAIgASgJQgq6SAdyBRABGIAEOha6SBMiEQoFdG9rZW4KBmNvb2tpZRABIlUKGUludHJvc3BlY3RTZXNzaW9uUmVzcG9uc2USDgoGYWN0aXZlGAEgASgIEigKB3Nlc3Npb24YAiABKAsyFy5jb3VudGVyc2lnbi52MS5TZXNzaW9uIhsKGUxpc3RLbm93bkNvbXB1dGVyc1JlcXVlc3QiTgoaTGlzdEtub3duQ29tcHV0ZXJzUmVzcG9uc2USMAoJY29tcHV0ZXJzGAEgAygLMh0uY291bnRlcnNpZ24udjEuS25vd25Db21wdXRlciJ2Cg1Lbm93bkNvbXB1dGVyEgoKAmlkGAEgASgJEhIKCmNyZWF0ZWRfYXQYAiABKAMSFAoMbGFzdF91c2VkX2F0GAMgASgDEgoKAmlwGAQgASgJEhIKCnVzZXJfYWdlbnQYBSABKAkSDwoHY3VycmVudBgGIAEoCCJGChpGb3JnZXRLbm93bkNvbXB1dGVyUmVxdWVzdBIoCgJpZBgBIAEoCUIcukgZchcyFV5bQS1aYS16MC05Xy1dezEsNjR9JCIpChtGb3JnZXRLbm93bkNvbXB1dGVyUmVzcG9uc2USCgoCb2sYASABKAgiGgoYTGlzdENvbm5lY3RlZEFwcHNSZXF1ZXN0IkcKGUxpc3RDb25uZWN0ZWRBcHBzUmVzcG9uc2USKgoEYXBwcxgBIAMoCzIcLmNvdW50ZXJzaWduLnYxLkNvbm5lY3RlZEFwcCJ5CgxDb25uZWN0ZWRBcHASEQoJY2xpZW50X2lkGAEgASgJEgwKBG5hbWUYAiABKAkSDAoEaG9zdBgDIAEoCRIOCgZzY29wZXMYBCADKAkSFAoMY29ubmVjdGVkX2F0GAUgASgDEhQKDGxhc3RfdXNlZF9hdBgGIAEoAyJAChREaXNjb25uZWN0QXBwUmVxdWVzdBIoCgljbGllbnRfaWQYASABKAlCFbpIEnIQMg5eWyEtfl17MSwyMDB9JCIjChVEaXNjb25uZWN0QXBwUmVzcG9uc2USCgoCb2sYASABKAgiQgoXSXNzdWVBY2Nlc3NUb2tlblJlcXVlc3QSJwoIYXVkaWVuY2UYASABKAlCFbpIEnIQMg5eWyEtfl17MSwyMDB9JCJEChhJc3N1ZUFjY2Vzc1Rva2VuUmVzcG9uc2USFAoMYWNjZXNzX3Rva2VuGAEgASgJEhIKCmV4cGlyZXNfYXQYAiABKAMyiAkKDlNlc3Npb25TZXJ2aWNlEm0KEUdldEN1cnJlbnRTZXNzaW9uEiguY291bnRlcnNpZ24udjEuR2V0Q3VycmVudFNlc3Npb25SZXF1ZXN0GikuY291bnRlcnNpZ24udjEuR2V0Q3VycmVudFNlc3Npb25SZXNwb25zZSIDkAICEk8KB1NpZ25PdXQSHi5jb3VudGVyc2lnbi52MS5TaWduT3V0UmVxdWVzdBofLmNvdW50ZXJzaWduLnYxLlNpZ25PdXRSZXNwb25zZSIDkAICEl4KDExpc3RTZXNzaW9ucxIjLmNvdW50ZXJzaWduLnYxLkxpc3RTZXNzaW9uc1JlcXVlc3QaJC5jb3VudGVyc2lnbi52MS5MaXN0U2Vzc2lvbnNSZXNwb25zZSIDkAICElwKDVJldm9rZVNlc3Npb24SJC5jb3VudGVyc2lnbi52MS5SZXZva2VTZXNzaW9uUmVxdWVzdBolLmNvdW50ZXJzaWduLnYxLlJldm9rZVNlc3Npb25SZXNwb25zZRJzChNSZXZva2VPdGhlclNlc3Npb25zEiouY291bnRlcnNpZ24udjEuUmV2b2tlT3RoZXJTZXNzaW9uc1JlcXVlc3QaKy5jb3VudGVyc2lnbi52MS5SZXZva2VPdGhlclNlc3Npb25zUmVzcG9uc2UiA5ACAhJtChFJbnRyb3NwZWN0U2Vzc2lvbhIoLmNvdW50ZXJzaWduLnYxLkludHJvc3BlY3RTZXNzaW9uUmVxdWVzdBopLmNvdW50ZXJzaWduLnYxLkludHJvc3BlY3RTZXNzaW9uUmVzcG9uc2UiA5ACAhJwChJMaXN0S25vd25Db21wdXRlcnMSKS5jb3VudGVyc2lnbi52MS5MaXN0S25vd25Db21wdXRlcnNSZXF1ZXN0GiouY291bnRlcnNpZ24udjEuTGlzdEtub3duQ29tcHV0ZXJzUmVzcG9uc2UiA5ACAhJuChNGb3JnZXRLbm93bkNvbXB1dGVyEiouY291bnRlcnNpZ24udjEuRm9yZ2V0S25vd25Db21wdXRlclJlcXVlc3QaKy5jb3VudGVyc2lnbi52MS5Gb3JnZXRLbm93bkNvbXB1dGVyUmVzcG9uc2USbQoRTGlzdENvbm5lY3RlZEFwcHMSKC5jb3VudGVyc2lnbi52MS5MaXN0Q29ubmVjdGVkQXBwc1JlcXVlc3QaKS5jb3VudGVyc2lnbi52MS5MaXN0Q29ubmVjdGVkQXBwc1Jlc3BvbnNlIgOQAgISXAoNRGlzY29ubmVjdEFwcBIkLmNvdW50ZXJzaWduLnYxLkRpc2Nvbm5lY3RBcHBSZXF1ZXN0GiUuY291bnRlcnNpZ24udjEuRGlzY29ubmVjdEFwcFJlc3BvbnNlEmUKEElzc3VlQWNjZXNzVG9rZW4SJy5jb3VudGVyc2lnbi52MS5Jc3N1ZUFjY2Vzc1Rva2VuUmVxdWVzdBooLmNvdW50ZXJzaWduLnYxLklzc3VlQWNjZXNzVG9rZW5SZXNwb25zZUI0ChJjb20uY291bnRlcnNpZ24udjFQAVocY291bnRlcnNpZ24vdjE7Y291bnRlcnNpZ252MWIGcHJvdG8z", [file_buf_validate_validate]);
 
 /**
  * Session is the session of a signed-in wallet.
@@ -497,6 +497,141 @@ export const ForgetKnownComputerResponseSchema: GenMessage<ForgetKnownComputerRe
   messageDesc(file_countersign_v1_session_service, 17);
 
 /**
+ * ListConnectedAppsRequest has no fields: the call's session says whose applications.
+ *
+ * @generated from message countersign.v1.ListConnectedAppsRequest
+ */
+export type ListConnectedAppsRequest = Message<"countersign.v1.ListConnectedAppsRequest"> & {
+};
+
+/**
+ * Describes the message countersign.v1.ListConnectedAppsRequest.
+ * Use `create(ListConnectedAppsRequestSchema)` to create a new message.
+ */
+export const ListConnectedAppsRequestSchema: GenMessage<ListConnectedAppsRequest> = /*@__PURE__*/
+  messageDesc(file_countersign_v1_session_service, 18);
+
+/**
+ * ListConnectedAppsResponse lists the applications of the caller's user.
+ *
+ * @generated from message countersign.v1.ListConnectedAppsResponse
+ */
+export type ListConnectedAppsResponse = Message<"countersign.v1.ListConnectedAppsResponse"> & {
+  /**
+   * Those used last first.
+   *
+   * @generated from field: repeated countersign.v1.ConnectedApp apps = 1;
+   */
+  apps: ConnectedApp[];
+};
+
+/**
+ * Describes the message countersign.v1.ListConnectedAppsResponse.
+ * Use `create(ListConnectedAppsResponseSchema)` to create a new message.
+ */
+export const ListConnectedAppsResponseSchema: GenMessage<ListConnectedAppsResponse> = /*@__PURE__*/
+  messageDesc(file_countersign_v1_session_service, 19);
+
+/**
+ * ConnectedApp is an application that a user has connected by OpenID Connect.
+ *
+ * @generated from message countersign.v1.ConnectedApp
+ */
+export type ConnectedApp = Message<"countersign.v1.ConnectedApp"> & {
+  /**
+   * Identifier of the client.
+   *
+   * @generated from field: string client_id = 1;
+   */
+  clientId: string;
+
+  /**
+   * Name of the application, as the operator wrote it.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * Host that the application is reached at. Empty for an application on the user's device, and for one that is no
+   * longer a client of the service.
+   *
+   * @generated from field: string host = 3;
+   */
+  host: string;
+
+  /**
+   * Scopes that the user has allowed.
+   *
+   * @generated from field: repeated string scopes = 4;
+   */
+  scopes: string[];
+
+  /**
+   * Time at which the user connected it, epoch milliseconds.
+   *
+   * @generated from field: int64 connected_at = 5;
+   */
+  connectedAt: bigint;
+
+  /**
+   * Time of its last use, to the hour, epoch milliseconds.
+   *
+   * @generated from field: int64 last_used_at = 6;
+   */
+  lastUsedAt: bigint;
+};
+
+/**
+ * Describes the message countersign.v1.ConnectedApp.
+ * Use `create(ConnectedAppSchema)` to create a new message.
+ */
+export const ConnectedAppSchema: GenMessage<ConnectedApp> = /*@__PURE__*/
+  messageDesc(file_countersign_v1_session_service, 20);
+
+/**
+ * DisconnectAppRequest names the application to disconnect.
+ *
+ * @generated from message countersign.v1.DisconnectAppRequest
+ */
+export type DisconnectAppRequest = Message<"countersign.v1.DisconnectAppRequest"> & {
+  /**
+   * Identifier of its client.
+   *
+   * @generated from field: string client_id = 1;
+   */
+  clientId: string;
+};
+
+/**
+ * Describes the message countersign.v1.DisconnectAppRequest.
+ * Use `create(DisconnectAppRequestSchema)` to create a new message.
+ */
+export const DisconnectAppRequestSchema: GenMessage<DisconnectAppRequest> = /*@__PURE__*/
+  messageDesc(file_countersign_v1_session_service, 21);
+
+/**
+ * DisconnectAppResponse says that the application is not connected.
+ *
+ * @generated from message countersign.v1.DisconnectAppResponse
+ */
+export type DisconnectAppResponse = Message<"countersign.v1.DisconnectAppResponse"> & {
+  /**
+   * Always true: a failure is an error.
+   *
+   * @generated from field: bool ok = 1;
+   */
+  ok: boolean;
+};
+
+/**
+ * Describes the message countersign.v1.DisconnectAppResponse.
+ * Use `create(DisconnectAppResponseSchema)` to create a new message.
+ */
+export const DisconnectAppResponseSchema: GenMessage<DisconnectAppResponse> = /*@__PURE__*/
+  messageDesc(file_countersign_v1_session_service, 22);
+
+/**
  * IssueAccessTokenRequest names the backend that the token is for.
  *
  * @generated from message countersign.v1.IssueAccessTokenRequest
@@ -515,7 +650,7 @@ export type IssueAccessTokenRequest = Message<"countersign.v1.IssueAccessTokenRe
  * Use `create(IssueAccessTokenRequestSchema)` to create a new message.
  */
 export const IssueAccessTokenRequestSchema: GenMessage<IssueAccessTokenRequest> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_session_service, 18);
+  messageDesc(file_countersign_v1_session_service, 23);
 
 /**
  * IssueAccessTokenResponse is an access token.
@@ -543,7 +678,7 @@ export type IssueAccessTokenResponse = Message<"countersign.v1.IssueAccessTokenR
  * Use `create(IssueAccessTokenResponseSchema)` to create a new message.
  */
 export const IssueAccessTokenResponseSchema: GenMessage<IssueAccessTokenResponse> = /*@__PURE__*/
-  messageDesc(file_countersign_v1_session_service, 19);
+  messageDesc(file_countersign_v1_session_service, 24);
 
 /**
  * SessionService reads and ends sessions.
@@ -676,6 +811,37 @@ export const SessionService: GenService<{
     methodKind: "unary";
     input: typeof ForgetKnownComputerRequestSchema;
     output: typeof ForgetKnownComputerResponseSchema;
+  },
+  /**
+   * ListConnectedApps returns the applications that the caller's user has connected by OpenID Connect, those used last
+   * first; without an issuer, none. Called by the signed-in user.
+   *
+   * Extends the caller's own session as GetCurrentSession does, and changes nothing else. Safe to retry.
+   *
+   * Errors: SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, HOST_UNAVAILABLE.
+   *
+   * @generated from rpc countersign.v1.SessionService.ListConnectedApps
+   */
+  listConnectedApps: {
+    methodKind: "unary";
+    input: typeof ListConnectedAppsRequestSchema;
+    output: typeof ListConnectedAppsResponseSchema;
+  },
+  /**
+   * DisconnectApp ends all that an application holds of the caller's user: the consent, and every code, refresh token
+   * and opaque access token, those for offline access too, in one step. Called by the signed-in user, from a page of the
+   * service's own origin: other trusted origins are refused.
+   *
+   * The application can ask for consent again. Succeeds if the application is not connected. Safe to retry.
+   *
+   * Errors: SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, HOST_UNAVAILABLE.
+   *
+   * @generated from rpc countersign.v1.SessionService.DisconnectApp
+   */
+  disconnectApp: {
+    methodKind: "unary";
+    input: typeof DisconnectAppRequestSchema;
+    output: typeof DisconnectAppResponseSchema;
   },
   /**
    * IssueAccessToken issues a short-lived token that a backend can verify without asking this service. Called by the

@@ -65,6 +65,7 @@ export const german: Texts = {
   'issuer.allow': 'Erlauben',
   'issuer.decline': 'Ablehnen',
   'issuer.scope.openid': 'Dich wiedererkennen',
+  'issuer.scope.offline_access': '90 Tage lang für dich handeln, auch nach der Abmeldung',
   'issuer.scope.profile': 'Die Adresse deiner Wallet sehen',
   'issuer.scope.wallet': 'Alle deine Wallets sehen',
   'issuer.scope.email': 'Eine E-Mail-Adresse für dich bekommen',

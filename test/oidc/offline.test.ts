@@ -1,0 +1,267 @@
+import { createClient } from '@connectrpc/connect'
+import { createConnectTransport } from '@connectrpc/connect-web'
+import * as client from 'openid-client'
+import { describe, expect, test, vi } from 'vitest'
+import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
+import { openStore } from '../../src/index.ts'
+import type { FlatOptions } from '../../src/service/config.ts'
+import { administrationOn } from '../core/users/support.ts'
+import { rest } from '../support/rest.ts'
+import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
+import { Browser, contentOf, decide, discover, refusalOf, request, shop, startIssuer } from './support.ts'
+
+const offline = { scope: 'openid offline_access', prompt: 'consent' }
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+
+/** A user with tokens bound to a session, and with others for offline access that began in it. */
+async function connected(options: FlatOptions = {}) {
+  const store = await openStore('sqlite::memory:')
+  const { url } = await startIssuer([shop], { store, ...options })
+  const [browser, config] = [new Browser(url), await discover(url)]
+  const signedIn = await browser.signIn()
+  const allowed = async (parameters: Record<string, string>) => {
+    const { address, redeem } = await request(config, parameters)
+    const opened = await browser.open(address)
+    return await redeem(contentOf(opened.text).kind === 'consent' ? await decide(browser, opened) : opened.address)
+  }
+  const [bound, free] = [await allowed({ scope: 'openid profile' }), await allowed(offline)]
+  const refreshed = (tokens: client.TokenEndpointResponse) =>
+    client.refreshTokenGrant(config, tokens.refresh_token ?? '')
+  const { userId } = signedIn.session
+  return {
+    url,
+    store,
+    config,
+    browser,
+    ...signedIn,
+    /** What becomes of both: `alive`, or how a refresh is refused. */
+    async fates() {
+      const fate = async (tokens: client.TokenEndpointResponse) => (await refusalOf(refreshed(tokens))) ?? 'alive'
+      const fates = { bound: await fate(bound), offline: await fate(free) }
+      const isAlive = fates.offline === 'alive'
+      // An access token lasts 15 minutes.
+      if (vi.isFakeTimers()) return fates
+      const seen = await refusalOf(client.fetchUserInfo(config, free.access_token, userId))
+      expect(seen).toBe(isAlive ? undefined : 401)
+      expect((await client.tokenIntrospection(config, free.access_token)).active).toBe(isAlive)
+      return fates
+    },
+  }
+}
+
+type Connected = Awaited<ReturnType<typeof connected>>
+
+function sessionsOf({ url }: Connected) {
+  return createClient(SessionService, createConnectTransport({ baseUrl: url }))
+}
+
+/** Another session of the same user. */
+async function elsewhere({ url, wallet }: Connected): Promise<Record<string, string>> {
+  return bearer((await new Browser(url).signIn(wallet)).token)
+}
+
+function linkOf(wallet: TestWallet, challenge: { readonly nonceId: string; readonly message: string }) {
+  const { nonceId, ...proof } = proofOf(wallet, challenge)
+  return { nonceId, proof }
+}
+
+function identityOf(wallet: TestWallet) {
+  const { publicKeyHex, address } = wallet
+  return { adapterId: 'nimiq', subject: publicKeyHex, publicKeyHex, address }
+}
+
+describe('offline access', () => {
+  test.each<[string, (user: Connected) => Promise<unknown>]>([
+    ['sign-out', ({ url, token }) => rest(url, '/sign-out', {}, bearer(token))],
+    [
+      'the session’s expiry',
+      async ({ session }) => {
+        vi.useFakeTimers({ toFake: ['Date'], now: session.expiresAt + 1 })
+      },
+    ],
+    [
+      'an application’s sign-out',
+      async ({ config, browser }) => {
+        const page = await browser.open(client.buildEndSessionUrl(config).href)
+        await browser.post(page.address.pathname, { ticket: contentOf(page.text).ticket })
+      },
+    ],
+  ])('outlives %s, and what is bound to the session does not', async (_, end) => {
+    const user = await connected()
+    try {
+      await end(user)
+      expect(await user.fates()).toEqual({ bound: 'invalid_grant', offline: 'alive' })
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  test.each<[string, (user: Connected) => Promise<unknown>]>([
+    [
+      'revoking its session from another one',
+      async (user) =>
+        await sessionsOf(user).revokeSession({ sessionId: user.session.id }, { headers: await elsewhere(user) }),
+    ],
+    [
+      'revoking all other sessions',
+      async (user) => await sessionsOf(user).revokeOtherSessions({}, { headers: await elsewhere(user) }),
+    ],
+    [
+      'revoking all other sessions after its own has ended',
+      async (user) => {
+        await rest(user.url, '/sign-out', {}, bearer(user.token))
+        await sessionsOf(user).revokeOtherSessions({}, { headers: await elsewhere(user) })
+      },
+    ],
+    [
+      'disconnecting the application',
+      async (user) =>
+        expect((await rest(user.url, '/apps/disconnect', { clientId: 'shop' }, bearer(user.token))).status).toBe(200),
+    ],
+    [
+      'disconnecting the application after sign-out',
+      async (user) => {
+        await rest(user.url, '/sign-out', {}, bearer(user.token))
+        await rest(user.url, '/apps/disconnect', { clientId: 'shop' }, await elsewhere(user))
+      },
+    ],
+    ['blocking the wallet', async ({ store, wallet }) => await administrationOn(store).block(identityOf(wallet))],
+    [
+      'blocking the wallet after sign-out, and unblocking it',
+      async ({ url, token, store, wallet }) => {
+        await rest(url, '/sign-out', {}, bearer(token))
+        await administrationOn(store).block(identityOf(wallet))
+        await administrationOn(store).unblock(identityOf(wallet))
+      },
+    ],
+    [
+      'an operator’s end of all sessions, after sign-out',
+      async ({ url, token, store, session }) => {
+        await rest(url, '/sign-out', {}, bearer(token))
+        await administrationOn(store).endSessions(session.userId)
+      },
+    ],
+    [
+      'an operator’s end of its session',
+      async ({ store, session }) => await administrationOn(store).endSession(session.userId, session.id),
+    ],
+    [
+      'deleting the user after sign-out',
+      async ({ url, token, store, session }) => {
+        await rest(url, '/sign-out', {}, bearer(token))
+        await administrationOn(store).delete(session.userId)
+      },
+    ],
+    [
+      'unlinking its wallet',
+      async ({ url, token, wallet }) => {
+        const other = makeWallet()
+        const challenge = (await rest(url, '/wallet/nonce', { purpose: 'link' }, bearer(token))).json
+        expect((await rest(url, '/wallet/link', linkOf(other, challenge), bearer(token))).status).toBe(200)
+        const second = (await new Browser(url).signIn(other)).token
+        const { address } = wallet
+        expect((await rest(url, '/wallet/unlink', { adapterId: 'nimiq', address }, bearer(second))).status).toBe(200)
+      },
+    ],
+  ])('ends by %s', async (_, end) => {
+    const user = await connected()
+    await end(user)
+    expect(await user.fates()).toMatchObject({ offline: 'invalid_grant', bound: 'invalid_grant' })
+  })
+
+  test('ends 90 days after it began, however often it is refreshed', async () => {
+    const { config, browser } = await connected()
+    const { address, redeem } = await request(config, offline)
+    let tokens: client.TokenEndpointResponse = await redeem(await decide(browser, await browser.open(address)))
+    const began = Date.now()
+    try {
+      for (let days = 10; days <= 80; days += 10) {
+        vi.useFakeTimers({ toFake: ['Date'], now: began + days * 86_400_000 })
+        tokens = await client.refreshTokenGrant(config, tokens.refresh_token ?? '')
+      }
+      vi.useFakeTimers({ toFake: ['Date'], now: began + 90 * 86_400_000 + 1_000 })
+      expect(await refusalOf(client.refreshTokenGrant(config, tokens.refresh_token ?? ''))).toBe('invalid_grant')
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  test('is asked for each time, and never given without prompt=consent', async () => {
+    const { config, browser } = await connected()
+    const again = await browser.open((await request(config, offline)).address)
+    expect(contentOf(again.text)).toMatchObject({ kind: 'consent', scopes: ['openid', 'offline_access'] })
+    const { address, redeem } = await request(config, { scope: 'openid offline_access' })
+    const tokens = await redeem((await browser.open(address)).address)
+    expect(tokens.scope).toBe('openid')
+  })
+})
+
+test('a relayed order that is taken back takes its offline access with it, also if that is revoked later', async () => {
+  const { url } = await startIssuer()
+  const [victim, attacker, config] = [makeWallet(), new Browser(url), await discover(url)]
+  const { json: order } = await rest(url, '/cross-device/start', { kind: 'login' })
+  const claimToken = new URLSearchParams(new URL(order.claimUrl).hash.slice(1)).get('token')
+  const { json: phone } = await rest(url, '/cross-device/claim', { orderId: order.orderId, claimToken })
+  const { challengeToken } = phone
+  const { orderId, desktopToken } = order
+  const read = await rest(url, `/cross-device/challenge?orderId=${orderId}`, undefined, bearer(challengeToken))
+  const { nonceId: _, ...proof } = proofOf(victim, { nonceId: '', message: read.json.message })
+  expect((await rest(url, '/cross-device/approve', { orderId, challengeToken, proof })).status).toBe(200)
+  const finalized = await attacker.fetch('/api/auth/cross-device/finalize', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', origin: url },
+    body: JSON.stringify({ orderId, desktopToken }),
+  })
+  expect(finalized.status).toBe(200)
+  const { address, redeem } = await request(config, offline)
+  const tokens = await redeem(await decide(attacker, await attacker.open(address)))
+  expect((await rest(url, '/cross-device/reject', { orderId, challengeToken })).status).toBe(200)
+  expect(await refusalOf(client.refreshTokenGrant(config, tokens.refresh_token ?? ''))).toBe('invalid_grant')
+})
+
+describe('connected applications', () => {
+  test('are listed with what the user allowed, and none is left after it is disconnected', async () => {
+    const { url, token } = await connected()
+    const { json } = await rest(url, '/apps', undefined, bearer(token))
+    expect(json.apps).toEqual([
+      {
+        clientId: 'shop',
+        name: 'Tulip Shop',
+        host: 'shop.example',
+        scopes: ['openid', 'profile', 'offline_access'],
+        connectedAt: expect.any(Number),
+        lastUsedAt: expect.any(Number),
+      },
+    ])
+    await rest(url, '/apps/disconnect', { clientId: 'shop' }, bearer(token))
+    expect((await rest(url, '/apps', undefined, bearer(token))).json).toEqual({ apps: [] })
+  })
+
+  test('are disconnected from the service’s own pages only, also without enforceOrigin', async () => {
+    const app = 'https://app.example'
+    const user = await connected({ enforceOrigin: false, trustedOrigins: [app] })
+    const disconnect = (origin: string) =>
+      rest(user.url, '/apps/disconnect', { clientId: 'shop' }, { origin, cookie: user.browser.cookie('/') })
+    const refused = await disconnect(app)
+    expect([refused.status, refused.json.code]).toEqual([403, 'ORIGIN_NOT_TRUSTED'])
+    expect((await user.fates()).offline).toBe('alive')
+    expect((await disconnect(user.url)).status).toBe(200)
+  })
+
+  test('ask again once they are disconnected', async () => {
+    const { url, token, config, browser } = await connected()
+    const open = async () => await browser.open((await request(config, { scope: 'openid' })).address)
+    expect((await open()).address.searchParams.has('code')).toBe(true)
+    await rest(url, '/apps/disconnect', { clientId: 'shop' }, bearer(token))
+    expect(contentOf((await open()).text).kind).toBe('consent')
+  })
+
+  test('are remembered in the user’s other sessions', async () => {
+    const { url, config, wallet } = await connected()
+    const other = new Browser(url)
+    await other.signIn(wallet)
+    const { address } = await other.open((await request(config, { scope: 'openid profile' })).address)
+    expect(address.searchParams.has('code')).toBe(true)
+  })
+})
