@@ -51,7 +51,7 @@ export async function buildPages(): Promise<void> {
   }
   for (const name of htmlFiles) {
     const html = await readFile(new URL(name, sources), 'utf8')
-    const filled = withTexts(html).replace(/\[\[([\w.-]+)\]\]/g, (_, asset: string) => {
+    const filled = withStyles(withTexts(html), files).replace(/\[\[([\w.-]+)\]\]/g, (_, asset: string) => {
       const built = names.get(asset)
       if (built === undefined) throw new Error(`${name} names ${asset}, which is not built`)
       // The server fills in where it serves the assets.
@@ -98,6 +98,18 @@ function withTexts(html: string): string {
     const text = texts[key]
     if (typeof text !== 'string') throw new Error(`there is no text ${key}`)
     return ` data-text="${key}">${text.replace(/[&<]/g, (character) => `&#${character.charCodeAt(0)};`)}<`
+  })
+}
+
+/**
+ * Writes a style sheet in place of the comment that names it, so that a page which is opened once, on a slow network, is
+ * seen as soon as its document is there. The server allows exactly that style.
+ */
+function withStyles(html: string, files: readonly OutputFile[]): string {
+  return html.replace(/\/\* \[\[inline ([\w.-]+)\.css\]\] \*\//g, (_, name: string) => {
+    const file = files.find(({ path }) => new RegExp(`^${name}-\\w+\\.css$`).test(basename(path)))
+    if (file === undefined) throw new Error(`${name}.css is not built`)
+    return file.text.trim().replace(/url\((["']?)\.\//g, 'url($1{{assetsPath}}/')
   })
 }
 

@@ -112,10 +112,17 @@ function fillIn(html: string, values: PageValues): string {
     logoUrl: values.logoUrl ?? '',
     accentColor: values.accentColor ?? '',
     texts: values.texts ?? '',
+    initials: initialsOf(values.appName),
     maybeSignedIn: values.maybeSignedIn ? 'yes' : 'no',
     startsOrders: values.startsOrders ? 'yes' : 'no',
   }
   return html.replace(/\{\{(\w+)\}\}/g, (placeholder, name: string) => escapeHtml(byName[name] ?? placeholder))
+}
+
+/** First letters of the first two words of a name, for the place of a logo. */
+function initialsOf(name: string): string {
+  const letters = name.match(/(?<![\p{L}\p{N}])[\p{L}\p{N}]/gu) ?? []
+  return letters.slice(0, 2).join('').toLocaleUpperCase('en')
 }
 
 function escapeHtml(text: string): string {
@@ -124,7 +131,7 @@ function escapeHtml(text: string): string {
 
 function servedPage(html: string, logoUrl: string | undefined): ServedFile {
   const headers = {
-    ...pageHeadersWith(logoUrl),
+    ...headersOf({ images: imagesWith(logoUrl), styles: stylesIn(html) }),
     vary: 'Origin, Accept-Encoding',
     'content-type': contentTypes['.html'] as string,
     'cache-control': 'no-store',
@@ -183,6 +190,8 @@ function hasTag(ifNoneMatch: string | undefined, etag: string): boolean {
   return tags !== undefined && (tags.includes(etag) || tags.includes('*'))
 }
 
+const ownImages = "'self' data:"
+
 const otherHeaders: Readonly<Record<string, string>> = {
   'referrer-policy': 'no-referrer',
   'x-content-type-options': 'nosniff',
@@ -198,24 +207,30 @@ const otherHeaders: Readonly<Record<string, string>> = {
 export const continuePath = '/cross-device/continue'
 
 /**
- * Security headers of the pages. A page can run its own scripts and styles, but none inline; call this service and no
+ * Security headers of the pages. A page can run its own scripts, but none inline, and its own styles; call this service and no
  * other; not be framed, so that no other page can steal a click on "Approve"; send no referrer, submit no form and use
  * no device. Script sinks accept no text at all (Trusted Types), so that no text of an order can become markup.
  */
-export const pageHeaders: Readonly<Record<string, string>> = headersOf("'self' data:")
+export const pageHeaders: Readonly<Record<string, string>> = headersOf({})
 
-/** The same, with the operator's logo allowed: exactly that image, if it is on another origin. */
-function pageHeadersWith(logoUrl: string | undefined): Readonly<Record<string, string>> {
-  if (logoUrl === undefined || logoUrl.startsWith('/')) return pageHeaders
+/** The images of a page. The operator's logo is one: exactly that image, if it is on another origin. */
+function imagesWith(logoUrl: string | undefined): string {
+  if (logoUrl === undefined || logoUrl.startsWith('/')) return ownImages
   const { origin, pathname } = new URL(logoUrl)
-  return headersOf(`'self' data: ${origin}${pathname}`)
+  return `${ownImages} ${origin}${pathname}`
 }
 
-function headersOf(images: string): Readonly<Record<string, string>> {
+/** The styles of a page. The style sheet that the build wrote into it is one: exactly that text. */
+function stylesIn(html: string): string {
+  const inline = /<style>([^<]*)<\/style>/.exec(html)?.[1]
+  return inline === undefined ? "'self'" : `'self' 'sha256-${createHash('sha256').update(inline).digest('base64')}'`
+}
+
+function headersOf({ images = ownImages, styles = "'self'" }): Readonly<Record<string, string>> {
   const policy = [
     "default-src 'none'",
     "script-src 'self'",
-    "style-src 'self'",
+    `style-src ${styles}`,
     `img-src ${images}`,
     "connect-src 'self'",
     "base-uri 'none'",

@@ -8,7 +8,6 @@
 export const english = {
   'page.title': 'Review a request',
 
-  'start.eyebrow': 'From your computer',
   'start.title': 'A request is waiting for you',
   'start.text': 'Check the details before you approve anything.',
   'start.button': 'Review the request',
@@ -21,12 +20,12 @@ export const english = {
   'continue.hint': 'Only continue if you have just opened this page from your other browser yourself.',
   'continue.done': 'Continued from another browser',
 
-  'review.login.title': 'Sign in to {host} on another computer?',
+  'review.login.title': 'Sign in on another device?',
   'review.login.gives': 'Anyone using that computer will be signed in as you.',
-  'review.sign.title': 'Sign for {host}?',
+  'review.sign.title': 'Sign with your wallet?',
   'review.sign.gives': 'That computer will get your wallet’s signature.',
-  'review.asks.computer': 'Requested by (not verified)',
-  'review.asks.site': 'Requested by',
+  'review.asks': 'Requested by',
+  'review.unverified': 'Not verified: were you just on this site?',
   'review.says.computer': 'Message from the site:',
   'review.says.site': 'Message from {host}:',
   'review.more': 'Show more',
@@ -49,6 +48,7 @@ export const english = {
   'wallet.use': 'Continue with {wallet}',
   'wallet.other': 'Change',
   'wallet.another': 'Choose another wallet',
+  'wallet.for-another': 'This request is for another wallet than {wallet}.',
   'wallet.looking': 'Looking for wallets …',
   'wallet.none': 'No wallet found in this browser.',
   'wallet.none.kind': 'No wallet of the requested kind ({kind}) found in this browser.',
@@ -186,7 +186,7 @@ export const english = {
   'code.stop': 'Cancel',
 
   'remember.label': 'Remember this computer',
-  'remember.hint': 'Skip the code here for 90 days. Only on your own computer.',
+  'remember.hint': 'Skip the code here for 90 days. Only if it is your own.',
 
   'hand-over.button': 'Open in another browser',
   'hand-over.label': 'Open this link in the other browser',
@@ -202,10 +202,10 @@ export const english = {
   'outcome.approved.text': 'Your computer continues by itself. You can close this page.',
   'outcome.approved.not-me': 'Not you? Cancel it',
   'outcome.login.title': 'Your computer is signed in',
-  'outcome.login.text': 'It is signed in to {host} as you. You can close this page.',
+  'outcome.login.text': 'It is signed in as you. You can close this page.',
   'outcome.login.not-me': 'Not you? Sign that computer out',
   'outcome.sign.title': 'Your computer has the signature',
-  'outcome.sign.text': '{host} got your wallet’s signature. You can close this page.',
+  'outcome.sign.text': 'The site got your wallet’s signature. You can close this page.',
   'outcome.moved.title': 'Continued in another browser',
   'outcome.moved.wallet': 'Continued in your wallet',
   'outcome.moved.text': 'Answer the request there. Here you can only cancel it.',
@@ -244,18 +244,19 @@ export const english = {
   'ending.expired-signing.text':
     'Nothing was approved. If your wallet still asks you, decline there. To try again, get a new code on your computer.',
   'ending.not-found.title': 'This request is over',
-  'ending.not-found.text': 'To try again, get a new code on your computer.',
+  'ending.not-found.text':
+    'It ended some time ago, or it was never here. To try again, get a new code on your computer.',
   'ending.cancelled.title': 'Cancelled on your computer',
   'ending.cancelled.text': 'Nothing happened. To try again, get a new code on your computer.',
   'ending.rejected.title': 'This request was declined',
-  'ending.rejected.text': 'To try again, get a new code on your computer.',
+  'ending.rejected.text': 'Nothing was shared. To try again, get a new code on your computer.',
   'ending.claimed.title': 'This request is open on another phone',
   'ending.claimed.text':
     'It may also be open in another tab of this phone. If that was not you, cancel the request on your computer.',
   'ending.approved.title': 'This request was already approved',
   'ending.approved.text': 'If that was not you, cancel it on your computer immediately.',
   'ending.finalized.title': 'This request is complete',
-  'ending.finalized.text': 'It was approved and used on your computer.',
+  'ending.finalized.text': 'It was approved and used. Not you? Sign in on your own device, and end that session there.',
   'ending.token-invalid.title': 'This link is not valid',
   'ending.token-invalid.text': 'It does not match the request. Scan the code on your computer again.',
 

@@ -5,7 +5,7 @@ import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
 import { Desktop, type DesktopOptions } from './desktop.ts'
 import { expectHeading, handOverLink } from './flows.ts'
-import { expectNoFaults, expectNoSidewaysScroll, hasBrowser, screenshot, useBrowser } from './support.ts'
+import { expectNoFaults, expectNoSidewaysScroll, hasBrowser, screenshot, type Trail, useBrowser } from './support.ts'
 
 /** What a phone of 390×844 shows of a page between the bars of its browser. */
 const phoneSize = { width: 390, height: 664 }
@@ -23,7 +23,7 @@ const usual = {
 async function review(page: Page, desktop: Desktop): Promise<void> {
   await page.goto(desktop.order.claimUrl)
   await page.getByRole('button', { name: 'Review the request' }).click()
-  await page.getByRole('button', { name: 'Approve' }).waitFor()
+  await page.getByRole('button', { name: 'Decline' }).waitFor()
 }
 
 /** What the user reads on the review screen, in one line. */
@@ -78,11 +78,11 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
         },
         { headers: { 'user-agent': windows } },
       )
-      await expectHeading(page, /^Sign in to localhost:\d+ on another computer\?$/)
+      await expectHeading(page, 'Sign in on another device?')
       await page.getByText('Anyone using that computer will be signed in as you.').waitFor()
       const text = await seen(page)
       expect(text).toMatch(
-        /^Sign in.*Requested by \(not verified\) http:\/\/localhost:\d+ Chrome on Windows · just now.*Message from the site: Claim your 100 NIM reward Countersign says: tap Approve/,
+        /^Sign in.*Requested by http:\/\/localhost:\d+ Chrome on Windows · just now.* Not verified: were you just on this site\? Message from the site: Claim your 100 NIM reward Countersign says: tap Approve/,
       )
       expect(await page.locator('.says-title').textContent()).toBe('Claim your 100 NIM reward')
       const quotes = await page
@@ -104,11 +104,11 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
         { ...usual, requester: { origin: 'https://app.example', userAgent: windows } },
         { headers: { authorization: `Bearer ${key}` } },
       )
-      await expectHeading(page, 'Sign in to app.example on another computer?')
+      await expectHeading(page, 'Sign in on another device?')
       const text = await seen(page)
       expect(text).toMatch(/Requested by app\.example Chrome on Windows/)
       expect(text).toContain('Message from app.example:')
-      expect(text).not.toContain('not verified')
+      expect(text).not.toContain('Not verified')
     })
 
     test.each([
@@ -120,7 +120,7 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
         headers: { 'x-forwarded-for': '203.0.113.7' },
         phone: { extraHTTPHeaders: { 'x-forwarded-for': address } },
       })
-      const network = page.locator('#network')
+      const network = page.locator('#review .network')
       expect(await network.isVisible()).toBe(told !== undefined)
       if (told !== undefined) expect(await network.textContent()).toBe(told)
     })
@@ -164,7 +164,8 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
         'h1',
         '.gives',
         '.asks',
-        '#network',
+        '.network',
+        '.unverified',
         '.code-box, .code-before',
         '.says',
         '.remember',
@@ -262,7 +263,7 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
           expectedAddress: wallet.address,
         },
       )
-      await expectHeading(page, /^Sign for localhost:\d+\?$/)
+      await expectHeading(page, 'Sign with your wallet?')
       const table = page.locator('#payload')
       const leaves = await table.locator('dt, dd span').allTextContents()
       expect(leaves).toEqual([
@@ -288,9 +289,11 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
         'false',
       ]) // prettier-ignore
       const order = await page.evaluate(() =>
-        [...document.querySelectorAll('.asks, #payload, #says')].map(({ id, className }) => id || className),
+        [...document.querySelectorAll('#review :is(.asks, #payload, #says, #compare, #signer)')].map(
+          ({ id, className }) => id || className,
+        ),
       )
-      expect(order).toEqual(['asks', 'payload', 'says'])
+      expect(order).toEqual(['asks', 'payload', 'says', 'compare', 'signer'])
       await page.getByText(wallet.address).waitFor()
       await table.getByRole('button', { name: 'Show more' }).click()
       await page.getByText('The exact text that is signed').click()
@@ -300,21 +303,129 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       await screenshot(page, 'approve-payload')
       await page.setViewportSize({ width: 320, height: 640 })
       await expectNoSidewaysScroll(page, 'payload')
-      // The demo wallet of the page is another one.
-      await approve(page)
-      await page.getByText('This request is for another wallet').waitFor()
     })
   })
 
-  test('a request for another wallet: one can be chosen, and the same is not tried again', async () => {
+  test('a request for another wallet says so before it can be approved, and another one can be chosen', async () => {
+    const { url } = await startService()
     const expected = { adapterId: 'nimiq', expectedAddress: makeWallet().address }
-    const { page, desktop } = await reviewing({}, { kind: 'sign', displayTitle: 'Sell the house', ...expected })
-    await approve(page)
-    await page.getByText('This request is for another wallet').waitFor()
-    expect(await page.getByRole('button', { name: 'Try again' }).filter({ visible: true }).count()).toBe(0)
+    const desktop = await Desktop.start(url, { kind: 'sign', displayTitle: 'Sell the house', ...expected })
+    const { page } = await browser.open({ viewport: phoneSize })
+    await page.goto(desktop.order.claimUrl)
+    await page.getByRole('button', { name: 'Review the request' }).click()
+    await page.getByText('This request is for another wallet than Demo wallet.').waitFor()
+    expect(await page.getByRole('button', { name: 'Approve' }).isVisible()).toBe(false)
     await page.getByRole('button', { name: 'Choose another wallet' }).click()
     await page.getByRole('button', { name: 'Demo wallet' }).waitFor()
     expect((await desktop.finalize()).json.code).toBe('ORDER_NOT_APPROVED')
+  })
+
+  describe('the first screen', () => {
+    const previews = (trail: Trail): string[] =>
+      trail.requests
+        .filter(({ url }) => url.includes('/api/'))
+        .map(({ method, url }) => `${method} ${new URL(url).pathname}`)
+
+    test('shows host, device and digits beside its one button, and takes nothing', async () => {
+      const { url } = await startService()
+      const desktop = await Desktop.start(url, usual, { headers: { 'user-agent': windows } })
+      const { page, trail } = await browser.open({ viewport: phoneSize })
+      await page.goto(desktop.order.claimUrl)
+      await expectHeading(page, 'Sign in on another device?')
+      const start = page.locator('#start')
+      await start.getByText(new URL(url).host).waitFor()
+      await start.getByText('Chrome on Windows').waitFor()
+      expect(await start.locator('.code').textContent()).toBe(desktop.order.confirmationCode)
+      expect(await start.getByRole('button').filter({ visible: true }).count()).toBe(1)
+      await page.getByText(/^Expires in (2:00|1:5\d)$/).waitFor()
+      expect(new Set(previews(trail))).toEqual(new Set(['GET /api/auth/cross-device/preview']))
+      await screenshot(page, 'approve-first')
+    })
+
+    test.each([
+      ['cancelled', 'Cancelled on your computer'],
+      ['expired', 'This request has expired'],
+    ])('of an order that is %s says so without a tap', async (how, heading) => {
+      const { url } = await startService()
+      const desktop = await Desktop.start(url)
+      const { page } = await browser.open({ viewport: phoneSize })
+      await page.goto(desktop.order.claimUrl)
+      await expectHeading(page, 'Sign in on another device?')
+      if (how === 'cancelled') await desktop.cancel()
+      else vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 125_000 })
+      await expectHeading(page, heading)
+      expect(await page.locator('#ended .about').textContent()).toMatch(/^http:\/\/localhost:\d+ · \d\d:\d\d$/)
+    })
+
+    test('keeps its places while the service is slow, and its button works before', async () => {
+      const { url } = await startService()
+      const desktop = await Desktop.start(url)
+      const { page } = await browser.open({ viewport: phoneSize })
+      await page.route('**/cross-device/preview**', () => {})
+      await page.goto(desktop.order.claimUrl)
+      await page.locator('#start[aria-busy=true] .asks').waitFor()
+      await page.getByRole('button', { name: 'Review the request' }).click()
+      await page.getByRole('button', { name: 'Approve' }).waitFor()
+    })
+
+    test('says that another phone has the request, but not to the tab that may have it itself', async () => {
+      const { url, desktop } = await reviewing({})
+      const other = await browser.open({ viewport: phoneSize })
+      await other.page.goto(desktop.order.claimUrl)
+      await expectHeading(other.page, 'This request is open on another phone')
+
+      const next = await Desktop.start(url)
+      const { page } = await browser.open({ viewport: phoneSize })
+      // The answer to the claim is lost, and the phone reloads the page.
+      const reloaded = Promise.withResolvers<void>()
+      let tries = 0
+      await page.route('**/cross-device/claim', async (route) => {
+        if (tries++ > 0) return route.abort()
+        await route.fetch()
+        await page.reload()
+        await page.unroute('**/cross-device/claim')
+        reloaded.resolve()
+      })
+      await page.goto(next.order.claimUrl)
+      await page.getByRole('button', { name: 'Review the request' }).click()
+      await reloaded.promise
+      await page.locator('#start:not([aria-busy])').waitFor()
+      await page.getByRole('button', { name: 'Review the request' }).click()
+      await page.getByRole('button', { name: 'Approve' }).waitFor()
+    })
+
+    test('is gone after a reload, once the request is this tab’s', async () => {
+      const { page } = await reviewing({})
+      await page.reload()
+      await page.getByRole('button', { name: 'Approve' }).waitFor()
+    })
+  })
+
+  test('an order that runs out after a wrong code says nothing of a wallet, which was not asked', async () => {
+    const { desktop, page } = await reviewing({ confirmationCode: 'required' })
+    await page.getByLabel('Enter the code').fill(wrongOf(desktop.order.confirmationCode))
+    await approve(page)
+    await page.getByText('That is not the code on your computer. 2 attempts left.').waitFor()
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 125_000 })
+    await expectHeading(page, 'This request has expired')
+  })
+
+  test('six boxes are one field: it takes six pasted digits, and phones offer codes for it', async () => {
+    const { desktop, page } = await reviewing({ confirmationCode: 'required' })
+    const field = page.getByLabel('Enter the code')
+    expect(
+      await field.evaluate(({ inputMode, autocomplete, maxLength }: HTMLInputElement) => [
+        inputMode,
+        autocomplete,
+        maxLength,
+      ]),
+    ).toEqual(['numeric', 'one-time-code', 6])
+    await field.focus()
+    await page.keyboard.insertText(desktop.order.confirmationCode)
+    expect(await field.evaluate(({ scrollLeft }) => scrollLeft)).toBe(0)
+    await screenshot(page, 'approve-boxes')
+    await field.press('Enter')
+    await expectHeading(page, 'Approved')
   })
 
   describe('the return code:', () => {
@@ -481,7 +592,7 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       await other.page.reload()
       await other.page.getByRole('button', { name: 'Continue here' }).click()
       await other.page.getByText('Continued from another browser').waitFor()
-      await expectHeading(other.page, /^Sign in to localhost:\d+ on another computer\?$/)
+      await expectHeading(other.page, 'Sign in on another device?')
       const elsewhere = other.trail.requests.filter(({ url }) => url.includes(ticket))
       expect(elsewhere.map(({ url }) => url)).toEqual([link])
       expect(other.trail.requests.filter(({ referer }) => referer !== undefined)).toEqual([])
@@ -517,7 +628,7 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       const { page } = await browser.open({ viewport: phoneSize, locale: 'de-CH' })
       await page.goto(desktop.order.claimUrl)
       await page.getByRole('button', { name: 'Anfrage prüfen' }).click()
-      await expectHeading(page, /^Auf einem anderen Computer bei localhost:\d+ anmelden\?$/)
+      await expectHeading(page, 'Auf einem anderen Gerät anmelden?')
       expect(await page.locator('html').getAttribute('lang')).toBe('de-CH')
       expect(await page.locator('#review').textContent()).toMatch(/Chrome auf Windows · gerade eben/)
       await screenshot(page, 'approve-german')
@@ -540,7 +651,7 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
         'ar-EG',
         'rtl',
       ])
-      expect(await page.getByRole('heading').textContent()).toContain('\u2068localhost:')
+      expect(await page.getByRole('heading').textContent()).toBe('تسجيل الدخول على جهاز آخر؟')
       // A text that the file lacks is there in English.
       await page.getByText('Anyone using that computer').waitFor()
       await screenshot(page, 'approve-arabic')

@@ -21,7 +21,7 @@ describe.skipIf(!hasBrowser)('the approval page that the Better Auth plugin serv
     const { claimUrl, orderId, desktopToken, claimToken, confirmationCode } = await post('/start', { kind: 'login' })
     const { page, trail } = await browser.open({ viewport: { width: 390, height: 800 } })
     await page.goto(claimUrl!)
-    await page.getByRole('heading', { name: 'A request is waiting for you' }).waitFor()
+    await page.getByRole('button', { name: 'Review the request' }).waitFor()
     expect(page.url()).not.toContain(claimToken)
     await page.getByRole('button', { name: 'Review the request' }).click()
     await page.getByRole('button', { name: 'Approve' }).waitFor()

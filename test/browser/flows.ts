@@ -47,7 +47,7 @@ export async function expectAnswerAwaited(card: Locator): Promise<void> {
 export async function openOnPhone(phone: Page, code: Locator): Promise<string> {
   const claimUrl = await scan(code)
   await phone.goto(claimUrl)
-  await phone.getByRole('heading', { name: 'A request is waiting for you' }).waitFor()
+  await phone.getByRole('button', { name: 'Review the request' }).waitFor()
   return claimUrl
 }
 

@@ -145,7 +145,7 @@ describe.skipIf(!hasBrowser)('from the camera’s browser to that of a wallet', 
     fox.connects = 'decline'
     await openReview(page, await Desktop.start(url))
     await page.getByText('You declined in your wallet').waitFor()
-    await page.getByRole('heading', { name: /^Sign in to localhost/ }).waitFor()
+    await page.getByRole('heading', { name: 'Sign in on another device?' }).waitFor()
     expect(await page.getByRole('button', { name: 'Approve' }).isVisible()).toBe(false)
     fox.connects = 'sign'
     await page.getByRole('button', { name: 'Continue with Test Fox' }).click()

@@ -180,7 +180,6 @@ describe.skipIf(!hasBrowser)('with the Nimiq Hub', () => {
       await page.getByText('That is not the code').waitFor()
       for (let times = 0; times < 2; times++) {
         await page.reload()
-        await page.getByRole('button', { name: 'Review the request' }).click()
         await page.getByLabel('Enter the code').waitFor()
       }
       expect(trail.requests.filter(({ url }) => url.endsWith('/cross-device/approve'))).toHaveLength(1)
@@ -193,7 +192,7 @@ describe.skipIf(!hasBrowser)('with the Nimiq Hub', () => {
       const result = JSON.stringify({ signer: hub.wallet.address })
       // A change of the fragment makes the page load again.
       await page.goto(`${page.url()}#id=1&status=ok&result=${encodeURIComponent(result)}`)
-      await page.getByRole('button', { name: 'Review the request' }).waitFor()
+      await page.getByRole('button', { name: 'Decline' }).waitFor()
       expect((await desktop.finalize()).json.code).toBe('ORDER_NOT_APPROVED')
     })
   })

@@ -15,10 +15,12 @@ import { OutcomeScreen } from './outcome-screen.ts'
 import { asksFirst, keepNoUnofferedWallet } from './page-wallet.ts'
 import { pagePhoneCalls } from './phone-calls.ts'
 import { Poll } from './poll.ts'
+import { siteName } from './requester-card.ts'
 import { ReviewScreen } from './review-screen.ts'
 import { ServiceClock } from './service-clock.ts'
 import { readServiceFacts } from './service-facts.ts'
 import { remembering, Signing } from './signing.ts'
+import { StartScreen } from './start-screen.ts'
 import { type Remedy, Tasks } from './tasks.ts'
 import { chooseWords, readOperatorTexts } from './texts/words.ts'
 import { type Choice, WalletPanel } from './wallet-panel.ts'
@@ -54,7 +56,7 @@ const facts = readServiceFacts()
 const words = chooseWords(navigator.languages, readOperatorTexts(metaContent('countersign-texts')))
 const clock = new ServiceClock()
 const client = pagePhoneCalls(metaContent('countersign-base-path'), clock)
-const sections = ['start', 'continue', 'review', 'outcome', 'ended'].map((id) => byId(id))
+const sections = ['shell', 'start', 'continue', 'review', 'outcome', 'ended'].map((id) => byId(id))
 const codeInput = byId<HTMLInputElement>('code-input')
 const rememberInput = byId<HTMLInputElement>('remember-input')
 
@@ -62,6 +64,8 @@ const rememberInput = byId<HTMLInputElement>('remember-input')
 const hubAnswer = await readHubAnswer(appName)
 let held = takeClaim(metaContent('countersign-claim-url'))
 let challenge: OrderChallenge | undefined
+/** Origin of the requester, once it is known. */
+let origin: string | undefined
 let choice: Choice | undefined
 /** The wallet that was used last, ready or not. */
 let last: FoundWallet | undefined
@@ -71,6 +75,7 @@ let stopListening = (): void => {}
 const tasks = new Tasks({ words, isHandled: settle, remedyOf })
 const poll = new Poll(look)
 const signing = new Signing(tasks)
+const startScreen = new StartScreen(words)
 const reviewScreen = new ReviewScreen(words, clock)
 const outcomeScreen = new OutcomeScreen(words, clock, () => void poll.now())
 const walletPanel = new WalletPanel({
@@ -122,7 +127,28 @@ function open(): void {
   // signed was reviewed before.
   else if (held.approved !== undefined) void tasks.run(review)
   else if (held.sent !== undefined && hubAnswer !== undefined) void tasks.run(review).then(() => tasks.run(resume))
-  else show(continued ? 'continue' : 'start', words.say('page.title'))
+  // The order is this tab's already, as after a reload.
+  else if (orderOf(held) !== undefined) void tasks.run(review)
+  else if (continued) show('continue', words.say('page.title'))
+  else {
+    startScreen.wait()
+    show('start', words.say('page.title'))
+    poll.start(pollMs.review)
+    void poll.now()
+  }
+}
+
+/** Shows who asks beside the button that takes the order. Takes nothing: programs that preview links do the same. */
+async function preview({ orderId, by }: HeldClaim): Promise<void> {
+  if (!('claimToken' in by)) return
+  const seen = await client.previewOrder({ orderId, claimToken: by.claimToken })
+  if (tasks.busy || challenge !== undefined) return
+  const isFirst = origin === undefined
+  origin = seen.origin
+  const title = startScreen.fill(seen)
+  if (!isFirst) return
+  show('start', title)
+  countdown.start(seen.expiresAt - clock.now())
 }
 
 /** Takes the order, if this tab does not have it yet, and shows its challenge. */
@@ -130,6 +156,7 @@ async function review(signal: AbortSignal): Promise<void> {
   if (held === undefined) return
   const order = orderOf(held) ?? (await take(held, signal))
   challenge = await client.getOrderChallenge(order, { signal })
+  origin = challenge.requester.origin
   if (challenge.status === 'approved') return follow(challenge, challenge.returnCode)
   const title = reviewScreen.fill(challenge)
   const unasked = walletPanel.offer(challenge.adapterId)
@@ -161,11 +188,16 @@ async function use(found: FoundWallet, signal: AbortSignal): Promise<void> {
     challenge = await client.getOrderChallenge(order, { account, signal })
     reviewScreen.fillText(challenge)
   }
-  const address = account?.address ?? (found.kind === 'demo' ? await wallet.getAddress?.() : undefined)
+  const { expectedAddress } = challenge
+  // A wallet in the page is asked for its address only if the order is for one wallet.
+  const isAsked = found.kind === 'demo' || (found.kind === 'page' && expectedAddress !== undefined)
+  const address = account?.address ?? (isAsked ? await ask(() => wallet.getAddress?.()) : undefined)
+  const isForAnother =
+    address !== undefined && expectedAddress !== undefined && !isSameAddress(address, expectedAddress)
   stopListening()
   stopListening = wallet.onAccountChange?.((now) => changeAccount(found, now !== undefined)) ?? (() => {})
   const { wallet: remembered, forget } = remembering(wallet)
-  choice = { found, wallet: remembered, forgetSignature: forget, account, address }
+  choice = { found, wallet: remembered, forgetSignature: forget, account, address, isForAnother }
   walletPanel.choose(choice)
 }
 
@@ -198,6 +230,7 @@ async function resume(signal: AbortSignal): Promise<void> {
 }
 
 async function take({ orderId, by, claimKey }: HeldClaim, signal: AbortSignal): Promise<PhoneOrder> {
+  know({ asked: true })
   const { challengeToken } =
     'ticket' in by
       ? await client.redeemHandOver(by.ticket, { claimKey, signal })
@@ -293,16 +326,16 @@ async function makeTicket(signal?: AbortSignal): Promise<HandOver> {
 /** Asks the service what has become of the order. */
 async function look(): Promise<void> {
   const order = held && orderOf(held)
-  const isAnyoneWaiting = challenge !== undefined || held?.approved !== undefined
   // A task asks the service itself, except while it waits for the wallet.
   const isFree = (): boolean => !tasks.busy || tasks.isAskingWallet
-  if (order === undefined || !isAnyoneWaiting || !isFree()) return
+  if (held === undefined || !isFree()) return
   try {
+    if (order === undefined) return await preview(held)
     const seen = await client.getOrderChallenge(order)
     if (seen.status === 'approved' && isFree()) follow(seen, seen.returnCode)
   } catch (thrown) {
     // The next look or tap shows any other failure.
-    if (thrown instanceof CountersignClientError && isFree()) settle(thrown.code)
+    if (thrown instanceof CountersignClientError && isFree() && !settle(thrown.code)) startScreen.fill(undefined)
   }
 }
 
@@ -314,13 +347,15 @@ function follow({ kind, requester, finishBy }: OrderChallenge, returnCode: strin
   if (held?.approved === undefined) know({ approved: { kind, origin: requester.origin, withCode, until } })
   const approved = held?.approved
   const isCode = approved !== undefined && returnCode !== undefined
-  show('outcome', isCode ? outcomeScreen.showCode(approved, returnCode) : outcomeScreen.showApproved())
+  show('outcome', isCode ? outcomeScreen.showCode(approved, returnCode) : outcomeScreen.showApproved(approved))
   poll.start(pollMs.outcome)
 }
 
 /** Shows what a refusal says of the order. Returns whether it says anything. */
 function settle(code: string): boolean {
   const approved = held?.approved
+  // It may be this tab's own claim, whose answer was lost: the tap tells.
+  if (code === 'ORDER_ALREADY_CLAIMED' && held?.asked && !tasks.busy) return false
   if (code === 'ORDER_TOKEN_INVALID' && held?.handedOver !== undefined) {
     poll.stop()
     show('outcome', outcomeScreen.showMoved(held.handedOver))
@@ -360,6 +395,7 @@ function end({ seal, name }: Ending): void {
   root.dataset.seal = seal
   const title = words.say(`ending.${name}.title`)
   fill(root, 'ending', title)
+  fill(root, 'endingAbout', origin === undefined ? '' : words.join(siteName(origin), words.time(clock.now())))
   fill(root, 'advice', words.say(`ending.${name}.text`))
   poll.stop()
   outcomeScreen.leave()
@@ -383,6 +419,12 @@ function show(id: string, title: string): void {
   }
   // Not again for what is there already: the focus would jump to its heading.
   if (isNew) showOnly(section, sections)
+}
+
+/** Whether two addresses are the same, however they are grouped and spelt. An account may stand with its chain. */
+function isSameAddress(a: string, b: string): boolean {
+  const [one, other] = [a, b].map((address) => address.replace(/\s|^.*:/g, '').toLowerCase())
+  return one === other
 }
 
 function pageTitle(title: string): string {

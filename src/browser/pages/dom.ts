@@ -8,16 +8,17 @@ export function byId<E extends HTMLElement = HTMLElement>(id: string): E {
 }
 
 /**
- * Writes a text into the slot with this `data-slot`. Hides an empty slot, and a row of facts if all of its slots are
+ * Writes a text into the slot with this `data-slot`, and returns the slot. Hides an empty slot, and a row of facts if all of its slots are
  * empty.
  */
-export function fill(root: ParentNode, name: string, text: string | undefined): void {
+export function fill(root: ParentNode, name: string, text: string | undefined): HTMLElement {
   const slot = root.querySelector<HTMLElement>(`[data-slot="${name}"]`)
   if (slot === null) throw new Error(`the page has no slot ${name}`)
   slot.textContent = text ?? ''
   slot.hidden = slot.textContent === ''
   const row = slot.closest<HTMLElement>('.facts > div')
   if (row !== null) row.hidden = [...row.querySelectorAll<HTMLElement>('[data-slot]')].every(({ hidden }) => hidden)
+  return slot
 }
 
 /** Writes the text that each element with `data-text` names. */

@@ -13,6 +13,8 @@ export interface HeldClaim {
   readonly by: { readonly claimToken: string } | { readonly ticket: string }
   /** Secret of this tab. */
   readonly claimKey: string
+  /** Present once this tab has asked for the order, which it may have got although no answer arrived. */
+  readonly asked?: true
   /** The phone's token, once the order is this tab's. */
   readonly challengeToken?: string
   /**

@@ -1,6 +1,7 @@
 import { Countdown, minutesAndSeconds } from '../element/countdown.ts'
 import { byId, fill } from './dom.ts'
 import type { HeldApproval } from './held-claim.ts'
+import { siteName } from './requester-card.ts'
 import type { ServiceClock } from './service-clock.ts'
 import type { Words } from './texts/words.ts'
 
@@ -8,6 +9,17 @@ const root = byId('outcome')
 
 /** Where an order is after the user's part in it. */
 export type Stage = 'code' | 'approved' | 'finalized' | 'moved'
+
+/** What the screen shows of a stage. */
+interface Shown {
+  readonly stage: Stage
+  readonly title: string
+  readonly text: string
+  /** What the button that takes it back says; none if it is empty. */
+  readonly stop: string
+  /** The approval whose site and time are shown. */
+  readonly of?: HeldApproval | undefined
+}
 
 /** What comes of an approval: the code to type on the computer, what the computer did, and the way to take it back. */
 export class OutcomeScreen {
@@ -33,33 +45,36 @@ export class OutcomeScreen {
     if (this.#stage === 'code') return title
     fillCode(returnCode)
     this.#countdown.start(until - this.#clock.now())
-    return this.#show('code', title, words.say('code.hint'), words.say('code.stop'))
+    return this.#show({ stage: 'code', title, text: words.say('code.hint'), stop: words.say('code.stop') })
   }
 
   /** Shows that the order is approved and the computer continues by itself. Returns the headline. */
-  showApproved(): string {
+  showApproved(approved: HeldApproval | undefined): string {
     const words = this.#words
+    const title = words.say('outcome.approved.title')
+    if (this.#stage === 'approved') return title
     const text = words.say('outcome.approved.text')
-    return this.#show('approved', words.say('outcome.approved.title'), text, words.say('outcome.approved.not-me'))
+    return this.#show({ stage: 'approved', title, text, stop: words.say('outcome.approved.not-me'), of: approved })
   }
 
   /** Shows that the computer has finished. Returns the headline. */
-  showFinalized({ kind, origin }: HeldApproval): string {
+  showFinalized(approved: HeldApproval): string {
     const words = this.#words
+    const { kind } = approved
     const title = words.say(`outcome.${kind}.title`)
-    const text = words.say(`outcome.${kind}.text`, { host: new URL(origin).host })
-    return this.#show('finalized', title, text, kind === 'login' ? words.say('outcome.login.not-me') : '')
+    const stop = kind === 'login' ? words.say('outcome.login.not-me') : ''
+    return this.#show({ stage: 'finalized', title, text: words.say(`outcome.${kind}.text`), stop, of: approved })
   }
 
   /** Shows that another browser, perhaps a wallet's, has taken the order over. Returns the headline. */
   showMoved(to: 'browser' | 'wallet'): string {
     const words = this.#words
-    return this.#show(
-      'moved',
-      words.say(to === 'wallet' ? 'outcome.moved.wallet' : 'outcome.moved.title'),
-      words.say('outcome.moved.text'),
-      words.say('code.stop'),
-    )
+    return this.#show({
+      stage: 'moved',
+      title: words.say(to === 'wallet' ? 'outcome.moved.wallet' : 'outcome.moved.title'),
+      text: words.say('outcome.moved.text'),
+      stop: words.say('code.stop'),
+    })
   }
 
   /** Stops what the screen does by itself. */
@@ -69,12 +84,14 @@ export class OutcomeScreen {
     fillCode('')
   }
 
-  #show(stage: Stage, title: string, text: string, stop: string): string {
+  #show({ stage, title, text, stop, of }: Shown): string {
     if (stage !== 'code') this.leave()
     this.#stage = stage
     root.dataset.stage = stage
-    root.dataset.seal = stage === 'moved' ? 'time' : 'yes'
+    root.dataset.seal = stage === 'moved' ? 'go' : 'yes'
     fill(root, 'outcome', title)
+    const about = of && this.#words.join(siteName(of.origin), this.#words.time(this.#clock.now()))
+    fill(root, 'outcomeAbout', about)
     fill(root, 'outcomeText', text)
     fill(root, 'stop', stop)
     this.#fillStatus()

@@ -1,9 +1,9 @@
 import type { OrderChallenge } from '../client/index.ts'
 import { minutesAndSeconds } from '../element/countdown.ts'
-import { describeDevice } from './device.ts'
 import { byId, fill } from './dom.ts'
 import { foldLongTexts } from './folding.ts'
 import { payloadView } from './payload-view.ts'
+import { fillRequester } from './requester-card.ts'
 import type { ServiceClock } from './service-clock.ts'
 import type { Words } from './texts/words.ts'
 
@@ -27,8 +27,7 @@ export class ReviewScreen {
   fill(challenge: OrderChallenge): string {
     const words = this.#words
     const { kind, requester, confirmationCode, confirmationCodeRequired } = challenge
-    const { host } = new URL(requester.origin)
-    const title = words.say(`review.${kind}.title`, { host })
+    const title = words.say(`review.${kind}.title`)
     fill(root, 'title', title)
     fill(root, 'gives', words.say(`review.${kind}.gives`))
     this.#fillRequester(challenge)
@@ -75,16 +74,8 @@ export class ReviewScreen {
   }
 
   #fillRequester({ requester, issuedAt }: OrderChallenge): void {
-    const words = this.#words
-    const { origin, userAgent, sameNetwork, startedWithKey } = requester
-    fill(root, 'asks', words.say(startedWithKey ? 'review.asks.site' : 'review.asks.computer'))
-    fill(root, 'origin', siteName(origin))
-    fill(root, 'device', describeDevice(userAgent, words))
+    fillRequester(root, requester, this.#words)
     this.#issuedAt = issuedAt
-    const network = byId('network')
-    network.hidden = sameNetwork === undefined
-    network.dataset.same = String(sameNetwork)
-    network.textContent = words.say(sameNetwork ? 'network.same' : 'network.other')
   }
 
   /** The requester's own words, marked as such. */
@@ -106,12 +97,6 @@ export class ReviewScreen {
     if (payload === undefined) return
     root.querySelector('[data-slot="payload"]')?.replaceChildren(payloadView(payload, this.#words))
   }
-}
-
-/** A site as people know it: the host, or the whole origin if it is not https. */
-function siteName(origin: string): string {
-  const { protocol, host } = new URL(origin)
-  return protocol === 'https:' ? host : origin
 }
 
 /**

@@ -38,6 +38,8 @@ export class Tasks {
   #running: { readonly controller: AbortController; readonly done: Promise<void> } | undefined
   #remedy: Remedy | undefined
   #slow: ReturnType<typeof setTimeout> | undefined
+  /** The button that was tapped last. */
+  #tapped: Element | undefined
   /** Signal of the task that waits for a wallet. */
   #asking: AbortSignal | undefined
 
@@ -46,6 +48,12 @@ export class Tasks {
     this.#isHandled = isHandled
     this.#remedyOf = remedyOf
     byId('retry-button').addEventListener('click', () => this.#remedy?.act())
+    // Before the button's own listener, which starts the task. Some browsers do not focus buttons that are tapped.
+    addEventListener(
+      'click',
+      ({ target }) => (this.#tapped = (target as Element).closest('.button') ?? undefined),
+      true,
+    )
     addEventListener('offline', () => this.busy && this.#say(words.say('task.offline')))
   }
 
@@ -101,6 +109,9 @@ export class Tasks {
 
   async #do(task: Task, signal: AbortSignal): Promise<void> {
     document.body.toggleAttribute('data-busy', true)
+    const button = this.#tapped
+    this.#tapped = undefined
+    button?.setAttribute('aria-busy', 'true')
     this.#awaitService()
     try {
       await task(signal)
@@ -119,6 +130,7 @@ export class Tasks {
     } finally {
       clearTimeout(this.#slow)
       document.body.toggleAttribute('data-busy', false)
+      button?.removeAttribute('aria-busy')
       this.#running = undefined
     }
   }

@@ -22,6 +22,8 @@ export interface Choice {
   readonly forgetSignature: () => void
   /** Account that it is going to sign with, if its texts name that. */
   readonly account?: SigningAccount | undefined
+  /** Whether the order is for another wallet. */
+  readonly isForAnother: boolean
   /** Address that it is going to sign with, if it has told. */
   readonly address?: string | undefined
 }
@@ -180,11 +182,13 @@ export class WalletPanel {
       isChosen && shown?.kind === 'window' ? words.say('wallet.window', { wallet: shown.name }) : '',
     )
     byId('demo-note').hidden = this.#choice?.found.kind !== 'demo'
-    byId('approve-button').hidden = !isChosen
+    const isForAnother = this.#choice?.isForAnother === true
+    fill(root, 'walletWarning', isForAnother ? words.say('wallet.for-another', { wallet: shown?.name ?? '' }) : '')
+    byId('approve-button').hidden = !isChosen || isForAnother
     // It leads to the list, which needs no button where it is seen.
-    useButton.hidden = isChosen || (next === undefined && this.#isSeen)
-    useButton.textContent =
-      next === undefined ? words.say('wallet.choose') : words.say('wallet.use', { wallet: next.name })
+    useButton.hidden = isChosen ? !isForAnother : next === undefined && this.#isSeen
+    const choose = words.say(isForAnother ? 'wallet.another' : 'wallet.choose')
+    useButton.textContent = next === undefined ? choose : words.say('wallet.use', { wallet: next.name })
   }
 }
 

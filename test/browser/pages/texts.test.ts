@@ -93,12 +93,12 @@ test('numbers and times are as the language has them', () => {
 })
 
 test('in a language that is written from right to left, the name of a site keeps its direction', () => {
-  const words = chooseWords(['ar'], { ar: { 'review.sign.title': 'التوقيع لـ {host}؟' } })
+  const words = chooseWords(['ar'], { ar: { 'review.says.site': 'رسالة من {host}:' } })
   expect(words.direction).toBe('rtl')
-  expect(words.say('review.sign.title', { host: 'app.example' })).toBe('التوقيع لـ \u2068app.example\u2069؟')
-  expect([englishWords.direction, englishWords.say('review.sign.title', { host: 'app.example' })]).toEqual([
+  expect(words.say('review.says.site', { host: 'app.example' })).toBe('رسالة من \u2068app.example\u2069:')
+  expect([englishWords.direction, englishWords.say('review.says.site', { host: 'app.example' })]).toEqual([
     'ltr',
-    'Sign for app.example?',
+    'Message from app.example:',
   ])
 })
 
@@ -111,7 +111,7 @@ test.each([
   ['{"fr": {"toString": "Approuver"}}', /fr: toString is not a text of the page$/],
   ['{"fr": {"review.approve": 1}}', /fr: review\.approve must be a text$/],
   ['{"fr": {"review.approve": " "}}', /fr: review\.approve must not be empty$/],
-  ['{"fr": {"review.sign.title": "Signer ?"}}', /fr: review\.sign\.title lacks the placeholder \{host\}$/],
+  ['{"fr": {"review.says.site": "Message :"}}', /fr: review\.says\.site lacks the placeholder \{host\}$/],
   ['{"fr": {"review.approve": "Approuver {host}"}}', /fr: review\.approve has the placeholder \{host\}/],
   ['{"fr": {"enter.wrong": "Faux"}}', /fr: enter\.wrong must be a JSON object$/],
   ['{"fr": {"enter.wrong": {"one": "Faux"}}}', /must have the plural form "other"$/],

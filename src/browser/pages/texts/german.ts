@@ -4,7 +4,6 @@ import type { Texts } from '../../../shared/page-texts.ts'
 export const german: Texts = {
   'page.title': 'Anfrage prüfen',
 
-  'start.eyebrow': 'Von deinem Computer',
   'start.title': 'Eine Anfrage wartet auf dich',
   'start.text': 'Prüfe die Angaben, bevor du etwas bestätigst.',
   'start.button': 'Anfrage prüfen',
@@ -18,12 +17,12 @@ export const german: Texts = {
   'continue.hint': 'Mach nur weiter, wenn du diese Seite gerade selbst aus deinem anderen Browser geöffnet hast.',
   'continue.done': 'Fortgesetzt aus einem anderen Browser',
 
-  'review.login.title': 'Auf einem anderen Computer bei {host} anmelden?',
+  'review.login.title': 'Auf einem anderen Gerät anmelden?',
   'review.login.gives': 'Wer diesen Computer benutzt, ist dann mit deinem Konto angemeldet.',
-  'review.sign.title': 'Für {host} signieren?',
+  'review.sign.title': 'Mit deiner Wallet signieren?',
   'review.sign.gives': 'Der Computer bekommt die Signatur deiner Wallet.',
-  'review.asks.computer': 'Anfrage von (nicht geprüft)',
-  'review.asks.site': 'Anfrage von',
+  'review.asks': 'Anfrage von',
+  'review.unverified': 'Nicht geprüft: Warst du gerade auf dieser Website?',
   'review.says.computer': 'Nachricht der Website:',
   'review.says.site': 'Nachricht von {host}:',
   'review.more': 'Mehr anzeigen',
@@ -46,6 +45,7 @@ export const german: Texts = {
   'wallet.use': 'Weiter mit {wallet}',
   'wallet.other': 'Ändern',
   'wallet.another': 'Andere Wallet wählen',
+  'wallet.for-another': 'Diese Anfrage ist für eine andere Wallet als {wallet}.',
   'wallet.looking': 'Suche nach Wallets …',
   'wallet.none': 'In diesem Browser wurde keine Wallet gefunden.',
   'wallet.none.kind': 'In diesem Browser wurde keine Wallet der verlangten Art {kind} gefunden.',
@@ -188,7 +188,7 @@ export const german: Texts = {
   'code.stop': 'Abbrechen',
 
   'remember.label': 'Diesen Computer merken',
-  'remember.hint': '90 Tage lang ohne Code. Nur auf deinem eigenen Computer.',
+  'remember.hint': '90 Tage lang ohne Code. Nur wenn es dein eigener ist.',
 
   'hand-over.button': 'In anderem Browser öffnen',
   'hand-over.label': 'Öffne diesen Link im anderen Browser',
@@ -204,10 +204,10 @@ export const german: Texts = {
   'outcome.approved.text': 'Dein Computer macht von selbst weiter. Du kannst diese Seite schließen.',
   'outcome.approved.not-me': 'Warst du das nicht? Abbrechen',
   'outcome.login.title': 'Dein Computer ist angemeldet',
-  'outcome.login.text': 'Er ist bei {host} mit deinem Konto angemeldet. Du kannst diese Seite schließen.',
+  'outcome.login.text': 'Er ist mit deinem Konto angemeldet. Du kannst diese Seite schließen.',
   'outcome.login.not-me': 'Warst du das nicht? Computer abmelden',
   'outcome.sign.title': 'Dein Computer hat die Signatur',
-  'outcome.sign.text': '{host} hat die Signatur deiner Wallet. Du kannst diese Seite schließen.',
+  'outcome.sign.text': 'Die Website hat die Signatur deiner Wallet. Du kannst diese Seite schließen.',
   'outcome.moved.title': 'In einem anderen Browser fortgesetzt',
   'outcome.moved.wallet': 'In deiner Wallet fortgesetzt',
   'outcome.moved.text': 'Beantworte die Anfrage dort. Hier kannst du sie nur noch abbrechen.',
@@ -248,18 +248,21 @@ export const german: Texts = {
   'ending.expired-signing.text':
     'Es wurde nichts bestätigt. Fragt deine Wallet noch, dann lehne dort ab. Hol dir am Computer einen neuen Code und versuche es noch einmal.',
   'ending.not-found.title': 'Diese Anfrage ist vorbei',
-  'ending.not-found.text': 'Hol dir am Computer einen neuen Code und versuche es noch einmal.',
+  'ending.not-found.text':
+    'Sie ist schon länger vorbei, oder es gab sie hier nie. Hol dir am Computer einen neuen Code und versuche es noch einmal.',
   'ending.cancelled.title': 'Auf deinem Computer abgebrochen',
   'ending.cancelled.text': 'Es ist nichts passiert. Hol dir am Computer einen neuen Code und versuche es noch einmal.',
   'ending.rejected.title': 'Diese Anfrage wurde abgelehnt',
-  'ending.rejected.text': 'Hol dir am Computer einen neuen Code und versuche es noch einmal.',
+  'ending.rejected.text':
+    'Es wurde nichts weitergegeben. Hol dir am Computer einen neuen Code und versuche es noch einmal.',
   'ending.claimed.title': 'Diese Anfrage ist auf einem anderen Handy offen',
   'ending.claimed.text':
     'Oder in einem anderen Tab dieses Handys. Warst du das nicht, brich die Anfrage am Computer ab.',
   'ending.approved.title': 'Diese Anfrage wurde schon bestätigt',
   'ending.approved.text': 'Warst du das nicht, brich sie sofort am Computer ab.',
   'ending.finalized.title': 'Diese Anfrage ist erledigt',
-  'ending.finalized.text': 'Sie wurde bestätigt und am Computer verwendet.',
+  'ending.finalized.text':
+    'Sie wurde bestätigt und verwendet. Warst du das nicht? Melde dich auf deinem Gerät an und beende die Sitzung dort.',
   'ending.token-invalid.title': 'Dieser Link ist ungültig',
   'ending.token-invalid.text': 'Er passt nicht zur Anfrage. Scanne den Code am Computer noch einmal.',
 

@@ -69,6 +69,16 @@ export class Words {
     return this.#times.format(-Math.floor(seconds / 3600), 'hour')
   }
 
+  /** A time of day, such as "16:40". */
+  time(at: number): string {
+    return new Intl.DateTimeFormat(this.language, { timeStyle: 'short' }).format(at)
+  }
+
+  /** Facts in one line. Names of sites are written from left to right. */
+  join(...facts: readonly string[]): string {
+    return facts.map((fact) => (this.direction === 'rtl' ? `\u2068${fact}\u2069` : fact)).join(' · ')
+  }
+
   #form(text: Text, count: string | number | undefined): string {
     if (typeof text === 'string') return text
     const forms: PluralText = text

@@ -1,0 +1,23 @@
+import type { OrderRequester } from '../client/index.ts'
+import { describeDevice } from './device.ts'
+import { fill } from './dom.ts'
+import type { Words } from './texts/words.ts'
+
+/** Who asks, as the first screen and the review show it. */
+export type ShownRequester = Pick<OrderRequester, 'origin' | 'userAgent' | 'sameNetwork' | 'startedWithKey'>
+
+/** Fills the card of who asks, in the part of the page that has its slots. */
+export function fillRequester(root: HTMLElement, requester: ShownRequester, words: Words): void {
+  const { origin, userAgent, sameNetwork, startedWithKey } = requester
+  fill(root, 'origin', siteName(origin))
+  fill(root, 'device', describeDevice(userAgent, words))
+  const network = sameNetwork === undefined ? '' : words.say(sameNetwork ? 'network.same' : 'network.other')
+  fill(root, 'network', network).dataset.same = String(sameNetwork)
+  fill(root, 'unverified', startedWithKey ? '' : words.say('review.unverified'))
+}
+
+/** A site as people know it: the host, or the whole origin if it is not https. */
+export function siteName(origin: string): string {
+  const { protocol, host } = new URL(origin)
+  return protocol === 'https:' ? host : origin
+}
