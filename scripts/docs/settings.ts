@@ -50,7 +50,7 @@ const groups: readonly Group[] = [
       'syncPublicKeyToUser',
     ],
   },
-  { title: 'OpenID Connect', options: ['oidcClients', 'oidcEmail', 'oidcClaims'] },
+  { title: 'OpenID Connect', options: ['oidcClients', 'oidcEmail', 'oidcClaims', 'oidcPeople'] },
   { title: 'Wallets', options: ['adapters', 'evmRpc', 'verifier', 'nonceTtlSeconds'] },
   { title: 'Pages', options: ['pages', 'demoWallet', 'logoUrl', 'accentColor', 'textsFile'] },
   {

@@ -19,6 +19,7 @@ import { Grants, sidOf } from './grants.ts'
 import { Interactions } from './interaction.ts'
 import { publicKeys, type SigningJwk, signingKeys } from './keys.ts'
 import { issuerPage, type PageLooks, type ShowPage } from './pages.ts'
+import { claimsOf, type People, readPeopleFile } from './people.ts'
 import { policyOf } from './policy.ts'
 import { requestState } from './request-state.ts'
 import { SealedRecords } from './sealed-records.ts'
@@ -30,6 +31,8 @@ export interface IssuerSettings extends PageLooks {
   /** Template of users' e-mail addresses, with `{user_id}`. Absent: no user has one. */
   readonly email?: string | undefined
   readonly claims?: OwnClaims | undefined
+  /** File with claims of people. Absent: there is none. */
+  readonly peopleFile?: string | undefined
   /** Longest life of a session in seconds. */
   readonly sessionSeconds: number
   /** Audiences of the service's own access tokens, which no client may have as its id. */
@@ -76,6 +79,7 @@ type Library = typeof import('oidc-provider')
 interface Loaded {
   readonly clients: FileClients
   readonly keys: readonly SigningJwk[]
+  readonly people: People
 }
 
 /** Name of the library's session cookie, which exists inside the process only. */
@@ -130,7 +134,7 @@ class LibraryIssuer implements Issuer {
   readonly #page: ShowPage
   readonly #routes: ReadonlyMap<string, Route>
   readonly #base: string
-  #loaded: Loaded = { clients: new Map(), keys: [] }
+  #loaded: Loaded = { clients: new Map(), keys: [], people: new Map() }
   /** Made for a public URL, which follows from the port if it is not set. */
   #made: { readonly issuer: string; readonly callback: Callback } | undefined
 
@@ -162,7 +166,6 @@ class LibraryIssuer implements Issuer {
       endSession: async ({ userId, id }) => void (await host.endSession(userId, id)),
     })
     const routes: [path: string, methods: readonly string[], browser: 'browser' | 'backend'][] = [
-      ['/authorize', ['GET'], 'browser'],
       ['/token', ['POST', 'OPTIONS'], 'backend'],
       ['/userinfo', ['GET', 'POST', 'OPTIONS'], 'backend'],
       ['/introspect', ['POST', 'OPTIONS'], 'backend'],
@@ -178,6 +181,7 @@ class LibraryIssuer implements Issuer {
         path,
         (exchange) => this.#serveLibrary(exchange, ['GET', 'HEAD', 'OPTIONS'], 'backend'),
       ]),
+      [`${this.#base}/authorize`, (exchange) => this.#serveAuthorize(exchange)],
       [`${this.#base}/logout`, (exchange) => this.#serveLogout(exchange)],
     ])
   }
@@ -217,6 +221,7 @@ class LibraryIssuer implements Issuer {
     const loaded: Loaded = {
       clients: await readClientsFile(settings.clientsFile),
       keys: await signingKeys(this.#records, keyring),
+      people: settings.peopleFile === undefined ? new Map() : await readPeopleFile(settings.peopleFile),
     }
     // The library checks a client when it is used first: here, so that a mistake stops the start.
     const provider = this.#provider(publicUrl(), loaded)
@@ -258,6 +263,20 @@ class LibraryIssuer implements Issuer {
     if (answer.status === 404) throw notFound(exchange.path)
     if (answer.status === 401) await this.#parts.countWrong(exchange.context)
     this.#send(exchange, answer, [...(current?.cookies ?? []), ...(browser?.cookies ?? [])])
+  }
+
+  /**
+   * A form (OpenID Connect Core, 3.1.2.1) goes on as a navigation: a browser sends no cookie with a form of another site.
+   */
+  async #serveAuthorize(exchange: Exchange): Promise<void> {
+    requireHttpMethod(exchange, ['GET', 'POST'])
+    if (exchange.method === 'GET') return await this.#serveLibrary(exchange, ['GET'], 'browser')
+    if (!/^application\/x-www-form-urlencoded\b/.test(exchange.headers['content-type'] ?? '')) {
+      throw new CountersignError('INVALID_REQUEST', 'Send the parameters as a form (application/x-www-form-urlencoded)')
+    }
+    const parameters = new URLSearchParams((await exchange.body.read(16 * 1024)).toString())
+    const location = `${this.#parts.publicUrl()}${this.#base}/authorize?${parameters}`
+    exchange.output.send({ status: 303, headers: { location, 'cache-control': 'no-store' }, body: '' })
   }
 
   async #serveInteraction(exchange: Exchange, uid: string): Promise<void> {
@@ -367,7 +386,7 @@ class LibraryIssuer implements Issuer {
   }
 
   /** The library, configured. Every function of its that prints or fetches by default is set. */
-  #provider(issuer: string, { clients, keys }: Loaded): Provider {
+  #provider(issuer: string, { clients, keys, people }: Loaded): Provider {
     const { store, keyring, host, settings, log } = this.#parts
     const { Provider, errors, interactionPolicy } = this.#library
     const findSession = (id: string) => host.findSession(id)
@@ -440,7 +459,7 @@ class LibraryIssuer implements Issuer {
         },
         walletsOf: (userId) => host.walletsOf(userId),
         email: settings.email,
-        claims: settings.claims,
+        claims: settings.claims ?? (async (subject) => claimsOf(people, subject)),
       }),
       interactions: {
         policy: policyOf(interactionPolicy),

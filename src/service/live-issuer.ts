@@ -10,6 +10,7 @@ type OidcSettings = Pick<
   | 'oidcClients'
   | 'oidcEmail'
   | 'oidcClaims'
+  | 'oidcPeople'
   | 'sessionHost'
   | 'sessionAbsoluteTtlSeconds'
   | 'appName'
@@ -63,13 +64,26 @@ export function issuerFor(
   settings: OidcSettings,
   parts: Omit<IssuerParts, 'settings' | 'discoveryPaths'>,
 ): LiveIssuer | undefined {
-  const { oidcClients, oidcEmail, oidcClaims, sessionHost, appName, basePath, logoUrl, accentColor, textsFile } =
-    settings
+  const {
+    oidcClients,
+    oidcEmail,
+    oidcClaims,
+    oidcPeople,
+    sessionHost,
+    appName,
+    basePath,
+    logoUrl,
+    accentColor,
+    textsFile,
+  } = settings
   if (oidcClients === undefined) return undefined
   if (sessionHost !== undefined) {
     throw new TypeError(
       'oidc.clients (COUNTERSIGN_OIDC_CLIENTS) cannot be set with sessionHost: the issuer needs the sessions of the service itself',
     )
+  }
+  if (oidcClaims !== undefined && oidcPeople !== undefined) {
+    throw new TypeError('oidc.claims and oidc.people (COUNTERSIGN_OIDC_PEOPLE) cannot be set together: leave one out')
   }
   const looks = { appName, basePath, logoUrl, accentColor, textsFile }
   return new LiveIssuer({
@@ -80,6 +94,7 @@ export function issuerFor(
       clientsFile: oidcClients,
       email: oidcEmail,
       claims: oidcClaims,
+      peopleFile: oidcPeople,
       audiences: settings.accessTokenAudiences ?? [],
       sessionSeconds: settings.sessionAbsoluteTtlSeconds,
     },

@@ -1,12 +1,15 @@
 import { execFile } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import * as client from 'openid-client'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { AccessTokenError, createSessionVerifier, verifyAccessToken } from '../../src/integrations/backend/index.ts'
 import { rest } from '../support/rest.ts'
 import { spawnService, startService } from '../support/service.ts'
+import { makeWallet } from '../support/wallet.ts'
 import {
   Browser,
   clientsFile,
@@ -228,6 +231,53 @@ test('claims are an e-mail address by a template and the application’s own, no
     amr: ['swk'],
   })
   expect(claims?.wallets).toHaveLength(1)
+})
+
+test('a request that comes as a form goes on as a navigation, with the same parameters', async () => {
+  const { url } = await startIssuer()
+  const { browser, config } = await connect(url)
+  const { address, redeem } = await request(config)
+  const { pathname, searchParams } = new URL(address)
+  const post = (type: string) =>
+    browser.fetch(pathname, {
+      method: 'POST',
+      headers: { 'content-type': type, origin: 'https://shop.example' },
+      body: searchParams.toString(),
+    })
+  const answer = await post('application/x-www-form-urlencoded')
+  expect(answer.status).toBe(303)
+  expect((await redeem((await browser.open(String(answer.headers.get('location')))).address)).claims()?.aud).toBe(
+    'shop',
+  )
+  expect((await post('text/plain')).status).toBe(400)
+})
+
+test('claims of a people file are those of the user’s id, else of the wallet, and are read again on a reload', async () => {
+  const wallet = makeWallet()
+  const folder = mkdtempSync(join(tmpdir(), 'countersign-people-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const people = join(folder, 'people.json')
+  const write = (json: unknown) => writeFileSync(people, typeof json === 'string' ? json : JSON.stringify(json))
+  const compact = wallet.address.replaceAll(' ', '')
+  write({ [`nimiq:${compact}`]: { name: 'Ada', email: 'ada@company.example', groups: ['staff'] } })
+  const { url, service } = await startIssuer([shop], { oidcPeople: people })
+  const [browser, config] = [new Browser(url), await discover(url)]
+  const { session } = await browser.signIn(wallet)
+  const claims = async () => {
+    const { address, redeem } = await request(config, { scope: 'openid profile groups' })
+    const opened = await browser.open(address)
+    const isAsked = contentOf(opened.text).kind === 'consent'
+    return (await redeem(isAsked ? await decide(browser, opened) : opened.address)).claims()
+  }
+  expect(await claims()).toMatchObject({ name: 'Ada', groups: ['staff'] })
+  write({ [session.userId]: { groups: ['admins'] }, [`nimiq:${compact}`]: { groups: ['staff'] } })
+  await service.reload()
+  expect(await claims()).toMatchObject({ name: compact, groups: ['admins'] })
+  for (const broken of ['{', '[]', { x: 1 }, { x: { sub: 'usr_other' } }, { 'a b': {}, ab: {} }]) {
+    write(broken)
+    await expect(service.reload()).rejects.toThrow(/^oidc.people \(COUNTERSIGN_OIDC_PEOPLE\), the file .*people.json, /)
+    expect(await claims()).toMatchObject({ groups: ['admins'] })
+  }
 })
 
 test('claims that the application fails to tell are an outage, not an account without them', async () => {

@@ -129,6 +129,7 @@ const samples: Record<Option, Sample> = {
     refused: ['', 'x@users.example', '{user_id}', '{user_id}@a b', '{name}{user_id}@a', 1],
   },
   oidcClaims: { given: async () => ({}), refused: [{}, 'x'] },
+  oidcPeople: { given: './people.json', text: './people.json', refused: notAFile },
   textsFile: { given: './texts.json', text: './texts.json', refused: notAFile },
   rateLimit: { given: false, text: 'off', refused: notAFlag },
   rateLimits: {
@@ -257,6 +258,7 @@ test('the defaults', () => {
     oidcClients: undefined,
     oidcEmail: undefined,
     oidcClaims: undefined,
+    oidcPeople: undefined,
     textsFile: undefined,
     rateLimit: true,
     rateLimits: undefined,

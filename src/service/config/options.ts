@@ -215,10 +215,15 @@ export interface OidcOptions {
    */
   email?: string
   /**
-   * Function that returns further claims of a user for a client of the issuer, such as groups. Default: none. Code
-   * only.
+   * Function that returns further claims of a user for a client of the issuer, such as groups. Not with `people`.
+   * Default: none. Code only.
    */
   claims?: OwnClaims
+  /**
+   * JSON file with further claims of people, by user id or by wallet as `{adapter_id}:{address}`: email, name, groups
+   * and others. Read again on SIGHUP. Default: none. Variable: COUNTERSIGN_OIDC_PEOPLE.
+   */
+  people?: string
 }
 
 /**
@@ -469,6 +474,7 @@ const places = {
   oidcClients: ['oidc', 'clients'],
   oidcEmail: ['oidc', 'email'],
   oidcClaims: ['oidc', 'claims'],
+  oidcPeople: ['oidc', 'people'],
 } as const satisfies Readonly<Record<string, readonly [group: keyof CountersignOptions, name: string]>>
 
 type Places = typeof places
@@ -1034,6 +1040,14 @@ const table = {
     default: undefined,
     defaultText: 'none',
     about: 'function that returns further claims of a user for a client of the issuer',
+  },
+  oidcPeople: {
+    variable: 'COUNTERSIGN_OIDC_PEOPLE',
+    kind: file,
+    default: undefined,
+    defaultText: 'none',
+    about:
+      'JSON file with further claims of people for clients of the issuer, by user id or wallet; read again on SIGHUP',
   },
   onAuditEvent: {
     variable: undefined,

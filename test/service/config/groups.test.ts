@@ -38,6 +38,7 @@ test('the groups and their names', () => {
     oidcClients: 'oidc.clients',
     oidcEmail: 'oidc.email',
     oidcClaims: 'oidc.claims',
+    oidcPeople: 'oidc.people',
     webhookUrl: 'webhook.url',
     webhookSecret: 'webhook.secret',
   })

@@ -151,6 +151,7 @@ const promised: Record<Option, Promised> = {
     outside: ['', '{user_id}', 'x@users.example', '{user_id}@a b'],
   },
   oidcClaims: { outside: [{}, 'x'] },
+  oidcPeople: { variable: 'COUNTERSIGN_OIDC_PEOPLE', inside: ['x'], outside: ['', ' x', 'x\n'] },
   textsFile: { variable: 'COUNTERSIGN_TEXTS_FILE', inside: ['x'], outside: ['', ' x', 'x\n'] },
   rateLimit: { variable: 'COUNTERSIGN_RATE_LIMIT', default: true, flag: true },
   rateLimits: {
