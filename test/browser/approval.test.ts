@@ -245,13 +245,15 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
 
   describe('what is to be signed is read as a table:', () => {
     const payload = {
-      amount: 250.5,
+      payee: 'Green Bakery',
+      amount: 1234567.5,
       invoice: { 'amount.paid': '250', lines: [{ item: 'Bread <b>' }, { item: 'Wine', note: '' }], tags: [], '': null },
+      terms: { due_date: 1, dueDate: 2 },
       long: 'x'.repeat(400),
-      paid: false,
+      isPaid: false,
     }
 
-    test('every name and value is shown, before the requester’s texts, and the hash with the exact text', async () => {
+    test('every name and value is shown as it was written, before the requester’s texts, and the hash with the exact text', async () => {
       const wallet = makeWallet()
       const { page } = await reviewing(
         {},
@@ -267,27 +269,13 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       const table = page.locator('#payload')
       const leaves = await table.locator('dt, dd span').allTextContents()
       expect(leaves).toEqual([
-        'amount',
-        '250.5',
-        'invoice',
-        'without a name',
-        'null',
-        'amount.paid',
-        '250',
-        'lines',
-        'item',
-        'Bread <b>',
-        'item',
-        'Wine',
-        'note',
-        'empty',
-        'tags',
-        'no entries',
-        'long',
-        payload.long,
-        'paid',
-        'false',
-      ]) // prettier-ignore
+        ...['Payee', 'Green Bakery', 'Amount', '1,234,567.5', 'Invoice', 'amount.paid', '250'],
+        ...['Lines', 'Item', 'Bread <b>', 'Item', 'Wine', 'Note', 'empty', 'Tags', 'no entries'],
+        ...['without a name', 'null'],
+        // Two names that would read alike stay as they are.
+        ...['Terms', 'due_date', '1', 'dueDate', '2'],
+        ...['Long', payload.long, 'Is paid', 'false'],
+      ])
       const order = await page.evaluate(() =>
         [...document.querySelectorAll('#review :is(.asks, #payload, #says, #compare, #signer)')].map(
           ({ id, className }) => id || className,

@@ -3,7 +3,8 @@ import type { Words } from './texts/words.ts'
 
 /**
  * A payload as people read it: every name and every value, as text. What stands in an object or a list is indented
- * under its name, so that no name can pass for another one's place.
+ * under its name, so that no name can pass for another one's place. Names such as `dueDate` are written as labels, unless
+ * two of one object would read alike.
  */
 export function payloadView(payload: string, words: Words): HTMLElement {
   return view(JSON.parse(payload) as unknown, words)
@@ -14,7 +15,7 @@ function view(value: unknown, words: Words): HTMLElement {
   if (typeof value === 'object' && value !== null) return tableOf(Object.entries(value), words)
   if (value === '') return element('span', 'payload-note', words.say('payload.empty'))
   // In another type than texts: the number 5 is not the text "5".
-  const shown = element('span', typeof value === 'string' ? 'folding' : 'mono', String(value))
+  const shown = element('span', typeof value === 'string' ? 'folding' : 'mono', textOf(value, words))
   shown.dir = 'auto'
   return shown
 }
@@ -22,9 +23,15 @@ function view(value: unknown, words: Words): HTMLElement {
 function tableOf(entries: readonly (readonly [string, unknown])[], words: Words): HTMLElement {
   if (entries.length === 0) return element('span', 'payload-note', words.say('payload.none'))
   const table = element('dl', 'payload-table')
+  const labels = entries.map(([name]) => labelOf(name))
+  const areUnique = new Set(labels.map((label) => label.toLowerCase())).size === labels.length
   for (const [name, value] of entries) {
     const row = element('div', isGroup(value) ? 'payload-group' : '')
-    const named = element('dt', name === '' ? 'payload-note' : '', name === '' ? words.say('payload.no-name') : name)
+    const named = element(
+      'dt',
+      name === '' ? 'payload-note' : '',
+      name === '' ? words.say('payload.no-name') : areUnique ? labelOf(name) : name,
+    )
     named.dir = 'auto'
     const shown = element('dd', '')
     shown.append(view(value, words))
@@ -43,6 +50,20 @@ function listOf(values: readonly unknown[], words: Words): HTMLElement {
     list.append(entry)
   }
   return list
+}
+
+/** A number as the user's language writes it. */
+function textOf(value: unknown, words: Words): string {
+  return typeof value === 'number' ? words.number(value) : String(value)
+}
+
+/** A name such as `dueDate` or `due_date` as a label: "Due date". Others as they are. */
+function labelOf(name: string): string {
+  if (!/^[A-Za-z][A-Za-z0-9]*([_-][A-Za-z0-9]+)*$/.test(name)) return name
+  const words = name
+    .replace(/([a-z0-9])([A-Z])(?=[a-z])/g, (_, before, letter) => `${before} ${letter.toLowerCase()}`)
+    .replace(/[_-]/g, ' ')
+  return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
 function isGroup(value: unknown): boolean {

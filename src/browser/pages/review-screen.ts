@@ -92,10 +92,10 @@ export class ReviewScreen {
     fill(root, 'displaySummary', summary)
   }
 
-  #fillPayload({ payload }: OrderChallenge): void {
+  #fillPayload({ payload, payloadAsWritten = payload }: OrderChallenge): void {
     byId('payload').hidden = payload === undefined
-    if (payload === undefined) return
-    root.querySelector('[data-slot="payload"]')?.replaceChildren(payloadView(payload, this.#words))
+    if (payloadAsWritten === undefined) return
+    root.querySelector('[data-slot="payload"]')?.replaceChildren(payloadView(payloadAsWritten, this.#words))
   }
 }
 

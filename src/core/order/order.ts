@@ -64,6 +64,8 @@ export interface OrderRecord {
   readonly payloadHash?: string
   /** Canonical form of what the payload hash is of, if the desktop passed it. */
   readonly payload?: string
+  /** The payload with its names in the order in which they were written, if that is another one. For display only. */
+  readonly payloadAsWritten?: string
   /** The only wallet that can approve, as far as the desktop named it. */
   readonly expectedPublicKeyHex?: string
   readonly expectedAddress?: string

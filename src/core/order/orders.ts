@@ -149,6 +149,7 @@ export interface OrderChallenge extends Deadlines {
   readonly displaySummary?: string
   readonly payloadHash?: string
   readonly payload?: string
+  readonly payloadAsWritten?: string
   readonly expectedPublicKeyHex?: string
   readonly expectedAddress?: string
   /** Absent if the user has to enter it, and with return codes. */
@@ -357,7 +358,7 @@ export class Orders {
       command: { type: 'readChallenge' },
       stored: this.#teller(request),
     })
-    const { adapterId, displayTitle, displaySummary, payloadHash, payload } = order
+    const { adapterId, displayTitle, displaySummary, payloadHash, payload, payloadAsWritten } = order
     const { expectedPublicKeyHex, expectedAddress } = order
     return {
       action: actionOf(order.kind),
@@ -374,6 +375,7 @@ export class Orders {
       ...(displaySummary === undefined ? {} : { displaySummary }),
       ...(payloadHash === undefined ? {} : { payloadHash }),
       ...(payload === undefined ? {} : { payload }),
+      ...(payloadAsWritten === undefined ? {} : { payloadAsWritten }),
       ...(expectedPublicKeyHex === undefined ? {} : { expectedPublicKeyHex }),
       ...(expectedAddress === undefined ? {} : { expectedAddress }),
       ...comparedCode(order),

@@ -97,8 +97,8 @@ export function newOrder(
   const displaySummary = oneLine('display_summary', input.displaySummary)
   if (input.payloadHash !== undefined) requirePlainLine('payload_hash', input.payloadHash)
   if (computerKey !== undefined) requireComputerKey(computerKey)
-  const { payload, payloadHash } =
-    input.payload === undefined ? { payloadHash: input.payloadHash } : readPayload(input.payload)
+  const read = input.payload === undefined ? undefined : readPayload(input.payload)
+  const { payload, asWritten, payloadHash = input.payloadHash } = read ?? {}
   const expectedPublicKeyHex = input.expectedPublicKeyHex?.toLowerCase()
   const orderId = newId()
   const challenge: Challenge = {
@@ -140,6 +140,7 @@ export function newOrder(
     ...(displaySummary === undefined ? {} : { displaySummary }),
     ...(payloadHash === undefined ? {} : { payloadHash }),
     ...(payload === undefined ? {} : { payload }),
+    ...(asWritten === undefined || asWritten === payload ? {} : { payloadAsWritten: asWritten }),
     ...(expectedPublicKeyHex === undefined ? {} : { expectedPublicKeyHex }),
     ...(expectedAddress === undefined ? {} : { expectedAddress }),
     ...(computerKey === undefined ? {} : { computerKey }),
@@ -219,6 +220,8 @@ function requireReturnPath(returnTo: string): void {
 export interface Payload {
   /** Canonical form (RFC 8785). */
   readonly payload: string
+  /** The same value, with its names in the order in which they were written. */
+  readonly asWritten: string
   /** `sha256:` and the base64url SHA-256 of the canonical form. */
   readonly payloadHash: string
 }
@@ -226,5 +229,6 @@ export interface Payload {
 /** Reads a payload for a new order. Throws what {@link canonicalPayload} throws. */
 export function readPayload(text: string): Payload {
   const payload = canonicalPayload(text)
-  return { payload, payloadHash: `sha256:${hash('sha256', payload, 'base64url')}` }
+  const asWritten = JSON.stringify(JSON.parse(text))
+  return { payload, asWritten, payloadHash: `sha256:${hash('sha256', payload, 'base64url')}` }
 }

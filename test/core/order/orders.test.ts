@@ -270,6 +270,17 @@ describe.each(stores)('orders on $name', ({ open }) => {
     expect(await reasonOf(orders.preview(order, phone))).toBe('ORDER_ALREADY_CLAIMED')
   })
 
+  test('a payload is signed in its canonical form, and shown in the order in which it was written', async () => {
+    const instance = makeInstance(store)
+    const shown = async (payload: string) => {
+      const order = await untilWaiting(instance, { kind: 'sign', payload })
+      return await instance.orders.readChallenge(order, phone)
+    }
+    const written = await shown('{ "payee": "B", "amount": 1.0 }')
+    expect(written).toMatchObject({ payload: '{"amount":1,"payee":"B"}', payloadAsWritten: '{"payee":"B","amount":1}' })
+    expect(await shown('{"amount": 1, "payee": "B"}')).not.toHaveProperty('payloadAsWritten')
+  })
+
   test.each(['required', 'return'] as const)('with %s, a preview has no digits', async (confirmationCode) => {
     const { orders } = makeInstance(store, { settings: { confirmationCode } })
     expect(await orders.preview(await orders.start({ kind: 'login' }, desktop), phone)).not.toHaveProperty(

@@ -69,6 +69,14 @@ export class Words {
     return this.#times.format(-Math.floor(seconds / 3600), 'hour')
   }
 
+  /** A number with all its digits. */
+  number(value: number): string {
+    const size = Math.abs(value)
+    // What the language has no usual way of writing stays as it is.
+    if (size !== 0 && (size < 1e-6 || size >= 1e15)) return String(value)
+    return new Intl.NumberFormat(this.language, { maximumFractionDigits: 20, useGrouping: 'min2' }).format(value)
+  }
+
   /** A time of day, such as "16:40". */
   time(at: number): string {
     return new Intl.DateTimeFormat(this.language, { timeStyle: 'short' }).format(at)
