@@ -25,6 +25,7 @@ const checks: Readonly<Record<string, readonly [string, ...string[]]>> = {
     'mount --make-rprivate / && mount -t tmpfs none /mnt && mkdir /mnt/u /mnt/w && mount -t overlay none -o lowerdir=/,upperdir=/mnt/u,workdir=/mnt/w /mnt && setpriv --version',
   ],
   'webkit2gtk-driver': ['sh', '-c', 'command -v WebKitWebDriver && command -v Xvfb'],
+  'libapache2-mod-auth-openidc': ['sh', '-c', 'apache2 -v && test -e /usr/lib/apache2/modules/mod_auth_openidc.so'],
   nginx: ['nginx', '-v'],
   caddy: ['caddy', 'version'],
   haproxy: ['haproxy', '-v'],

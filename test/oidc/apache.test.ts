@@ -1,0 +1,111 @@
+import { once } from 'node:events'
+import { mkdirSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { hasBrowser, useBrowser } from '../browser/support.ts'
+import { hasPart } from '../support/optional.ts'
+import { startProxy } from '../support/proxy-process.ts'
+import { freePort } from '../support/redis-server.ts'
+import { startService } from '../support/service.ts'
+import { clientsFile } from './support.ts'
+
+const page = await readFile(fileURLToPath(new URL('../../docs/oidc-apache.md', import.meta.url)), 'utf8')
+const [, host = ''] = /```apache\n([\s\S]*?)```/.exec(page) ?? []
+const secret = 'a secret that Apache and the issuer share'
+
+/** An application that answers with the headers that it gets. */
+async function startApplication(): Promise<number> {
+  const server = createServer(({ headers }, response) => response.end(JSON.stringify(headers))).listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  await once(server, 'listening')
+  return (server.address() as AddressInfo).port
+}
+
+/** Apache with the virtual host of the document, in front of an application. */
+async function startApache(issuer: string, port: number) {
+  const application = await startApplication()
+  const own = `http://127.0.0.1:${port}`
+  const written = host
+    .replaceAll('https://auth.example', issuer)
+    .replaceAll('https://app.example', own)
+    .replaceAll('the same secret', secret)
+  const modules = ['mpm_event', 'authn_core', 'authz_core', 'authz_user', 'proxy', 'proxy_http', 'auth_openidc']
+  return await startProxy({
+    program: 'apache2',
+    port,
+    configuration(folder) {
+      mkdirSync(`${folder}/logs`)
+      return `
+        ServerRoot ${folder}
+        ServerName localhost
+        PidFile ${folder}/pid
+        DefaultRuntimeDir ${folder}
+        Mutex file:${folder}
+        ErrorLog ${folder}/logs/error.log
+        Listen 127.0.0.1:${port}
+        ${modules.map((name) => `LoadModule ${name}_module /usr/lib/apache2/modules/mod_${name}.so`).join('\n')}
+        ${process.getuid?.() === 0 ? 'User www-data\nGroup www-data' : ''}
+        ProxyPass /private/callback !
+        ProxyPass / http://127.0.0.1:${application}/
+        ${written}
+      `
+    },
+    args: (_folder, file) => ['-X', '-f', file],
+  })
+}
+
+describe.skipIf(!hasBrowser || !hasPart('libapache2-mod-auth-openidc'))('Apache with mod_auth_openidc', () => {
+  const browser = useBrowser()
+
+  test('lets the people of a group in with their wallet, tells the application who they are, and signs them out', async () => {
+    const port = await freePort()
+    const metadata = {
+      client_id: 'apache',
+      client_secret: secret,
+      client_name: 'Company wiki',
+      redirect_uris: [`http://127.0.0.1:${port}/private/callback`],
+      post_logout_redirect_uris: [`http://127.0.0.1:${port}/`],
+    }
+    let groups: string[] = []
+    const { url } = await startService({
+      oidcClients: clientsFile({ metadata }),
+      oidcClaims: async () => ({ groups }),
+      demoWallet: true,
+    })
+    const apache = await startApache(url, port)
+    const { page } = await browser.open()
+
+    await page.goto(`${apache.url}/private/`)
+    await page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor()
+    await page.getByRole('button', { name: 'wallet on this device' }).click()
+    await page.getByRole('button', { name: /demo/i }).click()
+    await page.getByRole('button', { name: 'Allow' }).click()
+    await page.waitForURL(`${apache.url}/private/**`)
+    // The wallet signs in, and is of no group.
+    expect(await page.textContent('body')).toContain('Unauthorized')
+
+    groups = ['staff']
+    await page.context().clearCookies({ domain: '127.0.0.1' })
+    await page.goto(`${apache.url}/private/`)
+    await page.getByRole('button', { name: 'Allow' }).click()
+    await page.waitForURL(`${apache.url}/private/**`)
+    const seen = JSON.parse((await page.textContent('body')) ?? '')
+    expect(seen.oidc_claim_groups).toBe('staff')
+    expect(seen.oidc_claim_sub).toMatch(/^usr_/)
+    expect(seen.oidc_claim_preferred_username).toMatch(/^NQ\d\d\w{32}$/)
+    // A claim that the browser makes up is not passed on.
+    await page.setExtraHTTPHeaders({ OIDC_CLAIM_sub: 'usr_other', 'OIDC-CLAIM-sub': 'usr_other' })
+    await page.reload()
+    expect(JSON.parse((await page.textContent('body')) ?? '').oidc_claim_sub).toBe(seen.oidc_claim_sub)
+    await page.setExtraHTTPHeaders({})
+
+    await page.goto(`${apache.url}/private/callback?logout=${encodeURIComponent(`${apache.url}/`)}`)
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.waitForURL(`${apache.url}/`)
+    await page.goto(`${apache.url}/private/`)
+    await page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor()
+  })
+})
