@@ -45,5 +45,5 @@ export const claimsOfScopes = {
   profile: ['preferred_username', 'name', 'nickname'],
   wallet: ['wallets'],
   email: ['email', 'email_verified'],
-  groups: ['groups'],
+  groups: ['groups', 'role', 'roles'],
 } as const satisfies Record<string, readonly string[]>

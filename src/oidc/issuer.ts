@@ -19,7 +19,7 @@ import { Grants, sidOf } from './grants.ts'
 import { Interactions } from './interaction.ts'
 import { publicKeys, type SigningJwk, signingKeys } from './keys.ts'
 import { issuerPage, type PageLooks, type ShowPage } from './pages.ts'
-import { claimsOf, type People, readPeopleFile } from './people.ts'
+import { claimsOf, furtherClaims, type People, readPeopleFile } from './people.ts'
 import { policyOf } from './policy.ts'
 import { requestState } from './request-state.ts'
 import { SealedRecords } from './sealed-records.ts'
@@ -418,7 +418,13 @@ class LibraryIssuer implements Issuer {
         'groups',
         ...(settings.email === undefined ? [] : ['email']),
       ],
-      claims: { ...claimsOfScopes, acr: null, sid: null, iss: null } as never,
+      claims: {
+        ...claimsOfScopes,
+        profile: [...claimsOfScopes.profile, ...furtherClaims(people)],
+        acr: null,
+        sid: null,
+        iss: null,
+      } as never,
       conformIdTokenClaims: false,
       clockTolerance: 5,
       allowOmittingSingleRegisteredRedirectUri: false,

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { type ClaimsSubject, reservedClaims } from './claims.ts'
+import { type ClaimsSubject, claimsOfScopes, reservedClaims } from './claims.ts'
 
 /** Claims of people, by user id or by wallet as `{adapter_id}:{address}`. */
 export type People = ReadonlyMap<string, Readonly<Record<string, unknown>>>
@@ -44,6 +44,13 @@ export async function readPeopleFile(file: string): Promise<People> {
 export function claimsOf(people: People, { userId, wallet }: ClaimsSubject): Readonly<Record<string, unknown>> {
   const { adapterId, address } = wallet
   return people.get(keyOf(userId)) ?? people.get(keyOf(`${adapterId}:${address}`)) ?? {}
+}
+
+/** Names of claims in a people file that no scope has. */
+export function furtherClaims(people: People): readonly string[] {
+  const known: ReadonlySet<string> = new Set(Object.values(claimsOfScopes).flat())
+  const names = new Set([...people.values()].flatMap((claims) => Object.keys(claims)))
+  return [...names].filter((name) => !known.has(name))
 }
 
 /** Addresses are the same with and without spaces. */

@@ -270,9 +270,12 @@ test('claims of a people file are those of the user’s id, else of the wallet, 
     return (await redeem(isAsked ? await decide(browser, opened) : opened.address)).claims()
   }
   expect(await claims()).toMatchObject({ name: 'Ada', groups: ['staff'] })
-  write({ [session.userId]: { groups: ['admins'] }, [`nimiq:${compact}`]: { groups: ['staff'] } })
+  write({
+    [session.userId]: { groups: ['admins'], role: 'authenticated', team: 'tulips' },
+    [`nimiq:${compact}`]: { groups: ['staff'] },
+  })
   await service.reload()
-  expect(await claims()).toMatchObject({ name: compact, groups: ['admins'] })
+  expect(await claims()).toMatchObject({ name: compact, groups: ['admins'], role: 'authenticated', team: 'tulips' })
   for (const broken of ['{', '[]', { x: 1 }, { x: { sub: 'usr_other' } }, { 'a b': {}, ab: {} }]) {
     write(broken)
     await expect(service.reload()).rejects.toThrow(/^oidc.people \(COUNTERSIGN_OIDC_PEOPLE\), the file .*people.json, /)
