@@ -41,6 +41,13 @@ const steps: readonly Step[] = [
     environment: { WHOLE_BROWSER: '1' },
   },
   {
+    // Its pictures are in screenshots/approval.html.
+    name: 'every state of the approval page on every kind of screen',
+    command: 'vitest run test/browser/approval-states.test.ts',
+    limitMinutes: 15,
+    environment: { WHOLE_BROWSER: '1', SHEET: '1' },
+  },
+  {
     name: 'tests of pages in Firefox',
     command: 'vitest run test/browser',
     limitMinutes: 30,

@@ -118,6 +118,43 @@ export async function expectNoSidewaysScroll(page: Page, state: string): Promise
   expect(outside, state).toEqual([])
 }
 
+/**
+ * Expects every text that a page shows now to be seen whole: inside the window, its button, and all that clips it. Long
+ * texts that a button unfolds are left out, and those for screen readers.
+ */
+export async function expectNothingCutOff(page: Page, state: string): Promise<void> {
+  const cutOff = await page.evaluate(() => {
+    const found: string[] = []
+    const isOutside = (text: DOMRect, box: { left: number; right: number; top: number; bottom: number }): boolean =>
+      text.left < box.left - 1 || text.right > box.right + 1 || text.top < box.top - 1 || text.bottom > box.bottom + 1
+    const look = (root: Node): void => {
+      const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT | NodeFilter.SHOW_ELEMENT)
+      for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
+        if (node instanceof Element && node.shadowRoot !== null) look(node.shadowRoot)
+        const parent = node.parentElement
+        if (!(node instanceof Text) || node.data.trim() === '' || parent === null) continue
+        if (!parent.checkVisibility({ visibilityProperty: true }) || parent.closest('.folding, .spoken, style'))
+          continue
+        const range = document.createRange()
+        range.selectNodeContents(node)
+        const text = range.getBoundingClientRect()
+        const clips = (element: Element): boolean =>
+          element.matches('button, a') || !/visible/.test(getComputedStyle(element).overflow)
+        const boxes: { left: number; right: number; top: number; bottom: number }[] = [
+          { left: 0, right: innerWidth, top: Number.NEGATIVE_INFINITY, bottom: Number.POSITIVE_INFINITY },
+        ]
+        for (let up: Element | null = parent; up !== null && up !== document.body; up = up.parentElement) {
+          if (clips(up)) boxes.push(up.getBoundingClientRect())
+        }
+        if (boxes.some((box) => isOutside(text, box))) found.push(node.data.trim())
+      }
+    }
+    look(document.body)
+    return found
+  })
+  expect(cutOff, state).toEqual([])
+}
+
 /** Looks at what a page shows now: in both colour schemes, and as narrow as screens get. */
 export async function look(page: Page, state: string): Promise<void> {
   const size = page.viewportSize()!
