@@ -394,6 +394,11 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
     await page.getByLabel('Enter the code').fill(wrongOf(desktop.order.confirmationCode))
     await approve(page)
     await page.getByText('That is not the code on your computer. 2 attempts left.').waitFor()
+    // The digits are selected, to be replaced, and stay in their boxes.
+    const scrolled = await page
+      .locator('.digits')
+      .evaluate((boxes) => [boxes.scrollLeft, boxes.children[0]?.scrollLeft])
+    expect(scrolled).toEqual([0, 0])
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 125_000 })
     await expectHeading(page, 'This request has expired')
   })
