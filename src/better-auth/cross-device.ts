@@ -32,6 +32,7 @@ import type { ServiceHandlers } from '../rpc/methods.ts'
 import { orderHandlers } from '../rpc/order-service.ts'
 import { sessionHandlers } from '../rpc/session-service.ts'
 import type { CountersignOptions, PageOptions } from '../service/config.ts'
+import { formerClaimUrlTemplate } from '../shared/claim-url.ts'
 import { CountersignError } from '../shared/errors.ts'
 import { computerPaths, desktopOrderPaths, phoneOrderPaths } from '../shared/rest-paths.ts'
 import { withKeyPrefix } from '../store/map-store.ts'
@@ -150,7 +151,7 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
           knownComputers,
           proximity,
           orderStartKeys,
-          claimUrlTemplate: ownPage ? ownClaimUrlTemplate(ctx) : settings.claimUrlTemplate,
+          claimUrlTemplate: ownPage ? ownClaimUrlTemplate(ctx) : (options.claimUrlTemplate ?? formerClaimUrlTemplate),
           publicOrigin: () => ownOrigin(context),
           handOverUrl: (ticket) =>
             pages === undefined ? `${ownOrigin(context)}${continuePath}/${ticket}` : ownHandOverUrl(ctx, ticket),

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { extname } from 'node:path'
 import { gzipSync } from 'node:zlib'
+import { defaultClaimUrlTemplate, orderIdForm } from '../shared/claim-url.ts'
 import { withoutOws } from '../shared/header-text.ts'
 import type { PageName } from '../shared/page-names.ts'
 import { takesGzip } from '../wire/body.ts'
@@ -244,13 +245,15 @@ function headersOf({ images = ownImages, styles = "'self'" }): Readonly<Record<s
 
 /**
  * Makes a function that says whether a path is that of a claim URL on the service's own origin. If the template leads
- * to another origin, which then has the approval page, no path is.
+ * to another origin, which then has the approval page, no path is. The default's short path could be an application's
+ * own, so what follows it has to look like an order's id.
  */
 export function claimPath(template: string): (path: string) => boolean {
   const own = claimPathTemplate(template)
   if (own === undefined) return () => false
   const escaped = own.replace(/[.*+?^$()|[\]\\]/g, '\\$&')
-  const pattern = new RegExp(`^${escaped.replaceAll('{orderId}', '[A-Za-z0-9_-]{1,64}')}$`)
+  const id = template === defaultClaimUrlTemplate ? orderIdForm : '[A-Za-z0-9_-]{1,64}'
+  const pattern = new RegExp(`^${escaped.replaceAll('{orderId}', id)}$`)
   return (path) => pattern.test(path)
 }
 

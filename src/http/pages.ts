@@ -2,6 +2,7 @@ import type { Logger } from '../base/log.ts'
 import type { RequestContext } from '../base/request.ts'
 import { toFailure } from '../rpc/errors.ts'
 import { offersDemoWallet, type Settings } from '../service/config.ts'
+import { defaultClaimUrlTemplate, formerClaimUrlTemplate } from '../shared/claim-url.ts'
 import { cookieValue, sessionCookieName } from '../shared/header-text.ts'
 import type { PageName } from '../shared/page-names.ts'
 import { type Exchange, type Route, requireHttpMethod } from './exchange.ts'
@@ -128,10 +129,13 @@ function at(path: string): Place {
   return { path, matches: (asked) => asked === path }
 }
 
-/** Where claim URLs lead on the service's own origin, if they do. */
+/** Where claim URLs lead on the service's own origin, if they do: with the default, those of earlier releases, too. */
 function claimPlaces(template: string): readonly Place[] {
-  const path = claimPathTemplate(template)?.replace(/\{orderId\}.*/, '*')
-  return path === undefined ? [] : [{ path, matches: claimPath(template) }]
+  const templates = template === defaultClaimUrlTemplate ? [template, formerClaimUrlTemplate] : [template]
+  return templates.flatMap((each) => {
+    const path = claimPathTemplate(each)?.replace(/\{orderId\}.*/, '*')
+    return path === undefined ? [] : [{ path, matches: claimPath(each) }]
+  })
 }
 
 const unavailable: ServedFile = {

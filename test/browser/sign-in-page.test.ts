@@ -129,7 +129,7 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
     expect(await shifts()).toEqual([])
     const phone = await browser.open({ viewport: { width: 390, height: 800 } })
     const claimUrl = await reviewOnPhone(phone.page, codeOf(page))
-    expect(claimUrl).toMatch(new RegExp(`^${host.serviceUrl}/cross-device/claim/`))
+    expect(claimUrl).toMatch(new RegExp(`^${host.serviceUrl}/c/`))
     const address = await addressOf(phone.page)
     await page.getByText('Compare the confirmation code').waitFor()
     expect(await phone.page.locator('.code').textContent()).toBe(await confirmationCode(page.locator('body')))

@@ -28,7 +28,7 @@ export function rpcDriver(url: string): ContractDriver {
   const calls = { ...createClient(SignInService, transport), ...orders } as unknown as Record<CallName, AnyCall>
   return {
     ownOrigin: url,
-    approvalPage: `${url}/cross-device/claim`,
+    approvalPage: `${url}/c`,
     async call(name, input, origin = appOrigin): Promise<Outcome> {
       let headers = new Headers()
       try {

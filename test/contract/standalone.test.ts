@@ -19,7 +19,7 @@ contractSuite('the standalone service over REST', async (options = {}): Promise<
   }
   return {
     ...restCalls(url),
-    approvalPage: `${url}/cross-device/claim`,
+    approvalPage: `${url}/c`,
     session: async (credential) => (await get('/session', credentialHeaders(credential)))?.session,
     sessions: async (credential) =>
       (await get('/sessions', credentialHeaders(credential))).sessions.map(({ id }: { id: string }) => id),

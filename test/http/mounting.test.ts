@@ -239,6 +239,7 @@ describe('a mount path', () => {
         '/healthz',
         '/readyz',
         '/pages/*',
+        '/c/*',
         '/cross-device/claim/*',
         '/cross-device/continue/*',
       ]),

@@ -55,7 +55,7 @@ contractSuite('a client generated from the OpenAPI document', async (options: Co
   const calls = (await module).generatedCalls({ baseUrl: url, fetch: checkedFetch(contract) })
   const driver: ContractDriver = {
     ownOrigin: url,
-    approvalPage: `${url}/cross-device/claim`,
+    approvalPage: `${url}/c`,
     call: async (name, input, origin = appOrigin) => outcome(await calls[name](input, { origin })),
     async *watch(input, signal, origin = appOrigin) {
       const { orderId, desktopToken, afterSequence: after } = input as Watched & { afterSequence?: number }

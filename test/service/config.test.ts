@@ -271,7 +271,7 @@ test('the defaults', () => {
     maxNonces: 1_000_000,
     maxOrders: 1_000_000,
     maxPendingBodies: 1000,
-    claimUrlTemplate: '{origin}/cross-device/claim/{orderId}#token={claimToken}',
+    claimUrlTemplate: '{origin}/c/{orderId}#token={claimToken}',
     pages: true,
     reflection: true,
     metricsPort: undefined,

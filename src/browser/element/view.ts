@@ -248,7 +248,7 @@ const svg = 'http://www.w3.org/2000/svg'
 /** A QR code as an SVG image. It is black on white even on a dark page, because many scanners read nothing else. */
 function qrImage(text: string, label: string): SVGSVGElement {
   // The quiet zone of the standard, four modules on each side.
-  const { data, size } = encode(text, { ecc: 'M', border: 4 })
+  const { data, size } = encode(text, { ecc: 'L', border: 4 })
   const image = document.createElementNS(svg, 'svg')
   image.setAttribute('viewBox', `0 0 ${size} ${size}`)
   image.setAttribute('shape-rendering', 'crispEdges')

@@ -265,7 +265,7 @@ export const claimUrlTemplate: Kind<string> = textThat((value) => {
     URL.canParse(filled) &&
     !/[{}]/.test(filled)
   )
-}, 'an address with {orderId} and, after a #, {claimToken}, such as {origin}/cross-device/claim/{orderId}#token={claimToken}')
+}, 'an address with {orderId} and, after a #, {claimToken}, such as {origin}/c/{orderId}#token={claimToken}')
 
 /** A function. */
 export function hook<Hook>(): Kind<Hook> {

@@ -8,6 +8,7 @@ import type { WalletAdapter } from '../../core/wallet/wallet.ts'
 import type { Limits } from '../../limits/limits.ts'
 import type { OwnClaims } from '../../oidc/claims.ts'
 import { adapterIds } from '../../shared/adapters.ts'
+import { defaultClaimUrlTemplate } from '../../shared/claim-url.ts'
 import { defaultKeyPrefix, keyPrefixForm, keyPrefixPattern, storeOperations } from '../../store/map-store.ts'
 import type { Store } from '../../store/store.ts'
 import {
@@ -393,7 +394,7 @@ export interface CountersignOptions {
   /**
    * Template of the claim URL that the QR code shows. `{origin}`, `{orderId}` and `{claimToken}` are filled in; the
    * token must be in the fragment, which browsers do not send. Default
-   * `{origin}/cross-device/claim/{orderId}#token={claimToken}`. Variable: COUNTERSIGN_CLAIM_URL_TEMPLATE.
+   * `{origin}/c/{orderId}#token={claimToken}`. Variable: COUNTERSIGN_CLAIM_URL_TEMPLATE.
    */
   claimUrlTemplate?: string
   /**
@@ -903,7 +904,7 @@ const table = {
   claimUrlTemplate: {
     variable: 'COUNTERSIGN_CLAIM_URL_TEMPLATE',
     kind: claimUrlTemplate,
-    default: '{origin}/cross-device/claim/{orderId}#token={claimToken}',
+    default: defaultClaimUrlTemplate,
     about: 'claim URL that the QR code shows',
   },
   pages: {

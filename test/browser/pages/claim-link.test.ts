@@ -1,5 +1,7 @@
+import { encode } from 'uqr'
 import { expect, test } from 'vitest'
 import { readClaimLink } from '../../../src/browser/pages/claim-link.ts'
+import { defaultClaimUrlTemplate } from '../../../src/shared/claim-url.ts'
 
 const usual = '{origin}/cross-device/claim/{orderId}#token={claimToken}'
 const claim = { orderId: 'order_1-A', claimToken: 'cs_claim_abc-DEF' }
@@ -19,4 +21,14 @@ test.each([
   [usual, '/elsewhere/order_1-A#token=abc', undefined],
 ])('%s reads %s', (template, address, expected) => {
   expect(readClaimLink(template, new URL(address, 'https://auth.example'))).toEqual(expected)
+})
+
+test('the code of a claim URL on a host of up to 19 characters is of version 5, and still with a correction of errors', () => {
+  const ids = { orderId: 'x'.repeat(22), claimToken: `csc_${'x'.repeat(43)}` }
+  const urlOn = (host: string) =>
+    defaultClaimUrlTemplate
+      .replace('{origin}', `https://${host}`)
+      .replace(/\{(orderId|claimToken)\}/g, (_, name: keyof typeof ids) => ids[name])
+  const versionOf = (host: string) => encode(urlOn(host), { ecc: 'L', border: 0 }).version
+  expect([versionOf('sign.company.exampl'), versionOf('sign.company.example')]).toEqual([5, 6])
 })

@@ -139,6 +139,16 @@ test.each([
   expect((await fetch(url + elsewhere)).status).toBe(404)
 })
 
+test('by default the approval page is at the short path with an order’s id, and at that of earlier releases', async () => {
+  const { url } = await startService()
+  for (const path of ['/c/0123456789abcdefABCDEF', '/cross-device/claim/0123456789abcdefABCDEF']) {
+    expect(await (await fetch(url + path)).text()).toContain('<title>')
+  }
+  for (const path of ['/c/about', '/c/', '/c/0123456789abcdefABCDEF/x', '/c/0123456789abcdefABCDEFG']) {
+    expect((await fetch(url + path)).status, path).toBe(404)
+  }
+})
+
 test('a claim URL that leads to another application leaves the paths here alone', async () => {
   const { url } = await startService({ claimUrlTemplate: 'https://app.example/claim/{orderId}#{claimToken}' })
   expect((await fetch(`${url}/claim/x`)).status).toBe(404)

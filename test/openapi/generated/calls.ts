@@ -18,6 +18,11 @@ export function generatedCalls(options: ClientOptions) {
       client.POST('/api/auth/wallet/verify', { body, headers }),
     startOrder: (body: Schemas['StartOrderRequest'], headers: Sent) =>
       client.POST('/api/auth/cross-device/start', { body, headers }),
+    previewOrder: ({ claimToken, ...query }: { orderId: string; claimToken: string }, headers: Sent) =>
+      client.GET('/api/auth/cross-device/preview', {
+        params: { query },
+        headers: { ...headers, authorization: `Bearer ${claimToken}` },
+      }),
     claimOrder: (body: Schemas['ClaimOrderRequest'], headers: Sent) =>
       client.POST('/api/auth/cross-device/claim', { body, headers }),
     getOrderChallenge: ({ challengeToken, ...query }: { orderId: string; challengeToken: string }, headers: Sent) =>

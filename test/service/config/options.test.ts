@@ -181,7 +181,7 @@ const promised: Record<Option, Promised> = {
   maxOrders: { variable: 'COUNTERSIGN_MAX_ORDERS', default: 1_000_000, range: [1, 100_000_000] },
   claimUrlTemplate: {
     variable: 'COUNTERSIGN_CLAIM_URL_TEMPLATE',
-    default: '{origin}/cross-device/claim/{orderId}#token={claimToken}',
+    default: '{origin}/c/{orderId}#token={claimToken}',
     inside: ['{origin}/{orderId}#{claimToken}', 'app:{orderId}#{claimToken}'],
     outside: [
       '',
