@@ -25,7 +25,7 @@ describe.skipIf(!hasBrowser)('the approval page that the Better Auth plugin serv
     expect(page.url()).not.toContain(claimToken)
     await page.getByRole('button', { name: 'Review the request' }).click()
     await page.getByRole('button', { name: 'Approve' }).waitFor()
-    expect(await page.locator('.code').textContent()).toBe(confirmationCode)
+    expect(await page.locator('#review .code').textContent()).toBe(confirmationCode)
     const address = await addressOf(page)
     await page.getByRole('button', { name: 'Approve' }).click()
     await expectHeading(page, approvedHeading)

@@ -132,7 +132,7 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
     expect(claimUrl).toMatch(new RegExp(`^${host.serviceUrl}/c/`))
     const address = await addressOf(phone.page)
     await page.getByText('Compare the confirmation code').waitFor()
-    expect(await phone.page.locator('.code').textContent()).toBe(await confirmationCode(page.locator('body')))
+    expect(await phone.page.locator('#review .code').textContent()).toBe(await confirmationCode(page.locator('body')))
     await phone.page.getByRole('button', { name: 'Approve' }).click()
     await expectHeading(phone.page, approvedHeading)
     await page.getByRole('heading', { name: 'The application' }).waitFor()

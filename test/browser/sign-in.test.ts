@@ -57,7 +57,7 @@ describe.skipIf(!hasBrowser).each(stores)('in a browser, on $name', ({ open }) =
     await expectHeading(phone.page, 'Sign in on another device?')
     await phone.page.locator('blockquote').getByText('Sign in to the demo').waitFor()
     const wallet = await addressOf(phone.page)
-    const shown = await phone.page.locator('.code').textContent()
+    const shown = await phone.page.locator('#review .code').textContent()
     expect(shown).toMatch(/^\d\d$/)
     expect(await confirmationCode(phoneCard(desktop.page))).toBe(shown)
     await expectAnswerAwaited(phoneCard(desktop.page))
