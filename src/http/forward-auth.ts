@@ -1,9 +1,9 @@
 import { headerOf, type RequestContext } from '../base/request.ts'
 import type { Settings } from '../service/config.ts'
 import { CountersignError, internalError } from '../shared/errors.ts'
+import { signInPath } from '../shared/page-names.ts'
 import { isReturnPath } from '../shared/return-path.ts'
 import { type Route, requireHttpMethod } from './exchange.ts'
-import { signInPath } from './pages.ts'
 import { queryOf } from './rest/json.ts'
 
 /** Path under the base path, for the question of a proxy whether a request may pass. */

@@ -4,7 +4,7 @@ import { toFailure } from '../rpc/errors.ts'
 import { offersDemoWallet, type Settings } from '../service/config.ts'
 import { defaultClaimUrlTemplate, formerClaimUrlTemplate } from '../shared/claim-url.ts'
 import { cookieValue, sessionCookieName } from '../shared/header-text.ts'
-import type { PageName } from '../shared/page-names.ts'
+import { accountPath, type PageName, signInPath } from '../shared/page-names.ts'
 import { type Exchange, type Route, requireHttpMethod } from './exchange.ts'
 import {
   answerWithFile,
@@ -44,6 +44,8 @@ export type PageSettings = Pick<
   | 'publicUrl'
   | 'tlsCert'
   | 'orderStartKeys'
+  | 'sessionHost'
+  | 'resolveLogin'
 >
 
 /** What the pages are served with. */
@@ -56,12 +58,6 @@ export interface PageParts {
 
 /** Path of the assets. */
 const assetsPath = '/pages'
-
-/**
- * Path of the sign-in page under the base path. Its assets are below it, for proxies that pass on nothing but the base
- * path.
- */
-export const signInPath = '/sign-in'
 
 /** Where a page is. */
 interface Place {
@@ -98,6 +94,7 @@ export function createPages(settings: PageSettings, log: Logger, { folders, peek
   const signInAssets = basePath + signInPath
   const startsOrders = settings.orderStartKeys === undefined
   const signIn = { endpointPrefix, startsOrders, assetsPath: signInAssets }
+  const keepsUsers = settings.sessionHost === undefined && settings.resolveLogin === undefined
   const signedOut = page('sign-in', { ...signIn, maybeSignedIn: false })
   const maybeSignedIn = page('sign-in', { ...signIn, maybeSignedIn: true })
 
@@ -111,6 +108,8 @@ export function createPages(settings: PageSettings, log: Logger, { folders, peek
       places: [at(basePath + signInPath)],
       route: fileRoute(async (exchange) => ((await mayBeSignedIn(exchange, peekSession)) ? maybeSignedIn : signedOut)),
     },
+    // Without users of the service's own, there is nothing to show.
+    account: { places: keepsUsers ? [at(basePath + accountPath)] : [], route: fileRoute(page('account', signIn)) },
   } satisfies Record<Exclude<PageName, 'issuer'>, PageRow>
 
   const pages: readonly PageRow[] = Object.values(rows)

@@ -52,8 +52,8 @@ export function serve(domain: ServiceDomain, settings: Settings, parts: ServerPa
   const { audit, ceilings, limiter, limits, live, orders, origins, standalone } = domain
   const api = createApi({
     ...domain,
-    apps: issuer && {
-      list: (userId) => issuer.listApps(userId),
+    apps: {
+      list: async (userId) => (await issuer?.listApps(userId)) ?? [],
       disconnect: (userId, clientId) => domain.connectedApps.disconnect(userId, clientId),
       requireOwnOrigin: (request) => origins.requireOwn(request),
     },

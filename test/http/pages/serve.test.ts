@@ -244,6 +244,8 @@ test('a service whose pages were never built says what to run, and starts', () =
     publicUrl: undefined,
     tlsCert: undefined,
     orderStartKeys: undefined,
+    sessionHost: undefined,
+    resolveLogin: undefined,
   }
   // A build that is running has written no page yet.
   const unfinished = mkdtempSync(join(tmpdir(), 'countersign-pages-'))

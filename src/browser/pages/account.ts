@@ -1,0 +1,203 @@
+import { accountPath, signInPath } from '../../shared/page-names.ts'
+import {
+  type ConnectedApp,
+  CountersignClientError,
+  createCountersignClient,
+  type KnownComputer,
+  type Session,
+  type UserWallet,
+} from '../client/index.ts'
+import { findWallets } from '../wallets/index.ts'
+import { showBrand } from './brand.ts'
+import { cookieOnly } from './cookie-only.ts'
+import { describeDevice } from './device.ts'
+import { byId, element, fill, fillTexts, metaContent } from './dom.ts'
+import { keepNoUnofferedWallet, wantedWallets } from './page-wallet.ts'
+import { readServiceFacts } from './service-facts.ts'
+import { Tasks } from './tasks.ts'
+import { chooseWords, readOperatorTexts } from './texts/words.ts'
+import { walletList } from './wallet-list.ts'
+
+/**
+ * The account page: where the user is signed in, the user's wallets, known computers and connected applications. All
+ * calls go by the cookie, from the service's own origin. What needs a new sign-in leads to the sign-in page and back,
+ * where the button is offered again: coming back does nothing by itself.
+ */
+
+const facts = readServiceFacts()
+const words = chooseWords(navigator.languages, readOperatorTexts(metaContent('countersign-texts')))
+const appName = document.title
+const basePath = metaContent('countersign-base-path')
+const client = createCountersignClient({
+  baseUrl: location.origin,
+  autoPersistToken: false,
+  storage: cookieOnly,
+})
+const moment = new Intl.DateTimeFormat(words.language, { dateStyle: 'medium', timeStyle: 'short' })
+const tasks = new Tasks({
+  words,
+  remedyOf: (code) =>
+    code === 'SESSION_NOT_FRESH' ? { text: words.say('account.again'), act: () => signIn(true) } : undefined,
+})
+
+document.documentElement.lang = words.language
+document.documentElement.dir = words.direction
+document.title = `${words.say('account.title')} · ${appName}`
+fillTexts((key) => words.text(key))
+showBrand()
+keepNoUnofferedWallet(facts)
+byId('sign-out-button').addEventListener('click', () => {
+  void tasks.run(async () => {
+    await client.signOut()
+    signIn()
+  })
+})
+byId('end-others-button').addEventListener('click', () => {
+  void tasks.run(async () => {
+    await client.revokeOtherSessions()
+    await show('sessions')
+  })
+})
+byId('add-wallet-button').addEventListener('click', chooseWallet)
+// Another tab signed out, or signed in with another wallet.
+client.onSession(() => setTimeout(() => location.reload()))
+void tasks.run(() => show())
+
+/** Leads to the sign-in page, and from there back here. */
+function signIn(isAgain = false): void {
+  const query = new URLSearchParams({ returnTo: basePath + accountPath, ...(isAgain ? { again: '1' } : {}) })
+  location.replace(`${basePath}${signInPath}?${query}`)
+}
+
+/** Shows all, and moves the focus to a section after an action, whose button may be gone. */
+async function show(focused?: string): Promise<void> {
+  const own = await client.getCurrentSession()
+  if (own === undefined) return signIn()
+  const [sessions, wallets, computers, apps] = await Promise.all([
+    client.listSessions(),
+    client.listWallets(),
+    client.listKnownComputers().catch(withoutComputers),
+    client.listConnectedApps(),
+  ])
+  fill(byId('account'), 'address', own.address)
+  showWallets(own, wallets)
+  showRows('sessions', sessions.map(sessionRow))
+  byId('end-others-button').hidden = sessions.length < 2
+  showRows('computers', computers.map(computerRow))
+  showRows('apps', apps.map(appRow))
+  byId('account').hidden = false
+  document.body.toggleAttribute('data-waiting', false)
+  if (focused !== undefined) byId(focused).querySelector('h2')?.focus()
+}
+
+function withoutComputers(thrown: unknown): readonly KnownComputer[] {
+  if (thrown instanceof CountersignClientError && thrown.code === 'NOT_ENABLED') return []
+  throw thrown
+}
+
+function showWallets(own: Session, wallets: readonly UserWallet[]): void {
+  const section = byId('wallets')
+  const isByOrder = own.orderId !== undefined
+  const isOnly = wallets.length < 2
+  const advice = isOnly ? words.say(isByOrder ? 'account.second.elsewhere' : 'account.second') : undefined
+  fill(section, 'advice', advice)
+  const add = byId('add-wallet-button')
+  add.hidden = isByOrder
+  add.classList.toggle('primary', isOnly)
+  add.classList.toggle('plain', !isOnly)
+  // Sessions that an order made may not change wallets, and the only wallet stays.
+  const mayRemove = !isByOrder && !isOnly
+  showRows(
+    'wallets',
+    wallets.map((wallet) => walletRow(wallet, mayRemove)),
+  )
+}
+
+/** Lists the wallets of this device, of which the user adds one. */
+function chooseWallet(): void {
+  const place = byId('wallet-choice')
+  const finder = findWallets(wantedWallets(facts, facts.adapters, { app: appName, demo: words.say('wallet.demo') }))
+  const list = walletList({
+    finder,
+    words,
+    onChoose: (found) => {
+      void tasks.run(async (signal) => {
+        const wallet = await tasks.askWallet(words.say('account.confirm', { wallet: found.name }), signal, () =>
+          found.connect(),
+        )
+        await client.linkWallet({ wallet, signal })
+        finder.stop()
+        place.hidden = true
+        await show('wallets')
+      })
+    },
+  })
+  place.replaceChildren(list)
+  place.hidden = false
+  byId('add-wallet-button').hidden = true
+}
+
+function walletRow(wallet: UserWallet, mayRemove: boolean): HTMLElement {
+  const { address, linkedAt, current } = wallet
+  const about = words.say('account.since', { time: moment.format(linkedAt) })
+  const note = current ? `${about} · ${words.say('account.this-wallet')}` : about
+  const action = { text: words.say('account.remove'), about: address, act: () => client.unlinkWallet(wallet) }
+  return row('wallets', { title: address, note, isCode: true, action: mayRemove && !current ? action : undefined })
+}
+
+function sessionRow({ id, userAgent, createdAt, current }: Session): HTMLElement {
+  const title = describeDevice(userAgent, words)
+  const about = words.say('account.since', { time: moment.format(createdAt) })
+  const note = current ? `${about} · ${words.say('account.this-device')}` : about
+  const action = { text: words.say('account.end'), about: title, act: () => client.revokeSession(id) }
+  return row('sessions', { title, note, action: current ? undefined : action })
+}
+
+function computerRow({ id, userAgent, lastUsedAt }: KnownComputer): HTMLElement {
+  const title = describeDevice(userAgent, words)
+  const note = words.say('account.used', { time: moment.format(lastUsedAt) })
+  const action = { text: words.say('account.forget'), about: title, act: () => client.forgetKnownComputer(id) }
+  return row('computers', { title, note, action })
+}
+
+function appRow({ clientId, name, host, lastUsedAt }: ConnectedApp): HTMLElement {
+  const used = words.say('account.used', { time: moment.format(lastUsedAt) })
+  const note = host === '' ? used : `${host} · ${used}`
+  const action = { text: words.say('account.disconnect'), about: name, act: () => client.disconnectApp(clientId) }
+  return row('apps', { title: name, note, action })
+}
+
+function showRows(id: string, rows: readonly HTMLElement[]): void {
+  const section = byId(id)
+  section.hidden = rows.length === 0
+  section.querySelector('[data-rows]')?.replaceChildren(...rows)
+}
+
+interface Row {
+  readonly title: string
+  readonly note: string
+  /** Whether the title is an address. */
+  readonly isCode?: boolean
+  readonly action: { readonly text: string; readonly about: string; readonly act: () => Promise<void> } | undefined
+}
+
+function row(section: string, { title, note, isCode = false, action }: Row): HTMLElement {
+  const item = element('li', '')
+  const text = element('div', 'grow')
+  const heading = element('p', isCode ? 'strong mono' : 'strong', title)
+  if (isCode) heading.dir = 'ltr'
+  text.append(heading, element('p', '', note))
+  item.append(text)
+  if (action === undefined) return item
+  const button = element('button', 'button plain small', action.text)
+  button.type = 'button'
+  button.setAttribute('aria-label', `${action.text}: ${action.about}`)
+  button.addEventListener('click', () => {
+    void tasks.run(async () => {
+      await action.act()
+      await show(section)
+    })
+  })
+  item.append(button)
+  return item
+}

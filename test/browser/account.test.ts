@@ -1,0 +1,160 @@
+import type { Page } from 'playwright-core'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { openStore } from '../../src/index.ts'
+import { freePort } from '../support/redis-server.ts'
+import { rest } from '../support/rest.ts'
+import { startService } from '../support/service.ts'
+import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
+import {
+  expectAccessible,
+  expectNoFaults,
+  expectNoSidewaysScroll,
+  hasBrowser,
+  screenshot,
+  useBrowser,
+} from './support.ts'
+
+/** Signs a page's browser in with a wallet. Resolves with the bearer token. */
+async function signIn(page: Page, url: string, wallet: TestWallet = makeWallet()): Promise<string> {
+  const { json } = await rest(url, '/wallet/nonce', {})
+  const answer = await rest(url, '/wallet/verify', proofOf(wallet, json))
+  const [name = '', value = ''] = (answer.headers.get('set-cookie') ?? '').split(/[=;]/)
+  await page.context().addCookies([{ name, value, url, httpOnly: true, sameSite: 'Lax' }])
+  return answer.json.token
+}
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+
+describe.skipIf(!hasBrowser)('the account page', () => {
+  const browser = useBrowser()
+
+  test('shows wallets and sessions, ends one, and says that a second wallet is missing', async () => {
+    const { url } = await startService()
+    const { page, trail } = await browser.open()
+    const wallet = makeWallet()
+    await signIn(page, url, wallet)
+    const other = (await rest(url, '/wallet/verify', proofOf(wallet, (await rest(url, '/wallet/nonce', {})).json))).json
+    await page.goto(`${url}/api/auth/account`)
+    await page.getByRole('heading', { name: 'Your account' }).waitFor()
+    await page.getByText('Add a second wallet. If you lose your only one').waitFor()
+    await expectAccessible(page, 'account')
+    await expectNoSidewaysScroll(page, 'account')
+    await screenshot(page, 'account')
+    await page.getByRole('button', { name: /^Sign out: / }).click()
+    await expect.poll(async () => (await rest(url, '/session', undefined, bearer(other.token))).status).toBe(401)
+    await page.getByRole('button', { name: 'Sign out everywhere else' }).waitFor({ state: 'hidden' })
+    expectNoFaults(trail)
+  })
+
+  test('without a session leads to the sign-in page, and from there back', async () => {
+    const { url } = await startService({ demoWallet: true })
+    const { page } = await browser.open()
+    await page.goto(`${url}/api/auth/account`)
+    await page.waitForURL('**/api/auth/sign-in?**')
+    await page.getByRole('button', { name: 'wallet on this device' }).click()
+    await page.getByRole('button', { name: /demo/i }).click()
+    await page.getByRole('heading', { name: 'Your account' }).waitFor()
+  })
+
+  test('speaks German, on a phone, and nothing is wider than its screen', async () => {
+    const { url } = await startService()
+    const { page } = await browser.open({ locale: 'de-DE', viewport: { width: 320, height: 640 }, colorScheme: 'dark' })
+    await signIn(page, url)
+    await page.goto(`${url}/api/auth/account`)
+    await page.getByRole('heading', { name: 'Dein Konto' }).waitFor()
+    await page.getByText('Füge eine zweite Wallet hinzu.').waitFor()
+    await expectNoSidewaysScroll(page, 'account-de')
+    await screenshot(page, 'account-de')
+  })
+
+  describe('cannot end or change what it must not', () => {
+    test('a stale session adds no wallet: it signs in again, and is offered the button, which nothing has pressed', async () => {
+      const store = await openStore('sqlite::memory:')
+      const { url } = await startService({ store, demoWallet: true })
+      const { page } = await browser.open()
+      const wallet = makeWallet()
+      await signIn(page, url, wallet)
+      vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 11 * 60_000 })
+      onTestFinished(() => void vi.useRealTimers())
+      await page.goto(`${url}/api/auth/account`)
+      await page.getByRole('button', { name: 'Add a wallet' }).click()
+      await page.getByRole('button', { name: /demo/i }).click()
+      await page.getByRole('button', { name: 'Sign in again' }).click()
+      await page.waitForURL('**/api/auth/sign-in?**again=1**')
+      // As the same user, in another way.
+      await signIn(page, url, wallet)
+      await page.goto(`${url}/api/auth/account`)
+      await page.getByRole('button', { name: 'Add a wallet' }).waitFor()
+      await page.getByText('Add a second wallet. If you lose your only one').waitFor()
+    })
+
+    test('a session that an order made has no button for wallets, and says where there is one', async () => {
+      const { url } = await startService()
+      const { page } = await browser.open()
+      const wallet = makeWallet()
+      const { json: order } = await rest(url, '/cross-device/start', { kind: 'login' })
+      const claimToken = new URLSearchParams(new URL(order.claimUrl).hash.slice(1)).get('token')
+      const { orderId, desktopToken } = order
+      const { challengeToken } = (await rest(url, '/cross-device/claim', { orderId, claimToken })).json
+      const read = await rest(url, `/cross-device/challenge?orderId=${orderId}`, undefined, bearer(challengeToken))
+      const { nonceId: _, ...proof } = proofOf(wallet, { nonceId: '', message: read.json.message })
+      await rest(url, '/cross-device/approve', { orderId, challengeToken, proof })
+      const { headers } = await rest(url, '/cross-device/finalize', { orderId, desktopToken })
+      const [name = '', value = ''] = (headers.get('set-cookie') ?? '').split(/[=;]/)
+      await page.context().addCookies([{ name, value, url, httpOnly: true, sameSite: 'Lax' }])
+      await page.goto(`${url}/api/auth/account`)
+      await page.getByText('open this page on the device that has the wallet').waitFor()
+      expect(await page.getByRole('button', { name: /wallet/i }).count()).toBe(0)
+    })
+
+    test('two tabs: what the one has ended, the other says is over, and a sign-out in one is a sign-out in both', async () => {
+      const { url } = await startService()
+      const { page } = await browser.open()
+      const wallet = makeWallet()
+      await signIn(page, url, wallet)
+      const { json: nonce } = await rest(url, '/wallet/nonce', {})
+      await rest(url, '/wallet/verify', proofOf(wallet, nonce))
+      await page.goto(`${url}/api/auth/account`)
+      const second = await page.context().newPage()
+      await second.goto(`${url}/api/auth/account`)
+      await second.getByRole('button', { name: /^Sign out: / }).click()
+      await second.getByRole('button', { name: /^Sign out: / }).waitFor({ state: 'hidden' })
+      await page.getByRole('button', { name: /^Sign out: / }).click()
+      await page.getByText('Try again').waitFor()
+      await second.getByRole('button', { name: 'Sign out', exact: true }).click()
+      await second.waitForURL('**/api/auth/sign-in?**')
+      await page.bringToFront()
+      await page.waitForURL('**/api/auth/sign-in?**')
+    })
+
+    test('a page of another trusted origin ends no session of a visitor, and cannot frame the page', async () => {
+      const app = 'https://app.example'
+      const port = await freePort()
+      const { url } = await startService({ port, trustedOrigins: [app, `http://localhost:${port}`] })
+      const { page } = await browser.open()
+      await signIn(page, url)
+      const [{ name, value } = { name: '', value: '' }] = await page.context().cookies(url)
+      const call = (origin: string) =>
+        fetch(`${url}/api/auth/apps/disconnect`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', cookie: `${name}=${value}`, origin },
+          body: '{"clientId":"shop"}',
+        })
+      for (const origin of [app, 'https://auth.app.example', 'null']) expect((await call(origin)).status).toBe(403)
+      const { headers } = await fetch(`${url}/api/auth/account`)
+      expect(headers.get('x-frame-options')).toBe('DENY')
+      expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'")
+    })
+  })
+
+  test('adds a wallet, and removes it', async () => {
+    const { url } = await startService({ demoWallet: true })
+    const { page } = await browser.open()
+    await signIn(page, url)
+    await page.goto(`${url}/api/auth/account`)
+    await page.getByRole('button', { name: 'Add a wallet' }).click()
+    await page.getByRole('button', { name: /demo/i }).click()
+    await page.getByRole('button', { name: /^Remove: / }).click()
+    await page.getByText('Add a second wallet. If you lose your only one').waitFor()
+  })
+})
