@@ -387,8 +387,22 @@ const rows: Readonly<
   44: [
     ['read', 'app?.connection === record.connection', 'true', 'oidc/offline'],
     ['find', 'isFree && (await this.#parts.findOffline(sessionUid)) === undefined', 'false', 'oidc/offline'],
-    ['sessionHandlers', 'await offline?.endThose(own.userId, ({ id }) => id !== own.id)', '', 'oidc/offline'],
+    [
+      'sessionHandlers',
+      'await offline?.endThose(own.userId, (session) => session.id !== own.id && reaches(own, session))',
+      '',
+      'oidc/offline',
+    ],
     ['sessionHandlers', 'apps?.requireOwnOrigin(call.request)', '', 'oidc/offline'],
+  ],
+  45: [
+    ['sessionHandlers', 'if (!reaches(own, session)) throw sessionOutOfReach()', '', 'rpc/session-service'],
+    [
+      'sessionHandlers',
+      'filter((session) => session.id !== own.id && reaches(own, session))',
+      'filter((session) => session.id !== own.id)',
+      'rpc/session-service',
+    ],
   ],
 }
 

@@ -9,8 +9,9 @@ import type { RequestContext } from '../base/request.ts'
 import type { AccessTokens } from '../core/access-tokens.ts'
 import type { KnownComputer, KnownComputers } from '../core/order/known-computers.ts'
 import type { ListedApp } from '../core/users/connected-apps.ts'
-import type { CurrentSession, Host, Session } from '../core/users/host.ts'
+import { type CurrentSession, type Host, reaches, type Session } from '../core/users/host.ts'
 import type { OfflineAccess } from '../core/users/offline-access.ts'
+import { sessionOutOfReach } from '../core/users/refusals.ts'
 import { type WalletIdentity, walletOf } from '../core/wallet/wallet.ts'
 import { CountersignError } from '../shared/errors.ts'
 import { type Call, type ServiceHandlers, sessionFields, setCookies } from './methods.ts'
@@ -85,18 +86,13 @@ export function sessionHandlers(host: Host, parts: SessionParts): ServiceHandler
       limit: 'session',
       async handle({ sessionId }, call) {
         const own = await current(call)
-        if (computers !== undefined) {
-          const sessions = await host.listSessions(own.userId, call.request)
-          // First: if the call fails in between, a retry finds the session and ends it. The other way round, the retry
-          // would not find it, and the computer would stay known.
-          await forgetComputerOf(
-            sessions.find(({ id }) => id === sessionId),
-            computers,
-          )
-        }
-        if (!(await revoke(own, sessionId, call))) {
-          throw new CountersignError('SESSION_NOT_FOUND', 'You have no session with this id')
-        }
+        const session = (await host.listSessions(own.userId, call.request)).find(({ id }) => id === sessionId)
+        if (session === undefined) throw sessionNotFound()
+        if (!reaches(own, session)) throw sessionOutOfReach()
+        // First: if the call fails in between, a retry finds the session and ends it. The other way round, the retry
+        // would not find it, and the computer would stay known.
+        if (computers !== undefined) await forgetComputerOf(session, computers)
+        if (!(await revoke(own, sessionId, call))) throw sessionNotFound()
         return { ok: true }
       },
     },
@@ -104,12 +100,13 @@ export function sessionHandlers(host: Host, parts: SessionParts): ServiceHandler
       limit: 'session',
       async handle(_input, call) {
         const own = await current(call)
-        const others = (await host.listSessions(own.userId, call.request)).filter(({ id }) => id !== own.id)
+        const sessions = await host.listSessions(own.userId, call.request)
+        const others = sessions.filter((session) => session.id !== own.id && reaches(own, session))
         // First, as above; and after the list was read, so that no order of a listed session makes its computer known
         // later.
         if (computers !== undefined) await forgetOtherComputers(own, others, await walletsOf(own), computers)
         const revoked = await Promise.all(others.map(({ id }) => revoke(own, id, call)))
-        await offline?.endThose(own.userId, ({ id }) => id !== own.id)
+        await offline?.endThose(own.userId, (session) => session.id !== own.id && reaches(own, session))
         if (computers !== undefined) {
           audit.tell({ type: 'computer.forgotten', userId: own.userId, sessionId: own.id }, call.request)
         }
@@ -178,6 +175,10 @@ export function sessionHandlers(host: Host, parts: SessionParts): ServiceHandler
       },
     },
   }
+}
+
+function sessionNotFound(): CountersignError {
+  return new CountersignError('SESSION_NOT_FOUND', 'You have no session with this id')
 }
 
 function enabled(computers: KnownComputers | undefined): KnownComputers {

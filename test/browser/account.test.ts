@@ -103,7 +103,12 @@ describe.skipIf(!hasBrowser)('the account page', () => {
       const [name = '', value = ''] = (headers.get('set-cookie') ?? '').split(/[=;]/)
       await page.context().addCookies([{ name, value, url, httpOnly: true, sameSite: 'Lax' }])
       await page.goto(`${url}/api/auth/account`)
+      // The victim's own, by a direct sign-in.
+      await rest(url, '/wallet/verify', proofOf(wallet, (await rest(url, '/wallet/nonce', {})).json))
       await page.getByText('open this page on the device that has the wallet').waitFor()
+      await page.reload()
+      await page.getByText('open this page on the device that has the wallet').waitFor()
+      expect(await page.getByRole('button', { name: /^Sign out( everywhere else|: )/ }).count()).toBe(0)
       expect(await page.getByRole('button', { name: /wallet/i }).count()).toBe(0)
     })
 

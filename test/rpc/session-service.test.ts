@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { ConnectError, createClient, createRouterTransport } from '@connectrpc/connect'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { ErrorInfoSchema } from '../../gen/server/google/rpc/error_details_pb.ts'
 import { newId } from '../../src/base/token.ts'
@@ -129,6 +129,53 @@ test('a user of several wallets forgets with a session the computer of that sess
   expect(await third.isKnown()).toBe(false)
   expect(await computers.isKnown(own.identity, 'b')).toBe(false)
   expect(await own.isKnown()).toBe(true)
+})
+
+describe('a session that an order made', () => {
+  async function makeSessions() {
+    const { host, computers, signInFrom } = await makeParts()
+    const order = await signInFrom('relayed')
+    const other = await signInFrom('phone', order.identity)
+    const user = await host.resolveUser(order.identity)
+    const direct = await host.createSession(user, order.identity, desktop)
+    const headers = { authorization: `Bearer ${direct.token}` }
+    const live = async () => (await host.listSessions(user.id)).map(({ id }) => id).sort()
+    const ids = (...sessions: { id: string }[]) => sessions.map(({ id }) => id).sort()
+    return { client: clientOf(host, computers), order, other, direct: { ...direct, headers }, live, ids }
+  }
+
+  test('ends no session that a direct sign-in made', async () => {
+    const { client, order, other, direct, live, ids } = await makeSessions()
+    await order.remember()
+    const revoke = (sessionId: string) => client.revokeSession({ sessionId }, { headers: order.headers })
+    expect(await reasonOf(revoke(direct.session.id))).toBe('SESSION_NOT_FRESH')
+    expect(await reasonOf(revoke('unknown'))).toBe('SESSION_NOT_FOUND')
+    expect(await live()).toEqual(ids(order.session, other.session, direct.session))
+
+    const { revokedCount } = await client.revokeOtherSessions({}, { headers: order.headers })
+    expect(revokedCount).toBe(1)
+    expect(await live()).toEqual(ids(order.session, direct.session))
+  })
+
+  test('ends those that orders made, its own included, and forgets computers', async () => {
+    const { client, order, other, direct, live, ids } = await makeSessions()
+    for (const { remember } of [order, other]) await remember()
+    const { headers } = order
+    await client.revokeSession({ sessionId: other.session.id }, { headers })
+    expect(await other.isKnown()).toBe(false)
+    await client.forgetKnownComputer({ id: 'relayed' }, { headers })
+    expect(await order.isKnown()).toBe(false)
+    await client.revokeSession({ sessionId: order.session.id }, { headers })
+    expect(await live()).toEqual(ids(direct.session))
+  })
+
+  test('is ended by one that a direct sign-in made', async () => {
+    const { client, order, other, direct, live, ids } = await makeSessions()
+    await client.revokeSession({ sessionId: order.session.id }, { headers: direct.headers })
+    expect(await live()).toEqual(ids(other.session, direct.session))
+    expect((await client.revokeOtherSessions({}, { headers: direct.headers })).revokedCount).toBe(1)
+    expect(await live()).toEqual(ids(direct.session))
+  })
 })
 
 test('another user’s session cannot be revoked, and its computer stays known', async () => {

@@ -81,8 +81,13 @@ async function show(focused?: string): Promise<void> {
   ])
   fill(byId('account'), 'address', own.address)
   showWallets(own, wallets)
-  showRows('sessions', sessions.map(sessionRow))
-  byId('end-others-button').hidden = sessions.length < 2
+  const mayEnd = (other: Session): boolean =>
+    !other.current && (own.orderId === undefined || other.orderId !== undefined)
+  showRows(
+    'sessions',
+    sessions.map((session) => sessionRow(session, mayEnd(session))),
+  )
+  byId('end-others-button').hidden = !sessions.some(mayEnd)
   showRows('computers', computers.map(computerRow))
   showRows('apps', apps.map(appRow))
   byId('account').hidden = false
@@ -145,12 +150,13 @@ function walletRow(wallet: UserWallet, mayRemove: boolean): HTMLElement {
   return row('wallets', { title: address, note, isCode: true, action: mayRemove && !current ? action : undefined })
 }
 
-function sessionRow({ id, userAgent, createdAt, current }: Session): HTMLElement {
+/** A session that an order made ends only such sessions. */
+function sessionRow({ id, userAgent, createdAt, current }: Session, mayEnd: boolean): HTMLElement {
   const title = describeDevice(userAgent, words)
   const about = words.say('account.since', { time: moment.format(createdAt) })
   const note = current ? `${about} · ${words.say('account.this-device')}` : about
   const action = { text: words.say('account.end'), about: title, act: () => client.revokeSession(id) }
-  return row('sessions', { title, note, action: current ? undefined : action })
+  return row('sessions', { title, note, action: mayEnd ? action : undefined })
 }
 
 function computerRow({ id, userAgent, lastUsedAt }: KnownComputer): HTMLElement {

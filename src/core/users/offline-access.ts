@@ -4,7 +4,10 @@ import type { Life, Store } from '../../store/store.ts'
 import type { Session } from './host.ts'
 
 /** A session that applications may act for after its end, by `offline_access` of OpenID Connect. */
-export type OfflineSession = Pick<Session, 'id' | 'userId' | 'adapterId' | 'publicKeyHex' | 'address' | 'createdAt'>
+export type OfflineSession = Pick<
+  Session,
+  'id' | 'userId' | 'adapterId' | 'publicKeyHex' | 'address' | 'createdAt' | 'orderId'
+>
 
 interface OfflineRecord extends StoredRecord {
   readonly session: OfflineSession
@@ -34,8 +37,9 @@ export class OfflineAccess {
   }
 
   /** Begins offline access of a session, for 90 days from now. */
-  async keep({ id, userId, adapterId, publicKeyHex, address, createdAt }: Session): Promise<void> {
-    const session: OfflineSession = { id, userId, adapterId, publicKeyHex, address, createdAt }
+  async keep({ id, userId, adapterId, publicKeyHex, address, createdAt, orderId }: Session): Promise<void> {
+    const wallet = { adapterId, publicKeyHex, address }
+    const session: OfflineSession = { id, userId, ...wallet, createdAt, ...(orderId === undefined ? {} : { orderId }) }
     const value = JSON.stringify({ v: recordVersion, session } satisfies OfflineRecord)
     const life: Life = { ttlMs: offlineMs }
     // The list first: an id too many in it is harmless, a missing one is not.

@@ -35,6 +35,14 @@ export function sessionNotFresh(): CountersignError {
   )
 }
 
+/** The refusal to end a session that no order made from one that an order made. */
+export function sessionOutOfReach(): CountersignError {
+  return new CountersignError(
+    'SESSION_NOT_FRESH',
+    'You signed in with another device, which is not enough to end a sign-in that was made directly; sign in on this device, then try again',
+  )
+}
+
 /** The refusal to add a wallet of another user. */
 export function walletTaken(): CountersignError {
   return new CountersignError(

@@ -304,7 +304,8 @@ export const ErrorReason = {
   SESSION_NOT_FOUND: 62,
 
   /**
-   * The call needs a session that a direct sign-in made in the last 10 minutes. Sign in directly, and try again.
+   * The call needs a session that a direct sign-in made: in the last 10 minutes, if it changes the user's wallets. Sign in
+   * directly, and try again.
    * Connect: permission_denied. HTTP: 403.
    *
    * @generated from enum value: ERROR_REASON_SESSION_NOT_FRESH = 63;

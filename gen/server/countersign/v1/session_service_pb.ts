@@ -737,10 +737,12 @@ export const SessionService: GenService<{
    * RevokeSession ends a session of the caller's user by its id, at once and on every instance. Called by the signed-in
    * user.
    *
-   * If the session came from a known computer, the computer is forgotten too. If the session has already ended, as
-   * after a first try whose response was lost, it answers SESSION_NOT_FOUND.
+   * A session that an order made ends only sessions that orders made; for any other it answers SESSION_NOT_FRESH. If
+   * the session came from a known computer, the computer is forgotten too. If the session has already ended, as after a
+   * first try whose response was lost, it answers SESSION_NOT_FOUND.
    *
-   * Errors: SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, SESSION_NOT_FOUND, HOST_UNAVAILABLE.
+   * Errors: SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, SESSION_NOT_FRESH, SESSION_NOT_FOUND,
+   * HOST_UNAVAILABLE.
    *
    * @generated from rpc countersign.v1.SessionService.RevokeSession
    */
@@ -753,7 +755,8 @@ export const SessionService: GenService<{
    * RevokeOtherSessions ends all sessions of the caller's user but the one that makes the call, and forgets all known
    * computers but the one that this session came from. Called by the signed-in user.
    *
-   * The sessions end one after the other. Safe to retry: a retry ends those that are left.
+   * If an order made the caller's session, only sessions that orders made end; those of direct sign-ins stay. The
+   * sessions end one after the other. Safe to retry: a retry ends those that are left.
    *
    * Errors: SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, HOST_UNAVAILABLE.
    *
@@ -800,7 +803,8 @@ export const SessionService: GenService<{
   /**
    * ForgetKnownComputer forgets one of the computers that ListKnownComputers lists. Called by the signed-in user.
    *
-   * The computer's next order needs a return code again. Its sessions stay valid. If it is already forgotten, as after
+   * The computer's next order needs a return code again. Its sessions stay valid. Every known computer comes of an order,
+   * so a session that an order made can forget it. If it is already forgotten, as after
    * a first try whose response was lost, it answers COMPUTER_NOT_FOUND.
    *
    * Errors: NOT_ENABLED, SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, COMPUTER_NOT_FOUND, HOST_UNAVAILABLE.
