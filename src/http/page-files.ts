@@ -208,9 +208,9 @@ const otherHeaders: Readonly<Record<string, string>> = {
 export const continuePath = '/cross-device/continue'
 
 /**
- * Security headers of the pages. A page can run its own scripts, but none inline, and its own styles; call this service and no
- * other; not be framed, so that no other page can steal a click on "Approve"; send no referrer, submit no form and use
- * no device. Script sinks accept no text at all (Trusted Types), so that no text of an order can become markup.
+ * Security headers of the pages. A page can run its own scripts, but none inline, and its own styles; call this service
+ * and no other; not be framed, so that no other page can steal a click on "Approve"; send no referrer, submit no form
+ * and use no device. Script sinks accept no text at all (Trusted Types), so that no text of an order can become markup.
  */
 export const pageHeaders: Readonly<Record<string, string>> = headersOf({})
 

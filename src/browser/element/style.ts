@@ -7,7 +7,6 @@ export const elementStyle = `
   display: block;
   box-sizing: border-box;
   max-width: 22rem;
-  color-scheme: light dark;
   color: var(--countersign-color, CanvasText);
   background: var(--countersign-background, Canvas);
   border: 1px solid var(--countersign-border, color-mix(in srgb, currentcolor 25%, transparent));

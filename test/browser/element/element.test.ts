@@ -135,6 +135,26 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
     expect(await page.context().cookies(url)).toMatchObject([{ httpOnly: true }])
   })
 
+  test('is dark on a dark page and light on a light one, in any colour scheme of the system', async () => {
+    const { url, show } = await setUp()
+    const { page } = await browser.open({ colorScheme: 'dark' })
+    await show(page, `<countersign-sign-in base-url="${url}"></countersign-sign-in>`, url)
+    await code(page).waitFor()
+    const background = (colorScheme: string) =>
+      page.evaluate((scheme) => {
+        document.documentElement.style.colorScheme = scheme
+        return getComputedStyle(document.querySelector('countersign-sign-in') as Element).backgroundColor
+      }, colorScheme)
+    const [none, light, dark, either] = [
+      await background(''),
+      await background('light'),
+      await background('dark'),
+      await background('light dark'),
+    ]
+    expect([none, either]).toEqual([light, dark])
+    expect(light).not.toBe(dark)
+  })
+
   test('declined, then cancelled, then again, with the keyboard alone, in the dark', async () => {
     const { url, phone, show } = await setUp()
     const { page } = await browser.open({ colorScheme: 'dark', viewport: { width: 320, height: 640 } })
