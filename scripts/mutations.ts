@@ -303,6 +303,9 @@ const rows: Readonly<
       'issuer, clockTolerance:',
       'integrations/backend/access-token',
     ],
+    ['holderOf', 'cnf !== undefined', 'false', 'integrations/backend/access-token'],
+    ['holderOf', 'scopes === undefined', 'false', 'integrations/backend/access-token'],
+    ['holderOf', 'missing.length > 0', 'false', 'integrations/backend/access-token'],
     ['requireTimes', '[iat, exp, nbf]', '[iat, nbf]', 'integrations/backend/access-token'],
     [
       'verifyAccessToken',

@@ -13,6 +13,7 @@ import {
   type Session,
   SessionCheckError,
   type SessionCheckErrorReason,
+  type SessionTokenClaims,
   type SessionVerifier,
   type VerifyAccessTokenOptions,
   verifyAccessToken,
@@ -77,8 +78,15 @@ export async function ownerOf(token: string): Promise<string | AccessTokenErrorR
   // @ts-expect-error: without an audience, the tokens of other backends would do.
   await verifyAccessToken(token, { issuer: 'https://auth.example' })
   try {
-    const claims: AccessTokenClaims = await verifyAccessToken(token, { ...rules, clockToleranceSeconds: 0 })
-    return claims.wallet.address
+    const own: SessionTokenClaims = await verifyAccessToken(token, {
+      issuer: 'https://auth.example',
+      audience: 'orders',
+    })
+    const sessionId: string = own.sessionId
+    const claims: AccessTokenClaims = await verifyAccessToken(token, { ...rules, scopes: ['orders:read'] })
+    // @ts-expect-error: a client's token may have no session.
+    const id: string = claims.sessionId
+    return claims.clientId ?? claims.scopes?.join(' ') ?? `${sessionId}${id}${claims.wallet.address}`
   } catch (error) {
     if (error instanceof AccessTokenError) return error.reason
     throw error

@@ -35,13 +35,22 @@ export interface VerifyAccessTokenOptions {
    * accepted for so long. Default 5.
    */
   readonly clockToleranceSeconds?: number | undefined
+  /**
+   * Scopes that a token of an OpenID Connect client must have been granted, one or more. Without them, tokens that a
+   * user's own session asked for are accepted, and those of clients are not.
+   */
+  readonly scopes?: readonly string[] | undefined
 }
 
 /** What an access token says. Times are epoch milliseconds. */
 export interface AccessTokenClaims {
   readonly userId: string
-  /** Id of the session that the token was issued to. It can have ended since. */
-  readonly sessionId: string
+  /** Id of the session that the token was issued to. It can have ended since. A client's token may have none. */
+  readonly sessionId?: string | undefined
+  /** Id of the OpenID Connect client that acts for the user; absent if the user's own session asked for the token. */
+  readonly clientId?: string | undefined
+  /** What the user has allowed the client; absent without one. */
+  readonly scopes?: readonly string[] | undefined
   readonly audience: string
   /** The wallet that the session was signed in with. */
   readonly wallet: {
@@ -54,6 +63,13 @@ export interface AccessTokenClaims {
   readonly expiresAt: number
   /** The token's own id. No two tokens have the same. */
   readonly id: string
+}
+
+/** What an access token of a user's own session says, which is not a client's. */
+export interface SessionTokenClaims extends AccessTokenClaims {
+  readonly sessionId: string
+  readonly clientId?: undefined
+  readonly scopes?: undefined
 }
 
 /**
@@ -78,19 +94,26 @@ export class AccessTokenError extends Error {
 }
 
 /**
- * Verifies an access token without asking the service about it: its spelling, type (`at+jwt`), algorithm (EdDSA, which
- * RFC 9864 calls Ed25519), signature, issuer, audience, time of issue and expiry. Keys come from the service's key set
- * only; keys that the token's header names (`jku`, `jwk`, `x5u`) are ignored. A session that has ended is not noticed;
- * ask the service (IntrospectSession) if it must be.
+ * Verifies an access token without asking the service about it: its spelling, type (`at+jwt`), algorithm (ES256, or
+ * EdDSA, which RFC 9864 calls Ed25519), signature, issuer, audience, time of issue and expiry, and the scopes of an
+ * OpenID Connect client's. Keys come from the service's key set only; keys that the token's header names (`jku`, `jwk`,
+ * `x5u`) are ignored. A token that is bound to a key of its client (`cnf`) is refused: its proof is not checked here. A
+ * session that has ended is not noticed; ask the service (IntrospectSession) if it must be.
  *
  * The key set is fetched at the first token and every five minutes, and for a token of an unknown key if the last
  * answer is more than 30 seconds old. After a fetch that failed, there is none for five seconds.
  *
  * Rejects with an {@link AccessTokenError}; with a `TypeError` if an option does not fit.
  */
+export async function verifyAccessToken(
+  token: string,
+  options: VerifyAccessTokenOptions & { readonly scopes?: undefined },
+): Promise<SessionTokenClaims>
+export async function verifyAccessToken(token: string, options: VerifyAccessTokenOptions): Promise<AccessTokenClaims>
 export async function verifyAccessToken(token: string, options: VerifyAccessTokenOptions): Promise<AccessTokenClaims> {
-  const { issuer, audience, clockToleranceSeconds = 5 } = options
+  const { issuer, audience, clockToleranceSeconds = 5, scopes } = options
   requireOptions(issuer, audience, clockToleranceSeconds)
+  requireScopes(scopes)
   const keySet = keySetOf(options)
   if (typeof token !== 'string' || token.length > maxTokenLength) throw invalid('it is not text of a token’s length')
   if (!isCanonical(token)) throw invalid('it is not spelt as it was issued')
@@ -103,7 +126,7 @@ export async function verifyAccessToken(token: string, options: VerifyAccessToke
       clockTolerance: clockToleranceSeconds,
     })
     requireTimes(payload, clockToleranceSeconds)
-    return claimsOf(payload, audience)
+    return { ...claimsOf(payload, audience), ...holderOf(payload, scopes) }
   } catch (thrown) {
     if (thrown instanceof errors.JWTExpired) {
       throw new AccessTokenError('TOKEN_EXPIRED', 'The access token has expired', { cause: thrown })
@@ -113,7 +136,9 @@ export async function verifyAccessToken(token: string, options: VerifyAccessToke
 }
 
 /** Two names of one algorithm: that of RFC 8037, and that of RFC 9864. */
-const algorithms = ['EdDSA', 'Ed25519'] as const
+const ed25519Names = ['EdDSA', 'Ed25519'] as const
+
+const algorithms = [...ed25519Names, 'ES256'] as const
 
 /** Time in seconds by which a token can be issued in the future: this machine's clock may be behind the service's. */
 const maxSecondsAhead = 60
@@ -160,6 +185,13 @@ function requireOptions(issuer: string, audience: string, clockToleranceSeconds:
   }
 }
 
+function requireScopes(scopes: unknown): void {
+  const isScope = (value: unknown): boolean => typeof value === 'string' && /^[!#-[\]-~]+$/.test(value)
+  // An empty list would accept the tokens of every client, whatever the user has allowed it.
+  if (scopes === undefined || (Array.isArray(scopes) && scopes.length > 0 && scopes.every(isScope))) return
+  throw new TypeError('scopes must be a list of one or more scopes, such as ["orders:read"]')
+}
+
 function isHttpOrigin(text: string): boolean {
   return /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text
 }
@@ -193,7 +225,6 @@ function claimsOf(payload: Readonly<Record<string, unknown>>, audience: string):
   }
   return {
     userId: text(payload, 'sub'),
-    sessionId: text(payload, 'sid'),
     audience,
     wallet: {
       adapterId: text(wallet, 'adapter_id'),
@@ -205,6 +236,24 @@ function claimsOf(payload: Readonly<Record<string, unknown>>, audience: string):
     expiresAt: Number(payload.exp) * 1000,
     id: text(payload, 'jti'),
   }
+}
+
+/** Who holds a token: a session of the user's, or a client, which must have been granted these scopes. */
+function holderOf(
+  { client_id: clientId, scope, sid, cnf }: JWTPayload,
+  scopes: readonly string[] | undefined,
+): Pick<AccessTokenClaims, 'sessionId' | 'clientId' | 'scopes'> {
+  if (cnf !== undefined) throw invalid('it is bound to a key of its client')
+  const isSession = sid === undefined ? clientId !== undefined : typeof sid === 'string'
+  if (!isSession) throw invalid('its claim sid is not text')
+  const session = sid === undefined ? {} : { sessionId: String(sid) }
+  if (clientId === undefined) return session
+  if (typeof clientId !== 'string') throw invalid('its claim client_id is not text')
+  if (scopes === undefined) throw invalid('it is a client’s, and the option scopes is not set')
+  const granted = typeof scope === 'string' ? scope.split(' ') : []
+  const missing = scopes.filter((each) => !granted.includes(each))
+  if (missing.length > 0) throw invalid(`the user has not allowed ${missing.join(' ')}`)
+  return { ...session, clientId, scopes: granted }
 }
 
 /** Time in ms after which the key set is fetched again: as long as the service lets it be cached. */
@@ -262,7 +311,7 @@ function withoutAlgorithm(set: JSONWebKeySet): JSONWebKeySet {
   if (!Array.isArray(set?.keys)) return set
   const keys = set.keys.map((key) => {
     const { alg, ...others } = key ?? {}
-    return algorithms.some((name) => name === alg) ? others : key
+    return ed25519Names.some((name) => name === alg) ? others : key
   })
   // A set can have a key under each of the names. With both, its kid would be ambiguous.
   return { ...set, keys: [...new Map(keys.map((key) => [JSON.stringify(key), key])).values()] }

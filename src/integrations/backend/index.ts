@@ -8,6 +8,7 @@ export {
   type AccessTokenClaims,
   AccessTokenError,
   type AccessTokenErrorReason,
+  type SessionTokenClaims,
   type VerifyAccessTokenOptions,
   verifyAccessToken,
 } from './access-token.ts'

@@ -1,3 +1,4 @@
+import { generateKeyPairSync, sign } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { newToken } from '../../../src/base/token.ts'
@@ -86,7 +87,7 @@ describe('a good token', () => {
 
   test('is accepted whichever key of the set signed it, and with what later releases may add', async () => {
     expect(await verdict(token({ by: otherKey, header: { kid: otherKey.kid } }))).toBe('accepted')
-    expect(await verdict(token({ claims: { client_id: 'x', scope: 'all' } }))).toBe('accepted')
+    expect(await verdict(token({ claims: { scope: 'all', acr: 'x' } }))).toBe('accepted')
     expect(await verdict(token({ header: { typ: 'application/at+jwt' } }))).toBe('accepted')
     expect(await verdict(token({ claims: { iat: seconds() + 60 } }))).toBe('accepted')
   })
@@ -120,6 +121,52 @@ describe('a token under the name that RFC 9864 gives the algorithm', () => {
     }
     expect(server.asked).toHaveLength(1)
   })
+})
+
+describe('a token of an OpenID Connect client', () => {
+  const ofClient = (changes: object = {}) =>
+    token({ claims: { client_id: 'shop', scope: 'openid orders:read', ...changes } })
+
+  test('says which client it is, and what the user has allowed it', async () => {
+    const rules = { issuer, audience, keys, scopes: ['orders:read'] }
+    const found = await verifyAccessToken(ofClient({ sid: undefined }), rules)
+    expect(found).toMatchObject({ userId: 'u1', clientId: 'shop', scopes: ['openid', 'orders:read'] })
+    expect(found.sessionId).toBeUndefined()
+    expect(await verifyAccessToken(ofClient(), rules)).toMatchObject({ sessionId: 's1' })
+    // One that the user's own session asked for needs none.
+    expect(await verifyAccessToken(token(), rules)).not.toHaveProperty('clientId')
+  })
+
+  test.each<[string, object, readonly string[] | undefined]>([
+    ['if the backend names no scope', {}, undefined],
+    ['without one of the scopes', {}, ['orders:read', 'orders:write']],
+    ['with a scope that begins with the one', { scope: 'orders:read-none' }, ['orders:read']],
+    ['whose scope is no text', { scope: ['orders:read'] }, ['orders:read']],
+    ['without a scope', { scope: undefined }, ['orders:read']],
+    ['whose client is no text', { client_id: null }, ['orders:read']],
+    ['whose session is no text', { sid: 5 }, ['orders:read']],
+    ['that is bound to a key, whatever it may do', { cnf: { jkt: 'x' } }, ['orders:read']],
+    ['that is bound to a key and is no client’s', { client_id: undefined, cnf: { jkt: 'x' } }, undefined],
+  ])('is refused %s', async (_name, changes, scopes) => {
+    expect(await verdict(ofClient(changes), { scopes })).toBe('TOKEN_INVALID')
+  })
+})
+
+test('a token under ES256 is accepted, by a key of that algorithm alone', async () => {
+  const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const es256 = { ...pair.publicKey.export({ format: 'jwk' }), kid: 'p256', alg: 'ES256', use: 'sig' }
+  const signed = (changes: object) =>
+    jwt(header({ alg: 'ES256', kid: 'p256', ...changes }), claims(), (input) =>
+      sign('sha256', input, { key: pair.privateKey, dsaEncoding: 'ieee-p1363' }),
+    )
+  const both = { keys: [...keys.keys, es256] }
+  for (const options of [{ keys: both }, keyServer(both).options]) {
+    expect(await verdict(signed({}), options)).toBe('accepted')
+    expect(await verdict(token(), options)).toBe('accepted')
+    expect(await verdict(signed({ typ: 'JWT' }), options)).toBe('TOKEN_INVALID')
+    expect(await verdict(signed({ kid: key.kid }), options)).toBe('TOKEN_INVALID')
+    expect(await verdict(signed({ alg: 'EdDSA' }), options)).toBe('TOKEN_INVALID')
+  }
 })
 
 /** A token whose payload is this JSON text: `JSON.stringify` writes no number beyond those of JavaScript. */
@@ -379,6 +426,9 @@ describe('an option that does not fit is the developer’s mistake: a check that
     ['no audience', { audience: undefined }],
     ['an empty audience', { audience: '' }],
     ['a pattern as an audience', { audience: /.*/ }],
+    ['an empty list of scopes', { scopes: [] }],
+    ['a scope that is no list', { scopes: 'orders:read' }],
+    ['two scopes in one text', { scopes: ['orders:read orders:write'] }],
     ['a tolerance below 0', { clockToleranceSeconds: -1 }],
     ['a tolerance beyond a minute', { clockToleranceSeconds: 61 }],
     ['a tolerance that is no number', { clockToleranceSeconds: Number.NaN }],
