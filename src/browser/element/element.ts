@@ -108,6 +108,8 @@ export class CountersignSignIn extends Base {
   /** Client made from the attributes. */
   #made: SignInClient | undefined
   #texts: SignInTexts = englishTexts
+  /** Whether the page set the texts. */
+  #hasOwnTexts = false
   #startOrder: StartOrderOnBackend | undefined
   #hub: HubOptions | undefined
   #extraWallets: readonly FoundWallet[] = []
@@ -144,8 +146,16 @@ export class CountersignSignIn extends Base {
     return this.#startOrder
   }
 
-  /** Texts of the element. Those that are left out stay English. */
+  /**
+   * Texts of the element. Those that are left out stay English. Default: English, or German on a page or a place of a
+   * page in that language (`lang`; else the browser's first language).
+   */
   set texts(texts: Partial<SignInTexts>) {
+    this.#hasOwnTexts = true
+    this.#speak(texts)
+  }
+
+  #speak(texts: Partial<SignInTexts>): void {
     this.#texts = { ...englishTexts, ...texts }
     this.#view?.setTexts(this.#texts)
     this.#device?.signIn?.setTexts(this.#texts)
@@ -190,6 +200,7 @@ export class CountersignSignIn extends Base {
 
   connectedCallback(): void {
     for (const name of properties) this.#adopt(name)
+    void this.#learnLanguage()
     this.#view ??= new SignInView(this, this.#texts, {
       renew: () => {
         this.#renewals = 0
@@ -423,6 +434,14 @@ export class CountersignSignIn extends Base {
     const kind = this.getAttribute('kind') ?? (this.#startOrder === undefined ? 'login' : undefined)
     const canSignIn = this.#given === undefined || hasSignIn(this.#given)
     return kind === 'login' && canSignIn && !this.hasAttribute('cross-device-only')
+  }
+
+  /** Loads the texts of the page's language. If that fails, the element stays English. */
+  async #learnLanguage(): Promise<void> {
+    const language = this.closest('[lang]')?.getAttribute('lang') || navigator.language
+    if (this.#hasOwnTexts || !/^de\b/i.test(language)) return
+    const loaded = await loadOnDemand(() => import('./german.ts')).catch(() => undefined)
+    if (loaded !== undefined && !this.#hasOwnTexts) this.#speak(loaded.germanTexts)
   }
 
   /** Shows the wallets on this device. */

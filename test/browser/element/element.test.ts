@@ -135,6 +135,20 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
     expect(await page.context().cookies(url)).toMatchObject([{ httpOnly: true }])
   })
 
+  test('speaks German where the page does, and the page’s own texts where it has some', async () => {
+    const { url, show } = await setUp()
+    const { page } = await browser.open()
+    const element = `<countersign-sign-in base-url="${url}"></countersign-sign-in>`
+    await show(page, `<div lang="de-AT">${element}</div>`, url)
+    await status(page).filter({ hasText: 'Scanne den Code mit deinem Handy.' }).waitFor()
+    await page.evaluate(() => {
+      Object.assign(document.querySelector('countersign-sign-in') as object, { texts: { cancel: 'Stop' } })
+    })
+    await page.getByRole('button', { name: 'Stop' }).waitFor()
+    await show(page, element, url)
+    await status(page).filter({ hasText: 'Scan the code with your phone.' }).waitFor()
+  })
+
   test('is dark on a dark page and light on a light one, in any colour scheme of the system', async () => {
     const { url, show } = await setUp()
     const { page } = await browser.open({ colorScheme: 'dark' })

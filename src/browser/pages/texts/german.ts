@@ -1,4 +1,7 @@
-import type { Texts } from '../../../shared/page-texts.ts'
+import { english } from '../../../shared/english.ts'
+import type { TextKey, Texts } from '../../../shared/page-texts.ts'
+import { germanTexts } from '../../element/german.ts'
+import { germanTexts as chooserTexts } from '../../wallets/chooser-texts.ts'
 
 /** The texts of the approval page and of the sign-in page in German. */
 export const german: Texts = {
@@ -118,69 +121,9 @@ export const german: Texts = {
   'sign-in.open-here.hint': 'In einem neuen Tab. Komm danach in diesen zurück.',
   'sign-in.link': 'Link des Codes zum Kopieren',
 
-  'sign-in.order.starting': 'Einen Moment.',
-  'sign-in.order.created': 'Scanne den Code mit deinem Handy.',
-  'sign-in.order.claimed': 'Ein Handy hat die Anfrage geöffnet.',
-  'sign-in.order.waiting_user': 'Vergleiche den Bestätigungscode und antworte dann auf dem Handy.',
-  'sign-in.order.approved': 'Auf dem Handy bestätigt. Einen Moment.',
-  'sign-in.order.finalized': 'Fertig.',
-  'sign-in.order.rejected': 'Auf dem Handy abgelehnt.',
-  'sign-in.order.cancelled': 'Abgebrochen.',
-  'sign-in.order.expired': 'Der Code ist abgelaufen.',
-  'sign-in.order.reconnecting': 'Verbindung unterbrochen. Neuer Versuch …',
-  'sign-in.order.failed': 'Das hat nicht geklappt.',
-  'sign-in.order.offline': 'Der Anmeldedienst ist nicht erreichbar. Prüfe deine Verbindung.',
-  'sign-in.order.notTrusted': 'Diese Website ist für die Anmeldung hier nicht eingerichtet.',
-  'sign-in.order.busy': 'Zu viele Versuche. Warte einen Moment.',
-  'sign-in.order.qrLabel': 'QR-Code für dein Handy',
-  'sign-in.order.codeLabel': 'Bestätigungscode',
-  'sign-in.order.answer': 'Mach auf dem Handy weiter. Zeigt es einen Code, gib ihn hier ein.',
-  'sign-in.order.returnCode': 'Bestätigt. Gib den Code ein, den dein Handy zeigt.',
-  'sign-in.order.returnCodeLabel': 'Code auf deinem Handy',
-  'sign-in.order.submit': 'Weiter',
-  'sign-in.order.checking': 'Der Code wird geprüft.',
-  'sign-in.order.wrongCode': 'Das ist nicht der Code auf deinem Handy. Versuche übrig: {tries}.',
-  'sign-in.order.codesUsedUp': 'Drei falsche Codes: Die Anfrage wurde abgebrochen. Fang neu an.',
-  'sign-in.order.tooLate': 'Der Code wurde nicht rechtzeitig eingegeben. Fang neu an.',
-  'sign-in.order.stopped': 'Auf dem Handy abgebrochen.',
-  'sign-in.order.keyLost': 'Die Daten dieses Browsers wurden inzwischen gelöscht. Fang neu an.',
-  'sign-in.order.expiresIn': 'Läuft in {time} ab',
-  'sign-in.order.copy': 'Link kopieren',
-  'sign-in.order.copied': 'Link kopiert. Öffne ihn auf deinem Handy.',
-  'sign-in.order.copyFailed': 'Der Link ließ sich nicht kopieren.',
-  'sign-in.order.cancel': 'Abbrechen',
-  'sign-in.order.renew': 'Neuen Code anzeigen',
-  'sign-in.order.thisDevice': 'Wallet auf diesem Gerät verwenden',
-  'sign-in.order.otherDevice': 'Anderes Gerät verwenden',
-  'sign-in.order.scanElsewhere': 'Scanne den Code mit einem anderen Gerät.',
-  'sign-in.order.walletsFailed': 'Die Wallets ließen sich nicht laden. Versuche es noch einmal.',
+  ...named('sign-in.order.', germanTexts),
 
-  'sign-in.wallet.choose': 'Wähle deine Wallet.',
-  'sign-in.wallet.noneOnComputer':
-    'Installiere eine für diesen Browser und lade die Seite neu, oder verwende eine Wallet auf deinem Handy.',
-  'sign-in.wallet.noneOnPhone': 'Öffne diese Seite im Browser deiner Wallet-App.',
-  'sign-in.wallet.apps': 'In deiner Wallet-App öffnen',
-  'sign-in.wallet.openIn': 'In {name} öffnen',
-  'sign-in.wallet.opening': 'Einen Moment …',
-  'sign-in.wallet.openAgain':
-    'Wenn sich die App nicht geöffnet hat, tippe noch einmal. Vielleicht ist sie nicht installiert.',
-  'sign-in.wallet.openFailed': 'Das hat nicht geklappt. Versuche es noch einmal.',
-  'sign-in.wallet.asking': 'Bestätige in {wallet}.',
-  'sign-in.wallet.verifying': 'Einen Moment.',
-  'sign-in.wallet.declined': 'Du hast in deiner Wallet abgelehnt. Wähle sie noch einmal, um es erneut zu versuchen.',
-  'sign-in.wallet.closed':
-    'Die Wallet wurde ohne Antwort geschlossen. Wähle sie noch einmal, um es erneut zu versuchen.',
-  'sign-in.wallet.answerFirst':
-    'Deine Wallet zeigt schon eine Anfrage. Beantworte zuerst diese Anfrage, dann wähle die Wallet noch einmal.',
-  'sign-in.wallet.switched':
-    'Das Konto oder das Netz in der Wallet hat sich geändert. Wähle die Wallet noch einmal, um dich damit anzumelden.',
-  'sign-in.wallet.walletFailed':
-    'Die Wallet hat nicht signiert. Prüfe, ob sie entsperrt ist, und wähle sie noch einmal.',
-  'sign-in.wallet.notAccepted': 'Diese Website nimmt solche Wallets nicht an. Wähle eine andere.',
-  'sign-in.wallet.notAllowed': 'Diese Wallet darf sich hier nicht anmelden.',
-  'sign-in.wallet.wrongNetwork':
-    'Diese Website nimmt in diesem Netz keine Contract-Wallets an. Wechsle das Netz oder wähle eine andere Wallet.',
-  'sign-in.wallet.late': 'Das hat zu lange gedauert. Wähle die Wallet noch einmal.',
+  ...named('sign-in.wallet.', { ...chooserTexts, ...germanTexts.wallets }),
 
   'time.now': 'gerade eben',
   'network.same': 'Im selben Netz wie dieses Handy',
@@ -325,3 +268,19 @@ export const german: Texts = {
   'notice.NONCE_NOT_FOUND': 'Das hat zu lange gedauert. Versuche es noch einmal.',
   'task.failed': 'Das hat nicht geklappt ({code}).',
 }
+
+/** Texts of the element under the names that the pages have for them. */
+function named<Prefix extends string>(
+  prefix: Prefix,
+  texts: Readonly<Record<NameUnder<Prefix>, string>>,
+): Pick<Texts, TextKey & `${Prefix}${string}`> {
+  const names = Object.keys(english).filter((key) => key.startsWith(prefix))
+  const textOf = (name: string): string => texts[name.slice(prefix.length) as NameUnder<Prefix>]
+  return Object.fromEntries(names.map((name) => [name, textOf(name)])) as never
+}
+
+type NameUnder<Prefix extends string> = TextKey extends infer Key
+  ? Key extends `${Prefix}${infer Name}`
+    ? Name
+    : never
+  : never
