@@ -22,7 +22,7 @@ afterAll(async () => {
   await service.close()
 })
 
-test('whoever is signed in is greeted', async () => {
+test('a signed-in user is greeted', async () => {
   const wallet = makeTestWallet()
   const client = createCountersignClient({ baseUrl: service.url, wallet: clientWallet(wallet) })
   const { token } = await client.signInWallet()

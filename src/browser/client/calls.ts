@@ -46,9 +46,9 @@ export interface ClientCalls extends SignInCalls, OrderCalls, SessionCalls, User
    */
   onSession(listener: SessionListener): () => void
   /**
-   * Calls `listener` with the account that the user switched to in the wallet, or `undefined` if none is left. Nobody
-   * is signed out by it: the page decides. It follows the wallet that signed in last, or until then the option
-   * `wallet`, if that can tell (`onAccountChange`). Returns a function that ends it.
+   * Calls `listener` with the account that the user switched to in the wallet, or `undefined` if none is left. It ends
+   * no session: the page decides. It follows the wallet that signed in last, or until then the option `wallet`, if that
+   * can tell (`onAccountChange`). Returns a function that ends it.
    */
   onAccountChange(listener: AccountListener): () => void
   /** The stored session token, or `undefined` if there is none. */

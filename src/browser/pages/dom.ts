@@ -8,8 +8,8 @@ export function byId<E extends HTMLElement = HTMLElement>(id: string): E {
 }
 
 /**
- * Writes a text into the slot with this `data-slot`, and returns the slot. Hides an empty slot, and a row of facts if all of its slots are
- * empty.
+ * Writes a text into the slot with this `data-slot`, and returns the slot. Hides an empty slot, and a row of facts if
+ * all of its slots are empty.
  */
 export function fill(root: ParentNode, name: string, text: string | undefined): HTMLElement {
   const slot = root.querySelector<HTMLElement>(`[data-slot="${name}"]`)

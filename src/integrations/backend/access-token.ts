@@ -187,7 +187,7 @@ function requireOptions(issuer: string, audience: string, clockToleranceSeconds:
 
 function requireScopes(scopes: unknown): void {
   const isScope = (value: unknown): boolean => typeof value === 'string' && /^[!#-[\]-~]+$/.test(value)
-  // An empty list would accept the tokens of every client, whatever the user has allowed it.
+  // An empty list would accept the tokens of every client, without anything that the user has allowed.
   if (scopes === undefined || (Array.isArray(scopes) && scopes.length > 0 && scopes.every(isScope))) return
   throw new TypeError('scopes must be a list of one or more scopes, such as ["orders:read"]')
 }
