@@ -111,7 +111,10 @@ export async function expectNoSidewaysScroll(page: Page, state: string): Promise
     const stickingOut = visible.filter((element) => {
       const card = element.closest('.card') as Element
       const inside = card.getBoundingClientRect().right - Number.parseFloat(getComputedStyle(card).paddingRight)
-      return element.getBoundingClientRect().right > inside
+      const parent = element.parentElement as Element
+      // What its parent clips is not seen there.
+      const seen = getComputedStyle(parent).overflowX === 'clip' ? parent : element
+      return seen.getBoundingClientRect().right > inside
     })
     return [...(scrollWidth > clientWidth ? ['the page'] : []), ...stickingOut.map((element) => element.outerHTML)]
   })

@@ -3,7 +3,7 @@ import { createConnectTransport } from '@connectrpc/connect-web'
 import * as client from 'openid-client'
 import { describe, expect, test, vi } from 'vitest'
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
-import { openStore } from '../../src/index.ts'
+import { type AuditEvent, openStore } from '../../src/index.ts'
 import type { FlatOptions } from '../../src/service/config.ts'
 import { administrationOn } from '../core/users/support.ts'
 import { rest } from '../support/rest.ts'
@@ -222,7 +222,8 @@ test('a relayed order that is taken back takes its offline access with it, also 
 
 describe('connected applications', () => {
   test('are listed with what the user allowed, and none is left after it is disconnected', async () => {
-    const { url, token } = await connected()
+    const told: AuditEvent[] = []
+    const { url, token, session } = await connected({ onAuditEvent: (event) => void told.push(event) })
     const { json } = await rest(url, '/apps', undefined, bearer(token))
     expect(json.apps).toEqual([
       {
@@ -236,6 +237,12 @@ describe('connected applications', () => {
     ])
     await rest(url, '/apps/disconnect', { clientId: 'shop' }, bearer(token))
     expect((await rest(url, '/apps', undefined, bearer(token))).json).toEqual({ apps: [] })
+    const by = { userId: session.userId, sessionId: session.id, clientId: 'shop' }
+    expect(told.filter(({ type }) => type.startsWith('app.'))).toEqual([
+      expect.objectContaining({ type: 'app.connected', ...by, scope: 'openid profile' }),
+      expect.objectContaining({ type: 'app.connected', ...by, scope: 'openid offline_access' }),
+      expect.objectContaining({ type: 'app.disconnected', ...by }),
+    ])
   })
 
   test('are disconnected from the service’s own pages only, also without enforceOrigin', async () => {

@@ -58,17 +58,18 @@ export class OfflineAccess {
     return stored && parseRecord<OfflineRecord>('offline access', stored.value, recordVersion).session
   }
 
-  /** Ends the offline access of a session. */
+  /** Ends the offline access of a session, if it has some. */
   async end(userId: string, id: string): Promise<void> {
-    await this.#store.take(keyOf(id))
-    await this.#store.removeMember(indexOf(userId), id)
+    // An id that a crash leaves in the list is of nothing, and is taken off with the others.
+    if ((await this.#store.take(keyOf(id))) !== undefined) await this.#store.removeMember(indexOf(userId), id)
   }
 
   /** Ends the offline access of those sessions of a user that fit. */
   async endThose(userId: string, fits: (session: OfflineSession) => boolean = () => true): Promise<void> {
     for (const id of await this.#store.members(indexOf(userId))) {
       const session = await this.find(id)
-      if (session === undefined || fits(session)) await this.end(userId, id)
+      if (session === undefined) await this.#store.removeMember(indexOf(userId), id)
+      else if (fits(session)) await this.end(userId, id)
     }
   }
 

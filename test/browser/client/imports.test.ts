@@ -64,7 +64,9 @@ test('the element loads the list of wallets on demand, as one file that needs no
   expect(part && liveInputs(part.metafile)).toContain('src/browser/wallets/chooser.ts')
   // The demo wallet is loaded only where it is offered.
   const [[demoFile, demo] = []] = named('demo-wallet')
-  expect([...onDemand]).toHaveLength(2)
+  // So are texts of other languages than English.
+  expect(named('german')).toHaveLength(1)
+  expect([...onDemand]).toHaveLength(3)
   const imported = [part, demo].map(
     (one) => one && Object.values(one.metafile.outputs).flatMap(({ imports }) => imports),
   )

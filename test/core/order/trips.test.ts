@@ -161,7 +161,7 @@ const rows: readonly Row[] = [
       await instance.orders.finalize(order, desktop)
       return () => instance.orders.reject(order, phone)
     },
-    trips: ['get', 'compareAndSet', 'get', 'compareAndSet', 'removeMember', 'get', 'compareAndSet'],
+    trips: ['get', 'compareAndSet', 'get', 'compareAndSet', 'removeMember', 'take', 'get', 'compareAndSet'],
   },
   {
     call: 'RejectOrder, which takes the session of a known computer back',
@@ -177,6 +177,7 @@ const rows: readonly Row[] = [
       'get + get',
       'compareAndSet + compareAndSet',
       'removeMember',
+      'take',
       'get',
       'compareAndSet',
     ],

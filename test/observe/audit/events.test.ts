@@ -389,6 +389,9 @@ async function revokeOthers(url: string, token: string): Promise<void> {
   expect(status).toBe(200)
 }
 
-test('the tests above have seen every type of event but that of operators, who act outside the service', () => {
-  expect([...seen, 'operator.acted'].sort()).toEqual(Object.keys(allTypes).sort())
+/** Of operators, who act outside the service, and of the issuer: test/oidc/offline.test.ts. */
+const elsewhere = ['operator.acted', 'app.connected', 'app.disconnected']
+
+test('the tests above have seen every type of event but those of operators and of the issuer', () => {
+  expect([...seen, ...elsewhere].sort()).toEqual(Object.keys(allTypes).sort())
 })
