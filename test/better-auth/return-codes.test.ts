@@ -89,7 +89,11 @@ test('an order is handed over to another browser, whose ticket works once', asyn
   // Opening the page, as a link preview does, redeems nothing.
   const page = await auth.handler(new Request(handoverUrl))
   expect(page.status).toBe(200)
-  expect(Object.fromEntries(page.headers)).toMatchObject({ ...pageHeaders, 'cache-control': 'no-store' })
+  // The page's policy also has the hash of the style sheet in it.
+  const { 'content-security-policy': policy = '', ...headers } = Object.fromEntries(page.headers)
+  const { 'content-security-policy': ownPolicy, ...own } = pageHeaders
+  expect(headers).toMatchObject({ ...own, 'cache-control': 'no-store' })
+  expect(policy.replace(/ 'sha256-[^']+'/, '')).toBe(ownPolicy)
   const { challengeToken, status } = await answered(call(auth, '/cross-device/redeem', { ticket }))
   expect(status).toBe('waiting_user')
   const again = await call(auth, '/cross-device/redeem', { ticket })
