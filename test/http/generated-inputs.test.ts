@@ -15,7 +15,7 @@ import { makeWorld } from './generated/world.ts'
 
 // Another one makes other inputs: say the seed to see a failure again.
 const seed = Number(process.env.COUNTERSIGN_TEST_SEED ?? 20261122)
-const inputCount = 22_000
+const inputCount = 30_000
 /** Inputs that refer to the same orders and sessions. Afterwards there are new ones: inputs use them up. */
 const batchSize = 1000
 /** Inputs after which the service has compiled and cached what it is going to. */

@@ -89,6 +89,7 @@ export async function makeWorld(url: string): Promise<World> {
       proofOf(wallet, await okay('/wallet/nonce', {})),
       await linkNew(),
       { adapterId: linked.adapterId, address: linked.address },
+      { adapterId: linked.adapterId, address: linked.address, id: computers[0].id },
       { token: fixture.sessionToken, sessionId: session.session.id, id: computers[0].id, audience: 'api' },
     ],
   }
