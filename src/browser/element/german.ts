@@ -37,7 +37,6 @@ export const germanTexts: SignInTexts & { readonly wallets: typeof wallets } = {
   notTrusted: 'Diese Website ist für die Anmeldung hier nicht eingerichtet.',
   busy: 'Zu viele Versuche. Warte einen Moment.',
   qrLabel: 'QR-Code für dein Handy',
-  localOnly: 'Dieser Code funktioniert nur auf diesem Computer, weil er zu localhost führt.',
   codeLabel: 'Bestätigungscode',
   answer: 'Mach auf dem Handy weiter. Zeigt es einen Code, gib ihn hier ein.',
   returnCode: 'Bestätigt. Gib den Code ein, den dein Handy zeigt.',

@@ -13,8 +13,6 @@ export interface SignInTexts extends Record<OrderStatus, string> {
   readonly notTrusted: string
   readonly busy: string
   readonly qrLabel: string
-  /** Beside a code that leads to localhost, which a phone cannot reach. Empty: none. */
-  readonly localOnly: string
   readonly codeLabel: string
   /** In place of `waiting_user`, if there is no confirmation code to compare. */
   readonly answer: string
@@ -100,7 +98,6 @@ export const englishTexts: SignInTexts = {
   notTrusted: 'This site is not set up for signing in here.',
   busy: 'Too many attempts. Wait a moment.',
   qrLabel: 'QR code for your phone',
-  localOnly: 'This code works on this computer only, because it leads to localhost.',
   codeLabel: 'Confirmation code',
   answer: 'Continue on your phone. If it shows a code, enter it here.',
   returnCode: 'Approved. Enter the code that your phone shows.',

@@ -1,5 +1,4 @@
 import { encode } from 'uqr'
-import { isLoopbackHost } from '../../shared/origin.ts'
 import type { StartedOrder } from '../client/types.ts'
 import { minutesAndSeconds } from './countdown.ts'
 import { elementStyle } from './style.ts'
@@ -34,7 +33,6 @@ const returnCodeLength = 6
 export class SignInView {
   readonly #root: ShadowRoot
   readonly #qr = part('div', 'qr')
-  readonly #hint = part('p', 'hint')
   readonly #status = part('p', 'status')
   readonly #codeBox = part('div', 'code-box')
   readonly #codeLabel = part('p', 'code-label')
@@ -100,7 +98,7 @@ export class SignInView {
     this.#thisDevice.setAttribute('aria-expanded', 'false')
     this.#deviceStatus.setAttribute('role', 'status')
     this.#device.append(this.#thisDevice)
-    this.#root.append(this.#qr, this.#hint, this.#status, this.#codeBox, this.#form, this.#countdown, buttons)
+    this.#root.append(this.#qr, this.#status, this.#codeBox, this.#form, this.#countdown, buttons)
     this.setTexts(texts)
     this.show('starting', '')
   }
@@ -115,14 +113,6 @@ export class SignInView {
     this.#renew.textContent = texts.renew
     this.#otherDevice.textContent = texts.otherDevice
     this.#thisDevice.textContent = texts.thisDevice
-    this.#showHint()
-  }
-
-  /** Says of a code that leads to localhost that a phone cannot reach it. */
-  #showHint(): void {
-    const isLocal = isLoopbackHost(URL.parse(this.#claimUrl)?.hostname ?? '')
-    this.#hint.textContent = isLocal ? this.#texts.localOnly : ''
-    this.#hint.hidden = this.#mode !== 'scan' || this.#hint.textContent === ''
   }
 
   /** Shows or hides the sign-in with a wallet on this device. */
@@ -185,7 +175,6 @@ export class SignInView {
     this.#otherDevice.hidden = mode !== 'offer'
     this.#status.hidden = mode === 'offer'
     this.#mode = mode
-    this.#showHint()
     this.#showDevice()
     if (!running) {
       this.#claimUrl = ''

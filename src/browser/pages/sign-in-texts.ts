@@ -13,8 +13,7 @@ export function signInTexts(words: Words): Partial<SignInTexts> {
     demo: words.say('wallet.demo.about'),
     demoWallet: words.say('wallet.demo'),
   }
-  // The page has notes of its own.
-  return { ...textsUnder('sign-in.order.', words), localOnly: '', wallets }
+  return { ...textsUnder('sign-in.order.', words), wallets }
 }
 
 /** The texts whose names begin so, by the rest of their names. The element fills in their placeholders. */
