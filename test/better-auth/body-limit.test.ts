@@ -32,7 +32,9 @@ describe('the body of a request', () => {
     ...Object.values(signInPaths).map((path) => `/wallet${path}`),
     '/wallet/link',
     ...Object.values(desktopOrderPaths).filter((path) => path !== desktopOrderPaths.events),
-    ...Object.values(phoneOrderPaths).filter((path) => path !== phoneOrderPaths.challenge),
+    ...Object.values(phoneOrderPaths).filter(
+      (path) => path !== phoneOrderPaths.challenge && path !== phoneOrderPaths.preview,
+    ),
     computerPaths.forget,
   ]
 
