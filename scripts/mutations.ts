@@ -126,7 +126,11 @@ const rows: Readonly<
     ],
     ['approve', 'this.#admission.requireNearby(order, request)', '', 'relay/requester'],
   ],
-  8: [['claimUrlTemplate', "value.indexOf('{claimToken}') > hash &&", '', 'service/config']],
+  8: [
+    ['claimUrlTemplate', "value.indexOf('{claimToken}') > hash &&", '', 'service/config'],
+    ['preview', "claimed: 'ORDER_ALREADY_CLAIMED'", "claimed: 'same'", 'core/order/order'],
+    ['preview', 'const { ip: _ip, ...requester }', 'const requester', 'core/order/orders'],
+  ],
   9: [
     ['requireHolder', '!matchesAny(token, hashes)', 'false', 'core/order/orders'],
     ['requireOrigin', "this.#origins.requireSameOrOwn(request, order.origin, 'order')", '', 'core/order/orders'],

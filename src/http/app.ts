@@ -7,6 +7,7 @@ import type { CallObserver, CallOutcome, Invoker, RouteName } from '../rpc/invok
 import { type AnyMethod, isBidi, isUnary } from '../rpc/methods.ts'
 import type { Settings } from '../service/config.ts'
 import { CountersignError } from '../shared/errors.ts'
+import { serviceOptionsPath } from '../shared/service-options.ts'
 import type { WireMethod } from '../wire/contract.ts'
 import { type Output, ResponseOutput, StreamOutput } from '../wire/output.ts'
 import { serveRpc } from '../wire/serve-rpc.ts'
@@ -26,7 +27,7 @@ import { addressOf, type FetchHandler, FetchOutput, fetchExchange } from './fetc
 import { forwardAuth, forwardAuthPath, type PeekSession } from './forward-auth.ts'
 import { mountedBody, mountNotice, originalTarget } from './mount.ts'
 import { documentPath, openApiRoutes } from './openapi.ts'
-import { optionsRoutes } from './options.ts'
+import { optionsRoute } from './options.ts'
 import { createPages } from './pages.ts'
 import { defaultTimeouts } from './port/limits.ts'
 import type { PortHandlers } from './port/port.ts'
@@ -249,7 +250,7 @@ function createRouting(parts: AppParts): Routing {
   for (const [path, route] of keySetRoutes(parts.signingKeys, settings.basePath))
     add(path, observed('key set', observe, route))
   for (const [path, route] of openApiRoutes(settings)) add(path, observed('openapi', observe, route))
-  for (const [path, route] of optionsRoutes(settings)) add(path, observed('options', observe, route))
+  add(settings.basePath + serviceOptionsPath, observed('options', observe, optionsRoute(settings)))
   const { peekSession } = parts
   const pages = createPages(settings, parts.log, {
     peekSession: peekSession && ((request) => peekSession(request, true)),

@@ -1,6 +1,6 @@
-import { offersDemoWallet, type Settings } from '../service/config.ts'
+import { adapterIdsOf, keepsUsers, offersDemoWallet, type Settings } from '../service/config.ts'
 import { languages } from '../shared/languages.ts'
-import { type ServiceOptions, type ServicePart, serviceOptionsPath } from '../shared/service-options.ts'
+import type { ServiceOptions, ServicePart } from '../shared/service-options.ts'
 import { type Route, requireHttpMethod } from './exchange.ts'
 import { readPageTexts } from './page-texts.ts'
 
@@ -23,12 +23,10 @@ export type OptionsSettings = Pick<
 /** Time in seconds for which the options may be cached. */
 const maxAgeSeconds = 300
 
-/** Routes of the service's options: what a page has to know before it offers a sign-in. They are public. */
-export function optionsRoutes(
-  settings: OptionsSettings & Pick<Settings, 'basePath'>,
-): (readonly [path: string, Route])[] {
+/** The route of the service's options: what a page has to know before it offers a sign-in. They are public. */
+export function optionsRoute(settings: OptionsSettings): Route {
   const options: ServiceOptions = {
-    adapters: settings.adapters.map((adapter) => (typeof adapter === 'string' ? adapter : adapter.id)),
+    adapters: adapterIdsOf(settings),
     demoWallet: offersDemoWallet(settings),
     languages: spokenLanguages(settings),
     parts: partsOf(settings),
@@ -40,11 +38,10 @@ export function optionsRoutes(
     // The same for pages of all origins, so that a cache keeps one answer.
     'access-control-allow-origin': '*',
   }
-  const route: Route = (exchange) => {
+  return (exchange) => {
     requireHttpMethod(exchange, ['GET', 'HEAD'])
     exchange.output.send({ status: 200, headers, body })
   }
-  return [[settings.basePath + serviceOptionsPath, route]]
 }
 
 function spokenLanguages({ pages, textsFile }: OptionsSettings): readonly string[] {
@@ -53,12 +50,12 @@ function spokenLanguages({ pages, textsFile }: OptionsSettings): readonly string
 }
 
 function partsOf(settings: OptionsSettings): readonly ServicePart[] {
-  const { pages, sessionHost, resolveLogin } = settings
-  const isStandalone = sessionHost === undefined && resolveLogin === undefined
+  const { pages } = settings
+  const hasUsers = keepsUsers(settings)
   const has: Readonly<Record<ServicePart, boolean>> = {
     pages,
-    account: pages && isStandalone,
-    wallets: isStandalone,
+    account: pages && hasUsers,
+    wallets: hasUsers,
     'open-orders': settings.orderStartKeys === undefined,
     'access-tokens': settings.accessTokenAudiences !== undefined,
     oidc: settings.oidcClients !== undefined,

@@ -1,7 +1,7 @@
 import type { Logger } from '../base/log.ts'
 import type { RequestContext } from '../base/request.ts'
 import { toFailure } from '../rpc/errors.ts'
-import { offersDemoWallet, type Settings } from '../service/config.ts'
+import { adapterIdsOf, keepsUsers, offersDemoWallet, type Settings } from '../service/config.ts'
 import { defaultClaimUrlTemplate, formerClaimUrlTemplate } from '../shared/claim-url.ts'
 import { cookieValue, sessionCookieName } from '../shared/header-text.ts'
 import { accountPath, type PageName, signInPath } from '../shared/page-names.ts'
@@ -85,7 +85,7 @@ export function createPages(settings: PageSettings, log: Logger, { folders, peek
   if (files === undefined) log.warn(notBuilt.trim())
   const { appName, claimUrlTemplate, basePath, endpointPrefix, logoUrl, accentColor } = settings
   const texts = readPageTexts(settings.textsFile)
-  const adapterIds = settings.adapters.map((adapter) => (typeof adapter === 'string' ? adapter : adapter.id))
+  const adapterIds = adapterIdsOf(settings)
   const demoWallet = offersDemoWallet(settings)
   const looks = { logoUrl, accentColor, texts }
   const values = { appName, claimUrlTemplate, basePath, assetsPath, adapterIds, demoWallet, ...looks }
@@ -94,7 +94,6 @@ export function createPages(settings: PageSettings, log: Logger, { folders, peek
   const signInAssets = basePath + signInPath
   const startsOrders = settings.orderStartKeys === undefined
   const signIn = { endpointPrefix, startsOrders, assetsPath: signInAssets }
-  const keepsUsers = settings.sessionHost === undefined && settings.resolveLogin === undefined
   const signedOut = page('sign-in', { ...signIn, maybeSignedIn: false })
   const maybeSignedIn = page('sign-in', { ...signIn, maybeSignedIn: true })
 
@@ -109,7 +108,10 @@ export function createPages(settings: PageSettings, log: Logger, { folders, peek
       route: fileRoute(async (exchange) => ((await mayBeSignedIn(exchange, peekSession)) ? maybeSignedIn : signedOut)),
     },
     // Without users of the service's own, there is nothing to show.
-    account: { places: keepsUsers ? [at(basePath + accountPath)] : [], route: fileRoute(page('account', signIn)) },
+    account: {
+      places: keepsUsers(settings) ? [at(basePath + accountPath)] : [],
+      route: fileRoute(page('account', signIn)),
+    },
   } satisfies Record<Exclude<PageName, 'issuer'>, PageRow>
 
   const pages: readonly PageRow[] = Object.values(rows)

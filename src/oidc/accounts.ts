@@ -50,15 +50,14 @@ function accountOf(parts: AccountParts, session: AccountSession, clientId: strin
       const others = (await parts.walletsOf(userId)).filter((each) => !isSame(each, own))
       const name = addressName(own)
       const given = await askClaims(parts.claims, { userId, wallet: own, clientId })
-      const extra = Object.entries(given).filter(([claim]) => !reservedClaims.has(claim))
+      const extra = Object.fromEntries(Object.entries(given).filter(([claim]) => !reservedClaims.has(claim)))
+      const { email = parts.email?.replace('{user_id}', emailPart(userId)) } = extra
       return {
         preferred_username: name,
         name,
         nickname: name.slice(0, 8),
-        ...(parts.email === undefined
-          ? {}
-          : { email: parts.email.replace('{user_id}', emailPart(userId)), email_verified: false }),
-        ...Object.fromEntries(extra),
+        ...(email === undefined ? {} : { email, email_verified: false }),
+        ...extra,
         wallets: [own, ...others].map((each) => ({
           adapter_id: each.adapterId,
           address: each.address,

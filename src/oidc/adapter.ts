@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Adapter, AdapterPayload, errors } from 'oidc-provider'
+import type { ConnectedApps } from '../core/users/connected-apps.ts'
 import type { Session } from '../core/users/host.ts'
 import type { Store } from '../store/store.ts'
 import { type Grants, sidOf } from './grants.ts'
@@ -10,6 +11,7 @@ import type { SealedRecords } from './sealed-records.ts'
 export interface AdapterParts {
   readonly records: SealedRecords
   readonly grants: Grants
+  readonly apps: Pick<ConnectedApps, 'use'>
   readonly store: Pick<Store, 'now'>
   /** The live session with this id, or `undefined`. Read at each call. */
   readonly findSession: (id: string) => Promise<Session | undefined>
@@ -114,7 +116,7 @@ class RecordAdapter extends BaseAdapter {
    * cannot tell what it has sent: the grant ends, and with it all that the first caller got.
    */
   override async consume(id: string): Promise<undefined> {
-    const { records, grants, store, errors } = this.#parts
+    const { records, grants, apps, store, errors } = this.#parts
     const found = await records.find<StoredPayload>(this.#name, id)
     if (found !== undefined && found.record.usedAt === undefined) {
       const now = store.now()
@@ -125,7 +127,10 @@ class RecordAdapter extends BaseAdapter {
       const leftMs = (payload.exp ?? 0) * 1000 - now
       const used: StoredPayload = { payload: usedUp(payload), usedAt: Math.floor(now / 1000) }
       const life = { ttlMs: Math.max(1, Math.min(leftMs, maxUsedMs)) }
-      if (await records.replace(found, { kind: this.#name, id, record: used, life })) return
+      if (await records.replace(found, { kind: this.#name, id, record: used, life })) {
+        if (grant !== undefined) await apps.use(grant.accountId, grant.clientId)
+        return
+      }
     }
     if (this.#name === 'PushedAuthorizationRequest') {
       throw new errors.InvalidRequestUri('request_uri is invalid, expired, or was already used')

@@ -113,10 +113,11 @@ export class Grants {
       const former = before?.connection === app.connection ? before.openid.scope.split(' ') : []
       const all = new Set([...former, ...scopes])
       const record = this.#recordOf(session, clientId, app, [...all].join(' '))
-      const isSame = all.size === former.length
+      // Offline access begins anew with each consent, and its grant with it.
+      const isKept = all.size === former.length && !isOffline(record)
       const life = this.#lifeOf(record)
       // Otherwise another tab was faster, or the grant was taken away.
-      if (!isSame && !(await this.#records.put(found, { kind: grantKind, id, record, life }))) continue
+      if (!isKept && !(await this.#records.put(found, { kind: grantKind, id, record, life }))) continue
       if (isOffline(record)) await offline.keep(session)
       // After the grant is stored: who ends the session finds the grant in its list, or is seen here.
       if (await this.#parts.isLive(session)) return id

@@ -19,7 +19,7 @@ import { Grants, sidOf } from './grants.ts'
 import { Interactions } from './interaction.ts'
 import { publicKeys, type SigningJwk, signingKeys } from './keys.ts'
 import { issuerPage, type PageLooks, type ShowPage } from './pages.ts'
-import { claimsOf, furtherClaims, type People, readPeopleFile } from './people.ts'
+import { claimsOf, furtherClaims, haveEmail, type People, readPeopleFile } from './people.ts'
 import { policyOf } from './policy.ts'
 import { requestState } from './request-state.ts'
 import { SealedRecords } from './sealed-records.ts'
@@ -391,8 +391,10 @@ class LibraryIssuer implements Issuer {
     const { Provider, errors, interactionPolicy } = this.#library
     const findSession = (id: string) => host.findSession(id)
     const findOffline = (id: string) => host.offline.find(id)
-    const parts = { records: this.#records, grants: this.#grants, store, findSession, findOffline, errors }
+    const { apps } = this.#parts
+    const parts = { records: this.#records, grants: this.#grants, apps, store, findSession, findOffline, errors }
     const off = { enabled: false } as const
+    const canHaveEmail = (settings.email ?? settings.claims) !== undefined || haveEmail(people)
     const isIssuedTo = (_ctx: unknown, client: { clientId: string }, token: { clientId?: string }): boolean =>
       token.clientId === client.clientId
     const configuration: Configuration = {
@@ -410,14 +412,7 @@ class LibraryIssuer implements Issuer {
         jwks: '/.well-known/jwks.json',
       },
       responseTypes: ['code'],
-      scopes: [
-        'openid',
-        'offline_access',
-        'profile',
-        'wallet',
-        'groups',
-        ...(settings.email === undefined ? [] : ['email']),
-      ],
+      scopes: ['openid', 'offline_access', 'profile', 'wallet', 'groups', ...(canHaveEmail ? ['email'] : [])],
       claims: {
         ...claimsOfScopes,
         profile: [...claimsOfScopes.profile, ...furtherClaims(people)],

@@ -53,6 +53,11 @@ export function furtherClaims(people: People): readonly string[] {
   return [...names].filter((name) => !known.has(name))
 }
 
+/** Whether any person has an e-mail address. */
+export function haveEmail(people: People): boolean {
+  return [...people.values()].some(({ email }) => email !== undefined)
+}
+
 /** Addresses are the same with and without spaces. */
 function keyOf(who: string): string {
   return who.replaceAll(' ', '')

@@ -28,9 +28,9 @@ export interface Domain {
   readonly wallets?: UserWallets | undefined
   /** Absent if the service has no audiences. */
   readonly accessTokens?: AccessTokens | undefined
-  /** Absent without OpenID Connect. */
+  /** Applications connected by OpenID Connect. Absent with Better Auth, which has no issuer. */
   readonly apps?: SessionApps | undefined
-  /** Absent without OpenID Connect. */
+  /** What such applications may do after a sign-out. Absent with Better Auth. */
   readonly offline?: OfflineAccess | undefined
   /** Audit trail of sessions and computers. Without it, none is kept. */
   readonly audit?: AuditTrail | undefined

@@ -85,6 +85,16 @@ export function offersDemoWallet(settings: Pick<Settings, 'demoWallet' | 'public
   return demoWallet ?? (publicUrl === undefined ? !isHttps(settings) : isLoopbackHttp(publicUrl))
 }
 
+/** Whether the service keeps the users itself. If not, it has no accounts to show and no wallets to link. */
+export function keepsUsers({ sessionHost, resolveLogin }: Pick<Settings, 'sessionHost' | 'resolveLogin'>): boolean {
+  return sessionHost === undefined && resolveLogin === undefined
+}
+
+/** The ids of the configured adapters, in their order. */
+export function adapterIdsOf({ adapters }: Pick<Settings, 'adapters'>): readonly string[] {
+  return adapters.map((adapter) => (typeof adapter === 'string' ? adapter : adapter.id))
+}
+
 /** Whether an address is an http one that only the machine itself can reach. */
 export function isLoopbackHttp(address: string): boolean {
   const url = URL.parse(address)

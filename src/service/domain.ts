@@ -27,7 +27,7 @@ import type { Domain } from '../rpc/api.ts'
 import { keyBeginning } from '../store/map-store.ts'
 import type { Store } from '../store/store.ts'
 import type { ServiceAddress } from './address.ts'
-import type { Settings } from './config.ts'
+import { keepsUsers, type Settings } from './config.ts'
 
 /** What the domain of a service needs beside settings and store. */
 export interface DomainParts {
@@ -114,8 +114,9 @@ export function makeDomain(settings: Settings, store: Store, parts: DomainParts)
   })
   const prover = new Prover(parts.adapters, parts.verifier, tracing)
   const signIn = new SignIn({ nonces, prover, origins, host, audit, limiter })
-  const keepsUsers = resolveLogin === undefined && sessionHost === undefined
-  const wallets = keepsUsers ? new UserWallets({ nonces, prover, origins, host: standalone, audit }) : undefined
+  const wallets = keepsUsers(settings)
+    ? new UserWallets({ nonces, prover, origins, host: standalone, audit })
+    : undefined
   const orders = new Orders({
     settings: {
       appName: settings.appName,

@@ -30,6 +30,7 @@ async function open(secrets = ['one '.repeat(10)], store = openStore('sqlite::me
   const adapters = adaptersOver({
     records,
     grants,
+    apps,
     store: opened,
     findSession: async () => session,
     findOffline: async () => session,

@@ -187,6 +187,26 @@ describe('offline access', () => {
     }
   })
 
+  test('begins anew with each consent', async () => {
+    const { config, browser } = await connected()
+    const consented = async () => {
+      const { address, redeem } = await request(config, offline)
+      return await redeem(await decide(browser, await browser.open(address)))
+    }
+    await consented()
+    const began = Date.now()
+    try {
+      vi.useFakeTimers({ toFake: ['Date'], now: began + 86_400_000 })
+      let tokens: client.TokenEndpointResponse = await consented()
+      for (const days of [10, 20, 30, 40, 50, 60, 70, 80, 90.5]) {
+        vi.useFakeTimers({ toFake: ['Date'], now: began + days * 86_400_000 })
+        tokens = await client.refreshTokenGrant(config, tokens.refresh_token ?? '')
+      }
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
   test('is asked for each time, and never given without prompt=consent', async () => {
     const { config, browser } = await connected()
     const again = await browser.open((await request(config, offline)).address)
@@ -243,6 +263,24 @@ describe('connected applications', () => {
       expect.objectContaining({ type: 'app.connected', ...by, scope: 'openid offline_access' }),
       expect.objectContaining({ type: 'app.disconnected', ...by }),
     ])
+  })
+
+  test('are used when their tokens are renewed, also after a sign-out', async () => {
+    const user = await connected()
+    await rest(user.url, '/sign-out', {}, bearer(user.token))
+    const usedAt = async () => {
+      const { token } = await new Browser(user.url).signIn(user.wallet)
+      const { json } = await rest(user.url, '/apps', undefined, bearer(token))
+      return Number(json.apps[0].lastUsedAt)
+    }
+    const later = (await usedAt()) + 7_200_000
+    try {
+      vi.useFakeTimers({ toFake: ['Date'], now: later })
+      expect((await user.fates()).offline).toBe('alive')
+      expect(await usedAt()).toBeGreaterThanOrEqual(later)
+    } finally {
+      vi.useRealTimers()
+    }
   })
 
   test('are disconnected from the service’s own pages only, also without enforceOrigin', async () => {

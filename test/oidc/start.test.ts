@@ -264,18 +264,21 @@ test('claims of a people file are those of the user’s id, else of the wallet, 
   const [browser, config] = [new Browser(url), await discover(url)]
   const { session } = await browser.signIn(wallet)
   const claims = async () => {
-    const { address, redeem } = await request(config, { scope: 'openid profile groups' })
+    const { address, redeem } = await request(config, { scope: 'openid profile email groups' })
     const opened = await browser.open(address)
     const isAsked = contentOf(opened.text).kind === 'consent'
     return (await redeem(isAsked ? await decide(browser, opened) : opened.address)).claims()
   }
-  expect(await claims()).toMatchObject({ name: 'Ada', groups: ['staff'] })
+  const ada = { name: 'Ada', email: 'ada@company.example', email_verified: false, groups: ['staff'] }
+  expect(await claims()).toMatchObject(ada)
   write({
     [session.userId]: { groups: ['admins'], role: 'authenticated', team: 'tulips' },
     [`nimiq:${compact}`]: { groups: ['staff'] },
   })
   await service.reload()
-  expect(await claims()).toMatchObject({ name: compact, groups: ['admins'], role: 'authenticated', team: 'tulips' })
+  const admin = await claims()
+  expect(admin).toMatchObject({ name: compact, groups: ['admins'], role: 'authenticated', team: 'tulips' })
+  expect(admin).not.toHaveProperty('email')
   for (const broken of ['{', '[]', { x: 1 }, { x: { sub: 'usr_other' } }, { 'a b': {}, ab: {} }]) {
     write(broken)
     await expect(service.reload()).rejects.toThrow(/^oidc.people \(COUNTERSIGN_OIDC_PEOPLE\), the file .*people.json, /)

@@ -1,3 +1,4 @@
+import type { Language } from '../../shared/languages.ts'
 import type { DesktopCalls } from '../client/desktop-orders.ts'
 import { CountersignClientError, failureOf, isPassing } from '../client/errors.ts'
 import { isTerminal } from '../client/order-watch.ts'
@@ -439,9 +440,10 @@ export class CountersignSignIn extends Base {
   /** Loads the texts of the page's language. If that fails, the element stays English. */
   async #learnLanguage(): Promise<void> {
     const language = this.closest('[lang]')?.getAttribute('lang') || navigator.language
-    if (this.#hasOwnTexts || !/^de\b/i.test(language)) return
-    const loaded = await loadOnDemand(() => import('./german.ts')).catch(() => undefined)
-    if (loaded !== undefined && !this.#hasOwnTexts) this.#speak(loaded.germanTexts)
+    const [, load] = Object.entries(translations).find(([tag]) => tag === language.toLowerCase().split('-')[0]) ?? []
+    if (load === undefined || this.#hasOwnTexts) return
+    const texts = await loadOnDemand(load).catch(() => undefined)
+    if (texts !== undefined && !this.#hasOwnTexts) this.#speak(texts)
   }
 
   /** Shows the wallets on this device. */
@@ -542,6 +544,11 @@ export class CountersignSignIn extends Base {
 
 /** Texts for what happened to an approved order whose return code was awaited. */
 const afterApproval: Partial<Record<OrderStatus, TextName>> = { rejected: 'stopped', expired: 'tooLate' }
+
+/** Texts in other languages, each of which is loaded on the page that needs it. */
+const translations: Readonly<Record<Exclude<Language, 'en'>, () => Promise<Partial<SignInTexts>>>> = {
+  de: async () => (await import('./german.ts')).germanTexts,
+}
 
 const properties = ['client', 'startOrder', 'texts', 'hub', 'extraWallets', 'appAddress'] as const
 

@@ -59,7 +59,7 @@ byId('end-others-button').addEventListener('click', () => {
   })
 })
 byId('add-wallet-button').addEventListener('click', chooseWallet)
-// Another tab signed out, or signed in with another wallet.
+// Another tab signed out, or signed in with another wallet. After a sign-out in this tab, the page has left by then.
 client.onSession(() => setTimeout(() => location.reload()))
 void tasks.run(() => show())
 

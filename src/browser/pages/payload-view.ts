@@ -23,15 +23,14 @@ function view(value: unknown, words: Words): HTMLElement {
 function tableOf(entries: readonly (readonly [string, unknown])[], words: Words): HTMLElement {
   if (entries.length === 0) return element('span', 'payload-note', words.say('payload.none'))
   const table = element('dl', 'payload-table')
-  const labels = entries.map(([name]) => labelOf(name))
-  const areUnique = new Set(labels.map((label) => label.toLowerCase())).size === labels.length
+  const areUnique = new Set(entries.map(([name]) => labelOf(name).toLowerCase())).size === entries.length
+  const textOfName = (name: string): string => {
+    if (name === '') return words.say('payload.no-name')
+    return areUnique ? labelOf(name) : name
+  }
   for (const [name, value] of entries) {
     const row = element('div', isGroup(value) ? 'payload-group' : '')
-    const named = element(
-      'dt',
-      name === '' ? 'payload-note' : '',
-      name === '' ? words.say('payload.no-name') : areUnique ? labelOf(name) : name,
-    )
+    const named = element('dt', name === '' ? 'payload-note' : '', textOfName(name))
     named.dir = 'auto'
     const shown = element('dd', '')
     shown.append(view(value, words))

@@ -15,9 +15,6 @@ interface OfflineRecord extends StoredRecord {
 
 const recordVersion = 1
 
-/** Time in ms for which applications may act for a user who has signed out: 90 days. */
-const offlineMs = 90 * 86_400_000
-
 /** Most sessions of a user with offline access. One more ends the one that expires soonest. */
 const maxPerUser = 100
 
@@ -28,8 +25,8 @@ const maxPerUser = 100
  * Signing out and the session's expiry leave it. What takes a session away from outside ends it.
  */
 export class OfflineAccess {
-  /** Time in ms for which it lasts. */
-  readonly lifeMs: number = offlineMs
+  /** Time in ms for which applications may act for a user who has signed out: 90 days. */
+  readonly lifeMs: number = 90 * 86_400_000
   readonly #store: Store
 
   constructor(store: Store) {
@@ -41,14 +38,17 @@ export class OfflineAccess {
     const wallet = { adapterId, publicKeyHex, address }
     const session: OfflineSession = { id, userId, ...wallet, createdAt, ...(orderId === undefined ? {} : { orderId }) }
     const value = JSON.stringify({ v: recordVersion, session } satisfies OfflineRecord)
-    const life: Life = { ttlMs: offlineMs }
+    const life: Life = { ttlMs: this.lifeMs }
     // The list first: an id too many in it is harmless, a missing one is not.
     const surplus = await this.#store.addMember(indexOf(userId), id, life, maxPerUser)
     for (const each of surplus) await this.end(userId, each)
     for (;;) {
       const stored = await this.#store.get(keyOf(id))
-      if (stored === undefined ? await this.#store.create(keyOf(id), value, life) : false) return
-      if (stored !== undefined && (await this.#store.compareAndSet(keyOf(id), stored.version, value, life))) return
+      const isStored =
+        stored === undefined
+          ? await this.#store.create(keyOf(id), value, life)
+          : await this.#store.compareAndSet(keyOf(id), stored.version, value, life)
+      if (isStored) return
     }
   }
 
