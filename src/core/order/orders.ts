@@ -664,7 +664,8 @@ function sixDigits(bytes: Uint8Array): string {
 
 /**
  * Bytes of a stored order that count as one live order. An order with a usual title and summary has 1,200, and 2,000
- * once it is finalized. The longest texts make 15,000, and must not make the ceiling mean ten times the memory.
+ * once it is finalized. The longest texts, with a payload as signed and as written, make 45,000, and must not make the
+ * ceiling mean twenty times the memory.
  */
 const bytesOfPlace = 2048
 
