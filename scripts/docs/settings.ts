@@ -46,6 +46,7 @@ const groups: readonly Group[] = [
       'addressTtlSeconds',
       'accessTokenAudiences',
       'accessTokenTtlSeconds',
+      'accessTokenAlgorithm',
       'syncAddressToUser',
       'syncPublicKeyToUser',
     ],

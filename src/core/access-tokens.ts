@@ -68,15 +68,20 @@ function inSeconds(epochMs: number): number {
   return Math.floor(epochMs / 1000)
 }
 
-/** Public half of a key that signs access tokens, as a JWK (RFC 7517, RFC 8037). */
+/** Algorithms that access tokens can be signed with. The last two are names of one (RFC 8037, RFC 9864). */
+export type AccessTokenAlgorithm = 'ES256' | 'EdDSA' | 'Ed25519'
+
+/** Public half of a key that signs access tokens, as a JWK (RFC 7517, RFC 7518, RFC 8037). */
 export interface PublicJwk {
-  readonly kty: 'OKP'
-  readonly crv: 'Ed25519'
-  /** The public key's 32 bytes, base64url. */
+  readonly kty: 'EC' | 'OKP'
+  readonly crv: 'P-256' | 'Ed25519'
+  /** 32 bytes, base64url: the point's first coordinate, or the whole Ed25519 key. */
   readonly x: string
+  /** The point's second coordinate; absent for Ed25519. */
+  readonly y?: string
   /** The key's thumbprint (RFC 7638, SHA-256). */
   readonly kid: string
-  readonly alg: 'EdDSA'
+  readonly alg: AccessTokenAlgorithm
   readonly use: 'sig'
 }
 
@@ -85,9 +90,9 @@ export interface KeySet {
   readonly keys: readonly PublicJwk[]
 }
 
-/** The keys of access tokens: one for each of the server's secrets. */
+/** The keys of access tokens: one of each kind for each of the server's secrets. */
 export interface SigningKeys {
-  /** The public halves, in the order of the secrets. */
+  /** The public halves: those of the algorithm that signs first, each kind in the order of the secrets. */
   readonly keySet: KeySet
   /** Signs claims as an access token (a JWT of RFC 9068's type), with the key of the first secret. */
   sign(claims: Readonly<Record<string, unknown>>): Promise<string>
@@ -95,26 +100,37 @@ export interface SigningKeys {
 
 /**
  * Derives the keys from the server's secrets, so that all instances with the same secrets have the same keys, and
- * nothing has to be stored.
+ * nothing has to be stored. Those of the other kind are in the key set, too, so that the algorithm can be changed
+ * without a token that does not verify.
  */
-export async function deriveSigningKeys(keyring: Keyring): Promise<SigningKeys> {
-  // Services that issue no access tokens do not load it.
+export async function deriveSigningKeys(keyring: Keyring, algorithm: AccessTokenAlgorithm): Promise<SigningKeys> {
+  // Services that issue no access tokens do not load these.
   const { calculateJwkThumbprint, SignJWT } = await import('jose')
-  const [first, ...others] = keyring.derive('access token key', [])
-  const publicJwk = async (privateKey: KeyObject): Promise<PublicJwk> => {
-    const { x } = createPublicKey(privateKey).export({ format: 'jwk' })
-    const key = { kty: 'OKP', crv: 'Ed25519', x: String(x) } as const
-    return { ...key, kid: await calculateJwkThumbprint(key), alg: 'EdDSA', use: 'sig' }
+  const { p256KeyFrom } = await import('../base/p256.ts')
+  const seeds = keyring.derive('access token key', [])
+  const elliptic = seeds.map((seed) =>
+    createPrivateKey({ key: { ...p256KeyFrom(seed, 'countersign access token ES256') }, format: 'jwk' }),
+  )
+  const edwards = seeds.map(ed25519KeyFrom)
+  const isElliptic = algorithm === 'ES256'
+  const publicJwk = async (privateKey: KeyObject, alg: AccessTokenAlgorithm): Promise<PublicJwk> => {
+    const key = createPublicKey(privateKey).export({ format: 'jwk' }) as Pick<PublicJwk, 'kty' | 'crv' | 'x' | 'y'>
+    return { ...key, kid: await calculateJwkThumbprint(key), alg, use: 'sig' }
   }
-  const privateKey = privateKeyOf(first)
-  const own = await publicJwk(privateKey)
-  const all = [own, ...(await Promise.all(others.map((seed) => publicJwk(privateKeyOf(seed)))))]
+  const kinds = [
+    ...elliptic.map((key) => publicJwk(key, 'ES256')),
+    ...edwards.map((key) => publicJwk(key, isElliptic ? 'EdDSA' : algorithm)),
+  ]
+  const published = await Promise.all(kinds)
   // Each once, although a list may have a secret twice: verifiers refuse a key set in which a kid is ambiguous.
-  const keys = [...new Map(all.map((key) => [key.kid, key])).values()]
+  const keys = [...new Map(published.map((key) => [key.kid, key])).values()].sort(
+    (a, b) => Number(b.alg === algorithm) - Number(a.alg === algorithm),
+  )
+  const privateKey = (isElliptic ? elliptic : edwards)[0] as KeyObject
+  const { kid } = keys[0] as PublicJwk
   return {
     keySet: { keys },
-    sign: (claims) =>
-      new SignJWT(claims).setProtectedHeader({ alg: 'EdDSA', typ: 'at+jwt', kid: own.kid }).sign(privateKey),
+    sign: (claims) => new SignJWT(claims).setProtectedHeader({ alg: algorithm, typ: 'at+jwt', kid }).sign(privateKey),
   }
 }
 
@@ -143,6 +159,6 @@ export class LiveSigningKeys implements SigningKeys {
 /** What precedes the 32 bytes of a private Ed25519 key in PKCS #8 (RFC 8410). */
 const pkcs8Prefix = Buffer.from('302e020100300506032b657004220420', 'hex')
 
-function privateKeyOf(seed: Uint8Array): KeyObject {
+function ed25519KeyFrom(seed: Uint8Array): KeyObject {
   return createPrivateKey({ key: Buffer.concat([pkcs8Prefix, seed]), format: 'der', type: 'pkcs8' })
 }

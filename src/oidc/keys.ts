@@ -1,7 +1,7 @@
-import { generateKeyPair, hkdfSync, type webcrypto } from 'node:crypto'
+import { generateKeyPair, type webcrypto } from 'node:crypto'
 import { promisify } from 'node:util'
-import { p256 } from '@noble/curves/nist.js'
 import { calculateJwkThumbprint } from 'jose'
+import { p256KeyFrom } from '../base/p256.ts'
 import type { Keyring } from '../base/token.ts'
 import { type RecordToStore, type SealedRecords, UnknownSecretError } from './sealed-records.ts'
 
@@ -70,14 +70,7 @@ async function newRsaKey(): Promise<SigningJwk> {
 }
 
 async function derivedKey(secret: Uint8Array): Promise<SigningJwk> {
-  // 48 bytes, so that the remainder by the order of the curve is as good as even (FIPS 186-5, A.2.1).
-  const seed = new Uint8Array(hkdfSync('sha256', secret, '', 'countersign oidc ES256', 48))
-  const d = p256.utils.randomSecretKey(seed)
-  const point = p256.getPublicKey(d, false)
-  const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64url')
-  const [x, y] = [text(point.subarray(1, 33)), text(point.subarray(33))]
-  const key = { kty: 'EC', crv: 'P-256', x, y, d: text(d) } as const
-  return await named({ ...key, alg: 'ES256', use: 'sig' })
+  return await named({ ...p256KeyFrom(secret, 'countersign oidc ES256'), alg: 'ES256', use: 'sig' })
 }
 
 async function named(key: Omit<SigningJwk, 'kid'>): Promise<SigningJwk> {

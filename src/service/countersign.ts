@@ -147,7 +147,9 @@ async function create(options: FlatOptions, lan: Lan | undefined): Promise<Worke
     const keyring = new Keyring(settings.secret ?? (await keptSecrets(opened)))
     const adapterIds = adapters.map(({ id }) => id)
     warnOfSettings(settings, { store: opened, adapterIds, log })
-    const signingKeys = settings.accessTokenAudiences && new LiveSigningKeys(await deriveSigningKeys(keyring))
+    const signingKeys =
+      settings.accessTokenAudiences &&
+      new LiveSigningKeys(await deriveSigningKeys(keyring, settings.accessTokenAlgorithm))
     const secrets = new LiveSecrets(settings, keyring, signingKeys)
     const metrics = collectsMetrics(settings) ? await newMetrics() : undefined
     const measured = metrics === undefined ? opened : observedStore(opened, metrics.observeStore)

@@ -1,5 +1,5 @@
 import { Keyring } from '../base/token.ts'
-import { deriveSigningKeys, type LiveSigningKeys } from '../core/access-tokens.ts'
+import { type AccessTokenAlgorithm, deriveSigningKeys, type LiveSigningKeys } from '../core/access-tokens.ts'
 import { type CountersignOptions, resolveSettings, type Settings } from './config.ts'
 
 /** The options that can be replaced while the service runs. */
@@ -13,14 +13,16 @@ export class LiveSecrets {
   #secret: readonly string[] | undefined
   readonly #keyring: Keyring
   readonly #signingKeys: LiveSigningKeys | undefined
+  readonly #algorithm: AccessTokenAlgorithm
 
   constructor(
-    { secret, orderStartKeys }: Pick<Settings, keyof ReplaceableOptions>,
+    settings: Pick<Settings, keyof ReplaceableOptions | 'accessTokenAlgorithm'>,
     keyring: Keyring,
     signingKeys: LiveSigningKeys | undefined,
   ) {
-    this.#secret = secret
-    this.#orderStartKeys = orderStartKeys
+    this.#secret = settings.secret
+    this.#orderStartKeys = settings.orderStartKeys
+    this.#algorithm = settings.accessTokenAlgorithm
     this.#keyring = keyring
     this.#signingKeys = signingKeys
   }
@@ -41,7 +43,7 @@ export class LiveSecrets {
     if (orderStartKeys !== undefined && this.#orderStartKeys === undefined) {
       throw new TypeError('orderStartKeys (COUNTERSIGN_ORDER_START_KEYS) was not set at the start; restart the service')
     }
-    const signingKeys = secret && this.#signingKeys && (await deriveSigningKeys(new Keyring(secret)))
+    const signingKeys = secret && this.#signingKeys && (await deriveSigningKeys(new Keyring(secret), this.#algorithm))
     return () => {
       const changed: (keyof ReplaceableOptions)[] = []
       if (secret !== undefined && !isSame(secret, this.#secret)) {

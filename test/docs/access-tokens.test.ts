@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
-import { ed25519, hs256, jwt, keySetOf, makeKey } from '../integrations/backend/forge.ts'
+import { ed25519, es256, hs256, jwt, makeEllipticKey, makeKey } from '../integrations/backend/forge.ts'
 import { hasPart, systemPython } from '../support/optional.ts'
 
 const run = promisify(execFile)
@@ -27,10 +27,12 @@ const audience = 'https://orders.example'
 
 /** A key set behind a port, tokens of its issuer, and a folder to run a snippet in. */
 async function setUp() {
-  const key = makeKey()
+  const key = makeEllipticKey()
   const server = createServer((request, response) => {
     if (request.url !== '/.well-known/jwks.json') return response.writeHead(404).end()
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(keySetOf(key)))
+    response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end(JSON.stringify({ keys: [{ ...key.jwk, kid: key.kid, alg: 'ES256', use: 'sig' }] }))
   }).listen(0, '127.0.0.1')
   await new Promise((resolve) => server.once('listening', resolve))
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -41,7 +43,7 @@ async function setUp() {
     await rm(folder, { recursive: true, force: true })
   })
 
-  const header = { alg: 'EdDSA', typ: 'at+jwt', kid: key.kid }
+  const header = { alg: 'ES256', typ: 'at+jwt', kid: key.kid }
   const now = Math.floor(Date.now() / 1000)
   const claims = {
     iss: issuer,
@@ -53,18 +55,19 @@ async function setUp() {
     jti: 'j1',
     wallet: { adapter_id: 'nimiq', address: 'NQ07', public_key_hex: 'ab' },
   }
-  const other = makeKey()
+  const other = makeEllipticKey()
   const wrong = {
-    typ: jwt({ ...header, typ: 'JWT' }, claims, ed25519(key)),
-    audience: jwt(header, { ...claims, aud: 'https://chat.example' }, ed25519(key)),
-    issuer: jwt(header, { ...claims, iss: 'https://evil.example' }, ed25519(key)),
-    expiry: jwt(header, { ...claims, exp: now - 60 }, ed25519(key)),
-    key: jwt(header, claims, ed25519(other)),
-    'key’s name': jwt({ ...header, kid: other.kid }, claims, ed25519(other)),
+    typ: jwt({ ...header, typ: 'JWT' }, claims, es256(key)),
+    audience: jwt(header, { ...claims, aud: 'https://chat.example' }, es256(key)),
+    issuer: jwt(header, { ...claims, iss: 'https://evil.example' }, es256(key)),
+    expiry: jwt(header, { ...claims, exp: now - 60 }, es256(key)),
+    key: jwt(header, claims, es256(other)),
+    'key’s name': jwt({ ...header, kid: other.kid }, claims, es256(other)),
+    'algorithm of another key': jwt({ ...header, alg: 'EdDSA' }, claims, ed25519(makeKey())),
     algorithm: jwt({ ...header, alg: 'none' }, claims, () => Buffer.alloc(0)),
     'kind of key': jwt({ ...header, alg: 'HS256' }, claims, hs256(key.jwk.x)),
   }
-  return { issuer, folder, good: jwt(header, claims, ed25519(key)), wrong }
+  return { issuer, folder, good: jwt(header, claims, es256(key)), wrong }
 }
 
 test('the Node.js snippet serves the users of good tokens, and no others', async () => {
@@ -112,6 +115,7 @@ print(json.dumps({name: verdict(token) for name, token in json.loads(sys.argv[1]
     expiry: 'ExpiredSignatureError',
     key: 'InvalidSignatureError',
     'key’s name': 'PyJWKClientError',
+    'algorithm of another key': 'InvalidAlgorithmError',
     algorithm: 'InvalidAlgorithmError',
     'kind of key': 'InvalidAlgorithmError',
   })

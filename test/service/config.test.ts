@@ -97,6 +97,7 @@ const samples: Record<Option, Sample> = {
     refused: [[], [''], ['two words'], ['a,b'], ['a', 'a'], ['x', 1], 'orders', 1],
   },
   accessTokenTtlSeconds: { given: 60, text: '60', refused: [60.5, '60', Number.NaN] },
+  accessTokenAlgorithm: { given: 'EdDSA', text: 'EdDSA', refused: ['RS256', 'none', 1] },
   adapters: { given: ['ed25519'], text: 'ed25519', refused: ['ed25519', 1] },
   verifier: { given: 'portable', text: 'portable', refused: [] },
   syncAddressToUser: { given: true, text: 'on', refused: notAFlag },
@@ -242,6 +243,7 @@ test('the defaults', () => {
     addressTtlSeconds: undefined,
     accessTokenAudiences: undefined,
     accessTokenTtlSeconds: 300,
+    accessTokenAlgorithm: 'ES256',
     adapters: ['nimiq', 'ed25519'],
     verifier: 'auto',
     syncAddressToUser: false,
@@ -323,7 +325,9 @@ function fits({ kind: { range, choices = [] }, notBelow }: Row): readonly unknow
 /** What does not fit by the table: the numbers just outside a range, words that are not a choice. */
 function outside({ kind: { range, choices } }: Row): readonly unknown[] {
   if (range !== undefined) return [range.min - 1, range.max + 1]
-  return choices === undefined ? [] : [...choices.map((choice) => choice.toUpperCase()), `${choices[0]} `, '', 1, true]
+  if (choices === undefined) return []
+  const inOtherCase = choices.flatMap((choice) => [choice.toUpperCase(), choice.toLowerCase()])
+  return [...inOtherCase.filter((text) => !choices.includes(text)), `${choices[0]} `, '', 1, true]
 }
 
 describe('variables', () => {

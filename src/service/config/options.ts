@@ -1,6 +1,7 @@
 import type { AuditEventHook } from '../../base/audit.ts'
 import type { LogFormat, Logger } from '../../base/log.ts'
 import type { Tracing } from '../../base/tracing.ts'
+import type { AccessTokenAlgorithm } from '../../core/access-tokens.ts'
 import type { NonceStore } from '../../core/sign-in/nonce.ts'
 import type { ResolveLogin } from '../../core/users/application.ts'
 import type { Host } from '../../core/users/host.ts'
@@ -95,6 +96,11 @@ export interface AccessTokenOptions {
    * Default 300. Variable: COUNTERSIGN_ACCESS_TOKEN_TTL_SECONDS.
    */
   ttlSeconds?: number
+  /**
+   * Algorithm of their signatures: ES256, which every JWT library has, or EdDSA (RFC 8037), which RFC 9864 calls
+   * Ed25519. Default ES256. Variable: COUNTERSIGN_ACCESS_TOKEN_ALGORITHM.
+   */
+  algorithm?: AccessTokenAlgorithm
 }
 
 /** The service's own pages. */
@@ -455,6 +461,7 @@ const places = {
   redisTlsServerName: ['redis', 'tlsServerName'],
   accessTokenAudiences: ['accessTokens', 'audiences'],
   accessTokenTtlSeconds: ['accessTokens', 'ttlSeconds'],
+  accessTokenAlgorithm: ['accessTokens', 'algorithm'],
   demoWallet: ['pages', 'demoWallet'],
   logoUrl: ['pages', 'logoUrl'],
   accentColor: ['pages', 'accentColor'],
@@ -742,6 +749,12 @@ const table = {
     kind: whole(30, 3600),
     default: 300,
     about: 'lifetime of an access token in seconds, during which it stays valid even if its session is revoked',
+  },
+  accessTokenAlgorithm: {
+    variable: 'COUNTERSIGN_ACCESS_TOKEN_ALGORITHM',
+    kind: choice<AccessTokenAlgorithm>('ES256', 'EdDSA', 'Ed25519'),
+    default: 'ES256',
+    about: 'algorithm of their signatures. The last two are names of one. The key set has keys of both kinds',
   },
   adapters: {
     variable: 'COUNTERSIGN_ADAPTERS',

@@ -22,7 +22,7 @@ const session: Session = {
 }
 
 async function issue(changes: Partial<Session> = {}) {
-  const keys = await deriveSigningKeys(new Keyring(['a secret for tests']))
+  const keys = await deriveSigningKeys(new Keyring(['a secret for tests']), 'ES256')
   const issuer = () => 'https://auth.example'
   const tokens = new AccessTokens({ audiences: ['a', 'b'], ttlSeconds: 300, issuer, keys, store: { now: () => now } })
   const { accessToken, expiresAt } = await tokens.issue({ ...session, ...changes }, 'b')

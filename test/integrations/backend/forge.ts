@@ -15,12 +15,30 @@ export function makeKey(): TestKey {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519')
   const { x } = publicKey.export({ format: 'jwk' })
   const jwk = { kty: 'OKP', crv: 'Ed25519', x: String(x) }
-  return { privateKey, publicKey, jwk, kid: thumbprintOf(jwk.x) }
+  return { privateKey, publicKey, jwk, kid: thumbprintOf(jwk) }
 }
 
-/** Thumbprint (RFC 7638) of an Ed25519 key. */
-export function thumbprintOf(x: string): string {
-  return createHash('sha256').update(`{"crv":"Ed25519","kty":"OKP","x":"${x}"}`).digest('base64url')
+/** Thumbprint (RFC 7638) of an Ed25519 or P-256 key. */
+export function thumbprintOf({
+  crv,
+  kty,
+  x,
+  y,
+}: {
+  crv: string
+  kty: string
+  x: string
+  y?: string | undefined
+}): string {
+  // Without `y`, which JSON leaves out, for Ed25519.
+  return createHash('sha256').update(JSON.stringify({ crv, kty, x, y })).digest('base64url')
+}
+
+/** A P-256 key pair. */
+export function makeEllipticKey() {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const jwk = publicKey.export({ format: 'jwk' }) as { kty: string; crv: string; x: string; y: string }
+  return { privateKey, jwk, kid: thumbprintOf(jwk) }
 }
 
 /** A key set as the service publishes it. */
@@ -42,6 +60,10 @@ export function ed25519(key: TestKey): (input: Buffer) => Buffer {
   return (input) => sign(null, input, key.privateKey)
 }
 
+export function es256({ privateKey }: Pick<TestKey, 'privateKey'>): (input: Buffer) => Buffer {
+  return (input) => sign('sha256', input, { key: privateKey, dsaEncoding: 'ieee-p1363' })
+}
+
 export function hs256(secret: string | Buffer): (input: Buffer) => Buffer {
   return (input) => createHmac('sha256', secret).update(input).digest()
 }
@@ -53,8 +75,10 @@ export function decoded(token: string): { readonly header: any; readonly payload
   return { header: JSON.parse(header), payload: JSON.parse(payload) }
 }
 
-/** Whether an Ed25519 signature holds under the public key with these coordinates. */
+/** Whether an Ed25519 or ES256 signature holds under a public key. */
 export function isSignedBy(token: string, publicKey: KeyObject): boolean {
   const [header, payload, signature = ''] = token.split('.')
-  return verify(null, Buffer.from(`${header}.${payload}`), publicKey, Buffer.from(signature, 'base64url'))
+  const algorithm = publicKey.asymmetricKeyType === 'ec' ? 'sha256' : null
+  const key = { key: publicKey, dsaEncoding: 'ieee-p1363' } as const
+  return verify(algorithm, Buffer.from(`${header}.${payload}`), key, Buffer.from(signature, 'base64url'))
 }

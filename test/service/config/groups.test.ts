@@ -21,6 +21,7 @@ test('the groups and their names', () => {
     redisTlsServerName: 'redis.tlsServerName',
     accessTokenAudiences: 'accessTokens.audiences',
     accessTokenTtlSeconds: 'accessTokens.ttlSeconds',
+    accessTokenAlgorithm: 'accessTokens.algorithm',
     demoWallet: 'pages.demoWallet',
     logoUrl: 'pages.logoUrl',
     accentColor: 'pages.accentColor',

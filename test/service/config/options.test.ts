@@ -92,6 +92,11 @@ const promised: Record<Option, Promised> = {
     outside: [[], [''], [x(201)], ['a b'], ['a,b'], ['é'], ['a', 'a'], 'a'],
   },
   accessTokenTtlSeconds: { variable: 'COUNTERSIGN_ACCESS_TOKEN_TTL_SECONDS', default: 300, range: [30, 3600] },
+  accessTokenAlgorithm: {
+    variable: 'COUNTERSIGN_ACCESS_TOKEN_ALGORITHM',
+    default: 'ES256',
+    choices: ['ES256', 'EdDSA', 'Ed25519'],
+  },
   sessionAbsoluteTtlSeconds: {
     variable: 'COUNTERSIGN_SESSION_ABSOLUTE_TTL_SECONDS',
     default: 30 * day,
