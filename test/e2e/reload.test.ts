@@ -73,7 +73,7 @@ describe('SIGHUP', () => {
     })()
     const keyIds = async (): Promise<string[]> => {
       const { keys } = await (await fetch(`${url}/.well-known/jwks.json`)).json()
-      return keys.map(({ kid }: { kid: string }) => kid)
+      return keys.filter(({ alg }: { alg: string }) => alg === 'ES256').map(({ kid }: { kid: string }) => kid)
     }
     const signedWith = async (token: string): Promise<string> => {
       const { json } = await rest(url, '/access-token', { audience: 'api' }, bearer(token))
