@@ -156,7 +156,7 @@ export default defineConfig({
           // says so.
           name: 'real parts',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/browser/**', ...domain, ...measuring, ...unwanted],
+          exclude: ['test/browser/**', 'test/oidc/basic-op/**', ...domain, ...measuring, ...unwanted],
           globalSetup: parts,
           // Each test waits for the other parts half of the time.
           maxWorkers: 3,
@@ -175,6 +175,18 @@ export default defineConfig({
           maxWorkers: 3,
           retry: 1,
           sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          // Many small files that share one service.
+          name: 'basic op',
+          include: ['test/oidc/basic-op/*.test.ts'],
+          globalSetup: parts,
+          isolate: false,
+          maxWorkers: 1,
+          sequence: { groupOrder: 2 },
         },
       },
       {
