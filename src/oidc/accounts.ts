@@ -1,4 +1,4 @@
-import type { Account, FindAccount } from 'oidc-provider'
+import type { Account, AdapterPayload, FindAccount } from 'oidc-provider'
 import { applicationStepMs, applicationSteps } from '../base/timing/time-limit.ts'
 import type { Session } from '../core/users/host.ts'
 import { hostUnavailable } from '../shared/errors.ts'
@@ -21,25 +21,50 @@ export interface AccountParts {
 
 /** Finds the account of a token or of the browser: that of a session, which is read at each use. */
 export function accountsOf(parts: AccountParts): FindAccount {
-  const { grants, findSession, findOffline } = parts
   return async (ctx, sub, token) => {
     const clientId = ctx.oidc.client?.clientId ?? ''
     if (token === undefined) {
       const session = requestState.getStore()?.session
       return session?.userId === sub ? accountOf(parts, session, clientId) : undefined
     }
-    const { grantId, expiresWithSession } = token as { grantId?: string; expiresWithSession?: boolean }
-    const usedUp = requestState.getStore()?.usedUp
-    const grant = usedUp?.grantId === grantId ? usedUp?.grant : grantId && (await grants.read(grantId))
-    if (!grant) return undefined
-    const session =
-      expiresWithSession === true ? await findSession(grant.sessionId) : await findOffline(grant.sessionId)
+    const session = await sessionOf(parts, token)
     return session?.userId === sub ? accountOf(parts, session, clientId) : undefined
   }
 }
 
+/** What a token says of where it comes from. */
+type BoundToken = Partial<Pick<AdapterPayload, 'grantId' | 'expiresWithSession'>>
+
+/** The session that a token acts for, if it still may. */
+async function sessionOf(
+  { grants, findSession, findOffline }: AccountParts,
+  { grantId, expiresWithSession }: BoundToken,
+): Promise<AccountSession | undefined> {
+  const usedUp = requestState.getStore()?.usedUp
+  const grant = usedUp?.grantId === grantId ? usedUp?.grant : grantId && (await grants.read(grantId))
+  if (!grant) return undefined
+  return expiresWithSession === true ? await findSession(grant.sessionId) : await findOffline(grant.sessionId)
+}
+
+/**
+ * What an access token for a resource says beside the claims of RFC 9068: the wallet, and the session while the token is
+ * bound to it.
+ */
+export async function resourceClaims(
+  parts: AccountParts,
+  token: BoundToken,
+): Promise<Readonly<Record<string, unknown>>> {
+  const session = await sessionOf(parts, token)
+  if (session === undefined) throw new TypeError('the session has ended')
+  const { id, adapterId, address, publicKeyHex } = session
+  return {
+    ...(token.expiresWithSession === true ? { sid: id } : {}),
+    wallet: { adapter_id: adapterId, address, public_key_hex: publicKeyHex },
+  }
+}
+
 /** Who an account is of: a session, or what is left of one. */
-type AccountSession = Pick<Session, 'userId' | 'adapterId' | 'address' | 'publicKeyHex'>
+type AccountSession = Pick<Session, 'id' | 'userId' | 'adapterId' | 'address' | 'publicKeyHex'>
 
 function accountOf(parts: AccountParts, session: AccountSession, clientId: string): Account {
   const { userId, adapterId, address, publicKeyHex } = session

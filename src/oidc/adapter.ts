@@ -5,6 +5,7 @@ import type { Session } from '../core/users/host.ts'
 import type { Store } from '../store/store.ts'
 import { type Grants, sidOf } from './grants.ts'
 import { requestState } from './request-state.ts'
+import { grantOf } from './resources.ts'
 import type { SealedRecords } from './sealed-records.ts'
 
 /** What the adapters stand on. */
@@ -201,8 +202,8 @@ class GrantView extends BaseAdapter {
   async find(id: string): Promise<AdapterPayload | undefined> {
     const found = await this.#parts.grants.read(id)
     if (found === undefined) return undefined
-    const { sessionId: _sessionId, connection: _connection, ...grant } = found
-    return { ...grant, jti: id }
+    const { accountId, clientId, iat, exp, allowed } = found
+    return { kind: 'Grant', jti: id, accountId, clientId, iat, exp, ...grantOf(allowed) }
   }
 
   async upsert(): Promise<undefined> {

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { isLoopbackHost } from '../shared/origin.ts'
+import { type FileResource, type FileResources, readResource } from './resources.ts'
 
 /** A client of the clients file. */
 export interface FileClient {
@@ -21,6 +22,12 @@ export interface ClientMetadata {
 /** The clients of a file, by id. */
 export type FileClients = ReadonlyMap<string, FileClient>
 
+/** What a clients file has. */
+export interface ClientsFile {
+  readonly clients: FileClients
+  readonly resources: FileResources
+}
+
 /** Fewest characters of a client's secret: 128 random bits in hex. */
 const leastSecret = 32
 
@@ -35,7 +42,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
  *
  * @throws TypeError of one line that names the file and the client, if something does not fit.
  */
-export async function readClientsFile(file: string): Promise<FileClients> {
+export async function readClientsFile(file: string): Promise<ClientsFile> {
   const fail = (what: string): never => {
     throw new TypeError(`oidc.clients (COUNTERSIGN_OIDC_CLIENTS), the file ${file}, ${what}`)
   }
@@ -47,14 +54,25 @@ export async function readClientsFile(file: string): Promise<FileClients> {
     return fail(code === undefined ? 'is not JSON' : `cannot be read: ${code}`)
   }
   const clients = new Map<string, FileClient>()
-  const entries = objectWith(json, ['clients'])?.clients
+  const { clients: entries, resources: listed = [] } = objectWith(json, ['clients', 'resources']) ?? {}
   if (!Array.isArray(entries) || entries.length === 0) return fail('must be {"clients": [{"metadata": {…}}, …]}')
+  if (!Array.isArray(listed)) return fail('resources must be a list')
   for (const [index, entry] of entries.entries()) {
     const client = readClient(entry, (what) => fail(`client ${index + 1}: ${what}`))
     if (clients.has(client.metadata.client_id)) return fail(`client ${index + 1}: client_id is that of another`)
     clients.set(client.metadata.client_id, client)
   }
-  return clients
+  const resources = new Map<string, FileResource>()
+  for (const [index, entry] of listed.entries()) {
+    const failHere = (what: string): never => fail(`resource ${index + 1}: ${what}`)
+    const fields = objectWith(entry, ['resource', 'scopes', 'algorithm'])
+    if (fields === undefined) return failHere('may have "resource", "scopes" and "algorithm" only')
+    const resource = readResource(fields, failHere)
+    if (resources.has(resource.resource)) return failHere('resource is that of another')
+    if (clients.has(resource.resource)) return failHere('resource is the id of a client')
+    resources.set(resource.resource, resource)
+  }
+  return { clients, resources }
 }
 
 function readClient(entry: unknown, fail: (what: string) => never): FileClient {

@@ -4,17 +4,17 @@ import type { ConnectedApp, ConnectedApps } from '../core/users/connected-apps.t
 import type { Session } from '../core/users/host.ts'
 import type { OfflineAccess } from '../core/users/offline-access.ts'
 import type { Store } from '../store/store.ts'
+import type { Permission } from './resources.ts'
 import type { SealedRecords } from './sealed-records.ts'
 
-/** A grant as the library reads it, with the session that it belongs to. */
+/** A grant, with the session that it belongs to. */
 export interface GrantRecord {
-  readonly kind: 'Grant'
   readonly accountId: string
   readonly clientId: string
   readonly sessionId: string
   readonly iat: number
   readonly exp: number
-  readonly openid: { readonly scope: string }
+  readonly allowed: readonly Permission[]
   /** The user's connection of the application under which it was given: see {@link ConnectedApps}. */
   readonly connection: string
 }
@@ -98,21 +98,21 @@ export class Grants {
   }
 
   /**
-   * Adds scopes to the grant of a session for a client, which is made if there is none, and connects the application.
+   * Adds permissions to the grant of a session for a client, which is made if there is none, and connects the application.
    * Resolves with its id, or with `undefined` if the session ended meanwhile: then the grant is gone, too.
    */
-  async give(session: Session, clientId: string, scopes: ReadonlySet<string>): Promise<string | undefined> {
+  async give(session: Session, clientId: string, asked: ReadonlySet<Permission>): Promise<string | undefined> {
     const { apps, offline } = this.#parts
     for (;;) {
-      const app = await apps.connect(session.userId, clientId, scopes)
+      const app = await apps.connect(session.userId, clientId, asked)
       const id = await this.#idFor(session, clientId)
       const found = await this.#records.find<GrantRecord | RemovedGrant>(grantKind, id)
       if (found !== undefined && 'removed' in found.record) continue
       const before = found?.record as GrantRecord | undefined
       // What was given under a connection that has ended counts no more.
-      const former = before?.connection === app.connection ? before.openid.scope.split(' ') : []
-      const all = new Set([...former, ...scopes])
-      const record = this.#recordOf(session, clientId, app, [...all].join(' '))
+      const former = before?.connection === app.connection ? before.allowed : []
+      const all = new Set([...former, ...asked])
+      const record = this.#recordOf(session, clientId, app, [...all])
       // Offline access begins anew with each consent, and its grant with it.
       const isKept = all.size === former.length && !isOffline(record)
       const life = this.#lifeOf(record)
@@ -169,21 +169,21 @@ export class Grants {
     { id: sessionId, userId: accountId }: Session,
     clientId: string,
     { connection }: ConnectedApp,
-    scope: string,
+    allowed: readonly Permission[],
   ): GrantRecord {
     const now = Math.floor(this.#parts.store.now() / 1000)
-    const record = { kind: 'Grant', accountId, clientId, sessionId, iat: now, openid: { scope }, connection } as const
+    const record = { accountId, clientId, sessionId, iat: now, allowed, connection }
     return { ...record, exp: now + this.#lifeOf(record).ttlMs / 1000 }
   }
 
-  #lifeOf(record: Pick<GrantRecord, 'openid'>): { readonly ttlMs: number } {
+  #lifeOf(record: Pick<GrantRecord, 'allowed'>): { readonly ttlMs: number } {
     return isOffline(record) ? this.#offlineLife : this.#life
   }
 }
 
 /** Whether a grant outlives its session. */
-function isOffline({ openid }: Pick<GrantRecord, 'openid'>): boolean {
-  return openid.scope.split(' ').includes('offline_access')
+function isOffline({ allowed }: Pick<GrantRecord, 'allowed'>): boolean {
+  return allowed.includes('offline_access')
 }
 
 const noGrants: SessionGrants = { grants: {} }

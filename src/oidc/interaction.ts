@@ -11,6 +11,7 @@ import { type FileClients, isWeb } from './clients.ts'
 import type { Grants } from './grants.ts'
 import type { ShowPage } from './pages.ts'
 import type { OwnResult } from './policy.ts'
+import { type Offered, type Permission, permissionsIn, scopeOf } from './resources.ts'
 import type { ReadRecord, SealedRecords } from './sealed-records.ts'
 
 /** What interactions stand on. */
@@ -18,6 +19,8 @@ export interface InteractionParts {
   readonly records: SealedRecords
   readonly grants: Grants
   readonly clients: () => FileClients
+  /** What can be asked for. */
+  readonly offered: () => Offered
   readonly keyring: Keyring
   readonly store: Pick<Store, 'now'>
   readonly page: ShowPage
@@ -90,11 +93,11 @@ export class Interactions {
     }
     const client = this.#parts.clients().get(String(payload.params?.client_id))
     if (client === undefined) throw gone()
-    const grantId = await this.#parts.grants.give(session, client.metadata.client_id, scopesOf(payload))
+    const grantId = await this.#parts.grants.give(session, client.metadata.client_id, this.#asked(payload))
     if (grantId === undefined) throw changed()
     const { userId, id } = session
     const { client_id: clientId } = client.metadata
-    const scope = [...scopesOf(payload)].join(' ')
+    const scope = [...new Set([...this.#asked(payload)].map(scopeOf))].join(' ')
     this.#parts.audit.tell({ type: 'app.connected', userId, sessionId: id, clientId, scope }, request)
     return await this.#finish(uid, found, { ...resultOf(payload), consent: { grantId } })
   }
@@ -150,10 +153,14 @@ export class Interactions {
       kind: 'consent',
       client: String(metadata.client_name ?? metadata.client_id),
       host: isOnDevice ? undefined : URL.parse(String(payload.params?.redirect_uri))?.host,
-      scopes: [...scopesOf(payload)],
+      scopes: [...this.#asked(payload)],
       wallet: session.address,
       sessionId: session.id,
     })
+  }
+
+  #asked({ params }: AdapterPayload): ReadonlySet<Permission> {
+    return permissionsIn(params ?? {}, this.#parts.offered())
   }
 
   #toSignIn(path: string, isAgain: boolean): LibraryAnswer {
@@ -179,15 +186,6 @@ function resultOf(payload: AdapterPayload): OwnResult {
 
 function needsFresh(payload: AdapterPayload): boolean {
   return promptOf(payload).reasons.includes('stale_session')
-}
-
-/** The scopes that were asked for and that the issuer knows, which the library has filtered. */
-function scopesOf(payload: AdapterPayload): Set<string> {
-  return new Set(
-    String(payload.params?.scope ?? '')
-      .split(' ')
-      .filter(Boolean),
-  )
 }
 
 function redirect(location: string): LibraryAnswer {

@@ -10,7 +10,7 @@ import { isJson, notJson } from '../http/refusals.ts'
 import { CountersignError } from '../shared/errors.ts'
 import { cookieValue } from '../shared/header-text.ts'
 import type { Store } from '../store/store.ts'
-import { accountsOf } from './accounts.ts'
+import { type AccountParts, accountsOf, resourceClaims } from './accounts.ts'
 import { adaptersOver } from './adapter.ts'
 import { askLibrary, type Callback, type LibraryAnswer } from './bridge.ts'
 import { claimsOfScopes, type OwnClaims } from './claims.ts'
@@ -22,6 +22,7 @@ import { issuerPage, type PageLooks, type ShowPage } from './pages.ts'
 import { claimsOf, furtherClaims, haveEmail, type People, readPeopleFile } from './people.ts'
 import { policyOf } from './policy.ts'
 import { requestState } from './request-state.ts'
+import { type FileResources, type Offered, permissionsIn, scopeOf } from './resources.ts'
 import { SealedRecords } from './sealed-records.ts'
 
 /** Settings of the issuer. */
@@ -76,7 +77,7 @@ export interface Issuer {
 type Library = typeof import('oidc-provider')
 
 /** The library for the clients and keys of now. It keeps no state, so that another can take its place. */
-interface Loaded {
+interface Loaded extends Offered {
   readonly clients: FileClients
   readonly keys: readonly SigningJwk[]
   readonly people: People
@@ -134,7 +135,7 @@ class LibraryIssuer implements Issuer {
   readonly #page: ShowPage
   readonly #routes: ReadonlyMap<string, Route>
   readonly #base: string
-  #loaded: Loaded = { clients: new Map(), keys: [], people: new Map() }
+  #loaded: Loaded = { clients: new Map(), resources: new Map(), scopes: [], keys: [], people: new Map() }
   /** Made for a public URL, which follows from the port if it is not set. */
   #made: { readonly issuer: string; readonly callback: Callback } | undefined
 
@@ -158,6 +159,7 @@ class LibraryIssuer implements Issuer {
       records: this.#records,
       grants: this.#grants,
       clients: () => this.#loaded.clients,
+      offered: () => this.#loaded,
       keyring,
       store,
       page: this.#page,
@@ -209,7 +211,7 @@ class LibraryIssuer implements Issuer {
         clientId,
         name: String(metadata?.client_name ?? clientId),
         host: metadata !== undefined && isWeb(metadata.redirect_uris) ? new URL(String(redirectUri)).host : '',
-        scopes,
+        scopes: [...new Set(scopes.map(scopeOf))],
         connectedAt,
         lastUsedAt,
       }
@@ -218,14 +220,19 @@ class LibraryIssuer implements Issuer {
 
   async prepare(): Promise<() => void> {
     const { settings, keyring, publicUrl } = this.#parts
-    const loaded: Loaded = {
-      clients: await readClientsFile(settings.clientsFile),
-      keys: await signingKeys(this.#records, keyring),
-      people: settings.peopleFile === undefined ? new Map() : await readPeopleFile(settings.peopleFile),
+    const { clients, resources } = await readClientsFile(settings.clientsFile)
+    const people = settings.peopleFile === undefined ? new Map() : await readPeopleFile(settings.peopleFile)
+    const canHaveEmail = (settings.email ?? settings.claims) !== undefined || haveEmail(people)
+    const scopes = ['openid', 'offline_access', 'profile', 'wallet', 'groups', ...(canHaveEmail ? ['email'] : [])]
+    const loaded: Loaded = { clients, resources, scopes, keys: await signingKeys(this.#records, keyring), people }
+    for (const audience of settings.audiences.filter((each) => resources.has(each))) {
+      throw new TypeError(
+        `oidc.clients (COUNTERSIGN_OIDC_CLIENTS), resource ${audience}: it is one of accessTokens.audiences (COUNTERSIGN_ACCESS_TOKEN_AUDIENCES), too; leave one out`,
+      )
     }
     // The library checks a client when it is used first: here, so that a mistake stops the start.
     const provider = this.#provider(publicUrl(), loaded)
-    for (const clientId of loaded.clients.keys()) {
+    for (const clientId of clients.keys()) {
       if (settings.audiences.includes(clientId)) {
         throw new TypeError(
           `oidc.clients (COUNTERSIGN_OIDC_CLIENTS), client ${clientId}: its id is one of accessTokens.audiences (COUNTERSIGN_ACCESS_TOKEN_AUDIENCES); a token for the one would be for the other`,
@@ -386,7 +393,8 @@ class LibraryIssuer implements Issuer {
   }
 
   /** The library, configured. Every function of its that prints or fetches by default is set. */
-  #provider(issuer: string, { clients, keys, people }: Loaded): Provider {
+  #provider(issuer: string, loaded: Loaded): Provider {
+    const { clients, resources, scopes, keys, people } = loaded
     const { store, keyring, host, settings, log } = this.#parts
     const { Provider, errors, interactionPolicy } = this.#library
     const findSession = (id: string) => host.findSession(id)
@@ -394,9 +402,19 @@ class LibraryIssuer implements Issuer {
     const { apps } = this.#parts
     const parts = { records: this.#records, grants: this.#grants, apps, store, findSession, findOffline, errors }
     const off = { enabled: false } as const
-    const canHaveEmail = (settings.email ?? settings.claims) !== undefined || haveEmail(people)
     const isIssuedTo = (_ctx: unknown, client: { clientId: string }, token: { clientId?: string }): boolean =>
       token.clientId === client.clientId
+    const accounts: AccountParts = {
+      grants: this.#grants,
+      findSession,
+      findOffline: async (id) => {
+        const session = await host.offline.find(id)
+        return session !== undefined && (await host.holdsWallet(session.userId, session)) ? session : undefined
+      },
+      walletsOf: (userId) => host.walletsOf(userId),
+      email: settings.email,
+      claims: settings.claims ?? (async (subject) => claimsOf(people, subject)),
+    }
     const configuration: Configuration = {
       adapter: adaptersOver(parts),
       clients: [...clients.values()].map(({ metadata }) => ({ ...metadata }) as never),
@@ -412,7 +430,7 @@ class LibraryIssuer implements Issuer {
         jwks: '/.well-known/jwks.json',
       },
       responseTypes: ['code'],
-      scopes: ['openid', 'offline_access', 'profile', 'wallet', 'groups', ...(canHaveEmail ? ['email'] : [])],
+      scopes: [...scopes],
       claims: {
         ...claimsOfScopes,
         profile: [...claimsOfScopes.profile, ...furtherClaims(people)],
@@ -435,12 +453,13 @@ class LibraryIssuer implements Issuer {
       enabledJWA: { idTokenSigningAlgValues: ['RS256', 'ES256'] },
       // All that is issued ends with the session that it was issued in, but for offline access.
       expiresWithSession: async (_ctx, { scopes }) => !scopes.has('offline_access'),
-      extraTokenClaims: async () => undefined,
+      extraTokenClaims: async (_ctx, token) =>
+        token.kind === 'AccessToken' && token.resourceServer ? await resourceClaims(accounts, token) : undefined,
       features: {
         devInteractions: off,
         introspection: { enabled: true, allowedPolicy: isIssuedTo as never },
         revocation: { enabled: true, allowedPolicy: isIssuedTo as never },
-        resourceIndicators: off,
+        resourceIndicators: this.#resourceIndicators(resources),
         rpInitiatedLogout: {
           enabled: true,
           // Rendered by the middleware below, for which this is never seen.
@@ -451,23 +470,13 @@ class LibraryIssuer implements Issuer {
       fetch: async () => {
         throw new TypeError('the issuer makes no requests')
       },
-      findAccount: accountsOf({
-        grants: this.#grants,
-        findSession,
-        findOffline: async (id) => {
-          const session = await host.offline.find(id)
-          return session !== undefined && (await host.holdsWallet(session.userId, session)) ? session : undefined
-        },
-        walletsOf: (userId) => host.walletsOf(userId),
-        email: settings.email,
-        claims: settings.claims ?? (async (subject) => claimsOf(people, subject)),
-      }),
+      findAccount: accountsOf(accounts),
       interactions: {
         policy: policyOf(interactionPolicy),
         url: (_ctx, { uid }) => `${this.#base}/interaction/${uid}`,
       },
       issueRefreshToken: async (_ctx, client) => client.grantTypeAllowed('refresh_token'),
-      loadExistingGrant: (ctx) => this.#grantFor(ctx, clients) as never,
+      loadExistingGrant: (ctx) => this.#grantFor(ctx, loaded) as never,
       pairwiseIdentifier: async () => {
         throw new TypeError('subjects are public')
       },
@@ -514,12 +523,33 @@ class LibraryIssuer implements Issuer {
     return provider
   }
 
+  /** Access tokens for resources: a JWT for the one that a request names, or whose scopes the user has allowed. */
+  #resourceIndicators(resources: FileResources) {
+    return {
+      enabled: true,
+      // None that a client did not name. Of several, it has to choose one for each token.
+      defaultResource: async (_ctx: unknown, _client: unknown, oneOf?: readonly string[]) => oneOf as never,
+      getResourceServerInfo: async (_ctx: unknown, address: string) => {
+        const found = resources.get(address)
+        if (found === undefined) throw new this.#library.errors.InvalidTarget()
+        return {
+          audience: address,
+          scope: found.scopes.join(' '),
+          accessTokenTTL: tokenSeconds,
+          accessTokenFormat: 'jwt' as const,
+          jwt: { sign: { alg: found.algorithm } },
+        }
+      },
+      useGrantedResource: async () => true,
+    }
+  }
+
   /**
    * The grant of a request: the one that the user has just given, or one that needs no question, because the user has
    * allowed as much before or the client is the operator's own. The session that gives it is the live one, even if an
    * interaction names another.
    */
-  async #grantFor(ctx: KoaContextWithOIDC, clients: FileClients): Promise<object | undefined> {
+  async #grantFor(ctx: KoaContextWithOIDC, { clients, ...offered }: Loaded): Promise<object | undefined> {
     const { oidc } = ctx
     const session = requestState.getStore()?.session
     const client = oidc.client && clients.get(oidc.client.clientId)
@@ -529,9 +559,9 @@ class LibraryIssuer implements Issuer {
     if (grantId === undefined) {
       // Another application on the device can take such an address, so the user is asked each time.
       if (!isWeb(redirectUris) || oidc.prompts.has('consent')) return undefined
-      const asked = oidc.requestParamOIDCScopes
+      const asked = permissionsIn(oidc.params ?? {}, offered)
       const allowed = (await this.#parts.apps.find(session.userId, clientId))?.scopes ?? []
-      const isAllowed = client.isFirstParty || [...asked].every((scope) => allowed.includes(scope))
+      const isAllowed = client.isFirstParty || [...asked].every((each) => allowed.includes(each))
       if (isAllowed && (await this.#grants.give(session, clientId, asked)) === undefined) return undefined
     }
     const found = await this.#grants.of(session, clientId)

@@ -9,6 +9,7 @@ export type PageContent =
       readonly client: string
       /** Host of the redirect URI; absent if it leads to an application on the device. */
       readonly host: string | undefined
+      /** What the client asks for: scopes, those of a resource with its address behind a space. */
       readonly scopes: readonly string[]
       readonly wallet: string
       readonly sessionId: string

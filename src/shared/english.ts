@@ -97,6 +97,7 @@ export const english = {
   'issuer.scope.wallet': 'See all your wallets',
   'issuer.scope.email': 'Get an email address for you',
   'issuer.scope.groups': 'See your groups',
+  'issuer.scope.at': '{scope} at {resource}',
   'issuer.logout.title': 'Sign out?',
   'issuer.logout.text': 'Applications that you signed in to with this session lose it, too.',
   'issuer.logout.button': 'Sign out',

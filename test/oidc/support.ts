@@ -26,10 +26,15 @@ export const shop = {
 
 /** Writes a clients file. It is removed when the test ends. */
 export function clientsFile(...clients: readonly object[]): string {
+  return issuerFile({ clients })
+}
+
+/** As {@link clientsFile}, with all that is in it. */
+export function issuerFile(content: { clients: readonly object[]; resources?: readonly object[] }): string {
   const folder = mkdtempSync(join(tmpdir(), 'countersign-clients-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const file = join(folder, 'clients.json')
-  writeFileSync(file, JSON.stringify({ clients }))
+  writeFileSync(file, JSON.stringify(content))
   return file
 }
 

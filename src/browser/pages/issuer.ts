@@ -26,7 +26,7 @@ const words = chooseWords(navigator.languages, readOperatorTexts(metaContent('co
 const section = byId(content.kind)
 const notice = byId('notice')
 
-/** Scopes that have words of their own. Any other is shown as it is. */
+/** Scopes of the issuer. Any other is of a resource, whose address stands behind a space. */
 const known = ['openid', 'offline_access', 'profile', 'wallet', 'email', 'groups'] as const
 
 document.documentElement.lang = words.language
@@ -54,9 +54,14 @@ function showConsent({ client, host, scopes, wallet, sessionId }: Content & { ki
   fill(section, 'place', host === undefined ? words.say('issuer.device') : words.say('issuer.host', { host }))
   fill(section, 'wallet', wallet)
   byId('scopes').append(
-    ...scopes.map((scope) => {
-      const own = known.find((each) => each === scope)
-      return element('li', '', own === undefined ? scope : words.say(`issuer.scope.${own}`))
+    ...scopes.map((each) => {
+      const own = known.find((scope) => scope === each)
+      const [scope = '', resource = ''] = each.split(' ')
+      return element(
+        'li',
+        '',
+        own ? words.say(`issuer.scope.${own}`) : words.say('issuer.scope.at', { scope, resource }),
+      )
     }),
   )
   byId('allow-button').addEventListener('click', () => void answer({ allow: true, sessionId }))

@@ -6,7 +6,7 @@ import type { Store, VersionedValue } from '../../store/store.ts'
 export interface ConnectedApp {
   /** Names this connection: that of another time has another. */
   readonly connection: string
-  /** What the user has allowed. */
+  /** What the user has allowed: scopes, those of a backend with its address behind a space. */
   readonly scopes: readonly string[]
   readonly connectedAt: number
   /** To the hour. */

@@ -98,6 +98,7 @@ export const german: Texts = {
   'issuer.scope.wallet': 'Alle deine Wallets sehen',
   'issuer.scope.email': 'Eine E-Mail-Adresse für dich bekommen',
   'issuer.scope.groups': 'Deine Gruppen sehen',
+  'issuer.scope.at': '{scope} bei {resource}',
   'issuer.logout.title': 'Abmelden?',
   'issuer.logout.text': 'Anwendungen, bei denen du mit dieser Sitzung angemeldet bist, verlieren sie auch.',
   'issuer.logout.button': 'Abmelden',

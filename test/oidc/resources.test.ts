@@ -1,0 +1,185 @@
+import { createRemoteJWKSet, jwtVerify } from 'jose'
+import * as client from 'openid-client'
+import { describe, expect, test } from 'vitest'
+import { verifyAccessToken } from '../../src/integrations/backend/index.ts'
+import type { FlatOptions } from '../../src/service/config.ts'
+import { decoded } from '../integrations/backend/forge.ts'
+import { rest } from '../support/rest.ts'
+import { startService } from '../support/service.ts'
+import { Browser, connect, contentOf, decide, discover, issuerFile, refusalOf, request, shop } from './support.ts'
+
+const orders = { resource: 'https://orders.example', scopes: ['orders:read', 'orders:write'] }
+const chat = { resource: 'https://chat.example/', scopes: ['orders:read', 'chat'], algorithm: 'RS256' }
+
+async function start(resources: readonly object[] = [orders, chat], options: FlatOptions = {}) {
+  return await startService({ oidcClients: issuerFile({ clients: [shop], resources }), ...options })
+}
+
+const forOrders = { scope: 'openid profile orders:read', resource: orders.resource }
+const read = (issuer: string) => ({ issuer, audience: orders.resource, scopes: ['orders:read'] })
+
+test('a client that names a resource gets a token that its backend verifies without asking', async () => {
+  const { url } = await start()
+  const { tokens, session, wallet } = await connect(url, forOrders)
+  expect(tokens.scope).toBe('orders:read')
+  expect(decoded(tokens.access_token).header).toMatchObject({ alg: 'ES256', typ: 'at+jwt' })
+  expect(await verifyAccessToken(tokens.access_token, read(url))).toMatchObject({
+    userId: session.userId,
+    sessionId: session.id,
+    clientId: 'shop',
+    scopes: ['orders:read'],
+    audience: orders.resource,
+    wallet: { adapterId: 'nimiq', address: wallet.address, publicKeyHex: wallet.publicKeyHex },
+  })
+  const { exp, iat } = decoded(tokens.access_token).payload
+  expect(exp - iat).toBe(900)
+  // The ID token is there all the same, with the user's claims.
+  expect(tokens.claims()).toMatchObject({ sub: session.userId, preferred_username: expect.any(String) })
+})
+
+test('its algorithm is the resource’s', async () => {
+  const { url } = await start()
+  const { tokens } = await connect(url, { scope: 'openid chat', resource: chat.resource })
+  const keys = createRemoteJWKSet(new URL(`${url}/.well-known/jwks.json`))
+  const rules = { issuer: url, audience: chat.resource, typ: 'at+jwt', algorithms: ['RS256'] }
+  expect((await jwtVerify(tokens.access_token, keys, rules)).payload.scope).toBe('chat')
+})
+
+describe('a token for a resource is refused', () => {
+  test.each([
+    ['by a backend that does not say what clients may do', {}],
+    ['without the scope that the backend asks for', { scopes: ['orders:write'] }],
+    ['at another resource', { audience: chat.resource, scopes: ['orders:read'] }],
+  ])('%s', async (_name, changes) => {
+    const { url } = await start()
+    const { tokens } = await connect(url, forOrders)
+    const options = { issuer: url, audience: orders.resource, ...changes }
+    expect(await refusalOf(verifyAccessToken(tokens.access_token, options))).toMatchObject({ reason: 'TOKEN_INVALID' })
+  })
+
+  test('by the issuer itself, as any call’s token', async () => {
+    const { url } = await start()
+    const { tokens, config, session } = await connect(url, forOrders)
+    expect(await refusalOf(client.fetchUserInfo(config, tokens.access_token, session.userId))).toBe(401)
+    const { status } = await rest(url, '/session', undefined, { authorization: `Bearer ${tokens.access_token}` })
+    expect(status).toBe(401)
+  })
+
+  test('if it is bound to a key of its client', async () => {
+    const { url } = await start()
+    const [browser, config] = [new Browser(url), await discover(url)]
+    await browser.signIn()
+    const DPoP = client.getDPoPHandle(config, await client.randomDPoPKeyPair())
+    const pkceCodeVerifier = client.randomPKCECodeVerifier()
+    const address = client.buildAuthorizationUrl(config, {
+      ...forOrders,
+      redirect_uri: shop.metadata.redirect_uris[0] ?? '',
+      code_challenge: await client.calculatePKCECodeChallenge(pkceCodeVerifier),
+      code_challenge_method: 'S256',
+    })
+    const answer = await decide(browser, await browser.open(address.href))
+    const tokens = await client.authorizationCodeGrant(config, answer, { pkceCodeVerifier }, undefined, { DPoP })
+    expect(decoded(tokens.access_token).payload.cnf).toEqual({ jkt: expect.any(String) })
+    expect(await refusalOf(verifyAccessToken(tokens.access_token, read(url)))).toMatchObject({
+      reason: 'TOKEN_INVALID',
+    })
+  })
+})
+
+test('what is allowed at one resource is not at another, though the scope has the same name', async () => {
+  const { url } = await start()
+  const { browser, config } = await connect(url, forOrders)
+  // Remembered: this leads back at once.
+  const again = await request(config, forOrders)
+  expect((await browser.open(again.address)).address.searchParams.has('code')).toBe(true)
+  const other = await request(config, { scope: 'openid orders:read', resource: chat.resource })
+  const page = await browser.open(other.address)
+  expect(contentOf(page.text)).toMatchObject({ kind: 'consent', scopes: ['openid', `orders:read ${chat.resource}`] })
+})
+
+test('a token with a scope that no resource was named for, or that the user was not asked for, has none of it', async () => {
+  const { url } = await start()
+  const { tokens, browser, config } = await connect(url, { scope: 'openid orders:read' })
+  expect(tokens.scope).toBe('openid')
+  const narrow = await request(config, forOrders)
+  const { refresh_token: refresh = '' } = await narrow.redeem(await decide(browser, await browser.open(narrow.address)))
+  expect(await refusalOf(client.refreshTokenGrant(config, refresh, { scope: 'orders:write' }))).toBe('invalid_scope')
+})
+
+test('of several resources the client chooses one for each token', async () => {
+  const { url } = await start()
+  const [browser, config] = [new Browser(url), await discover(url)]
+  await browser.signIn()
+  const both = await request(config, { scope: 'openid orders:read chat' })
+  const address = new URL(both.address)
+  for (const { resource } of [orders, chat]) address.searchParams.append('resource', resource)
+  const page = await browser.open(address.href)
+  expect(contentOf(page.text).scopes).toEqual([
+    'openid',
+    `orders:read ${orders.resource}`,
+    `orders:read ${chat.resource}`,
+    `chat ${chat.resource}`,
+  ])
+  expect(await refusalOf(both.redeem(await decide(browser, page)))).toBe('invalid_target')
+})
+
+test('a refresh is for the same resource, and none is left when the session ends', async () => {
+  const { url } = await start()
+  const { tokens, config, token } = await connect(url, forOrders)
+  const next = await client.refreshTokenGrant(config, tokens.refresh_token ?? '')
+  expect(await verifyAccessToken(next.access_token, read(url))).toMatchObject({ scopes: ['orders:read'] })
+  const other = { resource: chat.resource }
+  expect(await refusalOf(client.refreshTokenGrant(config, next.refresh_token ?? '', other))).toBe('invalid_target')
+  await rest(url, '/sign-out', {}, { authorization: `Bearer ${token}` })
+  expect(await refusalOf(client.refreshTokenGrant(config, next.refresh_token ?? ''))).toBe('invalid_grant')
+})
+
+test('with offline access a token says no session, because that can be over', async () => {
+  const { url } = await start()
+  const scope = 'openid offline_access orders:read'
+  const { tokens, config, token } = await connect(url, { ...forOrders, scope, prompt: 'consent' })
+  await rest(url, '/sign-out', {}, { authorization: `Bearer ${token}` })
+  const next = await client.refreshTokenGrant(config, tokens.refresh_token ?? '')
+  const found = await verifyAccessToken(next.access_token, read(url))
+  expect([found.clientId, found.sessionId]).toEqual(['shop', undefined])
+})
+
+test('a resource that is not in the file is no target', async () => {
+  const { url } = await start()
+  const [browser, config] = [new Browser(url), await discover(url)]
+  await browser.signIn()
+  const { address } = await request(config, { scope: 'openid orders:read', resource: 'https://other.example' })
+  expect((await browser.open(address)).address.searchParams.get('error')).toBe('invalid_target')
+})
+
+test('connected applications show the scopes of a resource', async () => {
+  const { url } = await start()
+  const { token } = await connect(url, forOrders)
+  const { json } = await rest(url, '/apps', undefined, { authorization: `Bearer ${token}` })
+  expect(json.apps).toMatchObject([{ clientId: 'shop', scopes: ['openid', 'profile', 'orders:read'] }])
+})
+
+test.each<[string, readonly object[], RegExp, FlatOptions?]>([
+  ['without scopes', [{ resource: 'https://a.example' }], /resource 1: scopes must be/],
+  ['that is no address', [{ ...orders, resource: 'orders' }], /resource 1: resource must be an address/],
+  ['with a fragment', [{ ...orders, resource: 'https://a.example/#b' }], /without a fragment/],
+  ['with an algorithm that needs the client’s secret', [{ ...orders, algorithm: 'HS256' }], /ES256 or RS256/],
+  ['that is there twice', [orders, orders], /resource 2: resource is that of another/],
+  ['with a name too many', [{ ...orders, ttl: 1 }], /resource 1: may have "resource", "scopes" and "algorithm" only/],
+  [
+    'that is a backend of the service’s own tokens',
+    [orders],
+    /leave one out/,
+    { accessTokenAudiences: [orders.resource] },
+  ],
+])('a resource %s stops the start', async (_name, resources, message, options) => {
+  const refusal = start(resources, options)
+  await expect(refusal).rejects.toThrow(TypeError)
+  await expect(refusal).rejects.toThrow(message)
+})
+
+test('a resource that is the id of a client stops the start', async () => {
+  const metadata = { ...shop.metadata, client_id: orders.resource }
+  const refusal = startService({ oidcClients: issuerFile({ clients: [{ metadata }], resources: [orders] }) })
+  await expect(refusal).rejects.toThrow(/resource 1: resource is the id of a client/)
+})
