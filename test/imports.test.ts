@@ -22,7 +22,7 @@ const server = [...domain, 'store', 'rpc', 'observe', 'wire', 'http', 'node:']
 const rooms: Readonly<Record<string, Room>> = {
   // Server and browser both need it, so it stands on nothing of either.
   shared: { may: ['@noble/hashes'], types: ['@bufbuild/protobuf'] },
-  base: { may: ['shared', 'node:'] },
+  base: { may: ['shared', '@noble/curves', 'node:'] },
   // A store knows its contract only, and nothing of nonces, orders or sessions.
   store: { may: ['shared', 'base', 'redis', 'node:'] },
   limits: { may: ['shared', 'base', 'node:'], types: ['store'] },
@@ -53,7 +53,7 @@ const rooms: Readonly<Record<string, Room>> = {
   // The issuer stands beside the service's own routes. Only its own folder names the library, and nothing imports that
   // folder but by `import()`, once there is a clients file.
   oidc: {
-    may: ['shared', 'base', 'http', 'oidc-provider', '@noble/curves', 'jose', 'node:'],
+    may: ['shared', 'base', 'http', 'oidc-provider', 'jose', 'node:'],
     types: ['core', 'store'],
   },
   service: {
