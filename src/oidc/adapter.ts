@@ -148,8 +148,9 @@ const maxUsedMs = 14 * 86_400_000
 /** What has to be kept of something used: enough to recognise it, and to end its grant. */
 function usedUp(payload: AdapterPayload): AdapterPayload {
   if (payload.kind !== 'RefreshToken') return payload
-  const { kind, iat, iiat, exp, accountId, clientId, grantId, scope } = payload
-  return JSON.parse(JSON.stringify({ kind, iat, iiat, exp, accountId, clientId, grantId, scope }))
+  const { kind, iat, iiat, exp, accountId, clientId, grantId, scope, sessionUid, expiresWithSession } = payload
+  const kept = { kind, iat, iiat, exp, accountId, clientId, grantId, scope, sessionUid, expiresWithSession }
+  return JSON.parse(JSON.stringify(kept))
 }
 
 /** The library's session, which is a view of ours: nothing of it is stored. */

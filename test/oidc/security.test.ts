@@ -86,6 +86,15 @@ describe.each(stores)('on $name', ({ open }) => {
     expect(await refusalOf(client.refreshTokenGrant(config, tokens.refresh_token ?? ''))).toBe('invalid_grant')
   })
 
+  test('a refresh token that is used a second time takes with it what the first use gave', async () => {
+    const { url } = await startIssuer([shop], await open())
+    const { config, tokens, session } = await connect(url)
+    const next = await client.refreshTokenGrant(config, tokens.refresh_token ?? '')
+    expect(await refusalOf(client.refreshTokenGrant(config, tokens.refresh_token ?? ''))).toBe('invalid_grant')
+    expect(await refusalOf(client.refreshTokenGrant(config, next.refresh_token ?? ''))).toBe('invalid_grant')
+    expect(await refusalOf(client.fetchUserInfo(config, next.access_token, session.userId))).toBe(401)
+  })
+
   test('of 50 uses of a refresh token over two instances one succeeds, and the grant is dead afterwards', async () => {
     const { url, config } = await startTwo(await open())
     const { tokens } = await connect(url)
