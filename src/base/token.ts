@@ -61,6 +61,7 @@ export type KeyPurpose =
   | 'oidc record'
   | 'oidc signing key'
   | 'oidc cookie'
+  | 'oidc DPoP nonce'
   | 'oidc ticket'
   | 'challenge token'
   | 'finalize seed'

@@ -457,6 +457,8 @@ class LibraryIssuer implements Issuer {
         token.kind === 'AccessToken' && token.resourceServer ? await resourceClaims(accounts, token) : undefined,
       features: {
         devInteractions: off,
+        // Nonces are for clients whose clock is wrong.
+        dPoP: { enabled: true, nonceSecret: Buffer.from(keyring.derive('oidc DPoP nonce', [])[0]) },
         introspection: { enabled: true, allowedPolicy: isIssuedTo as never },
         revocation: { enabled: true, allowedPolicy: isIssuedTo as never },
         resourceIndicators: this.#resourceIndicators(resources),

@@ -1,6 +1,6 @@
 import * as client from 'openid-client'
 import { expect, test } from 'vitest'
-import { Browser, contentOf, decide, discover, redirectUri, request, startIssuer } from './support.ts'
+import { Browser, contentOf, decide, discover, redirectUri, refusalOf, request, shop, startIssuer } from './support.ts'
 
 test('signs a user in at a client: sign-in page, consent, code, tokens, userinfo, refresh', async () => {
   const { url } = await startIssuer()
@@ -42,4 +42,43 @@ test('signs a user in at a client: sign-in page, consent, code, tokens, userinfo
   // Once more, without a question.
   const again = await request(config)
   expect((await again.redeem((await browser.open(again.address)).address)).claims()?.sub).toBe(session.userId)
+})
+
+test('openid-client with a wrong clock pushes its request, binds its tokens to a key, looks up and signs out', async () => {
+  const { url } = await startIssuer()
+  const browser = new Browser(url)
+  const { session } = await browser.signIn()
+  const config = await client.discovery(
+    new URL(url),
+    shop.metadata.client_id,
+    { [client.clockSkew]: -3600 },
+    client.ClientSecretBasic(shop.metadata.client_secret),
+    { execute: [client.allowInsecureRequests, client.enableNonRepudiationChecks] },
+  )
+  // The library sends a proof once more by itself if it is told a nonce.
+  const DPoP = client.getDPoPHandle(config, await client.randomDPoPKeyPair())
+  const pkceCodeVerifier = client.randomPKCECodeVerifier()
+  const parameters = {
+    redirect_uri: redirectUri,
+    scope: 'openid',
+    code_challenge: await client.calculatePKCECodeChallenge(pkceCodeVerifier),
+    code_challenge_method: 'S256',
+  }
+  const pushed = await client.buildAuthorizationUrlWithPAR(config, parameters, { DPoP })
+  const answer = await decide(browser, await browser.open(pushed.href))
+  const first = await client.authorizationCodeGrant(config, answer, { pkceCodeVerifier }, undefined, { DPoP })
+  const tokens = await client.refreshTokenGrant(config, first.refresh_token ?? '', undefined, { DPoP })
+  expect(tokens.token_type).toBe('dpop')
+
+  const userinfo = (options?: client.DPoPOptions) =>
+    client.fetchUserInfo(config, tokens.access_token, session.userId, options)
+  expect(await userinfo({ DPoP })).toMatchObject({ sub: session.userId })
+  expect(await refusalOf(userinfo())).toBe(401)
+  const cnf = { jkt: await DPoP.calculateThumbprint() }
+  expect(await client.tokenIntrospection(config, tokens.access_token)).toMatchObject({ active: true, cnf })
+
+  const page = await browser.open(client.buildEndSessionUrl(config, { id_token_hint: tokens.id_token ?? '' }).href)
+  await browser.post(page.address.pathname, { ticket: contentOf(page.text).ticket })
+  const refresh = client.refreshTokenGrant(config, tokens.refresh_token ?? '', undefined, { DPoP })
+  expect(await refusalOf(refresh)).toBe('invalid_grant')
 })
