@@ -11,6 +11,7 @@ const checks: Readonly<Record<string, readonly [string, ...string[]]>> = {
   'python3-grpcio': [systemPython, '-c', 'import grpc'],
   'python3-cryptography': [systemPython, '-c', 'import cryptography'],
   'python3-jwt': [systemPython, '-c', 'import jwt, cryptography'],
+  'python3-authlib': [systemPython, '-c', 'import authlib.integrations.requests_client'],
   'python3-protobuf': [systemPython, '-c', 'import google.protobuf'],
   // The plugin itself waits for a request of the compiler.
   'protobuf-compiler-grpc': ['sh', '-c', 'protoc --version && command -v grpc_python_plugin'],
