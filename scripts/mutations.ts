@@ -388,7 +388,7 @@ const rows: Readonly<
   ],
   43: [
     ['inputOf', 'headers.origin !== own', 'false', 'oidc/security'],
-    ['find', '|| found.record.browser !== browserHash()', '', 'oidc/security'],
+    ['find', '|| !isOfBrowser(found.record)', '', 'oidc/security'],
     ['decide', '|| session.id !== sessionId', '', 'oidc/security'],
   ],
   44: [

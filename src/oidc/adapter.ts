@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Adapter, AdapterPayload, errors } from 'oidc-provider'
+import { equalInConstantTime } from '../base/token.ts'
 import type { ConnectedApps } from '../core/users/connected-apps.ts'
 import type { Session } from '../core/users/host.ts'
 import type { Store } from '../store/store.ts'
@@ -227,23 +228,23 @@ class InteractionAdapter extends BaseAdapter {
 
   async find(id: string): Promise<AdapterPayload | undefined> {
     const found = await this.#parts.records.find<StoredInteraction>('Interaction', id)
-    if (found === undefined || found.record.browser !== browserHash()) return undefined
+    if (found === undefined || !isOfBrowser(found.record)) return undefined
     return { ...found.record.payload, jti: id }
   }
 
   async upsert(id: string, { jti: _jti, ...payload }: AdapterPayload, expiresIn: number): Promise<undefined> {
     const { records, store } = this.#parts
-    const browser = browserHash()
+    const [browser] = browserHashes()
     if (browser === undefined) throw new TypeError('an interaction needs a browser')
     const life = { ttlMs: Math.max(1, expiresIn) * 1000 }
     const found = await records.find<StoredInteraction>('Interaction', id)
     const startedAt = found?.record.startedAt ?? store.now()
-    const record: StoredInteraction = { payload, browser, startedAt }
+    const record: StoredInteraction = { payload, browser: found?.record.browser ?? browser, startedAt }
     const next = { kind: 'Interaction', id, record, life }
     const stored =
       found === undefined
         ? await records.create(next)
-        : found.record.browser === browser && (await records.replace(found, next))
+        : isOfBrowser(found.record) && (await records.replace(found, next))
     if (!stored) throw new this.#parts.errors.InvalidRequest('the interaction has changed meanwhile')
   }
 
@@ -252,10 +253,14 @@ class InteractionAdapter extends BaseAdapter {
   }
 }
 
-/** Hash of the secret of the browser whose request is served. */
-export function browserHash(): string | undefined {
-  const browser = requestState.getStore()?.browser
-  return browser === undefined ? undefined : hash('sha256', browser, 'base64url')
+/** Whether the browser whose request is served began an interaction. */
+export function isOfBrowser({ browser }: Pick<StoredInteraction, 'browser'>): boolean {
+  return browserHashes().some((each) => equalInConstantTime(each, browser))
+}
+
+/** Hashes of the secrets of the browser whose request is served. */
+function browserHashes(): string[] {
+  return (requestState.getStore()?.browserSecrets ?? []).map((secret) => hash('sha256', secret, 'base64url'))
 }
 
 class NoClients extends BaseAdapter {

@@ -1,11 +1,11 @@
 import type { AdapterPayload } from 'oidc-provider'
 import type { AuditTrail } from '../base/audit.ts'
 import type { RequestContext } from '../base/request.ts'
-import { equalInConstantTime, type Keyring } from '../base/token.ts'
+import type { Keyring } from '../base/token.ts'
 import type { Session } from '../core/users/host.ts'
 import { CountersignError } from '../shared/errors.ts'
 import type { Store } from '../store/store.ts'
-import { browserHash, type StoredInteraction } from './adapter.ts'
+import { isOfBrowser, type StoredInteraction } from './adapter.ts'
 import type { LibraryAnswer } from './bridge.ts'
 import { type FileClients, isWeb } from './clients.ts'
 import type { Grants } from './grants.ts'
@@ -127,9 +127,11 @@ export class Interactions {
 
   async #read(uid: string): Promise<ReadRecord<StoredInteraction> | undefined> {
     const found = await this.#parts.records.find<StoredInteraction>('Interaction', uid)
-    const browser = browserHash()
-    const isOwn = found !== undefined && browser !== undefined && equalInConstantTime(found.record.browser, browser)
-    return isOwn && (found.record.payload.exp ?? 0) * 1000 > this.#parts.store.now() ? found : undefined
+    return found !== undefined &&
+      isOfBrowser(found.record) &&
+      (found.record.payload.exp ?? 0) * 1000 > this.#parts.store.now()
+      ? found
+      : undefined
   }
 
   /** Stores a result, with which the library goes on at the address that this resolves with. */

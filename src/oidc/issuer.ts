@@ -8,7 +8,7 @@ import type { StandaloneHost } from '../core/users/standalone.ts'
 import { type Exchange, type Route, requireHttpMethod } from '../http/exchange.ts'
 import { isJson, notJson } from '../http/refusals.ts'
 import { CountersignError } from '../shared/errors.ts'
-import { cookieValue } from '../shared/header-text.ts'
+import { cookieNames, cookieValue } from '../shared/header-text.ts'
 import type { Store } from '../store/store.ts'
 import { type AccountParts, accountsOf, resourceClaims } from './accounts.ts'
 import { adaptersOver } from './adapter.ts'
@@ -87,8 +87,8 @@ interface Loaded extends Offered {
 const sessionCookie = 'countersign_oidc_session'
 const interactionCookie = 'countersign_oidc_interaction'
 const resumeCookie = 'countersign_oidc_resume'
-/** Name of the cookie with the browser's own secret. */
-const browserCookie = 'countersign_oidc_browser'
+/** Name of the cookie with the browser's own secret, before what is the cookie's own. */
+const browserCookie = 'countersign_oidc_browser_'
 
 const codeSeconds = 60
 const tokenSeconds = 15 * 60
@@ -265,7 +265,7 @@ class LibraryIssuer implements Issuer {
     const isBrowser = kind === 'browser'
     const current = isBrowser ? await this.#parts.host.browserSession(exchange.context) : undefined
     const browser = isBrowser ? this.#browserOf(exchange) : undefined
-    const state = { session: current?.session, browser: browser?.secret }
+    const state = { session: current?.session, browserSecrets: browser?.secrets ?? [] }
     const answer = await requestState.run(state, () => this.#ask(exchange))
     if (answer.status === 404) throw notFound(exchange.path)
     if (answer.status === 401) await this.#parts.countWrong(exchange.context)
@@ -290,7 +290,7 @@ class LibraryIssuer implements Issuer {
     requireHttpMethod(exchange, ['GET', 'POST'])
     const current = await this.#parts.host.browserSession(exchange.context)
     const session = current?.session
-    const state = { session, browser: this.#secretIn(exchange) }
+    const state = { session, browserSecrets: this.#secretsIn(exchange) }
     if (exchange.method === 'POST') {
       const input = await this.#inputOf(exchange)
       const redirectTo = await requestState.run(state, () =>
@@ -312,7 +312,7 @@ class LibraryIssuer implements Issuer {
       const redirectTo = await this.#interactions.logOut(session, input)
       return this.#sendJson(exchange, { redirectTo: redirectTo ?? '' }, [this.#parts.host.clearedCookie])
     }
-    const answer = await requestState.run({ session, browser: undefined }, () => this.#ask(exchange))
+    const answer = await requestState.run({ session, browserSecrets: [] }, () => this.#ask(exchange))
     this.#send(exchange, answer, [])
   }
 
@@ -378,18 +378,21 @@ class LibraryIssuer implements Issuer {
     return this.#parts.publicUrl().startsWith('https:') ? `__Host-${browserCookie}` : browserCookie
   }
 
-  #secretIn({ headers }: Exchange): string | undefined {
-    return cookieValue(headers.cookie, this.#browserCookie)
+  #secretsIn({ headers: { cookie } }: Exchange): readonly string[] {
+    return cookieNames(cookie, this.#browserCookie).flatMap((name) => cookieValue(cookie, name) ?? [])
   }
 
-  /** The browser's secret, made if it has none. */
-  #browserOf(exchange: Exchange): { secret: string; cookies: readonly string[] } {
-    const known = this.#secretIn(exchange)
-    if (known !== undefined) return { secret: known, cookies: [] }
+  /**
+   * The browser's secrets. If it has none, one is made, in a cookie of its own name: of several tabs that open at once,
+   * none takes another's away.
+   */
+  #browserOf(exchange: Exchange): { secrets: readonly string[]; cookies: readonly string[] } {
+    const known = this.#secretsIn(exchange)
+    if (known.length > 0) return { secrets: known, cookies: [] }
     const secret = randomText(32)
     const isSecure = this.#parts.publicUrl().startsWith('https:')
     const attributes = `Path=/; HttpOnly;${isSecure ? ' Secure;' : ''} SameSite=Lax`
-    return { secret, cookies: [`${this.#browserCookie}=${secret}; ${attributes}`] }
+    return { secrets: [secret], cookies: [`${this.#browserCookie}${randomText(6)}=${secret}; ${attributes}`] }
   }
 
   /** The library, configured. Every function of its that prints or fetches by default is set. */

@@ -6,8 +6,11 @@ import type { GrantRecord } from './grants.ts'
 export interface RequestState {
   /** The live session of the request's cookie. Absent without one, and for the calls of backends. */
   readonly session: Session | undefined
-  /** The browser's own secret, by which an interaction recognises the browser that began it. */
-  readonly browser: string | undefined
+  /**
+   * The browser's own secrets, by any of which an interaction recognises the browser that began it, and by the first of
+   * which it is begun. It has several if its first requests came at once.
+   */
+  readonly browserSecrets: readonly string[]
   /**
    * The grant of the code that this request has used up. The answer goes by it, also if another request with the same
    * code ends the grant meanwhile; then what was answered is dead when it arrives.

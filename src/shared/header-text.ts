@@ -46,6 +46,12 @@ export function cookieValue(header: string | undefined, name: string): string | 
   return others.length === 0 && value !== '' ? value : undefined
 }
 
+/** The names of the cookies in a Cookie header that begin so. */
+export function cookieNames(header: string | undefined, beginning: string): string[] {
+  const names = (header ?? '').split(';').map((pair) => withoutOws(pair).split('=', 1)[0] ?? '')
+  return names.filter((name) => name.startsWith(beginning))
+}
+
 /**
  * The token of an Authorization header of the scheme Bearer (RFC 6750, 2.1), which is visible ASCII; `undefined` for
  * any other.

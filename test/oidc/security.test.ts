@@ -1,11 +1,8 @@
-import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
 import { createClient } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-web'
 import * as client from 'openid-client'
 import { describe, expect, test, vi } from 'vitest'
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
-import type { FlatOptions } from '../../src/service/config.ts'
 import { openStore } from '../../src/store/open.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
@@ -22,38 +19,15 @@ import {
   request,
   shop,
   startIssuer,
+  startTwo,
 } from './support.ts'
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
-/** Two instances of one issuer, and a client whose calls go to either in turn. */
-async function startTwo(options: FlatOptions) {
-  const port = await freePort()
-  const publicUrl = `http://localhost:${port}`
-  const shared = { secret: 'one secret for both of the instances', ...options, publicUrl }
-  const { url } = await startIssuer([shop], { ...shared, port })
-  const second = await startIssuer([shop], shared)
-  const config = await discover(url)
-  let calls = 0
-  config[client.customFetch] = (address, init) => {
-    const target = calls++ % 2 === 0 ? address : address.replace(publicUrl, second.url)
-    return fetch(target, init as RequestInit)
-  }
-  return { url, config }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, 'localhost')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  return port
-}
-
 describe.each(stores)('on $name', ({ open }) => {
   test('of 50 redemptions of a code over two instances one succeeds, and what it got is dead afterwards', async () => {
-    const { url, config } = await startTwo(await open())
-    const browser = new Browser(url)
+    const { discoverBoth, newBrowser } = await startTwo(await open())
+    const [browser, config] = [newBrowser(), await discoverBoth()]
     const { session } = await browser.signIn()
     const { address, redeem } = await request(config)
     const answer = await decide(browser, await browser.open(address))
@@ -96,8 +70,8 @@ describe.each(stores)('on $name', ({ open }) => {
   })
 
   test('of 50 uses of a refresh token over two instances one succeeds, and the grant is dead afterwards', async () => {
-    const { url, config } = await startTwo(await open())
-    const { tokens } = await connect(url)
+    const { url, discoverBoth } = await startTwo(await open())
+    const [{ tokens }, config] = [await connect(url), await discoverBoth()]
     const refresh = () => client.refreshTokenGrant(config, tokens.refresh_token ?? '')
     const all = await Promise.allSettled(Array.from({ length: 50 }, refresh))
     const won = all.filter((each) => each.status === 'fulfilled').map(({ value }) => value)
@@ -114,22 +88,6 @@ describe.each(stores)('on $name', ({ open }) => {
     const pushed = await client.buildAuthorizationUrlWithPAR(config, new URL(address).searchParams)
     const all = await Promise.all(Array.from({ length: 50 }, () => browser.open(pushed.href)))
     expect(all.filter((each) => each.address.searchParams.has('code'))).toHaveLength(1)
-  })
-
-  test('20 clients in one session at once, and two tabs of one client: no code is dead', async () => {
-    const many = Array.from({ length: 20 }, (_unused, index) => ({
-      ...shop,
-      first_party: true,
-      metadata: { ...shop.metadata, client_id: `client-${index}` },
-    }))
-    const { url } = await startIssuer(many, await open())
-    const browser = new Browser(url)
-    await browser.signIn()
-    const configs = await Promise.all(many.map(({ metadata }) => discover(url, metadata)))
-    const tabs = await Promise.all([...configs, ...configs].map((config) => request(config)))
-    const answers = await Promise.all(tabs.map(({ address }) => browser.open(address)))
-    const results = await Promise.all(tabs.map(({ redeem }, index) => redeem(answers[index]!.address)))
-    expect(results.every((tokens) => tokens.claims() !== undefined)).toBe(true)
   })
 })
 
@@ -181,7 +139,7 @@ describe('an interaction', () => {
     expect(contentOf((await victim.open(path)).text)).toMatchObject({ kind: 'error' })
     // With the library's own cookies planted, too.
     for (const [name, cookie] of attacker.cookies) {
-      if (!name.endsWith('browser')) victim.cookies.set(name, cookie)
+      if (!name.startsWith('countersign_oidc_browser')) victim.cookies.set(name, cookie)
     }
     expect(contentOf((await victim.open(path)).text)).toMatchObject({ kind: 'error' })
   })
@@ -191,9 +149,9 @@ describe('an interaction', () => {
     const [attacker, victim, config] = [new Browser(url), new Browser(url), await discover(url)]
     await victim.signIn()
     await attacker.open((await request(config)).address)
-    const resume = attacker.cookies.get('countersign_oidc_resume')
+    const resume = [...attacker.cookies.values()].find(({ name }) => name === 'countersign_oidc_resume')
     for (const [name, cookie] of attacker.cookies) {
-      if (name !== 'countersign_oidc_browser') victim.cookies.set(name, cookie)
+      if (!name.startsWith('countersign_oidc_browser')) victim.cookies.set(name, cookie)
     }
     const { address, text } = await victim.open(resume?.path ?? '')
     expect(address.origin).toBe(url)

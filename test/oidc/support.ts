@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as client from 'openid-client'
@@ -46,10 +48,49 @@ export async function startIssuer(
   return await startService({ oidcClients: clientsFile(...clients), ...options })
 }
 
+/** Two instances of one issuer. The calls of its clients and browsers go to the one and the other in turn. */
+export async function startTwo(options: FlatOptions, clients: readonly object[] = [shop]) {
+  const port = await freePort()
+  const publicUrl = `http://localhost:${port}`
+  const shared = { secret: 'one secret for both of the instances', ...options, publicUrl }
+  const { url } = await startIssuer(clients, { ...shared, port })
+  const second = await startIssuer(clients, shared)
+  let calls = 0
+  const either = (address: string): string => (calls++ % 2 === 0 ? address : address.replace(publicUrl, second.url))
+  const discoverBoth = async (metadata?: Record<string, unknown>): Promise<client.Configuration> => {
+    const config = await discover(url, metadata)
+    config[client.customFetch] = (address, init) => fetch(either(address), init as RequestInit)
+    return config
+  }
+  const newBrowser = (): Browser => {
+    const browser = new Browser(url)
+    const own = browser.fetch.bind(browser)
+    browser.fetch = (address, init) => own(either(new URL(address, url).href), init)
+    return browser
+  }
+  return { url, discoverBoth, newBrowser }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, 'localhost')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  return port
+}
+
+/** A cookie that a browser keeps. */
+interface Cookie {
+  readonly name: string
+  readonly value: string
+  readonly path: string
+}
+
 /** A browser, as far as an issuer needs one: cookies by path, and redirects one by one. */
 export class Browser {
   readonly url: string
-  readonly cookies = new Map<string, { readonly value: string; readonly path: string }>()
+  /** By name and path. */
+  readonly cookies = new Map<string, Cookie>()
 
   constructor(url: string) {
     this.url = url
@@ -57,9 +98,9 @@ export class Browser {
 
   /** The Cookie header for a path. */
   cookie(path: string): string {
-    return [...this.cookies]
-      .filter(([, { path: own }]) => path === own || path.startsWith(own === '/' ? '/' : `${own}/`))
-      .map(([name, { value }]) => `${name}=${value}`)
+    return [...this.cookies.values()]
+      .filter(({ path: own }) => path === own || path.startsWith(own === '/' ? '/' : `${own}/`))
+      .map(({ name, value }) => `${name}=${value}`)
       .join('; ')
   }
 
@@ -107,8 +148,8 @@ export class Browser {
     const [name = '', value = ''] = [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]
     const path = attributes.find((each) => /^path=/i.test(each))?.slice(5) ?? '/'
     const isOver = value === '' || attributes.some((each) => /^expires=thu, 01 jan 1970/i.test(each))
-    if (isOver) this.cookies.delete(name)
-    else this.cookies.set(name, { value, path })
+    if (isOver) this.cookies.delete(`${name} ${path}`)
+    else this.cookies.set(`${name} ${path}`, { name, value, path })
   }
 }
 
