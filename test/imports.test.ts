@@ -53,8 +53,8 @@ const rooms: Readonly<Record<string, Room>> = {
   // The issuer stands beside the service's own routes. Only its own folder names the library, and nothing imports that
   // folder but by `import()`, once there is a clients file.
   oidc: {
-    may: ['shared', 'base', 'http', 'oidc-provider', 'jose', 'node:'],
-    types: ['core', 'store'],
+    may: ['shared', 'base', 'store', 'http', 'oidc-provider', 'jose', 'node:'],
+    types: ['core'],
   },
   service: {
     may: [...server, '@connectrpc/connect'],

@@ -19,6 +19,8 @@ export interface AdapterParts {
   readonly findSession: (id: string) => Promise<Session | undefined>
   /** The session with offline access that has this id, or `undefined`. Read at each call. */
   readonly findOffline: (id: string) => Promise<object | undefined>
+  /** Time in seconds for which a client's used refresh token is taken again. */
+  readonly refreshGraceOf: (clientId: string) => number
   /** The library's own errors, which it answers as OAuth says. */
   readonly errors: Pick<typeof errors, 'InvalidGrant' | 'InvalidRequestUri' | 'InvalidRequest'>
 }
@@ -97,7 +99,8 @@ class RecordAdapter extends BaseAdapter {
     // What is bound to a session is checked by the library. The rest counts while the session has offline access.
     const isFree = sessionUid !== undefined && expiresWithSession !== true
     if (isFree && (await this.#parts.findOffline(sessionUid)) === undefined) return undefined
-    return { ...payload, jti: id, ...(usedAt === undefined ? {} : { consumed: usedAt }) }
+    const isUsed = usedAt !== undefined && !this.#isInGrace(payload, usedAt)
+    return { ...payload, jti: id, ...(isUsed ? { consumed: usedAt } : {}) }
   }
 
   /** Each is stored once, under an id of its own. */
@@ -127,19 +130,31 @@ class RecordAdapter extends BaseAdapter {
       const state = requestState.getStore()
       if (state !== undefined && grant !== undefined) state.usedUp = { grantId: String(payload.grantId), grant }
       const leftMs = (payload.exp ?? 0) * 1000 - now
-      const used: StoredPayload = { payload: usedUp(payload), usedAt: Math.floor(now / 1000) }
+      const kept = this.#graceOf(payload) > 0 ? payload : usedUp(payload)
+      const used: StoredPayload = { payload: kept, usedAt: Math.floor(now / 1000) }
       const life = { ttlMs: Math.max(1, Math.min(leftMs, maxUsedMs)) }
       if (await records.replace(found, { kind: this.#name, id, record: used, life })) {
         if (grant !== undefined) await apps.use(grant.accountId, grant.clientId)
         return
       }
     }
+    const usedAt = found?.record.usedAt
+    if (usedAt !== undefined && this.#isInGrace(found?.record.payload, usedAt)) return
     if (this.#name === 'PushedAuthorizationRequest') {
       throw new errors.InvalidRequestUri('request_uri is invalid, expired, or was already used')
     }
     const grantId = found?.record.payload.grantId
     if (grantId !== undefined) await grants.remove(grantId)
     throw new errors.InvalidGrant(`${this.#name} was already used`)
+  }
+
+  #graceOf({ clientId }: AdapterPayload): number {
+    return this.#name === 'RefreshToken' ? this.#parts.refreshGraceOf(String(clientId)) : 0
+  }
+
+  /** Whether a client may use what is used up once more, because an answer may have been lost. */
+  #isInGrace(payload: AdapterPayload = {}, usedAt: number): boolean {
+    return this.#parts.store.now() / 1000 < usedAt + this.#graceOf(payload)
   }
 }
 

@@ -10,6 +10,10 @@ export interface FileClient {
   readonly isFirstParty: boolean
   /** Whether it must use PKCE. */
   readonly requiresPkce: boolean
+  /** Whether it is told of logouts at any address, not only at public ones. */
+  readonly isInPrivateNetwork: boolean
+  /** Time in seconds for which a used refresh token is taken again, as after an answer that was lost. */
+  readonly refreshGraceSeconds: number
 }
 
 /** What is looked at here of a client's metadata. */
@@ -76,9 +80,11 @@ export async function readClientsFile(file: string): Promise<ClientsFile> {
 }
 
 function readClient(entry: unknown, fail: (what: string) => never): FileClient {
-  const fields = objectWith(entry, ['metadata', 'first_party', 'pkce'])
-  if (fields === undefined) return fail('may have "metadata", "first_party" and "pkce" only')
-  const { first_party: firstParty = false, pkce = 'required' } = fields
+  const names = ['metadata', 'first_party', 'pkce', 'private_network', 'refresh_grace_seconds']
+  const fields = objectWith(entry, names)
+  if (fields === undefined) return fail(`may have ${names.join(', ')} only`)
+  const { first_party: firstParty = false, pkce = 'required', private_network: isPrivate = false } = fields
+  const { refresh_grace_seconds: grace = 0 } = fields
   const metadata = fields.metadata as ClientMetadata
   if (typeof metadata !== 'object' || metadata === null) return fail('has no metadata')
   const { client_id: clientId, redirect_uris: redirectUris } = metadata
@@ -93,7 +99,7 @@ function readClient(entry: unknown, fail: (what: string) => never): FileClient {
       return fail(`${name} may contain ${values.join(' and ')} only`)
     }
   }
-  for (const name of ['jwks_uri', 'sector_identifier_uri', 'backchannel_logout_uri']) {
+  for (const name of ['jwks_uri', 'sector_identifier_uri']) {
     if (metadata[name] !== undefined) return fail(`${name} is not supported`)
   }
   const { client_secret: secret } = metadata
@@ -106,7 +112,19 @@ function readClient(entry: unknown, fail: (what: string) => never): FileClient {
   if (pkce === 'optional' && metadata.token_endpoint_auth_method === 'none') {
     return fail('pkce must be "required" for a client without a secret')
   }
-  return { metadata, isFirstParty: firstParty, requiresPkce: pkce === 'required' }
+  if (typeof isPrivate !== 'boolean') return fail('private_network must be true or false')
+  if (typeof grace !== 'number' || !(grace >= 0 && grace <= 30)) return fail('refresh_grace_seconds must be 0 to 30')
+  const { backchannel_logout_uri: logoutUri } = metadata
+  if (logoutUri !== undefined && !(isPrivate || isPublicAddress(logoutUri))) {
+    return fail('backchannel_logout_uri must be https on port 443; for others set "private_network": true')
+  }
+  return {
+    metadata,
+    isFirstParty: firstParty,
+    requiresPkce: pkce === 'required',
+    isInPrivateNetwork: isPrivate,
+    refreshGraceSeconds: grace,
+  }
 }
 
 /**
@@ -118,6 +136,11 @@ export function isWeb(redirectUris: readonly unknown[]): boolean {
     const url = typeof uri === 'string' ? URL.parse(uri) : null
     return url?.protocol === 'https:' && !isLoopbackHost(url.hostname)
   })
+}
+
+function isPublicAddress(uri: unknown): boolean {
+  const url = typeof uri === 'string' ? URL.parse(uri) : null
+  return url?.protocol === 'https:' && url.port === ''
 }
 
 /** An object that has no other names than these; else `undefined`. */

@@ -3,6 +3,7 @@ import { randomText } from '../base/token.ts'
 import type { ConnectedApp, ConnectedApps } from '../core/users/connected-apps.ts'
 import type { Session } from '../core/users/host.ts'
 import type { OfflineAccess } from '../core/users/offline-access.ts'
+import type { SessionClients } from '../core/users/session-clients.ts'
 import type { Store } from '../store/store.ts'
 import type { Permission } from './resources.ts'
 import type { SealedRecords } from './sealed-records.ts'
@@ -39,6 +40,8 @@ export interface GrantParts {
   readonly apps: ConnectedApps
   /** Sessions whose grants outlive them. */
   readonly offline: OfflineAccess
+  /** Where sessions are signed in. */
+  readonly sessionClients: Pick<SessionClients, 'add'>
   /** Reads whether a session is live now. */
   readonly isLive: (session: Session) => Promise<boolean>
   /** Longest life of a session in seconds, for which its grants are kept. */
@@ -102,7 +105,8 @@ export class Grants {
    * Resolves with its id, or with `undefined` if the session ended meanwhile: then the grant is gone, too.
    */
   async give(session: Session, clientId: string, asked: ReadonlySet<Permission>): Promise<string | undefined> {
-    const { apps, offline } = this.#parts
+    const { apps, offline, sessionClients } = this.#parts
+    await sessionClients.add(session.id, clientId, this.#life)
     for (;;) {
       const app = await apps.connect(session.userId, clientId, asked)
       const id = await this.#idFor(session, clientId)

@@ -12,12 +12,14 @@ import { cookieNames, cookieValue } from '../shared/header-text.ts'
 import type { Store } from '../store/store.ts'
 import { type AccountParts, accountsOf, resourceClaims } from './accounts.ts'
 import { adaptersOver } from './adapter.ts'
+import { BackChannel, type Logout } from './back-channel.ts'
 import { askLibrary, type Callback, type LibraryAnswer } from './bridge.ts'
 import { claimsOfScopes, type OwnClaims } from './claims.ts'
 import { type FileClients, isWeb, readClientsFile } from './clients.ts'
 import { Grants, sidOf } from './grants.ts'
 import { Interactions } from './interaction.ts'
 import { publicKeys, type SigningJwk, signingKeys } from './keys.ts'
+import { postAnywhere, postToPublic } from './outgoing.ts'
 import { issuerPage, type PageLooks, type ShowPage } from './pages.ts'
 import { claimsOf, furtherClaims, haveEmail, type People, readPeopleFile } from './people.ts'
 import { policyOf } from './policy.ts'
@@ -72,6 +74,8 @@ export interface Issuer {
   listApps(userId: string): Promise<ListedApp[]>
   /** Reads the clients file and the keys again. Resolves with what puts them in force. */
   prepare(): Promise<() => void>
+  /** Stops telling clients of logouts, and waits for what is on its way, for at most `graceMs`. */
+  close(graceMs: number): Promise<void>
 }
 
 type Library = typeof import('oidc-provider')
@@ -101,6 +105,7 @@ export async function createIssuer(parts: IssuerParts): Promise<Issuer> {
   const issuer = new LibraryIssuer(parts, library)
   const apply = await issuer.prepare()
   apply()
+  issuer.start()
   return issuer
 }
 
@@ -137,7 +142,8 @@ class LibraryIssuer implements Issuer {
   readonly #base: string
   #loaded: Loaded = { clients: new Map(), resources: new Map(), scopes: [], keys: [], people: new Map() }
   /** Made for a public URL, which follows from the port if it is not set. */
-  #made: { readonly issuer: string; readonly callback: Callback } | undefined
+  #made: { readonly issuer: string; readonly provider: Provider; readonly callback: Callback } | undefined
+  readonly #backChannel: BackChannel
 
   constructor(parts: IssuerParts, library: Library) {
     this.#parts = parts
@@ -151,8 +157,17 @@ class LibraryIssuer implements Issuer {
       store,
       apps: parts.apps,
       offline: host.offline,
+      sessionClients: host.sessionClients,
       isLive: async ({ id }) => (await findSession(id)) !== undefined,
       sessionSeconds: settings.sessionSeconds,
+    })
+    this.#backChannel = new BackChannel({
+      store,
+      sessionClients: host.sessionClients,
+      isLive: async (id) => (await findSession(id)) !== undefined,
+      isTold: (clientId) => this.#loaded.clients.get(clientId)?.metadata.backchannel_logout_uri !== undefined,
+      tell: (logout) => this.#tell(logout),
+      log: parts.log,
     })
     this.#page = issuerPage(settings)
     this.#interactions = new Interactions({
@@ -249,13 +264,27 @@ class LibraryIssuer implements Issuer {
     }
   }
 
-  get #callback(): Callback {
+  start(): void {
+    this.#backChannel.start()
+  }
+
+  async close(graceMs: number): Promise<void> {
+    await this.#backChannel.close(graceMs)
+  }
+
+  get #current(): { readonly provider: Provider; readonly callback: Callback } {
     const issuer = this.#parts.publicUrl()
     if (this.#made?.issuer !== issuer) {
-      const callback = this.#provider(issuer, this.#loaded).callback() as unknown as Callback
-      this.#made = { issuer, callback }
+      const provider = this.#provider(issuer, this.#loaded)
+      this.#made = { issuer, provider, callback: provider.callback() as unknown as Callback }
     }
-    return this.#made.callback
+    return this.#made
+  }
+
+  /** Tells a client that a session has ended, by a token that is made now, because it is good for two minutes only. */
+  async #tell({ clientId, userId, sessionId }: Logout): Promise<void> {
+    const client = (await this.#current.provider.Client.find(clientId)) as LogoutClient | undefined
+    await client?.backchannelLogout(userId, sidOf(sessionId, clientId))
   }
 
   async #serveLibrary(exchange: Exchange, methods: readonly string[], kind: 'browser' | 'backend'): Promise<void> {
@@ -327,7 +356,7 @@ class LibraryIssuer implements Issuer {
     const sessionId = requestState.getStore()?.session?.id
     const session = sessionId === undefined ? [] : this.#signedCookie(sessionCookie, sessionId)
     const cookies = [...own, ...session]
-    return await askLibrary(this.#callback, exchange, {
+    return await askLibrary(this.#current.callback, exchange, {
       issuer: this.#parts.publicUrl(),
       cookie: cookies.length === 0 ? undefined : cookies.join('; '),
       headers: libraryHeaders,
@@ -403,7 +432,21 @@ class LibraryIssuer implements Issuer {
     const findSession = (id: string) => host.findSession(id)
     const findOffline = (id: string) => host.offline.find(id)
     const { apps } = this.#parts
-    const parts = { records: this.#records, grants: this.#grants, apps, store, findSession, findOffline, errors }
+    const parts = {
+      records: this.#records,
+      grants: this.#grants,
+      apps,
+      store,
+      findSession,
+      findOffline,
+      refreshGraceOf: (clientId: string) => clients.get(clientId)?.refreshGraceSeconds ?? 0,
+      errors,
+    }
+    const privateAddresses = new Set(
+      [...clients.values()]
+        .filter((client) => client.isInPrivateNetwork)
+        .map(({ metadata }) => URL.parse(String(metadata.backchannel_logout_uri))?.href),
+    )
     const off = { enabled: false } as const
     const isIssuedTo = (_ctx: unknown, client: { clientId: string }, token: { clientId?: string }): boolean =>
       token.clientId === client.clientId
@@ -459,6 +502,7 @@ class LibraryIssuer implements Issuer {
       extraTokenClaims: async (_ctx, token) =>
         token.kind === 'AccessToken' && token.resourceServer ? await resourceClaims(accounts, token) : undefined,
       features: {
+        backchannelLogout: { enabled: true },
         devInteractions: off,
         // Nonces are for clients whose clock is wrong.
         dPoP: { enabled: true, nonceSecret: Buffer.from(keyring.derive('oidc DPoP nonce', [])[0]) },
@@ -472,8 +516,11 @@ class LibraryIssuer implements Issuer {
           postLogoutSuccessSource: leaveEmpty,
         },
       },
-      fetch: async () => {
-        throw new TypeError('the issuer makes no requests')
+      // What goes out tells clients of logouts, and nothing else.
+      fetch: async (address, { headers, body } = {}) => {
+        const url = new URL(String(address))
+        const sent = { url, headers: Object.fromEntries(new Headers(headers)), body: String(body) }
+        return await (privateAddresses.has(url.href) ? postAnywhere(sent) : postToPublic(sent))
       },
       findAccount: accountsOf(accounts),
       interactions: {
@@ -581,6 +628,11 @@ class LibraryIssuer implements Issuer {
     const current = await this.#grants.idOf(sessionId, clientId)
     return given !== undefined && current !== undefined && equalInConstantTime(given, current) ? given : undefined
   }
+}
+
+/** What is called of the library's client, which its types leave out. */
+interface LogoutClient {
+  backchannelLogout(sub: string, sid: string): Promise<void>
 }
 
 /** Headers that every answer of the library has. It adds the hash of its one script to the policy. */

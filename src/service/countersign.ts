@@ -27,8 +27,8 @@ import { type Served, serve } from './serve.ts'
 import { openServiceStore } from './service-store.ts'
 import { keptSecrets, openKeyFiles, requireOneProcess, warnOfSettings, webhookTarget } from './start-checks.ts'
 
-/** Time in ms that a stop waits for audit events to be stored. */
-const webhookGraceMs = 5_000
+/** Time in ms that a stop waits for audit events to be stored, and for logouts that are on their way. */
+const deliveryGraceMs = 5_000
 
 /** What a reload replaced. */
 export type ReloadedOption = keyof ReplaceableOptions | 'tls'
@@ -352,13 +352,13 @@ class Service implements WorkerService {
   }
 
   async close(graceMs = 10_000): Promise<void> {
-    const { ends, keyFiles, served, webhook, closeStore } = this.#parts
+    const { ends, keyFiles, served, webhook, issuer, closeStore } = this.#parts
     ends.shutdown.abort()
     ends.leaving.abort()
     ends.closing.abort()
     keyFiles?.stop()
     await served.server.close(graceMs)
-    await webhook?.close(webhookGraceMs)
+    await Promise.all([webhook?.close(deliveryGraceMs), issuer?.close(deliveryGraceMs)])
     // Last, so that requests in progress are still counted in a scrape.
     await this.#metricsServer.close()
     await closeStore()

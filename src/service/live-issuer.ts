@@ -57,6 +57,11 @@ export class LiveIssuer implements IssuerRoutes {
   async prepare(): Promise<() => void> {
     return (await this.#issuer?.prepare()) ?? (() => {})
   }
+
+  /** Stops telling clients of logouts, and waits for what is on its way, for at most `graceMs`. */
+  async close(graceMs: number): Promise<void> {
+    await this.#issuer?.close(graceMs)
+  }
 }
 
 /** The issuer of a service with these settings, not loaded yet; `undefined` without a clients file. */

@@ -1,8 +1,9 @@
 import { errors } from 'oidc-provider'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { Keyring } from '../../src/base/token.ts'
 import { ConnectedApps } from '../../src/core/users/connected-apps.ts'
 import { OfflineAccess } from '../../src/core/users/offline-access.ts'
+import { SessionClients } from '../../src/core/users/session-clients.ts'
 import { adaptersOver } from '../../src/oidc/adapter.ts'
 import { Grants } from '../../src/oidc/grants.ts'
 import { SealedRecords } from '../../src/oidc/sealed-records.ts'
@@ -26,7 +27,8 @@ async function open(secrets = ['one '.repeat(10)], store = openStore('sqlite::me
   onTestFinished(() => opened.close())
   const records = new SealedRecords(opened, new Keyring(secrets))
   const [apps, offline] = [new ConnectedApps(opened), new OfflineAccess(opened)]
-  const grants = new Grants({ records, store: opened, apps, offline, isLive, sessionSeconds: 60 })
+  const sessionClients = new SessionClients(opened)
+  const grants = new Grants({ records, store: opened, apps, offline, sessionClients, isLive, sessionSeconds: 60 })
   const adapters = adaptersOver({
     records,
     grants,
@@ -34,6 +36,7 @@ async function open(secrets = ['one '.repeat(10)], store = openStore('sqlite::me
     store: opened,
     findSession: async () => session,
     findOffline: async () => session,
+    refreshGraceOf: (clientId) => (clientId === 'patient' ? 30 : 0),
     errors,
   })
   return { store, opened, records, grants, adapters }
@@ -54,6 +57,22 @@ test.each(['AuthorizationCode', 'RefreshToken'])(
     expect(await adapters(kind).find('secret')).toMatchObject({ consumed: expect.any(Number), grantId })
   },
 )
+
+test('a refresh token of a client with a grace time is taken again for so long, and its grant stays', async () => {
+  const { adapters, grants } = await open()
+  const grantId = await grants.give(session, 'patient', new Set(['openid']))
+  const payload = { kind: 'RefreshToken', grantId: grantId!, clientId: 'patient', nonce: 'n', exp }
+  await adapters('RefreshToken').upsert('secret', payload as never, 60)
+  await adapters('RefreshToken').consume('secret')
+  // As it was, so that the answer is the one that was lost.
+  expect(await adapters('RefreshToken').find('secret')).toEqual({ ...payload, jti: 'secret' })
+  await adapters('RefreshToken').consume('secret')
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 31_000 })
+  onTestFinished(() => void vi.useRealTimers())
+  expect(await adapters('RefreshToken').find('secret')).toMatchObject({ consumed: expect.any(Number) })
+  await expect(adapters('RefreshToken').consume('secret')).rejects.toThrow(errors.InvalidGrant)
+  expect(await grants.read(grantId!)).toBeUndefined()
+})
 
 test('a proof counts once, also if it comes twice at once', async () => {
   const { adapters } = await open()

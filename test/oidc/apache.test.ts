@@ -68,10 +68,12 @@ describe.skipIf(!hasBrowser || !hasPart('libapache2-mod-auth-openidc'))('Apache 
       client_name: 'Company wiki',
       redirect_uris: [`http://127.0.0.1:${port}/private/callback`],
       post_logout_redirect_uris: [`http://127.0.0.1:${port}/`],
+      backchannel_logout_uri: `http://127.0.0.1:${port}/private/callback?logout=backchannel`,
+      backchannel_logout_session_required: true,
     }
     let groups: string[] = []
     const { url } = await startService({
-      oidcClients: clientsFile({ metadata }),
+      oidcClients: clientsFile({ metadata, private_network: true }),
       oidcClaims: async () => ({ groups }),
       demoWallet: true,
     })
@@ -106,6 +108,21 @@ describe.skipIf(!hasBrowser || !hasPart('libapache2-mod-auth-openidc'))('Apache 
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.waitForURL(`${apache.url}/`)
     await page.goto(`${apache.url}/private/`)
-    await page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor()
+    await page.getByRole('button', { name: 'wallet on this device' }).click()
+    await page.getByRole('button', { name: /demo/i }).click()
+    await page.getByRole('button', { name: 'Allow' }).click()
+    await page.waitForURL(`${apache.url}/private/**`)
+
+    // Signed out at Countersign: Apache is told, and ends its own session.
+    const elsewhere = await page.context().newPage()
+    await elsewhere.goto(`${url}/api/auth/sign-in`)
+    expect(await elsewhere.evaluate(async () => (await fetch('/api/auth/sign-out', { method: 'POST' })).status)).toBe(
+      200,
+    )
+    const isOut = async (): Promise<boolean> => {
+      await page.goto(`${apache.url}/private/`)
+      return page.url().startsWith(url)
+    }
+    await expect.poll(isOut).toBe(true)
   })
 })

@@ -7,6 +7,7 @@ import type { ProvenIdentity } from '../wallet/wallet.ts'
 import type { CredentialForm, Session } from './host.ts'
 import { OfflineAccess } from './offline-access.ts'
 import { orderSessionEnded } from './refusals.ts'
+import { SessionClients } from './session-clients.ts'
 
 /** What a new session is made of. */
 type SessionDetails = Omit<Session, 'id' | 'createdAt' | 'expiresAt'>
@@ -95,10 +96,13 @@ export class StoredSessions {
   readonly #store: Store
   /** What applications may still do for users after sessions have ended. */
   readonly offline: OfflineAccess
+  /** Where sessions are signed in. */
+  readonly clients: SessionClients
 
   constructor(store: Store) {
     this.#store = store
     this.offline = new OfflineAccess(store)
+    this.clients = new SessionClients(store)
   }
 
   /** The live sessions of a user, newest first. */
@@ -124,6 +128,7 @@ export class StoredSessions {
         return false
       }
       if (found.session.userId !== userId) return false
+      await this.clients.noteEnd(found.session)
       // A mark takes its place, so that a request in flight can neither extend the session nor make it again.
       const marked = await this.#store.compareAndSet(keyOf(id), found.version, endedMark, { ttlMs: endedMs })
       if (!marked) continue
@@ -335,6 +340,11 @@ export class Sessions {
     return this.#stored.offline
   }
 
+  /** Where sessions are signed in. */
+  get clients(): SessionClients {
+    return this.#stored.clients
+  }
+
   /**
    * Ends the session of an order that is taken back, or keeps it from being made. Resolves with true if it was live. A
    * mark remembers the answer, so that a repeated call within ten minutes resolves with the same.
@@ -359,6 +369,7 @@ export class Sessions {
       const wasLive = record !== undefined && isLive(record, this.#store.now())
       const mark = JSON.stringify({ v: sessionVersion, ended: true, wasLive } satisfies EndedRecord)
       const life = { ttlMs: endedMs }
+      if (wasLive) await this.#stored.clients.noteEnd({ id, userId })
       const taken =
         stored === undefined
           ? await this.#store.create(keyOf(id), mark, life)

@@ -19,6 +19,7 @@ import type {
 } from './host.ts'
 import type { OfflineAccess } from './offline-access.ts'
 import { loginRefused, proxiedOriginRequired, sessionInvalid, sessionNotFresh, sessionRequired } from './refusals.ts'
+import type { SessionClients } from './session-clients.ts'
 import { isOfWallet, type Sessions, sessionIdOf } from './sessions.ts'
 import type { WalletUser } from './user-records.ts'
 import { endingWith, Users } from './users.ts'
@@ -179,6 +180,11 @@ export class StandaloneHost implements WalletHost {
   /** What applications may still do for users after sessions have ended. */
   get offline(): OfflineAccess {
     return this.#sessions.offline
+  }
+
+  /** Where sessions are signed in. */
+  get sessionClients(): SessionClients {
+    return this.#sessions.clients
   }
 
   /** Whether a wallet still belongs to a user, and no operator has blocked it. */

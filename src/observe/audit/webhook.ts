@@ -5,7 +5,7 @@ import { Slots } from '../../base/timing/slots.ts'
 import type { Tracing } from '../../base/tracing.ts'
 import type { Store } from '../../store/store.ts'
 import { webhookRequest } from './webhook-form.ts'
-import { type Delivery, WebhookQueue } from './webhook-queue.ts'
+import { type WebhookDelivery, WebhookQueue } from './webhook-queue.ts'
 
 /** Where events are delivered to. */
 export interface WebhookTarget {
@@ -40,12 +40,6 @@ const answerMs = 10_000
 
 /** Time in ms between two looks for events that are due. */
 const lookMs = 5_000
-
-/**
- * Times in ms between the tries to deliver an event that the receiver refuses; then it is dropped. About three days in
- * all.
- */
-const retryMs = [5_000, 60_000, 300_000, 1_800_000, 7_200_000, 18_000_000, 36_000_000, 72_000_000, 100_000_000] as const
 
 /**
  * Shortest and longest time in ms for which nothing is delivered after the receiver did not answer, or answered that it
@@ -152,7 +146,7 @@ export class Webhook {
   }
 
   /** Delivers a new event once there is a place for it, unless this instance stops. */
-  #deliverReady(delivery: Delivery): void {
+  #deliverReady(delivery: WebhookDelivery): void {
     this.#ready++
     const deliver = (): Promise<void> => {
       this.#ready--
@@ -166,29 +160,25 @@ export class Webhook {
   }
 
   /** Delivers an event, and notes in the store how that went. */
-  async #deliver(delivery: Delivery): Promise<void> {
+  async #deliver(delivery: WebhookDelivery): Promise<void> {
     // It has waited for so long that another instance could deliver it, too. The next look finds it.
     if (!this.#queue.isHeld(delivery, answerMs)) return
     const answer = this.#isAway() ? 'away' : await this.#send(delivery.event)
     try {
       if (answer === 'taken') await this.#queue.done(delivery)
-      else if (answer === 'away') await this.#queue.putBack(delivery, false, 0)
+      else if (answer === 'away') await this.#queue.putBack(delivery, 0)
       else await this.#refused(delivery, answer)
     } catch {
       // The store is away, which the log says. Once the time for the delivery is over, the event is delivered again.
     }
   }
 
-  async #refused(delivery: Delivery, status: number): Promise<void> {
-    const waitMs = retryMs[delivery.refusals]
+  async #refused(delivery: WebhookDelivery, status: number): Promise<void> {
     const { id, type } = delivery.event
-    if (waitMs !== undefined) {
-      this.#log.warn('webhook refused an event', { id, type, status, retryInSeconds: waitMs / 1000 })
-      await this.#queue.putBack(delivery, true, waitMs)
-      return
-    }
-    this.#log.error('webhook refused an event for the last time; it is dropped', { id, type, status })
-    await this.#queue.done(delivery)
+    const waitMs = await this.#queue.refused(delivery)
+    if (waitMs === undefined) {
+      this.#log.error('webhook refused an event for the last time; it is dropped', { id, type, status })
+    } else this.#log.warn('webhook refused an event', { id, type, status, retryInSeconds: waitMs / 1000 })
   }
 
   /**

@@ -1,0 +1,63 @@
+import type { Life, Store } from '../../store/store.ts'
+
+/** A session that has ended, or is about to. */
+export interface EndedSession {
+  readonly id: string
+  readonly userId: string
+}
+
+/** Time in ms for which it is kept that a session ended, if no issuer takes note of it. */
+const endedMs = 3 * 86_400_000
+
+/** Most sessions that have ended and that no issuer has taken note of. */
+const maxEnded = 10_000
+
+const endedKey = 'ended-sessions'
+
+/**
+ * The clients that a session is signed in at by OpenID Connect, and the sessions of such that have ended, for the issuer
+ * to tell the clients (back-channel logout). Holds no secret, so that an operator's command can end a session, too.
+ */
+export class SessionClients {
+  readonly #store: Store
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  /** Notes that a client gets tokens in a session, for as long as a session can live. */
+  async add(sessionId: string, clientId: string, life: Life): Promise<void> {
+    await this.#store.addMember(keyOf(sessionId), clientId, life)
+  }
+
+  /** The clients of a session. */
+  async of(sessionId: string): Promise<readonly string[]> {
+    return await this.#store.members(keyOf(sessionId))
+  }
+
+  /**
+   * Notes that a session ends. Called before it does: after a crash in between, the note waits until the session is over.
+   */
+  async noteEnd({ id, userId }: EndedSession): Promise<void> {
+    if ((await this.of(id)).length === 0) return
+    await this.#store.addMember(endedKey, JSON.stringify([id, userId]), { ttlMs: endedMs }, maxEnded)
+  }
+
+  /** The sessions whose end is noted. */
+  async ended(): Promise<readonly EndedSession[]> {
+    return (await this.#store.members(endedKey)).map((member) => {
+      const [id, userId] = JSON.parse(member) as [string, string]
+      return { id, userId }
+    })
+  }
+
+  /** Forgets a session that has ended, and its clients. */
+  async forget({ id, userId }: EndedSession): Promise<void> {
+    for (const clientId of await this.of(id)) await this.#store.removeMember(keyOf(id), clientId)
+    await this.#store.removeMember(endedKey, JSON.stringify([id, userId]))
+  }
+}
+
+function keyOf(sessionId: string): string {
+  return `session-clients:${sessionId}`
+}

@@ -1,0 +1,191 @@
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { createClient } from '@connectrpc/connect'
+import { createConnectTransport } from '@connectrpc/connect-web'
+import { createRemoteJWKSet, jwtVerify } from 'jose'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
+import { StoredSessions } from '../../src/core/users/sessions.ts'
+import { isSpecialAddress, postToPublic } from '../../src/oidc/outgoing.ts'
+import type { FlatOptions } from '../../src/service/config.ts'
+import { openStore } from '../../src/store/open.ts'
+import { rest } from '../support/rest.ts'
+import { startService } from '../support/service.ts'
+import { stores } from '../support/stores.ts'
+import { makeWallet } from '../support/wallet.ts'
+import { Browser, connect, discover, issuerFile, request, shop } from './support.ts'
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+
+/** Where clients are told of logouts. `status` is what they answer. */
+async function startReceiver() {
+  const receiver = { status: 200, tokens: [] as string[], url: '' }
+  const answer = async (message: IncomingMessage): Promise<number> => {
+    receiver.tokens.push(new URLSearchParams(await text(message)).get('logout_token') ?? '')
+    return receiver.status
+  }
+  const server = createServer((message, response) => {
+    void answer(message).then((status) => response.writeHead(status).end())
+  }).listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  onTestFinished(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  receiver.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/logout`
+  return receiver
+}
+
+const told = (url: string, client = shop) => ({
+  ...client,
+  private_network: true,
+  metadata: { ...client.metadata, backchannel_logout_uri: url, backchannel_logout_session_required: true },
+})
+
+const other = { metadata: { ...shop.metadata, client_id: 'other' } }
+
+async function start(clients: readonly object[], options: FlatOptions = {}) {
+  return await startService({ oidcClients: issuerFile({ clients }), ...options })
+}
+
+const patience = { timeout: 15_000, interval: 100 }
+
+describe.each(stores)('on $name', ({ open }) => {
+  test('each client of a session that ends is told once, in a token that says whose session it was', async () => {
+    const receiver = await startReceiver()
+    const { url } = await start(
+      [told(receiver.url), told(receiver.url, other), { metadata: { ...shop.metadata, client_id: 'third' } }],
+      await open(),
+    )
+    const { browser, token, session, tokens } = await connect(url)
+    const config = await discover(url, other.metadata)
+    const second = await request(config)
+    const page = await browser.open(second.address)
+    const { json } = await browser.post(page.address.pathname, { allow: true, sessionId: session.id })
+    await browser.open(json.redirectTo)
+    await rest(url, '/sign-out', {}, bearer(token))
+    await expect.poll(() => receiver.tokens.length, patience).toBe(2)
+    const keys = createRemoteJWKSet(new URL(`${url}/.well-known/jwks.json`))
+    const read = receiver.tokens.map((each) => jwtVerify(each, keys, { issuer: url, typ: 'logout+jwt' }))
+    const payloads = (await Promise.all(read)).map(({ payload }) => payload)
+    expect(payloads.map(({ aud }) => aud).sort()).toEqual(['other', 'shop'])
+    for (const payload of payloads) {
+      expect(payload).toMatchObject({
+        sub: session.userId,
+        sid: expect.any(String),
+        jti: expect.any(String),
+        events: { 'http://schemas.openid.net/event/backchannel-logout': {} },
+      })
+      expect(payload.nonce).toBeUndefined()
+    }
+    expect(payloads.find(({ aud }) => aud === 'shop')?.sid).toBe(tokens.claims()?.sid)
+    expect(payloads[0]?.sid).not.toBe(payloads[1]?.sid)
+  })
+})
+
+describe('a client is told when a session', () => {
+  const sessions = (url: string) => createClient(SessionService, createConnectTransport({ baseUrl: url }))
+  /** `again` is the token of another session of the same user. */
+  type End = (ended: { url: string; token: string; sessionId: string; again: string }) => Promise<unknown>
+  test.each<[string, End]>([
+    ['is signed out', ({ url, token }) => sessions(url).signOut({}, { headers: bearer(token) })],
+    [
+      'is revoked from another one',
+      ({ url, sessionId, again }) => sessions(url).revokeSession({ sessionId }, { headers: bearer(again) }),
+    ],
+    [
+      'is revoked with all others',
+      ({ url, again }) => sessions(url).revokeOtherSessions({}, { headers: bearer(again) }),
+    ],
+  ])('%s', async (_name, end) => {
+    const receiver = await startReceiver()
+    const { url } = await start([told(receiver.url)])
+    const { token, session, wallet } = await connect(url)
+    const { token: again } = await new Browser(url).signIn(wallet)
+    await end({ url, token, sessionId: session.id, again })
+    await expect.poll(() => receiver.tokens.length, patience).toBe(1)
+  })
+})
+
+test('what an instance left is told by the next one, and a client that refuses is told again by a new token', async () => {
+  const receiver = await startReceiver()
+  receiver.status = 500
+  const store = await openStore('sqlite::memory:')
+  onTestFinished(() => store.close())
+  const options = { store, secret: 'a secret that both of the instances have' }
+  const first = await start([told(receiver.url)], options)
+  const signedIn = await new Browser(first.url).signIn(makeWallet())
+  // As at a code: tokens were issued in the session.
+  await store.addMember(`session-clients:${signedIn.session.id}`, 'shop', { ttlMs: 60_000 })
+  await first.service.close()
+  // An operator's command, which has no secret.
+  await new StoredSessions(store).end(signedIn.session.userId, signedIn.session.id)
+  await start([told(receiver.url)], options)
+  await expect.poll(() => receiver.tokens.length, patience).toBe(1)
+  receiver.status = 200
+  await expect.poll(() => receiver.tokens.length, patience).toBe(2)
+  expect(receiver.tokens[0]).not.toBe(receiver.tokens[1])
+  await expect.poll(() => store.members('logouts'), patience).toEqual([])
+  expect(await store.members(`session-clients:${signedIn.session.id}`)).toEqual([])
+})
+
+test('a session that lives on after its end was noted, as after a crash, is told of only once it is over', async () => {
+  const receiver = await startReceiver()
+  const store = await openStore('sqlite::memory:')
+  onTestFinished(() => store.close())
+  const { url } = await start([told(receiver.url)], { store })
+  const { token, session } = await connect(url)
+  await store.addMember('ended-sessions', JSON.stringify([session.id, session.userId]), { ttlMs: 60_000 })
+  // Two looks of the issuer.
+  await new Promise((resolve) => setTimeout(resolve, 2_500))
+  expect(receiver.tokens).toEqual([])
+  await rest(url, '/sign-out', {}, bearer(token))
+  await expect.poll(() => receiver.tokens.length, patience).toBe(1)
+})
+
+describe('a logout address', () => {
+  test.each([['http://shop.example/logout'], ['https://shop.example:8443/logout']])(
+    '%s stops the start, unless the client is in the service’s own network',
+    async (address) => {
+      const client = { metadata: { ...shop.metadata, backchannel_logout_uri: address } }
+      await expect(start([client])).rejects.toThrow(/backchannel_logout_uri must be https on port 443/)
+      await start([{ ...client, private_network: true }])
+    },
+  )
+
+  test.each([
+    '127.0.0.1',
+    '10.1.2.3',
+    '172.31.255.255',
+    '192.168.0.1',
+    '169.254.169.254',
+    '100.64.0.1',
+    '0.0.0.0',
+    '224.0.0.1',
+    '255.255.255.255',
+    '::1',
+    '::',
+    '::ffff:127.0.0.1',
+    '::ffff:8.8.8.8',
+    '64:ff9b::7f00:1',
+    'fc00::1',
+    'fd12::1',
+    'fe80::1',
+    'ff02::1',
+    '2001:db8::1',
+    '2002:7f00:1::',
+  ])('%s is inside a network', (address) => expect(isSpecialAddress(address)).toBe(true))
+
+  test.each(['8.8.8.8', '172.32.0.1', '100.128.0.1', '2606:4700::1111', '2a00:1450::1'])('%s is public', (address) =>
+    expect(isSpecialAddress(address)).toBe(false),
+  )
+
+  test.each(['https://localhost/', 'https://127.0.0.1/', 'https://[::1]/', 'https://2130706433/', 'https://0x7f.1/'])(
+    '%s is not connected to',
+    async (address) => {
+      const sent = { url: new URL(address), headers: {}, body: '' }
+      await expect(postToPublic(sent)).rejects.toThrow(/inside this network/)
+    },
+  )
+})
