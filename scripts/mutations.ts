@@ -385,6 +385,7 @@ const rows: Readonly<
     ['consume', 'if (grantId !== undefined) await grants.remove(grantId)', '', 'oidc/adapter'],
     ['give', 'if (await this.#parts.isLive(session)) return id', 'return id', 'oidc/adapter'],
     ['isIssuedTo', 'token.clientId === client.clientId', 'true', 'oidc/security'],
+    ['isInGrace', 'usedAt + this.#graceOf(payload)', 'Number.POSITIVE_INFINITY', 'oidc/adapter'],
   ],
   43: [
     ['inputOf', 'headers.origin !== own', 'false', 'oidc/security'],
@@ -410,6 +411,13 @@ const rows: Readonly<
       'filter((session) => session.id !== own.id)',
       'rpc/session-service',
     ],
+  ],
+  46: [
+    ['permissionsIn', 'resources.get(address)?.scopes.includes(each)', 'true', 'oidc/resources'],
+    ['holderOf', 'if (scopes === undefined)', 'if (false)', 'oidc/resources'],
+    ['postToPublic', 'isIP(host) !== 0 && isSpecialAddress(host)', 'false', 'oidc/back-channel'],
+    ['publicLookup', 'found.some(({ address }) => isSpecialAddress(address))', 'false', 'oidc/back-channel'],
+    ['takeNoteOfEnds', 'if (await isLive(ended.id)) continue', '', 'oidc/back-channel'],
   ],
 }
 
