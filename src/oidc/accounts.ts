@@ -2,7 +2,7 @@ import type { Account, AdapterPayload, FindAccount } from 'oidc-provider'
 import { applicationStepMs, applicationSteps } from '../base/timing/time-limit.ts'
 import type { Session } from '../core/users/host.ts'
 import { hostUnavailable } from '../shared/errors.ts'
-import { type ClaimsSubject, type ClaimsWallet, type OwnClaims, reservedClaims } from './claims.ts'
+import { type ClaimsSubject, type ClaimsWallet, isReservedClaim, type OwnClaims } from './claims.ts'
 import type { Grants } from './grants.ts'
 import { requestState } from './request-state.ts'
 
@@ -75,7 +75,7 @@ function accountOf(parts: AccountParts, session: AccountSession, clientId: strin
       const others = (await parts.walletsOf(userId)).filter((each) => !isSame(each, own))
       const name = addressName(own)
       const given = await askClaims(parts.claims, { userId, wallet: own, clientId })
-      const extra = Object.fromEntries(Object.entries(given).filter(([claim]) => !reservedClaims.has(claim)))
+      const extra = Object.fromEntries(Object.entries(given).filter(([claim]) => !isReservedClaim(claim)))
       const { email = parts.email?.replace('{user_id}', emailPart(userId)) } = extra
       return {
         preferred_username: name,

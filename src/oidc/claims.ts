@@ -14,8 +14,12 @@ export interface ClaimsSubject {
 /** The application's claims of a user, such as `{ groups: ['staff'] }`. */
 export type OwnClaims = (subject: ClaimsSubject) => Promise<Readonly<Record<string, unknown>>>
 
-/** Claims of the protocol, which an application cannot set. */
-export const reservedClaims: ReadonlySet<string> = new Set([
+/** Whether an application cannot set a claim: the protocol's own, and names that every object of JavaScript has. */
+export function isReservedClaim(name: string): boolean {
+  return protocolClaims.has(name) || name in Object.prototype
+}
+
+const protocolClaims: ReadonlySet<string> = new Set([
   'sub',
   'iss',
   'aud',

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { type ClaimsSubject, claimsOfScopes, reservedClaims } from './claims.ts'
+import { type ClaimsSubject, claimsOfScopes, isReservedClaim } from './claims.ts'
 
 /** Claims of people, by user id or by wallet as `{adapter_id}:{address}`. */
 export type People = ReadonlyMap<string, Readonly<Record<string, unknown>>>
@@ -31,8 +31,8 @@ export async function readPeopleFile(file: string): Promise<People> {
   for (const [who, claims] of Object.entries(json)) {
     const person = JSON.stringify(who.slice(0, 100))
     if (!isObject(claims)) return fail(`${person}: must be an object of claims`)
-    const reserved = Object.keys(claims).find((claim) => reservedClaims.has(claim))
-    if (reserved !== undefined) return fail(`${person}: "${reserved}" is a claim of the protocol`)
+    const reserved = Object.keys(claims).find(isReservedClaim)
+    if (reserved !== undefined) return fail(`${person}: "${reserved}" is reserved`)
     const key = keyOf(who)
     if (people.has(key)) return fail(`${person} is there twice`)
     people.set(key, claims)

@@ -1,0 +1,212 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { decodeJwt } from 'jose'
+import * as client from 'openid-client'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { Browser, connect, contentOf, discover, redirectUri, refusalOf, request, shop, startIssuer } from './support.ts'
+
+/** An issuer, and a client and a browser that is signed in; the user is not asked. */
+async function start() {
+  const other = { ...shop, first_party: true, metadata: { ...shop.metadata, client_id: 'other' } }
+  const { url } = await startIssuer([{ ...shop, first_party: true }, other])
+  const browser = new Browser(url)
+  const { session } = await browser.signIn()
+  return { url, browser, session, config: await discover(url), other: await discover(url, other.metadata) }
+}
+
+describe('an address to which answers go', () => {
+  const { host } = new URL(redirectUri)
+  const others = [
+    `${redirectUri}/`,
+    `${redirectUri}?x=1`,
+    `${redirectUri}#x`,
+    `${redirectUri}/../evil`,
+    `${redirectUri}%2e`,
+    `${redirectUri} `,
+    redirectUri.toUpperCase(),
+    redirectUri.replace('callback', 'Callback'),
+    redirectUri.replace('callback', '/callback'),
+    redirectUri.replace('callback', './callback'),
+    redirectUri.replace('callback', '%63allback'),
+    redirectUri.replace('https:', 'http:'),
+    redirectUri.replace('https:', ''),
+    redirectUri.replace(host, host.toUpperCase()),
+    redirectUri.replace(host, `${host}.`),
+    redirectUri.replace(host, `${host}:443`),
+    redirectUri.replace(host, `${host}@evil.example`),
+    redirectUri.replace(host, `${host}.evil.example`),
+    redirectUri.replace(host, `evil.example\\@${host}`),
+    redirectUri.replace(host, `user@${host}`),
+    redirectUri.replace(host, `evil.example/${host}`),
+    'javascript:alert(1)//',
+    'data:text/html,x',
+    '/callback',
+    'callback',
+    'null',
+    '*',
+    '',
+  ]
+
+  test('is the registered one to the letter, in a request, a pushed request and a sign-out', async () => {
+    const { url, browser, config } = await start()
+    for (const uri of others) {
+      const { address } = await request(config, { redirect_uri: uri })
+      const opened = await browser.open(address)
+      expect([uri, opened.address.origin, opened.response.status]).toEqual([uri, url, 400])
+      expect(contentOf(opened.text).kind).toBe('error')
+
+      const pushed = client.buildAuthorizationUrlWithPAR(config, new URL(address).searchParams)
+      expect([uri, await refusalOf(pushed)]).toEqual([uri, expect.stringMatching(/^invalid_(request|redirect_uri)$/)])
+
+      const out = client.buildEndSessionUrl(config, { post_logout_redirect_uri: uri.replace('callback', 'bye') })
+      const page = await browser.open(out.href)
+      if (uri === '') continue
+      expect([uri, page.address.origin, contentOf(page.text).kind]).toEqual([uri, url, 'error'])
+    }
+  })
+
+  test('is there once', async () => {
+    const { url, browser, config } = await start()
+    for (const uri of [redirectUri, 'https://evil.example/']) {
+      const { address } = await request(config)
+      const opened = await browser.open(`${address}&redirect_uri=${encodeURIComponent(uri)}`)
+      expect([opened.address.origin, opened.response.status]).toEqual([url, 400])
+    }
+  })
+
+  test('is the same where the code is redeemed', async () => {
+    const { browser, config } = await start()
+    const { address, redeem } = await request(config)
+    const answer = (await browser.open(address)).address
+    const elsewhere = new URL(answer)
+    elsewhere.pathname = '/other'
+    expect(await refusalOf(redeem(elsewhere))).toBe('invalid_grant')
+  })
+})
+
+describe('state', () => {
+  test.each([
+    'x y+z&a=b%20#;/?:@',
+    '<script>"\'',
+    'ümläut ☃',
+    'a'.repeat(2_000),
+    '\r\nlocation: https://evil.example/',
+  ])('comes back to the letter, with a code and with an error: %j', async (state) => {
+    const { url, browser, config } = await start()
+    for (const parameters of [{}, { prompt: 'none', scope: 'openid', max_age: '0' }]) {
+      const { address } = await request(config, { state, ...parameters })
+      const answer = (await browser.open(address)).address
+      expect(answer.origin + answer.pathname).toBe(redirectUri)
+      expect(answer.searchParams.get('state')).toBe(state)
+      expect(answer.searchParams.get('iss')).toBe(url)
+    }
+    const { address } = await request(config, { state, response_mode: 'form_post' })
+    expect((await browser.open(address)).text).not.toContain('<script>"')
+  })
+
+  test('of another request is refused by the client, which then sends no code', async () => {
+    const { browser, config } = await start()
+    const [mine, other] = [await request(config), await request(config)]
+    const answer = (await browser.open(other.address)).address
+    const refused = await mine.redeem(answer).catch((thrown) => thrown)
+    expect(refused).toMatchObject({ cause: { message: expect.stringContaining('state') } })
+    // The code is still good where it belongs.
+    expect((await other.redeem(answer)).claims()?.aud).toBe('shop')
+  })
+})
+
+describe('a code', () => {
+  test('counts with its own verifier only', async () => {
+    const { browser, config } = await start()
+    const [mine, injected] = [await request(config), await request(config)]
+    const state = new URL(mine.address).searchParams.get('state') ?? ''
+    const answer = (await browser.open(injected.address)).address
+    answer.searchParams.set('state', state)
+    expect(await refusalOf(mine.redeem(answer))).toBe('invalid_grant')
+  })
+
+  test('counts for its own client only', async () => {
+    const { browser, config, other } = await start()
+    const foreign = await request(other)
+    const answer = (await browser.open(foreign.address)).address
+    const parameters = { pkceCodeVerifier: client.randomPKCECodeVerifier() }
+    const redeemed = client.authorizationCodeGrant(config, answer, {
+      ...parameters,
+      expectedState: String(answer.searchParams.get('state')),
+    })
+    expect(await refusalOf(redeemed)).toBe('invalid_grant')
+    expect((await foreign.redeem(answer)).claims()?.aud).toBe('other')
+  })
+
+  test('has the nonce of its own request, also after a refresh none but that', async () => {
+    const { browser, config } = await start()
+    const nonce = 'n-"&<>é ☃'
+    const pkceCodeVerifier = client.randomPKCECodeVerifier()
+    const code_challenge = await client.calculatePKCECodeChallenge(pkceCodeVerifier)
+    const { address } = await request(config, { nonce, code_challenge })
+    const answer = (await browser.open(address)).address
+    const expectedState = String(answer.searchParams.get('state'))
+    const tokens = await client.authorizationCodeGrant(config, answer, {
+      pkceCodeVerifier,
+      expectedState,
+      expectedNonce: nonce,
+    })
+    expect(tokens.claims()?.nonce).toBe(nonce)
+    const next = await client.refreshTokenGrant(config, tokens.refresh_token ?? '')
+    expect(next.claims()?.nonce ?? nonce).toBe(nonce)
+  })
+})
+
+test('an answer of another issuer is refused by its name, before its code is sent anywhere', async () => {
+  const [honest, attacker] = [await start(), await startIssuer([shop])]
+  const config = await discover(attacker.url)
+  const sent: string[] = []
+  config[client.customFetch] = async (address, init) => {
+    sent.push(address)
+    return await fetch(address, init as RequestInit)
+  }
+  // The user wanted to sign in at the attacker's issuer, which sends the browser on to the honest one.
+  const { address, redeem } = await request(config)
+  const query = new URL(address).searchParams
+  const answer = (await honest.browser.open(`/api/auth/oidc/authorize?${query}`)).address
+  expect(answer.searchParams.has('code')).toBe(true)
+  const refused = await redeem(answer).catch((thrown) => thrown)
+  expect(refused).toMatchObject({ cause: { message: expect.stringContaining('iss') } })
+  expect(sent).toEqual([])
+})
+
+describe('claims of the protocol', () => {
+  const names =
+    'sub iss aud exp iat nbf jti nonce sid auth_time amr acr azp cnf events client_id scope at_hash c_hash s_hash wallets'
+  const forged = Object.fromEntries(names.split(' ').map((name) => [name, 'forged']))
+  const hidden = JSON.parse(`{"__proto__": ${JSON.stringify(forged)}, "constructor": "forged", "toString": "forged"}`)
+
+  test('are not the application’s to say', async () => {
+    const { url } = await startIssuer([shop], {
+      oidcClaims: async () => ({ ...forged, groups: ['staff'], ...hidden }),
+    })
+    const scope = 'openid profile email groups wallet'
+    const { config, tokens, session } = await connect(url, { scope })
+    const next = await client.refreshTokenGrant(config, tokens.refresh_token ?? '')
+    const said = [
+      decodeJwt(tokens.id_token ?? ''),
+      decodeJwt(next.id_token ?? ''),
+      await client.fetchUserInfo(config, next.access_token, session.userId),
+      await client.tokenIntrospection(config, next.access_token),
+    ]
+    for (const claims of said) {
+      expect(JSON.stringify(claims)).not.toContain('forged')
+      expect(claims.sub).toBe(session.userId)
+    }
+    expect(said[0]).toMatchObject({ iss: url, aud: 'shop', groups: ['staff'], amr: ['swk'] })
+  })
+
+  test.each(Object.keys({ ...forged, ...hidden }))('%s is refused in a people file', async (name) => {
+    const folder = mkdtempSync(join(tmpdir(), 'countersign-people-'))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const oidcPeople = join(folder, 'people.json')
+    writeFileSync(oidcPeople, `{"usr_x": {"name": "Ada", "${name}": "forged"}}`)
+    await expect(startIssuer([shop], { oidcPeople })).rejects.toThrow(`"${name}" is reserved`)
+  })
+})
