@@ -61,6 +61,22 @@ describe.each(stores)('on $name, over two instances', ({ open }) => {
     }
   })
 
+  test('two applications that are opened at once, before a sign-in, both work after it', async () => {
+    const other = { metadata: { ...shop.metadata, client_id: 'other' } }
+    const { discoverBoth, newBrowser } = await startTwo(await open(), [shop, other])
+    const configs = [await discoverBoth(), await discoverBoth(other.metadata)]
+    const browser = newBrowser()
+    const tabs = await Promise.all(configs.map((config) => request(config)))
+    const pages = await Promise.all(tabs.map(({ address }) => browser.open(address)))
+    expect(pages.map(({ address }) => address.pathname)).toEqual(['/api/auth/sign-in', '/api/auth/sign-in'])
+    const { session } = await browser.signIn()
+    const back = pages.map(({ address }) => address.searchParams.get('returnTo') ?? '')
+    const answers = await Promise.all(back.map((address) => allow(browser, address)))
+    const tokens = await times(2, (index) => tabs[index]!.redeem(answers[index]!))
+    const refusals = await times(2, (index) => refusalsOf(configs[index]!, tokens[index]!, session.userId))
+    expect(refusals).toEqual([alive, alive])
+  })
+
   test('nothing is left of a code that comes again, of whatever is being refreshed beside it', async () => {
     const { discoverBoth, newBrowser } = await startTwo(await open())
     const config = await discoverBoth()

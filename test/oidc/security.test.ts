@@ -158,6 +158,28 @@ describe('an interaction', () => {
     expect(contentOf(text)).toMatchObject({ kind: 'error' })
   })
 
+  test('is of the browser with a cookie that no other host can set', async () => {
+    const { url } = await startIssuer([shop], { publicUrl: 'https://auth.example' })
+    const query = new URLSearchParams({
+      client_id: 'shop',
+      redirect_uri: redirectUri,
+      response_type: 'code',
+      scope: 'openid',
+      code_challenge: 'A'.repeat(43),
+      code_challenge_method: 'S256',
+    })
+    const set = async (cookie: string) => {
+      const init = { headers: { cookie }, redirect: 'manual' } as const
+      const { headers } = await fetch(`${url}/api/auth/oidc/authorize?${query}`, init)
+      return headers.getSetCookie().filter((each) => each.includes('countersign_oidc_browser'))
+    }
+    const attributes = 'Path=/; HttpOnly; Secure; SameSite=Lax'
+    const [own = '', ...others] = await set('countersign_oidc_browser_x=planted')
+    expect(own).toMatch(new RegExp(`^__Host-countersign_oidc_browser_[\\w-]{8}=[\\w-]{43}; ${attributes}$`))
+    expect(others).toEqual([])
+    expect(await set(own.split(';')[0] ?? '')).toEqual([])
+  })
+
   test('takes an answer from pages of the service alone, also with other trusted origins', async () => {
     const other = 'https://other.example'
     const { url } = await startIssuer([shop], { enforceOrigin: false, trustedOrigins: [other] })
