@@ -7,19 +7,16 @@ import { errorsParts } from './docs/errors.ts'
 import { withParts } from './docs/markdown.ts'
 import { protocolParts } from './docs/protocol.ts'
 import { relayParts } from './docs/relay.ts'
-import { restParts } from './docs/rest.ts'
-import { firstSettings, settingsParts } from './docs/settings.ts'
+import { settingsParts } from './docs/settings.ts'
 import { type ProtoComments, readProtoComments } from './proto-comments.ts'
 
 /**
  * The documents that have such parts, by their paths in the repository, with what makes the parts: each by its name.
  */
 const partsOf: Readonly<Record<string, (comments: ProtoComments) => Readonly<Record<string, string>>>> = {
-  'README.md': firstSettings,
   'docs/cross-device-security.md': relayParts,
   'docs/errors.md': errorsParts,
   'docs/protocol.md': protocolParts,
-  'docs/rest.md': restParts,
   'docs/settings.md': settingsParts,
 }
 

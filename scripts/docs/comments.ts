@@ -5,7 +5,7 @@ import { code, toHeading } from './markdown.ts'
 import { rpcs } from './services.ts'
 
 /** A page of docs/ that text is for. */
-export type Page = 'protocol.md' | 'errors.md' | 'rest.md'
+export type Page = 'protocol.md' | 'errors.md'
 
 /** Begins the paragraph of an RPC's comment that lists the reasons for which it can fail. */
 const errorsBegin = 'Errors: '

@@ -38,7 +38,6 @@ export function errorsParts(comments: ProtoComments): Readonly<Record<string, st
 
 function reasonSection(value: DescEnumValue, comments: ProtoComments): string {
   const reason = reasonOf(value)
-  const { http, code: codeName } = reasons[reason]
   const lines = comments.of(value).split('\n')
   const codesAt = lines.findIndex((line) => line.startsWith('Connect: '))
   const about = lines.slice(0, codesAt).join(' ')
@@ -46,7 +45,7 @@ function reasonSection(value: DescEnumValue, comments: ProtoComments): string {
   const from = rpcs.filter((rpc) => reasonsIn(rpcComment(rpc, comments).errors).includes(reason))
   return [
     `#### ${reason}\n`,
-    `HTTP ${http}, ${code(codeName)}. ${markdownOf(about, page, reason)}\n`,
+    `${markdownOf(about, page, reason)}\n`,
     ...(metadata.length === 0 ? [] : [`Metadata:\n\n${metadata.join('')}`]),
     ...(from.length === 0 ? [] : [`Answered by ${linksTo(from)}.\n`]),
   ].join('\n')

@@ -66,12 +66,21 @@ class Reference {
     const rest = restAddress(rpc)
     return [
       `### ${rpc.name}\n`,
-      `${code(`POST /${rpc.parent.typeName}/${rpc.name}`)}${rest === '' ? '; no REST address' : `; REST ${rest}, under ${code('/api/auth')}`}\n`,
+      `${rest === '' ? 'No REST address.' : `REST: ${rest}.`}\n`,
       ...paragraphs.map((paragraph) => `${markdownOf(paragraph, page, rpc.name)}\n`),
-      `**Errors**, besides [those of any call](errors.md#general): ${markdownOf(errors, page)}\n`,
-      `**Request**: ${this.#fields(rpc.input, 'request')}`,
-      `**Response**${rpc.methodKind === 'server_streaming' ? ', each message of the stream' : ''}: ${this.#fields(rpc.output, 'response')}`,
+      `**Errors**: ${markdownOf(errors, page)}\n`,
+      `**Request**${this.#body(rpc.input, 'request')}`,
+      `**Response**${rpc.methodKind === 'server_streaming' ? ', each message of the stream' : ''}${this.#body(rpc.output, 'response')}`,
     ]
+  }
+
+  /** The fields of a call's message. The first sentence of its comment says of what call it is, which stands above. */
+  #body(message: DescMessage, direction: Direction): string {
+    if (message.fields.length === 0) return ': no fields.\n'
+    const [first = '', ...others] = this.#paragraphs(message)
+    const rest = first.replace(/^.*?\.(\s|$)/, '').trim()
+    const about = [...(rest === '' ? [] : [`${rest}\n`]), ...others]
+    return `${about.length === 0 ? '' : `: ${about.map((part) => part.trim()).join('\n\n')}`}\n\n${this.#table(message, direction)}`
   }
 
   #message(message: DescMessage): string[] {
@@ -80,11 +89,13 @@ class Reference {
 
   #fields(message: DescMessage, direction: Direction): string {
     const about = this.#paragraphs(message).join('\n')
-    if (message.fields.length === 0) return about
+    return message.fields.length === 0 ? about : `${about}\n${this.#table(message, direction)}`
+  }
+
+  #table(message: DescMessage, direction: Direction): string {
     const rows = message.fields.map((field) => this.#field(field, direction))
     const bounds = direction === 'request' ? ['bounds'] : []
-    const table = markdownTable(['field', 'JSON', 'type', 'presence', ...bounds, 'meaning'], rows)
-    return `${about}\n${table}`
+    return markdownTable(['field', 'type', 'presence', ...bounds, 'meaning'], rows)
   }
 
   #field(field: DescField, direction: Direction): string[] {
@@ -97,7 +108,7 @@ class Reference {
           ? 'always'
           : 'optional'
     const bounds = direction === 'request' ? [text] : []
-    return [code(field.name), code(field.jsonName), typeOf(field), presence, ...bounds, markdownOf(meaning, page)]
+    return [code(field.name), typeOf(field), presence, ...bounds, markdownOf(meaning, page)]
   }
 
   #enum(desc: DescEnum): string[] {

@@ -17,8 +17,3 @@ export const endpoints: readonly RestEndpoint[] = restEndpoints({
   basePath: '',
   endpointPrefix: resolveSettings().endpointPrefix,
 })
-
-/** Full name of an RPC, for people. */
-export function nameOf({ parent, name }: DescMethod): string {
-  return `${parent.name}.${name}`
-}

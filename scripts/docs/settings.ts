@@ -88,9 +88,6 @@ const groups: readonly Group[] = [
   },
 ]
 
-/** What almost every installation sets: the table in the README. */
-const first: readonly Option[] = ['host', 'publicUrl', 'store', 'secret', 'appName', 'trustProxy']
-
 /** The parts of docs/settings.md. Throws if a setting is in no group or in two. */
 export function settingsParts(): Readonly<Record<string, string>> {
   for (const [option] of optionRows) {
@@ -100,11 +97,6 @@ export function settingsParts(): Readonly<Record<string, string>> {
   }
   const sections = groups.map(({ title, options }) => `## ${title}\n\n${settingsTable(options)}`)
   return { settings: sections.join('\n') }
-}
-
-/** The part of README.md that has settings. */
-export function firstSettings(): Readonly<Record<string, string>> {
-  return { settings: settingsTable(first) }
 }
 
 function settingsTable(options: readonly Option[]): string {
