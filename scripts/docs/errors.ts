@@ -1,10 +1,9 @@
-import type { DescEnumValue, DescMethod } from '@bufbuild/protobuf'
+import type { DescEnumValue } from '@bufbuild/protobuf'
 import { ErrorReasonSchema } from '../../gen/server/countersign/v1/error_reason_pb.ts'
 import { type ErrorReason, reasons } from '../../src/shared/errors.ts'
 import type { ProtoComments } from '../proto-comments.ts'
-import { markdownOf, reasonsIn, rpcComment } from './comments.ts'
+import { markdownOf } from './comments.ts'
 import { code, markdownTable, toHeading } from './markdown.ts'
-import { rpcs } from './services.ts'
 
 const page = 'errors.md'
 
@@ -42,12 +41,10 @@ function reasonSection(value: DescEnumValue, comments: ProtoComments): string {
   const codesAt = lines.findIndex((line) => line.startsWith('Connect: '))
   const about = lines.slice(0, codesAt).join(' ')
   const metadata = lines.slice(codesAt + 2).map((line) => `- ${metadataLine(line)}\n`)
-  const from = rpcs.filter((rpc) => reasonsIn(rpcComment(rpc, comments).errors).includes(reason))
   return [
     `#### ${reason}\n`,
     `${markdownOf(about, page, reason)}\n`,
     ...(metadata.length === 0 ? [] : [`Metadata:\n\n${metadata.join('')}`]),
-    ...(from.length === 0 ? [] : [`Answered by ${linksTo(from)}.\n`]),
   ].join('\n')
 }
 
@@ -56,10 +53,6 @@ function metadataLine(line: string): string {
   const [, keys = '', meaning = ''] = /^\s*([a-z_, ]+): (.*)$/.exec(line) ?? []
   if (keys === '') throw new Error(`A line about metadata in error_reason.proto does not begin with a key: ${line}`)
   return `${keys.split(', ').map(code).join(', ')}: ${markdownOf(meaning, page)}`
-}
-
-function linksTo(calls: readonly DescMethod[]): string {
-  return calls.map(({ name }) => toHeading(name, 'protocol.md')).join(', ')
 }
 
 function reasonOf({ name }: DescEnumValue): ErrorReason {

@@ -99,7 +99,11 @@ class Reference {
   }
 
   #field(field: DescField, direction: Direction): string[] {
-    const meaning = paragraphsOf(this.#comments.of(field)).join(' ')
+    // The page says both once: the column "presence", and the unit of all times.
+    const meaning = paragraphsOf(this.#comments.of(field))
+      .join(' ')
+      .replace(/ (Required|Optional)\.(?=\s|$)/, '')
+      .replace(', epoch milliseconds', '')
     const { required, text } = boundsOf(field)
     const presence =
       direction === 'request'

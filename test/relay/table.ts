@@ -42,7 +42,7 @@ const toldCode = hindered(
   'RETURN_CODE_REQUIRED',
   'the victim has to give the code to the attacker, although the phone names the site to enter it at',
 )
-const startedBySite = 'the attacker opens the site like any visitor, and its backend starts the order'
+const startedBySite = 'the attacker opens the site like any visitor'
 const shortLife = hindered(
   'ORDER_EXPIRED',
   'a victim has to scan the picture within two minutes of the order’s start; only the first one is caught',
