@@ -385,12 +385,14 @@ const rows: Readonly<
     ['consume', 'if (grantId !== undefined) await grants.remove(grantId)', '', 'oidc/adapter'],
     ['give', 'if (await this.#parts.isLive(session)) return id', 'return id', 'oidc/adapter'],
     ['isIssuedTo', 'token.clientId === client.clientId', 'true', 'oidc/security'],
+    ['sessionOf', 'await findSession(grant.sessionId)', '{ userId: grant.accountId }', 'oidc/ends'],
     ['isInGrace', 'usedAt + this.#graceOf(payload)', 'Number.POSITIVE_INFINITY', 'oidc/adapter'],
   ],
   43: [
     ['inputOf', 'headers.origin !== own', 'false', 'oidc/security'],
     ['find', '|| !isOfBrowser(found.record)', '', 'oidc/security'],
     ['decide', '|| session.id !== sessionId', '', 'oidc/security'],
+    ['grantFor', '!isWeb(redirectUris) ||', '', 'oidc/security'],
   ],
   44: [
     ['read', 'app?.connection === record.connection', 'true', 'oidc/offline'],

@@ -8,7 +8,17 @@ import type { FlatOptions } from '../../src/service/config.ts'
 import { administrationOn } from '../core/users/support.ts'
 import { rest } from '../support/rest.ts'
 import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
-import { Browser, contentOf, decide, discover, refusalOf, request, shop, startIssuer } from './support.ts'
+import {
+  Browser,
+  contentOf,
+  decide,
+  discover,
+  refusalOf,
+  request,
+  shop,
+  signInByOrder,
+  startIssuer,
+} from './support.ts'
 
 const offline = { scope: 'openid offline_access', prompt: 'consent' }
 
@@ -217,27 +227,50 @@ describe('offline access', () => {
   })
 })
 
-test('a relayed order that is taken back takes its offline access with it, also if that is revoked later', async () => {
-  const { url } = await startIssuer()
-  const [victim, attacker, config] = [makeWallet(), new Browser(url), await discover(url)]
-  const { json: order } = await rest(url, '/cross-device/start', { kind: 'login' })
-  const claimToken = new URLSearchParams(new URL(order.claimUrl).hash.slice(1)).get('token')
-  const { json: phone } = await rest(url, '/cross-device/claim', { orderId: order.orderId, claimToken })
-  const { challengeToken } = phone
-  const { orderId, desktopToken } = order
-  const read = await rest(url, `/cross-device/challenge?orderId=${orderId}`, undefined, bearer(challengeToken))
-  const { nonceId: _, ...proof } = proofOf(victim, { nonceId: '', message: read.json.message })
-  expect((await rest(url, '/cross-device/approve', { orderId, challengeToken, proof })).status).toBe(200)
-  const finalized = await attacker.fetch('/api/auth/cross-device/finalize', {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', origin: url },
-    body: JSON.stringify({ orderId, desktopToken }),
+describe('a relayed order with offline access', () => {
+  test.each<[string, (attacker: Browser, victim: TestWallet, takeBack: () => Promise<void>) => Promise<unknown>]>([
+    ['taken back', (_attacker, _victim, takeBack) => takeBack()],
+    [
+      'taken back after its session was signed out',
+      async (attacker, _victim, takeBack) => {
+        expect((await attacker.post('/api/auth/sign-out', {})).status).toBe(200)
+        await takeBack()
+      },
+    ],
+    [
+      'taken back, and all other sessions revoked',
+      async ({ url }, victim, takeBack) => {
+        await takeBack()
+        const headers = bearer((await new Browser(url).signIn(victim)).token)
+        await createClient(SessionService, createConnectTransport({ baseUrl: url })).revokeOtherSessions(
+          {},
+          { headers },
+        )
+      },
+    ],
+    [
+      'revoked with all other sessions after it was signed out',
+      async (attacker, victim) => {
+        const { url } = attacker
+        await attacker.post('/api/auth/sign-out', {})
+        const headers = bearer((await new Browser(url).signIn(victim)).token)
+        await createClient(SessionService, createConnectTransport({ baseUrl: url })).revokeOtherSessions(
+          {},
+          { headers },
+        )
+      },
+    ],
+  ])('is dead once it is %s', async (_name, end) => {
+    const { url } = await startIssuer()
+    const [victim, attacker, config] = [makeWallet(), new Browser(url), await discover(url)]
+    const { takeBack } = await signInByOrder(attacker, victim)
+    const { address, redeem } = await request(config, offline)
+    const tokens = await redeem(await decide(attacker, await attacker.open(address)))
+    const next = await client.refreshTokenGrant(config, tokens.refresh_token ?? '')
+    await end(attacker, victim, takeBack)
+    expect(await client.tokenIntrospection(config, next.access_token)).toEqual({ active: false })
+    expect(await refusalOf(client.refreshTokenGrant(config, next.refresh_token ?? ''))).toBe('invalid_grant')
   })
-  expect(finalized.status).toBe(200)
-  const { address, redeem } = await request(config, offline)
-  const tokens = await redeem(await decide(attacker, await attacker.open(address)))
-  expect((await rest(url, '/cross-device/reject', { orderId, challengeToken })).status).toBe(200)
-  expect(await refusalOf(client.refreshTokenGrant(config, tokens.refresh_token ?? ''))).toBe('invalid_grant')
 })
 
 describe('connected applications', () => {

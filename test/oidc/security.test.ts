@@ -255,32 +255,38 @@ describe('who is signed in', () => {
 })
 
 describe('consent', () => {
-  test('for an application on the device is asked for each time, first_party or not', async () => {
-    const native = {
-      metadata: {
-        client_id: 'native',
-        redirect_uris: ['http://127.0.0.1/callback'],
-        application_type: 'native',
-        token_endpoint_auth_method: 'none',
-      },
-    }
-    const { url } = await startIssuer([native])
-    const browser = new Browser(url)
-    await browser.signIn()
-    const config = await client.discovery(new URL(url), 'native', undefined, client.None(), {
-      execute: [client.allowInsecureRequests],
-    })
-    for (let time = 0; time < 2; time++) {
-      const { address } = await request(config, { redirect_uri: 'http://127.0.0.1:1234/callback' })
-      const page = await browser.open(address)
-      expect(contentOf(page.text)).toMatchObject({ kind: 'consent' })
-      expect(contentOf(page.text).host).toBeUndefined()
-      expect((await decide(browser, page)).searchParams.has('code')).toBe(true)
-    }
-    const { address } = await request(config, { redirect_uri: 'http://127.0.0.1:1234/callback', prompt: 'none' })
-    expect((await browser.open(address)).address.searchParams.get('error')).toMatch(/(consent|interaction)_required/)
-    await expect(startIssuer([{ ...native, first_party: true }])).rejects.toThrow(/first_party needs https/)
-  })
+  test.each([
+    ['a loopback address', 'http://127.0.0.1/callback', 'http://127.0.0.1:1234/callback'],
+    ['a scheme of its own', 'com.example.shop:/callback', 'com.example.shop:/callback'],
+  ])(
+    'for an application on the device with %s is asked for each time, first_party or not',
+    async (_name, uri, redirect) => {
+      const native = {
+        metadata: {
+          client_id: 'native',
+          redirect_uris: [uri],
+          application_type: 'native',
+          token_endpoint_auth_method: 'none',
+        },
+      }
+      const { url } = await startIssuer([native])
+      const browser = new Browser(url)
+      await browser.signIn()
+      const config = await client.discovery(new URL(url), 'native', undefined, client.None(), {
+        execute: [client.allowInsecureRequests],
+      })
+      for (let time = 0; time < 2; time++) {
+        const { address } = await request(config, { redirect_uri: redirect })
+        const page = await browser.open(address)
+        expect(contentOf(page.text)).toMatchObject({ kind: 'consent' })
+        expect(contentOf(page.text).host).toBeUndefined()
+        expect((await decide(browser, page)).searchParams.has('code')).toBe(true)
+      }
+      const { address } = await request(config, { redirect_uri: redirect, prompt: 'none' })
+      expect((await browser.open(address)).address.searchParams.get('error')).toBe('interaction_required')
+      await expect(startIssuer([{ ...native, first_party: true }])).rejects.toThrow(/first_party needs https/)
+    },
+  )
 
   test('to another scope is asked for', async () => {
     const { url } = await startIssuer()

@@ -153,6 +153,27 @@ export class Browser {
   }
 }
 
+/** Signs a wallet in at a browser by an order, from a phone. Resolves with what takes the order back. */
+export async function signInByOrder(browser: Browser, wallet: TestWallet) {
+  const { url } = browser
+  const { json: order } = await rest(url, '/cross-device/start', { kind: 'login' })
+  const claimToken = new URLSearchParams(new URL(order.claimUrl).hash.slice(1)).get('token')
+  const { orderId, desktopToken } = order
+  const { challengeToken } = (await rest(url, '/cross-device/claim', { orderId, claimToken })).json
+  const authorization = `Bearer ${challengeToken}`
+  const read = await rest(url, `/cross-device/challenge?orderId=${orderId}`, undefined, { authorization })
+  const { nonceId: _, ...proof } = proofOf(wallet, { nonceId: '', message: read.json.message })
+  await rest(url, '/cross-device/approve', { orderId, challengeToken, proof })
+  const { status, json } = await browser.post('/api/auth/cross-device/finalize', { orderId, desktopToken })
+  if (status !== 200) throw new Error(JSON.stringify(json))
+  return {
+    async takeBack(): Promise<void> {
+      const answer = await rest(url, '/cross-device/reject', { orderId, challengeToken })
+      if (answer.status !== 200) throw new Error(JSON.stringify(answer.json))
+    },
+  }
+}
+
 /** What the issuer's page shows. */
 export function contentOf(html: string): Record<string, unknown> & { readonly kind?: string } {
   const content = /name="countersign-content" content="([^"]*)"/.exec(html)?.[1]

@@ -1,0 +1,165 @@
+import { createClient } from '@connectrpc/connect'
+import { createConnectTransport } from '@connectrpc/connect-web'
+import * as client from 'openid-client'
+import { expect, test, vi } from 'vitest'
+import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
+import { openStore } from '../../src/store/open.ts'
+import { administrationOn } from '../core/users/support.ts'
+import { rest } from '../support/rest.ts'
+import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
+import {
+  Browser,
+  contentOf,
+  decide,
+  discover,
+  refusalOf,
+  request,
+  shop,
+  signInByOrder,
+  startIssuer,
+} from './support.ts'
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+
+const secret = 'a secret of the service '.repeat(2)
+
+/** A user with a session that an order made, tokens that are bound to it, and an open code. */
+async function connected() {
+  const store = await openStore('sqlite::memory:')
+  // Shorter than an access token's life, so that the session is what ends it.
+  const { url, service } = await startIssuer([shop], { store, secret, sessionTtlSeconds: 600 })
+  const [browser, config, wallet] = [new Browser(url), await discover(url), makeWallet()]
+  const { takeBack } = await signInByOrder(browser, wallet)
+  const { address, redeem } = await request(config)
+  const tokens = await redeem(await decide(browser, await browser.open(address)))
+  const next = await request(config)
+  const code = (await browser.open(next.address)).address
+  const { json } = await rest(url, '/session', undefined, { cookie: browser.cookie('/') })
+  return {
+    url,
+    service,
+    store,
+    browser,
+    config,
+    wallet,
+    takeBack,
+    tokens,
+    session: json.session,
+    redeemLater: () => next.redeem(code),
+  }
+}
+
+type Connected = Awaited<ReturnType<typeof connected>>
+
+/** Headers of another session of the user, which a direct sign-in made. */
+async function elsewhere({ url, wallet }: Connected): Promise<Record<string, string>> {
+  return bearer((await new Browser(url).signIn(wallet)).token)
+}
+
+function sessionsOf({ url }: Connected) {
+  return createClient(SessionService, createConnectTransport({ baseUrl: url }))
+}
+
+function identityOf({ publicKeyHex, address }: TestWallet) {
+  return { adapterId: 'nimiq', subject: publicKeyHex, publicKeyHex, address }
+}
+
+test.each<[string, (user: Connected) => Promise<unknown>]>([
+  ['sign-out', async ({ browser }) => expect((await browser.post('/api/auth/sign-out', {})).status).toBe(200)],
+  [
+    'revoking it in itself',
+    async (user) => {
+      const headers = { cookie: user.browser.cookie('/'), origin: user.url }
+      await sessionsOf(user).revokeSession({ sessionId: user.session.id }, { headers })
+    },
+  ],
+  [
+    'revoking it in another session',
+    async (user) =>
+      await sessionsOf(user).revokeSession({ sessionId: user.session.id }, { headers: await elsewhere(user) }),
+  ],
+  [
+    'revoking all other sessions',
+    async (user) => await sessionsOf(user).revokeOtherSessions({}, { headers: await elsewhere(user) }),
+  ],
+  ['taking its order back', ({ takeBack }) => takeBack()],
+  [
+    'unlinking its wallet',
+    async (user) => {
+      const [{ url, wallet }, headers, other] = [user, await elsewhere(user), makeWallet()]
+      const { json } = await rest(url, '/wallet/nonce', { purpose: 'link' }, headers)
+      const { nonceId, ...proof } = proofOf(other, json)
+      expect((await rest(url, '/wallet/link', { nonceId, proof }, headers)).status).toBe(200)
+      const second = bearer((await new Browser(url).signIn(other)).token)
+      const { address } = wallet
+      expect((await rest(url, '/wallet/unlink', { adapterId: 'nimiq', address }, second)).status).toBe(200)
+    },
+  ],
+  [
+    'an operator’s end of it',
+    async ({ store, session }) => await administrationOn(store).endSession(session.userId, session.id),
+  ],
+  [
+    'an operator’s end of all sessions',
+    async ({ store, session }) => await administrationOn(store).endSessions(session.userId),
+  ],
+  ['deleting the user', async ({ store, session }) => await administrationOn(store).delete(session.userId)],
+  ['blocking the wallet', async ({ store, wallet }) => await administrationOn(store).block(identityOf(wallet))],
+  [
+    'an application’s sign-out',
+    async ({ browser, config }) => {
+      const page = await browser.open(client.buildEndSessionUrl(config).href)
+      await browser.post(page.address.pathname, { ticket: contentOf(page.text).ticket })
+    },
+  ],
+  ['its expiry', async ({ session }) => void vi.useFakeTimers({ toFake: ['Date'], now: session.expiresAt + 1 })],
+])('what is bound to a session is dead at the next call after %s', async (_name, end) => {
+  const user = await connected()
+  const { config, tokens, session, redeemLater } = user
+  expect(await client.tokenIntrospection(config, tokens.access_token)).toMatchObject({ active: true })
+  try {
+    await end(user)
+    expect({
+      userinfo: await refusalOf(client.fetchUserInfo(config, tokens.access_token, session.userId)),
+      introspection: await client.tokenIntrospection(config, tokens.access_token),
+      ofRefreshToken: await client.tokenIntrospection(config, tokens.refresh_token ?? ''),
+      refresh: await refusalOf(client.refreshTokenGrant(config, tokens.refresh_token ?? '')),
+      code: await refusalOf(redeemLater()),
+    }).toEqual({
+      userinfo: 401,
+      introspection: { active: false },
+      ofRefreshToken: { active: false },
+      refresh: 'invalid_grant',
+      code: 'invalid_grant',
+    })
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('what is bound to a session outlives a restart, and is dead when the session ends after it', async () => {
+  const { url, service, store, config, tokens, session, wallet } = await connected()
+  await service.close(500)
+  await startIssuer([shop], { store, secret, port: Number(new URL(url).port) })
+  const next = await client.refreshTokenGrant(config, tokens.refresh_token ?? '')
+  const { token } = await new Browser(url).signIn(wallet)
+  const sessions = createClient(SessionService, createConnectTransport({ baseUrl: url }))
+  await sessions.revokeSession({ sessionId: session.id }, { headers: bearer(token) })
+  expect(await refusalOf(client.fetchUserInfo(config, next.access_token, session.userId))).toBe(401)
+  expect(await client.tokenIntrospection(config, next.access_token)).toEqual({ active: false })
+  expect(await refusalOf(client.refreshTokenGrant(config, next.refresh_token ?? ''))).toBe('invalid_grant')
+})
+
+test('what is bound to a session stays its user’s when another user signs in in the same browser', async () => {
+  const { url, browser, config, tokens, session, redeemLater } = await connected()
+  const { json } = await rest(url, '/wallet/nonce', {})
+  const { status } = await browser.post('/api/auth/wallet/verify', proofOf(makeWallet(), json))
+  expect(status).toBe(200)
+  const other = await request(config)
+  const page = await browser.open(other.address)
+  expect(contentOf(page.text)).toMatchObject({ kind: 'consent' })
+  const second = await other.redeem(await decide(browser, page))
+  expect(second.claims()?.sub).not.toBe(session.userId)
+  expect((await redeemLater()).claims()?.sub).toBe(session.userId)
+  expect(await client.fetchUserInfo(config, tokens.access_token, session.userId)).toMatchObject({ sub: session.userId })
+})
