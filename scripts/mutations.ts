@@ -392,7 +392,6 @@ const rows: Readonly<
     ['inputOf', 'headers.origin !== own', 'false', 'oidc/security'],
     ['find', '|| !isOfBrowser(found.record)', '', 'oidc/security'],
     ['decide', '|| session.id !== sessionId', '', 'oidc/security'],
-    ['grantFor', '!isWeb(redirectUris) ||', '', 'oidc/security'],
   ],
   44: [
     ['read', 'app?.connection === record.connection', 'true', 'oidc/offline'],

@@ -1,5 +1,9 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { clientsFile, discover, request, shop } from '../oidc/support.ts'
 import { launchFirefox } from '../support/browser.ts'
 import { hasPart } from '../support/optional.ts'
 import { startService } from '../support/service.ts'
@@ -43,6 +47,30 @@ describe.skipIf(!hasPart('firefox-esr'))('in Firefox', () => {
     await phone.getByRole('button', { name: 'Sign that computer out' }).click()
     await expectHeading(phone, 'Signed out')
     await desktop.getByText('Not signed in').waitFor()
+  })
+
+  test('the issuer’s page asks for consent and leads on, and asks before a sign-out and leads back', async () => {
+    const client = createServer((call, response) => response.end(`called: ${call.url}`)).listen(0, '127.0.0.1')
+    onTestFinished(() => void client.close())
+    await once(client, 'listening')
+    const redirect = `http://127.0.0.1:${(client.address() as AddressInfo).port}/callback`
+    const metadata = { ...shop.metadata, redirect_uris: [redirect], post_logout_redirect_uris: [redirect] }
+    const { url } = await startService({ oidcClients: clientsFile({ metadata }) })
+    const page = await open()
+    await page.goto(url)
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await expectSignedIn(page)
+    const { address, redeem } = await request(await discover(url, metadata), { redirect_uri: redirect })
+    await page.goto(address)
+    await page.getByRole('button', { name: 'Allow' }).click()
+    await page.waitForURL(`${redirect}?*`)
+    const { id_token: hint = '' } = await redeem(new URL(page.url()))
+    const query = new URLSearchParams({ id_token_hint: hint, post_logout_redirect_uri: redirect })
+    await page.goto(`${url}/api/auth/oidc/logout?${query}`)
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.waitForURL(redirect)
+    await page.goto(url)
+    await page.getByText('Not signed in').waitFor()
   })
 
   test('a declined request is declined on the computer', async () => {
