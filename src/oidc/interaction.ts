@@ -70,12 +70,13 @@ export class Interactions {
     if (found === undefined) return this.#gone()
     const { payload, startedAt } = found.record
     const { name } = promptOf(payload)
-    if (session === undefined) return this.#toSignIn(path, false)
+    if (session === undefined) return this.#toSignIn(path, payload, false)
     if (name === 'consent') return this.#askConsent(payload, session)
     const before = payload.session?.uid
     const isFresh = session.id !== before && session.createdAt >= startedAt
     const confirmed = { sessionId: session.id, isFresh }
-    if (!isFresh && (needsFresh(payload) || (before !== undefined && !isBack))) return this.#toSignIn(path, true)
+    if (!isFresh && (needsFresh(payload) || (before !== undefined && !isBack)))
+      return this.#toSignIn(path, payload, true)
     const result: OwnResult = { ...resultOf(payload), confirmed }
     return redirect(await this.#finish(uid, found, result))
   }
@@ -165,8 +166,14 @@ export class Interactions {
     return permissionsIn(params ?? {}, this.#parts.offered())
   }
 
-  #toSignIn(path: string, isAgain: boolean): LibraryAnswer {
-    const query = new URLSearchParams({ returnTo: `${path}?back=1`, ...(isAgain ? { again: '1' } : {}) })
+  #toSignIn(path: string, { params }: AdapterPayload, isAgain: boolean): LibraryAnswer {
+    // A user's id has no colon; the page ignores what is no wallet.
+    const hint = String(params?.login_hint ?? '')
+    const query = new URLSearchParams({
+      returnTo: `${path}?back=1`,
+      ...(isAgain ? { again: '1' } : {}),
+      ...(hint.includes(':') ? { wallet: hint } : {}),
+    })
     return redirect(`${this.#parts.signInPath}?${query}`)
   }
 

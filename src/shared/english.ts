@@ -107,6 +107,8 @@ export const english = {
 
   'sign-in.title': 'Sign in',
   'sign-in.text': 'No password needed. Your wallet signs a one-time message for {host}.',
+  'sign-in.wanted': 'Use the wallet {address}.',
+  'sign-in.wanted.other': 'You were asked to use another wallet: {address}.',
   'sign-in.going': 'You are signed in. One moment …',
   'sign-in.done.title': 'You are signed in',
   'sign-in.done.wallet': 'Wallet',
@@ -136,6 +138,9 @@ export const english = {
   'sign-in.order.busy': 'Too many attempts. Wait a moment.',
   'sign-in.order.qrLabel': 'QR code for your phone',
   'sign-in.order.codeLabel': 'Confirmation code',
+  'sign-in.order.stepCamera': 'Open your phone’s camera',
+  'sign-in.order.stepOpen': 'Scan the code and open the page',
+  'sign-in.order.stepApprove': 'Approve with your wallet',
   'sign-in.order.answer': 'Continue on your phone. If it shows a code, enter it here.',
   'sign-in.order.returnCode': 'Approved. Enter the code that your phone shows.',
   'sign-in.order.returnCodeLabel': 'Code on your phone',

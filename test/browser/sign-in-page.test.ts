@@ -117,6 +117,26 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
     return { host, page, trail, troubles: followTroubles(page) }
   }
 
+  test('the wallet that the address asks for is named, and another one that is signed in is said to be another', async () => {
+    const { host, page } = await opened()
+    const wanted = makeWallet().address
+    const openWith = async (wallet: string) => {
+      await page.goto(`${host.signInUrl('/')}&${new URLSearchParams({ wallet })}`)
+      await page.getByRole('heading', { name: /Sign in|You are signed in/ }).waitFor()
+    }
+    await openWith(`nimiq:${wanted}`)
+    expect(await page.getByText(`Use the wallet ${wanted}.`).isVisible()).toBe(true)
+    for (const none of ['', wanted, `unknown:${wanted}`, 'nimiq:', 'nimiq:<b>x</b>', `nimiq:${'x'.repeat(200)}`]) {
+      await openWith(none)
+      expect(await page.getByText('Use the wallet').count()).toBe(0)
+    }
+    const own = await signIn(page, host)
+    await openWith(`nimiq:${wanted}`)
+    expect(await page.getByText(`You were asked to use another wallet: ${wanted}.`).isVisible()).toBe(true)
+    await openWith(`nimiq:${own.replaceAll(' ', '').toLowerCase()}`)
+    expect(await page.getByText('another wallet:').count()).toBe(0)
+  })
+
   test('a phone signs the application’s user in; only the base path is needed, nothing fails and nothing moves', async () => {
     const host = await startProtectedHost({}, 250)
     const { page, trail } = await browser.open(desktopSize)

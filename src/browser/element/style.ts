@@ -23,6 +23,20 @@ svg {
   margin: 0 auto;
   border-radius: 6px;
 }
+[part='steps'] {
+  display: grid;
+  gap: 0.25rem;
+  width: fit-content;
+  margin: 0.5rem auto 0;
+  padding: 0;
+  list-style: none;
+  counter-reset: step;
+  text-align: start;
+}
+[part='steps'] li { display: flex; align-items: center; gap: 0.5rem; counter-increment: step; }
+[part='steps'] li::before { content: counter(step); font-weight: 600; font-variant-numeric: tabular-nums; }
+[part='steps'] svg { width: 1.5rem; height: 1.5rem; flex: none; margin: 0; stroke: currentcolor; stroke-width: 1.5; }
+[part='hint'] { font-size: 0.9em; text-wrap: balance; }
 [part='status'] { font-weight: 600; min-height: 1.5em; text-wrap: balance; }
 [part='code'] {
   margin: 0;

@@ -14,6 +14,12 @@ export interface SignInTexts extends Record<OrderStatus, string> {
   readonly busy: string
   readonly qrLabel: string
   readonly codeLabel: string
+  /** Three steps that stand under the QR code, for those who have not scanned one. */
+  readonly stepCamera: string
+  readonly stepOpen: string
+  readonly stepApprove: string
+  /** Under a QR code that leads to `{host}`, a name of this computer. Empty: the page says so itself. */
+  readonly localOnly: string
   /** In place of `waiting_user`, if there is no confirmation code to compare. */
   readonly answer: string
   /** The phone shows a code that has to be typed here. */
@@ -99,6 +105,10 @@ export const englishTexts: SignInTexts = {
   busy: 'Too many attempts. Wait a moment.',
   qrLabel: 'QR code for your phone',
   codeLabel: 'Confirmation code',
+  stepCamera: 'Open your phone’s camera',
+  stepOpen: 'Scan the code and open the page',
+  stepApprove: 'Approve with your wallet',
+  localOnly: 'A phone can’t open this code: it leads to {host}, which is this computer.',
   answer: 'Continue on your phone. If it shows a code, enter it here.',
   returnCode: 'Approved. Enter the code that your phone shows.',
   returnCodeLabel: 'Code on your phone',

@@ -1,4 +1,5 @@
 import { encode } from 'uqr'
+import { isLoopbackHost } from '../../shared/origin.ts'
 import type { StartedOrder } from '../client/types.ts'
 import { minutesAndSeconds } from './countdown.ts'
 import { elementStyle } from './style.ts'
@@ -33,6 +34,8 @@ const returnCodeLength = 6
 export class SignInView {
   readonly #root: ShadowRoot
   readonly #qr = part('div', 'qr')
+  readonly #steps = part('ol', 'steps')
+  readonly #hint = part('p', 'hint')
   readonly #status = part('p', 'status')
   readonly #codeBox = part('div', 'code-box')
   readonly #codeLabel = part('p', 'code-label')
@@ -98,7 +101,16 @@ export class SignInView {
     this.#thisDevice.setAttribute('aria-expanded', 'false')
     this.#deviceStatus.setAttribute('role', 'status')
     this.#device.append(this.#thisDevice)
-    this.#root.append(this.#qr, this.#status, this.#codeBox, this.#form, this.#countdown, buttons)
+    this.#root.append(
+      this.#qr,
+      this.#hint,
+      this.#status,
+      this.#steps,
+      this.#codeBox,
+      this.#form,
+      this.#countdown,
+      buttons,
+    )
     this.setTexts(texts)
     this.show('starting', '')
   }
@@ -107,6 +119,8 @@ export class SignInView {
     this.#texts = texts
     this.#codeLabel.textContent = texts.codeLabel
     this.#fieldLabel.textContent = texts.returnCodeLabel
+    const steps = [texts.stepCamera, texts.stepOpen, texts.stepApprove]
+    this.#steps.replaceChildren(...steps.map((text, index) => step(text, pictures[index] ?? '')))
     this.#submit.textContent = texts.submit
     this.#copy.textContent = texts.copy
     this.#cancel.textContent = texts.cancel
@@ -150,6 +164,8 @@ export class SignInView {
 
   setOrder({ claimUrl, confirmationCode }: StartedOrder): void {
     this.#claimUrl = claimUrl
+    const { hostname: host } = new URL(claimUrl)
+    this.#hint.textContent = isLoopbackHost(host) ? this.#texts.localOnly.replace('{host}', host) : ''
     this.#qr.replaceChildren(qrImage(claimUrl, this.#texts.qrLabel))
     const shown = document.createElement('span')
     shown.textContent = confirmationCode
@@ -167,6 +183,9 @@ export class SignInView {
     // Only one phone can claim an order: for a second one, the code would only lead to an error.
     this.#qr.hidden = mode !== 'scan'
     this.#copy.hidden = mode !== 'scan'
+    this.#hint.hidden = mode !== 'scan' || this.#hint.textContent === ''
+    // On a phone, the wallets that are on it come first, and another device scans the code.
+    this.#steps.hidden = mode !== 'scan' || this.#isFirst
     this.#codeBox.hidden = !running || this.#code.textContent === ''
     this.#form.hidden = mode !== 'enter-code'
     this.#submit.hidden = mode !== 'enter-code'
@@ -234,7 +253,26 @@ function isControlFocused(): boolean {
   return focused instanceof HTMLElement && (focused.tabIndex >= 0 || focused.shadowRoot !== null)
 }
 
-function part<Name extends 'div' | 'p' | 'button' | 'form' | 'label' | 'input'>(
+/** Pictures of the steps: a camera, the corners that scanners show, and a tick. */
+const pictures = [
+  'M4 7h3l1.5-2h7L17 7h3v12H4zM12 10a3 3 0 1 0 0 6 3 3 0 0 0 0-6',
+  'M4 9V4h5M15 4h5v5M20 15v5h-5M9 20H4v-5M9 9h6v6H9z',
+  'M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18M8 12l3 3 5-6',
+] as const
+
+function step(text: string, picture: string): HTMLLIElement {
+  const item = document.createElement('li')
+  const image = document.createElementNS(svg, 'svg')
+  image.setAttribute('viewBox', '0 0 24 24')
+  image.setAttribute('aria-hidden', 'true')
+  image.append(path(picture, 'none'))
+  const words = document.createElement('span')
+  words.textContent = text
+  item.append(image, words)
+  return item
+}
+
+function part<Name extends 'div' | 'ol' | 'p' | 'button' | 'form' | 'label' | 'input'>(
   name: Name,
   label: string,
 ): HTMLElementTagNameMap[Name] {

@@ -18,8 +18,8 @@ export function showOrder(place: HTMLElement, client: CountersignClient, order: 
     if (!signal.aborted) notes.show(started.claimUrl)
     return started
   }
+  element.texts = { localOnly: '', ...(isSmallTouchScreen() ? { created: 'Open the request on this phone.' } : {}) }
   if (isSmallTouchScreen()) {
-    element.texts = { created: 'Open the request on this phone.' }
     element.classList.add('without-code')
   }
   element.classList.toggle('without-clipboard', !('clipboard' in navigator))

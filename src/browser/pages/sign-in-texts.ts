@@ -13,7 +13,8 @@ export function signInTexts(words: Words): Partial<SignInTexts> {
     demo: words.say('wallet.demo.about'),
     demoWallet: words.say('wallet.demo'),
   }
-  return { ...textsUnder('sign-in.order.', words), wallets }
+  // The page says by itself that a code leads to this computer only, and how to change that.
+  return { ...textsUnder('sign-in.order.', words), localOnly: '', wallets }
 }
 
 /** The texts whose names begin so, by the rest of their names. The element fills in their placeholders. */

@@ -8,10 +8,11 @@ import { readServiceFacts } from './service-facts.ts'
 import { SignInWays } from './sign-in-ways.ts'
 import { Tasks } from './tasks.ts'
 import { chooseWords, readOperatorTexts } from './texts/words.ts'
+import { isWanted, wantedWallet } from './wanted-wallet.ts'
 
 /**
- * The sign-in page: a wallet on this device, or one on a phone. It leads to `returnTo`, which is all that it reads of
- * its address. The session is in the cookie only. Calls go by REST to paths under the base path, because a proxy in
+ * The sign-in page: a wallet on this device, or one on a phone. It leads to `returnTo`. All else that it reads of its
+ * address, `again` and `wallet`, only changes what it shows. The session is in the cookie only. Calls go by REST to paths under the base path, because a proxy in
  * front of another application passes on nothing else.
  *
  * It leads on by itself after a sign-in only. Users who are signed in already tap "Continue": where the application, or
@@ -21,6 +22,7 @@ import { chooseWords, readOperatorTexts } from './texts/words.ts'
 const facts = readServiceFacts()
 const words = chooseWords(navigator.languages, readOperatorTexts(metaContent('countersign-texts')))
 const target = returnTarget(new URL(location.href))
+const wanted = wantedWallet(new URL(location.href), facts.adapters)
 const appName = document.title
 const views = { out: byId('signed-out'), in: byId('signed-in') }
 const continueLink = byId<HTMLAnchorElement>('continue-link')
@@ -47,6 +49,7 @@ document.documentElement.dir = words.direction
 document.title = `${words.say('sign-in.title')} · ${appName}`
 fillTexts((key) => words.text(key))
 fill(views.out, 'text', words.say('sign-in.text', { host: location.host }))
+fill(views.out, 'wanted', wanted && words.say('sign-in.wanted', { address: wanted.address }))
 continueLink.href = target.href
 showBrand()
 keepNoUnofferedWallet(facts)
@@ -94,9 +97,11 @@ async function leave(session: Session): Promise<void> {
   noteForOperator({ code: 'UNEXPECTED', message })
 }
 
-function showSignedIn({ address }: Session): void {
+function showSignedIn(session: Session): void {
   ways.close()
-  fill(views.in, 'address', address)
+  fill(views.in, 'address', session.address)
+  const isOther = wanted !== undefined && !isWanted(wanted, session)
+  fill(views.in, 'other', isOther ? words.say('sign-in.wanted.other', { address: wanted.address }) : undefined)
   reveal(views.in)
 }
 

@@ -68,10 +68,20 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
       .waitFor()
     await expectAccessible(page, 'scan')
     await screenshot(page, 'element-scan')
+    // What to do, step by step, as long as no phone has scanned the code; and that no phone can scan this one.
+    const steps = page.getByRole('listitem')
+    expect(await steps.allTextContents()).toEqual([
+      'Open your phone’s camera',
+      'Scan the code and open the page',
+      'Approve with your wallet',
+    ])
+    const hint = page.getByText('A phone can’t open this code: it leads to localhost, which is this computer.')
+    expect(await hint.isVisible()).toBe(true)
 
     const claim = await phone.claimOrder(await scan(code(page)))
     const challenge = await phone.getOrderChallenge(claim)
     await status(page).filter({ hasText: 'Compare the confirmation code' }).waitFor()
+    expect([await steps.count(), await hint.isVisible()]).toEqual([0, false])
     expect(await page.locator('[part=code] span').first().textContent()).toBe(challenge.confirmationCode)
     expect(await code(page).count()).toBe(0)
     await expectAccessible(page, 'answer')

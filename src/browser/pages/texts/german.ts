@@ -109,6 +109,8 @@ export const german: Texts = {
 
   'sign-in.title': 'Anmelden',
   'sign-in.text': 'Ohne Passwort: Deine Wallet signiert eine einmalige Nachricht für {host}.',
+  'sign-in.wanted': 'Verwende die Wallet {address}.',
+  'sign-in.wanted.other': 'Es soll eine andere Wallet sein: {address}.',
   'sign-in.going': 'Du bist angemeldet. Einen Moment …',
   'sign-in.done.title': 'Du bist angemeldet',
   'sign-in.done.wallet': 'Wallet-Adresse',
