@@ -13,6 +13,7 @@ export type {
 export { createLogger, type LogFields, type LogFormat, type Logger, type LogLevel, type LogSink } from './base/log.ts'
 export type { RequestContext } from './base/request.ts'
 export type { CallTrace, TracedCall, TracedFailure, TracedStep, Tracing } from './base/tracing.ts'
+export type { AccessTokenAlgorithm } from './core/access-tokens.ts'
 export type { NonceStore } from './core/sign-in/nonce.ts'
 export type {
   CredentialForm,

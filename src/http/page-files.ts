@@ -53,6 +53,8 @@ export interface PageValues {
   readonly accentColor?: string | undefined
   /** The operator's texts as `readPageTexts` returns them. Default: none. */
   readonly texts?: string | undefined
+  /** Path of the account page; empty if there is none. Of the demo page only. */
+  readonly accountPath?: string
   /** Whether the browser may be signed in already, so that the page asks. Of the sign-in page only. */
   readonly maybeSignedIn?: boolean
   /** What the page shows, as JSON. Of the issuer's page only. */
@@ -113,6 +115,7 @@ function fillIn(html: string, values: PageValues): string {
     logoUrl: values.logoUrl ?? '',
     accentColor: values.accentColor ?? '',
     texts: values.texts ?? '',
+    accountPath: values.accountPath ?? '',
     initials: initialsOf(values.appName),
     maybeSignedIn: values.maybeSignedIn ? 'yes' : 'no',
     startsOrders: values.startsOrders ? 'yes' : 'no',

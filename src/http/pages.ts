@@ -98,7 +98,10 @@ export function createPages(settings: PageSettings, log: Logger, { folders, peek
   const maybeSignedIn = page('sign-in', { ...signIn, maybeSignedIn: true })
 
   const rows = {
-    demo: { places: [at('/')], route: fileRoute(page('demo')) },
+    demo: {
+      places: [at('/')],
+      route: fileRoute(page('demo', { accountPath: keepsUsers(settings) ? basePath + accountPath : '' })),
+    },
     approve: {
       places: [...claimPlaces(claimUrlTemplate), { path: `${continuePath}/*`, matches: isContinuePath }],
       route: fileRoute(page('approve')),

@@ -20,12 +20,12 @@ export async function showCode(desktop: Page): Promise<Locator> {
 
 /** The part of the demo where the phone signs the desktop in. */
 export function phoneCard(desktop: Page): Locator {
-  return desktop.getByRole('region', { name: 'With your phone' })
+  return desktop.getByRole('region', { name: 'Sign in with your phone' })
 }
 
 /** The part of the demo where the phone signs something. */
 export function signCard(desktop: Page): Locator {
-  return desktop.getByRole('region', { name: 'Have something signed' })
+  return desktop.getByRole('region', { name: 'Request a signature' })
 }
 
 /** The QR code in a part of the demo. */

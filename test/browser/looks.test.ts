@@ -58,7 +58,7 @@ describe.skipIf(!hasBrowser)('in every main state a page is accessible, in light
     const desktop = (await browser.open({ viewport: desktopSize })).page
     const phone = (await browser.open({ viewport: phoneSize })).page
     await desktop.goto(url)
-    await desktop.getByRole('region', { name: 'On this device' }).waitFor()
+    await desktop.getByRole('region', { name: 'Sign in on this device' }).waitFor()
     await look(desktop, 'demo-signed-out')
     const code = await showCode(desktop)
     await look(desktop, 'demo-code')

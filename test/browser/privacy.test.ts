@@ -155,7 +155,7 @@ describe.skipIf(!hasBrowser)('what leaves a page and what comes in', () => {
       await route.fulfill({ response, body: (await response.text()).replace('<body>', `<body>${added}`) })
     })
     await page.goto(url)
-    await page.getByRole('region', { name: 'On this device' }).waitFor()
+    await page.getByRole('region', { name: 'Sign in on this device' }).waitFor()
     expect(await page.evaluate(() => document.documentElement.dataset.broken)).toBe(undefined)
     expect(trail.faults).toHaveLength(5)
     // And what a script of its own might be talked into.

@@ -42,7 +42,7 @@ async function signInAndRemember(desktop: Page, url: string, wallet: TestWallet)
 
 async function signOut(desktop: Page): Promise<void> {
   await desktop.getByRole('button', { name: 'Sign out' }).click()
-  await expectHeading(desktop, 'On this device')
+  await expectHeading(desktop, 'Sign in on this device')
 }
 
 describe.skipIf(!hasBrowser)('a desktop that takes return codes', () => {
@@ -95,7 +95,7 @@ describe.skipIf(!hasBrowser)('a desktop that takes return codes', () => {
     const { url } = await startService({ confirmationCode: 'return' })
     const { page, trail } = await browser.open({ viewport: desktopSize })
     await signInAndRemember(page, url, wallet)
-    const computer = knownComputers(page).getByText('Chrome on Linux (this computer)')
+    const computer = knownComputers(page).getByText('this computer')
     await computer.waitFor()
     await look(page, 'demo-known-computer')
 
@@ -108,9 +108,9 @@ describe.skipIf(!hasBrowser)('a desktop that takes return codes', () => {
     expect((await approve(url, wallet, await showCode(page))).returnCode).toBe(undefined)
     await expectSignedIn(page, wallet.address)
 
-    await knownComputers(page).getByRole('button', { name: 'Forget Chrome on Linux' }).click()
+    await knownComputers(page).getByRole('button', { name: 'Forget: Chrome on Linux' }).click()
     await expect.poll(() => knownComputers(page).isVisible()).toBe(false)
-    await expectHeading(page, 'Where this wallet is signed in')
+    await expectHeading(page, 'Where you’re signed in')
     await signOut(page)
     expect((await approve(url, wallet, await showCode(page))).returnCode).toMatch(/^\d{6}$/)
     expectNoFaults(trail)
@@ -140,7 +140,7 @@ describe.skipIf(!hasBrowser)('a desktop that takes return codes', () => {
     const { phone } = await signInAndRemember(page, url, wallet)
     const takenBack = await rest(url, '/cross-device/reject', phone)
     expect(takenBack.json).toMatchObject({ status: 'finalized', sessionEnded: true })
-    await knownComputers(page).getByRole('button', { name: 'Forget Chrome on Linux' }).click()
+    await knownComputers(page).getByRole('button', { name: 'Forget: Chrome on Linux' }).click()
     await page.getByText('You are signed out: this session was ended on the phone').waitFor()
     expect(await page.getByRole('region', { name: 'You are signed in' }).isVisible()).toBe(false)
     await look(page, 'demo-taken-back')

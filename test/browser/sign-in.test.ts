@@ -15,7 +15,7 @@ import {
   reviewOnPhone,
   signCard,
 } from './flows.ts'
-import { hasBrowser, useBrowser } from './support.ts'
+import { expectNoFaults, hasBrowser, useBrowser } from './support.ts'
 
 /** Only the cookie holds the session, where no script can read it. */
 async function expectSessionOutOfReach(page: Page): Promise<void> {
@@ -42,9 +42,9 @@ describe.skipIf(!hasBrowser).each(stores)('in a browser, on $name', ({ open }) =
     await page.reload()
     await expectSignedIn(page, wallet)
     await page.getByRole('button', { name: 'Sign out' }).click()
-    await expectHeading(page, 'On this device')
+    await expectHeading(page, 'Sign in on this device')
     await page.reload()
-    await page.getByRole('heading', { name: 'On this device' }).waitFor()
+    await page.getByRole('heading', { name: 'Sign in on this device' }).waitFor()
     expect(trail.faults).toEqual([])
   })
 
@@ -104,12 +104,35 @@ describe.skipIf(!hasBrowser).each(stores)('in a browser, on $name', ({ open }) =
     await phone.page.locator('blockquote').getByText('Sell the house').waitFor()
     const wallet = await addressOf(phone.page)
     await phone.page.getByRole('button', { name: 'Approve' }).click()
-    await expectHeading(desktop.page, 'The proof artifact')
+    await expectHeading(desktop.page, 'Your proof')
     await card.getByText('the signature is valid').waitFor()
     const text = (await card.textContent())!
     expect(text).toContain('Title: Sell the house')
     expect(text).toContain(wallet)
     expect(text).toMatch(/Payload Hash: sha256:[\w-]{43}\n/)
+  })
+
+  test('the demo offers three things to try, in the language of its user', async () => {
+    const { url } = await startService({ ...(await open()), appName: 'Tulip Shop' })
+    const headings = async (locale: string) => {
+      const { page, trail } = await browser.open({ locale })
+      await page.goto(url)
+      await page.getByRole('heading', { level: 2 }).first().waitFor()
+      expectNoFaults(trail)
+      expect(await page.title()).toMatch(/ · Tulip Shop$/)
+      return await page.getByRole('heading', { level: 2 }).allInnerTexts()
+    }
+    const shown = (texts: string[]) => texts.map((text) => text.replace(/\s+/g, ' '))
+    expect(shown(await headings('en-GB'))).toEqual([
+      '1 Sign in with your phone',
+      '2 Sign in on this device',
+      '3 Request a signature',
+    ])
+    expect(shown(await headings('de-AT'))).toEqual([
+      '1 Mit dem Handy anmelden',
+      '2 Auf diesem Gerät anmelden',
+      '3 Eine Signatur anfordern',
+    ])
   })
 
   test('other sessions are listed and can be ended', async () => {
@@ -123,12 +146,12 @@ describe.skipIf(!hasBrowser).each(stores)('in a browser, on $name', ({ open }) =
       await page.context().clearCookies()
       await page.reload()
     }
-    const list = page.getByRole('region', { name: 'Where this wallet is signed in' })
-    const ends = list.getByRole('button', { name: /^End the session/ })
+    const list = page.getByRole('region', { name: 'Where you’re signed in' })
+    const ends = list.getByRole('button', { name: /^Sign out: / })
     await expect.poll(() => ends.count()).toBe(2)
     await ends.first().click()
     await expect.poll(() => ends.count()).toBe(1)
-    await list.getByRole('button', { name: 'End all others' }).click()
+    await list.getByRole('button', { name: 'Sign out everywhere else' }).click()
     await expect.poll(() => ends.count()).toBe(0)
     await page.reload()
     await expectSignedIn(page)

@@ -27,7 +27,7 @@ svg {
   display: grid;
   gap: 0.25rem;
   width: fit-content;
-  margin: 0.5rem auto 0;
+  margin: 0.5rem auto 1rem;
   padding: 0;
   list-style: none;
   counter-reset: step;

@@ -10,9 +10,9 @@ import {
 import { findWallets } from '../wallets/index.ts'
 import { showBrand } from './brand.ts'
 import { cookieOnly } from './cookie-only.ts'
-import { describeDevice } from './device.ts'
-import { byId, element, fill, fillTexts, metaContent } from './dom.ts'
+import { byId, fill, fillTexts, metaContent } from './dom.ts'
 import { keepNoUnofferedWallet, wantedWallets } from './page-wallet.ts'
+import { computerRow, type Row, rowElement, sessionRow } from './rows.ts'
 import { readServiceFacts } from './service-facts.ts'
 import { Tasks } from './tasks.ts'
 import { chooseWords, readOperatorTexts } from './texts/words.ts'
@@ -33,7 +33,6 @@ const client = createCountersignClient({
   autoPersistToken: false,
   storage: cookieOnly,
 })
-const moment = new Intl.DateTimeFormat(words.language, { dateStyle: 'medium', timeStyle: 'short' })
 const tasks = new Tasks({
   words,
   remedyOf: (code) =>
@@ -81,14 +80,27 @@ async function show(focused?: string): Promise<void> {
   ])
   fill(byId('account'), 'address', own.address)
   showWallets(own, wallets)
+  // A session that an order made ends only such sessions.
   const mayEnd = (other: Session): boolean =>
     !other.current && (own.orderId === undefined || other.orderId !== undefined)
   showRows(
     'sessions',
-    sessions.map((session) => sessionRow(session, mayEnd(session))),
+    sessions.map((session) => {
+      const end = acting('sessions', () => client.revokeSession(session.id))
+      return sessionRow(session, words, mayEnd(session) ? end : undefined)
+    }),
   )
   byId('end-others-button').hidden = !sessions.some(mayEnd)
-  showRows('computers', computers.map(computerRow))
+  showRows(
+    'computers',
+    computers.map((computer) => {
+      return computerRow(
+        computer,
+        words,
+        acting('computers', () => client.forgetKnownComputer(computer.id)),
+      )
+    }),
+  )
   showRows('apps', apps.map(appRow))
   byId('account').hidden = false
   document.body.toggleAttribute('data-waiting', false)
@@ -142,68 +154,34 @@ function chooseWallet(): void {
   byId('add-wallet-button').hidden = true
 }
 
-function walletRow(wallet: UserWallet, mayRemove: boolean): HTMLElement {
+function walletRow(wallet: UserWallet, mayRemove: boolean): Row {
   const { address, linkedAt, current } = wallet
-  const about = words.say('account.since', { time: moment.format(linkedAt) })
+  const about = words.say('account.since', { time: words.moment(linkedAt) })
   const note = current ? `${about} · ${words.say('account.this-wallet')}` : about
-  const action = { text: words.say('account.remove'), about: address, act: () => client.unlinkWallet(wallet) }
-  return row('wallets', { title: address, note, isCode: true, action: mayRemove && !current ? action : undefined })
+  const act = acting('wallets', () => client.unlinkWallet(wallet))
+  const action = { text: words.say('account.remove'), about: address, act }
+  return { title: address, note, isCode: true, action: mayRemove && !current ? action : undefined }
 }
 
-/** A session that an order made ends only such sessions. */
-function sessionRow({ id, userAgent, createdAt, current }: Session, mayEnd: boolean): HTMLElement {
-  const title = describeDevice(userAgent, words)
-  const about = words.say('account.since', { time: moment.format(createdAt) })
-  const note = current ? `${about} · ${words.say('account.this-device')}` : about
-  const action = { text: words.say('account.end'), about: title, act: () => client.revokeSession(id) }
-  return row('sessions', { title, note, action: mayEnd ? action : undefined })
-}
-
-function computerRow({ id, userAgent, lastUsedAt }: KnownComputer): HTMLElement {
-  const title = describeDevice(userAgent, words)
-  const note = words.say('account.used', { time: moment.format(lastUsedAt) })
-  const action = { text: words.say('account.forget'), about: title, act: () => client.forgetKnownComputer(id) }
-  return row('computers', { title, note, action })
-}
-
-function appRow({ clientId, name, host, lastUsedAt }: ConnectedApp): HTMLElement {
-  const used = words.say('account.used', { time: moment.format(lastUsedAt) })
+function appRow({ clientId, name, host, lastUsedAt }: ConnectedApp): Row {
+  const used = words.say('account.used', { time: words.moment(lastUsedAt) })
   const note = host === '' ? used : `${host} · ${used}`
-  const action = { text: words.say('account.disconnect'), about: name, act: () => client.disconnectApp(clientId) }
-  return row('apps', { title: name, note, action })
+  const act = acting('apps', () => client.disconnectApp(clientId))
+  return { title: name, note, action: { text: words.say('account.disconnect'), about: name, act } }
 }
 
-function showRows(id: string, rows: readonly HTMLElement[]): void {
+function showRows(id: string, rows: readonly Row[]): void {
   const section = byId(id)
   section.hidden = rows.length === 0
-  section.querySelector('[data-rows]')?.replaceChildren(...rows)
+  section.querySelector('[data-rows]')?.replaceChildren(...rows.map(rowElement))
 }
 
-interface Row {
-  readonly title: string
-  readonly note: string
-  /** Whether the title is an address. */
-  readonly isCode?: boolean
-  readonly action: { readonly text: string; readonly about: string; readonly act: () => Promise<void> } | undefined
-}
-
-function row(section: string, { title, note, isCode = false, action }: Row): HTMLElement {
-  const item = element('li', '')
-  const text = element('div', 'grow')
-  const heading = element('p', isCode ? 'strong mono' : 'strong', title)
-  if (isCode) heading.dir = 'ltr'
-  text.append(heading, element('p', '', note))
-  item.append(text)
-  if (action === undefined) return item
-  const button = element('button', 'button plain small', action.text)
-  button.type = 'button'
-  button.setAttribute('aria-label', `${action.text}: ${action.about}`)
-  button.addEventListener('click', () => {
+/** Does what a button of a section is for, and shows all anew. */
+function acting(section: string, work: () => Promise<unknown>): () => void {
+  return () => {
     void tasks.run(async () => {
-      await action.act()
+      await work()
       await show(section)
     })
-  })
-  item.append(button)
-  return item
+  }
 }

@@ -1,7 +1,7 @@
 import { isLoopbackHost } from '../../shared/origin.ts'
 import { isSmallTouchScreen } from './device.ts'
 import { element } from './dom.ts'
-import { englishWords, type Words } from './texts/words.ts'
+import type { Words } from './texts/words.ts'
 
 /** What a developer starts the service with, so that a phone can reach it. */
 const lanCommand = 'npm start -- --lan'
@@ -17,7 +17,7 @@ export class ClaimNotes {
   readonly #words: Words
   readonly #onPhone = isSmallTouchScreen()
 
-  constructor(words: Words = englishWords) {
+  constructor(words: Words) {
     this.#words = words
     this.hide()
   }

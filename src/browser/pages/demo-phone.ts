@@ -3,14 +3,23 @@ import { CountersignSignIn, type CountersignSignInEvents } from '../element/elem
 import { ClaimNotes } from './claim-notes.ts'
 import { isSmallTouchScreen } from './device.ts'
 import { byId } from './dom.ts'
+import { signInTexts } from './sign-in-texts.ts'
+import type { Words } from './texts/words.ts'
+
+/** An order to show. */
+interface OrderToShow {
+  readonly client: CountersignClient
+  readonly words: Words
+  readonly order: StartOrderOptions
+}
 
 /**
  * Replaces the content of `place` with a `<countersign-sign-in>` and notes on its code. One that was there cancels its
  * order. The session is in the cookie only.
  */
-export function showOrder(place: HTMLElement, client: CountersignClient, order: StartOrderOptions): CountersignSignIn {
+export function showOrder(place: HTMLElement, { client, words, order }: OrderToShow): CountersignSignIn {
   const element = new CountersignSignIn()
-  const notes = new ClaimNotes()
+  const notes = new ClaimNotes(words)
   element.client = client
   element.setAttribute('no-token-storage', '')
   element.startOrder = async ({ signal }) => {
@@ -18,7 +27,8 @@ export function showOrder(place: HTMLElement, client: CountersignClient, order: 
     if (!signal.aborted) notes.show(started.claimUrl)
     return started
   }
-  element.texts = { localOnly: '', ...(isSmallTouchScreen() ? { created: 'Open the request on this phone.' } : {}) }
+  const created = isSmallTouchScreen() ? { created: words.say('demo.phone.created.here') } : {}
+  element.texts = { ...signInTexts(words), ...created }
   if (isSmallTouchScreen()) {
     element.classList.add('without-code')
   }
@@ -40,18 +50,22 @@ export function onEvent<Name extends keyof CountersignSignInEvents>(
 }
 
 /** Prepares the sign-in with a phone. The order starts only when the user asks for it. */
-export function preparePhoneSignIn(client: CountersignClient, onSession: (session: Session) => void): void {
+export function preparePhoneSignIn(
+  client: CountersignClient,
+  words: Words,
+  onSession: (session: Session) => void,
+): void {
   const place = byId('phone-sign-in')
   const button = byId('show-code-button')
   if (isSmallTouchScreen()) {
-    byId('phone-text').textContent =
-      'Open the request in another tab of this phone, and approve with the wallet there. This page then signs in by itself, or asks for the code that the other tab shows.'
-    button.textContent = 'Show the code’s link'
+    byId('phone-text').textContent = words.say('demo.phone.text.here')
+    button.textContent = words.say('demo.phone.button.here')
   }
   button.addEventListener('click', () => {
     button.hidden = true
     byId('phone-title').focus()
-    const element = showOrder(place, client, { kind: 'login', displayTitle: 'Sign in to the demo' })
+    const order = { kind: 'login', displayTitle: words.say('demo.phone.order') } as const
+    const element = showOrder(place, { client, words, order })
     onEvent(element, 'countersign:signed-in', ({ session }) => {
       place.replaceChildren()
       button.hidden = false

@@ -8,6 +8,7 @@ import { byId, fill } from './dom.ts'
 import { hubFor, obviousWallet, wantedWallets } from './page-wallet.ts'
 import type { ServiceFacts } from './service-facts.ts'
 import type { Tasks } from './tasks.ts'
+import type { Words } from './texts/words.ts'
 import { walletList } from './wallet-list.ts'
 
 /** Options of {@link DirectSignIn}. */
@@ -15,6 +16,7 @@ export interface DirectSignInOptions {
   readonly client: CountersignClient
   readonly facts: ServiceFacts
   readonly appName: string
+  readonly words: Words
   readonly tasks: Tasks
   readonly onSession: (session: Session) => Promise<void>
 }
@@ -29,9 +31,10 @@ export class DirectSignIn {
 
   constructor(options: DirectSignInOptions) {
     this.#options = options
-    const { facts, appName } = options
-    this.#finder = findWallets(wantedWallets(facts, facts.adapters, { app: appName, demo: 'Demo wallet' }))
-    const list = walletList({ finder: this.#finder, onChoose: (found) => this.#start(found) })
+    const { facts, appName, words } = options
+    const names = { app: appName, demo: words.say('wallet.demo') }
+    this.#finder = findWallets(wantedWallets(facts, facts.adapters, names))
+    const list = walletList({ finder: this.#finder, words, onChoose: (found) => this.#start(found) })
     byId('wallet-list').append(list)
     this.#finder.subscribe(() => this.#show())
     byId('sign-in-button').addEventListener('click', () => {
@@ -75,8 +78,8 @@ export class DirectSignIn {
   }
 
   async #signIn(found: FoundWallet, returned: ReturnedSignIn | undefined, signal: AbortSignal): Promise<void> {
-    const { client, appName, tasks, onSession } = this.#options
-    const text = `Confirm in ${found.name}.`
+    const { client, appName, words, tasks, onSession } = this.#options
+    const text = words.say('wallet.asked', { wallet: found.name })
     const { session } = await signInWithFound(found, {
       client,
       hub: hubFor(appName),

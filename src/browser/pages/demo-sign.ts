@@ -6,11 +6,14 @@ import { base64url } from '../client/computer-key.ts'
 import type { CountersignClient, ProofArtifact } from '../client/index.ts'
 import { onEvent, showOrder } from './demo-phone.ts'
 import { byId, fill } from './dom.ts'
+import type { Words } from './texts/words.ts'
 
 const utf8 = new TextEncoder()
 
 /** Prepares the form that starts signature orders and shows their proof artifacts. */
-export function prepareSignOrders(client: CountersignClient): void {
+export function prepareSignOrders(client: CountersignClient, words: Words): void {
+  byId<HTMLInputElement>('sign-order-title').value = words.say('demo.sign.order.title.sample')
+  byId<HTMLTextAreaElement>('sign-order-summary').value = words.say('demo.sign.order.summary.sample')
   const place = byId('sign-order')
   const problem = byId('payload-error')
   byId<HTMLFormElement>('sign-form').addEventListener('submit', (event) => {
@@ -19,16 +22,17 @@ export function prepareSignOrders(client: CountersignClient): void {
     const displayTitle = lineOf('sign-order-title')
     const displaySummary = lineOf('sign-order-summary')
     const payload = byId<HTMLTextAreaElement>('sign-order-payload').value.trim()
-    problem.textContent = isJson(payload) ? '' : 'This is not JSON.'
+    problem.textContent = isJson(payload) ? '' : words.say('demo.sign.not-json')
     if (problem.textContent !== '') return
-    const element = showOrder(place, client, { kind: 'sign', displayTitle, displaySummary, payload })
+    const order = { kind: 'sign', displayTitle, displaySummary, payload } as const
+    const element = showOrder(place, { client, words, order })
     onEvent(element, 'countersign:error', ({ error }) => {
       // The service says what it does not take in a text.
       if (error.code === 'INVALID_REQUEST') problem.textContent = error.message
     })
     onEvent(element, 'countersign:signed', ({ proofArtifact }) => {
       place.replaceChildren()
-      showProof(proofArtifact)
+      showProof(proofArtifact, words)
     })
   })
 }
@@ -48,9 +52,9 @@ function isJson(text: string): boolean {
   }
 }
 
-function showProof(artifact: ProofArtifact): void {
+function showProof(artifact: ProofArtifact, words: Words): void {
   const root = byId('proof')
-  fill(root, 'verdict', verdictOn(artifact))
+  fill(root, 'verdict', words.say(verdictOn(artifact)))
   fill(root, 'address', artifact.address)
   fill(root, 'publicKey', artifact.publicKeyHex)
   fill(root, 'signature', artifact.signatureHex)
@@ -63,11 +67,9 @@ function showProof(artifact: ProofArtifact): void {
 
 const checked = [nimiq, ed25519]
 
-function verdictOn(artifact: ProofArtifact): string {
-  if (checked.every(({ id }) => id !== artifact.adapterId)) {
-    return 'The service found the signature valid. This page itself checks signatures of Nimiq and of bare Ed25519 keys only.'
-  }
-  return isValid(artifact) ? 'Verified in this page: the signature is valid.' : 'The signature is not valid.'
+function verdictOn(artifact: ProofArtifact): 'demo.proof.valid' | 'demo.proof.invalid' | 'demo.proof.other' {
+  if (checked.every(({ id }) => id !== artifact.adapterId)) return 'demo.proof.other'
+  return isValid(artifact) ? 'demo.proof.valid' : 'demo.proof.invalid'
 }
 
 /**

@@ -1,21 +1,24 @@
 import { CountersignClientError, createCountersignClient, type Session } from '../client/index.ts'
+import { showBrand } from './brand.ts'
 import { preparePhoneSignIn } from './demo-phone.ts'
 import { type Act, showSession, showSessions } from './demo-sessions.ts'
 import { prepareSignOrders } from './demo-sign.ts'
 import { DirectSignIn } from './demo-sign-in.ts'
-import { byId } from './dom.ts'
+import { byId, fillTexts, metaContent } from './dom.ts'
 import { readHubAnswer } from './hub-return.ts'
 import { keepNoUnofferedWallet } from './page-wallet.ts'
 import { readServiceFacts } from './service-facts.ts'
 import { Tasks } from './tasks.ts'
+import { chooseWords, readOperatorTexts } from './texts/words.ts'
 
 /** The demo page: both ways to sign in, the session, and a signature order. The session is in the cookie only. */
 
 const client = createCountersignClient({ autoPersistToken: false })
 const views = { out: byId('signed-out'), in: byId('signed-in') }
-const appName = document.title.replace(/^Demo · /, '')
+const appName = document.title
 const facts = readServiceFacts()
-const tasks = new Tasks()
+const words = chooseWords(navigator.languages, readOperatorTexts(metaContent('countersign-texts')))
+const tasks = new Tasks({ words })
 const act: Act = (work) =>
   tasks.run(async () => {
     try {
@@ -26,6 +29,14 @@ const act: Act = (work) =>
     }
   })
 
+document.documentElement.lang = words.language
+document.documentElement.dir = words.direction
+document.title = `${words.say('demo.title')} · ${appName}`
+fillTexts((key) => words.text(key))
+showBrand()
+const accountLink = byId<HTMLAnchorElement>('account-link')
+accountLink.href = metaContent('countersign-account')
+accountLink.hidden = metaContent('countersign-account') === ''
 byId('sign-out-button').addEventListener('click', () => void act(signOut))
 byId('revoke-others-button').addEventListener('click', () => void act(revokeOthers))
 keepNoUnofferedWallet(facts)
@@ -33,11 +44,12 @@ const direct = new DirectSignIn({
   client,
   facts,
   appName,
+  words,
   tasks,
   onSession: arrive,
 })
-prepareSignOrders(client)
-preparePhoneSignIn(client, (session) => void act(() => arrive(session)))
+prepareSignOrders(client, words)
+preparePhoneSignIn(client, words, (session) => void act(() => arrive(session)))
 void act(lookForSession).then(async () => {
   const answer = await readHubAnswer(appName)
   if (answer !== undefined && views.in.hidden) direct.resume(answer)
@@ -84,23 +96,29 @@ async function signOut(): Promise<void> {
 
 async function revokeOthers(): Promise<void> {
   await client.revokeOtherSessions()
-  await showSessions(client, act)
+  await showSessions({ client, words, act })
   byId('sessions-title').focus()
 }
 
 async function showSignedIn(session: Session): Promise<void> {
-  byId('chip').textContent = 'Signed in'
+  sayWhetherSignedIn(true)
   byId('ended').hidden = true
   views.out.hidden = true
-  showSession(session)
+  showSession(session, words)
   views.in.hidden = false
-  await showSessions(client, act)
+  await showSessions({ client, words, act })
 }
 
 function showSignedOut(): void {
-  byId('chip').textContent = 'Not signed in'
+  sayWhetherSignedIn(false)
   views.in.hidden = true
   views.out.hidden = false
   // So that the wallet can open in the tap itself. If this fails, the sign-in fetches a nonce.
   client.prepareSignIn().catch(() => {})
+}
+
+function sayWhetherSignedIn(isSignedIn: boolean): void {
+  const chip = byId('chip')
+  chip.textContent = words.say(isSignedIn ? 'demo.in' : 'demo.out')
+  chip.hidden = false
 }

@@ -1,7 +1,7 @@
 import { isPassing } from '../client/errors.ts'
 import { CountersignClientError } from '../client/index.ts'
 import { byId, fill, noteForOperator } from './dom.ts'
-import { englishWords, type Words } from './texts/words.ts'
+import type { Words } from './texts/words.ts'
 
 /** Time without an answer after which the page says that it is still trying, in milliseconds. */
 const slowMs = 3000
@@ -11,8 +11,7 @@ export type Task = (signal: AbortSignal) => Promise<void>
 
 /** Options of {@link Tasks}. */
 export interface TasksOptions {
-  /** Default: English. */
-  readonly words?: Words
+  readonly words: Words
   /** May handle an error code itself; if it returns true, no notice is shown. */
   readonly isHandled?: (code: string) => boolean
   /** What the notice's button does after this error code, if not to try again. */
@@ -43,7 +42,7 @@ export class Tasks {
   /** Signal of the task that waits for a wallet. */
   #asking: AbortSignal | undefined
 
-  constructor({ words = englishWords, isHandled = () => false, remedyOf = () => undefined }: TasksOptions = {}) {
+  constructor({ words, isHandled = () => false, remedyOf = () => undefined }: TasksOptions) {
     this.#words = words
     this.#isHandled = isHandled
     this.#remedyOf = remedyOf

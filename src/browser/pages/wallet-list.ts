@@ -10,8 +10,7 @@ import type { Words } from './texts/words.ts'
 /** Options of {@link walletList}. */
 export interface WalletListOptions {
   readonly finder: WalletFinder
-  /** Default: the list's own texts. */
-  readonly words?: Words
+  readonly words: Words
   /** Adapter of the only wallets that are listed, if there is one. */
   readonly adapterId?: string | undefined
   /** Apps to open the order in. Default: none. */
@@ -27,7 +26,6 @@ export function walletList({ finder, words, adapterId, apps = [], onChoose }: Wa
   list.addEventListener('countersign:wallet', ({ detail }) => onChoose(detail.wallet))
   list.finder = finder
   list.apps = apps
-  if (words === undefined) return list
   const none = adapterId === undefined ? words.say('wallet.none') : words.say('wallet.none.kind', { kind: adapterId })
   const hasApps = apps.length > 0
   list.texts = {

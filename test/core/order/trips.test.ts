@@ -161,7 +161,7 @@ const rows: readonly Row[] = [
       await instance.orders.finalize(order, desktop)
       return () => instance.orders.reject(order, phone)
     },
-    trips: ['get', 'compareAndSet', 'get', 'compareAndSet', 'removeMember', 'take', 'get', 'compareAndSet'],
+    trips: ['get', 'compareAndSet', 'get', 'members', 'compareAndSet', 'removeMember', 'take', 'get', 'compareAndSet'],
   },
   {
     call: 'RejectOrder, which takes the session of a known computer back',
@@ -175,7 +175,8 @@ const rows: readonly Row[] = [
       'get',
       'compareAndSet',
       'get + get',
-      'compareAndSet + compareAndSet',
+      'compareAndSet + members',
+      'compareAndSet',
       'removeMember',
       'take',
       'get',

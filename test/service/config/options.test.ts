@@ -329,7 +329,8 @@ function beyond(range: Promised['range']): number[] {
 }
 
 function misspelt(choices: readonly string[]): string[] {
-  return choices.flatMap((choice) => [choice.toUpperCase(), `${choice}x`, choice.slice(1)])
+  const all = choices.flatMap((choice) => [choice.toUpperCase(), choice.toLowerCase(), `${choice}x`, choice.slice(1)])
+  return all.filter((text) => !choices.includes(text))
 }
 
 /** Whether a variable's text is a list, one entry of which may be fine on its own. */

@@ -82,6 +82,11 @@ export class Words {
     return new Intl.DateTimeFormat(this.language, { timeStyle: 'short' }).format(at)
   }
 
+  /** A day and a time, such as "26 Nov 2026, 16:40". */
+  moment(at: number): string {
+    return new Intl.DateTimeFormat(this.language, { dateStyle: 'medium', timeStyle: 'short' }).format(at)
+  }
+
   /** Facts in one line. Names of sites are written from left to right. */
   join(...facts: readonly string[]): string {
     return facts.map((fact) => (this.direction === 'rtl' ? `\u2068${fact}\u2069` : fact)).join(' · ')
