@@ -132,6 +132,13 @@ export type AuditFacts =
       readonly sessionId: string
       readonly clientId: string
     }
+  /** A code or refresh token came a second time. All that the application held of this grant is dead. */
+  | {
+      readonly type: 'app.token_replayed'
+      readonly userId: string
+      readonly clientId: string
+      readonly what: 'code' | 'refresh token'
+    }
   /** An operator changed something with `countersign admin`. Of a deletion, the user is not named. */
   | {
       readonly type: 'operator.acted'

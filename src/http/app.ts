@@ -3,7 +3,7 @@ import type { Logger } from '../base/log.ts'
 import { headerOf, proxyHeaderOf, type RequestContext } from '../base/request.ts'
 import type { OriginPolicy } from '../core/origin-policy.ts'
 import { toFailure } from '../rpc/errors.ts'
-import type { CallObserver, CallOutcome, Invoker, RouteName } from '../rpc/invoke.ts'
+import type { CallObserver, CallOutcome, Invoker, IssuerEndpoint, RouteName } from '../rpc/invoke.ts'
 import { type AnyMethod, isBidi, isUnary } from '../rpc/methods.ts'
 import type { Settings } from '../service/config.ts'
 import { CountersignError } from '../shared/errors.ts'
@@ -57,10 +57,16 @@ export interface AppParts {
   readonly log: Logger
 }
 
+/** A route of the OpenID Connect issuer, and the endpoint that it is. */
+export interface IssuerRoute {
+  readonly endpoint: IssuerEndpoint
+  readonly serve: Route
+}
+
 /** The routes of the OpenID Connect issuer, which has its own rules for foreign pages. */
 export interface IssuerRoutes {
   /** The route of a path that is the issuer's; `undefined` for any other. */
-  find(path: string): Route | undefined
+  find(path: string): IssuerRoute | undefined
   /** Its paths that are not under the base path. */
   readonly places: readonly string[]
 }
@@ -266,7 +272,7 @@ function createRouting(parts: AppParts): Routing {
     const route = table.get(path)
     if (route !== undefined) return route
     const issued = parts.issuer?.find(path)
-    if (issued !== undefined) return observed('oidc', observe, issued)
+    if (issued !== undefined) return observed(`oidc ${issued.endpoint}`, observe, issued.serve)
     const page = pages.find(path)
     if (page !== undefined) return observed('page', observe, page)
     return isUnderBase(path) ? notFound : undefined

@@ -100,6 +100,7 @@ class RecordAdapter extends BaseAdapter {
     const isFree = sessionUid !== undefined && expiresWithSession !== true
     if (isFree && (await this.#parts.findOffline(sessionUid)) === undefined) return undefined
     const isUsed = usedAt !== undefined && !this.#isInGrace(payload, usedAt)
+    if (isUsed) this.#noteReplay(payload)
     return { ...payload, jti: id, ...(isUsed ? { consumed: usedAt } : {}) }
   }
 
@@ -143,9 +144,17 @@ class RecordAdapter extends BaseAdapter {
     if (this.#name === 'PushedAuthorizationRequest') {
       throw new errors.InvalidRequestUri('request_uri is invalid, expired, or was already used')
     }
+    if (found !== undefined) this.#noteReplay(found.record.payload)
     const grantId = found?.record.payload.grantId
     if (grantId !== undefined) await grants.remove(grantId)
     throw new errors.InvalidGrant(`${this.#name} was already used`)
+  }
+
+  #noteReplay({ accountId, clientId }: AdapterPayload): void {
+    const state = requestState.getStore()
+    if (state === undefined || accountId === undefined || clientId === undefined) return
+    const what = this.#name === 'RefreshToken' ? 'refresh token' : 'code'
+    state.replayed = { userId: accountId, clientId, what }
   }
 
   #graceOf({ clientId }: AdapterPayload): number {

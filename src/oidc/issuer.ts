@@ -5,7 +5,8 @@ import type { RequestContext } from '../base/request.ts'
 import { equalInConstantTime, type Keyring, randomText } from '../base/token.ts'
 import type { ConnectedApps, ListedApp } from '../core/users/connected-apps.ts'
 import type { StandaloneHost } from '../core/users/standalone.ts'
-import { type Exchange, type Route, requireHttpMethod } from '../http/exchange.ts'
+import type { IssuerRoute } from '../http/app.ts'
+import { type Exchange, requireHttpMethod } from '../http/exchange.ts'
 import { isJson, notJson } from '../http/refusals.ts'
 import { CountersignError } from '../shared/errors.ts'
 import { cookieNames, cookieValue } from '../shared/header-text.ts'
@@ -67,7 +68,7 @@ export interface IssuerParts {
 /** The issuer, as the service serves it. */
 export interface Issuer {
   /** The route of a path that is the issuer's; `undefined` for any other. */
-  find(path: string): Route | undefined
+  find(path: string): IssuerRoute | undefined
   /** Public keys for the service's key set. */
   readonly keySet: { readonly keys: readonly object[] }
   /** The applications that a user has connected, those used last first. */
@@ -93,6 +94,11 @@ const interactionCookie = 'countersign_oidc_interaction'
 const resumeCookie = 'countersign_oidc_resume'
 /** Name of the cookie with the browser's own secret, before what is the cookie's own. */
 const browserCookie = 'countersign_oidc_browser_'
+
+/** Time in ms between two looks for other keys. */
+const keyLookMs = 60_000
+/** See {@link signingKeys}: some applications keep the key set for half an hour. */
+const keyOverlapMs = 1_800_000
 
 const codeSeconds = 60
 const tokenSeconds = 15 * 60
@@ -138,12 +144,13 @@ class LibraryIssuer implements Issuer {
   readonly #grants: Grants
   readonly #interactions: Interactions
   readonly #page: ShowPage
-  readonly #routes: ReadonlyMap<string, Route>
+  readonly #routes: ReadonlyMap<string, IssuerRoute>
   readonly #base: string
   #loaded: Loaded = { clients: new Map(), resources: new Map(), scopes: [], keys: [], people: new Map() }
   /** Made for a public URL, which follows from the port if it is not set. */
   #made: { readonly issuer: string; readonly provider: Provider; readonly callback: Callback } | undefined
   readonly #backChannel: BackChannel
+  #keyTimer: NodeJS.Timeout | undefined
 
   constructor(parts: IssuerParts, library: Library) {
     this.#parts = parts
@@ -182,24 +189,23 @@ class LibraryIssuer implements Issuer {
       audit: parts.audit,
       endSession: async ({ userId, id }) => void (await host.endSession(userId, id)),
     })
-    const routes: [path: string, methods: readonly string[], browser: 'browser' | 'backend'][] = [
-      ['/token', ['POST', 'OPTIONS'], 'backend'],
-      ['/userinfo', ['GET', 'POST', 'OPTIONS'], 'backend'],
-      ['/introspect', ['POST', 'OPTIONS'], 'backend'],
-      ['/revoke', ['POST', 'OPTIONS'], 'backend'],
-      ['/par', ['POST', 'OPTIONS'], 'backend'],
+    const forBackends = (endpoint: IssuerRoute['endpoint'], methods: readonly string[]): IssuerRoute => ({
+      endpoint,
+      serve: (exchange) => this.#serveLibrary(exchange, methods, 'backend'),
+    })
+    const routes: readonly IssuerRoute[] = [
+      forBackends('token', ['POST', 'OPTIONS']),
+      forBackends('userinfo', ['GET', 'POST', 'OPTIONS']),
+      forBackends('introspect', ['POST', 'OPTIONS']),
+      forBackends('revoke', ['POST', 'OPTIONS']),
+      forBackends('par', ['POST', 'OPTIONS']),
+      { endpoint: 'authorize', serve: (exchange) => this.#serveAuthorize(exchange) },
+      { endpoint: 'logout', serve: (exchange) => this.#serveLogout(exchange) },
     ]
-    this.#routes = new Map<string, Route>([
-      ...routes.map(([path, methods, kind]): [string, Route] => [
-        this.#base + path,
-        (exchange) => this.#serveLibrary(exchange, methods, kind),
-      ]),
-      ...parts.discoveryPaths.map((path): [string, Route] => [
-        path,
-        (exchange) => this.#serveLibrary(exchange, ['GET', 'HEAD', 'OPTIONS'], 'backend'),
-      ]),
-      [`${this.#base}/authorize`, (exchange) => this.#serveAuthorize(exchange)],
-      [`${this.#base}/logout`, (exchange) => this.#serveLogout(exchange)],
+    const discovery = forBackends('discovery', ['GET', 'HEAD', 'OPTIONS'])
+    this.#routes = new Map([
+      ...routes.map((route) => [`${this.#base}/${route.endpoint}`, route] as const),
+      ...parts.discoveryPaths.map((path) => [path, discovery] as const),
     ])
   }
 
@@ -207,14 +213,14 @@ class LibraryIssuer implements Issuer {
     return { keys: publicKeys(this.#loaded.keys) }
   }
 
-  find(path: string): Route | undefined {
+  find(path: string): IssuerRoute | undefined {
     const route = this.#routes.get(path)
     if (route !== undefined) return route
     const [, kind, uid] = /^\/(authorize|interaction)\/([\w-]{1,64})$/.exec(path.slice(this.#base.length)) ?? []
     if (!path.startsWith(`${this.#base}/`) || uid === undefined) return undefined
     return kind === 'authorize'
-      ? (exchange) => this.#serveLibrary(exchange, ['GET'], 'browser')
-      : (exchange) => this.#serveInteraction(exchange, uid)
+      ? { endpoint: 'authorize', serve: (exchange) => this.#serveLibrary(exchange, ['GET'], 'browser') }
+      : { endpoint: 'interaction', serve: (exchange) => this.#serveInteraction(exchange, uid) }
   }
 
   async listApps(userId: string): Promise<ListedApp[]> {
@@ -234,12 +240,12 @@ class LibraryIssuer implements Issuer {
   }
 
   async prepare(): Promise<() => void> {
-    const { settings, keyring, publicUrl } = this.#parts
+    const { settings, publicUrl } = this.#parts
     const { clients, resources } = await readClientsFile(settings.clientsFile)
     const people = settings.peopleFile === undefined ? new Map() : await readPeopleFile(settings.peopleFile)
     const canHaveEmail = (settings.email ?? settings.claims) !== undefined || haveEmail(people)
     const scopes = ['openid', 'offline_access', 'profile', 'wallet', 'groups', ...(canHaveEmail ? ['email'] : [])]
-    const loaded: Loaded = { clients, resources, scopes, keys: await signingKeys(this.#records, keyring), people }
+    const loaded: Loaded = { clients, resources, scopes, keys: await this.#readKeys(), people }
     for (const audience of settings.audiences.filter((each) => resources.has(each))) {
       throw new TypeError(
         `oidc.clients (COUNTERSIGN_OIDC_CLIENTS), resource ${audience}: it is one of accessTokens.audiences (COUNTERSIGN_ACCESS_TOKEN_AUDIENCES), too; leave one out`,
@@ -266,9 +272,26 @@ class LibraryIssuer implements Issuer {
 
   start(): void {
     this.#backChannel.start()
+    this.#keyTimer = setInterval(() => void this.#renewKeys(), keyLookMs).unref()
+  }
+
+  #readKeys(): Promise<readonly SigningJwk[]> {
+    const { keyring, store } = this.#parts
+    return signingKeys({ records: this.#records, keyring, store, overlapMs: keyOverlapMs })
+  }
+
+  /** Goes by another RSA key once one has been made, or its time has come. */
+  async #renewKeys(): Promise<void> {
+    // If the store is away, which the log says, the next look comes.
+    const keys = await this.#readKeys().catch(() => undefined)
+    const names = (some: readonly SigningJwk[]): string => some.map(({ kid }) => kid).join()
+    if (keys === undefined || names(keys) === names(this.#loaded.keys)) return
+    this.#loaded = { ...this.#loaded, keys }
+    this.#made = undefined
   }
 
   async close(graceMs: number): Promise<void> {
+    clearInterval(this.#keyTimer)
     await this.#backChannel.close(graceMs)
   }
 
@@ -294,7 +317,8 @@ class LibraryIssuer implements Issuer {
     const isBrowser = kind === 'browser'
     const current = isBrowser ? await this.#parts.host.browserSession(exchange.context) : undefined
     const browser = isBrowser ? this.#browserOf(exchange) : undefined
-    const state = { session: current?.session, browserSecrets: browser?.secrets ?? [] }
+    const request = exchange.context
+    const state = { session: current?.session, browserSecrets: browser?.secrets ?? [], request }
     const answer = await requestState.run(state, () => this.#ask(exchange))
     if (answer.status === 404) throw notFound(exchange.path)
     if (answer.status === 401) await this.#parts.countWrong(exchange.context)
@@ -563,6 +587,11 @@ class LibraryIssuer implements Issuer {
       const target = typeof uri === 'string' ? new URL(uri) : undefined
       if (typeof given === 'string') target?.searchParams.set('state', given)
       show(ctx, this.#interactions.askLogout(requestState.getStore()?.session, target?.href))
+    })
+    provider.on('grant.error', (_ctx, error) => {
+      const { request, replayed } = requestState.getStore() ?? {}
+      if (request === undefined || replayed === undefined || error.error !== 'invalid_grant') return
+      this.#parts.audit.tell({ type: 'app.token_replayed', ...replayed }, request)
     })
     // Koa prints errors that no one listens to.
     provider.silent = true

@@ -2,7 +2,9 @@ import { generateKeyPair, type webcrypto } from 'node:crypto'
 import { promisify } from 'node:util'
 import { calculateJwkThumbprint } from 'jose'
 import { p256KeyFrom } from '../base/p256.ts'
+import { rotationKey } from '../base/rotation-key.ts'
 import type { Keyring } from '../base/token.ts'
+import type { Store } from '../store/store.ts'
 import { type RecordToStore, type SealedRecords, UnknownSecretError } from './sealed-records.ts'
 
 /** A private key as a JWK (RFC 7517), with what the public half says of itself. */
@@ -13,9 +15,15 @@ export interface SigningJwk extends webcrypto.JsonWebKey {
   readonly use: 'sig'
 }
 
-/** What is stored of RSA keys: the one that signs, first, and those before it. */
+/** An RSA key, and the time from which on it signs, epoch milliseconds. */
+interface StoredKey {
+  readonly key: SigningJwk
+  readonly from: number
+}
+
+/** What is stored of RSA keys, the oldest first. */
 interface StoredKeys {
-  readonly keys: readonly SigningJwk[]
+  readonly keys: readonly StoredKey[]
 }
 
 const kind = 'signing-keys'
@@ -23,15 +31,28 @@ const id = 'rsa'
 
 const rsaBits = 2048
 
+/** What keys are read with. */
+export interface KeyParts {
+  readonly records: SealedRecords
+  readonly keyring: Keyring
+  readonly store: Pick<Store, 'get' | 'now' | 'take'>
+  /**
+   * Time in ms for which a new RSA key is published before it signs, and an old one afterwards: as long as applications
+   * keep the key set, and longer than any token lives.
+   */
+  readonly overlapMs: number
+}
+
 /**
  * The keys that sign: RSA for RS256, made once and kept in the store under the secret, one for all instances; P-256
- * for ES256, one derived from each secret. The first of each algorithm signs.
+ * for ES256, one derived from each secret. The first of each algorithm signs. Makes another RSA key if an operator has
+ * asked for one ({@link rotationKey}).
  *
  * @throws TypeError of one line if the stored key opens with none of the secrets.
  */
-export async function signingKeys(records: SealedRecords, keyring: Keyring): Promise<readonly SigningJwk[]> {
-  const derived = await Promise.all(keyring.derive('oidc signing key', []).map(derivedKey))
-  const all = [...(await rsaKeys(records)), ...derived]
+export async function signingKeys(parts: KeyParts): Promise<readonly SigningJwk[]> {
+  const derived = await Promise.all(parts.keyring.derive('oidc signing key', []).map(derivedKey))
+  const all = [...(await rsaKeys(parts)), ...derived]
   // Each once, although a list of secrets may have one twice.
   return [...new Map(all.map((key) => [key.kid, key])).values()]
 }
@@ -43,7 +64,8 @@ export function publicKeys(keys: readonly SigningJwk[]): readonly object[] {
   )
 }
 
-async function rsaKeys(records: SealedRecords): Promise<readonly SigningJwk[]> {
+/** The RSA keys, the one that signs first. */
+async function rsaKeys({ records, store, overlapMs }: KeyParts): Promise<readonly SigningJwk[]> {
   for (;;) {
     const found = await records.read<StoredKeys>(kind, id).catch((cause: unknown) => {
       if (!(cause instanceof UnknownSecretError)) throw cause
@@ -52,11 +74,23 @@ async function rsaKeys(records: SealedRecords): Promise<readonly SigningJwk[]> {
         { cause },
       )
     })
+    const now = store.now()
     // Of several instances at once, one stores its key, and the others read that.
-    if (found === undefined) await records.create(keep({ keys: [await newRsaKey()] }))
-    else if (!found.isOld || (await records.replace(found, keep({ keys: found.record.keys })))) {
-      return found.record.keys
+    if (found === undefined) {
+      await records.create(keep({ keys: [{ key: await newRsaKey(), from: now }] }))
+      continue
     }
+    const { keys } = found.record
+    // The tokens of a key have expired some time after the next one has begun to sign.
+    const left = keys.filter((_, index) => now < (keys[index + 1]?.from ?? now) + overlapMs)
+    const isWanted = (await store.get(rotationKey)) !== undefined
+    const isUnderWay = left.some(({ from }) => from > now)
+    const next = isWanted && !isUnderWay ? [...left, { key: await newRsaKey(), from: now + overlapMs }] : left
+    const isChanged = found.isOld || next.length !== keys.length || next.at(-1) !== keys.at(-1)
+    if (isChanged && !(await records.replace(found, keep({ keys: next })))) continue
+    if (isWanted) await store.take(rotationKey)
+    const current = next.findLast(({ from }) => from <= now)
+    return [current, ...next.filter((each) => each !== current)].flatMap((each) => (each ? [each.key] : []))
   }
 }
 

@@ -1,16 +1,28 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import type { RequestContext } from '../base/request.ts'
 import type { Session } from '../core/users/host.ts'
 import type { GrantRecord } from './grants.ts'
+
+/** A code or refresh token that came a second time. */
+export interface ReplayedToken {
+  readonly userId: string
+  readonly clientId: string
+  readonly what: 'code' | 'refresh token'
+}
 
 /** What is known of the request that the library is serving. */
 export interface RequestState {
   /** The live session of the request's cookie. Absent without one, and for the calls of backends. */
   readonly session: Session | undefined
+  /** The request, for the audit. Absent where no token is redeemed. */
+  readonly request?: RequestContext
   /**
    * The browser's own secrets, by any of which an interaction recognises the browser that began it, and by the first of
    * which it is begun. It has several if its first requests came at once.
    */
   readonly browserSecrets: readonly string[]
+  /** The code or refresh token of this request, if it had been used before. */
+  replayed?: ReplayedToken | undefined
   /**
    * The grant of the code that this request has used up. The answer goes by it, also if another request with the same
    * code ends the grant meanwhile; then what was answered is dead when it arrives.

@@ -18,8 +18,28 @@ export interface NamedInCall {
   readonly address?: string | undefined
 }
 
+/** Endpoints of the OpenID Connect issuer. */
+export type IssuerEndpoint =
+  | 'discovery'
+  | 'authorize'
+  | 'interaction'
+  | 'par'
+  | 'token'
+  | 'userinfo'
+  | 'introspect'
+  | 'revoke'
+  | 'logout'
+
 /** What a request without an RPC is for, as reports name it. `unknown` is a path that leads nowhere. */
-export type RouteName = 'health' | 'forward-auth' | 'key set' | 'openapi' | 'options' | 'oidc' | 'page' | 'unknown'
+export type RouteName =
+  | 'health'
+  | 'forward-auth'
+  | 'key set'
+  | 'openapi'
+  | 'options'
+  | `oidc ${IssuerEndpoint}`
+  | 'page'
+  | 'unknown'
 
 /** Report of one call, made once, at its end. */
 export interface CallReport {

@@ -1,6 +1,5 @@
 import type { ListedApp } from '../core/users/connected-apps.ts'
-import type { IssuerRoutes } from '../http/app.ts'
-import type { Route } from '../http/exchange.ts'
+import type { IssuerRoute, IssuerRoutes } from '../http/app.ts'
 import type { Issuer, IssuerParts } from '../oidc/issuer.ts'
 import type { Settings } from './config.ts'
 
@@ -40,7 +39,7 @@ export class LiveIssuer implements IssuerRoutes {
     this.#issuer = await createIssuer(this.#parts)
   }
 
-  find(path: string): Route | undefined {
+  find(path: string): IssuerRoute | undefined {
     return this.#issuer?.find(path)
   }
 

@@ -86,7 +86,7 @@ export const english = {
   'account.apps.text': 'They sign you in with your wallet.',
   'account.disconnect': 'Disconnect',
   'account.again': 'Sign in again',
-  'demo.title': 'Try a wallet sign-in',
+  'demo.title': 'Sign in with a wallet',
   'demo.text': 'Three things to try. Each works the same way in your own application.',
   'demo.in': 'Signed in',
   'demo.out': 'Not signed in',

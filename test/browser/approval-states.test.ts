@@ -6,7 +6,7 @@ import { approvalStates, phone, type StateParts } from './approval-states.ts'
 import { expectAccessible, expectNoSidewaysScroll, expectNothingCutOff, hasBrowser, useBrowser } from './support.ts'
 
 /**
- * Every state of the approval page as it is seen on screens of all kinds. In the usual run only where least fits; with
+ * Every state of the approval page as it is seen on screens of all kinds: part of the nightly run. By itself only where least fits; with
  * SHEET set, as for the nightly run, everywhere, and the pictures come into one sheet: screenshots/approval.html.
  */
 const isSheet = process.env.SHEET !== undefined

@@ -226,6 +226,36 @@ describe('checks', () => {
   })
 })
 
+describe('a setup with an OpenID Connect issuer', () => {
+  const metadata = { client_id: 'shop', client_secret: secret, redirect_uris: ['https://shop.example/'] }
+  const clients = { clients: [{ metadata }] }
+  const fileWith = async (content: object): Promise<string> => {
+    const file = join(folder, 'clients.json')
+    await writeFile(file, JSON.stringify(content))
+    return file
+  }
+
+  test('is fit if applications find the issuer', async () => {
+    const [port, oidcClients] = [await freePort(), await fileWith(clients)]
+    await startService({ port, host: 'localhost', oidcClients })
+    const report = await doctor({ PORT: String(port), COUNTERSIGN_OIDC_CLIENTS: oidcClients })
+    expect(faults(report)).toEqual([])
+    expect(report.results.find(({ check }) => check === 'issuer')).toMatchObject({
+      status: 'ok',
+      saw: expect.stringMatching(/1,800 s.*90 days/),
+    })
+  })
+
+  test('is not if the running service has none, or a client does not fit', async () => {
+    const port = await freePort()
+    await startService({ port, host: 'localhost' })
+    const env = { PORT: String(port), COUNTERSIGN_OIDC_CLIENTS: await fileWith(clients) }
+    expectOneProblem(await doctor(env), 'issuer', /openid-configuration answers 404, without/, /restart the service/)
+    await fileWith({ clients: [{ metadata: { ...metadata, redirect_uris: [] } }] })
+    expectOneProblem(await doctor(env), 'configuration', /client 1: redirect_uris must be/, /Correct that setting/)
+  })
+})
+
 describe('a setup with SQLite', () => {
   test('is fit before the first start, which stays the first: nothing is left behind', async () => {
     const before = await readdir(folder)

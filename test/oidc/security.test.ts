@@ -45,8 +45,9 @@ describe.each(stores)('on $name', ({ open }) => {
     expect(again.claims()?.sub).toBe(session.userId)
   })
 
-  test('a code that is redeemed a second time takes with it what the first redemption gave', async () => {
-    const { url } = await startIssuer([shop], await open())
+  test('a code that is redeemed a second time takes with it what the first redemption gave, and the audit tells', async () => {
+    const told: object[] = []
+    const { url } = await startIssuer([shop], { ...(await open()), onAuditEvent: (event) => void told.push(event) })
     const [browser, config] = [new Browser(url), await discover(url)]
     const { session } = await browser.signIn()
     const { address, redeem } = await request(config)
@@ -58,13 +59,19 @@ describe.each(stores)('on $name', ({ open }) => {
     expect(await refusalOf(redeem(new URL(answer)))).toBe('invalid_grant')
     expect(await refusalOf(client.fetchUserInfo(config, tokens.access_token, session.userId))).toBe(401)
     expect(await refusalOf(client.refreshTokenGrant(config, tokens.refresh_token ?? ''))).toBe('invalid_grant')
+    const { userId } = session
+    expect(told).toContainEqual(
+      expect.objectContaining({ type: 'app.token_replayed', userId, clientId: 'shop', what: 'code', ip: '127.0.0.1' }),
+    )
   })
 
   test('a refresh token that is used a second time takes with it what the first use gave', async () => {
-    const { url } = await startIssuer([shop], await open())
+    const told: object[] = []
+    const { url } = await startIssuer([shop], { ...(await open()), onAuditEvent: (event) => void told.push(event) })
     const { config, tokens, session } = await connect(url)
     const next = await client.refreshTokenGrant(config, tokens.refresh_token ?? '')
     expect(await refusalOf(client.refreshTokenGrant(config, tokens.refresh_token ?? ''))).toBe('invalid_grant')
+    expect(told).toContainEqual(expect.objectContaining({ type: 'app.token_replayed', what: 'refresh token' }))
     expect(await refusalOf(client.refreshTokenGrant(config, next.refresh_token ?? ''))).toBe('invalid_grant')
     expect(await refusalOf(client.fetchUserInfo(config, next.access_token, session.userId))).toBe(401)
   })

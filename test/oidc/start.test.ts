@@ -298,3 +298,19 @@ test('claims that the application fails to tell are an outage, not an account wi
   isAway = true
   expect(await refusalOf(client.fetchUserInfo(config, tokens.access_token, session.userId))).toBe(503)
 })
+
+test('requests are counted by endpoint', async () => {
+  const { url, service } = await startIssuer([shop], { metrics: true })
+  const { browser } = await connect(url)
+  await browser.open('/api/auth/oidc/logout')
+  const counted = [
+    ...(await service.metrics()).matchAll(/^countersign_calls_total\{method="oidc ([a-z]+)".*\} ([1-9]\d*)$/gm),
+  ]
+  expect(counted.map(([, endpoint]) => endpoint).sort()).toEqual([
+    'authorize',
+    'discovery',
+    'interaction',
+    'logout',
+    'token',
+  ])
+})

@@ -1,7 +1,9 @@
+import { rotationKey } from '../../base/rotation-key.ts'
 import { type KnownComputer, KnownComputers } from '../../core/order/known-computers.ts'
 import type { OrderRecord } from '../../core/order/order.ts'
 import { cancelOrder, ordersOf } from '../../core/order/records.ts'
 import { forgetLinkNonces } from '../../core/sign-in/nonce.ts'
+import { type ConnectedApp, ConnectedApps } from '../../core/users/connected-apps.ts'
 import {
   type AdministeredUser,
   type AdministeredWallet,
@@ -28,7 +30,12 @@ export interface FoundWallet {
 export interface UserExport extends AdministeredUser {
   readonly wallets: readonly (AdministeredWallet & { readonly knownComputers: readonly KnownComputer[] })[]
   readonly orders: readonly ExportedOrder[]
+  /** Applications that the user has connected by OpenID Connect. */
+  readonly apps: readonly ExportedApp[]
 }
+
+/** A connected application, without the name of its connection. */
+export type ExportedApp = Omit<ConnectedApp, 'connection'> & { readonly clientId: string }
 
 const exportedOfOrder = [
   'orderId',
@@ -125,7 +132,14 @@ export class AdminActions {
       user.wallets.map(async (wallet) => ({ ...wallet, knownComputers: await this.#computers.list(wallet) })),
     )
     const orders = await ordersOf(this.#scan, { userId, wallets })
-    return { ...user, wallets, orders: orders.map(exported) }
+    const connected = await new ConnectedApps(this.#store).of(userId)
+    const apps = [...connected].map(([clientId, { connection: _, ...app }]) => ({ clientId, ...app }))
+    return { ...user, wallets, orders: orders.map(exported), apps }
+  }
+
+  /** Has a running service make another RSA key for the OpenID Connect issuer. */
+  async rotateIssuerKey(): Promise<void> {
+    await this.#store.create(rotationKey, 'wanted', 'forever')
   }
 
   get #scan(): SearchableStore['scan'] {

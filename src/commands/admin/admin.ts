@@ -144,6 +144,16 @@ export const adminCommands: readonly Command[] = [
     },
   },
   {
+    name: 'oidc',
+    takes: ['rotate-key'],
+    about: 'makes a new RSA key for the OpenID Connect issuer, which signs half an hour later',
+    run: async (actions, what = '') => {
+      if (what !== 'rotate-key') throw new UsageError('write: oidc rotate-key')
+      await actions.rotateIssuerKey()
+      return { json: { wanted: true }, text: 'a running service makes the key within a minute', changed: {} }
+    },
+  },
+  {
     name: 'delete',
     takes: ['USER_ID'],
     about: 'ends the sessions of a user and deletes all that is kept; asks first, unless --yes is given',

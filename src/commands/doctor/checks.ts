@@ -3,6 +3,7 @@ import { checkAdapters, walletAdapters } from '../../core/wallet/adapters.ts'
 import { listenOn } from '../../http/port/listen.ts'
 import { forwardedHeaders, origins, publicUrl, readiness } from './address.ts'
 import { type Check, ok, problem, skipped, warning } from './check.ts'
+import { issuer } from './issuer.ts'
 import type { Setup } from './setup.ts'
 import { disk, redis, store } from './store.ts'
 import { https, redisTls } from './tls.ts'
@@ -100,6 +101,7 @@ export const checks: readonly Check<Setup>[] = [
   port,
   https,
   publicUrl,
+  issuer,
   readiness,
   forwardedHeaders,
   origins,

@@ -34,7 +34,15 @@ const routeNames = Object.keys({
   'key set': 1,
   openapi: 1,
   options: 1,
-  oidc: 1,
+  'oidc discovery': 1,
+  'oidc authorize': 1,
+  'oidc interaction': 1,
+  'oidc par': 1,
+  'oidc token': 1,
+  'oidc userinfo': 1,
+  'oidc introspect': 1,
+  'oidc revoke': 1,
+  'oidc logout': 1,
   page: 1,
 } satisfies Record<Exclude<RouteName, 'unknown'>, 1>)
 

@@ -390,7 +390,7 @@ async function revokeOthers(url: string, token: string): Promise<void> {
 }
 
 /** Of operators, who act outside the service, and of the issuer: test/oidc/offline.test.ts. */
-const elsewhere = ['operator.acted', 'app.connected', 'app.disconnected']
+const elsewhere = ['operator.acted', 'app.connected', 'app.disconnected', 'app.token_replayed']
 
 test('the tests above have seen every type of event but those of operators and of the issuer', () => {
   expect([...seen, ...elsewhere].sort()).toEqual(Object.keys(allTypes).sort())

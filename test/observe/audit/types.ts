@@ -24,5 +24,6 @@ export const allTypes: Record<AuditEventType, true> = {
   'computer.forgotten': true,
   'app.connected': true,
   'app.disconnected': true,
+  'app.token_replayed': true,
   'operator.acted': true,
 }

@@ -87,7 +87,7 @@ export const german: Texts = {
   'account.apps.text': 'Sie melden dich mit deiner Wallet an.',
   'account.disconnect': 'Trennen',
   'account.again': 'Neu anmelden',
-  'demo.title': 'Probier die Anmeldung mit einer Wallet aus',
+  'demo.title': 'Mit einer Wallet anmelden',
   'demo.text': 'Drei Dinge zum Ausprobieren. Jedes geht in deiner eigenen Anwendung genauso.',
   'demo.in': 'Angemeldet',
   'demo.out': 'Nicht angemeldet',

@@ -1,0 +1,92 @@
+import { compactVerify, createLocalJWKSet } from 'jose'
+import * as client from 'openid-client'
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { rotationKey } from '../../src/base/rotation-key.ts'
+import { Keyring } from '../../src/base/token.ts'
+import { publicKeys, signingKeys } from '../../src/oidc/keys.ts'
+import { SealedRecords } from '../../src/oidc/sealed-records.ts'
+import { openStore } from '../../src/store/open.ts'
+import { decoded } from '../integrations/backend/forge.ts'
+import { connect, startIssuer } from './support.ts'
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }))
+afterEach(() => void vi.useRealTimers())
+const pass = (seconds: number) => void vi.setSystemTime(Date.now() + seconds * 1000)
+
+async function open() {
+  const store = await openStore('sqlite::memory:')
+  onTestFinished(() => store.close())
+  const keyring = new Keyring(['a secret for tests of the keys, long enough'])
+  const parts = { records: new SealedRecords(store, keyring), keyring, store, overlapMs: 1_800_000 }
+  const kids = async () => (await signingKeys(parts)).filter(({ kty }) => kty === 'RSA').map(({ kid }) => kid)
+  return { store, kids }
+}
+
+test('a new RSA key is published for half an hour before it signs, and the old one for as long afterwards', async () => {
+  const { store, kids } = await open()
+  const [first] = await kids()
+  await store.create(rotationKey, 'wanted', 'forever')
+  // Of instances that look at once, one makes it.
+  const looks = await Promise.all([kids(), kids(), kids()])
+  const published = await kids()
+  const [, second] = published
+  expect([published, ...looks].every((each) => each[0] === first)).toBe(true)
+  expect([published.length, second]).toEqual([2, expect.any(String)])
+  // Asked again meanwhile, it stays at one.
+  await store.create(rotationKey, 'wanted', 'forever')
+  expect(await kids()).toEqual([first, second])
+  expect(await store.get(rotationKey)).toBeUndefined()
+  pass(1_799)
+  expect(await kids()).toEqual([first, second])
+  pass(2)
+  expect(await kids()).toEqual([second, first])
+  pass(1_797)
+  expect(await kids()).toEqual([second, first])
+  pass(3)
+  expect(await kids()).toEqual([second])
+})
+
+test('while the key is rotated over two instances, no refresh fails and each ID token verifies by the keys of its moment', async () => {
+  const store = await openStore('sqlite::memory:')
+  onTestFinished(() => store.close())
+  const secret = 'one secret for both of the instances'
+  const { url, service } = await startIssuer(undefined, { store, secret })
+  const second = await startIssuer(undefined, { store, secret, publicUrl: url })
+  const { tokens, config } = await connect(url)
+  let refreshToken = tokens.refresh_token ?? ''
+  const kids = new Set<string>()
+  const refresh = async (target: string) => {
+    config[client.customFetch] = (address, init) => fetch(address.replace(url, target), init as RequestInit)
+    const next = await client.refreshTokenGrant(config, refreshToken)
+    refreshToken = next.refresh_token ?? ''
+    const keySet = await (await fetch(`${target}/.well-known/jwks.json`)).json()
+    await compactVerify(next.id_token ?? '', createLocalJWKSet(keySet))
+    kids.add(decoded(next.id_token ?? '').header.kid)
+  }
+  const both = async () => {
+    for (const target of [url, second.url]) await refresh(target)
+  }
+  await both()
+  await store.create(rotationKey, 'wanted', 'forever')
+  // As the look of each minute does.
+  for (const each of [service, second.service]) {
+    await each.reload()
+    await both()
+  }
+  expect(kids.size).toBe(1)
+  pass(1_801)
+  await service.reload()
+  await both()
+  await second.service.reload()
+  await both()
+  expect(kids.size).toBe(2)
+})
+
+test('what is published has no private part', async () => {
+  const { store } = await open()
+  const keyring = new Keyring(['another secret for tests of the keys'])
+  const parts = { records: new SealedRecords(store, keyring), keyring, store, overlapMs: 1 }
+  for (const key of publicKeys(await signingKeys(parts))) {
+    expect(Object.keys(key).filter((name) => ['d', 'p', 'q', 'dp', 'dq', 'qi'].includes(name))).toEqual([])
+  }
+})
