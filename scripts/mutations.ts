@@ -392,6 +392,7 @@ const rows: Readonly<
     ['inputOf', 'headers.origin !== own', 'false', 'oidc/security'],
     ['find', '|| !isOfBrowser(found.record)', '', 'oidc/security'],
     ['decide', '|| session.id !== sessionId', '', 'oidc/security'],
+    ['grantFor', '!isWeb(redirectUris) || ', '', 'oidc/security'],
   ],
   44: [
     ['read', 'app?.connection === record.connection', 'true', 'oidc/offline'],
@@ -418,7 +419,7 @@ const rows: Readonly<
     ['holderOf', 'if (scopes === undefined)', 'if (false)', 'oidc/resources'],
     ['postToPublic', 'isIP(host) !== 0 && isSpecialAddress(host)', 'false', 'oidc/back-channel'],
     ['publicLookup', 'found.some(({ address }) => isSpecialAddress(address))', 'false', 'oidc/back-channel'],
-    ['takeNoteOfEnds', 'if (await isLive(ended.id)) continue', '', 'oidc/back-channel'],
+    ['queueLogouts', 'if (await isLive(ended.id)) continue', '', 'oidc/back-channel'],
   ],
 }
 

@@ -47,8 +47,8 @@ async function sessionOf(
 }
 
 /**
- * What an access token for a resource says beside the claims of RFC 9068: the wallet, and the session while the token is
- * bound to it.
+ * What an access token for a resource says beside the claims of RFC 9068: the wallet, and the session that the token is
+ * bound to, if it is.
  */
 export async function resourceClaims(
   parts: AccountParts,

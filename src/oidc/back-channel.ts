@@ -5,7 +5,7 @@ import type { SessionClients } from '../core/users/session-clients.ts'
 import { type Deliverable, type Delivery, DeliveryQueue } from '../store/delivery-queue.ts'
 import type { Store } from '../store/store.ts'
 
-/** A client to be told that a session has ended. */
+/** A session that has ended, and a client that it was signed in at. */
 export interface Logout extends Deliverable {
   readonly sessionId: string
   readonly userId: string
@@ -17,10 +17,10 @@ export interface BackChannelParts {
   readonly store: Store
   readonly sessionClients: SessionClients
   readonly isLive: (sessionId: string) => Promise<boolean>
-  /** Whether a client is to be told of sessions that end. */
-  readonly isTold: (clientId: string) => boolean
-  /** Tells a client, by a token made anew. Rejects if the client does not take it. */
-  readonly tell: (logout: Logout) => Promise<void>
+  /** Whether a client has an address for logouts. */
+  readonly isWanted: (clientId: string) => boolean
+  /** Sends a logout, in a token made anew. Rejects if the client does not accept it. */
+  readonly send: (logout: Logout) => Promise<void>
   readonly log: Logger
 }
 
@@ -31,8 +31,8 @@ const lookMs = 1_000
 const atOnce = 8
 
 /**
- * Tells clients that a session has ended (OpenID Connect Back-Channel Logout 1.0), each at least once, by any instance,
- * also after a restart. A client that does not take it is told again for three days.
+ * Sends clients the logouts of sessions (OpenID Connect Back-Channel Logout 1.0), each at least once, from any instance,
+ * also after a restart. A logout that the client does not accept is sent again for three days.
  */
 export class BackChannel {
   readonly #parts: BackChannelParts
@@ -58,7 +58,7 @@ export class BackChannel {
   }
 
   #look(): void {
-    this.#looking ??= this.#takeNoteOfEnds()
+    this.#looking ??= this.#queueLogouts()
       .then(() => this.#deliverDue())
       // The store is away, which the log says. The next look comes.
       .catch(() => {})
@@ -67,11 +67,11 @@ export class BackChannel {
       })
   }
 
-  async #takeNoteOfEnds(): Promise<void> {
-    const { sessionClients, store, isLive, isTold } = this.#parts
+  async #queueLogouts(): Promise<void> {
+    const { sessionClients, store, isLive, isWanted } = this.#parts
     for (const ended of await sessionClients.ended()) {
       if (await isLive(ended.id)) continue
-      for (const clientId of (await sessionClients.of(ended.id)).filter(isTold)) {
+      for (const clientId of (await sessionClients.of(ended.id)).filter(isWanted)) {
         const { id: sessionId, userId } = ended
         const id = hashToken(`${sessionId}\n${clientId}`)
         await this.#queue.add({ id, time: store.now(), sessionId, userId, clientId }, false)
@@ -89,17 +89,17 @@ export class BackChannel {
   }
 
   async #deliver(delivery: Delivery<Logout>): Promise<void> {
-    const { tell, log } = this.#parts
+    const { send, log } = this.#parts
     try {
-      await tell(delivery.event)
+      await send(delivery.event)
       await this.#queue.done(delivery)
     } catch (error) {
       const { clientId } = delivery.event
       const waitMs = await this.#queue.refused(delivery)
       const cause = error instanceof Error ? error.message : String(error)
       if (waitMs === undefined)
-        log.error('a client did not take a logout for the last time; it is dropped', { clientId, cause })
-      else log.warn('a client did not take a logout', { clientId, cause, retryInSeconds: waitMs / 1000 })
+        log.error('a client did not accept a logout for the last time; it is dropped', { clientId, cause })
+      else log.warn('a client did not accept a logout', { clientId, cause, retryInSeconds: waitMs / 1000 })
     }
   }
 }

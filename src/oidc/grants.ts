@@ -101,7 +101,7 @@ export class Grants {
   }
 
   /**
-   * Adds permissions to the grant of a session for a client, which is made if there is none, and connects the application.
+   * Adds permissions to the grant of a session for a client, made if there is none, and connects the application.
    * Resolves with its id, or with `undefined` if the session ended meanwhile: then the grant is gone, too.
    */
   async give(session: Session, clientId: string, asked: ReadonlySet<Permission>): Promise<string | undefined> {

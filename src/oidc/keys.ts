@@ -81,16 +81,21 @@ async function rsaKeys({ records, store, overlapMs }: KeyParts): Promise<readonl
       continue
     }
     const { keys } = found.record
-    // The tokens of a key have expired some time after the next one has begun to sign.
-    const left = keys.filter((_, index) => now < (keys[index + 1]?.from ?? now) + overlapMs)
+    // Once the next key has signed for so long, the tokens of a key have expired.
+    const left = keys.filter((_, index) => {
+      const next = keys[index + 1]
+      return next === undefined || now < next.from + overlapMs
+    })
     const isWanted = (await store.get(rotationKey)) !== undefined
     const isUnderWay = left.some(({ from }) => from > now)
     const next = isWanted && !isUnderWay ? [...left, { key: await newRsaKey(), from: now + overlapMs }] : left
     const isChanged = found.isOld || next.length !== keys.length || next.at(-1) !== keys.at(-1)
     if (isChanged && !(await records.replace(found, keep({ keys: next })))) continue
     if (isWanted) await store.take(rotationKey)
-    const current = next.findLast(({ from }) => from <= now)
-    return [current, ...next.filter((each) => each !== current)].flatMap((each) => (each ? [each.key] : []))
+    // The newest that may sign stands first.
+    const maySign = next.filter(({ from }) => from <= now).reverse()
+    const notYet = next.filter(({ from }) => from > now)
+    return [...maySign, ...notYet].map(({ key }) => key)
   }
 }
 

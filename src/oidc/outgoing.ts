@@ -5,11 +5,10 @@ import { BlockList, isIP } from 'node:net'
 /** Time in ms that a client has to answer. */
 const answerMs = 2_500
 
-/** Longest answer in bytes that is read. */
-const maxAnswer = 5 * 1024
-
-/** Addresses that no host on the internet has (IANA's registries of special-purpose addresses), and multicast. */
-// Two lists, because an address of IPv4 is looked up as one of IPv6, too.
+/**
+ * Addresses that no host on the internet has (IANA's registries of special-purpose addresses), and multicast. In two
+ * lists, because one list would look an IPv4 address up as an IPv6 address, too.
+ */
 const special = { ipv4: new BlockList(), ipv6: new BlockList() }
 for (const [network, prefix] of [
   ['0.0.0.0', 8],
@@ -29,7 +28,7 @@ for (const [network, prefix] of [
 ] as const) {
   special.ipv4.addSubnet(network, prefix)
 }
-// All that is routed of IPv6 is in 2000::/3, from which these are taken out.
+// Public IPv6 addresses are in 2000::/3, without the last four of these.
 for (const [network, prefix] of [
   ['::', 3],
   ['4000::', 2],
@@ -42,7 +41,7 @@ for (const [network, prefix] of [
   special.ipv6.addSubnet(network, prefix, 'ipv6')
 }
 
-/** Whether an IP address is one that only a machine inside a network, or this one, can have. */
+/** Whether an IP address is not public. */
 export function isSpecialAddress(address: string): boolean {
   const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
   return special[family].check(address, family)
@@ -55,35 +54,28 @@ export interface OutgoingRequest {
   readonly body: string
 }
 
-/** Posts to any address, for a client that the operator says is in the service's own network. */
-export async function postAnywhere({ url, headers, body }: OutgoingRequest): Promise<Response> {
-  return await fetch(url, { method: 'POST', headers, body, redirect: 'manual', signal: AbortSignal.timeout(answerMs) })
+/** Posts to any address, for a client in the service's own network. Resolves with the status of the answer. */
+export async function postAnywhere({ url, headers, body }: OutgoingRequest): Promise<number> {
+  const signal = AbortSignal.timeout(answerMs)
+  const response = await fetch(url, { method: 'POST', headers, body, redirect: 'manual', signal })
+  await response.body?.cancel()
+  return response.status
 }
 
 /**
- * Posts to a public address: https on port 443 of a host that is no special address. That is checked before the
- * connection, so that no one learns what answers inside this network. Redirects are answers as any other.
+ * Posts to a public address: https on port 443. The address is checked before the connection, so that a request reveals
+ * nothing about the service's own network. Resolves with the status of the answer; redirects are not followed.
  */
-export async function postToPublic({ url, headers, body }: OutgoingRequest): Promise<Response> {
+export async function postToPublic({ url, headers, body }: OutgoingRequest): Promise<number> {
   const host = url.hostname.replace(/^\[|\]$/g, '')
   if (url.protocol !== 'https:' || url.port !== '') throw new TypeError('only https on port 443 is called')
   if (isIP(host) !== 0 && isSpecialAddress(host)) throw specialAddress()
+  const options = { method: 'POST', headers, lookup: publicLookup, signal: AbortSignal.timeout(answerMs) }
   return await new Promise((resolve, reject) => {
-    const sent = request(
-      url,
-      { method: 'POST', headers, lookup: publicLookup, signal: AbortSignal.timeout(answerMs) },
-      (answer) => {
-        const chunks: Buffer[] = []
-        let length = 0
-        answer.on('data', (chunk: Buffer) => {
-          length += chunk.length
-          if (length > maxAnswer) sent.destroy(new Error('the answer is too long'))
-          else chunks.push(chunk)
-        })
-        answer.on('error', reject)
-        answer.on('end', () => resolve(new Response(Buffer.concat(chunks), { status: answer.statusCode ?? 500 })))
-      },
-    )
+    const sent = request(url, options, (answer) => {
+      answer.destroy()
+      resolve(answer.statusCode ?? 0)
+    })
     sent.on('error', reject)
     sent.end(body)
   })

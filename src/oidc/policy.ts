@@ -17,6 +17,8 @@ export function policyOf({ base, Check, Prompt }: typeof interactionPolicy) {
   const login = policy.get('login')
   if (login === undefined) throw new TypeError('the library has no prompt "login"')
   for (const reason of ['login_prompt', 'no_session', 'max_age']) login.checks.remove(reason)
+  // Which applications users are asked about each time is decided where the grant is found.
+  policy.get('consent')?.checks.remove('native_client_prompt')
   login.checks.add(
     new Check('no_live_session', 'End-User authentication is required', 'login_required', (ctx) => {
       const session = requestState.getStore()?.session

@@ -67,9 +67,11 @@ export function grantOf(permissions: readonly Permission[]): {
   readonly openid: { readonly scope: string }
   readonly resources: Readonly<Record<string, string>>
 } {
-  const resources: Record<string, string> = {}
-  for (const [scope, address] of permissions.map((each) => each.split(' '))) {
-    if (address !== undefined) resources[address] = [resources[address] ?? [], scope].flat().join(' ')
+  const byAddress = Map.groupBy(permissions, (each) => each.split(' ')[1] ?? '')
+  const scopesAt = (address: string): string => (byAddress.get(address) ?? []).map(scopeOf).join(' ')
+  const addresses = [...byAddress.keys()].filter((address) => address !== '')
+  return {
+    openid: { scope: scopesAt('') },
+    resources: Object.fromEntries(addresses.map((address) => [address, scopesAt(address)])),
   }
-  return { openid: { scope: permissions.filter((each) => !each.includes(' ')).join(' ') }, resources }
 }

@@ -57,7 +57,7 @@ export class LiveIssuer implements IssuerRoutes {
     return (await this.#issuer?.prepare()) ?? (() => {})
   }
 
-  /** Stops telling clients of logouts, and waits for what is on its way, for at most `graceMs`. */
+  /** Stops sending logouts, and waits for those on their way, for at most `graceMs`. */
   async close(graceMs: number): Promise<void> {
     await this.#issuer?.close(graceMs)
   }

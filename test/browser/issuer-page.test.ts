@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { clientsFile, discover, request, shop } from '../oidc/support.ts'
+import { freePort } from '../support/redis-server.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
@@ -60,5 +61,59 @@ describe.skipIf(!hasBrowser)('the page of the issuer', () => {
     const { address } = await request(await discover(url), { prompt: 'login' })
     await page.goto(address)
     await page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor()
+  })
+
+  test('takes no consent from a trusted page of a sibling host, to which the browser sends the cookies along', async () => {
+    const sibling = createServer((_call, response) => {
+      response.setHeader('content-type', 'text/html').end('<!doctype html><title>sibling</title>')
+    }).listen(0, '127.0.0.1')
+    onTestFinished(() => void sibling.close())
+    await once(sibling, 'listening')
+    const app = `http://app.shop.localhost:${(sibling.address() as AddressInfo).port}`
+    const port = await freePort()
+    const publicUrl = `http://auth.shop.localhost:${port}`
+    const trustedOrigins = [publicUrl, app]
+    const { url } = await startService({ oidcClients: clientsFile(shop), port, publicUrl, trustedOrigins })
+    const { page } = await browser.open()
+    const { json } = await rest(url, '/wallet/nonce', {}, { origin: publicUrl })
+    const { headers, json: signedIn } = await rest(url, '/wallet/verify', proofOf(makeWallet(), json), {
+      origin: publicUrl,
+    })
+    const [name = '', value = ''] = (headers.get('set-cookie') ?? '').split(/[=;]/)
+    await page.context().addCookies([{ name, value, url: publicUrl, httpOnly: true, sameSite: 'Lax' }])
+    const query = new URLSearchParams({
+      client_id: 'shop',
+      redirect_uri: shop.metadata.redirect_uris[0] ?? '',
+      response_type: 'code',
+      scope: 'openid',
+      code_challenge: 'A'.repeat(43),
+      code_challenge_method: 'S256',
+    })
+    const asked = `${publicUrl}/api/auth/oidc/authorize?${query}`
+    await page.goto(asked)
+    await page.getByRole('button', { name: 'Allow' }).waitFor()
+    const consent = page.url()
+    await page.goto(app)
+    const input = JSON.stringify({ allow: true, sessionId: signedIn.session.id })
+    const answers: number[] = []
+    page.on('response', (response) => response.url() === consent && answers.push(response.status()))
+    const outcomes = await page.evaluate(
+      async ({ consent, session, input }) => {
+        const call = (address: string, init: RequestInit) =>
+          fetch(address, { credentials: 'include', ...init }).then(
+            ({ ok }) => ok,
+            () => false,
+          )
+        const post = (mode: RequestMode, type: string) =>
+          call(consent, { method: 'POST', mode, headers: { 'content-type': type }, body: input })
+        return [await call(session, {}), await post('no-cors', 'text/plain'), await post('cors', 'application/json')]
+      },
+      { consent, session: `${publicUrl}/api/auth/session`, input },
+    )
+    // The first shows that the browser sends the session along.
+    expect(outcomes).toEqual([true, false, false])
+    expect(answers).toContain(403)
+    await page.goto(asked)
+    await page.getByRole('button', { name: 'Allow' }).waitFor()
   })
 })

@@ -57,16 +57,10 @@ test('openid-client with a wrong clock pushes its request, binds its tokens to a
   )
   // The library sends a proof once more by itself if it is told a nonce.
   const DPoP = client.getDPoPHandle(config, await client.randomDPoPKeyPair())
-  const pkceCodeVerifier = client.randomPKCECodeVerifier()
-  const parameters = {
-    redirect_uri: redirectUri,
-    scope: 'openid',
-    code_challenge: await client.calculatePKCECodeChallenge(pkceCodeVerifier),
-    code_challenge_method: 'S256',
-  }
-  const pushed = await client.buildAuthorizationUrlWithPAR(config, parameters, { DPoP })
+  const { address, redeem } = await request(config, { scope: 'openid' })
+  const pushed = await client.buildAuthorizationUrlWithPAR(config, new URL(address).searchParams, { DPoP })
   const answer = await decide(browser, await browser.open(pushed.href))
-  const first = await client.authorizationCodeGrant(config, answer, { pkceCodeVerifier }, undefined, { DPoP })
+  const first = await redeem(answer, { DPoP })
   const tokens = await client.refreshTokenGrant(config, first.refresh_token ?? '', undefined, { DPoP })
   expect(tokens.token_type).toBe('dpop')
 

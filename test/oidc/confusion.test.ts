@@ -3,18 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { AccessTokenError, createSessionVerifier, verifyAccessToken } from '../../src/integrations/backend/index.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
-import {
-  Browser,
-  connect,
-  contentOf,
-  decide,
-  discover,
-  issuerFile,
-  redirectUri,
-  refusalOf,
-  request,
-  shop,
-} from './support.ts'
+import { Browser, connect, contentOf, decide, discover, issuerFile, refusalOf, request, shop } from './support.ts'
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
@@ -34,15 +23,8 @@ async function issueAll() {
   }
   const forOrders = await allowed({ scope: 'openid read', resource: orders.resource })
   const DPoP = client.getDPoPHandle(config, await client.randomDPoPKeyPair())
-  const pkceCodeVerifier = client.randomPKCECodeVerifier()
-  const parameters = {
-    redirect_uri: redirectUri,
-    scope: 'openid',
-    code_challenge: await client.calculatePKCECodeChallenge(pkceCodeVerifier),
-    code_challenge_method: 'S256',
-  }
-  const answered = (await browser.open(client.buildAuthorizationUrl(config, parameters).href)).address
-  const ofKey = await client.authorizationCodeGrant(config, answered, { pkceCodeVerifier }, undefined, { DPoP })
+  const { address, redeem } = await request(config, { scope: 'openid' })
+  const ofKey = await redeem((await browser.open(address)).address, { DPoP })
   const code = (await browser.open((await request(config)).address)).address.searchParams.get('code')
   const cookie = [...browser.cookies.values()].find(({ name }) => name.endsWith('countersign_session'))
   const issued = {

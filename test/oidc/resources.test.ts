@@ -70,15 +70,8 @@ describe('a token for a resource is refused', () => {
     const [browser, config] = [new Browser(url), await discover(url)]
     await browser.signIn()
     const DPoP = client.getDPoPHandle(config, await client.randomDPoPKeyPair())
-    const pkceCodeVerifier = client.randomPKCECodeVerifier()
-    const address = client.buildAuthorizationUrl(config, {
-      ...forOrders,
-      redirect_uri: shop.metadata.redirect_uris[0] ?? '',
-      code_challenge: await client.calculatePKCECodeChallenge(pkceCodeVerifier),
-      code_challenge_method: 'S256',
-    })
-    const answer = await decide(browser, await browser.open(address.href))
-    const tokens = await client.authorizationCodeGrant(config, answer, { pkceCodeVerifier }, undefined, { DPoP })
+    const { address, redeem } = await request(config, forOrders)
+    const tokens = await redeem(await decide(browser, await browser.open(address)), { DPoP })
     expect(decoded(tokens.access_token).payload.cnf).toEqual({ jkt: expect.any(String) })
     expect(await refusalOf(verifyAccessToken(tokens.access_token, read(url)))).toMatchObject({
       reason: 'TOKEN_INVALID',

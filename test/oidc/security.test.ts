@@ -263,16 +263,17 @@ describe('who is signed in', () => {
 
 describe('consent', () => {
   test.each([
-    ['a loopback address', 'http://127.0.0.1/callback', 'http://127.0.0.1:1234/callback'],
-    ['a scheme of its own', 'com.example.shop:/callback', 'com.example.shop:/callback'],
+    ['a loopback address', 'http://127.0.0.1/callback', 'http://127.0.0.1:1234/callback', 'native'],
+    ['a loopback address and the type of a website', 'http://127.0.0.1:1234/', 'http://127.0.0.1:1234/', 'web'],
+    ['a scheme of its own', 'com.example.shop:/callback', 'com.example.shop:/callback', 'native'],
   ])(
     'for an application on the device with %s is asked for each time, first_party or not',
-    async (_name, uri, redirect) => {
+    async (_name, uri, redirect, type) => {
       const native = {
         metadata: {
           client_id: 'native',
           redirect_uris: [uri],
-          application_type: 'native',
+          application_type: type,
           token_endpoint_auth_method: 'none',
         },
       }
@@ -290,7 +291,7 @@ describe('consent', () => {
         expect((await decide(browser, page)).searchParams.has('code')).toBe(true)
       }
       const { address } = await request(config, { redirect_uri: redirect, prompt: 'none' })
-      expect((await browser.open(address)).address.searchParams.get('error')).toBe('interaction_required')
+      expect((await browser.open(address)).address.searchParams.get('error')).toBe('consent_required')
       await expect(startIssuer([{ ...native, first_party: true }])).rejects.toThrow(/first_party needs https/)
     },
   )

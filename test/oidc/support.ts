@@ -1,12 +1,11 @@
-import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as client from 'openid-client'
 import { onTestFinished } from 'vitest'
 import type { Countersign } from '../../src/index.ts'
 import type { FlatOptions } from '../../src/service/config.ts'
+import { freePort } from '../support/redis-server.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
@@ -69,14 +68,6 @@ export async function startTwo(options: FlatOptions, clients: readonly object[] 
     return browser
   }
   return { url, discoverBoth, newBrowser }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, 'localhost')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  return port
 }
 
 /** A cookie that a browser keeps. */
@@ -230,7 +221,10 @@ export async function request(
   parameters: Record<string, string> = {},
 ): Promise<{
   readonly address: string
-  redeem(answer: URL): Promise<client.TokenEndpointResponse & client.TokenEndpointResponseHelpers>
+  redeem(
+    answer: URL,
+    options?: client.DPoPOptions,
+  ): Promise<client.TokenEndpointResponse & client.TokenEndpointResponseHelpers>
 }> {
   const pkceCodeVerifier = client.randomPKCECodeVerifier()
   const [state, nonce] = [client.randomState(), client.randomNonce()]
@@ -244,5 +238,8 @@ export async function request(
     ...parameters,
   }).href
   const checks = { pkceCodeVerifier, expectedState: state, expectedNonce: nonce }
-  return { address, redeem: (answer: URL) => client.authorizationCodeGrant(config, answer, checks) }
+  return {
+    address,
+    redeem: (answer, options) => client.authorizationCodeGrant(config, answer, checks, undefined, options),
+  }
 }

@@ -94,6 +94,15 @@ describe.runIf(hasPart('npm registry')).each(installed)(
       await project.run(manager.list)
     })
 
+    test('brings no library of the OpenID Connect issuer', async () => {
+      const { stdout } = await project.run([
+        'node',
+        '-e',
+        "import('oidc-provider').catch(({ code }) => console.log(code))",
+      ])
+      expect(stdout).toBe('ERR_MODULE_NOT_FOUND\n')
+    })
+
     test('signs in with the client and a test wallet, verifies the session, and proves a signature with the command', async () => {
       const { stdout } = await project.run(['node', 'sign-in.ts'])
       const [, origin = ''] = /^origin (\S+)$/m.exec(stdout) ?? []

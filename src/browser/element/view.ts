@@ -119,8 +119,12 @@ export class SignInView {
     this.#texts = texts
     this.#codeLabel.textContent = texts.codeLabel
     this.#fieldLabel.textContent = texts.returnCodeLabel
-    const steps = [texts.stepCamera, texts.stepOpen, texts.stepApprove]
-    this.#steps.replaceChildren(...steps.map((text, index) => step(text, pictures[index] ?? '')))
+    this.#steps.replaceChildren(
+      step(texts.stepCamera, pictures.camera),
+      step(texts.stepOpen, pictures.corners),
+      step(texts.stepApprove, pictures.tick),
+    )
+    this.#sayIfLocal()
     this.#submit.textContent = texts.submit
     this.#copy.textContent = texts.copy
     this.#cancel.textContent = texts.cancel
@@ -164,8 +168,7 @@ export class SignInView {
 
   setOrder({ claimUrl, confirmationCode }: StartedOrder): void {
     this.#claimUrl = claimUrl
-    const { hostname: host } = new URL(claimUrl)
-    this.#hint.textContent = isLoopbackHost(host) ? this.#texts.localOnly.replace('{host}', host) : ''
+    this.#sayIfLocal()
     this.#qr.replaceChildren(qrImage(claimUrl, this.#texts.qrLabel))
     const shown = document.createElement('span')
     shown.textContent = confirmationCode
@@ -175,6 +178,12 @@ export class SignInView {
     spoken.className = 'spoken'
     spoken.textContent = [...confirmationCode].join(' ')
     this.#code.replaceChildren(shown, spoken)
+  }
+
+  /** Says so if the code leads to this computer. */
+  #sayIfLocal(): void {
+    const host = this.#claimUrl === '' ? '' : new URL(this.#claimUrl).hostname
+    this.#hint.textContent = isLoopbackHost(host) ? this.#texts.localOnly.replace('{host}', host) : ''
   }
 
   show(mode: ViewMode, text: string): void {
@@ -253,12 +262,12 @@ function isControlFocused(): boolean {
   return focused instanceof HTMLElement && (focused.tabIndex >= 0 || focused.shadowRoot !== null)
 }
 
-/** Pictures of the steps: a camera, the corners that scanners show, and a tick. */
-const pictures = [
-  'M4 7h3l1.5-2h7L17 7h3v12H4zM12 10a3 3 0 1 0 0 6 3 3 0 0 0 0-6',
-  'M4 9V4h5M15 4h5v5M20 15v5h-5M9 20H4v-5M9 9h6v6H9z',
-  'M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18M8 12l3 3 5-6',
-] as const
+/** Pictures of the steps: a camera, the corners that scanners show, a tick. */
+const pictures = {
+  camera: 'M4 7h3l1.5-2h7L17 7h3v12H4zM12 10a3 3 0 1 0 0 6 3 3 0 0 0 0-6',
+  corners: 'M4 9V4h5M15 4h5v5M20 15v5h-5M9 20H4v-5M9 9h6v6H9z',
+  tick: 'M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18M8 12l3 3 5-6',
+} as const
 
 function step(text: string, picture: string): HTMLLIElement {
   const item = document.createElement('li')

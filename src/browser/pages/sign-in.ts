@@ -11,9 +11,9 @@ import { chooseWords, readOperatorTexts } from './texts/words.ts'
 import { isWanted, wantedWallet } from './wanted-wallet.ts'
 
 /**
- * The sign-in page: a wallet on this device, or one on a phone. It leads to `returnTo`. All else that it reads of its
- * address, `again` and `wallet`, only changes what it shows. The session is in the cookie only. Calls go by REST to paths under the base path, because a proxy in
- * front of another application passes on nothing else.
+ * The sign-in page: a wallet on this device, or one on a phone. It leads to `returnTo`. `again` and `wallet`, the rest
+ * of what it reads of its address, only change what it shows. The session is in the cookie only. Calls go by REST to
+ * paths under the base path, because a proxy in front of another application passes on nothing else.
  *
  * It leads on by itself after a sign-in only. Users who are signed in already tap "Continue": where the application, or
  * the proxy, refuses that session and leads back here, the browser would go around for ever.

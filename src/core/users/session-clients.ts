@@ -6,17 +6,17 @@ export interface EndedSession {
   readonly userId: string
 }
 
-/** Time in ms for which it is kept that a session ended, if no issuer takes note of it. */
+/** Time in ms for which an ended session is kept, if no issuer runs. */
 const endedMs = 3 * 86_400_000
 
-/** Most sessions that have ended and that no issuer has taken note of. */
+/** Most ended sessions that are kept. */
 const maxEnded = 10_000
 
 const endedKey = 'ended-sessions'
 
 /**
- * The clients that a session is signed in at by OpenID Connect, and the sessions of such that have ended, for the issuer
- * to tell the clients (back-channel logout). Holds no secret, so that an operator's command can end a session, too.
+ * The clients that sessions are signed in at by OpenID Connect, and those of these sessions that have ended: what the
+ * issuer's back-channel logout goes by. Holds no secret, so that an operator's command can end a session, too.
  */
 export class SessionClients {
   readonly #store: Store
@@ -36,7 +36,7 @@ export class SessionClients {
   }
 
   /**
-   * Notes that a session ends. Called before it does: after a crash in between, the note waits until the session is over.
+   * Notes that a session ends. Called before it does: after a crash in between, the note waits for the session's end.
    */
   async noteEnd({ id, userId }: EndedSession): Promise<void> {
     if ((await this.of(id)).length === 0) return

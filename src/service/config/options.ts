@@ -754,7 +754,8 @@ const table = {
     variable: 'COUNTERSIGN_ACCESS_TOKEN_ALGORITHM',
     kind: choice<AccessTokenAlgorithm>('ES256', 'EdDSA', 'Ed25519'),
     default: 'ES256',
-    about: 'algorithm of their signatures. The last two are names of one. The key set has keys of both kinds',
+    about:
+      'algorithm that signs access tokens. `EdDSA` and `Ed25519` are names of one. The key set has keys of both kinds',
   },
   adapters: {
     variable: 'COUNTERSIGN_ADAPTERS',

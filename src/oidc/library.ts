@@ -1,0 +1,328 @@
+import type { Configuration, KoaContextWithOIDC, Provider } from 'oidc-provider'
+import type { AuditTrail } from '../base/audit.ts'
+import type { Logger } from '../base/log.ts'
+import { equalInConstantTime, type Keyring } from '../base/token.ts'
+import type { ConnectedApps } from '../core/users/connected-apps.ts'
+import type { StandaloneHost } from '../core/users/standalone.ts'
+import { CountersignError } from '../shared/errors.ts'
+import type { Store } from '../store/store.ts'
+import { type AccountParts, accountsOf, resourceClaims } from './accounts.ts'
+import { type AdapterParts, adaptersOver } from './adapter.ts'
+import type { LibraryAnswer } from './bridge.ts'
+import { claimsOfScopes, type OwnClaims } from './claims.ts'
+import { type FileClients, isWeb } from './clients.ts'
+import { type Grants, sidOf } from './grants.ts'
+import type { Interactions } from './interaction.ts'
+import type { SigningJwk } from './keys.ts'
+import { postAnywhere, postToPublic } from './outgoing.ts'
+import type { ShowPage } from './pages.ts'
+import { claimsOf, furtherClaims, type People } from './people.ts'
+import { policyOf } from './policy.ts'
+import { requestState } from './request-state.ts'
+import { type FileResources, type Offered, permissionsIn } from './resources.ts'
+import type { SealedRecords } from './sealed-records.ts'
+
+export type Library = typeof import('oidc-provider')
+
+/** What was read of the files and the store. */
+export interface Loaded extends Offered {
+  readonly clients: FileClients
+  readonly keys: readonly SigningJwk[]
+  readonly people: People
+}
+
+/** What the library works with beside {@link Loaded}. */
+export interface LibraryParts {
+  readonly library: Library
+  readonly settings: { readonly email?: string | undefined; readonly claims?: OwnClaims | undefined }
+  /** Path of the issuer's endpoints. */
+  readonly base: string
+  readonly store: Store
+  readonly keyring: Keyring
+  readonly host: StandaloneHost
+  readonly apps: ConnectedApps
+  readonly records: SealedRecords
+  readonly grants: Grants
+  readonly interactions: Interactions
+  readonly page: ShowPage
+  readonly audit: AuditTrail
+  readonly log: Logger
+}
+
+/** Name of the library's session cookie, which exists inside the process only. */
+export const sessionCookie = 'countersign_oidc_session'
+export const interactionCookie = 'countersign_oidc_interaction'
+export const resumeCookie = 'countersign_oidc_resume'
+
+const codeSeconds = 60
+const tokenSeconds = 15 * 60
+/** Life of an interaction. */
+export const interactionSeconds = 10 * 60
+const refreshSeconds = 14 * 86_400
+
+/** Loads the library, which says on the console that it does not expect this release of Node.js. */
+export async function loadLibrary(): Promise<Library> {
+  const { warn, info } = console
+  const without =
+    (write: typeof warn) =>
+    (text?: unknown, ...rest: unknown[]) => {
+      if (!String(text).includes('oidc-provider')) write.call(console, text, ...rest)
+    }
+  console.warn = without(warn)
+  console.info = without(info)
+  try {
+    return await import('oidc-provider')
+  } catch (cause) {
+    throw new TypeError(
+      'oidc.clients (COUNTERSIGN_OIDC_CLIENTS) is set, which needs the package oidc-provider: npm install oidc-provider@9.13.3',
+      { cause },
+    )
+  } finally {
+    Object.assign(console, { warn, info })
+  }
+}
+
+/**
+ * The library for an issuer's public URL. It keeps no state, so that another can take its place. Every function of its
+ * that prints or fetches by default is set.
+ */
+export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts): Provider {
+  const { clients, resources, scopes, keys, people } = loaded
+  const { library, store, keyring, host, settings, apps, records, grants, interactions, page, base, audit, log } = parts
+  const { Provider, errors, interactionPolicy } = library
+  const findSession = (id: string) => host.findSession(id)
+  const findOffline = (id: string) => host.offline.find(id)
+  const adapters: AdapterParts = {
+    records,
+    grants,
+    apps,
+    store,
+    findSession,
+    findOffline,
+    refreshGraceOf: (clientId: string) => clients.get(clientId)?.refreshGraceSeconds ?? 0,
+    errors,
+  }
+  const privateAddresses = new Set(
+    [...clients.values()]
+      .filter((client) => client.isInPrivateNetwork)
+      .map(({ metadata }) => URL.parse(String(metadata.backchannel_logout_uri))?.href),
+  )
+  const off = { enabled: false } as const
+  const isIssuedTo = (_ctx: unknown, client: { clientId: string }, token: { clientId?: string }): boolean =>
+    token.clientId === client.clientId
+  const accounts: AccountParts = {
+    grants,
+    findSession,
+    findOffline: async (id) => {
+      const session = await host.offline.find(id)
+      return session !== undefined && (await host.holdsWallet(session.userId, session)) ? session : undefined
+    },
+    walletsOf: (userId) => host.walletsOf(userId),
+    email: settings.email,
+    claims: settings.claims ?? (async (subject) => claimsOf(people, subject)),
+  }
+  const configuration: Configuration = {
+    adapter: adaptersOver(adapters),
+    clients: [...clients.values()].map(({ metadata }) => ({ ...metadata }) as never),
+    jwks: { keys: keys as never },
+    routes: {
+      authorization: `${base}/authorize`,
+      token: `${base}/token`,
+      userinfo: `${base}/userinfo`,
+      introspection: `${base}/introspect`,
+      revocation: `${base}/revoke`,
+      pushed_authorization_request: `${base}/par`,
+      end_session: `${base}/logout`,
+      jwks: '/.well-known/jwks.json',
+    },
+    responseTypes: ['code'],
+    scopes: [...scopes],
+    claims: {
+      ...claimsOfScopes,
+      profile: [...claimsOfScopes.profile, ...furtherClaims(people)],
+      acr: null,
+      sid: null,
+      iss: null,
+    } as never,
+    conformIdTokenClaims: false,
+    clockTolerance: 5,
+    allowOmittingSingleRegisteredRedirectUri: false,
+    clientBasedCORS: (_ctx, origin, client) =>
+      // That of a page without an origin, and of a URI of an application's own scheme.
+      origin !== 'null' && (client.redirectUris ?? []).some((uri) => URL.parse(uri)?.origin === origin),
+    cookies: {
+      names: { session: sessionCookie, interaction: interactionCookie, resume: resumeCookie },
+      keys: cookieKeys(keyring) as never,
+      long: { httpOnly: true, sameSite: 'lax' },
+      short: { httpOnly: true, sameSite: 'lax' },
+    },
+    enabledJWA: { idTokenSigningAlgValues: ['RS256', 'ES256'] },
+    // All that is issued ends with the session that it was issued in, but for offline access.
+    expiresWithSession: async (_ctx, { scopes }) => !scopes.has('offline_access'),
+    extraTokenClaims: async (_ctx, token) =>
+      token.kind === 'AccessToken' && token.resourceServer ? await resourceClaims(accounts, token) : undefined,
+    features: {
+      backchannelLogout: { enabled: true },
+      devInteractions: off,
+      // Nonces are for clients whose clock is wrong.
+      dPoP: { enabled: true, nonceSecret: Buffer.from(keyring.derive('oidc DPoP nonce', [])[0]) },
+      introspection: { enabled: true, allowedPolicy: isIssuedTo as never },
+      revocation: { enabled: true, allowedPolicy: isIssuedTo as never },
+      resourceIndicators: resourceIndicators(resources, errors),
+      rpInitiatedLogout: {
+        enabled: true,
+        // Rendered by the middleware below, for which this is never seen.
+        logoutSource: leaveEmpty,
+        postLogoutSuccessSource: leaveEmpty,
+      },
+    },
+    // Logouts are all that is sent.
+    fetch: async (address, { headers, body } = {}) => {
+      const url = new URL(String(address))
+      const sent = { url, headers: Object.fromEntries(new Headers(headers)), body: String(body) }
+      const status = await (privateAddresses.has(url.href) ? postAnywhere(sent) : postToPublic(sent))
+      // Nothing else of the answer counts.
+      return new Response(null, { status })
+    },
+    findAccount: accountsOf(accounts),
+    interactions: {
+      policy: policyOf(interactionPolicy),
+      url: (_ctx, { uid }) => `${base}/interaction/${uid}`,
+    },
+    issueRefreshToken: async (_ctx, client) => client.grantTypeAllowed('refresh_token'),
+    loadExistingGrant: (ctx) => grantFor(ctx, loaded, parts) as never,
+    pairwiseIdentifier: async () => {
+      throw new TypeError('subjects are public')
+    },
+    pkce: { required: (_ctx, client) => clients.get(client.clientId)?.requiresPkce !== false },
+    renderError: async (ctx, { error, error_description: description = '' }) => {
+      show(ctx, page(ctx.status, { kind: 'error', error, description }))
+    },
+    revokeGrantPolicy: () => true,
+    rotateRefreshToken: true,
+    ttl: {
+      AccessToken: tokenSeconds,
+      AuthorizationCode: codeSeconds,
+      Grant: host.offline.lifeMs / 1000,
+      IdToken: tokenSeconds,
+      Interaction: interactionSeconds,
+      // With offline access 90 days from the first, else as long as the session at most.
+      RefreshToken: (_ctx, { expiresWithSession, iiat }) => {
+        if (expiresWithSession) return refreshSeconds
+        const now = Math.floor(store.now() / 1000)
+        return Math.max(1, Math.min(refreshSeconds, (iiat ?? now) + host.offline.lifeMs / 1000 - now))
+      },
+      Session: refreshSeconds,
+    },
+  }
+  const provider = new Provider(issuer, configuration)
+  provider.use(async (ctx, next) => {
+    await next()
+    const { oidc, status } = ctx as unknown as KoaContextWithOIDC
+    // The library has checked the client and where it leads; the page and what it does are ours.
+    if (ctx.path !== `${base}/logout` || status !== 200) return
+    const { post_logout_redirect_uri: uri, state: given } = oidc.params ?? {}
+    const target = typeof uri === 'string' ? new URL(uri) : undefined
+    if (typeof given === 'string') target?.searchParams.set('state', given)
+    show(ctx, interactions.askLogout(requestState.getStore()?.session, target?.href))
+  })
+  provider.on('grant.error', (_ctx, error) => {
+    const { request, replayed } = requestState.getStore() ?? {}
+    if (request === undefined || replayed === undefined || error.error !== 'invalid_grant') return
+    audit.tell({ type: 'app.token_replayed', ...replayed }, request)
+  })
+  // Koa prints errors that no one listens to.
+  provider.silent = true
+  provider.on('server_error', (ctx, error) => {
+    log.error('the OpenID Connect issuer failed', { path: ctx.path, cause: String(error) })
+    if (!(error instanceof CountersignError) || error.httpStatus !== 503) return
+    ctx.status = 503
+    ctx.set('retry-after', '1')
+  })
+  return provider
+}
+
+/** Access tokens for resources: a JWT for the one that a request names, or whose scopes the user has allowed. */
+function resourceIndicators(resources: FileResources, { InvalidTarget }: Library['errors']) {
+  return {
+    enabled: true,
+    // None that a client did not name. Of several, it has to choose one for each token.
+    defaultResource: async (_ctx: unknown, _client: unknown, oneOf?: readonly string[]) => oneOf as never,
+    getResourceServerInfo: async (_ctx: unknown, address: string) => {
+      const found = resources.get(address)
+      if (found === undefined) throw new InvalidTarget()
+      return {
+        audience: address,
+        scope: found.scopes.join(' '),
+        accessTokenTTL: tokenSeconds,
+        accessTokenFormat: 'jwt' as const,
+        jwt: { sign: { alg: found.algorithm } },
+      }
+    },
+    useGrantedResource: async () => true,
+  }
+}
+
+/**
+ * The grant of a request: the one that the user has just given, or one that needs no question, because the user has
+ * allowed as much before or the client is the operator's own. The session that gives it is the live one, even if an
+ * interaction names another.
+ */
+async function grantFor(
+  { oidc }: KoaContextWithOIDC,
+  { clients, ...offered }: Loaded,
+  { apps, grants }: Pick<LibraryParts, 'apps' | 'grants'>,
+): Promise<object | undefined> {
+  const session = requestState.getStore()?.session
+  const client = oidc.client && clients.get(oidc.client.clientId)
+  if (session === undefined || client === undefined || session.userId !== oidc.account?.accountId) return undefined
+  const { client_id: clientId, redirect_uris: redirectUris } = client.metadata
+  const grantId = await answeredGrant(oidc, grants, { clientId, sessionId: session.id })
+  if (grantId === undefined) {
+    // Another application on the device can take such an address, so the user is asked each time.
+    if (!isWeb(redirectUris) || oidc.prompts.has('consent')) return undefined
+    const asked = permissionsIn(oidc.params ?? {}, offered)
+    const allowed = (await apps.find(session.userId, clientId))?.scopes ?? []
+    const isAllowed = client.isFirstParty || [...asked].every((each) => allowed.includes(each))
+    if (isAllowed && (await grants.give(session, clientId, asked)) === undefined) return undefined
+  }
+  const found = await grants.of(session, clientId)
+  if (found === undefined) return undefined
+  oidc.session?.sidFor(clientId, sidOf(session.id, clientId))
+  return await oidc.provider.Grant.find(found.id)
+}
+
+/** The grant that the user gave in this interaction, if it is that of this session and client. */
+async function answeredGrant(
+  { result }: KoaContextWithOIDC['oidc'],
+  grants: Grants,
+  { clientId, sessionId }: { readonly clientId: string; readonly sessionId: string },
+): Promise<string | undefined> {
+  const given = result?.consent?.grantId
+  const current = await grants.idOf(sessionId, clientId)
+  return given !== undefined && current !== undefined && equalInConstantTime(given, current) ? given : undefined
+}
+
+/** Puts an answer of our own in place of the library's. */
+function show(
+  ctx: Pick<KoaContextWithOIDC, 'status' | 'body' | 'set'>,
+  { status, headers, body }: LibraryAnswer,
+): void {
+  ctx.status = status
+  for (const [name, value] of Object.entries(headers)) ctx.set(name, String(value))
+  ctx.body = body
+}
+
+/** Signs the library's cookies with HMAC-SHA-256 under the first secret; all secrets verify. */
+function cookieKeys(keyring: Keyring) {
+  return {
+    sign: (text: string) => keyring.sign('oidc cookie', text),
+    verify: (text: string, signature: string) => keyring.verify('oidc cookie', text, signature),
+    // 0 keeps a cookie as it is: it lives for minutes.
+    index: (text: string, signature: string) => (keyring.verify('oidc cookie', text, signature) ? 0 : -1),
+  }
+}
+
+async function leaveEmpty(ctx: { body?: unknown }): Promise<void> {
+  ctx.body = ''
+}
