@@ -8,8 +8,10 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci
 COPY . .
 RUN npm run build
-# What runs needs neither the tools of the build nor the copy of Node.js that the tests bring along.
-RUN npm prune --omit=dev --omit=optional
+# What runs needs neither the tools of the build nor the copy of Node.js that the tests bring along, but the library of the OpenID
+# Connect issuer, in the one version that fits.
+RUN npm install --save-prod --save-exact --omit=dev --omit=optional \
+  "oidc-provider@$(node -p "require('./package.json').peerDependencies['oidc-provider']")"
 
 FROM ${NODE_IMAGE}
 LABEL org.opencontainers.image.title="Countersign"

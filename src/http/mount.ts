@@ -3,7 +3,7 @@ import type { Logger } from '../base/log.ts'
 import { type RequestBody, StreamBody } from '../wire/body.ts'
 import { wireOf } from '../wire/wire.ts'
 import type { NodeRequest } from './exchange.ts'
-import { alreadyRead, isJson, notJson, refusals } from './refusals.ts'
+import { alreadyRead, isForm, isJson, nestedForm, notJson, refusals } from './refusals.ts'
 
 /** Fields that Express, Connect and similar frameworks add to a request. Behind a mount path, `url` lacks that path. */
 interface MountedRequest {
@@ -90,6 +90,7 @@ class ParsedBody implements RequestBody {
     const left = bytesOf(rawBody, headers) ?? bytesOf(body, headers)
     if (left !== undefined) return left
     if (isJson(headers) && body !== undefined) return Buffer.from(JSON.stringify(body))
+    if (isForm(headers) && typeof body === 'object' && body !== null) return Buffer.from(formOf(body).toString())
     // An unread form has the same refusal.
     if (!isJson(headers) && wireOf(headers['content-type']) === undefined) throw notJson()
     throw readableDidRead ? alreadyRead() : refusals.endedEarly()
@@ -102,7 +103,14 @@ function bytesOf(left: unknown, headers: IncomingHttpHeaders): Buffer | undefine
   return typeof left === 'string' && isText(headers) ? Buffer.from(left) : undefined
 }
 
+/** The form that a parser left as an object of texts and lists of texts. */
+function formOf(body: object): URLSearchParams {
+  const fields = Object.entries(body).flatMap(([name, value]) => [value].flat().map((each) => [name, each]))
+  if (fields.some(([, value]) => typeof value !== 'string')) throw nestedForm()
+  return new URLSearchParams(fields)
+}
+
 /** Whether a body is text, by its content type. Reading other bytes as text changes them. */
 function isText(headers: IncomingHttpHeaders): boolean {
-  return isJson(headers) || wireOf(headers['content-type'])?.base64 === true
+  return isJson(headers) || isForm(headers) || wireOf(headers['content-type'])?.base64 === true
 }

@@ -37,9 +37,19 @@ export function isJson(headers: IncomingHttpHeaders): boolean {
   return /^application\/json\b/i.test(headers['content-type'] ?? '')
 }
 
+/** Whether a body is a form, by its content type: what clients of the issuer send. */
+export function isForm(headers: IncomingHttpHeaders): boolean {
+  return /^application\/x-www-form-urlencoded\b/i.test(headers['content-type'] ?? '')
+}
+
 /** The refusal of a body of another type than JSON. */
 export function notJson(): CountersignError {
   return invalid('Send JSON, with the header content-type: application/json')
+}
+
+/** The refusal of a form in which a parser found objects within objects. */
+export function nestedForm(): CountersignError {
+  return invalid('Send a form whose parameters have plain names, without brackets')
 }
 
 const alreadyReadText =

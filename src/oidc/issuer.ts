@@ -7,7 +7,7 @@ import type { ConnectedApps, ListedApp } from '../core/users/connected-apps.ts'
 import type { StandaloneHost } from '../core/users/standalone.ts'
 import type { IssuerRoute } from '../http/app.ts'
 import { type Exchange, requireHttpMethod } from '../http/exchange.ts'
-import { isJson, notJson } from '../http/refusals.ts'
+import { isForm, isJson, notJson } from '../http/refusals.ts'
 import { CountersignError } from '../shared/errors.ts'
 import { cookieNames, cookieValue } from '../shared/header-text.ts'
 import type { Store } from '../store/store.ts'
@@ -307,7 +307,7 @@ class LibraryIssuer implements Issuer {
   async #serveAuthorize(exchange: Exchange): Promise<void> {
     requireHttpMethod(exchange, ['GET', 'POST'])
     if (exchange.method === 'GET') return await this.#serveLibrary(exchange, ['GET'], 'browser')
-    if (!/^application\/x-www-form-urlencoded\b/.test(exchange.headers['content-type'] ?? '')) {
+    if (!isForm(exchange.headers)) {
       throw new CountersignError('INVALID_REQUEST', 'Send the parameters as a form (application/x-www-form-urlencoded)')
     }
     const parameters = new URLSearchParams((await exchange.body.read(16 * 1024)).toString())

