@@ -4,6 +4,7 @@ import type { OrderRecord } from '../../core/order/order.ts'
 import { cancelOrder, ordersOf } from '../../core/order/records.ts'
 import { forgetLinkNonces } from '../../core/sign-in/nonce.ts'
 import { type ConnectedApp, ConnectedApps } from '../../core/users/connected-apps.ts'
+import { OfflineAccess, type OfflineSession } from '../../core/users/offline-access.ts'
 import {
   type AdministeredUser,
   type AdministeredWallet,
@@ -32,6 +33,8 @@ export interface UserExport extends AdministeredUser {
   readonly orders: readonly ExportedOrder[]
   /** Applications that the user has connected by OpenID Connect. */
   readonly apps: readonly ExportedApp[]
+  /** Sessions for which applications may act after their end, for 90 days from the last consent. */
+  readonly offlineAccess: readonly OfflineSession[]
 }
 
 /** A connected application, without the name of its connection. */
@@ -134,7 +137,8 @@ export class AdminActions {
     const orders = await ordersOf(this.#scan, { userId, wallets })
     const connected = await new ConnectedApps(this.#store).of(userId)
     const apps = [...connected].map(([clientId, { connection: _, ...app }]) => ({ clientId, ...app }))
-    return { ...user, wallets, orders: orders.map(exported), apps }
+    const offlineAccess = await new OfflineAccess(this.#store).of(userId)
+    return { ...user, wallets, orders: orders.map(exported), apps, offlineAccess }
   }
 
   /** Has a running service make another RSA key for the OpenID Connect issuer. */

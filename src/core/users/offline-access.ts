@@ -60,17 +60,20 @@ export class OfflineAccess {
 
   /** Ends the offline access of a session, if it has some. */
   async end(userId: string, id: string): Promise<void> {
-    // An id that a crash leaves in the list is of nothing, and is taken off with the others.
+    // An id that a crash leaves in the list is of nothing, and expires with the list.
     if ((await this.#store.take(keyOf(id))) !== undefined) await this.#store.removeMember(indexOf(userId), id)
+  }
+
+  /** The sessions of a user with offline access. */
+  async of(userId: string): Promise<OfflineSession[]> {
+    const ids = await this.#store.members(indexOf(userId))
+    const found = await Promise.all(ids.map((id) => this.find(id)))
+    return found.filter((session) => session !== undefined)
   }
 
   /** Ends the offline access of those sessions of a user that fit. */
   async endThose(userId: string, fits: (session: OfflineSession) => boolean = () => true): Promise<void> {
-    for (const id of await this.#store.members(indexOf(userId))) {
-      const session = await this.find(id)
-      if (session === undefined) await this.#store.removeMember(indexOf(userId), id)
-      else if (fits(session)) await this.end(userId, id)
-    }
+    for (const session of await this.of(userId)) if (fits(session)) await this.end(userId, session.id)
   }
 
   /** All sessions with offline access. */
