@@ -2,6 +2,7 @@ import type { Provider } from 'oidc-provider'
 import type { AuditTrail } from '../base/audit.ts'
 import type { Logger } from '../base/log.ts'
 import type { RequestContext } from '../base/request.ts'
+import { keyTimes } from '../base/rotation-key.ts'
 import { type Keyring, randomText } from '../base/token.ts'
 import type { ConnectedApps, ListedApp } from '../core/users/connected-apps.ts'
 import type { StandaloneHost } from '../core/users/standalone.ts'
@@ -88,11 +89,6 @@ export interface Issuer {
 
 /** Name of the cookie with the browser's own secret, before what is the cookie's own. */
 const browserCookie = 'countersign_oidc_browser_'
-
-/** Time in ms between two looks for other keys. */
-const keyLookMs = 60_000
-/** See {@link signingKeys}: some applications keep the key set for half an hour. */
-const keyOverlapMs = 1_800_000
 
 /** Makes the issuer. Rejects with a `TypeError` of one line if the clients file or a client does not fit. */
 export async function createIssuer(parts: IssuerParts): Promise<Issuer> {
@@ -248,12 +244,14 @@ class LibraryIssuer implements Issuer {
 
   start(): void {
     this.#backChannel.start()
-    this.#keyTimer = setInterval(() => void this.#renewKeys(), keyLookMs).unref()
+    this.#keyTimer = setInterval(() => void this.#renewKeys(), keyTimes.lookMs).unref()
   }
 
   #readKeys(): Promise<readonly SigningJwk[]> {
     const { keyring, store } = this.#parts
-    return signingKeys({ records: this.#records, keyring, store, overlapMs: keyOverlapMs })
+    // The last instance publishes a new key one look after the first, and applications can have asked it just before.
+    const overlapMs = keyTimes.publishMs + keyTimes.lookMs
+    return signingKeys({ records: this.#records, keyring, store, overlapMs })
   }
 
   /** Goes by another RSA key once one has been made, or its time has come. */

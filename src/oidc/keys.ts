@@ -37,8 +37,8 @@ export interface KeyParts {
   readonly keyring: Keyring
   readonly store: Pick<Store, 'get' | 'now' | 'take'>
   /**
-   * Time in ms for which a new RSA key is published before it signs, and an old one afterwards: as long as applications
-   * keep the key set, and longer than any token lives.
+   * Time in ms from the making of an RSA key until it signs, and for which the one before stays afterwards: longer than
+   * an application keeps the key set of an instance that has not looked yet, and than any token lives.
    */
   readonly overlapMs: number
 }

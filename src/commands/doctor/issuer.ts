@@ -1,6 +1,9 @@
+import { keyTimes } from '../../base/rotation-key.ts'
 import { ask } from './ask.ts'
 import { type Check, ok, problem } from './check.ts'
 import type { Setup } from './setup.ts'
+
+const publishSeconds = (keyTimes.publishMs / 1000).toLocaleString('en')
 
 /** Whether applications find the OpenID Connect issuer where its public address says that it is. */
 export const issuer: Check<Setup> = {
@@ -12,7 +15,7 @@ export const issuer: Check<Setup> = {
     const { status, json } = await ask(address, {}, signal)
     if (json.issuer === publicUrl) {
       return ok(
-        `applications find the issuer at ${publicUrl}. When the secret changes, put the new one last in the list for 1,800 s, and keep the old one for 90 days`,
+        `applications find the issuer at ${publicUrl}. When the secret changes, put the new one last in the list for ${publishSeconds} s, and keep the old one for 90 days`,
       )
     }
     if (typeof json.issuer !== 'string') return problem(`${address} answers ${status}, without an issuer`)
