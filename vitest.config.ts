@@ -63,6 +63,7 @@ const thorough = [
   'test/http/port/shares.test.ts',
   'test/http/port/tls.test.ts',
   'test/newcomer/',
+  'test/oidc/rotation.test.ts',
   'test/openapi/generated-client.test.ts',
   'test/core/order/model.test.ts',
   'test/package/',
