@@ -11,13 +11,15 @@ import { publicUrl } from './servers.ts'
 export class Http1Connection implements Disposable {
   readonly #socket: Socket
   readonly #host: string
+  readonly #origin: string
   #received: Buffer = Buffer.alloc(0)
   #waiting: PromiseWithResolvers<Buffer> | undefined
   #onEvents: ((text: string) => void) | undefined
 
-  private constructor(socket: Socket, port: number) {
+  private constructor(socket: Socket, port: number, isPage = true) {
     this.#socket = socket
     this.#host = `127.0.0.1:${port}`
+    this.#origin = isPage ? `origin: ${publicUrl}\r\n` : ''
     socket.setNoDelay(true)
     socket.on('data', (chunk: Buffer) => this.#receive(chunk))
     socket.on('error', () => {})
@@ -30,9 +32,12 @@ export class Http1Connection implements Disposable {
     return new Http1Connection(socket, port)
   }
 
-  /** Returns a connection that is still being opened. What is sent on it waits for that. */
-  static opening(port: number): Http1Connection {
-    return new Http1Connection(connect(port, '127.0.0.1'), port)
+  /**
+   * Returns a connection that is still being opened. What is sent on it waits for that. `isPage`: whether it is a page's,
+   * with the origin of the service.
+   */
+  static opening(port: number, isPage?: boolean): Http1Connection {
+    return new Http1Connection(connect(port, '127.0.0.1'), port, isPage)
   }
 
   /** Posts a body and returns that of the answer; rejects unless that is a 200. */
@@ -75,7 +80,7 @@ export class Http1Connection implements Disposable {
 
   /** `headers` are whole lines. */
   #head(start: string, headers: string): string {
-    return `${start} HTTP/1.1\r\nhost: ${this.#host}\r\norigin: ${publicUrl}\r\n${headers}\r\n`
+    return `${start} HTTP/1.1\r\nhost: ${this.#host}\r\n${this.#origin}${headers}\r\n`
   }
 
   #expectAnswer(): Promise<Buffer> {
@@ -102,14 +107,16 @@ export class Http1Connection implements Disposable {
  */
 export class Http1Pool implements Disposable {
   readonly #port: number
+  readonly #isPage: boolean
   readonly #connections: Http1Connection[] = []
 
-  constructor(port: number) {
+  constructor(port: number, { isPage = true } = {}) {
     this.#port = port
+    this.#isPage = isPage
   }
 
   of(worker: number): Http1Connection {
-    this.#connections[worker] ??= Http1Connection.opening(this.#port)
+    this.#connections[worker] ??= Http1Connection.opening(this.#port, this.#isPage)
     return this.#connections[worker]
   }
 

@@ -10,6 +10,7 @@ import { parseArgs } from 'node:util'
 import { RedisServer } from '../test/support/redis-server.ts'
 import { protocols } from './clients.ts'
 import { measureFlood } from './flood.ts'
+import { application, codeExchange, countersignIssuer, floorIssuer, refreshes } from './issuers.ts'
 import { orderPaths, type Path, peerPaths, sessionCheckOver, signInOver, type TurnSize } from './paths.ts'
 import { changedReadme, type Ratios, readRatios, tooLow } from './ratios.ts'
 import { type Floor, hasRedis, pin, root, type ServerProcess, startCountersign, startFloor } from './servers.ts'
@@ -30,14 +31,31 @@ const plan = values.short ? { warmUpRounds: 2, rounds: 2 } : { warmUpRounds: 60,
 const readme = join(root, 'bench/README.md')
 const resultsFile = join(root, 'bench/results.json')
 
-/** Absolute figures, for bench/results.json. */
-const figures: Record<string, { readonly perSecond: number; readonly cpuMicros: number; readonly p99: number }> = {}
+/** Absolute figures, by name. */
+type Figures = Record<string, { readonly perSecond: number; readonly cpuMicros: number; readonly p99: number }>
+const figures: Figures = {}
+
+/** A commit, and when it was measured. */
+interface Run {
+  readonly date: string
+  readonly commit: string
+}
+
+/** What is in bench/results.json. */
+interface Results extends Run {
+  readonly machine: string
+  /** Parts that were measured by themselves after the run of everything. */
+  readonly later?: Readonly<Record<string, Run>>
+  readonly ratios: Ratios
+  readonly figures: Figures
+}
 
 /** What each part measures; resolves with its ratios, by their names. In all of them more is better. */
 const parts: Readonly<Record<string, (core: number | undefined) => Promise<Ratios>>> = {
   'sign-in': (core) => measureProtocols(core, signInOver, peerPaths.signIn),
   'session-check': (core) => measureProtocols(core, sessionCheckOver, peerPaths.sessionCheck),
   stores: measureStores,
+  issuer: measureIssuer,
   flood: (core) => measureFlood(core, values.short),
   watchers: (core) => measureWatchers(core, values.short),
 }
@@ -78,6 +96,24 @@ async function measureStores(core: number | undefined): Promise<Ratios> {
       [file, path, () => startCountersign(`sqlite:${join(folder.path, 'store.db')}`, { core })],
     ])
     addRatios(found, turns, file, `${path.name}, Redis`, 'Redis')
+  }
+  return found
+}
+
+/** The token endpoint of Countersign's issuer beside the library that it is built on. */
+async function measureIssuer(core: number | undefined): Promise<Ratios> {
+  const found: Record<string, number> = {}
+  await using folder = await temporaryFolder()
+  const oidcClients = join(folder.path, 'clients.json')
+  await writeFile(oidcClients, JSON.stringify({ clients: [{ metadata: application, first_party: true }] }))
+  for (const pathAt of [codeExchange, refreshes]) {
+    await using redis = await RedisServer.start()
+    const path = pathAt(countersignIssuer)
+    const turns = await compare([
+      [path.name, path, () => startCountersign(redis.url, { core, oidcClients })],
+      [`${path.name}: oidc-koa`, pathAt(floorIssuer), () => startFloor('oidc-koa', redis.url, 'http', core)],
+    ])
+    addRatios(found, turns, path.name, `${path.name}: oidc-koa`, 'oidc-koa')
   }
   return found
 }
@@ -146,12 +182,19 @@ printTable(
   Object.entries(measured).map(([name, ratio]) => [name, ratio.toFixed(2), expected[name]?.toFixed(2) ?? '']),
 )
 if (values.write) {
-  const date = new Date().toISOString().slice(0, 10)
-  await writeFile(readme, changedReadme(text, measured, `${machine}; ${date}, commit ${commit}.`))
-  await writeFile(
-    resultsFile,
-    `${JSON.stringify({ machine, date, commit, ratios: measured, figures }, undefined, 2)}\n`,
-  )
+  const run = { date: new Date().toISOString().slice(0, 10), commit }
+  const kept = positionals.length === 0 ? undefined : (JSON.parse(await readFile(resultsFile, 'utf8')) as Results)
+  const results: Results = {
+    machine: kept?.machine ?? machine,
+    ...(kept === undefined ? run : { date: kept.date, commit: kept.commit }),
+    later: { ...kept?.later, ...Object.fromEntries(positionals.map((part) => [part, run])) },
+    ratios: { ...kept?.ratios, ...measured },
+    figures: { ...kept?.figures, ...figures },
+  }
+  const later = Object.entries(results.later ?? {}).map(([part, one]) => `; ${part}: ${one.date}, commit ${one.commit}`)
+  const where = `${results.machine}; ${results.date}, commit ${results.commit}${later.join('')}.`
+  await writeFile(readme, changedReadme(text, measured, where))
+  await writeFile(resultsFile, `${JSON.stringify(results, undefined, 2)}\n`)
 } else if (!values.short) {
   const low = tooLow(measured, expected)
   for (const name of low) console.error(`A fifth or more below bench/README.md: ${name}`)

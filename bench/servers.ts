@@ -48,6 +48,8 @@ export interface CountersignStart {
   readonly limited?: boolean
   /** Lifetime of an order in seconds. Default: that of the service. */
   readonly orderTtlSeconds?: number
+  /** File with the clients of its issuer. Default: it is none. */
+  readonly oidcClients?: string
 }
 
 /**
@@ -56,7 +58,7 @@ export interface CountersignStart {
  */
 export async function startCountersign(
   store: string,
-  { folder = root, core, limited = false, orderTtlSeconds }: CountersignStart = {},
+  { folder = root, core, limited = false, orderTtlSeconds, oidcClients }: CountersignStart = {},
 ): Promise<ServerProcess> {
   const environment = {
     PORT: '0',
@@ -70,6 +72,7 @@ export async function startCountersign(
     // All load comes from one address, and each watcher by server-sent events has a connection of its own.
     COUNTERSIGN_MAX_CONNECTIONS_PER_ADDRESS: '1000000',
     ...(orderTtlSeconds === undefined ? {} : { COUNTERSIGN_ORDER_TTL_SECONDS: String(orderTtlSeconds) }),
+    ...(oidcClients === undefined ? {} : { COUNTERSIGN_OIDC_CLIENTS: oidcClients }),
     // An embedded store keeps a secret of its own.
     ...(store.startsWith('sqlite:') ? {} : { COUNTERSIGN_SECRET: 'a secret for benchmarks and for nothing else' }),
   }
@@ -77,9 +80,9 @@ export async function startCountersign(
 }
 
 /** A server to compare with. */
-export type Floor = 'least' | 'connect-node' | 'better-auth'
+export type Floor = 'least' | 'connect-node' | 'better-auth' | 'oidc-koa'
 
-/** Starts a floor on a Redis. Better Auth speaks HTTP/1.1 only. */
+/** Starts a floor on a Redis. Better Auth and the floor of the issuer speak HTTP/1.1 only; the latter has no Redis. */
 export async function startFloor(
   floor: Floor,
   redisUrl: string,

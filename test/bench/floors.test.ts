@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { LeastSignIn } from '../../bench/floors/sign-in.ts'
+import { Http1Pool } from '../../bench/http1.ts'
+import { application, countersignIssuer, floorIssuer, type Issuer, redeem, refresh } from '../../bench/issuers.ts'
 import { publicUrl, type ServerProcess, startCountersign, startFloor } from '../../bench/servers.ts'
 import { makeWallets, type Wallet } from '../../bench/wallets.ts'
+import { decoded } from '../integrations/backend/forge.ts'
+import { clientsFile } from '../oidc/support.ts'
 import { hasPart } from '../support/optional.ts'
 import { RedisServer } from '../support/redis-server.ts'
 
@@ -63,3 +67,22 @@ test.runIf(withRedis)(
     expect(await shapeOfSignIn(floor)).toEqual(await shapeOfSignIn(own))
   },
 )
+
+/** Names of the fields of what an issuer answers to a code and a refresh token, and of what its ID tokens say. */
+async function shapeOfTokens(issuer: Issuer, { port }: ServerProcess): Promise<unknown> {
+  using pool = new Http1Pool(port, { isPage: false })
+  const [code = ''] = await issuer.codes(port, 1)
+  const first = await redeem(pool.of(0), issuer, code)
+  const answers = [first, await refresh(pool.of(0), issuer, first.refresh_token)]
+  return answers.map((answer) => {
+    const { header, payload } = decoded(answer.id_token)
+    return [Object.keys(answer), answer.scope, answer.expires_in, header.alg, Object.keys(payload).sort()]
+  })
+}
+
+test('the issuer’s floor answers a code and a refresh token with the fields and claims of Countersign’s', async () => {
+  const oidcClients = clientsFile({ metadata: application, first_party: true })
+  await using own = await startCountersign('sqlite::memory:', { oidcClients })
+  await using floor = await startFloor('oidc-koa', '', 'http')
+  expect(await shapeOfTokens(floorIssuer, floor)).toEqual(await shapeOfTokens(countersignIssuer, own))
+})
