@@ -100,18 +100,17 @@ async function measureStores(core: number | undefined): Promise<Ratios> {
   return found
 }
 
-/** The token endpoint of Countersign's issuer beside the library that it is built on. */
+/** The token endpoint of Countersign's issuer beside the library that it is built on. Both store in their own process. */
 async function measureIssuer(core: number | undefined): Promise<Ratios> {
   const found: Record<string, number> = {}
   await using folder = await temporaryFolder()
   const oidcClients = join(folder.path, 'clients.json')
   await writeFile(oidcClients, JSON.stringify({ clients: [{ metadata: application, first_party: true }] }))
   for (const pathAt of [codeExchange, refreshes]) {
-    await using redis = await RedisServer.start()
     const path = pathAt(countersignIssuer)
     const turns = await compare([
-      [path.name, path, () => startCountersign(redis.url, { core, oidcClients })],
-      [`${path.name}: oidc-koa`, pathAt(floorIssuer), () => startFloor('oidc-koa', redis.url, 'http', core)],
+      [path.name, path, () => startCountersign('sqlite::memory:', { core, oidcClients })],
+      [`${path.name}: oidc-koa`, pathAt(floorIssuer), () => startFloor('oidc-koa', '', 'http', core)],
     ])
     addRatios(found, turns, path.name, `${path.name}: oidc-koa`, 'oidc-koa')
   }
