@@ -27,7 +27,7 @@ type Calls<Service extends { readonly method: object }, Left extends string = ne
 export const calls: Calls<typeof SignInService> &
   Calls<typeof WalletService> &
   Calls<typeof OrderService> &
-  Calls<typeof SessionService, 'revokeSession' | 'revokeOtherSessions' | 'introspectSession'> = {
+  Calls<typeof SessionService, 'introspectSession'> = {
   issueNonce: {
     // Only a nonce for adding a wallet takes a session.
     security: [{}, ...session],
@@ -63,6 +63,8 @@ export const calls: Calls<typeof SignInService> &
     cookie: 'The cookie, cleared, if its session ended.',
   },
   listSessions: { security: session, cookie: extended },
+  revokeSession: { security: session, cookie: extended },
+  revokeOtherSessions: { security: session, cookie: extended },
   listKnownComputers: { security: session, cookie: extended },
   forgetKnownComputer: { security: session, cookie: extended },
   listConnectedApps: { security: session, cookie: extended },

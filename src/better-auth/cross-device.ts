@@ -40,7 +40,7 @@ import type { Store } from '../store/store.ts'
 import { Watchers } from '../store/watchers.ts'
 import { answer, bodyOf, eventsResponse } from './call.ts'
 import { EndpointHost } from './endpoint-host.ts'
-import { apiError, errorCodes } from './failures.ts'
+import { apiError, errorCodes, quietly } from './failures.ts'
 import { DatabaseOrders } from './order-records.ts'
 import {
   ApprovalPage,
@@ -180,6 +180,19 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
     return await answer(ctx, { rpc, handler: handlers[name] as never, body: input })
   }
 
+  /** The same for a page that looks after an order. */
+  const servedQuietly = async <Answer>(
+    ctx: GenericEndpointContext,
+    name: 'previewOrder' | 'getOrderChallenge',
+    input: unknown,
+  ): Promise<Answer> => {
+    try {
+      return await served(ctx, name, input)
+    } catch (thrown) {
+      throw quietly(thrown, queryOf(ctx))
+    }
+  }
+
   /** Answers an endpoint for known computers by the RPC of this name. */
   const servedComputers = async <Answer>(
     ctx: GenericEndpointContext,
@@ -231,7 +244,7 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
       previewOrder: createAuthEndpoint(
         phoneOrderPaths.preview,
         { method: 'GET', query: bodyOf<OrderQuery>(), metadata: { noStore: true } },
-        async (ctx): Promise<OrderPreview> => await served(ctx, 'previewOrder', orderQuery(ctx, 'claimToken')),
+        async (ctx): Promise<OrderPreview> => await servedQuietly(ctx, 'previewOrder', orderQuery(ctx, 'claimToken')),
       ),
       claimOrder: createAuthEndpoint(
         phoneOrderPaths.claim,
@@ -242,7 +255,7 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
         phoneOrderPaths.challenge,
         { method: 'GET', query: bodyOf<OrderQuery>(), metadata: { noStore: true } },
         async (ctx): Promise<OrderChallenge> =>
-          await served(ctx, 'getOrderChallenge', orderQuery(ctx, 'challengeToken')),
+          await servedQuietly(ctx, 'getOrderChallenge', orderQuery(ctx, 'challengeToken')),
       ),
       approveOrder: createAuthEndpoint(
         phoneOrderPaths.approve,

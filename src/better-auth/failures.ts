@@ -1,5 +1,6 @@
 import { BetterAuthError } from 'better-auth'
 import { APIError, isAPIError } from 'better-auth/api'
+import { isQuiet, quietHeader } from '../http/rest/json.ts'
 import { failureBody } from '../http/rest/serve.ts'
 import { retryAfterSeconds, toFailure } from '../rpc/errors.ts'
 import { CountersignError, type ErrorReason, reasons } from '../shared/errors.ts'
@@ -27,6 +28,14 @@ export function apiError(thrown: unknown): APIError {
   const headers: Record<string, string> =
     retryAfterMs === undefined ? {} : { 'retry-after': retryAfterSeconds(retryAfterMs) }
   return new APIError(httpStatus as 400, failureBody(failure), headers)
+}
+
+/** A refusal as REST answers it to a page that looks after an order: {@link isQuiet}. */
+export function quietly(thrown: unknown, queried: (name: string) => string | undefined): unknown {
+  if (!isAPIError(thrown)) return thrown
+  const { body, headers, statusCode } = thrown
+  if (!isQuiet({ reason: body?.code as ErrorReason, httpStatus: statusCode }, queried)) return thrown
+  return new APIError(200 as 400, body, { ...headers, [quietHeader]: String(statusCode) })
 }
 
 /**

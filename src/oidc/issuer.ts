@@ -354,10 +354,11 @@ class LibraryIssuer implements Issuer {
     const sessionId = requestState.getStore()?.session?.id
     const session = sessionId === undefined ? [] : this.#signedCookie(sessionCookie, sessionId)
     const cookies = [...own, ...session]
+    const isDiscovery = this.#parts.discoveryPaths.includes(exchange.path)
     return await askLibrary(this.#current.callback, exchange, {
       issuer: this.#parts.publicUrl(),
       cookie: cookies.length === 0 ? undefined : cookies.join('; '),
-      headers: libraryHeaders,
+      headers: { ...libraryHeaders, ...(isDiscovery ? { 'cache-control': 'public, max-age=300' } : {}) },
     })
   }
 

@@ -3,6 +3,7 @@ import { SessionService } from '../../gen/server/countersign/v1/session_service_
 import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
 import { WalletService } from '../../gen/server/countersign/v1/wallet_service_pb.ts'
 import type { AuditTrail } from '../base/audit.ts'
+import type { RequestContext } from '../base/request.ts'
 import type { AccessTokens } from '../core/access-tokens.ts'
 import type { KnownComputers } from '../core/order/known-computers.ts'
 import type { Orders } from '../core/order/orders.ts'
@@ -10,6 +11,7 @@ import type { SignIn } from '../core/sign-in/sign-in.ts'
 import type { UserWallets } from '../core/sign-in/user-wallets.ts'
 import type { Host, Session } from '../core/users/host.ts'
 import type { OfflineAccess } from '../core/users/offline-access.ts'
+import type { RateLimiter } from '../limits/rate.ts'
 import { type Method, methodsOf } from './methods.ts'
 import { orderHandlers } from './order-service.ts'
 import { warmUp } from './read-input.ts'
@@ -34,6 +36,8 @@ export interface Domain {
   readonly offline?: OfflineAccess | undefined
   /** Audit trail of sessions and computers. Without it, none is kept. */
   readonly audit?: AuditTrail | undefined
+  /** Counts wrong tokens. Absent if calls have no limits. */
+  readonly limiter?: Pick<RateLimiter, 'countWrongToken'> | undefined
 }
 
 /** Every RPC of package countersign.v1 with its handler and its limit. */
@@ -47,12 +51,17 @@ export function createApi({
   apps,
   offline,
   audit,
+  limiter,
 }: Domain): readonly Method[] {
   const walletsOf = wallets && ((session: Session) => wallets.of(session))
+  const countWrong = (request: RequestContext) => limiter?.countWrongToken(request)
   const methods = [
     ...methodsOf(SignInService, signInHandlers(signIn, wallets?.links)),
     ...methodsOf(OrderService, orderHandlers(orders)),
-    ...methodsOf(SessionService, sessionHandlers(host, { computers, walletsOf, accessTokens, apps, offline, audit })),
+    ...methodsOf(
+      SessionService,
+      sessionHandlers(host, { computers, walletsOf, accessTokens, apps, offline, audit, countWrong }),
+    ),
     ...methodsOf(WalletService, walletHandlers(wallets)),
   ]
   for (const { desc } of methods) warmUp(desc.input)

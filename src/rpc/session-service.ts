@@ -13,7 +13,7 @@ import { type CurrentSession, type Host, reaches, type Session } from '../core/u
 import type { OfflineAccess } from '../core/users/offline-access.ts'
 import { sessionOutOfReach } from '../core/users/refusals.ts'
 import { type WalletIdentity, walletOf } from '../core/wallet/wallet.ts'
-import { CountersignError } from '../shared/errors.ts'
+import { CountersignError, type ErrorReason } from '../shared/errors.ts'
 import { type Call, type ServiceHandlers, sessionFields, setCookies } from './methods.ts'
 
 /** Parts of {@link sessionHandlers} beside the host. */
@@ -30,7 +30,12 @@ export interface SessionParts {
   readonly offline?: Pick<OfflineAccess, 'endThose'> | undefined
   /** Audit trail of sessions that users end from another one, and of forgotten computers. Without it, none is kept. */
   readonly audit?: AuditTrail | undefined
+  /** Counts a wrong token of a network, if calls have limits. Rejects with RATE_LIMITED beyond its limit. */
+  readonly countWrong?: ((request: RequestContext) => Promise<void> | undefined) | undefined
 }
+
+/** The refusals of a caller who is signed out. */
+const signedOut: ReadonlySet<ErrorReason> = new Set(['SESSION_REQUIRED', 'SESSION_INVALID'])
 
 /** Applications that users have connected. */
 export interface SessionApps {
@@ -44,7 +49,7 @@ export interface SessionApps {
 /** SessionService on a host. */
 export function sessionHandlers(host: Host, parts: SessionParts): ServiceHandlers<typeof SessionService> {
   const { computers, walletsOf = async (session) => [walletOf(session)] } = parts
-  const { accessTokens, apps, offline, audit = noAudit } = parts
+  const { accessTokens, apps, offline, audit = noAudit, countWrong } = parts
   /** Ends another session of the same user. Resolves with whether it was live. */
   const revoke = async (own: Session, sessionId: string, { request }: Call): Promise<boolean> => {
     const { userId, id: bySessionId } = own
@@ -61,9 +66,9 @@ export function sessionHandlers(host: Host, parts: SessionParts): ServiceHandler
         try {
           return { session: sessionFields(await current(call), true) }
         } catch (thrown) {
-          // SESSION_INVALID still fails: wrong tokens are counted.
-          if (allowSignedOut && thrown instanceof CountersignError && thrown.reason === 'SESSION_REQUIRED') return {}
-          throw thrown
+          if (!allowSignedOut || !(thrown instanceof CountersignError) || !signedOut.has(thrown.reason)) throw thrown
+          if (thrown.reason === 'SESSION_INVALID') await countWrong?.(call.request)
+          return {}
         }
       },
     },

@@ -26,6 +26,8 @@ export const phoneOrderPaths = {
 export const sessionPaths = {
   current: '/session',
   list: '/sessions',
+  revoke: '/sessions/revoke',
+  revokeOthers: '/sessions/revoke-others',
   signOut: '/sign-out',
   accessToken: '/access-token',
 } as const

@@ -10,6 +10,7 @@ import {
   expectNoFaults,
   expectNoSidewaysScroll,
   hasBrowser,
+  provokes,
   screenshot,
   useBrowser,
 } from './support.ts'
@@ -69,6 +70,7 @@ describe.skipIf(!hasBrowser)('the account page', () => {
 
   describe('cannot end or change what it must not', () => {
     test('a stale session adds no wallet: it signs in again, and is offered the button, which nothing has pressed', async () => {
+      provokes(/403 .*IssueNonce|403 .*nonce/)
       const store = await openStore('sqlite::memory:')
       const { url } = await startService({ store, demoWallet: true })
       const { page } = await browser.open()
@@ -113,6 +115,7 @@ describe.skipIf(!hasBrowser)('the account page', () => {
     })
 
     test('two tabs: what the one has ended, the other says is over, and a sign-out in one is a sign-out in both', async () => {
+      provokes(/404 .*revoke/)
       const { url } = await startService()
       const { page } = await browser.open()
       const wallet = makeWallet()

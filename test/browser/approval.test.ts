@@ -5,7 +5,15 @@ import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
 import { Desktop, type DesktopOptions } from './desktop.ts'
 import { expectHeading, handOverLink } from './flows.ts'
-import { expectNoFaults, expectNoSidewaysScroll, hasBrowser, screenshot, type Trail, useBrowser } from './support.ts'
+import {
+  expectNoFaults,
+  expectNoSidewaysScroll,
+  hasBrowser,
+  provokes,
+  screenshot,
+  type Trail,
+  useBrowser,
+} from './support.ts'
 
 /** What a phone of 390×844 shows of a page between the bars of its browser. */
 const phoneSize = { width: 390, height: 664 }
@@ -390,6 +398,7 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
   })
 
   test('an order that runs out after a wrong code says nothing of a wallet, which was not asked', async () => {
+    provokes(/401 .*approve/)
     const { desktop, page } = await reviewing({ confirmationCode: 'required' })
     await page.getByLabel('Enter the code').fill(wrongOf(desktop.order.confirmationCode))
     await approve(page)
@@ -546,6 +555,7 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
     })
 
     test('is over when the order is forgotten', async () => {
+      provokes(/404 .*reject/)
       const { desktop, page } = await reviewing({})
       await approve(page)
       await expectHeading(page, 'Approved')
@@ -557,6 +567,7 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
     })
 
     test('is not offered for a signature, which the computer keeps', async () => {
+      provokes(/409 .*reject/)
       const { desktop, page } = await reviewing({}, { ...usual, kind: 'sign' })
       await approve(page)
       await expectHeading(page, 'Approved')
@@ -601,6 +612,7 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
     })
 
     test('once and within a minute', async () => {
+      provokes(/401 .*redeem/)
       const { page } = await reviewing({})
       await page.getByRole('button', { name: 'Open in another browser' }).click()
       const link = await handOverLink(page)
@@ -659,6 +671,7 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       '<svg xmlns="http://www.w3.org/2000/svg" width="120" height="40"><rect width="120" height="40" rx="8" fill="#ffb300"/></svg>'
 
     test('name, logo and colour; of the logo’s site nothing but the logo', async () => {
+      provokes(/violates .*img-src/)
       const { url } = await startService({
         appName: 'Green Bakery',
         accentColor: '#ffb300',
@@ -694,6 +707,7 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
     })
 
     test('a logo that does not load leaves the page as it is', async () => {
+      provokes(/404 .*no-such-logo/)
       const { url } = await startService({ logoUrl: '/no-such-logo.svg' })
       const { page } = await browser.open({ viewport: phoneSize })
       await page.goto((await Desktop.start(url)).order.claimUrl)

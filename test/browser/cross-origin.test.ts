@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { startService } from '../support/service.ts'
 import { addressOf, expectHeading, qrCode, reviewOnPhone } from './flows.ts'
 import { type ApplicationWindow, applicationPage, applicationScript, serveSite } from './other-site.ts'
-import { hasBrowser, useBrowser } from './support.ts'
+import { hasBrowser, provokes, useBrowser } from './support.ts'
 
 /** The window in which functions run that a test hands to a page. */
 declare const window: ApplicationWindow
@@ -78,6 +78,7 @@ describe.skipIf(!hasBrowser)('an application on another origin', () => {
   })
 
   test('gets nowhere when the service does not trust it', async () => {
+    provokes(/IssueNonce/)
     const { page } = await openApplication('127.0.0.1', false)
     await expect(signIn(page, true)).rejects.toThrow('CountersignClientError')
     expect(await page.evaluate(() => window.client.readStoredToken())).toBe(undefined)

@@ -5,7 +5,7 @@ import { freePort } from '../support/redis-server.ts'
 import { startService } from '../support/service.ts'
 import { approvedHeading, expectHeading, reviewOnPhone } from './flows.ts'
 import { serveSite } from './other-site.ts'
-import { expectNoFaults, hasBrowser, useBrowser } from './support.ts'
+import { expectNoFaults, hasBrowser, provokes, useBrowser } from './support.ts'
 
 describe.skipIf(!hasBrowser)('an application without a line of code for signing in', () => {
   const browser = useBrowser()
@@ -40,9 +40,13 @@ describe.skipIf(!hasBrowser)('an application without a line of code for signing 
       const own = await page.evaluate(async () => (await fetch('/orders', { method: 'POST', body: 'x' })).status)
       expect(own).toBe(201)
       expect(application.headers['x-countersign-user']).toBe(user)
+      await page.goto(`${origin}/api/auth/account`)
+      await page.getByRole('heading', { name: 'Your account' }).waitFor()
+      await page.getByText('open this page on the device that has the wallet').waitFor()
       expectNoFaults(trail, phone.trail)
 
       // For cookies another port is the same site, so the browser sends them.
+      provokes(/Access to fetch|WebSocket|net::ERR_FAILED|403 .*orders/)
       application.asked.length = 0
       const foreign = await serveSite(
         '<!doctype html><title>Foreign</title><form method="post"><button>Go</button></form>',

@@ -7,7 +7,7 @@ import { freePort } from '../support/redis-server.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
-import { expectAccessible, expectNoFaults, hasBrowser, useBrowser } from './support.ts'
+import { expectAccessible, expectNoFaults, hasBrowser, provokes, useBrowser } from './support.ts'
 
 /** A client's server, which says what it was called with. */
 async function startClient(): Promise<string> {
@@ -64,6 +64,7 @@ describe.skipIf(!hasBrowser)('the page of the issuer', () => {
   })
 
   test('takes no consent from a trusted page of a sibling host, to which the browser sends the cookies along', async () => {
+    provokes(/interaction/)
     const sibling = createServer((_call, response) => {
       response.setHeader('content-type', 'text/html').end('<!doctype html><title>sibling</title>')
     }).listen(0, '127.0.0.1')

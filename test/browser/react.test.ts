@@ -11,7 +11,7 @@ import { startService } from '../support/service.ts'
 import { makeWallet, type TestWallet } from '../support/wallet.ts'
 import { phoneClient } from './client/phone.ts'
 import { App } from './react-app.tsx'
-import { hasBrowser, scan, useBrowser } from './support.ts'
+import { hasBrowser, provokes, scan, useBrowser } from './support.ts'
 
 const polling = { timeout: 20_000 }
 
@@ -158,6 +158,7 @@ describe.runIf(hasBrowser)('an application of React in Chromium', () => {
   })
 
   test('signs in with a wallet, and tells an outage from a sign-out', async () => {
+    provokes(/net::ERR/)
     const { origin, wallet } = await setUp()
     const { page, errors, count } = await open()
     const answers: ((message: string) => unknown)[] = []

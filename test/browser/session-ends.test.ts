@@ -14,7 +14,7 @@ import {
   reviewOnPhone,
 } from './flows.ts'
 import { listenAsProxy, passOn } from './forwarding.ts'
-import { hasBrowser, useBrowser } from './support.ts'
+import { hasBrowser, provokes, useBrowser } from './support.ts'
 
 /** Makes a page hidden or visible, as far as its scripts can tell. */
 async function makeVisible(page: Page, state: 'visible' | 'hidden'): Promise<void> {
@@ -64,6 +64,7 @@ describe.skipIf(!hasBrowser)('a page and its session', () => {
   })
 
   test('a request that runs out after a wrong code has expired, and no wallet was signing', async () => {
+    provokes(/(401|410) .*approve/)
     const { url } = await startService({ confirmationCode: 'required', orderTtlSeconds: 10 })
     const [desktop, phone] = [await open(), await open()]
     await openOnPhone(phone.page, await openForPhone(desktop.page, url))
@@ -97,6 +98,7 @@ describe.skipIf(!hasBrowser)('a page and its session', () => {
   })
 
   test('a signed-out visit leaves no error in the console', async () => {
+    provokes(/404 .*nothing/)
     const { url } = await startService()
     const { page } = await open()
     const errors: string[] = []

@@ -8,7 +8,7 @@ import { makeWallet, proofOf } from '../support/wallet.ts'
 import { Desktop } from './desktop.ts'
 import { addressOf, approvedHeading, confirmationCode, expectHeading, reviewOnPhone } from './flows.ts'
 import { type ProtectedHost, startProtectedHost } from './protected-host.ts'
-import { expectAccessible, expectNoFaults, hasBrowser, look, useBrowser } from './support.ts'
+import { expectAccessible, expectNoFaults, hasBrowser, look, provokes, useBrowser } from './support.ts'
 import { injectEthereum } from './wallets/ethereum.ts'
 
 const desktopSize: BrowserContextOptions = { viewport: { width: 1280, height: 900 } }
@@ -311,6 +311,7 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
   })
 
   test('a code that the phone shows is typed, and the computer can become known', async () => {
+    provokes(/401 .*finalize/)
     const { host, page } = await opened({ confirmationCode: 'return' })
     const phone = await browser.open({ viewport: { width: 390, height: 800 } })
     const approve = async (): Promise<void> => {

@@ -15,7 +15,7 @@ import {
   reviewOnPhone,
   signCard,
 } from './flows.ts'
-import { expectNoFaults, hasBrowser, useBrowser } from './support.ts'
+import { expectNoFaults, hasBrowser, provokes, useBrowser } from './support.ts'
 
 /** Only the cookie holds the session, where no script can read it. */
 async function expectSessionOutOfReach(page: Page): Promise<void> {
@@ -81,6 +81,7 @@ describe.skipIf(!hasBrowser).each(stores)('in a browser, on $name', ({ open }) =
   })
 
   test('cancelled on the desktop, the phone hears of it at its next tap', async () => {
+    provokes(/409 .*approve/)
     const { url } = await startService(await open())
     const desktop = await browser.open()
     const phone = await browser.open()

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { startService } from '../support/service.ts'
 import { qrCode, reviewOnPhone, signCard } from './flows.ts'
-import { expectNoFaults, hasBrowser, useBrowser } from './support.ts'
+import { expectNoFaults, hasBrowser, provokes, useBrowser } from './support.ts'
 
 describe.skipIf(!hasBrowser)('the demo has a content signed', () => {
   const browser = useBrowser()
@@ -23,6 +23,7 @@ describe.skipIf(!hasBrowser)('the demo has a content signed', () => {
   })
 
   test('says what is wrong with a content that cannot be signed, and asks no phone', async () => {
+    provokes(/400 .*StartOrder/)
     const { url } = await startService()
     const { page } = await browser.open()
     await page.goto(url)

@@ -5,7 +5,7 @@ import axe from 'axe-core'
 import jsQR from 'jsqr'
 import type { Browser, BrowserContextOptions, Locator, Page, ViewportSize } from 'playwright-core'
 import { PNG } from 'pngjs'
-import { afterAll, beforeAll, expect, inject, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, inject, onTestFinished } from 'vitest'
 import { isBrowserInstalled, openBrowser } from '../support/browser.ts'
 
 /** Whether there is a browser to test with. */
@@ -27,6 +27,17 @@ export interface Trail {
   readonly faults: string[]
 }
 
+/** Errors that the test provokes. */
+const provoked: RegExp[] = []
+
+/**
+ * Names errors that the test provokes on purpose. Any other in the console of a page fails it: nothing is red after a
+ * visit, an approval or a sign-out.
+ */
+export function provokes(...errors: readonly RegExp[]): void {
+  provoked.push(...errors)
+}
+
 /** A browser for this file's tests, that of the run if it has one; each of them makes contexts of its own. */
 export function useBrowser(): { open(options?: BrowserContextOptions): Promise<{ page: Page; trail: Trail }> } {
   let browser: Browser | undefined
@@ -35,12 +46,17 @@ export function useBrowser(): { open(options?: BrowserContextOptions): Promise<{
     browser = await openBrowser(inject('browser'))
   })
   afterAll(async () => await browser?.close())
+  beforeEach(() => void provoked.splice(0))
   return {
     async open(options = {}) {
       const context = await (browser as Browser).newContext({ reducedMotion: 'reduce', locale: 'en-GB', ...options })
       context.setDefaultTimeout(15_000)
-      onTestFinished(() => context.close())
+      const red: string[] = []
       const trail: Trail = { requests: [], faults: [] }
+      onTestFinished(async () => {
+        await context.close()
+        expect(red.filter((line) => !provoked.some((each) => each.test(line)))).toEqual([])
+      })
       context.on('request', async (request) => {
         const entry = { url: request.url(), method: request.method(), referer: undefined as string | undefined }
         trail.requests.push(entry)
@@ -54,6 +70,7 @@ export function useBrowser(): { open(options?: BrowserContextOptions): Promise<{
       }
       context.on('weberror', (error) => note(String(error.error())))
       context.on('console', (message) => {
+        if (message.type() === 'error') red.push(`${message.text()} ${message.location().url}`)
         if (/Content.Security.Policy|Trusted/i.test(message.text())) note(message.text())
       })
       return { page: await context.newPage(), trail }

@@ -241,6 +241,13 @@ describe('what a foreign page sends through its visitor’s browser takes nothin
     expect(await claim({ origin: url })).toBe('ORDER_TOKEN_INVALID')
   })
 
+  test('wrong tokens count also where a page allows for being signed out', async () => {
+    const { url } = await startService({ rateLimit: true, rateLimits: { 'wrong-token': 2 } })
+    const read = async () =>
+      (await rest(url, '/session?allowSignedOut=true', undefined, { authorization: 'Bearer cst_wrong' })).status
+    expect(await Promise.all(Array.from({ length: 4 }, read))).toContain(429)
+  })
+
   test('nor do reads without an Origin that Fetch Metadata shows to come from elsewhere', async () => {
     const { url } = await startService({ rateLimit: true, rateLimits: { session: 4 } })
     const read = async (site: string | undefined) => {

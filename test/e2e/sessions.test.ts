@@ -46,6 +46,32 @@ describe.each(stores)('on $name', ({ open }) => {
     expect(await list(laptop)).toHaveLength(1)
   })
 
+  test('over REST too, a user revokes a session, then the others', async () => {
+    const { url } = await startService(await open())
+    const wallet = makeWallet()
+    const [own, second, third] = [await signIn(url, wallet), await signIn(url, wallet), await signIn(url, wallet)]
+    const revoke = (path: string, body: object) => rest(url, `/sessions/${path}`, body, bearer(own.json.token))
+    const { id: sessionId } = second.json.session
+    expect(await revoke('revoke', { sessionId })).toMatchObject({ status: 200, json: { ok: true } })
+    expect(await revoke('revoke', { sessionId })).toMatchObject({ status: 404, json: { code: 'SESSION_NOT_FOUND' } })
+    expect(await revoke('revoke-others', {})).toMatchObject({ status: 200, json: { ok: true, revokedCount: 1 } })
+    const statusOf = async ({ json }: RestAnswer) => (await rest(url, '/session', undefined, bearer(json.token))).status
+    expect([await statusOf(own), await statusOf(second), await statusOf(third)]).toEqual([200, 401, 401])
+  })
+
+  test('a page that allows for it gets no error without a live session, and one that does not gets one', async () => {
+    const { url } = await startService(await open())
+    const { json } = await signIn(url)
+    await rest(url, '/sign-out', {}, bearer(json.token))
+    for (const headers of [{}, bearer(json.token), bearer('cst_wrong')]) {
+      expect(await rest(url, '/session?allowSignedOut=true', undefined, headers)).toMatchObject({
+        status: 200,
+        json: {},
+      })
+      expect((await rest(url, '/session', undefined, headers)).status).toBe(401)
+    }
+  })
+
   test('each of two users gets the own session, however often and over every protocol', async () => {
     const { url } = await startService(await open())
     const transports = [

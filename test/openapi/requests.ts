@@ -73,9 +73,9 @@ async function done(call: Call, ...[operationId, sending]: Parameters<Call>) {
 }
 
 /** Signs in with a new wallet, and resolves with the session's token as a header. */
-export async function signedIn(call: Call): Promise<{ authorization: string }> {
+export async function signedIn(call: Call, wallet = makeWallet()): Promise<{ authorization: string }> {
   const { token } = await done(call, 'verifySignIn', {
-    body: proofOf(makeWallet(), await done(call, 'issueNonce', { body: {} })),
+    body: proofOf(wallet, await done(call, 'issueNonce', { body: {} })),
   })
   return bearer(token)
 }
@@ -210,6 +210,14 @@ export const goodRequests: Readonly<Record<string, (call: Call) => Promise<Sendi
   getCurrentSession: async (call) => ({ headers: await signedIn(call) }),
   signOut: async (call) => ({ headers: await signedIn(call) }),
   listSessions: async (call) => ({ headers: await remembered(call) }),
+  async revokeSession(call) {
+    const wallet = makeWallet()
+    await signedIn(call, wallet)
+    const headers = await signedIn(call, wallet)
+    const { sessions } = await done(call, 'listSessions', { headers })
+    return { headers, body: { sessionId: sessions.find(({ current }: { current: boolean }) => !current).id } }
+  },
+  revokeOtherSessions: async (call) => ({ headers: await signedIn(call), body: {} }),
   listKnownComputers: async (call) => ({ headers: await remembered(call) }),
   async forgetKnownComputer(call) {
     const headers = await remembered(call)

@@ -33,7 +33,5 @@ export async function desktop(): Promise<FinalizedOrder> {
 
 export function session(show: (address: string | undefined) => void, onAccount: AccountListener): () => void {
   client.onAccountChange(onAccount)
-  // @ts-expect-error: REST does not have it.
-  client.revokeSession
   return client.onSession((current) => show(current?.address))
 }

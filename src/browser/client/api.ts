@@ -104,17 +104,13 @@ export interface SessionApi {
   readonly getCurrentSession: ApiMethod<{ readonly allowSignedOut: true }, { readonly session?: Session }>
   readonly signOut: ApiMethod<object, unknown>
   readonly listSessions: ApiMethod<object, { readonly sessions: readonly Session[] }>
+  readonly revokeSession: ApiMethod<{ readonly sessionId: string }, unknown>
+  readonly revokeOtherSessions: ApiMethod<object, { readonly revokedCount: number }>
   readonly listKnownComputers: ApiMethod<object, { readonly computers: readonly KnownComputer[] }>
   readonly listConnectedApps: ApiMethod<object, { readonly apps: readonly ConnectedApp[] }>
   readonly disconnectApp: ApiMethod<{ readonly clientId: string }, unknown>
   readonly forgetKnownComputer: ApiMethod<{ readonly id: string }, unknown>
   readonly issueAccessToken: ApiMethod<{ readonly audience: string }, AccessToken>
-}
-
-/** Those of them that REST does not have. */
-export interface RevocationApi {
-  readonly revokeSession: ApiMethod<{ readonly sessionId: string }, unknown>
-  readonly revokeOtherSessions: ApiMethod<object, { readonly revokedCount: number }>
 }
 
 /** Calls for the wallets of the signed-in user. They are authorised like those of {@link SessionApi}. */

@@ -5,14 +5,7 @@ import { type DesktopCalls, type DesktopCallsOptions, desktopCalls } from './des
 import { defaultHeartbeatTimeoutMs } from './order-watch.ts'
 import { type PhoneCalls, type PhoneCallsOptions, phoneCalls } from './phone-orders.ts'
 import { type SessionListener, SessionNews } from './session-news.ts'
-import {
-  type Authorised,
-  authorisedCalls,
-  type SessionCalls,
-  sessionCalls,
-  type UserWalletCalls,
-  userWalletCalls,
-} from './sessions.ts'
+import { authorisedCalls, type SessionCalls, sessionCalls, type UserWalletCalls, userWalletCalls } from './sessions.ts'
 import { type SignInCalls, type SignInOptions, signInCalls } from './sign-in.ts'
 import type { TokenStore, TokenStoreOptions } from './token-store.ts'
 import type { AccountListener, Wallet } from './wallet.ts'
@@ -66,11 +59,8 @@ export interface ClientParts {
   readonly tokens: TokenStore
 }
 
-/** The calls of a client, and the way to make further ones that a session authorises. */
-export function clientCalls(
-  { tokens, ...api }: ClientParts,
-  options: ClientCallsOptions,
-): { readonly calls: ClientCalls; readonly authorised: Authorised } {
+/** The calls of a client. */
+export function clientCalls({ tokens, ...api }: ClientParts, options: ClientCallsOptions): ClientCalls {
   const { baseUrl = '', appName, wallet, requestAddressBeforeVerify, autoPersistToken = true } = options
   const { timeoutMs = defaultTimeoutMs, heartbeatTimeoutMs = defaultHeartbeatTimeoutMs } = options
   const proofDefaults = { wallet, requestAddressBeforeVerify }
@@ -102,7 +92,7 @@ export function clientCalls(
       news.tell(session)
     },
   })
-  const calls: ClientCalls = {
+  return {
     ...signIns,
     ...orders,
     ...sessions,
@@ -121,7 +111,6 @@ export function clientCalls(
     readStoredToken: () => tokens.read(),
     clearStoredToken: () => tokens.clear(),
   }
-  return { calls, authorised }
 }
 
 /** Calls for cross-device orders. */

@@ -2,7 +2,6 @@ import { requireHttp } from './call.ts'
 import { type ClientCalls, type ClientCallsOptions, clientCalls } from './calls.ts'
 import { connectApi, connectServices } from './connect.ts'
 import { type RestOptions, restCalls, restSignIn } from './rest-api.ts'
-import { type RevocationCalls, revocationCalls } from './sessions.ts'
 import { TokenStore } from './token-store.ts'
 
 /** Options of {@link createCountersignClient}. Those that a call has too are its defaults. */
@@ -19,7 +18,7 @@ export interface CountersignClientOptions extends ClientCallsOptions, RestOption
 /**
  * A client of one service, for every environment that has `fetch`. All calls reject with a `CountersignClientError`.
  */
-export interface CountersignClient extends ClientCalls, RevocationCalls {}
+export interface CountersignClient extends ClientCalls {}
 
 /** Makes a client. Throws a `TypeError` if `baseUrl` is not an http or https address. */
 export function createCountersignClient(options: CountersignClientOptions = {}): CountersignClient {
@@ -36,6 +35,5 @@ export function createCountersignClient(options: CountersignClientOptions = {}):
           restCalls((url, init) => fetch()(url, init), options),
           endpointPrefix,
         )
-  const { calls, authorised } = clientCalls({ ...api, signIn, tokens }, options)
-  return { ...calls, ...revocationCalls(api.session, authorised) }
+  return clientCalls({ ...api, signIn, tokens }, options)
 }

@@ -8,16 +8,7 @@ import { NoncePurpose, SignInService } from '../../../gen/client/countersign/v1/
 import { WalletService } from '../../../gen/client/countersign/v1/wallet_service_pb.ts'
 import { ErrorInfoSchema, RetryInfoSchema } from '../../../gen/client/google/rpc/error_details_pb.ts'
 import { type EnumWords, enumWords } from '../../shared/enum-words.ts'
-import type {
-  ApiCall,
-  ApiMethod,
-  OrderApi,
-  RevocationApi,
-  SessionApi,
-  SignInApi,
-  WalletApi,
-  WatchMessage,
-} from './api.ts'
+import type { ApiCall, ApiMethod, OrderApi, SessionApi, SignInApi, WalletApi, WatchMessage } from './api.ts'
 import { aborted, type ClientErrorCode, CountersignClientError } from './errors.ts'
 import { bearer } from './rest-api.ts'
 import type * as types from './types.ts'
@@ -106,7 +97,7 @@ const silent: ReadonlySet<Code> = new Set([Code.Unavailable, Code.DeadlineExceed
 interface ConnectApi {
   readonly signIn: SignInApi
   readonly order: OrderApi
-  readonly session: SessionApi & RevocationApi
+  readonly session: SessionApi
   readonly wallet: WalletApi
 }
 

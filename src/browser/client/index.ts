@@ -19,7 +19,7 @@ export {
 export type { Fetcher, RestOptions } from './rest-api.ts'
 export { type SignInWithWalletOptions, signInWithWallet } from './rest-client.ts'
 export type { SessionListener } from './session-news.ts'
-export type { LinkWalletOptions, RevocationCalls, SessionCalls, UserWalletCalls } from './sessions.ts'
+export type { LinkWalletOptions, SessionCalls, UserWalletCalls } from './sessions.ts'
 export type { PrepareSignInOptions, SignInCalls, SignInOptions } from './sign-in.ts'
 export { clearStoredToken, readStoredToken, type TokenStorage, type TokenStoreOptions } from './token-store.ts'
 export type {

@@ -196,6 +196,8 @@ export function restSessions(call: RestCall, token: () => string | undefined): S
   return {
     getCurrentSession: get(`${sessionPaths.current}?allowSignedOut=true`),
     listSessions: get(sessionPaths.list),
+    revokeSession: post(sessionPaths.revoke),
+    revokeOtherSessions: post(sessionPaths.revokeOthers),
     signOut: post(sessionPaths.signOut, true),
     listConnectedApps: get(appPaths.list),
     disconnectApp: post(appPaths.disconnect),

@@ -22,9 +22,7 @@ export interface RestClientOptions extends ClientCallsOptions, RestOptions {
   readonly fetch?: Fetcher | undefined
 }
 
-/**
- * A client of one service over REST. It has no `revokeSession` and no `revokeOtherSessions`, which REST does not have.
- */
+/** A client of one service over REST. */
 export interface RestClient extends ClientCalls {}
 
 /**
@@ -44,7 +42,7 @@ export function createRestClient(options: RestClientOptions = {}): RestClient {
     wallet: restWallets(rest.call, endpointPrefix, token),
     tokens,
   }
-  return clientCalls(parts, options).calls
+  return clientCalls(parts, options)
 }
 
 /** Options of {@link signInWithWallet}. */

@@ -1,4 +1,4 @@
-import type { ApiCall, RevocationApi, SessionApi, WalletApi } from './api.ts'
+import type { ApiCall, SessionApi, WalletApi } from './api.ts'
 import { type CallOptions, given, run } from './call.ts'
 import { CountersignClientError } from './errors.ts'
 import type { TokenStore } from './token-store.ts'
@@ -12,14 +12,6 @@ import type {
   UserWallet,
 } from './types.ts'
 import { type ProofOptions, proveWithWallet, type WalletProof } from './wallet.ts'
-
-/** Calls for ending the signed-in user's other sessions. */
-export interface RevocationCalls {
-  /** Ends one of the user's sessions. Rejects with SESSION_NOT_FOUND if the user has none with this identifier. */
-  revokeSession(sessionId: string, options?: CallOptions): Promise<void>
-  /** Ends all of the user's sessions but this one. Resolves with the number of sessions that it ended. */
-  revokeOtherSessions(options?: CallOptions): Promise<number>
-}
 
 /** Calls for the signed-in user's sessions and known computers. */
 export interface SessionCalls {
@@ -35,6 +27,10 @@ export interface SessionCalls {
   signOut(options?: CallOptions): Promise<void>
   /** The user's live sessions, newest first. */
   listSessions(options?: CallOptions): Promise<readonly Session[]>
+  /** Ends one of the user's sessions. Rejects with SESSION_NOT_FOUND if the user has none with this identifier. */
+  revokeSession(sessionId: string, options?: CallOptions): Promise<void>
+  /** Ends all of the user's sessions but this one. Resolves with the number of sessions that it ended. */
+  revokeOtherSessions(options?: CallOptions): Promise<number>
   /** The user's known computers, whose orders need no return code, newest first. */
   listKnownComputers(options?: CallOptions): Promise<readonly KnownComputer[]>
   /**
@@ -96,8 +92,12 @@ export function sessionCalls(api: SessionApi, authorised: Authorised, tokens: To
   }
   return {
     async getCurrentSession(options) {
-      return (await unlessEnded(authorised((call) => api.getCurrentSession({ allowSignedOut: true }, call), options)))
-        ?.session
+      const read = async (call: ApiCall): Promise<Session | undefined> => {
+        const { session } = await api.getCurrentSession({ allowSignedOut: true }, call)
+        if (session === undefined && tokens.read() !== undefined) throw sessionOver()
+        return session
+      }
+      return await unlessEnded(authorised(read, options))
     },
     async signOut(options) {
       const sent = tokens.read()
@@ -106,6 +106,12 @@ export function sessionCalls(api: SessionApi, authorised: Authorised, tokens: To
     },
     async listSessions(options) {
       return (await authorised((call) => api.listSessions({}, call), options)).sessions
+    },
+    async revokeSession(sessionId, options) {
+      await authorised((call) => api.revokeSession({ sessionId }, call), options)
+    },
+    async revokeOtherSessions(options) {
+      return (await authorised((call) => api.revokeOtherSessions({}, call), options)).revokedCount
     },
     async listKnownComputers(options) {
       return (await authorised((call) => api.listKnownComputers({}, call), options)).computers
@@ -125,16 +131,9 @@ export function sessionCalls(api: SessionApi, authorised: Authorised, tokens: To
   }
 }
 
-/** Calls for ending the signed-in user's other sessions. */
-export function revocationCalls(api: RevocationApi, authorised: Authorised): RevocationCalls {
-  return {
-    async revokeSession(sessionId, options) {
-      await authorised((call) => api.revokeSession({ sessionId }, call), options)
-    },
-    async revokeOtherSessions(options) {
-      return (await authorised((call) => api.revokeOtherSessions({}, call), options)).revokedCount
-    },
-  }
+/** What the stored token gets once its session is over. */
+function sessionOver(): CountersignClientError {
+  return new CountersignClientError('SESSION_INVALID', 'The session is unknown, expired or revoked; sign in again')
 }
 
 function isCode(thrown: unknown, code: CountersignClientError['code']): boolean {

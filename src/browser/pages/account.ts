@@ -2,11 +2,11 @@ import { accountPath, signInPath } from '../../shared/page-names.ts'
 import {
   type ConnectedApp,
   CountersignClientError,
-  createCountersignClient,
+  createRestClient,
   type KnownComputer,
   type Session,
   type UserWallet,
-} from '../client/index.ts'
+} from '../client/rest.ts'
 import { findWallets } from '../wallets/index.ts'
 import { showBrand } from './brand.ts'
 import { cookieOnly } from './cookie-only.ts'
@@ -20,7 +20,7 @@ import { walletList } from './wallet-list.ts'
 
 /**
  * The account page: where the user is signed in, the user's wallets, known computers and connected applications. All
- * calls go by the cookie, from the service's own origin. What needs a new sign-in leads to the sign-in page and back,
+ * calls go by the cookie and under the base path, so that the page works on a host that forward auth protects. What needs a new sign-in leads to the sign-in page and back,
  * where the button is offered again: coming back does nothing by itself.
  */
 
@@ -28,8 +28,9 @@ const facts = readServiceFacts()
 const words = chooseWords(navigator.languages, readOperatorTexts(metaContent('countersign-texts')))
 const appName = document.title
 const basePath = metaContent('countersign-base-path')
-const client = createCountersignClient({
-  baseUrl: location.origin,
+const client = createRestClient({
+  basePath,
+  endpointPrefix: metaContent('countersign-endpoint-prefix'),
   autoPersistToken: false,
   storage: cookieOnly,
 })

@@ -5,13 +5,16 @@ import type { ServiceClock } from './service-clock.ts'
 
 /**
  * The phone's calls over REST, which every host of the approval page serves: the service itself, and Better Auth, which
- * has no RPCs. `basePath` is the path of the REST endpoints on the page's own origin. Each answer sets the clock.
+ * has no RPCs. `basePath` is the path of the REST endpoints on the page's own origin. Each answer sets the clock. What has
+ * become of the order is no error in the console: see `quiet` in docs/rest.md.
  */
 export function pagePhoneCalls(basePath: string, clock: ServiceClock): PhoneCalls {
   const fetchAndSetClock = async (url: string, init: RequestInit): Promise<Response> => {
-    const response = await fetch(url, init)
-    clock.set(response.headers.get('date'))
-    return response
+    const response = await fetch(init.method === 'GET' ? `${url}&quiet=true` : url, init)
+    const { body, headers } = response
+    clock.set(headers.get('date'))
+    const status = headers.get('countersign-status')
+    return status === null ? response : new Response(body, { status: Number(status), headers })
   }
   const call = restCalls(fetchAndSetClock, { basePath })
   return phoneCalls({ service: restPhoneOrders(call), proofDefaults: {}, timeoutMs: defaultTimeoutMs })

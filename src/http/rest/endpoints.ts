@@ -64,6 +64,8 @@ export function restEndpoints({
     get(desktopOrderPaths.events, order.watchOrder, orderQuery('desktopToken')),
     get(sessionPaths.current, session.getCurrentSession, sessionQuery),
     get(sessionPaths.list, session.listSessions, noInput),
+    post(sessionPaths.revoke, session.revokeSession),
+    post(sessionPaths.revokeOthers, session.revokeOtherSessions),
     post(sessionPaths.signOut, session.signOut),
     post(sessionPaths.accessToken, session.issueAccessToken),
     get(computerPaths.list, session.listKnownComputers, noInput),

@@ -9,7 +9,7 @@ import { supportedEncodings } from '../../wire/body.ts'
 import type { Output } from '../../wire/output.ts'
 import { type Exchange, HttpCall } from '../exchange.ts'
 import { refusals } from '../refusals.ts'
-import { inputFromRest, type ReadJson, restFromOutput } from './json.ts'
+import { inputFromRest, isQuiet, queryOf, quietHeader, type ReadJson, restFromOutput } from './json.ts'
 
 /** A request to a REST endpoint. */
 export interface RestCall {
@@ -35,7 +35,10 @@ export async function serveRest(method: UnaryMethod, { input, exchange, invoker 
     })
     sendJsonText(output, 200, call.ownHeaders, text)
   } catch (thrown) {
-    sendFailure(output, toFailure(thrown))
+    const failure = toFailure(thrown)
+    if (isQuiet(failure, queryOf(exchange)))
+      sendJson(output, 200, { [quietHeader]: String(failure.httpStatus) }, failureBody(failure))
+    else sendFailure(output, failure)
   }
 }
 

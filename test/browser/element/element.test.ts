@@ -11,7 +11,7 @@ import { makeWallet } from '../../support/wallet.ts'
 import { phoneClient } from '../client/phone.ts'
 import { CuttableProxy } from '../client/proxy.ts'
 import { fetchFrom } from '../client/support.ts'
-import { expectAccessible, hasBrowser, scan, screenshot, useBrowser } from '../support.ts'
+import { expectAccessible, hasBrowser, provokes, scan, screenshot, useBrowser } from '../support.ts'
 import { servePage } from './page.ts'
 
 const wallet = makeWallet()
@@ -243,6 +243,7 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
   })
 
   test('says when the connection is lost, and when the service cannot be reached at all', async () => {
+    provokes(/net::ERR/)
     const { url, show } = await setUp()
     const proxy = await CuttableProxy.start(url)
     const { page } = await browser.open()
@@ -326,6 +327,7 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
     }
 
     test('takes it with its sixth digit, and says how many tries are left after a wrong one', async () => {
+      provokes(/401 .*finalize/)
       const { url, phone, show } = await setUp(withReturnCodes)
       const { page, trail } = await browser.open()
       await show(page, `<countersign-sign-in base-url="${url}"></countersign-sign-in>`, url)
@@ -356,6 +358,7 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
     })
 
     test('ends after three wrong ones, in the dark, and starts again', async () => {
+      provokes(/401 .*finalize/)
       const { url, phone, show } = await setUp(withReturnCodes)
       const { page } = await browser.open({ colorScheme: 'dark', viewport: { width: 320, height: 640 } })
       await show(page, `<countersign-sign-in base-url="${url}"></countersign-sign-in>`, url)
@@ -425,6 +428,7 @@ describe.runIf(hasBrowser)('<countersign-sign-in> in Chromium', () => {
     })
 
     test('keeps the digits while the service does not answer', async () => {
+      provokes(/net::ERR/)
       const { url, phone, show } = await setUp(withReturnCodes)
       const proxy = await CuttableProxy.start(url)
       const { page } = await browser.open()

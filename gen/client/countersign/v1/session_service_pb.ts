@@ -112,8 +112,8 @@ export const SessionSchema: GenMessage<Session> = /*@__PURE__*/
  */
 export type GetCurrentSessionRequest = Message<"countersign.v1.GetCurrentSessionRequest"> & {
   /**
-   * Whether a call without a token succeeds without a session, in place of SESSION_REQUIRED. For pages, whose browsers
-   * report every error to the console. Absent: no.
+   * Whether a call without a live session succeeds without one, in place of SESSION_REQUIRED and SESSION_INVALID. For
+   * pages, whose browsers report every error to the console. Absent: no.
    *
    * @generated from field: optional bool allow_signed_out = 1;
    */
@@ -134,7 +134,7 @@ export const GetCurrentSessionRequestSchema: GenMessage<GetCurrentSessionRequest
  */
 export type GetCurrentSessionResponse = Message<"countersign.v1.GetCurrentSessionResponse"> & {
   /**
-   * The caller's session. Absent if the call had no token and allows that.
+   * The caller's session. Absent if there is none and the call allows that.
    *
    * @generated from field: countersign.v1.Session session = 1;
    */
