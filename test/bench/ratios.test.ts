@@ -21,7 +21,15 @@ test('writing the table changes the ratios that were measured and keeps the othe
 
 test('bench/README.md has a ratio for every part of the benchmark', async () => {
   const names = Object.keys(readRatios(await readFile(readme, 'utf8')))
-  for (const part of ['sign-in, REST', 'session check, gRPC', 'order, gRPC', 'flood', 'watchers']) {
+  for (const part of [
+    'sign-in, REST',
+    'session check, gRPC',
+    'order, gRPC',
+    'code exchange',
+    'refresh',
+    'flood',
+    'watchers',
+  ]) {
     expect(names.some((name) => name.startsWith(part))).toBe(true)
   }
 })
