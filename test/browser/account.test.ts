@@ -1,10 +1,10 @@
-import type { Page } from 'playwright-core'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { openStore } from '../../src/index.ts'
 import { freePort } from '../support/redis-server.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
-import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
+import { makeWallet, proofOf } from '../support/wallet.ts'
+import { keepCookie, signIn } from './flows.ts'
 import {
   expectAccessible,
   expectNoFaults,
@@ -14,15 +14,6 @@ import {
   screenshot,
   useBrowser,
 } from './support.ts'
-
-/** Signs a page's browser in with a wallet. Resolves with the bearer token. */
-async function signIn(page: Page, url: string, wallet: TestWallet = makeWallet()): Promise<string> {
-  const { json } = await rest(url, '/wallet/nonce', {})
-  const answer = await rest(url, '/wallet/verify', proofOf(wallet, json))
-  const [name = '', value = ''] = (answer.headers.get('set-cookie') ?? '').split(/[=;]/)
-  await page.context().addCookies([{ name, value, url, httpOnly: true, sameSite: 'Lax' }])
-  return answer.json.token
-}
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
@@ -101,9 +92,7 @@ describe.skipIf(!hasBrowser)('the account page', () => {
       const read = await rest(url, `/cross-device/challenge?orderId=${orderId}`, undefined, bearer(challengeToken))
       const { nonceId: _, ...proof } = proofOf(wallet, { nonceId: '', message: read.json.message })
       await rest(url, '/cross-device/approve', { orderId, challengeToken, proof })
-      const { headers } = await rest(url, '/cross-device/finalize', { orderId, desktopToken })
-      const [name = '', value = ''] = (headers.get('set-cookie') ?? '').split(/[=;]/)
-      await page.context().addCookies([{ name, value, url, httpOnly: true, sameSite: 'Lax' }])
+      await keepCookie(page, url, await rest(url, '/cross-device/finalize', { orderId, desktopToken }))
       await page.goto(`${url}/api/auth/account`)
       // The victim's own, by a direct sign-in.
       await rest(url, '/wallet/verify', proofOf(wallet, (await rest(url, '/wallet/nonce', {})).json))

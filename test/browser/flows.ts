@@ -1,5 +1,7 @@
 import type { Locator, Page } from 'playwright-core'
 import { expect } from 'vitest'
+import { type RestAnswer, rest } from '../support/rest.ts'
+import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
 import { scan } from './support.ts'
 
 /** Steps that people take on the pages, by what they see of them. */
@@ -87,4 +89,18 @@ export async function handOverLink(page: Page): Promise<string> {
   const link = page.getByLabel('Open this link in the other browser')
   await link.waitFor()
   return await link.inputValue()
+}
+
+/** Signs a page's browser in with a wallet, as another tab would. Resolves with the bearer token. */
+export async function signIn(page: Page, url: string, wallet: TestWallet = makeWallet()): Promise<string> {
+  const { json } = await rest(url, '/wallet/nonce', {})
+  const answer = await rest(url, '/wallet/verify', proofOf(wallet, json))
+  await keepCookie(page, url, answer)
+  return answer.json.token
+}
+
+/** Gives the session cookie of an answer to a page's browser. */
+export async function keepCookie(page: Page, url: string, { headers }: RestAnswer): Promise<void> {
+  const [name = '', value = ''] = (headers.get('set-cookie') ?? '').split(/[=;]/)
+  await page.context().addCookies([{ name, value, url, httpOnly: true, sameSite: 'Lax' }])
 }

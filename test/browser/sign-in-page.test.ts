@@ -2,11 +2,10 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
-import { rest } from '../support/rest.ts'
 import { hostileReturnPaths } from '../support/return-paths.ts'
-import { makeWallet, proofOf } from '../support/wallet.ts'
+import { makeWallet } from '../support/wallet.ts'
 import { Desktop } from './desktop.ts'
-import { addressOf, approvedHeading, confirmationCode, expectHeading, reviewOnPhone } from './flows.ts'
+import { addressOf, approvedHeading, confirmationCode, expectHeading, reviewOnPhone, signIn } from './flows.ts'
 import { type ProtectedHost, startProtectedHost } from './protected-host.ts'
 import { expectAccessible, expectNoFaults, hasBrowser, look, provokes, useBrowser } from './support.ts'
 import { injectEthereum } from './wallets/ethereum.ts'
@@ -50,13 +49,10 @@ async function watchShifts(page: Page): Promise<() => Promise<unknown[]>> {
   return () => page.evaluate(() => (globalThis as any).shifts)
 }
 
-/** Signs a page's browser in, as another tab would. Resolves with the wallet's address. */
-async function signIn(page: Page, { url }: ProtectedHost): Promise<string> {
+/** Signs a page's browser in. Resolves with the wallet's address. */
+async function signInTo({ url }: ProtectedHost, page: Page): Promise<string> {
   const wallet = makeWallet()
-  const { json } = await rest(url, '/wallet/nonce', {})
-  const { headers } = await rest(url, '/wallet/verify', proofOf(wallet, json))
-  const [name = '', value = ''] = (headers.get('set-cookie') ?? '').split(/[=;]/)
-  await page.context().addCookies([{ name, value, url, httpOnly: true, sameSite: 'Lax' }])
+  await signIn(page, url, wallet)
   return wallet.address
 }
 
@@ -130,7 +126,7 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
       await openWith(none)
       expect(await page.getByText('Use the wallet').count()).toBe(0)
     }
-    const own = await signIn(page, host)
+    const own = await signInTo(host, page)
     await openWith(`nimiq:${wanted}`)
     expect(await page.getByText(`You were asked to use another wallet: ${wanted}.`).isVisible()).toBe(true)
     await openWith(`nimiq:${own.replaceAll(' ', '').toLowerCase()}`)
@@ -171,7 +167,7 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
 
   test('a signed-in user sees the account, goes on by a tap only, and can take another wallet', async () => {
     const { host, page, troubles } = await opened()
-    const address = await signIn(page, host)
+    const address = await signInTo(host, page)
     await keepOtherToken(page)
     await page.goto(host.signInUrl('/welcome'))
     // The cookie's session: the application's token may be of another.
@@ -195,7 +191,7 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
     await page.context().addCookies([{ name: 'countersign_session', value: 'css_x.y', url: host.url }])
     await page.goto(host.signInUrl('/welcome'))
     await codeOf(page).waitFor()
-    const address = await signIn(page, host)
+    const address = await signInTo(host, page)
     await page.evaluate(() => {
       new BroadcastChannel(`countersign.session countersign.token ${location.origin}`).postMessage('changed')
     })
@@ -206,7 +202,7 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
 
   test('the way leads nowhere but to a path of the same origin', async () => {
     const { host, page, trail } = await opened()
-    await signIn(page, host)
+    await signInTo(host, page)
     await page.goto(host.signInUrl('/'))
     // All of them, as this browser reads them.
     const targets = await page.evaluate(await asExpression(hostileReturnPaths))
@@ -353,7 +349,7 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
     await page.context().route('**/cross-device/**', () => {})
     await shownAfter(() => page.getByRole('button', { name: 'Cancel' }).click(), 'One moment.')
     await page.context().unroute('**/cross-device/**')
-    await signIn(page, host)
+    await signInTo(host, page)
     await page.reload()
     await page.context().route('**/sign-out', () => {})
     const signOut = page.getByRole('button', { name: 'Sign out' })
