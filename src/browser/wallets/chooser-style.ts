@@ -56,4 +56,8 @@ button[aria-disabled] { cursor: default; opacity: 0.7; }
 .names > * { overflow: hidden; overflow-wrap: anywhere; }
 [part='name'], [part='app'] { font-weight: 600; }
 [part='name'] { max-height: 2.8em; }
+@media (max-width: 15rem) {
+  button, a { gap: 0.5rem; padding-inline: 0.5rem; }
+  .icon { width: 2rem; height: 2rem; }
+}
 `
