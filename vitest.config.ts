@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config'
 /** Rehearsals and pictures that take minutes: part of `npm run nightly`. */
 const nightly = [
   'test/integrations/backend/restarts.test.ts',
-  'test/browser/approval-states.test.ts',
+  'test/browser/states/page-states.test.ts',
   'test/browser/looks.test.ts',
   'test/browser/wallet-looks.test.ts',
   // Needs WebKitGTK's driver and a display.

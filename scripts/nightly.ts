@@ -41,10 +41,10 @@ const steps: readonly Step[] = [
     environment: { WHOLE_BROWSER: '1' },
   },
   {
-    // Its pictures are in screenshots/approval.html.
-    name: 'every state of the approval page on every kind of screen',
-    command: 'vitest run test/browser/approval-states.test.ts',
-    limitMinutes: 15,
+    // Its pictures are in screenshots/states.html.
+    name: 'every state of every page on every kind of screen',
+    command: 'vitest run test/browser/states/page-states.test.ts',
+    limitMinutes: 45,
     environment: { WHOLE_BROWSER: '1', SHEET: '1' },
   },
   {

@@ -645,7 +645,7 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
     })
 
     test('one that the operator’s file adds, from right to left', async () => {
-      const textsFile = new URL('./texts.json', import.meta.url).pathname
+      const textsFile = new URL('./states/texts.json', import.meta.url).pathname
       const { url } = await startService({ textsFile })
       const desktop = await Desktop.start(url, usual, { headers: { 'user-agent': windows } })
       const { page, trail } = await browser.open({ viewport: phoneSize, locale: 'ar-EG' })
@@ -658,7 +658,7 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       ])
       expect(await page.getByRole('heading').textContent()).toBe('تسجيل الدخول على جهاز آخر؟')
       // A text that the file lacks is there in English.
-      await page.getByText('Anyone using that computer').waitFor()
+      await page.getByText('Not verified: were you just on this site?').waitFor()
       await screenshot(page, 'approve-arabic')
       await page.setViewportSize({ width: 320, height: 640 })
       await expectNoSidewaysScroll(page, 'Arabic')

@@ -140,7 +140,7 @@ export async function expectNoSidewaysScroll(page: Page, state: string): Promise
 
 /**
  * Expects every text that a page shows now to be seen whole: inside the window, its button, and all that clips it. Long
- * texts that a button unfolds are left out, and those for screen readers.
+ * texts that a button unfolds are left out, and those for screen readers or in a field that scrolls.
  */
 export async function expectNothingCutOff(page: Page, state: string): Promise<void> {
   const cutOff = await page.evaluate(() => {
@@ -153,7 +153,10 @@ export async function expectNothingCutOff(page: Page, state: string): Promise<vo
         if (node instanceof Element && node.shadowRoot !== null) look(node.shadowRoot)
         const parent = node.parentElement
         if (!(node instanceof Text) || node.data.trim() === '' || parent === null) continue
-        if (!parent.checkVisibility({ visibilityProperty: true }) || parent.closest('.folding, .spoken, style'))
+        if (
+          !parent.checkVisibility({ visibilityProperty: true }) ||
+          parent.closest('.folding, .spoken, style, textarea')
+        )
           continue
         const range = document.createRange()
         range.selectNodeContents(node)

@@ -1,18 +1,8 @@
-import type { BrowserContextOptions, Page } from 'playwright-core'
-import type { FlatOptions } from '../../src/service/config.ts'
-import { makeWallet } from '../support/wallet.ts'
-import { Desktop } from './desktop.ts'
-
-/** What a state is reached with. */
-export interface StateParts {
-  /** Starts a service, and opens a phone's page. */
-  readonly open: (settings?: FlatOptions) => Promise<{ readonly url: string; readonly page: Page }>
-  /** One more page of the same phone's kind. */
-  readonly another: () => Promise<Page>
-}
-
-/** Brings a page into a state of the approval page, whatever its language. Returns the page to look at. */
-type State = (parts: StateParts) => Promise<Page>
+import type { Page } from 'playwright-core'
+import type { FlatOptions } from '../../../src/service/config.ts'
+import { makeWallet } from '../../support/wallet.ts'
+import { Desktop } from '../desktop.ts'
+import { noWallet, phone, type StateParts, type States } from './parts.ts'
 
 const windows =
   'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36'
@@ -35,22 +25,13 @@ const invoice = {
   }),
 }
 
-/** The phone of the states. */
-export const phone: BrowserContextOptions = {
-  viewport: { width: 390, height: 844 },
-  isMobile: true,
-  hasTouch: true,
-  userAgent:
-    'Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Mobile Safari/537.36',
-}
-
 const start = (url: string, order: object = login): Promise<Desktop> =>
   Desktop.start(url, order, { headers: { 'user-agent': windows } })
 
 const tap = (page: Page, id: string): Promise<void> => page.locator(`#${id}`).click()
 
-async function first({ open }: StateParts, settings?: FlatOptions, order?: object) {
-  const { url, page } = await open(settings)
+async function first({ serve, open }: StateParts, settings?: FlatOptions, order?: object) {
+  const [url, page] = [await serve(settings), await open(phone)]
   const desktop = await start(url, order)
   await page.goto(desktop.order.claimUrl)
   await page.locator('#start:not([aria-busy])').waitFor()
@@ -62,6 +43,18 @@ async function review(parts: StateParts, settings?: FlatOptions, order?: object)
   await tap(opened.page, 'review-button')
   await opened.page.locator('#review').waitFor()
   return opened
+}
+
+/** Opens the link that continues the order in another browser. */
+async function handOver(parts: StateParts) {
+  const { page } = await review(parts)
+  await tap(page, 'hand-over-button')
+  const other = await parts.open(phone)
+  await page.locator('#hand-over').waitFor()
+  const link = await page.locator('#hand-over-input').inputValue()
+  await other.goto(link)
+  await other.locator('#continue').waitFor()
+  return { page, other, link }
 }
 
 async function approve(parts: StateParts, settings?: FlatOptions, order?: object) {
@@ -76,13 +69,10 @@ async function ended(page: Page): Promise<Page> {
   return page
 }
 
-const apps: FlatOptions = { adapters: ['nimiq', 'ethereum', 'solana'], demoWallet: false }
-
-/** The states of the approval page that people see, by name. */
-export const approvalStates: Readonly<Record<string, State>> = {
+export const approvalStates: States = {
   start: async (parts) => (await first(parts)).page,
-  async waiting({ open }) {
-    const { url, page } = await open()
+  async waiting({ serve, open }) {
+    const [url, page] = [await serve(), await open(phone)]
     await page.route('**/cross-device/preview**', () => {})
     await page.goto((await start(url)).order.claimUrl)
     await page.locator('#start[aria-busy]').waitFor()
@@ -95,6 +85,9 @@ export const approvalStates: Readonly<Record<string, State>> = {
     return page
   },
   'sign order': async (parts) => (await review(parts, {}, invoice)).page,
+  async 'a title from right to left'(parts) {
+    return (await review(parts, {}, { kind: 'login', displayTitle: 'تسجيل الدخول إلى المخبز الأخضر' })).page
+  },
   async 'for another wallet'(parts) {
     const expected = { adapterId: 'nimiq', expectedAddress: makeWallet().address }
     const { page } = await review(parts, {}, { ...invoice, ...expected })
@@ -102,34 +95,43 @@ export const approvalStates: Readonly<Record<string, State>> = {
     return page
   },
   async 'no wallet'(parts) {
-    const { page } = await review(parts, apps)
+    const { page } = await review(parts, noWallet)
     await page.locator('countersign-wallets a').first().waitFor()
+    return page
+  },
+  async 'wallet list'(parts) {
+    const { page } = await review(parts)
+    await tap(page, 'other-wallet-button')
+    await page.locator('countersign-wallets button').first().waitFor()
     return page
   },
   async 'hand-over'(parts) {
-    const { page } = await review(parts, apps)
+    const { page } = await review(parts, noWallet)
     await page.locator('countersign-wallets a').first().waitFor()
     await tap(page, 'hand-over-button')
     return page
   },
-  async continue(parts) {
-    const { page } = await review(parts)
-    await tap(page, 'hand-over-button')
-    const other = await parts.another()
-    await page.locator('#hand-over').waitFor()
-    await other.goto(await page.locator('#hand-over-input').inputValue())
-    await other.locator('#continue').waitFor()
+  continue: async (parts) => (await handOver(parts)).other,
+  async continued(parts) {
+    const { other } = await handOver(parts)
+    await tap(other, 'continue-button')
+    await other.locator('#review').waitFor()
     return other
   },
   async moved(parts) {
-    const { page } = await review(parts)
-    await tap(page, 'hand-over-button')
-    const other = await parts.another()
-    await page.locator('#hand-over').waitFor()
-    await other.goto(await page.locator('#hand-over-input').inputValue())
+    const { page, other } = await handOver(parts)
     await tap(other, 'continue-button')
     await page.locator('#outcome').waitFor()
     return page
+  },
+  async 'link used up'(parts) {
+    const { other, link } = await handOver(parts)
+    await tap(other, 'continue-button')
+    await other.locator('#review').waitFor()
+    const third = await parts.open(phone)
+    await third.goto(link)
+    await tap(third, 'continue-button')
+    return await ended(third)
   },
   async 'code entry'(parts) {
     const { page } = await review(parts, { confirmationCode: 'required' })
@@ -172,22 +174,33 @@ export const approvalStates: Readonly<Record<string, State>> = {
   },
   async 'claimed elsewhere'(parts) {
     const { desktop } = await review(parts)
-    const other = await parts.another()
+    const other = await parts.open(phone)
     await other.goto(desktop.order.claimUrl)
     return await ended(other)
+  },
+  async used(parts) {
+    const { desktop } = await approve(parts)
+    await desktop.finalize()
+    const other = await parts.open(phone)
+    await other.goto(desktop.order.claimUrl)
+    return await ended(other)
+  },
+  async expired(parts) {
+    const { page } = await first(parts, { orderTtlSeconds: 10 })
+    return await ended(page)
   },
   async cancelled(parts) {
     const { page, desktop } = await first(parts)
     await desktop.cancel()
     return await ended(page)
   },
-  async incomplete({ open }) {
-    const { url, page } = await open()
+  async incomplete({ serve, open }) {
+    const [url, page] = [await serve(), await open(phone)]
     await page.goto((await start(url)).order.claimUrl.split('#')[0]!)
     return await ended(page)
   },
-  async 'not found'({ open }) {
-    const { url, page } = await open()
+  async 'not found'({ serve, open }) {
+    const [url, page] = [await serve(), await open(phone)]
     const { claimUrl, orderId } = (await start(url)).order
     await page.goto(claimUrl.replace(orderId, orderId.split('').reverse().join('')))
     return await ended(page)

@@ -1,0 +1,123 @@
+import type { BrowserContextOptions, Page } from 'playwright-core'
+import type { FlatOptions } from '../../../src/service/config.ts'
+import { rest } from '../../support/rest.ts'
+import { makeWallet } from '../../support/wallet.ts'
+import { signIn } from '../flows.ts'
+import {
+  claim,
+  code,
+  enterCode,
+  foundWallets,
+  noWallet,
+  orderEnded,
+  phone,
+  type StateParts,
+  type States,
+  withoutScripts,
+} from './parts.ts'
+
+async function opened(
+  { serve, open }: StateParts,
+  settings?: FlatOptions,
+  device?: BrowserContextOptions,
+): Promise<Page> {
+  const [url, page] = [await serve(settings), await open(device)]
+  await page.goto(url)
+  await page.locator('#signed-out').waitFor()
+  return page
+}
+
+/** Opens the page and has it show the code for the phone, or on a phone its link. */
+async function withCode(parts: StateParts, settings?: FlatOptions): Promise<Page> {
+  const page = await opened(parts, settings)
+  await page.locator('#show-code-button').click()
+  return await code(page)
+}
+
+async function signedIn({ serve, open }: StateParts) {
+  const [url, page, wallet] = [await serve(), await open(), makeWallet()]
+  // On two computers.
+  await signIn(page, url, wallet)
+  const token = await signIn(page, url, wallet)
+  await page.goto(url)
+  await page.locator('#sessions li').nth(1).waitFor()
+  return { url, page, token }
+}
+
+async function withProof(parts: StateParts): Promise<Page> {
+  const page = await opened(parts)
+  await page.locator('#sign-form button').click()
+  await (await claim(page)).approve()
+  await page.locator('#proof').waitFor()
+  return page
+}
+
+export const demoStates: States = {
+  'signed out': async (parts) => await opened(parts),
+  'no wallet': async (parts) => await foundWallets(await opened(parts, noWallet)),
+  async 'wallet list'(parts) {
+    const page = await opened(parts)
+    await page.locator('#other-wallet-button').click()
+    return await foundWallets(page)
+  },
+  'QR code': async (parts) => await withCode(parts),
+  async 'link on a phone'(parts) {
+    const page = await opened(parts, {}, phone)
+    await page.locator('#show-code-button').click()
+    await page.locator('.claim-notes a').waitFor()
+    return page
+  },
+  async 'code to compare'(parts) {
+    const page = await withCode(parts)
+    await (await claim(page)).read()
+    return page
+  },
+  async 'wrong code'(parts) {
+    const page = await withCode(parts, { confirmationCode: 'return' })
+    await (await enterCode(page)).enterWrongCode()
+    return page
+  },
+  async declined(parts) {
+    const page = await withCode(parts)
+    await (await claim(page)).decline()
+    return await orderEnded(page)
+  },
+  'signed in': async (parts) => (await signedIn(parts)).page,
+  async 'session ended elsewhere'(parts) {
+    const { url, page, token } = await signedIn(parts)
+    await rest(url, '/sign-out', {}, { authorization: `Bearer ${token}` })
+    await page.locator('#revoke-others-button').click()
+    await page.locator('#ended').waitFor()
+    return page
+  },
+  async 'not JSON'(parts) {
+    const page = await opened(parts)
+    await page.locator('#sign-order-payload').fill('{')
+    await page.locator('#sign-form button').click()
+    await page.locator('#payload-error:not(:empty)').waitFor()
+    return page
+  },
+  async 'signature, with its code'(parts) {
+    const page = await opened(parts)
+    await page.locator('#sign-form button').click()
+    return await code(page)
+  },
+  signature: async (parts) => await withProof(parts),
+  async 'details of the signature'(parts) {
+    const page = await withProof(parts)
+    await page.locator('#proof summary').click()
+    return page
+  },
+  async offline(parts) {
+    const { page } = await signedIn(parts)
+    await page.context().setOffline(true)
+    await page.locator('#sign-out-button').click()
+    await page.locator('#notice').waitFor()
+    return page
+  },
+  async 'no JavaScript'({ serve, open }) {
+    const [url, page] = [await serve(), await open(withoutScripts)]
+    await page.goto(url)
+    return page
+  },
+}

@@ -1,0 +1,79 @@
+import type { BrowserContextOptions, Page } from 'playwright-core'
+import type { FlatOptions } from '../../../src/service/config.ts'
+import { servePage } from '../element/page.ts'
+import {
+  claim,
+  code,
+  enterCode,
+  foundWallets,
+  noWallet,
+  orderEnded,
+  phone,
+  type StateParts,
+  type States,
+  wallets,
+} from './parts.ts'
+
+/** What happens besides in {@link opened}. */
+interface Opening {
+  readonly settings?: FlatOptions
+  readonly device?: BrowserContextOptions
+  /** Called before the page is opened. */
+  readonly prepare?: (page: Page) => Promise<void>
+}
+
+/** Opens a plain page of another site, light or dark as its user wants it, in which the element stands. */
+async function opened({ locale, serve, open }: StateParts, { settings, device, prepare }: Opening = {}): Promise<Page> {
+  const { origin, show } = await servePage()
+  const [url, page] = [await serve({ trustedOrigins: [origin], ...settings }), await open(device)]
+  await prepare?.(page)
+  const direction = locale.startsWith('ar') ? 'rtl' : 'ltr'
+  const element = `<countersign-sign-in base-url="${url}" display-title="Sign in to Tally"></countersign-sign-in>`
+  const content = `<div lang="${locale}" dir="${direction}">${element}</div>`
+  await show(page, `<meta name="color-scheme" content="light dark">${content}`, url)
+  return page
+}
+
+const typed: Opening = { settings: { confirmationCode: 'return' } }
+
+export const elementStates: States = {
+  code: async (parts) => await code(await opened(parts)),
+  'no wallet': async (parts) => await wallets(await code(await opened(parts, { settings: noWallet }))),
+  async 'on a phone'(parts) {
+    const page = await opened(parts, { device: phone, settings: noWallet })
+    return await foundWallets(page)
+  },
+  async 'code to compare'(parts) {
+    const page = await opened(parts)
+    await (await claim(page)).read()
+    return page
+  },
+  async 'code entry'(parts) {
+    const page = await opened(parts, typed)
+    await enterCode(page)
+    return page
+  },
+  async 'wrong code'(parts) {
+    const page = await opened(parts, typed)
+    await (await enterCode(page)).enterWrongCode()
+    return page
+  },
+  async done(parts) {
+    const page = await opened(parts)
+    await (await claim(page)).approve()
+    await page.locator('[part=actions]').waitFor({ state: 'hidden' })
+    return page
+  },
+  async declined(parts) {
+    const page = await opened(parts)
+    await (await claim(page)).decline()
+    return await orderEnded(page)
+  },
+  async unreachable(parts) {
+    const prepare = (page: Page) => page.route('**/cross-device/start', (route) => route.abort()).then(() => {})
+    return await orderEnded(await opened(parts, { prepare }))
+  },
+  async 'untrusted origin'(parts) {
+    return await orderEnded(await opened(parts, { settings: { trustedOrigins: ['https://tally.example'] } }))
+  },
+}

@@ -1,0 +1,125 @@
+import { writeFileSync } from 'node:fs'
+import type { Page } from 'playwright-core'
+import { afterAll, describe, expect, test } from 'vitest'
+import { startService } from '../../support/service.ts'
+import {
+  expectAccessible,
+  expectNoSidewaysScroll,
+  expectNothingCutOff,
+  hasBrowser,
+  screenshot,
+  useBrowser,
+} from '../support.ts'
+import { accountStates } from './account.ts'
+import { approvalStates } from './approval.ts'
+import { demoStates } from './demo.ts'
+import { elementStates } from './element.ts'
+import { issuerStates } from './issuer.ts'
+import type { States } from './parts.ts'
+import { signInStates } from './sign-in.ts'
+
+/**
+ * Every state of every page on screens of all kinds: part of the nightly run. By itself only where least fits; with
+ * SHEET set, as for the nightly run, everywhere, and the pictures come into one sheet: screenshots/states.html.
+ */
+const isSheet = process.env.SHEET !== undefined
+
+const pages: Readonly<Record<string, States>> = {
+  'approval page': approvalStates,
+  'sign-in page': signInStates,
+  demo: demoStates,
+  'element in a plain page': elementStates,
+  'account page': accountStates,
+  'page of the issuer': issuerStates,
+}
+
+interface Screen {
+  readonly name: string
+  readonly locale: string
+  readonly size: { readonly width: number; readonly height: number }
+  readonly media?: { readonly colorScheme?: 'dark'; readonly forcedColors?: 'active' }
+  /** Whether it is looked at without SHEET, too. */
+  readonly isUsual?: boolean
+}
+
+const screens: readonly Screen[] = [
+  { name: 'computer', locale: 'en-GB', size: { width: 1280, height: 800 } },
+  { name: 'phone', locale: 'en-GB', size: { width: 390, height: 844 } },
+  { name: 'dark', locale: 'en-GB', size: { width: 390, height: 844 }, media: { colorScheme: 'dark' } },
+  { name: 'small', locale: 'en-GB', size: { width: 320, height: 640 } },
+  { name: 'German', locale: 'de-DE', size: { width: 390, height: 844 } },
+  { name: 'German at 200 %', locale: 'de-DE', size: { width: 195, height: 422 }, isUsual: true },
+  {
+    name: 'forced colours',
+    locale: 'de-DE',
+    size: { width: 320, height: 640 },
+    media: { forcedColors: 'active' },
+    isUsual: true,
+  },
+  { name: 'right to left', locale: 'ar-EG', size: { width: 390, height: 844 } },
+]
+const wanted = screens.filter(({ isUsual }) => isSheet || isUsual)
+
+const textsFile = new URL('./texts.json', import.meta.url).pathname
+/** What has been seen, and so has a picture. */
+const seen = new Set<string>()
+const nameOf = (...words: readonly string[]): string => words.join(' ').replace(/\W+/g, '-')
+
+describe.skipIf(!hasBrowser)('nothing is cut off, and all is accessible,', { timeout: 180_000 }, () => {
+  const browser = useBrowser()
+  afterAll(() => isSheet && writeSheet())
+
+  describe.each(Object.entries(pages))('on the %s, in the state', (page, states) => {
+    test.each(Object.entries(states))('%s', async (state, reach) => {
+      const faults: object[] = []
+      const lookIn = async (locale: string): Promise<void> => {
+        const shown = await reach({
+          locale,
+          open: async (device) => (await browser.open({ ...device, locale })).page,
+          serve: async (settings) => (await startService({ appName: 'Green Bakery', textsFile, ...settings })).url,
+        })
+        for (const screen of wanted.filter((one) => one.locale === locale)) {
+          const name = nameOf(page, state, screen.name)
+          await look(shown, screen, name).catch(({ actual, message }) =>
+            faults.push({ name, found: actual ?? message }),
+          )
+        }
+      }
+      // A page for each language, at the same time.
+      await Promise.all([...new Set(wanted.map(({ locale }) => locale))].map(lookIn))
+      expect(faults).toEqual([])
+    })
+  })
+})
+
+async function look(page: Page, { size, media }: Screen, name: string): Promise<void> {
+  await page.setViewportSize(size)
+  await page.emulateMedia({ colorScheme: 'light', forcedColors: 'none', reducedMotion: 'reduce', ...media })
+  if (isSheet) await screenshot(page, `states/${name}`)
+  seen.add(name)
+  await expectNoSidewaysScroll(page, name)
+  await expectNothingCutOff(page, name)
+  // axe is a script itself.
+  const runsScripts = !(await page.evaluate(() => matchMedia('(scripting: none)').matches))
+  if (media?.forcedColors === undefined && runsScripts) await expectAccessible(page, name)
+}
+
+/** One page with all pictures, at half their size: a row for each state, and a line where the screen ends. */
+function writeSheet(): void {
+  const rows = Object.entries(pages).flatMap(([page, states]) => [
+    `<h1>${page}</h1>`,
+    ...Object.keys(states).map((state) => {
+      const cells = screens
+        .filter(({ name }) => seen.has(nameOf(page, state, name)))
+        .map(({ name, size }) => {
+          const picture = `<img src="states/${nameOf(page, state, name)}.png" width="${size.width / 2}" alt="">`
+          return `<figure>${picture}<hr style="top:${size.height / 2}px"><figcaption>${name}</figcaption></figure>`
+        })
+      return `<h2>${state}</h2><div>${cells.join('')}</div>`
+    }),
+  ])
+  const style =
+    'body{font:14px sans-serif;background:#888}div{display:flex;gap:12px;align-items:start}figure{margin:0;position:relative}hr{position:absolute;width:100%;margin:0;border:0;border-top:1px dashed #f0f}'
+  const html = `<!doctype html><meta charset="utf-8"><title>States of the pages</title><style>${style}</style>${rows.join('')}`
+  writeFileSync(new URL('../../../screenshots/states.html', import.meta.url), html)
+}
