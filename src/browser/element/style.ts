@@ -18,7 +18,7 @@ export const elementStyle = `
 :host([hidden]), [hidden] { display: none !important; }
 p { margin: 0.5rem 0 0; }
 /* The element may lack the language of a page that is written from right to left. */
-:host(:dir(rtl)) :is(p, span, label, button) { unicode-bidi: plaintext; }
+:host(:dir(rtl)) :is(p, label, button) { unicode-bidi: plaintext; }
 svg {
   display: block;
   width: min(100%, var(--countersign-qr-size, 15rem));
