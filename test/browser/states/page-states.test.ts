@@ -7,6 +7,7 @@ import {
   expectNoSidewaysScroll,
   expectNothingCutOff,
   hasBrowser,
+  provokes,
   screenshot,
   useBrowser,
 } from '../support.ts'
@@ -71,6 +72,8 @@ describe.skipIf(!hasBrowser)('nothing is cut off, and all is accessible,', { tim
 
   describe.each(Object.entries(pages))('on the %s, in the state', (page, states) => {
     test.each(Object.entries(states))('%s', async (state, reach) => {
+      // Failures are states, too.
+      provokes(/./)
       const faults: object[] = []
       const lookIn = async (locale: string): Promise<void> => {
         const shown = await reach({
