@@ -658,7 +658,7 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       ])
       expect(await page.getByRole('heading').textContent()).toBe('تسجيل الدخول على جهاز آخر؟')
       // A text that the file lacks is there in English.
-      await page.getByText('Not verified: were you just on this site?').waitFor()
+      await page.locator('#review').getByText('Not verified: were you just on this site?').waitFor()
       await screenshot(page, 'approve-arabic')
       await page.setViewportSize({ width: 320, height: 640 })
       await expectNoSidewaysScroll(page, 'Arabic')
