@@ -25,6 +25,7 @@ import { Orders } from '../core/order/orders.ts'
 import { storedOrders } from '../core/order/records.ts'
 import type { Session } from '../core/users/host.ts'
 import type { Proof } from '../core/wallet/wallet.ts'
+import { optionsHeaders, spokenLanguages } from '../http/options.ts'
 import { continuePath } from '../http/page-files.ts'
 import { readPageTexts } from '../http/page-texts.ts'
 import { type OrderTokenField, orderInput } from '../http/rest/json.ts'
@@ -35,6 +36,7 @@ import type { CountersignOptions, PageOptions } from '../service/config.ts'
 import { formerClaimUrlTemplate } from '../shared/claim-url.ts'
 import { CountersignError } from '../shared/errors.ts'
 import { computerPaths, desktopOrderPaths, phoneOrderPaths } from '../shared/rest-paths.ts'
+import { type ServiceOptions, serviceOptionsPath } from '../shared/service-options.ts'
 import { withKeyPrefix } from '../store/map-store.ts'
 import type { Store } from '../store/store.ts'
 import { Watchers } from '../store/watchers.ts'
@@ -180,6 +182,17 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
     return await answer(ctx, { rpc, handler: handlers[name] as never, body: input })
   }
 
+  /** What the element asks for. */
+  const offered: ServiceOptions = {
+    adapters: [...settings.adapterIds],
+    demoWallet: false,
+    languages: spokenLanguages(settings),
+    parts: [
+      ...(settings.pages ? (['pages'] as const) : []),
+      ...(settings.orderStartKeys === undefined ? (['open-orders'] as const) : []),
+    ],
+  }
+
   /** The same for a page that looks after an order. */
   const servedQuietly = async <Answer>(
     ctx: GenericEndpointContext,
@@ -233,7 +246,7 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
         ? rateLimit('start-order', (path) => path === desktopOrderPaths.start)
         : unlimited((path) => path === desktopOrderPaths.start),
       rateLimit('order', (path) => path.startsWith('/cross-device/')),
-      rateLimit('session', (path) => path === computerPaths.list || path === computerPaths.forget),
+      rateLimit('session', (path) => [computerPaths.list, computerPaths.forget, serviceOptionsPath].includes(path)),
     ],
     endpoints: {
       startOrder: createAuthEndpoint(
@@ -296,6 +309,11 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
         computerPaths.forget,
         { method: 'POST', body: bodyOf<ForgetBody>(), metadata: { noStore: true } },
         async (ctx): Promise<{ ok: true }> => await servedComputers(ctx, 'forgetKnownComputer', ctx.body),
+      ),
+      serviceOptions: createAuthEndpoint(
+        serviceOptionsPath,
+        { method: 'GET', metadata: HIDE_METADATA },
+        async (): Promise<Response> => Response.json(offered, { headers: optionsHeaders }),
       ),
       approvalPage: createAuthEndpoint(
         approvalPath,

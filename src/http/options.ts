@@ -32,19 +32,21 @@ export function optionsRoute(settings: OptionsSettings): Route {
     parts: partsOf(settings),
   }
   const body = JSON.stringify(options)
-  const headers = {
-    'content-type': 'application/json',
-    'cache-control': `public, max-age=${maxAgeSeconds}`,
-    // The same for pages of all origins, so that a cache keeps one answer.
-    'access-control-allow-origin': '*',
-  }
+  const headers = { 'content-type': 'application/json', ...optionsHeaders }
   return (exchange) => {
     requireHttpMethod(exchange, ['GET', 'HEAD'])
     exchange.output.send({ status: 200, headers, body })
   }
 }
 
-function spokenLanguages({ pages, textsFile }: OptionsSettings): readonly string[] {
+/** Headers of the options: the same for pages of all origins, so that a cache keeps one answer. */
+export const optionsHeaders = {
+  'cache-control': `public, max-age=${maxAgeSeconds}`,
+  'access-control-allow-origin': '*',
+} as const
+
+/** The languages of the pages, if there are some: those of the service, and those of the texts file. */
+export function spokenLanguages({ pages, textsFile }: Pick<OptionsSettings, 'pages' | 'textsFile'>): readonly string[] {
   const texts = readPageTexts(pages ? textsFile : undefined)
   return [...new Set([...languages, ...(texts === '' ? [] : Object.keys(JSON.parse(texts) as object))])]
 }

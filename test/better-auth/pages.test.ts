@@ -170,3 +170,16 @@ test.each([
     expect(html).toContain('name="countersign-adapters" content="ed25519"')
   },
 )
+
+test('the options say what the plugin has, to a page of any origin', async () => {
+  const { url } = await startAuth({ orders: { adapters: ['nimiq', 'ethereum'] } })
+  const answer = await fetch(`${url}/api/auth/options`, { headers: { origin: 'https://other.example' } })
+  expect(await answer.json()).toEqual({
+    adapters: ['nimiq', 'ethereum'],
+    demoWallet: false,
+    languages: ['en', 'de'],
+    parts: ['pages', 'open-orders'],
+  })
+  expect(answer.headers.get('access-control-allow-origin')).toBe('*')
+  expect(answer.headers.get('cache-control')).toBe('public, max-age=300')
+})

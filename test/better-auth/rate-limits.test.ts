@@ -23,6 +23,7 @@ const perMinute: Readonly<Record<string, number>> = {
   '/cross-device/pages/:file': 1200,
   '/computers': 2400,
   '/computers/forget': 2400,
+  '/options': 2400,
 }
 
 /** A path without a limit, because Better Auth's limiter would keep the tickets in it. */
@@ -63,7 +64,7 @@ test.each(['/wallet/verify', '/cross-device/start', '/cross-device/claim'])(
     for (const other of Object.keys(perMinute)) {
       // Pages are not JSON.
       if (other === path || other.includes(':')) continue
-      const isGet = /challenge|events|computers$/.test(other)
+      const isGet = /challenge|events|computers$|options/.test(other)
       expect((await call(auth, other, isGet ? undefined : {}, client)).status, other).not.toBe(429)
     }
     expect((await call(auth, path, {}, { 'x-client': '203.0.113.200' })).status).not.toBe(429)
