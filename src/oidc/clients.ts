@@ -1,5 +1,5 @@
-import { readFile } from 'node:fs/promises'
 import { isLoopbackHost } from '../shared/origin.ts'
+import { type Check, checkOf, type Fields, hasOnly, readJson } from './json-file.ts'
 import { type FileResource, type FileResources, readResource } from './resources.ts'
 
 /** A client of the clients file. */
@@ -35,96 +35,72 @@ export interface ClientsFile {
 /** Fewest characters of a client's secret: 128 random bits in hex. */
 const leastSecret = 32
 
-/** Grants and responses that a client can have here. */
-const allowed: Readonly<Record<string, readonly string[]>> = {
-  grant_types: ['authorization_code', 'refresh_token'],
-  response_types: ['code'],
-}
-
 /**
- * Reads a clients file, as a whole or not at all.
+ * Reads a clients file, as a whole or not at all. The library checks the rest of a client's metadata.
  *
  * @throws TypeError of one line that names the file and the client, if something does not fit.
  */
 export async function readClientsFile(file: string): Promise<ClientsFile> {
-  const fail = (what: string): never => {
-    throw new TypeError(`oidc.clients (COUNTERSIGN_OIDC_CLIENTS), the file ${file}, ${what}`)
-  }
-  let json: unknown
-  try {
-    json = JSON.parse(await readFile(file, 'utf8'))
-  } catch (cause) {
-    const code = (cause as NodeJS.ErrnoException).code
-    return fail(code === undefined ? 'is not JSON' : `cannot be read: ${code}`)
-  }
+  const where = `oidc.clients (COUNTERSIGN_OIDC_CLIENTS), the file ${file}, `
+  const check: Check = checkOf(where)
+  const json = await readJson(file, check)
+  const { clients: entries, resources: listed = [] } = hasOnly(json, ['clients', 'resources']) ? json : {}
+  check(Array.isArray(entries) && entries.length > 0, 'must be {"clients": [{"metadata": {…}}, …]}')
+  check(Array.isArray(listed), 'resources must be a list')
   const clients = new Map<string, FileClient>()
-  const { clients: entries, resources: listed = [] } = objectWith(json, ['clients', 'resources']) ?? {}
-  if (!Array.isArray(entries) || entries.length === 0) return fail('must be {"clients": [{"metadata": {…}}, …]}')
-  if (!Array.isArray(listed)) return fail('resources must be a list')
   for (const [index, entry] of entries.entries()) {
-    const client = readClient(entry, (what) => fail(`client ${index + 1}: ${what}`))
-    if (clients.has(client.metadata.client_id)) return fail(`client ${index + 1}: client_id is that of another`)
+    const checkHere: Check = checkOf(`${where}client ${index + 1}: `)
+    const client = readClient(entry, checkHere)
+    checkHere(!clients.has(client.metadata.client_id), 'client_id is that of another')
     clients.set(client.metadata.client_id, client)
   }
   const resources = new Map<string, FileResource>()
   for (const [index, entry] of listed.entries()) {
-    const failHere = (what: string): never => fail(`resource ${index + 1}: ${what}`)
-    const fields = objectWith(entry, ['resource', 'scopes', 'algorithm'])
-    if (fields === undefined) return failHere('may have "resource", "scopes" and "algorithm" only')
-    const resource = readResource(fields, failHere)
-    if (resources.has(resource.resource)) return failHere('resource is that of another')
-    if (clients.has(resource.resource)) return failHere('resource is the id of a client')
+    const checkHere: Check = checkOf(`${where}resource ${index + 1}: `)
+    const resource = readResource(entry, checkHere)
+    checkHere(!resources.has(resource.resource), 'resource is that of another')
+    checkHere(!clients.has(resource.resource), 'resource is the id of a client')
     resources.set(resource.resource, resource)
   }
   return { clients, resources }
 }
 
-function readClient(entry: unknown, fail: (what: string) => never): FileClient {
-  const names = ['metadata', 'first_party', 'pkce', 'private_network', 'refresh_grace_seconds']
-  const fields = objectWith(entry, names)
-  if (fields === undefined) return fail(`may have ${names.join(', ')} only`)
-  const { first_party: firstParty = false, pkce = 'required', private_network: isPrivate = false } = fields
-  const { refresh_grace_seconds: grace = 0 } = fields
-  const metadata = fields.metadata as ClientMetadata
-  if (typeof metadata !== 'object' || metadata === null) return fail('has no metadata')
-  const { client_id: clientId, redirect_uris: redirectUris } = metadata
-  if (typeof clientId !== 'string' || !/^[A-Za-z0-9][!-~]{0,199}$/.test(clientId)) {
-    return fail('client_id must be 1 to 200 visible ASCII characters, the first a letter or digit')
-  }
-  if (!Array.isArray(redirectUris) || redirectUris.length === 0)
-    return fail('redirect_uris must be a list of addresses')
-  for (const [name, values] of Object.entries(allowed)) {
-    const given = metadata[name] ?? []
-    if (!Array.isArray(given) || given.some((value) => !values.includes(value))) {
-      return fail(`${name} may contain ${values.join(' and ')} only`)
-    }
-  }
+const names = ['metadata', 'first_party', 'pkce', 'private_network', 'refresh_grace_seconds']
+
+function readClient(entry: unknown, check: Check): FileClient {
+  check(hasOnly(entry, names), `may have ${names.join(', ')} only`)
+  const { first_party: isFirstParty = false, pkce = 'required', private_network: isInPrivateNetwork = false } = entry
+  const { metadata, refresh_grace_seconds: refreshGraceSeconds = 0 } = entry
+  check(typeof metadata === 'object' && metadata !== null, 'has no metadata')
+  const { client_id: id, redirect_uris: uris, client_secret: secret, ...others } = metadata as Fields
+  check(
+    typeof id === 'string' && /^[A-Za-z0-9][!-~]{0,199}$/.test(id),
+    'client_id must be 1 to 200 visible ASCII characters, the first a letter or digit',
+  )
+  check(Array.isArray(uris) && uris.length > 0, 'redirect_uris must be a list of addresses')
   for (const name of ['jwks_uri', 'sector_identifier_uri']) {
-    if (metadata[name] !== undefined) return fail(`${name} is not supported`)
+    check(others[name] === undefined, `${name} is not supported`)
   }
-  const { client_secret: secret } = metadata
-  if (secret !== undefined && (typeof secret !== 'string' || secret.length < leastSecret)) {
-    return fail(`client_secret must have ${leastSecret} characters or more`)
-  }
-  if (typeof firstParty !== 'boolean') return fail('first_party must be true or false')
-  if (pkce !== 'required' && pkce !== 'optional') return fail('pkce must be "required" or "optional"')
-  if (firstParty && !isWeb(redirectUris)) return fail('first_party needs https for every redirect URI')
-  if (pkce === 'optional' && metadata.token_endpoint_auth_method === 'none') {
-    return fail('pkce must be "required" for a client without a secret')
-  }
-  if (typeof isPrivate !== 'boolean') return fail('private_network must be true or false')
-  if (typeof grace !== 'number' || !(grace >= 0 && grace <= 30)) return fail('refresh_grace_seconds must be 0 to 30')
-  const { backchannel_logout_uri: logoutUri } = metadata
-  if (logoutUri !== undefined && !(isPrivate || isPublicAddress(logoutUri))) {
-    return fail('backchannel_logout_uri must be https on port 443; for others set "private_network": true')
-  }
-  return {
-    metadata,
-    isFirstParty: firstParty,
-    requiresPkce: pkce === 'required',
-    isInPrivateNetwork: isPrivate,
-    refreshGraceSeconds: grace,
-  }
+  const isLong = secret === undefined || (typeof secret === 'string' && secret.length >= leastSecret)
+  check(isLong, `client_secret must have ${leastSecret} characters or more`)
+  check(typeof isFirstParty === 'boolean', 'first_party must be true or false')
+  check(pkce === 'required' || pkce === 'optional', 'pkce must be "required" or "optional"')
+  check(!isFirstParty || isWeb(uris), 'first_party needs https for every redirect URI')
+  const requiresPkce = pkce === 'required'
+  const hasSecret = others.token_endpoint_auth_method !== 'none'
+  check(requiresPkce || hasSecret, 'pkce must be "required" for a client without a secret')
+  check(typeof isInPrivateNetwork === 'boolean', 'private_network must be true or false')
+  check(isGrace(refreshGraceSeconds), 'refresh_grace_seconds must be 0 to 30')
+  const { backchannel_logout_uri: logoutUri } = others
+  check(
+    logoutUri === undefined || isInPrivateNetwork || isPublicAddress(logoutUri),
+    'backchannel_logout_uri must be https on port 443; for others set "private_network": true',
+  )
+  return { metadata: metadata as ClientMetadata, isFirstParty, requiresPkce, isInPrivateNetwork, refreshGraceSeconds }
+}
+
+function isGrace(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0 && value <= 30
 }
 
 /**
@@ -141,10 +117,4 @@ export function isWeb(redirectUris: readonly unknown[]): boolean {
 function isPublicAddress(uri: unknown): boolean {
   const url = typeof uri === 'string' ? URL.parse(uri) : null
   return url?.protocol === 'https:' && url.port === ''
-}
-
-/** An object that has no other names than these; else `undefined`. */
-function objectWith(value: unknown, names: readonly string[]): Readonly<Record<string, unknown>> | undefined {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
-  return Object.keys(value).every((name) => names.includes(name)) ? (value as Record<string, unknown>) : undefined
 }

@@ -1,3 +1,5 @@
+import { type Check, hasOnly } from './json-file.ts'
+
 /** A backend that access tokens are issued for (RFC 8707). */
 export interface FileResource {
   /** Its address, which is the audience of its tokens. */
@@ -12,22 +14,21 @@ export type ResourceAlgorithm = 'ES256' | 'RS256'
 /** The resources of a clients file, by address. */
 export type FileResources = ReadonlyMap<string, FileResource>
 
-/** What is said of a resource that does not fit. */
-type Fail = (what: string) => never
-
-/** Reads a resource of the clients file, whose names have been checked. */
-export function readResource(fields: Readonly<Record<string, unknown>>, fail: Fail): FileResource {
-  const { resource, scopes, algorithm = 'ES256' } = fields
-  const url = typeof resource === 'string' ? URL.parse(resource) : null
-  if (url === null || url.hash !== '' || !/^[!-~]{1,200}$/.test(String(resource))) {
-    return fail('resource must be an address of 1 to 200 characters without a fragment, such as https://orders.example')
-  }
+/** Reads a resource of the clients file. */
+export function readResource(entry: unknown, check: Check): FileResource {
+  check(hasOnly(entry, ['resource', 'scopes', 'algorithm']), 'may have "resource", "scopes" and "algorithm" only')
+  const { resource, scopes, algorithm = 'ES256' } = entry
+  check(
+    typeof resource === 'string' && URL.parse(resource)?.hash === '' && /^[!-~]{1,200}$/.test(resource),
+    'resource must be an address of 1 to 200 characters without a fragment, such as https://orders.example',
+  )
   const isScope = (each: unknown): boolean => typeof each === 'string' && /^[!#-[\]-~]{1,100}$/.test(each)
-  if (!Array.isArray(scopes) || scopes.length === 0 || !scopes.every(isScope)) {
-    return fail('scopes must be a list such as ["orders:read"]')
-  }
-  if (algorithm !== 'ES256' && algorithm !== 'RS256') return fail('algorithm must be ES256 or RS256')
-  return { resource: String(resource), scopes, algorithm }
+  check(
+    Array.isArray(scopes) && scopes.length > 0 && scopes.every(isScope),
+    'scopes must be a list such as ["orders:read"]',
+  )
+  check(algorithm === 'ES256' || algorithm === 'RS256', 'algorithm must be ES256 or RS256')
+  return { resource, scopes, algorithm }
 }
 
 /**

@@ -34,12 +34,12 @@ describe('a clients file stops the start with one line if it', () => {
     [
       'has another grant',
       [{ metadata: { ...metadata, grant_types: ['client_credentials'] } }],
-      /grant_types may contain/,
+      /client shop: grant_types can only contain/,
     ],
     [
       'has another response',
       [{ metadata: { ...metadata, response_types: ['id_token'] } }],
-      /response_types may contain/,
+      /client shop: response_types can only contain/,
     ],
     ['has a short secret', [{ metadata: { ...metadata, client_secret: 'short' } }], /32 characters/],
     ['asks for keys from elsewhere', [{ metadata: { ...metadata, jwks_uri: 'https://shop.example/' } }], /jwks_uri/],
