@@ -1,5 +1,4 @@
-import { EventEmitter } from 'node:events'
-import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { type IncomingMessage, type OutgoingHttpHeaders, OutgoingMessage, type ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import type { Exchange } from '../http/exchange.ts'
 
@@ -43,17 +42,18 @@ export async function askLibrary(
   { issuer, cookie, headers }: BridgedRequest,
 ): Promise<LibraryAnswer> {
   const body = await exchange.body.read(maxBodyBytes)
-  const response = new MemoryResponse(headers)
-  await callback(requestOf(exchange, { issuer, cookie, body }), response as unknown as ServerResponse)
+  const response = new MemoryResponse()
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
+  await callback(requestOf(exchange, { issuer, cookie, body }), response as never)
   return response.answer
 }
 
 function requestOf(
   { method, path, query, headers, context }: Exchange,
-  { issuer, cookie, body }: { issuer: string; cookie: string | undefined; body: Buffer },
+  { issuer, cookie, body }: Pick<BridgedRequest, 'issuer' | 'cookie'> & { readonly body: Buffer },
 ): IncomingMessage {
   const { host, protocol } = new URL(issuer)
-  const kept: IncomingHttpHeaders = Object.fromEntries(Object.entries(headers).filter(([name]) => !withheld.test(name)))
+  const kept = Object.fromEntries(Object.entries(headers).filter(([name]) => !withheld.test(name)))
   const length = body.length === 0 ? {} : { 'content-length': String(body.length) }
   return Object.assign(Readable.from(body.length === 0 ? [] : [body], { objectMode: false }), {
     method,
@@ -67,58 +67,20 @@ function requestOf(
   }) as unknown as IncomingMessage
 }
 
-/** The part of a `ServerResponse` that Koa writes to. */
-class MemoryResponse extends EventEmitter {
+/** An answer that stays in memory. */
+class MemoryResponse extends OutgoingMessage {
   statusCode = 200
   statusMessage = ''
-  headersSent = false
-  finished = false
-  readonly #headers = new Map<string, OutgoingHttpHeaders[string]>()
   #body: string | Buffer = ''
-
-  constructor(headers: Readonly<Record<string, string>>) {
-    super()
-    for (const [name, value] of Object.entries(headers)) this.setHeader(name, value)
-  }
-
-  get writableEnded(): boolean {
-    return this.finished
-  }
 
   get answer(): LibraryAnswer {
     if (!this.finished) throw new Error('the library has not answered')
-    return { status: this.statusCode, headers: Object.fromEntries(this.#headers), body: this.#body }
+    return { status: this.statusCode, headers: this.getHeaders(), body: this.#body }
   }
 
-  setHeader(name: string, value: OutgoingHttpHeaders[string]): this {
-    this.#headers.set(name.toLowerCase(), value)
-    return this
-  }
-
-  getHeader(name: string): OutgoingHttpHeaders[string] {
-    return this.#headers.get(name.toLowerCase())
-  }
-
-  getHeaders(): OutgoingHttpHeaders {
-    return Object.fromEntries(this.#headers)
-  }
-
-  getHeaderNames(): string[] {
-    return [...this.#headers.keys()]
-  }
-
-  hasHeader(name: string): boolean {
-    return this.#headers.has(name.toLowerCase())
-  }
-
-  removeHeader(name: string): void {
-    this.#headers.delete(name.toLowerCase())
-  }
-
-  end(body: string | Buffer = ''): this {
+  override end(body: unknown = ''): this {
     if (this.finished) return this
-    this.#body = body
-    this.headersSent = true
+    this.#body = body as string | Buffer
     this.finished = true
     this.emit('finish')
     return this

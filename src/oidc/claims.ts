@@ -20,26 +20,8 @@ export function isReservedClaim(name: string): boolean {
 }
 
 const protocolClaims: ReadonlySet<string> = new Set([
-  'sub',
-  'iss',
-  'aud',
-  'amr',
-  'acr',
-  'auth_time',
-  'sid',
-  'cnf',
-  'azp',
-  'nonce',
-  'events',
-  'client_id',
-  'scope',
-  'exp',
-  'iat',
-  'nbf',
-  'jti',
-  'at_hash',
-  'c_hash',
-  's_hash',
+  ...'iss sub aud exp nbf iat jti client_id scope cnf events'.split(' '),
+  ...'amr acr auth_time azp nonce sid at_hash c_hash s_hash'.split(' '),
   'wallets',
 ])
 

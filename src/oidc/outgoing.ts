@@ -5,40 +5,22 @@ import { BlockList, isIP } from 'node:net'
 /** Time in ms that a client has to answer. */
 const answerMs = 2_500
 
-/**
- * Addresses that no host on the internet has (IANA's registries of special-purpose addresses), and multicast. In two
- * lists, because one list would look an IPv4 address up as an IPv6 address, too.
- */
+/** Networks that no host on the internet is in (IANA's registries of special-purpose addresses), and multicast. */
+const specialNetworks = {
+  ipv4:
+    '0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 ' +
+    '192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/3',
+  // Public addresses are in 2000::/3, without the last four of these.
+  ipv6: '::/3 4000::/2 8000::/1 2001::/23 2001:db8::/32 2002::/16 3fff::/20',
+} as const
+
+/** In two lists, because one list would look an IPv4 address up as an IPv6 address, too. */
 const special = { ipv4: new BlockList(), ipv6: new BlockList() }
-for (const [network, prefix] of [
-  ['0.0.0.0', 8],
-  ['10.0.0.0', 8],
-  ['100.64.0.0', 10],
-  ['127.0.0.0', 8],
-  ['169.254.0.0', 16],
-  ['172.16.0.0', 12],
-  ['192.0.0.0', 24],
-  ['192.0.2.0', 24],
-  ['192.88.99.0', 24],
-  ['192.168.0.0', 16],
-  ['198.18.0.0', 15],
-  ['198.51.100.0', 24],
-  ['203.0.113.0', 24],
-  ['224.0.0.0', 3],
-] as const) {
-  special.ipv4.addSubnet(network, prefix)
-}
-// Public IPv6 addresses are in 2000::/3, without the last four of these.
-for (const [network, prefix] of [
-  ['::', 3],
-  ['4000::', 2],
-  ['8000::', 1],
-  ['2001::', 23],
-  ['2001:db8::', 32],
-  ['2002::', 16],
-  ['3fff::', 20],
-] as const) {
-  special.ipv6.addSubnet(network, prefix, 'ipv6')
+for (const family of ['ipv4', 'ipv6'] as const) {
+  for (const network of specialNetworks[family].split(' ')) {
+    const [address = '', prefix] = network.split('/')
+    special[family].addSubnet(address, Number(prefix), family)
+  }
 }
 
 /** Whether an IP address is not public. */
