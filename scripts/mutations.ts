@@ -381,12 +381,12 @@ const rows: Readonly<
     ],
   ],
   42: [
-    ['consume', 'found.record.usedAt === undefined', 'true', 'oidc/security'],
+    ['consume', '&& usedAt === undefined', '', 'oidc/security'],
     ['consume', 'if (grantId !== undefined) await grants.remove(grantId)', '', 'oidc/adapter'],
-    ['give', 'if (await this.#parts.isLive(session)) return id', 'return id', 'oidc/adapter'],
+    ['give', 'if ((await host.findSession(sessionId)) !== undefined) return id', 'return id', 'oidc/adapter'],
     ['isIssuedTo', 'token.clientId === client.clientId', 'true', 'oidc/security'],
-    ['sessionOf', 'await findSession(grant.sessionId)', '{ userId: grant.accountId }', 'oidc/ends'],
-    ['isInGrace', 'usedAt + this.#graceOf(payload)', 'Number.POSITIVE_INFINITY', 'oidc/adapter'],
+    ['sessionOf', 'await host.findSession(grant.sessionId)', '{ userId: grant.accountId }', 'oidc/ends'],
+    ['isInGrace', 'usedAt + graceOf(payload)', 'Number.POSITIVE_INFINITY', 'oidc/adapter'],
   ],
   43: [
     ['inputOf', 'headers.origin !== own', 'false', 'oidc/security'],
@@ -396,7 +396,7 @@ const rows: Readonly<
   ],
   44: [
     ['read', 'app?.connection === record.connection', 'true', 'oidc/offline'],
-    ['find', 'isFree && (await this.#parts.findOffline(sessionUid)) === undefined', 'false', 'oidc/offline'],
+    ['find', 'isFree && (await host.offline.find(sessionUid)) === undefined', 'false', 'oidc/offline'],
     [
       'sessionHandlers',
       'await offline?.endThose(own.userId, (session) => session.id !== own.id && reaches(own, session))',
@@ -419,7 +419,7 @@ const rows: Readonly<
     ['holderOf', 'if (scopes === undefined)', 'if (false)', 'oidc/resources'],
     ['postToPublic', 'isIP(host) !== 0 && isSpecialAddress(host)', 'false', 'oidc/back-channel'],
     ['publicLookup', 'found.some(({ address }) => isSpecialAddress(address))', 'false', 'oidc/back-channel'],
-    ['queueLogouts', 'if (await isLive(ended.id)) continue', '', 'oidc/back-channel'],
+    ['queueLogouts', 'if ((await host.findSession(sessionId)) !== undefined) continue', '', 'oidc/back-channel'],
   ],
 }
 

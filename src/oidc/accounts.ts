@@ -1,49 +1,44 @@
-import type { Account, AdapterPayload, FindAccount } from 'oidc-provider'
+import type { AdapterPayload, FindAccount } from 'oidc-provider'
 import { applicationStepMs, applicationSteps } from '../base/timing/time-limit.ts'
 import type { Session } from '../core/users/host.ts'
 import { hostUnavailable } from '../shared/errors.ts'
 import { type ClaimsSubject, type ClaimsWallet, isReservedClaim, type OwnClaims } from './claims.ts'
-import type { Grants } from './grants.ts'
+import type { SharedParts } from './parts.ts'
+import { claimsOf, type People } from './people.ts'
 import { requestState } from './request-state.ts'
 
-/** What accounts are made of. */
-export interface AccountParts {
-  readonly grants: Grants
-  readonly findSession: (id: string) => Promise<Session | undefined>
-  /** The session with offline access that has this id, if its user may still act with its wallet. */
-  readonly findOffline: (id: string) => Promise<AccountSession | undefined>
-  readonly walletsOf: (userId: string) => Promise<readonly ClaimsWallet[]>
-  /** Template of the e-mail address, with `{user_id}`. Absent: there is none. */
-  readonly email: string | undefined
-  /** The application's own claims. Default: none. */
-  readonly claims: OwnClaims | undefined
-}
+export type AccountParts = Pick<SharedParts, 'grants' | 'host' | 'settings'>
 
 /** Finds the account of a token or of the browser: that of a session, which is read at each use. */
-export function accountsOf(parts: AccountParts): FindAccount {
-  return async (ctx, sub, token) => {
-    const clientId = ctx.oidc.client?.clientId ?? ''
-    if (token === undefined) {
-      const session = requestState.getStore()?.session
-      return session?.userId === sub ? accountOf(parts, session, clientId) : undefined
+export function accountsOf(parts: AccountParts, people: People): FindAccount {
+  return async ({ oidc }, accountId, token) => {
+    const session = token === undefined ? requestState.getStore()?.session : await sessionOf(parts, token)
+    if (session?.userId !== accountId) return undefined
+    const clientId = oidc.client?.clientId ?? ''
+    return {
+      accountId,
+      claims: async () => ({ ...(await claimsIn(session, clientId, parts, people)), sub: accountId }),
     }
-    const session = await sessionOf(parts, token)
-    return session?.userId === sub ? accountOf(parts, session, clientId) : undefined
   }
 }
 
 /** What a token says of where it comes from. */
 type BoundToken = Partial<Pick<AdapterPayload, 'grantId' | 'expiresWithSession'>>
 
-/** The session that a token acts for, if it still may. */
+/** Who an account is of: a session, or what is left of one. */
+type AccountSession = Pick<Session, 'id' | 'userId' | 'adapterId' | 'address' | 'publicKeyHex'>
+
+/** The session that a token acts for, if it still may: with offline access, if its user still has its wallet. */
 async function sessionOf(
-  { grants, findSession, findOffline }: AccountParts,
+  { grants, host }: AccountParts,
   { grantId, expiresWithSession }: BoundToken,
 ): Promise<AccountSession | undefined> {
   const usedUp = requestState.getStore()?.usedUp
   const grant = usedUp?.grantId === grantId ? usedUp?.grant : grantId && (await grants.read(grantId))
   if (!grant) return undefined
-  return expiresWithSession === true ? await findSession(grant.sessionId) : await findOffline(grant.sessionId)
+  if (expiresWithSession === true) return await host.findSession(grant.sessionId)
+  const session = await host.offline.find(grant.sessionId)
+  return session !== undefined && (await host.holdsWallet(session.userId, session)) ? session : undefined
 }
 
 /**
@@ -56,47 +51,39 @@ export async function resourceClaims(
 ): Promise<Readonly<Record<string, unknown>>> {
   const session = await sessionOf(parts, token)
   if (session === undefined) throw new TypeError('the session has ended')
-  const { id, adapterId, address, publicKeyHex } = session
+  return { ...(token.expiresWithSession === true ? { sid: session.id } : {}), wallet: walletClaim(session) }
+}
+
+/** The claims of a session's user, by all scopes. */
+async function claimsIn(
+  { userId, adapterId, address, publicKeyHex }: AccountSession,
+  clientId: string,
+  { host, settings }: AccountParts,
+  people: People,
+): Promise<object> {
+  const own: ClaimsWallet = { adapterId, address, publicKeyHex }
+  const others = (await host.walletsOf(userId)).filter((each) => !isSame(each, own))
+  const name = addressName(own)
+  const ask: OwnClaims = settings.claims ?? (async (subject) => claimsOf(people, subject))
+  const given = await askClaims(ask, { userId, wallet: own, clientId })
+  const extra = Object.fromEntries(Object.entries(given).filter(([claim]) => !isReservedClaim(claim)))
+  const { email = settings.email?.replace('{user_id}', emailPart(userId)) } = extra
   return {
-    ...(token.expiresWithSession === true ? { sid: id } : {}),
-    wallet: { adapter_id: adapterId, address, public_key_hex: publicKeyHex },
+    preferred_username: name,
+    name,
+    nickname: name.slice(0, 8),
+    ...(email === undefined ? {} : { email, email_verified: false }),
+    ...extra,
+    wallets: [own, ...others].map(walletClaim),
   }
 }
 
-/** Who an account is of: a session, or what is left of one. */
-type AccountSession = Pick<Session, 'id' | 'userId' | 'adapterId' | 'address' | 'publicKeyHex'>
-
-function accountOf(parts: AccountParts, session: AccountSession, clientId: string): Account {
-  const { userId, adapterId, address, publicKeyHex } = session
-  const own: ClaimsWallet = { adapterId, address, publicKeyHex }
-  return {
-    accountId: userId,
-    async claims() {
-      const others = (await parts.walletsOf(userId)).filter((each) => !isSame(each, own))
-      const name = addressName(own)
-      const given = await askClaims(parts.claims, { userId, wallet: own, clientId })
-      const extra = Object.fromEntries(Object.entries(given).filter(([claim]) => !isReservedClaim(claim)))
-      const { email = parts.email?.replace('{user_id}', emailPart(userId)) } = extra
-      return {
-        preferred_username: name,
-        name,
-        nickname: name.slice(0, 8),
-        ...(email === undefined ? {} : { email, email_verified: false }),
-        ...extra,
-        wallets: [own, ...others].map((each) => ({
-          adapter_id: each.adapterId,
-          address: each.address,
-          public_key_hex: each.publicKeyHex,
-        })),
-        sub: userId,
-      }
-    },
-  }
+function walletClaim({ adapterId, address, publicKeyHex }: ClaimsWallet): object {
+  return { adapter_id: adapterId, address, public_key_hex: publicKeyHex }
 }
 
 /** Asks the application for its claims. HOST_UNAVAILABLE if it fails, or takes longer than an application may. */
-async function askClaims(claims: OwnClaims | undefined, subject: ClaimsSubject): Promise<object> {
-  if (claims === undefined) return {}
+async function askClaims(claims: OwnClaims, subject: ClaimsSubject): Promise<object> {
   const late = (): Error => new Error(`oidc.claims() did not answer within ${applicationStepMs / 1000} seconds`)
   try {
     const given: unknown = await applicationSteps.within((async () => await claims(subject))(), late)

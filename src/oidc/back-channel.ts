@@ -1,9 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Logger } from '../base/log.ts'
 import { hashToken } from '../base/token.ts'
-import type { SessionClients } from '../core/users/session-clients.ts'
 import { type Deliverable, type Delivery, DeliveryQueue } from '../store/delivery-queue.ts'
-import type { Store } from '../store/store.ts'
+import type { SharedParts } from './parts.ts'
 
 /** A session that has ended, and a client that it was signed in at. */
 export interface Logout extends Deliverable {
@@ -12,17 +10,10 @@ export interface Logout extends Deliverable {
   readonly clientId: string
 }
 
-/** What a {@link BackChannel} works with. */
-export interface BackChannelParts {
-  readonly store: Store
-  readonly sessionClients: SessionClients
-  readonly isLive: (sessionId: string) => Promise<boolean>
-  /** Whether a client has an address for logouts. */
-  readonly isWanted: (clientId: string) => boolean
-  /** Sends a logout, in a token made anew. Rejects if the client does not accept it. */
-  readonly send: (logout: Logout) => Promise<void>
-  readonly log: Logger
-}
+type BackChannelParts = Pick<SharedParts, 'store' | 'host' | 'loaded' | 'log'>
+
+/** Sends a logout, in a token made anew. Rejects if the client does not accept it. */
+type Send = (logout: Logout) => Promise<void>
 
 /** Time in ms between two looks for sessions that have ended. */
 const lookMs = 1_000
@@ -36,12 +27,14 @@ const atOnce = 8
  */
 export class BackChannel {
   readonly #parts: BackChannelParts
+  readonly #send: Send
   readonly #queue: DeliveryQueue<Logout>
   #timer: NodeJS.Timeout | undefined
   #looking: Promise<void> | undefined
 
-  constructor(parts: BackChannelParts) {
+  constructor(parts: BackChannelParts, send: Send) {
     this.#parts = parts
+    this.#send = send
     this.#queue = new DeliveryQueue(parts.store, 'logout')
   }
 
@@ -68,15 +61,17 @@ export class BackChannel {
   }
 
   async #queueLogouts(): Promise<void> {
-    const { sessionClients, store, isLive, isWanted } = this.#parts
-    for (const ended of await sessionClients.ended()) {
-      if (await isLive(ended.id)) continue
-      for (const clientId of (await sessionClients.of(ended.id)).filter(isWanted)) {
-        const { id: sessionId, userId } = ended
+    const { host, store, loaded } = this.#parts
+    const { clients } = loaded()
+    for (const ended of await host.sessionClients.ended()) {
+      const { id: sessionId, userId } = ended
+      if ((await host.findSession(sessionId)) !== undefined) continue
+      for (const clientId of await host.sessionClients.of(sessionId)) {
+        if (clients.get(clientId)?.metadata.backchannel_logout_uri === undefined) continue
         const id = hashToken(`${sessionId}\n${clientId}`)
         await this.#queue.add({ id, time: store.now(), sessionId, userId, clientId }, false)
       }
-      await sessionClients.forget(ended)
+      await host.sessionClients.forget(ended)
     }
   }
 
@@ -89,17 +84,18 @@ export class BackChannel {
   }
 
   async #deliver(delivery: Delivery<Logout>): Promise<void> {
-    const { send, log } = this.#parts
     try {
-      await send(delivery.event)
+      await this.#send(delivery.event)
       await this.#queue.done(delivery)
     } catch (error) {
-      const { clientId } = delivery.event
+      const { log } = this.#parts
       const waitMs = await this.#queue.refused(delivery)
-      const cause = error instanceof Error ? error.message : String(error)
-      if (waitMs === undefined)
-        log.error('a client did not accept a logout for the last time; it is dropped', { clientId, cause })
-      else log.warn('a client did not accept a logout', { clientId, cause, retryInSeconds: waitMs / 1000 })
+      const fields = {
+        clientId: delivery.event.clientId,
+        cause: error instanceof Error ? error.message : String(error),
+      }
+      if (waitMs === undefined) log.error('a client did not accept a logout for the last time; it is dropped', fields)
+      else log.warn('a client did not accept a logout', { ...fields, retryInSeconds: waitMs / 1000 })
     }
   }
 }

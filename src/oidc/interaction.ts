@@ -1,34 +1,14 @@
 import type { AdapterPayload } from 'oidc-provider'
-import type { AuditTrail } from '../base/audit.ts'
 import type { RequestContext } from '../base/request.ts'
-import type { Keyring } from '../base/token.ts'
 import type { Session } from '../core/users/host.ts'
 import { CountersignError } from '../shared/errors.ts'
-import type { Store } from '../store/store.ts'
 import { isOfBrowser, type StoredInteraction } from './adapter.ts'
 import type { LibraryAnswer } from './bridge.ts'
-import { type FileClients, isWeb } from './clients.ts'
-import type { Grants } from './grants.ts'
-import type { ShowPage } from './pages.ts'
+import { type FileClient, isWeb } from './clients.ts'
+import type { SharedParts } from './parts.ts'
 import type { OwnResult } from './policy.ts'
-import { type Offered, type Permission, permissionsIn, scopeOf } from './resources.ts'
-import type { ReadRecord, SealedRecords } from './sealed-records.ts'
-
-/** What interactions stand on. */
-export interface InteractionParts {
-  readonly records: SealedRecords
-  readonly grants: Grants
-  readonly clients: () => FileClients
-  /** What can be asked for. */
-  readonly offered: () => Offered
-  readonly keyring: Keyring
-  readonly store: Pick<Store, 'now'>
-  readonly page: ShowPage
-  /** Path of the sign-in page. */
-  readonly signInPath: string
-  readonly endSession: (session: Session) => Promise<void>
-  readonly audit: AuditTrail
-}
+import { type Permission, permissionsIn, scopeOf } from './resources.ts'
+import type { ReadRecord } from './sealed-records.ts'
 
 /** What a step goes by. */
 export interface StepRequest {
@@ -47,20 +27,14 @@ interface Decision {
   readonly request: RequestContext
 }
 
-/** A prompt as the library stores it. */
-interface Prompt {
-  readonly name: string
-  readonly reasons: readonly string[]
-}
-
 /**
  * Serves the browser that began an interaction: it goes to the sign-in page, or to the page of consent, and then back
  * into the library.
  */
 export class Interactions {
-  readonly #parts: InteractionParts
+  readonly #parts: SharedParts
 
-  constructor(parts: InteractionParts) {
+  constructor(parts: SharedParts) {
     this.#parts = parts
   }
 
@@ -69,16 +43,15 @@ export class Interactions {
     const found = await this.#read(uid)
     if (found === undefined) return this.#gone()
     const { payload, startedAt } = found.record
-    const { name } = promptOf(payload)
+    const { name, reasons } = promptOf(payload)
     if (session === undefined) return this.#toSignIn(path, payload, false)
     if (name === 'consent') return this.#askConsent(payload, session)
     const before = payload.session?.uid
     const isFresh = session.id !== before && session.createdAt >= startedAt
+    const needsFresh = reasons.includes('stale_session') || (before !== undefined && !isBack)
+    if (!isFresh && needsFresh) return this.#toSignIn(path, payload, true)
     const confirmed = { sessionId: session.id, isFresh }
-    if (!isFresh && (needsFresh(payload) || (before !== undefined && !isBack)))
-      return this.#toSignIn(path, payload, true)
-    const result: OwnResult = { ...resultOf(payload), confirmed }
-    return redirect(await this.#finish(uid, found, result))
+    return redirect(await this.#finish(uid, found, { ...resultOf(payload), confirmed }))
   }
 
   /** Takes the user's answer to the page of consent. Resolves with the address to go to. */
@@ -89,16 +62,15 @@ export class Interactions {
     if (session === undefined || session.id !== sessionId) throw changed()
     const { payload } = found.record
     if (allow !== true) {
-      const result = { error: 'access_denied', error_description: 'the user declined' }
-      return await this.#finish(uid, found, result)
+      return await this.#finish(uid, found, { error: 'access_denied', error_description: 'the user declined' })
     }
-    const client = this.#parts.clients().get(String(payload.params?.client_id))
-    if (client === undefined) throw gone()
-    const grantId = await this.#parts.grants.give(session, client.metadata.client_id, this.#asked(payload))
+    const clientId = this.#clientOf(payload)?.metadata.client_id
+    if (clientId === undefined) throw gone()
+    const asked = this.#asked(payload)
+    const grantId = await this.#parts.grants.give(session, clientId, asked)
     if (grantId === undefined) throw changed()
+    const scope = [...new Set([...asked].map(scopeOf))].join(' ')
     const { userId, id } = session
-    const { client_id: clientId } = client.metadata
-    const scope = [...new Set([...this.#asked(payload)].map(scopeOf))].join(' ')
     this.#parts.audit.tell({ type: 'app.connected', userId, sessionId: id, clientId, scope }, request)
     return await this.#finish(uid, found, { ...resultOf(payload), consent: { grantId } })
   }
@@ -122,17 +94,15 @@ export class Interactions {
     const { sessionId, redirectTo, until } = JSON.parse(text)
     if (this.#parts.store.now() >= until) throw gone()
     if (session !== undefined && session.id !== sessionId) throw changed()
-    if (session !== undefined) await this.#parts.endSession(session)
+    if (session !== undefined) await this.#parts.host.endSession(session.userId, session.id)
     return redirectTo
   }
 
   async #read(uid: string): Promise<ReadRecord<StoredInteraction> | undefined> {
-    const found = await this.#parts.records.find<StoredInteraction>('Interaction', uid)
-    return found !== undefined &&
-      isOfBrowser(found.record) &&
-      (found.record.payload.exp ?? 0) * 1000 > this.#parts.store.now()
-      ? found
-      : undefined
+    const { records, store } = this.#parts
+    const found = await records.find<StoredInteraction>('Interaction', uid)
+    if (found === undefined || !isOfBrowser(found.record)) return undefined
+    return (found.record.payload.exp ?? 0) * 1000 > store.now() ? found : undefined
   }
 
   /** Stores a result, with which the library goes on at the address that this resolves with. */
@@ -148,22 +118,24 @@ export class Interactions {
   }
 
   #askConsent(payload: AdapterPayload, session: Session): LibraryAnswer {
-    const client = this.#parts.clients().get(String(payload.params?.client_id))
-    if (client === undefined) return this.#gone()
-    const { metadata } = client
-    const isOnDevice = !isWeb(metadata.redirect_uris)
+    const metadata = this.#clientOf(payload)?.metadata
+    if (metadata === undefined) return this.#gone()
     return this.#parts.page(200, {
       kind: 'consent',
       client: String(metadata.client_name ?? metadata.client_id),
-      host: isOnDevice ? undefined : URL.parse(String(payload.params?.redirect_uri))?.host,
+      host: isWeb(metadata.redirect_uris) ? URL.parse(String(payload.params?.redirect_uri))?.host : undefined,
       scopes: [...this.#asked(payload)],
       wallet: session.address,
       sessionId: session.id,
     })
   }
 
+  #clientOf({ params }: AdapterPayload): FileClient | undefined {
+    return this.#parts.loaded().clients.get(String(params?.client_id))
+  }
+
   #asked({ params }: AdapterPayload): ReadonlySet<Permission> {
-    return permissionsIn(params ?? {}, this.#parts.offered())
+    return permissionsIn(params ?? {}, this.#parts.loaded())
   }
 
   #toSignIn(path: string, { params }: AdapterPayload, isAgain: boolean): LibraryAnswer {
@@ -174,7 +146,7 @@ export class Interactions {
       ...(isAgain ? { again: '1' } : {}),
       ...(hint.includes(':') ? { wallet: hint } : {}),
     })
-    return redirect(`${this.#parts.signInPath}?${query}`)
+    return redirect(`${this.#parts.settings.basePath}/sign-in?${query}`)
   }
 
   #gone(): LibraryAnswer {
@@ -185,16 +157,13 @@ export class Interactions {
 /** Life of the ticket of a logout page, in ms. */
 const ticketMs = 10 * 60_000
 
-function promptOf(payload: AdapterPayload): Prompt {
-  return (payload as { prompt?: Prompt }).prompt ?? { name: '', reasons: [] }
+/** The prompt that the library has stored. */
+function promptOf(payload: AdapterPayload): { readonly name: string; readonly reasons: readonly string[] } {
+  return (payload.prompt ?? { name: '', reasons: [] }) as ReturnType<typeof promptOf>
 }
 
 function resultOf(payload: AdapterPayload): OwnResult {
-  return ((payload as { lastSubmission?: OwnResult }).lastSubmission ?? {}) as OwnResult
-}
-
-function needsFresh(payload: AdapterPayload): boolean {
-  return promptOf(payload).reasons.includes('stale_session')
+  return (payload.lastSubmission ?? {}) as OwnResult
 }
 
 function redirect(location: string): LibraryAnswer {

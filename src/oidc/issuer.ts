@@ -1,165 +1,65 @@
 import type { Provider } from 'oidc-provider'
-import type { AuditTrail } from '../base/audit.ts'
-import type { Logger } from '../base/log.ts'
-import type { RequestContext } from '../base/request.ts'
 import { keyTimes } from '../base/rotation-key.ts'
-import { type Keyring, randomText } from '../base/token.ts'
-import type { ConnectedApps, ListedApp } from '../core/users/connected-apps.ts'
-import type { StandaloneHost } from '../core/users/standalone.ts'
+import { randomText } from '../base/token.ts'
+import type { ListedApp } from '../core/users/connected-apps.ts'
 import type { IssuerRoute } from '../http/app.ts'
 import { type Exchange, requireHttpMethod } from '../http/exchange.ts'
 import { isForm, isJson, notJson } from '../http/refusals.ts'
 import { CountersignError } from '../shared/errors.ts'
 import { cookieNames, cookieValue } from '../shared/header-text.ts'
-import type { Store } from '../store/store.ts'
 import { BackChannel, type Logout } from './back-channel.ts'
 import { askLibrary, type Callback, type LibraryAnswer } from './bridge.ts'
-import type { OwnClaims } from './claims.ts'
 import { isWeb, readClientsFile } from './clients.ts'
 import { Grants, sidOf } from './grants.ts'
 import { Interactions } from './interaction.ts'
+import { type Check, checkOf } from './json-file.ts'
 import { publicKeys, type SigningJwk, signingKeys } from './keys.ts'
 import {
   interactionCookie,
   interactionSeconds,
-  type Library,
   type LibraryParts,
-  type Loaded,
   loadLibrary,
   makeProvider,
   resumeCookie,
   sessionCookie,
 } from './library.ts'
-import { issuerPage, type PageLooks, type ShowPage } from './pages.ts'
+import { issuerPage } from './pages.ts'
+import type { IssuerParts, Library, Loaded, SharedParts } from './parts.ts'
 import { haveEmail, readPeopleFile } from './people.ts'
 import { requestState } from './request-state.ts'
 import { scopeOf } from './resources.ts'
 import { SealedRecords } from './sealed-records.ts'
-
-/** Settings of the issuer. */
-export interface IssuerSettings extends PageLooks {
-  /** File with the clients. */
-  readonly clientsFile: string
-  /** Template of users' e-mail addresses, with `{user_id}`. Absent: no user has one. */
-  readonly email?: string | undefined
-  readonly claims?: OwnClaims | undefined
-  /** File with claims of people. Absent: there is none. */
-  readonly peopleFile?: string | undefined
-  /** Longest life of a session in seconds. */
-  readonly sessionSeconds: number
-  /** Audiences of the service's own access tokens, which no client may have as its id. */
-  readonly audiences: readonly string[]
-}
-
-/** What the issuer stands on. */
-export interface IssuerParts {
-  readonly settings: IssuerSettings
-  /** Paths of the issuer's metadata, outside the base path. */
-  readonly discoveryPaths: readonly string[]
-  /** The service's public URL, which is the issuer. */
-  readonly publicUrl: () => string
-  readonly store: Store
-  readonly keyring: Keyring
-  readonly host: StandaloneHost
-  readonly apps: ConnectedApps
-  readonly audit: AuditTrail
-  /**
-   * Counts, for its network, a request of a sender that need not be known, and whose record lives for so many
-   * milliseconds. Rejects with RATE_LIMITED or SERVER_BUSY beyond a limit.
-   */
-  readonly spend: (request: RequestContext, lifeMs: number) => Promise<void>
-  /** Counts a wrong secret or token of a network. Rejects with RATE_LIMITED beyond its limit. */
-  readonly countWrong: (request: RequestContext) => Promise<void> | undefined
-  readonly log: Logger
-}
-
-/** The issuer, as the service serves it. */
-export interface Issuer {
-  /** The route of a path that is the issuer's; `undefined` for any other. */
-  find(path: string): IssuerRoute | undefined
-  /** Public keys for the service's key set. */
-  readonly keySet: { readonly keys: readonly object[] }
-  /** The applications that a user has connected, those used last first. */
-  listApps(userId: string): Promise<ListedApp[]>
-  /** Reads the clients file and the keys again. Resolves with what puts them in force. */
-  prepare(): Promise<() => void>
-  /** Stops sending logouts, and waits for those on their way, for at most `graceMs`. */
-  close(graceMs: number): Promise<void>
-}
 
 /** Name of the cookie with the browser's own secret, before what is the cookie's own. */
 const browserCookie = 'countersign_oidc_browser_'
 
 /** Makes the issuer. Rejects with a `TypeError` of one line if the clients file or a client does not fit. */
 export async function createIssuer(parts: IssuerParts): Promise<Issuer> {
-  const library = await loadLibrary()
-  const issuer = new LibraryIssuer(parts, library)
+  const issuer = new Issuer(parts, await loadLibrary())
   const apply = await issuer.prepare()
   apply()
   issuer.start()
   return issuer
 }
 
-class LibraryIssuer implements Issuer {
-  readonly #parts: IssuerParts
-  readonly #libraryParts: LibraryParts
-  readonly #records: SealedRecords
-  readonly #grants: Grants
-  readonly #interactions: Interactions
-  readonly #page: ShowPage
+/** The issuer, as the service serves it. */
+export class Issuer {
+  readonly #parts: LibraryParts
   readonly #routes: ReadonlyMap<string, IssuerRoute>
-  readonly #base: string
+  readonly #backChannel: BackChannel
   #loaded: Loaded = { clients: new Map(), resources: new Map(), scopes: [], keys: [], people: new Map() }
   /** Made for a public URL, which follows from the port if it is not set. */
   #made: { readonly issuer: string; readonly provider: Provider; readonly callback: Callback } | undefined
-  readonly #backChannel: BackChannel
   #keyTimer: NodeJS.Timeout | undefined
 
-  constructor(parts: IssuerParts, library: Library) {
-    this.#parts = parts
-    const { settings, store, keyring, host } = parts
-    const findSession = (id: string) => host.findSession(id)
-    this.#base = `${settings.basePath}/oidc`
-    this.#records = new SealedRecords(store, keyring)
-    this.#grants = new Grants({
-      records: this.#records,
-      store,
-      apps: parts.apps,
-      offline: host.offline,
-      sessionClients: host.sessionClients,
-      isLive: async ({ id }) => (await findSession(id)) !== undefined,
-      sessionSeconds: settings.sessionSeconds,
-    })
-    this.#backChannel = new BackChannel({
-      store,
-      sessionClients: host.sessionClients,
-      isLive: async (id) => (await findSession(id)) !== undefined,
-      isWanted: (clientId) => this.#loaded.clients.get(clientId)?.metadata.backchannel_logout_uri !== undefined,
-      send: (logout) => this.#sendLogout(logout),
-      log: parts.log,
-    })
-    this.#page = issuerPage(settings)
-    this.#interactions = new Interactions({
-      records: this.#records,
-      grants: this.#grants,
-      clients: () => this.#loaded.clients,
-      offered: () => this.#loaded,
-      keyring,
-      store,
-      page: this.#page,
-      signInPath: `${settings.basePath}/sign-in`,
-      audit: parts.audit,
-      endSession: async ({ userId, id }) => void (await host.endSession(userId, id)),
-    })
-    this.#libraryParts = {
-      ...parts,
-      library,
-      base: this.#base,
-      records: this.#records,
-      grants: this.#grants,
-      interactions: this.#interactions,
-      page: this.#page,
-    }
+  constructor(given: IssuerParts, library: Library) {
+    const base = `${given.settings.basePath}/oidc`
+    const records = new SealedRecords(given.store, given.keyring)
+    const grants = new Grants({ ...given, records })
+    const page = issuerPage(given.settings)
+    const parts: SharedParts = { ...given, library, base, records, grants, page, loaded: () => this.#loaded }
+    this.#parts = { ...parts, interactions: new Interactions(parts) }
+    this.#backChannel = new BackChannel(parts, (logout) => this.#sendLogout(logout))
     const forBackends = (endpoint: IssuerRoute['endpoint'], methods: readonly string[]): IssuerRoute => ({
       endpoint,
       serve: (exchange) => this.#serveLibrary(exchange, methods, 'backend'),
@@ -175,25 +75,29 @@ class LibraryIssuer implements Issuer {
     ]
     const discovery = forBackends('discovery', ['GET', 'HEAD', 'OPTIONS'])
     this.#routes = new Map([
-      ...routes.map((route) => [`${this.#base}/${route.endpoint}`, route] as const),
-      ...parts.discoveryPaths.map((path) => [path, discovery] as const),
+      ...routes.map((route) => [`${base}/${route.endpoint}`, route] as const),
+      ...given.discoveryPaths.map((path) => [path, discovery] as const),
     ])
   }
 
-  get keySet(): { readonly keys: readonly object[] } {
-    return { keys: publicKeys(this.#loaded.keys) }
+  /** Public keys for the service's key set. */
+  get keys(): readonly object[] {
+    return publicKeys(this.#loaded.keys)
   }
 
+  /** The route of a path that is the issuer's; `undefined` for any other. */
   find(path: string): IssuerRoute | undefined {
     const route = this.#routes.get(path)
     if (route !== undefined) return route
-    const [, kind, uid] = /^\/(authorize|interaction)\/([\w-]{1,64})$/.exec(path.slice(this.#base.length)) ?? []
-    if (!path.startsWith(`${this.#base}/`) || uid === undefined) return undefined
+    const { base } = this.#parts
+    const [, kind, uid] = /^\/(authorize|interaction)\/([\w-]{1,64})$/.exec(path.slice(base.length)) ?? []
+    if (!path.startsWith(`${base}/`) || uid === undefined) return undefined
     return kind === 'authorize'
       ? { endpoint: 'authorize', serve: (exchange) => this.#serveLibrary(exchange, ['GET'], 'browser') }
       : { endpoint: 'interaction', serve: (exchange) => this.#serveInteraction(exchange, uid) }
   }
 
+  /** The applications that a user has connected, those used last first. */
   async listApps(userId: string): Promise<ListedApp[]> {
     const apps = [...(await this.#parts.apps.of(userId))].sort(([, a], [, b]) => b.lastUsedAt - a.lastUsedAt)
     return apps.map(([clientId, { scopes, connectedAt, lastUsedAt }]) => {
@@ -210,6 +114,7 @@ class LibraryIssuer implements Issuer {
     })
   }
 
+  /** Reads the clients file and the keys again. Resolves with what puts them in force. */
   async prepare(): Promise<() => void> {
     const { settings, publicUrl } = this.#parts
     const { clients, resources } = await readClientsFile(settings.clientsFile)
@@ -217,20 +122,15 @@ class LibraryIssuer implements Issuer {
     const canHaveEmail = (settings.email ?? settings.claims) !== undefined || haveEmail(people)
     const scopes = ['openid', 'offline_access', 'profile', 'wallet', 'groups', ...(canHaveEmail ? ['email'] : [])]
     const loaded: Loaded = { clients, resources, scopes, keys: await this.#readKeys(), people }
+    const check: Check = checkOf('oidc.clients (COUNTERSIGN_OIDC_CLIENTS), ')
+    const audience = 'is one of accessTokens.audiences (COUNTERSIGN_ACCESS_TOKEN_AUDIENCES)'
     const shared = settings.audiences.find((each) => resources.has(each))
-    if (shared !== undefined) {
-      throw new TypeError(
-        `oidc.clients (COUNTERSIGN_OIDC_CLIENTS), resource ${shared}: it is one of accessTokens.audiences (COUNTERSIGN_ACCESS_TOKEN_AUDIENCES), too; leave one out`,
-      )
-    }
+    check(shared === undefined, `resource ${shared}: it ${audience}, too; leave one out`)
     // The library checks a client when it is used first: here, so that a mistake stops the start.
-    const provider = makeProvider(publicUrl(), loaded, this.#libraryParts)
+    const provider = makeProvider(publicUrl(), loaded, this.#parts)
     for (const clientId of clients.keys()) {
-      if (settings.audiences.includes(clientId)) {
-        throw new TypeError(
-          `oidc.clients (COUNTERSIGN_OIDC_CLIENTS), client ${clientId}: its id is one of accessTokens.audiences (COUNTERSIGN_ACCESS_TOKEN_AUDIENCES); a token for the one would be for the other`,
-        )
-      }
+      const isAudience = settings.audiences.includes(clientId)
+      check(!isAudience, `client ${clientId}: its id ${audience}; a token for the one would be for the other`)
       await provider.Client.find(clientId).catch((cause: Error & { error_description?: string }) => {
         const why = cause.error_description ?? cause.message
         throw new TypeError(`oidc.clients (COUNTERSIGN_OIDC_CLIENTS), client ${clientId}: ${why}`, { cause })
@@ -248,10 +148,8 @@ class LibraryIssuer implements Issuer {
   }
 
   #readKeys(): Promise<readonly SigningJwk[]> {
-    const { keyring, store } = this.#parts
     // The last instance publishes a new key one look after the first, and applications can have asked it just before.
-    const overlapMs = keyTimes.publishMs + keyTimes.lookMs
-    return signingKeys({ records: this.#records, keyring, store, overlapMs })
+    return signingKeys(this.#parts, keyTimes.publishMs + keyTimes.lookMs)
   }
 
   /** Goes by another RSA key once one has been made, or its time has come. */
@@ -264,6 +162,7 @@ class LibraryIssuer implements Issuer {
     this.#made = undefined
   }
 
+  /** Stops sending logouts, and waits for those on their way, for at most `graceMs`. */
   async close(graceMs: number): Promise<void> {
     clearInterval(this.#keyTimer)
     await this.#backChannel.close(graceMs)
@@ -272,7 +171,7 @@ class LibraryIssuer implements Issuer {
   get #current(): { readonly provider: Provider; readonly callback: Callback } {
     const issuer = this.#parts.publicUrl()
     if (this.#made?.issuer !== issuer) {
-      const provider = makeProvider(issuer, this.#loaded, this.#libraryParts)
+      const provider = makeProvider(issuer, this.#loaded, this.#parts)
       this.#made = { issuer, provider, callback: provider.callback() as unknown as Callback }
     }
     return this.#made
@@ -280,8 +179,10 @@ class LibraryIssuer implements Issuer {
 
   /** Sends a client the logout of a session, by a token that is made now: it is valid for two minutes. */
   async #sendLogout({ clientId, userId, sessionId }: Logout): Promise<void> {
-    const client = (await this.#current.provider.Client.find(clientId)) as LogoutClient | undefined
-    await client?.backchannelLogout(userId, sidOf(sessionId, clientId))
+    const client: unknown = await this.#current.provider.Client.find(clientId)
+    // The library's types leave this method out.
+    type LogoutClient = { backchannelLogout(sub: string, sid: string): Promise<void> }
+    await (client as LogoutClient | undefined)?.backchannelLogout(userId, sidOf(sessionId, clientId))
   }
 
   async #serveLibrary(exchange: Exchange, methods: readonly string[], kind: 'browser' | 'backend'): Promise<void> {
@@ -294,7 +195,10 @@ class LibraryIssuer implements Issuer {
     const request = exchange.context
     const state = { session: current?.session, browserSecrets: browser?.secrets ?? [], request }
     const answer = await requestState.run(state, () => this.#ask(exchange))
-    if (answer.status === 404) throw notFound(exchange.path)
+    if (answer.status === 404) {
+      const { path } = exchange
+      throw new CountersignError('ROUTE_NOT_FOUND', `There is nothing at ${path}`, { metadata: { path } })
+    }
     if (answer.status === 401) await this.#parts.countWrong(exchange.context)
     this.#send(exchange, answer, [...(current?.cookies ?? []), ...(browser?.cookies ?? [])])
   }
@@ -309,7 +213,7 @@ class LibraryIssuer implements Issuer {
       throw new CountersignError('INVALID_REQUEST', 'Send the parameters as a form (application/x-www-form-urlencoded)')
     }
     const parameters = new URLSearchParams((await exchange.body.read(16 * 1024)).toString())
-    const location = `${this.#parts.publicUrl()}${this.#base}/authorize?${parameters}`
+    const location = `${this.#parts.publicUrl()}${this.#parts.base}/authorize?${parameters}`
     exchange.output.send({ status: 303, headers: { location, 'cache-control': 'no-store' }, body: '' })
   }
 
@@ -321,13 +225,13 @@ class LibraryIssuer implements Issuer {
     if (exchange.method === 'POST') {
       const input = await this.#inputOf(exchange)
       const redirectTo = await requestState.run(state, () =>
-        this.#interactions.decide(uid, { session, input, request: exchange.context }),
+        this.#parts.interactions.decide(uid, { session, input, request: exchange.context }),
       )
       return this.#sendJson(exchange, { redirectTo }, [])
     }
     const isBack = new URLSearchParams(exchange.query).get('back') === '1'
     const step = { uid, path: exchange.path, isBack, session }
-    const answer = await requestState.run(state, () => this.#interactions.show(step))
+    const answer = await requestState.run(state, () => this.#parts.interactions.show(step))
     this.#send(exchange, answer, current?.cookies ?? [])
   }
 
@@ -336,7 +240,7 @@ class LibraryIssuer implements Issuer {
     const session = (await this.#parts.host.browserSession(exchange.context))?.session
     if (exchange.method === 'POST') {
       const input = await this.#inputOf(exchange)
-      const redirectTo = await this.#interactions.logOut(session, input)
+      const redirectTo = await this.#parts.interactions.logOut(session, input)
       return this.#sendJson(exchange, { redirectTo: redirectTo ?? '' }, [this.#parts.host.clearedCookie])
     }
     const answer = await requestState.run({ session, browserSecrets: [] }, () => this.#ask(exchange))
@@ -352,19 +256,15 @@ class LibraryIssuer implements Issuer {
         return value === undefined ? [] : [`${name}=${value}`]
       })
     const sessionId = requestState.getStore()?.session?.id
-    const session = sessionId === undefined ? [] : this.#signedCookie(sessionCookie, sessionId)
-    const cookies = [...own, ...session]
+    const session = `${sessionCookie}=${sessionId}`
+    const signature = `${sessionCookie}.sig=${this.#parts.keyring.sign('oidc cookie', session)}`
+    const cookies = sessionId === undefined ? own : [...own, session, signature]
     const isDiscovery = this.#parts.discoveryPaths.includes(exchange.path)
     return await askLibrary(this.#current.callback, exchange, {
       issuer: this.#parts.publicUrl(),
       cookie: cookies.length === 0 ? undefined : cookies.join('; '),
       headers: { ...libraryHeaders, ...(isDiscovery ? { 'cache-control': 'public, max-age=300' } : {}) },
     })
-  }
-
-  #signedCookie(name: string, value: string): string[] {
-    const pair = `${name}=${value}`
-    return [pair, `${name}.sig=${this.#parts.keyring.sign('oidc cookie', pair)}`]
   }
 
   /** Sends an answer. The library's session cookie stays here. */
@@ -375,13 +275,9 @@ class LibraryIssuer implements Issuer {
     output.send({ status, headers: { ...others, ...(all.length === 0 ? {} : { 'set-cookie': all }) }, body })
   }
 
-  #sendJson({ output }: Exchange, json: object, cookies: readonly string[]): void {
-    const headers = {
-      'content-type': 'application/json',
-      'cache-control': 'no-store',
-      ...(cookies.length === 0 ? {} : { 'set-cookie': [...cookies] }),
-    }
-    output.send({ status: 200, headers, body: JSON.stringify(json) })
+  #sendJson(exchange: Exchange, json: object, cookies: readonly string[]): void {
+    const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' }
+    this.#send(exchange, { status: 200, headers, body: JSON.stringify(json) }, cookies)
   }
 
   /** The JSON of a page of the issuer's own origin; other trusted origins are refused. */
@@ -424,18 +320,9 @@ class LibraryIssuer implements Issuer {
   }
 }
 
-/** What is called of the library's client, which its types leave out. */
-interface LogoutClient {
-  backchannelLogout(sub: string, sid: string): Promise<void>
-}
-
 /** Headers that every answer of the library has. It adds the hash of its one script to the policy. */
 const libraryHeaders: Readonly<Record<string, string>> = {
   'content-security-policy': "default-src 'none'; script-src 'self'; base-uri 'none'; frame-ancestors 'none'",
   'referrer-policy': 'no-referrer',
   'x-frame-options': 'DENY',
-}
-
-function notFound(path: string): CountersignError {
-  return new CountersignError('ROUTE_NOT_FOUND', `There is nothing at ${path}`, { metadata: { path } })
 }

@@ -3,9 +3,8 @@ import { promisify } from 'node:util'
 import { calculateJwkThumbprint } from 'jose'
 import { p256KeyFrom } from '../base/p256.ts'
 import { rotationKey } from '../base/rotation-key.ts'
-import type { Keyring } from '../base/token.ts'
-import type { Store } from '../store/store.ts'
-import { type RecordToStore, type SealedRecords, UnknownSecretError } from './sealed-records.ts'
+import type { SharedParts } from './parts.ts'
+import { type RecordToStore, UnknownSecretError } from './sealed-records.ts'
 
 /** A private key as a JWK (RFC 7517), with what the public half says of itself. */
 export interface SigningJwk extends webcrypto.JsonWebKey {
@@ -31,28 +30,22 @@ const id = 'rsa'
 
 const rsaBits = 2048
 
-/** What keys are read with. */
-export interface KeyParts {
-  readonly records: SealedRecords
-  readonly keyring: Keyring
-  readonly store: Pick<Store, 'get' | 'now' | 'take'>
-  /**
-   * Time in ms from the making of an RSA key until it signs, and for which the one before stays afterwards: longer than
-   * an application keeps the key set of an instance that has not looked yet, and than any token lives.
-   */
-  readonly overlapMs: number
-}
+type KeyParts = Pick<SharedParts, 'records' | 'keyring' | 'store'>
 
 /**
  * The keys that sign: RSA for RS256, made once and kept in the store under the secret, one for all instances; P-256
  * for ES256, one derived from each secret. The first of each algorithm signs. Makes another RSA key if an operator has
  * asked for one ({@link rotationKey}).
  *
+ * `overlapMs` is the time in ms from the making of an RSA key until it signs, and for which the one before stays
+ * afterwards: longer than an application keeps the key set of an instance that has not looked yet, and than any token
+ * lives.
+ *
  * @throws TypeError of one line if the stored key opens with none of the secrets.
  */
-export async function signingKeys(parts: KeyParts): Promise<readonly SigningJwk[]> {
+export async function signingKeys(parts: KeyParts, overlapMs: number): Promise<readonly SigningJwk[]> {
   const derived = await Promise.all(parts.keyring.derive('oidc signing key', []).map(derivedKey))
-  const all = [...(await rsaKeys(parts)), ...derived]
+  const all = [...(await rsaKeys(parts, overlapMs)), ...derived]
   // Each once, although a list of secrets may have one twice.
   return [...new Map(all.map((key) => [key.kid, key])).values()]
 }
@@ -65,7 +58,7 @@ export function publicKeys(keys: readonly SigningJwk[]): readonly object[] {
 }
 
 /** The RSA keys, the one that signs first. */
-async function rsaKeys({ records, store, overlapMs }: KeyParts): Promise<readonly SigningJwk[]> {
+async function rsaKeys({ records, store }: KeyParts, overlapMs: number): Promise<readonly SigningJwk[]> {
   for (;;) {
     const found = await records.read<StoredKeys>(kind, id).catch((cause: unknown) => {
       if (!(cause instanceof UnknownSecretError)) throw cause

@@ -1,52 +1,23 @@
 import type { Configuration, KoaContextWithOIDC, Provider } from 'oidc-provider'
-import type { AuditTrail } from '../base/audit.ts'
-import type { Logger } from '../base/log.ts'
 import { equalInConstantTime, type Keyring } from '../base/token.ts'
-import type { ConnectedApps } from '../core/users/connected-apps.ts'
-import type { StandaloneHost } from '../core/users/standalone.ts'
 import { CountersignError } from '../shared/errors.ts'
-import type { Store } from '../store/store.ts'
-import { type AccountParts, accountsOf, resourceClaims } from './accounts.ts'
-import { type AdapterParts, adaptersOver } from './adapter.ts'
+import { accountsOf, resourceClaims } from './accounts.ts'
+import { adaptersOver } from './adapter.ts'
 import type { LibraryAnswer } from './bridge.ts'
-import { claimsOfScopes, type OwnClaims } from './claims.ts'
-import { type FileClients, isWeb } from './clients.ts'
+import { claimsOfScopes } from './claims.ts'
+import { isWeb } from './clients.ts'
 import { type Grants, sidOf } from './grants.ts'
 import type { Interactions } from './interaction.ts'
-import type { SigningJwk } from './keys.ts'
 import { postAnywhere, postToPublic } from './outgoing.ts'
-import type { ShowPage } from './pages.ts'
-import { claimsOf, furtherClaims, type People } from './people.ts'
+import type { Library, Loaded, SharedParts } from './parts.ts'
+import { furtherClaims } from './people.ts'
 import { policyOf } from './policy.ts'
 import { requestState } from './request-state.ts'
-import { type FileResources, type Offered, permissionsIn } from './resources.ts'
-import type { SealedRecords } from './sealed-records.ts'
-
-export type Library = typeof import('oidc-provider')
-
-/** What was read of the files and the store. */
-export interface Loaded extends Offered {
-  readonly clients: FileClients
-  readonly keys: readonly SigningJwk[]
-  readonly people: People
-}
+import { type FileResources, permissionsIn } from './resources.ts'
 
 /** What the library works with beside {@link Loaded}. */
-export interface LibraryParts {
-  readonly library: Library
-  readonly settings: { readonly email?: string | undefined; readonly claims?: OwnClaims | undefined }
-  /** Path of the issuer's endpoints. */
-  readonly base: string
-  readonly store: Store
-  readonly keyring: Keyring
-  readonly host: StandaloneHost
-  readonly apps: ConnectedApps
-  readonly records: SealedRecords
-  readonly grants: Grants
+export interface LibraryParts extends SharedParts {
   readonly interactions: Interactions
-  readonly page: ShowPage
-  readonly audit: AuditTrail
-  readonly log: Logger
 }
 
 /** Name of the library's session cookie, which exists inside the process only. */
@@ -88,20 +59,8 @@ export async function loadLibrary(): Promise<Library> {
  */
 export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts): Provider {
   const { clients, resources, scopes, keys, people } = loaded
-  const { library, store, keyring, host, settings, apps, records, grants, interactions, page, base, audit, log } = parts
+  const { library, store, keyring, host, interactions, page, base, audit, log } = parts
   const { Provider, errors, interactionPolicy } = library
-  const findSession = (id: string) => host.findSession(id)
-  const findOffline = (id: string) => host.offline.find(id)
-  const adapters: AdapterParts = {
-    records,
-    grants,
-    apps,
-    store,
-    findSession,
-    findOffline,
-    refreshGraceOf: (clientId: string) => clients.get(clientId)?.refreshGraceSeconds ?? 0,
-    errors,
-  }
   const privateAddresses = new Set(
     [...clients.values()]
       .filter((client) => client.isInPrivateNetwork)
@@ -110,19 +69,8 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
   const off = { enabled: false } as const
   const isIssuedTo = (_ctx: unknown, client: { clientId: string }, token: { clientId?: string }): boolean =>
     token.clientId === client.clientId
-  const accounts: AccountParts = {
-    grants,
-    findSession,
-    findOffline: async (id) => {
-      const session = await host.offline.find(id)
-      return session !== undefined && (await host.holdsWallet(session.userId, session)) ? session : undefined
-    },
-    walletsOf: (userId) => host.walletsOf(userId),
-    email: settings.email,
-    claims: settings.claims ?? (async (subject) => claimsOf(people, subject)),
-  }
   const configuration: Configuration = {
-    adapter: adaptersOver(adapters),
+    adapter: adaptersOver(parts, clients),
     clients: [...clients.values()].map(({ metadata }) => ({ ...metadata }) as never),
     jwks: { keys: keys as never },
     routes: {
@@ -160,7 +108,7 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
     // All that is issued ends with the session that it was issued in, but for offline access.
     expiresWithSession: async (_ctx, { scopes }) => !scopes.has('offline_access'),
     extraTokenClaims: async (_ctx, token) =>
-      token.kind === 'AccessToken' && token.resourceServer ? await resourceClaims(accounts, token) : undefined,
+      token.kind === 'AccessToken' && token.resourceServer ? await resourceClaims(parts, token) : undefined,
     features: {
       backchannelLogout: { enabled: true },
       devInteractions: off,
@@ -184,7 +132,7 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
       // Nothing else of the answer counts.
       return new Response(null, { status })
     },
-    findAccount: accountsOf(accounts),
+    findAccount: accountsOf(parts, people),
     interactions: {
       policy: policyOf(interactionPolicy),
       url: (_ctx, { uid }) => `${base}/interaction/${uid}`,
@@ -271,7 +219,7 @@ function resourceIndicators(resources: FileResources, { InvalidTarget }: Library
 async function grantFor(
   { oidc }: KoaContextWithOIDC,
   { clients, ...offered }: Loaded,
-  { apps, grants }: Pick<LibraryParts, 'apps' | 'grants'>,
+  { apps, grants }: SharedParts,
 ): Promise<object | undefined> {
   const session = requestState.getStore()?.session
   const client = oidc.client && clients.get(oidc.client.clientId)
@@ -286,10 +234,10 @@ async function grantFor(
     const isAllowed = client.isFirstParty || [...asked].every((each) => allowed.includes(each))
     if (isAllowed && (await grants.give(session, clientId, asked)) === undefined) return undefined
   }
-  const found = await grants.of(session, clientId)
-  if (found === undefined) return undefined
+  const liveId = await grants.liveIdOf(session, clientId)
+  if (liveId === undefined) return undefined
   oidc.session?.sidFor(clientId, sidOf(session.id, clientId))
-  return await oidc.provider.Grant.find(found.id)
+  return await oidc.provider.Grant.find(liveId)
 }
 
 /** The grant that the user gave in this interaction, if it is that of this session and client. */

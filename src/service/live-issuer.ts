@@ -1,6 +1,7 @@
 import type { ListedApp } from '../core/users/connected-apps.ts'
 import type { IssuerRoute, IssuerRoutes } from '../http/app.ts'
-import type { Issuer, IssuerParts } from '../oidc/issuer.ts'
+import type { Issuer } from '../oidc/issuer.ts'
+import type { IssuerParts } from '../oidc/parts.ts'
 import type { Settings } from './config.ts'
 
 /** The settings that make the issuer. */
@@ -44,7 +45,7 @@ export class LiveIssuer implements IssuerRoutes {
   }
 
   get keys(): readonly object[] {
-    return this.#issuer?.keySet.keys ?? []
+    return this.#issuer?.keys ?? []
   }
 
   /** The applications that a user has connected, those used last first. */

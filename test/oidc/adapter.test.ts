@@ -4,8 +4,11 @@ import { Keyring } from '../../src/base/token.ts'
 import { ConnectedApps } from '../../src/core/users/connected-apps.ts'
 import { OfflineAccess } from '../../src/core/users/offline-access.ts'
 import { SessionClients } from '../../src/core/users/session-clients.ts'
+import type { StandaloneHost } from '../../src/core/users/standalone.ts'
 import { adaptersOver } from '../../src/oidc/adapter.ts'
+import type { FileClient } from '../../src/oidc/clients.ts'
 import { Grants } from '../../src/oidc/grants.ts'
+import type { IssuerSettings, Library } from '../../src/oidc/parts.ts'
 import { SealedRecords } from '../../src/oidc/sealed-records.ts'
 import { openStore } from '../../src/store/open.ts'
 
@@ -27,18 +30,12 @@ async function open(secrets = ['one '.repeat(10)], store = openStore('sqlite::me
   onTestFinished(() => opened.close())
   const records = new SealedRecords(opened, new Keyring(secrets))
   const [apps, offline] = [new ConnectedApps(opened), new OfflineAccess(opened)]
-  const sessionClients = new SessionClients(opened)
-  const grants = new Grants({ records, store: opened, apps, offline, sessionClients, isLive, sessionSeconds: 60 })
-  const adapters = adaptersOver({
-    records,
-    grants,
-    apps,
-    store: opened,
-    findSession: async () => session,
-    findOffline: async () => session,
-    refreshGraceOf: (clientId) => (clientId === 'patient' ? 30 : 0),
-    errors,
-  })
+  const findSession = async () => ((await isLive()) ? session : undefined)
+  const host = { offline, sessionClients: new SessionClients(opened), findSession } as unknown as StandaloneHost
+  const parts = { records, store: opened, apps, host }
+  const grants = new Grants({ ...parts, settings: { sessionSeconds: 60 } as IssuerSettings })
+  const patient = { refreshGraceSeconds: 30 } as FileClient
+  const adapters = adaptersOver({ ...parts, grants, library: { errors } as Library }, new Map([['patient', patient]]))
   return { store, opened, records, grants, adapters }
 }
 
@@ -100,7 +97,7 @@ test('tabs that ask at once share a grant, and a grant that was taken away has a
 test('a session that ends while it gives a grant keeps none', async () => {
   const { grants } = await open(undefined, undefined, async () => false)
   expect(await grants.give(session, 'shop', new Set(['openid']))).toBeUndefined()
-  expect(await grants.of(session, 'shop')).toBeUndefined()
+  expect(await grants.liveIdOf(session, 'shop')).toBeUndefined()
 })
 
 test('a record opens with any of the secrets, under its own id and kind alone', async () => {
@@ -115,7 +112,7 @@ test('a record opens with any of the secrets, under its own id and kind alone', 
   const { grants } = await open([two], store)
   expect(await grants.read(old!)).toBeUndefined()
   const next = await grants.give(longLived, 'shop', new Set(['openid']))
-  expect((await grants.of(longLived, 'shop'))?.id).toBe(next)
+  expect(await grants.liveIdOf(longLived, 'shop')).toBe(next)
   // Put in the place of another.
   const keys: string[] = []
   for await (const { key, value } of opened.scan!('oidc:AccessToken:')) keys.push(key, value)

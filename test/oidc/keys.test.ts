@@ -17,8 +17,9 @@ async function open() {
   const store = await openStore('sqlite::memory:')
   onTestFinished(() => store.close())
   const keyring = new Keyring(['a secret for tests of the keys, long enough'])
-  const parts = { records: new SealedRecords(store, keyring), keyring, store, overlapMs: 1_800_000 }
-  const kids = async () => (await signingKeys(parts)).filter(({ kty }) => kty === 'RSA').map(({ kid }) => kid)
+  const parts = { records: new SealedRecords(store, keyring), keyring, store }
+  const kids = async () =>
+    (await signingKeys(parts, 1_800_000)).filter(({ kty }) => kty === 'RSA').map(({ kid }) => kid)
   return { store, kids }
 }
 
@@ -91,8 +92,8 @@ test('while the key is rotated over two instances, no refresh fails and each ID 
 test('what is published has no private part', async () => {
   const { store } = await open()
   const keyring = new Keyring(['another secret for tests of the keys'])
-  const parts = { records: new SealedRecords(store, keyring), keyring, store, overlapMs: 1 }
-  for (const key of publicKeys(await signingKeys(parts))) {
+  const parts = { records: new SealedRecords(store, keyring), keyring, store }
+  for (const key of publicKeys(await signingKeys(parts, 1))) {
     expect(Object.keys(key).filter((name) => ['d', 'p', 'q', 'dp', 'dq', 'qi'].includes(name))).toEqual([])
   }
 })

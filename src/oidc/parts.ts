@@ -1,0 +1,73 @@
+import type { AuditTrail } from '../base/audit.ts'
+import type { Logger } from '../base/log.ts'
+import type { RequestContext } from '../base/request.ts'
+import type { Keyring } from '../base/token.ts'
+import type { ConnectedApps } from '../core/users/connected-apps.ts'
+import type { StandaloneHost } from '../core/users/standalone.ts'
+import type { Store } from '../store/store.ts'
+import type { OwnClaims } from './claims.ts'
+import type { FileClients } from './clients.ts'
+import type { Grants } from './grants.ts'
+import type { SigningJwk } from './keys.ts'
+import type { PageLooks, ShowPage } from './pages.ts'
+import type { People } from './people.ts'
+import type { Offered } from './resources.ts'
+import type { SealedRecords } from './sealed-records.ts'
+
+/** Settings of the issuer. */
+export interface IssuerSettings extends PageLooks {
+  /** File with the clients. */
+  readonly clientsFile: string
+  /** Template of users' e-mail addresses, with `{user_id}`. Absent: no user has one. */
+  readonly email?: string | undefined
+  readonly claims?: OwnClaims | undefined
+  /** File with claims of people. Absent: there is none. */
+  readonly peopleFile?: string | undefined
+  /** Longest life of a session in seconds. */
+  readonly sessionSeconds: number
+  /** Audiences of the service's own access tokens, which no client may have as its id. */
+  readonly audiences: readonly string[]
+}
+
+/** What the issuer stands on. */
+export interface IssuerParts {
+  readonly settings: IssuerSettings
+  /** Paths of the issuer's metadata, outside the base path. */
+  readonly discoveryPaths: readonly string[]
+  /** The service's public URL, which is the issuer. */
+  readonly publicUrl: () => string
+  readonly store: Store
+  readonly keyring: Keyring
+  readonly host: StandaloneHost
+  readonly apps: ConnectedApps
+  readonly audit: AuditTrail
+  /**
+   * Counts, for its network, a request of a sender that need not be known, and whose record lives for so many
+   * milliseconds. Rejects with RATE_LIMITED or SERVER_BUSY beyond a limit.
+   */
+  readonly spend: (request: RequestContext, lifeMs: number) => Promise<void>
+  /** Counts a wrong secret or token of a network. Rejects with RATE_LIMITED beyond its limit. */
+  readonly countWrong: (request: RequestContext) => Promise<void> | undefined
+  readonly log: Logger
+}
+
+export type Library = typeof import('oidc-provider')
+
+/** What was read of the files and the store. */
+export interface Loaded extends Offered {
+  readonly clients: FileClients
+  readonly keys: readonly SigningJwk[]
+  readonly people: People
+}
+
+/** What the parts of the issuer go by: all that it stands on, and what they share. */
+export interface SharedParts extends IssuerParts {
+  readonly library: Library
+  /** Path of the issuer's endpoints. */
+  readonly base: string
+  readonly records: SealedRecords
+  readonly grants: Grants
+  readonly page: ShowPage
+  /** What is in force now. */
+  readonly loaded: () => Loaded
+}
