@@ -24,32 +24,38 @@ interface StoredPayload {
 
 type AdapterParts = Pick<SharedParts, 'records' | 'grants' | 'apps' | 'store' | 'host' | 'library'>
 
-/** What a model has of its own. */
-type OwnMethods = Pick<Adapter, 'find' | 'upsert' | 'destroy'> & Partial<Adapter>
-
-/** What no model needs: codes for devices, and lists of a grant's tokens, which end with the grant itself. */
-const unused: Omit<Adapter, 'find' | 'upsert' | 'destroy'> = {
+/**
+ * What a model does that has nothing else. None needs codes for devices, and lists of a grant's tokens, which end with
+ * the grant itself.
+ */
+const nothing: Adapter = {
+  async find() {},
+  async findByUid() {},
+  async findByUserCode() {},
+  async upsert() {
+    throw new TypeError('the library does not make records of this model')
+  },
   async consume() {
     throw new TypeError('this model is not used up')
   },
-  async findByUid() {},
-  async findByUserCode() {},
+  async destroy() {},
   async revokeByGrantId() {},
 }
 
 /** Makes the adapter of a model of the library. */
 export function adaptersOver(parts: AdapterParts, clients: FileClients): (name: string) => Adapter {
-  const own: Readonly<Record<string, OwnMethods>> = {
+  const own: Readonly<Record<string, Partial<Adapter>>> = {
     Session: sessionView(parts),
     Grant: grantView(parts),
     Interaction: interactions(parts),
-    Client: noClients,
+    // The library has the clients of the file from its configuration, and there are no others.
+    Client: nothing,
   }
-  return (name) => ({ ...unused, ...(own[name] ?? usedOnce(name, parts, clients)) })
+  return (name) => ({ ...nothing, ...(own[name] ?? usedOnce(name, parts, clients)) })
 }
 
 /** Codes, refresh tokens, opaque access tokens, pushed requests, and marks of proofs that count once. */
-function usedOnce(kind: string, parts: AdapterParts, clients: FileClients): OwnMethods {
+function usedOnce(kind: string, parts: AdapterParts, clients: FileClients): Partial<Adapter> {
   const { records, grants, apps, store, host } = parts
   const { InvalidGrant, InvalidRequest, InvalidRequestUri } = parts.library.errors
 
@@ -138,8 +144,11 @@ function usedUp(payload: AdapterPayload): AdapterPayload {
   return JSON.parse(JSON.stringify(kept))
 }
 
-/** The library's session, which is a view of ours: nothing of it is stored. */
-function sessionView({ host, grants }: AdapterParts): OwnMethods {
+/**
+ * The library's session, which is a view of ours: nothing of it is stored. The library replaces a session's id by
+ * destroying it; ours ends by sign-out.
+ */
+function sessionView({ host, grants }: AdapterParts): Partial<Adapter> {
   const find = async (id: string): Promise<AdapterPayload | undefined> => {
     const session = await host.findSession(id)
     if (session === undefined) return undefined
@@ -164,22 +173,17 @@ function sessionView({ host, grants }: AdapterParts): OwnMethods {
     find,
     findByUid: find,
     async upsert() {},
-    /** The library replaces a session's id by destroying it. Ours ends by sign-out. */
-    async destroy() {},
   }
 }
 
 /** Grants, which only our own consent makes. */
-function grantView({ grants }: AdapterParts): OwnMethods {
+function grantView({ grants }: AdapterParts): Partial<Adapter> {
   return {
     async find(id) {
       const found = await grants.read(id)
       if (found === undefined) return undefined
       const { accountId, clientId, iat, exp, allowed } = found
       return { kind: 'Grant', jti: id, accountId, clientId, iat, exp, ...grantOf(allowed) }
-    },
-    async upsert() {
-      throw new TypeError('grants are made by consent only')
     },
     async destroy(id) {
       await grants.remove(id)
@@ -188,7 +192,7 @@ function grantView({ grants }: AdapterParts): OwnMethods {
 }
 
 /** Interactions, each of which is found by the browser that began it and by no other. */
-function interactions({ records, store, library }: AdapterParts): OwnMethods {
+function interactions({ records, store, library }: AdapterParts): Partial<Adapter> {
   const kind = 'Interaction'
   return {
     async find(id) {
@@ -222,13 +226,4 @@ export function isOfBrowser({ browser }: Pick<StoredInteraction, 'browser'>): bo
 /** Hashes of the secrets of the browser whose request is served. */
 function browserHashes(): string[] {
   return (requestState.getStore()?.browserSecrets ?? []).map((secret) => hash('sha256', secret, 'base64url'))
-}
-
-/** The library has the clients of the file from its configuration, and there are no others. */
-const noClients: OwnMethods = {
-  async find() {},
-  async upsert() {
-    throw new TypeError('clients are in the clients file only')
-  },
-  async destroy() {},
 }

@@ -70,7 +70,7 @@ const names = ['metadata', 'first_party', 'pkce', 'private_network', 'refresh_gr
 function readClient(entry: unknown, check: Check): FileClient {
   check(hasOnly(entry, names), `may have ${names.join(', ')} only`)
   const { first_party: isFirstParty = false, pkce = 'required', private_network: isInPrivateNetwork = false } = entry
-  const { metadata, refresh_grace_seconds: refreshGraceSeconds = 0 } = entry
+  const { metadata, refresh_grace_seconds: grace = 0 } = entry
   check(typeof metadata === 'object' && metadata !== null, 'has no metadata')
   const { client_id: id, redirect_uris: uris, client_secret: secret, ...others } = metadata as Fields
   check(
@@ -90,17 +90,14 @@ function readClient(entry: unknown, check: Check): FileClient {
   const hasSecret = others.token_endpoint_auth_method !== 'none'
   check(requiresPkce || hasSecret, 'pkce must be "required" for a client without a secret')
   check(typeof isInPrivateNetwork === 'boolean', 'private_network must be true or false')
-  check(isGrace(refreshGraceSeconds), 'refresh_grace_seconds must be 0 to 30')
+  check(typeof grace === 'number' && grace >= 0 && grace <= 30, 'refresh_grace_seconds must be 0 to 30')
   const { backchannel_logout_uri: logoutUri } = others
   check(
     logoutUri === undefined || isInPrivateNetwork || isPublicAddress(logoutUri),
     'backchannel_logout_uri must be https on port 443; for others set "private_network": true',
   )
-  return { metadata: metadata as ClientMetadata, isFirstParty, requiresPkce, isInPrivateNetwork, refreshGraceSeconds }
-}
-
-function isGrace(value: unknown): value is number {
-  return typeof value === 'number' && value >= 0 && value <= 30
+  const flags = { isFirstParty, requiresPkce, isInPrivateNetwork }
+  return { metadata: metadata as ClientMetadata, ...flags, refreshGraceSeconds: grace }
 }
 
 /**

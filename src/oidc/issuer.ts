@@ -64,12 +64,10 @@ export class Issuer {
       endpoint,
       serve: (exchange) => this.#serveLibrary(exchange, methods, 'backend'),
     })
+    const posted = ['token', 'introspect', 'revoke', 'par'] as const
     const routes: readonly IssuerRoute[] = [
-      forBackends('token', ['POST', 'OPTIONS']),
+      ...posted.map((endpoint) => forBackends(endpoint, ['POST', 'OPTIONS'])),
       forBackends('userinfo', ['GET', 'POST', 'OPTIONS']),
-      forBackends('introspect', ['POST', 'OPTIONS']),
-      forBackends('revoke', ['POST', 'OPTIONS']),
-      forBackends('par', ['POST', 'OPTIONS']),
       { endpoint: 'authorize', serve: (exchange) => this.#serveAuthorize(exchange) },
       { endpoint: 'logout', serve: (exchange) => this.#serveLogout(exchange) },
     ]
@@ -256,9 +254,9 @@ export class Issuer {
         return value === undefined ? [] : [`${name}=${value}`]
       })
     const sessionId = requestState.getStore()?.session?.id
-    const session = `${sessionCookie}=${sessionId}`
-    const signature = `${sessionCookie}.sig=${this.#parts.keyring.sign('oidc cookie', session)}`
-    const cookies = sessionId === undefined ? own : [...own, session, signature]
+    const session = sessionId === undefined ? [] : [`${sessionCookie}=${sessionId}`]
+    const signed = session.map((pair) => `${sessionCookie}.sig=${this.#parts.keyring.sign('oidc cookie', pair)}`)
+    const cookies = [...own, ...session, ...signed]
     const isDiscovery = this.#parts.discoveryPaths.includes(exchange.path)
     return await askLibrary(this.#current.callback, exchange, {
       issuer: this.#parts.publicUrl(),

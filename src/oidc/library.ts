@@ -6,7 +6,7 @@ import { adaptersOver } from './adapter.ts'
 import type { LibraryAnswer } from './bridge.ts'
 import { claimsOfScopes } from './claims.ts'
 import { isWeb } from './clients.ts'
-import { type Grants, sidOf } from './grants.ts'
+import { sidOf } from './grants.ts'
 import type { Interactions } from './interaction.ts'
 import { postAnywhere, postToPublic } from './outgoing.ts'
 import type { Library, Loaded, SharedParts } from './parts.ts'
@@ -225,8 +225,10 @@ async function grantFor(
   const client = oidc.client && clients.get(oidc.client.clientId)
   if (session === undefined || client === undefined || session.userId !== oidc.account?.accountId) return undefined
   const { client_id: clientId, redirect_uris: redirectUris } = client.metadata
-  const grantId = await answeredGrant(oidc, grants, { clientId, sessionId: session.id })
-  if (grantId === undefined) {
+  const given = oidc.result?.consent?.grantId
+  const current = await grants.idOf(session.id, clientId)
+  // What the user gave in this interaction counts if it is the grant of this session and client.
+  if (given === undefined || current === undefined || !equalInConstantTime(given, current)) {
     // Another application on the device can take such an address, so the user is asked each time.
     if (!isWeb(redirectUris) || oidc.prompts.has('consent')) return undefined
     const asked = permissionsIn(oidc.params ?? {}, offered)
@@ -238,17 +240,6 @@ async function grantFor(
   if (liveId === undefined) return undefined
   oidc.session?.sidFor(clientId, sidOf(session.id, clientId))
   return await oidc.provider.Grant.find(liveId)
-}
-
-/** The grant that the user gave in this interaction, if it is that of this session and client. */
-async function answeredGrant(
-  { result }: KoaContextWithOIDC['oidc'],
-  grants: Grants,
-  { clientId, sessionId }: { readonly clientId: string; readonly sessionId: string },
-): Promise<string | undefined> {
-  const given = result?.consent?.grantId
-  const current = await grants.idOf(sessionId, clientId)
-  return given !== undefined && current !== undefined && equalInConstantTime(given, current) ? given : undefined
 }
 
 /** Puts an answer of our own in place of the library's. */

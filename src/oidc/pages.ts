@@ -1,4 +1,4 @@
-import { type PageFiles, readPageFiles } from '../http/page-files.ts'
+import { readPageFiles } from '../http/page-files.ts'
 import { readPageTexts } from '../http/page-texts.ts'
 import type { LibraryAnswer } from './bridge.ts'
 
@@ -30,32 +30,17 @@ export interface PageLooks {
 /** Makes the issuer's page with a content. */
 export type ShowPage = (status: number, content: PageContent) => LibraryAnswer
 
-/** Path of the page's assets under the base path, which are those of the sign-in page. */
-const assets = '/sign-in'
-
 /** Reads the built page; if it is not built, the answer says so. */
-export function issuerPage(looks: PageLooks, files: PageFiles | undefined = readPageFiles()): ShowPage {
-  const texts = readPageTexts(looks.textsFile)
+export function issuerPage({ appName, basePath, logoUrl, accentColor, textsFile }: PageLooks): ShowPage {
+  const files = readPageFiles()
+  const texts = readPageTexts(textsFile)
+  // The assets are those of the sign-in page.
+  const looks = { appName, basePath, assetsPath: `${basePath}/sign-in`, logoUrl, accentColor, texts }
+  const empty = { claimUrlTemplate: '', adapterIds: [], demoWallet: false }
   return (status, content) => {
-    const page = files?.page('issuer', {
-      appName: looks.appName,
-      claimUrlTemplate: '',
-      basePath: looks.basePath,
-      assetsPath: looks.basePath + assets,
-      adapterIds: [],
-      demoWallet: false,
-      logoUrl: looks.logoUrl,
-      accentColor: looks.accentColor,
-      texts,
-      content: JSON.stringify(content),
-    })
-    if (page === undefined) {
-      return {
-        status: 503,
-        headers: { 'content-type': 'text/plain; charset=utf-8' },
-        body: 'The pages are not built.\n',
-      }
-    }
-    return { status, headers: page.headers, body: page.body }
+    const page = files?.page('issuer', { ...looks, ...empty, content: JSON.stringify(content) })
+    if (page !== undefined) return { status, headers: page.headers, body: page.body }
+    const headers = { 'content-type': 'text/plain; charset=utf-8' }
+    return { status: 503, headers, body: 'The pages are not built.\n' }
   }
 }

@@ -12,6 +12,9 @@ export interface ReadRecord<T> {
   readonly isOld: boolean
 }
 
+/** A stored value that a compare-and-set replaces. */
+type Versioned = Pick<ReadRecord<unknown>, 'version'>
+
 /** A record to store, and for how long. */
 export interface RecordToStore {
   readonly kind: string
@@ -71,7 +74,7 @@ export class SealedRecords {
    * Puts a record in the place of what was found, or of one that no secret opens. Resolves with false, without a
    * change, if another came or went meanwhile.
    */
-  async put(found: { readonly version: number } | undefined, next: RecordToStore): Promise<boolean> {
+  async put(found: Versioned | undefined, next: RecordToStore): Promise<boolean> {
     if (found !== undefined) return await this.replace(found, next)
     if (await this.create(next)) return true
     const { kind, id } = next
@@ -86,10 +89,7 @@ export class SealedRecords {
   }
 
   /** Replaces a record that was read. Resolves with false, without a change, if it has changed or is gone. */
-  async replace(
-    { version }: { readonly version: number },
-    { kind, id, record, life }: RecordToStore,
-  ): Promise<boolean> {
+  async replace({ version }: Versioned, { kind, id, record, life }: RecordToStore): Promise<boolean> {
     return await this.#store.compareAndSet(keyOf(kind, id), version, this.#seal(kind, id, record), life)
   }
 
@@ -111,11 +111,9 @@ export class SealedRecords {
 
   #open(kind: string, id: string, value: string): { text: string; isOld: boolean } {
     const bytes = Buffer.from(value, 'base64url')
-    const [iv, sealed, tag] = [
-      bytes.subarray(0, ivBytes),
-      bytes.subarray(ivBytes, -tagBytes),
-      bytes.subarray(-tagBytes),
-    ]
+    const iv = bytes.subarray(0, ivBytes)
+    const sealed = bytes.subarray(ivBytes, -tagBytes)
+    const tag = bytes.subarray(-tagBytes)
     for (const [index, key] of this.#keyring.derive(purpose, [kind, id]).entries()) {
       const decipher = createDecipheriv('aes-256-gcm', key, iv, { authTagLength: tagBytes }).setAuthTag(tag)
       const text = decipher.update(sealed)
