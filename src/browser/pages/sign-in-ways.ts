@@ -46,6 +46,7 @@ export class SignInWays {
       return order
     }
     ways.addEventListener('countersign:status', ({ detail: { status } }) => {
+      place.toggleAttribute('data-claimed', status !== 'created')
       if (status === 'created') notes.show(claimUrl)
       else notes.hide()
     })
