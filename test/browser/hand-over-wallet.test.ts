@@ -5,7 +5,7 @@ import type { FlatOptions } from '../../src/service/config.ts'
 import { startService } from '../support/service.ts'
 import { Desktop } from './desktop.ts'
 import { expectHeading } from './flows.ts'
-import { expectNoFaults, hasBrowser, useBrowser } from './support.ts'
+import { expectNoFaults, hasBrowser, provokes, useBrowser } from './support.ts'
 import { injectEthereum } from './wallets/ethereum.ts'
 
 const settings: FlatOptions = { adapters: ['nimiq', 'ethereum', 'solana'], demoWallet: false }
@@ -98,6 +98,7 @@ describe.skipIf(!hasBrowser)('from the camera’s browser to that of a wallet', 
   })
 
   test('a tap before the link is there opens the app as soon as it is; one that fails is tried again', async () => {
+    provokes(/400 .*hand-over/)
     const { url } = await startService(settings)
     const { page } = await browser.open(phone)
     await page.route('**/cross-device/hand-over', (route) =>

@@ -17,7 +17,7 @@ import {
   showCode,
   signCard,
 } from './flows.ts'
-import { hasBrowser, look, useBrowser } from './support.ts'
+import { hasBrowser, look, provokes, useBrowser } from './support.ts'
 
 const desktopSize = { width: 1280, height: 900 }
 const phoneSize = { width: 390, height: 664 }
@@ -126,6 +126,7 @@ describe.skipIf(!hasBrowser)('in every main state a page is accessible, in light
   })
 
   test('the approval page, approving', async () => {
+    provokes(/net::ERR_INTERNET_DISCONNECTED/)
     const { url } = await startService()
     const { page } = await browser.open({ viewport: phoneSize })
     const { claimUrl } = (await rest(url, '/cross-device/start', { kind: 'login' })).json
