@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { startService } from '../support/service.ts'
 import { expectHeading, expectSignedIn, openForPhone, phoneCard, reviewOnPhone, showCode } from './flows.ts'
-import { hasBrowser, useBrowser } from './support.ts'
+import { hasBrowser, provokes, useBrowser } from './support.ts'
 
 const phoneSize = { width: 390, height: 664 }
 
@@ -16,6 +16,7 @@ describe.skipIf(!hasBrowser)('with return codes, a person with both pages in fro
   const browser = useBrowser()
 
   test('types the code once, is signed in without one the next time, and can end that session from the phone', async () => {
+    provokes(/401 .*session/)
     const { url } = await startService({ confirmationCode: 'return' })
     const { page: desktop } = await browser.open({ viewport: { width: 1280, height: 900 } })
     const { page: phone } = await browser.open({ viewport: phoneSize })

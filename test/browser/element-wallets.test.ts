@@ -5,7 +5,7 @@ import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
 import { phoneClient } from './client/phone.ts'
 import { servePage } from './element/page.ts'
-import { expectAccessible, expectNoFaults, hasBrowser, scan, screenshot, useBrowser } from './support.ts'
+import { expectAccessible, expectNoFaults, hasBrowser, provokes, scan, screenshot, useBrowser } from './support.ts'
 import { bundle } from './wallet-chooser-page.ts'
 import { injectEthereum } from './wallets/ethereum.ts'
 import { expectAsked, serveHub } from './wallets/hub.ts'
@@ -123,6 +123,7 @@ describe.skipIf(!hasBrowser)('<countersign-sign-in> with a wallet on this device
   })
 
   test('of Solana signs in, in the dark, where nothing is stored and nowhere else is led to', async () => {
+    provokes(/400 .*start/)
     const { url, page, trail, context, show } = await setUp({}, { colorScheme: 'dark' })
     const fox = await injectEthereum(context)
     const ghost = await injectSolana(context)
@@ -191,6 +192,7 @@ describe.skipIf(!hasBrowser)('<countersign-sign-in> with a wallet on this device
   })
 
   test('that the service does not accept says so; without one, the list says what to do; the button hides it again', async () => {
+    provokes(/400 .*nonce/)
     const { page, context, show } = await setUp({ adapters: ['nimiq'] })
     await show()
     await thisDevice(page).click()
@@ -255,6 +257,7 @@ describe.skipIf(!hasBrowser)('<countersign-sign-in> with a wallet on this device
     })
 
     test('is not offered to a page behind a tunnel, nor by a service behind one: neither is asked', async () => {
+      provokes(/Access to fetch|net::ERR_FAILED/)
       const pageHost = 'http://tally.tunnel.example'
       const serviceHost = 'http://auth.tunnel.example'
       const { site, url, page, trail, context } = await setUp({ demoWallet: true })
@@ -304,6 +307,7 @@ describe.skipIf(!hasBrowser)('<countersign-sign-in> with a wallet on this device
   })
 
   test('is loaded from where the element came from, and again after a failure', async () => {
+    provokes(/net::ERR_FAILED .*device-sign-in/)
     const { site, page, context, trail, show } = await setUp()
     const ghost = await injectSolana(context)
     let isAway = true
@@ -353,6 +357,7 @@ describe.skipIf(!hasBrowser)('<countersign-sign-in> with a wallet on this device
     })
 
     test('opens the page in wallet apps, without its fragment', async () => {
+      provokes(/net::ERR_FAILED .*nonce/)
       const { site, page, context } = await setUp({}, phoneScreen)
       await context.route('https://tally.example/**', (route) => {
         const { pathname } = new URL(route.request().url())

@@ -19,6 +19,7 @@ import {
   expectNoSidewaysScroll,
   hasBrowser,
   look,
+  provokes,
   scan,
   screenshot,
   useBrowser,
@@ -42,6 +43,8 @@ describe.skipIf(!hasBrowser)('a new user', { timeout: 60_000 }, () => {
   const { open } = useBrowser()
 
   test.skipIf(lanHost === undefined)('scans the code of a fresh --lan with a phone and is signed in', async () => {
+    // On plain http, which --lan is for trying things out with.
+    provokes(/Opener-Policy header has been ignored/)
     const { here, lan } = await startOnLan()
     const desktop = await open()
     const device = await open(phone)
@@ -57,6 +60,8 @@ describe.skipIf(!hasBrowser)('a new user', { timeout: 60_000 }, () => {
   })
 
   test.skipIf(lanHost === undefined)('who has no clipboard gets the link as text to select', async () => {
+    // On plain http, which --lan is for trying things out with.
+    provokes(/Opener-Policy header has been ignored/)
     const { lan } = await startOnLan()
     const desktop = await open()
     const device = await open(phone)
@@ -153,6 +158,7 @@ describe.skipIf(!hasBrowser)('a new user', { timeout: 60_000 }, () => {
   })
 
   test('is offered none on https, even by a service that does not know that a proxy has put it there', async () => {
+    provokes(/403 .*IssueNonce/)
     const { url } = await startService()
     const { page } = await open()
     await page.context().route('https://wallet.example/**', async (route) => {

@@ -7,7 +7,7 @@ import { makeWallet } from '../support/wallet.ts'
 import { Desktop } from './desktop.ts'
 import { expectHeading, expectSignedIn } from './flows.ts'
 import { startHttpsService } from './https.ts'
-import { expectNoFaults, hasBrowser, useBrowser } from './support.ts'
+import { expectNoFaults, hasBrowser, provokes, useBrowser } from './support.ts'
 import { expectAsked, hubOrigin, hubWindow, serveHub } from './wallets/hub.ts'
 
 const settings: FlatOptions = { adapters: ['nimiq'], demoWallet: false }
@@ -113,6 +113,7 @@ describe.skipIf(!hasBrowser)('with the Nimiq Hub', () => {
       })
 
       test('a user approves: not if they cancel or leave, and with whichever account they choose there', async () => {
+        provokes(/403 .*approve/)
         const { start, page, hub } = await open()
         const other = makeWallet()
         const expected = { adapterId: 'nimiq', expectedAddress: other.address }
@@ -169,6 +170,7 @@ describe.skipIf(!hasBrowser)('with the Nimiq Hub', () => {
     })
 
     test('a wrong code is sent once, however often the page is loaded again', async () => {
+      provokes(/401 .*approve/)
       const { start, page, trail } = await openedOnPhone({ confirmationCode: 'required' })
       const desktop = await start()
       const wrong = desktop.order.confirmationCode === '000000' ? '000001' : '000000'

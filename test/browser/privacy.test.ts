@@ -13,7 +13,7 @@ import {
   signCard,
 } from './flows.ts'
 import { serveSite } from './other-site.ts'
-import { expectNoFaults, hasBrowser, useBrowser } from './support.ts'
+import { expectNoFaults, hasBrowser, provokes, useBrowser } from './support.ts'
 
 /** The tokens in the answers that a page gets, streams aside. */
 function collectTokens(page: Page, tokens: Set<string>): void {
@@ -81,6 +81,7 @@ describe.skipIf(!hasBrowser)('what leaves a page and what comes in', () => {
     // And one that fails, which the log has a line for.
     await phone.page.goto(claimUrls[0]!)
     await expectHeading(phone.page, 'This request is complete')
+    provokes(/net::ERR/)
     expect(await service.stop()).toBe(0)
     expect(new Set([...tokens].map((token) => token.slice(0, 4)))).toEqual(new Set(['csc_', 'csp_', 'csd_', 'css_']))
     const log = service.log()
@@ -119,6 +120,7 @@ describe.skipIf(!hasBrowser)('what leaves a page and what comes in', () => {
     await taker.page.getByRole('button', { name: 'Continue here' }).click()
     await taker.page.getByRole('button', { name: 'Approve' }).waitFor()
     expect(taker.trail.requests.filter(({ referer }) => referer !== undefined)).toEqual([])
+    provokes(/net::ERR/)
     expect(await service.stop()).toBe(0)
     expect(service.log()).toContain('HANDOVER_INVALID')
     for (const secret of [ticket, refused.ticket]) expect(service.log()).not.toContain(secret.slice(0, 40))
@@ -144,6 +146,7 @@ describe.skipIf(!hasBrowser)('what leaves a page and what comes in', () => {
   })
 
   test('the pages run no script but their own, and load from and connect to nowhere else', async () => {
+    provokes(/violates|Trusted/)
     const { url } = await startService()
     const { url: site } = await serveSite('document.documentElement.dataset.broken = "loaded"')
     const { page, trail } = await browser.open()
@@ -171,6 +174,7 @@ describe.skipIf(!hasBrowser)('what leaves a page and what comes in', () => {
   })
 
   test('no other site can frame the pages', async () => {
+    provokes(/frame-ancestors/)
     const { url } = await startService()
     const { claimUrl } = await startOrder(url)
     const { url: site } = await serveSite(`<iframe src="${claimUrl}"></iframe><iframe src="${url}"></iframe>`)

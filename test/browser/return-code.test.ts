@@ -4,7 +4,7 @@ import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet, type TestWallet } from '../support/wallet.ts'
 import { expectHeading, expectSignedIn, openForPhone, phoneCard, qrCode, showCode, signCard } from './flows.ts'
-import { expectNoFaults, hasBrowser, look, scan, useBrowser } from './support.ts'
+import { expectNoFaults, hasBrowser, look, provokes, scan, useBrowser } from './support.ts'
 
 const desktopSize = { width: 1280, height: 900 }
 const field = (card: Locator): Locator => card.getByLabel('Code on your phone')
@@ -54,6 +54,7 @@ describe.skipIf(!hasBrowser)('a desktop that takes return codes', () => {
   })
 
   test('is signed in with the code from the phone, after two wrong ones', async () => {
+    provokes(/401 .*FinalizeOrder/)
     const { url } = await startService({ confirmationCode: 'return' })
     const { page, trail } = await browser.open({ viewport: desktopSize })
     const card = phoneCard(page)
@@ -74,6 +75,7 @@ describe.skipIf(!hasBrowser)('a desktop that takes return codes', () => {
   })
 
   test('is not signed in after three wrong codes, and can start again', async () => {
+    provokes(/401 .*(session|FinalizeOrder)/)
     const { url } = await startService({ confirmationCode: 'return' })
     const { page } = await browser.open({ viewport: desktopSize })
     const card = phoneCard(page)
@@ -117,6 +119,7 @@ describe.skipIf(!hasBrowser)('a desktop that takes return codes', () => {
   })
 
   test('is another computer for every browser, although it presents the public key of a known one', async () => {
+    provokes(/401 .*(session|FinalizeOrder)/)
     const { url } = await startService({ confirmationCode: 'return' })
     const victim = (await browser.open()).page
     const started = victim.waitForRequest((request) => request.url().endsWith('/StartOrder'))
@@ -135,6 +138,7 @@ describe.skipIf(!hasBrowser)('a desktop that takes return codes', () => {
   })
 
   test('is signed out by the phone that approved it, and no longer known', async () => {
+    provokes(/401 .*(session|ForgetKnownComputer)/)
     const { url } = await startService({ confirmationCode: 'return' })
     const { page } = await browser.open({ viewport: desktopSize })
     const { phone } = await signInAndRemember(page, url, wallet)

@@ -18,7 +18,7 @@ import {
   signCard,
 } from './flows.ts'
 import { SwitchingProxy } from './proxy.ts'
-import { hasBrowser, scan, useBrowser } from './support.ts'
+import { hasBrowser, provokes, scan, useBrowser } from './support.ts'
 
 const secret = 'a secret for tests and for nothing else'
 
@@ -43,6 +43,7 @@ describe.skipIf(!hasBrowser)('when something comes between', () => {
   })
 
   test('the phone is offline for 5 s in the middle', async () => {
+    provokes(/net::ERR/)
     const { url } = await startService()
     const desktop = await browser.open()
     const phone = await browser.open()
@@ -57,6 +58,7 @@ describe.skipIf(!hasBrowser)('when something comes between', () => {
   })
 
   test('a decline counts while an approval is held up', async () => {
+    provokes(/net::ERR/)
     const { url } = await startService()
     const desktop = await browser.open()
     const phone = await browser.open()
@@ -99,6 +101,7 @@ describe.skipIf(!hasBrowser)('when something comes between', () => {
   })
 
   test('where a code has to be entered, three wrong ones are the end', async () => {
+    provokes(/401 .*approve/)
     const { url } = await startService({ confirmationCode: 'required' })
     const desktop = await browser.open()
     const phone = await browser.open()
@@ -173,6 +176,7 @@ describe.skipIf(!hasBrowser)('when something comes between', () => {
 
   describe.skipIf(redisUrl === undefined)('on Redis', () => {
     test('the desktop’s instance is killed: its stream goes on from another', async () => {
+      provokes(/net::ERR/)
       const proxy = await SwitchingProxy.listen()
       onTestFinished(() => proxy.close())
       const environment = {
@@ -196,6 +200,7 @@ describe.skipIf(!hasBrowser)('when something comes between', () => {
     })
 
     test('the store is away for a while: the page keeps trying', async () => {
+      provokes(/503/)
       const redis = await RedisServer.start()
       onTestFinished(() => redis[Symbol.asyncDispose]())
       const { url } = await startService({ store: redis.url, secret })

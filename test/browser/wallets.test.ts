@@ -7,7 +7,7 @@ import { startService } from '../support/service.ts'
 import vectors from '../vectors/ethereum.json' with { type: 'json' }
 import { Desktop } from './desktop.ts'
 import { expectHeading, expectSignedIn } from './flows.ts'
-import { expectNoFaults, hasBrowser, useBrowser } from './support.ts'
+import { expectNoFaults, hasBrowser, provokes, useBrowser } from './support.ts'
 import { injectEthereum } from './wallets/ethereum.ts'
 import type { InjectedWallet } from './wallets/injected-wallet.ts'
 import { injectSolana } from './wallets/solana.ts'
@@ -235,6 +235,7 @@ describe.skipIf(!hasBrowser)('with a wallet in the browser,', () => {
   })
 
   test('whose contract was asked about three times, the user is told to take another one', async () => {
+    provokes(/(401|429) .*approve/)
     const chain = await startChain()
     const { url, page, context } = await opened({ evmRpc: { 1: chain.url } })
     const fox = await injectEthereum(context)
