@@ -5,7 +5,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { hasBrowser, useBrowser } from '../browser/support.ts'
+import { hasBrowser, provokes, useBrowser } from '../browser/support.ts'
 import { hasPart } from '../support/optional.ts'
 import { startProxy } from '../support/proxy-process.ts'
 import { freePort } from '../support/redis-server.ts'
@@ -61,6 +61,7 @@ describe.skipIf(!hasBrowser || !hasPart('libapache2-mod-auth-openidc'))('Apache 
   const browser = useBrowser()
 
   test('lets the people of a group in with their wallet, tells the application who they are, and signs them out', async () => {
+    provokes(/401 /)
     const port = await freePort()
     const metadata = {
       client_id: 'apache',
