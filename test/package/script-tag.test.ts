@@ -9,7 +9,7 @@ import { promisify } from 'node:util'
 import { createPackageFromTarballData } from '@arethetypeswrong/core'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { packPackage } from '../../scripts/pack.ts'
-import { hasBrowser, useBrowser } from '../browser/support.ts'
+import { hasBrowser, provokes, useBrowser } from '../browser/support.ts'
 import { startService } from '../support/service.ts'
 import { root } from '../types/emit.ts'
 
@@ -92,6 +92,7 @@ describe.runIf(hasBrowser)('a page without a bundler', () => {
   })
 
   test('runs no file that differs from the one whose integrity the package names', async () => {
+    provokes(/integrity/)
     const { page } = await browser.open()
     const refused = () =>
       page.waitForEvent('console', (message) => message.type() === 'error' && /integrity/i.test(message.text()))
