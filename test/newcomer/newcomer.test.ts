@@ -10,7 +10,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { packPackage } from '../../scripts/pack.ts'
 import { approvedHeading, reviewOnPhone } from '../browser/flows.ts'
-import { hasBrowser, useBrowser } from '../browser/support.ts'
+import { hasBrowser, provokes, useBrowser } from '../browser/support.ts'
 import { blocksOf } from '../docs/blocks.ts'
 import { hasPart } from '../support/optional.ts'
 import { rest } from '../support/rest.ts'
@@ -90,6 +90,8 @@ describe.skipIf(!hasBrowser || !canStart)('in an empty folder', () => {
   test(
     'docs/start.md leads to an application that people sign in to, on this computer and with a phone',
     async () => {
+      // The application's own answer to who is signed out, and its restarts.
+      provokes(/401 .*\/me$/, /net::ERR/)
       const page = await readPage('docs/start.md')
       const port = ports.get(3000)
       const blocks = blocksOf(page)
