@@ -46,6 +46,8 @@ export async function buildPages(): Promise<void> {
     await writeFile(new URL(name, folder), content)
   }
   for (const { path, contents } of files) {
+    // Styles are in the documents.
+    if (path.endsWith('.css')) continue
     await write(basename(path), contents)
     await write(`${basename(path)}.gz`, gzipSync(contents))
   }

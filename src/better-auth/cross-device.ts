@@ -42,7 +42,7 @@ import type { Store } from '../store/store.ts'
 import { Watchers } from '../store/watchers.ts'
 import { answer, bodyOf, eventsResponse } from './call.ts'
 import { EndpointHost } from './endpoint-host.ts'
-import { apiError, errorCodes, quietly } from './failures.ts'
+import { apiError, errorCodes, quietFailure } from './failures.ts'
 import { DatabaseOrders } from './order-records.ts'
 import {
   ApprovalPage,
@@ -202,7 +202,7 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
     try {
       return await served(ctx, name, input)
     } catch (thrown) {
-      throw quietly(thrown, queryOf(ctx))
+      throw quietFailure(thrown, new URLSearchParams(ctx.query ?? {}).toString())
     }
   }
 

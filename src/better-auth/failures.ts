@@ -1,9 +1,9 @@
 import { BetterAuthError } from 'better-auth'
 import { APIError, isAPIError } from 'better-auth/api'
-import { isQuiet, quietHeader } from '../http/rest/json.ts'
-import { failureBody } from '../http/rest/serve.ts'
+import { failureBody, isQuietly } from '../http/rest/serve.ts'
 import { retryAfterSeconds, toFailure } from '../rpc/errors.ts'
 import { CountersignError, type ErrorReason, reasons } from '../shared/errors.ts'
+import { quietly } from '../shared/rest-paths.ts'
 
 /** One entry of a plugin's `$ERROR_CODES`. */
 export interface ErrorCode {
@@ -30,12 +30,12 @@ export function apiError(thrown: unknown): APIError {
   return new APIError(httpStatus as 400, failureBody(failure), headers)
 }
 
-/** A refusal as REST answers it to a page that looks after an order: {@link isQuiet}. */
-export function quietly(thrown: unknown, queried: (name: string) => string | undefined): unknown {
+/** A refusal as REST answers it to a page that looks after an order: {@link isQuietly}. */
+export function quietFailure(thrown: unknown, query: string): unknown {
   if (!isAPIError(thrown)) return thrown
   const { body, headers, statusCode } = thrown
-  if (!isQuiet({ reason: body?.code as ErrorReason, httpStatus: statusCode }, queried)) return thrown
-  return new APIError(200 as 400, body, { ...headers, [quietHeader]: String(statusCode) })
+  if (!isQuietly({ reason: body?.code as ErrorReason, httpStatus: statusCode }, query)) return thrown
+  return new APIError(200 as 400, body, { ...headers, [quietly.header]: String(statusCode) })
 }
 
 /**

@@ -228,6 +228,8 @@ test('a page that looks after an order gets what has become of it with status 20
     expect(quiet.headers.get('cache-control')).toBe('no-store')
     expect((await look('&quiet=true', 'Bearer x')).headers.get('countersign-status')).toBe('401')
   }
+  const reject = await rest(url, '/cross-device/reject?quiet=true', { orderId, challengeToken })
+  expect(reject.status).toBe(409)
   const elsewhere = await rest(url, '/cross-device/challenge?quiet=true', undefined, { authorization: 'Bearer x' })
   expect(elsewhere.status).toBe(400)
 })

@@ -118,20 +118,6 @@ export function queryOf({ query }: Pick<Exchange, 'query'>): (name: string) => s
   return (name) => parameters.get(name) ?? undefined
 }
 
-/** Header of a quiet answer, with the status of its error. */
-export const quietHeader = 'countersign-status'
-
-/**
- * Whether an error is sent with status 200: what has become of an order, to a page that looks after it. Browsers report
- * every other status to the console.
- */
-export function isQuiet(
-  { reason, httpStatus }: Pick<CountersignError, 'reason' | 'httpStatus'>,
-  queried: (name: string) => string | undefined,
-): boolean {
-  return queried('quiet') === 'true' && reason.startsWith('ORDER_') && httpStatus < 500
-}
-
 /** The tokens of an order that a GET takes. */
 export type OrderTokenField = 'claimToken' | 'challengeToken' | 'desktopToken'
 

@@ -6,10 +6,9 @@ import { signIn } from '../flows.ts'
 import {
   claim,
   code,
-  enterCode,
   foundWallets,
   noWallet,
-  orderEnded,
+  orderStates,
   phone,
   type StateParts,
   type States,
@@ -60,27 +59,12 @@ export const demoStates: States = {
     await page.locator('#other-wallet-button').click()
     return await foundWallets(page)
   },
-  'QR code': async (parts) => await withCode(parts),
+  ...orderStates(withCode),
   async 'link on a phone'(parts) {
     const page = await opened(parts, {}, phone)
     await page.locator('#show-code-button').click()
     await page.locator('.claim-notes a').waitFor()
     return page
-  },
-  async 'code to compare'(parts) {
-    const page = await withCode(parts)
-    await (await claim(page)).read()
-    return page
-  },
-  async 'wrong code'(parts) {
-    const page = await withCode(parts, { confirmationCode: 'return' })
-    await (await enterCode(page)).enterWrongCode()
-    return page
-  },
-  async declined(parts) {
-    const page = await withCode(parts)
-    await (await claim(page)).decline()
-    return await orderEnded(page)
   },
   'signed in': async (parts) => (await signedIn(parts)).page,
   async 'session ended elsewhere'(parts) {

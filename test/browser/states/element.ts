@@ -4,10 +4,10 @@ import { servePage } from '../element/page.ts'
 import {
   claim,
   code,
-  enterCode,
   foundWallets,
   noWallet,
   orderEnded,
+  orderStates,
   phone,
   type StateParts,
   type States,
@@ -34,40 +34,18 @@ async function opened({ locale, serve, open }: StateParts, { settings, device, p
   return page
 }
 
-const typed: Opening = { settings: { confirmationCode: 'return' } }
-
 export const elementStates: States = {
-  code: async (parts) => await code(await opened(parts)),
+  ...orderStates((parts, settings) => opened(parts, settings === undefined ? {} : { settings })),
   'no wallet': async (parts) => await wallets(await code(await opened(parts, { settings: noWallet }))),
   async 'on a phone'(parts) {
     const page = await opened(parts, { device: phone, settings: noWallet })
     return await foundWallets(page)
-  },
-  async 'code to compare'(parts) {
-    const page = await opened(parts)
-    await (await claim(page)).read()
-    return page
-  },
-  async 'code entry'(parts) {
-    const page = await opened(parts, typed)
-    await enterCode(page)
-    return page
-  },
-  async 'wrong code'(parts) {
-    const page = await opened(parts, typed)
-    await (await enterCode(page)).enterWrongCode()
-    return page
   },
   async done(parts) {
     const page = await opened(parts)
     await (await claim(page)).approve()
     await page.locator('[part=actions]').waitFor({ state: 'hidden' })
     return page
-  },
-  async declined(parts) {
-    const page = await opened(parts)
-    await (await claim(page)).decline()
-    return await orderEnded(page)
   },
   async unreachable(parts) {
     const prepare = (page: Page) => page.route('**/cross-device/start', (route) => route.abort()).then(() => {})

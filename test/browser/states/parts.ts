@@ -25,6 +25,36 @@ export const phone: BrowserContextOptions = {
     'Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Mobile Safari/537.36',
 }
 
+/**
+ * The states of an order on the computer that has started it, each in a page that `opened` has brought to show its code.
+ */
+export function orderStates(opened: (parts: StateParts, settings?: FlatOptions) => Promise<Page>) {
+  const typed: FlatOptions = { confirmationCode: 'return' }
+  return {
+    code: async (parts) => await code(await opened(parts)),
+    async 'code to compare'(parts) {
+      const page = await opened(parts)
+      await (await claim(page)).read()
+      return page
+    },
+    async 'code entry'(parts) {
+      const page = await opened(parts, typed)
+      await enterCode(page)
+      return page
+    },
+    async 'wrong code'(parts) {
+      const page = await opened(parts, typed)
+      await (await enterCode(page)).enterWrongCode()
+      return page
+    },
+    async declined(parts) {
+      const page = await opened(parts)
+      await (await claim(page)).decline()
+      return await orderEnded(page)
+    },
+  } satisfies States
+}
+
 /** A browser that runs no scripts. */
 export const withoutScripts: BrowserContextOptions = { javaScriptEnabled: false }
 

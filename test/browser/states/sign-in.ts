@@ -10,6 +10,7 @@ import {
   foundWallets,
   noWallet,
   orderEnded,
+  orderStates,
   phone,
   type StateParts,
   type States,
@@ -38,10 +39,8 @@ async function signedIn({ serve, open }: StateParts, query = ''): Promise<Page> 
   return page
 }
 
-const typed: FlatOptions = { confirmationCode: 'return' }
-
 export const signInStates: States = {
-  code: async (parts) => await code(await opened(parts)),
+  ...orderStates(opened),
   async waiting({ serve, open }) {
     const [url, page] = [await serve(), await open()]
     await page.route('**/cross-device/start', () => {})
@@ -65,29 +64,9 @@ export const signInStates: States = {
     await claim(page)
     return page
   },
-  async 'code to compare'(parts) {
-    const page = await opened(parts)
-    await (await claim(page)).read()
-    return page
-  },
-  async 'code entry'(parts) {
-    const page = await opened(parts, typed)
-    await enterCode(page)
-    return page
-  },
-  async 'wrong code'(parts) {
-    const page = await opened(parts, typed)
-    await (await enterCode(page)).enterWrongCode()
-    return page
-  },
   async stopped(parts) {
-    const page = await opened(parts, typed)
+    const page = await opened(parts, { confirmationCode: 'return' })
     await (await enterCode(page)).order.decline()
-    return await orderEnded(page)
-  },
-  async declined(parts) {
-    const page = await opened(parts)
-    await (await claim(page)).decline()
     return await orderEnded(page)
   },
   async cancelled(parts) {
