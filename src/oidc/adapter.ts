@@ -19,6 +19,7 @@ export interface StoredInteraction {
 /** What is stored of anything else. */
 interface StoredPayload {
   readonly payload: AdapterPayload
+  /** When it was used, in seconds, to the millisecond. */
   readonly usedAt?: number
 }
 
@@ -82,7 +83,7 @@ function usedOnce(kind: string, parts: AdapterParts, clients: FileClients): Part
       if (isFree && (await host.offline.find(sessionUid)) === undefined) return undefined
       const isUsed = usedAt !== undefined && !isInGrace(payload, usedAt)
       if (isUsed) noteReplay(payload)
-      return { ...payload, jti: id, ...(isUsed ? { consumed: usedAt } : {}) }
+      return { ...payload, jti: id, ...(isUsed ? { consumed: Math.floor(usedAt) } : {}) }
     },
 
     /** Each is stored once, under an id of its own. */
@@ -98,33 +99,37 @@ function usedOnce(kind: string, parts: AdapterParts, clients: FileClients): Part
     },
 
     /**
-     * Marks it as used. Of any number of callers exactly one succeeds. The others are a sign of theft, or of a client
-     * that cannot tell what it has sent: the grant ends, and with it all that the first caller got.
+     * Marks it as used. Of any number of callers exactly one succeeds, and within the grace time of its client the
+     * others, too. Those beyond are a sign of theft, or of a client that cannot tell what it has sent: the grant ends,
+     * and with it all that the first caller got.
      */
     async consume(id) {
-      const found = await records.find<StoredPayload>(kind, id)
-      const { payload, usedAt } = found?.record ?? { payload: {} }
-      const { grantId } = payload
-      if (found !== undefined && usedAt === undefined) {
-        const now = store.now()
-        const grant = grantId === undefined ? undefined : await grants.read(grantId)
-        const state = requestState.getStore()
-        if (state !== undefined && grant !== undefined) state.usedUp = { grantId: String(grantId), grant }
-        const kept = graceOf(payload) > 0 ? payload : usedUp(payload)
-        const record: StoredPayload = { payload: kept, usedAt: Math.floor(now / 1000) }
-        const life = lifeOf(Math.min((payload.exp ?? 0) * 1000 - now, maxUsedMs))
-        if (await records.replace(found, { kind, id, record, life })) {
-          if (grant !== undefined) await apps.use(grant.accountId, grant.clientId)
+      for (;;) {
+        const found = await records.find<StoredPayload>(kind, id)
+        const { payload, usedAt } = found?.record ?? { payload: {} }
+        const { grantId } = payload
+        if (found !== undefined && usedAt === undefined) {
+          const now = store.now()
+          const grant = grantId === undefined ? undefined : await grants.read(grantId)
+          const kept = graceOf(payload) > 0 ? payload : usedUp(payload)
+          const record: StoredPayload = { payload: kept, usedAt: now / 1000 }
+          const life = lifeOf(Math.min((payload.exp ?? 0) * 1000 - now, maxUsedMs))
+          // Another caller was faster: judge by what it has stored.
+          if (!(await records.replace(found, { kind, id, record, life }))) continue
+          if (grant === undefined) return
+          const state = requestState.getStore()
+          if (state !== undefined) state.usedUp = { grantId: String(grantId), grant }
+          await apps.use(grant.accountId, grant.clientId)
           return
         }
+        if (usedAt !== undefined && isInGrace(payload, usedAt)) return
+        if (kind === 'PushedAuthorizationRequest') {
+          throw new InvalidRequestUri('request_uri is invalid, expired, or was already used')
+        }
+        noteReplay(payload)
+        if (grantId !== undefined) await grants.remove(grantId)
+        throw new InvalidGrant(`${kind} was already used`)
       }
-      if (usedAt !== undefined && isInGrace(payload, usedAt)) return
-      if (kind === 'PushedAuthorizationRequest') {
-        throw new InvalidRequestUri('request_uri is invalid, expired, or was already used')
-      }
-      noteReplay(payload)
-      if (grantId !== undefined) await grants.remove(grantId)
-      throw new InvalidGrant(`${kind} was already used`)
     },
   }
 }

@@ -71,6 +71,19 @@ test('a refresh token of a client with a grace time is taken again for so long, 
   expect(await grants.read(grantId!)).toBeUndefined()
 })
 
+test('a refresh token that comes twice at once is taken both times within the grace time, to the millisecond', async () => {
+  vi.useFakeTimers({ toFake: ['Date'], now: Math.floor(Date.now() / 1000) * 1000 + 900 })
+  onTestFinished(() => void vi.useRealTimers())
+  const { adapters, grants } = await open()
+  const grantId = await grants.give(session, 'patient', new Set(['openid']))
+  const payload = { kind: 'RefreshToken', grantId: grantId!, clientId: 'patient', exp: exp + 60 }
+  await adapters('RefreshToken').upsert('secret', payload as never, 60)
+  await Promise.all(['one', 'two', 'three'].map(() => adapters('RefreshToken').consume('secret')))
+  vi.setSystemTime(Date.now() + 29_950)
+  await adapters('RefreshToken').consume('secret')
+  expect(await grants.read(grantId!)).toBeDefined()
+})
+
 test('a proof counts once, also if it comes twice at once', async () => {
   const { adapters } = await open()
   const mark = () => adapters('ReplayDetection').upsert('a proof', { kind: 'ReplayDetection', exp }, 60)
