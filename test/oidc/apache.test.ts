@@ -1,7 +1,7 @@
 import { once } from 'node:events'
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
+import { createServer, get, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -10,10 +10,10 @@ import { hasPart } from '../support/optional.ts'
 import { startProxy } from '../support/proxy-process.ts'
 import { freePort } from '../support/redis-server.ts'
 import { startService } from '../support/service.ts'
-import { clientsFile } from './support.ts'
+import { clientsFile, shop } from './support.ts'
 
 const page = await readFile(fileURLToPath(new URL('../../docs/oidc-apache.md', import.meta.url)), 'utf8')
-const [, host = ''] = /```apache\n([\s\S]*?)```/.exec(page) ?? []
+const [host = '', behindProxy = ''] = [...page.matchAll(/^ *```apache\n([\s\S]*?)```/gm)].map(([, text]) => text)
 const secret = 'a secret that Apache and the issuer share'
 
 /** An application that answers with the headers that it gets. */
@@ -24,37 +24,46 @@ async function startApplication(): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-/** Apache with the virtual host of the document, in front of an application. */
-async function startApache(issuer: string, port: number) {
+/** Apache with the virtual host of the document, in front of an application. `own` is its address for browsers. */
+async function startApache(issuer: string, port: number, own: string, further = '') {
   const application = await startApplication()
-  const own = `http://127.0.0.1:${port}`
-  const written = host
+  const written = (host + further)
     .replaceAll('https://auth.example', issuer)
     .replaceAll('https://app.example', own)
     .replaceAll('the same secret', secret)
   const modules = ['mpm_event', 'authn_core', 'authz_core', 'authz_user', 'proxy', 'proxy_http', 'auth_openidc']
-  return await startProxy({
+  let logs = ''
+  const { url } = await startProxy({
     program: 'apache2',
     port,
     configuration(folder) {
-      mkdirSync(`${folder}/logs`)
+      logs = `${folder}/logs`
+      mkdirSync(logs)
       return `
         ServerRoot ${folder}
         ServerName localhost
         PidFile ${folder}/pid
         DefaultRuntimeDir ${folder}
         Mutex file:${folder}
-        ErrorLog ${folder}/logs/error.log
+        ErrorLog ${logs}/error.log
+        LogFormat "%>s %m %U%q"
+        TransferLog ${logs}/access.log
         Listen 127.0.0.1:${port}
         ${modules.map((name) => `LoadModule ${name}_module /usr/lib/apache2/modules/mod_${name}.so`).join('\n')}
         ${process.getuid?.() === 0 ? 'User www-data\nGroup www-data' : ''}
-        ProxyPass /private/callback !
         ProxyPass / http://127.0.0.1:${application}/
         ${written}
       `
     },
     args: (_folder, file) => ['-X', '-f', file],
   })
+  /** Statuses that the issuer got for its logouts. */
+  const logoutStatuses = (): readonly number[] => {
+    const requests = readFileSync(`${logs}/access.log`, 'utf8').trim().split('\n')
+    const logouts = requests.filter((line) => line.endsWith(' POST /private/callback?logout=backchannel'))
+    return logouts.map((line) => Number.parseInt(line, 10))
+  }
+  return { url, logoutStatuses }
 }
 
 describe.skipIf(!hasBrowser || !hasPart('libapache2-mod-auth-openidc'))('Apache with mod_auth_openidc', () => {
@@ -78,7 +87,7 @@ describe.skipIf(!hasBrowser || !hasPart('libapache2-mod-auth-openidc'))('Apache 
       oidcClaims: async () => ({ groups }),
       demoWallet: true,
     })
-    const apache = await startApache(url, port)
+    const apache = await startApache(url, port, `http://127.0.0.1:${port}`)
     const { page } = await browser.open()
 
     await page.goto(`${apache.url}/private/`)
@@ -125,5 +134,20 @@ describe.skipIf(!hasBrowser || !hasPart('libapache2-mod-auth-openidc'))('Apache 
       return page.url().startsWith(url)
     }
     await expect.poll(isOut).toBe(true)
+    // One for each sign-out. Anything else than 200 or 204 makes the issuer send the logout again for days.
+    await expect.poll(apache.logoutStatuses).toEqual([200, 200])
+  })
+
+  test('leads to the sign-in behind a proxy that ends TLS', async () => {
+    const { url } = await startService({ oidcClients: clientsFile(shop) })
+    const apache = await startApache(url, await freePort(), 'https://app.example', behindProxy)
+    const headers = { accept: 'text/html', 'x-forwarded-host': 'app.example', 'x-forwarded-proto': 'https' }
+    // fetch says that it is a script, which Apache answers with 401.
+    const asked = once(get(`${apache.url}/private/`, { headers }), 'response')
+    const [answer] = (await asked) as [IncomingMessage]
+    answer.resume()
+    const target = new URL(answer.headers.location ?? 'about:blank')
+    expect([answer.statusCode, target.origin]).toEqual([302, url])
+    expect(target.searchParams.get('redirect_uri')).toBe('https://app.example/private/callback')
   })
 })
