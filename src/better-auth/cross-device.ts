@@ -42,7 +42,7 @@ import type { Store } from '../store/store.ts'
 import { Watchers } from '../store/watchers.ts'
 import { answer, bodyOf, eventsResponse } from './call.ts'
 import { EndpointHost } from './endpoint-host.ts'
-import { apiError, errorCodes, quietFailure } from './failures.ts'
+import { apiError, errorCodes } from './failures.ts'
 import { DatabaseOrders } from './order-records.ts'
 import {
   ApprovalPage,
@@ -193,19 +193,6 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
     ],
   }
 
-  /** The same for a page that looks after an order. */
-  const servedQuietly = async <Answer>(
-    ctx: GenericEndpointContext,
-    name: 'previewOrder' | 'getOrderChallenge',
-    input: unknown,
-  ): Promise<Answer> => {
-    try {
-      return await served(ctx, name, input)
-    } catch (thrown) {
-      throw quietFailure(thrown, new URLSearchParams(ctx.query ?? {}).toString())
-    }
-  }
-
   /** Answers an endpoint for known computers by the RPC of this name. */
   const servedComputers = async <Answer>(
     ctx: GenericEndpointContext,
@@ -257,7 +244,7 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
       previewOrder: createAuthEndpoint(
         phoneOrderPaths.preview,
         { method: 'GET', query: bodyOf<OrderQuery>(), metadata: { noStore: true } },
-        async (ctx): Promise<OrderPreview> => await servedQuietly(ctx, 'previewOrder', orderQuery(ctx, 'claimToken')),
+        async (ctx): Promise<OrderPreview> => await served(ctx, 'previewOrder', orderQuery(ctx, 'claimToken')),
       ),
       claimOrder: createAuthEndpoint(
         phoneOrderPaths.claim,
@@ -268,7 +255,7 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
         phoneOrderPaths.challenge,
         { method: 'GET', query: bodyOf<OrderQuery>(), metadata: { noStore: true } },
         async (ctx): Promise<OrderChallenge> =>
-          await servedQuietly(ctx, 'getOrderChallenge', orderQuery(ctx, 'challengeToken')),
+          await served(ctx, 'getOrderChallenge', orderQuery(ctx, 'challengeToken')),
       ),
       approveOrder: createAuthEndpoint(
         phoneOrderPaths.approve,

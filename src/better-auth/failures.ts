@@ -1,9 +1,8 @@
 import { BetterAuthError } from 'better-auth'
 import { APIError, isAPIError } from 'better-auth/api'
-import { failureBody, isQuietly } from '../http/rest/serve.ts'
+import { failureBody } from '../http/rest/serve.ts'
 import { retryAfterSeconds, toFailure } from '../rpc/errors.ts'
 import { CountersignError, type ErrorReason, reasons } from '../shared/errors.ts'
-import { quietly } from '../shared/rest-paths.ts'
 
 /** One entry of a plugin's `$ERROR_CODES`. */
 export interface ErrorCode {
@@ -28,14 +27,6 @@ export function apiError(thrown: unknown): APIError {
   const headers: Record<string, string> =
     retryAfterMs === undefined ? {} : { 'retry-after': retryAfterSeconds(retryAfterMs) }
   return new APIError(httpStatus as 400, failureBody(failure), headers)
-}
-
-/** A refusal as REST answers it to a page that looks after an order: {@link isQuietly}. */
-export function quietFailure(thrown: unknown, query: string): unknown {
-  if (!isAPIError(thrown)) return thrown
-  const { body, headers, statusCode } = thrown
-  if (!isQuietly({ reason: body?.code as ErrorReason, httpStatus: statusCode }, query)) return thrown
-  return new APIError(200 as 400, body, { ...headers, [quietly.header]: String(statusCode) })
 }
 
 /**

@@ -22,12 +22,6 @@ export const phoneOrderPaths = {
   redeem: '/cross-device/redeem',
 } as const
 
-/**
- * How a page looks after its order: with `parameter` in the query, an error of the order comes with status 200, and with
- * its own status in `header`. Browsers report every other status to the console.
- */
-export const quietly = { parameter: 'quiet=true', header: 'countersign-status' } as const
-
 /** The caller's sessions, under the base path. */
 export const sessionPaths = {
   current: '/session',

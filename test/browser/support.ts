@@ -27,12 +27,14 @@ export interface Trail {
   readonly faults: string[]
 }
 
+/** The answer that ends a page's polling of its order: it is over, forgotten, or continued in another browser. */
+const orderEnded = /(401|404|409|410) .*\/cross-device\/(preview|challenge)\?/
 /** Errors that the test provokes. */
 const provoked: RegExp[] = []
 
 /**
  * Names errors that the test provokes on purpose. Any other in the console of a page fails it: nothing is red after a
- * visit, an approval or a sign-out.
+ * visit, an approval or a sign-out, except {@link orderEnded}.
  */
 export function provokes(...errors: readonly RegExp[]): void {
   provoked.push(...errors)
@@ -46,7 +48,7 @@ export function useBrowser(): { open(options?: BrowserContextOptions): Promise<{
     browser = await openBrowser(inject('browser'))
   })
   afterAll(async () => await browser?.close())
-  beforeEach(() => void provoked.splice(0))
+  beforeEach(() => void provoked.splice(0, Infinity, orderEnded))
   return {
     async open(options = {}) {
       const context = await (browser as Browser).newContext({ reducedMotion: 'reduce', locale: 'en-GB', ...options })

@@ -208,28 +208,3 @@ describe.skipIf(redisUrl === undefined)('on two processes over one Redis', () =>
     expect((await rest(one.url, '/sessions', undefined, { authorization })).json.sessions).toHaveLength(1)
   })
 })
-
-test('a page that looks after an order gets what has become of it with status 200, and any other caller an error', async () => {
-  const { url } = await startService()
-  const { orderId, claimUrl, desktopToken } = (await rest(url, '/cross-device/start', { kind: 'login' })).json
-  const claimToken = new URLSearchParams(new URL(claimUrl).hash.slice(1)).get('token') ?? ''
-  const { challengeToken } = (await rest(url, '/cross-device/claim', { orderId, claimToken })).json
-  await rest(url, '/cross-device/cancel', { orderId, desktopToken })
-  for (const [path, token] of [
-    ['preview', claimToken],
-    ['challenge', challengeToken],
-  ]) {
-    const look = (query: string, authorization = `Bearer ${token}`) =>
-      rest(url, `/cross-device/${path}?orderId=${orderId}${query}`, undefined, { authorization })
-    const usual = await look('')
-    expect(usual).toMatchObject({ status: 409, json: { code: 'ORDER_CANCELLED' } })
-    const quiet = await look('&quiet=true')
-    expect([quiet.status, quiet.headers.get('countersign-status'), quiet.json]).toEqual([200, '409', usual.json])
-    expect(quiet.headers.get('cache-control')).toBe('no-store')
-    expect((await look('&quiet=true', 'Bearer x')).headers.get('countersign-status')).toBe('401')
-  }
-  const reject = await rest(url, '/cross-device/reject?quiet=true', { orderId, challengeToken })
-  expect(reject.status).toBe(409)
-  const elsewhere = await rest(url, '/cross-device/challenge?quiet=true', undefined, { authorization: 'Bearer x' })
-  expect(elsewhere.status).toBe(400)
-})

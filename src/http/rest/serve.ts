@@ -5,7 +5,6 @@ import { retryAfterSeconds, toFailure } from '../../rpc/errors.ts'
 import type { Invoker } from '../../rpc/invoke.ts'
 import type { UnaryMethod } from '../../rpc/methods.ts'
 import type { CountersignError } from '../../shared/errors.ts'
-import { quietly } from '../../shared/rest-paths.ts'
 import { supportedEncodings } from '../../wire/body.ts'
 import type { Output } from '../../wire/output.ts'
 import { type Exchange, HttpCall } from '../exchange.ts'
@@ -36,19 +35,8 @@ export async function serveRest(method: UnaryMethod, { input, exchange, invoker 
     })
     sendJsonText(output, 200, call.ownHeaders, text)
   } catch (thrown) {
-    const failure = toFailure(thrown)
-    const isQuiet = exchange.method !== 'POST' && isQuietly(failure, exchange.query)
-    if (isQuiet) output.setHeaders({ [quietly.header]: String(failure.httpStatus) })
-    sendFailure(output, failure, isQuiet ? 200 : undefined)
+    sendFailure(output, toFailure(thrown))
   }
-}
-
-/** Whether an error is what has become of an order, and a request asks for that {@link quietly}. */
-export function isQuietly(
-  { reason, httpStatus }: Pick<CountersignError, 'reason' | 'httpStatus'>,
-  query: string,
-): boolean {
-  return query.split('&').includes(quietly.parameter) && reason.startsWith('ORDER_') && httpStatus < 500
 }
 
 /** Sends {@link failureBody}, with the HTTP status of the reason or a more fitting one. */
