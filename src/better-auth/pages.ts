@@ -90,7 +90,8 @@ function answer({ request, headers: given }: GenericEndpointContext, file: Serve
   const sent = request?.headers ?? given
   const { status, headers, body } = answerWithFile(file, {
     method: request?.method,
-    acceptEncoding: sent?.get('accept-encoding') ?? undefined,
+    // Plain: Better Auth's answers go through a framework, which compresses them all or none.
+    acceptEncoding: undefined,
     ifNoneMatch: sent?.get('if-none-match') ?? undefined,
   })
   return new Response(body === undefined ? null : new Uint8Array(body), { status, headers })

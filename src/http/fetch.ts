@@ -16,7 +16,10 @@ export interface FetchClient {
   readonly remoteAddress?: string | undefined
 }
 
-/** Serves a `Request` of the Fetch standard. Rejects with a `TypeError` if `remoteAddress` is not an IP address. */
+/**
+ * Serves a `Request` of the Fetch standard. Answers are not compressed. Rejects with a `TypeError` if `remoteAddress`
+ * is not an IP address.
+ */
 export type FetchHandler = (request: Request, client?: FetchClient) => Promise<Response>
 
 /** The client's address, as the server knows it. Checked, because it can be text from a header. */
@@ -48,7 +51,8 @@ export function fetchExchange(request: Request, arrival: Arrival, output: Output
     authority,
     remoteAddress,
   } as const
-  const byName: IncomingHttpHeaders = Object.fromEntries(headers)
+  // Answers are plain: some frameworks compress them all, and drop the header that says that one is compressed.
+  const { 'accept-encoding': _, ...byName }: IncomingHttpHeaders = Object.fromEntries(headers)
   return {
     method,
     path: url.pathname,

@@ -51,18 +51,16 @@ test.each([
   expect(assets).toHaveLength(2)
   for (const asset of assets) {
     expect(asset).toMatch(new RegExp(`^${basePath}/cross-device/pages/[\\w.-]+$`))
-    const plain = await fetch(url + asset, { headers: { 'accept-encoding': 'identity' } })
-    expect(plain.status).toBe(200)
+    // Whatever the browser accepts: a framework compresses what is not compressed, and may forget that it was.
+    const plain = await fetch(url + asset, { headers: { 'accept-encoding': 'gzip' } })
+    expect([plain.status, plain.headers.get('content-encoding')]).toEqual([200, null])
     expect(Object.fromEntries(plain.headers)).toMatchObject({
       ...pageHeaders,
       'content-type': expect.stringMatching(/^(text\/(javascript|css)|image\/svg\+xml)/),
       'cache-control': 'public, max-age=31536000, immutable',
     })
-    const gzipped = await fetch(url + asset, { headers: { 'accept-encoding': 'gzip' } })
-    expect(gzipped.headers.get('content-encoding')).toBe('gzip')
-    expect(await gzipped.text()).toBe(await plain.text())
     const etag = plain.headers.get('etag')!
-    const again = await fetch(url + asset, { headers: { 'accept-encoding': 'identity', 'if-none-match': etag } })
+    const again = await fetch(url + asset, { headers: { 'if-none-match': etag } })
     expect([again.status, await again.text()]).toEqual([304, ''])
   }
 })

@@ -245,6 +245,29 @@ test('paths are its own as those of the handler are', async () => {
   expect(preflight.headers.get('x-content-type-options')).toBe('nosniff')
 })
 
+test('answers are plain, whatever the request accepts: a framework may compress them again', async () => {
+  const fetch = await fetcher()
+  const headers = { 'accept-encoding': 'gzip, deflate, br' }
+  const text = async (path: string, body?: string): Promise<string> => {
+    const request = body === undefined ? new Request(origin + path) : post(path, body)
+    for (const [name, value] of Object.entries(headers)) request.headers.set(name, value)
+    const response = await fetch(request)
+    expect([response.status, response.headers.get('content-encoding')], path).toEqual([200, null])
+    return await response.text()
+  }
+  const page = await text('/api/auth/sign-in')
+  expect(page).toMatch(/^<!doctype html>/)
+  const [, asset = ''] = /src="([^"]+\.js)"/.exec(page) ?? []
+  expect(await text(asset)).toContain('customElements')
+  expect(JSON.parse(await text('/api/auth/openapi.json'))).toHaveProperty('paths')
+  const order = JSON.stringify({
+    kind: 'ORDER_KIND_LOGIN',
+    displayTitle: 'x'.repeat(100),
+    displaySummary: 'y'.repeat(200),
+  })
+  expect(JSON.parse(await text('/countersign.v1.OrderService/StartOrder', order))).toHaveProperty('orderId')
+})
+
 describe('who calls', () => {
   test('from which origin: the header Host counts before the URL, which some servers make up', async () => {
     const fetch = await fetcher({ publicUrl: 'https://app.example' })
