@@ -192,7 +192,6 @@ const rows: Readonly<
     ['decompressed', 'maxOutputLength: maxBodyBytes', '', 'e2e/bodies'],
     ['isCompressedEnvelope', 'length > maxBodyBytes', 'false', 'e2e/bodies'],
     ['makeDomain', 'limits && new RateLimiter', 'limits && false && new RateLimiter', 'e2e/rate-limits'],
-    ['answersOf', 'maxRequests', '-1', 'e2e/reflection'],
     ['limitBodies', 'maxBodyBytes', '1e9', 'better-auth/body-limit'],
     ['countWrongToken', 'isToken && limited instanceof CountersignError ? limited :', '', 'e2e/shared-limits'],
   ],

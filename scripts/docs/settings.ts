@@ -76,7 +76,6 @@ const groups: readonly Group[] = [
       'metricsPort',
       'metricsHost',
       'tracing',
-      'reflection',
       'drainSeconds',
       'webhookUrl',
       'webhookSecret',

@@ -4,7 +4,7 @@ import { headerOf, proxyHeaderOf, type RequestContext } from '../base/request.ts
 import type { OriginPolicy } from '../core/origin-policy.ts'
 import { toFailure } from '../rpc/errors.ts'
 import type { CallObserver, CallOutcome, Invoker, IssuerEndpoint, RouteName } from '../rpc/invoke.ts'
-import { type AnyMethod, isBidi, isUnary } from '../rpc/methods.ts'
+import { isUnary, type Method } from '../rpc/methods.ts'
 import type { Settings } from '../service/config.ts'
 import { CountersignError } from '../shared/errors.ts'
 import { serviceOptionsPath } from '../shared/service-options.ts'
@@ -40,7 +40,7 @@ import { sendFailure, sendJson, serveRest } from './rest/serve.ts'
 export interface AppParts {
   readonly settings: Settings
   /** Every RPC with its handler, those of gRPC's own services included. */
-  readonly methods: readonly AnyMethod[]
+  readonly methods: readonly Method[]
   readonly invoker: Invoker
   /** Receives the report of every request without an RPC: `/healthz`, pages, and refusals before an RPC is known. */
   readonly observe: CallObserver
@@ -286,7 +286,7 @@ function createRouting(parts: AppParts): Routing {
 }
 
 /** An RPC at its own path. */
-function rpcRoute(method: AnyMethod, { invoker, observe }: AppParts): Route {
+function rpcRoute(method: Method, { invoker, observe }: AppParts): Route {
   const { name } = method
   const served = wireMethodOf(method, invoker)
   return (exchange) => {
@@ -317,7 +317,7 @@ function rpcRoute(method: AnyMethod, { invoker, observe }: AppParts): Route {
 }
 
 /** An RPC as `wire` serves it: all its calls pass the invoker. */
-function wireMethodOf(method: AnyMethod, invoker: Invoker): WireMethod<HttpCall> {
+function wireMethodOf(method: Method, invoker: Invoker): WireMethod<HttpCall> {
   const { name } = method
   const schema = method.desc.input
   if (isUnary(method)) {
@@ -325,13 +325,6 @@ function wireMethodOf(method: AnyMethod, invoker: Invoker): WireMethod<HttpCall>
       kind: 'unary',
       desc: method.desc,
       invoke: ({ call, read, write }) => invoker.unary({ name, schema, handler: method, call, readInput: read, write }),
-    }
-  }
-  if (isBidi(method)) {
-    return {
-      kind: 'bidi',
-      desc: method.desc,
-      invoke: ({ call, read, write }) => invoker.bidi({ name, schema, handler: method, call, readInputs: read, write }),
     }
   }
   return {
@@ -354,7 +347,7 @@ function restRoute(path: string, endpoints: readonly RestEndpoint[], { methods, 
   const byHttpMethod = new Map<string, Route>(
     endpoints.flatMap((endpoint) => {
       const method = methods.find(({ desc }) => desc === endpoint.rpc)
-      if (method === undefined || isBidi(method)) throw new TypeError(`${endpoint.rpc.name} has no handler for REST`)
+      if (method === undefined) throw new TypeError(`${endpoint.rpc.name} has no handler for REST`)
       const { input } = endpoint
       const serve: Route = isUnary(method)
         ? (exchange) => serveRest(method, { input, exchange, invoker })

@@ -74,10 +74,6 @@ export class FetchBody implements RequestBody {
     this.#request = request
   }
 
-  async *chunks(maxBytes: number): AsyncGenerator<Buffer, void, undefined> {
-    yield await this.read(maxBytes)
-  }
-
   drop(): void {
     const { body } = this.#request
     if (body !== null && !body.locked) void dropRest(body.getReader())

@@ -70,10 +70,6 @@ class ParsedBody implements RequestBody {
     this.#request = request
   }
 
-  async *chunks(maxBytes: number): AsyncGenerator<Buffer, void, undefined> {
-    yield await this.read(maxBytes)
-  }
-
   drop(): void {
     this.#request.resume()
   }

@@ -1,7 +1,7 @@
 import { CountersignError } from '../shared/errors.ts'
 
 /** Group of calls with one limit in common, for each client address. */
-export type RateLimitGroup = 'sign-in' | 'start-order' | 'order' | 'session' | 'reflection'
+export type RateLimitGroup = 'sign-in' | 'start-order' | 'order' | 'session'
 
 /** Limit of a rate, in a window of a minute: calls, wrong tokens and codes, sign-ins of a wallet. */
 export type RateLimit = RateLimitGroup | 'wrong-token' | 'order-wrong-token' | 'wallet-sign-in'
@@ -24,7 +24,6 @@ export const defaultLimits: Limits = {
   'start-order': 120,
   order: 1200,
   session: 2400,
-  reflection: 120,
   'wrong-token': 300,
   'order-wrong-token': 60,
   'open-orders': 500,

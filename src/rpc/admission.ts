@@ -3,19 +3,11 @@ import { siteOf } from '../base/request.ts'
 import { type CeilingLimits, type CeilingUse, Concurrency, Watchers } from '../limits/concurrency.ts'
 import type { Limits } from '../limits/limits.ts'
 import { serverBusy } from '../shared/errors.ts'
-import {
-  type AnyMethod,
-  type BidiMethod,
-  type Call,
-  isBidi,
-  isUnary,
-  type StreamMethod,
-  type UnaryMethod,
-} from './methods.ts'
+import { type Call, isUnary, type Method, type StreamMethod, type UnaryMethod } from './methods.ts'
 
 /** RPCs with ceilings on calls and streams in progress. */
 export interface AdmittedMethods {
-  readonly methods: readonly AnyMethod[]
+  readonly methods: readonly Method[]
   /** Present use of each ceiling. */
   readonly ceilingUses: () => readonly CeilingUse[]
 }
@@ -39,20 +31,15 @@ export interface AdmissionParts {
  * store's queue.
  *
  * A stream counts as a call until its first event. Later it reads its order only after a change, and every 15 s: at
- * most as many reads as there are streams, and a refusal would end a working stream. A bidirectional stream, which is
- * gRPC's reflection, makes no call to the store. One network has a share of each ceiling.
+ * most as many reads as there are streams, and a refusal would end a working stream. One network has a share of each
+ * ceiling.
  */
-export function withAdmission(
-  methods: readonly AnyMethod[],
-  { ceilings, limits, log }: AdmissionParts,
-): AdmittedMethods {
+export function withAdmission(methods: readonly Method[], { ceilings, limits, log }: AdmissionParts): AdmittedMethods {
   const calls = new Concurrency('maxStoreCalls', ceilings, log)
   const streams = new Concurrency('maxStreams', ceilings, log)
   const watchers = limits && new Watchers(limits)
-  const admitted = (method: AnyMethod): AnyMethod => {
-    if (isUnary(method)) return admittedUnary(method, calls)
-    return isBidi(method) ? admittedBidi(method, streams) : admittedStream(method, calls, streams, watchers)
-  }
+  const admitted = (method: Method): Method =>
+    isUnary(method) ? admittedUnary(method, calls) : admittedStream(method, calls, streams, watchers)
   return { methods: methods.map(admitted), ceilingUses: () => [calls.use(), streams.use()] }
 }
 
@@ -93,20 +80,6 @@ function admittedStream(
         }
       } finally {
         for (const leave of held) leave()
-      }
-    },
-  }
-}
-
-function admittedBidi(method: BidiMethod, streams: Concurrency): BidiMethod {
-  return {
-    ...method,
-    async *handle(inputs, call) {
-      const leave = enter(streams, call)
-      try {
-        yield* method.handle(inputs, call)
-      } finally {
-        leave()
       }
     },
   }

@@ -5,7 +5,7 @@ import type { CallTrace, Tracing } from '../base/tracing.ts'
 import type { RateLimiter } from '../limits/rate.ts'
 import { CallEnded, CountersignError, reasons } from '../shared/errors.ts'
 import { toFailure } from './errors.ts'
-import type { BidiHandler, Call, CallLimit, Protocol, StreamHandler } from './methods.ts'
+import type { Call, CallLimit, Protocol, StreamHandler } from './methods.ts'
 import { requireValid } from './read-input.ts'
 
 /** End of a call: success, a failure with a reason, or an early end. */
@@ -90,14 +90,6 @@ export interface StreamInvocation<I extends DescMessage, O extends DescMessage, 
   extends Invocation<StreamHandler<I, O>, I>,
     Writing<MessageInitShape<O>, Written> {}
 
-/** A call that answers a stream of messages with another one. */
-export interface BidiInvocation<I extends DescMessage, O extends DescMessage, Written>
-  extends Omit<Invocation<BidiHandler<I, O>, I>, 'readInput'>,
-    Writing<MessageInitShape<O>, Written> {
-  /** Reads messages as they arrive, until the request ends or the signal aborts. */
-  readonly readInputs: (signal: AbortSignal) => AsyncIterable<MessageShape<I>>
-}
-
 /** A handler of calls that answer once. `Reply` is any type. */
 interface AnyUnaryHandler<I extends DescMessage, Reply> {
   readonly limit: CallLimit
@@ -153,31 +145,10 @@ export class Invoker {
    * Carries out a call that answers with a stream. A caller that leaves early ends it with `return`, or aborts its
    * signal.
    */
-  stream<I extends DescMessage, O extends DescMessage, Written>(
+  async *stream<I extends DescMessage, O extends DescMessage, Written>(
     invocation: StreamInvocation<I, O, Written>,
   ): AsyncGenerator<Written, void, undefined> {
-    const { handler } = invocation
-    return this.#streamed<O, Written>(invocation, async (call, running) =>
-      handler.handle(await this.#read(invocation, running), call),
-    )
-  }
-
-  /** Carries out a call that answers a stream with another one. The limit counts it once. */
-  bidi<I extends DescMessage, O extends DescMessage, Written>(
-    invocation: BidiInvocation<I, O, Written>,
-  ): AsyncGenerator<Written, void, undefined> {
-    const { handler, schema, readInputs } = invocation
-    return this.#streamed<O, Written>(invocation, async (call) => {
-      await this.#spend(invocation)
-      return handler.handle(validated(schema, readInputs(call.signal)), call)
-    })
-  }
-
-  async *#streamed<O extends DescMessage, Written>(
-    invocation: AnyInvocation & Writing<MessageInitShape<O>, Written>,
-    open: (call: Call, running: Running) => Promise<AsyncGenerator<MessageInitShape<O>, void, undefined>>,
-  ): AsyncGenerator<Written, void, undefined> {
-    const { call, write } = invocation
+    const { handler, call, write } = invocation
     const running = this.#begun(invocation)
     const startedAt = performance.now()
     const deadline = new Deadline(call)
@@ -185,7 +156,9 @@ export class Invoker {
     try {
       if (deadline.passed) throw new CallEnded('deadline_exceeded')
       const watched = deadline.signal === call.signal ? call : withSignal(call, deadline.signal)
-      const replies = await within(running.trace, () => open(watched, running))
+      const replies = await within(running.trace, async () =>
+        handler.handle(await this.#read(invocation, running), watched),
+      )
       for await (const reply of running.trace === undefined ? replies : traced(replies, running.trace))
         yield write(reply)
       if (deadline.passed) throw new CallEnded('deadline_exceeded')
@@ -199,13 +172,10 @@ export class Invoker {
     }
   }
 
-  #spend({ handler, call }: Pick<Invocation<Limited, DescMessage>, 'handler' | 'call'>): Promise<void> | undefined {
-    return handler.limit === 'unlimited' ? undefined : this.#limiter?.spend(handler.limit, call.request)
-  }
-
   /** Reads the message of a call that the limit lets through, and checks it. */
   async #read<I extends DescMessage>(invocation: Invocation<Limited, I>, running: Running): Promise<MessageShape<I>> {
-    await this.#spend(invocation)
+    const { handler, call } = invocation
+    if (handler.limit !== 'unlimited') await this.#limiter?.spend(handler.limit, call.request)
     const input = await invocation.readInput()
     requireValid(invocation.schema, input)
     running.input = input
@@ -260,17 +230,6 @@ export class Invoker {
     const { protocol, request } = call
     const named = outcome === 'ok' || input === undefined ? undefined : namedInCall(input)
     this.#observe({ method: name, protocol, request, outcome, named, durationMs: performance.now() - startedAt })
-  }
-}
-
-/** Checks messages as they arrive. */
-async function* validated<I extends DescMessage>(
-  schema: I,
-  inputs: AsyncIterable<MessageShape<I>>,
-): AsyncGenerator<MessageShape<I>, void, undefined> {
-  for await (const input of inputs) {
-    requireValid(schema, input)
-    yield input
   }
 }
 

@@ -1,7 +1,6 @@
 import type {
   DescMessage,
   DescMethod,
-  DescMethodBiDiStreaming,
   DescMethodServerStreaming,
   DescMethodUnary,
   DescService,
@@ -67,13 +66,6 @@ export interface StreamHandler<I extends DescMessage = DescMessage, O extends De
   handle(input: MessageShape<I>, call: Call): AsyncGenerator<MessageInitShape<O>, void, undefined>
 }
 
-/** A call that answers a stream of messages with another one. */
-export interface BidiHandler<I extends DescMessage = DescMessage, O extends DescMessage = DescMessage> {
-  readonly limit: CallLimit
-  /** `inputs` ends with the request, or after the time for which the transport waits for more. */
-  handle(inputs: AsyncIterable<MessageShape<I>>, call: Call): AsyncGenerator<MessageInitShape<O>, void, undefined>
-}
-
 type HandlerOf<M extends DescMethod> =
   M extends DescMethodUnary<infer I, infer O>
     ? UnaryHandler<I, O>
@@ -101,15 +93,6 @@ export interface StreamMethod extends StreamHandler {
 /** An RPC with its handler. `name` is the full name, such as `countersign.v1.SignInService/IssueNonce`. */
 export type Method = UnaryMethod | StreamMethod
 
-/** A bidirectional RPC with its handler. */
-export interface BidiMethod extends BidiHandler {
-  readonly name: string
-  readonly desc: DescMethodBiDiStreaming
-}
-
-/** An RPC of any kind. All of package countersign.v1 are {@link Method}s, which every transport can carry. */
-export type AnyMethod = Method | BidiMethod
-
 /** Joins the RPCs of a service with their handlers. */
 export function methodsOf<Service extends DescService>(service: Service, handlers: ServiceHandlers<Service>): Method[] {
   const byName = handlers as Readonly<Record<string, UnaryHandler | StreamHandler>>
@@ -119,20 +102,7 @@ export function methodsOf<Service extends DescService>(service: Service, handler
   })
 }
 
-/** Joins a bidirectional RPC with its handler. */
-export function bidiMethod<I extends DescMessage, O extends DescMessage>(
-  desc: DescMethodBiDiStreaming<I, O>,
-  { limit, handle }: BidiHandler<I, O>,
-): BidiMethod {
-  return { name: `${desc.parent.typeName}/${desc.name}`, desc, limit, handle } as BidiMethod
-}
-
-/** Whether an RPC takes a stream of messages and answers with one. */
-export function isBidi(method: AnyMethod): method is BidiMethod {
-  return method.desc.methodKind === 'bidi_streaming'
-}
-
 /** Whether an RPC answers once. */
-export function isUnary(method: AnyMethod): method is UnaryMethod {
+export function isUnary(method: Method): method is UnaryMethod {
   return method.desc.methodKind === 'unary'
 }

@@ -13,8 +13,7 @@ import { createApi } from '../rpc/api.ts'
 import { registerMethods } from '../rpc/connect.ts'
 import { healthMethods } from '../rpc/health.ts'
 import { Invoker } from '../rpc/invoke.ts'
-import { isBidi, isUnary, type Method } from '../rpc/methods.ts'
-import { reflectionMethods } from '../rpc/reflection.ts'
+import { isUnary } from '../rpc/methods.ts'
 import type { Store } from '../store/store.ts'
 import type { Settings } from './config.ts'
 import type { ServiceDomain } from './domain.ts'
@@ -58,14 +57,12 @@ export function serve(domain: ServiceDomain, settings: Settings, parts: ServerPa
       requireOwnOrigin: (request) => origins.requireOwn(request),
     },
   })
-  const reflection = settings.reflection ? reflectionMethods(api.map(({ desc }) => desc.parent)) : []
-  const admitted = withAdmission([...api, ...reflection], { ceilings, limits, log })
-  const methods = admitted.methods.filter((method): method is Method => !isBidi(method))
+  const admitted = withAdmission(api, { ceilings, limits, log })
   const observe = observers(callLog(log), refusedCalls(audit), metrics?.observeCall)
   const invoker = new Invoker(limiter, observe, tracing)
   // However many ask, the store is asked once at a time.
   const ready = oneAtATime(() => store.ping())
-  const services = [...new Set(methods.map(({ desc }) => desc.parent.typeName))]
+  const services = [...new Set(api.map(({ desc }) => desc.parent.typeName))]
   const served = [...admitted.methods, ...healthMethods({ services, ready, shutdown })]
   const keyHolder = {
     get keySet() {
@@ -114,7 +111,7 @@ export function serve(domain: ServiceDomain, settings: Settings, parts: ServerPa
         'countersign.routes does not know the address of its clients, so no rate limit counts; mount countersign.handler in its place, or limit requests in front',
       )
     }
-    registerMethods(router, methods, invoker)
+    registerMethods(router, admitted.methods, invoker)
   }
   return { server, handler: app.handler, fetch: app.fetch, routes }
 }

@@ -274,8 +274,6 @@ const endings = {
   canceled: 'The caller left before the call was over',
   // gRPC's health check asks for it.
   not_found: 'This server has no service of this name',
-  // gRPC's server reflection has no reasons either.
-  resource_exhausted: 'This stream has had all the requests that it takes; open another one',
 } as const
 
 /**

@@ -1,4 +1,3 @@
-import { on } from 'node:events'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 import { promisify } from 'node:util'
@@ -9,11 +8,6 @@ import { maxBodyBytes, type Refusals } from './contract.ts'
 export interface RequestBody {
   /** Reads all of it. Rejects with `bodyTooLarge` as soon as more than `maxBytes` are announced or have arrived. */
   read(maxBytes: number): Promise<Buffer>
-  /**
-   * Reads it as it arrives if it is a stream, else as a whole. Ends with the body, and when the signal aborts. Throws
-   * `bodyTooLarge` after `maxBytes`.
-   */
-  chunks(maxBytes: number, signal: AbortSignal): AsyncIterable<Buffer>
   /** Reads and discards the rest: a client reads its answer only after it has sent all. */
   drop(): void
   /** Whether it is already decompressed; the header Content-Encoding then still names the compression. */
@@ -38,25 +32,6 @@ export class StreamBody implements RequestBody {
 
   read(maxBytes: number): Promise<Buffer> {
     return readBody(this.#source, maxBytes)
-  }
-
-  async *chunks(maxBytes: number, signal: AbortSignal): AsyncGenerator<Buffer, void, undefined> {
-    const { stream, refusals } = this.#source
-    if (stream.readableEnded) return
-    let size = 0
-    try {
-      // The stream is paused between chunks: requests of a client that reads no answers must not fill the memory.
-      const options = { close: ['end', 'close'], highWaterMark: 1, lowWaterMark: 1, signal }
-      for await (const [chunk] of on(stream, 'data', options)) {
-        size += chunk.length
-        if (size > maxBytes) break
-        yield chunk
-      }
-    } catch (thrown) {
-      if (signal.aborted) return
-      throw refusals.endedEarly(thrown)
-    }
-    if (size > maxBytes) throw refusals.bodyTooLarge()
   }
 
   drop(): void {

@@ -1,7 +1,6 @@
 import type { OutgoingHttpHeaders } from 'node:http'
 import type {
   DescMessage,
-  DescMethodBiDiStreaming,
   DescMethodServerStreaming,
   DescMethodUnary,
   MessageInitShape,
@@ -13,41 +12,29 @@ import type { ConnectError } from '@connectrpc/connect'
 export type Codec = 'json' | 'proto'
 
 /** An RPC with the function that carries out its calls, as the server behind this room supplies it. */
-export type WireMethod<Call extends WireCall> = UnaryMethod<Call> | StreamMethod<Call> | BidiMethod<Call>
+export type WireMethod<Call extends WireCall> = UnaryMethod<Call> | StreamMethod<Call>
 
 /** An RPC that answers once. */
 export interface UnaryMethod<Call extends WireCall> {
   readonly kind: 'unary'
   readonly desc: DescMethodUnary
-  readonly invoke: <Written>(invocation: Invocation<Call, ReadOne, Written>) => Promise<Written>
+  readonly invoke: <Written>(invocation: Invocation<Call, Written>) => Promise<Written>
 }
 
 /** An RPC that answers with a stream. */
 export interface StreamMethod<Call extends WireCall> {
   readonly kind: 'stream'
   readonly desc: DescMethodServerStreaming
-  readonly invoke: <Written>(invocation: Invocation<Call, ReadOne, Written>) => AsyncIterable<Written>
-}
-
-/** An RPC that answers a stream with a stream. */
-export interface BidiMethod<Call extends WireCall> {
-  readonly kind: 'bidi'
-  readonly desc: DescMethodBiDiStreaming
-  readonly invoke: <Written>(invocation: Invocation<Call, ReadMany, Written>) => AsyncIterable<Written>
+  readonly invoke: <Written>(invocation: Invocation<Call, Written>) => AsyncIterable<Written>
 }
 
 /** A call of an RPC: how its input is read and its replies are written. Both can fail, as a part of the call. */
-export interface Invocation<Call extends WireCall, Read, Written> {
+export interface Invocation<Call extends WireCall, Written> {
   readonly call: Call
-  readonly read: Read
+  /** Reads the message of the request. */
+  readonly read: () => Promise<MessageShape<DescMessage>>
   readonly write: (reply: MessageInitShape<DescMessage>) => Written
 }
-
-/** Reads the message of a request. */
-export type ReadOne = () => Promise<MessageShape<DescMessage>>
-
-/** Reads messages as they arrive, until the request ends or the signal aborts. */
-export type ReadMany = (signal: AbortSignal) => AsyncIterable<MessageShape<DescMessage>>
 
 /** A call as the server represents it; passed to `invoke` as it is. */
 export interface WireCall {

@@ -10,16 +10,7 @@ import {
 } from '@bufbuild/protobuf'
 import { codeToHttpStatus, errorToJsonBytes } from '@connectrpc/connect/protocol-connect'
 import { compressed, supportedEncodings } from './body.ts'
-import type {
-  BidiMethod,
-  Codec,
-  Invocation,
-  ReadOne,
-  StreamMethod,
-  UnaryMethod,
-  WireCall,
-  WireMethod,
-} from './contract.ts'
+import type { Codec, Invocation, StreamMethod, UnaryMethod, WireCall, WireMethod } from './contract.ts'
 import { type Answer, type Output, type PlainHeaders, writeAll } from './output.ts'
 import {
   contentTypeOf,
@@ -30,7 +21,6 @@ import {
   type RpcRequest,
   readDeadline,
   readMessage,
-  readMessages,
   type Wire,
 } from './wire.ts'
 
@@ -110,7 +100,7 @@ async function serveConnectUnary<Call extends WireCall>(
 
 /** A call that answers with a stream. Its messages are small and are not compressed. */
 async function serveStream<Call extends WireCall>(
-  method: StreamMethod<Call> | BidiMethod<Call>,
+  method: StreamMethod<Call>,
   exchange: RpcExchange<Call>,
 ): Promise<void> {
   const { wire, output, refusals } = exchange
@@ -118,14 +108,7 @@ async function serveStream<Call extends WireCall>(
   const write = (reply: MessageInitShape<DescMessage>): Buffer => messageEnvelope(wire, written(reply), false)
   const { deadline, call } = begun(exchange)
   try {
-    const pieces =
-      method.kind === 'bidi'
-        ? method.invoke({
-            call,
-            read: (signal) => readInputs(method.desc.input, { request: exchange, deadline, signal }),
-            write,
-          })
-        : method.invoke({ call, read: () => readInput(method.desc.input, exchange, deadline), write })
+    const pieces = method.invoke({ call, read: () => readInput(method.desc.input, exchange, deadline), write })
     await writeAll(pieces, output, streamHeadOf(wire), call.signal)
     if (!output.begun) output.begin(streamHeadOf(wire))
     const { body, trailers } = endingOf(wire, undefined)
@@ -155,7 +138,7 @@ function acceptedEncodings({ wire, refusals }: RpcRequest, thrown: unknown): Pla
 function unaryInvocationOf<Call extends WireCall>(
   { desc: { input, output } }: UnaryMethod<Call>,
   exchange: RpcExchange<Call>,
-): Invocation<Call, ReadOne, string | Uint8Array> {
+): Invocation<Call, string | Uint8Array> {
   const { deadline, call } = begun(exchange)
   return { call, read: () => readInput(input, exchange, deadline), write: writerOf(output, exchange.wire.codec) }
 }
@@ -174,25 +157,6 @@ async function readInput<I extends DescMessage>(
 ): Promise<MessageShape<I>> {
   if (malformed !== undefined) throw malformed
   return decode(schema, request, await readMessage(request))
-}
-
-/**
- * Longest time in ms from the beginning of a bidirectional call to its last request. Then the call ends as after the
- * last request: the port cuts off a request after 10 s, and other servers have no limit.
- */
-const maxInputsMs = 5_000
-
-async function* readInputs<I extends DescMessage>(
-  schema: I,
-  { request, deadline: { malformed }, signal }: { request: RpcRequest; deadline: Deadline; signal: AbortSignal },
-): AsyncGenerator<MessageShape<I>, void, undefined> {
-  if (malformed !== undefined) throw malformed
-  const end = AbortSignal.any([signal, AbortSignal.timeout(maxInputsMs)])
-  try {
-    for await (const bytes of readMessages(request, end)) yield decode(schema, request, bytes)
-  } finally {
-    request.body.drop()
-  }
 }
 
 // Leaves out a byte order mark, as connect-node's reader does, and replaces invalid UTF-8 by U+FFFD.

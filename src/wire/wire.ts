@@ -103,34 +103,6 @@ export async function readMessage({ wire, headers, body, refusals }: RpcRequest)
   return body.decompressed ? received : decompressed({ bytes: received, encoding, refusals })
 }
 
-/**
- * Reads each message in a request's body as it arrives, all together of at most {@link maxBodyBytes}. Ends with the
- * body, and when the signal aborts. Refuses a broken body. Base64 is read as a whole, because a chunk of it can end
- * anywhere.
- */
-export async function* readMessages(
-  { wire, headers, body, refusals }: RpcRequest,
-  signal: AbortSignal,
-): AsyncGenerator<Uint8Array, void, undefined> {
-  const encoding = encodingOf(headers[headersOf(wire).encoding], refusals)
-  const maxBytes = maxBytesOnTheWire(wire)
-  const chunks = wire.base64 ? [fromBase64(await body.read(maxBytes), refusals)] : body.chunks(maxBytes, signal)
-  let arrived: Buffer = Buffer.alloc(0)
-  for await (const chunk of chunks) {
-    arrived = Buffer.concat([arrived, chunk])
-    for (let end = endOfEnvelope(arrived); end <= arrived.length; end = endOfEnvelope(arrived)) {
-      yield await messageIn({ bytes: arrived.subarray(0, end), encoding, refusals })
-      arrived = arrived.subarray(end)
-    }
-  }
-  if (arrived.length > 0 && !signal.aborted) throw refusals.malformedBody('ends before its message')
-}
-
-/** End of the first of several envelopes, in bytes; infinite before its length has arrived. */
-function endOfEnvelope(bytes: Buffer): number {
-  return bytes.length < envelopeBytes ? Number.POSITIVE_INFINITY : envelopeBytes + bytes.readUInt32BE(1)
-}
-
 /** An envelope, and the compression that its request names. */
 interface Envelope {
   readonly bytes: Buffer

@@ -235,7 +235,6 @@ describe('a mount path', () => {
         '/countersign.v1.SignInService/*',
         '/countersign.v1.OrderService/*',
         '/grpc.health.v1.Health/*',
-        '/grpc.reflection.v1.ServerReflection/*',
         '/healthz',
         '/readyz',
         '/pages/*',

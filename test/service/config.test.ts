@@ -165,7 +165,6 @@ const samples: Record<Option, Sample> = {
     ],
   },
   pages: { given: false, text: 'no', refused: notAFlag },
-  reflection: { given: false, text: 'off', refused: notAFlag },
   logFormat: { given: 'json', text: 'json', refused: ['xml'] },
   nonceStore: { given: functions, refused: ['x', {}, { ...functions, delete: true }] },
   sessionHost: {
@@ -275,7 +274,6 @@ test('the defaults', () => {
     maxPendingBodies: 1000,
     claimUrlTemplate: '{origin}/c/{orderId}#token={claimToken}',
     pages: true,
-    reflection: true,
     metricsPort: undefined,
     metricsHost: '127.0.0.1',
     tracing: 'off',

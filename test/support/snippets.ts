@@ -32,12 +32,12 @@ export interface Printed {
 }
 
 /**
- * Runs a shell snippet against a service, with the repository's Node and tools. `folder` is by default one that is
- * removed again.
+ * Runs a shell snippet against a service, with the repository's Node and tools, and the repository in place of the
+ * installed package. `folder` is by default one that is removed again.
  */
 export async function runShell(code: string, url: string, folder?: string): Promise<Printed> {
   const PATH = [dirname(process.execPath), join(root, 'node_modules/.bin'), process.env.PATH].join(delimiter)
-  return await run('bash', ['-euo', 'pipefail', '-c', at(url, code)], {
+  return await run('bash', ['-euo', 'pipefail', '-c', at(url, code).replaceAll('node_modules/countersign', root)], {
     cwd: folder ?? (await workFolder()),
     env: { ...process.env, PATH },
   })

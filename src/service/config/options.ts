@@ -132,7 +132,7 @@ export interface PageOptions {
 export interface LimitOptions {
   /**
    * Numbers of the limits by name, 1 to 100000 each, over all instances that share the store: sign-in, start-order,
-   * order, session, reflection and wrong-token a minute for each client address, order-wrong-token a minute for each
+   * order, session and wrong-token a minute for each client address, order-wrong-token a minute for each
    * order, wallet-sign-in a minute for each wallet, and open-orders and watchers at a time for each client address.
    * Those left out keep their default; see docs/operations.md. Without effect if rateLimit is false. Variable:
    * COUNTERSIGN_RATE_LIMITS (such as sign-in=240,order=1200).
@@ -408,11 +408,6 @@ export interface CountersignOptions {
    * Variable: COUNTERSIGN_PAGES (on, off).
    */
   pages?: boolean | PageOptions
-  /**
-   * gRPC's server reflection (v1 and v1alpha): tools such as grpcurl then need no protos. It says what the protos of
-   * this package say. Default true. Variable: COUNTERSIGN_REFLECTION (on, off).
-   */
-  reflection?: boolean
   /**
    * Time in seconds, 0 to 300, for which `drain()`, and so the command after SIGTERM, goes on serving while proxies,
    * clients and watchers are asked to leave. It must be long enough for proxies to notice. Default 2. Variable:
@@ -926,12 +921,6 @@ const table = {
     kind: flag,
     default: true,
     about: "whether the service's own demo, approval and sign-in pages are served",
-  },
-  reflection: {
-    variable: 'COUNTERSIGN_REFLECTION',
-    kind: flag,
-    default: true,
-    about: "whether gRPC's server reflection is served, so that tools such as grpcurl need no protos",
   },
   drainSeconds: {
     variable: 'COUNTERSIGN_DRAIN_SECONDS',

@@ -202,7 +202,6 @@ const paths: readonly string[] = [
   '/countersign.v1.SignInService/toString',
   '/countersign.v1.NoService/NoMethod',
   '/grpc.health.v1.Health/NoMethod',
-  '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo',
   '/\u00ff\u00fe',
   '/%',
   '/?%',

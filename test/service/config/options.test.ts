@@ -200,7 +200,6 @@ const promised: Record<Option, Promised> = {
     ],
   },
   pages: { variable: 'COUNTERSIGN_PAGES', default: true, flag: true },
-  reflection: { variable: 'COUNTERSIGN_REFLECTION', default: true, flag: true },
   workers: {
     variable: 'COUNTERSIGN_WORKERS',
     default: 1,
