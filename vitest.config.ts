@@ -21,6 +21,7 @@ const nightly = [
   // Install and build an application each.
   'test/examples/next.test.ts',
   'test/examples/sveltekit.test.ts',
+  'test/http/port/probes-large.test.ts',
   // Downloads servers of Debian's next release.
   'test/store/redis/newer-servers.test.ts',
   'test/store/redis/topologies.test.ts',

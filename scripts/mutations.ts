@@ -176,8 +176,10 @@ const rows: Readonly<
   ],
   12: [
     ['take', 'waitUs > 0', 'false', 'limits/rate'],
-    ['tryTake', 'this.#taken + slots > this.#most + reserve', 'false', 'http/port/ceilings'],
-    ['tryTake', 'this.#held.of(network) + slots > this.#mostOfNetwork', 'false', 'http/port/ceilings e2e/ceilings'],
+    ['tryTake', 'this.#taken + slots > this.most', 'false', 'http/port/ceilings'],
+    ['tryTake', 'this.#held.of(network) + slots > this.mostOfNetwork', 'false', 'http/port/ceilings e2e/ceilings'],
+    ['takeRequest', 'reserve?.tryTake(site)', 'reserve?.tryTake(undefined)', 'http/port/ceilings'],
+    ['add', 'this.#groupOf(site)', 'undefined', 'limits/live-count'],
     ['addMember', 'count > 2 * most', 'false', 'store/redis/redis'],
     [
       'writeAll',

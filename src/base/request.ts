@@ -223,10 +223,16 @@ export function networkOf(address: string): string {
   return networksOf(address)[0]
 }
 
-/** The widest network that can be one subscriber's: an IPv4 address, or an IPv6 /48. */
-export function siteOf(address: string): string {
-  return networksOf(address).at(-1) as string
+/**
+ * The widest network that can be one subscriber's: an IPv4 address, or an IPv6 /48. Clients of unknown address are one
+ * such network together.
+ */
+export function siteOf(address: string | undefined): string {
+  return address === undefined ? unknownNetwork : (networksOf(address).at(-1) as string)
 }
+
+/** Stands for the network of clients whose address is unknown. */
+export const unknownNetwork = 'unknown'
 
 /** The eight groups of a valid IPv6 address without a zone. */
 function groupsOf(address: string): number[] {

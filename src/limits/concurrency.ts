@@ -1,3 +1,4 @@
+import { hash, randomUUID } from 'node:crypto'
 import { getHeapStatistics } from 'node:v8'
 import type { Logger } from '../base/log.ts'
 import { networksOf, siteOf } from '../base/request.ts'
@@ -114,57 +115,30 @@ class Held {
   }
 }
 
-/** Options of {@link Concurrency.take}. */
-interface SlotOptions {
-  /** Number of slots. Default: 1. */
-  readonly slots?: number
-  /** Number of slots beyond the ceiling that may be taken too. Default: none. */
-  readonly reserve?: number
-}
-
-/** Time between two log lines of one ceiling, in ms. */
-const logIntervalMs = 1000
-
-/**
- * A semaphore: slots up to a ceiling, and for each network a share of them. The first refusal is logged at once, those
- * of the second after it in one line.
- */
-export class Concurrency {
-  readonly #option: CeilingName
-  readonly #most: number
-  readonly #mostOfNetwork: number
-  readonly #log: Logger
+/** A semaphore: slots up to a ceiling, and for each network a share of them. */
+export class SharedSlots {
+  protected readonly most: number
+  protected readonly mostOfNetwork: number
   readonly #held = new Held()
   #taken = 0
-  #refusals = 0
-  /** Refusals since the last log line. */
-  #unlogged = 0
-  #lastRefused: string | undefined
-  #silence: NodeJS.Timeout | undefined
 
-  constructor(option: CeilingName, limits: CeilingLimits, log: Logger) {
-    const most = limits[option] ?? Number.POSITIVE_INFINITY
-    const perAddress = option === 'maxConnectionsPerAddress'
-    this.#option = option
-    this.#most = perAddress ? Number.POSITIVE_INFINITY : most
-    this.#mostOfNetwork = perAddress ? most : Math.max(1, Math.floor(most * (limits.networkShare ?? 1)))
-    this.#log = log
+  constructor(most: number, mostOfNetwork: number) {
+    this.most = most
+    this.mostOfNetwork = mostOfNetwork
   }
 
-  /** Takes slots as {@link tryTake} does, and logs a refusal. */
-  take(network: string | undefined, options: SlotOptions = {}): boolean {
-    const taken = this.tryTake(network, options)
-    if (!taken) this.refused(network)
-    return taken
+  /** Number of slots that are taken. */
+  get taken(): number {
+    return this.#taken
   }
 
   /**
-   * Takes slots for a network; `undefined` is an unknown one, or one without a share. `false` at the ceiling, or at the
-   * network's share of it.
+   * Takes slots for a network; without one, for what is of no network, such as a proxy's connection. `false` at the
+   * ceiling, or at the network's share of it.
    */
-  tryTake(network: string | undefined, { slots = 1, reserve = 0 }: SlotOptions = {}): boolean {
-    if (this.#taken + slots > this.#most + reserve) return false
-    if (network !== undefined && this.#held.of(network) + slots > this.#mostOfNetwork) return false
+  tryTake(network: string | undefined, slots = 1): boolean {
+    if (this.#taken + slots > this.most) return false
+    if (network !== undefined && this.#held.of(network) + slots > this.mostOfNetwork) return false
     this.#add(network, slots)
     return true
   }
@@ -174,15 +148,52 @@ export class Concurrency {
     this.#add(network, -slots)
   }
 
-  use(): CeilingUse {
-    const common = { option: this.#option, refusals: this.#refusals }
-    if (this.#option === 'maxConnectionsPerAddress') return { ...common, most: this.#mostOfNetwork }
-    return { ...common, most: this.#most, held: this.#taken }
-  }
-
   #add(network: string | undefined, slots: number): void {
     this.#taken += slots
     if (network !== undefined) this.#held.add(network, slots)
+  }
+}
+
+/** The share of a number of slots that one network may hold: at least one. */
+export function shareOf(most: number, { networkShare = 1 }: CeilingLimits): number {
+  return Math.max(1, Math.floor(most * networkShare))
+}
+
+/** Time between two log lines of one ceiling, in ms. */
+const logIntervalMs = 1000
+
+/**
+ * The slots of a ceiling of the settings. The first refusal is logged at once, those of the second after it in one
+ * line.
+ */
+export class Concurrency extends SharedSlots {
+  readonly #option: CeilingName
+  readonly #log: Logger
+  #refusals = 0
+  /** Refusals since the last log line. */
+  #unlogged = 0
+  #lastRefused: string | undefined
+  #silence: NodeJS.Timeout | undefined
+
+  constructor(option: CeilingName, limits: CeilingLimits, log: Logger) {
+    const most = limits[option] ?? Number.POSITIVE_INFINITY
+    if (option === 'maxConnectionsPerAddress') super(Number.POSITIVE_INFINITY, most)
+    else super(most, shareOf(most, limits))
+    this.#option = option
+    this.#log = log
+  }
+
+  /** Takes slots as {@link tryTake} does, and logs a refusal. */
+  take(network: string | undefined, slots = 1): boolean {
+    const taken = this.tryTake(network, slots)
+    if (!taken) this.refused(network)
+    return taken
+  }
+
+  use(): CeilingUse {
+    const common = { option: this.#option, refusals: this.#refusals }
+    if (this.#option === 'maxConnectionsPerAddress') return { ...common, most: this.mostOfNetwork }
+    return { ...common, most: this.most, held: this.taken }
   }
 
   /** Logs that a network was turned away. */
@@ -195,7 +206,7 @@ export class Concurrency {
 
   #tell(): void {
     // The network's share was the reason, unless all slots are taken.
-    const most = this.#taken < this.#most ? this.#mostOfNetwork : this.#most
+    const most = this.taken < this.most ? this.mostOfNetwork : this.most
     const lastRefused = this.#lastRefused
     this.#log.warn('ceiling reached', { ...named[this.#option], most, refused: this.#unlogged, lastRefused })
     this.#unlogged = 0
@@ -234,11 +245,11 @@ export class Watchers {
   }
 }
 
-/** Most pairs of a network and a second in {@link LiveCount}. Further records count for no network. */
+/**
+ * Most pairs of a network and a second in {@link LiveCount}. Further records count for groups of networks, which adds at
+ * most 256 pairs for each second.
+ */
 const maxPairs = 50_000
-
-/** Stands for the network of records that count for none. */
-const noNetwork = ''
 
 /**
  * Count of the records that this process has stored and that are still alive in the store, so that no number of callers
@@ -249,8 +260,10 @@ const noNetwork = ''
  */
 export class LiveCount {
   readonly #slots: Concurrency
-  /** By second: the number of records of each network that end in it. */
+  /** By second: the number of records of each network, or group of networks, that end in it. */
   readonly #ending = new Map<number, Map<string, number>>()
+  /** Keeps clients from choosing their group. */
+  readonly #groupKey = randomUUID()
   #pairs = 0
   /** The second of the last search for lives that are over. */
   #lookedAt: number | undefined
@@ -267,8 +280,12 @@ export class LiveCount {
    */
   add(endsAt: number, now: number, ip: string | undefined, slots = 1): void {
     this.#forgetEnded(now)
-    const network = ip === undefined || this.#pairs >= maxPairs ? noNetwork : siteOf(ip)
-    if (!this.#slots.take(network || undefined, { slots })) throw serverBusy()
+    const site = siteOf(ip)
+    const network = this.#pairs < maxPairs ? site : this.#groupOf(site)
+    if (!this.#slots.tryTake(network, slots)) {
+      this.#slots.refused(site)
+      throw serverBusy()
+    }
     const second = secondOf(endsAt)
     const counts = this.#ending.get(second) ?? new Map<string, number>()
     this.#ending.set(second, counts)
@@ -291,10 +308,11 @@ export class LiveCount {
   remove(endsAt: number, ip: string | undefined, slots = 1): void {
     const counts = this.#ending.get(secondOf(endsAt))
     if (counts === undefined) return
-    const own = ip === undefined ? noNetwork : siteOf(ip)
+    const site = siteOf(ip)
+    const own = counts.has(site) ? site : this.#groupOf(site)
     const network = counts.has(own) ? own : (counts.keys().next().value as string)
     const count = counts.get(network) as number
-    this.#slots.leave(network || undefined, Math.min(count, slots))
+    this.#slots.leave(network, Math.min(count, slots))
     if (count > slots) {
       counts.set(network, count - slots)
       return
@@ -302,6 +320,11 @@ export class LiveCount {
     counts.delete(network)
     this.#pairs--
     if (counts.size === 0) this.#ending.delete(secondOf(endsAt))
+  }
+
+  /** One of 256 groups of networks. A group has the share of one network. */
+  #groupOf(site: string): string {
+    return `group ${hash('sha256', this.#groupKey + site).slice(0, 2)}`
   }
 
   /** Looks at every second (a few thousand at most), because their order is not sorted after the clock was set. */
@@ -313,7 +336,7 @@ export class LiveCount {
       if (second > current) continue
       this.#ending.delete(second)
       this.#pairs -= counts.size
-      for (const [network, count] of counts) this.#slots.leave(network || undefined, count)
+      for (const [network, count] of counts) this.#slots.leave(network, count)
     }
   }
 }

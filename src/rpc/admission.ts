@@ -89,7 +89,7 @@ function admittedStream(
  * Takes a slot for a call, and returns the function that gives it back, once. Throws SERVER_BUSY without a free slot.
  */
 function enter(slots: Concurrency, { request: { ip } }: Call): () => void {
-  const network = ip === undefined ? undefined : siteOf(ip)
+  const network = siteOf(ip)
   if (!slots.take(network)) throw serverBusy()
   return () => slots.leave(network)
 }

@@ -81,7 +81,8 @@ test('a network has its share of the room, a /48 in all, and others have theirs'
   expect(inRow(40, (n) => `2001:db8:1:${n.toString(16)}::1`)).toBe(10)
   expect(lines[0]?.fields).toMatchObject({ ceiling: 'live orders', most: 10, lastRefused: '2001:db8:1::/48' })
   expect(inRow(40, () => '192.0.2.1')).toBe(10)
-  expect(inRow(12, () => undefined)).toBe(12)
+  // Callers of unknown address are one network.
+  expect(inRow(40, () => undefined)).toBe(10)
   // Those that are removed or end make room for the same network.
   live.remove(now + 60_000, '192.0.2.1')
   expect(inRow(2, () => '192.0.2.1')).toBe(1)
@@ -98,4 +99,26 @@ test('a record that another network uses up is counted out, and counts for no ne
   live.remove(now + 60_000, undefined)
   expect(live.use(now)).toMatchObject({ held: 0 })
   live.add(now + 60_000, now, '192.0.2.1')
+})
+
+test('beside more networks than are counted one by one, a network has a share, and most others have theirs', () => {
+  const { live } = liveCount(200_000, 1 / 1000)
+  const endsAt = now + 60_000
+  const added = (ip: string, records: number): number => {
+    for (let n = 0; n < records; n++) {
+      try {
+        live.add(endsAt, now, ip)
+      } catch {
+        return n
+      }
+    }
+    return records
+  }
+  for (let n = 0; n < 50_000; n++) live.add(endsAt, now, `2001:${n.toString(16)}::1`)
+  expect(added('192.0.2.1', 1_000)).toBe(200)
+  const others = Array.from({ length: 100 }, (_, n) => added(`198.51.100.${n}`, 2))
+  expect(others.filter((records) => records === 2).length).toBeGreaterThan(90)
+  for (let n = 0; n < 200; n++) live.remove(endsAt, '192.0.2.1')
+  expect(added('192.0.2.1', 1_000)).toBeGreaterThan(190)
+  expect(live.use(endsAt)).toMatchObject({ held: 0 })
 })

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Logger } from '../../base/log.ts'
-import { clientAddress, networksOf, readAddress } from '../../base/request.ts'
-import { type CeilingLimits, type CeilingUse, Concurrency } from '../../limits/concurrency.ts'
+import { clientAddress, networkOf, readAddress, siteOf, unknownNetwork } from '../../base/request.ts'
+import { type CeilingLimits, type CeilingUse, Concurrency, SharedSlots, shareOf } from '../../limits/concurrency.ts'
 
 /** Time limits of a connection, in milliseconds. */
 export interface ConnectionTimeouts {
@@ -94,31 +94,25 @@ export interface CeilingParts {
   readonly log: Logger
 }
 
-/** A client and the networks of its address; `undefined` for an unknown address. */
+/** A client and the networks of its address. Clients of unknown address count as one. */
 export class Client {
-  readonly address: string | undefined
   /** The unit that counts as one client: an IPv4 address or an IPv6 /64. */
-  readonly network: string | undefined
+  readonly network: string
   /** The unit that has a share of each ceiling: an IPv4 address or an IPv6 /48. */
-  readonly site: string | undefined
+  readonly site: string
 
   constructor(address: string | undefined) {
-    const networks = address === undefined ? [] : networksOf(address)
-    this.address = address
-    this.network = networks[0]
-    this.site = networks.at(-1)
+    this.network = address === undefined ? unknownNetwork : networkOf(address)
+    this.site = siteOf(address)
   }
 }
 
-/** A client without a share: it counts only for all clients together. */
-const unknown = new Client(undefined)
-
 /** A request of either HTTP version, for the ceilings to decide on, and what they have counted of it. */
 export abstract class Arrival {
-  /** The client for which it counts as in progress. For {@link Ceilings} only. */
-  countedFor: Client | undefined = undefined
-  /** The client for which it counts as one whose body has not arrived. For {@link Ceilings} only. */
-  pendingFor: Client | undefined = undefined
+  /** The slot that it holds while it is in progress. For {@link Ceilings} only. */
+  inProgress: { readonly slots: SharedSlots; readonly site: string } | undefined = undefined
+  /** The site for which it counts until its body has arrived. For {@link Ceilings} only. */
+  pendingFor: string | undefined = undefined
 
   /** The client that connected. */
   readonly connected: Client
@@ -139,14 +133,11 @@ export abstract class Arrival {
 }
 
 /**
- * Requests beyond maxRequests in which a probe is still answered, by its path. An orchestrator ends a process whose
- * liveness probe fails, and a busy process must live. Probes of readiness wait for the store, so they cannot take the
- * room of the others.
+ * Slots, by path, for probes that find none among those of all requests: an orchestrator ends a process whose liveness
+ * probe fails, and a busy process must live. Any client can name these paths, so one network has a share of these slots
+ * too. Probes of readiness wait for the store, and have slots of their own.
  */
-const probeReserve: ReadonlyMap<string, number> = new Map([
-  ['/healthz', 16],
-  ['/readyz', 8],
-])
+const probeReserve = { '/healthz': 32, '/readyz': 16 } as const
 
 /**
  * Counts what clients hold, and admits or refuses more. One network has a share of each ceiling. Behind a proxy, a
@@ -159,6 +150,7 @@ export class Ceilings {
   readonly #connectionsOfAddresses: Concurrency
   readonly #requests: Concurrency
   readonly #pendingBodies: Concurrency
+  readonly #probes: ReadonlyMap<string, SharedSlots>
   /** Requests of this turn of the event loop whose body has not arrived. */
   #newlyPending: Arrival[] = []
 
@@ -168,6 +160,9 @@ export class Ceilings {
     this.#connectionsOfAddresses = new Concurrency('maxConnectionsPerAddress', limits, log)
     this.#requests = new Concurrency('maxRequests', limits, log)
     this.#pendingBodies = new Concurrency('maxPendingBodies', limits, log)
+    this.#probes = new Map(
+      Object.entries(probeReserve).map(([path, most]) => [path, new SharedSlots(most, shareOf(most, limits))]),
+    )
   }
 
   /** Whether each connection comes from a proxy and carries many clients. */
@@ -185,7 +180,7 @@ export class Ceilings {
   /** Counts a connection and returns its client; `undefined` beyond a ceiling. End it with {@link disconnect}. */
   connect(remoteAddress: string | undefined): Client | undefined {
     const client = new Client(remoteAddress && readAddress(remoteAddress))
-    const { network, site } = this.#holderOf(client)
+    const { network, site } = this.#networksOf(client)
     if (!this.#connections.take(site)) return undefined
     if (this.#connectionsOfAddresses.take(network)) return client
     this.#connections.leave(site)
@@ -194,7 +189,7 @@ export class Ceilings {
 
   /** Ends a connection. */
   disconnect(client: Client): void {
-    const { network, site } = this.#holderOf(client)
+    const { network, site } = this.#networksOf(client)
     this.#connections.leave(site)
     this.#connectionsOfAddresses.leave(network)
   }
@@ -204,8 +199,8 @@ export class Ceilings {
    * held up by those whose body has not arrived. Call {@link leave} at its end, which may come before the decision.
    */
   admit(arrival: Arrival, decide: (served: boolean) => void): void {
-    const sender = this.#senderOf(arrival)
-    if (!this.#takeRequest(arrival, sender)) {
+    const { site } = this.#senderOf(arrival)
+    if (!this.#takeRequest(arrival, site)) {
       decide(false)
       return
     }
@@ -213,8 +208,8 @@ export class Ceilings {
       decide(true)
       return
     }
-    if (this.#pendingBodies.tryTake(sender.site)) {
-      arrival.pendingFor = sender
+    if (this.#pendingBodies.tryTake(site)) {
+      arrival.pendingFor = site
       if (this.#newlyPending.push(arrival) === 1) setImmediate(() => this.#releaseArrived())
       decide(true)
       return
@@ -222,27 +217,33 @@ export class Ceilings {
     // Headers are reported before the bytes behind them are parsed. By the next turn, they are.
     setImmediate(() => {
       const served = arrival.bodyArrived()
-      if (!served) this.#pendingBodies.refused(sender.site)
+      if (!served) this.#pendingBodies.refused(site)
       decide(served)
     })
   }
 
   /** Ends a request. Without effect on one that was refused. */
   leave(arrival: Arrival): void {
-    const { countedFor } = arrival
-    if (countedFor === undefined) return
-    arrival.countedFor = undefined
-    this.#requests.leave(countedFor.site)
+    const { inProgress } = arrival
+    if (inProgress === undefined) return
+    arrival.inProgress = undefined
+    inProgress.slots.leave(inProgress.site)
     this.#release(arrival)
   }
 
-  #takeRequest(arrival: Arrival, sender: Client): boolean {
-    const reserve = probeReserve.get(arrival.unhinderedTarget()?.split('?', 1)[0] ?? '')
-    // A probe counts for no network, so other clients at its address cannot keep it from its answer.
-    const client = reserve === undefined ? sender : unknown
-    if (!this.#requests.take(client.site, reserve === undefined ? {} : { reserve })) return false
-    arrival.countedFor = client
-    return true
+  /** Takes a slot; beyond the ceiling, or the network's share of it, one of the reserve for a probe. */
+  #takeRequest(arrival: Arrival, site: string): boolean {
+    if (this.#requests.tryTake(site)) {
+      arrival.inProgress = { slots: this.#requests, site }
+      return true
+    }
+    const reserve = this.#probes.get(arrival.unhinderedTarget()?.split('?', 1)[0] ?? '')
+    if (reserve?.tryTake(site) === true) {
+      arrival.inProgress = { slots: reserve, site }
+      return true
+    }
+    this.#requests.refused(site)
+    return false
   }
 
   /** Nearly all bodies come with their headers. Only the others need a listener for their end. */
@@ -260,25 +261,25 @@ export class Ceilings {
     const { pendingFor } = arrival
     if (pendingFor === undefined) return
     arrival.pendingFor = undefined
-    this.#pendingBodies.leave(pendingFor.site)
+    this.#pendingBodies.leave(pendingFor)
   }
 
-  /** The client for which a connection counts. */
-  #holderOf(connected: Client): Client {
-    return this.behindProxy ? unknown : connected
+  /** The networks for which a connection counts: none for a proxy's, which carries the requests of many clients. */
+  #networksOf(connected: Client): Partial<Client> {
+    return this.behindProxy ? {} : connected
   }
 
-  /** The sender of a request. Without a proxy, all requests of a connection are those of one client. */
+  /**
+   * The sender of a request: without a proxy, the client that connected; else the client that the proxy names, or the
+   * proxy itself, such as with a probe of its own. One that the proxy names unreadably is unknown.
+   */
   #senderOf(arrival: Arrival): Client {
-    const { connected } = arrival
-    if (!this.behindProxy) return connected
-    const headers = arrival.headers()
+    const headers = this.behindProxy ? arrival.headers() : {}
+    if (headers['x-forwarded-for'] === undefined) return arrival.connected
     const get = (name: string): string | null => {
       const value = headers[name]
       return value === undefined ? null : String(value)
     }
-    const address = clientAddress({ get }, undefined, this.#trustedProxies)
-    // Without the header, the proxy itself is the sender.
-    return address === undefined ? connected : new Client(address)
+    return new Client(clientAddress({ get }, undefined, this.#trustedProxies))
   }
 }

@@ -177,9 +177,6 @@ describe('requests in progress', () => {
     expect(await outcome(greedy.request())).toBe(http2.constants.NGHTTP2_REFUSED_STREAM)
     expect(await exchange(port, 'GET / HTTP/1.1\r\nhost: a\r\n\r\n', '127.0.0.2')).toSatisfy(isBusy)
     expect(await outcome((await connectHttp2(port, '127.0.0.3')).request())).toMatch(/^x+$/)
-    // A probe of health counts for no address.
-    const probe = (await connectHttp2(port, '127.0.0.2')).request({ ':path': '/healthz' })
-    expect(await outcome(probe)).toMatch(/^x+$/)
   })
 
   test('behind a proxy have a quarter for each network that it names, a /48 at most', async () => {
@@ -191,6 +188,18 @@ describe('requests in progress', () => {
     expect(await outcome(ask('2001:db8:0:1::1', '/polite'))).toBe(http2.constants.NGHTTP2_REFUSED_STREAM)
     expect(await outcome(ask('2001:db8:1::1', '/polite'))).toBe('polite')
     expect(await outcome(ask('192.0.2.1', '/polite'))).toBe('polite')
+  })
+
+  test('behind a proxy have a quarter for all clients that it names unreadably', async () => {
+    const { port } = await start({ ceilings, trustedProxies: 1 }, holding)
+    const session = await connectHttp2(port)
+    const ask = (headers: object, path: string) => session.request({ ':path': path, ...headers })
+    for (const name of ['unknown', '_hidden']) ask({ 'x-forwarded-for': name }, '/held').on('error', () => {})
+    await sleep(30)
+    expect(await outcome(ask({ 'x-forwarded-for': '' }, '/polite'))).toBe(http2.constants.NGHTTP2_REFUSED_STREAM)
+    expect(await outcome(ask({ 'x-forwarded-for': '192.0.2.1' }, '/polite'))).toBe('polite')
+    // A call of the proxy itself, such as a probe.
+    expect(await outcome(ask({}, '/polite'))).toBe('polite')
   })
 
   test('are refused beyond their ceiling, and served again below it', async () => {
@@ -236,21 +245,35 @@ describe('probes of health', () => {
     expect(await outcome(bodiless(session, { ':path': '/healthz' }))).toBe(http2.constants.NGHTTP2_REFUSED_STREAM)
   })
 
-  test('have room for a few at a time, and those of readiness leave some for those of liveness', async () => {
+  test('have room for a few at a time, those of readiness apart from those of liveness', async () => {
     const held: NodeResponse[] = []
     const { port } = await start({ ceilings: { maxRequests: 1 } }, (_, response) => void held.push(response))
     const session = await connectHttp2(port)
-    const ask = async (count: number, path: string) =>
-      (await Promise.all(Array.from({ length: count }, () => outcome(session.request({ ':path': path }), 200)))).filter(
-        (answer) => answer === 'nothing',
-      ).length
+    const ask = (count: number, path: string) => heldOf(session, count, { ':path': path })
     expect(await ask(3, '/')).toBe(1)
-    expect(await ask(30, '/readyz')).toBe(8)
-    expect(await ask(30, '/healthz')).toBe(8)
-    expect(held).toHaveLength(17)
+    expect(await ask(40, '/readyz')).toBe(16)
+    expect(await ask(40, '/healthz')).toBe(32)
+    expect(held).toHaveLength(49)
     for (const response of held.splice(0)) reply(response, '')
     await until(async () => (await ask(1, '/')) === 1)
   })
+
+  test.runIf(hasManyAddresses)(
+    'count for their network, which has its share of their room, by any method',
+    async () => {
+      const ceilings = { maxRequests: 8, networkShare: 1 / 4 }
+      const held: NodeResponse[] = []
+      const { port } = await start({ ceilings }, (_, response) => void held.push(response))
+      const greedy = await connectHttp2(port, '127.0.0.2')
+      expect(await heldOf(greedy, 20, { ':path': '/healthz' })).toBe(2 + 8)
+      expect(await heldOf(greedy, 20, { ':path': '/healthz', ':method': 'POST' })).toBe(0)
+      expect(await heldOf(greedy, 20, { ':path': '/readyz' })).toBe(4)
+      const other = await connectHttp2(port, '127.0.0.3')
+      expect(await heldOf(other, 2, { ':path': '/' })).toBe(2)
+      expect(await heldOf(other, 1, { ':path': '/healthz' })).toBe(1)
+      expect(await heldOf(other, 1, { ':path': '/readyz' })).toBe(1)
+    },
+  )
 
   test('behind another request of their connection have no room of their own', async () => {
     const { port } = await start({ ceilings: { maxRequests: 1 } }, busyHandler(50))
@@ -262,6 +285,12 @@ describe('probes of health', () => {
       'SERVER_BUSY',
     ])
   })
+
+  /** Makes requests without a body; how many are neither answered nor refused. */
+  async function heldOf(session: ClientHttp2Session, count: number, headers: http2.OutgoingHttpHeaders) {
+    const asked = Array.from({ length: count }, () => outcome(session.request(headers, { endStream: true }), 200))
+    return (await Promise.all(asked)).filter((answer) => answer === 'nothing').length
+  }
 
   /** Answers what is held after a while, or never, and everything else at once. */
   function busyHandler(heldMs?: number): Handler {
