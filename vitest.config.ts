@@ -155,15 +155,12 @@ export default defineConfig({
       {
         extends: true,
         test: {
-          // Real browsers, servers and stores, which share two cores: one that fails is tried once more, and the run
-          // says so.
           name: 'real parts',
           include: ['test/**/*.test.ts'],
           exclude: ['test/browser/**', 'test/oidc/basic-op/**', ...domain, ...measuring, ...unwanted],
           globalSetup: parts,
           // Each test waits for the other parts half of the time.
           maxWorkers: 3,
-          retry: 1,
           sequence: { groupOrder: 0 },
         },
       },
@@ -176,7 +173,6 @@ export default defineConfig({
           globalSetup: [...parts, 'test/support/browser.ts'],
           setupFiles: ['test/browser/firefox-cannot.ts'],
           maxWorkers: 3,
-          retry: 1,
           sequence: { groupOrder: 0 },
         },
       },
@@ -200,7 +196,6 @@ export default defineConfig({
           exclude: unwanted,
           globalSetup: parts,
           maxWorkers: 2,
-          retry: 1,
           sequence: { groupOrder: 1 },
         },
       },

@@ -64,11 +64,14 @@ export async function reviewOnPhone(phone: Page, code: Locator): Promise<string>
 /** What the phone says of an order that it has approved, whether the computer has finished or not. */
 export const approvedHeading = /^(Approved|Your computer (is signed in|has the signature))$/
 
-/** Expects a page's main heading to come to say this, with the focus on it. */
+/**
+ * Expects a page to come to show a heading that says this, with the focus on it. The screen before may have a heading
+ * with the same words, and the focus elsewhere: both are read in one look.
+ */
 export async function expectHeading(page: Page, name: string | RegExp): Promise<void> {
-  const heading = page.getByRole('heading', { name })
-  await heading.waitFor()
-  expect(await heading.evaluate((element) => element === document.activeElement)).toBe(true)
+  const headings = page.getByRole('heading', { name })
+  const isFocused = () => headings.evaluateAll((all) => all.some((heading) => heading === document.activeElement))
+  await expect.poll(isFocused, { message: `the focus is on a heading ${name}` }).toBe(true)
 }
 
 /** Expects the desktop to be signed in with an address. */

@@ -197,6 +197,33 @@ describe.skipIf(!hasBrowser)('from the camera’s browser to that of a wallet', 
     await other.page.getByText('Continued from another browser').waitFor()
   })
 
+  test('a tap while the link for the apps is being made gets that link, and a decline does not wait for it', async () => {
+    const { url } = await startService(settings)
+    /** A phone whose link is not made before `made` is called, and whose user has asked for it. */
+    const waiting = async () => {
+      const { page, trail } = await browser.open(phone)
+      const { promise, resolve: made } = Promise.withResolvers<void>()
+      await page.route('**/cross-device/hand-over', async (route) => {
+        await promise
+        await route.continue()
+      })
+      const asked = () => trail.requests.filter(({ url }) => url.endsWith('/hand-over')).length
+      await openReview(page, await Desktop.start(url))
+      await expect.poll(asked).toBe(1)
+      await page.getByRole('button', { name: 'Open in another browser' }).click()
+      return { page, asked, made }
+    }
+    const { page, asked, made } = await waiting()
+    made()
+    await page.getByLabel('Open this link').waitFor()
+    expect(await page.getByLabel('Open this link').inputValue()).toContain('/cross-device/continue/csh_')
+    expect(asked()).toBe(1)
+    const other = await waiting()
+    await other.page.getByRole('button', { name: 'Decline' }).click()
+    await expectHeading(other.page, 'Declined')
+    other.made()
+  })
+
   test('a link that was taken is not voided by a new one', async () => {
     const { url } = await startService({ ...settings, orderTtlSeconds: 300 })
     const camera = await browser.open(phone)

@@ -94,6 +94,7 @@ describe.skipIf(!hasBrowser)('a page and its session', () => {
     await page.getByRole('button', { name: 'Demo wallet' }).click()
     await page.getByText('this browser did not keep the session').waitFor()
     expect(new URL(page.url()).pathname).toBe('/api/auth/sign-in')
+    await expectHeading(page, 'Sign in')
     await page.getByRole('img', { name: /QR code/ }).waitFor()
   })
 

@@ -53,6 +53,7 @@ export function useBrowser(): { open(options?: BrowserContextOptions): Promise<{
     async open(options = {}) {
       const context = await (browser as Browser).newContext({ reducedMotion: 'reduce', locale: 'en-GB', ...options })
       context.setDefaultTimeout(15_000)
+      await context.addInitScript(watchFocus)
       const red: string[] = []
       const trail: Trail = { requests: [], faults: [] }
       onTestFinished(async () => {
@@ -80,6 +81,22 @@ export function useBrowser(): { open(options?: BrowserContextOptions): Promise<{
       return { page: await context.newPage(), trail }
     },
   }
+}
+
+/**
+ * Has a page write an error to its console, which fails the test, if a step shows a heading and leaves the focus on what
+ * it hid: a screen reader then says nothing of the new screen.
+ */
+function watchFocus(): void {
+  const observer = new MutationObserver((changes) => {
+    const isShown = changes.some(
+      ({ target }) =>
+        target instanceof HTMLElement && !target.hidden && target.querySelector('[tabindex="-1"]:is(h1, h2)') !== null,
+    )
+    const focused = document.activeElement
+    if (isShown && focused?.checkVisibility() === false) console.error(`hidden, with the focus: ${focused.outerHTML}`)
+  })
+  observer.observe(document, { subtree: true, attributeFilter: ['hidden'] })
 }
 
 /** Expects the pages of a context to have broken none of their own rules. */

@@ -92,7 +92,7 @@ const walletPanel = new WalletPanel({
 const handOverPanel = new HandOverPanel({
   words,
   clock,
-  onOpen: () => void tasks.run(handOver),
+  onOpen: () => void tasks.run((signal) => handOverPanel.open(signal)),
   make: makeTicket,
   onAddress: (address) => walletPanel.linkApps(address),
 })
@@ -310,15 +310,11 @@ async function reject(rejected: Ending, signal: AbortSignal): Promise<void> {
   }
 }
 
-async function handOver(signal: AbortSignal): Promise<void> {
-  handOverPanel.show(await makeTicket(signal))
-}
-
 /** Makes a ticket for another browser, which voids the last one. */
-async function makeTicket(signal?: AbortSignal): Promise<HandOver> {
+async function makeTicket(): Promise<HandOver> {
   const order = held && orderOf(held)
   if (order === undefined) throw new Error('there is no order to hand over')
-  const ticket = await client.handOverOrder(order, { signal })
+  const ticket = await client.handOverOrder(order)
   if (held?.handedOver === undefined) know({ handedOver: 'browser' })
   return ticket
 }

@@ -64,8 +64,10 @@ document.addEventListener('visibilitychange', () => {
 
 async function lookForSession(): Promise<void> {
   const session = await client.getCurrentSession()
-  if (session !== undefined) await showSignedIn(session)
-  else if (views.in.hidden) showSignedOut()
+  if (session !== undefined) {
+    showSignedIn(session)
+    await showSessions({ client, words, act })
+  } else if (views.in.hidden) showSignedOut()
   else showEnded()
 }
 
@@ -82,10 +84,11 @@ function showEnded(): void {
   byId('ended').focus()
 }
 
-/** Shows a new session. */
+/** Shows a new session. The focus moves at once, not when the lists are there: the button that had it is gone. */
 async function arrive(session: Session): Promise<void> {
-  await showSignedIn(session)
+  showSignedIn(session)
   byId('session-title').focus()
+  await showSessions({ client, words, act })
 }
 
 async function signOut(): Promise<void> {
@@ -100,13 +103,12 @@ async function revokeOthers(): Promise<void> {
   byId('sessions-title').focus()
 }
 
-async function showSignedIn(session: Session): Promise<void> {
+function showSignedIn(session: Session): void {
   sayWhetherSignedIn(true)
   byId('ended').hidden = true
   views.out.hidden = true
   showSession(session, words)
   views.in.hidden = false
-  await showSessions({ client, words, act })
 }
 
 function showSignedOut(): void {

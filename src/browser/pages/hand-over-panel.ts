@@ -1,3 +1,4 @@
+import { aborted } from '../client/errors.ts'
 import type { HandOver } from '../client/index.ts'
 import type { AppAddress } from '../wallets/index.ts'
 import { byId } from './dom.ts'
@@ -18,7 +19,7 @@ const renewBeforeMs = 20_000
 export interface HandOverPanelOptions {
   readonly words: Words
   readonly clock: ServiceClock
-  /** Called when the user asks for a link, which {@link HandOverPanel.show} then shows. */
+  /** Called when the user asks for a link and none is ready: {@link HandOverPanel.open} shows one. */
   readonly onOpen: () => void
   /** Makes a new link. Rejects if that fails. */
   readonly make: () => Promise<HandOver>
@@ -84,9 +85,13 @@ export class HandOverPanel {
     this.#isTaken = true
   }
 
-  /** Opens the panel with a link. */
-  show(made: HandOver): void {
-    this.#fill(made)
+  /**
+   * Opens the panel with a link: the one that is being made for apps, which a second would void, or a new one. Rejects
+   * if that fails, or when the signal aborts.
+   */
+  async open(signal: AbortSignal): Promise<void> {
+    const ended = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(aborted(signal))))
+    this.#fill(await Promise.race([this.#make(), ended]))
     this.#open()
   }
 

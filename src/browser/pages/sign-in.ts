@@ -92,6 +92,7 @@ async function leave(session: Session): Promise<void> {
   if (kept !== undefined) return location.replace(target)
   continueLink.removeAttribute('aria-busy')
   showSignedOut()
+  focusHeading(views.out)
   ways.complain(words.say('sign-in.not-kept', { host: location.host }))
   const message = 'The session cookie was not kept. If publicUrl is an https address, browsers keep it there only'
   noteForOperator({ code: 'UNEXPECTED', message })
