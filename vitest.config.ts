@@ -157,7 +157,7 @@ export default defineConfig({
         test: {
           name: 'real parts',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/browser/**', 'test/oidc/basic-op/**', ...domain, ...measuring, ...unwanted],
+          exclude: ['test/browser/**', ...domain, ...measuring, ...unwanted],
           globalSetup: parts,
           // Each test waits for the other parts half of the time.
           maxWorkers: 3,
@@ -174,18 +174,6 @@ export default defineConfig({
           setupFiles: ['test/browser/firefox-cannot.ts'],
           maxWorkers: 3,
           sequence: { groupOrder: 0 },
-        },
-      },
-      {
-        extends: true,
-        test: {
-          // Many small files that share one service.
-          name: 'basic op',
-          include: ['test/oidc/basic-op/*.test.ts'],
-          globalSetup: parts,
-          isolate: false,
-          maxWorkers: 1,
-          sequence: { groupOrder: 2 },
         },
       },
       {

@@ -12,7 +12,6 @@ import { startAuth } from '../better-auth/support.ts'
 import { decoded, isSignedBy, thumbprintOf } from '../integrations/backend/forge.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
-import { stores } from '../support/stores.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
 
 const audience = 'https://api.example'
@@ -37,9 +36,9 @@ function backendOf(url: string) {
     await verifyAccessToken(token, { issuer: url, audience, fetch: ownFetch }).catch(({ reason }) => reason as string)
 }
 
-describe.each(stores)('on $name, an access token', ({ open }) => {
+describe('an access token', () => {
   test('is one that a library and node’s own crypto verify, with the key set alone', async () => {
-    const { url } = await startService({ ...options, ...(await open()) })
+    const { url } = await startService(options)
     const { wallet, token, session } = await signIn(url)
     const { status, json } = await issue(url, token)
     expect([status, Object.keys(json).sort()]).toEqual([200, ['accessToken', 'expiresAt']])
@@ -71,7 +70,7 @@ describe.each(stores)('on $name, an access token', ({ open }) => {
   })
 
   test('is issued over Connect and gRPC too, each of its own', async () => {
-    const { url } = await startService({ ...options, ...(await open()) })
+    const { url } = await startService(options)
     const { token, session } = await signIn(url)
     const ids = new Set<unknown>()
     for (const createTransport of [createConnectTransport, createGrpcTransport]) {

@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { toJson } from '@bufbuild/protobuf'
 import { ConnectError, createClient } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-web'
@@ -12,31 +9,12 @@ import { openOnOurClock } from '../core/order/support.ts'
 import { makeComputer, type TestComputer } from '../support/computer.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
-import { redisUrl } from '../support/stores.ts'
+import { temporaryStore } from '../support/temporary-store.ts'
 import { makeWallet, type TestWallet } from '../support/wallet.ts'
 
 const app = { origin: 'https://app.example' }
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 const days = 24 * 60 * 60_000
-
-/** Where two instances meet. */
-interface Place {
-  readonly name: string
-  /** The address of a store. */
-  open(): Promise<string>
-}
-
-const places: Place[] = [
-  {
-    name: 'SQLite',
-    async open() {
-      const folder = await mkdtemp(join(tmpdir(), 'countersign-computers-'))
-      onTestFinished(() => rm(folder, { recursive: true, force: true }))
-      return `sqlite:${join(folder, 'computers.db')}`
-    },
-  },
-  ...(redisUrl === undefined ? [] : [{ name: 'Redis', open: redisUrl }]),
-]
 
 /** Starts an instance, and resolves with its address. */
 async function startOn(storeUrl: string, options: FlatOptions = {}): Promise<string> {
@@ -153,9 +131,9 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-describe.each(places)('on $name, over two instances', ({ open }) => {
+describe('over two instances', () => {
   const startTwo = async (options?: FlatOptions): Promise<readonly [string, string]> => {
-    const address = await open()
+    const address = await temporaryStore()
     return [await startOn(address, options), await startOn(address, options)]
   }
   const sessionsAt = (url: string) => createClient(SessionService, createConnectTransport({ baseUrl: url }))
@@ -194,7 +172,7 @@ describe.each(places)('on $name, over two instances', ({ open }) => {
   })
 
   test('a key that was planted while codes were compared is not known', async () => {
-    const address = await open()
+    const address = await temporaryStore()
     const compare = await startOn(address, { confirmationCode: 'compare' })
     const [wallet, computer] = [makeWallet(), await makeComputer()]
     const planted = await approve([compare, compare], wallet, { computerKey: computer.key, rememberComputer: true })
@@ -338,7 +316,7 @@ describe.each(places)('on $name, over two instances', ({ open }) => {
 })
 
 test('with knownComputers off, no computer is remembered, and none that was is known', async () => {
-  const address = await places[0]!.open()
+  const address = await temporaryStore()
   const on = await startOn(address)
   const [wallet, remembered, offered] = [makeWallet(), await makeComputer(), await makeComputer()]
   await signInRemembered([on, on], wallet, remembered)
@@ -356,7 +334,7 @@ test('with knownComputers off, no computer is remembered, and none that was is k
 })
 
 test('known computers are told and forgotten by the session’s own token or cookie only, the cookie from a trusted origin', async () => {
-  const url = await startOn(await places[0]!.open())
+  const url = await startOn(await temporaryStore())
   const [wallet, computer] = [makeWallet(), await makeComputer()]
   const order = await approve([url, url], wallet, { computerKey: computer.key, rememberComputer: true })
   const finalized = await finalize(url, order, computer)
@@ -383,7 +361,7 @@ test('known computers are told and forgotten by the session’s own token or coo
 })
 
 test('no answer about a session names the computer that it came from', async () => {
-  const url = await startOn(await places[0]!.open())
+  const url = await startOn(await temporaryStore())
   const { token, session } = await signInRemembered([url, url], makeWallet(), await makeComputer())
   const [computer] = await listOf(url, token)
   expect(computer?.current).toBe(true)

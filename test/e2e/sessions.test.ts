@@ -10,7 +10,6 @@ import { openStore } from '../../src/store/open.ts'
 import { Signer } from '../core/order/support.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
-import { stores } from '../support/stores.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
 
 async function signIn(url: string, wallet = makeWallet(), headers: Record<string, string> = {}): Promise<RestAnswer> {
@@ -20,9 +19,9 @@ async function signIn(url: string, wallet = makeWallet(), headers: Record<string
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
-describe.each(stores)('on $name', ({ open }) => {
+describe('sessions', () => {
   test('a user sees all sessions of the wallet, revokes one, then the others', async () => {
-    const { url } = await startService(await open())
+    const { url } = await startService()
     const client = createClient(SessionService, createConnectTransport({ baseUrl: url }))
     const wallet = makeWallet()
     const tokens: string[] = []
@@ -47,7 +46,7 @@ describe.each(stores)('on $name', ({ open }) => {
   })
 
   test('over REST too, a user revokes a session, then the others', async () => {
-    const { url } = await startService(await open())
+    const { url } = await startService()
     const wallet = makeWallet()
     const [own, second, third] = [await signIn(url, wallet), await signIn(url, wallet), await signIn(url, wallet)]
     const revoke = (path: string, body: object) => rest(url, `/sessions/${path}`, body, bearer(own.json.token))
@@ -60,7 +59,7 @@ describe.each(stores)('on $name', ({ open }) => {
   })
 
   test('a page that allows for it gets no error without a live session, and one that does not gets one', async () => {
-    const { url } = await startService(await open())
+    const { url } = await startService()
     const { json } = await signIn(url)
     await rest(url, '/sign-out', {}, bearer(json.token))
     for (const headers of [{}, bearer(json.token), bearer('cst_wrong')]) {
@@ -73,7 +72,7 @@ describe.each(stores)('on $name', ({ open }) => {
   })
 
   test('each of two users gets the own session, however often and over every protocol', async () => {
-    const { url } = await startService(await open())
+    const { url } = await startService()
     const transports = [
       createConnectTransport({ baseUrl: url }),
       createConnectTransport({ baseUrl: url, useBinaryFormat: true }),
@@ -98,7 +97,7 @@ describe.each(stores)('on $name', ({ open }) => {
   })
 
   test('signing out ends this session, and no other', async () => {
-    const { url } = await startService(await open())
+    const { url } = await startService()
     const wallet = makeWallet()
     const [one, two] = [(await signIn(url, wallet)).json.token, (await signIn(url, wallet)).json.token]
     expect((await rest(url, '/sign-out', {}, bearer(one))).json).toEqual({ ok: true })
@@ -109,9 +108,9 @@ describe.each(stores)('on $name', ({ open }) => {
   })
 
   test('a backend learns of a token whether it is good, and nothing changes', async () => {
-    const store = await openStore(String((await open()).store))
+    const store = await openStore('sqlite::memory:')
     onTestFinished(() => store.close())
-    const { url, service } = await startService({ ...(await open()), store })
+    const { url, service } = await startService({ store })
     const client = createClient(SessionService, createConnectTransport({ baseUrl: url }))
     const { token, session } = (await signIn(url)).json
     const stored = () => store.get(`session:${session.id}`)

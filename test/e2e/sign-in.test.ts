@@ -1,101 +1,98 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { type SignInClient, signInClients } from '../support/clients.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
-import { stores } from '../support/stores.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
 
-describe.each(stores)('on $name', ({ open }) => {
-  test.each(Object.entries(signInClients))('a Nimiq wallet signs in over %s', async (_name, makeClient) => {
-    const { url } = await startService({ ...(await open()), appName: 'Café ☕ Zürich' })
-    const client: SignInClient = makeClient(url)
-    const wallet = makeWallet()
+test.each(Object.entries(signInClients))('a Nimiq wallet signs in over %s', async (_name, makeClient) => {
+  const { url } = await startService({ appName: 'Café ☕ Zürich' })
+  const client: SignInClient = makeClient(url)
+  const wallet = makeWallet()
 
-    const challenge = await client.issueNonce()
-    expect(challenge.message.split('\n').slice(0, 3)).toEqual([
-      'Café ☕ Zürich requests authentication',
+  const challenge = await client.issueNonce()
+  expect(challenge.message.split('\n').slice(0, 3)).toEqual([
+    'Café ☕ Zürich requests authentication',
+    'Action: auth.login',
+    `Origin: ${challenge.origin}`,
+  ])
+  const result = await client.verify(proofOf(wallet, challenge))
+
+  expect(result).toMatchObject({ ok: true, address: wallet.address })
+  expect(result.authToken).toBe(result.token)
+  expect(result.cookie).toMatch(/^countersign_session=css_[^;]+; Max-Age=\d+; Path=\/; HttpOnly; SameSite=Lax$/)
+  const { json } = await rest(url, '/session', undefined, { authorization: `Bearer ${result.token}` })
+  expect(json.session).toMatchObject({
+    adapterId: 'nimiq',
+    publicKeyHex: wallet.publicKeyHex,
+    address: wallet.address,
+    current: true,
+  })
+})
+
+test.each([
+  ['grouped', (address: string) => address],
+  ['unspaced', (address: string) => address.replaceAll(' ', '')],
+  ['lower-case', (address: string) => address.toLowerCase()],
+  ['lower-case and unspaced', (address: string) => address.toLowerCase().replaceAll(' ', '')],
+])('an address that derives from the key is accepted: %s', async (_name, spell) => {
+  const { url } = await startService()
+  const wallet = makeWallet()
+  const { json: challenge } = await rest(url, '/wallet/nonce', {})
+  const { json } = await rest(url, '/wallet/verify', {
+    ...proofOf(wallet, challenge),
+    address: spell(wallet.address),
+  })
+  expect(json).toMatchObject({ ok: true, session: { address: wallet.address } })
+})
+
+test("another wallet's address is refused, and the nonce is gone", async () => {
+  const { url } = await startService()
+  const wallet = makeWallet()
+  const { json: challenge } = await rest(url, '/wallet/nonce', {})
+  const proof = proofOf(wallet, challenge)
+  const refused = await rest(url, '/wallet/verify', { ...proof, address: makeWallet().address })
+  expect([refused.status, refused.json.code]).toEqual([401, 'ADDRESS_MISMATCH'])
+  const again = await rest(url, '/wallet/verify', proof)
+  expect([again.status, again.json.code]).toEqual([401, 'NONCE_NOT_FOUND'])
+})
+
+test('the nonce challenge has the fields of the contract', async () => {
+  const { url } = await startService({ nonceTtlSeconds: 77 })
+  const { json } = await rest(url, '/wallet/nonce', {})
+  expect(json).toEqual({
+    action: 'auth.login',
+    challengeId: 'login',
+    nonceId: expect.stringMatching(/^[A-Za-z0-9_-]{22}$/),
+    nonce: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/),
+    origin: url,
+    issuedAt: expect.any(Number),
+    expiresAt: json.issuedAt + 77_000,
+    message: [
+      'Countersign requests authentication',
       'Action: auth.login',
-      `Origin: ${challenge.origin}`,
-    ])
-    const result = await client.verify(proofOf(wallet, challenge))
-
-    expect(result).toMatchObject({ ok: true, address: wallet.address })
-    expect(result.authToken).toBe(result.token)
-    expect(result.cookie).toMatch(/^countersign_session=css_[^;]+; Max-Age=\d+; Path=\/; HttpOnly; SameSite=Lax$/)
-    const { json } = await rest(url, '/session', undefined, { authorization: `Bearer ${result.token}` })
-    expect(json.session).toMatchObject({
-      adapterId: 'nimiq',
-      publicKeyHex: wallet.publicKeyHex,
-      address: wallet.address,
-      current: true,
-    })
+      `Origin: ${url}`,
+      'Challenge ID: login',
+      `Nonce: ${json.nonce}`,
+      `Issued At: ${new Date(json.issuedAt).toISOString()}`,
+      `Expires At: ${new Date(json.expiresAt).toISOString()}`,
+    ].join('\n'),
   })
+})
 
-  test.each([
-    ['grouped', (address: string) => address],
-    ['unspaced', (address: string) => address.replaceAll(' ', '')],
-    ['lower-case', (address: string) => address.toLowerCase()],
-    ['lower-case and unspaced', (address: string) => address.toLowerCase().replaceAll(' ', '')],
-  ])('an address that derives from the key is accepted: %s', async (_name, spell) => {
-    const { url } = await startService(await open())
-    const wallet = makeWallet()
-    const { json: challenge } = await rest(url, '/wallet/nonce', {})
-    const { json } = await rest(url, '/wallet/verify', {
-      ...proofOf(wallet, challenge),
-      address: spell(wallet.address),
-    })
-    expect(json).toMatchObject({ ok: true, session: { address: wallet.address } })
-  })
-
-  test("another wallet's address is refused, and the nonce is gone", async () => {
-    const { url } = await startService(await open())
-    const wallet = makeWallet()
-    const { json: challenge } = await rest(url, '/wallet/nonce', {})
-    const proof = proofOf(wallet, challenge)
-    const refused = await rest(url, '/wallet/verify', { ...proof, address: makeWallet().address })
-    expect([refused.status, refused.json.code]).toEqual([401, 'ADDRESS_MISMATCH'])
-    const again = await rest(url, '/wallet/verify', proof)
-    expect([again.status, again.json.code]).toEqual([401, 'NONCE_NOT_FOUND'])
-  })
-
-  test('the nonce challenge has the fields of the contract', async () => {
-    const { url } = await startService({ ...(await open()), nonceTtlSeconds: 77 })
-    const { json } = await rest(url, '/wallet/nonce', {})
-    expect(json).toEqual({
-      action: 'auth.login',
-      challengeId: 'login',
-      nonceId: expect.stringMatching(/^[A-Za-z0-9_-]{22}$/),
-      nonce: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/),
-      origin: url,
-      issuedAt: expect.any(Number),
-      expiresAt: json.issuedAt + 77_000,
-      message: [
-        'Countersign requests authentication',
-        'Action: auth.login',
-        `Origin: ${url}`,
-        'Challenge ID: login',
-        `Nonce: ${json.nonce}`,
-        `Issued At: ${new Date(json.issuedAt).toISOString()}`,
-        `Expires At: ${new Date(json.expiresAt).toISOString()}`,
-      ].join('\n'),
-    })
-  })
-
-  test('100 parallel verifies of one nonce make one session', async () => {
-    const { url } = await startService(await open())
-    const wallet = makeWallet()
-    const { json: challenge } = await rest(url, '/wallet/nonce', {})
-    const proof = proofOf(wallet, challenge)
-    const answers = await Promise.all(Array.from({ length: 100 }, () => rest(url, '/wallet/verify', proof)))
-    const winners = answers.filter(({ status }) => status === 200)
-    expect(winners).toHaveLength(1)
-    expect(new Set(answers.filter(({ status }) => status !== 200).map(({ json }) => json.code))).toEqual(
-      new Set(['NONCE_NOT_FOUND']),
-    )
-    const authorization = `Bearer ${winners[0]!.json.token}`
-    const { json } = await rest(url, '/sessions', undefined, { authorization })
-    expect(json.sessions).toHaveLength(1)
-  })
+test('100 parallel verifies of one nonce make one session', async () => {
+  const { url } = await startService()
+  const wallet = makeWallet()
+  const { json: challenge } = await rest(url, '/wallet/nonce', {})
+  const proof = proofOf(wallet, challenge)
+  const answers = await Promise.all(Array.from({ length: 100 }, () => rest(url, '/wallet/verify', proof)))
+  const winners = answers.filter(({ status }) => status === 200)
+  expect(winners).toHaveLength(1)
+  expect(new Set(answers.filter(({ status }) => status !== 200).map(({ json }) => json.code))).toEqual(
+    new Set(['NONCE_NOT_FOUND']),
+  )
+  const authorization = `Bearer ${winners[0]!.json.token}`
+  const { json } = await rest(url, '/sessions', undefined, { authorization })
+  expect(json.sessions).toHaveLength(1)
 })
 
 test('a nonce for adding a wallet needs a session', async () => {

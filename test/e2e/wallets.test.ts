@@ -9,7 +9,6 @@ import { openOnOurClock, passTime } from '../core/order/support.ts'
 import { makeComputer } from '../support/computer.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
-import { stores } from '../support/stores.ts'
 import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
 
 afterEach(() => void vi.useRealTimers())
@@ -93,12 +92,11 @@ class Users {
   }
 }
 
-describe.each(stores)('the wallets of a user, on $name', ({ open }) => {
+describe('the wallets of a user:', () => {
   async function start(options: FlatOptions = {}): Promise<Users> {
-    const { store: url, ...rest } = await open()
-    const store = await openOnOurClock(String(url))
+    const store = await openOnOurClock('sqlite::memory:')
     onTestFinished(() => store.close())
-    return new Users((await startService({ ...rest, store, ...options })).url)
+    return new Users((await startService({ store, ...options })).url)
   }
 
   test('a second wallet that is linked signs in as the same user, and the list says which is which', async () => {

@@ -12,7 +12,6 @@ import type { FlatOptions } from '../../src/service/config.ts'
 import { openStore } from '../../src/store/open.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
-import { stores } from '../support/stores.ts'
 import { makeWallet } from '../support/wallet.ts'
 import { Browser, connect, discover, issuerFile, request, shop } from './support.ts'
 
@@ -51,37 +50,33 @@ async function start(clients: readonly object[], options: FlatOptions = {}) {
 
 const patience = { timeout: 15_000, interval: 100 }
 
-describe.each(stores)('on $name', ({ open }) => {
-  test('each client of a session that ends is told once, in a token that says whose session it was', async () => {
-    const receiver = await startReceiver()
-    const { url } = await start(
-      [told(receiver.url), told(receiver.url, other), { metadata: { ...shop.metadata, client_id: 'third' } }],
-      await open(),
-    )
-    const { browser, token, session, tokens } = await connect(url)
-    const config = await discover(url, other.metadata)
-    const second = await request(config)
-    const page = await browser.open(second.address)
-    const { json } = await browser.post(page.address.pathname, { allow: true, sessionId: session.id })
-    await browser.open(json.redirectTo)
-    await rest(url, '/sign-out', {}, bearer(token))
-    await expect.poll(() => receiver.tokens.length, patience).toBe(2)
-    const keys = createRemoteJWKSet(new URL(`${url}/.well-known/jwks.json`))
-    const read = receiver.tokens.map((each) => jwtVerify(each, keys, { issuer: url, typ: 'logout+jwt' }))
-    const payloads = (await Promise.all(read)).map(({ payload }) => payload)
-    expect(payloads.map(({ aud }) => aud).sort()).toEqual(['other', 'shop'])
-    for (const payload of payloads) {
-      expect(payload).toMatchObject({
-        sub: session.userId,
-        sid: expect.any(String),
-        jti: expect.any(String),
-        events: { 'http://schemas.openid.net/event/backchannel-logout': {} },
-      })
-      expect(payload.nonce).toBeUndefined()
-    }
-    expect(payloads.find(({ aud }) => aud === 'shop')?.sid).toBe(tokens.claims()?.sid)
-    expect(payloads[0]?.sid).not.toBe(payloads[1]?.sid)
-  })
+test('each client of a session that ends is told once, in a token that says whose session it was', async () => {
+  const receiver = await startReceiver()
+  const third = { metadata: { ...shop.metadata, client_id: 'third' } }
+  const { url } = await start([told(receiver.url), told(receiver.url, other), third])
+  const { browser, token, session, tokens } = await connect(url)
+  const config = await discover(url, other.metadata)
+  const second = await request(config)
+  const page = await browser.open(second.address)
+  const { json } = await browser.post(page.address.pathname, { allow: true, sessionId: session.id })
+  await browser.open(json.redirectTo)
+  await rest(url, '/sign-out', {}, bearer(token))
+  await expect.poll(() => receiver.tokens.length, patience).toBe(2)
+  const keys = createRemoteJWKSet(new URL(`${url}/.well-known/jwks.json`))
+  const read = receiver.tokens.map((each) => jwtVerify(each, keys, { issuer: url, typ: 'logout+jwt' }))
+  const payloads = (await Promise.all(read)).map(({ payload }) => payload)
+  expect(payloads.map(({ aud }) => aud).sort()).toEqual(['other', 'shop'])
+  for (const payload of payloads) {
+    expect(payload).toMatchObject({
+      sub: session.userId,
+      sid: expect.any(String),
+      jti: expect.any(String),
+      events: { 'http://schemas.openid.net/event/backchannel-logout': {} },
+    })
+    expect(payload.nonce).toBeUndefined()
+  }
+  expect(payloads.find(({ aud }) => aud === 'shop')?.sid).toBe(tokens.claims()?.sid)
+  expect(payloads[0]?.sid).not.toBe(payloads[1]?.sid)
 })
 
 describe('a client is told when a session', () => {

@@ -2,7 +2,7 @@ import * as client from 'openid-client'
 import { describe, expect, test } from 'vitest'
 import { rest } from '../support/rest.ts'
 import { stores } from '../support/stores.ts'
-import { type Browser, contentOf, decide, refusalOf, request, shop, startTwo } from './support.ts'
+import { type Browser, connect, contentOf, decide, refusalOf, request, shop, startTwo } from './support.ts'
 
 const times = <Result>(count: number, make: (index: number) => Promise<Result>): Promise<Result[]> =>
   Promise.all(Array.from({ length: count }, (_unused, index) => make(index)))
@@ -29,6 +29,38 @@ const alive = [undefined, undefined]
 const dead = [401, 'invalid_grant']
 
 describe.each(stores)('on $name, over two instances', ({ open }) => {
+  test('of 50 redemptions of a code one succeeds, and what it got is dead afterwards', async () => {
+    const { discoverBoth, newBrowser } = await startTwo(await open())
+    const [browser, config] = [newBrowser(), await discoverBoth()]
+    const { session } = await browser.signIn()
+    const { address, redeem } = await request(config)
+    const answer = await allow(browser, address)
+    const all = await Promise.allSettled(Array.from({ length: 50 }, () => redeem(new URL(answer))))
+    const won = all.filter((each) => each.status === 'fulfilled').map(({ value }) => value)
+    expect(won).toHaveLength(1)
+    for (const tokens of won) {
+      expect(await refusalOf(client.refreshTokenGrant(config, tokens.refresh_token ?? ''))).toBe('invalid_grant')
+      expect(await refusalOf(client.fetchUserInfo(config, tokens.access_token, session.userId))).toBe(401)
+      expect(await client.tokenIntrospection(config, tokens.access_token)).toEqual({ active: false })
+    }
+    // What the user has allowed still holds, and the next code works.
+    const next = await request(config)
+    const again = await next.redeem((await browser.open(next.address)).address)
+    expect(again.claims()?.sub).toBe(session.userId)
+  })
+
+  test('of 50 uses of a refresh token one succeeds, and the grant is dead afterwards', async () => {
+    const { url, discoverBoth } = await startTwo(await open())
+    const [{ tokens }, config] = [await connect(url), await discoverBoth()]
+    const refresh = () => client.refreshTokenGrant(config, tokens.refresh_token ?? '')
+    const all = await Promise.allSettled(Array.from({ length: 50 }, refresh))
+    const won = all.filter((each) => each.status === 'fulfilled').map(({ value }) => value)
+    expect(won).toHaveLength(1)
+    for (const { refresh_token: next = '' } of won) {
+      expect(await refusalOf(client.refreshTokenGrant(config, next))).toBe('invalid_grant')
+    }
+  })
+
   test('20 clients that are allowed at once in one session all work', async () => {
     const many = Array.from({ length: 20 }, (_unused, index) => ({
       metadata: { ...shop.metadata, client_id: `client-${index}` },

@@ -6,7 +6,6 @@ import { SessionService } from '../../gen/server/countersign/v1/session_service_
 import { openStore } from '../../src/store/open.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
-import { stores } from '../support/stores.ts'
 import {
   Browser,
   clientsFile,
@@ -19,83 +18,48 @@ import {
   request,
   shop,
   startIssuer,
-  startTwo,
 } from './support.ts'
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
-describe.each(stores)('on $name', ({ open }) => {
-  test('of 50 redemptions of a code over two instances one succeeds, and what it got is dead afterwards', async () => {
-    const { discoverBoth, newBrowser } = await startTwo(await open())
-    const [browser, config] = [newBrowser(), await discoverBoth()]
-    const { session } = await browser.signIn()
-    const { address, redeem } = await request(config)
-    const answer = await decide(browser, await browser.open(address))
-    const all = await Promise.allSettled(Array.from({ length: 50 }, () => redeem(new URL(answer))))
-    const won = all.filter((each) => each.status === 'fulfilled').map(({ value }) => value)
-    expect(won).toHaveLength(1)
-    for (const tokens of won) {
-      expect(await refusalOf(client.refreshTokenGrant(config, tokens.refresh_token ?? ''))).toBe('invalid_grant')
-      expect(await refusalOf(client.fetchUserInfo(config, tokens.access_token, session.userId))).toBe(401)
-      expect(await client.tokenIntrospection(config, tokens.access_token)).toEqual({ active: false })
-    }
-    // What the user has allowed still holds, and the next code works.
-    const next = await request(config)
-    const again = await next.redeem((await browser.open(next.address)).address)
-    expect(again.claims()?.sub).toBe(session.userId)
+test('a code that is redeemed a second time takes with it what the first redemption gave, and the audit tells', async () => {
+  const told: object[] = []
+  const { url } = await startIssuer([shop], { onAuditEvent: (event) => void told.push(event) })
+  const [browser, config] = [new Browser(url), await discover(url)]
+  const { session } = await browser.signIn()
+  const { address, redeem } = await request(config)
+  const answer = await decide(browser, await browser.open(address))
+  const tokens = await redeem(new URL(answer))
+  expect(await client.fetchUserInfo(config, tokens.access_token, session.userId)).toMatchObject({
+    sub: session.userId,
   })
+  expect(await refusalOf(redeem(new URL(answer)))).toBe('invalid_grant')
+  expect(await refusalOf(client.fetchUserInfo(config, tokens.access_token, session.userId))).toBe(401)
+  expect(await refusalOf(client.refreshTokenGrant(config, tokens.refresh_token ?? ''))).toBe('invalid_grant')
+  const { userId } = session
+  expect(told).toContainEqual(
+    expect.objectContaining({ type: 'app.token_replayed', userId, clientId: 'shop', what: 'code', ip: '127.0.0.1' }),
+  )
+})
 
-  test('a code that is redeemed a second time takes with it what the first redemption gave, and the audit tells', async () => {
-    const told: object[] = []
-    const { url } = await startIssuer([shop], { ...(await open()), onAuditEvent: (event) => void told.push(event) })
-    const [browser, config] = [new Browser(url), await discover(url)]
-    const { session } = await browser.signIn()
-    const { address, redeem } = await request(config)
-    const answer = await decide(browser, await browser.open(address))
-    const tokens = await redeem(new URL(answer))
-    expect(await client.fetchUserInfo(config, tokens.access_token, session.userId)).toMatchObject({
-      sub: session.userId,
-    })
-    expect(await refusalOf(redeem(new URL(answer)))).toBe('invalid_grant')
-    expect(await refusalOf(client.fetchUserInfo(config, tokens.access_token, session.userId))).toBe(401)
-    expect(await refusalOf(client.refreshTokenGrant(config, tokens.refresh_token ?? ''))).toBe('invalid_grant')
-    const { userId } = session
-    expect(told).toContainEqual(
-      expect.objectContaining({ type: 'app.token_replayed', userId, clientId: 'shop', what: 'code', ip: '127.0.0.1' }),
-    )
-  })
+test('a refresh token that is used a second time takes with it what the first use gave', async () => {
+  const told: object[] = []
+  const { url } = await startIssuer([shop], { onAuditEvent: (event) => void told.push(event) })
+  const { config, tokens, session } = await connect(url)
+  const next = await client.refreshTokenGrant(config, tokens.refresh_token ?? '')
+  expect(await refusalOf(client.refreshTokenGrant(config, tokens.refresh_token ?? ''))).toBe('invalid_grant')
+  expect(told).toContainEqual(expect.objectContaining({ type: 'app.token_replayed', what: 'refresh token' }))
+  expect(await refusalOf(client.refreshTokenGrant(config, next.refresh_token ?? ''))).toBe('invalid_grant')
+  expect(await refusalOf(client.fetchUserInfo(config, next.access_token, session.userId))).toBe(401)
+})
 
-  test('a refresh token that is used a second time takes with it what the first use gave', async () => {
-    const told: object[] = []
-    const { url } = await startIssuer([shop], { ...(await open()), onAuditEvent: (event) => void told.push(event) })
-    const { config, tokens, session } = await connect(url)
-    const next = await client.refreshTokenGrant(config, tokens.refresh_token ?? '')
-    expect(await refusalOf(client.refreshTokenGrant(config, tokens.refresh_token ?? ''))).toBe('invalid_grant')
-    expect(told).toContainEqual(expect.objectContaining({ type: 'app.token_replayed', what: 'refresh token' }))
-    expect(await refusalOf(client.refreshTokenGrant(config, next.refresh_token ?? ''))).toBe('invalid_grant')
-    expect(await refusalOf(client.fetchUserInfo(config, next.access_token, session.userId))).toBe(401)
-  })
-
-  test('of 50 uses of a refresh token over two instances one succeeds, and the grant is dead afterwards', async () => {
-    const { url, discoverBoth } = await startTwo(await open())
-    const [{ tokens }, config] = [await connect(url), await discoverBoth()]
-    const refresh = () => client.refreshTokenGrant(config, tokens.refresh_token ?? '')
-    const all = await Promise.allSettled(Array.from({ length: 50 }, refresh))
-    const won = all.filter((each) => each.status === 'fulfilled').map(({ value }) => value)
-    expect(won).toHaveLength(1)
-    for (const { refresh_token: next = '' } of won) {
-      expect(await refusalOf(client.refreshTokenGrant(config, next))).toBe('invalid_grant')
-    }
-  })
-
-  test('of 50 uses of a pushed request one gets a code', async () => {
-    const { url } = await startIssuer([shop], await open())
-    const { browser, config } = await connect(url)
-    const { address } = await request(config)
-    const pushed = await client.buildAuthorizationUrlWithPAR(config, new URL(address).searchParams)
-    const all = await Promise.all(Array.from({ length: 50 }, () => browser.open(pushed.href)))
-    expect(all.filter((each) => each.address.searchParams.has('code'))).toHaveLength(1)
-  })
+test('of 50 uses of a pushed request one gets a code', async () => {
+  const { url } = await startIssuer([shop])
+  const { browser, config } = await connect(url)
+  const { address } = await request(config)
+  const pushed = await client.buildAuthorizationUrlWithPAR(config, new URL(address).searchParams)
+  const all = await Promise.all(Array.from({ length: 50 }, () => browser.open(pushed.href)))
+  expect(all.filter((each) => each.address.searchParams.has('code'))).toHaveLength(1)
 })
 
 describe('what is bound to a session', () => {

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -17,7 +16,6 @@ import type { Store } from '../../../src/store/store.ts'
 import { createCountersign } from '../../support/countersign.ts'
 import { rest } from '../../support/rest.ts'
 import { startService } from '../../support/service.ts'
-import { redisUrl } from '../../support/stores.ts'
 import { temporaryStore } from '../../support/temporary-store.ts'
 import { makeWallet, proofOf } from '../../support/wallet.ts'
 
@@ -92,12 +90,6 @@ function plain(headers: IncomingHttpHeaders): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]))
 }
 
-/** A store that outlives the services on it. */
-const places = [
-  { name: 'SQLite', open: temporaryStore },
-  ...(redisUrl === undefined ? [] : [{ name: 'Redis', open: redisUrl }]),
-]
-
 async function signIn(url: string): Promise<string> {
   const wallet = makeWallet()
   const challenge = (await rest(url, '/wallet/nonce', {})).json
@@ -108,11 +100,9 @@ async function signIn(url: string): Promise<string> {
 
 const patience = { timeout: 30_000, interval: 20 }
 
-describe.each(places)('a webhook, with the service on $name', ({ open }) => {
+describe('a webhook', () => {
   const options = async (more: FlatOptions): Promise<FlatOptions> => ({
-    store: await open(),
-    // The tests share a Redis, and each has its own events.
-    keyPrefix: `webhook-${randomUUID()}`,
+    store: await temporaryStore(),
     secret: serviceSecret,
     webhookSecret: secret,
     ...more,

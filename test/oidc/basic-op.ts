@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as client from 'openid-client'
-import { expect, onTestFinished, vi } from 'vitest'
-import { silentLogger } from '../../../src/base/log.ts'
-import { createCountersign } from '../../support/countersign.ts'
-import { makeWallet, type TestWallet } from '../../support/wallet.ts'
-import { Browser, contentOf, decide, redirectUri } from '../support.ts'
+import { afterAll, expect, onTestFinished, vi } from 'vitest'
+import { silentLogger } from '../../src/base/log.ts'
+import { createCountersign } from '../support/countersign.ts'
+import { makeWallet, type TestWallet } from '../support/wallet.ts'
+import { Browser, contentOf, decide, redirectUri } from './support.ts'
 
 /** The conformance suite's clients send no PKCE, but in the module that is about it. */
 function fileClient(clientId: string, method: 'client_secret_basic' | 'client_secret_post') {
@@ -28,7 +28,7 @@ const [first, second, post] = [
   fileClient('post', 'client_secret_post'),
 ] as const
 
-/** The service under test: one for all files of the project, which ends with its process. */
+/** The service under test: one for all modules. */
 export const url = await start()
 
 async function start(): Promise<string> {
@@ -45,6 +45,7 @@ async function start(): Promise<string> {
       oidcClients,
       oidcEmail: '{user_id}@users.example',
     })
+    afterAll(() => service.close(500))
     return `http://localhost:${await service.listen()}`
   } finally {
     rmSync(folder, { recursive: true })
