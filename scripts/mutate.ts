@@ -52,7 +52,7 @@ async function runTests(copy: string, tests: readonly string[]): Promise<Report 
   const vitest = join(root, 'node_modules/vitest/vitest.mjs')
   const child = spawn(
     process.execPath,
-    [vitest, 'run', '--bail=1', '--retry=0', '--maxWorkers=1', '--reporter=json', `--outputFile=${output}`, ...tests],
+    [vitest, 'run', '--bail=1', '--maxWorkers=1', '--reporter=json', `--outputFile=${output}`, ...tests],
     { cwd: copy, stdio: 'ignore', detached: true },
   )
   let late = false
