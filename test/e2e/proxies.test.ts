@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http'
+import { createServer, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http'
 import http2 from 'node:http2'
 import { Agent, request } from 'node:https'
+import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Code, ConnectError, createClient, type Transport } from '@connectrpc/connect'
@@ -14,6 +15,7 @@ import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_p
 import type { Countersign } from '../../src/index.ts'
 import type { FlatOptions } from '../../src/service/config.ts'
 import { optionsFromEnvironment, unknownVariables } from '../../src/service/config.ts'
+import { clientsFile, shop } from '../oidc/support.ts'
 import { signInClients } from '../support/clients.ts'
 import { deployedProxies, proxyPorts, startDeployed } from '../support/deployed-proxies.ts'
 import { completeOrder, signInWith } from '../support/flows.ts'
@@ -37,16 +39,27 @@ test('the settings of docs/proxies.md are some, for the names in deploy/', () =>
   expect(optionsFromEnvironment(variables)).toMatchObject({ publicUrl: 'https://auth.example', trustProxy: 1 })
 })
 
+const mounting = await readFile(new URL('../../docs/mounting.md', import.meta.url), 'utf8')
+/** The paths of the service by docs/mounting.md. */
+const ownPaths = [...mounting.matchAll(/^\| (`\/.*?) \|/gm)]
+  .flatMap(([, cell = '']) => [...cell.matchAll(/`(\/[^`]*)`/g)])
+  .map(([, path = '']) => path.replace('{22 characters}', 'x'.repeat(22)).replace('…', 'x'))
+
+test('the paths of docs/mounting.md are found, those of the issuer too', () => {
+  expect(ownPaths).toEqual(expect.arrayContaining(['/api/auth', '/healthz', '/.well-known/openid-configuration']))
+})
+
 const authority = hasPart('openssl') ? await trustedAuthority() : undefined
 
 /** One instance behind a proxy. The other one is not there, as during its restart. */
-async function start(name: string, options: FlatOptions = {}) {
+async function start(name: string, options: FlatOptions = {}, site?: number) {
   const ports = await proxyPorts()
   const { logger, lines } = keptLog()
   const publicUrl = `https://localhost:${ports.port}`
   const service = await startService({ publicUrl, trustProxy, logger, ...options })
   const upstreams = [Number(new URL(service.url).port), await freePort()] as const
-  const proxy = await startDeployed(name, { ...ports, upstreams, certificate: await authority!.issue('localhost') })
+  const certificate = await authority!.issue('localhost')
+  const proxy = await startDeployed(name, { ...ports, upstreams, certificate, ...(site !== undefined && { site }) })
   const warnings = () => lines.filter(({ level }) => level === 'warn' || level === 'error')
   return { ...proxy, warnings }
 }
@@ -197,6 +210,20 @@ describe.each(deployedProxies)('behind %s with its file of deploy/', (name) => {
       ]).catch(() => 'closed')
       expect(status).toSatisfy((seen) => seen === 'closed' || seen === 400 || seen === 431)
       expect((await send(url, '/wallet/nonce', { body: '{}' })).status).toBe(200)
+    })
+
+    test('on the host of another site gets its own paths, and the site all others', async () => {
+      const site = createServer((_, response) => response.setHeader('x-site', 'yes').end()).listen(0, '127.0.0.1')
+      onTestFinished(() => void site.close())
+      await once(site, 'listening')
+      const options = { oidcClients: clientsFile(shop), accessTokenAudiences: ['https://backend.example'] }
+      const { url } = await start(name, options, (site.address() as AddressInfo).port)
+      const isOfSite = async (path: string): Promise<boolean> => (await fetch(url + path)).headers.has('x-site')
+      for (const path of ownPaths) expect([path, await isOfSite(path)]).toEqual([path, false])
+      const others = ['/', '/c', '/api/authors', '/.well-known/acme-challenge/x', '/healthz/x', '/xcountersign.v1.X/Y']
+      for (const path of others) expect([path, await isOfSite(path)]).toEqual([path, true])
+      const discovery = await fetch(`${url}/.well-known/openid-configuration`)
+      expect(await discovery.json()).toMatchObject({ issuer: url })
     })
 
     test.skipIf(!hasPart('redis-server'))('fails no call while its instances are stopped in turn', async () => {

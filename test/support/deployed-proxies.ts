@@ -25,27 +25,29 @@ interface Place {
   readonly upstreams: readonly [number, number]
   /** A certificate for localhost. */
   readonly certificate: Certificate
+  /** Port of another site on the same host, with the lines of docs/proxies.md for it. */
+  readonly site?: number
 }
 
 /** Starts a proxy, stopped when the test ends. */
 type StartProxy = (place: Place) => Promise<{ log(): string }>
 
 const starts: Readonly<Record<string, StartProxy>> = {
-  nginx: async ({ port, plainPort, upstreams, certificate }) => {
+  nginx: async ({ port, plainPort, upstreams, certificate, site }) => {
     const file = await deployed('nginx/countersign.conf', {
+      ...(site && { '  location / {': `${await linesForSite('nginx', site)}\n  location / {` }),
       ...addresses(upstreams),
       'listen 80;': `listen 127.0.0.1:${plainPort};`,
       'listen 443 ssl': `listen 127.0.0.1:${port} ssl`,
       'server_name auth.example;': 'server_name localhost;',
       '/etc/ssl/auth.example.crt': certificate.cert,
       '/etc/ssl/auth.example.key': certificate.key,
-      // Neither browsers nor $host name the port 443.
-      'Host $host;': `Host $host:${port};`,
+      // Browsers do not name the port 443.
       'https://$host$request_uri': `https://$host:${port}$request_uri`,
     })
     return await runNginx(plainPort, file)
   },
-  caddy: async ({ port, plainPort, upstreams, certificate: { cert, key } }) => {
+  caddy: async ({ port, plainPort, upstreams, certificate: { cert, key }, site }) => {
     const file = await deployed('caddy/Caddyfile', {
       ...addresses(upstreams),
       // What Caddy does by itself where it gets certificates.
@@ -53,15 +55,18 @@ const starts: Readonly<Record<string, StartProxy>> = {
         redir https://localhost:${port}{uri} 308
       }
       https://localhost:${port} {
-        tls ${cert} ${key}`,
+        tls ${cert} ${key}
+        ${site ? await linesForSite('caddyfile', site) : ''}`,
     })
     return await runCaddy(plainPort, file)
   },
-  haproxy: async ({ port, plainPort, upstreams, certificate: { cert, key } }) => {
+  haproxy: async ({ port, plainPort, upstreams, certificate: { cert, key }, site }) => {
+    const [rule = '', backend = ''] = site ? (await linesForSite('haproxy', site)).split('\n\n') : []
     const both = `${cert}.both`
     await writeFile(both, [await readFile(cert), await readFile(key)].join('\n'))
     const file = await deployed('haproxy/haproxy.cfg', {
       ...addresses(upstreams),
+      '  use_backend countersign_grpc': `${rule}\n  use_backend countersign_grpc`,
       'user haproxy': '',
       'group haproxy': '',
       'bind :80\n': `bind 127.0.0.1:${plainPort}\n`,
@@ -69,7 +74,7 @@ const starts: Readonly<Record<string, StartProxy>> = {
       '/etc/haproxy/auth.example.pem': both,
       'redirect scheme https': `redirect prefix https://localhost:${port}`,
     })
-    return await runHaproxy(plainPort, file)
+    return await runHaproxy(plainPort, `${file}\n${backend}`)
   },
 }
 
@@ -89,6 +94,14 @@ export async function startDeployed(name: string, place: Place): Promise<Deploye
 
 function addresses([first, second]: Place['upstreams']): Record<string, string> {
   return { '127.0.0.1:8080': `127.0.0.1:${first}`, '127.0.0.1:8081': `127.0.0.1:${second}` }
+}
+
+/** The lines of docs/proxies.md for another site on the same host. */
+async function linesForSite(language: string, port: number): Promise<string> {
+  const page = await readFile(new URL('../../docs/proxies.md', import.meta.url), 'utf8')
+  const [, lines = ''] = new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``).exec(page) ?? []
+  expect(lines).toContain('127.0.0.1:3000')
+  return lines.replace('127.0.0.1:3000', `127.0.0.1:${port}`)
 }
 
 /** The text of a file in deploy/ with replacements, all of which it has to need. */
