@@ -33,6 +33,12 @@ const refusals: Readonly<Record<string, Refusal>> = {
   ERR_HTTP_REQUEST_TIMEOUT: malformed(408, 'The request did not arrive in time'),
 }
 
+/** Answer to a request without a Host (RFC 9112, 3.2). */
+const hostless = malformed(400, 'The request has no Host header')
+
+/** Answer to an expectation other than 100-continue (RFC 9110, 10.1.1). */
+const unexpected = malformed(417, 'The only expectation that can be met is 100-continue')
+
 /** Answer to any other error. */
 const notHttp = malformed(400, 'The bytes received are not an HTTP/1.1 request')
 
@@ -43,6 +49,12 @@ const cleartext = malformed(400, 'This port takes TLS only: call it by https')
 const { httpStatus: status, reason, message, retryAfterMs = 0 } = serverBusy()
 const busy: Refusal = { status, reason, message, retryAfterMs }
 
+/**
+ * Most requests that a client may send behind one that ends its connection. Node keeps each in memory until those before
+ * it are answered, and no ceiling counts it.
+ */
+const maxIgnored = 8
+
 /** State of one connection. */
 interface Http1Connection {
   readonly client: Client
@@ -50,6 +62,8 @@ interface Http1Connection {
   readonly unanswered: ServerResponse[]
   /** Closes after its last response; a later request is not served. */
   ending: boolean
+  /** Number of requests that came after its last one. */
+  ignored: number
   /** Bytes received at the end of its last response. The connection is idle until more arrive. */
   bytesReadAtRest: number | undefined
   /** `bytesReadAtRest` at the last check, and the time of its last change, by performance.now. */
@@ -83,10 +97,17 @@ export class Http1Connections {
       connectionsCheckingInterval: Math.ceil(headersMs / 3),
       // Node would set a timer in each pause between requests; see `startReaping`.
       keepAliveTimeout: 0,
+      // Node would answer requests without a Host by itself, however many there are, and no ceiling would count them.
+      // The same goes for 'checkExpectation'.
+      requireHostHeader: false,
     })
     // No option sets it. Unlike the two timeouts above, it also ends a silent connection.
     this.server.timeout = idleMs
-    this.server.on('request', (request, response) => this.#serve(request, response))
+    this.server.on('request', (request, response) => {
+      const { httpVersion, headers } = request
+      this.#serve(request, response, httpVersion === '1.1' && headers.host === undefined ? hostless : undefined)
+    })
+    this.server.on('checkExpectation', (request, response) => this.#serve(request, response, unexpected))
     this.server.on('clientError', (error, socket) => this.#refuse(error, socket as Socket))
     this.server.on('connect', ({ socket }) => this.#refuseConnect(socket))
   }
@@ -127,6 +148,7 @@ export class Http1Connections {
       client,
       unanswered: [],
       ending: false,
+      ignored: 0,
       bytesReadAtRest: undefined,
       seenAtRest: undefined,
       seenSince: 0,
@@ -136,11 +158,16 @@ export class Http1Connections {
     socket.once('close', () => this.#connections.delete(socket))
   }
 
-  #serve(request: IncomingMessage, response: ServerResponse): void {
+  /** Serves a request, or refuses it; both count. */
+  #serve(request: IncomingMessage, response: ServerResponse, refusal: Refusal | undefined): void {
     const { socket } = request
     const connection = this.#connections.get(socket)
-    // With `ending` or an ended socket, the client has read, or is about to read, that the connection ends.
-    if (connection === undefined || connection.ending || socket.writableEnded) return
+    if (connection === undefined) return
+    // The client has read, or is about to read, that the connection ends.
+    if (connection.ending || socket.writableEnded) {
+      if (++connection.ignored > maxIgnored) socket.destroy()
+      return
+    }
     const { unanswered } = connection
     unanswered.push(response)
     if (unanswered.length > maxConcurrentRequests) {
@@ -158,12 +185,13 @@ export class Http1Connections {
     })
     if (this.#leaving) this.#endWhenAnswered(connection)
     this.#ceilings.admit(arrival, (served) => {
-      if (served) this.#handler(request, response)
-      else this.#refuseAsBusy(connection, response)
+      if (!served) this.#refuseRequest(connection, response, busy)
+      else if (refusal !== undefined) this.#refuseRequest(connection, response, refusal)
+      else this.#handler(request, response)
     })
   }
 
-  #refuseAsBusy(connection: Http1Connection, response: ServerResponse): void {
+  #refuseRequest(connection: Http1Connection, response: ServerResponse, refusal: Refusal): void {
     const { req: request } = response
     const { socket } = request
     if (!socket.writable) return
@@ -171,11 +199,11 @@ export class Http1Connections {
     request.resume()
     connection.ending = true
     if (connection.unanswered.length === 1) {
-      this.#answerAndEnd(socket, busy)
+      this.#answerAndEnd(socket, refusal)
       return
     }
     // Earlier requests are answered first, and then the connection ends.
-    const { status, headers, body } = written(busy)
+    const { status, headers, body } = written(refusal)
     response.writeHead(status, headers).end(body)
   }
 

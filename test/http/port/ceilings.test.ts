@@ -223,6 +223,34 @@ describe('requests in progress', () => {
   })
 })
 
+describe('over HTTP/1.1, what node would do by itself with any number of requests', () => {
+  const hold: Handler = ({ url }, response) => {
+    if (url !== '/held') reply(response, 'well')
+  }
+
+  test.each([
+    ['without a Host', 'GET / HTTP/1.1\r\n\r\n', 400],
+    ['with an expectation that cannot be met', 'GET / HTTP/1.1\r\nhost: a\r\nexpect: a miracle\r\n\r\n', 417],
+  ])('counts: those %s', async (_name, request, status) => {
+    const { port } = await start({ ceilings: { maxRequests: 1 } }, hold)
+    expect(await exchange(port, request)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
+    open(port).write('GET /held HTTP/1.1\r\nhost: a\r\n\r\n')
+    await until(async () => isBusy(await exchange(port, request)))
+  })
+
+  test('is little: a client that sends on and on behind a refusal is cut off', async () => {
+    const { port } = await start({ ceilings: { maxRequests: 1 } }, hold)
+    const request = (path: string) => `GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`
+    const socket = open(port)
+    const cutOff = received(socket)
+    socket.write(request('/held') + request('/'))
+    // The refusal waits behind the answer that never comes.
+    await until(async () => isBusy(await exchange(port, request('/'))))
+    for (let n = 0; n < 10; n++) socket.write(request('/'))
+    expect(await cutOff).toBe('')
+  })
+})
+
 describe('probes of health', () => {
   const probe = (path: string, header = '') => `GET ${path} HTTP/1.1\r\nhost: a\r\n${header}\r\n`
   const closing = 'connection: close\r\n'
