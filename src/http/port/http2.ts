@@ -236,6 +236,8 @@ export class Http2Connections {
     const { session } = connection
     if (session.destroyed) return
     stream.close(http2.constants.NGHTTP2_REFUSED_STREAM)
+    // The reset may wait behind unread bytes, and would keep the stream in memory.
+    stream.destroy()
     if (++connection.refusedStreams === maxFaults && !this.#ceilings.behindProxy) session.close()
   }
 }
