@@ -101,13 +101,8 @@ const rows: Readonly<
   6: [
     ['claim', "claimed: 'ORDER_ALREADY_CLAIMED'", "claimed: 'moves'", 'core/order/order'],
     ['maxWrongCodes', '3', '30', 'core/order/order'],
-    [
-      'comparedCode',
-      'codeRequired || returnCodes ? {} : { confirmationCode }',
-      '{ confirmationCode }',
-      'core/order/approve core/order/orders',
-    ],
-    ['newCode', 'randomInt(10 ** digits)', 'randomInt(10 ** (digits - 1))', 'base/randomness'],
+    ['comparedCode', 'returnCodes ? {} : { confirmationCode }', '{ confirmationCode }', 'core/order/orders'],
+    ['newCode', 'randomInt(100)', 'randomInt(10)', 'base/randomness'],
   ],
   7: [
     ['checkReturnCode', "{ order, refusal: 'RETURN_CODE_REQUIRED' }", 'undefined', 'relay/relay'],

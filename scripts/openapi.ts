@@ -96,8 +96,7 @@ function addErrors(schemas: Schemas, prosaist: Prosaist): void {
       triesLeft: {
         type: 'integer',
         minimum: 0,
-        description:
-          'With `CONFIRMATION_CODE_WRONG` and `RETURN_CODE_WRONG` only: the number of further codes that can be tried.',
+        description: 'With `RETURN_CODE_WRONG` only: the number of further codes that can be tried.',
       },
     },
   })

@@ -78,7 +78,7 @@ export interface Answer {
   readonly orderId: string
   readonly claimToken: string
   readonly desktopToken: string
-  readonly confirmationCode: string
+  readonly returnCode: string
   readonly challengeToken: string
 }
 

@@ -266,10 +266,10 @@ export const visitKinds: readonly Kind[] = [
     make: watched(async (visit, order, watch) => {
       await watch.saw('created')
       const approval = await visit.claimed(order)
-      await visit.call('approve', { ...approval, confirmationCode: order.confirmationCode })
+      const { returnCode } = await visit.call('approve', approval)
       await watch.saw('approved', performance.now())
       const { orderId, desktopToken } = order
-      const { token } = await visit.call('finalize', { orderId, desktopToken })
+      const { token } = await visit.call('finalize', { orderId, desktopToken, returnCode })
       await watch.saw('finalized', performance.now())
       await watch.ended()
       await visit.call('session', {}, { token })
@@ -282,10 +282,13 @@ export const visitKinds: readonly Kind[] = [
     make: watched(async (visit, order, watch) => {
       await watch.saw('created')
       const approval = await visit.claimed(order)
-      const wrong = order.confirmationCode.replace(/.$/, (last) => String((Number(last) + 1) % 10))
-      await visit.refused('CONFIRMATION_CODE_WRONG', 'approve', { ...approval, confirmationCode: wrong })
-      await visit.call('approve', { ...approval, confirmationCode: order.confirmationCode })
+      const { returnCode } = await visit.call('approve', approval)
       await watch.saw('approved', performance.now())
+      const { orderId, desktopToken } = order
+      const wrong = returnCode.replace(/.$/, (last) => String((Number(last) + 1) % 10))
+      await visit.refused('RETURN_CODE_WRONG', 'finalize', { orderId, desktopToken, returnCode: wrong })
+      const { token } = await visit.call('finalize', { orderId, desktopToken, returnCode })
+      await visit.leave(token)
     }),
   },
   {

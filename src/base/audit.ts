@@ -65,12 +65,8 @@ export type AuditFacts =
   | ({ readonly type: 'order.handed_over' } & AuditOrder)
   /** Another browser took the order over with a ticket. */
   | ({ readonly type: 'order.continued' } & AuditOrder)
-  /** A wrong code was entered: a confirmation code on the phone, or a return code on the desktop. */
-  | ({
-      readonly type: 'order.code_refused'
-      readonly code: 'confirmation' | 'return'
-      readonly triesLeft: number
-    } & AuditOrder)
+  /** A wrong return code was entered on the desktop. */
+  | ({ readonly type: 'order.code_refused'; readonly triesLeft: number } & AuditOrder)
   | ({ readonly type: 'order.approved' } & AuditOrder & AuditWallet)
   /** `by` is who ended the order: the phone's user, or three wrong codes. */
   | ({ readonly type: 'order.rejected'; readonly by: 'phone' | 'wrong codes' } & AuditOrder)

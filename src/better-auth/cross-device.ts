@@ -110,11 +110,7 @@ export interface CrossDeviceOptions
 }
 
 type ClaimBody = { readonly orderId: string; readonly claimToken: string; readonly claimKey?: string }
-type ApproveBody = PhoneOrder & {
-  readonly proof: Proof
-  readonly confirmationCode?: string
-  readonly rememberComputer?: boolean
-}
+type ApproveBody = PhoneOrder & { readonly proof: Proof; readonly rememberComputer?: boolean }
 type FinalizeBody = DesktopOrder & { readonly returnCode?: string; readonly computerProof?: string }
 type RedeemBody = { readonly ticket: string; readonly claimKey?: string }
 type ForgetBody = { readonly id: string }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { english } from '../shared/english.ts'
-import { placeholdersOf, pluralCategories, type Text } from '../shared/page-texts.ts'
+import { placeholdersOf } from '../shared/page-texts.ts'
 
 /** Largest file of texts, in bytes. All texts of a language are about 10 KiB. */
 const maxFileBytes = 1024 * 1024
@@ -41,37 +41,14 @@ function parse(file: string): unknown {
 }
 
 function checkText(place: string, key: string, text: unknown): void {
-  const expected: Text | undefined = Object.hasOwn(english, key) ? english[key as keyof typeof english] : undefined
-  if (expected === undefined) refuse(`${shorten(place)} is not a text of the page`)
-  if (typeof expected === 'string') {
-    if (typeof text !== 'string') refuse(`${place} must be a text`)
-    else checkForm(place, text, placeholdersOf(expected))
-    return
-  }
-  const forms = asObject(text, place)
-  if (!('other' in forms)) refuse(`${place} must have the plural form "other"`)
-  for (const [category, form] of Object.entries(forms)) {
-    if (!(pluralCategories as readonly string[]).includes(category)) {
-      refuse(`${place} has "${shorten(category)}", which is not a plural form: ${pluralCategories.join(', ')}`)
-    }
-    if (typeof form !== 'string') refuse(`${place}, ${category} must be a text`)
-    // A form for a single number may spell it out.
-    const needed = category === 'other' ? placeholdersOf(expected.other) : new Set<string>()
-    checkForm(`${place}, ${category}`, form, needed, placeholdersOf(expected.other))
-  }
-}
-
-function checkForm(
-  place: string,
-  text: string,
-  needed: ReadonlySet<string>,
-  allowed: ReadonlySet<string> = needed,
-): void {
+  if (!Object.hasOwn(english, key)) refuse(`${shorten(place)} is not a text of the page`)
+  if (typeof text !== 'string') refuse(`${place} must be a text`)
   if (text.trim() === '') refuse(`${place} must not be empty`)
+  const expected = placeholdersOf(english[key as keyof typeof english])
   const found = placeholdersOf(text)
-  const missing = [...needed].find((name) => !found.has(name))
+  const missing = [...expected].find((name) => !found.has(name))
   if (missing !== undefined) refuse(`${place} lacks the placeholder {${missing}}`)
-  const unknown = [...found].find((name) => !allowed.has(name))
+  const unknown = [...found].find((name) => !expected.has(name))
   if (unknown !== undefined)
     refuse(`${place} has the placeholder {${shorten(unknown)}}, which the English text has not`)
 }

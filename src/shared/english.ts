@@ -252,12 +252,6 @@ export const english = {
 
   'compare.question': 'Does your computer show this code?',
   'compare.hint': 'If it shows a different code, or none, decline.',
-  'enter.label': 'Enter the code that your computer shows',
-  'enter.length': 'The code has six digits.',
-  'enter.wrong': {
-    one: 'That is not the code on your computer. 1 attempt left.',
-    other: 'That is not the code on your computer. {count} attempts left.',
-  },
 
   'code.before': 'Next, you’ll get a code to enter at {origin}. Don’t share it with anyone.',
   'code.eyebrow': 'Approved on this phone',
@@ -304,8 +298,6 @@ export const english = {
   'ending.signature-given.title': 'It is too late to cancel',
   'ending.signature-given.text':
     'The computer has the signature already. If it is not yours, tell the site that asked.',
-  'ending.wrong-codes.title': 'Declined after three wrong codes',
-  'ending.wrong-codes.text': 'Nothing was signed. To try again, get a new code on your computer.',
   'ending.wrong-return-codes.title': 'Three wrong codes were entered',
   'ending.wrong-return-codes.text':
     'The request was cancelled, and nothing was shared. If it was not you, someone else tried to sign in.',

@@ -136,8 +136,6 @@ const rows = {
   ORDER_REJECTED: { class: 'state', retry: 'new order', shown: ['ending', 'element'] },
   ORDER_CANCELLED: { class: 'state', retry: 'new order', shown: ['ending', 'element'] },
   ORDER_FINALIZED: { class: 'state', retry: 'new order', shown: ['ending'] },
-  CONFIRMATION_CODE_REQUIRED: { class: 'input' },
-  CONFIRMATION_CODE_WRONG: { class: 'code', metadata: ['tries_left'] },
   RETURN_CODE_REQUIRED: { class: 'input' },
   RETURN_CODE_WRONG: { class: 'code', metadata: ['tries_left'] },
   COMPUTER_PROOF_INVALID: { class: 'token', audit: 'call', counts: 'order-wrong-token', retry: 'new order',

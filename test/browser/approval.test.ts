@@ -150,7 +150,6 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
   describe('a usual request needs no scrolling:', () => {
     test.each([
       ['compare', undefined],
-      ['required', undefined],
       ['return', newComputerKey()],
     ] as const)('%s', async (confirmationCode, key) => {
       const { url } = await startService({ confirmationCode, trustProxy: 1 })
@@ -395,39 +394,6 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       await page.reload()
       await page.getByRole('button', { name: 'Approve' }).waitFor()
     })
-  })
-
-  test('an order that runs out after a wrong code says nothing of a wallet, which was not asked', async () => {
-    provokes(/401 .*approve/)
-    const { desktop, page } = await reviewing({ confirmationCode: 'required' })
-    await page.getByLabel('Enter the code').fill(wrongOf(desktop.order.confirmationCode))
-    await approve(page)
-    await page.getByText('That is not the code on your computer. 2 attempts left.').waitFor()
-    // The digits are selected, to be replaced, and stay in their boxes.
-    const scrolled = await page
-      .locator('.digits')
-      .evaluate((boxes) => [boxes.scrollLeft, boxes.children[0]?.scrollLeft])
-    expect(scrolled).toEqual([0, 0])
-    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 125_000 })
-    await expectHeading(page, 'This request has expired')
-  })
-
-  test('six boxes are one field: it takes six pasted digits, and phones offer codes for it', async () => {
-    const { desktop, page } = await reviewing({ confirmationCode: 'required' })
-    const field = page.getByLabel('Enter the code')
-    expect(
-      await field.evaluate(({ inputMode, autocomplete, maxLength }: HTMLInputElement) => [
-        inputMode,
-        autocomplete,
-        maxLength,
-      ]),
-    ).toEqual(['numeric', 'one-time-code', 6])
-    await field.focus()
-    await page.keyboard.insertText(desktop.order.confirmationCode)
-    expect(await field.evaluate(({ scrollLeft }) => scrollLeft)).toBe(0)
-    await screenshot(page, 'approve-boxes')
-    await field.press('Enter')
-    await expectHeading(page, 'Approved')
   })
 
   describe('the return code:', () => {

@@ -146,17 +146,14 @@ describe.skipIf(!hasBrowser)('in every main state a page is accessible, in light
     await look(page, 'approve-approved')
   })
 
-  test('the approval page, signing with a code to enter', async () => {
-    const { url } = await startService({ confirmationCode: 'required' })
+  test('the approval page, signing', async () => {
+    const { url } = await startService()
     const { page } = await browser.open({ viewport: phoneSize })
     const { claimUrl } = (await rest(url, '/cross-device/start', invoice)).json
     await page.goto(claimUrl)
     await page.getByRole('button', { name: 'Review the request' }).click()
-    await page.getByLabel('Enter the code').fill('12')
     await page.getByText('The exact text that is signed').click()
-    await page.getByRole('button', { name: 'Approve' }).click()
-    await page.getByText('six digits').waitFor()
-    await look(page, 'approve-enter-code')
+    await look(page, 'approve-sign')
     await page.getByRole('button', { name: 'Decline' }).click()
     await expectHeading(page, 'Declined')
     await look(page, 'approve-declined')

@@ -4,12 +4,10 @@ import { describe, expect, test } from 'vitest'
 import { startService } from '../support/service.ts'
 import {
   approvedHeading,
-  confirmationCode,
   expectAnswerAwaited,
   expectHeading,
   expectSignedIn,
   openForPhone,
-  openOnPhone,
   phoneCard,
   reviewOnPhone,
 } from './flows.ts'
@@ -61,19 +59,6 @@ describe.skipIf(!hasBrowser)('a page and its session', () => {
     await expectAnswerAwaited(phoneCard(desktop.page))
     await phoneCard(desktop.page).getByRole('button', { name: 'Cancel' }).click()
     await phone.page.getByRole('heading', { name: 'Cancelled on your computer' }).waitFor()
-  })
-
-  test('a request that runs out after a wrong code has expired, and no wallet was signing', async () => {
-    provokes(/(401|410) .*approve/)
-    const { url } = await startService({ confirmationCode: 'required', orderTtlSeconds: 10 })
-    const [desktop, phone] = [await open(), await open()]
-    await openOnPhone(phone.page, await openForPhone(desktop.page, url))
-    const right = await confirmationCode(phoneCard(desktop.page))
-    await phone.page.getByRole('button', { name: 'Review the request' }).click()
-    await phone.page.getByLabel('Enter the code').fill(right === '000000' ? '000001' : '000000')
-    await phone.page.getByRole('button', { name: 'Approve' }).click()
-    await phone.page.getByText('2 attempts left').waitFor()
-    await expectHeading(phone.page, 'This request has expired')
   })
 
   test('a browser that does not keep the cookie is told so, and is led nowhere', async () => {

@@ -7,7 +7,6 @@ import { phoneClient } from './client/phone.ts'
 import {
   addressOf,
   approvedHeading,
-  confirmationCode,
   expectAnswerAwaited,
   expectHeading,
   expectSignedIn,
@@ -102,45 +101,6 @@ describe.skipIf(!hasBrowser)('when something comes between', () => {
     const claimUrl = await reviewOnPhone(phone.page, await openForPhone(desktop.page, url))
     await other.page.goto(claimUrl)
     await expectHeading(other.page, 'This request is open on another phone')
-  })
-
-  test('where a code has to be entered, three wrong ones are the end', async () => {
-    provokes(/401 .*approve/)
-    const { url } = await startService({ confirmationCode: 'required' })
-    const desktop = await browser.open()
-    const phone = await browser.open()
-    const enter = async (digits: string): Promise<void> => {
-      await phone.page.getByLabel('Enter the code').fill(digits)
-      await phone.page.getByRole('button', { name: 'Approve' }).click()
-    }
-    const code = await openForPhone(desktop.page, url)
-    await reviewOnPhone(phone.page, code)
-    const right = await confirmationCode(phoneCard(desktop.page))
-    expect(right).toMatch(/^\d{6}$/)
-    const wrong = right === '000000' ? '000001' : '000000'
-    expect(await phone.page.locator('main').textContent()).not.toContain(right)
-    await enter('12')
-    await phone.page.getByText('The code has six digits').waitFor()
-    await enter(wrong)
-    await phone.page.getByText('2 attempts left').waitFor()
-    await enter(wrong)
-    await phone.page.getByText('1 attempt left').waitFor()
-    await enter(wrong)
-    await expectHeading(phone.page, 'Declined after three wrong codes')
-    await phoneCard(desktop.page).getByText('Declined on the phone').waitFor()
-  })
-
-  test('where a code has to be entered, the right one approves', async () => {
-    const { url } = await startService({ confirmationCode: 'required' })
-    const desktop = await browser.open()
-    const phone = await browser.open()
-    await reviewOnPhone(phone.page, await openForPhone(desktop.page, url))
-    const right = await confirmationCode(phoneCard(desktop.page))
-    expect(right).toMatch(/^\d{6}$/)
-    await phone.page.getByLabel('Enter the code').fill(right)
-    await phone.page.keyboard.press('Enter')
-    await expectHeading(phone.page, approvedHeading)
-    await expectSignedIn(desktop.page)
   })
 
   test('a wallet in the page signs; when its user declines there, nothing is lost', async () => {

@@ -45,7 +45,6 @@ export function orderTests(start: StartDriver): void {
       kind: 'login',
       status: 'waiting_user',
       confirmationCode,
-      confirmationCodeRequired: false,
       requester: { origin: appOrigin },
       expiresAt: started.expiresAt,
     })
@@ -182,23 +181,6 @@ export function orderTests(start: StartDriver): void {
     await ok(driver.call('finalizeOrder', order.desktop))
     advance(600_000)
     expect(await refusal(driver.call('claimOrder', { orderId, claimToken }))).toBe('ORDER_NOT_FOUND')
-  })
-
-  test('with a required code, the phone has to enter it', async () => {
-    const driver = await start({ confirmationCode: 'required' })
-    const order = await untilWaiting(driver)
-    const code = order.started.confirmationCode
-    expect(code).toMatch(/^\d{6}$/)
-    expect(order.challenge).toMatchObject({ confirmationCodeRequired: true, triesLeft: 3 })
-    expect(JSON.stringify(order.challenge)).not.toContain(`"${code}"`)
-    const approval = { ...order.phone, proof: order.proof }
-    const wrong = code === '000000' ? '000001' : '000000'
-    expect(await refusal(driver.call('approveOrder', approval))).toBe('CONFIRMATION_CODE_REQUIRED')
-    expect(await refusal(driver.call('approveOrder', { ...approval, confirmationCode: wrong }))).toBe(
-      'CONFIRMATION_CODE_WRONG',
-    )
-    expect((await ok(driver.call('getOrderChallenge', order.phone))).json).toMatchObject({ triesLeft: 2 })
-    await ok(driver.call('approveOrder', { ...approval, confirmationCode: code }))
   })
 
   test('only trusted origins start, and only the order’s own or the service’s go on', async () => {

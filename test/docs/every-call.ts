@@ -95,7 +95,6 @@ const wrongTokens: Fields = { claimToken: 'wrong', challengeToken: 'wrong', desk
 const otherPhone: Fields = {
   claimKey: 'another-phone-has-another-key',
   proof: { publicKeyHex: '00'.repeat(32), signatureHex: '00'.repeat(64) },
-  confirmationCode: undefined,
   returnCode: undefined,
 }
 

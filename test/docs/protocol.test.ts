@@ -53,10 +53,7 @@ test('every reason is one of any call, of some calls, or of what is no call', ()
 let answers: readonly Answer[] = []
 
 beforeAll(async () => {
-  answers = [
-    ...(await everyCall({ confirmationCode: 'required' })),
-    ...(await everyCall({ confirmationCode: 'return' })),
-  ]
+  answers = [...(await everyCall({})), ...(await everyCall({ confirmationCode: 'return' }))]
 }, 180_000)
 
 test('no call fails for a reason that its comment does not list', () => {

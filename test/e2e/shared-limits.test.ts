@@ -219,9 +219,9 @@ test('a refusal tells which limit was reached, to the caller, to the log and to 
 
 test('a wrong code is told as one, however many came before, so that no client repeats it', async () => {
   const rateLimits = { 'wrong-token': 1 }
-  const { url } = await startService({ rateLimit: true, rateLimits, confirmationCode: 'required' })
+  const { url } = await startService({ rateLimit: true, rateLimits, confirmationCode: 'return' })
   const order = (await rest(url, '/cross-device/start', { kind: 'login' })).json
-  const { orderId, claimToken, confirmationCode } = order
+  const { orderId, claimToken, desktopToken } = order
   const guess = () => rest(url, '/cross-device/claim', { orderId, claimToken: newToken('claim') })
   await guess()
   expect((await guess()).status).toBe(429)
@@ -229,11 +229,10 @@ test('a wrong code is told as one, however many came before, so that no client r
   const path = `/cross-device/challenge?orderId=${orderId}`
   const { message } = (await rest(url, path, undefined, { authorization: `Bearer ${challengeToken}` })).json
   const { nonceId: _, ...proof } = proofOf(makeWallet(), { nonceId: '', message })
-  const wrong = confirmationCode === '000000' ? '000001' : '000000'
-  const approve = (code: string) =>
-    rest(url, '/cross-device/approve', { orderId, challengeToken, proof, confirmationCode: code })
-  expect((await approve(wrong)).json.code).toBe('CONFIRMATION_CODE_WRONG')
-  expect((await approve(confirmationCode)).status).toBe(200)
+  const { returnCode } = (await rest(url, '/cross-device/approve', { orderId, challengeToken, proof })).json
+  const finalize = (code: string) => rest(url, '/cross-device/finalize', { orderId, desktopToken, returnCode: code })
+  expect((await finalize(returnCode === '000000' ? '000001' : '000000')).json.code).toBe('RETURN_CODE_WRONG')
+  expect((await finalize(returnCode)).status).toBe(200)
 })
 
 describe.skipIf(redisUrl === undefined)('with Redis', () => {

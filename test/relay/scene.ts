@@ -44,7 +44,6 @@ const startKey = randomBytes(32).toString('base64url')
 /** What each column of the table sets. All else is as it is by default. */
 const settings: Readonly<Record<ColumnId, FlatOptions>> = {
   compare: { confirmationCode: 'compare' },
-  required: { confirmationCode: 'required' },
   return: { confirmationCode: 'return', knownComputers: false },
   known: { confirmationCode: 'return', knownComputers: true },
   proximity: { confirmationCode: 'compare', proximity: 'enforce' },

@@ -15,7 +15,6 @@ export interface Cell {
 /** Columns of the table, with their titles in Markdown. */
 export const columns = {
   compare: '`compare`',
-  required: '`required`',
   return: '`return`',
   known: '`return`, known computers',
   proximity: 'proximity enforced',
@@ -59,7 +58,6 @@ export const attackers = {
     does: 'Starts an order and mails a picture of the screen, with the QR code and the digits, to many people.',
     cells: {
       compare: shortLife,
-      required: shortLife,
       return: noCode,
       known: noCode,
       proximity: otherNetwork,
@@ -71,7 +69,6 @@ export const attackers = {
     does: 'Runs a page that starts an order when the victim opens it, and shows its QR code.',
     cells: {
       compare: notStopped('with no digits on the page there is nothing to compare, and approving goes on'),
-      required: stopped('CONFIRMATION_CODE_REQUIRED', 'the page shows no digits for the victim to enter'),
       return: noCode,
       known: noCode,
       proximity: otherNetwork,
@@ -83,7 +80,6 @@ export const attackers = {
     does: 'Does the same, and shows the digits of the order too.',
     cells: {
       compare: notStopped(rightDigits),
-      required: notStopped(rightDigits),
       return: noCode,
       known: noCode,
       proximity: otherNetwork,
@@ -95,7 +91,6 @@ export const attackers = {
     does: 'Does the same, and asks the victim for the code that the phone shows after the approval.',
     cells: {
       compare: notStopped(rightDigits),
-      required: notStopped(rightDigits),
       return: toldCode,
       known: toldCode,
       proximity: otherNetwork,
@@ -107,7 +102,6 @@ export const attackers = {
     does: 'Starts and claims an order alone, and has the victim’s wallet sign its text on a page of their own.',
     cells: {
       compare: notStopped(alone),
-      required: notStopped(alone),
       return: notStopped(alone),
       known: notStopped(alone),
       proximity: notStopped('the victim’s phone never calls the service; computer and phone are both the attacker’s'),
@@ -119,7 +113,6 @@ export const attackers = {
     does: 'Starts and claims an order, sends the victim the link that continues it, tells the digits and asks for the code.',
     cells: {
       compare: notStopped('the attacker tells the order’s own digits'),
-      required: notStopped('the attacker tells the order’s own digits'),
       return: toldCode,
       known: toldCode,
       proximity: stopped('NETWORK_MISMATCH', 'the victim’s browser cannot continue the order from another network'),
@@ -131,7 +124,6 @@ export const attackers = {
     does: 'Shows the QR code and the digits and asks for the code, from the victim’s own network (a café, an office, a VPN exit).',
     cells: {
       compare: notStopped(rightDigits),
-      required: notStopped(rightDigits),
       return: toldCode,
       known: toldCode,
       proximity: notStopped('computer and phone are on the same network'),
@@ -143,7 +135,6 @@ export const attackers = {
     does: 'Reads the desktop token of an order that the victim started, in a log for instance, and finalizes it first.',
     cells: {
       compare: notStopped(finalizesFirst),
-      required: notStopped(finalizesFirst),
       return: stopped('RETURN_CODE_REQUIRED', 'the victim types the code into their own computer'),
       known: stopped('COMPUTER_PROOF_INVALID', 'the victim’s computer needs no code, but has to prove its key'),
       proximity: notStopped('networks are compared when the phone calls, not when the order is finalized'),

@@ -78,7 +78,6 @@ export class Victim {
       return undefined
     }
     const { returnCode } = await this.phone.approve(this.wallet, this.wallet.sign(challenge.message), {
-      confirmationCode: challenge.confirmationCodeRequired ? digits : undefined,
       rememberComputer: this.habits.remembers && challenge.canRememberComputer,
     })
     const types = this.habits.typesCode === 'wherever they are asked for it' || site === challenge.origin

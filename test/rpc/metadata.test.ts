@@ -379,18 +379,6 @@ describe('metadata', () => {
     expectDocumented(failure)
   })
 
-  test('CONFIRMATION_CODE_WRONG counts the tries that are left down to 0', async () => {
-    const service = await start({ confirmationCode: 'required' })
-    const { approval, confirmationCode } = await waitingOrder(service)
-    const wrong = { ...approval, confirmationCode: confirmationCode === '000000' ? '000001' : '000000' }
-    for (const left of ['2', '1', '0']) {
-      const failure = await service.refusal('OrderService/ApproveOrder', wrong)
-      expect(failure).toMatchObject({ reason: 'CONFIRMATION_CODE_WRONG', metadata: { tries_left: left } })
-      expectDocumented(failure)
-    }
-    expect(await service.refusal('OrderService/ApproveOrder', wrong)).toMatchObject({ reason: 'ORDER_REJECTED' })
-  })
-
   test('RETURN_CODE_WRONG counts the tries that are left down to 0', async () => {
     const service = await start({ confirmationCode: 'return' })
     const { approval, desktopToken } = await waitingOrder(service)

@@ -103,7 +103,7 @@ const samples: Record<Option, Sample> = {
   syncAddressToUser: { given: true, text: 'on', refused: notAFlag },
   syncPublicKeyToUser: { given: true, text: 'yes', refused: notAFlag },
   trustProxy: { given: true, text: 'true', resolved: 1, refused: [1.5, '1', Number.NaN] },
-  confirmationCode: { given: 'required', text: 'required', refused: [] },
+  confirmationCode: { given: 'return', text: 'return', refused: ['required'] },
   knownComputers: { given: false, text: 'off', refused: notAFlag },
   proximity: { given: 'enforce', text: 'enforce', refused: [] },
   evmRpc: {
@@ -374,7 +374,7 @@ describe('variables', () => {
     ['COUNTERSIGN_TRUST_PROXY', 'maybe', /not "maybe"$/],
     ['COUNTERSIGN_TRUSTED_ORIGINS', 'https://a.example,*', /must be a list of origins such as \S+, not "\*"$/],
     ['COUNTERSIGN_TRUSTED_ORIGINS', 'https://a.example,', /not ""$/],
-    ['COUNTERSIGN_CONFIRMATION_CODE', 'off', /must be compare, required or return, not "off"$/],
+    ['COUNTERSIGN_CONFIRMATION_CODE', 'required', /must be compare or return, not "required"$/],
   ])('%s=%s is refused with what to change', (name, text, message) => {
     expect(refusal(() => fromEnvironment({ [name]: text }))).toMatch(message)
   })

@@ -13,7 +13,7 @@ import {
 } from 'countersign/better-auth'
 
 const wallet: WalletSignInOptions = { syncAddressToUser: true, adapters: ['nimiq'] }
-const orders: CrossDeviceOptions = { store: await openStore('sqlite::memory:'), confirmationCode: 'required' }
+const orders: CrossDeviceOptions = { store: await openStore('sqlite::memory:'), confirmationCode: 'return' }
 
 export const auth = betterAuth({
   database: new DatabaseSync(':memory:'),

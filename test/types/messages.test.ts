@@ -116,12 +116,7 @@ describe('what the client’s calls take has the fields of the requests', () => 
     >()
     expectTypeOf<Flat<WalletProof>>().toEqualTypeOf<Json<order.OrderProof>>()
     expectTypeOf<
-      Flat<
-        client.PhoneOrder & { readonly proof: Flat<WalletProof> } & Pick<
-            ApproveOrderOptions,
-            'confirmationCode' | 'rememberComputer'
-          >
-      >
+      Flat<client.PhoneOrder & { readonly proof: Flat<WalletProof> } & Pick<ApproveOrderOptions, 'rememberComputer'>>
     >().toEqualTypeOf<Optional<Always<Json<order.ApproveOrderRequest>, 'proof'>>>()
     expectTypeOf<client.PhoneOrder>().toEqualTypeOf<Json<order.RejectOrderRequest>>()
     expectTypeOf<client.DesktopOrder>().toEqualTypeOf<Json<order.CancelOrderRequest>>()

@@ -64,11 +64,7 @@ export interface PhoneOrderApi {
   readonly previewOrder: ApiMethod<{ readonly orderId: string; readonly claimToken: string }, OrderPreview>
   readonly getOrderChallenge: ApiMethod<PhoneOrder & Partial<SigningAccount>, OrderChallenge>
   readonly approveOrder: ApiMethod<
-    PhoneOrder & {
-      readonly proof: WalletProof
-      readonly confirmationCode?: string
-      readonly rememberComputer?: boolean
-    },
+    PhoneOrder & { readonly proof: WalletProof; readonly rememberComputer?: boolean },
     ApprovedOrder
   >
   readonly rejectOrder: ApiMethod<PhoneOrder, RejectedOrder>

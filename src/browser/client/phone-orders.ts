@@ -42,8 +42,6 @@ export interface ApproveOrderOptions extends ProofOptions {
    * challenge's text.
    */
   readonly account?: SigningAccount | undefined
-  /** Digits on the desktop's screen, if `confirmationCodeRequired` of the challenge is true. */
-  readonly confirmationCode?: string | undefined
   /**
    * Whether the computer is to be remembered, so that its next orders need no return code. Without effect unless
    * `canRememberComputer` of the challenge is true. Default false.
@@ -112,7 +110,7 @@ export function phoneCalls({ service, proofDefaults, timeoutMs }: PhoneCallsOpti
     getOrderChallenge: ({ orderId, challengeToken }, { signal, account } = {}) =>
       readChallenge({ orderId, challengeToken }, account, signal),
     async approveOrder({ orderId, challengeToken }, approval) {
-      const { challenge, account, confirmationCode, rememberComputer, ...proofOptions } = approval
+      const { challenge, account, rememberComputer, ...proofOptions } = approval
       const proving = { ...proofDefaults, ...given(proofOptions) }
       const textFor = async (signer: SigningAccount): Promise<string> =>
         (await readChallenge({ orderId, challengeToken }, signer, proving.signal)).message
@@ -121,12 +119,7 @@ export function phoneCalls({ service, proofDefaults, timeoutMs }: PhoneCallsOpti
         proving,
         account,
       )
-      const request = {
-        orderId,
-        challengeToken,
-        proof,
-        ...given({ confirmationCode, rememberComputer }),
-      }
+      const request = { orderId, challengeToken, proof, ...given({ rememberComputer }) }
       return await again((call) => service.approveOrder(request, call), proving.signal)
     },
     rejectOrder: ({ orderId, challengeToken }, { signal } = {}) =>

@@ -144,10 +144,7 @@ export interface StartedOrder extends DesktopOrder {
   readonly kind: OrderKind
   readonly status: OrderStatus
   readonly expiresAt: number
-  /**
-   * Digits that the desktop shows: two to compare, or six that the phone's user has to enter. Empty if the service uses
-   * return codes.
-   */
+  /** Two digits that the desktop shows, to be compared with the phone's. Empty if the service uses return codes. */
   readonly confirmationCode: string
 }
 
@@ -238,17 +235,15 @@ export interface OrderChallenge {
   readonly expectedPublicKeyHex?: string
   /** Address of the only wallet that can approve, if the desktop named one. */
   readonly expectedAddress?: string
-  /** Digits to compare with those on the desktop; absent if the user has to enter them, and with return codes. */
+  /** Two digits to compare with those on the desktop; absent with return codes. */
   readonly confirmationCode?: string
-  /** Whether the user has to enter the desktop's digits to approve. */
-  readonly confirmationCodeRequired: boolean
   /** Whether the user can let the computer be remembered. */
   readonly canRememberComputer: boolean
   /** While the order is approved: six digits for the user to type on the computer, if finalizing takes them. Secret. */
   readonly returnCode?: string
   /** Time until which the computer can finalize the order. Only while it is approved. */
   readonly finishBy?: number
-  /** Number of codes that can still be tried: to approve the order, or to finalize it. Absent if no code is needed. */
+  /** Number of return codes that can still be tried. Only while it is approved, if finalizing it takes them. */
   readonly triesLeft?: number
   readonly requester: OrderRequester
 }
@@ -263,7 +258,7 @@ export interface OrderPreview {
   readonly sameNetwork?: boolean
   /** As in {@link OrderRequester}. */
   readonly startedWithKey: boolean
-  /** Digits to compare with those on the desktop; absent if the user has to enter them, and with return codes. */
+  /** Two digits to compare with those on the desktop; absent with return codes. */
   readonly confirmationCode?: string
   readonly expiresAt: number
 }

@@ -57,7 +57,6 @@ const words = chooseWords(navigator.languages, readOperatorTexts(metaContent('co
 const clock = new ServiceClock()
 const client = pagePhoneCalls(metaContent('countersign-base-path'), clock)
 const sections = ['shell', 'start', 'continue', 'review', 'outcome', 'ended'].map((id) => byId(id))
-const codeInput = byId<HTMLInputElement>('code-input')
 const rememberInput = byId<HTMLInputElement>('remember-input')
 
 // Before the claim is taken, which changes the page's address.
@@ -114,7 +113,6 @@ byId('approve-button').addEventListener('click', () => void tasks.run(approve))
 // Also during an approval: the user can decline until the service has it, and after it too.
 byId('decline-button').addEventListener('click', () => void tasks.runInstead(decline))
 byId('stop-button').addEventListener('click', () => void tasks.run(stop))
-codeInput.addEventListener('keydown', ({ key }) => key === 'Enter' && void tasks.run(approve))
 // The link of another order, opened in this tab, by a template with the order's identifier in the fragment.
 addEventListener('hashchange', () => location.reload())
 // Back from a wallet at another site, which took the place of this page: the page as it was still waits for its answer.
@@ -224,7 +222,6 @@ async function resume(signal: AbortSignal): Promise<void> {
   if (sent === undefined || found === undefined || hubAnswer === undefined) return
   await use(found, signal)
   if (choice !== undefined) choice = { ...choice, wallet: answering(choice.wallet, hubAnswer) }
-  codeInput.value = sent.confirmationCode ?? ''
   rememberInput.checked = sent.rememberComputer
   await approve(signal)
 }
@@ -245,20 +242,15 @@ async function approve(signal: AbortSignal): Promise<void> {
   // Another account is to sign. The user sees it, and its text, before.
   if (choice === undefined) return last && (await use(last, signal))
   const { found, wallet, account } = choice
-  const confirmationCode = challenge.confirmationCodeRequired ? codeInput.value.trim() : undefined
-  if (confirmationCode !== undefined && !/^[0-9]{6}$/.test(confirmationCode)) {
-    return reviewScreen.showCodeError(words.say('enter.length'))
-  }
   const rememberComputer = challenge.canRememberComputer && rememberInput.checked
   // A wallet at another site may take the place of this page.
-  if (found.kind === 'window') know({ sent: { walletId: found.id, confirmationCode, rememberComputer } })
+  if (found.kind === 'window') know({ sent: { walletId: found.id, rememberComputer } })
   const text = found.kind === 'demo' ? '' : words.say('wallet.asked', { wallet: found.name })
   try {
     const { returnCode, finishBy } = await client.approveOrder(order, {
       challenge,
       account,
       wallet: signing.follow(wallet, text, signal),
-      confirmationCode,
       rememberComputer,
       signal,
     })
@@ -273,16 +265,8 @@ async function approve(signal: AbortSignal): Promise<void> {
     }
     if (code === 'WALLET_WRONG_KEY') forgetChoice()
     if (code !== undefined && wrongProofs.has(code)) choice?.forgetSignature()
-    if (thrown instanceof CountersignClientError && code === 'CONFIRMATION_CODE_WRONG') wrongCode(thrown.triesLeft)
-    else throw thrown
+    throw thrown
   }
-}
-
-/** The service counts the wrong codes. The last one rejects the order. */
-function wrongCode(triesLeft = 1): void {
-  if (triesLeft === 0) end(endings.wrongCodes)
-  else reviewScreen.showCodeError(words.say('enter.wrong', { count: triesLeft }))
-  codeInput.select()
 }
 
 async function decline(signal: AbortSignal): Promise<void> {

@@ -18,7 +18,6 @@ export const endings = {
   sessionGone: { seal: 'no', name: 'session-gone' },
   tooLate: { seal: 'time', name: 'too-late' },
   signatureGiven: { seal: 'stop', name: 'signature-given' },
-  wrongCodes: { seal: 'no', name: 'wrong-codes' },
   wrongReturnCodes: { seal: 'stop', name: 'wrong-return-codes' },
   codeLate: { seal: 'time', name: 'code-late' },
   notFinished: { seal: 'time', name: 'not-finished' },

@@ -34,7 +34,6 @@ export interface HeldClaim {
 /** An approval that a wallet at another site is asked to sign. */
 export interface SentApproval {
   readonly walletId: string
-  readonly confirmationCode?: string | undefined
   readonly rememberComputer: boolean
 }
 

@@ -8,7 +8,6 @@ import type { ServiceClock } from './service-clock.ts'
 import type { Words } from './texts/words.ts'
 
 const root = byId('review')
-const codeInput = byId<HTMLInputElement>('code-input')
 
 /** The screen on which the user decides: who asks, for what, and what approving gives away. */
 export class ReviewScreen {
@@ -19,14 +18,13 @@ export class ReviewScreen {
   constructor(words: Words, clock: ServiceClock) {
     this.#words = words
     this.#clock = clock
-    codeInput.addEventListener('input', () => this.showCodeError(''))
     addEventListener('resize', () => foldLongTexts(root, words))
   }
 
   /** Fills in a challenge. Returns the headline. */
   fill(challenge: OrderChallenge): string {
     const words = this.#words
-    const { kind, requester, confirmationCode, confirmationCodeRequired } = challenge
+    const { kind, requester, confirmationCode } = challenge
     const title = words.say(`review.${kind}.title`)
     fill(root, 'title', title)
     fill(root, 'gives', words.say(`review.${kind}.gives`))
@@ -34,8 +32,7 @@ export class ReviewScreen {
     this.#fillSayings(challenge)
     byId('compare').hidden = confirmationCode === undefined
     fill(root, 'code', confirmationCode)
-    byId('enter').hidden = !confirmationCodeRequired
-    const codeLater = confirmationCode === undefined && !confirmationCodeRequired
+    const codeLater = confirmationCode === undefined
     fill(root, 'codeBefore', codeLater ? words.say('code.before', { origin: requester.origin }) : '')
     byId('remember').hidden = !challenge.canRememberComputer
     this.#fillPayload(challenge)
@@ -65,12 +62,6 @@ export class ReviewScreen {
   /** Gives long texts their buttons. Needs the screen to be visible. */
   fold(): void {
     foldLongTexts(root, this.#words)
-  }
-
-  showCodeError(text: string): void {
-    byId('code-error').textContent = text
-    codeInput.setAttribute('aria-invalid', String(text !== ''))
-    if (text !== '') codeInput.focus()
   }
 
   #fillRequester({ requester, issuedAt }: OrderChallenge): void {

@@ -32,7 +32,7 @@ export type OrderChange = {
 )
 
 /**
- * Each lost race means one change of the order: four steps, five wrong codes, a take-back and what became of it, and a
+ * Each lost race means one change of the order: four steps, three wrong codes, a take-back and what became of it, and a
  * few hand-overs. If more tries than that are lost, the storage does not keep its contract.
  */
 const maxTries = 32
@@ -49,8 +49,6 @@ const messages: Readonly<Record<OrderRefusal, string>> = {
   ORDER_REJECTED: 'The order was rejected on the phone, or by three wrong codes; start a new one',
   ORDER_CANCELLED: 'The order was cancelled on the desktop; start a new one',
   ORDER_FINALIZED: 'The order is finalized, and its result can no longer be fetched; start a new one',
-  CONFIRMATION_CODE_REQUIRED: 'Enter the confirmation code that the desktop shows',
-  CONFIRMATION_CODE_WRONG: 'The confirmation code is not the one that the desktop shows',
   RETURN_CODE_REQUIRED: 'Enter the code that the phone shows',
   RETURN_CODE_WRONG: 'The code is not the one that the phone shows',
   RATE_LIMITED:
@@ -79,8 +77,7 @@ export async function changeOrder(records: OrderRecords, orderId: string, change
       if (order.status !== before.status) records.observe?.(order)
       change.stored?.(before, order)
     }
-    if (refusal === 'CONFIRMATION_CODE_WRONG') throw wrongCode(refusal, order.wrongCodes)
-    if (refusal === 'RETURN_CODE_WRONG') throw wrongCode(refusal, order.wrongReturnCodes)
+    if (refusal === 'RETURN_CODE_WRONG') throw wrongCode(order)
     if (refusal !== undefined) throw refused(refusal)
     return order
   }
@@ -104,13 +101,10 @@ async function decide(records: OrderRecords, order: OrderRecord, change: OrderCh
   return command && applyCommand(order, command, records.now())
 }
 
-function wrongCode(
-  reason: 'CONFIRMATION_CODE_WRONG' | 'RETURN_CODE_WRONG',
-  wrongCodes: number | undefined,
-): CountersignError {
-  const triesLeft = codeTriesLeft(wrongCodes)
+function wrongCode(order: OrderRecord): CountersignError {
+  const triesLeft = codeTriesLeft(order)
   const after = triesLeft === 0 ? 'no try is left' : triesLeft === 1 ? '1 try left' : `${triesLeft} tries left`
-  return new CountersignError(reason, `${messages[reason]}: ${after}`, {
+  return new CountersignError('RETURN_CODE_WRONG', `${messages.RETURN_CODE_WRONG}: ${after}`, {
     metadata: { tries_left: String(triesLeft) },
   })
 }

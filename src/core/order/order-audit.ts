@@ -22,27 +22,17 @@ export function orderFacts(before: OrderRecord, after: OrderRecord): AuditFacts[
   if (after.handOver?.redeemedAt !== undefined && before.handOver?.redeemedAt === undefined) {
     facts.push({ type: 'order.continued', ...order })
   }
-  const codes = wrongCodes(before, after)
-  if (codes !== undefined) facts.push({ type: 'order.code_refused', ...codes, ...order })
+  const wrongCode = (after.wrongReturnCodes ?? 0) > (before.wrongReturnCodes ?? 0)
+  if (wrongCode) facts.push({ type: 'order.code_refused', triesLeft: codeTriesLeft(after), ...order })
   if (after.takenBack !== undefined && before.takenBack === undefined) {
     facts.push({ type: 'order.taken_back', ...order, ...walletOf(after), ...loginOf(after) })
   }
-  const step = after.status === before.status ? undefined : statusFacts(after, codes !== undefined)
+  const step = after.status === before.status ? undefined : statusFacts(after, wrongCode)
   return step === undefined ? facts : [...facts, step]
 }
 
-function wrongCodes(
-  before: OrderRecord,
-  after: OrderRecord,
-): { readonly code: 'confirmation' | 'return'; readonly triesLeft: number } | undefined {
-  if (after.wrongCodes > before.wrongCodes) return { code: 'confirmation', triesLeft: codeTriesLeft(after.wrongCodes) }
-  const { wrongReturnCodes = 0 } = after
-  if (wrongReturnCodes <= (before.wrongReturnCodes ?? 0)) return undefined
-  return { code: 'return', triesLeft: codeTriesLeft(wrongReturnCodes) }
-}
-
 /** What it means that an order has come to its status. */
-function statusFacts(order: OrderRecord, byWrongCodes: boolean): AuditFacts | undefined {
+function statusFacts(order: OrderRecord, byWrongCode: boolean): AuditFacts | undefined {
   const { orderId, kind } = order
   const named = { orderId, kind }
   switch (order.status) {
@@ -53,7 +43,7 @@ function statusFacts(order: OrderRecord, byWrongCodes: boolean): AuditFacts | un
     case 'approved':
       return { type: 'order.approved', ...named, ...walletOf(order) }
     case 'rejected':
-      return { type: 'order.rejected', ...named, by: byWrongCodes ? 'wrong codes' : 'phone' }
+      return { type: 'order.rejected', ...named, by: byWrongCode ? 'wrong codes' : 'phone' }
     case 'cancelled':
       return { type: 'order.cancelled', ...named }
     case 'finalized':

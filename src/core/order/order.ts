@@ -1,4 +1,3 @@
-import { equalInConstantTime } from '../../base/token.ts'
 import type { ErrorReason } from '../../shared/errors.ts'
 import type { ChallengeAction } from '../challenge.ts'
 import type { Proof, ProvenIdentity } from '../wallet/wallet.ts'
@@ -82,10 +81,6 @@ export interface OrderRecord {
 
   /** The digits that the desktop shows. Empty with return codes. */
   readonly confirmationCode: string
-  /** Whether the phone's user has to enter them to approve. */
-  readonly codeRequired: boolean
-  /** Wrong confirmation codes so far. */
-  readonly wrongCodes: number
   /** Whether the desktop's user has to enter the digits that the phone shows, unless the computer is known. */
   readonly returnCodes?: true
   /** Wrong return codes so far. */
@@ -176,18 +171,13 @@ export type OrderIntent =
 /** An intent with everything needed to carry it out: the checked proof, the user. */
 export type OrderCommand =
   | Exclude<OrderIntent, { type: 'approve' | 'finalize' }>
-  | {
-      readonly type: 'approve'
-      readonly proof: StoredProof
-      readonly confirmationCode?: string | undefined
-      readonly approval?: OrderApproval | undefined
-    }
+  | { readonly type: 'approve'; readonly proof: StoredProof; readonly approval?: OrderApproval | undefined }
   | { readonly type: 'finalize'; readonly returnCode: ReturnCodeCheck; readonly login?: OrderLogin }
 
 /** The reasons for which an order refuses. */
 export type OrderRefusal = Extract<
   ErrorReason,
-  `ORDER_${string}` | `CONFIRMATION_CODE_${string}` | `RETURN_CODE_${string}` | 'HANDOVER_INVALID' | 'RATE_LIMITED'
+  `ORDER_${string}` | `RETURN_CODE_${string}` | 'HANDOVER_INVALID' | 'RATE_LIMITED'
 >
 
 /**
@@ -199,9 +189,9 @@ export interface Outcome {
   readonly refusal?: OrderRefusal
 }
 
-/** Number of codes that can still be tried. The last wrong one rejects the order. */
-export function codeTriesLeft(wrongCodes = 0): number {
-  return Math.max(0, maxWrongCodes - wrongCodes)
+/** Number of return codes that can still be tried. The last wrong one rejects the order. */
+export function codeTriesLeft({ wrongReturnCodes = 0 }: OrderRecord): number {
+  return Math.max(0, maxWrongCodes - wrongReturnCodes)
 }
 
 /** Whether finalizing an approved or finalized order takes the return code. */
@@ -223,10 +213,7 @@ const maxFormerTokens = 8
 const finalizeRetryMs = 60_000
 /** Time in ms for which an order that is over is remembered. */
 const rememberedMs = 10 * 60_000
-/**
- * Number of wrong codes that rejects an order. Confirmation codes and return codes are counted alike; an order has one
- * kind.
- */
+/** Number of wrong return codes that rejects an order. */
 const maxWrongCodes = 3
 /** Most times that an RPC answers about contract wallets' proofs for one order. */
 const maxContractChecks = 3
@@ -276,15 +263,14 @@ export function deadlineOf(order: OrderRecord): number {
 export interface Deadlines {
   /** Until when an approved order can be finalized, epoch milliseconds. Absent unless it is approved. */
   readonly finishBy?: number
-  /** Number of codes that can still be tried: to approve the order, or to finalize it. Absent if no code is needed. */
+  /** Number of return codes that can still be tried. Absent unless it is approved and finalizing it takes one. */
   readonly triesLeft?: number
 }
 
 export function deadlinesOf(order: OrderRecord): Deadlines {
-  const { status, codeRequired, wrongCodes, wrongReturnCodes } = order
-  if (status !== 'approved') return codeRequired ? { triesLeft: codeTriesLeft(wrongCodes) } : {}
+  if (order.status !== 'approved') return {}
   const finishBy = deadlineOf(order)
-  return takesReturnCode(order) ? { finishBy, triesLeft: codeTriesLeft(wrongReturnCodes) } : { finishBy }
+  return takesReturnCode(order) ? { finishBy, triesLeft: codeTriesLeft(order) } : { finishBy }
 }
 
 /** When an order is forgotten unless it changes. From then on it counts as absent, even if a store still has it. */
@@ -360,13 +346,13 @@ const endings: Readonly<Record<TerminalStatus, OrderRefusal>> = {
 /**
  * Carries a command out: the state machine of an order, all of it. Pure; `now` is epoch milliseconds.
  *
- * | status       | claim             | readChallenge  | hand-over ⁶      | approve            | reject      | cancel      | finalize      |
+ * | status       | claim             | readChallenge  | hand-over ⁵      | approve            | reject      | cancel      | finalize      |
  * |--------------|-------------------|----------------|------------------|--------------------|-------------|-------------|---------------|
  * | created      | → claimed         | NOT_READ       | NOT_READ         | NOT_READ           | NOT_READ    | → cancelled | NOT_APPROVED  |
  * | claimed      | ALREADY_CLAIMED ¹ | → waiting_user | done             | NOT_READ           | → rejected  | → cancelled | NOT_APPROVED  |
- * | waiting_user | ALREADY_CLAIMED ¹ | same           | done             | → approved ²       | → rejected  | → cancelled | NOT_APPROVED  |
- * | approved     | ALREADY_CLAIMED ¹ | same           | ALREADY_APPROVED | ALREADY_APPROVED ³ | → rejected  | → cancelled | → finalized ⁷ |
- * | finalized    | FINALIZED         | FINALIZED      | FINALIZED        | FINALIZED ³        | FINALIZED ⁵ | FINALIZED   | FINALIZED ⁴   |
+ * | waiting_user | ALREADY_CLAIMED ¹ | same           | done             | → approved         | → rejected  | → cancelled | NOT_APPROVED  |
+ * | approved     | ALREADY_CLAIMED ¹ | same           | ALREADY_APPROVED | ALREADY_APPROVED ² | → rejected  | → cancelled | → finalized ⁶ |
+ * | finalized    | FINALIZED         | FINALIZED      | FINALIZED        | FINALIZED ²        | FINALIZED ⁴ | FINALIZED   | FINALIZED ³   |
  * | rejected     | REJECTED          | REJECTED       | REJECTED         | REJECTED           | same        | REJECTED    | REJECTED      |
  * | cancelled    | CANCELLED         | CANCELLED      | CANCELLED        | CANCELLED          | CANCELLED   | same        | CANCELLED     |
  * | expired      | EXPIRED           | EXPIRED        | EXPIRED          | EXPIRED            | EXPIRED     | EXPIRED     | EXPIRED       |
@@ -375,17 +361,15 @@ const endings: Readonly<Record<TerminalStatus, OrderRefusal>> = {
  * nothing.
  *
  * 1. `same` for the phone that claimed it and comes with the same claim key.
- * 2. If a code is required: CONFIRMATION_CODE_REQUIRED without one; CONFIRMATION_CODE_WRONG for a wrong one, the third
- *    of which moves the order to rejected.
- * 3. `same` for the same proof: the desktop may finalize before the phone's retry arrives.
- * 4. `same` for {@link finalizeRetryMs} after it was finalized, with the rules of 7, and until a third wrong return
+ * 2. `same` for the same proof: the desktop may finalize before the phone's retry arrives.
+ * 3. `same` for {@link finalizeRetryMs} after it was finalized, with the rules of 6, and until a third wrong return
  *    code. REJECTED once a login order is taken back.
- * 5. A login order is taken back: it stays finalized, and its session is to be ended. `same` if it is taken back
+ * 4. A login order is taken back: it stays finalized, and its session is to be ended. `same` if it is taken back
  *    already.
- * 6. Both making and redeeming a ticket. Before the status of the order counts, a ticket that is used or too old is
+ * 5. Both making and redeeming a ticket. Before the status of the order counts, a ticket that is used or too old is
  *    HANDOVER_INVALID. `same` for {@link redeemRetryMs} for the browser that redeemed it and comes with the same claim
  *    key.
- * 7. If it takes a return code: RETURN_CODE_REQUIRED without one; RETURN_CODE_WRONG for a wrong one, the third of which
+ * 6. If it takes a return code: RETURN_CODE_REQUIRED without one; RETURN_CODE_WRONG for a wrong one, the third of which
  *    moves the order to rejected.
  *
  * `preview` has no column: it answers for a created order, changes nothing, and refuses as claim does, also the phone
@@ -434,11 +418,7 @@ export function decideEarly(order: OrderRecord, intent: OrderIntent, now: number
 
 /** Whether a desktop that finalized the order gets the result again, as far as the time decides. */
 function isFinalizeRetry(order: OrderRecord, now: number): boolean {
-  return (
-    order.status === 'finalized' &&
-    now < newestTransition(order).at + finalizeRetryMs &&
-    codeTriesLeft(order.wrongReturnCodes) > 0
-  )
+  return order.status === 'finalized' && now < newestTransition(order).at + finalizeRetryMs && codeTriesLeft(order) > 0
 }
 
 /** A ticket is good for one use. */
@@ -518,16 +498,14 @@ function advance(order: OrderRecord, command: OrderCommand, now: number): Outcom
     case 'readChallenge':
       return { order: move(order, 'waiting_user', now) }
     case 'approve':
-      return (
-        checkCode(order, command.confirmationCode, now) ?? {
-          order: {
-            ...move(order, 'approved', now),
-            ...(command.proof.message === undefined ? {} : { v: orderVersion }),
-            proof: command.proof,
-            ...(command.approval === undefined ? {} : { approval: command.approval }),
-          },
-        }
-      )
+      return {
+        order: {
+          ...move(order, 'approved', now),
+          ...(command.proof.message === undefined ? {} : { v: orderVersion }),
+          proof: command.proof,
+          ...(command.approval === undefined ? {} : { approval: command.approval }),
+        },
+      }
     case 'beginContractCheck':
       // Counted in the order itself, so that checks made at the same time are all counted.
       return { order: { ...order, contractChecks: (order.contractChecks ?? 0) + 1 } }
@@ -564,18 +542,6 @@ function advance(order: OrderRecord, command: OrderCommand, now: number): Outcom
   }
 }
 
-function checkCode(order: OrderRecord, code: string | undefined, now: number): Outcome | undefined {
-  if (!order.codeRequired) return undefined
-  if (code === undefined) return { order, refusal: 'CONFIRMATION_CODE_REQUIRED' }
-  if (equalInConstantTime(code, order.confirmationCode)) return undefined
-  // Counted in the order itself, so that guesses made at the same time are all counted.
-  const counted = { ...order, wrongCodes: order.wrongCodes + 1 }
-  return {
-    order: counted.wrongCodes >= maxWrongCodes ? move(counted, 'rejected', now) : counted,
-    refusal: 'CONFIRMATION_CODE_WRONG',
-  }
-}
-
 /** The outcome of a finalize if its return code decides it; `undefined` if none is needed, or it is right. */
 function checkReturnCode(order: OrderRecord, returnCode: ReturnCodeCheck, now: number): Outcome | undefined {
   const looked = order.status === 'approved' || isFinalizeRetry(order, now)
@@ -583,7 +549,7 @@ function checkReturnCode(order: OrderRecord, returnCode: ReturnCodeCheck, now: n
   if (returnCode === 'absent') return { order, refusal: 'RETURN_CODE_REQUIRED' }
   // Counted in the order itself, so that guesses made at the same time are all counted.
   const counted = { ...order, wrongReturnCodes: (order.wrongReturnCodes ?? 0) + 1 }
-  const ended = order.status === 'approved' && codeTriesLeft(counted.wrongReturnCodes) === 0
+  const ended = order.status === 'approved' && codeTriesLeft(counted) === 0
   return { order: ended ? move(counted, 'rejected', now) : counted, refusal: 'RETURN_CODE_WRONG' }
 }
 

@@ -79,10 +79,7 @@ export interface StartedOrder {
   readonly kind: OrderKind
   readonly status: OrderStatus
   readonly expiresAt: number
-  /**
-   * Digits for the desktop to show: two to compare, or six if the phone's user has to enter them. Empty with return
-   * codes.
-   */
+  /** Two digits for the desktop to show, which the user compares with the phone's. Empty with return codes. */
   readonly confirmationCode: string
 }
 
@@ -152,9 +149,8 @@ export interface OrderChallenge extends Deadlines {
   readonly payloadAsWritten?: string
   readonly expectedPublicKeyHex?: string
   readonly expectedAddress?: string
-  /** Absent if the user has to enter it, and with return codes. */
+  /** Absent with return codes. */
   readonly confirmationCode?: string
-  readonly confirmationCodeRequired: boolean
   /** Whether the user can let the computer be remembered. */
   readonly canRememberComputer: boolean
   /** While the order is approved: six digits for the user to enter on the desktop, if finalizing takes them. */
@@ -379,7 +375,6 @@ export class Orders {
       ...(expectedPublicKeyHex === undefined ? {} : { expectedPublicKeyHex }),
       ...(expectedAddress === undefined ? {} : { expectedAddress }),
       ...comparedCode(order),
-      confirmationCodeRequired: order.codeRequired,
       canRememberComputer: this.#computers.canRemember(order),
       ...this.#shownReturnCode(order),
       ...deadlinesOf(order),
@@ -388,22 +383,20 @@ export class Orders {
   }
 
   /**
-   * Checks the wallet's proof over the order's challenge, and the confirmation code if one is required, and approves
-   * the order, for the phone. A wrong proof (SIGNATURE_INVALID, ADDRESS_MISMATCH, ADAPTER_UNKNOWN), or one of another
-   * wallet than the order asks for (WRONG_WALLET), changes nothing, and the code is not looked at. An RPC is asked
-   * about three proofs of contract wallets (then RATE_LIMITED); one that does not answer (EVM_RPC_UNAVAILABLE) does not
-   * count.
+   * Checks the wallet's proof over the order's challenge, and approves the order, for the phone. A wrong proof
+   * (SIGNATURE_INVALID, ADDRESS_MISMATCH, ADAPTER_UNKNOWN), or one of another wallet than the order asks for
+   * (WRONG_WALLET), changes nothing. An RPC is asked about three proofs of contract wallets (then RATE_LIMITED); one
+   * that does not answer (EVM_RPC_UNAVAILABLE) does not count.
    */
   async approve(
     input: PhoneInput & {
       readonly proof: Proof
-      readonly confirmationCode?: string | undefined
       /** Whether the computer is to be known from now on. Default: no. */
       readonly rememberComputer?: boolean | undefined
     },
     request: RequestContext,
   ): Promise<ApprovedOrder> {
-    const { orderId, proof, confirmationCode, rememberComputer = false } = input
+    const { orderId, proof, rememberComputer = false } = input
     const { records, requireNotBlocked } = this.#options
     const admitPhone = this.#admission.ofPhone(input, request)
     let proven: Proven | undefined
@@ -426,7 +419,7 @@ export class Orders {
         const approval = await this.#computers.decide(order, identity, rememberComputer)
         const signatureHex = proof.signatureHex.toLowerCase()
         const message = order.kind === 'login' || text === order.message ? {} : { message: text }
-        return { type: 'approve', proof: { ...identity, signatureHex, ...message }, confirmationCode, approval }
+        return { type: 'approve', proof: { ...identity, signatureHex, ...message }, approval }
       },
     })
     const { finishBy } = deadlinesOf(order)
@@ -691,7 +684,7 @@ function hashSeed(seed: Uint8Array): string {
   return hashToken(Buffer.from(seed).toString('base64url'))
 }
 
-/** The digits that the user compares, unless they enter them, or a return code. */
-function comparedCode({ codeRequired, returnCodes, confirmationCode }: OrderRecord) {
-  return codeRequired || returnCodes ? {} : { confirmationCode }
+/** The digits that the user compares. With return codes there are none. */
+function comparedCode({ returnCodes, confirmationCode }: OrderRecord) {
+  return returnCodes ? {} : { confirmationCode }
 }

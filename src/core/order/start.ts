@@ -42,11 +42,8 @@ export interface OrderSettings {
   readonly appName: string
   /** Lifetime of an order that is not approved, in seconds. */
   readonly orderTtlSeconds: number
-  /**
-   * Whether the phone's user compares the confirmation code with the desktop's, or has to enter it, or the desktop's
-   * user has to enter the return code that the phone shows.
-   */
-  readonly confirmationCode: 'compare' | 'required' | 'return'
+  /** The phone's user compares two digits with the desktop's, or types the phone's return code on the desktop. */
+  readonly confirmationCode: 'compare' | 'return'
   /** Whether known computers need no return code. */
   readonly knownComputers: boolean
   /** Whether phones are told if they are on the computer's network, and refused if they are not. */
@@ -72,12 +69,6 @@ export interface NewOrder {
   readonly claimToken: string
   readonly desktopToken: string
 }
-
-/**
- * Number of digits of a confirmation code. Two are quick to compare, and another order has the same ones once in a
- * hundred. A code that is entered could be guessed, so it has six: three tries succeed three times in a million.
- */
-const codeDigits = { compare: 2, required: 6, return: 0 } as const
 
 /**
  * Makes a new order, issued at `issuedAt` in epoch milliseconds. Refuses with INVALID_REQUEST text that could forge a
@@ -109,19 +100,16 @@ export function newOrder(
     issuedAt,
     expiresAt: issuedAt + settings.orderTtlSeconds * 1000,
   }
-  const codeRequired = settings.confirmationCode === 'required'
   const returnCodes = settings.confirmationCode === 'return'
   const forOneWallet = expectedPublicKeyHex !== undefined || expectedAddress !== undefined
-  const confirmationCode = newCode(codeDigits[settings.confirmationCode])
+  const confirmationCode = returnCodes ? '' : newCode()
   const message = challengeMessage(settings.appName, challenge, {
     orderId,
     kind,
     displayTitle,
     displaySummary,
     payloadHash,
-    // A code that the user has to enter must come from the desktop's screen, and the phone shows the message before
-    // that.
-    confirmationCode: codeRequired || returnCodes ? undefined : confirmationCode,
+    confirmationCode: returnCodes ? undefined : confirmationCode,
   })
   const claimToken = newToken('claim')
   const desktopToken = newToken('desktop')
@@ -150,8 +138,6 @@ export function newOrder(
     expiresAt: challenge.expiresAt,
     message,
     confirmationCode,
-    codeRequired,
-    wrongCodes: 0,
     ...(returnCodes ? { returnCodes } : {}),
     claimTokenHash: hashToken(claimToken),
     desktopTokenHash: hashToken(desktopToken),
@@ -199,8 +185,9 @@ function oneLine(field: string, text: string | undefined): string | undefined {
   return text.replace(/\s+/gu, ' ').trim() || undefined
 }
 
-function newCode(digits: number): string {
-  return digits === 0 ? '' : String(randomInt(10 ** digits)).padStart(digits, '0')
+/** Two digits: quick to compare, and another order has the same ones once in a hundred. */
+function newCode(): string {
+  return String(randomInt(100)).padStart(2, '0')
 }
 
 /** Refuses a return_to that any reader could take for another origin. */

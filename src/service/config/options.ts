@@ -370,12 +370,11 @@ export interface CountersignOptions {
    */
   trustProxy?: boolean | number
   /**
-   * Use of an order's code. compare: computer and phone show it, and the user compares. required: only the computer
-   * shows it, and the user enters it on the phone. return: the phone shows it once it has approved, and the user enters
-   * it on the computer, which hinders relayed orders; see docs/cross-device-security.md. Default compare. Variable:
-   * COUNTERSIGN_CONFIRMATION_CODE.
+   * Use of an order's code. compare: computer and phone show it, and the user compares. return: the phone shows it once
+   * it has approved, and the user enters it on the computer, which hinders relayed orders; see
+   * docs/cross-device-security.md. Default compare. Variable: COUNTERSIGN_CONFIRMATION_CODE.
    */
-  confirmationCode?: 'compare' | 'required' | 'return'
+  confirmationCode?: 'compare' | 'return'
   /**
    * Whether users can have their computer remembered, which then needs no return code for 90 days. Default true.
    * Variable: COUNTERSIGN_KNOWN_COMPUTERS (on, off).
@@ -801,10 +800,10 @@ const table = {
   },
   confirmationCode: {
     variable: 'COUNTERSIGN_CONFIRMATION_CODE',
-    kind: choice('compare', 'required', 'return'),
+    kind: choice('compare', 'return'),
     default: 'compare',
     about:
-      '`compare`: computer and phone show the code, the user compares; `required`: only the computer shows it, the user enters it on the phone; `return`: the phone shows it after the approval, the user enters it on the computer, which hinders relayed orders',
+      '`compare`: computer and phone show the code, the user compares; `return`: the phone shows it after the approval, the user enters it on the computer, which hinders relayed orders',
   },
   knownComputers: {
     variable: 'COUNTERSIGN_KNOWN_COMPUTERS',

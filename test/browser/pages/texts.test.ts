@@ -26,9 +26,7 @@ test('German has a text of its own for each English one, with the same placehold
   // The check of the operator's files compares keys and placeholders.
   expect(() => readPageTexts(fileWith(JSON.stringify({ de: german })))).not.toThrow()
   expect(Object.keys(german)).toEqual(Object.keys(english))
-  const alike = Object.entries(german).filter(
-    ([key, text]) => JSON.stringify(text) === JSON.stringify(english[key as keyof typeof english]),
-  )
+  const alike = Object.entries(german).filter(([key, text]) => text === english[key as keyof typeof english])
   expect(alike).toEqual([['review.details.browser', 'Browser']])
 })
 
@@ -79,11 +77,7 @@ test('the operator’s texts come before the built-in ones, a region’s before 
   expect(said('nl')).toEqual(['Approve', 'Decline it', 'Review the request'])
 })
 
-test('numbers and times are as the language has them', () => {
-  const polish = chooseWords(['pl'], {
-    pl: { 'enter.wrong': { one: 'jedna próba', few: '{count} próby', many: '{count} prób', other: '{count} próby' } },
-  })
-  expect([1, 2, 5].map((count) => polish.say('enter.wrong', { count }))).toEqual(['jedna próba', '2 próby', '5 prób'])
+test('times are as the language has them', () => {
   expect([3_000, 29_000, 61_000, 7_300_000].map((ms) => englishWords.ago(ms))).toEqual([
     'just now',
     '20 sec. ago',
@@ -114,10 +108,6 @@ test.each([
   ['{"fr": {"review.approve": " "}}', /fr: review\.approve must not be empty$/],
   ['{"fr": {"review.says.site": "Message :"}}', /fr: review\.says\.site lacks the placeholder \{host\}$/],
   ['{"fr": {"review.approve": "Approuver {host}"}}', /fr: review\.approve has the placeholder \{host\}/],
-  ['{"fr": {"enter.wrong": "Faux"}}', /fr: enter\.wrong must be a JSON object$/],
-  ['{"fr": {"enter.wrong": {"one": "Faux"}}}', /must have the plural form "other"$/],
-  ['{"fr": {"enter.wrong": {"other": "Faux"}}}', /enter\.wrong, other lacks the placeholder \{count\}$/],
-  ['{"fr": {"enter.wrong": {"other": "{count}", "two ": "x"}}}', /"two ", which is not a plural form/],
   [`{"fr": {"${'x\\n'.repeat(90)}": ""}}`, /is not a text of the page$/],
 ])('the start stops with one line for %s', async (content, line) => {
   const options = { store: 'sqlite::memory:', logger: silentLogger, textsFile: fileWith(content) }

@@ -133,18 +133,6 @@ export const approvalStates: States = {
     await tap(third, 'continue-button')
     return await ended(third)
   },
-  async 'code entry'(parts) {
-    const { page } = await review(parts, { confirmationCode: 'required' })
-    await page.locator('#code-input').fill('123456')
-    return page
-  },
-  async 'wrong code'(parts) {
-    const { page, desktop } = await review(parts, { confirmationCode: 'required' })
-    await page.locator('#code-input').fill(desktop.order.confirmationCode === '000000' ? '000001' : '000000')
-    await tap(page, 'approve-button')
-    await page.locator('#code-error:not(:empty)').waitFor()
-    return page
-  },
   'return code': async (parts) => (await approve(parts, { confirmationCode: 'return' })).page,
   approved: async (parts) => (await approve(parts)).page,
   async 'signed in'(parts) {

@@ -75,58 +75,9 @@ describe.each(stores)('approving orders on $name', ({ open }) => {
 
     test('where the message is stored as it is, changed settings do not change it', async () => {
       const order = await untilWaiting(makeInstance(store))
-      const changed = makeInstance(store, { settings: { orderTtlSeconds: 60, confirmationCode: 'required' } })
+      const changed = makeInstance(store, { settings: { orderTtlSeconds: 60, confirmationCode: 'return' } })
       expect((await changed.orders.readChallenge(order, phone)).message).toBe(order.message)
       expect((await changed.orders.approve(order, phone)).status).toBe('approved')
-    })
-  })
-
-  describe('a required confirmation code', () => {
-    const settings = { confirmationCode: 'required' } as const
-
-    test('is told to the desktop only', async () => {
-      const instance = makeInstance(store, { settings })
-      const order = await untilWaiting(instance)
-      expect(order.confirmationCode).toMatch(/^\d{6}$/)
-      const challenge = await instance.orders.readChallenge(order, phone)
-      expect(challenge.confirmationCodeRequired).toBe(true)
-      expect(challenge).not.toHaveProperty('confirmationCode')
-      expect(JSON.stringify(challenge)).not.toContain(order.confirmationCode)
-      expect(challenge.message).not.toContain('Code:')
-    })
-
-    test('approves when it is entered', async () => {
-      const instance = makeInstance(store, { settings })
-      const { confirmationCode, ...order } = await untilWaiting(instance)
-      expect(await reasonOf(instance.orders.approve(order, phone))).toBe('CONFIRMATION_CODE_REQUIRED')
-      expect((await instance.orders.approve({ ...order, confirmationCode }, phone)).status).toBe('approved')
-    })
-
-    test('three wrong ones at once reject the order, and no fourth guess is looked at', async () => {
-      const instances = [makeInstance(store, { settings }), makeInstance(store, { settings })] as const
-      const order = await untilWaiting(instances[0])
-      const wrong = order.confirmationCode === '000000' ? '111111' : '000000'
-      const guesses = Array.from({ length: 20 }, (_, index) =>
-        reasonOf(
-          (index % 2 === 0 ? instances[0] : instances[1]).orders.approve({ ...order, confirmationCode: wrong }, phone),
-        ),
-      )
-      const reasons = await Promise.all(guesses)
-      expect(reasons.filter((reason) => reason === 'CONFIRMATION_CODE_WRONG')).toHaveLength(3)
-      expect(reasons.filter((reason) => reason === 'ORDER_REJECTED')).toHaveLength(17)
-      expect(await reasonOf(instances[0].orders.approve(order, phone))).toBe('ORDER_REJECTED')
-      const stored = await storedOrders(store).load(order.orderId)
-      expect(stored?.order.wrongCodes).toBe(3)
-    })
-
-    test('is not tried on with a wrong proof', async () => {
-      const instance = makeInstance(store, { settings })
-      const order = await untilWaiting(instance)
-      for (let tries = 0; tries < 5; tries++) {
-        const guess = { ...order, proof: new Signer().prove('wrong'), confirmationCode: '000000' }
-        expect(await reasonOf(instance.orders.approve(guess, phone))).toBe('SIGNATURE_INVALID')
-      }
-      expect((await instance.orders.approve(order, phone)).status).toBe('approved')
     })
   })
 })

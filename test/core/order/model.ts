@@ -4,7 +4,7 @@
  */
 
 export type Kind = 'login' | 'sign'
-export type Mode = 'compare' | 'required' | 'return'
+export type Mode = 'compare' | 'return'
 
 /** A code or a proof that a caller sends. */
 export type Sent = 'right' | 'wrong' | 'none'
@@ -22,7 +22,6 @@ export type Call =
       readonly token: string | undefined
       readonly signer: number
       readonly validProof: boolean
-      readonly code: Sent
       readonly remember: boolean
     }
   | { readonly type: 'handOver'; readonly token: string | undefined; readonly ticket: string }
@@ -74,7 +73,6 @@ export class ModelOrder {
   tokens: string[] = []
   ticket: Ticket | undefined
   signer: number | undefined
-  wrongCodes = 0
   wrongReturnCodes = 0
   /** Whether the order asks for its return code, and remembers its computer. Decided when it is approved. */
   takesCode = false
@@ -215,12 +213,6 @@ export class ModelOrder {
     if (this.status === 'approved') return 'ORDER_ALREADY_APPROVED'
     if (this.status !== 'waiting_user') return 'ORDER_CHALLENGE_NOT_READ'
     if (!call.validProof) return 'SIGNATURE_INVALID'
-    if (mode === 'required' && call.code === 'none') return 'CONFIRMATION_CODE_REQUIRED'
-    if (mode === 'required' && call.code === 'wrong') {
-      this.wrongCodes++
-      if (this.wrongCodes === 3) this.#go('rejected', now)
-      return 'CONFIRMATION_CODE_WRONG'
-    }
     this.signer = call.signer
     this.takesCode = mode === 'return' && !(computer !== undefined && known.has(this.#computerName(computer)))
     this.remembers = this.takesCode && call.remember && kind === 'login' && computer !== undefined

@@ -41,8 +41,6 @@ const created: OrderRecord = {
   expiresAt: start + ttlMs,
   message: 'message',
   confirmationCode: '42',
-  codeRequired: false,
-  wrongCodes: 0,
   claimTokenHash: 'claim',
   desktopTokenHash: 'desktop',
 }
@@ -476,39 +474,5 @@ describe('a ticket', () => {
     const late = applyCommand(ticketed, commands.redeem, expiresAt - 1).order
     expect(applyCommand(late, commands.redeem, expiresAt + 59_998)).toEqual({ order: late })
     expect(applyCommand(late, commands.redeem, expiresAt + 59_999).refusal).toBe('HANDOVER_INVALID')
-  })
-})
-
-describe('a required confirmation code', () => {
-  const asking: OrderRecord = { ...waiting, codeRequired: true, confirmationCode: '123456' }
-  const now = start + 10_000
-  const approve = (order: OrderRecord, confirmationCode?: string) =>
-    applyCommand(order, { type: 'approve', proof, confirmationCode }, now)
-
-  test('approves when it is right, however many wrong ones short of three came before', () => {
-    const twice = approve(approve(asking, '000000').order, '111111').order
-    expect(twice.wrongCodes).toBe(2)
-    expect(approve(twice, '123456').order.status).toBe('approved')
-  })
-
-  test('is asked for when there is none, without counting', () => {
-    expect(approve(asking)).toEqual({ order: asking, refusal: 'CONFIRMATION_CODE_REQUIRED' })
-  })
-
-  test('rejects the order at the third wrong one', () => {
-    let order = asking
-    for (const wrong of ['000000', '12345', '']) {
-      const outcome = approve(order, wrong)
-      expect(outcome.refusal).toBe('CONFIRMATION_CODE_WRONG')
-      expect(outcome.order).not.toBe(order)
-      order = outcome.order
-    }
-    expect(order.status).toBe('rejected')
-    expect(order).not.toHaveProperty('proof')
-    expect(approve(order, '123456').refusal).toBe('ORDER_REJECTED')
-  })
-
-  test('is not looked at where it is compared by eye', () => {
-    expect(approve(states.waiting_user, 'nonsense').order.status).toBe('approved')
   })
 })

@@ -16,6 +16,7 @@ import {
   reasonOf,
   Signer,
   untilApproved,
+  untilCode,
   untilWaiting,
 } from './support.ts'
 
@@ -202,19 +203,18 @@ describe.each(places)('races on $name', ({ open, dump }) => {
     }
   })
 
-  test('three parallel guesses of the code are all there are, however many try', async () => {
-    const settings = { confirmationCode: 'required' } as const
-    const order = await untilWaiting(makeInstance(here, { settings }))
+  test('three parallel guesses of the return code are all there are, however many try', async () => {
+    const order = await untilCode(makeInstance(here, { settings: { confirmationCode: 'return' } }))
     const barrier = new Barrier(30)
     const instances = twoInstances((records) => afterReading(records, barrier))
     const reasons = await Promise.all(
       Array.from({ length: 30 }, (_, i) => {
         // None of these is the code, which has six digits.
-        const guess = { ...order, confirmationCode: `${i}` }
-        return reasonOf(instances[i % 2 === 0 ? 0 : 1].orders.approve(guess, phone))
+        const guess = { ...order, returnCode: `${i}` }
+        return reasonOf(instances[i % 2 === 0 ? 0 : 1].orders.finalize(guess, desktop))
       }),
     )
-    expect(reasons.filter((reason) => reason === 'CONFIRMATION_CODE_WRONG')).toHaveLength(3)
+    expect(reasons.filter((reason) => reason === 'RETURN_CODE_WRONG')).toHaveLength(3)
     expect(reasons.filter((reason) => reason === 'ORDER_REJECTED')).toHaveLength(27)
   })
 

@@ -52,7 +52,6 @@ describe.each(stores)('return codes on $name', ({ open }) => {
     const challenge = await instance.orders.readChallenge(order, phone)
     expect(challenge).not.toHaveProperty('confirmationCode')
     expect(challenge).not.toHaveProperty('returnCode')
-    expect(challenge.confirmationCodeRequired).toBe(false)
   })
 
   test('are told to the phone at approval, alike at its retry and when it reads the challenge', async () => {
@@ -194,15 +193,13 @@ describe.each(stores)('return codes on $name', ({ open }) => {
     expect((await instance.orders.finalize(order, desktop)).status).toBe('finalized')
   })
 
-  test('are not asked for in the other modes, and none that is sent is looked at', async () => {
-    for (const confirmationCode of ['compare', 'required'] as const) {
-      const instance = makeInstance(store, { settings: { confirmationCode } })
-      const order = await untilApproved(instance)
-      expect(order).not.toHaveProperty('returnCode')
-      for (let n = 0; n < 4; n++) {
-        const finalized = await instance.orders.finalize({ ...order, returnCode: '123456' }, desktop)
-        expect(finalized.status).toBe('finalized')
-      }
+  test('are not asked for where codes are compared, and none that is sent is looked at', async () => {
+    const instance = makeInstance(store)
+    const order = await untilApproved(instance)
+    expect(order).not.toHaveProperty('returnCode')
+    for (let n = 0; n < 4; n++) {
+      const finalized = await instance.orders.finalize({ ...order, returnCode: '123456' }, desktop)
+      expect(finalized.status).toBe('finalized')
     }
   })
 
@@ -221,7 +218,6 @@ describe.each(stores)('return codes on $name', ({ open }) => {
     }
     expect(await versionOf(start())).toBe(2)
     expect(await versionOf(makeInstance(store))).toBe(1)
-    expect(await versionOf(makeInstance(store, { settings: { confirmationCode: 'required' } }))).toBe(1)
   })
 
   describe('and known computers', () => {

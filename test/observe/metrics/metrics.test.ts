@@ -154,7 +154,7 @@ describe('sign-ins and orders', () => {
   })
 
   test('orders count once for each status that they reach, by any caller', async () => {
-    const service = await startMeasured({ orderTtlSeconds: 1, confirmationCode: 'required' })
+    const service = await startMeasured({ orderTtlSeconds: 1, confirmationCode: 'return' })
     const { url } = service
     const client = restOrders(url)
     await rest(url, '/cross-device/reject', await openOrder(client))
@@ -163,19 +163,18 @@ describe('sign-ins and orders', () => {
     // Three wrong codes.
     const wrong = await openOrder(client)
     const { publicKeyHex, sign } = makeWallet()
-    for (let i = 0; i < 3; i++) {
-      const { confirmationCode, orderId, challengeToken, message } = wrong
-      const other = confirmationCode === '000000' ? '000001' : '000000'
-      const proof = { publicKeyHex, signatureHex: sign(message) }
-      await rest(url, '/cross-device/approve', { orderId, challengeToken, confirmationCode: other, proof })
-    }
+    const { orderId, desktopToken, challengeToken, message } = wrong
+    const proof = { publicKeyHex, signatureHex: sign(message) }
+    const { returnCode } = (await rest(url, '/cross-device/approve', { orderId, challengeToken, proof })).json
+    const other = { orderId, desktopToken, returnCode: returnCode === '000000' ? '000001' : '000000' }
+    for (let i = 0; i < 3; i++) await rest(url, '/cross-device/finalize', other)
     // A watch sees the end of an order that nobody claims.
     const forgotten = await client.start('login')
     for await (const { status } of client.watch(forgotten)) if (status === 'expired') break
     const scrape = await service.scrape()
     const statuses = ['created', 'claimed', 'waiting_user', 'approved', 'finalized', 'rejected', 'cancelled', 'expired']
     const reached = statuses.map((status) => scrape.value('countersign_orders_total', { status }))
-    expect(reached).toEqual([4, 2, 2, 0, 0, 2, 1, 1])
+    expect(reached).toEqual([4, 2, 2, 1, 0, 2, 1, 1])
   })
 
   test('open watches are counted while they are open', async () => {

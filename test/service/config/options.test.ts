@@ -117,7 +117,7 @@ const promised: Record<Option, Promised> = {
   confirmationCode: {
     variable: 'COUNTERSIGN_CONFIRMATION_CODE',
     default: 'compare',
-    choices: ['compare', 'required', 'return'],
+    choices: ['compare', 'return'],
   },
   knownComputers: { variable: 'COUNTERSIGN_KNOWN_COMPUTERS', default: true, flag: true },
   proximity: { variable: 'COUNTERSIGN_PROXIMITY', default: 'show', choices: ['show', 'off', 'enforce'] },

@@ -196,12 +196,6 @@ export const german: Texts = {
 
   'compare.question': 'Zeigt dein Computer diesen Code?',
   'compare.hint': 'Zeigt er einen anderen oder keinen Code, dann lehne ab.',
-  'enter.label': 'Gib den Code ein, den dein Computer zeigt',
-  'enter.length': 'Der Code hat sechs Ziffern.',
-  'enter.wrong': {
-    one: 'Das ist nicht der Code auf deinem Computer. Noch 1 Versuch.',
-    other: 'Das ist nicht der Code auf deinem Computer. Noch {count} Versuche.',
-  },
 
   'code.before': 'Danach bekommst du einen Code für {origin}. Gib ihn nicht weiter.',
   'code.eyebrow': 'Auf diesem Handy bestätigt',
@@ -248,9 +242,6 @@ export const german: Texts = {
   'ending.signature-given.title': 'Zum Abbrechen ist es zu spät',
   'ending.signature-given.text':
     'Der Computer hat die Signatur schon. Ist es nicht deiner, sag der Website Bescheid, die gefragt hat.',
-  'ending.wrong-codes.title': 'Nach drei falschen Codes abgelehnt',
-  'ending.wrong-codes.text':
-    'Es wurde nichts signiert. Hol dir am Computer einen neuen Code und versuche es noch einmal.',
   'ending.wrong-return-codes.title': 'Drei falsche Codes wurden eingegeben',
   'ending.wrong-return-codes.text':
     'Die Anfrage wurde abgebrochen, und es wurde nichts weitergegeben. Warst du das nicht, hat es jemand anderes versucht.',

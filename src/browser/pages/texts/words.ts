@@ -1,6 +1,6 @@
 import { english } from '../../../shared/english.ts'
 import type { Language } from '../../../shared/languages.ts'
-import type { PluralText, Text, TextKey, Texts, ValuesFor } from '../../../shared/page-texts.ts'
+import type { TextKey, Texts, ValuesFor } from '../../../shared/page-texts.ts'
 import { german } from './german.ts'
 
 /** Texts of some languages, as an operator's file has them: not all of each. */
@@ -17,13 +17,11 @@ export class Words {
   /** Language tag (BCP 47). */
   readonly language: string
   readonly #texts: Texts
-  readonly #plurals: Intl.PluralRules
   readonly #times: Intl.RelativeTimeFormat
 
   constructor(language: string, texts: Texts) {
     this.language = language
     this.#texts = texts
-    this.#plurals = new Intl.PluralRules(language)
     this.#times = new Intl.RelativeTimeFormat(language, { numeric: 'always', style: 'short' })
   }
 
@@ -37,21 +35,20 @@ export class Words {
     key: Key,
     ...[values]: [keyof ValuesFor<Key>] extends [never] ? [] : [ValuesFor<Key>]
   ): string {
-    const filled: Readonly<Record<string, string | number>> = values ?? {}
-    return this.#form(this.#texts[key], filled.count).replace(/\{([^{}]*)\}/g, (placeholder, name: string) => {
+    const filled: Readonly<Record<string, string>> = values ?? {}
+    return this.#texts[key].replace(/\{([^{}]*)\}/g, (placeholder, name: string) => {
       const value = filled[name]
       if (value === undefined) return placeholder
       // Names of sites and times are written from left to right. Without isolation they would reorder a right-to-left
       // sentence.
-      return this.direction === 'rtl' ? `\u2068${value}\u2069` : String(value)
+      return this.direction === 'rtl' ? `\u2068${value}\u2069` : value
     })
   }
 
   /** The text with this name, which must be without placeholders. Throws if there is none. */
   text(key: string): string {
-    const text = Object.hasOwn(english, key) ? this.#texts[key as TextKey] : undefined
-    if (typeof text !== 'string') throw new Error(`there is no text ${key}`)
-    return text
+    if (!Object.hasOwn(english, key)) throw new Error(`there is no text ${key}`)
+    return this.#texts[key as TextKey]
   }
 
   /** The notice for a failure after which the user can try again. */
@@ -90,12 +87,6 @@ export class Words {
   /** Facts in one line. Names of sites are written from left to right. */
   join(...facts: readonly string[]): string {
     return facts.map((fact) => (this.direction === 'rtl' ? `\u2068${fact}\u2069` : fact)).join(' · ')
-  }
-
-  #form(text: Text, count: string | number | undefined): string {
-    if (typeof text === 'string') return text
-    const forms: PluralText = text
-    return forms[this.#plurals.select(Number(count))] ?? forms.other
   }
 }
 
