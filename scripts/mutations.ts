@@ -109,7 +109,7 @@ const rows: Readonly<
     ['checkReturnCode', "right.includes(true) ? 'right' : 'wrong'", "'right'", 'relay/return-code'],
     [
       'checkReturnCode',
-      "order.status === 'approved' && codeTriesLeft(counted.wrongReturnCodes) === 0",
+      "order.status === 'approved' && codeTriesLeft(counted) === 0",
       'false',
       'relay/return-code',
     ],
