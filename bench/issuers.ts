@@ -9,7 +9,7 @@ import { inFlight } from './turns.ts'
 /** The application, as it is registered at both. */
 export const application = {
   client_id: 'shop',
-  client_secret: 'a secret for benchmarks and for nothing else',
+  client_secret: 'a-secret-for-benchmarks-and-nothing-else',
   client_name: 'Shop',
   redirect_uris: ['https://shop.example/callback'],
   grant_types: ['authorization_code', 'refresh_token'],

@@ -388,10 +388,12 @@ const rows: Readonly<
     ['inputOf', 'headers.origin !== own', 'false', 'oidc/security'],
     ['find', '|| !isOfBrowser(found.record)', '', 'oidc/security'],
     ['decide', '|| session.id !== sessionId', '', 'oidc/security'],
-    ['grantFor', '!isWeb(redirectUris) || ', '', 'oidc/security'],
+    ['isGranted', '!isWeb(redirectUris) || ', '', 'oidc/security'],
+    ['connect', 'isAllowed ? union(allowed, scopes) : allowed', 'union(allowed, scopes)', 'oidc/scopes'],
+    ['give', 'if (asked.size === 0) return undefined', '', 'oidc/adapter'],
   ],
   44: [
-    ['read', 'app?.connection === record.connection', 'true', 'oidc/offline'],
+    ['read', 'isConnected ? record : undefined', 'record', 'oidc/offline'],
     ['find', 'isFree && (await host.offline.find(sessionUid)) === undefined', 'false', 'oidc/offline'],
     [
       'sessionHandlers',
@@ -409,13 +411,17 @@ const rows: Readonly<
       'filter((session) => session.id !== own.id)',
       'rpc/session-service',
     ],
+    ['disconnectApp', 'isOfOrder || own.orderId === undefined', 'true', 'oidc/offline'],
   ],
   46: [
+    ['offeredTo', 'clients?.includes(clientId) !== false', 'true', 'oidc/resources'],
+    ['offeredTo', 'scopes: each.scopes.filter(isOwn)', 'scopes: each.scopes', 'oidc/resources'],
+    ['grantView', 'stillOffered(allowed, offeredTo(client, offered))', 'allowed', 'oidc/resources'],
     ['permissionsIn', 'resources.get(address)?.scopes.includes(each)', 'true', 'oidc/resources'],
     ['holderOf', 'if (scopes === undefined)', 'if (false)', 'oidc/resources'],
     ['postToPublic', 'isIP(host) !== 0 && isSpecialAddress(host)', 'false', 'oidc/back-channel'],
     ['publicLookup', 'found.some(({ address }) => isSpecialAddress(address))', 'false', 'oidc/back-channel'],
-    ['queueLogouts', 'if ((await host.findSession(sessionId)) !== undefined) continue', '', 'oidc/back-channel'],
+    ['queueLogouts', 'if ((await lives) !== undefined) continue', '', 'oidc/back-channel'],
   ],
 }
 

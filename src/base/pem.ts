@@ -43,7 +43,8 @@ export async function readPair(cert: PemFile, key: PemFile): Promise<KeyPair> {
 
 async function readText({ setting, file }: PemFile): Promise<string> {
   try {
-    return await readFile(file, 'utf8')
+    // Drops the byte order mark that some editors put first.
+    return new TextDecoder().decode(await readFile(file))
   } catch (cause) {
     const problem = cause instanceof Error ? cause.message : String(cause)
     throw new TypeError(`${setting} must be a file that can be read: ${problem}`, { cause })

@@ -185,5 +185,6 @@ async function readText(file: string, stdin: Readable): Promise<string> {
     throw new UsageError(`cannot read ${JSON.stringify(file)}: ${(cause as NodeJS.ErrnoException).code}`, { cause })
   }
   if (length > maxBytes) throw new UsageError(`${JSON.stringify(file)} has more than ${maxBytes} bytes`)
-  return Buffer.concat(chunks).toString('utf8')
+  // Drops the byte order mark that some editors put first.
+  return new TextDecoder().decode(Buffer.concat(chunks))
 }

@@ -28,7 +28,8 @@ export function readPageTexts(file: string | undefined): string {
 function parse(file: string): unknown {
   let text: string
   try {
-    text = readFileSync(file, 'utf8')
+    // Drops the byte order mark that some editors put first.
+    text = new TextDecoder().decode(readFileSync(file))
   } catch (cause) {
     throw new TypeError(`${setting}: ${file} cannot be read (${(cause as NodeJS.ErrnoException).code})`, { cause })
   }

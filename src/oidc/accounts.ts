@@ -3,6 +3,7 @@ import { applicationStepMs, applicationSteps } from '../base/timing/time-limit.t
 import type { Session } from '../core/users/host.ts'
 import { hostUnavailable } from '../shared/errors.ts'
 import { type ClaimsSubject, type ClaimsWallet, isReservedClaim, type OwnClaims } from './claims.ts'
+import type { Fields } from './json-file.ts'
 import type { SharedParts } from './parts.ts'
 import { claimsOf, type People } from './people.ts'
 import { requestState } from './request-state.ts'
@@ -42,16 +43,23 @@ async function sessionOf(
 }
 
 /**
- * What an access token for a resource says beside the claims of RFC 9068: the wallet, and the session that the token is
- * bound to, if it is.
+ * What an access token for a resource says in addition to the claims of RFC 9068: with the scope `wallet` the wallet,
+ * with `groups` the groups of the people file. The user was asked for these scopes.
  */
 export async function resourceClaims(
   parts: AccountParts,
+  people: People,
   token: BoundToken,
-): Promise<Readonly<Record<string, unknown>>> {
+  scopes: readonly string[],
+): Promise<Fields> {
   const session = await sessionOf(parts, token)
   if (session === undefined) throw new TypeError('the session has ended')
-  return { ...(token.expiresWithSession === true ? { sid: session.id } : {}), wallet: walletClaim(session) }
+  const { userId, adapterId, address, publicKeyHex } = session
+  const { groups } = claimsOf(people, { userId, wallet: { adapterId, address, publicKeyHex } })
+  return {
+    ...(scopes.includes('wallet') ? { wallet: walletClaim(session) } : {}),
+    ...(scopes.includes('groups') && groups !== undefined ? { groups } : {}),
+  }
 }
 
 /** The claims of a session's user, by all scopes. */
@@ -60,7 +68,7 @@ async function claimsIn(
   clientId: string,
   { host, settings }: AccountParts,
   people: People,
-): Promise<object> {
+): Promise<Fields> {
   const own: ClaimsWallet = { adapterId, address, publicKeyHex }
   const others = (await host.walletsOf(userId)).filter((each) => !isSame(each, own))
   const name = addressName(own)
@@ -76,6 +84,38 @@ async function claimsIn(
     ...extra,
     wallets: [own, ...others].map(walletClaim),
   }
+}
+
+/** A hint of a request, and who is signed in. */
+interface Hinted {
+  readonly hint: string
+  readonly session: AccountSession
+  readonly clientId: string
+}
+
+/**
+ * Whether a hint (`login_hint`) means another user than the one who is signed in: by the id, a wallet, or a claim by
+ * which applications name users. One that is none of these for anyone here says nothing.
+ */
+export async function isHintOfAnother(
+  { hint, session, clientId }: Hinted,
+  parts: AccountParts & Pick<SharedParts, 'readWallet'>,
+  people: People,
+): Promise<boolean> {
+  const { userId } = session
+  if (hint === userId) return false
+  const wallet = parts.readWallet(hint)
+  if (wallet !== undefined && [session, ...(await parts.host.walletsOf(userId))].some(wallet.fits)) return false
+  if (namesIn(await claimsIn(session, clientId, parts, people)).includes(hint)) return false
+  const [before = '', after = ''] = parts.settings.email?.split('{user_id}') ?? []
+  const isByTemplate = after !== '' && hint.startsWith(before) && hint.endsWith(after)
+  const isOfPerson = [...people.values()].some((claims) => namesIn(claims).includes(hint))
+  return wallet !== undefined || isByTemplate || isOfPerson || /^usr_[\w-]{22}$/.test(hint)
+}
+
+/** What claims name a user by. */
+function namesIn({ preferred_username, name, email }: Fields): readonly unknown[] {
+  return [preferred_username, name, email]
 }
 
 function walletClaim({ adapterId, address, publicKeyHex }: ClaimsWallet): object {

@@ -3,9 +3,9 @@ import type { Adapter, AdapterPayload } from 'oidc-provider'
 import { equalInConstantTime } from '../base/token.ts'
 import type { FileClients } from './clients.ts'
 import { sidOf } from './grants.ts'
-import type { SharedParts } from './parts.ts'
+import type { Loaded, SharedParts } from './parts.ts'
 import { requestState } from './request-state.ts'
-import { grantOf } from './resources.ts'
+import { grantOf, offeredTo, stillOffered } from './resources.ts'
 
 /** What is stored of an interaction beside the library's payload. */
 export interface StoredInteraction {
@@ -22,6 +22,9 @@ interface StoredPayload {
   /** When it was used, in seconds, to the millisecond. */
   readonly usedAt?: number
 }
+
+/** Clients, and what there is for them. */
+type LoadedClients = Pick<Loaded, 'clients' | 'scopes' | 'resources'>
 
 type AdapterParts = Pick<SharedParts, 'records' | 'grants' | 'apps' | 'store' | 'host' | 'library'>
 
@@ -44,10 +47,11 @@ const nothing: Adapter = {
 }
 
 /** Makes the adapter of a model of the library. */
-export function adaptersOver(parts: AdapterParts, clients: FileClients): (name: string) => Adapter {
+export function adaptersOver(parts: AdapterParts, loaded: LoadedClients): (name: string) => Adapter {
+  const { clients } = loaded
   const own: Readonly<Record<string, Partial<Adapter>>> = {
     Session: sessionView(parts),
-    Grant: grantView(parts),
+    Grant: grantView(parts, loaded),
     Interaction: interactions(parts),
     // The library has the clients of the file from its configuration, and there are no others.
     Client: nothing,
@@ -119,7 +123,7 @@ function usedOnce(kind: string, parts: AdapterParts, clients: FileClients): Part
           if (grant === undefined) return
           const state = requestState.getStore()
           if (state !== undefined) state.usedUp = { grantId: String(grantId), grant }
-          await apps.use(grant.accountId, grant.clientId)
+          await apps.use(grant.accountId, grant.connection)
           return
         }
         if (usedAt !== undefined && isInGrace(payload, usedAt)) return
@@ -181,14 +185,16 @@ function sessionView({ host, grants }: AdapterParts): Partial<Adapter> {
   }
 }
 
-/** Grants, which only our own consent makes. */
-function grantView({ grants }: AdapterParts): Partial<Adapter> {
+/** Grants, which only our own consent makes. They give what the clients file still lets the client ask for. */
+function grantView({ grants }: AdapterParts, { clients, ...offered }: LoadedClients): Partial<Adapter> {
   return {
     async find(id) {
       const found = await grants.read(id)
-      if (found === undefined) return undefined
+      const client = found && clients.get(found.clientId)
+      if (found === undefined || client === undefined) return undefined
       const { accountId, clientId, iat, exp, allowed } = found
-      return { kind: 'Grant', jti: id, accountId, clientId, iat, exp, ...grantOf(allowed) }
+      const given = stillOffered(allowed, offeredTo(client, offered))
+      return { kind: 'Grant', jti: id, accountId, clientId, iat, exp, ...grantOf(given) }
     },
     async destroy(id) {
       await grants.remove(id)

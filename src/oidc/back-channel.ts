@@ -10,7 +10,7 @@ export interface Logout extends Deliverable {
   readonly clientId: string
 }
 
-type BackChannelParts = Pick<SharedParts, 'store' | 'host' | 'loaded' | 'log'>
+type BackChannelParts = Pick<SharedParts, 'store' | 'host' | 'apps' | 'loaded' | 'log'>
 
 /** Sends a logout, in a token made anew. Rejects if the client does not accept it. */
 type Send = (logout: Logout) => Promise<void>
@@ -61,12 +61,13 @@ export class BackChannel {
   }
 
   async #queueLogouts(): Promise<void> {
-    const { host, store, loaded } = this.#parts
+    const { host, apps, store, loaded } = this.#parts
     const { clients } = loaded()
     for (const ended of await host.sessionClients.ended()) {
-      const { id: sessionId, userId } = ended
-      if ((await host.findSession(sessionId)) !== undefined) continue
-      for (const clientId of await host.sessionClients.of(sessionId)) {
+      const { id: sessionId, userId, app } = ended
+      const lives = app === undefined ? host.findSession(sessionId) : apps.find(userId, app.connection)
+      if ((await lives) !== undefined) continue
+      for (const clientId of app === undefined ? await host.sessionClients.of(sessionId) : [app.clientId]) {
         if (clients.get(clientId)?.metadata.backchannel_logout_uri === undefined) continue
         const id = hashToken(`${sessionId}\n${clientId}`)
         await this.#queue.add({ id, time: store.now(), sessionId, userId, clientId }, false)

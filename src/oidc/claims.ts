@@ -33,3 +33,6 @@ export const claimsOfScopes = {
   email: ['email', 'email_verified'],
   groups: ['groups', 'role', 'roles'],
 } as const satisfies Record<string, readonly string[]>
+
+/** The scopes of the issuer. Without e-mail addresses, `email` is not offered. */
+export const issuerScopes: readonly string[] = [...Object.keys(claimsOfScopes), 'offline_access']

@@ -1,4 +1,5 @@
 import { isLoopbackHost } from '../shared/origin.ts'
+import { issuerScopes } from './claims.ts'
 import { type Check, checkOf, type Fields, hasOnly, readJson } from './json-file.ts'
 import { type FileResource, type FileResources, readResource } from './resources.ts'
 
@@ -20,6 +21,8 @@ export interface FileClient {
 export interface ClientMetadata {
   readonly client_id: string
   readonly redirect_uris: readonly string[]
+  /** All that it may ask for, of the issuer and of resources. Absent: it may ask for anything. */
+  readonly scope?: string | undefined
   readonly [name: string]: unknown
 }
 
@@ -45,7 +48,7 @@ export async function readClientsFile(file: string): Promise<ClientsFile> {
   const check: Check = checkOf(where)
   const json = await readJson(file, check)
   const { clients: entries, resources: listed = [] } = hasOnly(json, ['clients', 'resources']) ? json : {}
-  check(Array.isArray(entries) && entries.length > 0, 'must be {"clients": [{"metadata": {…}}, …]}')
+  check(Array.isArray(entries), 'must be {"clients": [{"metadata": {…}}, …]}')
   check(Array.isArray(listed), 'resources must be a list')
   const clients = new Map<string, FileClient>()
   for (const [index, entry] of entries.entries()) {
@@ -60,10 +63,31 @@ export async function readClientsFile(file: string): Promise<ClientsFile> {
     const resource = readResource(entry, checkHere)
     checkHere(!resources.has(resource.resource), 'resource is that of another')
     checkHere(!clients.has(resource.resource), 'resource is the id of a client')
+    const unknown = resource.clients?.find((each) => !clients.has(each))
+    checkHere(unknown === undefined, `clients names ${unknown}, which is the id of no client`)
     resources.set(resource.resource, resource)
+  }
+  const scopes: readonly string[] = [...issuerScopes, ...[...resources.values()].flatMap((each) => each.scopes)]
+  for (const { client_id: clientId, scope } of [...clients.values()].map(({ metadata }) => metadata)) {
+    const unknown = scope?.split(' ').find((each) => !scopes.includes(each))
+    check(
+      unknown === undefined,
+      `client ${clientId}: scope names "${unknown}", which is none of the issuer or a resource`,
+    )
   }
   return { clients, resources }
 }
+
+/** Names of RFC 7591, and of OpenID Connect's additions to it, that the issuer takes. */
+const metadataNames: ReadonlySet<string> = new Set([
+  ...'client_id client_secret client_id_issued_at client_secret_expires_at software_id software_version'.split(' '),
+  ...'client_name client_uri logo_uri policy_uri tos_uri contacts'.split(' '),
+  ...'application_type redirect_uris post_logout_redirect_uris initiate_login_uri'.split(' '),
+  ...'grant_types response_types response_modes scope default_max_age require_auth_time subject_type'.split(' '),
+  ...'token_endpoint_auth_method token_endpoint_auth_signing_alg id_token_signed_response_alg jwks'.split(' '),
+  ...'backchannel_logout_uri backchannel_logout_session_required'.split(' '),
+  ...'dpop_bound_access_tokens require_pushed_authorization_requests'.split(' '),
+])
 
 const names = ['metadata', 'first_party', 'pkce', 'private_network', 'refresh_grace_seconds']
 
@@ -73,16 +97,22 @@ function readClient(entry: unknown, check: Check): FileClient {
   const { metadata, refresh_grace_seconds: grace = 0 } = entry
   check(typeof metadata === 'object' && metadata !== null, 'has no metadata')
   const { client_id: id, redirect_uris: uris, client_secret: secret, ...others } = metadata as Fields
+  for (const name of ['jwks_uri', 'sector_identifier_uri']) {
+    check(others[name] === undefined, `${name} is not supported`)
+  }
+  const unknown = Object.keys(metadata).find((name) => !metadataNames.has(name))
+  check(unknown === undefined, `there is no metadata "${unknown}"`)
   check(
     typeof id === 'string' && /^[A-Za-z0-9][!-~]{0,199}$/.test(id),
     'client_id must be 1 to 200 visible ASCII characters, the first a letter or digit',
   )
   check(Array.isArray(uris) && uris.length > 0, 'redirect_uris must be a list of addresses')
-  for (const name of ['jwks_uri', 'sector_identifier_uri']) {
-    check(others[name] === undefined, `${name} is not supported`)
-  }
-  const isLong = secret === undefined || (typeof secret === 'string' && secret.length >= leastSecret)
-  check(isLong, `client_secret must have ${leastSecret} characters or more`)
+  check(
+    secret === undefined || (typeof secret === 'string' && /^[!-~]+$/.test(secret) && secret.length >= leastSecret),
+    `client_secret must have ${leastSecret} characters or more, visible ASCII without spaces, such as the output of: openssl rand -hex 32`,
+  )
+  const { scope } = others
+  check(scope === undefined || typeof scope === 'string', 'scope must be a text such as "openid profile"')
   check(typeof isFirstParty === 'boolean', 'first_party must be true or false')
   check(pkce === 'required' || pkce === 'optional', 'pkce must be "required" or "optional"')
   check(!isFirstParty || isWeb(uris), 'first_party needs https for every redirect URI')

@@ -17,6 +17,14 @@ export interface GrantRecord {
   readonly connection: string
 }
 
+/** What a client gets. */
+export interface Gift {
+  readonly clientId: string
+  readonly asked: ReadonlySet<Permission>
+  /** Whether the user has been asked, and has allowed it. */
+  readonly isAllowed: boolean
+}
+
 /** What takes the place of a grant that was taken away. */
 interface RemovedGrant {
   readonly removed: true
@@ -70,20 +78,23 @@ export class Grants {
   async read(id: string): Promise<GrantRecord | undefined> {
     const record = (await this.#find(id))?.record
     if (record === undefined || 'removed' in record || record.exp * 1000 <= this.#parts.store.now()) return undefined
-    const app = await this.#parts.apps.find(record.accountId, record.clientId)
-    return app?.connection === record.connection ? record : undefined
+    const isConnected = (await this.#parts.apps.find(record.accountId, record.connection)) !== undefined
+    return isConnected ? record : undefined
   }
 
   /**
    * Adds permissions to the grant of a session for a client, made if there is none, and connects the application.
-   * Resolves with its id, or with `undefined` if the session ended meanwhile: then the grant is gone, too.
+   * Called once it is decided that it gets them. Resolves with the grant's id; with `undefined` if there is nothing to
+   * give, or the session ended meanwhile: then the grant is gone, too.
    */
-  async give(session: Session, clientId: string, asked: ReadonlySet<Permission>): Promise<string | undefined> {
+  async give(session: Session, { clientId, asked, isAllowed }: Gift): Promise<string | undefined> {
+    if (asked.size === 0) return undefined
     const { records, store, apps, host } = this.#parts
     const { id: sessionId, userId: accountId } = session
+    const wanted = { clientId, isOfOrder: session.orderId !== undefined, scopes: [...asked], isAllowed }
     await host.sessionClients.add(sessionId, clientId, this.#life)
     for (;;) {
-      const { connection } = await apps.connect(accountId, clientId, asked)
+      const connection = await apps.connect(accountId, wanted)
       const id = await this.#idFor(sessionId, clientId)
       const found = await this.#find(id)
       if (found !== undefined && 'removed' in found.record) continue

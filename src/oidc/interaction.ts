@@ -7,7 +7,7 @@ import type { LibraryAnswer } from './bridge.ts'
 import { type FileClient, isWeb } from './clients.ts'
 import type { SharedParts } from './parts.ts'
 import type { OwnResult } from './policy.ts'
-import { type Permission, permissionsIn, scopeOf } from './resources.ts'
+import { offeredTo, type Permission, permissionsIn, scopeOf } from './resources.ts'
 import type { ReadRecord } from './sealed-records.ts'
 
 /** What a step goes by. */
@@ -67,7 +67,7 @@ export class Interactions {
     const clientId = this.#clientOf(payload)?.metadata.client_id
     if (clientId === undefined) throw gone()
     const asked = this.#asked(payload)
-    const grantId = await this.#parts.grants.give(session, clientId, asked)
+    const grantId = await this.#parts.grants.give(session, { clientId, asked, isAllowed: true })
     if (grantId === undefined) throw changed()
     const scope = [...new Set([...asked].map(scopeOf))].join(' ')
     const { userId, id } = session
@@ -134,8 +134,11 @@ export class Interactions {
     return this.#parts.loaded().clients.get(String(params?.client_id))
   }
 
-  #asked({ params }: AdapterPayload): ReadonlySet<Permission> {
-    return permissionsIn(params ?? {}, this.#parts.loaded())
+  #asked(payload: AdapterPayload): ReadonlySet<Permission> {
+    const client = this.#clientOf(payload)
+    return client === undefined
+      ? new Set()
+      : permissionsIn(payload.params ?? {}, offeredTo(client, this.#parts.loaded()))
   }
 
   #toSignIn(path: string, { params }: AdapterPayload, isAgain: boolean): LibraryAnswer {

@@ -97,19 +97,20 @@ export class Issuer {
 
   /** The applications that a user has connected, those used last first. */
   async listApps(userId: string): Promise<ListedApp[]> {
-    const apps = [...(await this.#parts.apps.of(userId))].sort(([, a], [, b]) => b.lastUsedAt - a.lastUsedAt)
-    return apps.map(([clientId, { scopes, connectedAt, lastUsedAt }]) => {
+    const connections = Map.groupBy(await this.#parts.apps.of(userId), ({ clientId }) => clientId)
+    const apps = [...connections].map(([clientId, each]) => {
       const metadata = this.#loaded.clients.get(clientId)?.metadata
       const [redirectUri] = metadata?.redirect_uris ?? []
       return {
         clientId,
         name: String(metadata?.client_name ?? clientId),
         host: metadata !== undefined && isWeb(metadata.redirect_uris) ? new URL(String(redirectUri)).host : '',
-        scopes: [...new Set(scopes.map(scopeOf))],
-        connectedAt,
-        lastUsedAt,
+        scopes: [...new Set(each.flatMap(({ scopes }) => scopes.map(scopeOf)))],
+        connectedAt: Math.min(...each.map(({ connectedAt }) => connectedAt)),
+        lastUsedAt: Math.max(...each.map(({ lastUsedAt }) => lastUsedAt)),
       }
     })
+    return apps.sort((a, b) => b.lastUsedAt - a.lastUsedAt)
   }
 
   /** Reads the clients file and the keys again. Resolves with what puts them in force. */

@@ -18,7 +18,8 @@ export function checkOf(where: string): Check {
 /** The JSON of a file. */
 export async function readJson(file: string, check: Check): Promise<unknown> {
   try {
-    const text = await readFile(file, 'utf8')
+    // Drops the byte order mark that some editors put first.
+    const text = new TextDecoder().decode(await readFile(file))
     check(text.length <= maxBytes, 'is larger than 16 MiB')
     return JSON.parse(text)
   } catch (cause) {

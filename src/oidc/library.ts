@@ -1,19 +1,18 @@
 import type { Configuration, KoaContextWithOIDC, Provider } from 'oidc-provider'
-import { equalInConstantTime, type Keyring } from '../base/token.ts'
+import type { Keyring } from '../base/token.ts'
 import { CountersignError } from '../shared/errors.ts'
 import { accountsOf, resourceClaims } from './accounts.ts'
 import { adaptersOver } from './adapter.ts'
 import type { LibraryAnswer } from './bridge.ts'
 import { claimsOfScopes } from './claims.ts'
-import { isWeb } from './clients.ts'
-import { sidOf } from './grants.ts'
+import type { FileClient } from './clients.ts'
 import type { Interactions } from './interaction.ts'
 import { postAnywhere, postToPublic } from './outgoing.ts'
 import type { Library, Loaded, SharedParts } from './parts.ts'
 import { furtherClaims } from './people.ts'
 import { policyOf } from './policy.ts'
 import { requestState } from './request-state.ts'
-import { type FileResources, permissionsIn } from './resources.ts'
+import { offeredTo } from './resources.ts'
 
 /** What the library works with beside {@link Loaded}. */
 export interface LibraryParts extends SharedParts {
@@ -58,7 +57,7 @@ export async function loadLibrary(): Promise<Library> {
  * that prints or fetches by default is set.
  */
 export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts): Provider {
-  const { clients, resources, scopes, keys, people } = loaded
+  const { clients, scopes, keys, people } = loaded
   const { library, store, keyring, host, interactions, page, base, audit, log } = parts
   const { Provider, errors, interactionPolicy } = library
   const privateAddresses = new Set(
@@ -70,8 +69,8 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
   const isIssuedTo = (_ctx: unknown, client: { clientId: string }, token: { clientId?: string }): boolean =>
     token.clientId === client.clientId
   const configuration: Configuration = {
-    adapter: adaptersOver(parts, clients),
-    clients: [...clients.values()].map(({ metadata }) => ({ ...metadata }) as never),
+    adapter: adaptersOver(parts, loaded),
+    clients: [...clients.values()].map((client) => libraryMetadata(client, loaded) as never),
     jwks: { keys: keys as never },
     routes: {
       authorization: `${base}/authorize`,
@@ -86,7 +85,8 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
     responseTypes: ['code'],
     scopes: [...scopes],
     claims: {
-      ...claimsOfScopes,
+      // The library offers every scope that has claims.
+      ...Object.fromEntries(Object.entries(claimsOfScopes).filter(([scope]) => scopes.includes(scope))),
       profile: [...claimsOfScopes.profile, ...furtherClaims(people)],
       acr: null,
       sid: null,
@@ -107,8 +107,10 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
     enabledJWA: { idTokenSigningAlgValues: ['RS256', 'ES256'] },
     // All that is issued ends with the session that it was issued in, but for offline access.
     expiresWithSession: async (_ctx, { scopes }) => !scopes.has('offline_access'),
-    extraTokenClaims: async (_ctx, token) =>
-      token.kind === 'AccessToken' && token.resourceServer ? await resourceClaims(parts, token) : undefined,
+    extraTokenClaims: async (ctx, token) =>
+      token.kind === 'AccessToken' && token.resourceServer
+        ? await resourceClaims(parts, people, token, issuerScopesOf(ctx))
+        : undefined,
     features: {
       backchannelLogout: { enabled: true },
       devInteractions: off,
@@ -116,7 +118,7 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
       dPoP: { enabled: true, nonceSecret: Buffer.from(keyring.derive('oidc DPoP nonce', [])[0]) },
       introspection: { enabled: true, allowedPolicy: isIssuedTo as never },
       revocation: { enabled: true, allowedPolicy: isIssuedTo as never },
-      resourceIndicators: resourceIndicators(resources, errors),
+      resourceIndicators: resourceIndicators(loaded, errors),
       rpInitiatedLogout: {
         enabled: true,
         // Rendered by the middleware below, for which this is never seen.
@@ -134,11 +136,12 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
     },
     findAccount: accountsOf(parts, people),
     interactions: {
-      policy: policyOf(interactionPolicy),
+      policy: policyOf(interactionPolicy, parts, loaded),
       url: (_ctx, { uid }) => `${base}/interaction/${uid}`,
     },
     issueRefreshToken: async (_ctx, client) => client.grantTypeAllowed('refresh_token'),
-    loadExistingGrant: (ctx) => grantFor(ctx, loaded, parts) as never,
+    // The policy finds it, once nothing else is left to ask.
+    loadExistingGrant: async () => undefined,
     pairwiseIdentifier: async () => {
       throw new TypeError('subjects are public')
     },
@@ -190,15 +193,32 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
   return provider
 }
 
+/** A client's metadata for the library, which is to see the scopes of the issuer alone. */
+function libraryMetadata({ metadata }: FileClient, { scopes }: Loaded): object {
+  if (metadata.scope === undefined) return { ...metadata }
+  const own = metadata.scope.split(' ').filter((each) => scopes.includes(each))
+  // For the library, none is no bound. This one gives nothing by itself.
+  return { ...metadata, scope: own.join(' ') || 'offline_access' }
+}
+
 /** Access tokens for resources: a JWT for the one that a request names, or whose scopes the user has allowed. */
-function resourceIndicators(resources: FileResources, { InvalidTarget }: Library['errors']) {
+function resourceIndicators({ clients, ...offered }: Loaded, { InvalidScope, InvalidTarget }: Library['errors']) {
   return {
     enabled: true,
     // None that a client did not name. Of several, it has to choose one for each token.
     defaultResource: async (_ctx: unknown, _client: unknown, oneOf?: readonly string[]) => oneOf as never,
-    getResourceServerInfo: async (_ctx: unknown, address: string) => {
-      const found = resources.get(address)
+    getResourceServerInfo: async (
+      { oidc }: KoaContextWithOIDC,
+      address: string,
+      { clientId }: { clientId: string },
+    ) => {
+      const client = clients.get(clientId)
+      const found = client && offeredTo(client, offered).resources.get(address)
       if (found === undefined) throw new InvalidTarget()
+      const beyond = offered.resources.get(address)?.scopes.filter((each) => !found.scopes.includes(each)) ?? []
+      const asked = String(oidc.params?.scope ?? '').split(' ')
+      const notOwn = beyond.find((each) => asked.includes(each))
+      if (notOwn !== undefined) throw new InvalidScope('requested scope is not allowed', notOwn)
       return {
         audience: address,
         scope: found.scopes.join(' '),
@@ -211,35 +231,11 @@ function resourceIndicators(resources: FileResources, { InvalidTarget }: Library
   }
 }
 
-/**
- * The grant of a request: the one that the user has just given, or one that needs no question, because the user has
- * allowed as much before or the client is the operator's own. The session that gives it is the live one, even if an
- * interaction names another.
- */
-async function grantFor(
-  { oidc }: KoaContextWithOIDC,
-  { clients, ...offered }: Loaded,
-  { apps, grants }: SharedParts,
-): Promise<object | undefined> {
-  const session = requestState.getStore()?.session
-  const client = oidc.client && clients.get(oidc.client.clientId)
-  if (session === undefined || client === undefined || session.userId !== oidc.account?.accountId) return undefined
-  const { client_id: clientId, redirect_uris: redirectUris } = client.metadata
-  const given = oidc.result?.consent?.grantId
-  const current = await grants.idOf(session.id, clientId)
-  // What the user gave in this interaction counts if it is the grant of this session and client.
-  if (given === undefined || current === undefined || !equalInConstantTime(given, current)) {
-    // Another application on the device can take such an address, so the user is asked each time.
-    if (!isWeb(redirectUris) || oidc.prompts.has('consent')) return undefined
-    const asked = permissionsIn(oidc.params ?? {}, offered)
-    const allowed = (await apps.find(session.userId, clientId))?.scopes ?? []
-    const isAllowed = client.isFirstParty || [...asked].every((each) => allowed.includes(each))
-    if (isAllowed && (await grants.give(session, clientId, asked)) === undefined) return undefined
-  }
-  const liveId = await grants.liveIdOf(session, clientId)
-  if (liveId === undefined) return undefined
-  oidc.session?.sidFor(clientId, sidOf(session.id, clientId))
-  return await oidc.provider.Grant.find(liveId)
+/** The scopes of the issuer that the code or refresh token of a request was given for. */
+function issuerScopesOf({ oidc }: KoaContextWithOIDC): readonly string[] {
+  const { AuthorizationCode: code, RefreshToken: refreshToken, Grant: grant } = oidc.entities
+  const scope = String(oidc.params?.scope ?? (code ?? refreshToken)?.scope ?? '')
+  return grant?.getOIDCScopeFiltered(new Set(scope.split(' '))).split(' ') ?? []
 }
 
 /** Puts an answer of our own in place of the library's. */

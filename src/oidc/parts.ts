@@ -4,6 +4,7 @@ import type { RequestContext } from '../base/request.ts'
 import type { Keyring } from '../base/token.ts'
 import type { ConnectedApps } from '../core/users/connected-apps.ts'
 import type { StandaloneHost } from '../core/users/standalone.ts'
+import type { WalletName } from '../core/wallet/adapters.ts'
 import type { Store } from '../store/store.ts'
 import type { OwnClaims } from './claims.ts'
 import type { FileClients } from './clients.ts'
@@ -46,6 +47,8 @@ export interface IssuerParts {
    * milliseconds. Rejects with RATE_LIMITED or SERVER_BUSY beyond a limit.
    */
   readonly spend: (request: RequestContext, lifeMs: number) => Promise<void>
+  /** Reads the name of a wallet, as `nimiq:NQ…`, or without the adapter. `undefined` if no wallet can have it. */
+  readonly readWallet: (text: string) => WalletName | undefined
   /** Counts a wrong secret or token of a network. Rejects with RATE_LIMITED beyond its limit. */
   readonly countWrong: (request: RequestContext) => Promise<void> | undefined
   readonly log: Logger

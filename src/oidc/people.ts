@@ -27,7 +27,7 @@ export async function readPeopleFile(file: string): Promise<People> {
 }
 
 /** The claims of a user: those of the user's id, else those of the wallet that the user signed in with. */
-export function claimsOf(people: People, { userId, wallet }: ClaimsSubject): Fields {
+export function claimsOf(people: People, { userId, wallet }: Omit<ClaimsSubject, 'clientId'>): Fields {
   const { adapterId, address } = wallet
   return people.get(keyOf(userId)) ?? people.get(keyOf(`${adapterId}:${address}`)) ?? {}
 }

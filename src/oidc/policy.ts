@@ -1,6 +1,11 @@
 import type { InteractionResults, interactionPolicy, KoaContextWithOIDC } from 'oidc-provider'
-import type { Session } from '../core/users/host.ts'
+import { equalInConstantTime } from '../base/token.ts'
+import { isHintOfAnother } from './accounts.ts'
+import { isWeb } from './clients.ts'
+import { sidOf } from './grants.ts'
+import type { Loaded, SharedParts } from './parts.ts'
 import { requestState } from './request-state.ts'
+import { offeredTo, permissionsIn } from './resources.ts'
 
 /** What our interaction adds to the result that the library keeps. */
 export interface OwnResult extends InteractionResults {
@@ -8,17 +13,18 @@ export interface OwnResult extends InteractionResults {
   readonly confirmed?: { readonly sessionId: string; readonly isFresh: boolean }
 }
 
+type PolicyParts = Pick<SharedParts, 'apps' | 'grants' | 'host' | 'settings' | 'readWallet'>
+
 /**
  * The prompts of the issuer. Who is signed in is asked of the request's live session alone: the library's own checks,
- * which go by what an interaction says of an account, are taken out.
+ * which go by what an interaction says of an account, are taken out. The last prompt decides on consent, so a client
+ * gets its grant once nothing else is left to ask.
  */
-export function policyOf({ base, Check, Prompt }: typeof interactionPolicy) {
+export function policyOf({ base, Check, Prompt }: typeof interactionPolicy, parts: PolicyParts, loaded: Loaded) {
   const policy = base()
-  const login = policy.get('login')
-  if (login === undefined) throw new TypeError('the library has no prompt "login"')
+  const [login, consent] = [policy.get('login'), policy.get('consent')]
+  if (login === undefined || consent === undefined) throw new TypeError('the library has other prompts')
   for (const reason of ['login_prompt', 'no_session', 'max_age']) login.checks.remove(reason)
-  // Which applications users are asked about each time is decided where the grant is found.
-  policy.get('consent')?.checks.remove('native_client_prompt')
   login.checks.add(
     new Check('no_live_session', 'End-User authentication is required', 'login_required', (ctx) => {
       const session = requestState.getStore()?.session
@@ -33,10 +39,11 @@ export function policyOf({ base, Check, Prompt }: typeof interactionPolicy) {
     }),
   )
   login.checks.add(
-    new Check('other_wallet', 'another wallet is signed in', 'login_required', (ctx) => {
+    new Check('other_wallet', 'another wallet is signed in', 'login_required', async (ctx) => {
       const { login_hint: hint } = ctx.oidc.params ?? {}
       const session = requestState.getStore()?.session
-      return typeof hint === 'string' && session !== undefined && !isHinted(hint, session) && !confirmationOf(ctx)
+      if (typeof hint !== 'string' || session === undefined || confirmationOf(ctx) !== undefined) return false
+      return await isHintOfAnother({ hint, session, clientId: String(ctx.oidc.client?.clientId) }, parts, loaded.people)
     }),
   )
   policy.add(
@@ -50,7 +57,50 @@ export function policyOf({ base, Check, Prompt }: typeof interactionPolicy) {
   )
   const choice = policy.get('select_account')
   choice?.checks.remove('select_account_prompt')
+  consent.checks.clear()
+  consent.checks.add(
+    new Check('not_allowed', 'the user has not allowed this', 'consent_required', async (ctx) => {
+      return !(await isGranted(ctx, parts, loaded))
+    }),
+  )
   return policy
+}
+
+/**
+ * Whether a request goes on without a question, which gives the client its grant: the user has just allowed it, or has
+ * allowed as much before, or the client is the operator's own. The session that gives it is the live one, even if an
+ * interaction names another.
+ */
+async function isGranted(
+  { oidc }: KoaContextWithOIDC,
+  { apps, grants }: PolicyParts,
+  { clients, ...offered }: Loaded,
+): Promise<boolean> {
+  const session = requestState.getStore()?.session
+  const client = clients.get(String(oidc.client?.clientId))
+  if (session === undefined || client === undefined) return false
+  const { client_id: clientId, redirect_uris: redirectUris } = client.metadata
+  const asked = permissionsIn(oidc.params ?? {}, offeredTo(client, offered))
+  // The library refuses a request that asks for nothing.
+  if (asked.size === 0) return true
+  const given = oidc.result?.consent?.grantId
+  const current = await grants.idOf(session.id, clientId)
+  // What the user gave in this interaction counts if it is the grant of this session and client.
+  if (given === undefined || current === undefined || !equalInConstantTime(given, current)) {
+    // Another application on the device can take such an address, so the user is asked each time.
+    if (!isWeb(redirectUris) || oidc.prompts.has('consent')) return false
+    const allowed = await apps.allowed(session.userId, clientId)
+    if (!client.isFirstParty && ![...asked].every((each) => allowed.has(each))) return false
+    await grants.give(session, { clientId, asked, isAllowed: false })
+  }
+  const grantId = await grants.liveIdOf(session, clientId)
+  const grant = grantId && (await oidc.provider.Grant.find(grantId))
+  if (!grant) return false
+  oidc.entity('Grant', grant)
+  oidc.session?.ensureClientContainer(clientId)
+  oidc.session?.grantIdFor(clientId, grantId)
+  oidc.session?.sidFor(clientId, sidOf(session.id, clientId))
+  return true
 }
 
 /** What the user confirmed during the interaction, if it was with the session of this request. */
@@ -65,9 +115,4 @@ function needsFresh(ctx: KoaContextWithOIDC): boolean {
   if (ctx.oidc.prompts.has('login')) return true
   // Times are whole seconds: with 0, a sign-in of the same second would count.
   return maxAge !== undefined && (Number(maxAge) === 0 || ctx.oidc.session?.past(Number(maxAge)) !== false)
-}
-
-/** Whether a hint is a session's user, or its wallet as `{adapter_id}:{address}`. */
-function isHinted(hint: string, { userId, adapterId, address }: Session): boolean {
-  return hint === userId || hint.replaceAll(' ', '') === `${adapterId}:${address}`.replaceAll(' ', '')
 }

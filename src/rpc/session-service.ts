@@ -40,8 +40,8 @@ const signedOut: ReadonlySet<ErrorReason> = new Set(['SESSION_REQUIRED', 'SESSIO
 /** Applications that users have connected. */
 export interface SessionApps {
   list(userId: string): Promise<readonly ListedApp[]>
-  /** Resolves with whether the application was connected. */
-  disconnect(userId: string, clientId: string): Promise<boolean>
+  /** Resolves with whether the application was connected. Rejects with SESSION_NOT_FRESH if a session may not end it. */
+  disconnect(own: Session, clientId: string): Promise<boolean>
   /** Refuses a request from any other origin than the service's own. */
   requireOwnOrigin(request: RequestContext): void
 }
@@ -162,8 +162,9 @@ export function sessionHandlers(host: Host, parts: SessionParts): ServiceHandler
       limit: 'session',
       async handle({ clientId }, call) {
         apps?.requireOwnOrigin(call.request)
-        const { userId, id: sessionId } = await current(call)
-        if (await apps?.disconnect(userId, clientId)) {
+        const own = await current(call)
+        const { userId, id: sessionId } = own
+        if (await apps?.disconnect(own, clientId)) {
           audit.tell({ type: 'app.disconnected', userId, sessionId, clientId }, call.request)
         }
         return { ok: true }

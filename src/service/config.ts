@@ -263,7 +263,8 @@ function readText(variable: string, file: string): string {
       `${variable} must name a file of at most ${maxSecretFileBytes} bytes; ${shownFile(file)} has more`,
     )
   }
-  return bytes.toString('utf8', 0, length)
+  // Drops the byte order mark that some editors put first.
+  return new TextDecoder().decode(bytes.subarray(0, length))
 }
 
 /** What does not look like a path could be the secret itself, put into the wrong variable. */

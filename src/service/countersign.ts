@@ -5,7 +5,7 @@ import { Keyring } from '../base/token.ts'
 import { deriveSigningKeys, LiveSigningKeys } from '../core/access-tokens.ts'
 import type { CredentialForm, Session } from '../core/users/host.ts'
 import type { WalletUser } from '../core/users/standalone.ts'
-import { checkAdapters, walletAdapters } from '../core/wallet/adapters.ts'
+import { checkAdapters, readWalletName, walletAdapters } from '../core/wallet/adapters.ts'
 import { chooseVerifier } from '../core/wallet/native.ts'
 import type { RequestHandler } from '../http/exchange.ts'
 import type { FetchHandler } from '../http/fetch.ts'
@@ -185,6 +185,7 @@ async function create(options: FlatOptions, lan: Lan | undefined): Promise<Worke
         domain.live.nonces.add(store.now() + lifeMs, store.now(), request.ip)
       },
       countWrong: (request) => domain.limiter?.countWrongToken(request),
+      readWallet: (text) => readWalletName(text, adapterIds),
       log,
     })
     await issuer?.open()

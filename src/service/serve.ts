@@ -4,6 +4,7 @@ import { observers } from '../base/observer.ts'
 import type { KeyPair } from '../base/pem.ts'
 import { oneAtATime } from '../base/timing/slots.ts'
 import type { Tracing } from '../base/tracing.ts'
+import { disconnectApp } from '../core/users/connected-apps.ts'
 import { type App, createApp } from '../http/app.ts'
 import { OnePortServer } from '../http/port/port.ts'
 import { callLog, refusedCalls } from '../observe/call-log.ts'
@@ -53,7 +54,7 @@ export function serve(domain: ServiceDomain, settings: Settings, parts: ServerPa
     ...domain,
     apps: {
       list: async (userId) => (await issuer?.listApps(userId)) ?? [],
-      disconnect: (userId, clientId) => domain.connectedApps.disconnect(userId, clientId),
+      disconnect: (own, clientId) => disconnectApp(domain.connectedApps, standalone, own, clientId),
       requireOwnOrigin: (request) => origins.requireOwn(request),
     },
   })

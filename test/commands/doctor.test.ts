@@ -27,7 +27,7 @@ import { startService } from '../support/service.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 
 const mainFile = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
-const secret = 'a secret for tests and for nothing else'
+const secret = 'a-secret-for-tests-and-for-nothing-else'
 
 /** What the command said. */
 interface Report {

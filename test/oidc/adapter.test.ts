@@ -35,7 +35,11 @@ async function open(secrets = ['one '.repeat(10)], store = openStore('sqlite::me
   const parts = { records, store: opened, apps, host }
   const grants = new Grants({ ...parts, settings: { sessionSeconds: 60 } as IssuerSettings })
   const patient = { refreshGraceSeconds: 30 } as FileClient
-  const adapters = adaptersOver({ ...parts, grants, library: { errors } as Library }, new Map([['patient', patient]]))
+  const clients = new Map([['patient', patient]])
+  const adapters = adaptersOver(
+    { ...parts, grants, library: { errors } as Library },
+    { clients, scopes: ['openid'], resources: new Map() },
+  )
   return { store, opened, records, grants, adapters }
 }
 
@@ -45,7 +49,7 @@ test.each(['AuthorizationCode', 'RefreshToken'])(
   'of two uses of a %s at once one succeeds, and the grant is gone',
   async (kind) => {
     const { adapters, grants } = await open()
-    const grantId = await grants.give(session, 'shop', new Set(['openid']))
+    const grantId = await grants.give(session, { clientId: 'shop', asked: new Set(['openid']), isAllowed: true })
     await adapters(kind).upsert('secret', { kind, grantId: grantId!, exp } as never, 60)
     const uses = await Promise.allSettled([adapters(kind).consume('secret'), adapters(kind).consume('secret')])
     expect(uses.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
@@ -57,7 +61,7 @@ test.each(['AuthorizationCode', 'RefreshToken'])(
 
 test('a refresh token of a client with a grace time is taken again for so long, and its grant stays', async () => {
   const { adapters, grants } = await open()
-  const grantId = await grants.give(session, 'patient', new Set(['openid']))
+  const grantId = await grants.give(session, { clientId: 'patient', asked: new Set(['openid']), isAllowed: true })
   const payload = { kind: 'RefreshToken', grantId: grantId!, clientId: 'patient', nonce: 'n', exp }
   await adapters('RefreshToken').upsert('secret', payload as never, 60)
   await adapters('RefreshToken').consume('secret')
@@ -75,7 +79,7 @@ test('a refresh token that comes twice at once is taken both times within the gr
   vi.useFakeTimers({ toFake: ['Date'], now: Math.floor(Date.now() / 1000) * 1000 + 900 })
   onTestFinished(() => void vi.useRealTimers())
   const { adapters, grants } = await open()
-  const grantId = await grants.give(session, 'patient', new Set(['openid']))
+  const grantId = await grants.give(session, { clientId: 'patient', asked: new Set(['openid']), isAllowed: true })
   const payload = { kind: 'RefreshToken', grantId: grantId!, clientId: 'patient', exp: exp + 60 }
   await adapters('RefreshToken').upsert('secret', payload as never, 60)
   await Promise.all(['one', 'two', 'three'].map(() => adapters('RefreshToken').consume('secret')))
@@ -93,7 +97,8 @@ test('a proof counts once, also if it comes twice at once', async () => {
 
 test('tabs that ask at once share a grant, and a grant that was taken away has a successor of another id', async () => {
   const { grants } = await open()
-  const give = (...scopes: string[]) => grants.give(session, 'shop', new Set(scopes))
+  const give = (...scopes: string[]) =>
+    grants.give(session, { clientId: 'shop', asked: new Set(scopes), isAllowed: true })
   const ids = await Promise.all([give('openid'), give('openid', 'profile'), give('wallet')])
   expect(new Set(ids).size).toBe(1)
   const scopes = (await grants.read(ids[0]!))?.allowed.toSorted()
@@ -107,9 +112,16 @@ test('tabs that ask at once share a grant, and a grant that was taken away has a
   expect(await grants.read('an id to come')).toBeUndefined()
 })
 
+test('a grant of nothing is none, and connects nothing', async () => {
+  const { grants, opened } = await open()
+  expect(await grants.give(session, { clientId: 'shop', asked: new Set(), isAllowed: true })).toBeUndefined()
+  expect(await new ConnectedApps(opened).of(session.userId)).toEqual([])
+  expect(await new SessionClients(opened).of(session.id)).toEqual([])
+})
+
 test('a session that ends while it gives a grant keeps none', async () => {
   const { grants } = await open(undefined, undefined, async () => false)
-  expect(await grants.give(session, 'shop', new Set(['openid']))).toBeUndefined()
+  expect(await grants.give(session, { clientId: 'shop', asked: new Set(['openid']), isAllowed: true })).toBeUndefined()
   expect(await grants.liveIdOf(session, 'shop')).toBeUndefined()
 })
 
@@ -121,10 +133,14 @@ test('a record opens with any of the secrets, under its own id and kind alone', 
   expect(await rotated.records.read('AccessToken', 'id')).toMatchObject({ record: { payload: 'x' }, isOld: true })
   await expect((await open([two], store)).records.read('AccessToken', 'id')).rejects.toThrow(/none of the secrets/)
   const longLived = { ...session, id: 'of the old secret' }
-  const old = await (await open([one], store)).grants.give(longLived, 'shop', new Set(['openid']))
+  const old = await (await open([one], store)).grants.give(longLived, {
+    clientId: 'shop',
+    asked: new Set(['openid']),
+    isAllowed: true,
+  })
   const { grants } = await open([two], store)
   expect(await grants.read(old!)).toBeUndefined()
-  const next = await grants.give(longLived, 'shop', new Set(['openid']))
+  const next = await grants.give(longLived, { clientId: 'shop', asked: new Set(['openid']), isAllowed: true })
   expect(await grants.liveIdOf(longLived, 'shop')).toBe(next)
   // Put in the place of another.
   const keys: string[] = []

@@ -14,7 +14,7 @@ import { clientsFile, shop } from './support.ts'
 
 const page = await readFile(fileURLToPath(new URL('../../docs/oidc-apache.md', import.meta.url)), 'utf8')
 const [host = '', behindProxy = ''] = [...page.matchAll(/^ *```apache\n([\s\S]*?)```/gm)].map(([, text]) => text)
-const secret = 'a secret that Apache and the issuer share'
+const secret = 'a-secret-that-Apache-and-the-issuer-share'
 
 /** An application that answers with the headers that it gets. */
 async function startApplication(): Promise<number> {

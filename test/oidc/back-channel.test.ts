@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { createClient } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-web'
-import { createRemoteJWKSet, jwtVerify } from 'jose'
+import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { StoredSessions } from '../../src/core/users/sessions.ts'
@@ -13,7 +13,7 @@ import { openStore } from '../../src/store/open.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
-import { Browser, connect, discover, issuerFile, request, shop } from './support.ts'
+import { Browser, connect, discover, fileWith, request, shop } from './support.ts'
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
@@ -45,7 +45,7 @@ const told = (url: string, client = shop) => ({
 const other = { metadata: { ...shop.metadata, client_id: 'other' } }
 
 async function start(clients: readonly object[], options: FlatOptions = {}) {
-  return await startService({ oidcClients: issuerFile({ clients }), ...options })
+  return await startService({ oidcClients: fileWith({ clients }), ...options })
 }
 
 const patience = { timeout: 15_000, interval: 100 }
@@ -101,6 +101,26 @@ describe('a client is told when a session', () => {
     await end({ url, token, sessionId: session.id, again })
     await expect.poll(() => receiver.tokens.length, patience).toBe(1)
   })
+})
+
+test('a client is told when its user disconnects it, from whichever session, and no other client is', async () => {
+  const receiver = await startReceiver()
+  const { url } = await start([told(receiver.url), told(receiver.url, other)])
+  const { browser, session, wallet, tokens } = await connect(url)
+  const second = await request(await discover(url, other.metadata))
+  const page = await browser.open(second.address)
+  await browser.post(page.address.pathname, { allow: true, sessionId: session.id })
+  const elsewhere = await new Browser(url).signIn(wallet)
+  const { status } = await rest(url, '/apps/disconnect', { clientId: 'shop' }, bearer(elsewhere.token))
+  expect(status).toBe(200)
+  await expect.poll(() => receiver.tokens.length, patience).toBe(1)
+  const [{ aud, sub, sid }] = receiver.tokens.map((each) => decodeJwt(each)) as [Record<string, unknown>]
+  expect({ aud, sub, sid }).toEqual({ aud: 'shop', sub: session.userId, sid: tokens.claims()?.sid })
+  // The session goes on, and with it the other client.
+  await rest(url, '/sign-out', {}, bearer(elsewhere.token))
+  expect((await rest(url, '/apps', undefined, { cookie: browser.cookie('/') })).json.apps).toMatchObject([
+    { clientId: 'other' },
+  ])
 })
 
 test('what an instance left is told by the next one, and a client that refuses is told again by a new token', async () => {

@@ -14,7 +14,7 @@ function fileClient(clientId: string, method: 'client_secret_basic' | 'client_se
     pkce: 'optional',
     metadata: {
       client_id: clientId,
-      client_secret: `the secret of the client ${clientId}, long enough`,
+      client_secret: `the-secret-of-the-client-${clientId}-long-enough`,
       redirect_uris: [redirectUri],
       grant_types: ['authorization_code', 'refresh_token'],
       token_endpoint_auth_method: method,

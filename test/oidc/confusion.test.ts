@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { AccessTokenError, createSessionVerifier, verifyAccessToken } from '../../src/integrations/backend/index.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
-import { Browser, connect, contentOf, decide, discover, issuerFile, refusalOf, request, shop } from './support.ts'
+import { Browser, connect, contentOf, decide, discover, fileWith, refusalOf, request, shop } from './support.ts'
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
@@ -12,7 +12,7 @@ const orders = { resource: 'https://orders.example', scopes: ['read'] }
 
 /** One service with a user, and a token of each kind that it issues for that user. */
 async function issueAll() {
-  const file = issuerFile({ clients: [shop, other], resources: [orders] })
+  const file = fileWith({ clients: [shop, other], resources: [orders] })
   const { url } = await startService({ oidcClients: file, accessTokenAudiences: ['api'] })
   const { browser, config, tokens, token, session } = await connect(url)
   const { json } = await rest(url, '/access-token', { audience: 'api' }, bearer(token))
@@ -97,7 +97,7 @@ test('a token of each kind is taken where it belongs, and another client neither
 
 describe('the ID token of another user as a hint', () => {
   test('signs nobody in, and the session that is there is not used for it', async () => {
-    const file = issuerFile({ clients: [{ ...shop, first_party: true }] })
+    const file = fileWith({ clients: [{ ...shop, first_party: true }] })
     const { url } = await startService({ oidcClients: file })
     const [browser, config] = [new Browser(url), await discover(url)]
     await browser.signIn()
@@ -113,7 +113,7 @@ describe('the ID token of another user as a hint', () => {
   })
 
   test('signs the user out no sooner than the user says so', async () => {
-    const { url } = await startService({ oidcClients: issuerFile({ clients: [shop] }) })
+    const { url } = await startService({ oidcClients: fileWith({ clients: [shop] }) })
     const [{ tokens: foreign }, { browser, config, tokens, session }] = [await connect(url), await connect(url)]
     const page = await browser.open(client.buildEndSessionUrl(config, { id_token_hint: foreign.id_token ?? '' }).href)
     expect(contentOf(page.text).kind).toMatch(/logout|error/)

@@ -335,6 +335,29 @@ describe('connected applications', () => {
     expect(contentOf((await open()).text).kind).toBe('consent')
   })
 
+  test('that were connected directly are out of reach of a session that an order made, which ends its own', async () => {
+    const user = await connected()
+    const { url, config, wallet } = user
+    const relayed = new Browser(url)
+    await signInByOrder(relayed, wallet)
+    const disconnect = () => relayed.post('/api/auth/apps/disconnect', { clientId: 'shop' })
+    expect(await disconnect()).toMatchObject({ status: 403, json: { code: 'SESSION_NOT_FRESH' } })
+    const { address, redeem } = await request(config, { scope: 'openid profile' })
+    const tokens = await redeem((await relayed.open(address)).address)
+    expect(tokens.scope).toBe('openid profile')
+    expect((await disconnect()).status).toBe(200)
+    expect(await refusalOf(client.refreshTokenGrant(config, tokens.refresh_token ?? ''))).toBe('invalid_grant')
+    expect(await user.fates()).toEqual({ bound: 'alive', offline: 'alive' })
+    const { json } = await rest(url, '/apps', undefined, bearer(user.token))
+    expect(json.apps).toMatchObject([{ clientId: 'shop', scopes: ['openid', 'profile', 'offline_access'] }])
+    // The other way round, a session of a direct sign-in ends both.
+    const again = await request(config, { scope: 'openid profile' })
+    const later = await again.redeem((await relayed.open(again.address)).address)
+    expect((await rest(url, '/apps/disconnect', { clientId: 'shop' }, bearer(user.token))).status).toBe(200)
+    expect(await refusalOf(client.refreshTokenGrant(config, later.refresh_token ?? ''))).toBe('invalid_grant')
+    expect((await rest(url, '/apps', undefined, bearer(user.token))).json.apps).toEqual([])
+  })
+
   test('are remembered in the user’s other sessions', async () => {
     const { url, config, wallet } = await connected()
     const other = new Browser(url)

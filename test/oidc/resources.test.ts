@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import * as client from 'openid-client'
 import { describe, expect, test } from 'vitest'
@@ -6,13 +7,14 @@ import type { FlatOptions } from '../../src/service/config.ts'
 import { decoded } from '../integrations/backend/forge.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
-import { Browser, connect, contentOf, decide, discover, issuerFile, refusalOf, request, shop } from './support.ts'
+import { makeWallet } from '../support/wallet.ts'
+import { Browser, connect, contentOf, decide, discover, fileWith, refusalOf, request, shop } from './support.ts'
 
 const orders = { resource: 'https://orders.example', scopes: ['orders:read', 'orders:write'] }
 const chat = { resource: 'https://chat.example/', scopes: ['orders:read', 'chat'], algorithm: 'RS256' }
 
 async function start(resources: readonly object[] = [orders, chat], options: FlatOptions = {}) {
-  return await startService({ oidcClients: issuerFile({ clients: [shop], resources }), ...options })
+  return await startService({ oidcClients: fileWith({ clients: [shop], resources }), ...options })
 }
 
 const forOrders = { scope: 'openid profile orders:read', resource: orders.resource }
@@ -20,21 +22,97 @@ const read = (issuer: string) => ({ issuer, audience: orders.resource, scopes: [
 
 test('a client that names a resource gets a token that its backend verifies without asking', async () => {
   const { url } = await start()
-  const { tokens, session, wallet } = await connect(url, forOrders)
+  const { tokens, session } = await connect(url, forOrders)
   expect(tokens.scope).toBe('orders:read')
   expect(decoded(tokens.access_token).header).toMatchObject({ alg: 'ES256', typ: 'at+jwt' })
-  expect(await verifyAccessToken(tokens.access_token, read(url))).toMatchObject({
+  expect(await verifyAccessToken(tokens.access_token, read(url))).toEqual({
     userId: session.userId,
-    sessionId: session.id,
     clientId: 'shop',
     scopes: ['orders:read'],
     audience: orders.resource,
-    wallet: { adapterId: 'nimiq', address: wallet.address, publicKeyHex: wallet.publicKeyHex },
+    issuedAt: expect.any(Number),
+    expiresAt: expect.any(Number),
+    id: expect.any(String),
   })
-  const { exp, iat } = decoded(tokens.access_token).payload
+  const { exp, iat, ...payload } = decoded(tokens.access_token).payload
   expect(exp - iat).toBe(900)
+  expect(Object.keys(payload).sort()).toEqual(['aud', 'client_id', 'iss', 'jti', 'scope', 'sub'])
   // The ID token is there all the same, with the user's claims.
   expect(tokens.claims()).toMatchObject({ sub: session.userId, preferred_username: expect.any(String) })
+})
+
+test('it has the wallet and the groups if the user was asked for these, also after a refresh', async () => {
+  const wallet = makeWallet()
+  const { address, publicKeyHex } = wallet
+  const oidcPeople = fileWith({ [`nimiq:${address}`]: { groups: ['staff'], name: 'Ada' } })
+  const { url } = await start(undefined, { oidcPeople })
+  const [browser, config] = [new Browser(url), await discover(url)]
+  await browser.signIn(wallet)
+  const scope = 'openid wallet groups orders:read'
+  const { address: opened, redeem } = await request(config, { ...forOrders, scope })
+  const tokens = await redeem(await decide(browser, await browser.open(opened)))
+  const next = await client.refreshTokenGrant(config, tokens.refresh_token ?? '')
+  for (const { access_token: token } of [tokens, next]) {
+    const found = await verifyAccessToken(token, read(url))
+    expect(found.wallet).toEqual({ adapterId: 'nimiq', address, publicKeyHex })
+    expect(decoded(token).payload.groups).toEqual(['staff'])
+    expect(decoded(token).payload).not.toHaveProperty('name')
+  }
+  const narrow = { scope: 'openid orders:read' }
+  const { access_token: less } = await client.refreshTokenGrant(config, next.refresh_token ?? '', narrow)
+  expect(decoded(less).payload).not.toHaveProperty('wallet')
+  expect(decoded(less).payload).not.toHaveProperty('groups')
+})
+
+describe('the scope of a client bounds what it may ask for at a resource', () => {
+  const readOnly = { metadata: { ...shop.metadata, scope: 'openid profile orders:read' } }
+  const writing = { ...forOrders, scope: 'openid orders:read orders:write' }
+
+  test('so that more is refused before the user is asked', async () => {
+    const { url } = await startService({ oidcClients: fileWith({ clients: [readOnly], resources: [orders] }) })
+    const [browser, config] = [new Browser(url), await discover(url)]
+    await browser.signIn()
+    const answer = (await browser.open((await request(config, writing)).address)).address
+    expect(answer.searchParams.get('error')).toBe('invalid_scope')
+    const { address, redeem } = await request(config, forOrders)
+    const tokens = await redeem(await decide(browser, await browser.open(address)))
+    expect(tokens.scope).toBe('orders:read')
+  })
+
+  test('and what it got before it had that bound', async () => {
+    const file = fileWith({ clients: [shop], resources: [orders] })
+    const { url, service } = await startService({ oidcClients: file })
+    const { tokens, config } = await connect(url, writing)
+    expect(tokens.scope).toBe('orders:read orders:write')
+    writeFileSync(file, JSON.stringify({ clients: [readOnly], resources: [orders] }))
+    await service.reload()
+    const next = await client.refreshTokenGrant(config, tokens.refresh_token ?? '')
+    expect(next.scope).toBe('orders:read')
+  })
+
+  test('also if it names no scope of the issuer', async () => {
+    const metadata = { ...shop.metadata, scope: 'orders:read' }
+    const { url } = await startService({ oidcClients: fileWith({ clients: [{ metadata }], resources: [orders] }) })
+    const [browser, config] = [new Browser(url), await discover(url)]
+    await browser.signIn()
+    const answer = (await browser.open((await request(config, forOrders)).address)).address
+    expect(answer.searchParams.get('error')).toBe('invalid_scope')
+    const alone = new URL((await request(config, { ...forOrders, scope: 'orders:read' })).address)
+    alone.searchParams.delete('nonce')
+    const page = await browser.open(alone.href)
+    expect(contentOf(page.text)).toMatchObject({ kind: 'consent', scopes: [`orders:read ${orders.resource}`] })
+  })
+})
+
+test('a resource can be for some clients alone', async () => {
+  const other = { metadata: { ...shop.metadata, client_id: 'other' } }
+  const content = { clients: [shop, other], resources: [{ ...orders, clients: ['shop'] }] }
+  const { url } = await startService({ oidcClients: fileWith(content) })
+  const { tokens, browser } = await connect(url, forOrders)
+  expect(tokens.scope).toBe('orders:read')
+  const config = await discover(url, other.metadata)
+  const answer = (await browser.open((await request(config, forOrders)).address)).address
+  expect(answer.searchParams.get('error')).toBe('invalid_target')
 })
 
 test('its algorithm is the resource’s', async () => {
@@ -158,7 +236,9 @@ test.each<[string, readonly object[], RegExp, FlatOptions?]>([
   ['with a fragment', [{ ...orders, resource: 'https://a.example/#b' }], /without a fragment/],
   ['with an algorithm that needs the client’s secret', [{ ...orders, algorithm: 'HS256' }], /ES256 or RS256/],
   ['that is there twice', [orders, orders], /resource 2: resource is that of another/],
-  ['with a name too many', [{ ...orders, ttl: 1 }], /resource 1: may have "resource", "scopes" and "algorithm" only/],
+  ['with a name too many', [{ ...orders, ttl: 1 }], /resource 1: may have "resource", "scopes", "algorithm" and/],
+  ['for no client', [{ ...orders, clients: [] }], /resource 1: clients must be a list of client ids/],
+  ['for a client that is not there', [{ ...orders, clients: ['shpo'] }], /resource 1: clients names shpo/],
   [
     'that is a backend of the service’s own tokens',
     [orders],
@@ -173,6 +253,6 @@ test.each<[string, readonly object[], RegExp, FlatOptions?]>([
 
 test('a resource that is the id of a client stops the start', async () => {
   const metadata = { ...shop.metadata, client_id: orders.resource }
-  const refusal = startService({ oidcClients: issuerFile({ clients: [{ metadata }], resources: [orders] }) })
+  const refusal = startService({ oidcClients: fileWith({ clients: [{ metadata }], resources: [orders] }) })
   await expect(refusal).rejects.toThrow(/resource 1: resource is the id of a client/)
 })

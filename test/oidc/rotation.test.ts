@@ -9,7 +9,7 @@ import { openStore } from '../../src/store/open.ts'
 import { freePort } from '../support/redis-server.ts'
 import { startService } from '../support/service.ts'
 import { stores } from '../support/stores.ts'
-import { connect, issuerFile, refusalOf, shop } from './support.ts'
+import { connect, fileWith, refusalOf, shop } from './support.ts'
 
 // Seconds in place of half an hour and a minute.
 vi.mock(import('../../src/base/rotation-key.ts'), async (original) => ({
@@ -28,7 +28,7 @@ const resourceOf = (algorithm: Algorithm) => ({
   algorithm,
 })
 const algorithms: readonly Algorithm[] = ['RS256', 'ES256']
-const file = () => issuerFile({ clients: algorithms.map(clientOf), resources: algorithms.map(resourceOf) })
+const file = () => fileWith({ clients: algorithms.map(clientOf), resources: algorithms.map(resourceOf) })
 
 /** Two instances of one service, which are restarted in turn, and the way to the one that is up. */
 class Instances {

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -17,6 +18,7 @@ import {
   contentOf,
   decide,
   discover,
+  fileWith,
   redirectUri,
   refusalOf,
   request,
@@ -42,6 +44,22 @@ describe('a clients file stops the start with one line if it', () => {
       /client shop: response_types can only contain/,
     ],
     ['has a short secret', [{ metadata: { ...metadata, client_secret: 'short' } }], /32 characters/],
+    [
+      'has a sentence as a secret',
+      [{ metadata: { ...metadata, client_secret: 'the output of: openssl rand -hex 32' } }],
+      /client 1: client_secret .*without spaces/,
+    ],
+    [
+      'has a secret that is not ASCII',
+      [{ metadata: { ...metadata, client_secret: 'ü'.repeat(40) } }],
+      /client 1: client_secret .*visible ASCII/,
+    ],
+    [
+      'has metadata that is misspelt',
+      [{ metadata: { ...metadata, bakchannel_logout_uri: 'https://shop.example/' } }],
+      /client 1: there is no metadata "bakchannel_logout_uri"/,
+    ],
+    ['has metadata of others', [{ metadata: { ...metadata, web_origins: [] } }], /no metadata "web_origins"/],
     ['asks for keys from elsewhere', [{ metadata: { ...metadata, jwks_uri: 'https://shop.example/' } }], /jwks_uri/],
     [
       'has a scheme of its own for a web client',
@@ -64,6 +82,22 @@ describe('a clients file stops the start with one line if it', () => {
     await expect(refusal).rejects.toThrow(message)
     await expect(refusal).rejects.toThrow(/^oidc[^\n]*$/)
   })
+})
+
+test('the files of the documents are taken once a secret is put into them, also with a byte order mark', async () => {
+  const page = await readFile(fileURLToPath(new URL('../../docs/oidc.md', import.meta.url)), 'utf8')
+  const blocks = [...page.matchAll(/```json\n([^`]*)```/g)].map(([, json = '']) => json.replace(/^ {3}/gm, ''))
+  const [clients = '', people = '', resources = ''] = blocks
+  await expect(startService({ oidcClients: fileWith(clients) })).rejects.toThrow(/client_secret must have 32/)
+  const secret = clients.replace('openssl rand -hex 32', shop.metadata.client_secret)
+  const mark = '\uFEFF'
+  const { url } = await startService({
+    oidcClients: fileWith(mark + secret),
+    oidcPeople: fileWith(mark + people),
+    textsFile: fileWith(`${mark}{}`),
+  })
+  expect((await connect(url, { redirect_uri: 'https://shop.example/callback' })).tokens.scope).toBeDefined()
+  await startService({ oidcClients: fileWith(resources) })
 })
 
 test('is not for applications that keep the sessions themselves', async () => {

@@ -17,7 +17,7 @@ export const redirectUri = 'https://shop.example/callback'
 export const shop = {
   metadata: {
     client_id: 'shop',
-    client_secret: 'a secret of the shop, long enough',
+    client_secret: 'a-secret-of-the-shop-long-enough',
     client_name: 'Tulip Shop',
     redirect_uris: [redirectUri],
     post_logout_redirect_uris: ['https://shop.example/bye'],
@@ -27,15 +27,15 @@ export const shop = {
 
 /** Writes a clients file. It is removed when the test ends. */
 export function clientsFile(...clients: readonly object[]): string {
-  return issuerFile({ clients })
+  return fileWith({ clients })
 }
 
-/** As {@link clientsFile}, with all that is in it. */
-export function issuerFile(content: { clients: readonly object[]; resources?: readonly object[] }): string {
-  const folder = mkdtempSync(join(tmpdir(), 'countersign-clients-'))
+/** Writes JSON to a file, or a text as it is. It is removed when the test ends. */
+export function fileWith(content: object | string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'countersign-issuer-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  const file = join(folder, 'clients.json')
-  writeFileSync(file, JSON.stringify(content))
+  const file = join(folder, 'file.json')
+  writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content))
   return file
 }
 

@@ -67,7 +67,9 @@ export async function offline(token: string): Promise<string | undefined> {
       issuer: 'https://app.example',
       audience: 'orders',
     })
-    return claims.wallet.address
+    // @ts-expect-error: a client's token may have no wallet.
+    const address: string = claims.wallet.address
+    return claims.wallet?.address ?? address
   } catch (error) {
     return error instanceof AccessTokenError ? error.reason : undefined
   }
@@ -86,7 +88,7 @@ export async function ownerOf(token: string): Promise<string | AccessTokenErrorR
     const claims: AccessTokenClaims = await verifyAccessToken(token, { ...rules, scopes: ['orders:read'] })
     // @ts-expect-error: a client's token may have no session.
     const id: string = claims.sessionId
-    return claims.clientId ?? claims.scopes?.join(' ') ?? `${sessionId}${id}${claims.wallet.address}`
+    return claims.clientId ?? claims.scopes?.join(' ') ?? `${sessionId}${id}${own.wallet.address}`
   } catch (error) {
     if (error instanceof AccessTokenError) return error.reason
     throw error

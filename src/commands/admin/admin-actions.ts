@@ -38,7 +38,7 @@ export interface UserExport extends AdministeredUser {
 }
 
 /** A connected application, without the name of its connection. */
-export type ExportedApp = Omit<ConnectedApp, 'connection'> & { readonly clientId: string }
+export type ExportedApp = Omit<ConnectedApp, 'connection'>
 
 const exportedOfOrder = [
   'orderId',
@@ -136,7 +136,7 @@ export class AdminActions {
     )
     const orders = await ordersOf(this.#scan, { userId, wallets })
     const connected = await new ConnectedApps(this.#store).of(userId)
-    const apps = [...connected].map(([clientId, { connection: _, ...app }]) => ({ clientId, ...app }))
+    const apps = connected.map(({ connection: _, ...app }) => app)
     const offlineAccess = await new OfflineAccess(this.#store).of(userId)
     return { ...user, wallets, orders: orders.map(exported), apps, offlineAccess }
   }

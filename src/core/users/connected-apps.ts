@@ -1,28 +1,44 @@
 import { parseRecord, type StoredRecord } from '../../base/record.ts'
 import { hashToken, randomText } from '../../base/token.ts'
 import type { Store, VersionedValue } from '../../store/store.ts'
+import type { Session } from './host.ts'
+import { appOutOfReach } from './refusals.ts'
+import type { StandaloneHost } from './standalone.ts'
 
-/** An application that a user has connected. Times are epoch milliseconds. */
+/** A connection of an application, by a user. Times are epoch milliseconds. */
 export interface ConnectedApp {
+  readonly clientId: string
   /** Names this connection: that of another time has another. */
   readonly connection: string
-  /** What the user has allowed: scopes, those of a backend with its address behind a space. */
+  /**
+   * Whether it is that of sessions that orders made; those of direct sign-ins have one of their own. So such a session
+   * can disconnect an application without reaching what the user connected directly.
+   */
+  readonly isOfOrder: boolean
+  /** What the application may have: scopes, those of a backend with its address behind a space. */
   readonly scopes: readonly string[]
+  /** The part of it that the user has allowed. The operator's own applications get the rest without a question. */
+  readonly allowed: readonly string[]
   readonly connectedAt: number
   /** To the hour. */
   readonly lastUsedAt: number
 }
 
 /** A connected application, as its user sees it. */
-export interface ListedApp extends Omit<ConnectedApp, 'connection'> {
-  readonly clientId: string
+export interface ListedApp extends Pick<ConnectedApp, 'clientId' | 'scopes' | 'connectedAt' | 'lastUsedAt'> {
   readonly name: string
   /** Host that it is reached at; empty for an application on the user's device, and one that is no longer a client. */
   readonly host: string
 }
 
+/** What an application gets. */
+export interface NewConnection extends Pick<ConnectedApp, 'clientId' | 'isOfOrder' | 'scopes'> {
+  /** Whether the user has been asked, and has allowed it. */
+  readonly isAllowed: boolean
+}
+
 interface AppsRecord extends StoredRecord {
-  readonly apps: Readonly<Record<string, ConnectedApp>>
+  readonly apps: readonly ConnectedApp[]
 }
 
 const recordVersion = 1
@@ -41,39 +57,46 @@ export class ConnectedApps {
     this.#store = store
   }
 
-  /** The applications of a user, by client id. */
-  async of(userId: string): Promise<ReadonlyMap<string, ConnectedApp>> {
-    return new Map(Object.entries(read(await this.#store.get(keyOf(userId)))))
+  /** The connections of a user. */
+  async of(userId: string): Promise<readonly ConnectedApp[]> {
+    return read(await this.#store.get(keyOf(userId)))
   }
 
-  /** The connection of an application, or `undefined`. */
-  async find(userId: string, clientId: string): Promise<ConnectedApp | undefined> {
-    return (await this.of(userId)).get(clientId)
+  /** The connection of a user with this name, or `undefined`. */
+  async find(userId: string, connection: string): Promise<ConnectedApp | undefined> {
+    return (await this.of(userId)).find((each) => each.connection === connection)
   }
 
-  /** Connects an application, or allows a connected one more. */
-  async connect(userId: string, clientId: string, scopes: Iterable<string>): Promise<ConnectedApp> {
-    const changed = await this.#change(userId, clientId, (app, now) => {
-      const all = [...new Set([...(app?.scopes ?? []), ...scopes])]
-      if (app !== undefined && all.length === app.scopes.length) return noted(app, now)
-      return { connection: randomText(22), connectedAt: now, ...app, scopes: all, lastUsedAt: now }
+  /** What a user has allowed an application. */
+  async allowed(userId: string, clientId: string): Promise<ReadonlySet<string>> {
+    return new Set((await this.of(userId)).flatMap((each) => (each.clientId === clientId ? each.allowed : [])))
+  }
+
+  /** Connects an application, or gives a connected one more. Resolves with the name of the connection. */
+  async connect(userId: string, { clientId, isOfOrder, scopes, isAllowed }: NewConnection): Promise<string> {
+    const own = await this.#change(userId, clientId, isOfOrder, (app, now) => {
+      const { scopes: before = [], allowed = [] } = app ?? {}
+      const all = union(before, scopes)
+      const allAllowed = isAllowed ? union(allowed, scopes) : allowed
+      if (app !== undefined && all === before && allAllowed === allowed) return noted(app, now)
+      const made = { clientId, isOfOrder, connection: randomText(22), connectedAt: now }
+      return { ...made, ...app, scopes: all, allowed: allAllowed, lastUsedAt: now }
     })
-    return changed as ConnectedApp
+    return (own as ConnectedApp).connection
   }
 
-  /** Notes that an application was used. */
-  async use(userId: string, clientId: string): Promise<void> {
-    await this.#change(userId, clientId, (app, now) => app && noted(app, now))
+  /** Notes that a connection was used. */
+  async use(userId: string, connection: string): Promise<void> {
+    const app = await this.find(userId, connection)
+    if (app === undefined) return
+    await this.#change(userId, app.clientId, app.isOfOrder, (found, now) =>
+      found?.connection === connection ? noted(found, now) : found,
+    )
   }
 
-  /** Ends a connection. Resolves with false if there is none. */
-  async disconnect(userId: string, clientId: string): Promise<boolean> {
-    let isThere = false
-    await this.#change(userId, clientId, (app) => {
-      isThere = app !== undefined
-      return undefined
-    })
-    return isThere
+  /** Ends a connection, if it is there. */
+  async disconnect(userId: string, { clientId, isOfOrder, connection }: ConnectedApp): Promise<void> {
+    await this.#change(userId, clientId, isOfOrder, (found) => (found?.connection === connection ? undefined : found))
   }
 
   /** Ends all connections of a user. */
@@ -84,15 +107,18 @@ export class ConnectedApps {
   async #change(
     userId: string,
     clientId: string,
+    isOfOrder: boolean,
     change: (app: ConnectedApp | undefined, now: number) => ConnectedApp | undefined,
   ): Promise<ConnectedApp | undefined> {
     const key = keyOf(userId)
     for (;;) {
       const stored = await this.#store.get(key)
-      const { [clientId]: app, ...others } = read(stored)
+      const before = read(stored)
+      const app = before.find((each) => each.clientId === clientId && each.isOfOrder === isOfOrder)
       const changed = change(app, this.#store.now())
       if (changed === app) return app
-      const apps = changed === undefined ? others : { ...others, [clientId]: changed }
+      const others = before.filter((each) => each !== app)
+      const apps = changed === undefined ? others : [...others, changed]
       const value = JSON.stringify({ v: recordVersion, apps } satisfies AppsRecord)
       const isStored =
         stored === undefined
@@ -103,16 +129,46 @@ export class ConnectedApps {
   }
 }
 
+/** What a session needs of its host to disconnect an application. */
+type DisconnectingHost = Pick<StandaloneHost, 'listSessions' | 'offline' | 'sessionClients'>
+
+/**
+ * Ends what an application holds of the user of a session, in one step for each of its connections, and notes for the
+ * back channel that the application is to be logged out. Resolves with whether there was something to end. Rejects with
+ * SESSION_NOT_FRESH if an order made the session, and all that there is was connected directly.
+ */
+export async function disconnectApp(
+  apps: ConnectedApps,
+  host: DisconnectingHost,
+  own: Session,
+  clientId: string,
+): Promise<boolean> {
+  const { userId } = own
+  const connected = (await apps.of(userId)).filter((each) => each.clientId === clientId)
+  const reached = connected.filter(({ isOfOrder }) => isOfOrder || own.orderId === undefined)
+  if (connected.length > 0 && reached.length === 0) throw appOutOfReach()
+  const sessions = [...(await host.listSessions(userId)), ...(await host.offline.of(userId))]
+  for (const app of reached) {
+    const itsSessions = sessions.filter(({ orderId }) => (orderId !== undefined) === app.isOfOrder)
+    // First: after a crash in between, the note waits for the end of the connection.
+    for (const { id } of itsSessions) await host.sessionClients.noteDisconnect({ id, userId, app })
+    await apps.disconnect(userId, app)
+  }
+  return reached.length > 0
+}
+
+/** A list with what it lacks of another; the same list if it lacks nothing. */
+function union(list: readonly string[], others: readonly string[]): readonly string[] {
+  const all = new Set([...list, ...others])
+  return all.size === list.length ? list : [...all]
+}
+
 function noted(app: ConnectedApp, now: number): ConnectedApp {
   return now - app.lastUsedAt < noteEveryMs ? app : { ...app, lastUsedAt: now }
 }
 
-function read(stored: VersionedValue | undefined): Readonly<Record<string, ConnectedApp>> {
-  // Without a prototype, so that no client id finds anything else.
-  const none: Record<string, ConnectedApp> = Object.create(null)
-  return stored === undefined
-    ? none
-    : Object.assign(none, parseRecord<AppsRecord>('list of applications', stored.value, recordVersion).apps)
+function read(stored: VersionedValue | undefined): readonly ConnectedApp[] {
+  return stored === undefined ? [] : parseRecord<AppsRecord>('list of applications', stored.value, recordVersion).apps
 }
 
 function keyOf(userId: string): string {

@@ -43,6 +43,14 @@ export function sessionOutOfReach(): CountersignError {
   )
 }
 
+/** The refusal to disconnect, from a session that an order made, an application that was connected directly. */
+export function appOutOfReach(): CountersignError {
+  return new CountersignError(
+    'SESSION_NOT_FRESH',
+    'You signed in with another device, which is not enough to disconnect this application; sign in on this device, then try again',
+  )
+}
+
 /** The refusal to add a wallet of another user. */
 export function walletTaken(): CountersignError {
   return new CountersignError(

@@ -1,9 +1,12 @@
 import type { Life, Store } from '../../store/store.ts'
+import type { ConnectedApp } from './connected-apps.ts'
 
 /** A session that has ended, or is about to. */
 export interface EndedSession {
   readonly id: string
   readonly userId: string
+  /** The application that the session's user disconnects, if the session itself goes on. */
+  readonly app?: Pick<ConnectedApp, 'clientId' | 'connection'> | undefined
 }
 
 /** Time in ms for which an ended session is kept, if no issuer runs. */
@@ -40,22 +43,35 @@ export class SessionClients {
    */
   async noteEnd({ id, userId }: EndedSession): Promise<void> {
     if ((await this.of(id)).length === 0) return
-    await this.#store.addMember(endedKey, JSON.stringify([id, userId]), { ttlMs: endedMs }, maxEnded)
+    await this.#store.addMember(endedKey, memberOf({ id, userId }), { ttlMs: endedMs }, maxEnded)
   }
 
-  /** The sessions whose end is noted. */
+  /** Notes that an application is disconnected that a session may be signed in at. Called before it is. */
+  async noteDisconnect({ id, userId, app }: Required<EndedSession>): Promise<void> {
+    if (app === undefined || !(await this.of(id)).includes(app.clientId)) return
+    await this.#store.addMember(endedKey, memberOf({ id, userId, app }), { ttlMs: endedMs }, maxEnded)
+  }
+
+  /** The sessions whose end, or an end of whose connections, is noted. */
   async ended(): Promise<readonly EndedSession[]> {
     return (await this.#store.members(endedKey)).map((member) => {
-      const [id, userId] = JSON.parse(member) as [string, string]
-      return { id, userId }
+      const [id, userId, clientId, connection] = JSON.parse(member) as [string, string, string?, string?]
+      const app = clientId === undefined || connection === undefined ? undefined : { clientId, connection }
+      return { id, userId, app }
     })
   }
 
-  /** Forgets a session that has ended, and its clients. */
-  async forget({ id, userId }: EndedSession): Promise<void> {
-    for (const clientId of await this.of(id)) await this.#store.removeMember(keyOf(id), clientId)
-    await this.#store.removeMember(endedKey, JSON.stringify([id, userId]))
+  /** Forgets what was noted, and with it the clients of a session that has ended. */
+  async forget(ended: EndedSession): Promise<void> {
+    if (ended.app === undefined) {
+      for (const clientId of await this.of(ended.id)) await this.#store.removeMember(keyOf(ended.id), clientId)
+    }
+    await this.#store.removeMember(endedKey, memberOf(ended))
   }
+}
+
+function memberOf({ id, userId, app }: EndedSession): string {
+  return JSON.stringify(app === undefined ? [id, userId] : [id, userId, app.clientId, app.connection])
 }
 
 function keyOf(sessionId: string): string {

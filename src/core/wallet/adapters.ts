@@ -130,21 +130,23 @@ export interface WalletName {
    * Whether it names a wallet that is known: for addresses that do not lead to the key, and adapters of an
    * application's own.
    */
-  readonly fits: (wallet: ProvenIdentity) => boolean
+  readonly fits: (wallet: Omit<ProvenIdentity, 'subject'>) => boolean
 }
 
 /**
  * Reads the name of a wallet: an address or a public key in hex, alone or behind the id of its adapter, as in
- * `nimiq:NQ…`. Returns `undefined` if no wallet can have this name.
+ * `nimiq:NQ…`. Returns `undefined` if no wallet can have this name. `configured` are the ids of adapters that it may
+ * begin with, by default any.
  */
-export function readWalletName(text: string): WalletName | undefined {
+export function readWalletName(text: string, configured?: readonly string[]): WalletName | undefined {
   const [, prefix, rest] = /^([a-z0-9][a-z0-9-]{0,31}):(.+)$/.exec(text) ?? []
   const isNamed = prefix !== undefined && prefix !== 'eip155'
+  if (isNamed && configured?.includes(prefix) === false) return undefined
   const name = (isNamed ? rest : text)?.trim() ?? ''
   const ids = isNamed ? [prefix] : adapterIds
   const isOf = (id: string, address: string): boolean | undefined =>
     isBuiltIn(id) ? builtIn[id].make({}).sameAddress(address, name) : undefined
-  const fits = ({ adapterId, address, publicKeyHex }: ProvenIdentity): boolean =>
+  const fits: WalletName['fits'] = ({ adapterId, address, publicKeyHex }) =>
     (!isNamed || adapterId === prefix) &&
     (address === name ||
       (publicKeyHex !== '' && publicKeyHex === name.toLowerCase()) ||

@@ -42,23 +42,26 @@ export interface VerifyAccessTokenOptions {
   readonly scopes?: readonly string[] | undefined
 }
 
+/** A wallet in an access token. */
+export interface AccessTokenWallet {
+  readonly adapterId: string
+  readonly address: string
+  /** Lower-case hex; empty if the adapter knows the wallet by its address only. */
+  readonly publicKeyHex: string
+}
+
 /** What an access token says. Times are epoch milliseconds. */
 export interface AccessTokenClaims {
   readonly userId: string
-  /** Id of the session that the token was issued to. It can have ended since. A client's token may have none. */
+  /** Id of the session that the token was issued to. It can have ended since. Absent in a client's token. */
   readonly sessionId?: string | undefined
   /** Id of the OpenID Connect client that acts for the user; absent if the user's own session asked for the token. */
   readonly clientId?: string | undefined
   /** What the user has allowed the client; absent without one. */
   readonly scopes?: readonly string[] | undefined
   readonly audience: string
-  /** The wallet that the session was signed in with. */
-  readonly wallet: {
-    readonly adapterId: string
-    readonly address: string
-    /** Lower-case hex; empty if the adapter knows the wallet by its address only. */
-    readonly publicKeyHex: string
-  }
+  /** The wallet that the session was signed in with. In a client's token only with the scope `wallet`. */
+  readonly wallet?: AccessTokenWallet | undefined
   readonly issuedAt: number
   readonly expiresAt: number
   /** The token's own id. No two tokens have the same. */
@@ -68,6 +71,7 @@ export interface AccessTokenClaims {
 /** What an access token of a user's own session says, which is not a client's. */
 export interface SessionTokenClaims extends AccessTokenClaims {
   readonly sessionId: string
+  readonly wallet: AccessTokenWallet
   readonly clientId?: undefined
   readonly scopes?: undefined
 }
@@ -216,25 +220,31 @@ function invalid(why: string, options?: ErrorOptions): AccessTokenError {
   return new AccessTokenError('TOKEN_INVALID', `The access token is not valid: ${why}`, options)
 }
 
-function claimsOf(payload: Readonly<Record<string, unknown>>, audience: string): AccessTokenClaims {
-  const wallet = typeof payload.wallet === 'object' && payload.wallet !== null ? payload.wallet : {}
-  const text = (claims: object, name: string): string => {
-    const value: unknown = Reflect.get(claims, name)
-    if (typeof value !== 'string') throw invalid(`its claim ${name} is not text`)
-    return value
-  }
+/** Text of a claim. */
+function textIn(claims: object, name: string): string {
+  const value: unknown = Reflect.get(claims, name)
+  if (typeof value !== 'string') throw invalid(`its claim ${name} is not text`)
+  return value
+}
+
+function walletIn(claim: unknown): AccessTokenWallet {
+  const wallet = typeof claim === 'object' && claim !== null ? claim : {}
   return {
-    userId: text(payload, 'sub'),
+    adapterId: textIn(wallet, 'adapter_id'),
+    address: textIn(wallet, 'address'),
+    publicKeyHex: textIn(wallet, 'public_key_hex'),
+  }
+}
+
+function claimsOf(payload: JWTPayload, audience: string): AccessTokenClaims {
+  return {
+    userId: textIn(payload, 'sub'),
     audience,
-    wallet: {
-      adapterId: text(wallet, 'adapter_id'),
-      address: text(wallet, 'address'),
-      publicKeyHex: text(wallet, 'public_key_hex'),
-    },
+    ...(payload.wallet === undefined && payload.client_id !== undefined ? {} : { wallet: walletIn(payload.wallet) }),
     // Numbers, which the verification has made sure of.
     issuedAt: Number(payload.iat) * 1000,
     expiresAt: Number(payload.exp) * 1000,
-    id: text(payload, 'jti'),
+    id: textIn(payload, 'jti'),
   }
 }
 

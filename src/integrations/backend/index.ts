@@ -8,6 +8,7 @@ export {
   type AccessTokenClaims,
   AccessTokenError,
   type AccessTokenErrorReason,
+  type AccessTokenWallet,
   type SessionTokenClaims,
   type VerifyAccessTokenOptions,
   verifyAccessToken,

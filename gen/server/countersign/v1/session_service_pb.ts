@@ -834,11 +834,14 @@ export const SessionService: GenService<{
   /**
    * DisconnectApp ends all that an application holds of the caller's user: the consent, and every code, refresh token
    * and opaque access token, those for offline access too, in one step. Called by the signed-in user, from a page of the
-   * service's own origin: other trusted origins are refused.
+   * service's own origin: other trusted origins are refused. The application is logged out over its back channel, if it
+   * has one.
    *
-   * The application can ask for consent again. Succeeds if the application is not connected. Safe to retry.
+   * A session that an order made ends what the application got in such sessions only; if there is nothing of the kind,
+   * but a connection that was made directly, SESSION_NOT_FRESH. The application can ask for consent again. Succeeds if
+   * the application is not connected. Safe to retry.
    *
-   * Errors: SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, HOST_UNAVAILABLE.
+   * Errors: SESSION_REQUIRED, SESSION_INVALID, ORIGIN_NOT_TRUSTED, SESSION_NOT_FRESH, HOST_UNAVAILABLE.
    *
    * @generated from rpc countersign.v1.SessionService.DisconnectApp
    */

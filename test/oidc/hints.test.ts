@@ -1,0 +1,45 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { makeWallet } from '../support/wallet.ts'
+import { Browser, discover, fileWith, request, shop, startIssuer } from './support.ts'
+
+const [wallet, other, stranger] = [makeWallet(), makeWallet(), makeWallet()]
+const compact = (address: string) => address.replaceAll(' ', '')
+
+/** Whether a request without a question is answered for the user who is signed in, by its `login_hint`. */
+async function start() {
+  const { url, service } = await startIssuer([{ ...shop, first_party: true }], {
+    oidcEmail: '{user_id}@users.example',
+    oidcPeople: fileWith({
+      [`nimiq:${wallet.address}`]: { name: 'Ada', email: 'ada@company.example' },
+      [`nimiq:${other.address}`]: { name: 'Bob', email: 'bob@company.example' },
+    }),
+  })
+  onTestFinished(() => service.close(0))
+  const [browser, config] = [new Browser(url), await discover(url)]
+  const { session } = await browser.signIn(wallet)
+  const answered = async (login_hint: string) => {
+    const { address } = await request(config, { login_hint, prompt: 'none' })
+    const answer = (await browser.open(address)).address.searchParams
+    return answer.get('error') ?? answer.has('code')
+  }
+  return { answered, userId: session.userId as string }
+}
+
+test('a hint is the user who is signed in, another, or none that can be read', async () => {
+  const { answered, userId } = await start()
+  const own = [userId, 'Ada', 'ada@company.example', compact(wallet.address), wallet.address, `nimiq:${wallet.address}`]
+  for (const hint of own) expect([hint, await answered(hint)]).toEqual([hint, true])
+  const others = [
+    `usr_${'x'.repeat(22)}`,
+    'Bob',
+    'bob@company.example',
+    compact(stranger.address),
+    `nimiq:${compact(stranger.address)}`,
+    `ed25519:${wallet.publicKeyHex}`,
+    `usr_${'x'.repeat(22)}@users.example`,
+  ]
+  for (const hint of others) expect([hint, await answered(hint)]).toEqual([hint, 'login_required'])
+  for (const hint of ['', 'eve', 'eve@elsewhere.example', '42', '<script>', 'mailto:eve@elsewhere.example']) {
+    expect([hint, await answered(hint)]).toEqual([hint, true])
+  }
+})

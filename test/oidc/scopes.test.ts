@@ -1,0 +1,126 @@
+import { writeFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import type { FlatOptions } from '../../src/service/config.ts'
+import { openStore } from '../../src/store/open.ts'
+import { rest } from '../support/rest.ts'
+import { startService } from '../support/service.ts'
+import { Browser, clientsFile, contentOf, decide, discover, fileWith, request, shop, startIssuer } from './support.ts'
+
+const firstParty = { ...shop, first_party: true }
+const usual = { scope: 'openid email profile' }
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+
+/** A browser that is signed in at an issuer, and what opens requests of a client. */
+async function start(clients: readonly object[] = [shop], options: FlatOptions = {}) {
+  const { url, service } = await startIssuer(clients, options)
+  const [browser, config] = [new Browser(url), await discover(url)]
+  const { token, session } = await browser.signIn()
+  return {
+    url,
+    service,
+    browser,
+    config,
+    token,
+    session,
+    /** Opens a request, and allows it if the user is asked: with the answer's error, the tokens' scope, and the claims. */
+    async ask(parameters: Record<string, string>) {
+      const { address, redeem } = await request(config, parameters)
+      const sent = new URL(address)
+      // Without openid, a nonce is a mistake of its own.
+      if (!parameters.scope?.includes('openid')) sent.searchParams.delete('nonce')
+      const opened = await browser.open(sent.href)
+      const isAsked = contentOf(opened.text).kind === 'consent'
+      const answer = isAsked ? await decide(browser, opened) : opened.address
+      const error = answer.searchParams.get('error')
+      if (error !== null) return { isAsked, error }
+      const tokens = await redeem(answer)
+      return { isAsked, scope: tokens.scope, claims: tokens.claims() }
+    },
+  }
+}
+
+describe('what is advertised, asked for and granted is one list', () => {
+  test.each<[string, () => FlatOptions, boolean]>([
+    ['without e-mail', () => ({}), false],
+    ['with a people file without e-mail', () => ({ oidcPeople: fileWith({ usr_x: { groups: ['staff'] } }) }), false],
+    ['with a people file', () => ({ oidcPeople: fileWith({ usr_x: { email: 'ada@company.example' } }) }), true],
+    ['with a template', () => ({ oidcEmail: '{user_id}@users.example' }), true],
+    ['with claims of its own', () => ({ oidcClaims: async () => ({}) }), true],
+  ])('of a service %s', async (_name, options, isOffered) => {
+    const { url, config, ask } = await start([shop], options())
+    const metadata = config.serverMetadata()
+    expect(metadata.scopes_supported?.includes('email')).toBe(isOffered)
+    expect(metadata.claims_supported?.includes('email')).toBe(isOffered)
+    const scope = isOffered ? 'openid email profile' : 'openid profile'
+    expect(await ask(usual)).toMatchObject({ isAsked: true, scope })
+    expect(await ask(usual)).toMatchObject({ isAsked: false, scope })
+    expect(await ask({ ...usual, prompt: 'none' })).toMatchObject({ isAsked: false, scope })
+    expect((await fetch(`${url}/.well-known/oauth-authorization-server`)).status).toBe(200)
+  })
+
+  test('so that the operator’s own client is not asked about, whatever it asks for', async () => {
+    const { ask } = await start([firstParty])
+    for (const parameters of [usual, { ...usual, prompt: 'none' }, { scope: 'openid email address phone' }]) {
+      expect(await ask(parameters)).toMatchObject({ isAsked: false, claims: { aud: 'shop' } })
+    }
+  })
+
+  test('and a client that is bound to some scopes may name one that the service does not offer now', async () => {
+    const metadata = { ...shop.metadata, scope: 'openid email' }
+    const { ask } = await start([{ metadata }])
+    expect(await ask({ scope: 'openid email' })).toMatchObject({ isAsked: true, scope: 'openid' })
+    expect(await ask({ scope: 'openid profile' })).toMatchObject({ error: 'invalid_scope' })
+  })
+
+  test('of which a scope that is none stops the start', async () => {
+    const metadata = { ...shop.metadata, scope: 'openid emial' }
+    await expect(startIssuer([{ metadata }])).rejects.toThrow(/client shop: scope names "emial"/)
+  })
+})
+
+describe('nothing is connected before it is decided', () => {
+  const connected = async ({ url, token }: { url: string; token: string }) =>
+    (await rest(url, '/apps', undefined, bearer(token))).json.apps
+
+  test.each([['nothing'], ['']])('for a request of scope "%s"', async (scope) => {
+    const store = await openStore('sqlite::memory:')
+    const issuer = await start([firstParty], { store })
+    for (const prompt of ['none', 'consent']) {
+      expect(await issuer.ask({ scope, prompt })).toMatchObject({ isAsked: false, error: expect.any(String) })
+    }
+    expect(await connected(issuer)).toEqual([])
+    expect(await store.members(`session-clients:${issuer.session.id}`)).toEqual([])
+  })
+
+  test.each([
+    { prompt: 'login' },
+    { prompt: 'select_account' },
+    { max_age: '0' },
+    { login_hint: 'usr_'.padEnd(26, 'x') },
+  ])('for a request of a known client that first wants a sign-in: %j', async (parameters) => {
+    const store = await openStore('sqlite::memory:')
+    const issuer = await start([firstParty], { store })
+    const { address } = await request(issuer.config, { scope: 'openid', ...parameters })
+    expect((await issuer.browser.open(address)).address.pathname).toBe('/api/auth/sign-in')
+    expect(await connected(issuer)).toEqual([])
+    expect(await store.members(`session-clients:${issuer.session.id}`)).toEqual([])
+  })
+})
+
+test('what a client of the operator’s own got without a question is asked about once it is no longer that', async () => {
+  const file = clientsFile(firstParty)
+  const { url, service } = await startService({ oidcClients: file })
+  const [browser, config] = [new Browser(url), await discover(url)]
+  const { token } = await browser.signIn()
+  const open = async (scope: string) => await browser.open((await request(config, { scope })).address)
+  expect((await open('openid profile')).address.searchParams.has('code')).toBe(true)
+  expect((await rest(url, '/apps', undefined, bearer(token))).json.apps).toMatchObject([
+    { scopes: ['openid', 'profile'] },
+  ])
+  writeFileSync(file, JSON.stringify({ clients: [shop] }))
+  await service.reload()
+  const page = await open('openid profile')
+  expect(contentOf(page.text)).toMatchObject({ kind: 'consent', scopes: ['openid', 'profile'] })
+  expect((await decide(browser, page)).searchParams.has('code')).toBe(true)
+  expect((await open('openid profile')).address.searchParams.has('code')).toBe(true)
+})
