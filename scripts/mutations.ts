@@ -107,12 +107,7 @@ const rows: Readonly<
   7: [
     ['checkReturnCode', "{ order, refusal: 'RETURN_CODE_REQUIRED' }", 'undefined', 'relay/relay'],
     ['checkReturnCode', "right.includes(true) ? 'right' : 'wrong'", "'right'", 'relay/return-code'],
-    [
-      'checkReturnCode',
-      "order.status === 'approved' && codeTriesLeft(counted) === 0",
-      'false',
-      'relay/return-code',
-    ],
+    ['checkReturnCode', "order.status === 'approved' && codeTriesLeft(counted) === 0", 'false', 'relay/return-code'],
     [
       'requireNearby',
       'if (sameNetwork(order.requester.network, networkOfRequest(request)) === true)',
