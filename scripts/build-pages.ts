@@ -1,15 +1,15 @@
-import { glob, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { basename } from 'node:path'
+import { glob, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { basename, dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { gzipSync } from 'node:zlib'
 import type { OutputFile } from 'esbuild'
+import type { BuiltPages } from '../src/http/page-files.ts'
 import { english } from '../src/shared/english.ts'
-import { pageNames } from '../src/shared/page-names.ts'
+import { type PageName, pageNames } from '../src/shared/page-names.ts'
 
 /** The repository. */
 const root = new URL('../', import.meta.url)
 const sources = new URL('../src/browser/pages/', import.meta.url)
-const folder = new URL('../dist/pages/', import.meta.url)
+const built = fileURLToPath(new URL('../dist/pages.json', import.meta.url))
 
 /** What browsers of the last few years run; the pages' CSS is prefixed for them. */
 const target = ['chrome111', 'firefox115', 'safari16.4']
@@ -20,15 +20,12 @@ const target = ['chrome111', 'firefox115', 'safari16.4']
  */
 const entries = [...pageNames.map((name) => `${name}.ts`), 'style.css', 'icon.svg']
 
-/** The files that are written last, so that their age is that of the whole. */
-const htmlFiles = pageNames.map((name) => `${name}.html`)
-
 /** What the pages are made of, relative to the repository. */
 const inputs = ['src/**/*.*', 'gen/client/**/*.ts', 'scripts/build-pages.ts', 'package-lock.json']
 
 /**
  * Builds the pages of the service: bundles scripts and styles, names each by its content, writes names and English
- * texts into the HTML, and puts all of it into dist/pages, from where the server reads it at its start.
+ * texts into the HTML, and puts all of it into dist/pages.json, which the server imports.
  */
 export async function buildPages(): Promise<void> {
   const names = new Map<string, string>()
@@ -39,30 +36,27 @@ export async function buildPages(): Promise<void> {
     const output = Object.entries(metafile.outputs).find(([, { entryPoint }]) => entryPoint === entry)
     if (output !== undefined) names.set(entry.replace(/\.ts$/, '.js'), basename(output[0]))
   }
-  await mkdir(folder, { recursive: true })
-  const written = new Set<string>()
-  const write = async (name: string, content: string | Uint8Array): Promise<void> => {
-    written.add(name)
-    await writeFile(new URL(name, folder), content)
-  }
-  for (const { path, contents } of files) {
-    // Styles are in the documents.
-    if (path.endsWith('.css')) continue
-    await write(basename(path), contents)
-    await write(`${basename(path)}.gz`, gzipSync(contents))
-  }
-  for (const name of htmlFiles) {
-    const html = await readFile(new URL(name, sources), 'utf8')
+  const fill = async (name: PageName): Promise<[PageName, string]> => {
+    const html = await readFile(new URL(`${name}.html`, sources), 'utf8')
     const filled = withStyles(withTexts(html), files).replace(/\[\[([\w.-]+)\]\]/g, (_, asset: string) => {
-      const built = names.get(asset)
-      if (built === undefined) throw new Error(`${name} names ${asset}, which is not built`)
+      const found = names.get(asset)
+      if (found === undefined) throw new Error(`${name}.html names ${asset}, which is not built`)
       // The server fills in where it serves the assets.
-      return `{{assetsPath}}/${built}`
+      return `{{assetsPath}}/${found}`
     })
-    await write(name, filled)
+    return [name, filled]
   }
-  // Last: a server that starts meanwhile finds every file that the pages name.
-  for (const name of await readdir(folder)) if (!written.has(name)) await rm(new URL(name, folder))
+  const texts: BuiltPages = {
+    pages: Object.fromEntries(await Promise.all(pageNames.map(fill))) as Record<PageName, string>,
+    // Styles are in the documents.
+    assets: Object.fromEntries(
+      files.filter(({ path }) => !path.endsWith('.css')).map(({ path, text }) => [basename(path), text]),
+    ),
+  }
+  await mkdir(dirname(built), { recursive: true })
+  // In one step: a server may start meanwhile.
+  await writeFile(`${built}.${process.pid}`, JSON.stringify(texts))
+  await rename(`${built}.${process.pid}`, built)
 }
 
 /** Bundles one entry. */
@@ -72,7 +66,8 @@ async function bundle(entry: string) {
   return await build({
     absWorkingDir: fileURLToPath(sources),
     entryPoints: [entry],
-    outdir: fileURLToPath(folder),
+    // Nothing is written there: it is what names are relative to.
+    outdir: dirname(built),
     entryNames: '[name]-[hash]',
     assetNames: '[name]-[hash]',
     // What a page imports on demand is a file of its own, which the page names relative to itself.
@@ -118,19 +113,14 @@ function withStyles(html: string, files: readonly OutputFile[]): string {
 /** Whether the pages are missing, or older than what they are made of. */
 async function areOld(): Promise<boolean> {
   try {
-    const built = await Promise.all(htmlFiles.map((name) => modifiedAt(new URL(name, folder))))
-    const oldest = Math.min(...built)
+    const { mtimeMs: builtAt } = await stat(built)
     for await (const path of glob(inputs, { cwd: fileURLToPath(root) })) {
-      if ((await modifiedAt(new URL(path, root))) > oldest) return true
+      if ((await stat(new URL(path, root))).mtimeMs > builtAt) return true
     }
     return false
   } catch {
     return true
   }
-}
-
-async function modifiedAt(file: URL): Promise<number> {
-  return (await stat(file)).mtimeMs
 }
 
 /**
@@ -143,7 +133,7 @@ export async function buildOldPages(): Promise<void> {
     await buildPages()
   } catch (error) {
     if (!/^(EACCES|EPERM|EROFS)$/.test((error as NodeJS.ErrnoException).code ?? '')) throw error
-    console.warn('The pages are missing or old, and this user cannot write dist/pages. To build them: npm run build')
+    console.warn('The pages are missing or old, and this user cannot write dist. To build them: npm run build')
   }
 }
 

@@ -46,7 +46,7 @@ const rooms: Readonly<Record<string, Room>> = {
     },
   },
   http: {
-    may: [...domain, ...protobuf, 'rpc', 'wire', '@connectrpc/connect', 'gen/openapi.json', 'node:'],
+    may: [...domain, ...protobuf, 'rpc', 'wire', '@connectrpc/connect', 'gen/openapi.json', '#pages', 'node:'],
     types: ['service'],
     except: { 'pages.ts': ['service'], 'options.ts': ['service'] },
   },
@@ -154,6 +154,8 @@ test('every import that esbuild sees is found in the text', async () => {
     outdir: 'not-written',
     bundle: true,
     packages: 'external',
+    // Built, and not a source.
+    external: ['#pages'],
     format: 'esm',
     platform: 'node',
     metafile: true,

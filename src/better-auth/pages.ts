@@ -2,9 +2,9 @@ import type { GenericEndpointContext } from '@better-auth/core'
 import {
   answerWithFile,
   continuePath,
+  loadPageFiles,
   type PageFiles,
   type PageValues,
-  readPageFiles,
   type ServedFile,
 } from '../http/page-files.ts'
 import { isLoopbackHttp } from '../service/config.ts'
@@ -41,19 +41,18 @@ export type PageLook = Pick<PageValues, 'adapterIds' | 'logoUrl' | 'accentColor'
  */
 export class ApprovalPage {
   readonly #look: PageLook
-  readonly #folders: readonly URL[] | undefined
-  #files: PageFiles | undefined
+  readonly #load: () => Promise<PageFiles | undefined>
 
-  /** `folders` are where the built pages may be. */
-  constructor(look: PageLook, folders?: readonly URL[]) {
+  /** `load` loads the built pages, at each request: most processes that load Better Auth never serve the page. */
+  constructor(look: PageLook, load: () => Promise<PageFiles | undefined> = loadPageFiles) {
     this.#look = look
-    this.#folders = folders
+    this.#load = load
   }
 
   /** Answers a request for the page. NOT_ENABLED if the pages are not built. */
-  page(ctx: GenericEndpointContext, appName: string): Response {
+  async page(ctx: GenericEndpointContext, appName: string): Promise<Response> {
     const basePath = basePathOf(ctx.context)
-    const page = this.#read()?.page('approve', {
+    const page = (await this.#load())?.page('approve', {
       appName,
       claimUrlTemplate: ownClaimUrlTemplate(ctx),
       basePath,
@@ -62,8 +61,6 @@ export class ApprovalPage {
       ...this.#look,
     })
     if (page !== undefined) return answer(ctx, page)
-    // A build may be running, so the next request looks again.
-    this.#files = undefined
     throw apiError(
       new CountersignError(
         'NOT_ENABLED',
@@ -73,16 +70,10 @@ export class ApprovalPage {
   }
 
   /** Answers a request for a script, a style or an icon. */
-  asset(ctx: GenericEndpointContext, name: string): Response {
-    const file = this.#read()?.assets.get(name)
+  async asset(ctx: GenericEndpointContext, name: string): Promise<Response> {
+    const file = (await this.#load())?.assets.get(name)
     if (file === undefined) throw apiError(new CountersignError('ROUTE_NOT_FOUND', 'The page has no such file'))
     return answer(ctx, file)
-  }
-
-  /** Read at the first request, because most processes that load an application's Better Auth never serve the page. */
-  #read(): PageFiles | undefined {
-    this.#files ??= readPageFiles(this.#folders)
-    return this.#files
   }
 }
 

@@ -28,6 +28,7 @@ import { forwardAuth, forwardAuthPath, type PeekSession } from './forward-auth.t
 import { mountedBody, mountNotice, originalTarget } from './mount.ts'
 import { documentPath, openApiRoutes } from './openapi.ts'
 import { optionsRoute } from './options.ts'
+import type { PageFiles } from './page-files.ts'
 import { createPages } from './pages.ts'
 import { defaultTimeouts } from './port/limits.ts'
 import type { PortHandlers } from './port/port.ts'
@@ -51,6 +52,8 @@ export interface AppParts {
   readonly signingKeys?: KeySetHolder | undefined
   /** The OpenID Connect issuer; absent if there is none. */
   readonly issuer?: IssuerRoutes | undefined
+  /** The built pages; `undefined` if they have not been built. */
+  readonly pageFiles: PageFiles | undefined
   /** Resolves when the store answers. */
   readonly ready: () => Promise<void>
   readonly shutdownSignal: AbortSignal
@@ -259,6 +262,7 @@ function createRouting(parts: AppParts): Routing {
   add(settings.basePath + serviceOptionsPath, observed('options', observe, optionsRoute(settings)))
   const { peekSession } = parts
   const pages = createPages(settings, parts.log, {
+    files: parts.pageFiles,
     peekSession: peekSession && ((request) => peekSession(request, true)),
   })
   const notFound = observed('unknown', observe, ({ path }) => {

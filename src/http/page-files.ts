@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
 import { extname } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { defaultClaimUrlTemplate, orderIdForm } from '../shared/claim-url.ts'
@@ -15,12 +14,7 @@ const contentTypes: Readonly<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
-  // Not served under this name: it is the compressed form of the file that its name begins with.
-  '.gz': 'application/gzip',
 }
-
-/** Folders into which scripts/build-pages.ts writes, relative to the sources and to tsc's output (dist/src/http). */
-const buildFolders = ['../../dist/pages/', '../../pages/'].map((folder) => new URL(folder, import.meta.url))
 
 /** A file as it is served. It is kept in memory. */
 export interface ServedFile {
@@ -65,46 +59,40 @@ export interface PageValues {
 
 /** The built pages. */
 export interface PageFiles {
-  /**
-   * A page by its name. It is not cached, because it names the assets of one build.
-   * `undefined` if there is none: pages are written last, and a build may be running.
-   */
-  page(name: PageName, values: PageValues): ServedFile | undefined
+  /** A page by its name. It is not cached, because it names the assets of one build. */
+  page(name: PageName, values: PageValues): ServedFile
   /** Scripts, styles and icons by name. A name changes with the content. */
   readonly assets: ReadonlyMap<string, ServedFile>
 }
 
-/** Reads the built pages into memory; `undefined` if they have not been built. */
-export function readPageFiles(folders: readonly URL[] = buildFolders): PageFiles | undefined {
-  const files = readFolder(folders)
-  if (files === undefined) return undefined
-  const assets = new Map<string, ServedFile>()
-  for (const [name, body] of files) {
-    if (/\.(html|gz)$/.test(name)) continue
-    const gzipped = files.get(`${name}.gz`)
-    const plain = servedAsset(name, body, {})
-    if (gzipped === undefined) assets.set(name, plain)
-    else assets.set(name, { ...plain, gzipped: servedAsset(name, gzipped, { 'content-encoding': 'gzip' }) })
-  }
-  return {
-    page(name, values) {
-      const html = files.get(`${name}.html`)?.toString('utf8')
-      return html === undefined ? undefined : servedPage(fillIn(html, values), values.logoUrl)
-    },
-    assets,
-  }
+/** What scripts/build-pages.ts writes: the HTML of pages by their names, and texts of assets by file name. */
+export interface BuiltPages {
+  readonly pages: Readonly<Record<PageName, string>>
+  readonly assets: Readonly<Record<string, string>>
 }
 
-function readFolder(folders: readonly URL[]): ReadonlyMap<string, Buffer> | undefined {
-  for (const folder of folders) {
-    try {
-      const names = readdirSync(folder).filter((name) => extname(name) in contentTypes)
-      return new Map(names.map((name) => [name, readFileSync(new URL(name, folder))]))
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    }
+let loaded: PageFiles | undefined
+
+/**
+ * The built pages; `undefined` if they have not been built. They are imported, so that bundlers take them along: no
+ * path leads to a file of this package once it is in the bundle of an application.
+ */
+export async function loadPageFiles(): Promise<PageFiles | undefined> {
+  try {
+    // A literal for bundlers, but not for TypeScript, which would take the file for a source.
+    loaded ??= pageFilesOf((await import('#pages' as string, { with: { type: 'json' } })).default)
+  } catch (error) {
+    if (!/MODULE_NOT_FOUND$/.test((error as NodeJS.ErrnoException).code ?? '')) throw error
   }
-  return undefined
+  return loaded
+}
+
+/** The pages of a build. */
+export function pageFilesOf({ pages, assets }: BuiltPages): PageFiles {
+  return {
+    page: (name, values) => servedPage(fillIn(pages[name], values), values.logoUrl),
+    assets: new Map(Object.entries(assets).map(([name, text]) => [name, servedAsset(name, text)])),
+  }
 }
 
 function fillIn(html: string, values: PageValues): string {
@@ -146,7 +134,20 @@ function servedPage(html: string, logoUrl: string | undefined): ServedFile {
   return { status: 200, headers, body, gzipped }
 }
 
-function servedAsset(name: string, body: Buffer, encoding: Readonly<Record<string, string>>): ServedFile {
+function servedAsset(name: string, text: string): ServedFile {
+  const body = Buffer.from(text)
+  let gzipped: ServedFile | undefined
+  return {
+    ...encodedAsset(name, body, {}),
+    // Once it is asked for: few services serve all of them.
+    get gzipped() {
+      gzipped ??= encodedAsset(name, gzipSync(body), { 'content-encoding': 'gzip' })
+      return gzipped
+    },
+  }
+}
+
+function encodedAsset(name: string, body: Buffer, encoding: Readonly<Record<string, string>>): ServedFile {
   const headers = {
     ...pageHeaders,
     ...encoding,

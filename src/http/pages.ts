@@ -13,9 +13,9 @@ import {
   continuePath,
   isContinuePath,
   notBuilt,
+  type PageFiles,
   type PageValues,
   pageHeaders,
-  readPageFiles,
   type ServedFile,
 } from './page-files.ts'
 import { readPageTexts } from './page-texts.ts'
@@ -50,8 +50,8 @@ export type PageSettings = Pick<
 
 /** What the pages are served with. */
 export interface PageParts {
-  /** Where the built pages are. Default: where the build writes them. */
-  readonly folders?: readonly URL[] | undefined
+  /** The built pages; `undefined` if they have not been built. */
+  readonly files: PageFiles | undefined
   /** Resolves if a request has a live session, without a change to it, and rejects with the reason if not. */
   readonly peekSession?: ((request: RequestContext) => Promise<unknown>) | undefined
 }
@@ -74,14 +74,13 @@ interface PageRow {
 
 /**
  * The service's own pages: the demo at `/`, the approval page at the paths of claim URLs and of hand-overs, and the
- * sign-in page under the base path. They are files that are read once, at the start. Opening a page, however often and
+ * sign-in page under the base path. Opening a page, however often and
  * by any client (a phone, a link preview, a crawler), reads and changes no order.
  *
  * If the pages have not been built, their paths answer 503 and say so.
  */
-export function createPages(settings: PageSettings, log: Logger, { folders, peekSession }: PageParts = {}): Pages {
+export function createPages(settings: PageSettings, log: Logger, { files, peekSession }: PageParts): Pages {
   if (!settings.pages) return { find: () => undefined, places: [] }
-  const files = readPageFiles(folders)
   if (files === undefined) log.warn(notBuilt.trim())
   const { appName, claimUrlTemplate, basePath, endpointPrefix, logoUrl, accentColor } = settings
   const texts = readPageTexts(settings.textsFile)

@@ -56,7 +56,7 @@ export class Issuer {
     const base = `${given.settings.basePath}/oidc`
     const records = new SealedRecords(given.store, given.keyring)
     const grants = new Grants({ ...given, records })
-    const page = issuerPage(given.settings)
+    const page = issuerPage(given.settings, given.pageFiles)
     const parts: SharedParts = { ...given, library, base, records, grants, page, loaded: () => this.#loaded }
     this.#parts = { ...parts, interactions: new Interactions(parts) }
     this.#backChannel = new BackChannel(parts, (logout) => this.#sendLogout(logout))

@@ -1,4 +1,4 @@
-import { readPageFiles } from '../http/page-files.ts'
+import type { PageFiles } from '../http/page-files.ts'
 import { readPageTexts } from '../http/page-texts.ts'
 import type { LibraryAnswer } from './bridge.ts'
 
@@ -30,9 +30,11 @@ export interface PageLooks {
 /** Makes the issuer's page with a content. */
 export type ShowPage = (status: number, content: PageContent) => LibraryAnswer
 
-/** Reads the built page; if it is not built, the answer says so. */
-export function issuerPage({ appName, basePath, logoUrl, accentColor, textsFile }: PageLooks): ShowPage {
-  const files = readPageFiles()
+/** Makes the issuer's page of the built pages; without them, the answer says so. */
+export function issuerPage(
+  { appName, basePath, logoUrl, accentColor, textsFile }: PageLooks,
+  files: PageFiles | undefined,
+): ShowPage {
   const texts = readPageTexts(textsFile)
   // The assets are those of the sign-in page.
   const looks = { appName, basePath, assetsPath: `${basePath}/sign-in`, logoUrl, accentColor, texts }

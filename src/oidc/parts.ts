@@ -5,6 +5,7 @@ import type { Keyring } from '../base/token.ts'
 import type { ConnectedApps } from '../core/users/connected-apps.ts'
 import type { StandaloneHost } from '../core/users/standalone.ts'
 import type { WalletName } from '../core/wallet/adapters.ts'
+import type { PageFiles } from '../http/page-files.ts'
 import type { Store } from '../store/store.ts'
 import type { OwnClaims } from './claims.ts'
 import type { FileClients } from './clients.ts'
@@ -42,6 +43,8 @@ export interface IssuerParts {
   readonly host: StandaloneHost
   readonly apps: ConnectedApps
   readonly audit: AuditTrail
+  /** The built pages; `undefined` if they have not been built. */
+  readonly pageFiles: PageFiles | undefined
   /**
    * Counts, for its network, a request of a sender that need not be known, and whose record lives for so many
    * milliseconds. Rejects with RATE_LIMITED or SERVER_BUSY beyond a limit.

@@ -10,6 +10,7 @@ import { chooseVerifier } from '../core/wallet/native.ts'
 import type { RequestHandler } from '../http/exchange.ts'
 import type { FetchHandler } from '../http/fetch.ts'
 import { MetricsServer } from '../http/metrics-server.ts'
+import { loadPageFiles } from '../http/page-files.ts'
 import type { KeyFiles } from '../http/port/tls.ts'
 import { hookSink, logSink } from '../observe/audit/sinks.ts'
 import { Webhook } from '../observe/audit/webhook.ts'
@@ -142,6 +143,7 @@ async function create(options: FlatOptions, lan: Lan | undefined): Promise<Worke
   await checkAdapters(adapters, settings, (text, fields) => log.warn(text, fields))
   const verifier = chooseVerifier(settings.verifier)
   const keyFiles = await openKeyFiles(settings, log)
+  const pageFiles = await loadPageFiles()
   const { store: opened, close: closeStore } = await openServiceStore(settings, log)
   try {
     const keyring = new Keyring(settings.secret ?? (await keptSecrets(opened)))
@@ -173,6 +175,7 @@ async function create(options: FlatOptions, lan: Lan | undefined): Promise<Worke
       log,
     })
     const issuer = issuerFor(settings, {
+      pageFiles,
       publicUrl: () => address.publicUrl,
       store,
       keyring,
@@ -195,6 +198,7 @@ async function create(options: FlatOptions, lan: Lan | undefined): Promise<Worke
       tls: keyFiles?.pair,
       signingKeys,
       issuer,
+      pageFiles,
       metrics,
       tracing,
       shutdown: ends.shutdown.signal,

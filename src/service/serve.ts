@@ -6,6 +6,7 @@ import { oneAtATime } from '../base/timing/slots.ts'
 import type { Tracing } from '../base/tracing.ts'
 import { disconnectApp } from '../core/users/connected-apps.ts'
 import { type App, createApp } from '../http/app.ts'
+import type { PageFiles } from '../http/page-files.ts'
 import { OnePortServer } from '../http/port/port.ts'
 import { callLog, refusedCalls } from '../observe/call-log.ts'
 import type { Metrics } from '../observe/metrics/metrics.ts'
@@ -31,6 +32,8 @@ export interface ServerParts {
   readonly signingKeys: { readonly keySet: { readonly keys: readonly object[] } } | undefined
   /** Absent without OpenID Connect. */
   readonly issuer: LiveIssuer | undefined
+  /** The built pages; `undefined` if they have not been built. */
+  readonly pageFiles: PageFiles | undefined
   /** Absent if none are collected. */
   readonly metrics: Metrics | undefined
   /** Absent if no traces are made. */
@@ -80,6 +83,7 @@ export function serve(domain: ServiceDomain, settings: Settings, parts: ServerPa
       settings.sessionHost === undefined ? (request, reads) => standalone.peekSession(request, reads) : undefined,
     signingKeys: signingKeys === undefined && issuer === undefined ? undefined : keyHolder,
     issuer,
+    pageFiles: parts.pageFiles,
     ready,
     shutdownSignal: shutdown,
     log,

@@ -1,10 +1,9 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { ApprovalPage } from '../../src/better-auth/pages.ts'
-import { pageHeaders } from '../../src/http/page-files.ts'
+import { type PageFiles, pageFilesOf, pageHeaders } from '../../src/http/page-files.ts'
 import { call } from './calls.ts'
 import { makeAuth, startAuth } from './support.ts'
 
@@ -99,17 +98,9 @@ test('opening the page, as a link preview does, claims nothing', async () => {
   expect([claimed.status, await claimed.json()]).toEqual([200, expect.objectContaining({ status: 'claimed' })])
 })
 
-test('nothing but what the page is made of is served from the folder', async () => {
+test('nothing but what the page is made of is served beside it', async () => {
   const { url } = await startAuth()
-  const { claimUrl } = await startOrder(url)
-  const [asset] = assetsOf(await (await fetch(claimUrl!)).text())
-  for (const name of [
-    'approve.html',
-    'demo.html',
-    '..%2f..%2fpackage.json',
-    `${asset!.split('/').at(-1)}.gz`,
-    'x.js',
-  ]) {
+  for (const name of ['approve.html', 'demo.html', '..%2f..%2fpackage.json', 'x.js']) {
     const response = await fetch(`${url}/api/auth/cross-device/pages/${name}`)
     expect([response.status, ((await response.json()) as { code: string }).code]).toEqual([404, 'ROUTE_NOT_FOUND'])
   }
@@ -132,24 +123,16 @@ test('a template of the application’s own counts', async () => {
 })
 
 test('a page that is not built is asked for by name, and served as soon as it is', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-pages-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
-  const built = join(folder, 'pages/')
-  const pages = new ApprovalPage({ adapterIds: ['nimiq'] }, [pathToFileURL(built)])
+  let built: PageFiles | undefined
+  const pages = new ApprovalPage({ adapterIds: ['nimiq'] }, async () => built)
   const ctx = { context: { baseURL: 'http://localhost:3000/api/auth', options: {} } } as never
-  const refusal = expect.objectContaining({
+  await expect(pages.page(ctx, 'App')).rejects.toMatchObject({
     statusCode: 404,
     body: { code: 'NOT_ENABLED', message: expect.stringContaining('npm run build') },
   })
-  expect(() => pages.page(ctx, 'App')).toThrow(refusal)
-  // A build writes the assets first.
-  await mkdir(built)
-  await writeFile(join(built, 'approve-1.js'), '')
-  expect(() => pages.page(ctx, 'App')).toThrow(refusal)
-  await writeFile(join(built, 'style-1.css'), 'a {}')
-  await writeFile(join(built, 'approve.html'), '{{appName}}')
-  expect(await pages.page(ctx, 'App').text()).toBe('App')
-  expect(await pages.asset(ctx, 'style-1.css').text()).toBe('a {}')
+  built = pageFilesOf({ pages: { approve: '{{appName}}' } as never, assets: { 'icon-1.svg': '<svg/>' } })
+  expect(await (await pages.page(ctx, 'App')).text()).toBe('App')
+  expect(await (await pages.asset(ctx, 'icon-1.svg')).text()).toBe('<svg/>')
 })
 
 test.each([

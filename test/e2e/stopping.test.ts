@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, cp, mkdir, mkdtemp, readdir, rm, stat, symlink, utimes } from 'node:fs/promises'
+import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, utimes } from 'node:fs/promises'
 import { type IncomingMessage, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -250,9 +250,8 @@ describe('npm start', { timeout: 120_000 }, () => {
 
   test('builds pages if they are missing or old, and leaves others alone', async () => {
     const folder = await checkout()
-    const pages = join(folder, 'dist/pages')
-    const page = join(pages, 'demo.html')
-    const builtAt = async (): Promise<number> => (await stat(page)).mtimeMs
+    const pages = join(folder, 'dist/pages.json')
+    const builtAt = async (): Promise<number> => (await stat(pages)).mtimeMs
     const startOnce = async (): Promise<void> => {
       const { url, child, exited } = await npmStart(folder, { COUNTERSIGN_DRAIN_SECONDS: '0' })
       expect((await fetch(url)).status).toBe(200)
@@ -267,7 +266,10 @@ describe('npm start', { timeout: 120_000 }, () => {
     await utimes(join(folder, 'src/browser/pages/demo.ts'), later, later)
     await startOnce()
     expect(await builtAt()).toBeGreaterThan(first)
-    expect((await readdir(pages)).filter((name) => /^demo-[A-Z0-9]{8}\.js$/.test(name))).toHaveLength(1)
+    const { assets } = JSON.parse(await readFile(pages, 'utf8'))
+    expect(Object.keys(assets).filter((name) => /^demo-[A-Z0-9]{8}\.js$/.test(name))).toHaveLength(1)
+    // Nothing is left of what was written beside it.
+    expect(await readdir(join(folder, 'dist'))).toEqual(['pages.json'])
   })
 
   test.runIf(canBeNobody())('starts in a checkout that its user cannot write', async () => {
@@ -281,9 +283,9 @@ describe('npm start', { timeout: 120_000 }, () => {
     expect(await bare.exited).toEqual([0, null])
     // With pages that are old: they are served.
     await mkdir(join(folder, 'dist'))
-    await cp(join(root, 'dist/pages'), join(folder, 'dist/pages'), { recursive: true })
-    const old = new Date(0)
-    for (const name of ['demo.html', 'approve.html']) await utimes(join(folder, 'dist/pages', name), old, old)
+    const pages = join(folder, 'dist/pages.json')
+    await cp(join(root, 'dist/pages.json'), pages)
+    await utimes(pages, new Date(0), new Date(0))
     const { url, child, exited } = await npmStart(folder, { COUNTERSIGN_DRAIN_SECONDS: '0' }, nobody)
     expect((await fetch(url)).status).toBe(200)
     child.kill('SIGTERM')

@@ -7,6 +7,7 @@ import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/co
 import { publint } from 'publint'
 import { expect, test } from 'vitest'
 import { packPackage } from '../../scripts/pack.ts'
+import { version } from '../../src/base/version.ts'
 import { manifestOf, root } from '../types/emit.ts'
 
 const tarball = new Uint8Array(await readFile(await packPackage()))
@@ -18,7 +19,7 @@ const read = (file: string): string => published.readFile(folder + file)
 
 test('the package has what it is built to, definitions, documents, examples and the licence, and nothing else', async () => {
   const expected =
-    /^(dist\/(src|gen)\/.*\.(js|d\.ts)|dist\/pages\/[^/]+\.(html|(js|css|svg)(\.gz)?)|dist\/client\/[^/]+\.js(on)?|(gen\/)?proto\/.*\.(proto|md)|(dist\/)?gen\/openapi\.json|docs\/([^/]+\.md|images\/[^/]+\.png)|examples\/.*\.(tsx?|m?js|py|html|json|md)|deploy\/.*\.(ya?ml|json|md|conf|cfg)|deploy\/(.*\/)?(Caddyfile|Dockerfile)|bench\/README\.md|test\/vectors\/proofs\.json|package\.json|[A-Z]+\.md|LICENSE)$/
+    /^(dist\/(src|gen)\/.*\.(js|d\.ts)|dist\/pages\.json|dist\/client\/[^/]+\.js(on)?|(gen\/)?proto\/.*\.(proto|md)|(dist\/)?gen\/openapi\.json|docs\/([^/]+\.md|images\/[^/]+\.png)|examples\/.*\.(tsx?|m?js|py|html|json|md)|deploy\/.*\.(ya?ml|json|md|conf|cfg)|deploy\/(.*\/)?(Caddyfile|Dockerfile)|bench\/README\.md|test\/vectors\/proofs\.json|package\.json|[A-Z]+\.md|LICENSE)$/
   expect(files.filter((file) => !expected.test(file))).toEqual([])
   expect(
     files.filter((file) => /(^|\/)node_modules\/|\.test\.|\.test-d\.|\.map$/.test(file) && !/^examples\//.test(file)),
@@ -27,7 +28,7 @@ test('the package has what it is built to, definitions, documents, examples and 
     expect.arrayContaining([
       'dist/src/main.js',
       'dist/src/index.d.ts',
-      'dist/pages/approve.html',
+      'dist/pages.json',
       'dist/client/countersign-sign-in.js',
       'proto/countersign/v1/order_service.proto',
       'docs/client.md',
@@ -45,7 +46,7 @@ test('nothing in it points to source maps or to places on the machine that packe
     join(homedir(), 'x').slice(0, -1),
     join(tmpdir(), 'countersign-package-'),
   ]
-  const texts = files.filter((file) => !/\.(gz|png)$/.test(file))
+  const texts = files.filter((file) => !/\.png$/.test(file))
   expect(texts.length).toBeGreaterThan(600)
   expect(texts.filter((file) => traces.some((trace) => trace !== '/' && read(file).includes(trace)))).toEqual([])
 })
@@ -55,6 +56,7 @@ test('its manifest runs no script and brings nothing that only development needs
   const kept = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
   for (const field of ['allowScripts', 'devDependencies', 'optionalDependencies', 'scripts']) delete kept[field]
   expect(manifest).toEqual(kept)
+  expect(manifest.version).toBe(version)
   expect(Object.keys(manifest.peerDependenciesMeta).sort()).toEqual(Object.keys(manifest.peerDependencies).sort())
 })
 

@@ -519,6 +519,7 @@ async function serveObserved(observe: (outcome: unknown) => void): Promise<strin
     observe: tell,
     origins,
     peekSession: undefined,
+    pageFiles: undefined,
     ready: () => store.ping(),
     shutdownSignal: new AbortController().signal,
     log: silentLogger,

@@ -85,9 +85,7 @@ test('so has the approval page of Better Auth’s plugin', async () => {
 
 test('and the answer of a service whose pages are not built', async () => {
   const settings = resolveSettings()
-  const route = createPages(settings, silentLogger, { folders: [new URL('./no-such-folder/', import.meta.url)] }).find(
-    '/',
-  )
+  const route = createPages(settings, silentLogger, { files: undefined }).find('/')
   const server = createServer((request, response) => {
     void route?.(nodeExchange({ request, trustedProxies: 0 }, new ResponseOutput(response)))
   })

@@ -1,10 +1,14 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
 import http2 from 'node:http2'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { build } from 'esbuild'
 import { expect, onTestFinished, test } from 'vitest'
 import { silentLogger } from '../../../src/base/log.ts'
+import { version } from '../../../src/base/version.ts'
 import { createPages } from '../../../src/http/pages.ts'
 import { openStore } from '../../../src/store/open.ts'
 import type { Answer } from '../../../src/wire/output.ts'
@@ -194,22 +198,13 @@ test('HEAD is answered as GET, without the body, over both HTTP versions', async
   }
 })
 
-test('other methods are refused and nothing else is served from the folder', async () => {
+test('other methods are refused and nothing else is served beside the pages', async () => {
   const { url } = await startService()
   for (const path of ['/', claimPagePath, signInPath]) {
     const response = await fetch(url + path, { method: 'POST', body: '{}' })
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
   }
-  const [compressed] = readdirSync(new URL('../../../dist/pages/', import.meta.url)).filter((name) =>
-    name.endsWith('.gz'),
-  )
-  for (const path of [
-    '/pages/',
-    '/pages/demo.html',
-    '/pages/..%2fsrc',
-    '/pages/../package.json',
-    `/pages/${compressed}`,
-  ]) {
+  for (const path of ['/pages/', '/pages/demo.html', '/pages/..%2fsrc', '/pages/../package.json']) {
     expect((await fetch(url + path)).status, path).toBe(404)
   }
 })
@@ -242,12 +237,7 @@ test('a service whose pages were never built says what to run, and starts', () =
     sessionHost: undefined,
     resolveLogin: undefined,
   }
-  // A build that is running has written no page yet.
-  const unfinished = mkdtempSync(join(tmpdir(), 'countersign-pages-'))
-  onTestFinished(() => rmSync(unfinished, { recursive: true }))
-  expect(createPages(settings, log, { folders: [pathToFileURL(`${unfinished}/`)] }).find('/claim/x')).toBeDefined()
-  expect(warnings).toEqual([])
-  const { find: routeOf } = createPages(settings, log, { folders: [pathToFileURL('/nowhere/at/all/')] })
+  const { find: routeOf } = createPages(settings, log, { files: undefined })
   expect(warnings).toEqual([expect.stringContaining('npm run build')])
   let answer: Answer | undefined
   const output = { send: (sent: Answer) => (answer = sent) }
@@ -256,4 +246,29 @@ test('a service whose pages were never built says what to run, and starts', () =
     expect([answer?.status, String(answer?.body)]).toEqual([503, expect.stringContaining('npm run build')])
   }
   expect(routeOf('/other')).toBeUndefined()
+})
+
+test('a service in the bundle of an application has its pages and its version with it', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-bundle-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const program = `
+    import { createCountersign } from './index.ts'
+    createCountersign({ store: 'sqlite::memory:', publicUrl: 'http://localhost', metrics: { collect: true } }).then(async (service) => {
+      for (const path of ['/api/auth/sign-in', '/c/0123456789abcdefABCDEF']) {
+        console.log(await (await service.fetch(new Request('http://localhost' + path))).text())
+      }
+      console.log(await service.metrics())
+      await service.close()
+    })`
+  const outfile = join(folder, 'bundle.cjs')
+  const resolveDir = fileURLToPath(new URL('../../../src/', import.meta.url))
+  await build({ stdin: { contents: program, resolveDir }, bundle: true, platform: 'node', outfile, logLevel: 'error' })
+  const { stdout } = await promisify(execFile)(process.execPath, [outfile], { cwd: folder })
+  for (const text of [
+    '<h1 tabindex="-1" data-text="sign-in.title">',
+    'A request is waiting for you',
+    `version="${version}"`,
+  ]) {
+    expect(stdout).toContain(text)
+  }
 })
