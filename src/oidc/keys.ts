@@ -35,13 +35,13 @@ type KeyParts = Pick<SharedParts, 'records' | 'keyring' | 'store'>
 /**
  * The keys that sign: RSA for RS256, made once and kept in the store under the secret, one for all instances; P-256
  * for ES256, one derived from each secret. The first of each algorithm signs. Makes another RSA key if an operator has
- * asked for one ({@link rotationKey}).
+ * asked for one ({@link rotationKey}): in place of one that none of the secrets opens, it signs at once.
  *
  * `overlapMs` is the time in ms from the making of an RSA key until it signs, and for which the one before stays
  * afterwards: longer than an application keeps the key set of an instance that has not looked yet, and than any token
  * lives.
  *
- * @throws TypeError of one line if the stored key opens with none of the secrets.
+ * @throws TypeError of one line if the stored key opens with none of the secrets, and no other is asked for.
  */
 export async function signingKeys(parts: KeyParts, overlapMs: number): Promise<readonly SigningJwk[]> {
   const derived = await Promise.all(parts.keyring.derive('oidc signing key', []).map(derivedKey))
@@ -60,17 +60,21 @@ export function publicKeys(keys: readonly SigningJwk[]): readonly object[] {
 /** The RSA keys, the one that signs first. */
 async function rsaKeys({ records, store }: KeyParts, overlapMs: number): Promise<readonly SigningJwk[]> {
   for (;;) {
+    const isWanted = (await store.get(rotationKey)) !== undefined
     const found = await records.read<StoredKeys>(kind, id).catch((cause: unknown) => {
       if (!(cause instanceof UnknownSecretError)) throw cause
+      // The secret leaked or is lost: a new key takes the place of the unreadable one.
+      if (isWanted) return undefined
       throw new TypeError(
-        'the RSA key of the OpenID Connect issuer was stored under another secret (COUNTERSIGN_SECRET): put that back at the end of the list',
+        'the RSA key of the OpenID Connect issuer was stored under another secret (COUNTERSIGN_SECRET): put that back at the end of the list, or, if it leaked or is lost, run countersign admin oidc rotate-key and start again',
         { cause },
       )
     })
     const now = store.now()
     // Of several instances at once, one stores its key, and the others read that.
     if (found === undefined) {
-      await records.create(keep({ keys: [{ key: await newRsaKey(), from: now }] }))
+      const isMade = await records.put(undefined, keep({ keys: [{ key: await newRsaKey(), from: now }] }))
+      if (isMade && isWanted) await store.take(rotationKey)
       continue
     }
     const { keys } = found.record
@@ -79,7 +83,6 @@ async function rsaKeys({ records, store }: KeyParts, overlapMs: number): Promise
       const next = keys[index + 1]
       return next === undefined || now < next.from + overlapMs
     })
-    const isWanted = (await store.get(rotationKey)) !== undefined
     const isUnderWay = left.some(({ from }) => from > now)
     const next = isWanted && !isUnderWay ? [...left, { key: await newRsaKey(), from: now + overlapMs }] : left
     const isChanged = found.isOld || next.length !== keys.length || next.at(-1) !== keys.at(-1)

@@ -16,11 +16,13 @@ const pass = (seconds: number) => void vi.setSystemTime(Date.now() + seconds * 1
 async function open() {
   const store = await openStore('sqlite::memory:')
   onTestFinished(() => store.close())
-  const keyring = new Keyring(['a secret for tests of the keys, long enough'])
-  const parts = { records: new SealedRecords(store, keyring), keyring, store }
-  const kids = async () =>
-    (await signingKeys(parts, 1_800_000)).filter(({ kty }) => kty === 'RSA').map(({ kid }) => kid)
-  return { store, kids }
+  const kidsUnder = async (secret: string) => {
+    const keyring = new Keyring([secret])
+    const keys = await signingKeys({ records: new SealedRecords(store, keyring), keyring, store }, 1_800_000)
+    return keys.filter(({ kty }) => kty === 'RSA').map(({ kid }) => kid)
+  }
+  const kids = () => kidsUnder('a secret for tests of the keys, long enough')
+  return { store, kids, kidsUnder }
 }
 
 test('a new RSA key is published for half an hour before it signs, and the old one for as long afterwards', async () => {
@@ -45,6 +47,19 @@ test('a new RSA key is published for half an hour before it signs, and the old o
   expect(await kids()).toEqual([second, first])
   pass(3)
   expect(await kids()).toEqual([second])
+})
+
+test('a key that no secret opens stops the start, until an operator asks for another, which signs at once', async () => {
+  const { store, kids, kidsUnder } = await open()
+  const [first] = await kids()
+  const later = () => kidsUnder('the secret after a leak of the other one')
+  await expect(later()).rejects.toThrow(/^[^\n]*run countersign admin oidc rotate-key[^\n]*$/)
+  expect(await kids()).toEqual([first])
+  await store.create(rotationKey, 'wanted', 'forever')
+  const [second] = await later()
+  expect(second).not.toBe(first)
+  expect(await later()).toEqual([second])
+  expect(await store.get(rotationKey)).toBeUndefined()
 })
 
 test('while the key is rotated over two instances, no refresh fails and each ID token verifies by the keys of its moment', async () => {

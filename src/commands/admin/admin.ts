@@ -150,7 +150,11 @@ export const adminCommands: readonly Command[] = [
     run: async (actions, what = '') => {
       if (what !== 'rotate-key') throw new UsageError('write: oidc rotate-key')
       await actions.rotateIssuerKey()
-      return { json: { wanted: true }, text: 'a running service makes the key within a minute', changed: {} }
+      return {
+        json: { wanted: true },
+        text: 'a running service makes the key within a minute, another one when it starts',
+        changed: {},
+      }
     },
   },
   {
