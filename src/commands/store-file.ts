@@ -3,12 +3,13 @@ import { realpathSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type FlatOptions, flatFromEnvironment, resolveSettings } from '../service/config.ts'
+import { sqliteLocation } from '../store/open.ts'
 import { oneLine, UsageError } from './command-line.ts'
 
 /** The absolute path of the embedded store's file; `undefined` for any other store. */
 export function sqliteFile(store: FlatOptions['store']): string | undefined {
-  if (typeof store !== 'string' || !store.startsWith('sqlite:') || store === 'sqlite::memory:') return undefined
-  return resolve(store.slice('sqlite:'.length))
+  const location = typeof store === 'string' ? sqliteLocation(store) : undefined
+  return location === undefined || location === ':memory:' ? undefined : resolve(location)
 }
 
 /** What the arguments of a command on a store's file ask for. */

@@ -40,7 +40,7 @@ const forms =
  *
  * With `rediss` in place of `redis` the connections use TLS.
  *
- * @throws TypeError if Node.js is too old, the URL has none of these forms, the key prefix is malformed, `redisTls` is
+ * @throws TypeError if Node.js is too old, the URL has none of these forms or a part without effect, the key prefix is malformed, `redisTls` is
  * given without `rediss`, or a file that it names cannot be used. The message does not repeat the URL, because it can
  * contain a password.
  * @throws StoreOpenError if the store cannot be opened. The message is one line that says what to change.
@@ -49,22 +49,43 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
   requireSuitableNode()
   const { log, keyPrefix = defaultKeyPrefix, redisTls } = options
   if (!keyPrefixPattern.test(keyPrefix)) throw new TypeError(`The key prefix must be ${keyPrefixForm}`)
-  const [, scheme, rest = ''] = /^(sqlite|rediss?(?:\+\w+)?):(.*)$/s.exec(url) ?? []
+  const [, scheme] = /^(sqlite|rediss?(?:\+\w+)?):/.exec(url) ?? []
   if (redisTls !== undefined && isTlsGiven(redisTls) && !scheme?.startsWith('rediss')) {
     throw new TypeError(
       'redis.tlsCa, tlsCert, tlsKey and tlsServerName (COUNTERSIGN_REDIS_TLS_*) need a store whose address begins with rediss, for TLS',
     )
   }
-  // By the rules of URLs, file.db in sqlite://file.db is a host; as a path it would be in the root folder. Neither is
-  // meant.
-  if (scheme === 'sqlite' && rest !== '' && !/^\/\/(?!\/)/.test(rest)) {
+  const location = sqliteLocation(url)
+  if (location !== undefined) {
     // Loaded on demand: versions of Node.js without node:sqlite cannot link a module that imports it, and are refused
     // above.
     const { openSqliteStore } = await import('./sqlite.ts')
-    return withKeyPrefix(await openSqliteStore(rest, { log }), keyPrefix)
+    return withKeyPrefix(await openSqliteStore(location, { log }), keyPrefix)
   }
-  if (scheme === undefined || scheme === 'sqlite') throw new TypeError(`The store must be one of ${forms}`)
+  if (scheme === undefined) throw malformed()
   // Loaded on demand, because the embedded default does not need the Redis client.
   const { openRedisStore } = await import('./redis/store.ts')
   return openRedisStore(url, { keyPrefix, tls: redisTls, log })
+}
+
+/**
+ * The path in an SQLite store's URL, or `:memory:`; `undefined` for any other store.
+ *
+ * @throws TypeError if the URL names no file, or has a query.
+ */
+export function sqliteLocation(url: string): string | undefined {
+  const [, location] = /^sqlite:(.*)$/s.exec(url) ?? []
+  if (location === undefined) return undefined
+  // By the rules of URLs, file.db in sqlite://file.db is a host; as a path it would be in the root folder. Neither is
+  // meant.
+  if (location === '' || /^\/\/(?!\/)/.test(location)) throw malformed()
+  // It would be a part of the file's name.
+  if (location.includes('?')) {
+    throw new TypeError('The URL of an SQLite store has a query, which has no effect: write it like sqlite:./file.db')
+  }
+  return location
+}
+
+function malformed(): TypeError {
+  return new TypeError(`The store must be one of ${forms}`)
 }

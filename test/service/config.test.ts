@@ -109,7 +109,15 @@ const samples: Record<Option, Sample> = {
   evmRpc: {
     given: { 1: 'https://rpc.example/key', 8453: 'http://127.0.0.1:8545' },
     text: '1=https://rpc.example/key, 8453=http://127.0.0.1:8545',
-    refused: [{}, [], 'https://rpc.example', { 0: 'https://a.example' }, { 1: 'ftp://a.example' }, { 1: 1 }],
+    refused: [
+      {},
+      [],
+      'https://rpc.example',
+      { 0: 'https://a.example' },
+      { 1: 'ftp://a.example' },
+      { 1: 'https://a.example#x' },
+      { 1: 1 },
+    ],
   },
   demoWallet: { given: true, text: 'on', refused: ['yes', 1] },
   orderStartKeys: {

@@ -41,6 +41,13 @@ describe('openStore', () => {
     expect(String(error)).not.toMatch(/s3cret|\n/)
   })
 
+  it.each(['sqlite:./a.db?mode=ro', 'sqlite::memory:?cache=shared', `sqlite://${folder}/b.db?`])(
+    'refuses the query of %s, which would be a part of the name of a file',
+    async (url) => {
+      await expect(openStore(url)).rejects.toThrow(/^The URL of an SQLite store has a query, which has no effect: /)
+    },
+  )
+
   it('loads no Redis client for SQLite', async () => {
     const script = `
       import { createRequire } from 'node:module'
@@ -113,11 +120,32 @@ describe('a Redis URL', () => {
     ['redis+cluster://:s3cret@h1/2', /cluster has only one/],
     ['redis+sentinel://:s3cret@h1,h2', /does not name the master/],
     ['redis+sentinel://:s3cret@h1,h2//2', /does not name the master/],
+    ['redis+sentinel://:s3cret@h1/main/2/3', /malformed database/],
+    ['redis+sentinel://h1/main?db=2', /more in its query than sentinelUsername and sentinelPassword/],
+    ['redis+sentinel://h1/main?sentinelPassword=s3cret&sentinelPassword=t', /each of them once/],
+    ['redis+sentinel://h1/main?sentinelpassword=s3cret', /more in its query/],
+    ['redis+sentinel://h1/main?sentinelUsername=s3cret', /has a user without a password/],
+    ['redis://s3cret@h', /has a user without a password/],
+    ['redis://s3cret:@h', /has a user without a password/],
   ])('%s is a TypeError that does not repeat it', (url, problem) => {
     expect(() => parseRedisUrl(url)).toThrow(TypeError)
     expect(() => parseRedisUrl(url)).toThrow(problem)
     expect(() => parseRedisUrl(url)).not.toThrow(/s3cret/)
   })
+
+  it.each(['db=2', 'ssl=true', 'password=s3cret', 's3cret', 'sentinelPassword=s3cret', 'db=2&db=3'])(
+    'with the query %s, which other clients read, is a TypeError that does not repeat it',
+    (query) => {
+      for (const start of ['redis://h', 'rediss://u:p@h:1/2', 'redis+cluster://h1,h2', 'rediss+cluster://h/0']) {
+        const read = () => parseRedisUrl(`${start}?${query}`)
+        expect(read).toThrow(
+          /^The Redis URL has a query, which has no effect \(the database is in the path, .*\): write it/,
+        )
+        expect(read).not.toThrow(/s3cret/)
+      }
+      expect(parseRedisUrl('redis://h/2?')).toMatchObject({ database: 2 })
+    },
+  )
 
   it('is described without its credentials', () => {
     const url = 'rediss+sentinel://user:s3cret@[::1],h2:5/main/3?sentinelPassword=s3cret'

@@ -10,6 +10,7 @@ import type { ProvenIdentity } from '../../core/wallet/wallet.ts'
 import { WebhookQueue } from '../../observe/audit/webhook-queue.ts'
 import { flatFromEnvironment, resolveSettings, type Settings } from '../../service/config.ts'
 import { openServiceStore } from '../../service/service-store.ts'
+import { sqliteLocation } from '../../store/open.ts'
 import type { Store } from '../../store/store.ts'
 import { oneLine, type Streams, UsageError } from '../command-line.ts'
 import { AdminActions } from './admin-actions.ts'
@@ -283,7 +284,7 @@ function settingsOf({ store }: Asked): Settings {
     ...flatFromEnvironment(process.env),
     ...(store === undefined ? {} : { store }),
   })
-  const file = typeof settings.store === 'string' ? /^sqlite:(.*)$/s.exec(settings.store)?.[1] : undefined
+  const file = typeof settings.store === 'string' ? sqliteLocation(settings.store) : undefined
   if (file === ':memory:')
     throw new AdministrationError('the store is in memory, and only the service itself can reach it')
   // It would be created.

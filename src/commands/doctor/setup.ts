@@ -130,6 +130,7 @@ async function tryOut(sources: Sources): Promise<{ setup: Setup; warnings: reado
   const options = lan ? optionsOnLan(sources.options) : sources.options
   const settings = resolveSettings(options)
   workerCount(settings)
+  sqliteFile(settings.store)
   const warnings: string[] = []
   const warn: Logger['warn'] = (text) => warnings.push(text)
   const logger: Logger = { ...silentLogger, warn, error: warn }

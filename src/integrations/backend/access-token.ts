@@ -287,8 +287,8 @@ function keySetOf({ issuer, jwksUrl, keys, fetch = globalThis.fetch }: VerifyAcc
   const known = byAddress.get(address)
   if (known !== undefined) return known
   const url = URL.canParse(address) ? new URL(address) : undefined
-  if (url === undefined || !/^https?:$/.test(url.protocol))
-    throw new TypeError('jwksUrl must be an http or https address')
+  if (url === undefined || !/^https?:$/.test(url.protocol) || url.hash + url.username + url.password !== '')
+    throw new TypeError('jwksUrl must be an http or https address, without a user and without a #')
   const keySet = createRemoteJWKSet(url, { cacheMaxAge: cacheMaxAgeMs, [customFetch]: pausing(fetch) })
   const [oldest] = byAddress.keys()
   if (oldest !== undefined && byAddress.size >= maxKeySets) byAddress.delete(oldest)

@@ -190,8 +190,12 @@ export const rpcAddresses: Kind<Readonly<Record<string, string>>> = {
   check(value, refuse) {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return refuse()
     const entries = Object.entries<unknown>(value)
+    // A fragment would not be sent.
     const fits = ([chainId, url]: [string, unknown]): boolean =>
-      /^[1-9][0-9]{0,15}$/.test(chainId) && typeof url === 'string' && /^https?:\/\/\S+$/.test(url) && URL.canParse(url)
+      /^[1-9][0-9]{0,15}$/.test(chainId) &&
+      typeof url === 'string' &&
+      /^https?:\/\/[^\s#]+$/.test(url) &&
+      URL.canParse(url)
     return entries.length > 0 && entries.every(fits) ? { ...value } : refuse()
   },
   read: readPairs,

@@ -29,6 +29,9 @@ const redisPort = 6379
 /** Default port of a sentinel. */
 const sentinelPort = 26_379
 
+/** All that the query of a URL with sentinels can have. Other URLs have none. */
+const sentinelParameters = ['sentinelUsername', 'sentinelPassword']
+
 /** The form of the URL of each kind, for error messages. */
 const forms = {
   single: 'redis://user:password@host:6379/0',
@@ -38,7 +41,8 @@ const forms = {
 
 /**
  * Reads a Redis URL: `redis`, `redis+cluster` or `redis+sentinel`, or the same with `rediss` for TLS; then credentials
- * (percent-encoded), hosts, and for a single server `/database`, for sentinels `/name` or `/name/database`.
+ * (percent-encoded), hosts, and for a single server `/database`, for sentinels `/name` or `/name/database`. What would
+ * have no effect, such as the `?db=2` of other clients, is refused.
  *
  * @param tls what TLS is to use; only with `rediss`.
  * @throws TypeError if it is malformed. The message does not repeat the URL, because it can contain a password.
@@ -61,14 +65,26 @@ export function parseRedisUrl(url: string, tls: RedisTls = {}): RedisTarget {
   })
   if (first === undefined || (kind === 'single' && others.length > 0)) throw fail('needs exactly one host')
 
-  const [masterName = '', databasePath = ''] = kind === 'sentinel' ? path.split('/') : ['', path]
+  const [masterName = '', ...rest] = kind === 'sentinel' ? path.split('/') : ['', path]
+  const databasePath = rest.join('/')
   if (kind === 'sentinel' && masterName === '') throw fail('does not name the master')
   if (!/^\d{0,4}$/.test(databasePath)) throw fail('has a malformed database number')
   if (kind === 'cluster' && Number(databasePath) !== 0) throw fail('names a database, of which a cluster has only one')
 
+  const parameters = new URLSearchParams(query)
+  const names = [...parameters.keys()]
+  const known = kind === 'sentinel' ? sentinelParameters : []
+  if (!names.every((name) => known.includes(name)) || new Set(names).size < names.length) {
+    const problem =
+      known.length === 0 ? 'has a query' : `has more in its query than ${known.join(' and ')}, each of them once`
+    throw fail(`${problem}, which has no effect (the database is in the path, and TLS is rediss)`)
+  }
+  // The client would send neither.
+  const hasUserAlone = parameters.get('sentinelUsername') && !parameters.get('sentinelPassword')
+  if (hasUserAlone || /^[^:]+:?$/.test(credentials ?? '')) throw fail('has a user without a password')
+
   try {
     const [username, password] = parseCredentials(credentials)
-    const sentinel = new URLSearchParams(query)
     return {
       kind,
       addresses: [first, ...others],
@@ -77,8 +93,8 @@ export function parseRedisUrl(url: string, tls: RedisTls = {}): RedisTarget {
       password,
       database: Number(databasePath),
       masterName: decodeURIComponent(masterName),
-      sentinelUsername: sentinel.get('sentinelUsername') ?? undefined,
-      sentinelPassword: sentinel.get('sentinelPassword') ?? undefined,
+      sentinelUsername: parameters.get('sentinelUsername') ?? undefined,
+      sentinelPassword: parameters.get('sentinelPassword') ?? undefined,
     }
   } catch {
     throw fail('has a malformed percent-encoding')

@@ -433,6 +433,10 @@ describe('an option that does not fit is the developer’s mistake: a check that
     ['a tolerance beyond a minute', { clockToleranceSeconds: 61 }],
     ['a tolerance that is no number', { clockToleranceSeconds: Number.NaN }],
     ['an address of keys that is none', { keys: undefined, jwksUrl: 'jwks.json' }],
+    [
+      'an address of keys with a part that is not sent',
+      { keys: undefined, jwksUrl: 'https://auth.example/jwks.json#x' },
+    ],
     ['an address of keys that is a file', { keys: undefined, jwksUrl: 'file:///etc/jwks.json' }],
     ['keys that are no key set', { keys: [key.jwk] }],
   ])('%s', async (_name, options) => {
