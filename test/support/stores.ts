@@ -34,9 +34,6 @@ export const stores: StoreKind[] = [
   ...(redisUrl === undefined ? [] : [{ name: 'Redis', open: async () => ({ store: await redisUrl(), secret }) }]),
 ]
 
-/** The same for tests that try each interleaving of calls: Redis only where every part is required. */
-export const interleavedStores: StoreKind[] = process.env.REQUIRE_ALL_PARTS === '1' ? stores : stores.slice(0, 1)
-
 /** Addresses of stores that can be opened more than once. */
 export const sharedStores: readonly (readonly [name: string, open: () => Promise<string>])[] = [
   [

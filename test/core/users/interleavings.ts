@@ -87,7 +87,6 @@ export interface Pair {
 interface Switching {
   readonly one?: 0 | 1
   readonly stride?: number
-  readonly sharedStride?: number
   /** Whether steps that a part begins at once are taken the last one first, as they may be in a cluster. */
   readonly lastFirst?: boolean
 }
@@ -95,15 +94,15 @@ interface Switching {
 /**
  * Runs two parts once for each way to switch between them twice: one begins, the other begins, the one goes on to its
  * end, and so does the other. For parts with so many steps that {@link everyOrder} would take too long. `one` is the
- * number of the part that begins. Of the ways, only those after each `stride` steps are taken: that many on SQLite, and
- * `sharedStride` on a shared store, whose steps take longer.
+ * number of the part that begins. Of the ways, only those after each `stride` steps are taken; after four on a shared
+ * store, whose steps take longer.
  */
 export async function everyTwoSwitches(
   store: Store,
-  { one = 0, stride: most = 2, sharedStride = 4, lastFirst = false }: Switching,
+  { one = 0, stride: most = 2, lastFirst = false }: Switching,
   prepare: () => Promise<Pair>,
 ): Promise<void> {
-  const stride = store.shared ? sharedStride : most
+  const stride = store.shared ? 4 : most
   const other = 1 - one
   for (let first = 0, firstHasMore = true; firstHasMore; first += stride) {
     for (let second = 0, secondHasMore = true; secondHasMore; second += stride) {

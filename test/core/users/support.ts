@@ -1,4 +1,5 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { onTestFinished } from 'vitest'
 import { Keyring } from '../../../src/base/token.ts'
 import { AdminActions } from '../../../src/commands/admin/admin-actions.ts'
 import { KnownComputers } from '../../../src/core/order/known-computers.ts'
@@ -8,11 +9,33 @@ import { Sessions } from '../../../src/core/users/sessions.ts'
 import { StandaloneHost, type StandaloneSettings } from '../../../src/core/users/standalone.ts'
 import type { UserAdministration } from '../../../src/core/users/user-administration.ts'
 import type { ProvenIdentity } from '../../../src/core/wallet/wallet.ts'
+import { openStore } from '../../../src/store/open.ts'
 import type { Store } from '../../../src/store/store.ts'
+import { redisUrl } from '../../support/stores.ts'
 import { from } from '../order/support.ts'
 
 const origin = 'https://app.example'
 const keyring = new Keyring(['a secret '.repeat(4)])
+
+/** A new store in memory, closed when the test ends. It keeps the contract of stores as any other does, and is quick. */
+export async function openMemory(): Promise<Store> {
+  const store = await openStore('sqlite::memory:')
+  onTestFinished(() => store.close())
+  return store
+}
+
+/** Where the races are run whose parts may be at two instances: in memory, and on Redis. */
+export const racedStores: readonly (readonly [name: string, open: () => Promise<Store>])[] = [
+  ['in memory', openMemory],
+  ...(redisUrl === undefined ? [] : ([['on Redis', openRedis]] as const)),
+]
+
+/** Redis with a prefix of its own, because what searches the store reads all of it. */
+async function openRedis(): Promise<Store> {
+  const store = await openStore(String(await redisUrl?.()), { keyPrefix: `users-${randomUUID()}` })
+  onTestFinished(() => store.close())
+  return store
+}
 
 /** A standalone host as one process has it. */
 export function hostOn(store: Store, settings: Partial<StandaloneSettings> = {}): StandaloneHost {

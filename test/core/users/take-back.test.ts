@@ -1,10 +1,9 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { hashToken, Keyring, newToken } from '../../../src/base/token.ts'
 import { Sessions, sessionIdOf } from '../../../src/core/users/sessions.ts'
-import { openStore } from '../../../src/store/open.ts'
 import type { Store } from '../../../src/store/store.ts'
-import { stores } from '../../support/stores.ts'
 import { endingAt, everyOrder } from './interleavings.ts'
+import { openMemory, racedStores } from './support.ts'
 
 // What the session of an order can go through while the order is taken back: every order of the steps of both at the
 // store, and the end of the process before and after each step.
@@ -60,13 +59,7 @@ async function expectTakenBack(store: Store, subject: Subject, answer: unknown):
   expect(await use(sessions, subject)).toBeUndefined()
 }
 
-describe.each(stores)('while an order is taken back on $name,', ({ open: optionsOf }) => {
-  async function open(): Promise<Store> {
-    const store = await openStore(String((await optionsOf()).store))
-    onTestFinished(() => store.close())
-    return store
-  }
-
+describe('while an order is taken back,', () => {
   const races: [fact: string, before: Action[], other: Action, check: (wasLive: boolean, other: unknown) => void][] = [
     [
       'a session that is being made is not made, or made and ended',
@@ -110,7 +103,7 @@ describe.each(stores)('while an order is taken back on $name,', ({ open: options
   ]
 
   test.each(races)('%s, in every order of their steps', async (_, before, other, check) => {
-    const store = await open()
+    const store = await openMemory()
     const orders = await everyOrder(store, async (handle) => {
       const subject = await prepare(store, before)
       const [wasLive, outcome] = await Promise.all([
@@ -123,15 +116,18 @@ describe.each(stores)('while an order is taken back on $name,', ({ open: options
     expect(orders).toBeGreaterThan(5)
   })
 
-  test('a session that is being made while the list is read is not made, or made and ended', async () => {
-    const store = await open()
-    await everyOrder(store, async (handle) => {
-      const subject = await prepare(store, [])
-      const [made] = await Promise.allSettled([make(sessionsOn(handle), subject), list(sessionsOn(handle), subject)])
-      expect(await takeBack(sessionsOn(store), subject)).toBe(made.status === 'fulfilled')
-      await expectTakenBack(store, subject, made.status === 'fulfilled')
-    })
-  })
+  test.each(racedStores)(
+    'a session that is being made while the list is read %s is not made, or made and ended',
+    async (_, open) => {
+      const store = await open()
+      await everyOrder(store, async (handle) => {
+        const subject = await prepare(store, [])
+        const [made] = await Promise.allSettled([make(sessionsOn(handle), subject), list(sessionsOn(handle), subject)])
+        expect(await takeBack(sessionsOn(store), subject)).toBe(made.status === 'fulfilled')
+        await expectTakenBack(store, subject, made.status === 'fulfilled')
+      })
+    },
+  )
 
   const crashes: [fact: string, before: Action[], wasLive: boolean][] = [
     ['a session that is live', [make], true],
@@ -142,7 +138,7 @@ describe.each(stores)('while an order is taken back on $name,', ({ open: options
   test.each(crashes)(
     'a process that ends at any step leaves a retry the right answer for %s',
     async (_, before, was) => {
-      const store = await open()
+      const store = await openMemory()
       for (const isDone of [false, true]) {
         for (let step = 1, crashed = true; crashed; step++) {
           const subject = await prepare(store, before)
@@ -158,7 +154,7 @@ describe.each(stores)('while an order is taken back on $name,', ({ open: options
   )
 
   test('a process that ends at any step of making the session leaves none', async () => {
-    const store = await open()
+    const store = await openMemory()
     for (const isDone of [false, true]) {
       for (let step = 1, crashed = true; crashed; step++) {
         const subject = await prepare(store, [])

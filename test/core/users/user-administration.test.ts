@@ -1,13 +1,21 @@
 import { hash, randomUUID } from 'node:crypto'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { KnownComputers } from '../../../src/core/order/known-computers.ts'
 import { type SearchableStore, UserAdministration } from '../../../src/core/users/user-administration.ts'
 import type { ProvenIdentity } from '../../../src/core/wallet/wallet.ts'
-import { openStore } from '../../../src/store/open.ts'
 import type { Store } from '../../../src/store/store.ts'
-import { interleavedStores } from '../../support/stores.ts'
 import { atEveryEnd, everyTwoSwitches, type Part } from './interleavings.ts'
-import { administrationOn, hostOn, newWallet, type SignedIn, signIn, subjectsOf, unlink } from './support.ts'
+import {
+  administrationOn,
+  hostOn,
+  newWallet,
+  openMemory,
+  racedStores,
+  type SignedIn,
+  signIn,
+  subjectsOf,
+  unlink,
+} from './support.ts'
 
 // What operators do beside running services: at once with sign-ins, and by processes that end at any step.
 
@@ -45,44 +53,39 @@ async function valuesOf(store: Store): Promise<string> {
   return values.join('\n')
 }
 
-// Generous: many runs, which take long beside other work.
-describe.each(interleavedStores)('operators on $name', { timeout: 120_000 }, ({ open: optionsOf }) => {
-  async function open(): Promise<Store> {
-    // A prefix of its own, because what searches the store reads all of it.
-    const store = await openStore(String((await optionsOf()).store), { keyPrefix: `admin-${randomUUID()}` })
-    onTestFinished(() => store.close())
-    return store
-  }
-
+describe('operators', () => {
   describe('a block', () => {
-    test('during a sign-in leaves no session, and refuses the sign-in or ends it', async () => {
-      const store = await open()
-      const ends = new Set<string | undefined>()
-      for (const one of [0, 1] as const) {
-        await everyTwoSwitches(store, { one, stride: 1 }, async () => {
-          const wallet = newWallet()
-          await signIn(hostOn(store), wallet)
-          const parts: [Part, Part] = [
-            (handle) => administrationOn(handle).block(wallet),
-            (handle) => signIn(hostOn(handle), wallet),
-          ]
-          return {
-            parts,
-            async check([blocked, signedIn]) {
-              expect(reasonOf(blocked)).toBeUndefined()
-              expect([undefined, 'LOGIN_REFUSED']).toContain(reasonOf(signedIn))
-              ends.add(reasonOf(signedIn))
-              expect((await administrationOn(store).find(ownId(wallet)))?.sessions).toEqual([])
-              await expect(signIn(hostOn(store), wallet)).rejects.toMatchObject({ reason: 'LOGIN_REFUSED' })
-            },
-          }
-        })
-      }
-      if (!store.shared) expect(ends.size).toBe(2)
-    })
+    test.each(racedStores)(
+      'during a sign-in, %s, leaves no session, and refuses the sign-in or ends it',
+      async (_, open) => {
+        const store = await open()
+        const ends = new Set<string | undefined>()
+        for (const one of [0, 1] as const) {
+          await everyTwoSwitches(store, { one, stride: 1 }, async () => {
+            const wallet = newWallet()
+            await signIn(hostOn(store), wallet)
+            const parts: [Part, Part] = [
+              (handle) => administrationOn(handle).block(wallet),
+              (handle) => signIn(hostOn(handle), wallet),
+            ]
+            return {
+              parts,
+              async check([blocked, signedIn]) {
+                expect(reasonOf(blocked)).toBeUndefined()
+                expect([undefined, 'LOGIN_REFUSED']).toContain(reasonOf(signedIn))
+                ends.add(reasonOf(signedIn))
+                expect((await administrationOn(store).find(ownId(wallet)))?.sessions).toEqual([])
+                await expect(signIn(hostOn(store), wallet)).rejects.toMatchObject({ reason: 'LOGIN_REFUSED' })
+              },
+            }
+          })
+        }
+        if (!store.shared) expect(ends.size).toBe(2)
+      },
+    )
 
     test('during the first sign-in of a wallet, and during one that resolveLogin decides, leaves no session', async () => {
-      const store = await open()
+      const store = await openMemory()
       for (const settings of [{}, { resolveLogin: () => ({ id: 'usr of the application' }) }]) {
         await everyTwoSwitches(store, { one: 1, stride: 1 }, async () => {
           const wallet = newWallet()
@@ -104,7 +107,7 @@ describe.each(interleavedStores)('operators on $name', { timeout: 120_000 }, ({ 
     })
 
     test('that ends at any step is completed by the next, and until then is whole or absent for sign-ins', async () => {
-      const store = await open()
+      const store = await openMemory()
       await atEveryEnd(
         store,
         () => twoWallets(store),
@@ -121,7 +124,7 @@ describe.each(interleavedStores)('operators on $name', { timeout: 120_000 }, ({ 
     })
 
     test('outlasts unlinking, linking by another, and a move', async () => {
-      const store = await open()
+      const store = await openMemory()
       const [host, administration] = [hostOn(store), administrationOn(store)]
       const { second, own } = await twoWallets(store)
       const other = await signIn(host, newWallet())
@@ -163,7 +166,7 @@ describe.each(interleavedStores)('operators on $name', { timeout: 120_000 }, ({ 
     }
 
     test('gives the wallet and nothing else to the other user', async () => {
-      const store = await open()
+      const store = await openMemory()
       const prepared = await prepare(store)
       expect(await part(store, prepared)).toBe(prepared.userId)
       await expectMoved(store, prepared)
@@ -172,7 +175,7 @@ describe.each(interleavedStores)('operators on $name', { timeout: 120_000 }, ({ 
     })
 
     test('that ends at any step is completed by the next', async () => {
-      const store = await open()
+      const store = await openMemory()
       await atEveryEnd(
         store,
         () => prepare(store),
@@ -187,7 +190,7 @@ describe.each(interleavedStores)('operators on $name', { timeout: 120_000 }, ({ 
     })
 
     test('that ends at any step leaves the wallet one user, who lists it', async () => {
-      const store = await open()
+      const store = await openMemory()
       const ends = new Set<boolean>()
       await atEveryEnd(
         store,
@@ -208,7 +211,7 @@ describe.each(interleavedStores)('operators on $name', { timeout: 120_000 }, ({ 
     })
 
     test('that ends at any step is completed if the new user unlinks the wallet', async () => {
-      const store = await open()
+      const store = await openMemory()
       await atEveryEnd(
         store,
         () => prepare(store),
@@ -226,7 +229,7 @@ describe.each(interleavedStores)('operators on $name', { timeout: 120_000 }, ({ 
     })
 
     test('during a sign-in of the wallet leaves no session at the old user', async () => {
-      const store = await open()
+      const store = await openMemory()
       for (const one of [0, 1] as const) {
         await everyTwoSwitches(store, { one }, async () => {
           const prepared = await prepare(store)
@@ -245,7 +248,7 @@ describe.each(interleavedStores)('operators on $name', { timeout: 120_000 }, ({ 
     })
 
     test('while its old user unlinks the wallet is done, or refused because it is free', async () => {
-      const store = await open()
+      const store = await openMemory()
       for (const one of [0, 1] as const) {
         await everyTwoSwitches(store, { one, stride: 3 }, async () => {
           const prepared = await prepare(store)
@@ -266,7 +269,7 @@ describe.each(interleavedStores)('operators on $name', { timeout: 120_000 }, ({ 
     })
 
     test('takes the only wallet of a user, who stays without one', async () => {
-      const store = await open()
+      const store = await openMemory()
       const [one, two] = [await signIn(hostOn(store), newWallet()), await signIn(hostOn(store), newWallet())]
       const { publicKeyHex } = two.session
       const wallet = { ...two.session, subject: publicKeyHex }
@@ -275,7 +278,7 @@ describe.each(interleavedStores)('operators on $name', { timeout: 120_000 }, ({ 
     })
 
     test('is refused if the user is unknown, or has as many wallets as a user can have', async () => {
-      const store = await open()
+      const store = await openMemory()
       const { session, userId } = await signIn(hostOn(store), newWallet())
       for (let i = 0; i < 19; i++) await hostOn(store).linkWallet(session, newWallet())
       const wallet = newWallet()
@@ -310,7 +313,7 @@ describe.each(interleavedStores)('operators on $name', { timeout: 120_000 }, ({ 
     }
 
     test('that ends at any step is completed by the next', async () => {
-      const store = await open()
+      const store = await openMemory()
       await atEveryEnd(
         store,
         () => twoWallets(store),
@@ -323,7 +326,7 @@ describe.each(interleavedStores)('operators on $name', { timeout: 120_000 }, ({ 
     })
 
     test('that ends at any step leaves the wallets the old user with all, or new users', async () => {
-      const store = await open()
+      const store = await openMemory()
       const ends = new Set<boolean>()
       await atEveryEnd(
         store,
@@ -345,10 +348,10 @@ describe.each(interleavedStores)('operators on $name', { timeout: 120_000 }, ({ 
     })
 
     test('during a sign-in leaves nothing of the user, and the wallet none or a new one', async () => {
-      const store = await open()
+      const store = await openMemory()
       const ends = new Set<string>()
       for (const one of [0, 1] as const) {
-        await everyTwoSwitches(store, { one, sharedStride: 11 }, async () => {
+        await everyTwoSwitches(store, { one }, async () => {
           const prepared = await twoWallets(store)
           return {
             parts: [(handle) => part(handle, prepared), (handle) => signIn(hostOn(handle), prepared.wallet)],
@@ -364,13 +367,13 @@ describe.each(interleavedStores)('operators on $name', { timeout: 120_000 }, ({ 
           }
         })
       }
-      if (!store.shared) expect([...ends].sort()).toEqual(['ended', 'new user', 'refused'])
+      expect([...ends].sort()).toEqual(['ended', 'new user', 'refused'])
     })
 
     test('while the user links a wallet leaves nothing of the user', async () => {
-      const store = await open()
+      const store = await openMemory()
       for (const one of [0, 1] as const) {
-        await everyTwoSwitches(store, { one, stride: 2, sharedStride: 11 }, async () => {
+        await everyTwoSwitches(store, { one, stride: 2 }, async () => {
           const prepared = await twoWallets(store)
           const third = newWallet()
           return {
@@ -392,7 +395,7 @@ describe.each(interleavedStores)('operators on $name', { timeout: 120_000 }, ({ 
     })
 
     test('while a link is between its two writes stores no user again', async () => {
-      const store = await open()
+      const store = await openMemory()
       const { own, userId } = await twoWallets(store)
       const third = newWallet()
       let isDeleted = false
@@ -418,7 +421,7 @@ describe.each(interleavedStores)('operators on $name', { timeout: 120_000 }, ({ 
     })
 
     test('that was interrupted knows all wallets, also if a sign-in has gone on with one of them and ended', async () => {
-      const store = await open()
+      const store = await openMemory()
       await atEveryEnd(
         store,
         async () => {
@@ -450,7 +453,7 @@ describe.each(interleavedStores)('operators on $name', { timeout: 120_000 }, ({ 
     })
 
     test('takes claims with it that a link left which a process did not complete', async () => {
-      const store = await open()
+      const store = await openMemory()
       const { own, userId } = await twoWallets(store)
       const third = newWallet()
       await hostOn(store).linkWallet(own.session, third)
@@ -465,7 +468,7 @@ describe.each(interleavedStores)('operators on $name', { timeout: 120_000 }, ({ 
     })
 
     test('leaves other users alone', async () => {
-      const store = await open()
+      const store = await openMemory()
       const [one, two] = [await twoWallets(store), await twoWallets(store)]
       await part(store, one)
       expect([await isLive(store, two.own), await isLive(store, two.other)]).toEqual([true, true])
@@ -474,7 +477,7 @@ describe.each(interleavedStores)('operators on $name', { timeout: 120_000 }, ({ 
     })
 
     test('ends the sessions of a user whom the application keeps', async () => {
-      const store = await open()
+      const store = await openMemory()
       const host = hostOn(store, { resolveLogin: () => ({ id: 'customer 7' }) })
       const wallet = newWallet()
       const made = await signIn(host, wallet)
@@ -493,8 +496,7 @@ describe.each(interleavedStores)('operators on $name', { timeout: 120_000 }, ({ 
 })
 
 test('a store that cannot be searched is refused', async () => {
-  const store = await openStore('sqlite::memory:')
-  onTestFinished(() => store.close())
+  const store = await openMemory()
   const unsearchable = new Proxy(store, {
     get: (target, name) => (name === 'scan' ? undefined : Reflect.get(target, name)),
   })

@@ -1,15 +1,13 @@
 import { hash } from 'node:crypto'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { KnownComputers } from '../../../src/core/order/known-computers.ts'
 import type { StandaloneHost } from '../../../src/core/users/standalone.ts'
 import type { ProvenIdentity } from '../../../src/core/wallet/wallet.ts'
-import { openStore } from '../../../src/store/open.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { Random } from '../../http/generated/random.ts'
-import { interleavedStores } from '../../support/stores.ts'
 import { from } from '../order/support.ts'
 import { atEveryEnd, endingAt, everyOrder, everyTwoSwitches, inRandomOrder, type Part } from './interleavings.ts'
-import { hostOn, newWallet, type SignedIn, signIn, subjectsOf, unlink } from './support.ts'
+import { hostOn, newWallet, openMemory, racedStores, type SignedIn, signIn, subjectsOf, unlink } from './support.ts'
 
 // What the wallets of users go through: every order of the steps of two callers at the store, or of those that differ
 // in where the callers take turns, and the end of a process before and after each step.
@@ -21,12 +19,6 @@ function ownId({ adapterId, subject }: ProvenIdentity): string {
 
 const reasonOf = (outcome: PromiseSettledResult<unknown>): string | undefined =>
   outcome.status === 'fulfilled' ? undefined : (outcome.reason.reason ?? String(outcome.reason))
-
-async function open(store: string): Promise<Store> {
-  const opened = await openStore(store)
-  onTestFinished(() => opened.close())
-  return opened
-}
 
 /** A user with wallets, each of which has signed in. The first one made the user. */
 async function userWith(host: StandaloneHost, wallets: readonly [ProvenIdentity, ...ProvenIdentity[]]) {
@@ -70,12 +62,9 @@ async function expectAgreement(
 const fulfilled = (outcomes: readonly PromiseSettledResult<unknown>[]): SignedIn[] =>
   outcomes.filter((outcome) => outcome.status === 'fulfilled').map(({ value }) => value as SignedIn)
 
-// Generous: hundreds of runs, which take long beside other work.
-describe.each(interleavedStores)('wallets on $name:', { timeout: 120_000 }, ({ open: optionsOf }) => {
-  const url = async (): Promise<string> => String((await optionsOf()).store)
-
+describe('wallets:', () => {
   test('two first sign-ins of a wallet are one user, in every order of their steps', async () => {
-    const store = await open(await url())
+    const store = await openMemory()
     const orders = await everyOrder(store, async (handle) => {
       const wallet = newWallet()
       const users = await Promise.all([1, 2].map(() => hostOn(handle).resolveUser(wallet)))
@@ -86,7 +75,7 @@ describe.each(interleavedStores)('wallets on $name:', { timeout: 120_000 }, ({ o
   })
 
   test('two sign-ins of an unlinked wallet are one new user, in every order of their steps', async () => {
-    const store = await open(await url())
+    const store = await openMemory()
     const unlinked = async () => {
       const wallet = newWallet()
       const { userId, session } = await userWith(hostOn(store), [wallet, newWallet()])
@@ -100,20 +89,6 @@ describe.each(interleavedStores)('wallets on $name:', { timeout: 120_000 }, ({ o
       await expectAgreement(store, [wallet], [])
     }
     const found = async (handle: Store, wallet: ProvenIdentity) => (await hostOn(handle).resolveUser(wallet)).id
-    if (store.shared) {
-      // Every order is too much at a store whose steps take longer.
-      await everyTwoSwitches(store, { sharedStride: 1 }, async () => {
-        const { wallet, before } = await unlinked()
-        return {
-          parts: [(handle) => found(handle, wallet), (handle) => found(handle, wallet)],
-          check: async (outcomes) => {
-            const users = outcomes.map((outcome) => (outcome.status === 'fulfilled' ? String(outcome.value) : ''))
-            await expectNew(wallet, before, users)
-          },
-        }
-      })
-      return
-    }
     const orders = await everyOrder(store, async (handle) => {
       const { wallet, before } = await unlinked()
       await expectNew(wallet, before, await Promise.all([1, 2].map(() => found(handle, wallet))))
@@ -130,7 +105,7 @@ describe.each(interleavedStores)('wallets on $name:', { timeout: 120_000 }, ({ o
   }
 
   test('of two users who link one wallet at once, one has it', async () => {
-    const store = await open(await url())
+    const store = await openMemory()
     await everyTwoSwitches(store, {}, async () => {
       const { wallet, users, wallets } = await rivals(store)
       const linking =
@@ -149,7 +124,7 @@ describe.each(interleavedStores)('wallets on $name:', { timeout: 120_000 }, ({ o
   })
 
   test('a user who was found by one wallet gets no session by another that is not theirs', async () => {
-    const store = await open(await url())
+    const store = await openMemory()
     const host = hostOn(store)
     const [own, foreign] = [newWallet(), newWallet()]
     await signIn(host, own)
@@ -161,7 +136,7 @@ describe.each(interleavedStores)('wallets on $name:', { timeout: 120_000 }, ({ o
   })
 
   test('a user whose wallet is being unlinked gets no session by it that the unlinking would not find', async () => {
-    const store = await open(await url())
+    const store = await openMemory()
     const host = hostOn(store)
     const [own, second] = [newWallet(), newWallet()]
     const { session } = await signIn(host, own)
@@ -181,26 +156,30 @@ describe.each(interleavedStores)('wallets on $name:', { timeout: 120_000 }, ({ o
     expect((await host.listSessions(user.id)).map(({ id }) => id)).toEqual([other.session.id])
   })
 
-  test('30 links of one wallet at once by six users on two instances: one user has it', async () => {
-    const [here, there] = [await open(await url()), await open(await url())]
-    // Each has a SQLite file of its own.
-    const hosts = here.shared ? [hostOn(here), hostOn(there)] : [hostOn(here), hostOn(here)]
-    const host = (number: number) => hosts[number % 2] as StandaloneHost
-    const wallet = newWallet()
-    const users: SignedIn[] = []
-    for (let i = 0; i < 6; i++) users.push(await signIn(host(i), newWallet()))
-    const outcomes = await Promise.allSettled(
-      Array.from({ length: 30 }, (_, i) => host(i).linkWallet((users[i % 6] as SignedIn).session, wallet)),
-    )
-    const winners = users.filter((_, user) => outcomes.some((each, i) => i % 6 === user && each.status === 'fulfilled'))
-    expect(winners).toHaveLength(1)
-    expect(new Set(outcomes.map(reasonOf))).toEqual(new Set(['WALLET_TAKEN', undefined]))
-    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(5)
-    for (let i = 0; i < 2; i++) expect((await signIn(host(i), wallet)).userId).toBe(winners[0]?.userId)
-  })
+  test.each(racedStores)(
+    '30 links of one wallet at once by six users on two instances, %s: one user has it',
+    async (_, open) => {
+      const store = await open()
+      const hosts = [hostOn(store), hostOn(store)]
+      const host = (number: number) => hosts[number % 2] as StandaloneHost
+      const wallet = newWallet()
+      const users: SignedIn[] = []
+      for (let i = 0; i < 6; i++) users.push(await signIn(host(i), newWallet()))
+      const outcomes = await Promise.allSettled(
+        Array.from({ length: 30 }, (_, i) => host(i).linkWallet((users[i % 6] as SignedIn).session, wallet)),
+      )
+      const winners = users.filter((_, user) =>
+        outcomes.some((each, i) => i % 6 === user && each.status === 'fulfilled'),
+      )
+      expect(winners).toHaveLength(1)
+      expect(new Set(outcomes.map(reasonOf))).toEqual(new Set(['WALLET_TAKEN', undefined]))
+      expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(5)
+      for (let i = 0; i < 2; i++) expect((await signIn(host(i), wallet)).userId).toBe(winners[0]?.userId)
+    },
+  )
 
   test('a wallet that is linked while it signs in for the first time is the one’s or the other’s', async () => {
-    const store = await open(await url())
+    const store = await openMemory()
     const ends = new Set<boolean>()
     for (const one of [0, 1] as const) {
       await everyTwoSwitches(store, { one }, async () => {
@@ -220,11 +199,11 @@ describe.each(interleavedStores)('wallets on $name:', { timeout: 120_000 }, ({ o
         }
       })
     }
-    if (!store.shared) expect(ends.size).toBe(2)
+    expect(ends.size).toBe(2)
   })
 
   test('of two who unlink a user’s two wallets at once, one is refused', async () => {
-    const store = await open(await url())
+    const store = await openMemory()
     await everyTwoSwitches(store, {}, async () => {
       const wallets = [newWallet(), newWallet()] as const
       const user = await userWith(hostOn(store), wallets)
@@ -249,7 +228,7 @@ describe.each(interleavedStores)('wallets on $name:', { timeout: 120_000 }, ({ o
     ['of a wallet that signs in while it is unlinked, no session at its old user is left', false],
     ['the same holds in a cluster, whose servers answer in any order', true],
   ] as const)('%s', async (_, lastFirst) => {
-    const store = await open(await url())
+    const store = await openMemory()
     const ends = new Set<string>()
     for (const one of [0, 1] as const) {
       await everyTwoSwitches(store, { one, stride: 1, lastFirst }, async () => {
@@ -269,11 +248,11 @@ describe.each(interleavedStores)('wallets on $name:', { timeout: 120_000 }, ({ o
         }
       })
     }
-    if (!store.shared) expect([...ends].sort()).toEqual(['LOGIN_REFUSED', 'ended', 'new user'])
+    expect([...ends].sort()).toEqual(['LOGIN_REFUSED', 'ended', 'new user'])
   })
 
   test('a wallet that is unlinked and linked again at once is its old user’s, or free', async () => {
-    const store = await open(await url())
+    const store = await openMemory()
     for (const one of [0, 1] as const) {
       await everyTwoSwitches(store, { one }, async () => {
         const [kept, wallet] = [newWallet(), newWallet()]
@@ -293,7 +272,7 @@ describe.each(interleavedStores)('wallets on $name:', { timeout: 120_000 }, ({ o
   })
 
   test('a wallet that is unlinked while another user links it is the other’s, or refused and free', async () => {
-    const store = await open(await url())
+    const store = await openMemory()
     for (const one of [0, 1] as const) {
       await everyTwoSwitches(store, { one }, async () => {
         const [kept, wallet, others] = [newWallet(), newWallet(), newWallet()]
@@ -319,7 +298,7 @@ describe.each(interleavedStores)('wallets on $name:', { timeout: 120_000 }, ({ o
   })
 
   test('a process that ends at any step of a first sign-in leaves the wallet one user', async () => {
-    const store = await open(await url())
+    const store = await openMemory()
     await atEveryEnd(
       store,
       async () => newWallet(),
@@ -344,7 +323,7 @@ describe.each(interleavedStores)('wallets on $name:', { timeout: 120_000 }, ({ o
     const link = (handle: Store, { users, wallet }: Prepared) => hostOn(handle).linkWallet(users[0].session, wallet)
 
     test('leaves the same user’s next link to go on', async () => {
-      const store = await open(await url())
+      const store = await openMemory()
       await atEveryEnd(
         store,
         () => prepare(store),
@@ -358,7 +337,7 @@ describe.each(interleavedStores)('wallets on $name:', { timeout: 120_000 }, ({ o
     })
 
     test('leaves the wallet’s next sign-in one user, who lists it', async () => {
-      const store = await open(await url())
+      const store = await openMemory()
       const ends = new Set<boolean>()
       await atEveryEnd(
         store,
@@ -378,7 +357,7 @@ describe.each(interleavedStores)('wallets on $name:', { timeout: 120_000 }, ({ o
     })
 
     test('leaves another user’s link a plain answer', async () => {
-      const store = await open(await url())
+      const store = await openMemory()
       await atEveryEnd(
         store,
         () => prepare(store),
@@ -415,7 +394,7 @@ describe.each(interleavedStores)('wallets on $name:', { timeout: 120_000 }, ({ o
     }
 
     test('leaves a retry to go on', async () => {
-      const store = await open(await url())
+      const store = await openMemory()
       await atEveryEnd(
         store,
         () => prepare(store),
@@ -429,7 +408,7 @@ describe.each(interleavedStores)('wallets on $name:', { timeout: 120_000 }, ({ o
     })
 
     test('leaves the wallet’s next sign-in the old user with all, or a new user and nothing of the old one', async () => {
-      const store = await open(await url())
+      const store = await openMemory()
       const ends = new Set<boolean>()
       await atEveryEnd(
         store,
@@ -449,9 +428,9 @@ describe.each(interleavedStores)('wallets on $name:', { timeout: 120_000 }, ({ o
   })
 
   test('for all that is done at once, and wherever a process ends, each wallet has one user and no user loses the last one', async () => {
-    const store = await open(await url())
+    const store = await openMemory()
     const random = new Random(Number(process.env.COUNTERSIGN_TEST_SEED ?? 20261122))
-    for (let run = 0; run < (store.shared ? 40 : 150); run++) {
+    for (let run = 0; run < 150; run++) {
       const wallets = [newWallet(), newWallet(), newWallet(), newWallet()] as const
       const users = [
         await userWith(hostOn(store), [wallets[0], wallets[1]]),
@@ -494,7 +473,7 @@ describe.each(interleavedStores)('wallets on $name:', { timeout: 120_000 }, ({ o
 })
 
 test('a user has 20 wallets at most; a further one is refused and can still sign in by itself', async () => {
-  const host = hostOn(await open('sqlite::memory:'))
+  const host = hostOn(await openMemory())
   const { session, userId } = await signIn(host, newWallet())
   const linked = Array.from({ length: 19 }, newWallet)
   for (const wallet of linked) await host.linkWallet(session, wallet)
