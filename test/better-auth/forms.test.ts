@@ -4,7 +4,7 @@ import { Signer } from '../core/order/support.ts'
 import { makeComputer, type TestComputer } from '../support/computer.ts'
 import { type AccountWallet, accountAdapter, makeAccountWallet } from './account-wallet.ts'
 import { type Answer, answered, bearerOf, call, countRows, linkProofOf, ownOrigin, signIn } from './calls.ts'
-import { type Auth, type AuthServerOptions, authStorages, makeAuth } from './support.ts'
+import { type Auth, type AuthServerOptions, makeAuth } from './support.ts'
 
 const adapters = ['ed25519', accountAdapter] as const
 
@@ -60,9 +60,9 @@ function codeOf({ status, json }: Answer): [status: number, code: string | undef
 
 const caip10 = ({ account: { address, chainId } }: AccountWallet): string => `eip155:${chainId}:${address}`
 
-describe.each(authStorages)('a wallet with a form and without a key, on %s', (_name, storage) => {
+describe('a wallet with a form and without a key', () => {
   test('signs in over its form, for the page that calls it, and is one user', async () => {
-    const auth = await makeWithForms({ storage })
+    const auth = await makeWithForms()
     const wallet = makeAccountWallet()
     const { message } = await nonceFor(auth, wallet)
     const lines = message.split('\n')
@@ -88,7 +88,7 @@ describe.each(authStorages)('a wallet with a form and without a key, on %s', (_n
   })
 
   test('is added to a user, who then signs in with it; is taken for everyone else; and can be unlinked', async () => {
-    const auth = await makeWithForms({ storage })
+    const auth = await makeWithForms()
     const wallet = makeAccountWallet()
     const [mine, theirs] = [await signIn(auth), await signIn(auth)]
     const linked = await linkWith(auth, wallet, bearerOf(mine))
@@ -102,7 +102,7 @@ describe.each(authStorages)('a wallet with a form and without a key, on %s', (_n
   })
 
   test('approves a login over its form', async () => {
-    const auth = await makeWithForms({ storage })
+    const auth = await makeWithForms()
     const wallet = makeAccountWallet()
     const { desktop, phone, challenge } = await readFor(auth, wallet)
     expect(challenge.message).toContain('\nSign in on another device.\n')

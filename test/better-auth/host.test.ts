@@ -1,6 +1,6 @@
 import { Code, ConnectError, createClient } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-web'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { betterAuthHost } from '../../src/better-auth/index.ts'
 import { appOrigin, otherOrigin } from '../contract/driver.ts'
@@ -8,7 +8,7 @@ import { credentialHeaders } from '../contract/rest-driver.ts'
 import { rpcDriver } from '../contract/rpc-driver.ts'
 import { bearerOf, cookieOf, ok, signIn, untilApproved } from '../contract/support.ts'
 import { startService } from '../support/service.ts'
-import { type AuthServerOptions, authStorages, startAuth } from './support.ts'
+import { type AuthServerOptions, startAuth } from './support.ts'
 
 async function startBoth(options: AuthServerOptions = {}) {
   const { auth } = await startAuth({ ...options, auth: { trustedOrigins: [appOrigin], ...options.auth } })
@@ -21,47 +21,45 @@ async function startBoth(options: AuthServerOptions = {}) {
   return { auth, service, driver: rpcDriver(url), sessions }
 }
 
-describe.each(authStorages)('on %s', (_name, storage) => {
-  test('Better Auth knows the sessions that came over Connect', async () => {
-    const { auth, service, driver } = await startBoth({ storage })
-    const direct = await signIn(driver)
-    const byOrder = await ok(driver.call('finalizeOrder', (await untilApproved(driver)).desktop))
-    for (const signedIn of [direct, byOrder]) {
-      const { id, userId, address, orderId } = signedIn.json.session
-      for (const credential of [bearerOf(signedIn), cookieOf(signedIn)]) {
-        const headers = new Headers(credentialHeaders(credential))
-        const found = await auth.api.getSession({ headers })
-        expect(found?.session).toMatchObject({ id, userId, walletAddress: address, walletOrderId: orderId ?? null })
-        expect(found?.user).toMatchObject({ id: userId, name: address })
-      }
-      expect(await service.introspect(signedIn.json.token)).toMatchObject({ id, userId })
-      const [unsigned, signature] = signedIn.json.token.split('.')
-      expect(await service.introspect(unsigned)).toBeUndefined()
-      expect(await service.introspect(`${unsigned}.${signature.replace(/^./, 'x')}x`)).toBeUndefined()
+test('Better Auth knows the sessions that came over Connect', async () => {
+  const { auth, service, driver } = await startBoth()
+  const direct = await signIn(driver)
+  const byOrder = await ok(driver.call('finalizeOrder', (await untilApproved(driver)).desktop))
+  for (const signedIn of [direct, byOrder]) {
+    const { id, userId, address, orderId } = signedIn.json.session
+    for (const credential of [bearerOf(signedIn), cookieOf(signedIn)]) {
+      const headers = new Headers(credentialHeaders(credential))
+      const found = await auth.api.getSession({ headers })
+      expect(found?.session).toMatchObject({ id, userId, walletAddress: address, walletOrderId: orderId ?? null })
+      expect(found?.user).toMatchObject({ id: userId, name: address })
     }
-  })
+    expect(await service.introspect(signedIn.json.token)).toMatchObject({ id, userId })
+    const [unsigned, signature] = signedIn.json.token.split('.')
+    expect(await service.introspect(unsigned)).toBeUndefined()
+    expect(await service.introspect(`${unsigned}.${signature.replace(/^./, 'x')}x`)).toBeUndefined()
+  }
+})
 
-  test('sessions are listed, revoked and ended on either side', async () => {
-    const { auth, service, driver, sessions } = await startBoth({ storage })
-    const [one, two, three] = await (async () => {
-      const { Signer } = await import('../core/order/support.ts')
-      const signer = new Signer()
-      return [await signIn(driver, signer), await signIn(driver, signer), await signIn(driver, signer)]
-    })()
-    const options = { headers: credentialHeaders(bearerOf(one!)) }
-    const listed = await sessions.listSessions({}, options)
-    expect(listed.sessions.map(({ id }) => id)).toEqual([three, two, one].map((each) => each!.json.session.id))
-    expect(listed.sessions.map(({ current }) => current)).toEqual([false, false, true])
+test('sessions are listed, revoked and ended on either side', async () => {
+  const { auth, service, driver, sessions } = await startBoth()
+  const [one, two, three] = await (async () => {
+    const { Signer } = await import('../core/order/support.ts')
+    const signer = new Signer()
+    return [await signIn(driver, signer), await signIn(driver, signer), await signIn(driver, signer)]
+  })()
+  const options = { headers: credentialHeaders(bearerOf(one!)) }
+  const listed = await sessions.listSessions({}, options)
+  expect(listed.sessions.map(({ id }) => id)).toEqual([three, two, one].map((each) => each!.json.session.id))
+  expect(listed.sessions.map(({ current }) => current)).toEqual([false, false, true])
 
-    await sessions.revokeSession({ sessionId: two!.json.session.id }, options)
-    expect(await service.introspect(two!.json.token)).toBeUndefined()
-    const [token] = three!.json.token.split('.')
-    await auth.api.revokeSession({ headers: new Headers(options.headers), body: { token } })
-    expect(await service.introspect(three!.json.token)).toBeUndefined()
-    expect(await driver.sessions(bearerOf(one!))).toEqual([one!.json.session.id])
-    await driver.signOut(cookieOf(one!))
-    expect(await auth.api.getSession({ headers: new Headers(options.headers) })).toBeNull()
-  })
+  await sessions.revokeSession({ sessionId: two!.json.session.id }, options)
+  expect(await service.introspect(two!.json.token)).toBeUndefined()
+  const [token] = three!.json.token.split('.')
+  await auth.api.revokeSession({ headers: new Headers(options.headers), body: { token } })
+  expect(await service.introspect(three!.json.token)).toBeUndefined()
+  expect(await driver.sessions(bearerOf(one!))).toEqual([one!.json.session.id])
+  await driver.signOut(cookieOf(one!))
+  expect(await auth.api.getSession({ headers: new Headers(options.headers) })).toBeNull()
 })
 
 test('a session that another way made has no wallet to show', async () => {

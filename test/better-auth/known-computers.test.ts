@@ -6,7 +6,7 @@ import { CountersignError } from '../../src/shared/errors.ts'
 import { Signer } from '../core/order/support.ts'
 import { makeComputer, type TestComputer } from '../support/computer.ts'
 import { type Answer, answered, bearerOf, call, cookieOf, linkProofOf, readOrder, signIn } from './calls.ts'
-import { type Auth, type AuthServerOptions, authStorages, makeAuth } from './support.ts'
+import { type Auth, type AuthServerOptions, makeAuth } from './support.ts'
 
 async function makeRemembering({ orders, ...options }: AuthServerOptions = {}): Promise<Auth> {
   const store = await openStore('sqlite::memory:')
@@ -44,9 +44,9 @@ async function listed(auth: Auth, headers: Record<string, string>) {
 
 const tokenOf = ({ json }: Answer): string => json.token.split('.')[0]
 
-describe.each(authStorages)('on %s', (_name, storage) => {
+describe('the known computers of a user', () => {
   test('a computer that the phone’s user lets be remembered needs no code the next time, until it is forgotten', async () => {
-    const auth = await makeRemembering({ storage })
+    const auth = await makeRemembering()
     const [computer, signer] = [await makeComputer(), new Signer()]
     const first = await signInFrom(auth, computer, signer, true)
     expect(first.returnCode).toMatch(/^\d{6}$/)
@@ -106,7 +106,7 @@ describe.each(authStorages)('on %s', (_name, storage) => {
   ]
 
   test.each(ends)('once %s, the computer is known or not', async (_how, end, known) => {
-    const auth = await makeRemembering({ storage })
+    const auth = await makeRemembering()
     const [computer, signer] = [await makeComputer(), new Signer()]
     const direct = await signIn(auth, signer)
     const { answer: remembered } = await signInFrom(auth, computer, signer, true)
@@ -115,7 +115,7 @@ describe.each(authStorages)('on %s', (_name, storage) => {
   })
 
   test('a sign-in that is taken back takes its computer with it', async () => {
-    const auth = await makeRemembering({ storage })
+    const auth = await makeRemembering()
     const [computer, signer] = [await makeComputer(), new Signer()]
     const { desktop, phone, challenge } = await readOrder(auth, { computerKey: computer.key })
     const approval = { ...phone, proof: signer.prove(challenge.message), rememberComputer: true }

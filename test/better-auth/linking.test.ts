@@ -38,8 +38,41 @@ async function age(auth: Auth, { json }: Answer, seconds: number): Promise<void>
 }
 
 describe.each(authStorages)('adding a wallet, on %s', (_name, storage) => {
-  test('a signed-in user adds a wallet and signs in with it', async () => {
+  test('two users who add one wallet at once: one has it', async () => {
     const auth = await makeAuth({ storage })
+    const wallet = new Signer()
+    const users = (await Promise.all([signIn(auth), signIn(auth)])).map(bearerOf)
+    const proofs = await Promise.all(users.map((user) => linkProofOf(auth, wallet, user)))
+    const answers = await Promise.all(users.map((user, index) => call(auth, '/wallet/link', proofs[index], user)))
+    expect(answers.map(codeOf).sort()).toEqual([
+      [200, undefined],
+      [409, 'WALLET_TAKEN'],
+    ])
+    expect(await countRows(auth, models)).toEqual([2, 3])
+  })
+
+  test('a nonce of another user is not found, and stays theirs', async () => {
+    const auth = await makeAuth({ storage })
+    const [mine, theirs] = [bearerOf(await signIn(auth)), bearerOf(await signIn(auth))]
+    const proof = await linkProofOf(auth, new Signer(), theirs)
+    expect(codeOf(await call(auth, '/wallet/link', proof, mine))).toEqual([401, 'NONCE_NOT_FOUND'])
+    expect(codeOf(await call(auth, '/wallet/link', proof, theirs))).toEqual([200, undefined])
+  })
+
+  test('a nonce is used once, however many try at once', async () => {
+    const auth = await makeAuth({ storage })
+    const mine = bearerOf(await signIn(auth))
+    const proof = await linkProofOf(auth, new Signer(), mine)
+    const answers = await Promise.all(Array.from({ length: 10 }, () => call(auth, '/wallet/link', proof, mine)))
+    answers.push(await call(auth, '/wallet/link', proof, mine))
+    const lost = answers.map(codeOf).filter(([status]) => status !== 200)
+    expect(lost).toEqual(Array(10).fill([401, 'NONCE_NOT_FOUND']))
+  })
+})
+
+describe('adding a wallet', () => {
+  test('a signed-in user adds a wallet and signs in with it', async () => {
+    const auth = await makeAuth()
     const first = await signIn(auth)
     const second = new Signer()
     const headers = { cookie: cookieOf(first) }
@@ -60,7 +93,7 @@ describe.each(authStorages)('adding a wallet, on %s', (_name, storage) => {
   })
 
   test('a wallet of another user is refused, and stays theirs', async () => {
-    const auth = await makeAuth({ storage })
+    const auth = await makeAuth()
     const theirs = new Signer()
     const other = await signIn(auth, theirs)
     const mine = bearerOf(await signIn(auth))
@@ -70,21 +103,8 @@ describe.each(authStorages)('adding a wallet, on %s', (_name, storage) => {
     expect((await signIn(auth, theirs)).json.session.userId).toBe(other.json.session.userId)
   })
 
-  test('two users who add one wallet at once: one has it', async () => {
-    const auth = await makeAuth({ storage })
-    const wallet = new Signer()
-    const users = (await Promise.all([signIn(auth), signIn(auth)])).map(bearerOf)
-    const proofs = await Promise.all(users.map((user) => linkProofOf(auth, wallet, user)))
-    const answers = await Promise.all(users.map((user, index) => call(auth, '/wallet/link', proofs[index], user)))
-    expect(answers.map(codeOf).sort()).toEqual([
-      [200, undefined],
-      [409, 'WALLET_TAKEN'],
-    ])
-    expect(await countRows(auth, models)).toEqual([2, 3])
-  })
-
   test('a nonce for a sign-in adds no wallet, one for adding a wallet makes no session, and neither is used by that', async () => {
-    const auth = await makeAuth({ storage })
+    const auth = await makeAuth()
     const wallet = new Signer()
     const mine = bearerOf(await signIn(auth))
     const login = await proofOf(auth, wallet)
@@ -93,24 +113,6 @@ describe.each(authStorages)('adding a wallet, on %s', (_name, storage) => {
     expect(codeOf(await call(auth, '/wallet/verify', link))).toEqual([401, 'NONCE_NOT_FOUND'])
     expect(codeOf(await call(auth, '/wallet/link', link, mine))).toEqual([200, undefined])
     expect(codeOf(await call(auth, '/wallet/verify', login))).toEqual([200, undefined])
-  })
-
-  test('a nonce of another user is not found, and stays theirs', async () => {
-    const auth = await makeAuth({ storage })
-    const [mine, theirs] = [bearerOf(await signIn(auth)), bearerOf(await signIn(auth))]
-    const proof = await linkProofOf(auth, new Signer(), theirs)
-    expect(codeOf(await call(auth, '/wallet/link', proof, mine))).toEqual([401, 'NONCE_NOT_FOUND'])
-    expect(codeOf(await call(auth, '/wallet/link', proof, theirs))).toEqual([200, undefined])
-  })
-
-  test('a nonce is used once, however many try at once', async () => {
-    const auth = await makeAuth({ storage })
-    const mine = bearerOf(await signIn(auth))
-    const proof = await linkProofOf(auth, new Signer(), mine)
-    const answers = await Promise.all(Array.from({ length: 10 }, () => call(auth, '/wallet/link', proof, mine)))
-    answers.push(await call(auth, '/wallet/link', proof, mine))
-    const lost = answers.map(codeOf).filter(([status]) => status !== 200)
-    expect(lost).toEqual(Array(10).fill([401, 'NONCE_NOT_FOUND']))
   })
 })
 

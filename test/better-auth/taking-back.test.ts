@@ -36,16 +36,6 @@ async function isLive(auth: Auth, headers: Record<string, string>): Promise<bool
 }
 
 describe.each(authStorages)('on %s', (_name, storage) => {
-  test('an approved order is stopped by the phone', async () => {
-    const auth = await makeAuth({ storage })
-    const signer = new Signer()
-    const order = await approved(auth, signer)
-    expect((await reject(auth, order)).json).toMatchObject({ ok: true, status: 'rejected' })
-    expect((await finalize(auth, order)).json.code).toBe('ORDER_REJECTED')
-    expect((await challengeOf(auth, order.phone)).json.code).toBe('ORDER_REJECTED')
-    expect(await sessionsOf(auth, signer)).toBe(0)
-  })
-
   test('a sign-in that the phone takes back is over, and no other of its user', async () => {
     const auth = await makeAuth({ storage })
     const signer = new Signer()
@@ -66,14 +56,6 @@ describe.each(authStorages)('on %s', (_name, storage) => {
     for (const live of [direct, other]) expect(await isLive(auth, bearerOf(live))).toBe(true)
     const listed = await auth.api.listSessions({ headers: new Headers(bearerOf(direct)) })
     expect(listed.map(({ id }) => id).toSorted()).toEqual([direct, other].map(({ json }) => json.session.id).toSorted())
-  })
-
-  test('a sign-in whose session was ended before is said to have ended', async () => {
-    const auth = await makeAuth({ storage })
-    const order = await approved(auth)
-    const signedIn = await finalize(auth, order)
-    await auth.api.signOut({ headers: new Headers(bearerOf(signedIn)) })
-    expect((await reject(auth, order)).json).toMatchObject({ status: 'finalized', sessionEnded: false })
   })
 
   test('a sign-in whose session was never made is taken back, and never made', async () => {
@@ -115,22 +97,6 @@ describe.each(authStorages)('on %s', (_name, storage) => {
     },
   )
 
-  test('the application’s hooks see no session of an order that was taken back before', async () => {
-    const made: string[] = []
-    const before = async ({ token }: { readonly token: string }) => void made.push(token)
-    const auth = await makeAuth({ storage, auth: { databaseHooks: { session: { create: { before } } } } })
-    const host = betterAuthHost(auth)
-    const { json } = await signIn(auth)
-    const { userId, adapterId, publicKeyHex, address } = json.session
-    const identity = { adapterId, publicKeyHex, address, subject: publicKeyHex }
-    const grant = { orderId: 'an-order', seed: new Uint8Array(32).fill(7) }
-    const sessionId = await host.orderSessionId(grant)
-    expect(await host.endOrderSession({ orderId: grant.orderId, userId, sessionId })).toBe(false)
-    const creating = host.createSession({ id: userId }, identity, desktop, grant)
-    await expect(creating).rejects.toMatchObject({ reason: 'ORDER_FINALIZED' })
-    expect(made).toHaveLength(1)
-  })
-
   test('take-backs and finalizes at once leave no session', async () => {
     const auth = await makeAuth({ storage })
     for (let round = 0; round < 10; round++) {
@@ -149,6 +115,42 @@ describe.each(authStorages)('on %s', (_name, storage) => {
       )
       expect(await sessionsOf(auth, signer)).toBe(0)
     }
+  })
+})
+
+describe('the phone', () => {
+  test('an approved order is stopped by the phone', async () => {
+    const auth = await makeAuth()
+    const signer = new Signer()
+    const order = await approved(auth, signer)
+    expect((await reject(auth, order)).json).toMatchObject({ ok: true, status: 'rejected' })
+    expect((await finalize(auth, order)).json.code).toBe('ORDER_REJECTED')
+    expect((await challengeOf(auth, order.phone)).json.code).toBe('ORDER_REJECTED')
+    expect(await sessionsOf(auth, signer)).toBe(0)
+  })
+
+  test('a sign-in whose session was ended before is said to have ended', async () => {
+    const auth = await makeAuth()
+    const order = await approved(auth)
+    const signedIn = await finalize(auth, order)
+    await auth.api.signOut({ headers: new Headers(bearerOf(signedIn)) })
+    expect((await reject(auth, order)).json).toMatchObject({ status: 'finalized', sessionEnded: false })
+  })
+
+  test('the application’s hooks see no session of an order that was taken back before', async () => {
+    const made: string[] = []
+    const before = async ({ token }: { readonly token: string }) => void made.push(token)
+    const auth = await makeAuth({ auth: { databaseHooks: { session: { create: { before } } } } })
+    const host = betterAuthHost(auth)
+    const { json } = await signIn(auth)
+    const { userId, adapterId, publicKeyHex, address } = json.session
+    const identity = { adapterId, publicKeyHex, address, subject: publicKeyHex }
+    const grant = { orderId: 'an-order', seed: new Uint8Array(32).fill(7) }
+    const sessionId = await host.orderSessionId(grant)
+    expect(await host.endOrderSession({ orderId: grant.orderId, userId, sessionId })).toBe(false)
+    const creating = host.createSession({ id: userId }, identity, desktop, grant)
+    await expect(creating).rejects.toMatchObject({ reason: 'ORDER_FINALIZED' })
+    expect(made).toHaveLength(1)
   })
 })
 

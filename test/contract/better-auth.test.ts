@@ -1,5 +1,5 @@
 import { betterAuthHost } from '../../src/better-auth/index.ts'
-import { authStorages, startAuth } from '../better-auth/support.ts'
+import { startAuth } from '../better-auth/support.ts'
 import { startService } from '../support/service.ts'
 import { appOrigin, type ContractDriver, type ContractOptions, otherOrigin } from './driver.ts'
 import { credentialHeaders, restCalls } from './rest-driver.ts'
@@ -25,25 +25,23 @@ function pluginOptions(options: ContractOptions) {
   }
 }
 
-for (const [name, storage] of authStorages) {
-  contractSuite(`the Better Auth plugins on ${name}`, async (options = {}): Promise<ContractDriver> => {
-    const { url, auth } = await startAuth({ storage, ...pluginOptions(options), auth: { trustedOrigins } })
-    return {
-      ...restCalls(url),
-      approvalPage: `${url}/api/auth/cross-device/claim`,
-      // What the application itself asks.
-      session: async (credential) =>
-        (await auth.api.getSession({ headers: new Headers(credentialHeaders(credential)) }))?.session,
-      async sessions(credential) {
-        const sessions = await auth.api.listSessions({ headers: new Headers(credentialHeaders(credential)) })
-        return sessions.map(({ id }) => id)
-      },
-      async signOut(credential) {
-        await auth.api.signOut({ headers: new Headers(credentialHeaders(credential)) })
-      },
-    }
-  })
-}
+contractSuite('the Better Auth plugins', async (options = {}): Promise<ContractDriver> => {
+  const { url, auth } = await startAuth({ ...pluginOptions(options), auth: { trustedOrigins } })
+  return {
+    ...restCalls(url),
+    approvalPage: `${url}/api/auth/cross-device/claim`,
+    // What the application itself asks.
+    session: async (credential) =>
+      (await auth.api.getSession({ headers: new Headers(credentialHeaders(credential)) }))?.session,
+    async sessions(credential) {
+      const sessions = await auth.api.listSessions({ headers: new Headers(credentialHeaders(credential)) })
+      return sessions.map(({ id }) => id)
+    },
+    async signOut(credential) {
+      await auth.api.signOut({ headers: new Headers(credentialHeaders(credential)) })
+    },
+  }
+})
 
 contractSuite('the service over Connect with Better Auth as its host', async (options = {}) => {
   const { resolveLogin, ...rest } = options
