@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Code, ConnectError, createClient, type Transport } from '@connectrpc/connect'
-import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node'
+import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { OrderKind, OrderService } from '../../gen/server/countersign/v1/order_service_pb.ts'
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
@@ -77,14 +77,6 @@ const forged = {
 const transports: Readonly<Record<string, (baseUrl: string, localAddress: string) => Transport>> = {
   'Connect over HTTP/1.1': (baseUrl, localAddress) =>
     createConnectTransport({ baseUrl, httpVersion: '1.1', nodeOptions: { localAddress } }),
-  'Connect over HTTP/2': (baseUrl, localAddress) =>
-    createConnectTransport({
-      baseUrl,
-      httpVersion: '2',
-      nodeOptions: { localAddress } as http2.SecureClientSessionOptions,
-    }),
-  'gRPC-Web': (baseUrl, localAddress) =>
-    createGrpcWebTransport({ baseUrl, httpVersion: '1.1', nodeOptions: { localAddress } }),
   gRPC: (baseUrl, localAddress) =>
     createGrpcTransport({ baseUrl, nodeOptions: { localAddress } as http2.SecureClientSessionOptions }),
 }
@@ -109,10 +101,11 @@ async function send(
 
 describe.each(deployedProxies)('behind %s with its file of deploy/', (name) => {
   describe.skipIf(!hasPart(name) || !hasPart('openssl'))('a service', () => {
-    test('signs people in over every protocol, and devices see each step of an order as it happens', async () => {
+    // REST has streams of HTTP/1.1, and gRPC streams of HTTP/2 with trailers. No other protocol asks more of a proxy.
+    test('signs people in, and devices see each step of an order as it happens', async () => {
       const { url, plainUrl, warnings } = await start(name)
-      for (const client of Object.values(signInClients)) await signInWith(client(url))
-      for (const client of Object.values(orderClients)) await completeOrder(client(url))
+      await signInWith(signInClients['gRPC through @grpc/grpc-js']!(url))
+      for (const protocol of ['REST', 'gRPC']) await completeOrder(orderClients[protocol]!(url))
       expect(warnings()).toEqual([])
       const led = await fetch(`${plainUrl}/api/auth/sign-in?returnTo=%2Fa`, { redirect: 'manual' })
       const target = expect.stringMatching(/^https:\/\/[\w.]+:\d+\/api\/auth\/sign-in\?returnTo=%2Fa$/)

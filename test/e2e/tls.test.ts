@@ -76,15 +76,12 @@ function checkSessions(url: string, token: string) {
 }
 
 describe.skipIf(!withOpenssl)('on a port with TLS', () => {
-  test.each(Object.entries(signInClients))('one signs in over %s', async (_, client) => {
+  test('one signs in over HTTP/1.1 and over HTTP/2, and an order goes from start to end', async () => {
     const { url } = await startService(await tlsOptions())
-    const { cookie } = await signInWith(client(url))
-    if (cookie !== undefined) expect(cookie).toMatch(/^__Host-countersign[^;]*=[^;]+;.*; Secure/)
-  })
-
-  test.each(Object.entries(orderClients))('an order goes from start to end over %s', async (_, client) => {
-    const { url } = await startService(await tlsOptions())
-    await completeOrder(client(url))
+    const { cookie } = await signInWith(signInClients.REST!(url))
+    expect(cookie).toMatch(/^__Host-countersign[^;]*=[^;]+;.*; Secure/)
+    await signInWith(signInClients['gRPC through @grpc/grpc-js']!(url))
+    await completeOrder(orderClients.gRPC!(url))
   })
 
   test.skipIf(!hasPart('curl'))('curl signs in, over HTTP/2 and over HTTP/1.1', async () => {

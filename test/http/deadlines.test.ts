@@ -20,7 +20,6 @@ async function startOrder(url: string): Promise<{ readonly orderId: string; read
 test.each([
   ['Connect', 'application/connect+json', { 'connect-timeout-ms': '300' }],
   ['gRPC', 'application/grpc+json', { 'grpc-timeout': '300m' }],
-  ['gRPC-Web', 'application/grpc-web+json', { 'grpc-timeout': '300m' }],
 ])('a watch over %s ends with deadline_exceeded at its caller\u2019s deadline', async (_name, contentType, headers) => {
   const { logger, lines } = keptLog()
   const { url } = await startService({ logger })
