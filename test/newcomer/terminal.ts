@@ -79,7 +79,8 @@ export class Terminal {
   #spawn(command: string) {
     const child = spawn('bash', ['-euo', 'pipefail', '-c', command], {
       cwd: this.#folder,
-      env: { ...environment, PATH: this.#path },
+      // Packages that the run has fetched once are not asked about again.
+      env: { ...environment, PATH: this.#path, npm_config_prefer_offline: 'true' },
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
     })

@@ -1,23 +1,22 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hasPart } from '../support/optional.ts'
 import { manifestOf, tsc } from '../types/emit.ts'
-import { makeProject, npm, type Project, pnpm } from './projects.ts'
+import { makeProject, npm, type Project } from './projects.ts'
 
 const programs = fileURLToPath(new URL('programs', import.meta.url))
 const { version, dependencies, devDependencies } = await manifestOf()
-const betterAuth = devDependencies['better-auth']
 
 /** What type-checks, beside this project's own TypeScript: the version before it. */
 const types = { typescript: '5.9.3', '@types/node': devDependencies['@types/node'] }
 
 /** The peers that an entry imports at once. */
 const peers = {
-  '@better-auth/core': betterAuth,
+  '@better-auth/core': devDependencies['better-auth'],
   '@grpc/grpc-js': devDependencies['@grpc/grpc-js'],
-  'better-auth': betterAuth,
+  'better-auth': devDependencies['better-auth'],
   react: devDependencies.react,
 }
 
@@ -68,30 +67,24 @@ async function typeErrors(
   return printed.split('\n').filter((line) => line !== '')
 }
 
-const installed = [
-  { manager: npm, peers: {}, what: 'without peers' },
-  { manager: pnpm, peers, what: 'with peers' },
-]
-
-/** Package managers and compilers share the cores with other tests. */
-const timeoutMs = 180_000
-
-describe.runIf(hasPart('npm registry')).each(installed)(
-  'installed by $manager.name, $what, the package',
-  { timeout: timeoutMs },
-  ({ manager, peers }) => {
+// pnpm installs it in react.test.ts.
+describe.runIf(hasPart('npm registry'))(
+  'installed by npm, with peers, the package',
+  // npm and compilers share the cores with other tests.
+  { timeout: 180_000 },
+  () => {
     let project: Project
     beforeAll(async () => {
       const own = Object.fromEntries(
         ['@connectrpc/connect', '@connectrpc/connect-node'].map((name) => [name, dependencies[name]]),
       )
-      project = await makeProject(manager, programs, { ...own, ...types, ...peers })
+      project = await makeProject(npm, programs, { ...own, ...types, ...peers })
     }, 300_000)
     afterAll(() => project?.remove())
 
     test('had nothing to be warned of', async () => {
       expect(project.printed).not.toMatch(/ERESOLVE|peer dep|install script|build script|EBADENGINE/i)
-      await project.run(manager.list)
+      await project.run(npm.list)
     })
 
     test('brings no library of the OpenID Connect issuer', async () => {
@@ -103,13 +96,39 @@ describe.runIf(hasPart('npm registry')).each(installed)(
       expect(stdout).toBe('ERR_MODULE_NOT_FOUND\n')
     })
 
+    /** What comes of an import of each entry, by its specifier. */
+    const entries = async (): Promise<Record<string, string>> =>
+      JSON.parse((await project.run(['node', 'entries.mjs'])).stdout)
+
+    test('imports every entry', async () => {
+      const outcomes = await entries()
+      expect(Object.keys(outcomes)).toEqual(
+        expect.arrayContaining([
+          'countersign',
+          'countersign/gen/sign_in_service_pb.js',
+          'countersign/gen/countersign/v1/sign_in_service_pb',
+        ]),
+      )
+      expect(new Set(Object.values(outcomes))).toEqual(new Set(['imported']))
+    })
+
+    test('names, without peers, the one that is missing in one line, and imports all other entries', async () => {
+      for (const peer of Object.keys(peers)) await rm(join(project.folder, 'node_modules', peer), { recursive: true })
+      const failed = Object.entries(await entries()).filter(([, outcome]) => outcome !== 'imported')
+      expect(failed.map(([specifier]) => specifier).sort()).toEqual(Object.keys(needed).sort())
+      for (const [specifier, message] of failed) {
+        expect(message).toMatch(new RegExp(`^Cannot find package '${needed[specifier]}' imported from \\S+$`))
+      }
+    })
+
+    // From here on without peers.
     test('signs in with the client and a test wallet, verifies the session, and proves a signature with the command', async () => {
       const { stdout } = await project.run(['node', 'sign-in.ts'])
       const [, origin = ''] = /^origin (\S+)$/m.exec(stdout) ?? []
       const about = ['--app-name', 'Countersign', '--origin', origin, '--payload', 'invoice.json']
       const verify = ['verify', 'proof.json', ...about]
-      expect((await project.run([...manager.run, 'countersign', ...verify])).stdout).toMatch(/^valid: NQ/m)
-      expect((await project.run([...manager.run, 'countersign', '--version'])).stdout).toContain(version)
+      expect((await project.run([...npm.run, 'countersign', ...verify])).stdout).toMatch(/^valid: NQ/m)
+      expect((await project.run([...npm.run, 'countersign', '--version'])).stdout).toContain(version)
     })
 
     test('signs in with the headless core in a program of twenty lines', async () => {
@@ -118,40 +137,18 @@ describe.runIf(hasPart('npm registry')).each(installed)(
       expect((await project.run(['node', 'headless.ts'])).stdout).toMatch(/^nimiq NQ/)
     })
 
-    test('imports every entry, or is told in one line which package is missing', async () => {
-      const { stdout } = await project.run(['node', 'entries.mjs'])
-      const outcomes: Record<string, string> = JSON.parse(stdout)
-      expect(Object.keys(outcomes)).toEqual(
-        expect.arrayContaining([
-          'countersign',
-          'countersign/gen/sign_in_service_pb.js',
-          'countersign/gen/countersign/v1/sign_in_service_pb',
-        ]),
-      )
-      const failed = Object.fromEntries(Object.entries(outcomes).filter(([, outcome]) => outcome !== 'imported'))
-      const missing = Object.keys(needed).filter((specifier) => !(needed[specifier]! in peers))
-      expect(Object.keys(failed).sort()).toEqual(missing.sort())
-      for (const [specifier, message] of Object.entries(failed)) {
-        expect(message).toMatch(new RegExp(`^Cannot find package '${needed[specifier]}' imported from \\S+$`))
-      }
+    test('has types without an error, and without those of browsers none but in Connect', async () => {
+      const forServers = [...serverEntries, ...generatedEntries]
+      const all = [...forServers, ...clientEntries]
+      const bundler = ['--module', 'esnext', '--moduleResolution', 'bundler']
+      const before = join(project.folder, 'node_modules/typescript/bin/tsc')
+      expect(await typeErrors(project, before, 'es2024,dom,esnext.disposable', all)).toEqual([])
+      expect(await typeErrors(project, tsc, 'es2024,dom,esnext.disposable', all, bundler)).toEqual([])
+      const errors = await typeErrors(project, tsc, 'es2024', forServers)
+      expect(errors.filter((line) => !/^node_modules\/@connectrpc\/connect\/.*'HeadersInit'/.test(line))).toEqual([])
+      // These name no type of Connect.
+      const withoutConnect = forServers.filter((entry) => !/^countersign(\/backend\/connect)?$/.test(entry))
+      expect(await typeErrors(project, tsc, 'es2024', withoutConnect)).toEqual([])
     })
-
-    // Of the manager, it depends on nothing.
-    if (manager === npm) {
-      test('has types without an error, and without those of browsers none but in Connect', async () => {
-        const forServers = [...serverEntries, ...generatedEntries]
-        const all = [...forServers, ...clientEntries]
-        const bundler = ['--module', 'esnext', '--moduleResolution', 'bundler']
-        for (const compiler of [join(project.folder, 'node_modules/typescript/bin/tsc'), tsc]) {
-          expect(await typeErrors(project, compiler, 'es2024,dom,esnext.disposable', all)).toEqual([])
-          expect(await typeErrors(project, compiler, 'es2024,dom,esnext.disposable', all, bundler)).toEqual([])
-        }
-        const errors = await typeErrors(project, tsc, 'es2024', forServers)
-        expect(errors.filter((line) => !/^node_modules\/@connectrpc\/connect\/.*'HeadersInit'/.test(line))).toEqual([])
-        // These name no type of Connect.
-        const withoutConnect = forServers.filter((entry) => !/^countersign(\/backend\/connect)?$/.test(entry))
-        expect(await typeErrors(project, tsc, 'es2024', withoutConnect)).toEqual([])
-      })
-    }
   },
 )

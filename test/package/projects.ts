@@ -14,6 +14,8 @@ const environment = {
   // The .npmrc of this repository is not a user's. npm hands what is in it on to whatever it starts.
   npm_config_strict_allow_scripts: undefined,
   npm_config_allow_scripts: undefined,
+  // What the run has fetched once.
+  npm_config_prefer_offline: 'true',
 }
 
 /** How a package manager is called. */

@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process'
-import { cp, mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { onTestFinished } from 'vitest'
+import { packPackage } from '../../scripts/pack.ts'
 
 export const root = fileURLToPath(new URL('../..', import.meta.url))
 export const tsc = join(root, 'node_modules/typescript/bin/tsc')
@@ -43,16 +44,15 @@ export async function emit(outDir: string): Promise<void> {
 const frameworks = ['express', '@types/express', 'fastify', 'react-dom', '@types/react', '@types/react-dom']
 
 /**
- * Makes a project that has this package installed as its users have it: what package.json exports, with its
- * dependencies and peers, and none of the packages that only this project's own development needs. Removed when the
- * test ends.
+ * Makes a project that has the packed package installed as its users have it, with its dependencies and peers, and none
+ * of the packages that only this project's own development needs. Removed when the test ends.
  */
 export async function makeProject(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'countersign-user-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   const installed = join(folder, 'node_modules/countersign')
-  await emit(join(installed, 'dist'))
-  await cp(join(root, 'package.json'), join(installed, 'package.json'))
+  await mkdir(installed, { recursive: true })
+  await promisify(execFile)('tar', ['-xzf', await packPackage(), '--strip-components=1', '-C', installed])
   const { dependencies, peerDependencies } = await manifestOf()
   const names = [...Object.keys({ ...dependencies, ...peerDependencies }), ...(await packagesOfBetterAuth())]
   for (const name of new Set([...names, ...frameworks, '@types/node'])) {
