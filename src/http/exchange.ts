@@ -173,6 +173,7 @@ export class HttpCall implements Call {
   readonly protocol: Protocol
   readonly request: RequestContext
   readonly timeoutMs: number | undefined
+  pardoned?: CountersignError
   readonly #answering: Answering
   #responseHeaders: ResponseHeaders | undefined
   #signal: AbortSignal | undefined

@@ -227,9 +227,11 @@ export class Invoker {
 
   #tell({ name, call }: AnyInvocation, startedAt: number, outcome: CallOutcome, { input, trace }: Running): void {
     trace?.end(outcome)
-    const { protocol, request } = call
-    const named = outcome === 'ok' || input === undefined ? undefined : namedInCall(input)
-    this.#observe({ method: name, protocol, request, outcome, named, durationMs: performance.now() - startedAt })
+    const { protocol, request, pardoned } = call
+    const reported = outcome === 'ok' ? (pardoned ?? outcome) : outcome
+    const named = reported === 'ok' || input === undefined ? undefined : namedInCall(input)
+    const durationMs = performance.now() - startedAt
+    this.#observe({ method: name, protocol, request, outcome: reported, named, durationMs })
   }
 }
 

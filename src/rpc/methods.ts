@@ -11,6 +11,7 @@ import type { SessionSchema } from '../../gen/server/countersign/v1/session_serv
 import type { RequestContext } from '../base/request.ts'
 import type { Session } from '../core/users/host.ts'
 import type { RateLimitGroup } from '../limits/limits.ts'
+import type { CountersignError } from '../shared/errors.ts'
 
 /** Protocol of a call. */
 export type Protocol = 'connect' | 'grpc' | 'grpc-web' | 'rest' | 'better-auth'
@@ -31,6 +32,8 @@ export interface Call {
   readonly signal: AbortSignal
   /** Time in ms for which the caller waits. Absent without a deadline. */
   readonly timeoutMs?: number | undefined
+  /** The failure that a handler answered as success because its caller allows for it. It is reported. */
+  pardoned?: CountersignError
 }
 
 /** Sets cookies with the response. */

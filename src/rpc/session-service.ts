@@ -67,7 +67,9 @@ export function sessionHandlers(host: Host, parts: SessionParts): ServiceHandler
           return { session: sessionFields(await current(call), true) }
         } catch (thrown) {
           if (!allowSignedOut || !(thrown instanceof CountersignError) || !signedOut.has(thrown.reason)) throw thrown
-          if (thrown.reason === 'SESSION_INVALID') await countWrong?.(call.request)
+          if (thrown.reason === 'SESSION_REQUIRED') return {}
+          await countWrong?.(call.request)
+          call.pardoned = thrown
           return {}
         }
       },

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { silentLogger } from '../../../src/base/log.ts'
-import { CountersignError } from '../../../src/index.ts'
+import { type AuditEvent, CountersignError } from '../../../src/index.ts'
 import { signInClients } from '../../support/clients.ts'
 import { openCounted } from '../../support/counted-store.ts'
 import { createCountersign } from '../../support/countersign.ts'
@@ -84,6 +84,25 @@ describe('calls', () => {
         ),
       [1, 1, 1, 1],
     )
+  })
+
+  test('that allow for being signed out are counted by what they brought: nothing, or a token of no session', async () => {
+    const refused: string[] = []
+    const onAuditEvent = ({ type }: AuditEvent) => void refused.push(type)
+    const service = await startMeasured({ onAuditEvent })
+    const path = '/session?allowSignedOut=true'
+    expect(await rest(service.url, path)).toMatchObject({ status: 200, json: {} })
+    const made = { authorization: `Bearer ${'cst_'.padEnd(47, 'A')}.${'B'.repeat(43)}` }
+    expect(await rest(service.url, path, undefined, made)).toMatchObject({ status: 200, json: {} })
+    await shows(
+      service,
+      (scrape) =>
+        ['ok', 'SESSION_INVALID', 'SESSION_REQUIRED'].map((outcome) =>
+          scrape.value('countersign_calls_total', { method: method('SessionService', 'GetCurrentSession'), outcome }),
+        ),
+      [1, 1, 0],
+    )
+    expect(refused).toEqual(['call.refused'])
   })
 
   test('to pages, health checks and forward auth are counted, and streams have no latency', async () => {
