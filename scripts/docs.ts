@@ -1,10 +1,11 @@
 /**
- * Writes what comes from the code and the protos into the documents. Each part stands between the comments
+ * Writes what comes from the code and the protos into the documents, and gen/options.ts. Each part is between the comments
  * `<!-- {name}: written by npm run docs -->` and `<!-- end of {name} -->`; all else in the documents stays as it is.
  */
 import { readFile, writeFile } from 'node:fs/promises'
 import { errorsParts } from './docs/errors.ts'
 import { withParts } from './docs/markdown.ts'
+import { optionTypes } from './docs/options.ts'
 import { protocolParts } from './docs/protocol.ts'
 import { relayParts } from './docs/relay.ts'
 import { settingsParts } from './docs/settings.ts'
@@ -20,6 +21,9 @@ const partsOf: Readonly<Record<string, (comments: ProtoComments) => Readonly<Rec
   'docs/settings.md': settingsParts,
 }
 
+/** Files that come from the code as a whole. */
+const wholeFiles: Readonly<Record<string, () => string>> = { 'gen/options.ts': optionTypes }
+
 /** A document as it is, and as it should be. */
 export interface WrittenDocument {
   readonly path: string
@@ -32,10 +36,16 @@ export interface WrittenDocument {
  */
 export async function writtenDocuments(): Promise<WrittenDocument[]> {
   const comments = await readProtoComments()
+  const writers = [
+    ...Object.entries(partsOf).map(
+      ([path, parts]) => [path, (before: string) => withParts(path, before, parts(comments))] as const,
+    ),
+    ...Object.entries(wholeFiles).map(([path, write]) => [path, write] as const),
+  ]
   return await Promise.all(
-    Object.entries(partsOf).map(async ([path, parts]) => {
+    writers.map(async ([path, write]) => {
       const before = await readFile(fileOf(path), 'utf8')
-      return { path, before, after: withParts(path, before, parts(comments)) }
+      return { path, before, after: write(before) }
     }),
   )
 }

@@ -47,8 +47,6 @@ const rooms: Readonly<Record<string, Room>> = {
   },
   http: {
     may: [...domain, ...protobuf, 'rpc', 'wire', '@connectrpc/connect', 'gen/openapi.json', '#pages', 'node:'],
-    types: ['service'],
-    except: { 'pages.ts': ['service'], 'options.ts': ['service'] },
   },
   // The issuer stands beside the service's own routes. Only its own folder names the library, and nothing imports that
   // folder but by `import()`, once there is a clients file.
@@ -58,7 +56,7 @@ const rooms: Readonly<Record<string, Room>> = {
   },
   service: {
     may: [...server, '@connectrpc/connect'],
-    types: ['oidc'],
+    types: ['oidc', 'gen/options.ts'],
     except: { 'live-issuer.ts': ['oidc'] },
   },
   commands: { may: ['shared', 'base', 'store', 'core', 'observe', 'http', 'service', 'node:', 'integrations/proof'] },

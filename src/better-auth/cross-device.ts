@@ -86,8 +86,7 @@ export interface CrossDeviceOptions
       | 'proximity'
       | 'orderStartKeys'
       | 'keyPrefix'
-    >,
-    Pick<PageOptions, 'logoUrl' | 'accentColor' | 'textsFile'> {
+    > {
   /** Name of the model in which Better Auth's database keeps orders. Default crossDeviceOrder. */
   orderModelName?: string
   /**
@@ -97,10 +96,10 @@ export interface CrossDeviceOptions
    */
   claimUrlTemplate?: string
   /**
-   * Whether the plugin serves its approval page, at `/cross-device/claim/{orderId}` under Better Auth's base path.
-   * Default true.
+   * Whether the plugin serves its approval page, at `/cross-device/claim/{orderId}` under Better Auth's base path; or
+   * the options of that page. Default true.
    */
-  pages?: boolean
+  pages?: boolean | Pick<PageOptions, 'logoUrl' | 'accentColor' | 'textsFile'>
   /**
    * Opened store of Countersign (see `openStore`) that keeps the orders and the known computers. With it, changes reach
    * watchers on other instances at once. Its keys begin with `keyPrefix`, unless that is countersign. The plugin does
@@ -134,7 +133,7 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
   const ownStore = store === undefined ? undefined : withKeyPrefix(store, settings.keyPrefix)
   const stored = ownStore === undefined ? undefined : storedOrders(ownStore)
   const computers = ownStore === undefined ? undefined : new KnownComputers(ownStore)
-  const pages = settings.pages ? new ApprovalPage(pageLookOf(settings)) : undefined
+  const pages = settings.pages.served ? new ApprovalPage(pageLookOf(settings)) : undefined
 
   const handlersOf = (ctx: GenericEndpointContext): OrderHandlers => {
     const { context } = ctx
@@ -182,9 +181,9 @@ export function crossDevice({ store, orderModelName = 'crossDeviceOrder', ...opt
   const offered: ServiceOptions = {
     adapters: [...settings.adapterIds],
     demoWallet: false,
-    languages: spokenLanguages(settings),
+    languages: spokenLanguages(settings.pages),
     parts: [
-      ...(settings.pages ? (['pages'] as const) : []),
+      ...(settings.pages.served ? (['pages'] as const) : []),
       ...(settings.orderStartKeys === undefined ? (['open-orders'] as const) : []),
     ],
   }
@@ -342,7 +341,7 @@ function withoutTickets(rateLimit: AuthContext['rateLimit']): AuthContext['rateL
   return { ...rateLimit, customRules: { [`${continuePath}/*`]: false, ...rateLimit.customRules } }
 }
 
-function pageLookOf({ adapterIds, logoUrl, accentColor, textsFile }: WalletSettings): PageLook {
+function pageLookOf({ adapterIds, pages: { logoUrl, accentColor, textsFile } }: WalletSettings): PageLook {
   return { adapterIds: [...adapterIds], logoUrl, accentColor, texts: readPageTexts(textsFile) }
 }
 

@@ -5,7 +5,7 @@ import { chooseVerifier } from '../core/wallet/native.ts'
 import { Prover } from '../core/wallet/prover.ts'
 import type { WalletAdapter } from '../core/wallet/wallet.ts'
 import { defaultLimits, type RateLimitGroup } from '../limits/limits.ts'
-import { type CountersignOptions, type FlatOptions, resolveSettings, type Settings } from '../service/config.ts'
+import { type CountersignOptions, resolveSettings, type Settings } from '../service/config.ts'
 
 /** Options of both plugins. They are options of Countersign, with the same meanings, defaults and bounds. */
 export interface WalletOptions
@@ -31,8 +31,8 @@ export interface WalletSettings extends Omit<Settings, 'appName'> {
 }
 
 /** Checks a plugin's options when it is created. Throws a `TypeError` of one line if one does not fit. */
-export function walletSettings(options: FlatOptions): WalletSettings {
-  const settings = resolveSettings(options, (option) => option)
+export function walletSettings(options: CountersignOptions): WalletSettings {
+  const settings = resolveSettings(options)
   const adapters = walletAdapters(settings.adapters, settings)
   return {
     ...settings,

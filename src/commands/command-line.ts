@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream'
 import { parseArgs } from 'node:util'
-import { type FlatOptions, optionRows } from '../service/config/options.ts'
+import { allOptions, type CountersignOptions } from '../service/config.ts'
 
 /** Where a command reads and writes: those of `process`. */
 export interface Streams {
@@ -30,7 +30,7 @@ export interface CommandLine {
   /** Serve the local network. */
   readonly lan: boolean
   /** The settings among them. They take precedence over environment variables. */
-  readonly options: Pick<FlatOptions, 'port' | 'host' | 'store' | 'workers'>
+  readonly options: Pick<CountersignOptions, 'port' | 'host' | 'store' | 'workers'>
 }
 
 /** The arguments: switches, and settings that are named as the options in code. */
@@ -98,14 +98,15 @@ function readValue({ name, value, inlineValue }: Given): string {
 /** The options that texts set, under the rules of the settings. */
 function optionsOf(texts: ReadonlyMap<string, string>): CommandLine['options'] {
   const options: Record<string, unknown> = {}
-  for (const [option, { kind }] of optionRows) {
-    const text = texts.get(option)
+  for (const { name, option } of allOptions) {
+    const { kind } = option
+    const text = texts.get(name)
     if (text === undefined) continue
-    options[option] = kind.read === undefined ? text : kind.read(text)
-    kind.check(options[option] as never, (got) => {
+    options[name] = kind.read === undefined ? text : kind.read(text)
+    kind.check(options[name] as never, (got) => {
       const repeated = got === undefined ? '' : `, not ${JSON.stringify(text)}`
-      throw new UsageError(`--${option} must be ${kind.expected}${repeated}`)
+      throw new UsageError(`--${name} must be ${kind.expected}${repeated}`)
     })
   }
-  return options
+  return options as CommandLine['options']
 }

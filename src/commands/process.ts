@@ -1,20 +1,21 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { LogFormat, Logger, LogLevel, LogSink } from '../base/log.ts'
 import {
+  type CountersignOptions,
   type Environment,
-  type FlatOptions,
-  flatFromEnvironment,
+  givenFor,
+  optionsFromEnvironment,
   optionsInFiles,
   resolveSettings,
 } from '../service/config.ts'
 import type { Countersign } from '../service/countersign.ts'
 import { hostOnLan, optionsOnLan } from '../service/lan.ts'
-import type { ReplaceableOptions } from '../service/live-secrets.ts'
+import { isReplaceable } from '../service/live-secrets.ts'
 
 // What each process has that serves: a service that runs alone, and each worker.
 
 /** The form of the log, which is needed before all settings are checked. */
-export function logFormatOf({ logFormat }: FlatOptions): LogFormat {
+export function logFormatOf({ logFormat }: CountersignOptions): LogFormat {
   return resolveSettings(logFormat === undefined ? {} : { logFormat }).logFormat
 }
 
@@ -61,8 +62,8 @@ export function logOutput(mostBytes: number = Number.POSITIVE_INFINITY): LogSink
  * these networks.
  */
 export async function madeService<Service>(
-  make: (options: FlatOptions, lan: { readonly host: string | undefined } | undefined) => Promise<Service>,
-  options: FlatOptions,
+  make: (options: CountersignOptions, lan: { readonly host: string | undefined } | undefined) => Promise<Service>,
+  options: CountersignOptions,
   hosts: readonly string[] | undefined,
 ): Promise<Service> {
   if (hosts === undefined) return await make(options, undefined)
@@ -76,7 +77,7 @@ export async function madeService<Service>(
 export interface Started {
   readonly environment: Environment
   /** What the environment said at the start. */
-  readonly options: FlatOptions
+  readonly options: CountersignOptions
   readonly logger: Logger
 }
 
@@ -109,18 +110,17 @@ export class Reloads {
   async #reload(service: Pick<Countersign, 'reload'>): Promise<void> {
     const { environment, options, logger } = this.#started
     try {
-      const now = flatFromEnvironment(environment)
+      const now = optionsFromEnvironment(environment)
       const inFiles = optionsInFiles(environment)
-      const isIn = (option: keyof ReplaceableOptions): boolean => inFiles.includes(option)
-      const changed = await service.reload({
-        ...(isIn('secret') && now.secret !== undefined && { secret: now.secret }),
-        ...(isIn('orderStartKeys') && now.orderStartKeys !== undefined && { orderStartKeys: now.orderStartKeys }),
-      })
+      const replaceable = inFiles.filter(({ name }) => isReplaceable(name))
+      const changed = await service.reload(
+        Object.fromEntries(replaceable.map((option) => [option.name, givenFor(now, option)])),
+      )
       logger.info('reloaded', { changed: changed.join(', ') || 'nothing' })
       for (const option of inFiles) {
-        if (option === 'secret' || option === 'orderStartKeys') continue
-        if (!isDeepStrictEqual(now[option], options[option])) {
-          logger.warn(`the file of ${option} has changed; restart the service to use what is in it`)
+        if (isReplaceable(option.name)) continue
+        if (!isDeepStrictEqual(givenFor(now, option), givenFor(options, option))) {
+          logger.warn(`the file of ${option.name} has changed; restart the service to use what is in it`)
         }
       }
     } catch (error) {

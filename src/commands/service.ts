@@ -1,7 +1,7 @@
 import { isatty } from 'node:tty'
 import { createLogger, type Logger } from '../base/log.ts'
 import { version } from '../base/version.ts'
-import { flatFromEnvironment, resolveSettings, type Settings, unknownVariables } from '../service/config.ts'
+import { optionsFromEnvironment, resolveSettings, type Settings, unknownVariables } from '../service/config.ts'
 import { type Countersign, createAlone } from '../service/countersign.ts'
 import { lanHosts, optionsOnLan } from '../service/lan.ts'
 import { isLoopbackHost } from '../shared/origin.ts'
@@ -22,7 +22,7 @@ type Running = Pick<Countersign, 'publicUrl' | 'description' | 'drain' | 'close'
  * signal. Rejects with an error of one line if it cannot start.
  */
 export async function startService({ lan, options }: Pick<CommandLine, 'lan' | 'options'>): Promise<void> {
-  const fromEnvironment = checked(() => flatFromEnvironment(process.env))
+  const fromEnvironment = checked(() => optionsFromEnvironment(process.env))
   const logFormat = logFormatOf(fromEnvironment)
   const logger = createLogger(logOutput(), logLevel(process.env.LOG_LEVEL), logFormat)
   const given = { ...fromEnvironment, ...options, logger }
@@ -51,7 +51,7 @@ export async function startService({ lan, options }: Pick<CommandLine, 'lan' | '
     service = workers.pool
     stopping.begin(service)
   }
-  const start = { service, port, lan, hosts, tls: given.tlsCert !== undefined, workers: workers?.count }
+  const start = { service, port, lan, hosts, tls: settings.tls.cert !== undefined, workers: workers?.count }
   if (process.stdout.isTTY && logFormat !== 'json') process.stdout.write(banner(start))
   else {
     const phones = phonesText(start)

@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { realpathSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { type FlatOptions, flatFromEnvironment, resolveSettings } from '../service/config.ts'
+import { type CountersignOptions, optionsFromEnvironment, resolveSettings } from '../service/config.ts'
 import { sqliteLocation } from '../store/open.ts'
 import { oneLine, UsageError } from './command-line.ts'
 
 /** The absolute path of the embedded store's file; `undefined` for any other store. */
-export function sqliteFile(store: FlatOptions['store']): string | undefined {
+export function sqliteFile(store: CountersignOptions['store']): string | undefined {
   const location = typeof store === 'string' ? sqliteLocation(store) : undefined
   return location === undefined || location === ':memory:' ? undefined : resolve(location)
 }
@@ -32,7 +32,7 @@ export function readFileArguments(args: readonly string[], ownSwitch: string): F
   const [file] = positionals
   if (file === undefined || file === '' || positionals.length > 1) throw new UsageError('it takes one FILE')
   if (values.store === '') throw new UsageError('--store is empty')
-  const given = typeof values.store === 'string' ? values.store : flatFromEnvironment(process.env).store
+  const given = typeof values.store === 'string' ? values.store : optionsFromEnvironment(process.env).store
   const store = sqliteFile(resolveSettings(given === undefined ? {} : { store: given }).store)
   if (store === undefined) {
     throw new UsageError(

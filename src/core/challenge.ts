@@ -1,5 +1,8 @@
 import { isPlainLine } from '../shared/plain-line.ts'
 
+/** Bounds and default of the lifetime of a nonce. */
+export const nonceTtl = { minSeconds: 1, maxSeconds: 3600, defaultSeconds: 300 } as const
+
 /** What a signature is for. */
 export type ChallengeAction = 'auth.login' | 'auth.link' | 'order.approve'
 

@@ -5,7 +5,6 @@ import type { OriginPolicy } from '../core/origin-policy.ts'
 import { toFailure } from '../rpc/errors.ts'
 import type { CallObserver, CallOutcome, Invoker, IssuerEndpoint, RouteName } from '../rpc/invoke.ts'
 import { isUnary, type Method } from '../rpc/methods.ts'
-import type { Settings } from '../service/config.ts'
 import { CountersignError } from '../shared/errors.ts'
 import { serviceOptionsPath } from '../shared/service-options.ts'
 import type { WireMethod } from '../wire/contract.ts'
@@ -26,10 +25,10 @@ import {
 import { addressOf, type FetchHandler, FetchOutput, fetchExchange } from './fetch.ts'
 import { forwardAuth, forwardAuthPath, type PeekSession } from './forward-auth.ts'
 import { mountedBody, mountNotice, originalTarget } from './mount.ts'
-import { documentPath, openApiRoutes } from './openapi.ts'
-import { optionsRoute } from './options.ts'
+import { documentPath, type OpenApiSettings, openApiRoutes } from './openapi.ts'
+import { type OptionsSettings, optionsRoute } from './options.ts'
 import type { PageFiles } from './page-files.ts'
-import { createPages } from './pages.ts'
+import { createPages, type PageSettings } from './pages.ts'
 import { defaultTimeouts } from './port/limits.ts'
 import type { PortHandlers } from './port/port.ts'
 import { refusals } from './refusals.ts'
@@ -37,9 +36,16 @@ import { type RestEndpoint, restEndpoints } from './rest/endpoints.ts'
 import { serveEvents } from './rest/events.ts'
 import { sendFailure, sendJson, serveRest } from './rest/serve.ts'
 
+/** What the routes take of the settings. */
+export interface AppSettings extends PageSettings, OptionsSettings, OpenApiSettings {
+  /** Number of proxies in front. */
+  readonly trustProxy: number
+  readonly rateLimit: boolean
+}
+
 /** Parts of the application. */
 export interface AppParts {
-  readonly settings: Settings
+  readonly settings: AppSettings
   /** Every RPC with its handler, those of gRPC's own services included. */
   readonly methods: readonly Method[]
   readonly invoker: Invoker
@@ -453,7 +459,7 @@ const forwardedNoticeEveryMs = 3_600_000
  * A request without any of these headers is in order behind trusted proxies, too: backends and health checks go around
  * them.
  */
-function forwardedNotice({ trustProxy }: Pick<Settings, 'trustProxy'>, log: Logger): (request: RequestContext) => void {
+function forwardedNotice({ trustProxy }: AppSettings, log: Logger): (request: RequestContext) => void {
   let quietUntil: number | undefined
   return (request) => {
     if (quietUntil !== undefined && performance.now() < quietUntil) return

@@ -1,5 +1,4 @@
 import { headerOf, type RequestContext } from '../base/request.ts'
-import type { Settings } from '../service/config.ts'
 import { CountersignError, internalError } from '../shared/errors.ts'
 import { signInPath } from '../shared/page-names.ts'
 import { isReturnPath } from '../shared/return-path.ts'
@@ -31,7 +30,7 @@ export type PeekSession = (request: RequestContext, reads: boolean) => Promise<P
  * NOT_ENABLED without `peekSession`, and if no proxy is trusted.
  */
 export function forwardAuth(
-  { basePath, trustProxy }: Pick<Settings, 'basePath' | 'trustProxy'>,
+  { basePath, trustProxy }: { readonly basePath: string; readonly trustProxy: number },
   peekSession: PeekSession | undefined,
 ): Route {
   return async (exchange) => {

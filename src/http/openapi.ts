@@ -1,19 +1,21 @@
 import { gzipSync } from 'node:zlib'
-import type { Settings } from '../service/config.ts'
 import { sessionCookieName } from '../shared/header-text.ts'
 import { letAnyPageRead } from './cors.ts'
 import type { Route } from './exchange.ts'
 import { entityTag, type ServedFile } from './page-files.ts'
 import { fileRoute } from './pages.ts'
+import type { RestPaths } from './rest/endpoints.ts'
 
 /** The paths of gen/openapi.json: the default ones. scripts/openapi.ts writes it. */
-export const templatePaths: Readonly<Pick<Settings, 'basePath' | 'endpointPrefix'>> = {
+export const templatePaths: RestPaths = {
   basePath: '/api/auth',
   endpointPrefix: '/wallet',
 }
 
-/** The settings that the document tells. */
-export type OpenApiSettings = Pick<Settings, 'basePath' | 'endpointPrefix' | 'publicUrl'>
+/** The settings in the document. */
+export interface OpenApiSettings extends RestPaths {
+  readonly publicUrl: string | undefined
+}
 
 /** Path of the document, under the base path and, but for a service that is mounted, under the root. */
 export const documentPath = '/openapi.json'

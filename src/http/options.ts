@@ -1,24 +1,17 @@
-import { adapterIdsOf, keepsUsers, offersDemoWallet, type Settings } from '../service/config.ts'
 import { languages } from '../shared/languages.ts'
 import type { ServiceOptions, ServicePart } from '../shared/service-options.ts'
 import { type Route, requireHttpMethod } from './exchange.ts'
 import { readPageTexts } from './page-texts.ts'
+import type { PageSettings } from './pages.ts'
 
-/** The settings that the options tell. */
-export type OptionsSettings = Pick<
-  Settings,
-  | 'adapters'
-  | 'demoWallet'
-  | 'publicUrl'
-  | 'tlsCert'
-  | 'textsFile'
-  | 'pages'
-  | 'orderStartKeys'
-  | 'sessionHost'
-  | 'resolveLogin'
-  | 'accessTokenAudiences'
-  | 'oidcClients'
->
+/** The settings in the options. */
+export interface OptionsSettings
+  extends Pick<PageSettings, 'pages' | 'adapterIds' | 'demoWallet' | 'keepsUsers' | 'startsOrders'> {
+  /** Whether access tokens are issued. */
+  readonly accessTokensIssued: boolean
+  /** Whether there is an OpenID Connect issuer. */
+  readonly hasIssuer: boolean
+}
 
 /** Time in seconds for which the options may be cached. */
 const maxAgeSeconds = 300
@@ -26,9 +19,9 @@ const maxAgeSeconds = 300
 /** The route of the service's options: what a page has to know before it offers a sign-in. They are public. */
 export function optionsRoute(settings: OptionsSettings): Route {
   const options: ServiceOptions = {
-    adapters: adapterIdsOf(settings),
-    demoWallet: offersDemoWallet(settings),
-    languages: spokenLanguages(settings),
+    adapters: settings.adapterIds,
+    demoWallet: settings.demoWallet,
+    languages: spokenLanguages(settings.pages),
     parts: partsOf(settings),
   }
   const body = JSON.stringify(options)
@@ -46,21 +39,20 @@ export const optionsHeaders = {
 } as const
 
 /** The languages of the pages, if there are some: those of the service, and those of the texts file. */
-export function spokenLanguages({ pages, textsFile }: Pick<OptionsSettings, 'pages' | 'textsFile'>): readonly string[] {
-  const texts = readPageTexts(pages ? textsFile : undefined)
+export function spokenLanguages({ served, textsFile }: PageSettings['pages']): readonly string[] {
+  const texts = readPageTexts(served ? textsFile : undefined)
   return [...new Set([...languages, ...(texts === '' ? [] : Object.keys(JSON.parse(texts) as object))])]
 }
 
 function partsOf(settings: OptionsSettings): readonly ServicePart[] {
-  const { pages } = settings
-  const hasUsers = keepsUsers(settings)
+  const { keepsUsers, pages } = settings
   const has: Readonly<Record<ServicePart, boolean>> = {
-    pages,
-    account: pages && hasUsers,
-    wallets: hasUsers,
-    'open-orders': settings.orderStartKeys === undefined,
-    'access-tokens': settings.accessTokenAudiences !== undefined,
-    oidc: settings.oidcClients !== undefined,
+    pages: pages.served,
+    account: pages.served && keepsUsers,
+    wallets: keepsUsers,
+    'open-orders': settings.startsOrders,
+    'access-tokens': settings.accessTokensIssued,
+    oidc: settings.hasIssuer,
   }
   return (Object.keys(has) as ServicePart[]).filter((part) => has[part])
 }

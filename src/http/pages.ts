@@ -1,7 +1,6 @@
 import type { Logger } from '../base/log.ts'
 import type { RequestContext } from '../base/request.ts'
 import { toFailure } from '../rpc/errors.ts'
-import { adapterIdsOf, keepsUsers, offersDemoWallet, type Settings } from '../service/config.ts'
 import { defaultClaimUrlTemplate, formerClaimUrlTemplate } from '../shared/claim-url.ts'
 import { cookieValue, sessionCookieName } from '../shared/header-text.ts'
 import { accountPath, type PageName, signInPath } from '../shared/page-names.ts'
@@ -28,25 +27,27 @@ export interface Pages {
   readonly places: readonly string[]
 }
 
-/** The settings that make the pages. */
-export type PageSettings = Pick<
-  Settings,
-  | 'pages'
-  | 'appName'
-  | 'claimUrlTemplate'
-  | 'basePath'
-  | 'endpointPrefix'
-  | 'logoUrl'
-  | 'accentColor'
-  | 'textsFile'
-  | 'adapters'
-  | 'demoWallet'
-  | 'publicUrl'
-  | 'tlsCert'
-  | 'orderStartKeys'
-  | 'sessionHost'
-  | 'resolveLogin'
->
+/** What the pages take of the settings. */
+export interface PageSettings {
+  readonly appName: string
+  readonly claimUrlTemplate: string
+  readonly basePath: string
+  readonly endpointPrefix: string
+  readonly pages: {
+    readonly served: boolean
+    readonly logoUrl: string | undefined
+    readonly accentColor: string | undefined
+    readonly textsFile: string | undefined
+  }
+  /** Ids of the wallet adapters, in their order. */
+  readonly adapterIds: readonly string[]
+  /** Whether the demo wallet is offered. */
+  readonly demoWallet: boolean
+  /** Whether the service keeps the users itself. If not, it has no accounts to show and no wallets to link. */
+  readonly keepsUsers: boolean
+  /** Whether pages start orders; if not, backends do. */
+  readonly startsOrders: boolean
+}
 
 /** What the pages are served with. */
 export interface PageParts {
@@ -80,18 +81,15 @@ interface PageRow {
  * If the pages have not been built, their paths answer 503 and say so.
  */
 export function createPages(settings: PageSettings, log: Logger, { files, peekSession }: PageParts): Pages {
-  if (!settings.pages) return { find: () => undefined, places: [] }
+  if (!settings.pages.served) return { find: () => undefined, places: [] }
   if (files === undefined) log.warn(notBuilt.trim())
-  const { appName, claimUrlTemplate, basePath, endpointPrefix, logoUrl, accentColor } = settings
-  const texts = readPageTexts(settings.textsFile)
-  const adapterIds = adapterIdsOf(settings)
-  const demoWallet = offersDemoWallet(settings)
-  const looks = { logoUrl, accentColor, texts }
+  const { appName, claimUrlTemplate, basePath, endpointPrefix, adapterIds, demoWallet, startsOrders } = settings
+  const { logoUrl, accentColor, textsFile } = settings.pages
+  const looks = { logoUrl, accentColor, texts: readPageTexts(textsFile) }
   const values = { appName, claimUrlTemplate, basePath, assetsPath, adapterIds, demoWallet, ...looks }
   const page = (name: PageName, own?: Partial<PageValues>): ServedFile =>
     files?.page(name, { ...values, ...own }) ?? unavailable
   const signInAssets = basePath + signInPath
-  const startsOrders = settings.orderStartKeys === undefined
   const signIn = { endpointPrefix, startsOrders, assetsPath: signInAssets }
   const signedOut = page('sign-in', { ...signIn, maybeSignedIn: false })
   const maybeSignedIn = page('sign-in', { ...signIn, maybeSignedIn: true })
@@ -99,7 +97,7 @@ export function createPages(settings: PageSettings, log: Logger, { files, peekSe
   const rows = {
     demo: {
       places: [at('/')],
-      route: fileRoute(page('demo', { accountPath: keepsUsers(settings) ? basePath + accountPath : '' })),
+      route: fileRoute(page('demo', { accountPath: settings.keepsUsers ? basePath + accountPath : '' })),
     },
     approve: {
       places: [...claimPlaces(claimUrlTemplate), { path: `${continuePath}/*`, matches: isContinuePath }],
@@ -111,7 +109,7 @@ export function createPages(settings: PageSettings, log: Logger, { files, peekSe
     },
     // Without users of the service's own, there is nothing to show.
     account: {
-      places: keepsUsers(settings) ? [at(basePath + accountPath)] : [],
+      places: settings.keepsUsers ? [at(basePath + accountPath)] : [],
       route: fileRoute(page('account', signIn)),
     },
   } satisfies Record<Exclude<PageName, 'issuer'>, PageRow>

@@ -47,26 +47,39 @@ const heapPerRequest = 96 * 1024
  */
 const networkShare = 1 / 4
 
+/** The settings of the ceilings. */
+export interface CeilingSettings {
+  readonly rateLimit: boolean
+  readonly limits: {
+    readonly connections?: number | undefined
+    readonly connectionsPerAddress?: number | undefined
+    readonly requests?: number | undefined
+    readonly pendingBodies?: number | undefined
+    readonly streams?: number | undefined
+    readonly nonces?: number | undefined
+    readonly orders?: number | undefined
+  }
+}
+
 /**
  * The ceilings of the settings; those left open follow from the size of the heap. Streams can take three quarters of
  * the requests that fit into it, and calls that wait for the store a quarter: a flood of watchers, or a store that
  * hangs, leaves room for all other requests. Without rate limits, one network may hold all.
  */
-export function ceilingsFor(settings: CeilingLimits & { readonly rateLimit: boolean }): CeilingLimits {
+export function ceilingsFor({ rateLimit, limits }: CeilingSettings): CeilingLimits {
   const { heap_size_limit: heapBytes } = getHeapStatistics()
-  const { maxConnections, maxConnectionsPerAddress, maxPendingBodies, maxStreams, maxNonces, maxOrders } = settings
   const fitting = Math.floor(heapBytes / heapPerRequest)
-  const maxRequests = settings.maxRequests ?? fitting
+  const maxRequests = limits.requests ?? fitting
   return {
-    maxConnections: maxConnections ?? Math.floor(heapBytes / heapPerConnection),
-    maxConnectionsPerAddress,
+    maxConnections: limits.connections ?? Math.floor(heapBytes / heapPerConnection),
+    maxConnectionsPerAddress: limits.connectionsPerAddress,
     maxRequests,
-    maxPendingBodies,
-    maxStreams: maxStreams ?? Math.floor(fitting * (3 / 4)),
+    maxPendingBodies: limits.pendingBodies,
+    maxStreams: limits.streams ?? Math.floor(fitting * (3 / 4)),
     maxStoreCalls: Math.ceil(Math.min(maxRequests, fitting) / 4),
-    maxNonces,
-    maxOrders,
-    networkShare: settings.rateLimit ? networkShare : 1,
+    maxNonces: limits.nonces,
+    maxOrders: limits.orders,
+    networkShare: rateLimit ? networkShare : 1,
   }
 }
 

@@ -43,7 +43,7 @@ export class ServiceAddress {
 
   /** What the port itself speaks. A proxy in front may speak another. */
   get #scheme(): 'http' | 'https' {
-    return this.#settings.tlsCert === undefined ? 'http' : 'https'
+    return this.#settings.tls.cert === undefined ? 'http' : 'https'
   }
 
   #loopbackOrigins(): string[] {
@@ -51,4 +51,4 @@ export class ServiceAddress {
   }
 }
 
-type AddressSettings = Pick<Settings, 'publicUrl' | 'port' | 'tlsCert' | 'enforceOrigin' | 'trustedOrigins'>
+type AddressSettings = Pick<Settings, 'publicUrl' | 'port' | 'tls' | 'enforceOrigin' | 'trustedOrigins'>

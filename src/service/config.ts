@@ -1,67 +1,114 @@
 import { closeSync, openSync, readSync } from 'node:fs'
+import type { CountersignOptions } from '../../gen/options.ts'
 import { requireSuitableNode } from '../base/node-version.js'
 import { isLoopbackHost } from '../shared/origin.ts'
-import {
-  type CountersignOptions,
-  type FlatOptions,
-  grouped,
-  nameInCode,
-  type Option,
-  optionRows,
-  type Row,
-  type Settings,
-} from './config/options.ts'
+import { type Given, type Settings, tree } from './config/options.ts'
+import { type Group, isGroup, type Option } from './config/tree.ts'
 
 export type {
   AccessTokenOptions,
   CountersignOptions,
-  FlatOptions,
   LimitOptions,
   MetricsOptions,
   OidcOptions,
   PageOptions,
   RedisOptions,
-  Settings,
   TlsOptions,
   WebhookOptions,
-} from './config/options.ts'
+} from '../../gen/options.ts'
+export type { Settings } from './config/options.ts'
+
+/** An option, and where it is. */
+export interface NamedOption {
+  /** Its name in code, such as `tls.cert`; that of its group if only true or false in place of the group sets it. */
+  readonly name: string
+  /** Its group, if it is in one. */
+  readonly group: string | undefined
+  /** Its name in the group. */
+  readonly key: string
+  readonly option: Option
+}
+
+/** Every option, in the order of the table. */
+export const allOptions: readonly NamedOption[] = Object.entries<Option | Group>(tree).flatMap(([name, entry]) =>
+  isGroup(entry) ? optionsOf(name, entry) : [{ name, group: undefined, key: name, option: entry }],
+)
+
+function optionsOf(group: string, { options }: Group): NamedOption[] {
+  return Object.entries(options).map(([key, option]) => ({
+    name: option.ofGroup === 'only' ? group : `${group}.${key}`,
+    group,
+    key,
+    option,
+  }))
+}
 
 /**
  * Checks options and fills in the defaults. Throws a `TypeError` of one line if one does not fit, or if Node.js is too
- * old. `nameOf` returns the names of options in messages.
+ * old.
  */
-export function resolveSettings(options: FlatOptions = {}, nameOf: (option: Option) => string = nameInCode): Settings {
+export function resolveSettings(options: CountersignOptions = {}): Settings {
   requireSuitableNode()
-  const known = new Set<string>(optionRows.map(([option]) => option))
-  for (const name of Object.keys(options)) {
-    if (!known.has(name)) throw new TypeError(`${name} is not an option of Countersign`)
+  refuseUnknown(Object.keys(options), (name) => Object.hasOwn(tree, name))
+  const typed: Given = options
+  const given: Readonly<Record<string, unknown>> = { ...typed }
+  const settings: Record<string, unknown> = {}
+  for (const [name, entry] of Object.entries<Option | Group>(tree)) {
+    if (!isGroup(entry)) {
+      settings[name] = resolve({ name, option: entry, given: given[name], resolved: settings })
+      continue
+    }
+    const members = optionsOf(name, entry)
+    const values = valuesOf(name, members, given[name])
+    settings[name] = Object.fromEntries(
+      members.map((member) => [member.key, resolve({ ...member, given: values[member.key], resolved: settings })]),
+    )
   }
-  const settings: Partial<Record<Option, unknown>> = {}
-  for (const [option, row] of optionRows)
-    settings[option] = resolve({ name: nameOf(option), row, given: options[option], resolved: settings })
-  // Each value was returned by its own row's check.
-  return withoutContradiction(settings as Settings)
+  // Each value was returned by its own option's check.
+  return withoutContradiction(settings as unknown as Settings)
+}
+
+/** The values that a group is given by the names of its options. */
+function valuesOf(group: string, members: readonly NamedOption[], given: unknown): Readonly<Record<string, unknown>> {
+  const inPlace = members.find(({ option }) => option.ofGroup !== undefined)
+  // As with an option, null counts as unset.
+  if (given === undefined || given === null) return {}
+  if (inPlace !== undefined && typeof given === 'boolean') return { [inPlace.key]: given }
+  const named = members.filter(({ option }) => option.ofGroup !== 'only').map(({ key }) => key)
+  if (Object.prototype.toString.call(given) !== '[object Object]') {
+    const flag = inPlace === undefined ? '' : ', or true or false (on or off)'
+    throw new TypeError(
+      `${withVariable(group, inPlace?.option.variable)} must be an object with ${named.join(', ')}${flag}`,
+    )
+  }
+  refuseUnknown(Object.keys(given as object), (name) => named.includes(name), `${group}.`)
+  return given as Readonly<Record<string, unknown>>
+}
+
+function refuseUnknown(names: readonly string[], isKnown: (name: string) => boolean, prefix = ''): void {
+  const unknown = names.find((name) => !isKnown(name))
+  if (unknown !== undefined) throw new TypeError(`${prefix}${unknown} is not an option of Countersign`)
 }
 
 /** Refuses settings that fit each by itself, but not together. */
 function withoutContradiction(settings: Settings): Settings {
-  const { demoWallet, publicUrl, port, metrics, metricsPort, tlsCert } = settings
-  if (tlsCert !== undefined && publicUrl?.startsWith('http:')) {
+  const { pages, publicUrl, port, metrics, tls } = settings
+  if (tls.cert !== undefined && publicUrl?.startsWith('http:')) {
     throw new TypeError(
       `publicUrl (COUNTERSIGN_PUBLIC_URL) must be https if tls.cert (COUNTERSIGN_TLS_CERT) is set, not ${publicUrl}: the port then takes TLS only`,
     )
   }
-  if (demoWallet && isHttps(settings)) {
+  if (pages.demoWallet && isHttps(settings)) {
     throw new TypeError(
       `pages.demoWallet (COUNTERSIGN_DEMO_WALLET) must be off if publicUrl is https, as ${publicUrl ?? 'that of a port with TLS'} is: people would sign in with keys that lie unprotected in their browsers`,
     )
   }
-  if (metricsPort !== undefined && metricsPort !== 0 && metricsPort === port) {
+  if (metrics.port !== undefined && metrics.port !== 0 && metrics.port === port) {
     throw new TypeError(
       `metrics.port (COUNTERSIGN_METRICS_PORT) must be another port than port (PORT), not ${port} too: metrics are not for the public`,
     )
   }
-  if (metrics === false && metricsPort !== undefined) {
+  if (metrics.collect === false && metrics.port !== undefined) {
     throw new TypeError(
       'metrics.collect must not be false if metrics.port (COUNTERSIGN_METRICS_PORT) is set; leave one of the two out',
     )
@@ -70,29 +117,30 @@ function withoutContradiction(settings: Settings): Settings {
 }
 
 /** Whether metrics are collected: if the option does not say, if they have a port. */
-export function collectsMetrics({ metrics, metricsPort }: Pick<Settings, 'metrics' | 'metricsPort'>): boolean {
-  return metrics ?? metricsPort !== undefined
+export function collectsMetrics({ metrics }: Pick<Settings, 'metrics'>): boolean {
+  return metrics.collect ?? metrics.port !== undefined
 }
 
 /** Whether people reach the service by https: publicUrl says so, or by default whether the port takes TLS. */
-export function isHttps({ publicUrl, tlsCert }: Partial<Pick<Settings, 'publicUrl' | 'tlsCert'>>): boolean {
-  return publicUrl === undefined ? tlsCert !== undefined : URL.parse(publicUrl)?.protocol === 'https:'
+export function isHttps({
+  publicUrl,
+  tls,
+}: {
+  readonly publicUrl?: string | undefined
+  readonly tls?: { readonly cert?: string | undefined }
+}): boolean {
+  return publicUrl === undefined ? tls?.cert !== undefined : URL.parse(publicUrl)?.protocol === 'https:'
 }
 
 /** Whether the pages offer the demo wallet. If the option does not say, on http at a loopback address. */
-export function offersDemoWallet(settings: Pick<Settings, 'demoWallet' | 'publicUrl' | 'tlsCert'>): boolean {
-  const { demoWallet, publicUrl } = settings
-  return demoWallet ?? (publicUrl === undefined ? !isHttps(settings) : isLoopbackHttp(publicUrl))
+export function offersDemoWallet(settings: Settings): boolean {
+  const { pages, publicUrl } = settings
+  return pages.demoWallet ?? (publicUrl === undefined ? !isHttps(settings) : isLoopbackHttp(publicUrl))
 }
 
 /** Whether the service keeps the users itself. If not, it has no accounts to show and no wallets to link. */
 export function keepsUsers({ sessionHost, resolveLogin }: Pick<Settings, 'sessionHost' | 'resolveLogin'>): boolean {
   return sessionHost === undefined && resolveLogin === undefined
-}
-
-/** The ids of the configured adapters, in their order. */
-export function adapterIdsOf({ adapters }: Pick<Settings, 'adapters'>): readonly string[] {
-  return adapters.map((adapter) => (typeof adapter === 'string' ? adapter : adapter.id))
 }
 
 /** Whether an address is an http one that only the machine itself can reach. */
@@ -105,25 +153,31 @@ export function isLoopbackHttp(address: string): boolean {
 interface Resolving {
   /** Its name, as messages call it. */
   readonly name: string
-  readonly row: Row
+  readonly option: Option
   readonly given: unknown
   /** The options further up in the table. */
-  readonly resolved: Readonly<Partial<Record<Option, unknown>>>
+  readonly resolved: Readonly<Record<string, unknown>>
 }
 
 /** The value of one option. */
-function resolve({ name, row, given, resolved }: Resolving): unknown {
-  const { variable, kind, notBelow } = row
+function resolve({ name, option, given, resolved }: Resolving): unknown {
+  const { variable, kind, notBelow } = option
   const refuse = (expected: string, got: unknown): never => {
-    const names = variable === undefined ? name : `${name} (${variable})`
-    throw new TypeError(`${names} must be ${expected}${got === undefined ? '' : `, not ${shown(got)}`}`)
+    throw new TypeError(
+      `${withVariable(name, variable)} must be ${expected}${got === undefined ? '' : `, not ${shown(got)}`}`,
+    )
   }
   const floor = notBelow === undefined ? undefined : Number(resolved[notBelow])
-  const value = given ?? (floor === undefined ? row.default : Math.max(Number(row.default), floor))
+  const value = given ?? (floor === undefined ? option.default : Math.max(Number(option.default), floor))
   if (value === undefined) return undefined
   const checked = kind.check(value as never, (got) => refuse(kind.expected, got))
   if (floor !== undefined && Number(checked) < floor) refuse(`${notBelow} (${floor}) or more`, checked)
   return checked
+}
+
+/** The name of an option, with its variable. */
+function withVariable(name: string, variable: string | undefined): string {
+  return variable === undefined ? name : `${name} (${variable})`
 }
 
 /** A refused value, in one line. */
@@ -140,25 +194,29 @@ export type Environment = Readonly<Record<string, string | undefined>>
  * The options that environment variables set. An empty variable counts as unset. A secret can also be in a file that a
  * variable names whose name ends in `_FILE`, such as COUNTERSIGN_SECRET_FILE.
  *
- * @throws TypeError of one line if such a file cannot be read, or the variable is set beside it.
+ * @throws TypeError of one line if such a file cannot be read, or if the variable is set as well.
  */
 export function optionsFromEnvironment(environment: Environment): CountersignOptions {
-  return grouped(flatFromEnvironment(environment))
-}
-
-/** As {@link optionsFromEnvironment}, without groups. */
-export function flatFromEnvironment(environment: Environment): FlatOptions {
-  const options: Partial<Record<Option, unknown>> = {}
-  for (const [option, row] of optionRows) {
-    const text = textOf(row, environment)
-    if (text !== undefined) options[option] = row.kind.read === undefined ? text : row.kind.read(text)
+  const options: Record<string, unknown> = {}
+  for (const { name, group, key, option } of allOptions) {
+    const text = textOf(option, environment)
+    if (text === undefined) continue
+    const value = option.kind.read === undefined ? text : option.kind.read(text)
+    if (group !== undefined) options[group] ??= {}
+    const place = group === undefined ? options : options[group]
+    if (option.ofGroup !== 'only') {
+      if (typeof place === 'object') Object.assign(place as object, { [key]: value })
+    } else if (value !== true) {
+      // In place of the whole group: what else is set of it has no effect.
+      options[name] = value
+    }
   }
   // Text that a reader could not make sense of is passed on: the check of its option refuses it.
-  return options as FlatOptions
+  return options as CountersignOptions
 }
 
 /** The text of an option's variable, or of the file that a variable names instead; `undefined` if neither is set. */
-function textOf({ variable, fromFile, kind }: Row, environment: Environment): string | undefined {
+function textOf({ variable, fromFile, kind }: Option, environment: Environment): string | undefined {
   if (variable === undefined) return undefined
   const given = (name: string): string | undefined => environment[name]?.trim() || undefined
   const text = given(variable)
@@ -169,10 +227,16 @@ function textOf({ variable, fromFile, kind }: Row, environment: Environment): st
 }
 
 /** The options that a file has, named by a variable whose name ends in `_FILE`. */
-export function optionsInFiles(environment: Environment): Option[] {
-  return optionRows
-    .filter(([, { variable, fromFile }]) => fromFile === true && environment[fileVariable(variable ?? '')]?.trim())
-    .map(([option]) => option)
+export function optionsInFiles(environment: Environment): NamedOption[] {
+  return allOptions.filter(
+    ({ option: { variable, fromFile } }) => fromFile === true && environment[fileVariable(variable ?? '')]?.trim(),
+  )
+}
+
+/** What options say of one. */
+export function givenFor(options: CountersignOptions, { group, key }: NamedOption): unknown {
+  const values = group === undefined ? options : options[group as keyof CountersignOptions]
+  return (values as Readonly<Record<string, unknown>> | undefined)?.[key]
 }
 
 /** A variable that looks like a setting but is none. */
@@ -187,7 +251,7 @@ export interface UnknownVariable {
  * Variables that Kubernetes sets for a service named countersign are left out.
  */
 export function unknownVariables(environment: Environment): UnknownVariable[] {
-  const known = optionRows.flatMap(([, { variable, fromFile }]) =>
+  const known = allOptions.flatMap(({ option: { variable, fromFile } }) =>
     variable === undefined ? [] : fromFile === true ? [variable, fileVariable(variable)] : [variable],
   )
   return Object.keys(environment)

@@ -19,8 +19,7 @@ import type { MetricValues } from '../observe/metrics/summed-metrics.ts'
 import { loadTracing } from '../observe/tracing/load-tracing.ts'
 import { observedStore, tracedStore } from '../store/map-store.ts'
 import { type Lan, ServiceAddress } from './address.ts'
-import { ungrouped } from './config/options.ts'
-import { type CountersignOptions, collectsMetrics, type FlatOptions, resolveSettings, type Settings } from './config.ts'
+import { type CountersignOptions, collectsMetrics, resolveSettings, type Settings } from './config.ts'
 import { makeDomain, type ServiceDomain } from './domain.ts'
 import { issuerFor, type LiveIssuer } from './live-issuer.ts'
 import { LiveSecrets, type ReplaceableOptions } from './live-secrets.ts'
@@ -101,16 +100,15 @@ export interface Countersign {
  * what to change if the store cannot be opened.
  */
 export async function createCountersign(options: CountersignOptions = {}): Promise<Countersign> {
-  return await create(ungrouped(options), undefined)
+  return await create(options, undefined)
 }
 
 /**
- * As {@link createCountersign}, for the command, with options without groups. With `lan`, for `--lan`: if publicUrl is
- * not set, it is `http://{host}:` (with tls.cert `https://{host}:`) and the listening port; and the loopback names on
+ * As {@link createCountersign}, for the command. With `lan`, for `--lan`: if publicUrl is not set, it is `http://{host}:` (with tls.cert `https://{host}:`) and the listening port; and the loopback names on
  * that port are trusted beside it, unless trustedOrigins is set. `lan.host` is one of this machine's as URLs spell it;
  * `undefined` only if publicUrl is set.
  */
-export async function createAlone(options: FlatOptions, lan: Lan | undefined): Promise<Countersign> {
+export async function createAlone(options: CountersignOptions, lan: Lan | undefined): Promise<Countersign> {
   return await create(options, lan)
 }
 
@@ -127,13 +125,13 @@ export interface WorkerService extends Countersign {
 
 /** As {@link createAlone}, for one worker of the command. */
 export async function createWorker(
-  { workers: _, ...options }: FlatOptions,
+  { workers: _, ...options }: CountersignOptions,
   lan: Lan | undefined,
 ): Promise<WorkerService> {
   return await create(options, lan)
 }
 
-async function create(options: FlatOptions, lan: Lan | undefined): Promise<WorkerService> {
+async function create(options: CountersignOptions, lan: Lan | undefined): Promise<WorkerService> {
   const settings = resolveSettings(options)
   requireOneProcess(settings)
   const log = settings.logger ?? createLogger(process.stderr, 'warn', settings.logFormat)
@@ -150,8 +148,8 @@ async function create(options: FlatOptions, lan: Lan | undefined): Promise<Worke
     const adapterIds = adapters.map(({ id }) => id)
     warnOfSettings(settings, { store: opened, adapterIds, log })
     const signingKeys =
-      settings.accessTokenAudiences &&
-      new LiveSigningKeys(await deriveSigningKeys(keyring, settings.accessTokenAlgorithm))
+      settings.accessTokens.audiences &&
+      new LiveSigningKeys(await deriveSigningKeys(keyring, settings.accessTokens.algorithm))
     const secrets = new LiveSecrets(settings, keyring, signingKeys)
     const metrics = collectsMetrics(settings) ? await newMetrics() : undefined
     const measured = metrics === undefined ? opened : observedStore(opened, metrics.observeStore)
@@ -286,7 +284,7 @@ class Service implements WorkerService {
 
   async listen(): Promise<number> {
     const { settings, address, domain, served, keyFiles, log } = this.#parts
-    const { metricsPort, metricsHost } = settings
+    const { port: metricsPort, host: metricsHost } = settings.metrics
     if (metricsPort !== undefined) {
       const taken = await this.#metricsServer.listen(metricsPort, metricsHost)
       log.info('metrics are served', { host: metricsHost, port: taken, path: '/metrics' })

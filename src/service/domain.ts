@@ -73,7 +73,7 @@ export function makeDomain(settings: Settings, store: Store, parts: DomainParts)
   const audit = new AuditTrail(() => store.now(), parts.auditSinks)
   const origins = new OriginPolicy(address.originRules)
   const ceilings = ceilingsFor(settings)
-  const limits = settings.rateLimit ? (settings.rateLimits ?? defaultLimits) : undefined
+  const limits = settings.rateLimit ? (settings.limits.rates ?? defaultLimits) : undefined
   const limiter = limits && new RateLimiter(limits, { store, isForeign: (request) => origins.isForeign(request) })
   const live = {
     nonces: new LiveCount(new Concurrency('maxNonces', ceilings, log)),
@@ -146,8 +146,8 @@ export function makeDomain(settings: Settings, store: Store, parts: DomainParts)
   const accessTokens =
     signingKeys &&
     new AccessTokens({
-      audiences: settings.accessTokenAudiences ?? [],
-      ttlSeconds: settings.accessTokenTtlSeconds,
+      audiences: settings.accessTokens.audiences ?? [],
+      ttlSeconds: settings.accessTokens.ttlSeconds,
       issuer: () => address.publicUrl,
       keys: signingKeys,
       store,

@@ -1,5 +1,5 @@
 import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os'
-import { type FlatOptions, isHttps } from './config.ts'
+import { type CountersignOptions, isHttps } from './config.ts'
 
 /** A network interface by name, as `networkInterfaces` of node:os has them. */
 export type Interfaces = Readonly<Record<string, readonly NetworkInterfaceInfo[] | undefined>>
@@ -51,12 +51,15 @@ export function everyInterface(interfaces: Interfaces = networkInterfaces()): st
  * The options with `--lan`: the service listens on all interfaces and offers the demo wallet, unless the option says
  * no, or publicUrl is https.
  */
-export function optionsOnLan(options: FlatOptions): FlatOptions {
-  return { ...options, host: everyInterface(), demoWallet: options.demoWallet ?? !isHttps(options) }
+export function optionsOnLan(options: CountersignOptions): CountersignOptions {
+  const host = everyInterface()
+  if (options.pages === false) return { ...options, host }
+  const pages = typeof options.pages === 'object' ? options.pages : {}
+  return { ...options, host, pages: { ...pages, demoWallet: pages.demoWallet ?? !isHttps(options) } }
 }
 
 /** The first of the hosts. Throws if there is none and publicUrl is not set: then the service could not be reached. */
-export function hostOnLan({ publicUrl }: FlatOptions, [host]: readonly string[]): string | undefined {
+export function hostOnLan({ publicUrl }: CountersignOptions, [host]: readonly string[]): string | undefined {
   if (host === undefined && publicUrl === undefined) {
     throw new TypeError('--lan needs a network, and this machine is in none; connect it to one, or start without --lan')
   }

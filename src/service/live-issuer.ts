@@ -4,23 +4,6 @@ import type { Issuer } from '../oidc/issuer.ts'
 import type { IssuerParts } from '../oidc/parts.ts'
 import type { Settings } from './config.ts'
 
-/** The settings that make the issuer. */
-type OidcSettings = Pick<
-  Settings,
-  | 'oidcClients'
-  | 'oidcEmail'
-  | 'oidcClaims'
-  | 'oidcPeople'
-  | 'sessionHost'
-  | 'sessionAbsoluteTtlSeconds'
-  | 'appName'
-  | 'basePath'
-  | 'logoUrl'
-  | 'accentColor'
-  | 'textsFile'
-  | 'accessTokenAudiences'
->
-
 /** Paths of the issuer's metadata (OpenID Connect Discovery 1.0, 4; RFC 8414, 3). */
 const discoveryPaths = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server']
 
@@ -66,42 +49,27 @@ export class LiveIssuer implements IssuerRoutes {
 
 /** The issuer of a service with these settings, not loaded yet; `undefined` without a clients file. */
 export function issuerFor(
-  settings: OidcSettings,
+  settings: Settings,
   parts: Omit<IssuerParts, 'settings' | 'discoveryPaths'>,
 ): LiveIssuer | undefined {
-  const {
-    oidcClients,
-    oidcEmail,
-    oidcClaims,
-    oidcPeople,
-    sessionHost,
-    appName,
-    basePath,
-    logoUrl,
-    accentColor,
-    textsFile,
-  } = settings
-  if (oidcClients === undefined) return undefined
-  if (sessionHost !== undefined) {
+  const { clients, email, claims, people } = settings.oidc
+  if (clients === undefined) return undefined
+  if (settings.sessionHost !== undefined) {
     throw new TypeError(
       'oidc.clients (COUNTERSIGN_OIDC_CLIENTS) cannot be set with sessionHost: the issuer needs the sessions of the service itself',
     )
   }
-  if (oidcClaims !== undefined && oidcPeople !== undefined) {
+  if (claims !== undefined && people !== undefined) {
     throw new TypeError('oidc.claims and oidc.people (COUNTERSIGN_OIDC_PEOPLE) cannot be set together: leave one out')
   }
+  const { appName, basePath, pages, accessTokens, sessionAbsoluteTtlSeconds: sessionSeconds } = settings
+  const { logoUrl, accentColor, textsFile } = pages
   const looks = { appName, basePath, logoUrl, accentColor, textsFile }
+  const files = { clientsFile: clients, peopleFile: people }
+  const audiences = accessTokens.audiences ?? []
   return new LiveIssuer({
     ...parts,
     discoveryPaths,
-    settings: {
-      ...looks,
-      clientsFile: oidcClients,
-      email: oidcEmail,
-      claims: oidcClaims,
-      peopleFile: oidcPeople,
-      audiences: settings.accessTokenAudiences ?? [],
-      sessionSeconds: settings.sessionAbsoluteTtlSeconds,
-    },
+    settings: { ...looks, ...files, email, claims, audiences, sessionSeconds },
   })
 }

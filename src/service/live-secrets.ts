@@ -7,6 +7,11 @@ export type ReplaceableOptions = Pick<CountersignOptions, 'secret' | 'orderStart
 
 const replaceable: ReadonlySet<string> = new Set<keyof ReplaceableOptions>(['secret', 'orderStartKeys'])
 
+/** Whether the option of this name can be replaced while the service runs. */
+export function isReplaceable(name: string): name is keyof ReplaceableOptions {
+  return replaceable.has(name)
+}
+
 /** The secrets of a running service, which others can take the place of. */
 export class LiveSecrets {
   #orderStartKeys: readonly string[] | undefined
@@ -16,13 +21,13 @@ export class LiveSecrets {
   readonly #algorithm: AccessTokenAlgorithm
 
   constructor(
-    settings: Pick<Settings, keyof ReplaceableOptions | 'accessTokenAlgorithm'>,
+    settings: Pick<Settings, keyof ReplaceableOptions | 'accessTokens'>,
     keyring: Keyring,
     signingKeys: LiveSigningKeys | undefined,
   ) {
     this.#secret = settings.secret
     this.#orderStartKeys = settings.orderStartKeys
-    this.#algorithm = settings.accessTokenAlgorithm
+    this.#algorithm = settings.accessTokens.algorithm
     this.#keyring = keyring
     this.#signingKeys = signingKeys
   }
@@ -37,7 +42,7 @@ export class LiveSecrets {
    * returns the options that changed. Rejects with a `TypeError` of one line if something does not fit.
    */
   async prepare(options: ReplaceableOptions): Promise<() => (keyof ReplaceableOptions)[]> {
-    const other = Object.keys(options).find((name) => !replaceable.has(name))
+    const other = Object.keys(options).find((name) => !isReplaceable(name))
     if (other !== undefined) throw new TypeError(`${other} cannot be replaced while the service runs; restart it`)
     const { secret, orderStartKeys } = resolveSettings(options)
     if (orderStartKeys !== undefined && this.#orderStartKeys === undefined) {

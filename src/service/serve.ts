@@ -17,7 +17,7 @@ import { healthMethods } from '../rpc/health.ts'
 import { Invoker } from '../rpc/invoke.ts'
 import { isUnary } from '../rpc/methods.ts'
 import type { Store } from '../store/store.ts'
-import type { Settings } from './config.ts'
+import { keepsUsers, offersDemoWallet, type Settings } from './config.ts'
 import type { ServiceDomain } from './domain.ts'
 import type { LiveIssuer } from './live-issuer.ts'
 
@@ -74,7 +74,15 @@ export function serve(domain: ServiceDomain, settings: Settings, parts: ServerPa
     },
   }
   const app = createApp({
-    settings,
+    settings: {
+      ...settings,
+      adapterIds,
+      demoWallet: offersDemoWallet(settings),
+      keepsUsers: keepsUsers(settings),
+      startsOrders: settings.orderStartKeys === undefined,
+      accessTokensIssued: signingKeys !== undefined,
+      hasIssuer: issuer !== undefined,
+    },
     methods: served,
     invoker,
     observe,

@@ -21,6 +21,6 @@ export async function openServiceStore(settings: Settings, log: Logger): Promise
 
 /** What the settings say of TLS to Redis. */
 export function redisTlsOf(settings: Settings): RedisTls {
-  const { redisTlsCa, redisTlsCert, redisTlsKey, redisTlsServerName } = settings
-  return { ca: redisTlsCa, cert: redisTlsCert, key: redisTlsKey, serverName: redisTlsServerName }
+  const { tlsCa, tlsCert, tlsKey, tlsServerName } = settings.redis
+  return { ca: tlsCa, cert: tlsCert, key: tlsKey, serverName: tlsServerName }
 }

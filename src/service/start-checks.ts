@@ -15,21 +15,21 @@ export function requireOneProcess({ workers }: Settings): void {
 }
 
 /** Where audit events are delivered to, if they are. */
-export function webhookTarget({ webhookUrl, webhookSecret }: Settings): WebhookTarget | undefined {
-  if (webhookUrl !== undefined && webhookSecret !== undefined) return { url: webhookUrl, secrets: webhookSecret }
-  if (webhookUrl === undefined && webhookSecret === undefined) return undefined
+export function webhookTarget({ webhook: { url, secret } }: Settings): WebhookTarget | undefined {
+  if (url !== undefined && secret !== undefined) return { url, secrets: secret }
+  if (url === undefined && secret === undefined) return undefined
   throw new TypeError(
     'webhook.url (COUNTERSIGN_WEBHOOK_URL) and webhook.secret (COUNTERSIGN_WEBHOOK_SECRET) need each other: set both, or neither',
   )
 }
 
 /** The files of the port's certificate and key, read; `undefined` if it takes no TLS. */
-export async function openKeyFiles({ tlsCert, tlsKey }: Settings, log: Logger): Promise<KeyFiles | undefined> {
-  const cert = 'tls.cert (COUNTERSIGN_TLS_CERT)'
-  const key = 'tls.key (COUNTERSIGN_TLS_KEY)'
-  if (tlsCert === undefined && tlsKey === undefined) return undefined
-  if (tlsCert === undefined || tlsKey === undefined) throw new TypeError(`${cert} and ${key} must be set together`)
-  return await KeyFiles.open({ cert: { setting: cert, file: tlsCert }, key: { setting: key, file: tlsKey }, log })
+export async function openKeyFiles({ tls: { cert, key } }: Settings, log: Logger): Promise<KeyFiles | undefined> {
+  const certName = 'tls.cert (COUNTERSIGN_TLS_CERT)'
+  const keyName = 'tls.key (COUNTERSIGN_TLS_KEY)'
+  if (cert === undefined && key === undefined) return undefined
+  if (cert === undefined || key === undefined) throw new TypeError(`${certName} and ${keyName} must be set together`)
+  return await KeyFiles.open({ cert: { setting: certName, file: cert }, key: { setting: keyName, file: key }, log })
 }
 
 /**
@@ -71,7 +71,7 @@ export function warnOfSettings(settings: Settings, { store, adapterIds, log }: S
 
 /** Without the service's own origin among them, its own pages can sign in no user, and approve no order's sign-in. */
 function warnOfOwnOrigin({ enforceOrigin, publicUrl, trustedOrigins, pages }: Settings, log: Logger): void {
-  if (!enforceOrigin || !pages || publicUrl === undefined || trustedOrigins === undefined) return
+  if (!enforceOrigin || !pages.served || publicUrl === undefined || trustedOrigins === undefined) return
   if (typeof trustedOrigins !== 'function' && !trustedOrigins.includes(publicUrl)) {
     log.warn(
       "trustedOrigins (COUNTERSIGN_TRUSTED_ORIGINS) leaves out the service's own origin, so its pages cannot sign users in; add it, or turn off pages",

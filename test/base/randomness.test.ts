@@ -4,8 +4,8 @@ import { silentLogger } from '../../src/base/log.ts'
 import { Keyring } from '../../src/base/token.ts'
 import { Nonces } from '../../src/core/sign-in/nonce.ts'
 import { Sessions } from '../../src/core/users/sessions.ts'
+import { createCountersign } from '../../src/index.ts'
 import { openStore } from '../../src/store/open.ts'
-import { createCountersign } from '../support/countersign.ts'
 import { rest } from '../support/rest.ts'
 
 /** What must be random, and the bits that each has. */

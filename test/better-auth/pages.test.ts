@@ -70,7 +70,7 @@ test('the page has the operator’s logo, colour and texts, also where an order 
   const textsFile = join(folder, 'texts.json')
   await writeFile(textsFile, JSON.stringify({ en: { 'review.approve': 'Approve this' } }))
   const look = { logoUrl: 'https://cdn.example/logo.svg', accentColor: '#123456', textsFile }
-  const { url } = await startAuth({ orders: look })
+  const { url } = await startAuth({ orders: { pages: look } })
   const { claimUrl } = await startOrder(url)
   for (const address of [claimUrl!, `${url}/api/auth/cross-device/continue/csh_${'x'.repeat(43)}order`]) {
     const page = await fetch(address)
@@ -80,7 +80,7 @@ test('the page has the operator’s logo, colour and texts, also where an order 
     for (const text of [look.logoUrl, look.accentColor, 'Approve this']) expect(html).toContain(text)
   }
   await writeFile(textsFile, '{')
-  await expect(startAuth({ orders: look })).rejects.toThrow(TypeError)
+  await expect(startAuth({ orders: { pages: look } })).rejects.toThrow(TypeError)
 })
 
 test('opening the page, as a link preview does, claims nothing', async () => {

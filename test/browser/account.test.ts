@@ -39,7 +39,7 @@ describe.skipIf(!hasBrowser)('the account page', () => {
   })
 
   test('without a session leads to the sign-in page, and from there back', async () => {
-    const { url } = await startService({ demoWallet: true })
+    const { url } = await startService({ pages: { demoWallet: true } })
     const { page } = await browser.open()
     await page.goto(`${url}/api/auth/account`)
     await page.waitForURL('**/api/auth/sign-in?**')
@@ -63,7 +63,7 @@ describe.skipIf(!hasBrowser)('the account page', () => {
     test('a stale session adds no wallet: it signs in again, and is offered the button, which nothing has pressed', async () => {
       provokes(/403 .*IssueNonce|403 .*nonce/)
       const store = await openStore('sqlite::memory:')
-      const { url } = await startService({ store, demoWallet: true })
+      const { url } = await startService({ store, pages: { demoWallet: true } })
       const { page } = await browser.open()
       const wallet = makeWallet()
       await signIn(page, url, wallet)
@@ -145,7 +145,7 @@ describe.skipIf(!hasBrowser)('the account page', () => {
   })
 
   test('adds a wallet, and removes it', async () => {
-    const { url } = await startService({ demoWallet: true })
+    const { url } = await startService({ pages: { demoWallet: true } })
     const { page } = await browser.open()
     await signIn(page, url)
     await page.goto(`${url}/api/auth/account`)

@@ -612,7 +612,7 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
 
     test('one that the operator’s file adds, from right to left', async () => {
       const textsFile = new URL('./states/texts.json', import.meta.url).pathname
-      const { url } = await startService({ textsFile })
+      const { url } = await startService({ pages: { textsFile: textsFile } })
       const desktop = await Desktop.start(url, usual, { headers: { 'user-agent': windows } })
       const { page, trail } = await browser.open({ viewport: phoneSize, locale: 'ar-EG' })
       await page.goto(desktop.order.claimUrl)
@@ -640,8 +640,7 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
       provokes(/violates .*img-src/)
       const { url } = await startService({
         appName: 'Green Bakery',
-        accentColor: '#ffb300',
-        logoUrl: 'https://cdn.example/logo.svg',
+        pages: { accentColor: '#ffb300', logoUrl: 'https://cdn.example/logo.svg' },
       })
       const { page, trail } = await browser.open({ viewport: phoneSize })
       await page.route('https://cdn.example/**', (route) => route.fulfill({ contentType: 'image/svg+xml', body: logo }))
@@ -674,7 +673,7 @@ describe.skipIf(!hasBrowser)('on a phone,', () => {
 
     test('a logo that does not load leaves the page as it is', async () => {
       provokes(/404 .*no-such-logo/)
-      const { url } = await startService({ logoUrl: '/no-such-logo.svg' })
+      const { url } = await startService({ pages: { logoUrl: '/no-such-logo.svg' } })
       const { page } = await browser.open({ viewport: phoneSize })
       await page.goto((await Desktop.start(url)).order.claimUrl)
       await page.waitForLoadState('networkidle')

@@ -1,6 +1,6 @@
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
-import type { FlatOptions } from '../../src/service/config.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
 import { phoneClient } from './client/phone.ts'
@@ -54,11 +54,11 @@ const errorCodes = (page: Page): Promise<string[]> =>
 describe.skipIf(!hasBrowser)('<countersign-sign-in> with a wallet on this device', () => {
   const browser = useBrowser()
 
-  async function setUp(options: FlatOptions = {}, screen?: BrowserContextOptions) {
+  async function setUp(options: CountersignOptions = {}, screen?: BrowserContextOptions) {
     const site = await servePage()
-    const settings: FlatOptions = {
+    const settings: CountersignOptions = {
       adapters: ['nimiq', 'ethereum', 'solana'],
-      demoWallet: false,
+      pages: { demoWallet: false },
       ...options,
     }
     const { url } = await startService({ trustedOrigins: [site.origin], ...settings })
@@ -227,7 +227,7 @@ describe.skipIf(!hasBrowser)('<countersign-sign-in> with a wallet on this device
       trail.requests.map(({ url }) => url).filter((url) => /\/options$|demo-wallet/.test(url))
 
     test('signs in if the service offers it, and page and service are on this computer', async () => {
-      const { page, trail, show } = await setUp({ demoWallet: true })
+      const { page, trail, show } = await setUp({ pages: { demoWallet: true } })
       await show()
       await thisDevice(page).click()
       await demo(page).waitFor()
@@ -245,8 +245,8 @@ describe.skipIf(!hasBrowser)('<countersign-sign-in> with a wallet on this device
 
     test('is not offered if the service has none, or none for the wallets that the page lists', async () => {
       for (const [options, attributes] of [
-        [{ demoWallet: false }, ''],
-        [{ demoWallet: true }, 'adapter-ids="ethereum"'],
+        [{ pages: { demoWallet: false } }, ''],
+        [{ pages: { demoWallet: true } }, 'adapter-ids="ethereum"'],
       ] as const) {
         const { page, show } = await setUp(options)
         await show(attributes)
@@ -260,7 +260,7 @@ describe.skipIf(!hasBrowser)('<countersign-sign-in> with a wallet on this device
       provokes(/Access to fetch|net::ERR_FAILED/)
       const pageHost = 'http://tally.tunnel.example'
       const serviceHost = 'http://auth.tunnel.example'
-      const { site, url, page, trail, context } = await setUp({ demoWallet: true })
+      const { site, url, page, trail, context } = await setUp({ pages: { demoWallet: true } })
       const forward = async (host: string, to: string): Promise<void> => {
         await context.route(`${host}/**`, async (route) => {
           const asked = route.request().url()

@@ -55,7 +55,7 @@ describe.skipIf(!hasPart('firefox-esr'))('in Firefox', () => {
     await once(client, 'listening')
     const redirect = `http://127.0.0.1:${(client.address() as AddressInfo).port}/callback`
     const metadata = { ...shop.metadata, redirect_uris: [redirect], post_logout_redirect_uris: [redirect] }
-    const { url } = await startService({ oidcClients: clientsFile({ metadata }) })
+    const { url } = await startService({ oidc: { clients: clientsFile({ metadata }) } })
     const page = await open()
     await page.goto(url)
     await page.getByRole('button', { name: 'Sign in', exact: true }).click()

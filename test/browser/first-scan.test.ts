@@ -131,7 +131,7 @@ describe.skipIf(!hasBrowser)('a new user', { timeout: 60_000 }, () => {
   })
 
   test('is offered no demo wallet if it is off: no page has one, makes one or keeps a key', async () => {
-    const { url } = await startService({ demoWallet: false })
+    const { url } = await startService({ pages: { demoWallet: false } })
     const desktop = await open()
     await desktop.page.goto(url)
     await desktop.page.getByText(noWallet).waitFor()

@@ -1,14 +1,14 @@
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { walletApps } from '../../src/browser/wallets/index.ts'
-import type { FlatOptions } from '../../src/service/config.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { startService } from '../support/service.ts'
 import { Desktop } from './desktop.ts'
 import { expectHeading } from './flows.ts'
 import { expectNoFaults, hasBrowser, provokes, useBrowser } from './support.ts'
 import { injectEthereum } from './wallets/ethereum.ts'
 
-const settings: FlatOptions = { adapters: ['nimiq', 'ethereum', 'solana'], demoWallet: false }
+const settings: CountersignOptions = { adapters: ['nimiq', 'ethereum', 'solana'], pages: { demoWallet: false } }
 
 const phone: BrowserContextOptions = {
   viewport: { width: 390, height: 664 },

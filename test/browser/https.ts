@@ -3,7 +3,7 @@ import { createServer } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import type { FlatOptions } from '../../src/service/config.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { Authority } from '../support/certificates.ts'
 import { startService } from '../support/service.ts'
 import { listenAsProxy, passOn } from './forwarding.ts'
@@ -13,7 +13,7 @@ import { listenAsProxy, passOn } from './forwarding.ts'
  * `local` is the address behind the proxy. Needs openssl.
  */
 export async function startHttpsService(
-  options: FlatOptions,
+  options: CountersignOptions,
 ): Promise<{ readonly url: string; readonly local: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'countersign-https-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))

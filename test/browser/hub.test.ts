@@ -1,6 +1,6 @@
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import type { FlatOptions } from '../../src/service/config.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { hasPart } from '../support/optional.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
@@ -10,7 +10,7 @@ import { startHttpsService } from './https.ts'
 import { expectNoFaults, hasBrowser, provokes, useBrowser } from './support.ts'
 import { expectAsked, hubOrigin, hubWindow, serveHub } from './wallets/hub.ts'
 
-const settings: FlatOptions = { adapters: ['nimiq'], demoWallet: false }
+const settings: CountersignOptions = { adapters: ['nimiq'], pages: { demoWallet: false } }
 
 const iPhone: BrowserContextOptions = {
   viewport: { width: 390, height: 664 },
@@ -47,7 +47,7 @@ describe.skipIf(!hasBrowser)('with the Nimiq Hub', () => {
     vi.useRealTimers()
   })
 
-  async function opened(more: FlatOptions = {}) {
+  async function opened(more: CountersignOptions = {}) {
     const { url } = await startService({ ...settings, ...more })
     const { page, trail } = await browser.open()
     const hub = await serveHub(page.context())
@@ -56,7 +56,7 @@ describe.skipIf(!hasBrowser)('with the Nimiq Hub', () => {
   }
 
   /** A phone. `local` is where its computer reaches the service: it does not trust the certificate. */
-  async function openedOnPhone(more: FlatOptions = {}) {
+  async function openedOnPhone(more: CountersignOptions = {}) {
     const { url, local } = await startHttpsService({ ...settings, ...more })
     const { page, trail } = await browser.open({ ...iPhone, ignoreHTTPSErrors: true })
     const hub = await serveHub(page.context())

@@ -23,7 +23,7 @@ describe.skipIf(!hasBrowser)('the page of the issuer', () => {
   test('asks for consent and leads on, and asks before a sign-out and leads back', async () => {
     const redirect = await startClient()
     const metadata = { ...shop.metadata, redirect_uris: [redirect], post_logout_redirect_uris: [`${redirect}/bye`] }
-    const { url } = await startService({ oidcClients: clientsFile({ metadata }) })
+    const { url } = await startService({ oidc: { clients: clientsFile({ metadata }) } })
     const { page, trail } = await browser.open()
     const { json } = await rest(url, '/wallet/nonce', {})
     const { headers } = await rest(url, '/wallet/verify', proofOf(makeWallet(), json))
@@ -52,7 +52,7 @@ describe.skipIf(!hasBrowser)('the page of the issuer', () => {
   })
 
   test('of a request for a new sign-in is the sign-in page with its ways, although the user is signed in', async () => {
-    const { url } = await startService({ oidcClients: clientsFile(shop) })
+    const { url } = await startService({ oidc: { clients: clientsFile(shop) } })
     const { page } = await browser.open()
     const { json } = await rest(url, '/wallet/nonce', {})
     const { headers } = await rest(url, '/wallet/verify', proofOf(makeWallet(), json))
@@ -74,7 +74,7 @@ describe.skipIf(!hasBrowser)('the page of the issuer', () => {
     const port = await freePort()
     const publicUrl = `http://auth.shop.localhost:${port}`
     const trustedOrigins = [publicUrl, app]
-    const { url } = await startService({ oidcClients: clientsFile(shop), port, publicUrl, trustedOrigins })
+    const { url } = await startService({ oidc: { clients: clientsFile(shop) }, port, publicUrl, trustedOrigins })
     const { page } = await browser.open()
     const { json } = await rest(url, '/wallet/nonce', {}, { origin: publicUrl })
     const { headers, json: signedIn } = await rest(url, '/wallet/verify', proofOf(makeWallet(), json), {

@@ -118,7 +118,7 @@ describe.skipIf(!hasBrowser)('in every main state a page is accessible, in light
       textsFile,
       JSON.stringify({ ar: { 'sign-in.title': 'تسجيل الدخول', 'sign-in.order.otherDevice': 'جهاز آخر' } }),
     )
-    const { url } = await startService({ textsFile, adapters: ['nimiq', 'ethereum', 'solana'] })
+    const { url } = await startService({ pages: { textsFile: textsFile }, adapters: ['nimiq', 'ethereum', 'solana'] })
     for (const locale of ['de-DE', 'ar']) {
       const { page } = await browser.open({ viewport: { width: 390, height: 844 }, userAgent: android, locale })
       await page.goto(`${url}/api/auth/sign-in`)
@@ -232,7 +232,7 @@ describe.skipIf(!hasBrowser)('in every main state a page is accessible, in light
   })
 
   test.each(['#ffe600', '#0a1a4f'])('the approval page in the operator’s %s', async (accentColor) => {
-    const { url } = await startService({ accentColor, confirmationCode: 'return' })
+    const { url } = await startService({ pages: { accentColor: accentColor }, confirmationCode: 'return' })
     const { page } = await browser.open({ viewport: phoneSize })
     await page.goto((await Desktop.start(url)).order.claimUrl)
     await look(page, `approve-start-${accentColor.slice(1)}`)

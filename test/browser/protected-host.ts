@@ -1,5 +1,5 @@
 import { createServer } from 'node:http'
-import type { FlatOptions } from '../../src/service/config.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { startService } from '../support/service.ts'
 import { listenAsProxy, passOn } from './forwarding.ts'
 
@@ -19,7 +19,7 @@ export interface ProtectedHost {
  * Starts a service, and an application on another origin whose proxy routes `/api/auth` to it and nothing else, until
  * the test ends. `delayMs` is how long the proxy holds back each request to the service.
  */
-export async function startProtectedHost(options: FlatOptions = {}, delayMs = 0): Promise<ProtectedHost> {
+export async function startProtectedHost(options: CountersignOptions = {}, delayMs = 0): Promise<ProtectedHost> {
   let target = ''
   const visited: string[] = []
   const proxy = createServer(async (from, to) => {

@@ -232,7 +232,7 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
   })
 
   test('an order, token or code in its address means nothing', async () => {
-    const { host, page, trail } = await opened({ demoWallet: false })
+    const { host, page, trail } = await opened({ pages: { demoWallet: false } })
     const { order } = await Desktop.start(host.url)
     const { orderId, claimToken, desktopToken } = order
     const known = {
@@ -259,7 +259,10 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
   })
 
   test('a wallet of the browser signs the user in; a declined one can be tried again', async () => {
-    const { host, page, trail, troubles } = await opened({ adapters: ['nimiq', 'ethereum'], demoWallet: false })
+    const { host, page, trail, troubles } = await opened({
+      adapters: ['nimiq', 'ethereum'],
+      pages: { demoWallet: false },
+    })
     const fox = await injectEthereum(page.context())
     fox.signs = 'decline'
     await page.goto(host.signInUrl('/welcome'))
@@ -366,7 +369,7 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
 
   test('it has the operator’s logo and colour, and fits any name and any screen', async () => {
     const appName = `محفظة ${'Grüne-Bäckerei-'.repeat(4)}`.slice(0, 80)
-    const { host, page, troubles } = await opened({ appName, logoUrl, accentColor: '#ffe600' })
+    const { host, page, troubles } = await opened({ appName, pages: { logoUrl: logoUrl, accentColor: '#ffe600' } })
     await serveLogo(page)
     await page.goto(host.signInUrl('/welcome'))
     await codeOf(page).waitFor()
@@ -382,7 +385,7 @@ describe.skipIf(!hasBrowser)('on the sign-in page,', () => {
   })
 
   test('on a phone, the wallets that are on it come first, and nothing moves', async () => {
-    const host = await startProtectedHost({ adapters: ['nimiq', 'ethereum'], logoUrl }, 250)
+    const host = await startProtectedHost({ adapters: ['nimiq', 'ethereum'], pages: { logoUrl: logoUrl } }, 250)
     const { page } = await browser.open({ viewport: { width: 390, height: 844 }, userAgent: android })
     const shifts = await watchShifts(page)
     await serveLogo(page)

@@ -53,7 +53,7 @@ describe.skipIf(!hasBrowser || process.env.TEST_BROWSER === 'firefox')('on a slo
   })
 
   test('the sign-in page is seen as soon, and a click shows at once that something happens', async () => {
-    const { url } = await startService({ appName: 'Green Bakery', demoWallet: true })
+    const { url } = await startService({ appName: 'Green Bakery', pages: { demoWallet: true } })
     const page = await openSlowly(`${url}/api/auth/sign-in?returnTo=/`)
     await page.getByRole('button', { name: 'wallet on this device' }).click()
     await expectEarlyPaint(page)

@@ -13,7 +13,7 @@ describe.skipIf(!withParts)('in a browser, on a port with TLS', () => {
 
   test('a page signs in over HTTP/2, and only https brings the session back', async () => {
     const { cert, key } = await authority!.issue('localhost')
-    const { url } = await startService({ tlsCert: cert, tlsKey: key })
+    const { url } = await startService({ tls: { cert, key } })
     const { page, trail } = await browser.open({ ignoreHTTPSErrors: true })
     await page.goto(url)
     const protocol = await page.evaluate(

@@ -1,6 +1,6 @@
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { afterEach, describe, test, vi } from 'vitest'
-import type { FlatOptions } from '../../src/service/config.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { startService } from '../support/service.ts'
 import { Desktop } from './desktop.ts'
 import { expectHeading } from './flows.ts'
@@ -8,7 +8,7 @@ import { hasBrowser, look, screenshot, useBrowser } from './support.ts'
 import { injectEthereum } from './wallets/ethereum.ts'
 import { injectSolana } from './wallets/solana.ts'
 
-const settings: FlatOptions = { adapters: ['nimiq', 'ethereum', 'solana'], demoWallet: false }
+const settings: CountersignOptions = { adapters: ['nimiq', 'ethereum', 'solana'], pages: { demoWallet: false } }
 
 const phone: BrowserContextOptions = {
   viewport: { width: 390, height: 664 },
@@ -79,7 +79,7 @@ describe.skipIf(!hasBrowser)(
     })
 
     test('the demo', async () => {
-      const { url } = await startService({ ...settings, demoWallet: true })
+      const { url } = await startService({ ...settings, pages: { demoWallet: true } })
       const { page } = await browser.open({ viewport: { width: 1280, height: 900 } })
       await injectEthereum(page.context())
       await page.goto(url)

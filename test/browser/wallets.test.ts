@@ -1,7 +1,7 @@
 import type { BrowserContext, Page } from 'playwright-core'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import type { FlatOptions } from '../../src/service/config.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { countOf, startChain } from '../support/evm.ts'
 import { startService } from '../support/service.ts'
 import vectors from '../vectors/ethereum.json' with { type: 'json' }
@@ -12,7 +12,7 @@ import { injectEthereum } from './wallets/ethereum.ts'
 import type { InjectedWallet } from './wallets/injected-wallet.ts'
 import { injectSolana } from './wallets/solana.ts'
 
-const settings: FlatOptions = { adapters: ['nimiq', 'ethereum', 'solana'], demoWallet: false }
+const settings: CountersignOptions = { adapters: ['nimiq', 'ethereum', 'solana'], pages: { demoWallet: false } }
 
 const login = { kind: 'login', displayTitle: 'Sign in to Green Bakery' }
 
@@ -89,7 +89,7 @@ describe.skipIf(!hasBrowser)('with a wallet in the browser,', () => {
     vi.useRealTimers()
   })
 
-  async function opened(more: FlatOptions = {}) {
+  async function opened(more: CountersignOptions = {}) {
     const { url } = await startService({ ...settings, ...more })
     const { page, trail } = await browser.open()
     return { url, page, trail, context: page.context() }

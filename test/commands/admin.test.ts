@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { adminCommand, adminCommands } from '../../src/commands/admin/admin.ts'
-import type { FlatOptions } from '../../src/service/config.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { makeComputer } from '../support/computer.ts'
 import { hasPart } from '../support/optional.ts'
 import { freePort, RedisServer } from '../support/redis-server.ts'
@@ -131,7 +131,7 @@ const stores: [name: string, open: () => Promise<string>][] = [
 
 describe.each(stores)('operators on %s', (_name, open) => {
   /** Two running instances of a service, and the command beside them. */
-  async function start(more: FlatOptions = {}) {
+  async function start(more: CountersignOptions = {}) {
     const store = await open()
     const settings = { store, secret, confirmationCode: 'return', publicUrl: 'http://localhost:8080', ...more } as const
     const [one, two] = [await startService(settings), await startService(settings)]
@@ -325,7 +325,10 @@ describe.each(stores)('operators on %s', (_name, open) => {
   test('delete a user with the audit events that wait for a webhook, and leave those of others', async () => {
     const [port, keyPrefix] = [await freePort(), 'admin-events']
     const webhookSecret = `whsec_${Buffer.from('a secret of the tests, and of no use').toString('base64')}`
-    const { store, here } = await start({ keyPrefix, webhookSecret, webhookUrl: `http://127.0.0.1:${port}/` })
+    const { store, here } = await start({
+      keyPrefix,
+      webhook: { secret: webhookSecret, url: `http://127.0.0.1:${port}/` },
+    })
     const waiting = async (): Promise<string> => {
       const left = await dumpStore(store)
       return left.map(({ key, text }) => (key.includes('webhook:') ? text : '')).join('')

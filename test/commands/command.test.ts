@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { optionRows } from '../../src/service/config/options.ts'
+import { allOptions } from '../../src/service/config.ts'
 
 const mainFile = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
@@ -29,7 +29,7 @@ test('the help names every argument and command, and the variables and defaults 
   expect([code, stderr]).toEqual([0, ''])
   for (const name of ['--help, -h', '--version', '--lan', 'help COMMAND', 'verify'])
     expect(stdout).toContain(`  ${name} `)
-  for (const [option, row] of optionRows) {
+  for (const { name: option, option: row } of allOptions) {
     if (!['port', 'host', 'store'].includes(option)) continue
     expect(stdout).toContain(`  --${option} ${option.toUpperCase()} `)
     expect(stdout).toContain(`variable ${row.variable}`)

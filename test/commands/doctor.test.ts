@@ -14,7 +14,7 @@ import { UsageError } from '../../src/commands/command-line.ts'
 import { type Check, ok, problem, type Result, runChecks, warning } from '../../src/commands/doctor/check.ts'
 import { checks } from '../../src/commands/doctor/checks.ts'
 import { doctorCommand } from '../../src/commands/doctor/doctor.ts'
-import type { FlatOptions } from '../../src/service/config.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { lanHosts } from '../../src/service/lan.ts'
 import { Signer } from '../core/order/support.ts'
 import { Authority } from '../support/certificates.ts'
@@ -237,7 +237,7 @@ describe('a setup with an OpenID Connect issuer', () => {
 
   test('is fit if applications find the issuer', async () => {
     const [port, oidcClients] = [await freePort(), await fileWith(clients)]
-    await startService({ port, host: 'localhost', oidcClients })
+    await startService({ port, host: 'localhost', oidc: { clients: oidcClients } })
     const report = await doctor({ PORT: String(port), COUNTERSIGN_OIDC_CLIENTS: oidcClients })
     expect(faults(report)).toEqual([])
     expect(report.results.find(({ check }) => check === 'issuer')).toMatchObject({
@@ -671,7 +671,7 @@ describe.skipIf(!hasPart('redis-server') || !hasPart('nginx') || !hasPart('opens
   }
 
   /** A service with Redis, behind nginx in all those ways, and the environment of both it and the command. */
-  async function startAll(options: FlatOptions = {}) {
+  async function startAll(options: CountersignOptions = {}) {
     const redis = await RedisServer.start('--appendonly', 'yes')
     onTestFinished(() => redis[Symbol.asyncDispose]())
     const authority = await Authority.create(folder, `authority-${crypto.randomUUID()}`)

@@ -35,7 +35,7 @@ test('the receiver on the page takes an event and refuses a forged one', async (
   const address = `http://localhost:${port}/`
   const forged = async () => await fetch(address, { method: 'POST', body: '{"type":"sign_in.succeeded"}' })
   await vi.waitFor(async () => expect((await forged()).status).toBe(401), { timeout: 20_000 })
-  const { url } = await startService({ webhookUrl: address, webhookSecret: secret })
+  const { url } = await startService({ webhook: { url: address, secret } })
   await signIn(url)
   await vi.waitFor(() => expect(printed).toContain('"type":"sign_in.succeeded"'), { timeout: 20_000 })
 })

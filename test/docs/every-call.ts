@@ -5,12 +5,11 @@ import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_p
 import { WalletService } from '../../gen/server/countersign/v1/wallet_service_pb.ts'
 import { endpoints, rpcs } from '../../scripts/docs/services.ts'
 import { silentLogger } from '../../src/base/log.ts'
-import { openStore } from '../../src/index.ts'
+import { createCountersign, openStore } from '../../src/index.ts'
 import { makeTestWallet, type TestWallet } from '../../src/integrations/testing/index.ts'
-import type { FlatOptions } from '../../src/service/config.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { defaultKeyPrefix, withKeyPrefix } from '../../src/store/map-store.ts'
 import { administrationOn } from '../core/users/support.ts'
-import { createCountersign } from '../support/countersign.ts'
 
 /** What a call answered: over REST if it has an endpoint, and as Connect's JSON otherwise. */
 export interface Answer {
@@ -36,7 +35,7 @@ const foreignPage: Headers = { origin: 'https://evil.example' }
  * Makes every call of a service with these settings, in most states of an order and of a session, with right and wrong
  * tokens, from right and wrong pages; and those that take a proof with one of a wallet that is blocked.
  */
-export async function everyCall(settings: FlatOptions): Promise<readonly Answer[]> {
+export async function everyCall(settings: CountersignOptions): Promise<readonly Answer[]> {
   const store = await openStore('sqlite::memory:')
   const administration = administrationOn(withKeyPrefix(store, defaultKeyPrefix))
   await administration.block({ ...blocked, subject: blocked.publicKeyHex })
@@ -45,7 +44,7 @@ export async function everyCall(settings: FlatOptions): Promise<readonly Answer[
     port: 0,
     rateLimit: false,
     logger: silentLogger,
-    accessTokenAudiences: [audience],
+    accessTokens: { audiences: [audience] },
     ...settings,
   })
   try {

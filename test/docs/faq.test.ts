@@ -7,9 +7,9 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createCountersignClient } from '../../src/browser/client/index.ts'
-import { flatFromEnvironment } from '../../src/service/config.ts'
+import { createCountersign } from '../../src/index.ts'
+import { optionsFromEnvironment } from '../../src/service/config.ts'
 import { MapStorage } from '../browser/client/support.ts'
-import { createCountersign } from '../support/countersign.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
@@ -64,7 +64,7 @@ describe('origins', () => {
         .split('\n')
         .map((line) => line.split('=') as [string, string]),
     )
-    const { url } = await startService(flatFromEnvironment(variables))
+    const { url } = await startService(optionsFromEnvironment(variables))
     const nonceFor = async (origin: string) => (await rest(url, '/wallet/nonce', {}, { origin })).status
     expect(await nonceFor('https://auth.shop.example')).toBe(200)
     expect(await nonceFor('https://www.shop.example')).toBe(200)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { withParts } from '../../scripts/docs/markdown.ts'
 import { writtenDocuments } from '../../scripts/docs.ts'
-import { nameInCode, optionRows } from '../../src/service/config/options.ts'
+import { allOptions } from '../../src/service/config.ts'
 
 const documents = await writtenDocuments()
 
@@ -20,6 +20,6 @@ test('every setting has one row in docs/settings.md', () => {
   const listed = [...page.matchAll(/^\| (?:`(\w+)`(?:, `\1_FILE`)?|code only) \| `([\w.]+)` \|/gm)].map(
     ([, variable, option]) => [option, variable],
   )
-  const all = optionRows.map(([option, { variable }]) => [nameInCode(option), variable])
+  const all = allOptions.map(({ name, option: { variable } }) => [name, variable])
   expect(listed.sort()).toEqual(all.sort())
 })

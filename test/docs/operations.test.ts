@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { defaultLimits } from '../../src/limits/limits.ts'
-import { flatFromEnvironment, resolveSettings, unknownVariables } from '../../src/service/config.ts'
+import { optionsFromEnvironment, resolveSettings, unknownVariables } from '../../src/service/config.ts'
 import { hasPart } from '../support/optional.ts'
 import { spawnService } from '../support/service.ts'
 
@@ -59,6 +59,6 @@ test('the table of limits has each limit with its number, and no other', () => {
 
 test('the numbers on the page can be set', () => {
   const [, text = ''] = /`COUNTERSIGN_RATE_LIMITS=(\S+)`/.exec(page) ?? []
-  const { rateLimits } = resolveSettings(flatFromEnvironment({ COUNTERSIGN_RATE_LIMITS: text }))
-  expect(rateLimits).toEqual({ ...defaultLimits, 'sign-in': 480, watchers: 5000 })
+  const { limits } = resolveSettings(optionsFromEnvironment({ COUNTERSIGN_RATE_LIMITS: text }))
+  expect(limits.rates).toEqual({ ...defaultLimits, 'sign-in': 480, watchers: 5000 })
 })

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } fro
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { betterAuthHost } from '../../src/better-auth/index.ts'
 import { verifyAccessToken } from '../../src/integrations/backend/index.ts'
-import type { FlatOptions } from '../../src/service/config.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { openStore } from '../../src/store/open.ts'
 import { startAuth } from '../better-auth/support.ts'
 import { decoded, isSignedBy, thumbprintOf } from '../integrations/backend/forge.ts'
@@ -15,7 +15,7 @@ import { startService } from '../support/service.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
 
 const audience = 'https://api.example'
-const options = { accessTokenAudiences: ['orders', audience] }
+const options = { accessTokens: { audiences: ['orders', audience] } }
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
@@ -235,7 +235,7 @@ describe('in the course of time', () => {
   })
 
   test('its lifetime is the one that is set, and issuing one extends the session as any use does', async () => {
-    const { url } = await startService({ ...options, accessTokenTtlSeconds: 30 })
+    const { url } = await startService({ accessTokens: { ...options.accessTokens, ttlSeconds: 30 } })
     const { token, session } = await signIn(url)
     const day = 24 * 3600
     pass(day)
@@ -258,7 +258,8 @@ describe('while the secret is rotated', () => {
   async function startAll() {
     const store = await openStore('sqlite::memory:')
     onTestFinished(() => store.close())
-    const rules: FlatOptions = { ...options, store, publicUrl: issuer, accessTokenTtlSeconds: 3600 }
+    const accessTokens = { ...options.accessTokens, ttlSeconds: 3600 }
+    const rules: CountersignOptions = { store, publicUrl: issuer, accessTokens }
     const start = async (secret: readonly string[]) => await startService({ ...rules, secret })
     const instances = [await start([old]), await start([old])]
     const any = (): string => instances[Math.floor(Math.random() * instances.length)]!.url

@@ -1,7 +1,7 @@
 import { Code, ConnectError } from '@connectrpc/connect'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/server/google/rpc/error_details_pb.ts'
-import type { FlatOptions } from '../../src/service/config.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { openStore } from '../../src/store/open.ts'
 import { passTime } from '../core/order/support.ts'
 import { signInClients } from '../support/clients.ts'
@@ -20,7 +20,7 @@ afterEach(() => void vi.useRealTimers())
 describe('open streams', () => {
   test('are refused beyond their ceiling over every protocol, and served again below it', async () => {
     const { logger, lines } = keptLog()
-    const { url } = await startService({ enforceOrigin: false, maxStreams: 2, logger })
+    const { url } = await startService({ enforceOrigin: false, limits: { streams: 2 }, logger })
     const watched = await Promise.all(['REST', 'gRPC'].map((protocol) => watchNew(url, protocol)))
     const order = await orderClients.REST!(url).start('sign')
     for (const [protocol, clientFor] of Object.entries(orderClients)) {
@@ -48,7 +48,7 @@ describe('open streams', () => {
   })
 
   test('make room when they end, fail or lose their watcher', async () => {
-    const { url } = await startService({ enforceOrigin: false, maxStreams: 1, maxRequests: 4 })
+    const { url } = await startService({ enforceOrigin: false, limits: { streams: 1, requests: 4 } })
     const client = orderClients['Connect over HTTP/2']!(url)
     const order = await client.start('sign')
     for (let n = 0; n < 3; n++) {
@@ -76,7 +76,7 @@ describe('of what all clients can hold, one network has a quarter', () => {
   const as = (address: string) => ({ 'x-forwarded-for': address })
 
   test('open streams: a /48 that takes its share leaves the rest to others', async () => {
-    const { url } = await startService({ ...settings, maxStreams: 8 })
+    const { url } = await startService({ ...settings, limits: { streams: 8 } })
     const order = (await rest(url, '/cross-device/start', { kind: 'sign' }, as('192.0.2.1'))).json
     const leaving = new AbortController()
     onTestFinished(() => leaving.abort())
@@ -95,7 +95,7 @@ describe('of what all clients can hold, one network has a quarter', () => {
   })
 
   test('live orders and nonces: a network that fills its share leaves the rest to others', async () => {
-    const { url } = await startService({ ...settings, maxOrders: 40, maxNonces: 40 })
+    const { url } = await startService({ ...settings, limits: { orders: 40, nonces: 40 } })
     for (const [path, body] of [
       ['/cross-device/start', { kind: 'sign' }],
       ['/wallet/nonce', {}],
@@ -109,7 +109,7 @@ describe('of what all clients can hold, one network has a quarter', () => {
 
   test.skipIf(redisUrl === undefined)('calls that wait for the store, while it hangs', async () => {
     await using redis = await RedisServer.start()
-    const { url } = await startService({ ...settings, store: redis.url, secret, maxRequests: 64 })
+    const { url } = await startService({ ...settings, store: redis.url, secret, limits: { requests: 64 } })
     expect((await rest(url, '/wallet/nonce', {}, as('192.0.2.1'))).status).toBe(200)
     redis.freeze()
     const answers: number[] = []
@@ -123,7 +123,7 @@ describe('of what all clients can hold, one network has a quarter', () => {
   })
 
   test('without limits on what clients do, one network may hold all', async () => {
-    const { url } = await startService({ ...settings, rateLimit: false, maxNonces: 20 })
+    const { url } = await startService({ ...settings, rateLimit: false, limits: { nonces: 20 } })
     for (let n = 0; n < 20; n++) expect((await rest(url, '/wallet/nonce', {}, as('192.0.2.1'))).status).toBe(200)
   })
 })
@@ -132,7 +132,13 @@ describe.skipIf(redisUrl === undefined)('calls that wait for the store', () => {
   test('are refused at once beyond their ceiling; the others are answered when the store is', async () => {
     await using redis = await RedisServer.start()
     const { logger, lines } = keptLog()
-    const { url } = await startService({ store: redis.url, secret, enforceOrigin: false, maxRequests: 12, logger })
+    const { url } = await startService({
+      store: redis.url,
+      secret,
+      enforceOrigin: false,
+      limits: { requests: 12 },
+      logger,
+    })
     const order = await orderClients.REST!(url).start('sign')
     redis.freeze()
     const statuses: number[] = []
@@ -161,7 +167,7 @@ describe.skipIf(redisUrl === undefined)('calls that wait for the store', () => {
 
   test('are never refused between two steps: after SERVER_BUSY the nonce is still good', async () => {
     await using redis = await RedisServer.start()
-    const { url } = await startService({ store: redis.url, secret, enforceOrigin: false, maxRequests: 8 })
+    const { url } = await startService({ store: redis.url, secret, enforceOrigin: false, limits: { requests: 8 } })
     const client = signInClients.REST!(url)
     const counts = { refused: 0 }
     const untilServed = async <T>(call: () => Promise<T>): Promise<T> => {
@@ -187,7 +193,7 @@ describe.skipIf(redisUrl === undefined)('calls that wait for the store', () => {
 
   test('do not include those of readiness: however many ask, one asks the store', async () => {
     await using redis = await RedisServer.start()
-    const { url } = await startService({ store: redis.url, secret, maxRequests: 200 })
+    const { url } = await startService({ store: redis.url, secret, limits: { requests: 200 } })
     const pings = async (): Promise<number> =>
       Number(/cmdstat_ping:calls=(\d+)/.exec(await redis.cli('info', 'commandstats'))?.[1] ?? 0)
     expect((await fetch(`${url}/readyz`)).status).toBe(200)
@@ -230,7 +236,7 @@ test('a flood from the networks of one IPv6 /56 is stopped behind a proxy, and o
 
 describe('live nonces and orders', () => {
   /** A service, and how often something was stored in it. */
-  async function startCounting(options: FlatOptions) {
+  async function startCounting(options: CountersignOptions) {
     const store = await openStore('sqlite::memory:')
     onTestFinished(() => store.close())
     const create = vi.spyOn(store, 'create')
@@ -248,7 +254,7 @@ describe('live nonces and orders', () => {
   }
 
   test('orders beyond their ceiling are refused before they are stored, until the lives of others end', async () => {
-    const { url, stored, lines } = await startCounting({ maxOrders: 20 })
+    const { url, stored, lines } = await startCounting({ limits: { orders: 20 } })
     const start = (calls: number): Promise<number> => flood(url, '/cross-device/start', { kind: 'login' }, calls)
     expect(await start(60)).toBe(20)
     expect(stored()).toBe(20)
@@ -266,14 +272,14 @@ describe('live nonces and orders', () => {
   })
 
   test('an order with long texts counts for as many as it takes room for', async () => {
-    const { url } = await startCounting({ maxOrders: 10 })
+    const { url } = await startCounting({ limits: { orders: 10 } })
     const longest = { returnTo: `/${'\u{1f600}'.repeat(2047)}`, displaySummary: '\u{1f600}'.repeat(500) }
     expect(await flood(url, '/cross-device/start', { kind: 'login', ...longest }, 10)).toBe(1)
     expect(await flood(url, '/cross-device/start', { kind: 'login' }, 10)).toBeLessThan(5)
   })
 
   test('nonces beyond their ceiling are refused before they are stored, until others are used or end', async () => {
-    const { url, stored, lines } = await startCounting({ maxNonces: 20, nonceTtlSeconds: 10 })
+    const { url, stored, lines } = await startCounting({ limits: { nonces: 20 }, nonceTtlSeconds: 10 })
     const issue = (calls: number): Promise<number> => flood(url, '/wallet/nonce', {}, calls)
     const wallet = makeWallet()
     const proofs = await Promise.all(

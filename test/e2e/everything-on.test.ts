@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createLogger } from '../../src/base/log.ts'
 import type { AuditEvent } from '../../src/index.ts'
-import type { FlatOptions } from '../../src/service/config.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { signInClients } from '../support/clients.ts'
 import { makeComputer } from '../support/computer.ts'
 import { orderClients } from '../support/orders.ts'
@@ -26,7 +26,7 @@ interface Told {
   outputs(): Promise<Readonly<Record<string, string>>>
 }
 
-async function startTelling(options: FlatOptions): Promise<Told> {
+async function startTelling(options: CountersignOptions): Promise<Told> {
   const [log, events, delivered]: [string[], AuditEvent[], string[]] = [[], [], []]
   const receiver = createServer(async (request, response) => {
     delivered.push(JSON.stringify(request.headers), await text(request))
@@ -40,7 +40,7 @@ async function startTelling(options: FlatOptions): Promise<Told> {
   })
   const { port } = receiver.address() as AddressInfo
   const { url, service } = await startService({
-    ...{ secret, webhookSecret, webhookUrl: `http://127.0.0.1:${port}/`, tracing: 'on', metrics: true },
+    ...{ secret, webhook: { secret: webhookSecret, url: `http://127.0.0.1:${port}/` }, tracing: 'on', metrics: true },
     logger: createLogger({ write: (line) => log.push(line) }, 'debug'),
     onAuditEvent: (event) => events.push(event),
     ...options,
@@ -132,7 +132,7 @@ describe('with log, audit events, webhook, metrics and traces on, none of them h
     const app = { origin: 'https://app.example' }
     const told = await startTelling({
       ...{ confirmationCode: 'return', orderStartKeys: [startKey], trustedOrigins: [app.origin] },
-      accessTokenAudiences: ['https://api.example'],
+      accessTokens: { audiences: ['https://api.example'] },
     })
     const secrets = new Secrets()
     secrets.kept.add(startKey)

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import type { FlatOptions } from '../../src/service/config.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { Authority } from '../support/certificates.ts'
 import { hasPart } from '../support/optional.ts'
 import {
@@ -25,7 +25,7 @@ import { startService } from '../support/service.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
 
 /** A service and an application behind one proxy, which has just started. */
-async function start(startProxy: StartProxy, options: FlatOptions = {}) {
+async function start(startProxy: StartProxy, options: CountersignOptions = {}) {
   const application = new Application()
   const { origin, service, log } = await startBefore(await application.listen(), startProxy, options)
   application.asked.length = 0
@@ -33,7 +33,7 @@ async function start(startProxy: StartProxy, options: FlatOptions = {}) {
 }
 
 /** A service and a proxy, for an application on a port. */
-async function startBefore(application: number, startProxy: StartProxy, options: FlatOptions = {}) {
+async function startBefore(application: number, startProxy: StartProxy, options: CountersignOptions = {}) {
   const port = await freePort()
   const origin = `http://127.0.0.1:${port}`
   const { url: serviceUrl, service } = await startService({

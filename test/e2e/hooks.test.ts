@@ -3,7 +3,7 @@ import { createConnectTransport } from '@connectrpc/connect-node'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import type { Host } from '../../src/core/users/host.ts'
-import type { FlatOptions } from '../../src/service/config.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { openStore } from '../../src/store/open.ts'
 import { startAuth } from '../better-auth/support.ts'
 import { makeInstance } from '../core/order/support.ts'
@@ -16,7 +16,7 @@ import { makeWallet, proofOf } from '../support/wallet.ts'
 type Troubles = Partial<Record<keyof Host, () => Promise<never>>>
 
 /** A service with a session host of the application's own, and what the host's methods do instead of their work. */
-async function startWithHost(options: FlatOptions = {}) {
+async function startWithHost(options: CountersignOptions = {}) {
   const store = await openStore('sqlite::memory:')
   onTestFinished(() => store.close())
   const { host } = makeInstance(store)
@@ -184,7 +184,7 @@ test('hooks that hang end their calls after five seconds, and the places of the 
     const { logger, lines } = keptLog()
     const { url } = await startService({
       logger,
-      maxRequests: 4,
+      limits: { requests: 4 },
       resolveLogin: () => (hanging ? hang() : { id: 'a user' }),
     })
     const proofs = [await newProof(url), await newProof(url)]
@@ -221,7 +221,7 @@ test('hooks that hang end their calls after five seconds, and the places of the 
   }
 
   const sessions = async () => {
-    const { url, service, troubles, lines } = await startWithHost({ maxRequests: 8 })
+    const { url, service, troubles, lines } = await startWithHost({ limits: { requests: 8 } })
     const { json } = await rest(url, '/wallet/verify', await newProof(url))
     const bearer = { authorization: `Bearer ${json.token}` }
     troubles.currentSession = hang
@@ -246,7 +246,7 @@ test('hooks that hang end their calls after five seconds, and the places of the 
     let hanging = true
     const map = new Map<string, string>()
     const { url } = await startService({
-      maxRequests: 4,
+      limits: { requests: 4 },
       nonceStore: {
         get: async (key) => map.get(key),
         set: async (key, value) => (hanging ? await new Promise(() => {}) : map.set(key, value)),

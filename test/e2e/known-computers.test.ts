@@ -4,7 +4,7 @@ import { createConnectTransport } from '@connectrpc/connect-web'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { IntrospectSessionResponseSchema, SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { ErrorInfoSchema } from '../../gen/server/google/rpc/error_details_pb.ts'
-import type { FlatOptions } from '../../src/service/config.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { openOnOurClock } from '../core/order/support.ts'
 import { makeComputer, type TestComputer } from '../support/computer.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
@@ -17,7 +17,7 @@ const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 const days = 24 * 60 * 60_000
 
 /** Starts an instance, and resolves with its address. */
-async function startOn(storeUrl: string, options: FlatOptions = {}): Promise<string> {
+async function startOn(storeUrl: string, options: CountersignOptions = {}): Promise<string> {
   const store = await openOnOurClock(storeUrl)
   onTestFinished(() => store.close())
   const { url } = await startService({
@@ -132,7 +132,7 @@ afterEach(() => {
 })
 
 describe('over two instances', () => {
-  const startTwo = async (options?: FlatOptions): Promise<readonly [string, string]> => {
+  const startTwo = async (options?: CountersignOptions): Promise<readonly [string, string]> => {
     const address = await temporaryStore()
     return [await startOn(address, options), await startOn(address, options)]
   }

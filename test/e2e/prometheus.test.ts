@@ -48,7 +48,7 @@ test.skipIf(!hasPart('prometheus'))(
   'every query of the dashboard and every alert finds what a real Prometheus has scraped',
   async () => {
     // Limits that the traffic hits.
-    const { url, metricsUrl } = await startMeasured({ rateLimit: true, maxOrders: 40 })
+    const { url, metricsUrl } = await startMeasured({ rateLimit: true, limits: { orders: 40 } })
     const prometheus = await runPrometheus(metricsUrl)
     const traffic = async (): Promise<void> => {
       for (const protocol of ['REST', 'Connect JSON over HTTP/1.1', 'gRPC-Web', 'gRPC through connect-node']) {

@@ -13,7 +13,7 @@ import { OrderKind, OrderService } from '../../gen/server/countersign/v1/order_s
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
 import type { Countersign } from '../../src/index.ts'
-import type { FlatOptions } from '../../src/service/config.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { optionsFromEnvironment, unknownVariables } from '../../src/service/config.ts'
 import { clientsFile, shop } from '../oidc/support.ts'
 import { signInClients } from '../support/clients.ts'
@@ -52,7 +52,7 @@ test('the paths of docs/mounting.md are found, those of the issuer too', () => {
 const authority = hasPart('openssl') ? await trustedAuthority() : undefined
 
 /** One instance behind a proxy. The other one is not there, as during its restart. */
-async function start(name: string, options: FlatOptions = {}, site?: number) {
+async function start(name: string, options: CountersignOptions = {}, site?: number) {
   const ports = await proxyPorts()
   const { logger, lines } = keptLog()
   const publicUrl = `https://localhost:${ports.port}`
@@ -209,7 +209,7 @@ describe.each(deployedProxies)('behind %s with its file of deploy/', (name) => {
       const site = createServer((_, response) => response.setHeader('x-site', 'yes').end()).listen(0, '127.0.0.1')
       onTestFinished(() => void site.close())
       await once(site, 'listening')
-      const options = { oidcClients: clientsFile(shop), accessTokenAudiences: ['https://backend.example'] }
+      const options = { oidc: { clients: clientsFile(shop) }, accessTokens: { audiences: ['https://backend.example'] } }
       const { url } = await start(name, options, (site.address() as AddressInfo).port)
       const isOfSite = async (path: string): Promise<boolean> => (await fetch(url + path)).headers.has('x-site')
       for (const path of ownPaths) expect([path, await isOfSite(path)]).toEqual([path, false])

@@ -182,7 +182,7 @@ test('health is told to callers without an allowance left', async () => {
 })
 
 test('an IPv4 host has one allowance in every form of IPv6 that a proxy tells, and its neighbours have theirs', async () => {
-  const { url } = await startService({ rateLimit: true, rateLimits: { 'sign-in': 3 }, trustProxy: 1 })
+  const { url } = await startService({ rateLimit: true, limits: { rates: { 'sign-in': 3 } }, trustProxy: 1 })
   const ask = async (address: string) =>
     (await rest(url, '/wallet/nonce', {}, { ...from(address), origin: url })).status
   const host = ['198.51.100.1', '::ffff:198.51.100.1', '::ffff:c633:6401', '64:ff9b::c633:6401', '::ffff:c633:6401']
@@ -220,7 +220,7 @@ describe('what a foreign page sends through its visitor’s browser takes nothin
       400,
     ],
   ] as const)('%s', async (_what, limit, call, status) => {
-    const { url } = await startService({ rateLimit: true, rateLimits: { [limit]: 4 } })
+    const { url } = await startService({ rateLimit: true, limits: { rates: { [limit]: 4 } } })
     const refused = new Set<number>()
     for (let n = 0; n < 12; n++) refused.add((await call(url, foreign)).status)
     for (let n = 0; n < 4; n++) refused.add((await call(url, { origin: 'null' })).status)
@@ -231,7 +231,10 @@ describe('what a foreign page sends through its visitor’s browser takes nothin
   })
 
   test('nor do wrong tokens', async () => {
-    const { url } = await startService({ rateLimit: true, rateLimits: { 'wrong-token': 2, 'order-wrong-token': 100 } })
+    const { url } = await startService({
+      rateLimit: true,
+      limits: { rates: { 'wrong-token': 2, 'order-wrong-token': 100 } },
+    })
     const { orderId } = (await rest(url, '/cross-device/start', { kind: 'sign' })).json
     const claim = async (headers: Record<string, string>) => {
       const { json } = await rest(url, '/cross-device/claim', { orderId, claimToken: newToken('claim') }, headers)
@@ -242,14 +245,14 @@ describe('what a foreign page sends through its visitor’s browser takes nothin
   })
 
   test('wrong tokens count also where a page allows for being signed out', async () => {
-    const { url } = await startService({ rateLimit: true, rateLimits: { 'wrong-token': 2 } })
+    const { url } = await startService({ rateLimit: true, limits: { rates: { 'wrong-token': 2 } } })
     const read = async () =>
       (await rest(url, '/session?allowSignedOut=true', undefined, { authorization: 'Bearer cst_wrong' })).status
     expect(await Promise.all(Array.from({ length: 4 }, read))).toContain(429)
   })
 
   test('nor do reads without an Origin that Fetch Metadata shows to come from elsewhere', async () => {
-    const { url } = await startService({ rateLimit: true, rateLimits: { session: 4 } })
+    const { url } = await startService({ rateLimit: true, limits: { rates: { session: 4 } } })
     const read = async (site: string | undefined) => {
       return (await rest(url, '/session', undefined, site === undefined ? {} : { 'sec-fetch-site': site })).status
     }
@@ -261,7 +264,11 @@ describe('what a foreign page sends through its visitor’s browser takes nothin
 
   test('and trusted pages of other origins count as the visitor', async () => {
     const trusted = 'https://app.example'
-    const { url } = await startService({ rateLimit: true, rateLimits: { session: 2 }, trustedOrigins: [trusted] })
+    const { url } = await startService({
+      rateLimit: true,
+      limits: { rates: { session: 2 } },
+      trustedOrigins: [trusted],
+    })
     const read = async (headers: Record<string, string>) => (await rest(url, '/session', undefined, headers)).status
     const statuses = [await read({ origin: trusted }), await read({ origin: url }), await read({ origin: trusted })]
     expect(statuses).toEqual([401, 401, 429])

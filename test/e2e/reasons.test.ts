@@ -10,7 +10,7 @@ import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/server/google/rpc/er
 import type { WalletAdapter } from '../../src/core/wallet/wallet.ts'
 import type { AuditEvent, AuditEventType } from '../../src/index.ts'
 import { patternWords } from '../../src/rpc/read-input.ts'
-import type { FlatOptions } from '../../src/service/config.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { CountersignError, type ErrorReason, reasons } from '../../src/shared/errors.ts'
 import { keptLog } from '../support/log-lines.ts'
 import { rest } from '../support/rest.ts'
@@ -87,7 +87,7 @@ const callers: [string, (url: string) => Caller][] = [
 interface Case {
   readonly reason: ErrorReason
   readonly when: string
-  readonly options?: FlatOptions
+  readonly options?: CountersignOptions
   act(caller: Caller, wallet: TestWallet, url: string): Promise<unknown>
 }
 
@@ -241,7 +241,7 @@ const cases: Case[] = [
 ]
 
 /** A nonce store in which every nonce is a day old. */
-function expiredNonces(): NonNullable<FlatOptions['nonceStore']> {
+function expiredNonces(): NonNullable<CountersignOptions['nonceStore']> {
   const map = new Map<string, string>()
   return {
     get: async (key) => map.get(key),

@@ -2,7 +2,7 @@ import { createClient } from 'redis'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { newToken } from '../../src/base/token.ts'
 import type { AuditEvent } from '../../src/index.ts'
-import type { FlatOptions } from '../../src/service/config.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
 import { spawnService, startService } from '../support/service.ts'
 import { redisUrl, sharedStores } from '../support/stores.ts'
@@ -17,7 +17,7 @@ const from = (ip: string) => ({ ...app, 'x-forwarded-for': ip })
 let prefixes = 0
 
 /** Addresses of two services on one store, whose keys are those of no other test. */
-async function startTwo(open: () => Promise<string>, options: FlatOptions): Promise<readonly [string, string]> {
+async function startTwo(open: () => Promise<string>, options: CountersignOptions): Promise<readonly [string, string]> {
   const keyPrefix = `limits-${process.pid}-${prefixes++}`
   const store = await open()
   const common = { store, keyPrefix, secret, rateLimit: true, trustedOrigins: [app.origin], ...options }
@@ -78,7 +78,7 @@ async function watch(url: string, order: { orderId: string; desktopToken: string
 
 describe.each(sharedStores)('two services on %s', (_name, open) => {
   test('hold one limit on calls, for all forwarded headers that a client writes', async () => {
-    const urls = await startTwo(open, { rateLimits: { 'sign-in': 40 } })
+    const urls = await startTwo(open, { limits: { rates: { 'sign-in': 40 } } })
     const startedAt = Date.now()
     const { others } = await inTurns(urls, 160, (url, n) =>
       nonce(url, { ...from(`192.0.2.${n}`), 'x-real-ip': `192.0.2.${n}`, forwarded: `for=192.0.2.${n}` }),
@@ -89,7 +89,7 @@ describe.each(sharedStores)('two services on %s', (_name, open) => {
   })
 
   test('refuse nothing to a client while another one floods both', async () => {
-    const urls = await startTwo(open, { trustProxy: 1, rateLimits: { 'sign-in': 40 } })
+    const urls = await startTwo(open, { trustProxy: 1, limits: { rates: { 'sign-in': 40 } } })
     let flooding = true
     const refused: number[] = []
     const flood = async (url: string): Promise<void> => {
@@ -108,7 +108,7 @@ describe.each(sharedStores)('two services on %s', (_name, open) => {
   })
 
   test('limit wrong tokens from an address, and never who has the right one', async () => {
-    const urls = await startTwo(open, { rateLimits: { 'wrong-token': 16, 'order-wrong-token': 1000 } })
+    const urls = await startTwo(open, { limits: { rates: { 'wrong-token': 16, 'order-wrong-token': 1000 } } })
     const orders = await Promise.all(Array.from({ length: 8 }, async () => (await startOrder(urls[0])).json))
     const { limited, others } = await inTurns(urls, 48, (url, n) =>
       rest(url, '/cross-device/claim', { orderId: orders[n % 8].orderId, claimToken: newToken('claim') }, app),
@@ -124,7 +124,7 @@ describe.each(sharedStores)('two services on %s', (_name, open) => {
   })
 
   test('limit wrong tokens for an order from however many addresses, and never who has the right one', async () => {
-    const urls = await startTwo(open, { trustProxy: 1, rateLimits: { 'order-wrong-token': 16 } })
+    const urls = await startTwo(open, { trustProxy: 1, limits: { rates: { 'order-wrong-token': 16 } } })
     const { orderId, claimToken } = (await startOrder(urls[0], from('192.0.2.1'))).json
     const { limited, others } = await inTurns(urls, 48, (url, n) =>
       rest(url, '/cross-device/claim', { orderId, claimToken: newToken('claim') }, from(`198.51.100.${n}`)),
@@ -137,7 +137,7 @@ describe.each(sharedStores)('two services on %s', (_name, open) => {
   })
 
   test('limit the open orders of an address, until one of them is over', async () => {
-    const urls = await startTwo(open, { trustProxy: 1, rateLimits: { 'open-orders': 10 } })
+    const urls = await startTwo(open, { trustProxy: 1, limits: { rates: { 'open-orders': 10 } } })
     const { limited, others } = await inTurns(urls, 15, (url) => startOrder(url, from('192.0.2.1')))
     expect([others.length, limited.length]).toEqual([10, 5])
     expect(limited[0]?.json).toMatchObject({ code: 'RATE_LIMITED', message: expect.stringContaining('open') })
@@ -153,7 +153,7 @@ describe.each(sharedStores)('two services on %s', (_name, open) => {
 
   test('limit the open orders of the user for whom a backend starts them, and not of the backend', async () => {
     const key = 'k'.repeat(32)
-    const urls = await startTwo(open, { orderStartKeys: [key], rateLimits: { 'open-orders': 10 } })
+    const urls = await startTwo(open, { orderStartKeys: [key], limits: { rates: { 'open-orders': 10 } } })
     const startFor = (url: string, ip: string) => {
       const requester = { origin: app.origin, ip, userAgent: 'a browser' }
       return rest(url, '/cross-device/start', { kind: 'login', requester }, { authorization: `Bearer ${key}` })
@@ -167,7 +167,7 @@ describe.each(sharedStores)('two services on %s', (_name, open) => {
   })
 
   test('limit the streams of an address at each, and let others in when some are closed', async () => {
-    const urls = await startTwo(open, { trustProxy: 1, rateLimits: { watchers: 6 } })
+    const urls = await startTwo(open, { trustProxy: 1, limits: { rates: { watchers: 6 } } })
     const order = (await startOrder(urls[0], from('192.0.2.1'))).json
     const streams: Awaited<ReturnType<typeof watch>>[] = []
     for (let n = 0; n < 20; n++) streams.push(await watch(urls[n % 2] as string, order, from('192.0.2.66')))
@@ -181,7 +181,7 @@ describe.each(sharedStores)('two services on %s', (_name, open) => {
   })
 
   test('limit the sign-ins of a wallet by either way, and those of no other', async () => {
-    const urls = await startTwo(open, { rateLimits: { 'wallet-sign-in': 12 } })
+    const urls = await startTwo(open, { limits: { rates: { 'wallet-sign-in': 12 } } })
     const wallet = makeWallet()
     const { limited, others } = await inTurns(urls, 24, (url) => signIn(url, wallet))
     expect(others.map(({ status }) => status)).toEqual(Array(others.length).fill(200))
@@ -201,7 +201,7 @@ test('a refusal tells which limit was reached, to the caller, to the log and to 
   const note = (text: string, fields?: object): void => void logged.push({ text, ...fields })
   const { url } = await startService({
     rateLimit: true,
-    rateLimits: { 'sign-in': 1 },
+    limits: { rates: { 'sign-in': 1 } },
     onAuditEvent: (event) => events.push(event),
     logger: { debug: note, info: note, warn: note, error: note },
   })
@@ -219,7 +219,7 @@ test('a refusal tells which limit was reached, to the caller, to the log and to 
 
 test('a wrong code is told as one, however many came before, so that no client repeats it', async () => {
   const rateLimits = { 'wrong-token': 1 }
-  const { url } = await startService({ rateLimit: true, rateLimits, confirmationCode: 'return' })
+  const { url } = await startService({ rateLimit: true, limits: { rates: rateLimits }, confirmationCode: 'return' })
   const order = (await rest(url, '/cross-device/start', { kind: 'login' })).json
   const { orderId, claimToken, desktopToken } = order
   const guess = () => rest(url, '/cross-device/claim', { orderId, claimToken: newToken('claim') })

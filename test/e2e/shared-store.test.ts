@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { NonceStore } from '../../src/core/sign-in/nonce.ts'
-import type { FlatOptions } from '../../src/service/config.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { makeComputer, type TestComputer } from '../support/computer.ts'
 import { keptLog } from '../support/log-lines.ts'
 import { rest } from '../support/rest.ts'
@@ -16,12 +16,12 @@ const bank = { origin: 'https://bank.example' }
 /** What two services on one store have in common. */
 interface Pair {
   readonly name: string
-  readonly game: FlatOptions
-  readonly bank: FlatOptions
+  readonly game: CountersignOptions
+  readonly bank: CountersignOptions
 }
 
-const gameOptions: FlatOptions = { appName: 'Free Game', trustedOrigins: [game.origin], secret }
-const bankOptions: FlatOptions = { appName: 'Bank', trustedOrigins: [bank.origin], secret }
+const gameOptions: CountersignOptions = { appName: 'Free Game', trustedOrigins: [game.origin], secret }
+const bankOptions: CountersignOptions = { appName: 'Bank', trustedOrigins: [bank.origin], secret }
 
 /** Every service of a pair has an origin of its own, or a name of its own, or a key prefix of its own. */
 const pairs: readonly Pair[] = [
@@ -197,7 +197,7 @@ describe('a nonce store of the application’s own', () => {
   }
 
   /** Starts a service on a store in memory, and returns the warnings of its start. */
-  async function start(nonceStore: NonceStore, options: FlatOptions = {}) {
+  async function start(nonceStore: NonceStore, options: CountersignOptions = {}) {
     const { logger, lines } = keptLog()
     const { url } = await startService({ ...gameOptions, nonceStore, logger, ...options })
     return { url, warnings: lines.filter(({ level }) => level === 'warn').map(({ text }) => text) }

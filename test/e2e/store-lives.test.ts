@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
-import type { FlatOptions } from '../../src/service/config.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { Signer } from '../core/order/support.ts'
 import { hasPart } from '../support/optional.ts'
 import { killServers, RedisServer } from '../support/redis-server.ts'
@@ -17,7 +17,7 @@ type Lives = ReadonlyMap<string, number>
 
 /** A store, and a look into it past the service. */
 interface OpenedStore {
-  readonly options: FlatOptions
+  readonly options: CountersignOptions
   lives(): Promise<Lives>
 }
 

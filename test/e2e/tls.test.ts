@@ -6,8 +6,8 @@ import { createConnectTransport } from '@connectrpc/connect-node'
 import { describe, expect, test } from 'vitest'
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { silentLogger } from '../../src/base/log.ts'
+import { createCountersign } from '../../src/index.ts'
 import { signInClients } from '../support/clients.ts'
-import { createCountersign } from '../support/countersign.ts'
 import { completeOrder, signInWith } from '../support/flows.ts'
 import { hasPart } from '../support/optional.ts'
 import { orderClients } from '../support/orders.ts'
@@ -23,7 +23,7 @@ const run = promisify(execFile)
 /** Settings of a port with TLS, whose files belong to the test alone. */
 async function tlsOptions() {
   const { cert, key } = await authority!.issue('localhost')
-  return { tlsCert: cert, tlsKey: key, enforceOrigin: false }
+  return { tls: { cert, key }, enforceOrigin: false }
 }
 
 /** The certificate's serial number that a new connection sees. */
@@ -111,20 +111,20 @@ describe.skipIf(!withOpenssl)('on a port with TLS', () => {
   })
 
   test('one of the two files alone stops the start', async () => {
-    const { tlsCert, tlsKey } = await tlsOptions()
+    const { cert, key } = (await tlsOptions()).tls
     const message = 'tls.cert (COUNTERSIGN_TLS_CERT) and tls.key (COUNTERSIGN_TLS_KEY) must be set together'
     const options = { store: 'sqlite::memory:', logger: silentLogger }
-    await expect(createCountersign({ ...options, tlsCert })).rejects.toThrow(new TypeError(message))
-    await expect(createCountersign({ ...options, tlsKey })).rejects.toThrow(new TypeError(message))
+    await expect(createCountersign({ ...options, tls: { cert } })).rejects.toThrow(new TypeError(message))
+    await expect(createCountersign({ ...options, tls: { key } })).rejects.toThrow(new TypeError(message))
   })
 
   test('a certificate is replaced under load, on SIGHUP and by itself, and no call fails', async () => {
-    const { tlsCert, tlsKey } = await tlsOptions()
+    const { cert, key } = (await tlsOptions()).tls
     const others = await Promise.all([authority!.issue('localhost'), authority!.issue('localhost')])
     const service = await spawnService({
       COUNTERSIGN_STORE: 'sqlite::memory:',
-      COUNTERSIGN_TLS_CERT: tlsCert,
-      COUNTERSIGN_TLS_KEY: tlsKey,
+      COUNTERSIGN_TLS_CERT: cert,
+      COUNTERSIGN_TLS_KEY: key,
     })
     const { url } = service
     const { token } = await signInWith(signInClients.REST!(url))
@@ -133,20 +133,20 @@ describe.skipIf(!withOpenssl)('on a port with TLS', () => {
     const reloads = () => service.log().match(/"text":"(reloaded|reloading failed)/g)?.length ?? 0
 
     // A pair that does not fit changes nothing.
-    await replaceFile(tlsCert, others[0]!.cert)
+    await replaceFile(cert, others[0]!.cert)
     service.process.kill('SIGHUP')
     await expect.poll(reloads).toBe(1)
     expect(service.log()).toMatch(/"level":"error","text":"reloading failed: everything stays as it was".*tls\.key/)
     expect(await serialAt(url)).toBe(serials[0])
 
-    await replaceFile(tlsKey, others[0]!.key)
+    await replaceFile(key, others[0]!.key)
     service.process.kill('SIGHUP')
     await expect.poll(reloads).toBe(2)
     expect(service.log()).toContain('"text":"reloaded","changed":"tls"')
     serials.push(await serialAt(url))
 
-    await replaceFile(tlsCert, others[1]!.cert)
-    await replaceFile(tlsKey, others[1]!.key)
+    await replaceFile(cert, others[1]!.cert)
+    await replaceFile(key, others[1]!.key)
     await expect.poll(() => serialAt(url), { timeout: 30_000 }).not.toBe(serials[1])
     serials.push(await serialAt(url))
 

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
 import { WalletService } from '../../gen/server/countersign/v1/wallet_service_pb.ts'
 import type { Host } from '../../src/index.ts'
-import type { FlatOptions } from '../../src/service/config.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { openOnOurClock, passTime } from '../core/order/support.ts'
 import { makeComputer } from '../support/computer.ts'
 import { type RestAnswer, rest } from '../support/rest.ts'
@@ -93,7 +93,7 @@ class Users {
 }
 
 describe('the wallets of a user:', () => {
-  async function start(options: FlatOptions = {}): Promise<Users> {
+  async function start(options: CountersignOptions = {}): Promise<Users> {
     const store = await openOnOurClock('sqlite::memory:')
     onTestFinished(() => store.close())
     return new Users((await startService({ store, ...options })).url)
@@ -428,7 +428,7 @@ describe('if the application keeps users or sessions itself, there are no wallet
     throw new Error('not reached')
   }
   const host = Object.fromEntries(methods.map((name) => [name, notReached])) as unknown as Host
-  test.each<[name: string, options: FlatOptions]>([
+  test.each<[name: string, options: CountersignOptions]>([
     ['resolveLogin', { resolveLogin: ({ subject }) => ({ id: subject }) }],
     ['sessionHost', { sessionHost: host }],
   ])('%s', async (_name, options) => {

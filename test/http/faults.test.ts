@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { OrderService } from '../../gen/server/countersign/v1/order_service_pb.ts'
 import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
 import { Health } from '../../gen/server/grpc/health/v1/health_pb.ts'
-import type { FlatOptions } from '../../src/service/config.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { openStore } from '../../src/store/open.ts'
 import { keptLog, type LogLine } from '../support/log-lines.ts'
 import { rest } from '../support/rest.ts'
@@ -108,7 +108,7 @@ describe('a fault of the server\u2019s or the application\u2019s own has a refer
     const { json } = await rest(url, '/wallet/nonce', {})
     return proofOf(makeWallet(), json)
   }
-  const rubbish = { resolveLogin: () => ({ name: 'no id' }) as never } satisfies FlatOptions
+  const rubbish = { resolveLogin: () => ({ name: 'no id' }) as never } satisfies CountersignOptions
 
   test('if resolveLogin answers rubbish, over gRPC', async () => {
     const { logger, lines } = keptLog()

@@ -6,7 +6,7 @@ import { createAdaptorServer } from '@hono/node-server'
 import { describe, expect, test } from 'vitest'
 import { WatchOrderRequestSchema } from '../../gen/server/countersign/v1/order_service_pb.ts'
 import type { Countersign } from '../../src/index.ts'
-import type { FlatOptions } from '../../src/service/config.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { signInClients } from '../support/clients.ts'
 import { openCounted } from '../support/counted-store.ts'
 import { completeOrder, signInWith } from '../support/flows.ts'
@@ -18,7 +18,7 @@ import { envelope } from '../support/rpc-call.ts'
 import { startService } from '../support/service.ts'
 
 /** A real server of the Fetch standard around the service. */
-async function serveFetch(options: FlatOptions = {}): ReturnType<typeof mountService> {
+async function serveFetch(options: CountersignOptions = {}): ReturnType<typeof mountService> {
   return await mountService(
     // Without hono's faster classes of its own, which take short cuts past the standard.
     (service) =>
@@ -33,7 +33,7 @@ async function serveFetch(options: FlatOptions = {}): ReturnType<typeof mountSer
 const origin = 'http://localhost:8080'
 
 /** The service alone: requests are handed to it. */
-async function fetcher(options: FlatOptions = {}): Promise<Countersign['fetch']> {
+async function fetcher(options: CountersignOptions = {}): Promise<Countersign['fetch']> {
   const { service } = await startService({ publicUrl: origin, ...options })
   return service.fetch
 }
@@ -212,7 +212,7 @@ test('a client that leaves before it is answered holds up no other', async () =>
 })
 
 test('paths are its own as those of the handler are', async () => {
-  const fetch = await fetcher({ accessTokenAudiences: ['backend'] })
+  const fetch = await fetcher({ accessTokens: { audiences: ['backend'] } })
   const get = async (path: string, init: RequestInit = {}): Promise<Response> =>
     await fetch(new Request(origin + path, init))
   for (const path of ['/', '/nothing', '/api/auth', '/api/auth/nothing']) {

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { WalletAdapter } from '../../src/index.ts'
-import type { FlatOptions } from '../../src/service/config.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { openStore } from '../../src/store/open.ts'
 import { makeInstance } from '../core/order/support.ts'
 import { keptLog } from '../support/log-lines.ts'
@@ -12,11 +12,11 @@ import { startService } from '../support/service.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
 
 const origin = 'https://app.example'
-const proxied = { trustProxy: true, trustedOrigins: [origin] } as const satisfies FlatOptions
+const proxied = { trustProxy: true, trustedOrigins: [origin] } as const satisfies CountersignOptions
 const get = { 'x-forwarded-method': 'GET', 'x-forwarded-uri': '/report' }
 
 /** A service behind a proxy, and somebody who has signed in. */
-async function signedIn(options: FlatOptions = {}) {
+async function signedIn(options: CountersignOptions = {}) {
   const started = await startService({ ...proxied, ...options })
   const { url } = started
   const challenge = (await rest(url, '/wallet/nonce', {}, { origin })).json

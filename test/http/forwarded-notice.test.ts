@@ -3,7 +3,7 @@ import { createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { SignInService } from '../../gen/server/countersign/v1/sign_in_service_pb.ts'
-import type { FlatOptions } from '../../src/service/config.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { keptLog } from '../support/log-lines.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
@@ -11,7 +11,7 @@ import { startService } from '../support/service.ts'
 afterEach(() => void vi.useRealTimers())
 
 /** A service, and the warnings that it logs. */
-async function start(options: FlatOptions = {}) {
+async function start(options: CountersignOptions = {}) {
   const { logger, lines } = keptLog()
   const { url, service } = await startService({ logger, ...options })
   const warnings = () => lines.filter(({ level }) => level === 'warn')

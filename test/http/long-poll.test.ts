@@ -178,7 +178,7 @@ test('a server that drains answers the polls that wait, and the next one before 
 
 test('a poll that waits has the place of a stream, and gives it back', async () => {
   const { store, watches } = await openCounted()
-  const { url } = await startService({ store, maxStreams: 1, maxRequests: 4 })
+  const { url } = await startService({ store, limits: { streams: 1, requests: 4 } })
   const order = await startOrder(url)
   const { orderId, claimToken } = order
   const waiting = polled(url, order, { after: '1' })

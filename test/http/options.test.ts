@@ -30,9 +30,9 @@ test('the options follow the settings', async () => {
     {
       publicUrl: 'https://auth.example',
       adapters: ['solana'],
-      textsFile,
+      pages: { textsFile: textsFile },
       orderStartKeys: ['a-key-of-thirty-two-characters-or-more'],
-      accessTokenAudiences: ['https://api.example'],
+      accessTokens: { audiences: ['https://api.example'] },
       resolveLogin: () => null,
       basePath: '/auth',
     },

@@ -1,11 +1,11 @@
 import { createConnectRouter } from '@connectrpc/connect'
 import { expect, test } from 'vitest'
-import type { FlatOptions } from '../../src/service/config.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { keptLog } from '../support/log-lines.ts'
 import { startService } from '../support/service.ts'
 
 /** A service, and the warnings that it logs. */
-async function start(options: FlatOptions = {}) {
+async function start(options: CountersignOptions = {}) {
   const { logger, lines } = keptLog()
   const { url, service } = await startService({ logger, ...options })
   const warnings = () => lines.filter(({ level }) => level === 'warn')

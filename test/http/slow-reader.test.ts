@@ -13,9 +13,9 @@ import {
 import { silentLogger } from '../../src/base/log.ts'
 import { storedOrders } from '../../src/core/order/records.ts'
 import type { NodeRequest } from '../../src/http/exchange.ts'
+import { createCountersign } from '../../src/index.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { NodeResponse } from '../../src/wire/output.ts'
-import { createCountersign } from '../support/countersign.ts'
 import { envelope } from '../support/rpc-call.ts'
 
 const eventCount = 10_000

@@ -184,7 +184,7 @@ describe('claims of the protocol', () => {
 
   test('are not the application’s to say', async () => {
     const { url } = await startIssuer([shop], {
-      oidcClaims: async () => ({ ...forged, groups: ['staff'], ...hidden }),
+      oidc: { claims: async () => ({ ...forged, groups: ['staff'], ...hidden }) },
     })
     const scope = 'openid profile email groups wallet'
     const { config, tokens, session } = await connect(url, { scope })
@@ -207,6 +207,6 @@ describe('claims of the protocol', () => {
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
     const oidcPeople = join(folder, 'people.json')
     writeFileSync(oidcPeople, `{"usr_x": {"name": "Ada", "${name}": "forged"}}`)
-    await expect(startIssuer([shop], { oidcPeople })).rejects.toThrow(`"${name}" is reserved`)
+    await expect(startIssuer([shop], { oidc: { people: oidcPeople } })).rejects.toThrow(`"${name}" is reserved`)
   })
 })

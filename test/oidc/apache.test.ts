@@ -83,9 +83,8 @@ describe.skipIf(!hasBrowser || !hasPart('libapache2-mod-auth-openidc'))('Apache 
     }
     let groups: string[] = []
     const { url } = await startService({
-      oidcClients: clientsFile({ metadata, private_network: true }),
-      oidcClaims: async () => ({ groups }),
-      demoWallet: true,
+      oidc: { clients: clientsFile({ metadata, private_network: true }), claims: async () => ({ groups }) },
+      pages: { demoWallet: true },
     })
     const apache = await startApache(url, port, `http://127.0.0.1:${port}`)
     const { page } = await browser.open()
@@ -139,7 +138,7 @@ describe.skipIf(!hasBrowser || !hasPart('libapache2-mod-auth-openidc'))('Apache 
   })
 
   test('leads to the sign-in behind a proxy that ends TLS', async () => {
-    const { url } = await startService({ oidcClients: clientsFile(shop) })
+    const { url } = await startService({ oidc: { clients: clientsFile(shop) } })
     const apache = await startApache(url, await freePort(), 'https://app.example', behindProxy)
     const headers = { accept: 'text/html', 'x-forwarded-host': 'app.example', 'x-forwarded-proto': 'https' }
     // fetch says that it is a script, which Apache answers with 401.

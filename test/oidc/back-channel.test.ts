@@ -8,7 +8,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { StoredSessions } from '../../src/core/users/sessions.ts'
 import { isSpecialAddress, postToPublic } from '../../src/oidc/outgoing.ts'
-import type { FlatOptions } from '../../src/service/config.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { openStore } from '../../src/store/open.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
@@ -44,8 +44,8 @@ const told = (url: string, client = shop) => ({
 
 const other = { metadata: { ...shop.metadata, client_id: 'other' } }
 
-async function start(clients: readonly object[], options: FlatOptions = {}) {
-  return await startService({ oidcClients: fileWith({ clients }), ...options })
+async function start(clients: readonly object[], options: CountersignOptions = {}) {
+  return await startService({ oidc: { clients: fileWith({ clients }) }, ...options })
 }
 
 const patience = { timeout: 15_000, interval: 100 }

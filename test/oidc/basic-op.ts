@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import * as client from 'openid-client'
 import { afterAll, expect, onTestFinished, vi } from 'vitest'
 import { silentLogger } from '../../src/base/log.ts'
-import { createCountersign } from '../support/countersign.ts'
+import { createCountersign } from '../../src/index.ts'
 import { makeWallet, type TestWallet } from '../support/wallet.ts'
 import { Browser, contentOf, decide, redirectUri } from './support.ts'
 
@@ -42,8 +42,7 @@ async function start(): Promise<string> {
       host: '127.0.0.1',
       rateLimit: false,
       logger: silentLogger,
-      oidcClients,
-      oidcEmail: '{user_id}@users.example',
+      oidc: { clients: oidcClients, email: '{user_id}@users.example' },
     })
     afterAll(() => service.close(500))
     return `http://localhost:${await service.listen()}`

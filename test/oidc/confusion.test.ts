@@ -13,7 +13,7 @@ const orders = { resource: 'https://orders.example', scopes: ['read'] }
 /** One service with a user, and a token of each kind that it issues for that user. */
 async function issueAll() {
   const file = fileWith({ clients: [shop, other], resources: [orders] })
-  const { url } = await startService({ oidcClients: file, accessTokenAudiences: ['api'] })
+  const { url } = await startService({ oidc: { clients: file }, accessTokens: { audiences: ['api'] } })
   const { browser, config, tokens, token, session } = await connect(url)
   const { json } = await rest(url, '/access-token', { audience: 'api' }, bearer(token))
   const foreign = await discover(url, other.metadata)
@@ -98,7 +98,7 @@ test('a token of each kind is taken where it belongs, and another client neither
 describe('the ID token of another user as a hint', () => {
   test('signs nobody in, and the session that is there is not used for it', async () => {
     const file = fileWith({ clients: [{ ...shop, first_party: true }] })
-    const { url } = await startService({ oidcClients: file })
+    const { url } = await startService({ oidc: { clients: file } })
     const [browser, config] = [new Browser(url), await discover(url)]
     await browser.signIn()
     const attacker = new Browser(url)
@@ -113,7 +113,7 @@ describe('the ID token of another user as a hint', () => {
   })
 
   test('signs the user out no sooner than the user says so', async () => {
-    const { url } = await startService({ oidcClients: fileWith({ clients: [shop] }) })
+    const { url } = await startService({ oidc: { clients: fileWith({ clients: [shop] }) } })
     const [{ tokens: foreign }, { browser, config, tokens, session }] = [await connect(url), await connect(url)]
     const page = await browser.open(client.buildEndSessionUrl(config, { id_token_hint: foreign.id_token ?? '' }).href)
     expect(contentOf(page.text).kind).toMatch(/logout|error/)

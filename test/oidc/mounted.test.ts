@@ -9,7 +9,7 @@ import { Browser, clientsFile, connect, discover, redirectUri, request, shop } f
 async function mountBehind(...parsers: express.RequestHandler[]): Promise<string> {
   const { url } = await mountService(
     (service) => createServer(express().use(...parsers, (...args) => service().handler(...args))),
-    { oidcClients: clientsFile(shop) },
+    { oidc: { clients: clientsFile(shop) } },
   )
   return url
 }

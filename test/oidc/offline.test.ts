@@ -4,7 +4,7 @@ import * as client from 'openid-client'
 import { describe, expect, test, vi } from 'vitest'
 import { SessionService } from '../../gen/server/countersign/v1/session_service_pb.ts'
 import { type AuditEvent, openStore } from '../../src/index.ts'
-import type { FlatOptions } from '../../src/service/config.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { administrationOn } from '../core/users/support.ts'
 import { rest } from '../support/rest.ts'
 import { makeWallet, proofOf, type TestWallet } from '../support/wallet.ts'
@@ -25,7 +25,7 @@ const offline = { scope: 'openid offline_access', prompt: 'consent' }
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
 /** A user with tokens bound to a session, and with others for offline access that began in it. */
-async function connected(options: FlatOptions = {}) {
+async function connected(options: CountersignOptions = {}) {
   const store = await openStore('sqlite::memory:')
   const { url } = await startIssuer([shop], { store, ...options })
   const [browser, config] = [new Browser(url), await discover(url)]

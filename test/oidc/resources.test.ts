@@ -3,7 +3,7 @@ import { createRemoteJWKSet, jwtVerify } from 'jose'
 import * as client from 'openid-client'
 import { describe, expect, test } from 'vitest'
 import { verifyAccessToken } from '../../src/integrations/backend/index.ts'
-import type { FlatOptions } from '../../src/service/config.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { decoded } from '../integrations/backend/forge.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
@@ -13,8 +13,9 @@ import { Browser, connect, contentOf, decide, discover, fileWith, refusalOf, req
 const orders = { resource: 'https://orders.example', scopes: ['orders:read', 'orders:write'] }
 const chat = { resource: 'https://chat.example/', scopes: ['orders:read', 'chat'], algorithm: 'RS256' }
 
-async function start(resources: readonly object[] = [orders, chat], options: FlatOptions = {}) {
-  return await startService({ oidcClients: fileWith({ clients: [shop], resources }), ...options })
+async function start(resources: readonly object[] = [orders, chat], options: CountersignOptions = {}) {
+  const clients = fileWith({ clients: [shop], resources })
+  return await startService({ ...options, oidc: { clients, ...options.oidc } })
 }
 
 const forOrders = { scope: 'openid profile orders:read', resource: orders.resource }
@@ -45,7 +46,7 @@ test('it has the wallet and the groups if the user was asked for these, also aft
   const wallet = makeWallet()
   const { address, publicKeyHex } = wallet
   const oidcPeople = fileWith({ [`nimiq:${address}`]: { groups: ['staff'], name: 'Ada' } })
-  const { url } = await start(undefined, { oidcPeople })
+  const { url } = await start(undefined, { oidc: { people: oidcPeople } })
   const [browser, config] = [new Browser(url), await discover(url)]
   await browser.signIn(wallet)
   const scope = 'openid wallet groups orders:read'
@@ -69,7 +70,7 @@ describe('the scope of a client bounds what it may ask for at a resource', () =>
   const writing = { ...forOrders, scope: 'openid orders:read orders:write' }
 
   test('so that more is refused before the user is asked', async () => {
-    const { url } = await startService({ oidcClients: fileWith({ clients: [readOnly], resources: [orders] }) })
+    const { url } = await startService({ oidc: { clients: fileWith({ clients: [readOnly], resources: [orders] }) } })
     const [browser, config] = [new Browser(url), await discover(url)]
     await browser.signIn()
     const answer = (await browser.open((await request(config, writing)).address)).address
@@ -81,7 +82,7 @@ describe('the scope of a client bounds what it may ask for at a resource', () =>
 
   test('and what it got before it had that bound', async () => {
     const file = fileWith({ clients: [shop], resources: [orders] })
-    const { url, service } = await startService({ oidcClients: file })
+    const { url, service } = await startService({ oidc: { clients: file } })
     const { tokens, config } = await connect(url, writing)
     expect(tokens.scope).toBe('orders:read orders:write')
     writeFileSync(file, JSON.stringify({ clients: [readOnly], resources: [orders] }))
@@ -92,7 +93,9 @@ describe('the scope of a client bounds what it may ask for at a resource', () =>
 
   test('also if it names no scope of the issuer', async () => {
     const metadata = { ...shop.metadata, scope: 'orders:read' }
-    const { url } = await startService({ oidcClients: fileWith({ clients: [{ metadata }], resources: [orders] }) })
+    const { url } = await startService({
+      oidc: { clients: fileWith({ clients: [{ metadata }], resources: [orders] }) },
+    })
     const [browser, config] = [new Browser(url), await discover(url)]
     await browser.signIn()
     const answer = (await browser.open((await request(config, forOrders)).address)).address
@@ -107,7 +110,7 @@ describe('the scope of a client bounds what it may ask for at a resource', () =>
 test('a resource can be for some clients alone', async () => {
   const other = { metadata: { ...shop.metadata, client_id: 'other' } }
   const content = { clients: [shop, other], resources: [{ ...orders, clients: ['shop'] }] }
-  const { url } = await startService({ oidcClients: fileWith(content) })
+  const { url } = await startService({ oidc: { clients: fileWith(content) } })
   const { tokens, browser } = await connect(url, forOrders)
   expect(tokens.scope).toBe('orders:read')
   const config = await discover(url, other.metadata)
@@ -230,7 +233,7 @@ test('connected applications show the scopes of a resource', async () => {
   expect(json.apps).toMatchObject([{ clientId: 'shop', scopes: ['openid', 'profile', 'orders:read'] }])
 })
 
-test.each<[string, readonly object[], RegExp, FlatOptions?]>([
+test.each<[string, readonly object[], RegExp, CountersignOptions?]>([
   ['without scopes', [{ resource: 'https://a.example' }], /resource 1: scopes must be/],
   ['that is no address', [{ ...orders, resource: 'orders' }], /resource 1: resource must be an address/],
   ['with a fragment', [{ ...orders, resource: 'https://a.example/#b' }], /without a fragment/],
@@ -243,7 +246,7 @@ test.each<[string, readonly object[], RegExp, FlatOptions?]>([
     'that is a backend of the service’s own tokens',
     [orders],
     /leave one out/,
-    { accessTokenAudiences: [orders.resource] },
+    { accessTokens: { audiences: [orders.resource] } },
   ],
 ])('a resource %s stops the start', async (_name, resources, message, options) => {
   const refusal = start(resources, options)
@@ -253,6 +256,6 @@ test.each<[string, readonly object[], RegExp, FlatOptions?]>([
 
 test('a resource that is the id of a client stops the start', async () => {
   const metadata = { ...shop.metadata, client_id: orders.resource }
-  const refusal = startService({ oidcClients: fileWith({ clients: [{ metadata }], resources: [orders] }) })
+  const refusal = startService({ oidc: { clients: fileWith({ clients: [{ metadata }], resources: [orders] }) } })
   await expect(refusal).rejects.toThrow(/resource 1: resource is the id of a client/)
 })

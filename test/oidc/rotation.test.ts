@@ -4,7 +4,7 @@ import * as client from 'openid-client'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { keyTimes, rotationKey } from '../../src/base/rotation-key.ts'
 import type { SigningJwk } from '../../src/oidc/keys.ts'
-import type { FlatOptions } from '../../src/service/config.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { openStore } from '../../src/store/open.ts'
 import { freePort } from '../support/redis-server.ts'
 import { startService } from '../support/service.ts'
@@ -33,7 +33,7 @@ const file = () => fileWith({ clients: algorithms.map(clientOf), resources: algo
 /** Two instances of one service, which are restarted in turn, and the way to the one that is up. */
 class Instances {
   readonly ports: readonly [number, number]
-  readonly #options: FlatOptions
+  readonly #options: CountersignOptions
   readonly #services = new Map<number, Awaited<ReturnType<typeof startService>>['service']>()
   readonly #inFlight = new Map<number, number>()
   #draining: number | undefined
@@ -41,7 +41,7 @@ class Instances {
   /** Calls that met an instance that was down. */
   refused = 0
 
-  constructor(ports: readonly [number, number], options: FlatOptions) {
+  constructor(ports: readonly [number, number], options: CountersignOptions) {
     this.ports = ports
     this.#options = options
   }
@@ -155,7 +155,7 @@ describe.each(stores)('on $name', ({ open }) => {
     const selected = await open()
     const ports = [await freePort(), await freePort()] as const
     const url = `http://localhost:${ports[0]}`
-    const instances = new Instances(ports, { ...selected, publicUrl: url, oidcClients: file() })
+    const instances = new Instances(ports, { ...selected, publicUrl: url, oidc: { clients: file() } })
     await instances.restart(old)
     const clients = await Promise.all([...kinds, ...kinds].map((kind) => connectClient(instances, url, kind)))
     const failures: unknown[] = []

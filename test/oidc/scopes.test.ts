@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import type { FlatOptions } from '../../src/service/config.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { openStore } from '../../src/store/open.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
@@ -11,7 +11,7 @@ const usual = { scope: 'openid email profile' }
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
 /** A browser that is signed in at an issuer, and what opens requests of a client. */
-async function start(clients: readonly object[] = [shop], options: FlatOptions = {}) {
+async function start(clients: readonly object[] = [shop], options: CountersignOptions = {}) {
   const { url, service } = await startIssuer(clients, options)
   const [browser, config] = [new Browser(url), await discover(url)]
   const { token, session } = await browser.signIn()
@@ -40,12 +40,16 @@ async function start(clients: readonly object[] = [shop], options: FlatOptions =
 }
 
 describe('what is advertised, asked for and granted is one list', () => {
-  test.each<[string, () => FlatOptions, boolean]>([
+  test.each<[string, () => CountersignOptions, boolean]>([
     ['without e-mail', () => ({}), false],
-    ['with a people file without e-mail', () => ({ oidcPeople: fileWith({ usr_x: { groups: ['staff'] } }) }), false],
-    ['with a people file', () => ({ oidcPeople: fileWith({ usr_x: { email: 'ada@company.example' } }) }), true],
-    ['with a template', () => ({ oidcEmail: '{user_id}@users.example' }), true],
-    ['with claims of its own', () => ({ oidcClaims: async () => ({}) }), true],
+    [
+      'with a people file without e-mail',
+      () => ({ oidc: { people: fileWith({ usr_x: { groups: ['staff'] } }) } }),
+      false,
+    ],
+    ['with a people file', () => ({ oidc: { people: fileWith({ usr_x: { email: 'ada@company.example' } }) } }), true],
+    ['with a template', () => ({ oidc: { email: '{user_id}@users.example' } }), true],
+    ['with claims of its own', () => ({ oidc: { claims: async () => ({}) } }), true],
   ])('of a service %s', async (_name, options, isOffered) => {
     const { url, config, ask } = await start([shop], options())
     const metadata = config.serverMetadata()
@@ -109,7 +113,7 @@ describe('nothing is connected before it is decided', () => {
 
 test('what a client of the operator’s own got without a question is asked about once it is no longer that', async () => {
   const file = clientsFile(firstParty)
-  const { url, service } = await startService({ oidcClients: file })
+  const { url, service } = await startService({ oidc: { clients: file } })
   const [browser, config] = [new Browser(url), await discover(url)]
   const { token } = await browser.signIn()
   const open = async (scope: string) => await browser.open((await request(config, { scope })).address)

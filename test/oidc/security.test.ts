@@ -331,7 +331,7 @@ test('a new secret in front of the old one leaves refresh tokens, keys and inter
 test('instances that start at once agree on one key', async () => {
   const store = await openStore('sqlite::memory:')
   const file = clientsFile(shop)
-  const options = { store, secret: 'one '.repeat(10), oidcClients: file }
+  const options = { store, secret: 'one '.repeat(10), oidc: { clients: file } }
   const all = await Promise.all(Array.from({ length: 8 }, () => startService(options)))
   const sets = await Promise.all(all.map(async ({ url }) => await (await fetch(`${url}/.well-known/jwks.json`)).text()))
   expect(new Set(sets).size).toBe(1)

@@ -88,16 +88,15 @@ test('the files of the documents are taken once a secret is put into them, also 
   const page = await readFile(fileURLToPath(new URL('../../docs/oidc.md', import.meta.url)), 'utf8')
   const blocks = [...page.matchAll(/```json\n([^`]*)```/g)].map(([, json = '']) => json.replace(/^ {3}/gm, ''))
   const [clients = '', people = '', resources = ''] = blocks
-  await expect(startService({ oidcClients: fileWith(clients) })).rejects.toThrow(/client_secret must have 32/)
+  await expect(startService({ oidc: { clients: fileWith(clients) } })).rejects.toThrow(/client_secret must have 32/)
   const secret = clients.replace('openssl rand -hex 32', shop.metadata.client_secret)
   const mark = '\uFEFF'
   const { url } = await startService({
-    oidcClients: fileWith(mark + secret),
-    oidcPeople: fileWith(mark + people),
-    textsFile: fileWith(`${mark}{}`),
+    oidc: { clients: fileWith(mark + secret), people: fileWith(mark + people) },
+    pages: { textsFile: fileWith(`${mark}{}`) },
   })
   expect((await connect(url, { redirect_uri: 'https://shop.example/callback' })).tokens.scope).toBeDefined()
-  await startService({ oidcClients: fileWith(resources) })
+  await startService({ oidc: { clients: fileWith(resources) } })
 })
 
 test('is not for applications that keep the sessions themselves', async () => {
@@ -105,8 +104,8 @@ test('is not for applications that keep the sessions themselves', async () => {
 })
 
 test('no client has an audience as its id, and neither kind of token passes as the other', async () => {
-  await expect(startIssuer([shop], { accessTokenAudiences: ['shop'] })).rejects.toThrow(/accessTokens.audiences/)
-  const { url } = await startIssuer([shop], { accessTokenAudiences: ['api'] })
+  await expect(startIssuer([shop], { accessTokens: { audiences: ['shop'] } })).rejects.toThrow(/accessTokens.audiences/)
+  const { url } = await startIssuer([shop], { accessTokens: { audiences: ['api'] } })
   const { config, tokens, token, session } = await connect(url)
   const { json } = await rest(url, '/access-token', { audience: 'api' }, { authorization: `Bearer ${token}` })
   const verify = (text: string, audience: string) => verifyAccessToken(text, { issuer: url, audience })
@@ -123,7 +122,7 @@ test('no client has an audience as its id, and neither kind of token passes as t
 
 test('a clients file that is changed counts after a reload, all of it or nothing', async () => {
   const file = clientsFile(shop)
-  const { url, service } = await startService({ oidcClients: file })
+  const { url, service } = await startService({ oidc: { clients: file } })
   const status = async (id: string) => {
     const query = new URLSearchParams({
       client_id: id,
@@ -207,7 +206,7 @@ test('a client that takes its answer by a form gets it, under a policy that lets
 })
 
 test('requests of one network that store something are limited, and so are wrong secrets', async () => {
-  const { url } = await startIssuer([shop], { rateLimit: true, rateLimits: { 'sign-in': 3, 'wrong-token': 3 } })
+  const { url } = await startIssuer([shop], { rateLimit: true, limits: { rates: { 'sign-in': 3, 'wrong-token': 3 } } })
   const query = new URLSearchParams({
     client_id: 'shop',
     redirect_uri: redirectUri,
@@ -251,8 +250,10 @@ test('a client without PKCE is refused, unless the file says that it needs none'
 
 test('claims are an e-mail address by a template and the application’s own, none of the protocol’s', async () => {
   const { url } = await startIssuer([shop], {
-    oidcEmail: '{user_id}@users.example',
-    oidcClaims: async ({ clientId }) => ({ groups: [clientId], sub: 'admin', aud: 'other', wallets: [], amr: ['pwd'] }),
+    oidc: {
+      email: '{user_id}@users.example',
+      claims: async ({ clientId }) => ({ groups: [clientId], sub: 'admin', aud: 'other', wallets: [], amr: ['pwd'] }),
+    },
   })
   const { session, tokens } = await connect(url, { scope: 'openid email groups wallet' })
   const claims = tokens.claims()
@@ -294,7 +295,7 @@ test('claims of a people file are those of the user’s id, else of the wallet, 
   const write = (json: unknown) => writeFileSync(people, typeof json === 'string' ? json : JSON.stringify(json))
   const compact = wallet.address.replaceAll(' ', '')
   write({ [`nimiq:${compact}`]: { name: 'Ada', email: 'ada@company.example', groups: ['staff'] } })
-  const { url, service } = await startIssuer([shop], { oidcPeople: people })
+  const { url, service } = await startIssuer([shop], { oidc: { people } })
   const [browser, config] = [new Browser(url), await discover(url)]
   const { session } = await browser.signIn(wallet)
   const claims = async () => {
@@ -323,9 +324,11 @@ test('claims of a people file are those of the user’s id, else of the wallet, 
 test('claims that the application fails to tell are an outage, not an account without them', async () => {
   let isAway = false
   const { url } = await startIssuer([shop], {
-    oidcClaims: async () => {
-      if (isAway) throw new Error('the directory is away')
-      return {}
+    oidc: {
+      claims: async () => {
+        if (isAway) throw new Error('the directory is away')
+        return {}
+      },
     },
   })
   const { config, tokens, session } = await connect(url)

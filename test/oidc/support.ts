@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import * as client from 'openid-client'
 import { onTestFinished } from 'vitest'
 import type { Countersign } from '../../src/index.ts'
-import type { FlatOptions } from '../../src/service/config.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { freePort } from '../support/redis-server.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
@@ -42,13 +42,13 @@ export function fileWith(content: object | string): string {
 /** Starts a service with an issuer. */
 export async function startIssuer(
   clients: readonly object[] = [shop],
-  options: FlatOptions = {},
+  options: CountersignOptions = {},
 ): Promise<{ readonly url: string; readonly service: Countersign }> {
-  return await startService({ oidcClients: clientsFile(...clients), ...options })
+  return await startService({ ...options, oidc: { clients: clientsFile(...clients), ...options.oidc } })
 }
 
 /** Two instances of one issuer. The calls of its clients and browsers go to the one and the other in turn. */
-export async function startTwo(options: FlatOptions, clients: readonly object[] = [shop]) {
+export async function startTwo(options: CountersignOptions, clients: readonly object[] = [shop]) {
   const port = await freePort()
   const publicUrl = `http://localhost:${port}`
   const shared = { secret: 'one secret for both of the instances', ...options, publicUrl }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { readEventStream } from '../../src/browser/client/event-stream.ts'
-import type { FlatOptions } from '../../src/service/config.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { OpenApiContract, packagedDocument } from '../support/openapi.ts'
 import { startService } from '../support/service.ts'
 import { makeWallet, proofOf } from '../support/wallet.ts'
@@ -21,7 +21,7 @@ import {
 const contract = new OpenApiContract(packagedDocument())
 const names = contract.operations.map(({ operationId }) => operationId)
 
-async function startChecked(options: FlatOptions = {}) {
+async function startChecked(options: CountersignOptions = {}) {
   const { url, service } = await startService({ ...settings, ...options })
   return { call: checkedCalls(contract, url), url, service }
 }
@@ -175,7 +175,7 @@ describe('orders, to their end', () => {
 interface Refusal {
   readonly status: number
   readonly code: string
-  readonly options?: FlatOptions
+  readonly options?: CountersignOptions
   act(call: Call): ReturnType<Call>
 }
 

@@ -61,7 +61,7 @@ export function checkedCalls(contract: OpenApiContract, url: string): Call {
 }
 
 /** The settings of services that take each of {@link goodRequests}. */
-export const settings = { confirmationCode: 'return', accessTokenAudiences: ['api'] } as const
+export const settings = { confirmationCode: 'return', accessTokens: { audiences: ['api'] } } as const
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { FlatOptions } from '../../src/service/config.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
 import type { ColumnId } from './table.ts'
@@ -42,7 +42,7 @@ export const places = {
 const startKey = randomBytes(32).toString('base64url')
 
 /** What each column of the table sets. All else is as it is by default. */
-const settings: Readonly<Record<ColumnId, FlatOptions>> = {
+const settings: Readonly<Record<ColumnId, CountersignOptions>> = {
   compare: { confirmationCode: 'compare' },
   return: { confirmationCode: 'return', knownComputers: false },
   known: { confirmationCode: 'return', knownComputers: true },
@@ -67,7 +67,7 @@ export class Scene {
   }
 
   /** The application's pages are the service's own, unless `trustedOrigins` names others. */
-  static async open(column: ColumnId, options: FlatOptions = {}): Promise<Scene> {
+  static async open(column: ColumnId, options: CountersignOptions = {}): Promise<Scene> {
     const { url } = await startService({ trustProxy: 1, ...settings[column], ...options })
     return new Scene(url, column, options.trustedOrigins?.[0] ?? url)
   }

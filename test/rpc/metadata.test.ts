@@ -313,7 +313,7 @@ const cases: Case[] = [
     reason: 'AUDIENCE_UNKNOWN',
     when: 'access tokens are for others',
     provoke: async () => {
-      const service = await start({ accessTokenAudiences: ['orders'] })
+      const service = await start({ accessTokens: { audiences: ['orders'] } })
       const { token } = await service.call(verify, await proofFor(service))
       const headers = { authorization: `Bearer ${token}` }
       return await service.refusal('SessionService/IssueAccessToken', { audience: 'other' }, headers)
@@ -448,7 +448,7 @@ describe('metadata', () => {
   })
 
   test('RATE_LIMITED names the limit', async () => {
-    const service = await start({ rateLimit: true, rateLimits: { 'sign-in': 1 } })
+    const service = await start({ rateLimit: true, limits: { rates: { 'sign-in': 1 } } })
     await service.call('SignInService/IssueNonce', {})
     const failure = await service.refusal('SignInService/IssueNonce', {})
     expect(failure).toMatchObject({ reason: 'RATE_LIMITED', metadata: { limit: 'sign-in' } })
@@ -513,7 +513,15 @@ async function serveObserved(observe: (outcome: unknown) => void): Promise<strin
   const prover = new Prover(walletAdapters(['nimiq']), chooseVerifier('auto'))
   const tell = ({ outcome }: { outcome: unknown }): void => observe(outcome)
   const { port } = createApp({
-    settings,
+    settings: {
+      ...settings,
+      adapterIds: ['nimiq'],
+      demoWallet: false,
+      keepsUsers: true,
+      startsOrders: true,
+      accessTokensIssued: false,
+      hasIssuer: false,
+    },
     methods: createApi({ signIn: new SignIn({ nonces, prover, origins, host }), orders, host }),
     invoker: new Invoker(undefined, tell),
     observe: tell,

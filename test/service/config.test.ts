@@ -1,18 +1,19 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { silentLogger } from '../../src/base/log.ts'
 import { defaultLimits } from '../../src/limits/limits.ts'
-import { nameInCode, type Option, optionRows, type Row } from '../../src/service/config/options.ts'
 import {
-  type FlatOptions,
-  flatFromEnvironment,
+  allOptions,
+  type CountersignOptions,
   offersDemoWallet,
+  optionsFromEnvironment,
   resolveSettings,
   unknownVariables,
 } from '../../src/service/config.ts'
 import { openStore } from '../../src/store/open.ts'
+import { optionsWith, refusal, settingOf } from './config/support.ts'
 
 /** What a test has to know about an option: a new one does not compile until it is here. */
 interface Sample {
@@ -46,7 +47,7 @@ const hostMethods = [
 ]
 const wholeHost = Object.fromEntries(hostMethods.map((name) => [name, async () => undefined]))
 
-const samples: Record<Option, Sample> = {
+const samples: Readonly<Record<string, Sample>> = {
   port: { given: 0, text: '0', refused: [80.5, '8080', true] },
   host: { given: '0.0.0.0', text: '0.0.0.0', refused: ['a b', '', 'x'.repeat(254), 1] },
   publicUrl: {
@@ -55,18 +56,18 @@ const samples: Record<Option, Sample> = {
     resolved: 'https://auth.example',
     refused: ['auth.example', 'https://auth.example/path', 'app://auth.example', 1],
   },
-  tlsCert: { given: '/tls/cert.pem', text: '/tls/cert.pem', refused: notAFile },
-  tlsKey: { given: '/tls/key.pem', text: '/tls/key.pem', refused: notAFile },
+  'tls.cert': { given: '/tls/cert.pem', text: '/tls/cert.pem', refused: notAFile },
+  'tls.key': { given: '/tls/key.pem', text: '/tls/key.pem', refused: notAFile },
   keyPrefix: {
     given: `Staging-2.a_${'b'.repeat(52)}`,
     text: `Staging-2.a_${'b'.repeat(52)}`,
     refused: ['', 'a b', 'a:', '{a}', 'a*', 'é', 'x'.repeat(65), 'a\n', 1],
   },
   store: { given: 'redis://localhost', text: 'redis://localhost', refused: ['', ' sqlite:a', 1, functions] },
-  redisTlsCa: { given: './ca.pem', text: './ca.pem', refused: notAFile },
-  redisTlsCert: { given: '/tls/cert.pem', text: '/tls/cert.pem', refused: notAFile },
-  redisTlsKey: { given: '/tls/key.pem', text: '/tls/key.pem', refused: notAFile },
-  redisTlsServerName: { given: 'redis.example', text: 'redis.example', refused: ['', 'a b', '127.0.0.1', '::1', 1] },
+  'redis.tlsCa': { given: './ca.pem', text: './ca.pem', refused: notAFile },
+  'redis.tlsCert': { given: '/tls/cert.pem', text: '/tls/cert.pem', refused: notAFile },
+  'redis.tlsKey': { given: '/tls/key.pem', text: '/tls/key.pem', refused: notAFile },
+  'redis.tlsServerName': { given: 'redis.example', text: 'redis.example', refused: ['', 'a b', '127.0.0.1', '::1', 1] },
   secret: {
     given: [secret, 't'.repeat(32)],
     text: `${secret}, ${'t'.repeat(32)}`,
@@ -91,13 +92,13 @@ const samples: Record<Option, Sample> = {
   sessionTtlSeconds: { given: 60, text: '60', refused: [1.5, '60', Number.NaN] },
   sessionAbsoluteTtlSeconds: { given: 700_000, text: '700000', refused: [604_799, '700000', Number.NaN] },
   addressTtlSeconds: { given: 0, text: '0', refused: [0.5, 'x', Number.NaN] },
-  accessTokenAudiences: {
+  'accessTokens.audiences': {
     given: ['https://api.example', 'orders'],
     text: 'https://api.example, orders',
     refused: [[], [''], ['two words'], ['a,b'], ['a', 'a'], ['x', 1], 'orders', 1],
   },
-  accessTokenTtlSeconds: { given: 60, text: '60', refused: [60.5, '60', Number.NaN] },
-  accessTokenAlgorithm: { given: 'EdDSA', text: 'EdDSA', refused: ['RS256', 'none', 1] },
+  'accessTokens.ttlSeconds': { given: 60, text: '60', refused: [60.5, '60', Number.NaN] },
+  'accessTokens.algorithm': { given: 'EdDSA', text: 'EdDSA', refused: ['RS256', 'none', 1] },
   adapters: { given: ['ed25519'], text: 'ed25519', refused: ['ed25519', 1] },
   verifier: { given: 'portable', text: 'portable', refused: [] },
   syncAddressToUser: { given: true, text: 'on', refused: notAFlag },
@@ -119,47 +120,47 @@ const samples: Record<Option, Sample> = {
       { 1: 1 },
     ],
   },
-  demoWallet: { given: true, text: 'on', refused: ['yes', 1] },
+  'pages.demoWallet': { given: true, text: 'on', refused: ['yes', 1] },
   orderStartKeys: {
     given: [secret, 't'.repeat(32)],
     text: `${secret}, ${'t'.repeat(32)}`,
     refused: [[secret.slice(1)], [secret, ''], [], 1, [secret, 1]],
   },
-  logoUrl: {
+  'pages.logoUrl': {
     given: 'https://cdn.example/logo.svg',
     text: 'https://cdn.example/logo.svg',
     refused: ['http://a.example/x.png', '//a.example/x', 'logo.png', 'data:image/png,x', "https://a.example/';x", 1],
   },
-  accentColor: { given: '#1F6feb', text: '#1F6feb', refused: ['blue', '#12', '#12345g', '#fff;', 1] },
-  oidcClients: { given: './clients.json', text: './clients.json', refused: notAFile },
-  oidcEmail: {
+  'pages.accentColor': { given: '#1F6feb', text: '#1F6feb', refused: ['blue', '#12', '#12345g', '#fff;', 1] },
+  'oidc.clients': { given: './clients.json', text: './clients.json', refused: notAFile },
+  'oidc.email': {
     given: '{user_id}@users.example',
     text: '{user_id}@users.example',
     refused: ['', 'x@users.example', '{user_id}', '{user_id}@a b', '{name}{user_id}@a', 1],
   },
-  oidcClaims: { given: async () => ({}), refused: [{}, 'x'] },
-  oidcPeople: { given: './people.json', text: './people.json', refused: notAFile },
-  textsFile: { given: './texts.json', text: './texts.json', refused: notAFile },
+  'oidc.claims': { given: async () => ({}), refused: [{}, 'x'] },
+  'oidc.people': { given: './people.json', text: './people.json', refused: notAFile },
+  'pages.textsFile': { given: './texts.json', text: './texts.json', refused: notAFile },
   rateLimit: { given: false, text: 'off', refused: notAFlag },
-  rateLimits: {
+  'limits.rates': {
     given: { order: 7 },
     text: 'order=7',
     resolved: { ...defaultLimits, order: 7 },
     refused: [[], 'order=7', { ordre: 7 }, { order: 0 }, { order: 1.5 }, { order: '7' }],
   },
-  metricsPort: { given: 9464, text: '9464', refused: [80.5, '9464', true] },
-  metricsHost: { given: '0.0.0.0', text: '0.0.0.0', refused: ['a b', '', 'x'.repeat(254), 1] },
-  metrics: { given: true, refused: ['on', 1] },
+  'metrics.port': { given: 9464, text: '9464', refused: [80.5, '9464', true] },
+  'metrics.host': { given: '0.0.0.0', text: '0.0.0.0', refused: ['a b', '', 'x'.repeat(254), 1] },
+  'metrics.collect': { given: true, refused: ['on', 1] },
   tracing: { given: 'link', text: 'link', refused: [true, 1, functions] },
   workers: { given: 2, text: '2', refused: [1.5, '2', true, 'all'] },
   drainSeconds: { given: 0, text: '0', refused: [0.5, '2', Number.NaN] },
-  maxConnections: { given: 9, text: '9', refused: [1.5, '9', true] },
-  maxConnectionsPerAddress: { given: 9, text: '9', refused: [1.5, '9', true] },
-  maxRequests: { given: 9, text: '9', refused: [1.5, '9', true] },
-  maxPendingBodies: { given: 9, text: '9', refused: [1.5, '9', true] },
-  maxStreams: { given: 9, text: '9', refused: [1.5, '9', true] },
-  maxNonces: { given: 9, text: '9', refused: [0, 1.5, '9', true] },
-  maxOrders: { given: 9, text: '9', refused: [0, 1.5, '9', true] },
+  'limits.connections': { given: 9, text: '9', refused: [1.5, '9', true] },
+  'limits.connectionsPerAddress': { given: 9, text: '9', refused: [1.5, '9', true] },
+  'limits.requests': { given: 9, text: '9', refused: [1.5, '9', true] },
+  'limits.pendingBodies': { given: 9, text: '9', refused: [1.5, '9', true] },
+  'limits.streams': { given: 9, text: '9', refused: [1.5, '9', true] },
+  'limits.nonces': { given: 9, text: '9', refused: [0, 1.5, '9', true] },
+  'limits.orders': { given: 9, text: '9', refused: [0, 1.5, '9', true] },
   claimUrlTemplate: {
     given: 'https://phone.example/{orderId}#{claimToken}',
     text: 'https://phone.example/{orderId}#{claimToken}',
@@ -180,7 +181,7 @@ const samples: Record<Option, Sample> = {
     refused: ['x', {}, ...hostMethods.map((name) => ({ ...wholeHost, [name]: undefined }))],
   },
   resolveLogin: { given: async () => null, refused: ['x', {}] },
-  webhookUrl: {
+  'webhook.url': {
     given: 'https://hooks.example/countersign?key=abc',
     text: 'https://hooks.example/countersign?key=abc',
     refused: [
@@ -191,7 +192,7 @@ const samples: Record<Option, Sample> = {
       'https://a.example/#x',
     ],
   },
-  webhookSecret: {
+  'webhook.secret': {
     given: [webhookSecret, `whsec_${'B'.repeat(32)}`],
     text: `${webhookSecret},whsec_${'B'.repeat(32)}`,
     refused: ['x', 'A'.repeat(44), `whsec_${'A'.repeat(31)}`, `whsec_${'A'.repeat(88)}`, [webhookSecret, ''], []],
@@ -200,170 +201,63 @@ const samples: Record<Option, Sample> = {
   logger: { given: silentLogger, refused: ['x', { ...silentLogger, warn: undefined }] },
 }
 
-const options = optionRows.map(([option, row]) => ({ option, row, sample: samples[option] }))
-const withVariable = options.flatMap(({ row, ...rest }) =>
-  row.variable === undefined ? [] : [{ ...rest, row, variable: row.variable }],
+const options = allOptions.map(({ name, option }) => ({ name, option, sample: samples[name] as Sample }))
+const withVariable = options.flatMap(({ option, ...rest }) =>
+  option.variable === undefined ? [] : [{ ...rest, option, variable: option.variable }],
 )
 
-function resolve(option: Option, value: unknown): unknown {
-  return resolveSettings({ [option]: value } as FlatOptions)[option]
+function resolve(name: string, value: unknown): unknown {
+  return settingOf(resolveSettings(optionsWith(name, value)), name)
 }
 
 function fromEnvironment(environment: Record<string, string>) {
-  return resolveSettings(flatFromEnvironment(environment))
+  return resolveSettings(optionsFromEnvironment(environment))
 }
 
-/** The message of the refusal. */
-function refusal(attempt: () => unknown): string {
-  try {
-    attempt()
-  } catch (error) {
-    expect(error).toBeInstanceOf(TypeError)
-    return (error as Error).message
-  }
-  throw new Error('nothing was refused')
-}
-
-test('the defaults', () => {
-  expect(resolveSettings()).toEqual({
-    port: 8080,
-    host: 'localhost',
-    publicUrl: undefined,
-    tlsCert: undefined,
-    tlsKey: undefined,
-    store: 'sqlite:./countersign.db',
-    keyPrefix: 'countersign',
-    redisTlsCa: undefined,
-    redisTlsCert: undefined,
-    redisTlsKey: undefined,
-    redisTlsServerName: undefined,
-    secret: undefined,
-    appName: 'Countersign',
-    trustedOrigins: undefined,
-    enforceOrigin: true,
-    basePath: '/api/auth',
-    endpointPrefix: '/wallet',
-    nonceTtlSeconds: 300,
-    orderTtlSeconds: 120,
-    sessionTtlSeconds: 604_800,
-    sessionAbsoluteTtlSeconds: 2_592_000,
-    addressTtlSeconds: undefined,
-    accessTokenAudiences: undefined,
-    accessTokenTtlSeconds: 300,
-    accessTokenAlgorithm: 'ES256',
-    adapters: ['nimiq', 'ed25519'],
-    verifier: 'auto',
-    syncAddressToUser: false,
-    syncPublicKeyToUser: false,
-    trustProxy: 0,
-    confirmationCode: 'compare',
-    knownComputers: true,
-    proximity: 'show',
-    orderStartKeys: undefined,
-    evmRpc: undefined,
-    demoWallet: undefined,
-    logoUrl: undefined,
-    accentColor: undefined,
-    oidcClients: undefined,
-    oidcEmail: undefined,
-    oidcClaims: undefined,
-    oidcPeople: undefined,
-    textsFile: undefined,
-    rateLimit: true,
-    rateLimits: undefined,
-    workers: 1,
-    drainSeconds: 2,
-    maxConnections: undefined,
-    maxConnectionsPerAddress: 2000,
-    maxRequests: undefined,
-    maxStreams: undefined,
-    maxNonces: 1_000_000,
-    maxOrders: 1_000_000,
-    maxPendingBodies: 1000,
-    claimUrlTemplate: '{origin}/c/{orderId}#token={claimToken}',
-    pages: true,
-    metricsPort: undefined,
-    metricsHost: '127.0.0.1',
-    tracing: 'off',
-    metrics: undefined,
-    logFormat: 'auto',
-    nonceStore: undefined,
-    sessionHost: undefined,
-    resolveLogin: undefined,
-    webhookUrl: undefined,
-    webhookSecret: undefined,
-    onAuditEvent: undefined,
-    logger: undefined,
-  })
-})
-
-describe.each(options)('$option', ({ option, row, sample }) => {
+describe.each(options)('$name', ({ name, option, sample }) => {
   test('takes another value than its default', () => {
-    const resolved = resolve(option, sample.given)
+    const resolved = resolve(name, sample.given)
     expect(resolved).toEqual(sample.resolved ?? sample.given)
-    expect(resolved).not.toEqual(resolveSettings()[option])
+    expect(resolved).not.toEqual(settingOf(resolveSettings(), name))
   })
-
-  test('takes undefined for its default', () => expect(resolve(option, undefined)).toEqual(resolveSettings()[option]))
 
   test('refuses what just does not fit, in one line that names it', () => {
-    for (const value of [...sample.refused, ...outside(row)]) {
-      const message = refusal(() => resolve(option, value))
-      expect(message).toMatch(new RegExp(`^${nameInCode(option)}( \\(${row.variable}\\))? must be .`))
+    for (const value of sample.refused) {
+      const message = refusal(() => resolve(name, value))
+      expect(message).toMatch(new RegExp(`^${name}( \\(${option.variable}\\))? must be .`))
       expect(message).not.toMatch(/[\n\r\u2028\u2029]/)
     }
   })
 })
 
-test.each(options.filter(({ row }) => fits(row).length > 0))(
-  '$option takes both ends of its range and all its choices',
-  ({ option, row }) => {
-    for (const value of fits(row)) expect(resolve(option, value)).toBe(value)
-  },
-)
-
-/** What fits by the table: the ends of a range, the choices. */
-function fits({ kind: { range, choices = [] }, notBelow }: Row): readonly unknown[] {
-  if (range === undefined) return choices
-  return notBelow === undefined ? [range.min, range.max] : [resolveSettings()[notBelow], range.max]
-}
-
-/** What does not fit by the table: the numbers just outside a range, words that are not a choice. */
-function outside({ kind: { range, choices } }: Row): readonly unknown[] {
-  if (range !== undefined) return [range.min - 1, range.max + 1]
-  if (choices === undefined) return []
-  const inOtherCase = choices.flatMap((choice) => [choice.toUpperCase(), choice.toLowerCase()])
-  return [...inOtherCase.filter((text) => !choices.includes(text)), `${choices[0]} `, '', 1, true]
-}
-
 describe('variables', () => {
-  test.each(withVariable)('$variable sets $option', ({ option, variable, sample }) => {
+  test.each(withVariable)('$variable sets $name', ({ name, variable, sample }) => {
     expect(sample.text).toBeDefined()
     expect(fromEnvironment({ [variable]: ` ${sample.text} ` })).toEqual(
-      resolveSettings({ [option]: sample.given } as FlatOptions),
+      resolveSettings(optionsWith(name, sample.given)),
     )
   })
 
   test('each sets one option only', () => {
     const variables = withVariable.map(({ variable }) => variable)
     expect(new Set(variables).size).toBe(variables.length)
-    expect(flatFromEnvironment(Object.fromEntries(variables.map((name) => [name, 'x'])))).toEqual(
-      Object.fromEntries(withVariable.map(({ option }) => [option, expect.anything()])),
-    )
+    for (const { name, variable } of withVariable) {
+      expect(optionsFromEnvironment({ [variable]: 'x' })).toEqual(optionsWith(name, expect.anything()))
+    }
   })
 
   test.each(withVariable)('an empty $variable counts as unset', ({ variable }) => {
-    expect(flatFromEnvironment({ [variable]: '' })).toEqual({})
-    expect(flatFromEnvironment({ [variable]: ' \t' })).toEqual({})
+    expect(optionsFromEnvironment({ [variable]: '' })).toEqual({})
+    expect(optionsFromEnvironment({ [variable]: ' \t' })).toEqual({})
   })
 
-  const flags = withVariable.filter(({ row }) => typeof row.default === 'boolean')
+  const flags = withVariable.filter(({ option }) => typeof option.default === 'boolean')
 
-  test.each(flags)('$variable has several spellings of on and off', ({ option, variable }) => {
+  test.each(flags)('$variable has several spellings of on and off', ({ name, variable }) => {
     for (const text of ['on', 'true', 'yes', '1', 'ON'])
-      expect(fromEnvironment({ [variable]: text })[option]).toBe(true)
+      expect(settingOf(fromEnvironment({ [variable]: text }), name)).toBe(true)
     for (const text of ['off', 'false', 'no', '0', 'Off']) {
-      expect(fromEnvironment({ [variable]: text })[option]).toBe(false)
+      expect(settingOf(fromEnvironment({ [variable]: text }), name)).toBe(false)
     }
   })
 
@@ -405,7 +299,7 @@ describe('variables', () => {
 })
 
 describe('variables that name a file', () => {
-  const inFiles = withVariable.filter(({ row }) => row.fromFile)
+  const inFiles = withVariable.filter(({ option }) => option.fromFile)
 
   /** The path of a file with this content. */
   async function fileWith(content: string): Promise<string> {
@@ -417,20 +311,18 @@ describe('variables that name a file', () => {
 
   test('are those of secrets and of addresses that can have one in them', () => {
     expect(inFiles.map(({ variable }) => variable)).toEqual([
-      'COUNTERSIGN_STORE',
       'COUNTERSIGN_SECRET',
-      'COUNTERSIGN_EVM_RPC',
+      'COUNTERSIGN_STORE',
       'COUNTERSIGN_ORDER_START_KEYS',
+      'COUNTERSIGN_EVM_RPC',
       'COUNTERSIGN_WEBHOOK_SECRET',
     ])
   })
 
-  test.each(inFiles)('in a file, $variable sets $option', async ({ option, variable, sample }) => {
+  test.each(inFiles)('in a file, $variable sets $name', async ({ name, variable, sample }) => {
     for (const ending of ['', '\n', '\r\n']) {
       const file = await fileWith(`${sample.text}${ending}`)
-      expect(fromEnvironment({ [`${variable}_FILE`]: file })).toEqual(
-        resolveSettings({ [option]: sample.given } as FlatOptions),
-      )
+      expect(fromEnvironment({ [`${variable}_FILE`]: file })).toEqual(resolveSettings(optionsWith(name, sample.given)))
     }
   })
 
@@ -450,10 +342,10 @@ describe('variables that name a file', () => {
 
   test.each(inFiles)('$variable and the variable of its file exclude each other', async ({ variable, sample }) => {
     const file = await fileWith(`${sample.text}`)
-    expect(refusal(() => flatFromEnvironment({ [variable]: sample.text, [`${variable}_FILE`]: file }))).toBe(
+    expect(refusal(() => optionsFromEnvironment({ [variable]: sample.text, [`${variable}_FILE`]: file }))).toBe(
       `${variable} and ${variable}_FILE must not both be set`,
     )
-    expect(flatFromEnvironment({ [variable]: sample.text, [`${variable}_FILE`]: ' ' })).not.toEqual({})
+    expect(optionsFromEnvironment({ [variable]: sample.text, [`${variable}_FILE`]: ' ' })).not.toEqual({})
   })
 
   test('what cannot be used is refused in one line with the variable and the path, never the content', async () => {
@@ -477,7 +369,7 @@ describe('variables that name a file', () => {
 })
 
 test('sessionAbsoluteTtlSeconds is not below sessionTtlSeconds, and defaults to it if it is longer', () => {
-  const resolved = (options: FlatOptions) => resolveSettings(options).sessionAbsoluteTtlSeconds
+  const resolved = (options: CountersignOptions) => resolveSettings(options).sessionAbsoluteTtlSeconds
   expect(resolved({ sessionTtlSeconds: 3_000_000 })).toBe(3_000_000)
   expect(resolved({ sessionTtlSeconds: 60, sessionAbsoluteTtlSeconds: 60 })).toBe(60)
   expect(refusal(() => resolved({ sessionTtlSeconds: 60, sessionAbsoluteTtlSeconds: 59 }))).toBe(
@@ -486,13 +378,15 @@ test('sessionAbsoluteTtlSeconds is not below sessionTtlSeconds, and defaults to 
 })
 
 test('metrics have a port that is not that of the service, and are not off if they have one', () => {
-  const refused = (options: FlatOptions) => refusal(() => resolveSettings(options))
-  expect(refused({ port: 9464, metricsPort: 9464 })).toBe(
+  const refused = (options: CountersignOptions) => refusal(() => resolveSettings(options))
+  expect(refused({ port: 9464, metrics: { port: 9464 } })).toBe(
     'metrics.port (COUNTERSIGN_METRICS_PORT) must be another port than port (PORT), not 9464 too: metrics are not for the public',
   )
-  expect(refused({ metricsPort: 8080 })).toMatch(/must be another port/)
-  expect(refused({ metrics: false, metricsPort: 9464 })).toMatch(/^metrics\.collect must not be false if metrics\.port/)
-  expect(resolveSettings({ port: 0, metricsPort: 0 })).toMatchObject({ port: 0, metricsPort: 0 })
+  expect(refused({ metrics: { port: 8080 } })).toMatch(/must be another port/)
+  expect(refused({ metrics: { collect: false, port: 9464 } })).toMatch(
+    /^metrics\.collect must not be false if metrics\.port/,
+  )
+  expect(resolveSettings({ port: 0, metrics: { port: 0 } })).toMatchObject({ port: 0, metrics: { port: 0 } })
 })
 
 test('a refusal repeats neither a secret nor a store address, which can hold a password', () => {
@@ -536,42 +430,6 @@ async function openedStore() {
   return { store, [Symbol.asyncDispose]: () => store.close() }
 }
 
-describe('the documentation comments of the options', async () => {
-  const source = await readFile(new URL('../../src/service/config/options.ts', import.meta.url), 'utf8')
-  const interfaces: Readonly<Record<string, string>> = {
-    TlsOptions: 'tls.',
-    RedisOptions: 'redis.',
-    AccessTokenOptions: 'accessTokens.',
-    PageOptions: 'pages.',
-    LimitOptions: 'limits.',
-    MetricsOptions: 'metrics.',
-    WebhookOptions: 'webhook.',
-    OidcOptions: 'oidc.',
-    CountersignOptions: '',
-  }
-  const comments = new Map(
-    [...source.matchAll(/^export interface (\w+) \{\n([\s\S]*?)\n\}/gm)].flatMap(([, name = '', body = '']) =>
-      [...body.matchAll(/\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\n {2}(\w+)\?:/g)].map(
-        ([, comment = '', option]) =>
-          [`${interfaces[name]}${option}`, comment.replace(/\s*\n\s*\*?\s*/g, ' ')] as const,
-      ),
-    ),
-  )
-
-  test.each(options)('$option: variable, default and range are those of the table', ({ option, row }) => {
-    const comment = comments.get(nameInCode(option))
-    expect(comment).toContain(row.variable === undefined ? 'Code only.' : `Variable: ${row.variable}`)
-    const { range } = row.kind
-    if (range !== undefined) expect(comment).toContain(`${row.notBelow ?? range.min} to ${range.max}`)
-    for (const choice of row.kind.choices ?? []) expect(comment).toContain(choice)
-    if (row.default !== undefined) {
-      const value = Array.isArray(row.default) ? row.default.join(', ') : String(row.default)
-      const spellings = [`${value}.`, `${value},`, `${value} (`, `\`${value}\`.`].map((text) => `Default ${text}`)
-      expect(spellings.some((text) => comment?.includes(text))).toBe(true)
-    }
-  })
-})
-
 test.each([
   [undefined, undefined, true],
   [undefined, 'http://localhost:8080', true],
@@ -584,29 +442,29 @@ test.each([
   [true, 'http://192.168.1.23:8080', true],
   [false, undefined, false],
 ])('with demoWallet %s and publicUrl %s, the pages offer the demo wallet: %s', (demoWallet, publicUrl, offered) => {
-  const given = Object.entries({ demoWallet, publicUrl }).filter(([, value]) => value !== undefined)
-  expect(offersDemoWallet(resolveSettings(Object.fromEntries(given)))).toBe(offered)
+  const pages = demoWallet === undefined ? {} : { demoWallet }
+  expect(offersDemoWallet(resolveSettings({ pages, ...(publicUrl === undefined ? {} : { publicUrl }) }))).toBe(offered)
 })
 
 test('with TLS on the port, the pages offer no demo wallet, and to ask for it is refused', () => {
-  const tls = { tlsCert: 'cert.pem', tlsKey: 'key.pem' }
+  const tls = { tls: { cert: 'cert.pem', key: 'key.pem' } }
   expect(offersDemoWallet(resolveSettings(tls))).toBe(false)
-  expect(refusal(() => resolveSettings({ ...tls, demoWallet: true }))).toMatch(
+  expect(refusal(() => resolveSettings({ ...tls, pages: { demoWallet: true } }))).toMatch(
     /^pages\.demoWallet \(COUNTERSIGN_DEMO_WALLET\) must be off if publicUrl is https, as that of a port with TLS is: .*$/,
   )
 })
 
 test('publicUrl is https with TLS on the port', () => {
-  expect(refusal(() => resolveSettings({ tlsCert: 'x', tlsKey: 'x', publicUrl: 'http://auth.example' }))).toBe(
+  expect(refusal(() => resolveSettings({ tls: { cert: 'x', key: 'x' }, publicUrl: 'http://auth.example' }))).toBe(
     'publicUrl (COUNTERSIGN_PUBLIC_URL) must be https if tls.cert (COUNTERSIGN_TLS_CERT) is set, not http://auth.example: the port then takes TLS only',
   )
-  const { publicUrl } = resolveSettings({ tlsCert: 'x', tlsKey: 'x', publicUrl: 'https://auth.example' })
+  const { publicUrl } = resolveSettings({ tls: { cert: 'x', key: 'x' }, publicUrl: 'https://auth.example' })
   expect(publicUrl).toBe('https://auth.example')
 })
 
 test('demoWallet stops the start on https, in one line', () => {
   for (const publicUrl of ['https://wallet.example', 'https://localhost:8443']) {
-    const message = refusal(() => resolveSettings({ demoWallet: true, publicUrl }))
+    const message = refusal(() => resolveSettings({ pages: { demoWallet: true }, publicUrl }))
     expect(message).toMatch(/^pages\.demoWallet \(COUNTERSIGN_DEMO_WALLET\) must be off if publicUrl is https[^\n]*$/)
   }
 })

@@ -4,9 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { silentLogger } from '../../src/base/log.ts'
-import { type Countersign, openStore, type Store } from '../../src/index.ts'
-import type { FlatOptions } from '../../src/service/config.ts'
-import { createCountersign } from '../support/countersign.ts'
+import { type Countersign, createCountersign, openStore, type Store } from '../../src/index.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { keptLog } from '../support/log-lines.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
@@ -113,7 +112,7 @@ describe('the origins that are trusted by default', () => {
   const loopback = (port: string) => ['localhost', '127.0.0.1', '[::1]'].map((name) => `http://${name}:${port}`)
 
   async function trustedOf(
-    options: FlatOptions,
+    options: CountersignOptions,
   ): Promise<{ port: string; isTrusted: (origin: string) => Promise<boolean> }> {
     const { url } = await startService(options)
     const isTrusted = async (origin: string) => (await rest(url, '/wallet/nonce', {}, { origin })).status === 200

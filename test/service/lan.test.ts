@@ -47,9 +47,13 @@ test.each([
   [{}, true],
   [{ publicUrl: 'http://10.0.0.7:8080' }, true],
   [{ publicUrl: 'HTTPS://tunnel.example' }, false],
-  [{ demoWallet: false }, false],
+  [{ pages: { demoWallet: false } }, false],
 ])('with --lan and %j, the demo wallet is on: %s', (options, demoWallet) => {
-  expect(optionsOnLan({ ...options, host: 'localhost' })).toEqual({ ...options, host: everyInterface(), demoWallet })
+  expect(optionsOnLan({ ...options, host: 'localhost' })).toEqual({
+    ...options,
+    host: everyInterface(),
+    pages: { demoWallet },
+  })
 })
 
 test('without a network, --lan needs a publicUrl', () => {

@@ -1,6 +1,6 @@
 import parse, { type Family } from 'parse-prometheus-text-format'
 import type { Countersign } from '../../src/index.ts'
-import type { FlatOptions } from '../../src/service/config.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { keptLog } from './log-lines.ts'
 import { startService } from './service.ts'
 
@@ -14,9 +14,9 @@ export interface MeasuredService {
 }
 
 /** Starts a service that serves metrics on a free port, stopped when the test ends. */
-export async function startMeasured(options: FlatOptions = {}): Promise<MeasuredService> {
+export async function startMeasured(options: CountersignOptions = {}): Promise<MeasuredService> {
   const { logger, lines } = keptLog()
-  const { url, service } = await startService({ metricsPort: 0, logger, ...options })
+  const { url, service } = await startService({ metrics: { port: 0 }, logger, ...options })
   const port = lines.find(({ text }) => text === 'metrics are served')?.fields.port
   const metricsUrl = `http://127.0.0.1:${port}`
   return { url, service, metricsUrl, scrape: () => scrape(metricsUrl) }

@@ -3,13 +3,13 @@ import type { AddressInfo, Server } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { silentLogger } from '../../src/base/log.ts'
 import type { Countersign } from '../../src/index.ts'
-import type { FlatOptions } from '../../src/service/config.ts'
-import { createCountersign } from './countersign.ts'
+import { createCountersign } from '../../src/index.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 
 /** A service without a port of its own, at the address of a server that the test makes around it. */
 export async function mountService<S extends Server>(
   makeServer: (service: () => Countersign) => S | Promise<S>,
-  options: FlatOptions = {},
+  options: CountersignOptions = {},
 ): Promise<{ readonly url: string; readonly service: Countersign; readonly server: S }> {
   let service: Countersign | undefined
   const server = await makeServer(() => {

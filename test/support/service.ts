@@ -5,12 +5,12 @@ import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { silentLogger } from '../../src/base/log.ts'
 import type { Countersign } from '../../src/index.ts'
-import type { FlatOptions } from '../../src/service/config.ts'
-import { createCountersign } from './countersign.ts'
+import { createCountersign } from '../../src/index.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 
 /** A service in this process on a free port, stopped when the test ends. */
 export async function startService(
-  options: FlatOptions = {},
+  options: CountersignOptions = {},
 ): Promise<{ readonly url: string; readonly service: Countersign }> {
   const service = await createCountersign({
     store: 'sqlite::memory:',
@@ -21,7 +21,7 @@ export async function startService(
     ...options,
   })
   onTestFinished(() => service.close(500))
-  return { url: `${schemeOf(options.tlsCert)}://localhost:${await service.listen()}`, service }
+  return { url: `${schemeOf(options.tls?.cert)}://localhost:${await service.listen()}`, service }
 }
 
 function schemeOf(tlsCert: string | undefined): 'http' | 'https' {

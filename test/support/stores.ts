@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, onTestFinished } from 'vitest'
-import type { FlatOptions } from '../../src/service/config.ts'
+import type { CountersignOptions } from '../../src/service/config.ts'
 import { hasPart } from './optional.ts'
 import { RedisServer } from './redis-server.ts'
 
@@ -11,7 +11,7 @@ import { RedisServer } from './redis-server.ts'
 export interface StoreKind {
   readonly name: string
   /** Options that select it. */
-  open(): Promise<FlatOptions>
+  open(): Promise<CountersignOptions>
 }
 
 let folder: string | undefined

@@ -8,7 +8,7 @@ import type { Session } from '../../core/users/host.ts'
 import { type AdministeredUser, AdministrationError } from '../../core/users/user-administration.ts'
 import type { ProvenIdentity } from '../../core/wallet/wallet.ts'
 import { WebhookQueue } from '../../observe/audit/webhook-queue.ts'
-import { flatFromEnvironment, resolveSettings, type Settings } from '../../service/config.ts'
+import { optionsFromEnvironment, resolveSettings, type Settings } from '../../service/config.ts'
 import { openServiceStore } from '../../service/service-store.ts'
 import { sqliteLocation } from '../../store/open.ts'
 import type { Store } from '../../store/store.ts'
@@ -228,7 +228,7 @@ async function perform(asked: Asked, { stdin, stderr }: Streams): Promise<string
     const actions = new AdminActions(store)
     if (command.isFinal && !asked.yes) await confirm(asked, stdin, stderr)
     const { json, text, changed } = await command.run(actions, ...args)
-    if (changed !== undefined && settings.webhookUrl !== undefined) {
+    if (changed !== undefined && settings.webhook.url !== undefined) {
       await queueEvent(store, { type: 'operator.acted', action: command.name, ...changed })
     }
     return `${isForMachines ? JSON.stringify(json) : text}\n`
@@ -281,7 +281,7 @@ function usageOf({ name, takes }: Command): string {
 /** The settings of the service, with the store of the arguments. Refuses a store in which nothing can be found. */
 function settingsOf({ store }: Asked): Settings {
   const settings = resolveSettings({
-    ...flatFromEnvironment(process.env),
+    ...optionsFromEnvironment(process.env),
     ...(store === undefined ? {} : { store }),
   })
   const file = typeof settings.store === 'string' ? sqliteLocation(settings.store) : undefined

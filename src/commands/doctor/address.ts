@@ -154,7 +154,7 @@ export const origins: Check<Setup> = {
 /** What the settings alone say, while no service answers. */
 function checkSettings(setup: Setup): Finding | readonly Finding[] {
   const { publicUrl, settings, origins } = setup
-  const wanted = [...(settings.pages ? [publicUrl] : []), ...origins]
+  const wanted = [...(settings.pages.served ? [publicUrl] : []), ...origins]
   const untrusted = wanted.filter((origin) => !trusts(setup, origin))
   if (untrusted.length > 0) return untrusted.map((origin) => notTrusted(origin, publicUrl))
   return skipped('because the service does not answer at its public address; the settings fit')
@@ -181,7 +181,8 @@ async function checkPage(
   if (judgement.kind === 'unclear') return skipped(`${judgement.saw} at ${url}`)
   if (judgement.kind === 'trusted') return ok(`pages of ${origin} may sign users in`)
   const { settings, publicUrl } = setup
-  if (!settings.pages && origin === publicUrl) return ok(`${origin} serves no pages, and none of it may sign users in`)
+  if (!settings.pages.served && origin === publicUrl)
+    return ok(`${origin} serves no pages, and none of it may sign users in`)
   return settings.trustedOrigins?.includes(origin) ? otherSettings(origin) : notTrusted(origin, url)
 }
 

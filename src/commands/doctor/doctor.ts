@@ -1,6 +1,6 @@
 import { version } from '../../base/version.ts'
 import { httpOrigin } from '../../service/config/kinds.ts'
-import { flatFromEnvironment } from '../../service/config.ts'
+import { optionsFromEnvironment } from '../../service/config.ts'
 import { parseOrigin } from '../../shared/origin.ts'
 import { type CommandLine, readCommandLine, type Streams, UsageError } from '../command-line.ts'
 import { ok, type Result, runChecks, type Status, skipped } from './check.ts'
@@ -72,7 +72,7 @@ function refuse(name: string, expected: string): never {
 
 async function examine({ options: given, ...asked }: Asked): Promise<readonly Result[]> {
   const environment = process.env
-  const options = { ...flatFromEnvironment(environment), ...given }
+  const options = { ...optionsFromEnvironment(environment), ...given }
   const { findings, setup } = await readSetup({ ...asked, environment, options })
   const results: Result[] = [
     { check: 'node', ...ok(`Node.js ${process.versions.node}`) },

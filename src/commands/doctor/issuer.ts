@@ -8,7 +8,7 @@ const publishSeconds = (keyTimes.publishMs / 1000).toLocaleString('en')
 /** Whether applications find the OpenID Connect issuer where its public address says that it is. */
 export const issuer: Check<Setup> = {
   name: 'issuer',
-  applies: ({ settings }) => settings.oidcClients !== undefined,
+  applies: ({ settings }) => settings.oidc.clients !== undefined,
   needs: ['public url'],
   async run({ publicUrl }, signal) {
     const address = `${publicUrl}/.well-known/openid-configuration`

@@ -1,5 +1,5 @@
 import { type Logger, silentLogger } from '../../base/log.ts'
-import { type FlatOptions, resolveSettings, type Settings, unknownVariables } from '../../service/config.ts'
+import { type CountersignOptions, resolveSettings, type Settings, unknownVariables } from '../../service/config.ts'
 import { createAlone } from '../../service/countersign.ts'
 import { hostOnLan, lanHosts, optionsOnLan } from '../../service/lan.ts'
 import { openServiceStore, type ServiceStore } from '../../service/service-store.ts'
@@ -15,7 +15,7 @@ import { type Finding, ok, problem, warning } from './check.ts'
 export interface Sources {
   readonly environment: NodeJS.ProcessEnv
   /** Those of the environment, under those of the arguments. */
-  readonly options: FlatOptions
+  readonly options: CountersignOptions
   readonly lan: boolean
   /** Further addresses at which people reach the service. */
   readonly urls: readonly string[]
@@ -134,7 +134,7 @@ async function tryOut(sources: Sources): Promise<{ setup: Setup; warnings: reado
   const warnings: string[] = []
   const warn: Logger['warn'] = (text) => warnings.push(text)
   const logger: Logger = { ...silentLogger, warn, error: warn }
-  const { redisTlsCa, redisTlsCert, redisTlsKey, redisTlsServerName, evmRpc, workers, ...others } = options
+  const { redis, evmRpc, workers, ...others } = options
   const tried = { ...others, store: 'sqlite::memory:', logger }
   const service = await createAlone(tried, lan ? { host: hostOnLan(options, lanHosts()) } : undefined)
   const { publicUrl } = service

@@ -136,7 +136,7 @@ export class WorkerPool implements Pick<Countersign, 'publicUrl' | 'description'
    * with why.
    */
   async listen(): Promise<number> {
-    const { metricsPort, metricsHost } = this.#start.settings
+    const { port: metricsPort, host: metricsHost } = this.#start.settings.metrics
     try {
       if (metricsPort !== undefined) {
         const taken = await this.#metricsServer.listen(metricsPort, metricsHost)

@@ -1,7 +1,7 @@
 import cluster from 'node:cluster'
 import { createLogger, type Logger } from '../../base/log.ts'
 import type { MetricValues } from '../../observe/metrics/summed-metrics.ts'
-import { type FlatOptions, flatFromEnvironment } from '../../service/config.ts'
+import { type CountersignOptions, optionsFromEnvironment } from '../../service/config.ts'
 import { type Countersign, createWorker, type WorkerService } from '../../service/countersign.ts'
 import { logFormatOf, logLevel, logOutput, madeService, Reloads } from '../process.ts'
 
@@ -10,7 +10,7 @@ export interface WorkerStart {
   /** Its number among the workers, from 1. A worker that takes the place of another has the same. */
   readonly number: number
   /** The settings of the arguments, which take precedence over environment variables. */
-  readonly options: FlatOptions
+  readonly options: CountersignOptions
   /** Hosts of this machine in its local networks, with `--lan`. */
   readonly lanHosts: readonly string[] | undefined
   /** Whether it leaves out warnings until it is ready, because another worker has said the same. */
@@ -88,7 +88,7 @@ class Worker {
     const { env: environment } = process
     this.#isQuiet = quiet
     // Its own reading of the environment: files with secrets can have changed since the first worker started.
-    const fromEnvironment = flatFromEnvironment(environment)
+    const fromEnvironment = optionsFromEnvironment(environment)
     const logger = createLogger(logOutput(atomicBytes), logLevel(environment.LOG_LEVEL), logFormatOf(fromEnvironment), {
       worker: number,
     })
@@ -121,11 +121,15 @@ class Worker {
     this.#close(undefined)
   }
 
-  async #start(options: FlatOptions, lanHosts: readonly string[] | undefined): Promise<WorkerService> {
-    const { metricsPort, ...others } = options
+  async #start(options: CountersignOptions, lanHosts: readonly string[] | undefined): Promise<WorkerService> {
+    const { metrics = false, ...others } = options
     try {
       // The metrics of all workers have one port, which is not this process's.
-      const service = await madeService(createWorker, { ...others, metrics: metricsPort !== undefined }, lanHosts)
+      const service = await madeService(
+        createWorker,
+        { ...others, metrics: typeof metrics === 'object' ? metrics.port !== undefined : metrics },
+        lanHosts,
+      )
       const port = await service.listen().catch(async (error) => {
         await service.close(0)
         throw error

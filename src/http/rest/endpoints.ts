@@ -3,7 +3,6 @@ import { OrderService } from '../../../gen/server/countersign/v1/order_service_p
 import { SessionService } from '../../../gen/server/countersign/v1/session_service_pb.ts'
 import { SignInService } from '../../../gen/server/countersign/v1/sign_in_service_pb.ts'
 import { WalletService } from '../../../gen/server/countersign/v1/wallet_service_pb.ts'
-import type { Settings } from '../../service/config.ts'
 import {
   appPaths,
   computerPaths,
@@ -24,11 +23,15 @@ export interface RestEndpoint {
   readonly input: ReadJson
 }
 
+/** Where the REST endpoints are. */
+export interface RestPaths {
+  readonly basePath: string
+  /** Path of the direct sign-in endpoints under `basePath`. */
+  readonly endpointPrefix: string
+}
+
 /** All REST endpoints. WatchOrder's answers with server-sent events. */
-export function restEndpoints({
-  basePath,
-  endpointPrefix,
-}: Pick<Settings, 'basePath' | 'endpointPrefix'>): RestEndpoint[] {
+export function restEndpoints({ basePath, endpointPrefix }: RestPaths): RestEndpoint[] {
   const post = (path: string, rpc: DescMethod): RestEndpoint => ({
     httpMethod: 'POST',
     path: basePath + path,

@@ -1,4 +1,4 @@
-import { challengeMessage } from '../../core/challenge.ts'
+import { challengeMessage, nonceTtl } from '../../core/challenge.ts'
 import { makeChallenge, requireLive } from '../../core/sign-in/sign-in-challenge.ts'
 import { walletAdapters } from '../../core/wallet/adapters.ts'
 import { portableVerifier } from '../../core/wallet/ed25519.ts'
@@ -70,14 +70,15 @@ const defaultAdapters = ['nimiq', 'ed25519']
  * @throws CountersignError INVALID_REQUEST for an address or chain that no such wallet can have, ADAPTER_UNKNOWN.
  */
 export function createSignInChallenge(options: SignInChallengeOptions): SignInChallenge {
-  const { appName, ttlSeconds = 300, adapterId, address, chainId } = options
+  const { appName, ttlSeconds = nonceTtl.defaultSeconds, adapterId, address, chainId } = options
   const origin = parseOrigin(options.origin)
   if (origin === undefined) throw new TypeError('origin must be one such as https://app.example')
   if (typeof appName !== 'string' || appName === '' || !isPlainLine(appName)) {
     throw new TypeError('appName must be one line of text')
   }
-  if (!Number.isInteger(ttlSeconds) || ttlSeconds < 1 || ttlSeconds > 3600) {
-    throw new TypeError('ttlSeconds must be a whole number from 1 to 3600')
+  const { minSeconds, maxSeconds } = nonceTtl
+  if (!Number.isInteger(ttlSeconds) || ttlSeconds < minSeconds || ttlSeconds > maxSeconds) {
+    throw new TypeError(`ttlSeconds must be a whole number from ${minSeconds} to ${maxSeconds}`)
   }
   const challenge = makeChallenge({ appName, origin, ttlSeconds, now: Date.now() })
   const { nonce, issuedAt, expiresAt } = challenge

@@ -5,6 +5,8 @@ import { isPlainLine } from '../../shared/plain-line.ts'
 
 /** What kind of value an option takes: how it is read from text, checked, and described. */
 export interface Kind<Given, Resolved = Given> {
+  /** Type of what it is given, in TypeScript. */
+  readonly type: string
   /** Completes the sentence "{option} must be …" of a refusal. */
   readonly expected: string
   /**
@@ -35,6 +37,7 @@ export interface Range {
 /** A whole number within bounds. */
 export function whole(min: number, max: number): Kind<number> {
   return {
+    type: 'number',
     expected: `a whole number from ${min} to ${max}`,
     check: (value, refuse) => (isWhole(value, min, max) ? value : refuse(value)),
     read: readNumber,
@@ -45,6 +48,7 @@ export function whole(min: number, max: number): Kind<number> {
 /** A whole number within bounds, or one of a few words. */
 export function wholeOr<Word extends string>(min: number, max: number, ...words: readonly Word[]): Kind<number | Word> {
   return {
+    type: `number | ${quoted(words)}`,
     expected: `a whole number from ${min} to ${max}, or ${words.join(' or ')}`,
     check(value, refuse) {
       if (typeof value === 'string') return words.find((one) => one === value) ?? refuse(value)
@@ -59,6 +63,7 @@ export function wholeOr<Word extends string>(min: number, max: number, ...words:
 /** A number of things, or true for one and false for none. */
 export function count(max: number): Kind<boolean | number, number> {
   return {
+    type: 'boolean | number',
     expected: `a whole number from 0 to ${max}, true or false (on or off)`,
     check(value, refuse) {
       if (typeof value === 'boolean') return value ? 1 : 0
@@ -74,6 +79,7 @@ export function count(max: number): Kind<boolean | number, number> {
 
 /** True or false; `on` and `off` in variables. */
 export const flag: Kind<boolean> = {
+  type: 'boolean',
   expected: 'true or false (on or off)',
   check: (value, refuse) => (typeof value === 'boolean' ? value : refuse(value)),
   read: readFlag,
@@ -82,6 +88,7 @@ export const flag: Kind<boolean> = {
 /** One of a few words. */
 export function choice<Choice extends string>(...choices: readonly Choice[]): Kind<Choice> {
   return {
+    type: quoted(choices),
     expected: `${choices.slice(0, -1).join(', ')} or ${choices.at(-1)}`,
     check: (value, refuse) => choices.find((one) => one === value) ?? refuse(value),
     choices,
@@ -96,6 +103,7 @@ export function text(pattern: RegExp, expected: string): Kind<string> {
 /** Text that passes a test. */
 function textThat(fits: (value: string) => boolean, expected: string): Kind<string> {
   return {
+    type: 'string',
     expected,
     check: (value, refuse) => (typeof value === 'string' && fits(value) ? value : refuse(value)),
   }
@@ -118,8 +126,12 @@ export const path: Kind<string> = text(
 /** The path of a file, which is read where it is used. */
 export const file: Kind<string> = text(/^[^\s\0](.*[^\s\0])?$/, 'the path of a file')
 
+/** A host to listen on. */
+export const hostName: Kind<string> = text(/^[A-Za-z0-9.:_-]{1,253}$/, 'a host name or address')
+
 /** An http or https origin, in its canonical form. */
 export const httpOrigin: Kind<string> = {
+  type: 'string',
   expected: 'an http or https address without a path, such as https://auth.example',
   check(value, refuse) {
     const origin = originOf(value)
@@ -129,6 +141,7 @@ export const httpOrigin: Kind<string> = {
 
 /** Origins of any scheme, in their canonical form. */
 export const origins: Kind<readonly string[]> = {
+  type: 'readonly string[]',
   expected: 'a list of origins such as https://app.example',
   check(value, refuse) {
     if (!Array.isArray(value)) return refuse(value)
@@ -151,6 +164,7 @@ function secretTexts(
   fits: (text: string) => boolean,
 ): Kind<string | readonly string[], readonly string[]> {
   return {
+    type: 'string | readonly string[]',
     expected,
     check(value, refuse) {
       const entries: readonly unknown[] = Array.isArray(value) ? value : [value]
@@ -166,6 +180,7 @@ export function bearerKeys(minLength: number): Kind<readonly string[]> {
   const fits = (entry: unknown): boolean =>
     typeof entry === 'string' && entry.length >= minLength && /^[!-+\--~]+$/.test(entry)
   return {
+    type: 'readonly string[]',
     expected: `keys of ${minLength} characters or more, without spaces or commas, such as the output of: openssl rand -base64 32`,
     check: (value, refuse) => (Array.isArray(value) && value.length > 0 && value.every(fits) ? value : refuse()),
     read: readList,
@@ -174,6 +189,7 @@ export function bearerKeys(minLength: number): Kind<readonly string[]> {
 
 /** Audiences of access tokens (the `aud` of RFC 7519), none twice. */
 export const audiences: Kind<readonly string[]> = {
+  type: 'readonly string[]',
   expected:
     'a list of different audiences, each of 1 to 200 characters without spaces or commas, such as https://api.example',
   check(value, refuse) {
@@ -186,6 +202,7 @@ export const audiences: Kind<readonly string[]> = {
 
 /** Addresses of JSON-RPC servers by EIP-155 chain id. They can contain keys, so a refusal repeats nothing. */
 export const rpcAddresses: Kind<Readonly<Record<string, string>>> = {
+  type: 'Readonly<Record<string, string>>',
   expected: 'http or https addresses by chain id, such as 1=https://rpc.example,8453=https://base.example',
   check(value, refuse) {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return refuse()
@@ -203,6 +220,7 @@ export const rpcAddresses: Kind<Readonly<Record<string, string>>> = {
 
 /** Numbers of limits by name. Those that are left out keep their default. */
 export const rateLimits: Kind<Partial<Limits>, Limits> = {
+  type: 'Partial<Limits>',
   expected: `whole numbers from ${limitRange.min} to ${limitRange.max} by name, such as sign-in=240,order=1200; the names are ${Object.keys(defaultLimits).join(', ')}`,
   check(value, refuse) {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return refuse(value)
@@ -223,6 +241,7 @@ export const rateLimits: Kind<Partial<Limits>, Limits> = {
 
 /** Where webhooks are sent to. It can contain a key, so a refusal repeats nothing. */
 export const webhookAddress: Kind<string> = {
+  type: 'string',
   expected: 'an https address, or an http address of this machine',
   check(value, refuse) {
     const url = typeof value === 'string' ? URL.parse(value) : null
@@ -250,8 +269,9 @@ export const imageAddress: Kind<string> = textThat(
 export const colour: Kind<string> = text(/^#([0-9a-f]{3}|[0-9a-f]{6})$/i, 'a colour such as #1f6feb')
 
 /** A list whose entries are checked where they are used. */
-export function list<Entry>(expected: string): Kind<readonly Entry[]> {
+export function list<Entry>(type: string, expected: string): Kind<readonly Entry[]> {
   return {
+    type: `readonly ${type}[]`,
     expected,
     check: (value, refuse) => (Array.isArray(value) ? value : refuse(value)),
     read: readList,
@@ -271,49 +291,61 @@ export const claimUrlTemplate: Kind<string> = textThat((value) => {
   )
 }, 'an address with {orderId} and, after a #, {claimToken}, such as {origin}/c/{orderId}#token={claimToken}')
 
-/** A function. */
-export function hook<Hook>(): Kind<Hook> {
+/** A function, of a type of this name. */
+export function hook<Hook>(type: string): Kind<Hook> {
   return {
+    type,
     expected: 'a function',
     check: (value, refuse) => (typeof value === 'function' ? value : refuse()),
   }
 }
 
-/** An object with these methods. */
-export function objectWith<Value>(methods: readonly (keyof Value & string)[], expected: string): Kind<Value> {
+/** An object with these methods, of a type of this name. */
+export function objectWith<Value>(
+  type: string,
+  methods: readonly (keyof Value & string)[],
+  expected: string,
+): Kind<Value> {
   return {
+    type,
     expected,
     check: (value, refuse) => (hasMethods(value, methods) ? value : refuse()),
   }
 }
 
-/** Text of a form, or an object with these methods. A refusal does not repeat the text: it can hold a password. */
+/** Text of a form, or what another kind takes. A refusal does not repeat the text: it can hold a password. */
 export function textOr<Value extends object>(
   pattern: RegExp,
-  methods: readonly (keyof Value & string)[],
+  other: Kind<Value>,
   expected: string,
 ): Kind<string | Value> {
   return {
+    type: `string | ${other.type}`,
     expected,
     check: (value, refuse) =>
-      (typeof value === 'string' ? pattern.test(value) : hasMethods(value, methods)) ? value : refuse(),
+      typeof value === 'string' ? (pattern.test(value) ? value : refuse()) : other.check(value, () => refuse()),
   }
 }
 
-/** One of a few words, or in code an object that has all of these methods. */
+/** One of a few words, or in code what another kind takes. */
 export function choiceOr<Choice extends string, Value extends object>(
   choices: readonly Choice[],
-  methods: readonly (keyof Value & string)[],
+  other: Kind<Value>,
   expected: string,
 ): Kind<Choice | Value> {
   return {
+    type: `${quoted(choices)} | ${other.type}`,
     expected,
     check(value, refuse) {
       if (typeof value === 'string') return choices.find((one) => one === value) ?? refuse(value)
-      return hasMethods(value, methods) ? value : refuse(value)
+      return other.check(value, () => refuse(value))
     },
     choices,
   }
+}
+
+function quoted(words: readonly string[]): string {
+  return words.map((word) => `'${word}'`).join(' | ')
 }
 
 function hasMethods<Value>(value: Value, methods: readonly (keyof Value & string)[]): boolean {

@@ -5,7 +5,7 @@ import {
   type OrderEvent,
   type WatchOrderOptions,
 } from '../../../src/browser/client/index.ts'
-import type { FlatOptions } from '../../../src/service/config.ts'
+import type { CountersignOptions } from '../../../src/service/config.ts'
 import { startService } from '../../support/service.ts'
 import { redisUrl } from '../../support/stores.ts'
 import { makeWallet } from '../../support/wallet.ts'
@@ -118,7 +118,7 @@ describe('a stream that is lost', () => {
     const shared = {
       store: await redisUrl?.(),
       secret: 'a secret for tests, not for anything else',
-    } as FlatOptions
+    } as CountersignOptions
     const first = await startService(shared)
     const second = await startService({ ...shared, trustedOrigins: [first.url] })
     const proxy = await CuttableProxy.start(first.url)

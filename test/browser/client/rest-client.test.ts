@@ -4,14 +4,14 @@ import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type ClientCalls, createCountersignClient, type OrderEvent } from '../../../src/browser/client/index.ts'
 import { createRestClient, type RestClient } from '../../../src/browser/client/rest.ts'
-import type { FlatOptions } from '../../../src/service/config.ts'
+import type { CountersignOptions } from '../../../src/service/config.ts'
 import { startService } from '../../support/service.ts'
 import { makeWallet } from '../../support/wallet.ts'
 import { codeOf, fetchFrom, MapStorage, pageWallet } from './support.ts'
 
 const wallet = makeWallet()
 
-async function setUp(options: FlatOptions = {}) {
+async function setUp(options: CountersignOptions = {}) {
   const { url } = await startService(options)
   const requests: string[] = []
   const device = (): RestClient => {

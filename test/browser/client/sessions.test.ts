@@ -45,7 +45,7 @@ test.each([
   ['Connect', createCountersignClient],
   ['REST', createRestClient],
 ])('the client over %s gets access tokens for backends', async (_protocol, createClient) => {
-  const { url } = await startService({ accessTokenAudiences: ['orders'] })
+  const { url } = await startService({ accessTokens: { audiences: ['orders'] } })
   const client = createClient({ baseUrl: url, storage: new MapStorage(), wallet: pageWallet(makeWallet()) })
   expect(await codeOf(client.issueAccessToken('orders'))).toBe('SESSION_REQUIRED')
   const { session } = await client.signInWallet()

@@ -5,7 +5,7 @@ import {
   type CountersignClient,
   createCountersignClient,
 } from '../../../src/browser/client/index.ts'
-import type { FlatOptions } from '../../../src/service/config.ts'
+import type { CountersignOptions } from '../../../src/service/config.ts'
 import { startService } from '../../support/service.ts'
 import { makeWallet } from '../../support/wallet.ts'
 import { phoneClient } from '../client/phone.ts'
@@ -17,7 +17,7 @@ import { servePage } from './page.ts'
 const wallet = makeWallet()
 const polling = { timeout: 15_000 }
 
-async function setUp(options: FlatOptions = {}) {
+async function setUp(options: CountersignOptions = {}) {
   const { origin, show } = await servePage()
   const { url } = await startService({ trustedOrigins: [origin], ...options })
   const phone = phoneClient(url, wallet)

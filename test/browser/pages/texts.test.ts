@@ -10,8 +10,8 @@ import { german } from '../../../src/browser/pages/texts/german.ts'
 import { chooseWords, englishWords } from '../../../src/browser/pages/texts/words.ts'
 import { englishTexts as chooserTexts } from '../../../src/browser/wallets/chooser-texts.ts'
 import { readPageTexts } from '../../../src/http/page-texts.ts'
+import { createCountersign } from '../../../src/index.ts'
 import { english } from '../../../src/shared/english.ts'
-import { createCountersign } from '../../support/countersign.ts'
 
 /** A file with this content, removed when the test ends. */
 function fileWith(content: string): string {
@@ -110,7 +110,7 @@ test.each([
   ['{"fr": {"review.approve": "Approuver {host}"}}', /fr: review\.approve has the placeholder \{host\}/],
   [`{"fr": {"${'x\\n'.repeat(90)}": ""}}`, /is not a text of the page$/],
 ])('the start stops with one line for %s', async (content, line) => {
-  const options = { store: 'sqlite::memory:', logger: silentLogger, textsFile: fileWith(content) }
+  const options = { store: 'sqlite::memory:', logger: silentLogger, pages: { textsFile: fileWith(content) } }
   const error = await createCountersign(options).then(
     () => undefined,
     (thrown: unknown) => thrown,

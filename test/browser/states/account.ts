@@ -40,7 +40,7 @@ async function addWallet(page: Page): Promise<Page> {
 export const accountStates: States = {
   'one wallet': async (parts) => await opened(parts),
   async 'all there is'({ serve, open }) {
-    const url = await serve({ confirmationCode: 'return', oidcClients: clientsFile(shop) })
+    const url = await serve({ confirmationCode: 'return', oidc: { clients: clientsFile(shop) } })
     const page = await open()
     const { wallet } = await connect(url)
     await signInWithPhone(url, wallet)

@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core'
-import type { FlatOptions } from '../../../src/service/config.ts'
+import type { CountersignOptions } from '../../../src/service/config.ts'
 import { makeWallet } from '../../support/wallet.ts'
 import { Desktop } from '../desktop.ts'
 import { noWallet, phone, type StateParts, type States } from './parts.ts'
@@ -30,7 +30,7 @@ const start = (url: string, order: object = login): Promise<Desktop> =>
 
 const tap = (page: Page, id: string): Promise<void> => page.locator(`#${id}`).click()
 
-async function first({ serve, open }: StateParts, settings?: FlatOptions, order?: object) {
+async function first({ serve, open }: StateParts, settings?: CountersignOptions, order?: object) {
   const [url, page] = [await serve(settings), await open(phone)]
   const desktop = await start(url, order)
   await page.goto(desktop.order.claimUrl)
@@ -38,7 +38,7 @@ async function first({ serve, open }: StateParts, settings?: FlatOptions, order?
   return { url, page, desktop }
 }
 
-async function review(parts: StateParts, settings?: FlatOptions, order?: object) {
+async function review(parts: StateParts, settings?: CountersignOptions, order?: object) {
   const opened = await first(parts, settings, order)
   await tap(opened.page, 'review-button')
   await opened.page.locator('#review').waitFor()
@@ -57,7 +57,7 @@ async function handOver(parts: StateParts) {
   return { page, other, link }
 }
 
-async function approve(parts: StateParts, settings?: FlatOptions, order?: object) {
+async function approve(parts: StateParts, settings?: CountersignOptions, order?: object) {
   const opened = await review(parts, settings, order)
   await tap(opened.page, 'approve-button')
   await opened.page.locator('#outcome').waitFor()

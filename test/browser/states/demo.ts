@@ -1,5 +1,5 @@
 import type { BrowserContextOptions, Page } from 'playwright-core'
-import type { FlatOptions } from '../../../src/service/config.ts'
+import type { CountersignOptions } from '../../../src/service/config.ts'
 import { rest } from '../../support/rest.ts'
 import { makeWallet } from '../../support/wallet.ts'
 import { signIn } from '../flows.ts'
@@ -17,7 +17,7 @@ import {
 
 async function opened(
   { serve, open }: StateParts,
-  settings?: FlatOptions,
+  settings?: CountersignOptions,
   device?: BrowserContextOptions,
 ): Promise<Page> {
   const [url, page] = [await serve(settings), await open(device)]
@@ -27,7 +27,7 @@ async function opened(
 }
 
 /** Opens the page and has it show the code for the phone, or on a phone its link. */
-async function withCode(parts: StateParts, settings?: FlatOptions): Promise<Page> {
+async function withCode(parts: StateParts, settings?: CountersignOptions): Promise<Page> {
   const page = await opened(parts, settings)
   await page.locator('#show-code-button').click()
   return await code(page)

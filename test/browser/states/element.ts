@@ -1,5 +1,5 @@
 import type { BrowserContextOptions, Page } from 'playwright-core'
-import type { FlatOptions } from '../../../src/service/config.ts'
+import type { CountersignOptions } from '../../../src/service/config.ts'
 import { servePage } from '../element/page.ts'
 import {
   claim,
@@ -16,7 +16,7 @@ import {
 
 /** What happens besides in {@link opened}. */
 interface Opening {
-  readonly settings?: FlatOptions
+  readonly settings?: CountersignOptions
   readonly device?: BrowserContextOptions
   /** Called before the page is opened. */
   readonly prepare?: (page: Page) => Promise<void>

@@ -9,7 +9,7 @@ async function asked(
   parameters: Record<string, string>,
   metadata = shop.metadata,
 ): Promise<Page> {
-  const [url, page] = [await serve({ oidcClients: clientsFile({ metadata }) }), await open()]
+  const [url, page] = [await serve({ oidc: { clients: clientsFile({ metadata }) } }), await open()]
   await signIn(page, url)
   const { address } = await request(await discover(url, metadata), parameters)
   await page.goto(address)
@@ -18,7 +18,7 @@ async function asked(
 }
 
 async function signingOut({ serve, open }: StateParts): Promise<Page> {
-  const [url, page] = [await serve({ oidcClients: clientsFile(shop) }), await open()]
+  const [url, page] = [await serve({ oidc: { clients: clientsFile(shop) } }), await open()]
   await signIn(page, url)
   await page.goto(`${url}/api/auth/oidc/logout`)
   await page.locator('#logout').waitFor()

@@ -79,7 +79,8 @@ describe.skipIf(!hasBrowser)('nothing is cut off, and all is accessible,', { tim
         const shown = await reach({
           locale,
           open: async (device) => (await browser.open({ ...device, locale })).page,
-          serve: async (settings) => (await startService({ appName: 'Green Bakery', textsFile, ...settings })).url,
+          serve: async (settings) =>
+            (await startService({ appName: 'Green Bakery', pages: { textsFile: textsFile }, ...settings })).url,
         })
         for (const screen of wanted.filter((one) => one.locale === locale)) {
           const name = nameOf(page, state, screen.name)

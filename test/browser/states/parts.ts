@@ -1,5 +1,5 @@
 import type { BrowserContextOptions, Page } from 'playwright-core'
-import type { FlatOptions } from '../../../src/service/config.ts'
+import type { CountersignOptions } from '../../../src/service/config.ts'
 import { makeWallet } from '../../support/wallet.ts'
 import { phoneClient } from '../client/phone.ts'
 import { scan } from '../support.ts'
@@ -9,7 +9,7 @@ export interface StateParts {
   /** Language of the screen (BCP 47). */
   readonly locale: string
   /** Starts a service. Resolves with its URL. */
-  readonly serve: (settings?: FlatOptions) => Promise<string>
+  readonly serve: (settings?: CountersignOptions) => Promise<string>
   /** Opens a page in a browser of its own, in the language of the screen. Default: a computer's. */
   readonly open: (device?: BrowserContextOptions) => Promise<Page>
 }
@@ -28,8 +28,8 @@ export const phone: BrowserContextOptions = {
 /**
  * The states of an order on the computer that has started it, each in a page that `opened` has brought to show its code.
  */
-export function orderStates(opened: (parts: StateParts, settings?: FlatOptions) => Promise<Page>) {
-  const typed: FlatOptions = { confirmationCode: 'return' }
+export function orderStates(opened: (parts: StateParts, settings?: CountersignOptions) => Promise<Page>) {
+  const typed: CountersignOptions = { confirmationCode: 'return' }
   return {
     code: async (parts) => await code(await opened(parts)),
     async 'code to compare'(parts) {
@@ -59,7 +59,7 @@ export function orderStates(opened: (parts: StateParts, settings?: FlatOptions) 
 export const withoutScripts: BrowserContextOptions = { javaScriptEnabled: false }
 
 /** Settings of a service that takes wallets of several kinds, of which this browser has none. */
-export const noWallet: FlatOptions = { adapters: ['nimiq', 'ethereum', 'solana'], demoWallet: false }
+export const noWallet: CountersignOptions = { adapters: ['nimiq', 'ethereum', 'solana'], pages: { demoWallet: false } }
 
 /** Waits for the QR code that a page shows. */
 export async function code(page: Page): Promise<Page> {

@@ -1,5 +1,5 @@
 import type { BrowserContextOptions, Page } from 'playwright-core'
-import type { FlatOptions } from '../../../src/service/config.ts'
+import type { CountersignOptions } from '../../../src/service/config.ts'
 import { freePort } from '../../support/redis-server.ts'
 import { makeWallet } from '../../support/wallet.ts'
 import { signIn } from '../flows.ts'
@@ -22,7 +22,7 @@ const path = '/api/auth/sign-in?returnTo=/welcome'
 
 async function opened(
   { serve, open }: StateParts,
-  settings?: FlatOptions,
+  settings?: CountersignOptions,
   device?: BrowserContextOptions,
 ): Promise<Page> {
   const [url, page] = [await serve(settings), await open(device)]
@@ -82,7 +82,7 @@ export const signInStates: States = {
   },
   async 'untrusted origin'({ serve, open }) {
     const port = await freePort()
-    await serve({ port, publicUrl: `http://auth.localhost:${port}`, demoWallet: false })
+    await serve({ port, publicUrl: `http://auth.localhost:${port}`, pages: { demoWallet: false } })
     const page = await open()
     await page.goto(`http://other.localhost:${port}${path}`)
     return await orderEnded(page)

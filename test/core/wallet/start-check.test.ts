@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest'
 import { crossDevice, walletSignIn } from '../../../src/better-auth/index.ts'
 import { nimiq } from '../../../src/core/wallet/nimiq.ts'
 import type { WalletAdapter } from '../../../src/index.ts'
-import { createCountersign } from '../../support/countersign.ts'
+import { createCountersign } from '../../../src/index.ts'
 import { keptLog } from '../../support/log-lines.ts'
 
 const run = promisify(execFile)

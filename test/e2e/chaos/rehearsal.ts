@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest'
-import type { FlatOptions } from '../../../src/service/config.ts'
+import type { CountersignOptions } from '../../../src/service/config.ts'
 import { startService } from '../../support/service.ts'
 import { Caller, origin } from './caller.ts'
 import { type Death, isRetryable, judge, type Verdict, type Violation } from './judge.ts'
@@ -57,7 +57,7 @@ export async function rehearse(topology: Topology, disturb: () => Promise<Death[
 }
 
 /** Starts a service, and returns its address. */
-async function startPersistently(options: FlatOptions): Promise<string> {
+async function startPersistently(options: CountersignOptions): Promise<string> {
   return (await persistently(() => startService(options))).url
 }
 

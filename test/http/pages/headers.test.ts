@@ -69,7 +69,7 @@ test.each([
   ['/brand/logo.svg', "img-src 'self' data:"],
   ['https://cdn.example:8443/brand/logo.svg?v=2#x', "img-src 'self' data: https://cdn.example:8443/brand/logo.svg"],
 ])('with the logo %s, a page may load that image besides its own', async (logoUrl, images) => {
-  const { url } = await startService({ logoUrl })
+  const { url } = await startService({ pages: { logoUrl: logoUrl } })
   const response = await fetch(url + claimPath)
   const own = expectedFor(await response.text())
   const policy = own['content-security-policy'].replace("img-src 'self' data:", images)
@@ -84,7 +84,13 @@ test('so has the approval page of Better Auth’s plugin', async () => {
 })
 
 test('and the answer of a service whose pages are not built', async () => {
-  const settings = resolveSettings()
+  const settings = {
+    ...resolveSettings(),
+    adapterIds: ['nimiq'],
+    demoWallet: false,
+    keepsUsers: true,
+    startsOrders: true,
+  }
   const route = createPages(settings, silentLogger, { files: undefined }).find('/')
   const server = createServer((request, response) => {
     void route?.(nodeExchange({ request, trustedProxies: 0 }, new ResponseOutput(response)))

@@ -221,21 +221,15 @@ test('a service whose pages were never built says what to run, and starts', () =
   const warnings: string[] = []
   const log = { ...silentLogger, warn: (text: string) => warnings.push(text) }
   const settings = {
-    pages: true,
+    pages: { served: true, logoUrl: undefined, accentColor: undefined, textsFile: undefined },
     appName: 'Countersign',
     claimUrlTemplate: '{origin}/claim/{orderId}#{claimToken}',
     basePath: '/api/auth',
     endpointPrefix: '/wallet',
-    logoUrl: undefined,
-    accentColor: undefined,
-    textsFile: undefined,
-    adapters: ['nimiq'],
-    demoWallet: undefined,
-    publicUrl: undefined,
-    tlsCert: undefined,
-    orderStartKeys: undefined,
-    sessionHost: undefined,
-    resolveLogin: undefined,
+    adapterIds: ['nimiq'],
+    demoWallet: true,
+    keepsUsers: true,
+    startsOrders: true,
   }
   const { find: routeOf } = createPages(settings, log, { files: undefined })
   expect(warnings).toEqual([expect.stringContaining('npm run build')])

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { NodeRequest } from '../../../src/http/exchange.ts'
 import { type OnePortOptions, OnePortServer } from '../../../src/http/port/port.ts'
-import { optionRows } from '../../../src/service/config/options.ts'
+import { allOptions } from '../../../src/service/config.ts'
 import type { NodeResponse } from '../../../src/wire/output.ts'
 import { keptLog } from '../../support/log-lines.ts'
 import { portHandlers } from '../../support/port-handlers.ts'
@@ -437,8 +437,8 @@ test.each(['maxConnections', 'maxConnectionsPerAddress', 'maxRequests', 'maxPend
     const sockets = Array.from({ length: 3 }, () => open(port))
     for (const socket of sockets) socket.write(headersOnly())
     await until(() => lines.length > 0)
-    const [, row] = optionRows.find(([name]) => name === option)!
-    expect(lines[0]?.fields.setting).toBe(row.variable)
+    const setting = `limits.${option.replace(/^max(.)/, (_, first: string) => first.toLowerCase())}`
+    expect(lines[0]?.fields.setting).toBe(allOptions.find(({ name }) => name === setting)?.option.variable)
   },
 )
 

@@ -14,7 +14,7 @@ import {
   type ProofOptions,
   verifyProofArtifact,
 } from '../../../src/integrations/proof/index.ts'
-import type { FlatOptions } from '../../../src/service/config.ts'
+import type { CountersignOptions } from '../../../src/service/config.ts'
 import { rpcKey, sendJson, startChain } from '../../support/evm.ts'
 import { rest } from '../../support/rest.ts'
 import { startService } from '../../support/service.ts'
@@ -77,7 +77,7 @@ async function artifactOf(url: string, signer: Signer, details?: object): Promis
   return answerOf(await rest(url, '/cross-device/finalize', holder)).proofArtifact
 }
 
-async function serve(options: FlatOptions = {}): Promise<{ url: string; options: ProofOptions }> {
+async function serve(options: CountersignOptions = {}): Promise<{ url: string; options: ProofOptions }> {
   const { url } = await startService({
     appName: 'Example',
     adapters: ['nimiq', 'ed25519', 'ethereum', 'solana'],

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import { createLogger } from '../../../src/base/log.ts'
 import type { AuditEvent, AuditEventType } from '../../../src/index.ts'
-import type { FlatOptions } from '../../../src/service/config.ts'
+import type { CountersignOptions } from '../../../src/service/config.ts'
 import { makeComputer } from '../../support/computer.ts'
 import { type RestAnswer, rest } from '../../support/rest.ts'
 import { startService } from '../../support/service.ts'
@@ -27,7 +27,7 @@ interface Told {
   call(path: string, body?: unknown, headers?: Record<string, string>): Promise<RestAnswer['json']>
 }
 
-async function tellingService(options: FlatOptions = {}): Promise<Told> {
+async function tellingService(options: CountersignOptions = {}): Promise<Told> {
   const events: AuditEvent[] = []
   const log: string[] = []
   const onAuditEvent = (event: AuditEvent): void => {

@@ -6,14 +6,13 @@ import { Webhook } from 'standardwebhooks'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { AuditEvent } from '../../../src/base/audit.ts'
 import { createLogger, silentLogger } from '../../../src/base/log.ts'
-import { openStore } from '../../../src/index.ts'
+import { createCountersign, openStore } from '../../../src/index.ts'
 import { Webhook as Deliverer } from '../../../src/observe/audit/webhook.ts'
 import { WebhookQueue } from '../../../src/observe/audit/webhook-queue.ts'
-import type { FlatOptions } from '../../../src/service/config.ts'
+import type { CountersignOptions } from '../../../src/service/config.ts'
 import { maxWaiting } from '../../../src/store/delivery-queue.ts'
 import { mapStore, type StoreOperation } from '../../../src/store/map-store.ts'
 import type { Store } from '../../../src/store/store.ts'
-import { createCountersign } from '../../support/countersign.ts'
 import { rest } from '../../support/rest.ts'
 import { startService } from '../../support/service.ts'
 import { temporaryStore } from '../../support/temporary-store.ts'
@@ -101,16 +100,16 @@ async function signIn(url: string): Promise<string> {
 const patience = { timeout: 30_000, interval: 20 }
 
 describe('a webhook', () => {
-  const options = async (more: FlatOptions): Promise<FlatOptions> => ({
+  const options = async (more: CountersignOptions): Promise<CountersignOptions> => ({
     store: await temporaryStore(),
     secret: serviceSecret,
-    webhookSecret: secret,
     ...more,
+    webhook: { secret, ...more.webhook },
   })
 
   test('gets each event once, signed as Standard Webhooks has it', async () => {
     const receiver = await startReceiver()
-    const { url } = await startService(await options({ webhookUrl: receiver.url }))
+    const { url } = await startService(await options({ webhook: { url: receiver.url } }))
     const sessions = [await signIn(url), await signIn(url), await signIn(url)]
     await vi.waitFor(() => expect(receiver.delivered).toHaveLength(3), patience)
     expect(receiver.delivered.map(({ type }) => type)).toEqual(Array(3).fill('sign_in.succeeded'))
@@ -120,7 +119,7 @@ describe('a webhook', () => {
   test('that failed gets each event once by its id when it has recovered, after a restart of the service too', async () => {
     const receiver = await startReceiver()
     receiver.status = 503
-    const given = await options({ webhookUrl: receiver.url, logger: silentLogger, port: 0, rateLimit: false })
+    const given = await options({ webhook: { url: receiver.url }, logger: silentLogger, port: 0, rateLimit: false })
     const first = await createCountersign(given)
     const url = `http://localhost:${await first.listen()}`
     const sessions = [await signIn(url), await signIn(url), await signIn(url), await signIn(url)]
@@ -136,7 +135,7 @@ describe('a webhook', () => {
   test('gets the events of two instances once each, although both look for what is left', async () => {
     const receiver = await startReceiver()
     receiver.status = 500
-    const given = await options({ webhookUrl: receiver.url })
+    const given = await options({ webhook: { url: receiver.url } })
     const urls = [(await startService(given)).url, (await startService(given)).url]
     const sessions: string[] = []
     for (let count = 0; count < 12; count++) sessions.push(await signIn(urls[count % 2] as string))
@@ -150,7 +149,7 @@ describe('a webhook', () => {
   test('that refuses an event gets it again, and others meanwhile', async () => {
     const receiver = await startReceiver()
     receiver.status = 400
-    const { url } = await startService(await options({ webhookUrl: receiver.url }))
+    const { url } = await startService(await options({ webhook: { url: receiver.url } }))
     const refused = await signIn(url)
     await vi.waitFor(() => expect(receiver.failed).toEqual([400]), patience)
     receiver.status = 200
@@ -180,7 +179,7 @@ describe('a webhook that is away', () => {
     await leave(receiver)
     const lines: string[] = []
     const logger = createLogger({ write: (line) => lines.push(line) }, 'debug')
-    const { url, service } = await startService({ webhookUrl: receiver.url, webhookSecret: secret, logger })
+    const { url, service } = await startService({ webhook: { url: receiver.url, secret }, logger })
     await Promise.all(Array.from({ length: 20 }, () => signIn(url)))
     expect(receiver.delivered).toEqual([])
     await service.close(500)
@@ -193,7 +192,7 @@ describe('a webhook that is away', () => {
     receiver.status = 503
     const store = await openStore('sqlite::memory:')
     onTestFinished(() => store.close())
-    const given = { store, webhookUrl: receiver.url, webhookSecret: secret }
+    const given = { store, webhook: { url: receiver.url, secret } }
     const { url } = await startService(given)
     // As if they had been waiting: nobody reads these before they are due, long from now.
     const later = String(Date.now() + 86_400_000).padStart(15, '0')
@@ -305,7 +304,7 @@ test('both secrets of a list sign, so that a receiver can change from one to the
   const next = `whsec_${Buffer.from('the next secret of the tests').toString('base64')}`
   const receivers = [await startReceiver(secret), await startReceiver(next)]
   for (const receiver of receivers) {
-    const { url } = await startService({ webhookUrl: receiver.url, webhookSecret: [secret, next] })
+    const { url } = await startService({ webhook: { url: receiver.url, secret: [secret, next] } })
     await signIn(url)
     await vi.waitFor(() => expect(receiver.delivered).toHaveLength(1), patience)
   }
@@ -314,6 +313,6 @@ test('both secrets of a list sign, so that a receiver can change from one to the
 test('an address without a secret, or a secret without an address, stops the start', async () => {
   const both =
     /^webhook\.url \(COUNTERSIGN_WEBHOOK_URL\) and webhook\.secret \(COUNTERSIGN_WEBHOOK_SECRET\) need each other/
-  await expect(startService({ webhookUrl: 'https://hooks.example/' })).rejects.toThrow(both)
-  await expect(startService({ webhookSecret: secret })).rejects.toThrow(both)
+  await expect(startService({ webhook: { url: 'https://hooks.example/' } })).rejects.toThrow(both)
+  await expect(startService({ webhook: { secret } })).rejects.toThrow(both)
 })

@@ -5,7 +5,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import { silentLogger } from '../../../src/base/log.ts'
-import { createCountersign } from '../../support/countersign.ts'
+import { createCountersign } from '../../../src/index.ts'
 import { startMeasured } from '../../support/metrics.ts'
 import { spawnService } from '../../support/service.ts'
 
@@ -59,7 +59,7 @@ test('if the port of the service is taken, that of the metrics is given back', a
     store: 'sqlite::memory:',
     host: '127.0.0.1',
     port: taken,
-    metricsPort: 0,
+    metrics: { port: 0 },
     logger,
   })
   onTestFinished(() => service.close(0))

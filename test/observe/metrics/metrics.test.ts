@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { silentLogger } from '../../../src/base/log.ts'
-import { type AuditEvent, CountersignError } from '../../../src/index.ts'
+import { type AuditEvent, CountersignError, createCountersign } from '../../../src/index.ts'
 import { signInClients } from '../../support/clients.ts'
 import { openCounted } from '../../support/counted-store.ts'
-import { createCountersign } from '../../support/countersign.ts'
 import { completeOrder, signInWith } from '../../support/flows.ts'
 import { type MeasuredService, type Scrape, startMeasured } from '../../support/metrics.ts'
 import { hasPart } from '../../support/optional.ts'
@@ -227,7 +226,7 @@ describe('limits', () => {
   })
 
   test('ceilings tell what is in use, their limit, and whom they turned away', async () => {
-    const service = await startMeasured({ maxOrders: 2, maxNonces: 5, maxConnections: 100 })
+    const service = await startMeasured({ limits: { orders: 2, nonces: 5, connections: 100 } })
     const { url } = service
     for (let i = 0; i < 4; i++) await rest(url, '/cross-device/start', { kind: 'login' })
     await rest(url, '/wallet/nonce', {})

@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { CountersignError } from '../../../src/index.ts'
-import type { FlatOptions } from '../../../src/service/config.ts'
+import type { CountersignOptions } from '../../../src/service/config.ts'
 import { rpcKey, startChain } from '../../support/evm.ts'
 import { keptLog } from '../../support/log-lines.ts'
 import { isPublic, recorder } from '../../support/recorder.ts'
@@ -41,7 +41,7 @@ async function startReceiver(): Promise<{ readonly webhookUrl: string; readonly 
 }
 
 /** A service with an RPC and a webhook, and what it sent to both. */
-async function startAll(options: FlatOptions) {
+async function startAll(options: CountersignOptions) {
   const chain = await startChain()
   const asked: IncomingHttpHeaders[] = []
   chain.trouble((_, { req }) => {
@@ -51,7 +51,7 @@ async function startAll(options: FlatOptions) {
   const { webhookUrl, received } = await startReceiver()
   const adapters = ['nimiq', 'ed25519', 'ethereum']
   const { url } = await startService({
-    ...{ secret, webhookUrl, webhookSecret, adapters, evmRpc: { 1: chain.url } },
+    ...{ secret, webhook: { url: webhookUrl, secret: webhookSecret }, adapters, evmRpc: { 1: chain.url } },
     ...options,
   })
   // Those of the check at the start belong to no call.

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { defaultLimits } from '../../../src/limits/limits.ts'
-import { type Option, optionRows, type Row } from '../../../src/service/config/options.ts'
-import { type FlatOptions, flatFromEnvironment, resolveSettings } from '../../../src/service/config.ts'
+import type { Option } from '../../../src/service/config/tree.ts'
+import { allOptions, optionsFromEnvironment, resolveSettings } from '../../../src/service/config.ts'
+import { optionsWith, refusal, settingOf } from './support.ts'
 
 /** What an option promises. It is written down a second time here, so that no number changes by mistake. */
 interface Promised {
@@ -24,7 +25,7 @@ const x = (length: number): string => 'x'.repeat(length)
 const day = 86_400
 const most = 1_000_000
 
-const promised: Record<Option, Promised> = {
+const promised: Readonly<Record<string, Promised>> = {
   port: { variable: 'PORT', default: 8080, range: [0, 65_535] },
   host: { variable: 'HOST', default: 'localhost', inside: ['x', x(253), '::1'], outside: ['', x(254), 'a/b', 'a b'] },
   publicUrl: {
@@ -32,8 +33,8 @@ const promised: Record<Option, Promised> = {
     inside: ['http://a.example', 'https://a.example:8443'],
     outside: ['', 'a.example', 'ftp://a.example', 'https://a.example/path', 'https://u:p@a.example', 'https://'],
   },
-  tlsCert: { variable: 'COUNTERSIGN_TLS_CERT', inside: ['x', './a b.pem'], outside: ['', ' x', 'x\n'] },
-  tlsKey: { variable: 'COUNTERSIGN_TLS_KEY', inside: ['x'], outside: ['', ' x', 'x\n'] },
+  'tls.cert': { variable: 'COUNTERSIGN_TLS_CERT', inside: ['x', './a b.pem'], outside: ['', ' x', 'x\n'] },
+  'tls.key': { variable: 'COUNTERSIGN_TLS_KEY', inside: ['x'], outside: ['', ' x', 'x\n'] },
   store: {
     variable: 'COUNTERSIGN_STORE',
     default: 'sqlite:./countersign.db',
@@ -46,10 +47,10 @@ const promised: Record<Option, Promised> = {
     inside: ['x', x(64), 'a.b_c-9'],
     outside: ['', x(65), 'a:b', 'a{b', 'a b', 'é'],
   },
-  redisTlsCa: { variable: 'COUNTERSIGN_REDIS_TLS_CA', inside: ['x', './a b.pem'], outside: ['', ' x', 'x\n', 'x '] },
-  redisTlsCert: { variable: 'COUNTERSIGN_REDIS_TLS_CERT', inside: ['x'], outside: ['', ' x', 'x\n'] },
-  redisTlsKey: { variable: 'COUNTERSIGN_REDIS_TLS_KEY', inside: ['x'], outside: ['', ' x', 'x\n'] },
-  redisTlsServerName: {
+  'redis.tlsCa': { variable: 'COUNTERSIGN_REDIS_TLS_CA', inside: ['x', './a b.pem'], outside: ['', ' x', 'x\n', 'x '] },
+  'redis.tlsCert': { variable: 'COUNTERSIGN_REDIS_TLS_CERT', inside: ['x'], outside: ['', ' x', 'x\n'] },
+  'redis.tlsKey': { variable: 'COUNTERSIGN_REDIS_TLS_KEY', inside: ['x'], outside: ['', ' x', 'x\n'] },
+  'redis.tlsServerName': {
     variable: 'COUNTERSIGN_REDIS_TLS_SERVER_NAME',
     inside: ['x', x(253)],
     outside: ['', x(254), '127.0.0.1', '::1', 'a b'],
@@ -86,13 +87,13 @@ const promised: Record<Option, Promised> = {
   nonceTtlSeconds: { variable: 'COUNTERSIGN_NONCE_TTL_SECONDS', default: 300, range: [1, 3600] },
   orderTtlSeconds: { variable: 'COUNTERSIGN_ORDER_TTL_SECONDS', default: 120, range: [1, 3600] },
   sessionTtlSeconds: { variable: 'COUNTERSIGN_SESSION_TTL_SECONDS', default: 7 * day, range: [1, 366 * day] },
-  accessTokenAudiences: {
+  'accessTokens.audiences': {
     variable: 'COUNTERSIGN_ACCESS_TOKEN_AUDIENCES',
     inside: [['a'], ['https://api.example', 'orders'], [x(200)]],
     outside: [[], [''], [x(201)], ['a b'], ['a,b'], ['é'], ['a', 'a'], 'a'],
   },
-  accessTokenTtlSeconds: { variable: 'COUNTERSIGN_ACCESS_TOKEN_TTL_SECONDS', default: 300, range: [30, 3600] },
-  accessTokenAlgorithm: {
+  'accessTokens.ttlSeconds': { variable: 'COUNTERSIGN_ACCESS_TOKEN_TTL_SECONDS', default: 300, range: [30, 3600] },
+  'accessTokens.algorithm': {
     variable: 'COUNTERSIGN_ACCESS_TOKEN_ALGORITHM',
     default: 'ES256',
     choices: ['ES256', 'EdDSA', 'Ed25519'],
@@ -133,33 +134,33 @@ const promised: Record<Option, Promised> = {
       1,
     ],
   },
-  demoWallet: { variable: 'COUNTERSIGN_DEMO_WALLET', flag: true },
+  'pages.demoWallet': { variable: 'COUNTERSIGN_DEMO_WALLET', flag: true },
   orderStartKeys: {
     variable: 'COUNTERSIGN_ORDER_START_KEYS',
     inside: [[x(32)], [x(32), x(1000)]],
     outside: [[x(31)], [x(32), x(31)], [], [`${x(32)} x`], [`${x(32)},x`], [`${x(32)}é`], x(32)],
   },
-  logoUrl: {
+  'pages.logoUrl': {
     variable: 'COUNTERSIGN_LOGO_URL',
     inside: ['/logo.svg', 'https://a.example/logo.png?v=2'],
     outside: ['', 'logo.svg', '//a.example/x', 'http://a.example/x', 'https://a.example/x y', 'https://a.example/;x'],
   },
-  accentColor: {
+  'pages.accentColor': {
     variable: 'COUNTERSIGN_ACCENT_COLOR',
     inside: ['#abc', '#A1b2C3'],
     outside: ['', '#ab', '#abcd', '#abcdeg', 'red', '#abc;'],
   },
-  oidcClients: { variable: 'COUNTERSIGN_OIDC_CLIENTS', inside: ['x'], outside: ['', ' x', 'x\n'] },
-  oidcEmail: {
+  'oidc.clients': { variable: 'COUNTERSIGN_OIDC_CLIENTS', inside: ['x'], outside: ['', ' x', 'x\n'] },
+  'oidc.email': {
     variable: 'COUNTERSIGN_OIDC_EMAIL',
     inside: ['{user_id}@users.example'],
     outside: ['', '{user_id}', 'x@users.example', '{user_id}@a b'],
   },
-  oidcClaims: { outside: [{}, 'x'] },
-  oidcPeople: { variable: 'COUNTERSIGN_OIDC_PEOPLE', inside: ['x'], outside: ['', ' x', 'x\n'] },
-  textsFile: { variable: 'COUNTERSIGN_TEXTS_FILE', inside: ['x'], outside: ['', ' x', 'x\n'] },
+  'oidc.claims': { outside: [{}, 'x'] },
+  'oidc.people': { variable: 'COUNTERSIGN_OIDC_PEOPLE', inside: ['x'], outside: ['', ' x', 'x\n'] },
+  'pages.textsFile': { variable: 'COUNTERSIGN_TEXTS_FILE', inside: ['x'], outside: ['', ' x', 'x\n'] },
   rateLimit: { variable: 'COUNTERSIGN_RATE_LIMIT', default: true, flag: true },
-  rateLimits: {
+  'limits.rates': {
     variable: 'COUNTERSIGN_RATE_LIMITS',
     inside: [defaultLimits],
     outside: [
@@ -173,17 +174,17 @@ const promised: Record<Option, Promised> = {
       'sign-in=1',
     ],
   },
-  maxConnections: { variable: 'COUNTERSIGN_MAX_CONNECTIONS', range: [1, most] },
-  maxConnectionsPerAddress: {
+  'limits.connections': { variable: 'COUNTERSIGN_MAX_CONNECTIONS', range: [1, most] },
+  'limits.connectionsPerAddress': {
     variable: 'COUNTERSIGN_MAX_CONNECTIONS_PER_ADDRESS',
     default: 2000,
     range: [1, most],
   },
-  maxRequests: { variable: 'COUNTERSIGN_MAX_REQUESTS', range: [1, most] },
-  maxPendingBodies: { variable: 'COUNTERSIGN_MAX_PENDING_BODIES', default: 1000, range: [1, most] },
-  maxStreams: { variable: 'COUNTERSIGN_MAX_STREAMS', range: [1, most] },
-  maxNonces: { variable: 'COUNTERSIGN_MAX_NONCES', default: 1_000_000, range: [1, 100_000_000] },
-  maxOrders: { variable: 'COUNTERSIGN_MAX_ORDERS', default: 1_000_000, range: [1, 100_000_000] },
+  'limits.requests': { variable: 'COUNTERSIGN_MAX_REQUESTS', range: [1, most] },
+  'limits.pendingBodies': { variable: 'COUNTERSIGN_MAX_PENDING_BODIES', default: 1000, range: [1, most] },
+  'limits.streams': { variable: 'COUNTERSIGN_MAX_STREAMS', range: [1, most] },
+  'limits.nonces': { variable: 'COUNTERSIGN_MAX_NONCES', default: 1_000_000, range: [1, 100_000_000] },
+  'limits.orders': { variable: 'COUNTERSIGN_MAX_ORDERS', default: 1_000_000, range: [1, 100_000_000] },
   claimUrlTemplate: {
     variable: 'COUNTERSIGN_CLAIM_URL_TEMPLATE',
     default: '{origin}/c/{orderId}#token={claimToken}',
@@ -208,25 +209,25 @@ const promised: Record<Option, Promised> = {
     outside: ['', 'Auto'],
   },
   drainSeconds: { variable: 'COUNTERSIGN_DRAIN_SECONDS', default: 2, range: [0, 300] },
-  metricsPort: { variable: 'COUNTERSIGN_METRICS_PORT', range: [0, 65_535] },
-  metricsHost: {
+  'metrics.port': { variable: 'COUNTERSIGN_METRICS_PORT', range: [0, 65_535] },
+  'metrics.host': {
     variable: 'COUNTERSIGN_METRICS_HOST',
     default: '127.0.0.1',
     inside: ['x', x(253), '::1'],
     outside: ['', x(254), 'a/b', 'a b'],
   },
   tracing: { variable: 'COUNTERSIGN_TRACING', default: 'off', choices: ['off', 'on', 'link'] },
-  metrics: { flag: true },
+  'metrics.collect': { flag: true },
   logFormat: { variable: 'COUNTERSIGN_LOG_FORMAT', default: 'auto', choices: ['auto', 'json', 'pretty'] },
   nonceStore: { outside: [{}, { get: () => {}, set: () => {} }, 'x'] },
   sessionHost: { outside: [{}, 'x'] },
   resolveLogin: { outside: [{}, 'x'] },
-  webhookUrl: {
+  'webhook.url': {
     variable: 'COUNTERSIGN_WEBHOOK_URL',
     inside: ['https://hooks.example/a?b=c', 'http://localhost:9000/'],
     outside: ['http://hooks.example', 'hooks.example', 'https://user:word@hooks.example'],
   },
-  webhookSecret: {
+  'webhook.secret': {
     variable: 'COUNTERSIGN_WEBHOOK_SECRET',
     inside: [[`whsec_${'A'.repeat(32)}`], [`whsec_${'A'.repeat(86)}==`]],
     outside: ['whsec_', `whsec_${'A'.repeat(31)}`, `whsec_${'A'.repeat(88)}`, 'A'.repeat(44)],
@@ -235,70 +236,71 @@ const promised: Record<Option, Promised> = {
   logger: { outside: [{}, 'x'] },
 }
 
-const rows = optionRows.map(([option, row]) => ({ option, row, ...promised[option] }))
+const rows = allOptions.map((named) => ({ ...named, named, ...promised[named.name] }))
 
-const resolved = (option: Option, value: unknown): unknown =>
-  resolveSettings({ [option]: value } as FlatOptions)[option]
+const resolved = (name: string, value: unknown): unknown => settingOf(resolveSettings(optionsWith(name, value)), name)
 
-const fromVariable = (variable: string, text: string, option: Option): unknown =>
-  resolveSettings(flatFromEnvironment({ [variable]: text }))[option]
+const fromVariable = (variable: string, text: string, name: string): unknown =>
+  settingOf(resolveSettings(optionsFromEnvironment({ [variable]: text })), name)
 
 /** Values of every type of JavaScript that are no value of most options. */
 const ofWrongType = [Symbol('x'), 1n, Number.NaN, new Date(0), /x/]
 
 test('every option of the table is promised here, and no other', () => {
-  expect(Object.keys(promised).toSorted()).toEqual(optionRows.map(([option]) => option).toSorted())
+  expect(Object.keys(promised).toSorted()).toEqual(allOptions.map(({ name }) => name).toSorted())
 })
 
-describe.each(rows)(
-  '$option',
-  ({ option, row, variable, range, choices, inside = [], outside = [], flag, ...more }) => {
-    test('has its variable and its default', () => {
-      expect(row.variable).toBe(variable)
-      expect(resolveSettings()[option]).toEqual(more.default)
-    })
+describe.each(rows)('$name', ({ name, option, variable, range, choices, inside = [], outside = [], flag, ...more }) => {
+  test('has its variable and its default', () => {
+    expect(option.variable).toBe(variable)
+    expect(settingOf(resolveSettings(), name)).toEqual(more.default)
+    expect(resolved(name, undefined)).toEqual(more.default)
+  })
 
-    test('takes what is just inside its bounds', () => {
-      const given = [...(range ?? []), ...(choices ?? []), ...(flag ? [true, false] : [])]
-      for (const value of given) {
-        expect(resolved(option, value)).toBe(value)
-        if (variable !== undefined) expect(fromVariable(variable, String(value), option)).toBe(value)
-      }
-      for (const value of inside) expect(resolved(option, value)).toEqual(value)
-    })
+  test('takes what is just inside its bounds', () => {
+    const given = [...(range ?? []), ...(choices ?? []), ...(flag ? [true, false] : [])]
+    for (const value of given) {
+      expect(resolved(name, value)).toBe(value)
+      if (variable !== undefined) expect(fromVariable(variable, String(value), name)).toBe(value)
+    }
+    for (const value of inside) expect(resolved(name, value)).toEqual(value)
+  })
 
-    test('refuses what is just outside them', () => {
-      const refused = [...outside, ...beyond(range), ...(choices === undefined ? [] : misspelt(choices))]
-      expect(flag === true || refused.length > 0).toBe(true)
-      for (const value of refused) expect(() => resolved(option, value), String(value)).toThrow(TypeError)
-      if (variable === undefined) return
-      // An empty variable counts as unset.
-      const texts = refused.filter(
-        (value) => (typeof value === 'string' && value.trim() === value) || typeof value === 'number',
-      )
-      for (const text of texts.map(String)) {
-        if (text === '' || isListOf(row)) continue
-        expect(() => fromVariable(variable, text, option), text).toThrow(TypeError)
-      }
-    })
+  test('refuses what is just outside them', () => {
+    const refused = [...outside, ...beyond(range), ...(choices === undefined ? [] : misspelt(choices))]
+    expect(flag === true || refused.length > 0).toBe(true)
+    for (const value of refused) {
+      const message = refusal(() => resolved(name, value))
+      expect(message).toMatch(new RegExp(`^${name}( \\(${variable}\\))? must be .`))
+      expect(message).not.toMatch(/[\n\r\u2028\u2029]/)
+    }
+    if (variable === undefined) return
+    // An empty variable counts as unset.
+    const texts = refused.filter(
+      (value) => (typeof value === 'string' && value.trim() === value) || typeof value === 'number',
+    )
+    for (const text of texts.map(String)) {
+      if (text === '' || isListOf(option)) continue
+      expect(() => fromVariable(variable, text, name), text).toThrow(TypeError)
+    }
+  })
 
-    test('refuses every other type', () => {
-      const isNumber = range !== undefined
-      const wrong: unknown[] = [
-        ...ofWrongType,
-        ...(isNumber ? ['1', '', [1], { valueOf: () => 1 }, 1.5, Number.POSITIVE_INFINITY] : [1, 0]),
-        ...(flag ? ['true', 'on', '', 0, 1] : [{}]),
-        ...(flag || option === 'trustProxy' ? [] : [true, false]),
-      ]
-      for (const value of wrong) expect(() => resolved(option, value), String(value)).toThrow(TypeError)
-      // In code, null counts as unset.
-      expect(resolved(option, null)).toEqual(more.default)
-    })
-  },
-)
+  test('refuses every other type', () => {
+    const isNumber = range !== undefined
+    const wrong: unknown[] = [
+      ...ofWrongType,
+      ...(isNumber ? ['1', '', [1], { valueOf: () => 1 }, 1.5, Number.POSITIVE_INFINITY] : [1, 0]),
+      ...(flag ? ['true', 'on', '', 0, 1] : [{}]),
+      ...(flag || name === 'trustProxy' ? [] : [true, false]),
+    ]
+    for (const value of wrong) expect(() => resolved(name, value), String(value)).toThrow(TypeError)
+    // In code, null counts as unset.
+    expect(resolved(name, null)).toEqual(more.default)
+  })
+})
 
 test('limits are named in a list, and a bad name or number is told in one line', () => {
-  const limits = (text: string): unknown => fromVariable('COUNTERSIGN_RATE_LIMITS', text, 'rateLimits')
+  const limits = (text: string): unknown => fromVariable('COUNTERSIGN_RATE_LIMITS', text, 'limits.rates')
   expect(limits('order=1, watchers=100000')).toEqual({ ...defaultLimits, order: 1, watchers: 100_000 })
   for (const text of [
     'ordre=5',
@@ -333,6 +335,6 @@ function misspelt(choices: readonly string[]): string[] {
 }
 
 /** Whether a variable's text is a list, one entry of which may be fine on its own. */
-function isListOf(row: Row): boolean {
-  return row.kind.read !== undefined && row.kind.range === undefined && row.kind.choices === undefined
+function isListOf({ kind: { read, range, choices } }: Option): boolean {
+  return read !== undefined && range === undefined && choices === undefined
 }

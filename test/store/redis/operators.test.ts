@@ -5,14 +5,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Countersign, CountersignError } from '../../../src/index.ts'
+import { type Countersign, CountersignError, createCountersign } from '../../../src/index.ts'
 import { StoreOpenError } from '../../../src/store/implementation.ts'
 import { openStore, type StoreOptions } from '../../../src/store/open.ts'
 import { slotOf } from '../../../src/store/redis/cluster.ts'
 import type { RedisTls } from '../../../src/store/redis/tls.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { Authority, type Certificate } from '../../support/certificates.ts'
-import { createCountersign } from '../../support/countersign.ts'
 import { keptLog } from '../../support/log-lines.ts'
 import { hasPart } from '../../support/optional.ts'
 import { freePort, killServers, RedisServer, redisCli, said, spawnRedis } from '../../support/redis-server.ts'
@@ -506,10 +505,7 @@ describe.skipIf(!hasServer || !hasOpenssl)('Redis with TLS', () => {
     const service = await createCountersign({
       store: url,
       secret: 'a secret for tests and for nothing else',
-      redisTlsCa: tls.ca,
-      redisTlsCert: tls.cert,
-      redisTlsKey: tls.key,
-      redisTlsServerName: tls.serverName,
+      redis: { tlsCa: tls.ca, tlsCert: tls.cert, tlsKey: tls.key, tlsServerName: tls.serverName },
     })
     expect(service.description.store).toMatch(/over TLS/)
     await service.close(0)
