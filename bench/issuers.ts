@@ -1,5 +1,8 @@
 /** What an application asks of an issuer of OpenID Connect: Countersign's, and that of its floor. */
 import { hash } from 'node:crypto'
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { text as readText } from 'node:stream/consumers'
 import { nextWallet } from './clients.ts'
 import { type Http1Connection, Http1Pool } from './http1.ts'
 import type { Path } from './paths.ts'
@@ -48,9 +51,13 @@ export const countersignIssuer: Issuer = {
       code_challenge_method: 'S256',
     })
     const newCode = async (): Promise<string> => {
-      const answer = await fetch(`${url}/oidc/authorize?${parameters}`, { headers: { cookie }, redirect: 'manual' })
-      const code = new URL(answer.headers.get('location') ?? publicUrl).searchParams.get('code')
-      if (code === null) throw new Error(`no code: ${answer.status} ${await answer.text()}`)
+      // By `fetch`, it would be the request of a script.
+      const headers = { cookie, host: new URL(publicUrl).host }
+      const sent = request(`${url}/oidc/authorize?${parameters}`, { headers }).end()
+      const [answer] = (await once(sent, 'response')) as [IncomingMessage]
+      const text = await readText(answer)
+      const code = new URL(answer.headers.location ?? publicUrl).searchParams.get('code')
+      if (code === null) throw new Error(`no code: ${answer.statusCode} ${text}`)
       return code
     }
     return await Promise.all(Array.from({ length: count }, newCode))

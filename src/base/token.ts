@@ -60,7 +60,6 @@ export type KeyPurpose =
   | 'session cookie'
   | 'oidc record'
   | 'oidc signing key'
-  | 'oidc cookie'
   | 'oidc DPoP nonce'
   | 'oidc ticket'
   | 'challenge token'

@@ -307,6 +307,11 @@ export class LiveCount {
     counts.set(network, (count ?? 0) + slots)
   }
 
+  /** Slots that a record of so many bytes takes. */
+  slotsOf(bytes: number): number {
+    return Math.ceil(bytes / bytesOfSlot)
+  }
+
   /** Use of the ceiling at `now`. */
   use(now: number): CeilingUse {
     this.#forgetEnded(now)
@@ -353,6 +358,13 @@ export class LiveCount {
     }
   }
 }
+
+/**
+ * Bytes of a record that count as one slot. A nonce has 700; an order with a usual title and summary 1,200, and 2,000
+ * once it is finalized. The longest texts of an order, with a payload as signed and as written, make 45,000, and must
+ * not make a ceiling mean twenty times the memory.
+ */
+const bytesOfSlot = 2048
 
 /** The first full second after a life. */
 function secondOf(endsAt: number): number {

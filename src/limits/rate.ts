@@ -67,6 +67,7 @@ export class RateLimiter {
   /** Apart from networks, because one person can make any number of wallets. */
   readonly #wallets = new RecentRates()
   readonly #orders = new RecentRates()
+  readonly #clients = new RecentRates()
   readonly #reports = new Slots(mostReports)
   #awayUntil = Number.NEGATIVE_INFINITY
 
@@ -83,12 +84,27 @@ export class RateLimiter {
    * own network.
    */
   spend(group: RateLimitGroup, request: RequestContext): Promise<void> | undefined {
-    return this.#spendOfNetworks(group, request)
+    return this.#spendOfNetworks(group, request, this.#isForeign(request))
+  }
+
+  /**
+   * Counts a navigation of a whole page as {@link spend} does, but always for the visitor's own network. It comes from a
+   * link of another site more often than not, and a foreign page cannot cause many: each one replaces the page, or needs
+   * a click.
+   */
+  spendNavigation(group: RateLimitGroup, request: RequestContext): Promise<void> | undefined {
+    return this.#spendOfNetworks(group, request, false)
+  }
+
+  /** Counts a call of a client that has proven who it is. It acts for as many people as there are in a wide network. */
+  spendOfClient(group: RateLimitGroup, clientId: string): Promise<void> | undefined {
+    const perWindow = this.#limits[group] * Math.max(...networkShares)
+    return this.#take(group, [this.#clients.find(`${group} client ${clientId}`, perWindow)])
   }
 
   /** Counts a wrong token or code of an address. */
   countWrongToken(request: RequestContext): Promise<void> | undefined {
-    return this.#spendOfNetworks('wrong-token', request)
+    return this.#spendOfNetworks('wrong-token', request, this.#isForeign(request))
   }
 
   /** Counts a wrong token for an order. */
@@ -107,10 +123,9 @@ export class RateLimiter {
     return this.#spendOne('wallet-sign-in', `${adapterId} ${subject}`, this.#wallets)
   }
 
-  #spendOfNetworks(limit: RateLimit, request: RequestContext): Promise<void> | undefined {
-    const { ip } = request
+  #spendOfNetworks(limit: RateLimit, { ip }: RequestContext, isForeign: boolean): Promise<void> | undefined {
     if (ip === undefined) return undefined
-    const name = this.#isForeign(request) ? `${limit} foreign` : limit
+    const name = isForeign ? `${limit} foreign` : limit
     const rates = networksOf(ip).map((network, width) => {
       const perWindow = this.#limits[limit] * (networkShares[width] as number)
       return (this.#networks[width] as RecentRates).find(`${name} ${network}`, perWindow)

@@ -1,17 +1,18 @@
 import { hash } from 'node:crypto'
-import type { Adapter, AdapterPayload } from 'oidc-provider'
+import type { Adapter, AdapterPayload, KoaContextWithOIDC } from 'oidc-provider'
 import { equalInConstantTime } from '../base/token.ts'
+import { mostCookies } from './browser.ts'
 import type { FileClients } from './clients.ts'
 import { sidOf } from './grants.ts'
-import type { Loaded, SharedParts } from './parts.ts'
+import { type CountedRecord, interactionSeconds, type Loaded, type SharedParts } from './parts.ts'
 import { requestState } from './request-state.ts'
 import { grantOf, offeredTo, stillOffered } from './resources.ts'
 
 /** What is stored of an interaction beside the library's payload. */
 export interface StoredInteraction {
   readonly payload: AdapterPayload
-  /** Hash of the secret of the browser that began it. */
-  readonly browser: string
+  /** Hashes of secrets of the browser that began it. Any of them is enough to recognise it. */
+  readonly browsers: readonly string[]
   /** Time at which it began, by the store's clock in epoch milliseconds. */
   readonly startedAt: number
 }
@@ -26,7 +27,7 @@ interface StoredPayload {
 /** Clients, and what there is for them. */
 type LoadedClients = Pick<Loaded, 'clients' | 'scopes' | 'resources'>
 
-type AdapterParts = Pick<SharedParts, 'records' | 'grants' | 'apps' | 'store' | 'host' | 'library'>
+type AdapterParts = Pick<SharedParts, 'records' | 'grants' | 'apps' | 'store' | 'host' | 'library' | 'spend'>
 
 /**
  * What a model does that has nothing else. None needs codes for devices, and lists of a grant's tokens, which end with
@@ -79,7 +80,11 @@ function usedOnce(kind: string, parts: AdapterParts, clients: FileClients): Part
   return {
     async find(id) {
       const found = await records.find<StoredPayload>(kind, id)
-      if (found === undefined) return undefined
+      if (found === undefined) {
+        // If it is gone when an interaction is answered, the library would answer as if none had been pushed.
+        if (kind === pushedRequest) throw new InvalidRequestUri(usedRequestText)
+        return undefined
+      }
       const { payload, usedAt } = found.record
       const { sessionUid, expiresWithSession } = payload
       // What is bound to a session is checked by the library. The rest counts while the session has offline access.
@@ -93,7 +98,10 @@ function usedOnce(kind: string, parts: AdapterParts, clients: FileClients): Part
     /** Each is stored once, under an id of its own. */
     async upsert(id, { jti: _jti, ...payload }, expiresIn = 0) {
       const record: StoredPayload = { payload }
-      if (await records.create({ kind, id, record, life: lifeOf(expiresIn * 1000) })) return
+      // A pushed request counts until the last interaction that it began may be answered: a sign-in, then consent.
+      const lifeSeconds = kind === pushedRequest ? expiresIn + 2 * interactionSeconds : expiresIn
+      await count(parts, { kind, record, lifeMs: lifeSeconds * 1000 })
+      if (await records.create({ kind, id, record, life: lifeOf(lifeSeconds * 1000) })) return
       // Of ids that the library makes, none comes twice: this is a proof or an assertion, sent by two requests at once.
       throw new InvalidRequest('the proof was already used')
     },
@@ -127,15 +135,41 @@ function usedOnce(kind: string, parts: AdapterParts, clients: FileClients): Part
           return
         }
         if (usedAt !== undefined && isInGrace(payload, usedAt)) return
-        if (kind === 'PushedAuthorizationRequest') {
-          throw new InvalidRequestUri('request_uri is invalid, expired, or was already used')
-        }
+        if (kind === pushedRequest) throw new InvalidRequestUri(usedRequestText)
         noteReplay(payload)
         if (grantId !== undefined) await grants.remove(grantId)
         throw new InvalidGrant(`${kind} was already used`)
       }
     },
   }
+}
+
+const interaction = 'Interaction'
+const code = 'AuthorizationCode'
+const pushedRequest = 'PushedAuthorizationRequest'
+const usedRequestText = 'request_uri is invalid, expired, or was already used'
+
+interface NewRecord {
+  readonly kind: string
+  readonly record: object
+  readonly lifeMs: number
+}
+
+/** Counts a record before it is stored, if its sender need not be known. */
+async function count({ spend, library }: AdapterParts, { kind, record, lifeMs }: NewRecord): Promise<void> {
+  const request = requestState.getStore()?.request
+  const caller = request && callerOf(kind, library.Provider.ctx?.oidc)
+  if (caller === undefined || request === undefined) return
+  await spend({ request, caller, bytes: Buffer.byteLength(JSON.stringify(record)), lifeMs })
+}
+
+/** What a new record counts for; `undefined` for tokens, whose client had a code that was counted. */
+function callerOf(kind: string, context: KoaContextWithOIDC['oidc'] | undefined): CountedRecord['caller'] | undefined {
+  if (kind === interaction) return 'navigation'
+  if (kind === code) return context?.entities.Interaction === undefined ? 'navigation' : 'counted'
+  if (kind !== pushedRequest) return undefined
+  const { clientId, clientAuthMethod = 'none' } = context?.client ?? {}
+  return clientId === undefined || clientAuthMethod === 'none' ? 'unknown' : { clientId }
 }
 
 function lifeOf(ms: number): { readonly ttlMs: number } {
@@ -202,39 +236,44 @@ function grantView({ grants }: AdapterParts, { clients, ...offered }: LoadedClie
   }
 }
 
-/** Interactions, each of which is found by the browser that began it and by no other. */
-function interactions({ records, store, library }: AdapterParts): Partial<Adapter> {
-  const kind = 'Interaction'
+/** Interactions, each of which is found by the browser that began it and by no other, and goes on once. */
+function interactions(parts: AdapterParts): Partial<Adapter> {
+  const { records, store, library } = parts
+  const kind = interaction
+  const secrets = (): readonly string[] => requestState.getStore()?.browserSecrets ?? []
   return {
     async find(id) {
       const found = await records.find<StoredInteraction>(kind, id)
-      if (found === undefined || !isOfBrowser(found.record)) return undefined
+      if (found === undefined || !isOfBrowser(found.record, secrets())) return undefined
       return { ...found.record.payload, jti: id }
     },
     async upsert(id, { jti: _jti, ...payload }, expiresIn = 0) {
-      const [browser] = browserHashes()
-      if (browser === undefined) throw new TypeError('an interaction needs a browser')
       const found = await records.find<StoredInteraction>(kind, id)
-      const record: StoredInteraction = { browser, startedAt: store.now(), ...found?.record, payload }
-      const next = { kind, id, record, life: lifeOf(expiresIn * 1000) }
-      const stored =
-        found === undefined
-          ? await records.create(next)
-          : isOfBrowser(found.record) && (await records.replace(found, next))
-      if (!stored) throw new library.errors.InvalidRequest('the interaction has changed meanwhile')
+      const begun = found?.record ?? { browsers: browsersOf(secrets()), startedAt: store.now() }
+      if (!isOfBrowser(begun, secrets())) throw new TypeError('an interaction needs its browser')
+      const record: StoredInteraction = { ...begun, payload }
+      const lifeMs = expiresIn * 1000
+      if (found === undefined) await count(parts, { kind, record, lifeMs })
+      if (await records.put(found, { kind, id, record, life: lifeOf(lifeMs) })) return
+      throw new library.errors.InvalidRequest('the interaction has changed meanwhile')
     },
     async destroy(id) {
-      await records.remove(kind, id)
+      if (!(await records.remove(kind, id))) throw new library.errors.SessionNotFound('interaction session not found')
     },
   }
 }
 
-/** Whether the browser whose request is served began an interaction. */
-export function isOfBrowser({ browser }: Pick<StoredInteraction, 'browser'>): boolean {
-  return browserHashes().some((each) => equalInConstantTime(each, browser))
+/** Whether an interaction was begun by the browser that has these secrets. */
+export function isOfBrowser({ browsers }: Pick<StoredInteraction, 'browsers'>, secrets: readonly string[]): boolean {
+  const hashes = secrets.map(hashOf)
+  return browsers.some((each) => hashes.some((own) => equalInConstantTime(own, each)))
 }
 
-/** Hashes of the secrets of the browser whose request is served. */
-function browserHashes(): string[] {
-  return (requestState.getStore()?.browserSecrets ?? []).map((secret) => hash('sha256', secret, 'base64url'))
+/** What an interaction keeps of the secrets of its browser, of which the oldest comes first. */
+export function browsersOf(secrets: readonly string[]): string[] {
+  return secrets.slice(0, mostCookies).map(hashOf)
+}
+
+function hashOf(secret: string): string {
+  return hash('sha256', secret, 'base64url')
 }

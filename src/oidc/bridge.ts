@@ -1,6 +1,7 @@
 import { type IncomingMessage, type OutgoingHttpHeaders, OutgoingMessage, type ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import type { Exchange } from '../http/exchange.ts'
+import type { CountersignError } from '../shared/errors.ts'
 
 /** Largest body of a request to the issuer, in bytes. */
 const maxBodyBytes = 16 * 1024
@@ -10,6 +11,8 @@ export interface LibraryAnswer {
   readonly status: number
   readonly headers: OutgoingHttpHeaders
   readonly body: string | Buffer
+  /** Why it is no answer of the protocol: a limit, or an outage. */
+  readonly failure?: CountersignError | undefined
 }
 
 /** What of a request is replaced before the library sees it. */
@@ -67,15 +70,22 @@ function requestOf(
   }) as unknown as IncomingMessage
 }
 
+/** Says why the library cannot answer, with the answer that it makes instead. */
+export function reportFailure(response: ServerResponse, failure: CountersignError): void {
+  if (response instanceof MemoryResponse) response.failure = failure
+}
+
 /** An answer that stays in memory. */
 class MemoryResponse extends OutgoingMessage {
   statusCode = 200
   statusMessage = ''
+  failure: CountersignError | undefined
   #body: string | Buffer = ''
 
   get answer(): LibraryAnswer {
     if (!this.finished) throw new Error('the library has not answered')
-    return { status: this.statusCode, headers: this.getHeaders(), body: this.#body }
+    const { statusCode, failure } = this
+    return { status: statusCode, headers: this.getHeaders(), body: this.#body, failure }
   }
 
   override end(body: unknown = ''): this {

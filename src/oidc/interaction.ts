@@ -2,8 +2,9 @@ import type { AdapterPayload } from 'oidc-provider'
 import type { RequestContext } from '../base/request.ts'
 import type { Session } from '../core/users/host.ts'
 import { CountersignError } from '../shared/errors.ts'
-import { isOfBrowser, type StoredInteraction } from './adapter.ts'
+import { browsersOf, isOfBrowser, type StoredInteraction } from './adapter.ts'
 import type { LibraryAnswer } from './bridge.ts'
+import { type BrowserCookie, mostCookies } from './browser.ts'
 import { type FileClient, isWeb } from './clients.ts'
 import type { SharedParts } from './parts.ts'
 import type { OwnResult } from './policy.ts'
@@ -18,13 +19,19 @@ export interface StepRequest {
   /** Whether the user has just come back from the sign-in page. */
   readonly isBack: boolean
   readonly session: Session | undefined
+  /** The cookies by which it recognises its browser, the oldest first. */
+  readonly cookies: readonly BrowserCookie[]
 }
+
+/** What a step answers, and a cookie that the browser needs no more. */
+type StepAnswer = LibraryAnswer & { readonly forgotten?: BrowserCookie | undefined }
 
 /** A user's answer to the page of consent, which has not been checked. */
 interface Decision {
   readonly session: Session | undefined
   readonly input: unknown
   readonly request: RequestContext
+  readonly cookies: readonly BrowserCookie[]
 }
 
 /**
@@ -39,9 +46,20 @@ export class Interactions {
   }
 
   /** Shows what the user has to do next, or goes on. */
-  async show({ uid, path, isBack, session }: StepRequest): Promise<LibraryAnswer> {
-    const found = await this.#read(uid)
+  async show(step: StepRequest): Promise<StepAnswer> {
+    const { uid, cookies } = step
+    const found = await this.#read(uid, cookies)
     if (found === undefined) return this.#gone()
+    const forgotten = await this.#joinTabs(uid, found, cookies)
+    // What was read has changed.
+    const current = forgotten === undefined ? found : await this.#read(uid, cookies)
+    return current === undefined ? this.#gone() : { ...(await this.#next(step, current)), forgotten }
+  }
+
+  async #next(
+    { uid, path, isBack, session }: StepRequest,
+    found: ReadRecord<StoredInteraction>,
+  ): Promise<LibraryAnswer> {
     const { payload, startedAt } = found.record
     const { name, reasons } = promptOf(payload)
     if (session === undefined) return this.#toSignIn(path, payload, false)
@@ -54,10 +72,31 @@ export class Interactions {
     return redirect(await this.#finish(uid, found, { ...resultOf(payload), confirmed }))
   }
 
+  /**
+   * Moves an interaction that began with a cookie of its own to the oldest cookies, if the browser has many, because it
+   * opened tabs at once. Resolves with the cookie that is not needed then.
+   */
+  async #joinTabs(
+    uid: string,
+    found: ReadRecord<StoredInteraction>,
+    cookies: readonly BrowserCookie[],
+  ): Promise<BrowserCookie | undefined> {
+    const own = cookies.slice(mostCookies).find(({ secret }) => isOfBrowser(found.record, [secret]))
+    if (own === undefined || found.record.browsers.length > 1) return undefined
+    const record: StoredInteraction = { ...found.record, browsers: browsersOf(cookies.map(({ secret }) => secret)) }
+    const joined = await this.#parts.records.replace(found, {
+      kind: 'Interaction',
+      id: uid,
+      record,
+      life: this.#lifeOf(record),
+    })
+    return joined ? own : undefined
+  }
+
   /** Takes the user's answer to the page of consent. Resolves with the address to go to. */
-  async decide(uid: string, { session, input, request }: Decision): Promise<string> {
+  async decide(uid: string, { session, input, request, cookies }: Decision): Promise<string> {
     const { allow, sessionId } = input as { allow?: unknown; sessionId?: unknown }
-    const found = await this.#read(uid)
+    const found = await this.#read(uid, cookies)
     if (found === undefined || promptOf(found.record.payload).name !== 'consent') throw gone()
     if (session === undefined || session.id !== sessionId) throw changed()
     const { payload } = found.record
@@ -98,11 +137,16 @@ export class Interactions {
     return redirectTo
   }
 
-  async #read(uid: string): Promise<ReadRecord<StoredInteraction> | undefined> {
+  async #read(uid: string, cookies: readonly BrowserCookie[]): Promise<ReadRecord<StoredInteraction> | undefined> {
     const { records, store } = this.#parts
     const found = await records.find<StoredInteraction>('Interaction', uid)
-    if (found === undefined || !isOfBrowser(found.record)) return undefined
+    const secrets = cookies.map(({ secret }) => secret)
+    if (found === undefined || !isOfBrowser(found.record, secrets)) return undefined
     return (found.record.payload.exp ?? 0) * 1000 > store.now() ? found : undefined
+  }
+
+  #lifeOf({ payload }: StoredInteraction): { readonly ttlMs: number } {
+    return { ttlMs: Math.max(1, (payload.exp ?? 0) * 1000 - this.#parts.store.now()) }
   }
 
   /** Stores a result, with which the library goes on at the address that this resolves with. */
@@ -112,7 +156,7 @@ export class Interactions {
     // signed in is decided by the policy, by the live session.
     const { session: _session, ...rest } = payload
     const record: StoredInteraction = { ...found.record, payload: { ...rest, result } }
-    const life = { ttlMs: Math.max(1, (payload.exp ?? 0) * 1000 - this.#parts.store.now()) }
+    const life = this.#lifeOf(record)
     if (!(await this.#parts.records.replace(found, { kind: 'Interaction', id: uid, record, life }))) throw changed()
     return String(payload.returnTo)
   }

@@ -1,37 +1,26 @@
 import type { Provider } from 'oidc-provider'
 import { keyTimes } from '../base/rotation-key.ts'
-import { randomText } from '../base/token.ts'
 import type { ListedApp } from '../core/users/connected-apps.ts'
 import type { IssuerRoute } from '../http/app.ts'
 import { type Exchange, requireHttpMethod } from '../http/exchange.ts'
 import { isForm, isJson, notJson } from '../http/refusals.ts'
 import { CountersignError } from '../shared/errors.ts'
-import { cookieNames, cookieValue } from '../shared/header-text.ts'
 import { BackChannel, type Logout } from './back-channel.ts'
 import { askLibrary, type Callback, type LibraryAnswer } from './bridge.ts'
+import { BrowserCookies } from './browser.ts'
 import { isWeb, readClientsFile } from './clients.ts'
 import { Grants, sidOf } from './grants.ts'
 import { Interactions } from './interaction.ts'
 import { type Check, checkOf } from './json-file.ts'
 import { publicKeys, type SigningJwk, signingKeys } from './keys.ts'
-import {
-  interactionCookie,
-  interactionSeconds,
-  type LibraryParts,
-  loadLibrary,
-  makeProvider,
-  resumeCookie,
-  sessionCookie,
-} from './library.ts'
+import { type LibraryParts, loadLibrary, makeProvider, resumeCookie, sessionCookie } from './library.ts'
+import { Navigations, passOnForm } from './navigation.ts'
 import { issuerPage } from './pages.ts'
 import type { IssuerParts, Library, Loaded, SharedParts } from './parts.ts'
 import { haveEmail, readPeopleFile } from './people.ts'
-import { requestState } from './request-state.ts'
+import { type RequestState, requestState } from './request-state.ts'
 import { scopeOf } from './resources.ts'
 import { SealedRecords } from './sealed-records.ts'
-
-/** Name of the cookie with the browser's own secret, before what is the cookie's own. */
-const browserCookie = 'countersign_oidc_browser_'
 
 /** Makes the issuer. Rejects with a `TypeError` of one line if the clients file or a client does not fit. */
 export async function createIssuer(parts: IssuerParts): Promise<Issuer> {
@@ -46,6 +35,7 @@ export async function createIssuer(parts: IssuerParts): Promise<Issuer> {
 export class Issuer {
   readonly #parts: LibraryParts
   readonly #routes: ReadonlyMap<string, IssuerRoute>
+  readonly #navigations: Navigations
   readonly #backChannel: BackChannel
   #loaded: Loaded = { clients: new Map(), resources: new Map(), scopes: [], keys: [], people: new Map() }
   /** Made for a public URL, which follows from the port if it is not set. */
@@ -59,10 +49,11 @@ export class Issuer {
     const page = issuerPage(given.settings, given.pageFiles)
     const parts: SharedParts = { ...given, library, base, records, grants, page, loaded: () => this.#loaded }
     this.#parts = { ...parts, interactions: new Interactions(parts) }
+    this.#navigations = new Navigations(parts)
     this.#backChannel = new BackChannel(parts, (logout) => this.#sendLogout(logout))
     const forBackends = (endpoint: IssuerRoute['endpoint'], methods: readonly string[]): IssuerRoute => ({
       endpoint,
-      serve: (exchange) => this.#serveLibrary(exchange, methods, 'backend'),
+      serve: (exchange) => this.#serveBackend(exchange, methods),
     })
     const posted = ['token', 'introspect', 'revoke', 'par'] as const
     const routes: readonly IssuerRoute[] = [
@@ -91,7 +82,7 @@ export class Issuer {
     const [, kind, uid] = /^\/(authorize|interaction)\/([\w-]{1,64})$/.exec(path.slice(base.length)) ?? []
     if (!path.startsWith(`${base}/`) || uid === undefined) return undefined
     return kind === 'authorize'
-      ? { endpoint: 'authorize', serve: (exchange) => this.#serveLibrary(exchange, ['GET'], 'browser') }
+      ? { endpoint: 'authorize', serve: (exchange) => this.#serveResume(exchange, uid) }
       : { endpoint: 'interaction', serve: (exchange) => this.#serveInteraction(exchange, uid) }
   }
 
@@ -184,94 +175,115 @@ export class Issuer {
     await (client as LogoutClient | undefined)?.backchannelLogout(userId, sidOf(sessionId, clientId))
   }
 
-  async #serveLibrary(exchange: Exchange, methods: readonly string[], kind: 'browser' | 'backend'): Promise<void> {
+  async #serveBackend(exchange: Exchange, methods: readonly string[]): Promise<void> {
     requireHttpMethod(exchange, methods)
-    // What stores something for a sender that need not be known.
-    if (/\/(authorize|par)$/.test(exchange.path)) await this.#parts.spend(exchange.context, interactionSeconds * 1000)
-    const isBrowser = kind === 'browser'
-    const current = isBrowser ? await this.#parts.host.browserSession(exchange.context) : undefined
-    const browser = isBrowser ? this.#browserOf(exchange) : undefined
-    const request = exchange.context
-    const state = { session: current?.session, browserSecrets: browser?.secrets ?? [], request }
-    const answer = await requestState.run(state, () => this.#ask(exchange))
-    if (answer.status === 404) {
-      const { path } = exchange
-      throw new CountersignError('ROUTE_NOT_FOUND', `There is nothing at ${path}`, { metadata: { path } })
-    }
+    const answer = await this.#ask(exchange, { session: undefined, browserSecrets: [], request: exchange.context })
     if (answer.status === 401) await this.#parts.countWrong(exchange.context)
-    this.#send(exchange, answer, [...(current?.cookies ?? []), ...(browser?.cookies ?? [])])
-  }
-
-  /**
-   * A form (OpenID Connect Core, 3.1.2.1) goes on as a navigation: a browser sends no cookie with a form of another site.
-   */
-  async #serveAuthorize(exchange: Exchange): Promise<void> {
-    requireHttpMethod(exchange, ['GET', 'POST'])
-    if (exchange.method === 'GET') return await this.#serveLibrary(exchange, ['GET'], 'browser')
-    if (!isForm(exchange.headers)) {
-      throw new CountersignError('INVALID_REQUEST', 'Send the parameters as a form (application/x-www-form-urlencoded)')
-    }
-    const parameters = new URLSearchParams((await exchange.body.read(16 * 1024)).toString())
-    const location = `${this.#parts.publicUrl()}${this.#parts.base}/authorize?${parameters}`
-    exchange.output.send({ status: 303, headers: { location, 'cache-control': 'no-store' }, body: '' })
-  }
-
-  async #serveInteraction(exchange: Exchange, uid: string): Promise<void> {
-    requireHttpMethod(exchange, ['GET', 'POST'])
-    const current = await this.#parts.host.browserSession(exchange.context)
-    const session = current?.session
-    const state = { session, browserSecrets: this.#secretsIn(exchange) }
-    if (exchange.method === 'POST') {
-      const input = await this.#inputOf(exchange)
-      const redirectTo = await requestState.run(state, () =>
-        this.#parts.interactions.decide(uid, { session, input, request: exchange.context }),
-      )
-      return this.#sendJson(exchange, { redirectTo }, [])
-    }
-    const isBack = new URLSearchParams(exchange.query).get('back') === '1'
-    const step = { uid, path: exchange.path, isBack, session }
-    const answer = await requestState.run(state, () => this.#parts.interactions.show(step))
-    this.#send(exchange, answer, current?.cookies ?? [])
-  }
-
-  async #serveLogout(exchange: Exchange): Promise<void> {
-    requireHttpMethod(exchange, ['GET', 'POST'])
-    const session = (await this.#parts.host.browserSession(exchange.context))?.session
-    if (exchange.method === 'POST') {
-      const input = await this.#inputOf(exchange)
-      const redirectTo = await this.#parts.interactions.logOut(session, input)
-      return this.#sendJson(exchange, { redirectTo: redirectTo ?? '' }, [this.#parts.host.clearedCookie])
-    }
-    const answer = await requestState.run({ session, browserSecrets: [] }, () => this.#ask(exchange))
     this.#send(exchange, answer, [])
+    // The answer is sent: this is for the log and the metrics.
+    if (answer.failure !== undefined) throw answer.failure
   }
 
-  /** Has the library answer a request, of which it sees the cookies that are its own and no others. */
-  async #ask(exchange: Exchange): Promise<LibraryAnswer> {
-    const own = [interactionCookie, resumeCookie]
-      .flatMap((name) => [name, `${name}.sig`])
-      .flatMap((name) => {
-        const value = cookieValue(exchange.headers.cookie, name)
-        return value === undefined ? [] : [`${name}=${value}`]
-      })
-    const sessionId = requestState.getStore()?.session?.id
-    const session = sessionId === undefined ? [] : [`${sessionCookie}=${sessionId}`]
-    const signed = session.map((pair) => `${sessionCookie}.sig=${this.#parts.keyring.sign('oidc cookie', pair)}`)
-    const cookies = [...own, ...session, ...signed]
-    const isDiscovery = this.#parts.discoveryPaths.includes(exchange.path)
-    return await askLibrary(this.#current.callback, exchange, {
-      issuer: this.#parts.publicUrl(),
-      cookie: cookies.length === 0 ? undefined : cookies.join('; '),
-      headers: { ...libraryHeaders, ...(isDiscovery ? { 'cache-control': 'public, max-age=300' } : {}) },
+  async #serveAuthorize(exchange: Exchange): Promise<void> {
+    await this.#navigations.serve(exchange, ['GET', 'POST'], async () => {
+      if (exchange.method === 'POST') await passOnForm(exchange, this.#addressOf('authorize'))
+      else await this.#authorize(exchange)
     })
   }
 
-  /** Sends an answer. The library's session cookie stays here. */
+  async #serveResume(exchange: Exchange, uid: string): Promise<void> {
+    await this.#navigations.serve(exchange, ['GET'], async () => await this.#authorize(exchange, uid))
+  }
+
+  /** Begins with a request for authorization, or goes on with that of an interaction. */
+  async #authorize(exchange: Exchange, uid?: string): Promise<void> {
+    const { host, store, base } = this.#parts
+    const current = await host.browserSession(exchange.context)
+    const cookies = this.#cookies.in(exchange.headers.cookie)
+    const own = cookies[0] ?? this.#cookies.make(store.now())
+    const browserSecrets = (cookies.length === 0 ? [own] : cookies).map(({ secret }) => secret)
+    const state = { session: current?.session, browserSecrets, request: exchange.context }
+    const answer = await this.#ask(exchange, state, uid)
+    if (answer.failure !== undefined) throw answer.failure
+    const begins = String(answer.headers.location).startsWith(`${base}/interaction/`)
+    this.#send(exchange, answer, [...(current?.cookies ?? []), ...(begins ? [this.#cookies.keep(own)] : [])])
+  }
+
+  async #serveInteraction(exchange: Exchange, uid: string): Promise<void> {
+    const { method, context, path, query } = exchange
+    if (method === 'POST') return await this.#decide(exchange, uid)
+    await this.#navigations.serve(exchange, ['GET', 'POST'], async () => {
+      const current = await this.#parts.host.browserSession(context)
+      const cookies = this.#cookies.in(exchange.headers.cookie)
+      const step = {
+        uid,
+        path,
+        isBack: new URLSearchParams(query).get('back') === '1',
+        session: current?.session,
+        cookies,
+      }
+      const { forgotten, ...answer } = await this.#parts.interactions.show(step)
+      const forget = forgotten === undefined ? [] : [this.#cookies.forget(forgotten)]
+      this.#send(exchange, answer, [...(current?.cookies ?? []), ...forget])
+    })
+  }
+
+  async #decide(exchange: Exchange, uid: string): Promise<void> {
+    const input = await this.#inputOf(exchange)
+    const session = (await this.#parts.host.browserSession(exchange.context))?.session
+    const cookies = this.#cookies.in(exchange.headers.cookie)
+    const decision = { session, input, request: exchange.context, cookies }
+    this.#sendJson(exchange, { redirectTo: await this.#parts.interactions.decide(uid, decision) }, [])
+  }
+
+  /** A form of an application goes on as a navigation (OpenID Connect RP-Initiated Logout 1.0, 2). */
+  async #serveLogout(exchange: Exchange): Promise<void> {
+    const { method, context, headers } = exchange
+    if (method === 'POST' && !isForm(headers)) return await this.#logOut(exchange)
+    await this.#navigations.serve(exchange, ['GET', 'POST'], async () => {
+      if (method === 'POST') return await passOnForm(exchange, this.#addressOf('logout'))
+      const session = (await this.#parts.host.browserSession(context))?.session
+      const answer = await this.#ask(exchange, { session, browserSecrets: [], request: context })
+      if (answer.failure !== undefined) throw answer.failure
+      this.#send(exchange, answer, [])
+    })
+  }
+
+  async #logOut(exchange: Exchange): Promise<void> {
+    const { host, interactions } = this.#parts
+    const input = await this.#inputOf(exchange)
+    const session = (await host.browserSession(exchange.context))?.session
+    const redirectTo = await interactions.logOut(session, input)
+    this.#sendJson(exchange, { redirectTo: redirectTo ?? '' }, [host.clearedCookie])
+  }
+
+  /**
+   * Has the library answer a request. It sees cookies that exist in this process only: the session, and the interaction
+   * with whose result a request goes on.
+   */
+  async #ask(exchange: Exchange, state: RequestState, resumed?: string): Promise<LibraryAnswer> {
+    const { session } = state
+    const cookies = [
+      ...(session === undefined ? [] : [`${sessionCookie}=${session.id}`]),
+      ...(resumed === undefined ? [] : [`${resumeCookie}=${resumed}`]),
+    ]
+    const isDiscovery = this.#parts.discoveryPaths.includes(exchange.path)
+    const asked = {
+      issuer: this.#parts.publicUrl(),
+      cookie: cookies.length === 0 ? undefined : cookies.join('; '),
+      headers: { ...libraryHeaders, ...(isDiscovery ? { 'cache-control': 'public, max-age=300' } : {}) },
+    }
+    const answer = await requestState.run(state, () => askLibrary(this.#current.callback, exchange, asked))
+    if (answer.status !== 404) return answer
+    const { path } = exchange
+    throw new CountersignError('ROUTE_NOT_FOUND', `There is nothing at ${path}`, { metadata: { path } })
+  }
+
+  /** Sends an answer. The library's cookies stay here. */
   #send({ output }: Exchange, { status, headers, body }: LibraryAnswer, cookies: readonly string[]): void {
-    const { 'set-cookie': set, 'content-length': _length, 'transfer-encoding': _encoding, ...others } = headers
-    const kept = [set ?? []].flat().filter((cookie) => !String(cookie).startsWith(sessionCookie))
-    const all = [...kept.map(String), ...cookies]
-    output.send({ status, headers: { ...others, ...(all.length === 0 ? {} : { 'set-cookie': all }) }, body })
+    const { 'set-cookie': _set, 'content-length': _length, 'transfer-encoding': _encoding, ...others } = headers
+    const own = cookies.length === 0 ? {} : { 'set-cookie': [...cookies] }
+    output.send({ status, headers: { ...others, ...own }, body })
   }
 
   #sendJson(exchange: Exchange, json: object, cookies: readonly string[]): void {
@@ -297,25 +309,12 @@ export class Issuer {
     throw notJson()
   }
 
-  get #browserCookie(): string {
-    return this.#parts.publicUrl().startsWith('https:') ? `__Host-${browserCookie}` : browserCookie
+  get #cookies(): BrowserCookies {
+    return new BrowserCookies(this.#parts.publicUrl().startsWith('https:'))
   }
 
-  #secretsIn({ headers: { cookie } }: Exchange): readonly string[] {
-    return cookieNames(cookie, this.#browserCookie).flatMap((name) => cookieValue(cookie, name) ?? [])
-  }
-
-  /**
-   * The browser's secrets. If it has none, one is made, in a cookie of its own name: of several tabs that open at once,
-   * none takes another's away.
-   */
-  #browserOf(exchange: Exchange): { secrets: readonly string[]; cookies: readonly string[] } {
-    const known = this.#secretsIn(exchange)
-    if (known.length > 0) return { secrets: known, cookies: [] }
-    const secret = randomText(32)
-    const isSecure = this.#parts.publicUrl().startsWith('https:')
-    const attributes = `Path=/; HttpOnly;${isSecure ? ' Secure;' : ''} SameSite=Lax`
-    return { secrets: [secret], cookies: [`${this.#browserCookie}${randomText(6)}=${secret}; ${attributes}`] }
+  #addressOf(endpoint: 'authorize' | 'logout'): string {
+    return `${this.#parts.publicUrl()}${this.#parts.base}/${endpoint}`
   }
 }
 

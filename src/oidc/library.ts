@@ -1,14 +1,13 @@
 import type { Configuration, KoaContextWithOIDC, Provider } from 'oidc-provider'
-import type { Keyring } from '../base/token.ts'
-import { CountersignError } from '../shared/errors.ts'
+import { CountersignError, internalError } from '../shared/errors.ts'
 import { accountsOf, resourceClaims } from './accounts.ts'
 import { adaptersOver } from './adapter.ts'
-import type { LibraryAnswer } from './bridge.ts'
+import { type LibraryAnswer, reportFailure } from './bridge.ts'
 import { claimsOfScopes } from './claims.ts'
 import type { FileClient } from './clients.ts'
 import type { Interactions } from './interaction.ts'
 import { postAnywhere, postToPublic } from './outgoing.ts'
-import type { Library, Loaded, SharedParts } from './parts.ts'
+import { interactionSeconds, type Library, type Loaded, type SharedParts } from './parts.ts'
 import { furtherClaims } from './people.ts'
 import { policyOf } from './policy.ts'
 import { requestState } from './request-state.ts'
@@ -21,13 +20,11 @@ export interface LibraryParts extends SharedParts {
 
 /** Name of the library's session cookie, which exists inside the process only. */
 export const sessionCookie = 'countersign_oidc_session'
-export const interactionCookie = 'countersign_oidc_interaction'
+/** Name of the library's cookie with the interaction that a request goes on from, which exists there only, too. */
 export const resumeCookie = 'countersign_oidc_resume'
 
 const codeSeconds = 60
 const tokenSeconds = 15 * 60
-/** Life of an interaction. */
-export const interactionSeconds = 10 * 60
 const refreshSeconds = 14 * 86_400
 
 /** Loads the library, which says on the console that it does not expect this release of Node.js. */
@@ -58,7 +55,7 @@ export async function loadLibrary(): Promise<Library> {
  */
 export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts): Provider {
   const { clients, scopes, keys, people } = loaded
-  const { library, store, keyring, host, interactions, page, base, audit, log } = parts
+  const { library, store, keyring, host, interactions, page, base, audit } = parts
   const { Provider, errors, interactionPolicy } = library
   const privateAddresses = new Set(
     [...clients.values()]
@@ -99,12 +96,13 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
       // That of a page without an origin, and of a URI of an application's own scheme.
       origin !== 'null' && (client.redirectUris ?? []).some((uri) => URL.parse(uri)?.origin === origin),
     cookies: {
-      names: { session: sessionCookie, interaction: interactionCookie, resume: resumeCookie },
-      keys: cookieKeys(keyring) as never,
-      long: { httpOnly: true, sameSite: 'lax' },
-      short: { httpOnly: true, sameSite: 'lax' },
+      names: { session: sessionCookie, resume: resumeCookie },
+      long: { signed: false },
+      short: { signed: false },
     },
     enabledJWA: { idTokenSigningAlgValues: ['RS256', 'ES256'] },
+    // Called for each request and pushed request, whether it has this parameter or not.
+    extraParams: { ui_locales: ({ oidc }) => requireShort(oidc.params, errors) },
     // All that is issued ends with the session that it was issued in, but for offline access.
     expiresWithSession: async (_ctx, { scopes }) => !scopes.has('offline_access'),
     extraTokenClaims: async (ctx, token) =>
@@ -185,10 +183,13 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
   // Koa prints errors that no one listens to.
   provider.silent = true
   provider.on('server_error', (ctx, error) => {
-    log.error('the OpenID Connect issuer failed', { path: ctx.path, cause: String(error) })
-    if (!(error instanceof CountersignError) || error.httpStatus !== 503) return
-    ctx.status = 503
-    ctx.set('retry-after', '1')
+    const failure = error instanceof CountersignError ? error : internalError(error)
+    reportFailure(ctx.res, failure)
+    const { httpStatus, retryAfterMs = 1000, message } = failure
+    ctx.status = httpStatus
+    if (httpStatus === 500) return
+    ctx.set('retry-after', String(Math.ceil(retryAfterMs / 1000)))
+    if (ctx.response.is('json')) ctx.body = { error: 'temporarily_unavailable', error_description: message }
   })
   return provider
 }
@@ -238,6 +239,16 @@ function issuerScopesOf({ oidc }: KoaContextWithOIDC): readonly string[] {
   return grant?.getOIDCScopeFiltered(new Set(scope.split(' '))).split(' ') ?? []
 }
 
+/** Largest JSON of a request's parameters, in bytes. A request is stored, and so is what the client gets back of it. */
+const maxParameterBytes = 4 * 1024
+
+/** Refuses a request with long parameters here: its `state` would go back to the client. */
+function requireShort(parameters: object | undefined, { InvalidRequest }: Library['errors']): void {
+  if (Buffer.byteLength(JSON.stringify(parameters ?? {})) <= maxParameterBytes) return
+  const text = `the parameters are longer than ${maxParameterBytes} bytes together`
+  throw Object.assign(new InvalidRequest(text), { allow_redirect: false })
+}
+
 /** Puts an answer of our own in place of the library's. */
 function show(
   ctx: Pick<KoaContextWithOIDC, 'status' | 'body' | 'set'>,
@@ -246,16 +257,6 @@ function show(
   ctx.status = status
   for (const [name, value] of Object.entries(headers)) ctx.set(name, String(value))
   ctx.body = body
-}
-
-/** Signs the library's cookies with HMAC-SHA-256 under the first secret; all secrets verify. */
-function cookieKeys(keyring: Keyring) {
-  return {
-    sign: (text: string) => keyring.sign('oidc cookie', text),
-    verify: (text: string, signature: string) => keyring.verify('oidc cookie', text, signature),
-    // 0 keeps a cookie as it is: it lives for minutes.
-    index: (text: string, signature: string) => (keyring.verify('oidc cookie', text, signature) ? 0 : -1),
-  }
 }
 
 async function leaveEmpty(ctx: { body?: unknown }): Promise<void> {

@@ -17,6 +17,8 @@ export type PageContent =
   | { readonly kind: 'logout'; readonly ticket: string }
   | { readonly kind: 'signed-out' }
   | { readonly kind: 'error'; readonly error: string; readonly description: string }
+  /** A failure that is not the application's: a reason of ours, such as RATE_LIMITED. */
+  | { readonly kind: 'failure'; readonly reason: string }
 
 /** Settings that the pages show. */
 export interface PageLooks {

@@ -31,6 +31,19 @@ export interface IssuerSettings extends PageLooks {
   readonly audiences: readonly string[]
 }
 
+/** A record that is about to be stored for a sender that need not be known. */
+export interface CountedRecord {
+  /** The request that causes it. */
+  readonly request: RequestContext
+  /**
+   * What it counts for as a call: the network of a navigation, a client that has proven who it is, or the network of any
+   * other sender. Nothing if a record that was counted has led to it.
+   */
+  readonly caller: 'navigation' | 'unknown' | 'counted' | { readonly clientId: string }
+  readonly bytes: number
+  readonly lifeMs: number
+}
+
 /** What the issuer stands on. */
 export interface IssuerParts {
   readonly settings: IssuerSettings
@@ -45,17 +58,17 @@ export interface IssuerParts {
   readonly audit: AuditTrail
   /** The built pages; `undefined` if they have not been built. */
   readonly pageFiles: PageFiles | undefined
-  /**
-   * Counts, for its network, a request of a sender that need not be known, and whose record lives for so many
-   * milliseconds. Rejects with RATE_LIMITED or SERVER_BUSY beyond a limit.
-   */
-  readonly spend: (request: RequestContext, lifeMs: number) => Promise<void>
+  /** Counts a record before it is stored. Rejects with RATE_LIMITED or SERVER_BUSY beyond a limit. */
+  readonly spend: (stored: CountedRecord) => Promise<void>
   /** Reads the name of a wallet, as `nimiq:NQ…`, or without the adapter. `undefined` if no wallet can have it. */
   readonly readWallet: (text: string) => WalletName | undefined
   /** Counts a wrong secret or token of a network. Rejects with RATE_LIMITED beyond its limit. */
   readonly countWrong: (request: RequestContext) => Promise<void> | undefined
   readonly log: Logger
 }
+
+/** Life of an interaction in seconds. */
+export const interactionSeconds = 10 * 60
 
 export type Library = typeof import('oidc-provider')
 

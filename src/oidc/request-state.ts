@@ -14,12 +14,8 @@ export interface ReplayedToken {
 export interface RequestState {
   /** The live session of the request's cookie. Absent without one, and for the calls of backends. */
   readonly session: Session | undefined
-  /** The request, for the audit. Absent where no token is redeemed. */
-  readonly request?: RequestContext
-  /**
-   * The browser's own secrets, by any of which an interaction recognises the browser that began it, and by the first of
-   * which it is begun. It has several if its first requests came at once.
-   */
+  readonly request: RequestContext
+  /** The browser's own secrets, the oldest first. None for the calls of backends. */
   readonly browserSecrets: readonly string[]
   /** The code or refresh token of this request, if it had been used before. */
   replayed?: ReplayedToken | undefined

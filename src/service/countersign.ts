@@ -180,10 +180,14 @@ async function create(options: CountersignOptions, lan: Lan | undefined): Promis
       host: domain.standalone,
       apps: domain.connectedApps,
       audit: domain.audit,
-      async spend(request, lifeMs) {
-        await domain.limiter?.spend('sign-in', request)
-        // An interaction takes as much of the store as a nonce.
-        domain.live.nonces.add(store.now() + lifeMs, store.now(), request.ip)
+      async spend({ request, caller, bytes, lifeMs }) {
+        const { limiter } = domain
+        const { nonces } = domain.live
+        if (caller === 'navigation') await limiter?.spendNavigation('sign-in', request)
+        else if (caller === 'unknown') await limiter?.spend('sign-in', request)
+        else if (caller !== 'counted') await limiter?.spendOfClient('sign-in', caller.clientId)
+        const now = store.now()
+        nonces.add(now + lifeMs, now, typeof caller === 'string' ? request.ip : undefined, nonces.slotsOf(bytes))
       },
       countWrong: (request) => domain.limiter?.countWrongToken(request),
       readWallet: (text) => readWalletName(text, adapterIds),

@@ -37,7 +37,7 @@ async function open(secrets = ['one '.repeat(10)], store = openStore('sqlite::me
   const patient = { refreshGraceSeconds: 30 } as FileClient
   const clients = new Map([['patient', patient]])
   const adapters = adaptersOver(
-    { ...parts, grants, library: { errors } as Library },
+    { ...parts, grants, library: { errors } as Library, spend: async () => {} },
     { clients, scopes: ['openid'], resources: new Map() },
   )
   return { store, opened, records, grants, adapters }

@@ -8,6 +8,7 @@ import { promisify } from 'node:util'
 import * as client from 'openid-client'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { AccessTokenError, createSessionVerifier, verifyAccessToken } from '../../src/integrations/backend/index.ts'
+import { navigate } from '../support/navigate.ts'
 import { rest } from '../support/rest.ts'
 import { spawnService, startService } from '../support/service.ts'
 import { makeWallet } from '../support/wallet.ts'
@@ -130,7 +131,7 @@ test('a clients file that is changed counts after a reload, all of it or nothing
       response_type: 'code',
       scope: 'openid',
     })
-    return (await fetch(`${url}/api/auth/oidc/authorize?${query}`, { redirect: 'manual' })).status
+    return (await navigate(`${url}/api/auth/oidc/authorize?${query}`)).status
   }
   const other = { metadata: { ...metadata, client_id: 'other' } }
   writeFileSync(file, JSON.stringify({ clients: [other, { metadata: {} }] }))
@@ -166,7 +167,7 @@ test('the library writes nothing to the standard streams', async () => {
     COUNTERSIGN_STORE: 'sqlite::memory:',
   })
   await connect(service.url)
-  await fetch(`${service.url}/api/auth/oidc/authorize?client_id=unknown`, { headers: { accept: 'text/html' } })
+  await navigate(`${service.url}/api/auth/oidc/authorize?client_id=unknown`, { headers: { accept: 'text/html' } })
   await fetch(`${service.url}/api/auth/oidc/token`, { method: 'POST', body: new URLSearchParams({ grant_type: 'x' }) })
   await service.stop()
   const lines = service.log().split('\n').filter(Boolean)
@@ -215,8 +216,7 @@ test('requests of one network that store something are limited, and so are wrong
   })
   const challenge = { code_challenge: 'A'.repeat(43), code_challenge_method: 'S256' }
   const authorize = async () => {
-    const address = `${url}/api/auth/oidc/authorize?${query}&${new URLSearchParams(challenge)}`
-    return (await fetch(address, { redirect: 'manual' })).status
+    return (await navigate(`${url}/api/auth/oidc/authorize?${query}&${new URLSearchParams(challenge)}`)).status
   }
   const wrong = async () => {
     const body = new URLSearchParams({ grant_type: 'refresh_token', client_id: 'shop', client_secret: 'wrong' })

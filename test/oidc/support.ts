@@ -5,6 +5,7 @@ import * as client from 'openid-client'
 import { onTestFinished } from 'vitest'
 import type { Countersign } from '../../src/index.ts'
 import type { CountersignOptions } from '../../src/service/config.ts'
+import { type Navigation, navigate } from '../support/navigate.ts'
 import { freePort } from '../support/redis-server.ts'
 import { rest } from '../support/rest.ts'
 import { startService } from '../support/service.ts'
@@ -70,6 +71,9 @@ export async function startTwo(options: CountersignOptions, clients: readonly ob
   return { url, discoverBoth, newBrowser }
 }
 
+/** What a browser says of the request of a script. */
+const scripted = { 'sec-fetch-mode': 'cors', 'sec-fetch-dest': 'empty' }
+
 /** A cookie that a browser keeps. */
 interface Cookie {
   readonly name: string
@@ -95,10 +99,11 @@ export class Browser {
       .join('; ')
   }
 
-  async fetch(address: string, init: RequestInit = {}): Promise<Response> {
+  async fetch(address: string, { headers, ...others }: Navigation = {}): Promise<Response> {
     const target = new URL(address, this.url)
-    const headers = { cookie: this.cookie(target.pathname), accept: 'text/html', ...init.headers }
-    const response = await fetch(target, { ...init, headers, redirect: 'manual' })
+    const cookie = this.cookie(target.pathname)
+    const own = { accept: 'text/html', ...(cookie === '' ? {} : { cookie }) }
+    const response = await navigate(target, { ...others, headers: { ...own, ...headers } })
     for (const cookie of response.headers.getSetCookie()) this.#keep(cookie)
     return response
   }
@@ -120,7 +125,7 @@ export class Browser {
   async post(address: string, input: object, origin: string = new URL(this.url).origin) {
     const response = await this.fetch(address, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', origin },
+      headers: { 'content-type': 'application/json', origin, ...scripted },
       body: JSON.stringify(input),
     })
     return { status: response.status, json: await response.json() }
@@ -138,7 +143,7 @@ export class Browser {
     const [pair = '', ...attributes] = header.split(';').map((part) => part.trim())
     const [name = '', value = ''] = [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]
     const path = attributes.find((each) => /^path=/i.test(each))?.slice(5) ?? '/'
-    const isOver = value === '' || attributes.some((each) => /^expires=thu, 01 jan 1970/i.test(each))
+    const isOver = value === '' || attributes.some((each) => /^(expires=thu, 01 jan 1970|max-age=0$)/i.test(each))
     if (isOver) this.cookies.delete(`${name} ${path}`)
     else this.cookies.set(`${name} ${path}`, { name, value, path })
   }

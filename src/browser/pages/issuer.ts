@@ -20,6 +20,7 @@ type Content =
   | { readonly kind: 'logout'; readonly ticket: string }
   | { readonly kind: 'signed-out' }
   | { readonly kind: 'error'; readonly error: string; readonly description: string }
+  | { readonly kind: 'failure'; readonly reason: string }
 
 const content = JSON.parse(metaContent('countersign-content')) as Content
 const words = chooseWords(navigator.languages, readOperatorTexts(metaContent('countersign-texts')))
@@ -44,6 +45,10 @@ if (content.kind === 'logout') {
 if (content.kind === 'error') {
   fill(section, 'error', content.error)
   fill(section, 'description', content.description)
+}
+if (content.kind === 'failure') {
+  fill(section, 'text', words.notice(content.reason))
+  byId('again-button').addEventListener('click', () => location.reload())
 }
 section.hidden = false
 document.body.toggleAttribute('data-waiting', false)

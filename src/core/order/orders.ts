@@ -238,13 +238,13 @@ export class Orders {
     if (adapterId !== undefined && expectedPublicKeyHex !== undefined) {
       prover.requireKeys(adapterId, 'expected_public_key_hex')
     }
-    const places = placesOf(order)
-    live?.add(forgottenAt(order), order.issuedAt, requester.ip || undefined, places)
+    const slots = live?.slotsOf(Buffer.byteLength(JSON.stringify(order)))
+    live?.add(forgottenAt(order), order.issuedAt, requester.ip || undefined, slots)
     try {
       await records.create(order)
     } catch (error) {
       const notStored = error instanceof CountersignError && error.reason === 'RATE_LIMITED'
-      if (notStored) live?.remove(forgottenAt(order), requester.ip || undefined, places)
+      if (notStored) live?.remove(forgottenAt(order), requester.ip || undefined, slots)
       throw error
     }
     records.observe?.(order)
@@ -653,17 +653,6 @@ const ticketForm = /^csh_[A-Za-z0-9_-]{43}([A-Za-z0-9_-]{1,64})$/
 /** Six decimal digits of 32 random bytes. Of 2^48 values, none is more likely than another by more than one in 10^8. */
 function sixDigits(bytes: Uint8Array): string {
   return String(Buffer.from(bytes).readUIntBE(0, 6) % 1_000_000).padStart(6, '0')
-}
-
-/**
- * Bytes of a stored order that count as one live order. An order with a usual title and summary has 1,200, and 2,000
- * once it is finalized. The longest texts, with a payload as signed and as written, make 45,000, and must not make the
- * ceiling mean twenty times the memory.
- */
-const bytesOfPlace = 2048
-
-function placesOf(order: OrderRecord): number {
-  return Math.ceil(Buffer.byteLength(JSON.stringify(order)) / bytesOfPlace)
 }
 
 function artifactOf(order: OrderRecord): ProofArtifact {

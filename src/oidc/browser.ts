@@ -1,0 +1,61 @@
+import { randomText } from '../base/token.ts'
+import { cookieNames, cookieValue } from '../shared/header-text.ts'
+import { interactionSeconds } from './parts.ts'
+
+/** A cookie with a secret of a browser. */
+export interface BrowserCookie {
+  readonly name: string
+  readonly secret: string
+}
+
+/** Most cookies by which an interaction recognises its browser. */
+export const mostCookies = 5
+
+/**
+ * Cookies by which an interaction recognises the browser that began it. A browser has one. Several tabs that open at once
+ * get one each, under a name of its own, so that none replaces another's. The sixth tab and further ones then move their
+ * interactions to the five oldest cookies, and delete their own. A cookie lives as long as the last interaction that began
+ * with it.
+ */
+export class BrowserCookies {
+  readonly #isSecure: boolean
+
+  /** `isSecure`: people reach the issuer by https. Then the names have a prefix, and no other host can set them. */
+  constructor(isSecure: boolean) {
+    this.#isSecure = isSecure
+  }
+
+  /** Those of a request, the oldest first. */
+  in(header: string | undefined): readonly BrowserCookie[] {
+    return cookieNames(header, this.#beginning)
+      .sort()
+      .flatMap((name) => {
+        const secret = cookieValue(header, name)
+        return secret === undefined ? [] : [{ name, secret }]
+      })
+  }
+
+  /** A new one. Its name begins with the time, epoch milliseconds. */
+  make(now: number): BrowserCookie {
+    return { name: `${this.#beginning}${now.toString(36)}${randomText(3)}`, secret: randomText(32) }
+  }
+
+  /** The Set-Cookie header that makes a browser keep it. */
+  keep({ name, secret }: BrowserCookie): string {
+    return this.#header(name, secret, interactionSeconds)
+  }
+
+  /** The Set-Cookie header that makes a browser forget it. */
+  forget({ name }: BrowserCookie): string {
+    return this.#header(name, '', 0)
+  }
+
+  get #beginning(): string {
+    return `${this.#isSecure ? '__Host-' : ''}countersign_oidc_browser_`
+  }
+
+  #header(name: string, value: string, seconds: number): string {
+    const secure = this.#isSecure ? ' Secure;' : ''
+    return `${name}=${value}; Path=/; Max-Age=${seconds}; HttpOnly;${secure} SameSite=Lax`
+  }
+}
