@@ -18,6 +18,7 @@ const nightly = [
   'test/e2e/chaos.test.ts',
   'test/e2e/drains.test.ts',
   'test/e2e/rolling-upgrade.test.ts',
+  'test/e2e/shared-port-restarts.test.ts',
   // Install and build an application each.
   'test/examples/next.test.ts',
   'test/examples/sveltekit.test.ts',
@@ -85,6 +86,7 @@ const measuring = [
   'test/e2e/drains.test.ts',
   'test/e2e/behind-nginx.test.ts',
   'test/e2e/health.test.ts',
+  'test/e2e/shared-port-restarts.test.ts',
   'test/http/port/floods.test.ts',
   'test/http/port/shares.test.ts',
   'test/better-auth/instances.test.ts',

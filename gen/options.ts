@@ -399,10 +399,10 @@ export interface CountersignOptions {
    */
   logFormat?: 'auto' | 'json' | 'pretty'
   /**
-   * Number of processes that serve the port (More than one core); `auto`: one for each core; more than 1, and `auto`,
-   * need Redis. In code it must be 1. Values: 1 to 64, `auto`. Default: `1`. Variable: COUNTERSIGN_WORKERS.
+   * Whether several instances of one system user listen on the port (More than one core); needs Linux, a store that
+   * they share, and a port other than 0. Values: `on`. Default: `off`. Variable: COUNTERSIGN_REUSE_PORT.
    */
-  workers?: number | 'auto'
+  reusePort?: boolean
   /**
    * Metrics for Prometheus; in code, true or false in place of the group.
    */

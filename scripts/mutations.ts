@@ -363,7 +363,8 @@ const rows: Readonly<
     ['constructor', 'await new WebhookQueue(store).forget({ userId, wallets })', '', 'commands/admin'],
   ],
   39: [
-    ['workerCount', "typeof store === 'string' && store.startsWith('sqlite:')", 'false', 'e2e/workers'],
+    ['requireShareable', "!store.startsWith('sqlite:')", 'true', 'e2e/shared-port'],
+    ['Instance', "this.#keyring.verify('instance', this.#signed(challenge), proof)", 'true', 'e2e/shared-port'],
     ['textOf', 'text !== undefined', 'text === variable', 'service/config'],
   ],
   40: [['removeKeys', 'DELETE FROM entries WHERE matches(key);', '', 'commands/backup']],

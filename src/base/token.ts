@@ -67,6 +67,7 @@ export type KeyPurpose =
   | 'return code'
   | 'access token key'
   | 'placeholder address'
+  | 'instance'
 
 /**
  * The server's secrets: the first signs and derives, all verify. To rotate, put the new one last on all instances, then

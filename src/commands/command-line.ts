@@ -30,7 +30,7 @@ export interface CommandLine {
   /** Serve the local network. */
   readonly lan: boolean
   /** The settings among them. They take precedence over environment variables. */
-  readonly options: Pick<CountersignOptions, 'port' | 'host' | 'store' | 'workers'>
+  readonly options: Pick<CountersignOptions, 'port' | 'host' | 'store'>
 }
 
 /** The arguments: switches, and settings that are named as the options in code. */
@@ -41,7 +41,6 @@ const known = {
   port: { type: 'string' },
   host: { type: 'string' },
   store: { type: 'string' },
-  workers: { type: 'string' },
 } as const
 
 /** An argument as parseArgs reads it; `inlineValue` is for "--name=value". */
@@ -81,7 +80,7 @@ function isSwitch(name: string): boolean {
 }
 
 function isSetting(name: string): boolean {
-  return name === 'port' || name === 'host' || name === 'store' || name === 'workers'
+  return name === 'port' || name === 'host' || name === 'store'
 }
 
 /** The value of an argument that needs one. */

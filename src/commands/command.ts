@@ -52,8 +52,6 @@ Options:
   --host HOST    host name or address to listen on (variable HOST, default localhost)
   --store STORE  where state is kept, such as sqlite:./countersign.db or redis://localhost:6379 (variable COUNTERSIGN_STORE);
                  set the variable instead if it has a password: other users of the machine can see arguments
-  --workers N    number of processes that serve the port, with Redis only; auto: one for each core (variable COUNTERSIGN_WORKERS,
-                 default 1)
   --lan          for trying it out with a phone: listens on all interfaces, makes the address of this machine in the local
                  network the address of the service if COUNTERSIGN_PUBLIC_URL is not set, and offers the demo wallet
   --version      prints the version

@@ -8,11 +8,9 @@ import {
   optionsInFiles,
   resolveSettings,
 } from '../service/config.ts'
-import type { Countersign } from '../service/countersign.ts'
+import { type Countersign, createService } from '../service/countersign.ts'
 import { hostOnLan, optionsOnLan } from '../service/lan.ts'
 import { isReplaceable } from '../service/live-secrets.ts'
-
-// What each process has that serves: a service that runs alone, and each worker.
 
 /** The form of the log, which is needed before all settings are checked. */
 export function logFormatOf({ logFormat }: CountersignOptions): LogFormat {
@@ -30,10 +28,8 @@ export function logLevel(text: string | undefined): LogLevel {
  * Standard error, for a logger. Writes the lines of one turn of the event loop together, in one call of the system:
  * under load, a call for each line takes more time than all else about it. Lines that are not written yet are written
  * when the process ends, also after an uncaught error.
- *
- * One call writes at most `mostBytes`, unless a single line is longer. Default: no bound.
  */
-export function logOutput(mostBytes: number = Number.POSITIVE_INFINITY): LogSink {
+export function logOutput(): LogSink {
   const output = process.stderr
   let lines = ''
   const flush = (): void => {
@@ -48,10 +44,6 @@ export function logOutput(mostBytes: number = Number.POSITIVE_INFINITY): LogSink
     write(text) {
       // A tick that a reaction asks for comes after all reactions, and before anything else has its turn.
       if (lines === '') queueMicrotask(flushInTick)
-      else if (mostBytes < Number.POSITIVE_INFINITY && Buffer.byteLength(lines) + Buffer.byteLength(text) > mostBytes) {
-        flush()
-        queueMicrotask(flushInTick)
-      }
       lines += text
     },
   }
@@ -61,16 +53,15 @@ export function logOutput(mostBytes: number = Number.POSITIVE_INFINITY): LogSink
  * Makes a service of options. If `hosts` are given, which are this machine's in its local networks, the service is for
  * these networks.
  */
-export async function madeService<Service>(
-  make: (options: CountersignOptions, lan: { readonly host: string | undefined } | undefined) => Promise<Service>,
+export async function makeService(
   options: CountersignOptions,
   hosts: readonly string[] | undefined,
-): Promise<Service> {
-  if (hosts === undefined) return await make(options, undefined)
+): Promise<Countersign> {
+  if (hosts === undefined) return await createService(options, undefined)
   if (options.host !== undefined && !/^(0\.0\.0\.0|::)$/.test(options.host)) {
     options.logger?.warn(`HOST (${options.host}) is not used: with --lan the service listens on all interfaces`)
   }
-  return await make(optionsOnLan(options), { host: hostOnLan(options, hosts) })
+  return await createService(optionsOnLan(options), { host: hostOnLan(options, hosts) })
 }
 
 /** What a service was started with. */

@@ -1,21 +1,19 @@
 import { isatty } from 'node:tty'
 import { createLogger, type Logger } from '../base/log.ts'
 import { version } from '../base/version.ts'
-import { optionsFromEnvironment, resolveSettings, type Settings, unknownVariables } from '../service/config.ts'
-import { type Countersign, createAlone } from '../service/countersign.ts'
+import { optionsFromEnvironment, resolveSettings, unknownVariables } from '../service/config.ts'
+import type { Countersign } from '../service/countersign.ts'
 import { lanHosts, optionsOnLan } from '../service/lan.ts'
+import { requireShareable } from '../service/start-checks.ts'
 import { isLoopbackHost } from '../shared/origin.ts'
 import { type CommandLine, SettingsError } from './command-line.ts'
-import { logFormatOf, logLevel, logOutput, madeService, Reloads } from './process.ts'
+import { logFormatOf, logLevel, logOutput, makeService, Reloads } from './process.ts'
 
 /**
  * Time in milliseconds within which a second SIGINT is the same one again: a terminal sends it to every process, and
  * npm passes on what it got itself.
  */
 const sameKeyPressMs = 500
-
-/** What the command runs: a service in this process, or workers. */
-type Running = Pick<Countersign, 'publicUrl' | 'description' | 'drain' | 'close'>
 
 /**
  * Starts the service as arguments and environment variables say. Resolves once it is ready; it ends the process on a
@@ -28,36 +26,25 @@ export async function startService({ lan, options }: Pick<CommandLine, 'lan' | '
   const given = { ...fromEnvironment, ...options, logger }
   const hosts = lanHosts()
   const lanHostsInUse = lan ? hosts : undefined
-  const settings = checked(() => resolveSettings(lanHostsInUse === undefined ? given : optionsOnLan(given)))
-  const workers =
-    settings.workers === 1 ? undefined : await readyWorkers(settings, { options, lanHosts: lanHostsInUse, logger })
-  const reloads = workers?.pool ?? new Reloads({ environment: process.env, options: fromEnvironment, logger })
+  checked(() => requireShareable(resolveSettings(lanHostsInUse === undefined ? given : optionsOnLan(given))))
+  const reloads = new Reloads({ environment: process.env, options: fromEnvironment, logger })
   const stopping = new Stopping(logger)
   listenForHangUps(reloads, stopping)
   for (const { name, similar } of unknownVariables(process.env)) {
     logger.warn(`Unknown setting ${name}${similar === undefined ? '' : `. Did you mean ${similar}?`}`)
   }
-  let service: Running
-  let port: number
-  if (workers === undefined) {
-    const alone = await madeService(createAlone, given, lanHostsInUse)
-    port = await listenOrClose(alone)
-    service = alone
-    // Before "ready" is logged: a reader of that line may send a signal at once.
-    stopping.begin(service)
-    if (reloads instanceof Reloads) reloads.begin(alone)
-  } else {
-    port = await workers.pool.listen()
-    service = workers.pool
-    stopping.begin(service)
-  }
-  const start = { service, port, lan, hosts, tls: settings.tls.cert !== undefined, workers: workers?.count }
+  const service = await makeService(given, lanHostsInUse)
+  const port = await listenOrClose(service)
+  // Before "ready" is logged: a reader of that line may send a signal at once.
+  stopping.begin(service)
+  reloads.begin(service)
+  const start = { service, port, lan, hosts, tls: given.tls?.cert !== undefined }
   if (process.stdout.isTTY && logFormat !== 'json') process.stdout.write(banner(start))
   else {
     const phones = phonesText(start)
     if (phones !== undefined) logger.info(`Phones: ${phones}`)
     const { store } = service.description
-    logger.info('ready', { url: service.publicUrl, port, version, store, workers: workers?.count })
+    logger.info('ready', { url: service.publicUrl, port, version, store })
   }
 }
 
@@ -79,27 +66,13 @@ function checked<T>(read: () => T): T {
   }
 }
 
-/** Prepares workers. Nothing of them is loaded if the service is to run in this process. */
-async function readyWorkers(
-  settings: Settings,
-  start: {
-    readonly options: CommandLine['options']
-    readonly lanHosts: readonly string[] | undefined
-    readonly logger: Logger
-  },
-) {
-  const { WorkerPool, workerCount } = await import('./workers/pool.ts')
-  const count = workerCount(settings)
-  return { count, pool: new WorkerPool({ ...start, count, settings }) }
-}
-
 /**
  * Stops a service on SIGTERM, after the drain, and on SIGINT, which comes from a person, without one. Another SIGTERM
  * changes nothing; SIGINT during a stop ends at once.
  */
 class Stopping {
   readonly #logger: Logger
-  #service: Running | undefined
+  #service: Countersign | undefined
   #stopped: Promise<void> | undefined
 
   constructor(logger: Logger) {
@@ -107,7 +80,7 @@ class Stopping {
   }
 
   /** The service is there. */
-  begin(service: Running): void {
+  begin(service: Countersign): void {
     this.#service = service
     let interruptedAt = Number.NEGATIVE_INFINITY
     process.on('SIGTERM', (signal) => this.stop(signal))
@@ -125,7 +98,7 @@ class Stopping {
     this.#stopped ??= this.#stop(this.#service, signal)
   }
 
-  async #stop(service: Running, signal: NodeJS.Signals): Promise<void> {
+  async #stop(service: Countersign, signal: NodeJS.Signals): Promise<void> {
     const logger = this.#logger
     logger.info('stopping', { signal })
     try {
@@ -143,7 +116,7 @@ class Stopping {
  * SIGHUP reads files again. It also comes when the terminal is closed that the service was started in; then the service
  * stops.
  */
-function listenForHangUps(reloads: Pick<Reloads, 'request'>, stopping: Stopping): void {
+function listenForHangUps(reloads: Reloads, stopping: Stopping): void {
   const standardInput = 0
   const hadTerminal = isatty(standardInput)
   process.on('SIGHUP', (signal) => {
@@ -159,8 +132,6 @@ export interface Start {
   readonly port: number
   /** Whether it was started with `--lan`. */
   readonly lan: boolean
-  /** Number of workers; absent if this process serves alone. */
-  readonly workers?: number | undefined
   /** Whether the port takes TLS. */
   readonly tls: boolean
   /** Hosts of this machine in its local networks, the likeliest to be reached first. */
@@ -183,7 +154,7 @@ export function phonesText({ service: { publicUrl }, port, lan, tls, hosts }: St
 
 /** What a person at a terminal reads at the start. */
 export function banner(start: Start): string {
-  const { service, port, lan, workers } = start
+  const { service, port, lan } = start
   const { description, publicUrl } = service
   // Browsers keep WebCrypto for https and loopback names, so this computer is better off with one of those.
   const here = lan && publicUrl.startsWith('http:') ? new URL(`http://localhost:${port}`).origin : publicUrl
@@ -193,7 +164,7 @@ export function banner(start: Start): string {
 
   Address:  ${here}${phones === undefined ? '' : `\n  Phones:   ${phones}`}
   Store:    ${description.store}
-  Wallets:  ${description.adapters.join(', ')} (${description.verifier} Ed25519)${workers === undefined ? '' : `\n  Workers:  ${workers}`}
+  Wallets:  ${description.adapters.join(', ')} (${description.verifier} Ed25519)
 
   Next:     open ${here} in a browser
             npm run demo   shows every step of a sign-in in this terminal

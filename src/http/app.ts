@@ -24,6 +24,7 @@ import {
 } from './exchange.ts'
 import { addressOf, type FetchHandler, FetchOutput, fetchExchange } from './fetch.ts'
 import { forwardAuth, forwardAuthPath, type PeekSession } from './forward-auth.ts'
+import { type Instance, instanceHeader } from './instance.ts'
 import { mountedBody, mountNotice, originalTarget } from './mount.ts'
 import { documentPath, type OpenApiSettings, openApiRoutes } from './openapi.ts'
 import { type OptionsSettings, optionsRoute } from './options.ts'
@@ -60,6 +61,8 @@ export interface AppParts {
   readonly issuer?: IssuerRoutes | undefined
   /** The built pages; `undefined` if they have not been built. */
   readonly pageFiles: PageFiles | undefined
+  /** This instance among those that share its port; absent if the port is not shared. */
+  readonly instance?: Instance | undefined
   /** Resolves when the store answers. */
   readonly ready: () => Promise<void>
   readonly shutdownSignal: AbortSignal
@@ -248,18 +251,18 @@ function createRouting(parts: AppParts): Routing {
   for (const [path, endpoints] of Map.groupBy(restEndpoints(settings), (endpoint) => endpoint.path)) {
     add(path, restRoute(path, endpoints, parts))
   }
-  const health = (serve: (output: Output) => void | Promise<void>): Route =>
+  const health = (serve: Route): Route =>
     observed('health', observe, (exchange) => {
       requireHttpMethod(exchange, ['GET', 'HEAD'])
-      return serve(exchange.output)
+      return serve(exchange)
     })
   add(
     '/healthz',
-    health((output) => sendJson(output, 200, {}, { status: 'ok' })),
+    health(({ output }) => sendJson(output, 200, {}, { status: 'ok' })),
   )
   add(
     '/readyz',
-    health((output) => serveReadiness(parts, output)),
+    health((exchange) => serveReadiness(parts, exchange)),
   )
   add(settings.basePath + forwardAuthPath, observed('forward-auth', observe, forwardAuth(settings, parts.peekSession)))
   for (const [path, route] of keySetRoutes(parts.signingKeys, settings.basePath))
@@ -374,7 +377,12 @@ function restRoute(path: string, endpoints: readonly RestEndpoint[], { methods, 
   }
 }
 
-async function serveReadiness({ ready, shutdownSignal }: AppParts, output: Output): Promise<void> {
+async function serveReadiness(
+  { ready, shutdownSignal, instance }: AppParts,
+  { headers, output }: Exchange,
+): Promise<void> {
+  const proof = instance?.proofFor(headers[instanceHeader])
+  if (proof !== undefined) output.setHeaders({ [instanceHeader]: proof })
   if (shutdownSignal.aborted) return sendJson(output, 503, {}, { status: 'stopping' })
   await ready()
   sendJson(output, 200, {}, { status: 'ready' })

@@ -9,13 +9,13 @@ import { checkAdapters, readWalletName, walletAdapters } from '../core/wallet/ad
 import { chooseVerifier } from '../core/wallet/native.ts'
 import type { RequestHandler } from '../http/exchange.ts'
 import type { FetchHandler } from '../http/fetch.ts'
+import { Instance } from '../http/instance.ts'
 import { MetricsServer } from '../http/metrics-server.ts'
 import { loadPageFiles } from '../http/page-files.ts'
 import type { KeyFiles } from '../http/port/tls.ts'
 import { hookSink, logSink } from '../observe/audit/sinks.ts'
 import { Webhook } from '../observe/audit/webhook.ts'
 import type { Metrics } from '../observe/metrics/metrics.ts'
-import type { MetricValues } from '../observe/metrics/summed-metrics.ts'
 import { loadTracing } from '../observe/tracing/load-tracing.ts'
 import { observedStore, tracedStore } from '../store/map-store.ts'
 import { type Lan, ServiceAddress } from './address.ts'
@@ -25,7 +25,14 @@ import { issuerFor, type LiveIssuer } from './live-issuer.ts'
 import { LiveSecrets, type ReplaceableOptions } from './live-secrets.ts'
 import { type Served, serve } from './serve.ts'
 import { openServiceStore } from './service-store.ts'
-import { keptSecrets, openKeyFiles, requireOneProcess, warnOfSettings, webhookTarget } from './start-checks.ts'
+import {
+  keptSecrets,
+  openKeyFiles,
+  requireShareable,
+  storeIdOf,
+  warnOfSettings,
+  webhookTarget,
+} from './start-checks.ts'
 
 /** Time in ms that a stop waits for audit events to be stored, and for logouts that are on their way. */
 const deliveryGraceMs = 5_000
@@ -100,40 +107,18 @@ export interface Countersign {
  * what to change if the store cannot be opened.
  */
 export async function createCountersign(options: CountersignOptions = {}): Promise<Countersign> {
-  return await create(options, undefined)
+  return await createService(options, undefined)
 }
 
 /**
- * As {@link createCountersign}, for the command. With `lan`, for `--lan`: if publicUrl is not set, it is `http://{host}:` (with tls.cert `https://{host}:`) and the listening port; and the loopback names on
- * that port are trusted beside it, unless trustedOrigins is set. `lan.host` is one of this machine's as URLs spell it;
- * `undefined` only if publicUrl is set.
+ * As {@link createCountersign}, for the command. With `lan`, for `--lan`: if publicUrl is not set, it is
+ * `http://{host}:` (with tls.cert `https://{host}:`) and the listening port; and the loopback names on that port are
+ * trusted beside it, unless trustedOrigins is set. `lan.host` is one of this machine's as URLs spell it; `undefined`
+ * only if publicUrl is set.
  */
-export async function createAlone(options: CountersignOptions, lan: Lan | undefined): Promise<Countersign> {
-  return await create(options, lan)
-}
-
-/** A service in one of several processes that serve a port together. */
-export interface WorkerService extends Countersign {
-  /**
-   * Lets another process take its place, for `drainSeconds`: as `drain`, but it takes no further connections, and
-   * readiness stays on, because the service goes on. Resolves when the time is over, or `close` is called.
-   */
-  handOver(): Promise<void>
-  /** The metrics, for a sum over all workers; `undefined` if none are collected. */
-  metricValues(): Promise<MetricValues | undefined>
-}
-
-/** As {@link createAlone}, for one worker of the command. */
-export async function createWorker(
-  { workers: _, ...options }: CountersignOptions,
-  lan: Lan | undefined,
-): Promise<WorkerService> {
-  return await create(options, lan)
-}
-
-async function create(options: CountersignOptions, lan: Lan | undefined): Promise<WorkerService> {
+export async function createService(options: CountersignOptions, lan: Lan | undefined): Promise<Countersign> {
   const settings = resolveSettings(options)
-  requireOneProcess(settings)
+  requireShareable(settings)
   const log = settings.logger ?? createLogger(process.stderr, 'warn', settings.logFormat)
   const target = webhookTarget(settings)
   const tracing = await loadTracing(settings.tracing, (text) => log.warn(text))
@@ -145,6 +130,7 @@ async function create(options: CountersignOptions, lan: Lan | undefined): Promis
   const { store: opened, close: closeStore } = await openServiceStore(settings, log)
   try {
     const keyring = new Keyring(settings.secret ?? (await keptSecrets(opened)))
+    const instance = settings.reusePort ? new Instance(keyring, await storeIdOf(opened)) : undefined
     const adapterIds = adapters.map(({ id }) => id)
     warnOfSettings(settings, { store: opened, adapterIds, log })
     const signingKeys =
@@ -169,7 +155,7 @@ async function create(options: CountersignOptions, lan: Lan | undefined): Promis
       auditSinks: sinks.filter((sink) => sink !== undefined),
       observeOrder: metrics?.observeOrder,
       tracing,
-      leaving: ends.leaving.signal,
+      shutdown: ends.shutdown.signal,
       log,
     })
     const issuer = issuerFor(settings, {
@@ -201,6 +187,7 @@ async function create(options: CountersignOptions, lan: Lan | undefined): Promis
       signingKeys,
       issuer,
       pageFiles,
+      instance,
       metrics,
       tracing,
       shutdown: ends.shutdown.signal,
@@ -215,6 +202,7 @@ async function create(options: CountersignOptions, lan: Lan | undefined): Promis
       served,
       secrets,
       issuer,
+      instance,
       keyFiles,
       webhook,
       metrics,
@@ -236,8 +224,6 @@ async function newMetrics(): Promise<Metrics> {
 
 /** The steps of a stop. */
 class Ends {
-  /** Aborts when this process asks watchers to go elsewhere: it begins to stop, or hands over. */
-  readonly leaving = new AbortController()
   /** Aborts when the service begins to stop: it drains, or closes without that. */
   readonly shutdown = new AbortController()
   /** Aborts when the service closes. */
@@ -254,6 +240,8 @@ interface ServiceParts {
   readonly secrets: LiveSecrets
   /** Absent without OpenID Connect. */
   readonly issuer: LiveIssuer | undefined
+  /** Absent if the port is not shared. */
+  readonly instance: Instance | undefined
   /** Absent if the port takes no TLS. */
   readonly keyFiles: KeyFiles | undefined
   /** Absent if there is no address for audit events. */
@@ -266,7 +254,7 @@ interface ServiceParts {
 }
 
 /** The life of a service: listening, reload, stop. */
-class Service implements WorkerService {
+class Service implements Countersign {
   readonly description: Countersign['description']
   readonly handler: RequestHandler
   readonly fetch: FetchHandler
@@ -300,8 +288,9 @@ class Service implements WorkerService {
   }
 
   async #listenForCallers(): Promise<number> {
-    const { settings, served } = this.#parts
+    const { settings, served, instance, keyFiles } = this.#parts
     try {
+      await instance?.requireOwn({ port: settings.port, host: settings.host, tls: keyFiles !== undefined })
       const { port } = await served.server.listen(settings.port, settings.host)
       return port
     } catch (error) {
@@ -324,24 +313,9 @@ class Service implements WorkerService {
     return await metrics.text()
   }
 
-  async metricValues(): Promise<MetricValues | undefined> {
-    return await this.#parts.metrics?.values()
-  }
-
   async drain(): Promise<void> {
-    this.#parts.ends.shutdown.abort()
-    await this.#leave()
-  }
-
-  async handOver(): Promise<void> {
-    this.#parts.served.server.stopListening()
-    await this.#leave()
-  }
-
-  /** Asks everyone to leave, and serves for the time of a drain. */
-  async #leave(): Promise<void> {
     const { settings, served, ends } = this.#parts
-    ends.leaving.abort()
+    ends.shutdown.abort()
     served.server.drain()
     await sleep(settings.drainSeconds * 1000, undefined, { signal: ends.closing.signal }).catch(() => {})
   }
@@ -361,7 +335,6 @@ class Service implements WorkerService {
   async close(graceMs = 10_000): Promise<void> {
     const { ends, keyFiles, served, webhook, issuer, closeStore } = this.#parts
     ends.shutdown.abort()
-    ends.leaving.abort()
     ends.closing.abort()
     keyFiles?.stop()
     await served.server.close(graceMs)

@@ -46,7 +46,7 @@ export interface DomainParts {
   /** Absent if no traces are made. */
   readonly tracing: Tracing | undefined
   /** Aborts when this process asks watchers to go elsewhere. */
-  readonly leaving: AbortSignal
+  readonly shutdown: AbortSignal
   readonly log: Logger
 }
 
@@ -141,7 +141,7 @@ export function makeDomain(settings: Settings, store: Store, parts: DomainParts)
     live: live.orders,
     limiter,
     audit,
-    shutdown: parts.leaving,
+    shutdown: parts.shutdown,
   })
   const accessTokens =
     signingKeys &&

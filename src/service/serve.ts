@@ -6,6 +6,7 @@ import { oneAtATime } from '../base/timing/slots.ts'
 import type { Tracing } from '../base/tracing.ts'
 import { disconnectApp } from '../core/users/connected-apps.ts'
 import { type App, createApp } from '../http/app.ts'
+import type { Instance } from '../http/instance.ts'
 import type { PageFiles } from '../http/page-files.ts'
 import { OnePortServer } from '../http/port/port.ts'
 import { callLog, refusedCalls } from '../observe/call-log.ts'
@@ -34,6 +35,8 @@ export interface ServerParts {
   readonly issuer: LiveIssuer | undefined
   /** The built pages; `undefined` if they have not been built. */
   readonly pageFiles: PageFiles | undefined
+  /** Absent if the port is not shared. */
+  readonly instance: Instance | undefined
   /** Absent if none are collected. */
   readonly metrics: Metrics | undefined
   /** Absent if no traces are made. */
@@ -51,7 +54,7 @@ export interface Served extends Pick<App, 'handler' | 'fetch'> {
 
 /** Makes the server of a domain. It does not listen yet. */
 export function serve(domain: ServiceDomain, settings: Settings, parts: ServerParts): Served {
-  const { store, adapterIds, signingKeys, issuer, metrics, tracing, shutdown, log } = parts
+  const { store, adapterIds, signingKeys, issuer, instance, metrics, tracing, shutdown, log } = parts
   const { audit, ceilings, limiter, limits, live, orders, origins, standalone } = domain
   const api = createApi({
     ...domain,
@@ -92,12 +95,14 @@ export function serve(domain: ServiceDomain, settings: Settings, parts: ServerPa
     signingKeys: signingKeys === undefined && issuer === undefined ? undefined : keyHolder,
     issuer,
     pageFiles: parts.pageFiles,
+    instance,
     ready,
     shutdownSignal: shutdown,
     log,
   })
   const server = new OnePortServer(app.port, {
     tls: parts.tls,
+    reusePort: settings.reusePort,
     ceilings,
     trustedProxies: settings.trustProxy,
     log,

@@ -1,17 +1,22 @@
-import { randomBytes } from 'node:crypto'
 import type { Logger } from '../base/log.ts'
+import { newId, randomText } from '../base/token.ts'
 import { sharedKeysWarning } from '../core/wallet/adapters.ts'
 import { KeyFiles } from '../http/port/tls.ts'
 import type { WebhookTarget } from '../observe/audit/webhook.ts'
 import type { Store } from '../store/store.ts'
 import type { Settings } from './config.ts'
 
-/** Throws a `TypeError` if workers are asked for in code. */
-export function requireOneProcess({ workers }: Settings): void {
-  if (workers === 1) return
-  throw new TypeError(
-    `workers (COUNTERSIGN_WORKERS) must be 1 in code, not ${workers}: only the command starts workers, because it knows what each has to run; start several processes of your own, with Redis`,
-  )
+/** Throws a `TypeError` if several instances are to share a port and cannot. */
+export function requireShareable({ reusePort, port, store }: Settings): void {
+  if (!reusePort) return
+  const isShared = typeof store === 'string' ? !store.startsWith('sqlite:') : store.shared === true
+  if (!isShared) throw needs('a store that instances share, such as Redis (COUNTERSIGN_STORE)')
+  if (process.platform !== 'linux') throw needs('Linux, whose kernel spreads connections over several listeners')
+  if (port === 0) throw needs('a port other than 0 (PORT)')
+}
+
+function needs(what: string): TypeError {
+  return new TypeError(`reusePort (COUNTERSIGN_REUSE_PORT) needs ${what}`)
 }
 
 /** Where audit events are delivered to, if they are. */
@@ -42,11 +47,23 @@ export async function keptSecrets(store: Store): Promise<string[]> {
       'secret (COUNTERSIGN_SECRET) must be set if the store is shared, as Redis is; every instance needs the same one, such as the output of: openssl rand -base64 32',
     )
   }
-  const key = 'secret'
-  await store.create(key, randomBytes(32).toString('base64url'), 'forever')
+  return [await keptOnce(store, 'secret', randomText(32))]
+}
+
+/** Key of the id of a store. */
+export const storeIdKey = 'store-id'
+
+/** The id of a store: random, and made in it once. */
+export async function storeIdOf(store: Store): Promise<string> {
+  return await keptOnce(store, storeIdKey, newId())
+}
+
+/** The value of a key, which is `value` if it has none yet. */
+async function keptOnce(store: Store, key: string, value: string): Promise<string> {
+  await store.create(key, value, 'forever')
   const kept = await store.get(key)
-  if (kept === undefined) throw new Error('the store does not return the secret that was just stored in it')
-  return [kept.value]
+  if (kept === undefined) throw new Error(`the store does not return what was just stored in it as ${key}`)
+  return kept.value
 }
 
 /** What {@link warnOfSettings} looks at beside the settings. */

@@ -13,8 +13,6 @@ test.each([
   [['--port', '0'], { options: { port: 0 } }],
   [['--port=65535', '--lan'], { lan: true, options: { port: 65_535 } }],
   [['--host', '::1', '--port', '80'], { options: { host: '::1', port: 80 } }],
-  [['--workers', '2'], { options: { workers: 2 } }],
-  [['--workers=auto'], { options: { workers: 'auto' } }],
   [['--store=sqlite::memory:'], { options: { store: 'sqlite::memory:' } }],
 ])('the arguments %j', (args, asked) => {
   expect(readCommandLine(args)).toEqual({ ...nothing, ...asked })
@@ -53,8 +51,6 @@ test.each([
   [['--port=-1'], '--port must be a whole number from 0 to 65535, not "-1"'],
   [['--port', '80a\n'], '--port must be a whole number from 0 to 65535, not "80a\\n"'],
   [['--host', 'http://a.example'], '--host must be a host name or address, not "http://a.example"'],
-  [['--workers', '0'], '--workers must be a whole number from 1 to 64, or auto, not "0"'],
-  [['--workers=all'], '--workers must be a whole number from 1 to 64, or auto, not "all"'],
   [['--port', '1', '--port=2'], '--port stands twice'],
   [
     ['--lan', '--host', '127.0.0.1'],

@@ -7,14 +7,20 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { defaultLimits } from '../../src/limits/limits.ts'
 import { optionsFromEnvironment, resolveSettings, unknownVariables } from '../../src/service/config.ts'
 import { hasPart } from '../support/optional.ts'
+import { freePort } from '../support/redis-server.ts'
 import { spawnService } from '../support/service.ts'
+import { redisUrl } from '../support/stores.ts'
 
 const run = promisify(execFile)
 const page = await readFile(new URL('../../docs/operations.md', import.meta.url), 'utf8')
 const unit = /<!-- executed by test\/docs -->\n\n```ini\n([^`]*)```/.exec(page)?.[1] ?? ''
-const environment = Object.fromEntries(
-  [...unit.matchAll(/^Environment=(\w+)=(.*)$/gm)].map(([, name = '', value = '']) => [name, value]),
-)
+const sharedUnit = await readFile(new URL('../../deploy/systemd/countersign@.service', import.meta.url), 'utf8')
+
+function environmentOf(text: string): Record<string, string> {
+  return Object.fromEntries(
+    [...text.matchAll(/^Environment=(\w+)=(.*)$/gm)].map(([, name = '', value = '']) => [name, value]),
+  )
+}
 
 async function newFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'countersign-unit-'))
@@ -22,13 +28,16 @@ async function newFolder(): Promise<string> {
   return folder
 }
 
-describe('the systemd unit of docs/operations.md', () => {
+describe.each([
+  ['docs/operations.md', 'countersign.service', unit],
+  ['deploy/systemd', 'countersign@9464.service', sharedUnit],
+])('the systemd unit of %s', (_place, name, text) => {
   test.skipIf(!hasPart('systemd-analyze'))(
     'is one to systemd, and leaves the service little to do harm with',
     async () => {
-      const file = join(await newFolder(), 'countersign.service')
+      const file = join(await newFolder(), name)
       // The paths of the service are not those of this machine.
-      await writeFile(file, unit.replace('/usr/bin/node', process.execPath))
+      await writeFile(file, text.replace('/usr/bin/node', process.execPath))
       const { stdout, stderr } = await run('systemd-analyze', ['verify', '--man=no', file])
       expect(stdout + stderr).toBe('')
       // Of 10, in tenths. Without a line of the hardening it is above 90.
@@ -36,11 +45,14 @@ describe('the systemd unit of docs/operations.md', () => {
     },
   )
 
-  test('has settings that there are, with which a service starts and stops in time', async () => {
-    expect(unknownVariables(environment)).toEqual([])
+  test('has settings that there are', () => expect(unknownVariables(environmentOf(text))).toEqual([]))
+})
+
+describe('the systemd unit of docs/operations.md', () => {
+  test('has settings with which a service starts and stops in time', async () => {
     const folder = await newFolder()
     await writeFile(join(folder, 'secret'), 'the secret of this test and of nothing else\n')
-    const given = Object.entries(environment).map(([name, value]) => [
+    const given = Object.entries(environmentOf(unit)).map(([name, value]) => [
       name,
       value.replace('%d', folder).replace('/var/lib/countersign', folder),
     ])
@@ -51,6 +63,24 @@ describe('the systemd unit of docs/operations.md', () => {
     expect(await service.stop()).toBe(0)
   })
 })
+
+test.skipIf(redisUrl === undefined)(
+  'the unit of deploy/systemd starts instances, which say when they are ready',
+  async () => {
+    const folder = await newFolder()
+    await writeFile(join(folder, 'secret'), 'the secret of this test and of nothing else\n')
+    const PORT = String(await freePort())
+    for (const metricsPort of [await freePort(), await freePort()]) {
+      const given = Object.entries(environmentOf(sharedUnit)).map(([name, value]) => [
+        name,
+        value.replace('%d', folder).replace('%i', String(metricsPort)),
+      ])
+      const store = (await redisUrl?.()) ?? ''
+      await spawnService({ ...Object.fromEntries(given), PORT, COUNTERSIGN_STORE: store })
+      expect(await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()).toMatch(/^countersign_ready 1$/m)
+    }
+  },
+)
 
 test('the table of limits has each limit with its number, and no other', () => {
   const rows = [...page.matchAll(/^\| `([a-z-]+)` \|.* \| each [^|]+ \| (\d+) \|$/gm)]

@@ -1,13 +1,15 @@
 import { type Logger, silentLogger } from '../../base/log.ts'
+import { Keyring } from '../../base/token.ts'
+import { Instance } from '../../http/instance.ts'
 import { type CountersignOptions, resolveSettings, type Settings, unknownVariables } from '../../service/config.ts'
-import { createAlone } from '../../service/countersign.ts'
+import { createService } from '../../service/countersign.ts'
 import { hostOnLan, lanHosts, optionsOnLan } from '../../service/lan.ts'
 import { openServiceStore, type ServiceStore } from '../../service/service-store.ts'
+import { requireShareable, storeIdKey } from '../../service/start-checks.ts'
 import { isLoopbackHost } from '../../shared/origin.ts'
 import type { Store } from '../../store/store.ts'
 import { oneLine } from '../command-line.ts'
 import { sqliteFile } from '../store-file.ts'
-import { workerCount } from '../workers/pool.ts'
 import { isCountersign, type Look, lookAt, lookAtPort, NoAnswerError } from './ask.ts'
 import { type Finding, ok, problem, warning } from './check.ts'
 
@@ -94,6 +96,15 @@ export class Setup {
     return (await this.#opening).store
   }
 
+  /** An instance with these settings, if they share the port and the store can be read. */
+  async instance(): Promise<Instance | undefined> {
+    const { reusePort, secret } = this.settings
+    if (!reusePort || secret === undefined) return undefined
+    const opened = await this.store().catch(() => undefined)
+    // A store without an id is not that of the running instances.
+    return opened && new Instance(new Keyring(secret), (await opened.get(storeIdKey))?.value ?? '')
+  }
+
   /** Closes the store, if it was opened, and ends what is still being looked at. */
   async end(): Promise<void> {
     this.#ending.abort()
@@ -129,14 +140,14 @@ async function tryOut(sources: Sources): Promise<{ setup: Setup; warnings: reado
   const { lan } = sources
   const options = lan ? optionsOnLan(sources.options) : sources.options
   const settings = resolveSettings(options)
-  workerCount(settings)
+  requireShareable(settings)
   sqliteFile(settings.store)
   const warnings: string[] = []
   const warn: Logger['warn'] = (text) => warnings.push(text)
   const logger: Logger = { ...silentLogger, warn, error: warn }
-  const { redis, evmRpc, workers, ...others } = options
+  const { redis, evmRpc, reusePort, ...others } = options
   const tried = { ...others, store: 'sqlite::memory:', logger }
-  const service = await createAlone(tried, lan ? { host: hostOnLan(options, lanHosts()) } : undefined)
+  const service = await createService(tried, lan ? { host: hostOnLan(options, lanHosts()) } : undefined)
   const { publicUrl } = service
   await service.close(0)
   return { setup: new Setup(settings, publicUrl, sources), warnings }

@@ -29,6 +29,8 @@ export interface Listening<S extends Server> {
   readonly host: string
   /** The settings of port and host, for error messages. Default PORT and HOST. */
   readonly settings?: { readonly port: string; readonly host: string }
+  /** Whether other processes of the same system user may listen on the port too (SO_REUSEPORT). Default false. */
+  readonly reusePort?: boolean
   /** Makes a server for one address. A server that failed to listen is dropped. */
   readonly createServer: () => S
 }
@@ -40,11 +42,11 @@ export interface Listening<S extends Server> {
  * @throws ListenError if it cannot; then no server is left listening.
  */
 export async function listenOn<S extends Server>(listening: Listening<S>): Promise<[S, ...S[]]> {
-  const { port, host, createServer } = listening
+  const { port, host } = listening
   for (let attempt = 1; ; attempt++) {
     try {
-      if (host === 'localhost') return await listenOnLoopback(port, createServer)
-      return [await listenOnAddress(port, host, createServer)]
+      if (host === 'localhost') return await listenOnLoopback(listening)
+      return [await listenOnAddress(listening)]
     } catch (error) {
       // A port that is free on 127.0.0.1 can be taken on ::1.
       if (port !== 0 || errorCode(error) !== 'EADDRINUSE' || attempt === maxPortAttempts) {
@@ -60,10 +62,10 @@ export function portOf(server: Server): number {
 }
 
 /** Browsers try either address for the name localhost. */
-async function listenOnLoopback<S extends Server>(port: number, createServer: () => S): Promise<[S, ...S[]]> {
-  const ipv4 = await listenOnAddress(port, '127.0.0.1', createServer)
+async function listenOnLoopback<S extends Server>(listening: Listening<S>): Promise<[S, ...S[]]> {
+  const ipv4 = await listenOnAddress({ ...listening, host: '127.0.0.1' })
   try {
-    return [ipv4, await listenOnAddress(portOf(ipv4), '::1', createServer)]
+    return [ipv4, await listenOnAddress({ ...listening, host: '::1', port: portOf(ipv4) })]
   } catch (error) {
     // The machine has no IPv6.
     if (/^(EADDRNOTAVAIL|EAFNOSUPPORT)$/.test(errorCode(error) ?? '')) return [ipv4]
@@ -72,11 +74,11 @@ async function listenOnLoopback<S extends Server>(port: number, createServer: ()
   }
 }
 
-function listenOnAddress<S extends Server>(port: number, host: string, createServer: () => S): Promise<S> {
+function listenOnAddress<S extends Server>({ port, host, reusePort, createServer }: Listening<S>): Promise<S> {
   const server = createServer()
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen({ port, host, backlog }, () => {
+    server.listen({ port, host, backlog, reusePort }, () => {
       server.off('error', reject)
       // Later errors are connections that the system could not accept, for lack of memory for example. Without a
       // listener they would end the process.
@@ -86,10 +88,13 @@ function listenOnAddress<S extends Server>(port: number, host: string, createSer
   })
 }
 
-function toListenError(cause: unknown, { port, host, settings = ownSettings }: Listening<Server>): ListenError {
+function toListenError(
+  cause: unknown,
+  { port, host, reusePort, settings = ownSettings }: Listening<Server>,
+): ListenError {
   const known: Readonly<Record<string, readonly [problem: string, advice: string]>> = {
     EADDRINUSE: [
-      `port ${port} on ${host} is in use by another program`,
+      `port ${port} on ${host} is in use by another program${reusePort === true ? ', or by an instance of another system user' : ''}`,
       `Stop it, or set another port (${settings.port}).`,
     ],
     EACCES: [`port ${port} on ${host} is not open to this user`, `Set port (${settings.port}) to 1024 or higher.`],

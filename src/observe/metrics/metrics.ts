@@ -1,4 +1,4 @@
-import { type Aggregator, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { AuditSink } from '../../base/audit.ts'
 import type { Observer } from '../../base/observer.ts'
 import { oneAtATime } from '../../base/timing/slots.ts'
@@ -11,7 +11,6 @@ import type { CallObserver, CallOutcome, RouteName } from '../../rpc/invoke.ts'
 import { CountersignError, reasons } from '../../shared/errors.ts'
 import { type StoreReport, storeOperations } from '../../store/map-store.ts'
 import { processMetrics } from './process-metrics.ts'
-import type { MetricValues } from './summed-metrics.ts'
 
 /** What is read when the metrics are asked for. */
 export interface MetricsSources {
@@ -99,7 +98,7 @@ export class Metrics {
   readonly #orders = this.#counter('orders', 'Orders by the status that they reached.', ['status'])
   readonly #signIns = this.#counter('sign_ins', 'Sign-ins by wallet adapter and way.', ['adapter', 'way'])
   readonly #rateLimited = this.#counter('rate_limited', 'Calls that a rate limit refused.', ['group'])
-  readonly #text = oneAtATime(() => this.#all().metrics())
+  readonly #text = oneAtATime(() => Registry.merge([this.#registry, processMetrics()]).metrics())
 
   constructor() {
     // A counter that first appears with 1 shows no increase.
@@ -108,9 +107,10 @@ export class Metrics {
     for (const operation of storeOperations) {
       for (const kind of ['unavailable', other]) this.#storeFailures.inc({ operation, kind }, 0)
     }
-    this.#gauge('build_info', 'Always 1; the labels say what is running.', ['version', 'node_version'], {
-      ofWorkers: 'max',
-    }).set({ version, node_version: process.versions.node }, 1)
+    this.#gauge('build_info', 'Always 1; the labels say what is running.', ['version', 'node_version']).set(
+      { version, node_version: process.versions.node },
+      1,
+    )
   }
 
   /** Counts calls. */
@@ -147,21 +147,15 @@ export class Metrics {
     }
     for (const name of routeNames) this.#callees.set(name, true)
     for (const { name, answersOnce } of methods) this.#callees.set(name, answersOnce)
-    this.#gauge('watchers', 'Open watches of orders.', [], { collect: (gauge) => gauge.set(watchers()) })
-    this.#gauge('ready', '1 if the service is ready, as /readyz says; else 0.', [], {
-      ofWorkers: 'min',
-      collect: async (gauge) =>
-        gauge.set((await readinessTime.within(isReady(), () => new Error('no answer')).catch(() => false)) ? 1 : 0),
+    this.#gauge('watchers', 'Open watches of orders.', [], (gauge) => gauge.set(watchers()))
+    this.#gauge('ready', '1 if the service is ready, as /readyz says; else 0.', [], async (gauge) =>
+      gauge.set((await readinessTime.within(isReady(), () => new Error('no answer')).catch(() => false)) ? 1 : 0),
+    )
+    this.#gauge('ceiling_in_use', 'What clients hold at the moment, by ceiling.', ['ceiling'], (gauge) => {
+      for (const { option, held } of ceilingUses()) if (held !== undefined) gauge.set({ ceiling: option }, held)
     })
-    this.#gauge('ceiling_in_use', 'What clients hold at the moment, by ceiling.', ['ceiling'], {
-      collect: (gauge) => {
-        for (const { option, held } of ceilingUses()) if (held !== undefined) gauge.set({ ceiling: option }, held)
-      },
-    })
-    this.#gauge('ceiling_limit', 'The most that clients can hold, by ceiling.', ['ceiling'], {
-      collect: (gauge) => {
-        for (const { option, most } of ceilingUses()) gauge.set({ ceiling: option }, most)
-      },
+    this.#gauge('ceiling_limit', 'The most that clients can hold, by ceiling.', ['ceiling'], (gauge) => {
+      for (const { option, most } of ceilingUses()) gauge.set({ ceiling: option }, most)
     })
     this.#counter('ceiling_refusals', 'What was turned away at a ceiling.', ['ceiling'], (counter) => {
       counter.reset()
@@ -172,15 +166,6 @@ export class Metrics {
   /** All metrics in Prometheus' text format, version 0.0.4. Calls while they are collected get the same. */
   async text(): Promise<string> {
     return await this.#text()
-  }
-
-  /** The same as values, for a sum over several processes. */
-  async values(): Promise<MetricValues> {
-    return await this.#all().getMetricsAsJSON()
-  }
-
-  #all(): Registry {
-    return Registry.merge([this.#registry, processMetrics()])
   }
 
   #counter<Label extends string>(
@@ -206,13 +191,12 @@ export class Metrics {
     name: string,
     help: string,
     labelNames: Label[],
-    { ofWorkers = 'sum', collect }: GaugeOptions<Label> = {},
+    collect?: (gauge: Gauge<Label>) => void | Promise<void>,
   ): Gauge<Label> {
     return new Gauge({
       name: `countersign_${name}`,
       help,
       labelNames,
-      aggregator: ofWorkers,
       registers: [this.#registry],
       ...(collect && {
         collect() {
@@ -230,12 +214,6 @@ export class Metrics {
   ): Histogram<Label> {
     return new Histogram({ name: `countersign_${name}`, help, labelNames, buckets, registers: [this.#registry] })
   }
-}
-
-/** How a gauge is read, and what is told of several workers: their sum, or else the least or the greatest value. */
-interface GaugeOptions<Label extends string> {
-  readonly ofWorkers?: Aggregator
-  readonly collect?: (gauge: Gauge<Label>) => void | Promise<void>
 }
 
 /** `ok`, a reason, or how a call ended without one. */

@@ -39,7 +39,6 @@ function addEventLoopDelay(registry: Registry): void {
     name: 'countersign_event_loop_delay_seconds',
     help: 'Time for which the event loop was held up, since the scrape before; quantile 1 is the longest.',
     labelNames: ['quantile'],
-    aggregator: 'max',
     registers: [registry],
     collect() {
       for (const quantile of quantiles) this.set({ quantile }, delaySeconds(monitor, quantile))

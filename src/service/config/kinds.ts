@@ -45,21 +45,6 @@ export function whole(min: number, max: number): Kind<number> {
   }
 }
 
-/** A whole number within bounds, or one of a few words. */
-export function wholeOr<Word extends string>(min: number, max: number, ...words: readonly Word[]): Kind<number | Word> {
-  return {
-    type: `number | ${quoted(words)}`,
-    expected: `a whole number from ${min} to ${max}, or ${words.join(' or ')}`,
-    check(value, refuse) {
-      if (typeof value === 'string') return words.find((one) => one === value) ?? refuse(value)
-      return isWhole(value, min, max) ? value : refuse(value)
-    },
-    read: readNumber,
-    range: { min, max },
-    choices: words,
-  }
-}
-
 /** A number of things, or true for one and false for none. */
 export function count(max: number): Kind<boolean | number, number> {
   return {

@@ -39,7 +39,6 @@ import {
   webhookAddress,
   webhookSecrets,
   whole,
-  wholeOr,
 } from './kinds.ts'
 import { type Group, group, type Option, option, optional } from './tree.ts'
 
@@ -453,12 +452,12 @@ const operations = {
     kind: choice<LogFormat>('auto', 'json', 'pretty'),
     default: 'auto',
   }),
-  workers: option({
+  reusePort: option({
     about:
-      'Number of processes that serve the port ([More than one core](operations.md#more-than-one-core)); `auto`: one for each core; more than 1, and `auto`, need Redis. In code it must be 1.',
-    variable: 'COUNTERSIGN_WORKERS',
-    kind: wholeOr(1, 64, 'auto'),
-    default: 1,
+      'Whether several instances of one system user listen on the port ([More than one core](operations.md#more-than-one-core)); needs Linux, a store that they share, and a port other than 0.',
+    variable: 'COUNTERSIGN_REUSE_PORT',
+    kind: flag,
+    default: false,
   }),
   metrics: group(
     'MetricsOptions',

@@ -201,13 +201,7 @@ const promised: Readonly<Record<string, Promised>> = {
     ],
   },
   pages: { variable: 'COUNTERSIGN_PAGES', default: true, flag: true },
-  workers: {
-    variable: 'COUNTERSIGN_WORKERS',
-    default: 1,
-    range: [1, 64],
-    inside: ['auto'],
-    outside: ['', 'Auto'],
-  },
+  reusePort: { variable: 'COUNTERSIGN_REUSE_PORT', default: false, flag: true },
   drainSeconds: { variable: 'COUNTERSIGN_DRAIN_SECONDS', default: 2, range: [0, 300] },
   'metrics.port': { variable: 'COUNTERSIGN_METRICS_PORT', range: [0, 65_535] },
   'metrics.host': {
