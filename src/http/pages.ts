@@ -1,6 +1,8 @@
 import type { Logger } from '../base/log.ts'
 import type { RequestContext } from '../base/request.ts'
+import { readWalletName } from '../core/wallet/adapters.ts'
 import { toFailure } from '../rpc/errors.ts'
+import { isBuiltIn } from '../shared/adapters.ts'
 import { defaultClaimUrlTemplate, formerClaimUrlTemplate } from '../shared/claim-url.ts'
 import { cookieValue, sessionCookieName } from '../shared/header-text.ts'
 import { accountPath, type PageName, signInPath } from '../shared/page-names.ts'
@@ -105,7 +107,11 @@ export function createPages(settings: PageSettings, log: Logger, { files, peekSe
     },
     'sign-in': {
       places: [at(basePath + signInPath)],
-      route: fileRoute(async (exchange) => ((await mayBeSignedIn(exchange, peekSession)) ? maybeSignedIn : signedOut)),
+      route: fileRoute(async (exchange) => {
+        const address = addressWithoutText(exchange, adapterIds)
+        if (address !== undefined) return redirectTo(address)
+        return (await mayBeSignedIn(exchange, peekSession)) ? maybeSignedIn : signedOut
+      }),
     },
     // Without users of the service's own, there is nothing to show.
     account: {
@@ -143,6 +149,19 @@ const unavailable: ServedFile = {
   status: 503,
   headers: { ...pageHeaders, 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' },
   body: Buffer.from(notBuilt),
+}
+
+/** The address of the sign-in page without a `wallet` that no built-in adapter reads: the page would show any text. */
+function addressWithoutText({ path, query }: Exchange, adapterIds: readonly string[]): string | undefined {
+  const parameters = new URLSearchParams(query)
+  const builtIn = adapterIds.filter((id) => isBuiltIn(id))
+  if (parameters.getAll('wallet').every((name) => readWalletName(name, builtIn) !== undefined)) return undefined
+  parameters.delete('wallet')
+  return `${path}?${parameters}`
+}
+
+function redirectTo(location: string): ServedFile {
+  return { status: 303, headers: { location, 'cache-control': 'no-store' }, body: Buffer.alloc(0) }
 }
 
 /**

@@ -188,8 +188,11 @@ export class Interactions {
   #toSignIn(path: string, { params }: AdapterPayload, isAgain: boolean): LibraryAnswer {
     // A user's id has no colon; the page ignores what is no wallet.
     const hint = String(params?.login_hint ?? '')
+    const locales = params?.ui_locales
+    const language = typeof locales === 'string' ? { ui_locales: locales } : undefined
     const query = new URLSearchParams({
-      returnTo: `${path}?back=1`,
+      returnTo: `${path}?${new URLSearchParams({ back: '1', ...language })}`,
+      ...language,
       ...(isAgain ? { again: '1' } : {}),
       ...(hint.includes(':') ? { wallet: hint } : {}),
     })

@@ -135,7 +135,7 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
     findAccount: accountsOf(parts, people),
     interactions: {
       policy: policyOf(interactionPolicy, parts, loaded),
-      url: (_ctx, { uid }) => `${base}/interaction/${uid}`,
+      url: ({ oidc }, { uid }) => `${base}/interaction/${uid}${languageQuery(oidc.params?.ui_locales)}`,
     },
     issueRefreshToken: async (_ctx, client) => client.grantTypeAllowed('refresh_token'),
     // The policy finds it, once nothing else is left to ask.
@@ -237,6 +237,11 @@ function issuerScopesOf({ oidc }: KoaContextWithOIDC): readonly string[] {
   const { AuthorizationCode: code, RefreshToken: refreshToken, Grant: grant } = oidc.entities
   const scope = String(oidc.params?.scope ?? (code ?? refreshToken)?.scope ?? '')
   return grant?.getOIDCScopeFiltered(new Set(scope.split(' '))).split(' ') ?? []
+}
+
+/** The languages that a client asks for, for the script of the page. */
+function languageQuery(locales: unknown): string {
+  return typeof locales === 'string' ? `?${new URLSearchParams({ ui_locales: locales })}` : ''
 }
 
 /** Largest JSON of a request's parameters, in bytes. A request is stored, and so is what the client gets back of it. */

@@ -63,6 +63,20 @@ describe.skipIf(!hasBrowser)('the page of the issuer', () => {
     await page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor()
   })
 
+  test('speaks the language that the application asks for, as the sign-in page before it does', async () => {
+    const { url } = await startService({ oidc: { clients: clientsFile(shop) } })
+    const { page } = await browser.open()
+    const { address } = await request(await discover(url), { ui_locales: 'xx de-AT fr' })
+    await page.goto(address)
+    await page.getByRole('heading', { name: 'Anmelden', exact: true }).waitFor()
+    const { json } = await rest(url, '/wallet/nonce', {})
+    const { headers } = await rest(url, '/wallet/verify', proofOf(makeWallet(), json))
+    const [name = '', value = ''] = (headers.get('set-cookie') ?? '').split(/[=;]/)
+    await page.context().addCookies([{ name, value, url, httpOnly: true, sameSite: 'Lax' }])
+    await page.goto(new URL(new URL(page.url()).searchParams.get('returnTo') ?? '', url).href)
+    await page.getByRole('heading', { name: 'Bei Tulip Shop anmelden?' }).waitFor()
+  })
+
   test('takes no consent from a trusted page of a sibling host, to which the browser sends the cookies along', async () => {
     provokes(/interaction/)
     const sibling = createServer((_call, response) => {

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { CountersignOptions } from '../../src/service/config.ts'
+import { navigate } from '../support/navigate.ts'
+import { makeWallet } from '../support/wallet.ts'
 import { Browser, contentOf, decide, redirectUri, shop, startIssuer } from './support.ts'
 
 const base = '/api/auth/oidc'
@@ -137,4 +139,20 @@ test('a sign-out that comes as a form of an application goes on as a navigation,
   expect(kind).toBe('logout')
   const { json } = await browser.post(page.address.pathname, { ticket })
   expect(Object.fromEntries(new URL(json.redirectTo).searchParams)).toEqual({ state: parameters.state })
+})
+
+test('the sign-in page names a wallet that an adapter reads, and no other text', async () => {
+  const { url } = await startIssuer()
+  const { address } = makeWallet()
+  const open = async (wallet: string) => {
+    const answer = await navigate(`${url}/api/auth/sign-in?${new URLSearchParams({ returnTo: '/x', wallet })}`)
+    return answer.status === 200 ? wallet : answer.headers.get('location')
+  }
+  for (const wallet of [`nimiq:${address}`, `nimiq:${address.replaceAll(' ', '')}`, `ed25519:${address}`]) {
+    expect(await open(wallet)).toBe(wallet)
+  }
+  const texts = ['Send it all to this address', 'NQ07 send', `${address.slice(0, -1)}X`, `${address} now`, '0x00', '']
+  for (const text of [...texts.map((each) => `nimiq:${each}`), 'Please: send', `ethereum:0x${'0'.repeat(40)}`]) {
+    expect(await open(text)).toBe('/api/auth/sign-in?returnTo=%2Fx')
+  }
 })

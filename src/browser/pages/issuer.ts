@@ -1,6 +1,6 @@
 import { showBrand } from './brand.ts'
 import { byId, element, fill, fillTexts, metaContent } from './dom.ts'
-import { chooseWords, readOperatorTexts } from './texts/words.ts'
+import { chooseWords, languagesOf, readOperatorTexts } from './texts/words.ts'
 
 /**
  * The page of the OpenID Connect issuer: consent, sign-out, or an error. A script sends the answer: redirects of a form
@@ -23,7 +23,7 @@ type Content =
   | { readonly kind: 'failure'; readonly reason: string }
 
 const content = JSON.parse(metaContent('countersign-content')) as Content
-const words = chooseWords(navigator.languages, readOperatorTexts(metaContent('countersign-texts')))
+const words = chooseWords(languagesOf(new URL(location.href)), readOperatorTexts(metaContent('countersign-texts')))
 const section = byId(content.kind)
 const notice = byId('notice')
 

@@ -7,12 +7,12 @@ import { returnTarget } from './return-target.ts'
 import { readServiceFacts } from './service-facts.ts'
 import { SignInWays } from './sign-in-ways.ts'
 import { Tasks } from './tasks.ts'
-import { chooseWords, readOperatorTexts } from './texts/words.ts'
+import { chooseWords, languagesOf, readOperatorTexts } from './texts/words.ts'
 import { isWanted, wantedWallet } from './wanted-wallet.ts'
 
 /**
- * The sign-in page: a wallet on this device, or one on a phone. It leads to `returnTo`. `again` and `wallet`, the rest
- * of what it reads of its address, only change what it shows. The session is in the cookie only. Calls go by REST to
+ * The sign-in page: a wallet on this device, or one on a phone. It leads to `returnTo`. `again`, `wallet` and
+ * `ui_locales`, the rest of what it reads of its address, only change what it shows. The session is in the cookie only. Calls go by REST to
  * paths under the base path, because a proxy in front of another application passes on nothing else.
  *
  * It leads on by itself after a sign-in only. Users who are signed in already tap "Continue": where the application, or
@@ -20,7 +20,7 @@ import { isWanted, wantedWallet } from './wanted-wallet.ts'
  */
 
 const facts = readServiceFacts()
-const words = chooseWords(navigator.languages, readOperatorTexts(metaContent('countersign-texts')))
+const words = chooseWords(languagesOf(new URL(location.href)), readOperatorTexts(metaContent('countersign-texts')))
 const target = returnTarget(new URL(location.href))
 const wanted = wantedWallet(new URL(location.href), facts.adapters)
 const appName = document.title

@@ -115,6 +115,11 @@ export function chooseWords(languages: readonly string[], operators: OperatorTex
   return new Words('en', { ...english, ...byTag.get('en') })
 }
 
+/** The languages of a page's user: those that an application asks for (`ui_locales`) come before the browser's. */
+export function languagesOf(address: URL): readonly string[] {
+  return [...(address.searchParams.get('ui_locales')?.split(' ') ?? []), ...navigator.languages]
+}
+
 function isNotice(key: string): key is NoticeKey {
   return Object.hasOwn(english, key)
 }
