@@ -42,6 +42,8 @@ export type PageLook = Pick<PageValues, 'adapterIds' | 'logoUrl' | 'accentColor'
 export class ApprovalPage {
   readonly #look: PageLook
   readonly #load: () => Promise<PageFiles | undefined>
+  /** Those that were made, by what they were made of: with the demo wallet and without. */
+  readonly #made = new Map<string, ServedFile>()
 
   /** `load` loads the built pages, at each request: most processes that load Better Auth never serve the page. */
   constructor(look: PageLook, load: () => Promise<PageFiles | undefined> = loadPageFiles) {
@@ -52,15 +54,19 @@ export class ApprovalPage {
   /** Answers a request for the page. NOT_ENABLED if the pages are not built. */
   async page(ctx: GenericEndpointContext, appName: string): Promise<Response> {
     const basePath = basePathOf(ctx.context)
-    const page = (await this.#load())?.page('approve', {
+    const values = {
       appName,
       claimUrlTemplate: ownClaimUrlTemplate(ctx),
       basePath,
       assetsPath: `${basePath}/cross-device/pages`,
       demoWallet: isLoopbackHttp(ownOrigin(ctx.context)),
-      ...this.#look,
-    })
-    if (page !== undefined) return answer(ctx, page)
+    }
+    const key = JSON.stringify(values)
+    const page = this.#made.get(key) ?? (await this.#load())?.page('approve', { ...values, ...this.#look })
+    if (page !== undefined) {
+      this.#made.set(key, page)
+      return answer(ctx, page)
+    }
     throw apiError(
       new CountersignError(
         'NOT_ENABLED',

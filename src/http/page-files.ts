@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { extname } from 'node:path'
-import { gzipSync } from 'node:zlib'
+import { constants, crc32, deflateRawSync, gzipSync, type ZlibOptions } from 'node:zlib'
 import { defaultClaimUrlTemplate, orderIdForm } from '../shared/claim-url.ts'
 import { withoutOws } from '../shared/header-text.ts'
 import type { PageName } from '../shared/page-names.ts'
@@ -51,16 +51,24 @@ export interface PageValues {
   readonly accountPath?: string
   /** Whether the browser may be signed in already, so that the page asks. Of the sign-in page only. */
   readonly maybeSignedIn?: boolean
-  /** What the page shows, as JSON. Of the issuer's page only. */
-  readonly content?: string
   /** Whether pages can start orders. Of the sign-in page only. */
   readonly startsOrders?: boolean
+}
+
+/** A page with a content of its own. */
+export interface FilledPage {
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Buffer
+  /** The same, compressed, for clients that accept gzip. */
+  readonly gzipped: () => Buffer
 }
 
 /** The built pages. */
 export interface PageFiles {
   /** A page by its name. It is not cached, because it names the assets of one build. */
   page(name: PageName, values: PageValues): ServedFile
+  /** The issuer's page, made once, for what it shows in each answer: JSON that its script reads. */
+  issuerPage(values: PageValues): (content: string) => FilledPage
   /** Scripts, styles and icons by name. A name changes with the content. */
   readonly assets: ReadonlyMap<string, ServedFile>
 }
@@ -91,6 +99,7 @@ export async function loadPageFiles(): Promise<PageFiles | undefined> {
 export function pageFilesOf({ pages, assets }: BuiltPages): PageFiles {
   return {
     page: (name, values) => servedPage(fillIn(pages[name], values), values.logoUrl),
+    issuerPage: (values) => pageAround(pages.issuer.split('{{content}}'), values),
     assets: new Map(Object.entries(assets).map(([name, text]) => [name, servedAsset(name, text)])),
   }
 }
@@ -122,41 +131,91 @@ function escapeHtml(text: string): string {
 }
 
 function servedPage(html: string, logoUrl: string | undefined): ServedFile {
-  const headers = {
+  const headers = htmlHeaders(html, logoUrl)
+  // Texts in many languages are long. Nothing in a page is secret, so its length may tell what it contains.
+  return compressible(html, (body, encoding) => ({ status: 200, headers: { ...headers, ...encoding }, body }))
+}
+
+/** A page whose parts around its content are filled in and compressed once: any client can have an error page made. */
+function pageAround(parts: readonly string[], values: PageValues): (content: string) => FilledPage {
+  const filled = parts.map((part) => fillIn(part, values))
+  const headers = htmlHeaders(filled.join(''), values.logoUrl)
+  const [before, after] = filled.map((part) => pieceOf(part)) as [GzipPiece, GzipPiece]
+  return (content) => {
+    const text = escapeHtml(content)
+    return {
+      headers,
+      body: Buffer.concat([before.plain, Buffer.from(text), after.plain]),
+      // The least memory: allocating more takes longer than compressing so little.
+      gzipped: () => gzipOf([before, pieceOf(text, { windowBits: 9, memLevel: 1 }), after]),
+    }
+  }
+}
+
+function htmlHeaders(html: string, logoUrl: string | undefined): Readonly<Record<string, string>> {
+  return {
     ...headersOf({ images: imagesWith(logoUrl), styles: stylesIn(html) }),
     vary: 'Origin, Accept-Encoding',
     'content-type': contentTypes['.html'] as string,
     'cache-control': 'no-store',
   }
-  const body = Buffer.from(html)
-  // Texts in many languages are long. Nothing in a page is secret, so its length may tell what it contains.
-  const gzipped = { status: 200, headers: { ...headers, 'content-encoding': 'gzip' }, body: gzipSync(body) }
-  return { status: 200, headers, body, gzipped }
+}
+
+/** A part of a gzip file, compressed by itself: its blocks end at a whole byte, and none is the last. */
+interface GzipPiece {
+  readonly plain: Buffer
+  readonly deflated: Buffer
+}
+
+function pieceOf(text: string, options: ZlibOptions = {}): GzipPiece {
+  const plain = Buffer.from(text)
+  return { plain, deflated: deflateRawSync(plain, { ...options, finishFlush: constants.Z_FULL_FLUSH }) }
+}
+
+/** Method 8 (deflate), no flags, no time, unknown system (RFC 1952, 2.3). */
+const gzipHeader = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255])
+/** The last block, which is empty. */
+const gzipEnd = deflateRawSync('')
+
+/** The gzip file of several pieces. */
+function gzipOf(pieces: readonly GzipPiece[]): Buffer {
+  const trailer = Buffer.alloc(8)
+  trailer.writeUInt32LE(pieces.reduce((sum, { plain }) => crc32(plain, sum), 0))
+  trailer.writeUInt32LE(
+    pieces.reduce((length, { plain }) => length + plain.length, 0),
+    4,
+  )
+  return Buffer.concat([gzipHeader, ...pieces.map(({ deflated }) => deflated), gzipEnd, trailer])
 }
 
 function servedAsset(name: string, text: string): ServedFile {
-  const body = Buffer.from(text)
-  let gzipped: ServedFile | undefined
-  return {
-    ...encodedAsset(name, body, {}),
-    // Once it is asked for: few services serve all of them.
-    get gzipped() {
-      gzipped ??= encodedAsset(name, gzipSync(body), { 'content-encoding': 'gzip' })
-      return gzipped
-    },
-  }
-}
-
-function encodedAsset(name: string, body: Buffer, encoding: Readonly<Record<string, string>>): ServedFile {
   const headers = {
     ...pageHeaders,
-    ...encoding,
     vary: 'Origin, Accept-Encoding',
     'content-type': contentTypes[extname(name)] as string,
     'cache-control': 'public, max-age=31536000, immutable',
-    etag: entityTag(body),
   }
-  return { status: 200, headers, body }
+  return compressible(text, (body, encoding) => ({
+    status: 200,
+    headers: { ...headers, ...encoding, etag: entityTag(body) },
+    body,
+  }))
+}
+
+/** A file in both encodings. It is compressed once it is asked for: few services serve all of them. */
+function compressible(
+  text: string,
+  made: (body: Buffer, encoding: Readonly<Record<string, string>>) => ServedFile,
+): ServedFile {
+  const body = Buffer.from(text)
+  let gzipped: ServedFile | undefined
+  return {
+    ...made(body, {}),
+    get gzipped() {
+      gzipped ??= made(gzipSync(body), { 'content-encoding': 'gzip' })
+      return gzipped
+    },
+  }
 }
 
 /** An entity tag (RFC 9110, 8.8.3) that changes with the content. */

@@ -1,7 +1,9 @@
 import { type IncomingMessage, type OutgoingHttpHeaders, OutgoingMessage, type ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
+import type { KoaContextWithOIDC } from 'oidc-provider'
 import type { Exchange } from '../http/exchange.ts'
 import type { CountersignError } from '../shared/errors.ts'
+import { takesGzip } from '../wire/body.ts'
 
 /** Largest body of a request to the issuer, in bytes. */
 const maxBodyBytes = 16 * 1024
@@ -11,8 +13,28 @@ export interface LibraryAnswer {
   readonly status: number
   readonly headers: OutgoingHttpHeaders
   readonly body: string | Buffer
+  /** The body compressed, for clients that accept it. Absent if the answer is small. */
+  readonly gzipped?: (() => Buffer) | undefined
   /** Why it is no answer of the protocol: a limit, or an outage. */
   readonly failure?: CountersignError | undefined
+}
+
+/** Puts an answer of our own in place of the library's. */
+export function answerWith(
+  ctx: Pick<KoaContextWithOIDC, 'status' | 'body' | 'set' | 'res'>,
+  { status, headers, body, gzipped }: LibraryAnswer,
+): void {
+  ctx.status = status
+  for (const [name, value] of Object.entries(headers)) ctx.set(name, String(value))
+  ctx.body = body
+  if (ctx.res instanceof MemoryResponse) ctx.res.gzipped = gzipped
+}
+
+/** An answer in the encoding that a request accepts. */
+export function encodedFor({ headers: asked }: Pick<Exchange, 'headers'>, answer: LibraryAnswer): LibraryAnswer {
+  const { status, headers, body, gzipped } = answer
+  if (gzipped === undefined || !takesGzip(asked['accept-encoding'])) return { status, headers, body }
+  return { status, headers: { ...headers, 'content-encoding': 'gzip' }, body: gzipped() }
 }
 
 /** What of a request is replaced before the library sees it. */
@@ -79,13 +101,14 @@ export function reportFailure(response: ServerResponse, failure: CountersignErro
 class MemoryResponse extends OutgoingMessage {
   statusCode = 200
   statusMessage = ''
+  gzipped: LibraryAnswer['gzipped']
   failure: CountersignError | undefined
   #body: string | Buffer = ''
 
   get answer(): LibraryAnswer {
     if (!this.finished) throw new Error('the library has not answered')
-    const { statusCode, failure } = this
-    return { status: statusCode, headers: this.getHeaders(), body: this.#body, failure }
+    const { statusCode, gzipped, failure } = this
+    return { status: statusCode, headers: this.getHeaders(), body: this.#body, gzipped, failure }
   }
 
   override end(body: unknown = ''): this {

@@ -6,7 +6,7 @@ import { type Exchange, requireHttpMethod } from '../http/exchange.ts'
 import { isForm, isJson, notJson } from '../http/refusals.ts'
 import { CountersignError } from '../shared/errors.ts'
 import { BackChannel, type Logout } from './back-channel.ts'
-import { askLibrary, type Callback, type LibraryAnswer } from './bridge.ts'
+import { askLibrary, type Callback, encodedFor, type LibraryAnswer } from './bridge.ts'
 import { BrowserCookies } from './browser.ts'
 import { isWeb, readClientsFile } from './clients.ts'
 import { Grants, sidOf } from './grants.ts'
@@ -280,10 +280,11 @@ export class Issuer {
   }
 
   /** Sends an answer. The library's cookies stay here. */
-  #send({ output }: Exchange, { status, headers, body }: LibraryAnswer, cookies: readonly string[]): void {
+  #send(exchange: Exchange, answer: LibraryAnswer, cookies: readonly string[]): void {
+    const { status, headers, body } = encodedFor(exchange, answer)
     const { 'set-cookie': _set, 'content-length': _length, 'transfer-encoding': _encoding, ...others } = headers
     const own = cookies.length === 0 ? {} : { 'set-cookie': [...cookies] }
-    output.send({ status, headers: { ...others, ...own }, body })
+    exchange.output.send({ status, headers: { ...others, ...own }, body })
   }
 
   #sendJson(exchange: Exchange, json: object, cookies: readonly string[]): void {

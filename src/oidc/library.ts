@@ -2,7 +2,7 @@ import type { Configuration, KoaContextWithOIDC, Provider } from 'oidc-provider'
 import { CountersignError, internalError } from '../shared/errors.ts'
 import { accountsOf, resourceClaims } from './accounts.ts'
 import { adaptersOver } from './adapter.ts'
-import { type LibraryAnswer, reportFailure } from './bridge.ts'
+import { answerWith, reportFailure } from './bridge.ts'
 import { claimsOfScopes } from './claims.ts'
 import type { FileClient } from './clients.ts'
 import type { Interactions } from './interaction.ts'
@@ -145,7 +145,7 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
     },
     pkce: { required: (_ctx, client) => clients.get(client.clientId)?.requiresPkce !== false },
     renderError: async (ctx, { error, error_description: description = '' }) => {
-      show(ctx, page(ctx.status, { kind: 'error', error, description }))
+      answerWith(ctx, page(ctx.status, { kind: 'error', error, description }))
     },
     revokeGrantPolicy: () => true,
     rotateRefreshToken: true,
@@ -173,7 +173,7 @@ export function makeProvider(issuer: string, loaded: Loaded, parts: LibraryParts
     const { post_logout_redirect_uri: uri, state: given } = oidc.params ?? {}
     const target = typeof uri === 'string' ? new URL(uri) : undefined
     if (typeof given === 'string') target?.searchParams.set('state', given)
-    show(ctx, interactions.askLogout(requestState.getStore()?.session, target?.href))
+    answerWith(ctx, interactions.askLogout(requestState.getStore()?.session, target?.href))
   })
   provider.on('grant.error', (_ctx, error) => {
     const { request, replayed } = requestState.getStore() ?? {}
@@ -252,16 +252,6 @@ function requireShort(parameters: object | undefined, { InvalidRequest }: Librar
   if (Buffer.byteLength(JSON.stringify(parameters ?? {})) <= maxParameterBytes) return
   const text = `the parameters are longer than ${maxParameterBytes} bytes together`
   throw Object.assign(new InvalidRequest(text), { allow_redirect: false })
-}
-
-/** Puts an answer of our own in place of the library's. */
-function show(
-  ctx: Pick<KoaContextWithOIDC, 'status' | 'body' | 'set'>,
-  { status, headers, body }: LibraryAnswer,
-): void {
-  ctx.status = status
-  for (const [name, value] of Object.entries(headers)) ctx.set(name, String(value))
-  ctx.body = body
 }
 
 async function leaveEmpty(ctx: { body?: unknown }): Promise<void> {

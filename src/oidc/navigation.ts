@@ -1,7 +1,7 @@
 import { type Exchange, requireHttpMethod } from '../http/exchange.ts'
 import { isForm } from '../http/refusals.ts'
 import { CountersignError, internalError } from '../shared/errors.ts'
-import type { LibraryAnswer } from './bridge.ts'
+import { encodedFor } from './bridge.ts'
 import type { SharedParts } from './parts.ts'
 
 type NavigationParts = Pick<SharedParts, 'publicUrl' | 'page' | 'log'>
@@ -53,14 +53,14 @@ export class Navigations {
     return `${own}${path}${query === '' ? '' : `?${query}`}`
   }
 
-  #show({ output }: Exchange, { reason, message, httpStatus, retryAfterMs }: CountersignError): void {
+  #show(exchange: Exchange, { reason, message, httpStatus, retryAfterMs }: CountersignError): void {
     const content =
       reason === 'INVALID_REQUEST'
         ? ({ kind: 'error', error: 'invalid_request', description: message } as const)
         : ({ kind: 'failure', reason } as const)
-    const { status, headers, body }: LibraryAnswer = this.#parts.page(httpStatus, content)
+    const { status, headers, body } = encodedFor(exchange, this.#parts.page(httpStatus, content))
     const retry = retryAfterMs === undefined ? {} : { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) }
-    output.send({ status, headers: { ...headers, ...retry }, body })
+    exchange.output.send({ status, headers: { ...headers, ...retry }, body })
   }
 }
 

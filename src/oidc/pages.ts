@@ -41,9 +41,9 @@ export function issuerPage(
   // The assets are those of the sign-in page.
   const looks = { appName, basePath, assetsPath: `${basePath}/sign-in`, logoUrl, accentColor, texts }
   const empty = { claimUrlTemplate: '', adapterIds: [], demoWallet: false }
+  const page = files?.issuerPage({ ...looks, ...empty })
   return (status, content) => {
-    const page = files?.page('issuer', { ...looks, ...empty, content: JSON.stringify(content) })
-    if (page !== undefined) return { status, headers: page.headers, body: page.body }
+    if (page !== undefined) return { status, ...page(JSON.stringify(content)) }
     const headers = { 'content-type': 'text/plain; charset=utf-8' }
     return { status: 503, headers, body: 'The pages are not built.\n' }
   }

@@ -1,6 +1,10 @@
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import http, { type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
+import { gunzipSync } from 'node:zlib'
 import { decodeJwt } from 'jose'
 import * as client from 'openid-client'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -209,4 +213,32 @@ describe('claims of the protocol', () => {
     writeFileSync(oidcPeople, `{"usr_x": {"name": "Ada", "${name}": "forged"}}`)
     await expect(startIssuer([shop], { oidc: { people: oidcPeople } })).rejects.toThrow(`"${name}" is reserved`)
   })
+})
+
+test('a page is compressed for browsers that accept it, and says the same', async () => {
+  const { url } = await startIssuer()
+  for (const [path, said] of [
+    ['authorize?client_id=%3C%22%F0%9F%8C%B7', 'client is invalid'],
+    ['interaction/unknown', 'began in another browser'],
+    ['logout?id_token_hint=x', 'id_token_hint'],
+  ]) {
+    const get = async (encoding: Record<string, string>) => {
+      const headers = { accept: 'text/html', ...encoding }
+      const [answer] = (await once(http.get(`${url}/api/auth/oidc/${path}`, { headers }), 'response')) as [
+        IncomingMessage,
+      ]
+      return { encoding: answer.headers['content-encoding'], status: answer.statusCode, body: await buffer(answer) }
+    }
+    const [plain, compressed] = [await get({}), await get({ 'accept-encoding': 'br, gzip' })]
+    expect([path, plain.status, plain.encoding, compressed.status, compressed.encoding]).toEqual([
+      path,
+      400,
+      undefined,
+      400,
+      'gzip',
+    ])
+    expect(contentOf(plain.body.toString()).description).toContain(said)
+    expect(gunzipSync(compressed.body)).toEqual(plain.body)
+    expect(compressed.body.length).toBeLessThan(plain.body.length / 3)
+  }
 })
