@@ -26,6 +26,13 @@ export interface StepRequest {
 /** What a step answers, and a cookie that the browser needs no more. */
 type StepAnswer = LibraryAnswer & { readonly forgotten?: BrowserCookie | undefined }
 
+/** Where the browser goes after a decision. */
+interface Decided {
+  readonly redirectTo: string
+  /** Whether the answer opens an application on the device, which leaves the page where it is. */
+  readonly opensApplication: boolean
+}
+
 /** A user's answer to the page of consent, which has not been checked. */
 interface Decision {
   readonly session: Session | undefined
@@ -93,16 +100,20 @@ export class Interactions {
     return joined ? own : undefined
   }
 
-  /** Takes the user's answer to the page of consent. Resolves with the address to go to. */
-  async decide(uid: string, { session, input, request, cookies }: Decision): Promise<string> {
+  /** Takes the user's answer to the page of consent. */
+  async decide(uid: string, { session, input, request, cookies }: Decision): Promise<Decided> {
     const { allow, sessionId } = input as { allow?: unknown; sessionId?: unknown }
     const found = await this.#read(uid, cookies)
     if (found === undefined || promptOf(found.record.payload).name !== 'consent') throw gone()
     if (session === undefined || session.id !== sessionId) throw changed()
     const { payload } = found.record
-    if (allow !== true) {
-      return await this.#finish(uid, found, { error: 'access_denied', error_description: 'the user declined' })
-    }
+    const { redirect_uri: redirectUri, response_mode: mode } = payload.params ?? {}
+    const isWebAddress = /^https?:/i.test(String(redirectUri))
+    const finish = async (result: OwnResult): Promise<Decided> => ({
+      redirectTo: await this.#finish(uid, found, result),
+      opensApplication: !isWebAddress && mode !== 'form_post',
+    })
+    if (allow !== true) return await finish({ error: 'access_denied', error_description: 'the user declined' })
     const clientId = this.#clientOf(payload)?.metadata.client_id
     if (clientId === undefined) throw gone()
     const asked = this.#asked(payload)
@@ -111,7 +122,7 @@ export class Interactions {
     const scope = [...new Set([...asked].map(scopeOf))].join(' ')
     const { userId, id } = session
     this.#parts.audit.tell({ type: 'app.connected', userId, sessionId: id, clientId, scope }, request)
-    return await this.#finish(uid, found, { ...resultOf(payload), consent: { grantId } })
+    return await finish({ ...resultOf(payload), consent: { grantId } })
   }
 
   /** The page that asks whether to sign out, after the library has checked where it leads then. */

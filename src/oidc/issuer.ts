@@ -232,8 +232,20 @@ export class Issuer {
     const input = await this.#inputOf(exchange)
     const session = (await this.#parts.host.browserSession(exchange.context))?.session
     const cookies = this.#cookies.in(exchange.headers.cookie)
-    const decision = { session, input, request: exchange.context, cookies }
-    this.#sendJson(exchange, { redirectTo: await this.#parts.interactions.decide(uid, decision) }, [])
+    const request = exchange.context
+    const { redirectTo, opensApplication } = await this.#parts.interactions.decide(uid, {
+      session,
+      input,
+      request,
+      cookies,
+    })
+    if (!opensApplication) return this.#sendJson(exchange, { redirectTo }, [])
+    // The page stays, and offers the application's address, which it cannot read from a redirect.
+    const resume = { ...exchange, method: 'GET', path: new URL(redirectTo).pathname, query: '', body: noBody }
+    const state = { session, browserSecrets: cookies.map(({ secret }) => secret), request }
+    const { failure, headers } = await this.#ask(resume, state, uid)
+    if (failure !== undefined) throw failure
+    this.#sendJson(exchange, { redirectTo: String(headers.location ?? redirectTo) }, [])
   }
 
   /** A form of an application goes on as a navigation (OpenID Connect RP-Initiated Logout 1.0, 2). */
@@ -317,6 +329,12 @@ export class Issuer {
   #addressOf(endpoint: 'authorize' | 'logout'): string {
     return `${this.#parts.publicUrl()}${this.#parts.base}/${endpoint}`
   }
+}
+
+const noBody: Exchange['body'] = {
+  decompressed: false,
+  read: async () => Buffer.alloc(0),
+  drop() {},
 }
 
 /** Headers that every answer of the library has. It adds the hash of its one script to the policy. */

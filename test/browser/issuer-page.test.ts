@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { Page } from 'playwright-core'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { clientsFile, discover, request, shop } from '../oidc/support.ts'
 import { freePort } from '../support/redis-server.ts'
@@ -15,6 +16,14 @@ async function startClient(): Promise<string> {
   onTestFinished(() => void server.close())
   await once(server, 'listening')
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/callback`
+}
+
+/** Signs a new wallet in. */
+async function signInAt(page: Page, url: string): Promise<void> {
+  const { json } = await rest(url, '/wallet/nonce', {})
+  const { headers } = await rest(url, '/wallet/verify', proofOf(makeWallet(), json))
+  const [name = '', value = ''] = (headers.get('set-cookie') ?? '').split(/[=;]/)
+  await page.context().addCookies([{ name, value, url, httpOnly: true, sameSite: 'Lax' }])
 }
 
 describe.skipIf(!hasBrowser)('the page of the issuer', () => {
@@ -61,6 +70,47 @@ describe.skipIf(!hasBrowser)('the page of the issuer', () => {
     const { address } = await request(await discover(url), { prompt: 'login' })
     await page.goto(address)
     await page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor()
+  })
+
+  test('decides nothing by a click that comes as soon as it is in view', async () => {
+    const { url } = await startService({ oidc: { clients: clientsFile(shop) } })
+    const { page } = await browser.open()
+    await signInAt(page, url)
+    await page.clock.install()
+    await page.goto((await request(await discover(url))).address)
+    const buttons = [page.getByRole('button', { name: 'Allow' }), page.getByRole('button', { name: 'Decline' })]
+    const live = () => Promise.all(buttons.map((button) => button.isEnabled()))
+    await buttons[0]?.waitFor()
+    expect(await live()).toEqual([false, false])
+    await page.clock.runFor(1_000)
+    expect(await live()).toEqual([true, true])
+    // A window above it has closed.
+    await page.evaluate(() => dispatchEvent(new Event('focus')))
+    expect(await live()).toEqual([false, false])
+    await page.clock.runFor(1_000)
+    expect(await live()).toEqual([true, true])
+  })
+
+  test('stays for an application on the device, and opens it again', async () => {
+    const metadata = {
+      ...shop.metadata,
+      redirect_uris: ['com.example.shop:/callback'],
+      post_logout_redirect_uris: [],
+      application_type: 'native',
+    }
+    const { url } = await startService({ oidc: { clients: clientsFile({ metadata }) } })
+    const { page } = await browser.open()
+    await signInAt(page, url)
+    const { address, redeem } = await request(await discover(url, metadata), {
+      redirect_uri: 'com.example.shop:/callback',
+    })
+    await page.goto(address)
+    await page.getByRole('button', { name: 'Allow' }).click()
+    await page.getByRole('heading', { name: 'You can close this page' }).waitFor()
+    await expectAccessible(page, 'opened')
+    const link = page.getByRole('link', { name: 'Open the application again' })
+    const tokens = await redeem(new URL((await link.getAttribute('href')) ?? ''))
+    expect(tokens.claims()?.aud).toBe('shop')
   })
 
   test('speaks the language that the application asks for, as the sign-in page before it does', async () => {

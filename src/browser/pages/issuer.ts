@@ -27,6 +27,10 @@ const words = chooseWords(languagesOf(new URL(location.href)), readOperatorTexts
 const section = byId(content.kind)
 const notice = byId('notice')
 
+/** Time in ms for which a decision is in view before its buttons are live. Two clicks of a double click are closer. */
+const seenMs = 700
+let isAnswered = false
+
 /** Scopes of the issuer. Any other is of a resource, whose address stands behind a space. */
 const known = ['openid', 'offline_access', 'profile', 'wallet', 'email', 'groups'] as const
 
@@ -40,6 +44,7 @@ addEventListener('pageshow', ({ persisted }) => persisted && location.reload())
 
 if (content.kind === 'consent') showConsent(content)
 if (content.kind === 'logout') {
+  enableOnceSeen()
   byId('logout-button').addEventListener('click', () => void answer({ ticket: content.ticket }))
 }
 if (content.kind === 'error') {
@@ -69,12 +74,34 @@ function showConsent({ client, host, scopes, wallet, sessionId }: Content & { ki
       )
     }),
   )
+  enableOnceSeen()
   byId('allow-button').addEventListener('click', () => void answer({ allow: true, sessionId }))
   byId('decline-button').addEventListener('click', () => void answer({ allow: false, sessionId }))
 }
 
+/**
+ * Makes the buttons of a decision live once the page has been in view for a moment: a double click that began on another
+ * page, or in a window that has just closed above this one, decides nothing.
+ */
+function enableOnceSeen(): void {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const wait = (): void => {
+    clearTimeout(timer)
+    enable(false)
+    if (document.visibilityState === 'visible') timer = setTimeout(() => enable(!isAnswered), seenMs)
+  }
+  document.addEventListener('visibilitychange', wait)
+  addEventListener('focus', wait)
+  wait()
+}
+
+function enable(isLive: boolean): void {
+  for (const button of section.querySelectorAll('button')) button.disabled = !isLive
+}
+
 async function answer(input: object): Promise<void> {
-  for (const button of section.querySelectorAll('button')) button.disabled = true
+  isAnswered = true
+  enable(false)
   try {
     const response = await fetch(location.pathname, {
       method: 'POST',
@@ -83,12 +110,20 @@ async function answer(input: object): Promise<void> {
     })
     const { redirectTo, code } = await response.json()
     if (!response.ok) throw new Error(String(code))
-    if (redirectTo !== '') return location.replace(redirectTo)
-    section.hidden = true
-    byId('signed-out').hidden = false
-    byId('signed-out').querySelector('h1')?.focus()
+    if (redirectTo === '') return showInstead('signed-out')
+    if (/^https?:$/.test(new URL(redirectTo, location.href).protocol)) return location.replace(redirectTo)
+    // An application opens, and this page stays.
+    byId<HTMLAnchorElement>('open-link').href = redirectTo
+    showInstead('opened')
+    location.assign(redirectTo)
   } catch (error) {
     fill(notice, 'notice', words.notice(error instanceof Error ? error.message : ''))
     notice.hidden = false
   }
+}
+
+function showInstead(id: 'signed-out' | 'opened'): void {
+  section.hidden = true
+  byId(id).hidden = false
+  byId(id).querySelector('h1')?.focus()
 }

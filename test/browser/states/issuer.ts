@@ -14,6 +14,7 @@ async function asked(
   const { address } = await request(await discover(url, metadata), parameters)
   await page.goto(address)
   await page.locator('section.card').filter({ visible: true }).waitFor()
+  await page.waitForFunction(() => document.querySelector('section:not([hidden]) button:disabled') === null)
   return page
 }
 
@@ -21,7 +22,7 @@ async function signingOut({ serve, open }: StateParts): Promise<Page> {
   const [url, page] = [await serve({ oidc: { clients: clientsFile(shop) } }), await open()]
   await signIn(page, url)
   await page.goto(`${url}/api/auth/oidc/logout`)
-  await page.locator('#logout').waitFor()
+  await page.locator('#logout-button:enabled').waitFor()
   return page
 }
 
